@@ -1,0 +1,33 @@
+//! RULES: what Abide decides, without doing anything.
+//!
+//! Everything here is pure: no async, no I/O, no SQL. Time comes in as a value ([`Timestamp`]), and so does
+//! everything else a decision needs. The use cases in `abide-forge` load, ask here, and write.
+//!
+//! * [`names`], [`refs`], [`oid`]: text from outside, parsed once at the edge into types that cannot be wrong.
+//! * [`policy`]: who may do what. The only place that compares owners, roles, visibility or marks.
+//! * [`lifecycle`]: which state a repository may move to, and why not.
+//! * [`push`]: which ref updates are acceptable before any object is looked at.
+//! * [`scope`]: what an access token is good for.
+//! * [`failpoint`]: the named places where a crash test may end the process.
+//!
+//! What is stored lives in `abide-store`, bytes in `abide-git`, use cases in `abide-forge`.
+
+pub mod failpoint;
+pub mod ids;
+pub mod lifecycle;
+pub mod names;
+pub mod oid;
+pub mod policy;
+pub mod push;
+pub mod refs;
+pub mod repo;
+pub mod scope;
+pub mod time;
+pub mod words;
+
+pub use ids::{PushId, RepoId, UserId};
+pub use names::{RepoName, UserName};
+pub use oid::Oid;
+pub use push::RefUpdate;
+pub use refs::RefName;
+pub use time::{Clock, Timestamp};

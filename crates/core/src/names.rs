@@ -1,0 +1,308 @@
+//! The one module that owns the rules for names of users and repositories.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// First path segments that the router keeps for itself, so no user can be called that.
+///
+/// A test in `abide-web` walks the router and fails if one of its first segments is missing here.
+pub const RESERVED_USER_NAMES: &[&str] = &[
+    "about",
+    "abide",
+    "account",
+    "admin",
+    "api",
+    "apple-touch-icon",
+    "assets",
+    "atom",
+    "dashboard",
+    "docs",
+    "events",
+    "explore",
+    "favicon",
+    "feed",
+    "feeds",
+    "forgot",
+    "ghost",
+    "git",
+    "grasp",
+    "healthz",
+    "help",
+    "home",
+    "invite",
+    "invites",
+    "issues",
+    "join",
+    "legal",
+    "login",
+    "logout",
+    "me",
+    "metrics",
+    "new",
+    "none",
+    "nostr",
+    "notifications",
+    "null",
+    "organizations",
+    "orgs",
+    "privacy",
+    "prs",
+    "pulls",
+    "r",
+    "readyz",
+    "register",
+    "repo",
+    "repos",
+    "repositories",
+    "reset",
+    "robots",
+    "root",
+    "search",
+    "security",
+    "session",
+    "sessions",
+    "settings",
+    "setup",
+    "sign-in",
+    "sign-out",
+    "sign-up",
+    "signin",
+    "signout",
+    "signup",
+    "site",
+    "sitemap",
+    "ssh",
+    "starred",
+    "stars",
+    "static",
+    "status",
+    "support",
+    "system",
+    "terms",
+    "topics",
+    "track",
+    "tracking",
+    "transfers",
+    "trending",
+    "undefined",
+    "unsubscribe",
+    "user",
+    "users",
+    "verify",
+    "watching",
+    "well-known",
+    "www",
+];
+
+/// Fixed segments routed directly below `/{owner}/`, so no repository can be called that.
+pub const RESERVED_REPO_NAMES: &[&str] =
+    &["activity", "atom", "deleted", "followers", "following", "new", "repositories", "settings", "stars", "status"];
+
+/// Endings that other parts of the system give a meaning to.
+const RESERVED_REPO_ENDINGS: &[&str] = &[".git", ".wiki", ".atom", ".lock"];
+
+/// A user's name: 1–39 of `a–z 0–9 -`, lower case, no hyphen at either end.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UserName(String);
+
+/// A repository's name: 1–100 of `a–z 0–9 . _ -`, lower case.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RepoName(String);
+
+/// Which rule a name breaks. Worded for the person who typed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidName {
+    /// Nothing, or too much.
+    #[error("a user name has 1 to 39 characters")]
+    UserLength,
+    /// A character outside the alphabet.
+    #[error("a user name has only letters a–z, digits and hyphens")]
+    UserAlphabet,
+    /// A hyphen at an end.
+    #[error("a user name neither starts nor ends with a hyphen")]
+    UserHyphen,
+    /// Looks like a nostr key.
+    #[error("a user name does not start with npub1: those addresses belong to nostr keys")]
+    UserNpub,
+    /// Nothing, or too much.
+    #[error("a repository name has 1 to 100 characters")]
+    RepoLength,
+    /// A character outside the alphabet.
+    #[error("a repository name has only letters a–z, digits, dots, underscores and hyphens")]
+    RepoAlphabet,
+    /// A bad first or last character.
+    #[error("a repository name starts with a letter or digit and ends with a letter, digit or underscore")]
+    RepoEnds,
+    /// `..`
+    #[error("a repository name has no two dots in a row")]
+    RepoDots,
+    /// `.git` and the like.
+    #[error("a repository name does not end in .git, .wiki, .atom or .lock")]
+    RepoEnding,
+    /// On the reserved list.
+    #[error("this name is reserved; choose another one")]
+    Reserved,
+}
+
+impl InvalidName {
+    /// Whether the name is well-formed but kept for the system.
+    pub fn is_reserved(self) -> bool {
+        self == Self::Reserved
+    }
+}
+
+impl FromStr for UserName {
+    type Err = InvalidName;
+
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
+        let name = text.to_ascii_lowercase();
+        if !(1..=39).contains(&name.len()) {
+            return Err(InvalidName::UserLength);
+        }
+        if !name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-') {
+            return Err(InvalidName::UserAlphabet);
+        }
+        if name.starts_with('-') || name.ends_with('-') {
+            return Err(InvalidName::UserHyphen);
+        }
+        if name.starts_with("npub1") {
+            return Err(InvalidName::UserNpub);
+        }
+        if RESERVED_USER_NAMES.contains(&name.as_str()) {
+            return Err(InvalidName::Reserved);
+        }
+        Ok(Self(name))
+    }
+}
+
+impl FromStr for RepoName {
+    type Err = InvalidName;
+
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
+        let name = text.to_ascii_lowercase();
+        if !(1..=100).contains(&name.len()) {
+            return Err(InvalidName::RepoLength);
+        }
+        if !name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._-".contains(&b)) {
+            return Err(InvalidName::RepoAlphabet);
+        }
+        let first = name.as_bytes()[0];
+        let last = name.as_bytes()[name.len() - 1];
+        if !first.is_ascii_alphanumeric() || !(last.is_ascii_alphanumeric() || last == b'_') {
+            return Err(InvalidName::RepoEnds);
+        }
+        if name.contains("..") {
+            return Err(InvalidName::RepoDots);
+        }
+        if RESERVED_REPO_ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+            return Err(InvalidName::RepoEnding);
+        }
+        if RESERVED_REPO_NAMES.contains(&name.as_str()) {
+            return Err(InvalidName::Reserved);
+        }
+        Ok(Self(name))
+    }
+}
+
+macro_rules! text {
+    ($name:ident) => {
+        impl $name {
+            /// The name as it is stored and shown.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+
+            /// Wraps a name read back from the database, where only valid ones are written.
+            pub fn from_stored(text: String) -> Self {
+                Self(text)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+text!(UserName);
+text!(RepoName);
+
+#[cfg(test)]
+mod tests {
+    use super::InvalidName::*;
+    use super::*;
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    #[rstest]
+    #[case("", UserLength)]
+    #[case(&"a".repeat(40), UserLength)]
+    #[case("a_b", UserAlphabet)]
+    #[case("a.b", UserAlphabet)]
+    #[case("..", UserAlphabet)]
+    #[case("%2e%2e", UserAlphabet)]
+    #[case("a\0", UserAlphabet)]
+    #[case("аlice", UserAlphabet)]
+    #[case("-a", UserHyphen)]
+    #[case("a-", UserHyphen)]
+    #[case("npub1abc", UserNpub)]
+    #[case("API", Reserved)]
+    #[case("settings", Reserved)]
+    fn refused_user_names_say_which_rule(#[case] name: &str, #[case] rule: InvalidName) {
+        assert_eq!(name.parse::<UserName>(), Err(rule));
+    }
+
+    #[rstest]
+    #[case("", RepoLength)]
+    #[case(&"a".repeat(101), RepoLength)]
+    #[case("a/b", RepoAlphabet)]
+    #[case("a\\b", RepoAlphabet)]
+    #[case("a b", RepoAlphabet)]
+    #[case("a%2Fb", RepoAlphabet)]
+    #[case("a\0b", RepoAlphabet)]
+    #[case("rеpo", RepoAlphabet)]
+    #[case(".", RepoEnds)]
+    #[case("..", RepoEnds)]
+    #[case(".git", RepoEnds)]
+    #[case("-rf", RepoEnds)]
+    #[case("a.", RepoEnds)]
+    #[case("a-", RepoEnds)]
+    #[case("a..b", RepoDots)]
+    #[case("a.GIT", RepoEnding)]
+    #[case("a.lock", RepoEnding)]
+    #[case("settings", Reserved)]
+    fn refused_repo_names_say_which_rule(#[case] name: &str, #[case] rule: InvalidName) {
+        assert_eq!(name.parse::<RepoName>(), Err(rule));
+    }
+
+    #[rstest]
+    #[case("Hello-World", "hello-world")]
+    #[case("a", "a")]
+    #[case("0", "0")]
+    #[case("x_", "x_")]
+    #[case("lib.rs", "lib.rs")]
+    fn good_repo_names_are_folded_to_lower_case(#[case] typed: &str, #[case] stored: &str) {
+        assert_eq!(typed.parse::<RepoName>().unwrap().as_str(), stored);
+    }
+
+    #[test]
+    fn reserved_lists_are_sorted_and_lower_case_so_that_they_stay_readable() {
+        for list in [RESERVED_USER_NAMES, RESERVED_REPO_NAMES] {
+            assert!(list.iter().all(|name| name.to_lowercase() == **name));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_text_never_panics_and_accepted_names_are_stable(text: String) {
+            if let Ok(name) = text.parse::<RepoName>() {
+                prop_assert_eq!(name.as_str().parse::<RepoName>(), Ok(name.clone()));
+                prop_assert!(!name.as_str().contains('/') && !name.as_str().starts_with('.'));
+            }
+            if let Ok(name) = text.parse::<UserName>() {
+                prop_assert_eq!(name.as_str().parse::<UserName>(), Ok(name.clone()));
+            }
+        }
+    }
+}

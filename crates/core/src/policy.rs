@@ -1,0 +1,242 @@
+//! Who may do what to a repository. The only place that decides.
+//!
+//! [`can`] is asked by every use case, on every road. No other module compares owners, visibility or the archived mark.
+
+use crate::UserId;
+use crate::repo::{Role, Visibility};
+use crate::words::words;
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Actor {
+    /// Nobody in particular.
+    Anonymous,
+    /// A logged-in account.
+    User {
+        /// Which one.
+        id: UserId,
+        /// May read everything that is not deleted.
+        site_admin: bool,
+        /// May not change anything.
+        suspended: bool,
+    },
+}
+
+impl Actor {
+    /// The account, if there is one.
+    pub fn user_id(&self) -> Option<UserId> {
+        match self {
+            Self::Anonymous => None,
+            Self::User { id, .. } => Some(*id),
+        }
+    }
+
+    fn is_site_admin(&self) -> bool {
+        matches!(self, Self::User { site_admin: true, .. })
+    }
+
+    fn is_suspended(&self) -> bool {
+        matches!(self, Self::User { suspended: true, .. })
+    }
+}
+
+/// What the decision needs to know of the repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RepoFacts {
+    /// Whose it is.
+    pub owner: UserId,
+    /// Who may read it without a role.
+    pub visibility: Visibility,
+    /// Read-only.
+    pub archived: bool,
+    /// Soft-deleted.
+    pub deleted: bool,
+}
+
+words! {
+    /// Everything that can be asked of a repository.
+    Action {
+        /// See it, browse it, fetch from it.
+        RepoRead = "repo:read",
+        /// Push to it.
+        GitPush = "git:push",
+        /// Star it.
+        StarCreate = "star:create",
+        /// Choose what to be told about it.
+        WatchSet = "watch:set",
+        /// Make a copy of one's own.
+        ForkCreate = "fork:create",
+        /// Open an issue.
+        IssueCreate = "issue:create",
+        /// Comment on an issue.
+        IssueComment = "issue:comment",
+        /// Label, assign, close.
+        IssueTriage = "issue:triage",
+        /// Change description, topics, homepage.
+        RepoEdit = "repo:edit",
+        /// See who works on it.
+        CollaboratorList = "collaborator:list",
+        /// Add, change and remove collaborators.
+        CollaboratorManage = "collaborator:manage",
+        /// Choose the default branch.
+        DefaultBranchSet = "default_branch:set",
+        /// See who watches it.
+        WatcherList = "watcher:list",
+        /// Manage webhooks.
+        WebhookManage = "webhook:manage",
+        /// Read its audit trail.
+        AuditRead = "audit:read",
+        /// Rename it.
+        RepoAdmin = "repo:admin",
+        /// Give an old name up.
+        RedirectRelease = "redirect:release",
+        /// Offer it to someone.
+        RepoTransfer = "repo:transfer",
+        /// Make it read-only.
+        RepoArchive = "repo:archive",
+        /// Make it writable again.
+        RepoUnarchive = "repo:unarchive",
+        /// Change who may read it.
+        RepoVisibility = "repo:visibility",
+        /// Soft-delete it.
+        RepoDelete = "repo:delete",
+        /// See that one's own repository is deleted and until when it can be restored.
+        TombstoneRead = "tombstone:read",
+        /// Bring one's own repository back.
+        RepoRestore = "repo:restore",
+        /// Anything this version does not know: for admins only.
+        Unknown = "unknown",
+    }
+}
+
+/// What an action does, as far as the decision goes.
+enum Effect {
+    /// Looks only.
+    Read,
+    /// Changes the repository; refused while it is archived.
+    Write,
+    /// Changes the repository's life; possible while it is archived.
+    Life,
+    /// Changes what a logged-in reader keeps for themselves; no role needed.
+    Personal,
+}
+
+impl Action {
+    fn effect(self) -> Effect {
+        use Action::*;
+        match self {
+            RepoRead | CollaboratorList | WatcherList | AuditRead | TombstoneRead => Effect::Read,
+            StarCreate | WatchSet | ForkCreate => Effect::Personal,
+            RepoAdmin | RepoTransfer | RepoArchive | RepoUnarchive | RepoVisibility | RepoDelete | RepoRestore => {
+                Effect::Life
+            }
+            GitPush | IssueCreate | IssueComment | IssueTriage | RepoEdit | CollaboratorManage | DefaultBranchSet
+            | WebhookManage | RedirectRelease | Unknown => Effect::Write,
+        }
+    }
+
+    /// The least role that may do it on a live repository; `None`: whoever may read, once logged in.
+    fn minimum_role(self) -> Option<Role> {
+        use Action::*;
+        match self {
+            RepoRead => Some(Role::Read),
+            StarCreate | WatchSet | ForkCreate | IssueCreate | IssueComment => None,
+            IssueTriage => Some(Role::Triage),
+            GitPush | CollaboratorList => Some(Role::Write),
+            RepoEdit => Some(Role::Maintain),
+            CollaboratorManage | DefaultBranchSet | WatcherList | WebhookManage | AuditRead | RepoAdmin
+            | RedirectRelease | RepoTransfer | RepoArchive | RepoUnarchive | RepoVisibility | RepoDelete
+            | TombstoneRead | RepoRestore | Unknown => Some(Role::Admin),
+        }
+    }
+}
+
+/// Why not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DenyCode {
+    /// It is deleted.
+    Deleted,
+    /// The account is suspended.
+    Suspended,
+    /// It is private and the actor has no role in it.
+    Private,
+    /// It is archived.
+    Archived,
+    /// Nobody is logged in.
+    LoginRequired,
+    /// The role is not enough.
+    RoleTooLow {
+        /// The least that would be.
+        needed: Role,
+    },
+}
+
+/// The answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Go ahead.
+    Allow,
+    /// No.
+    Deny {
+        /// Why.
+        code: DenyCode,
+        /// The actor may not learn that the repository exists: answer exactly as if it did not.
+        hidden: bool,
+    },
+}
+
+impl Decision {
+    /// Whether it is [`Decision::Allow`].
+    pub fn is_allowed(self) -> bool {
+        self == Self::Allow
+    }
+}
+
+/// The role that counts: the owner's is always admin.
+pub fn effective_role(actor: &Actor, repo: &RepoFacts, role: Option<Role>) -> Option<Role> {
+    if actor.user_id() == Some(repo.owner) { Some(Role::Admin) } else { role }
+}
+
+/// Decides whether `actor`, who has `role` as a collaborator, may do `action` to `repo`.
+pub fn can(actor: &Actor, action: Action, repo: &RepoFacts, role: Option<Role>) -> Decision {
+    let role = effective_role(actor, repo, role);
+    let effect = action.effect();
+    let reads = matches!(effect, Effect::Read);
+
+    if repo.deleted {
+        let owner = actor.user_id() == Some(repo.owner);
+        let of_owner =
+            matches!(action, Action::TombstoneRead) || (action == Action::RepoRestore && !actor.is_suspended());
+        return if owner && of_owner { Decision::Allow } else { deny(DenyCode::Deleted, true) };
+    }
+    if actor.is_site_admin() && reads {
+        return Decision::Allow;
+    }
+    let readable = actor.is_site_admin() || repo.visibility == Visibility::Public || role.is_some();
+    if actor.is_suspended() && !reads {
+        return deny(DenyCode::Suspended, !readable);
+    }
+    if !readable {
+        return deny(DenyCode::Private, true);
+    }
+    if action == Action::RepoRead {
+        return Decision::Allow;
+    }
+    if repo.archived && matches!(effect, Effect::Write) {
+        return deny(DenyCode::Archived, false);
+    }
+    if *actor == Actor::Anonymous {
+        return deny(DenyCode::LoginRequired, false);
+    }
+    match action.minimum_role() {
+        Some(needed) if role < Some(needed) => deny(DenyCode::RoleTooLow { needed }, false),
+        _ => Decision::Allow,
+    }
+}
+
+fn deny(code: DenyCode, hidden: bool) -> Decision {
+    Decision::Deny { code, hidden }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! The whole matrix: every actor kind × repository state × action, from the enums themselves.
+//!
+//! The expectation is written the other way round from [`can`]: a table of who may do what at least, so that the two
+//! can disagree.
+
+use super::*;
+
+const OWNER: UserId = UserId::new(1);
+const OTHER: UserId = UserId::new(2);
+
+fn user(id: UserId, site_admin: bool, suspended: bool) -> Actor {
+    Actor::User { id, site_admin, suspended }
+}
+
+/// Every actor kind, with the collaborator role it may carry.
+fn actors() -> Vec<(Actor, Option<Role>)> {
+    let mut all = vec![(Actor::Anonymous, None)];
+    for suspended in [false, true] {
+        for site_admin in [false, true] {
+            all.push((user(OWNER, site_admin, suspended), None));
+            all.push((user(OTHER, site_admin, suspended), None));
+            all.extend(Role::ALL.iter().map(|&role| (user(OTHER, site_admin, suspended), Some(role))));
+        }
+    }
+    all
+}
+
+fn repos() -> Vec<RepoFacts> {
+    let mut all = Vec::new();
+    for &visibility in Visibility::ALL {
+        for archived in [false, true] {
+            for deleted in [false, true] {
+                all.push(RepoFacts { owner: OWNER, visibility, archived, deleted });
+            }
+        }
+    }
+    all
+}
+
+/// What each action asks for on a live repository: the least role (`None`: login alone), whether it only looks, and
+/// whether it works on an archived one.
+fn expectations(action: Action) -> (Option<Role>, bool, bool) {
+    use Action::*;
+    let (role, looks, archived) = match action {
+        RepoRead => (Some(Role::Read), true, true),
+        GitPush => (Some(Role::Write), false, false),
+        StarCreate | WatchSet | ForkCreate => (None, false, true),
+        IssueCreate | IssueComment => (None, false, false),
+        IssueTriage => (Some(Role::Triage), false, false),
+        RepoEdit => (Some(Role::Maintain), false, false),
+        CollaboratorList => (Some(Role::Write), true, true),
+        WatcherList | AuditRead | TombstoneRead => (Some(Role::Admin), true, true),
+        CollaboratorManage | DefaultBranchSet | WebhookManage | RedirectRelease | Unknown => {
+            (Some(Role::Admin), false, false)
+        }
+        RepoAdmin | RepoTransfer | RepoArchive | RepoUnarchive | RepoVisibility | RepoDelete | RepoRestore => {
+            (Some(Role::Admin), false, true)
+        }
+    };
+    (role, looks, archived)
+}
+
+fn expected_to_be_allowed(actor: &Actor, action: Action, repo: &RepoFacts, role: Option<Role>) -> bool {
+    let (least, looks, while_archived) = expectations(action);
+    let is_owner = actor.user_id() == Some(OWNER);
+    let (site_admin, suspended) = match actor {
+        Actor::Anonymous => (false, false),
+        Actor::User { site_admin, suspended, .. } => (*site_admin, *suspended),
+    };
+    if repo.deleted {
+        return is_owner && (action == Action::TombstoneRead || (action == Action::RepoRestore && !suspended));
+    }
+    let role = if is_owner { Some(Role::Admin) } else { role };
+    let reads = site_admin || role.is_some() || repo.visibility == Visibility::Public;
+    let logged_in = *actor != Actor::Anonymous;
+    let enough = match (action, least) {
+        (Action::RepoRead, _) => true,
+        (_, None) => logged_in,
+        (_, Some(least)) => role.is_some_and(|role| role >= least) || (site_admin && looks),
+    };
+    reads && enough && (looks || !suspended) && (while_archived || !repo.archived)
+}
+
+#[test]
+fn the_whole_matrix_holds() {
+    let mut cells = 0;
+    for (actor, role) in actors() {
+        for repo in repos() {
+            for &action in Action::ALL {
+                let decision = can(&actor, action, &repo, role);
+                assert_eq!(
+                    decision.is_allowed(),
+                    expected_to_be_allowed(&actor, action, &repo, role),
+                    "{actor:?} with {role:?} asks {action} of {repo:?}: {decision:?}"
+                );
+                cells += 1;
+            }
+        }
+    }
+    assert_eq!(cells, 29 * 8 * Action::ALL.len());
+}
+
+#[test]
+fn a_denial_is_hidden_exactly_when_the_actor_may_not_read() {
+    for (actor, role) in actors() {
+        for repo in repos() {
+            let may_read = can(&actor, Action::RepoRead, &repo, role).is_allowed();
+            for &action in Action::ALL {
+                if let Decision::Deny { hidden, code } = can(&actor, action, &repo, role) {
+                    assert_eq!(hidden, !may_read, "{actor:?} {role:?} {action} {repo:?} {code:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_archived_answer_is_given_only_to_readers() {
+    for (actor, role) in actors() {
+        for repo in repos() {
+            for &action in Action::ALL {
+                if let Decision::Deny { code: DenyCode::Archived, .. } = can(&actor, action, &repo, role) {
+                    assert!(can(&actor, Action::RepoRead, &repo, role).is_allowed());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_higher_role_never_takes_anything_away() {
+    for repo in repos() {
+        for &action in Action::ALL {
+            let mut allowed = false;
+            for role in std::iter::once(None).chain(Role::ALL.iter().copied().map(Some)) {
+                let now = can(&user(OTHER, false, false), action, &repo, role).is_allowed();
+                assert!(now || !allowed, "{action} lost at {role:?} on {repo:?}");
+                allowed = now;
+            }
+        }
+    }
+}
+
+#[test]
+fn roles_are_ordered_as_the_words_say() {
+    assert!(None < Some(Role::Read) && Role::Read < Role::Triage && Role::Triage < Role::Write);
+    assert!(Role::Write < Role::Maintain && Role::Maintain < Role::Admin);
+}

@@ -1,0 +1,107 @@
+//! What an access token is good for.
+
+use crate::words::words;
+use std::fmt;
+
+words! {
+    /// One thing a token may be used for.
+    Scope {
+        /// Read repositories that its user may read.
+        RepoRead = "repo:read",
+        /// Everything its user may do with repositories, pushing included.
+        Repo = "repo",
+        /// Read the account.
+        UserRead = "user:read",
+        /// Read and change the account: profile, keys.
+        User = "user",
+        /// Read and change notifications.
+        Notifications = "notifications",
+        /// Manage webhooks.
+        Hooks = "hooks",
+        /// Site administration, for site admins.
+        Admin = "admin",
+    }
+}
+
+impl Scope {
+    /// Whether a token with `self` passes where `needed` is asked for.
+    pub fn covers(self, needed: Self) -> bool {
+        self == needed || matches!((self, needed), (Self::Repo, Self::RepoRead) | (Self::User, Self::UserRead))
+    }
+}
+
+/// The scopes of one token. Empty means: good for nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Scopes(Vec<Scope>);
+
+/// The text is not a list of scopes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidScopes {
+    /// A word that is no scope.
+    #[error("unknown scope: {0}")]
+    Unknown(#[from] crate::words::UnknownWord),
+    /// No scope at all.
+    #[error("name at least one scope, e.g. repo")]
+    Empty,
+}
+
+impl Scopes {
+    /// Reads a comma-separated list.
+    pub fn parse(text: &str) -> Result<Self, InvalidScopes> {
+        let mut scopes = Vec::new();
+        for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+            let scope = word.parse()?;
+            if !scopes.contains(&scope) {
+                scopes.push(scope);
+            }
+        }
+        if scopes.is_empty() { Err(InvalidScopes::Empty) } else { Ok(Self(scopes)) }
+    }
+
+    /// Whether any of them covers what is needed.
+    pub fn allow(&self, needed: Scope) -> bool {
+        self.0.iter().any(|scope| scope.covers(needed))
+    }
+}
+
+impl fmt::Display for Scopes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, scope) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str(",")?;
+            }
+            write!(f, "{scope}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_wide_scope_covers_its_narrow_one() {
+        for &have in Scope::ALL {
+            for &need in Scope::ALL {
+                let expected = have == need
+                    || (have == Scope::Repo && need == Scope::RepoRead)
+                    || (have == Scope::User && need == Scope::UserRead);
+                assert_eq!(have.covers(need), expected, "{have} for {need}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_empty_set_allows_nothing() {
+        assert!(Scope::ALL.iter().all(|&scope| !Scopes::default().allow(scope)));
+    }
+
+    #[test]
+    fn lists_are_read_and_written_and_typos_named() {
+        assert_eq!(Scopes::parse("repo, user,repo").unwrap().to_string(), "repo,user");
+        assert_eq!(Scopes::parse(" ,"), Err(InvalidScopes::Empty));
+        let message = Scopes::parse("repo,rep").unwrap_err().to_string();
+        assert!(message.contains("\"rep\" is not one of repo:read, repo,"), "{message}");
+    }
+}

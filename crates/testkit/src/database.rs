@@ -1,0 +1,167 @@
+//! A fresh database per test, on either engine.
+
+use std::collections::hash_map::RandomState;
+use std::env;
+use std::hash::{BuildHasher, Hasher};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+/// Where `./test` says its temporary PostgreSQL listens.
+const POSTGRES_VARIABLE: &str = "ABIDE_TEST_POSTGRES";
+
+/// The database engine that a test runs on; meant for `#[values(Engine::Sqlite, Engine::Postgres)]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Engine {
+    /// SQLite, in a file of the data directory.
+    Sqlite,
+    /// PostgreSQL, in the temporary cluster that `./test` starts.
+    Postgres,
+}
+
+/// An empty data directory and, on PostgreSQL, an empty database. Both are gone when this is dropped.
+#[derive(Debug)]
+pub struct TestDatabase {
+    engine: Engine,
+    postgres: Option<PostgresDatabase>,
+    data_dir: TempDir,
+}
+
+impl TestDatabase {
+    /// Makes a fresh database. Blocks for a moment; usable inside and outside an async runtime.
+    ///
+    /// # Panics
+    /// On PostgreSQL, if no cluster was given to the test or it does not answer.
+    pub fn new(engine: Engine) -> Self {
+        let postgres = match engine {
+            Engine::Sqlite => None,
+            Engine::Postgres => Some(PostgresDatabase::create()),
+        };
+        let data_dir = tempfile::Builder::new()
+            .prefix("abide-data-")
+            .tempdir()
+            .expect("a temporary data directory can be made");
+        Self { engine, postgres, data_dir }
+    }
+
+    /// The engine this database lives on.
+    pub fn engine(&self) -> Engine {
+        self.engine
+    }
+
+    /// The URL of the PostgreSQL database; `None` means SQLite in [`TestDatabase::data_dir`].
+    pub fn url(&self) -> Option<&str> {
+        self.postgres.as_ref().map(|database| database.url.as_str())
+    }
+
+    /// The data directory of this test, empty at first.
+    pub fn data_dir(&self) -> &Path {
+        self.data_dir.path()
+    }
+}
+
+/// A database in the shared cluster, under a name nobody else has.
+#[derive(Debug)]
+struct PostgresDatabase {
+    name: String,
+    url: String,
+    cluster_url: String,
+}
+
+impl PostgresDatabase {
+    fn create() -> Self {
+        let cluster_url = env::var(POSTGRES_VARIABLE).unwrap_or_else(|_| {
+            panic!(
+                "this test needs PostgreSQL: run it through `./test NAME`, which starts a temporary one, \
+                 or set {POSTGRES_VARIABLE} to the URL of a cluster where databases may be created"
+            )
+        });
+        // std seeds every RandomState from the operating system; parallel test processes never meet.
+        let name = format!("abide_test_{:016x}", RandomState::new().build_hasher().finish());
+        // template0 is never connected to, so parallel creations do not get in each other's way.
+        let created = psql(&cluster_url, &format!("CREATE DATABASE {name} TEMPLATE template0"));
+        created.unwrap_or_else(|error| panic!("PostgreSQL at {cluster_url} made no database: {error}"));
+        Self { url: with_database(&cluster_url, &name), name, cluster_url }
+    }
+}
+
+impl Drop for PostgresDatabase {
+    fn drop(&mut self) {
+        // FORCE, because the pools of a failed test may still be connected.
+        let dropped = psql(&self.cluster_url, &format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name));
+        if let Err(error) = dropped {
+            eprintln!("database {} stays behind: {error}", self.name);
+        }
+    }
+}
+
+/// Runs one statement. A child process, because a client library would tie this to one async runtime.
+fn psql(url: &str, statement: &str) -> Result<(), String> {
+    let output = Command::new("psql")
+        .args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", statement, url])
+        .env("PGCONNECT_TIMEOUT", "20")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("psql did not start ({error}); `./test` installs it"))?;
+    if output.status.success() {
+        Ok(())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+    }
+}
+
+/// The same URL with another database name; parameters stay.
+fn with_database(url: &str, name: &str) -> String {
+    let (address, parameters) = match url.split_once('?') {
+        Some((address, parameters)) => (address, format!("?{parameters}")),
+        None => (url, String::new()),
+    };
+    let after_scheme = address.find("://").map_or(0, |at| at + "://".len());
+    let server = match address[after_scheme..].find('/') {
+        Some(slash) => &address[..after_scheme + slash],
+        None => address,
+    };
+    format!("{server}/{name}{parameters}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_database_of_a_url_is_replaced() {
+        for (url, expected) in [
+            ("postgres://me@127.0.0.1:5433/postgres", "postgres://me@127.0.0.1:5433/fresh"),
+            ("postgres://127.0.0.1", "postgres://127.0.0.1/fresh"),
+            ("postgres://h/postgres?host=/run/pg", "postgres://h/fresh?host=/run/pg"),
+        ] {
+            assert_eq!(with_database(url, "fresh"), expected);
+        }
+    }
+
+    #[test]
+    fn sqlite_needs_no_url_and_leaves_nothing_behind() {
+        let database = TestDatabase::new(Engine::Sqlite);
+        let dir = database.data_dir().to_owned();
+        assert!(dir.is_dir());
+        assert_eq!(database.url(), None);
+        drop(database);
+        assert!(!dir.exists());
+    }
+
+    #[test]
+    fn every_postgres_database_is_fresh_and_goes_away() {
+        let first = TestDatabase::new(Engine::Postgres);
+        let second = TestDatabase::new(Engine::Postgres);
+        let first_url = first.url().expect("PostgreSQL has a URL").to_owned();
+        let second_url = second.url().expect("PostgreSQL has a URL");
+
+        psql(&first_url, "CREATE TABLE only_in_first (id INT)").expect("the database is writable");
+        assert!(psql(second_url, "SELECT * FROM only_in_first").is_err());
+
+        drop(first);
+        let gone = psql(&first_url, "SELECT 1").expect_err("the database was dropped");
+        assert!(gone.contains("does not exist"), "{gone}");
+    }
+}
