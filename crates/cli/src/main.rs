@@ -1,1 +1,81 @@
-fn main(){}
+//! THE BINARY: reads the command line and the configuration, wires everything together, and runs one command.
+//!
+//! `config/` knows every setting and where its value came from, `compose.rs` builds the use cases, `commands/` holds a
+//! file per command. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 refused, 5 the doctor found something.
+
+mod commands;
+mod compose;
+mod config;
+mod failure;
+mod show;
+
+use clap::{Parser, Subcommand};
+use config::Flags;
+use failure::Failure;
+use std::process::ExitCode;
+
+/// A git forge in one binary: a repository is an identity with a life, not a path.
+#[derive(Parser)]
+#[command(name = "abide", version, about, max_term_width = 100)]
+struct Cli {
+    #[command(flatten)]
+    flags: Flags,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the server.
+    Serve(commands::serve::Args),
+    /// Print every setting, its value, and where that came from.
+    Config(commands::config::Args),
+    /// People.
+    #[command(subcommand)]
+    User(commands::user::Action),
+    /// Access tokens.
+    #[command(subcommand)]
+    Token(commands::token::Action),
+    /// SSH public keys.
+    #[command(subcommand)]
+    SshKey(commands::ssh_key::Action),
+    /// Repositories.
+    #[command(subcommand)]
+    Repo(commands::repo::Action),
+    /// Work that is done later.
+    #[command(subcommand)]
+    Jobs(commands::jobs::Action),
+    /// Check that database and disk agree, that no push is stuck and that the audit log is whole.
+    Doctor(commands::doctor::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return Failure::failed(format!("cannot start: {error}")).exit(),
+    };
+    match runtime.block_on(run(cli)) {
+        Ok(code) => code,
+        Err(failure) => failure.exit(),
+    }
+}
+
+async fn run(cli: Cli) -> Result<ExitCode, Failure> {
+    let flags = match &cli.command {
+        Command::Serve(args) => args.add_to(cli.flags),
+        _ => cli.flags,
+    };
+    let config = config::load(&flags)?;
+    let done = match cli.command {
+        Command::Serve(_) => commands::serve::run(config).await,
+        Command::Config(args) => commands::config::run(&config, &args),
+        Command::User(action) => commands::user::run(&config, action).await,
+        Command::Token(action) => commands::token::run(&config, action).await,
+        Command::SshKey(action) => commands::ssh_key::run(&config, action).await,
+        Command::Repo(action) => commands::repo::run(&config, action).await,
+        Command::Jobs(action) => commands::jobs::run(&config, action).await,
+        Command::Doctor(args) => return commands::doctor::run(&config, &args).await,
+    };
+    done.map(|()| ExitCode::SUCCESS)
+}

@@ -27,7 +27,7 @@ pub const ALL: &[&str] = &[
 pub const CREATE_BEFORE_COMMIT: &str = "create:before-commit";
 /// Creating: the rows are committed, the client does not know yet.
 pub const CREATE_COMMITTED: &str = "create:committed";
-/// Creating: the bare directory exists, its repository row does not.
+/// Creating: the bare directory exists too, the client does not know yet.
 pub const CREATE_DIRECTORY_MADE: &str = "create:directory-made";
 /// Pushing: the objects are in the incoming area.
 pub const PUSH_PACK_RECEIVED: &str = "push:pack-received";

@@ -1,0 +1,32 @@
+//! USE CASES: a verb per file. Each loads what it needs, asks a rule in `abide-core`, and writes state, audit row and
+//! domain event in one transaction.
+//!
+//! * [`Forge`]: what every use case works with. [`Caller`]: who asks, and from where.
+//! * [`accounts`]: users, tokens, keys, and who someone is. [`repos`]: finding, creating, changing, sharing.
+//! * [`git`]: fetch and push, one path behind every road, and what puts a crashed push right.
+//! * [`jobs`]: work that is done later, and the clock that queues it. [`sequencer`]: gives the logs their order.
+//! * [`doctor`]: proves that database and disk agree.
+//!
+//! Roads (`abide-web`, `abide-ssh`, the command line) translate to and from these; they never call the store or git.
+
+pub mod accounts;
+mod context;
+pub mod disk;
+pub mod doctor;
+mod error;
+pub mod git;
+pub mod jobs;
+mod node;
+pub mod ready;
+pub mod repos;
+pub mod secret;
+pub mod sequencer;
+mod settings;
+pub mod start;
+mod tell;
+
+pub use abide_git::GitError;
+pub use context::{Caller, Forge, OsRandom};
+pub use error::{Access, Fault};
+pub use node::{Node, NodeError};
+pub use settings::Settings;

@@ -1,0 +1,43 @@
+//! BYTES: bare repositories on disk, git's wire formats, and the git binary.
+//!
+//! * [`layout`], [`bare`], [`maintain`]: where a repository is, how it begins, stays fast and goes.
+//! * [`runner`]: the only place that starts a git process; environment, limits and its end are decided there.
+//! * [`pktline`], [`receive`], [`report`], [`v2`], [`advertise`]: what travels. Parsers are sans-IO and take any bytes.
+//! * [`snapshot`], [`reftx`]: all refs at one moment, and the one transaction that moves them.
+//! * [`upload`] serves a fetch; [`incoming`] is where a push's objects wait until its refs may move.
+//!
+//! Not here: users, policy, SQL, HTTP, leases, and the order of a push's steps. Who may do what is decided in
+//! `abide-core`; `abide-forge` calls these pieces in the right order under the right lease.
+
+pub mod advertise;
+pub mod bare;
+mod child;
+mod durable;
+mod environment;
+pub mod error;
+pub mod incoming;
+pub mod layout;
+pub mod locks;
+pub mod maintain;
+pub mod pktline;
+mod probe;
+pub mod receive;
+pub mod reftx;
+pub mod report;
+pub mod runner;
+pub mod snapshot;
+pub mod upload;
+pub mod v2;
+
+pub use advertise::ProtocolVersion;
+pub use error::GitError;
+pub use gix::bstr;
+pub use incoming::{Incoming, PackOutcome};
+pub use layout::Layout;
+pub use pktline::{Packet, PacketReader};
+pub use probe::UploadCapabilities;
+pub use receive::{Capabilities, PushRequest, ReceiveError, ReceiveLimits};
+pub use reftx::{RefTxError, RefsMatch};
+pub use report::{RefResult, Report};
+pub use runner::{Git, GitLimits};
+pub use snapshot::{Head, Ref, Snapshot};

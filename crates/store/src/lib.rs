@@ -1,0 +1,36 @@
+//! MEMORY: what is stored, on SQLite or PostgreSQL, under one SQL text.
+//!
+//! * [`Store`]: open, read, and write in units of work. [`writer`] is SQLite's single writer with group commit.
+//! * One module per aggregate: [`users`], [`tokens`], [`ssh_keys`], [`repos`], [`collaborators`], [`pushes`], [`jobs`],
+//!   [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`].
+//! * `migrations/{sqlite,postgres}`: forward-only, in step, checked at start by [`migrate`].
+//!
+//! To add a statement: put it into the `statements!` block of its module, with `$1` parameters and SQL that both engines
+//! understand; the tests prepare every one on both. To add a table: a migration of the same name in both folders.
+//!
+//! Nothing here decides anything: rules live in `abide-core`, use cases in `abide-forge`.
+
+pub mod audit;
+pub mod collaborators;
+mod conn;
+mod error;
+pub mod events;
+pub mod jobs;
+pub mod leases;
+pub mod migrate;
+pub mod pushes;
+pub mod repos;
+pub mod sequencer;
+mod sql;
+pub mod ssh_keys;
+mod store;
+pub mod tokens;
+pub mod users;
+mod value;
+mod writer;
+
+pub use conn::{Conn, Engine, Tx};
+pub use error::StoreError;
+pub use sql::{Sql, all_statements};
+pub use store::{Options, ReadConn, Store, Unit};
+pub use value::{Row, Value};

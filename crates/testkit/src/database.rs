@@ -38,10 +38,8 @@ impl TestDatabase {
             Engine::Sqlite => None,
             Engine::Postgres => Some(PostgresDatabase::create()),
         };
-        let data_dir = tempfile::Builder::new()
-            .prefix("abide-data-")
-            .tempdir()
-            .expect("a temporary data directory can be made");
+        let data_dir =
+            tempfile::Builder::new().prefix("abide-data-").tempdir().expect("a temporary data directory can be made");
         Self { engine, postgres, data_dir }
     }
 
@@ -104,11 +102,7 @@ fn psql(url: &str, statement: &str) -> Result<(), String> {
         .stdin(Stdio::null())
         .output()
         .map_err(|error| format!("psql did not start ({error}); `./test` installs it"))?;
-    if output.status.success() {
-        Ok(())
-    } else {
-        Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
-    }
+    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()) }
 }
 
 /// The same URL with another database name; parameters stay.

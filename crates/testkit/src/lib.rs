@@ -2,12 +2,26 @@
 //!
 //! * [`Engine`], [`TestDatabase`]: a fresh SQLite directory or PostgreSQL database per test.
 //! * [`TestClock`]: a clock that only the test turns.
+//! * [`Server`]: a real `abide serve` process that can be killed and started again.
+//! * [`GitClient`], [`History`]: the real `git`, kept away from this machine's configuration; big repositories.
+//! * [`http`]: requests down to the exact bytes.
+//! * [`eventually`]: waiting for a condition instead of sleeping.
 //!
-//! Only `abide-core` is known here, because the tests of every other crate use this one. Nothing here sleeps
-//! and hopes; a failure panics with what was seen, since a test has nobody else to tell.
+//! Only `abide-core` is known here, because the tests of every other crate use this one. A failure panics with
+//! what was seen: a test has nobody else to tell.
 
 mod clock;
 mod database;
+mod git;
+mod history;
+pub mod http;
+mod poll;
+mod process;
+mod server;
 
 pub use clock::TestClock;
 pub use database::{Engine, TestDatabase};
+pub use git::GitClient;
+pub use history::History;
+pub use poll::eventually;
+pub use server::{PASSWORD, Server, ServerBuilder};

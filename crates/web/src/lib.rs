@@ -1,0 +1,21 @@
+//! ROAD: everything that speaks HTTP. Translates requests into use cases of `abide-forge`, and their answers back.
+//!
+//! * [`serve`]: the accept loop, with limits on connections, slow headers and slow readers.
+//! * `git/`: smart HTTP. `api/`: REST in GitHub's shapes below `/api/v3`. `ops.rs`: health and metrics.
+//! * `auth.rs`: who comes with which token. `layers.rs`: request ids, CORS, the access log.
+//!
+//! Nothing here decides or stores anything.
+
+mod api;
+mod app;
+mod auth;
+mod git;
+mod layers;
+mod ops;
+mod routes;
+mod server;
+mod slow;
+
+pub use app::App;
+pub use routes::{FIRST_SEGMENTS, router};
+pub use server::{Options, serve};

@@ -1,0 +1,57 @@
+//! `abide doctor`
+
+use super::with_forge;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::show;
+use abide_forge::doctor::{self, Report};
+use serde_json::json;
+use std::process::ExitCode;
+
+/// What the doctor found something ends with.
+const SICK: u8 = 5;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// JSON instead of lines.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(config: &Config, args: &Args) -> Result<ExitCode, Failure> {
+    let report = with_forge(config, async |forge| Ok(doctor::examine(forge).await?)).await?;
+    if args.json {
+        as_json(&report)
+    } else {
+        as_lines(&report)
+    }
+    Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(SICK) })
+}
+
+fn as_json(report: &Report) {
+    let findings: Vec<_> =
+        report.findings.iter().map(|found| json!({ "check": found.check, "message": found.message })).collect();
+    show::json(&json!({
+        "healthy": findings.is_empty(),
+        "findings": findings,
+        "repositories": report.repos,
+        "audit": { "sealed": report.chain.sealed, "unsealed": report.chain.unsealed, "broken_at": report.chain.broken_at },
+        "events_unnumbered": report.events_unnumbered,
+        "pushes_running": report.pushes_running,
+    }));
+}
+
+fn as_lines(report: &Report) {
+    println!("repositories  {} looked at", report.repos);
+    println!("audit chain   {} rows sealed, {} waiting", report.chain.sealed, report.chain.unsealed);
+    println!("event log     {} waiting for their place", report.events_unnumbered);
+    println!("pushes        {} running", report.pushes_running);
+    for found in &report.findings {
+        println!("WRONG  {}: {}", found.check, found.message);
+    }
+    match report.findings.len() {
+        0 => println!("Everything is in order."),
+        1 => println!("1 thing is wrong."),
+        count => println!("{count} things are wrong."),
+    }
+}

@@ -1,0 +1,46 @@
+//! A file per command.
+
+pub(crate) mod config;
+pub(crate) mod doctor;
+pub(crate) mod jobs;
+pub(crate) mod repo;
+pub(crate) mod serve;
+pub(crate) mod ssh_key;
+pub(crate) mod token;
+pub(crate) mod user;
+
+use crate::compose::{self, Part};
+use crate::config::Config;
+use crate::failure::Failure;
+use abide_forge::Forge;
+use abide_forge::accounts::{self, User};
+use std::io::Read as _;
+
+/// Builds the use cases, runs a command with them and closes them properly.
+async fn with_forge<T>(config: &Config, run: impl AsyncFnOnce(&Forge) -> Result<T, Failure>) -> Result<T, Failure> {
+    let forge = compose::forge(config, Part::Command).await?;
+    let done = run(&forge).await;
+    // What the command wrote gets its place in the logs now, should no server be there to do it.
+    if let Err(error) = abide_forge::sequencer::catch_up(&forge).await {
+        eprintln!("note: the logs will be numbered later: {error}");
+    }
+    forge.close().await;
+    done
+}
+
+/// The account of that name.
+async fn user(forge: &Forge, name: &str) -> Result<User, Failure> {
+    let missing = || Failure::not_found(format!("there is no user {name}")).hint("`abide user list` shows all");
+    let parsed = name.parse().map_err(|_| missing())?;
+    accounts::find(forge, &parsed).await?.ok_or_else(missing)
+}
+
+/// Everything on standard input, without the line break at its end. Bounded: no answer is that long.
+fn from_stdin() -> Result<String, Failure> {
+    let mut text = String::new();
+    std::io::stdin()
+        .take(64 * 1024)
+        .read_to_string(&mut text)
+        .map_err(|error| Failure::failed(format!("cannot read standard input: {error}")))?;
+    Ok(text.trim_end_matches(['\n', '\r']).to_owned())
+}

@@ -1,0 +1,172 @@
+//! `abide serve`
+
+use crate::compose::{self, Part};
+use crate::config::{Config, Flags};
+use crate::failure::Failure;
+use abide_core::failpoint;
+use abide_forge::{Forge, jobs, sequencer, start};
+use metrics_exporter_prometheus::PrometheusBuilder;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Where HTTP is served.
+    #[arg(long, value_name = "ADDR:PORT")]
+    listen: Option<String>,
+    /// Where SSH is served.
+    #[arg(long, value_name = "ADDR:PORT")]
+    ssh_listen: Option<String>,
+    /// How people and tools reach this server.
+    #[arg(long, value_name = "URL")]
+    public_url: Option<String>,
+}
+
+impl Args {
+    /// These flags are settings like any other.
+    pub(crate) fn add_to(&self, flags: Flags) -> Flags {
+        flags
+            .with("server.listen", self.listen.clone())
+            .with("server.ssh_listen", self.ssh_listen.clone())
+            .with("server.public_url", self.public_url.clone())
+    }
+}
+
+pub(crate) async fn run(config: Config) -> Result<(), Failure> {
+    start_logging(&config)?;
+    if let Ok(name) = std::env::var("ABIDE_FAILPOINT") {
+        failpoint::arm(&name).map_err(|error| Failure::usage(error.to_string()))?;
+    }
+    let http = bind(config.address("server.listen")).await?;
+    let ssh = bind(config.address("server.ssh_listen")).await?;
+    let (http_at, ssh_at) = (address(&http)?, address(&ssh)?);
+    let part = Part::Server { public_url: public_url(&config, http_at), ssh_url: ssh_url(&config, http_at, ssh_at) };
+    let forge = compose::forge(&config, part).await?;
+    let recovered = start::recover(&forge).await?;
+    tracing::info!(?recovered, "took over from earlier runs");
+
+    let stop = CancellationToken::new();
+    let mut background = JoinSet::new();
+    let quiet = CancellationToken::new();
+    background.spawn(sequencer::run(forge.clone(), quiet.clone()));
+    background.spawn(jobs::runner::run(forge.clone(), quiet.clone()));
+    background.spawn(jobs::schedule::run(forge.clone(), quiet.clone()));
+    let mut roads = JoinSet::new();
+    roads.spawn(serve_http(forge.clone(), &config, http, stop.clone())?);
+    roads.spawn(serve_ssh(forge.clone(), &config, ssh, stop.clone()));
+
+    println!("Abide is ready at http://{http_at} (ssh {ssh_at})");
+    wait_for_the_end(&mut roads).await?;
+    tracing::info!("stopping: no new connections, running work is finished");
+    stop.cancel();
+    while roads.join_next().await.is_some() {}
+    quiet.cancel();
+    while background.join_next().await.is_some() {}
+    forge.close().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn start_logging(config: &Config) -> Result<(), Failure> {
+    let filter = EnvFilter::try_new(config.text("log.filter"))
+        .map_err(|error| Failure::usage(format!("log.filter cannot be used: {error}")))?;
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match config.text("log.format") {
+        "json" => builder.json().init(),
+        _ => builder.with_ansi(false).init(),
+    }
+    Ok(())
+}
+
+async fn bind(at: SocketAddr) -> Result<TcpListener, Failure> {
+    TcpListener::bind(at).await.map_err(|error| {
+        Failure::failed(format!("cannot listen at {at}: {error}"))
+            .hint("another program may use it; --listen and --ssh-listen choose others")
+    })
+}
+
+fn address(listener: &TcpListener) -> Result<SocketAddr, Failure> {
+    listener.local_addr().map_err(|error| Failure::failed(format!("cannot tell the address listened at: {error}")))
+}
+
+/// As configured, or where we listen.
+fn public_url(config: &Config, http_at: SocketAddr) -> String {
+    match config.is_default("server.public_url") {
+        true => format!("http://{http_at}"),
+        false => config.text("server.public_url").to_owned(),
+    }
+}
+
+/// As configured, or the host of the public address with the port we listen at.
+fn ssh_url(config: &Config, http_at: SocketAddr, ssh_at: SocketAddr) -> String {
+    let configured = config.text("server.public_ssh_url");
+    if !configured.is_empty() {
+        return configured.trim_end_matches('/').to_owned();
+    }
+    let public = public_url(config, http_at);
+    let authority = public.split("://").nth(1).unwrap_or_default().split('/').next().unwrap_or_default();
+    let host = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((v6, _)) => format!("[{v6}]"),
+        None => authority.split(':').next().unwrap_or_default().to_owned(),
+    };
+    format!("ssh://git@{host}:{}", ssh_at.port())
+}
+
+fn serve_http(
+    forge: Forge,
+    config: &Config,
+    listener: TcpListener,
+    stop: CancellationToken,
+) -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
+    let recorder = PrometheusBuilder::new()
+        .install_recorder()
+        .map_err(|error| Failure::failed(format!("cannot keep metrics: {error}")))?;
+    let metrics = move || {
+        recorder.run_upkeep();
+        recorder.render()
+    };
+    let options = abide_web::Options {
+        max_connections: config.number("server.max_connections") as usize,
+        header_timeout: config.duration("server.header_timeout"),
+        write_timeout: config.duration("server.write_timeout"),
+        drain_timeout: config.duration("server.drain"),
+    };
+    let router = abide_web::router(abide_web::App { forge, metrics: Arc::new(metrics) });
+    Ok(async move { abide_web::serve(listener, router, options, stop).await })
+}
+
+fn serve_ssh(
+    forge: Forge,
+    config: &Config,
+    listener: TcpListener,
+    stop: CancellationToken,
+) -> impl Future<Output = ()> + Send + 'static {
+    let options = abide_ssh::Options {
+        max_connections: config.number("ssh.max_connections") as usize,
+        per_ip: config.number("ssh.per_ip") as usize,
+        handshake_timeout: config.duration("ssh.handshake_timeout"),
+        idle_timeout: config.duration("ssh.idle_timeout"),
+        ..abide_ssh::Options::new(config.path("server.data").join("ssh_host_ed25519_key"))
+    };
+    async move {
+        if let Err(error) = abide_ssh::serve(forge, listener, options, stop).await {
+            tracing::error!(%error, "SSH cannot be served");
+        }
+    }
+}
+
+/// Returns when someone asks us to stop; fails if a road ends by itself.
+async fn wait_for_the_end(roads: &mut JoinSet<()>) -> Result<(), Failure> {
+    let watch = |kind| signal(kind).map_err(|error| Failure::failed(format!("cannot watch for signals: {error}")));
+    let (mut terminate, mut interrupt) = (watch(SignalKind::terminate())?, watch(SignalKind::interrupt())?);
+    tokio::select! {
+        _ = terminate.recv() => Ok(()),
+        _ = interrupt.recv() => Ok(()),
+        _ = roads.join_next() => Err(Failure::failed("a part of the server ended by itself; see the log")),
+    }
+}

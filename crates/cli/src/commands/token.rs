@@ -1,0 +1,101 @@
+//! `abide token`
+
+use super::{user, with_forge};
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::show;
+use abide_core::scope::{Scope, Scopes};
+use abide_forge::accounts::{add_token::add_token, tokens};
+use serde_json::json;
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Action {
+    /// Make a token and print it, alone, on standard output. It is shown this once.
+    Add {
+        /// Whose.
+        name: String,
+        /// What it is good for, separated by commas: repo:read, repo, user:read, user, notifications, hooks, admin.
+        #[arg(long)]
+        scopes: String,
+        /// What to call it.
+        #[arg(long, default_value = "command line")]
+        label: String,
+        /// After how many days it ends; never, if not given.
+        #[arg(long, value_name = "DAYS")]
+        expires: Option<u32>,
+    },
+    /// Show a user's tokens, without their secrets.
+    List {
+        /// Whose.
+        name: String,
+        /// JSON instead of a table.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take a token back.
+    Revoke {
+        /// Whose.
+        name: String,
+        /// Its number in the list.
+        id: i64,
+    },
+}
+
+pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> {
+    with_forge(config, async |forge| match action {
+        Action::Add { name, scopes, label, expires } => {
+            let words: Vec<_> = Scope::ALL.iter().map(|scope| scope.as_str()).collect();
+            let scopes = Scopes::parse(&scopes)
+                .map_err(|error| Failure::usage(error.to_string()).hint(format!("scopes are {}", words.join(", "))))?;
+            let account = user(forge, &name).await?;
+            let day = std::time::Duration::from_secs(86_400);
+            let end = expires.map(|days| forge.clock().now().plus(day.saturating_mul(days)));
+            println!("{}", add_token(forge, account.id, label, scopes, end).await?);
+            Ok(())
+        }
+        Action::List { name, json } => {
+            let account = user(forge, &name).await?;
+            show_all(&tokens::list(forge, account.id).await?, forge.clock().now(), json);
+            Ok(())
+        }
+        Action::Revoke { name, id } => {
+            let account = user(forge, &name).await?;
+            if !tokens::revoke(forge, account.id, id).await? {
+                return Err(Failure::not_found(format!("{name} has no live token {id}")));
+            }
+            println!("revoked token {id} of {name}");
+            Ok(())
+        }
+    })
+    .await
+}
+
+fn show_all(all: &[abide_forge::accounts::Token], now: abide_core::Timestamp, as_json: bool) {
+    let time = |at: Option<abide_core::Timestamp>| at.map(|at| at.to_string());
+    if as_json {
+        let items = all.iter().map(|token| {
+            json!({
+                "id": token.id, "label": token.label, "hint": token.hint, "scopes": token.scopes.to_string(),
+                "created_at": token.created_at.to_string(), "expires_at": time(token.expires_at),
+                "last_used_at": time(token.last_used_at), "live": token.is_live(now),
+            })
+        });
+        return show::json(&items.collect());
+    }
+    let rows: Vec<_> = all
+        .iter()
+        .map(|token| {
+            let state = if token.is_live(now) { "" } else { "ended" };
+            let used = time(token.last_used_at).unwrap_or_else(|| "never".into());
+            vec![
+                token.id.to_string(),
+                token.label.clone(),
+                format!("…{}", token.hint),
+                token.scopes.to_string(),
+                used,
+                state.into(),
+            ]
+        })
+        .collect();
+    show::table(&["ID", "LABEL", "ENDS IN", "SCOPES", "LAST USED", "STATE"], &rows);
+}

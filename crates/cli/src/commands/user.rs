@@ -1,0 +1,131 @@
+//! `abide user`
+
+use super::{from_stdin, user, with_forge};
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::show;
+use abide_core::UserId;
+use abide_forge::accounts::add_user::{AddUserError, Request, add_user};
+use abide_forge::accounts::{list, password, suspend};
+use serde_json::json;
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Action {
+    /// Add an account.
+    Add {
+        /// Its name.
+        name: String,
+        /// Its address.
+        #[arg(long)]
+        email: String,
+        /// Read the password from standard input; it is never taken from the command line.
+        #[arg(long, required = true)]
+        password_stdin: bool,
+        /// It may administer the site.
+        #[arg(long)]
+        admin: bool,
+    },
+    /// Set a new password, read from standard input.
+    Passwd {
+        /// Whose.
+        name: String,
+        /// Read the password from standard input; it is never taken from the command line.
+        #[arg(long, required = true)]
+        password_stdin: bool,
+    },
+    /// Keep an account from changing anything; its tokens and keys open nothing.
+    Suspend {
+        /// Whose.
+        name: String,
+    },
+    /// Lift a suspension.
+    Unsuspend {
+        /// Whose.
+        name: String,
+    },
+    /// Show all accounts.
+    List {
+        /// JSON instead of a table.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> {
+    with_forge(config, async |forge| match action {
+        Action::Add { name, email, admin, .. } => {
+            let request = Request { name, email, password: from_stdin()?, site_admin: admin };
+            let added = request.name.to_lowercase();
+            add_user(forge, request).await.map_err(failure)?;
+            println!("added {added}");
+            Ok(())
+        }
+        Action::Passwd { name, .. } => {
+            let account = user(forge, &name).await?;
+            if !suspend::set_password(forge, account.id, from_stdin()?).await? {
+                let rule = format!("a password has {} to {} characters", password::MIN_LEN, password::MAX_LEN);
+                return Err(Failure::refused(rule));
+            }
+            println!("changed the password of {name}");
+            Ok(())
+        }
+        Action::Suspend { name } => set_suspended(forge, &name, true).await,
+        Action::Unsuspend { name } => set_suspended(forge, &name, false).await,
+        Action::List { json } => show_all(forge, json).await,
+    })
+    .await
+}
+
+fn failure(error: AddUserError) -> Failure {
+    match error {
+        AddUserError::Fault(fault) => fault.into(),
+        refused => Failure::refused(refused.to_string()),
+    }
+}
+
+async fn set_suspended(forge: &abide_forge::Forge, name: &str, suspended: bool) -> Result<(), Failure> {
+    let account = user(forge, name).await?;
+    suspend::set_suspended(forge, account.id, suspended).await?;
+    println!("{} {name}", if suspended { "suspended" } else { "unsuspended" });
+    Ok(())
+}
+
+async fn show_all(forge: &abide_forge::Forge, as_json: bool) -> Result<(), Failure> {
+    const PAGE: i64 = 500;
+    let mut all = Vec::new();
+    let mut after = UserId::new(0);
+    loop {
+        let page = list(forge, after, PAGE).await?;
+        let short = page.len() < PAGE as usize;
+        after = page.last().map_or(after, |last| last.id);
+        all.extend(page);
+        if short {
+            break;
+        }
+    }
+    let name = |user: &abide_forge::accounts::User| user.name.as_ref().map(ToString::to_string);
+    if as_json {
+        let items = all.iter().map(|user| {
+            json!({
+                "id": user.id.get(), "name": name(user), "email": user.email, "site_admin": user.site_admin,
+                "suspended": user.suspended_at.is_some(), "created_at": user.created_at.to_string(),
+            })
+        });
+        show::json(&items.collect());
+        return Ok(());
+    }
+    let rows: Vec<_> = all
+        .iter()
+        .map(|user| {
+            let state = match (user.suspended_at, user.site_admin) {
+                (Some(_), _) => "suspended",
+                (None, true) => "admin",
+                (None, false) => "",
+            };
+            let email = user.email.clone().unwrap_or_default();
+            vec![user.id.to_string(), name(user).unwrap_or_default(), email, state.into(), user.created_at.to_string()]
+        })
+        .collect();
+    show::table(&["ID", "NAME", "EMAIL", "STATE", "SINCE"], &rows);
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! The composition root: builds the use cases from the configuration.
+
+use crate::config::Config;
+use crate::failure::Failure;
+use abide_core::Random as _;
+use abide_core::time::SystemClock;
+use abide_forge::{Forge, Node, OsRandom, Settings, secret};
+use abide_git::{Git, GitLimits, Layout};
+use abide_store::{Options, Store};
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a process is to the others that share its database.
+pub(crate) enum Part {
+    /// A server, with the addresses that it really listens at.
+    Server {
+        /// Where HTTP is reached.
+        public_url: String,
+        /// What SSH clone addresses start with.
+        ssh_url: String,
+    },
+    /// A command beside the servers.
+    Command,
+}
+
+/// Makes the data directory, if need be, and builds everything on it.
+pub(crate) async fn forge(config: &Config, part: Part) -> Result<Forge, Failure> {
+    let data = config.path("server.data");
+    let server = matches!(part, Part::Server { .. });
+    prepare(&data, server)?;
+    let data =
+        data.canonicalize().map_err(|error| Failure::failed(format!("cannot use {}: {error}", data.display())))?;
+    let run = random_hex();
+    let node = match server {
+        true => Node::server(&data, config.text("server.node"), &run)
+            .map_err(|error| Failure::refused(error.to_string()))?,
+        false => Node::command(&run),
+    };
+    let key = secret::load_or_create(&data, &OsRandom).map_err(|error| Failure::failed(error.to_string()))?;
+    let layout = Layout::new(&data);
+    let git = Git::detect(Path::new(config.text("git.binary")), &layout, git_limits(config))
+        .await
+        .map_err(|error| Failure::failed(error.to_string()))?;
+    let store = Store::open(&store_options(config, &data), Arc::new(SystemClock))
+        .await
+        .map_err(|error| Failure::failed(error.to_string()))?;
+    let settings = settings(config, part);
+    Ok(Forge::new(store, git, layout, Arc::new(OsRandom), settings, node, key))
+}
+
+/// A command works on what a server made; only a server, or the first command of all, starts from nothing.
+fn prepare(data: &Path, server: bool) -> Result<(), Failure> {
+    let fresh = !data.exists();
+    std::fs::create_dir_all(data)
+        .map_err(|error| Failure::failed(format!("cannot make the data directory {}: {error}", data.display())))?;
+    if fresh && !server {
+        eprintln!("note: {} did not exist and was made; --data names another directory", data.display());
+    }
+    for part in ["repos", "incoming"] {
+        let path = data.join(part);
+        std::fs::create_dir_all(&path)
+            .map_err(|error| Failure::failed(format!("cannot make {}: {error}", path.display())))?;
+    }
+    Ok(())
+}
+
+fn random_hex() -> String {
+    let mut bytes = [0; 8];
+    OsRandom.fill(&mut bytes);
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn git_limits(config: &Config) -> GitLimits {
+    let number = |name| config.number(name) as usize;
+    GitLimits {
+        fetches: number("git.fetches"),
+        receives: number("git.receives"),
+        heavy: number("git.heavy"),
+        pack_threads: number("git.threads"),
+        ..GitLimits::default()
+    }
+}
+
+pub(crate) fn store_options(config: &Config, data: &Path) -> Options {
+    let url = config.text("server.database");
+    Options {
+        url: (!url.is_empty()).then(|| url.to_owned()),
+        sqlite_file: data.join("abide.db"),
+        connections: config.number("database.connections") as u32,
+        batch: config.number("database.batch") as usize,
+        queue: config.number("database.queue") as usize,
+        busy_timeout: config.duration("database.busy_timeout"),
+    }
+}
+
+fn settings(config: &Config, part: Part) -> Settings {
+    let defaults = Settings::default();
+    let (public_url, ssh_url) = match part {
+        Part::Server { public_url, ssh_url } => (public_url, ssh_url),
+        Part::Command => (config.text("server.public_url").to_owned(), defaults.ssh_url),
+    };
+    Settings {
+        public_url,
+        ssh_url,
+        repos_per_user: config.number("repos.per_user") as i64,
+        max_push_bytes: config.bytes("git.max_push"),
+        max_push_commands: config.number("git.max_push_refs") as usize,
+        idle_timeout: config.duration("git.idle_timeout"),
+        push_timeout: config.duration("git.push_timeout"),
+        unpack_limit: config.number("git.unpack_limit") as u32,
+        lease_wait: config.duration("git.lease_wait"),
+        lease_ttl: config.duration("git.lease_ttl"),
+        drain_bytes: config.bytes("git.drain_bytes"),
+        ref_cache_refs: config.number("git.ref_cache") as usize,
+        min_free_percent: config.number("server.min_free_percent"),
+        job_workers: config.number("jobs.workers") as usize,
+        poll_interval: config.duration("jobs.poll"),
+        history: config.duration("jobs.history"),
+        drain_timeout: config.duration("server.drain"),
+    }
+}

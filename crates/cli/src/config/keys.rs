@@ -1,0 +1,137 @@
+//! Every setting there is.
+
+use super::value;
+use std::net::SocketAddr;
+
+/// One setting.
+pub(super) struct Key {
+    pub name: &'static str,
+    pub default: &'static str,
+    pub about: &'static str,
+    pub check: fn(&str) -> Result<(), String>,
+}
+
+const fn key(
+    name: &'static str,
+    default: &'static str,
+    check: fn(&str) -> Result<(), String>,
+    about: &'static str,
+) -> Key {
+    Key { name, default, about, check }
+}
+
+fn text(value: &str) -> Result<(), String> {
+    if value.is_empty() { Err("it must not be empty".into()) } else { Ok(()) }
+}
+
+fn any(_: &str) -> Result<(), String> {
+    Ok(())
+}
+
+fn address(value: &str) -> Result<(), String> {
+    value.parse::<SocketAddr>().map(drop).map_err(|_| "it is an IP address and a port, e.g. 127.0.0.1:7464".into())
+}
+
+fn url(value: &str) -> Result<(), String> {
+    let rest = value.strip_prefix("http://").or_else(|| value.strip_prefix("https://"));
+    match rest {
+        Some(rest) if !rest.is_empty() && !rest.contains(char::is_whitespace) && !value.ends_with('/') => Ok(()),
+        _ => Err("it starts with http:// or https:// and has no slash at the end".into()),
+    }
+}
+
+fn database(value: &str) -> Result<(), String> {
+    if value.is_empty() || value.starts_with("postgres://") || value.starts_with("postgresql://") {
+        Ok(())
+    } else {
+        Err("it is empty for SQLite, or starts with postgres://".into())
+    }
+}
+
+fn node(value: &str) -> Result<(), String> {
+    let fine = !value.is_empty() && value.len() <= 64 && value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    if fine { Ok(()) } else { Err("it has 1 to 64 letters, digits and hyphens".into()) }
+}
+
+fn log_format(value: &str) -> Result<(), String> {
+    if ["text", "json"].contains(&value) { Ok(()) } else { Err("it is text or json".into()) }
+}
+
+fn duration(value: &str) -> Result<(), String> {
+    value::duration(value).map(drop)
+}
+
+/// A duration that cannot be zero, because something would then never or always happen.
+fn some_time(value: &str) -> Result<(), String> {
+    if value::duration(value)?.is_zero() { Err("it must not be zero".into()) } else { Ok(()) }
+}
+
+fn bytes(value: &str) -> Result<(), String> {
+    value::bytes(value).map(drop)
+}
+
+fn number(value: &str) -> Result<(), String> {
+    value::number(value).map(drop)
+}
+
+fn at_least_one(value: &str) -> Result<(), String> {
+    if value::number(value)? == 0 { Err("it is at least 1".into()) } else { Ok(()) }
+}
+
+fn percent(value: &str) -> Result<(), String> {
+    if value::number(value)? > 100 { Err("it is a percentage, 0 to 100".into()) } else { Ok(()) }
+}
+
+/// In the order in which `abide config` shows them.
+pub(super) const KEYS: &[Key] = &[
+    key("server.data", "./data", text, "Where everything is kept."),
+    key("server.database", "", database, "A PostgreSQL address, or empty for SQLite in the data directory."),
+    key("server.listen", "127.0.0.1:7464", address, "Where HTTP is served."),
+    key("server.ssh_listen", "127.0.0.1:7465", address, "Where SSH is served."),
+    key("server.public_url", "http://127.0.0.1:7464", url, "How people and tools reach this server."),
+    key(
+        "server.public_ssh_url",
+        "",
+        any,
+        "What SSH clone addresses start with; empty: ssh://git@ and the host of public_url with the SSH port.",
+    ),
+    key("server.node", "main", node, "The name of this server among several on one database."),
+    key("server.drain", "30s", duration, "How long a stopping server waits for running work."),
+    key("server.max_connections", "2000", at_least_one, "HTTP connections at once."),
+    key(
+        "server.header_timeout",
+        "30s",
+        some_time,
+        "How long a request's head may take, and a kept connection may be silent.",
+    ),
+    key("server.write_timeout", "60s", some_time, "How long a client may take no byte of its answer."),
+    key("server.min_free_percent", "5", percent, "Below this share of free disk space nothing is written."),
+    key("database.connections", "8", at_least_one, "Connections to the database."),
+    key("database.batch", "64", at_least_one, "Units of work that SQLite commits together at most."),
+    key("database.queue", "256", at_least_one, "Units of work that wait for SQLite's writer before callers wait too."),
+    key("database.busy_timeout", "10s", some_time, "How long to wait for a connection or another process's lock."),
+    key("git.binary", "git", text, "The git program."),
+    key("git.max_push", "4GiB", bytes, "Bytes of one push."),
+    key("git.max_push_refs", "50000", at_least_one, "Refs one push may change."),
+    key("git.idle_timeout", "60s", some_time, "A git client that sends or takes nothing for so long is given up."),
+    key("git.push_timeout", "6h", some_time, "A push that has not arrived as a whole after so long is given up."),
+    key("git.unpack_limit", "100", number, "Pushes with fewer objects are stored loose, others as packs."),
+    key("git.lease_wait", "30s", duration, "How long a push waits for another push to the same repository."),
+    key("git.lease_ttl", "30s", some_time, "How long a repository stays locked when its server shows no sign of life."),
+    key("git.drain_bytes", "64MiB", bytes, "How much of a refused push is read so that the client gets to read why."),
+    key("git.ref_cache", "500000", number, "Refs kept in memory, over all repositories."),
+    key("git.fetches", "32", at_least_one, "Fetches that git works on at once."),
+    key("git.receives", "64", at_least_one, "Packs that are received at once."),
+    key("git.heavy", "4", at_least_one, "Connectivity checks and maintenance runs at once."),
+    key("git.threads", "2", at_least_one, "Threads of one git process."),
+    key("ssh.max_connections", "500", at_least_one, "SSH connections at once."),
+    key("ssh.per_ip", "50", at_least_one, "SSH connections at once from one address."),
+    key("ssh.handshake_timeout", "20s", some_time, "How long logging in may take."),
+    key("ssh.idle_timeout", "10m", some_time, "How long an SSH connection may be silent."),
+    key("repos.per_user", "1000", at_least_one, "Repositories one account may own."),
+    key("jobs.workers", "2", at_least_one, "Jobs that run at once."),
+    key("jobs.poll", "1s", some_time, "How often logs and jobs are looked at without a hint."),
+    key("jobs.history", "30d", some_time, "How long ended jobs and pushes are kept."),
+    key("log.format", "text", log_format, "text or json."),
+    key("log.filter", "info", text, "What is logged, e.g. info or abide_forge=debug,info."),
+];

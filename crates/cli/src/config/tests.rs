@@ -1,0 +1,65 @@
+use super::*;
+use rstest::rstest;
+
+fn with(flags: Flags, environment: &[(&str, &str)], file: Option<&str>) -> Result<Config, Failure> {
+    let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    build(&flags, environment, &|_| file.map(str::to_owned).ok_or_else(|| std::io::ErrorKind::NotFound.into()))
+}
+
+#[test]
+fn every_default_is_acceptable() {
+    assert!(with(Flags::default(), &[], None).is_ok());
+}
+
+#[test]
+fn a_flag_wins_over_the_environment_which_wins_over_the_file() {
+    let file = "[git]\nmax_push = \"1GiB\"\nlease_ttl = \"9s\"\n[server]\ndatabase = \"postgres://file/x\"\n";
+    let environment = [("ABIDE_GIT__LEASE_TTL", "8s"), ("ABIDE_SERVER__DATABASE", "postgres://env/x")];
+    let flags = Flags { database: Some("postgres://flag/x".into()), ..Flags::default() };
+    let config = with(flags, &environment, Some(file)).unwrap();
+    assert_eq!(config.bytes("git.max_push"), 1 << 30);
+    assert_eq!(config.duration("git.lease_ttl"), Duration::from_secs(8));
+    assert_eq!(config.text("server.database"), "postgres://flag/x");
+    assert!(config.is_default("git.binary"));
+}
+
+#[rstest]
+#[case::unknown_key("[git]\nmax_pusch = 1\n", "there is no setting git.max_pusch")]
+#[case::no_section("listen = 1\n", "outside a [section]")]
+#[case::bad_duration("[git]\nlease_ttl = \"9\"\n", "a duration is a number with a unit")]
+#[case::zero("[git]\nlease_ttl = \"0s\"\n", "must not be zero")]
+#[case::bad_size("[git]\nmax_push = \"many\"\n", "a size is a number of bytes")]
+#[case::bad_address("[server]\nlisten = \"localhost\"\n", "an IP address and a port")]
+#[case::bad_url("[server]\npublic_url = \"https://x/\"\n", "no slash at the end")]
+#[case::mysql("[server]\ndatabase = \"mysql://x\"\n", "starts with postgres://")]
+#[case::not_toml("[git\n", "not valid TOML")]
+#[case::table("[git.max_push]\nx = 1\n", "a setting is text")]
+fn bad_files_are_refused_by_name_and_rule(#[case] file: &str, #[case] said: &str) {
+    let failure = with(Flags::default(), &[], Some(file)).unwrap_err();
+    assert!(format!("{failure:?}").contains(said), "{failure:?}");
+}
+
+#[test]
+fn a_misspelt_variable_is_refused_and_others_are_left_alone() {
+    assert!(with(Flags::default(), &[("ABIDE_GIT__LEASE", "8s")], None).is_err());
+    assert!(with(Flags::default(), &[("ABIDE_FAILPOINT", "x"), ("ABIDE_TEST_POSTGRES", "x")], None).is_ok());
+}
+
+#[test]
+fn a_password_in_a_database_address_is_not_shown() {
+    let flags = Flags { database: Some("postgres://me:secret@host:5432/db".into()), ..Flags::default() };
+    let config = with(flags, &[], None).unwrap();
+    let shown: Vec<_> =
+        config.all().filter(|(name, ..)| *name == "server.database").map(|(_, value, ..)| value).collect();
+    assert_eq!(shown, ["postgres://me:***@host:5432/db"]);
+}
+
+#[rstest]
+#[case("500ms", 500)]
+#[case("30s", 30_000)]
+#[case("5m", 300_000)]
+#[case("12h", 43_200_000)]
+#[case("7d", 604_800_000)]
+fn durations_are_read_as_people_write_them(#[case] text: &str, #[case] millis: u64) {
+    assert_eq!(value::duration(text), Ok(Duration::from_millis(millis)));
+}

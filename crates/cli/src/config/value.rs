@@ -1,0 +1,70 @@
+//! Reading durations, sizes and numbers, the way people write them.
+
+use std::time::Duration;
+
+/// `7d`, `30m`, `500ms`.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let rule = || "a duration is a number with a unit: 500ms, 30s, 5m, 12h or 7d".to_owned();
+    let split = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(rule)?;
+    let (number, unit) = text.split_at(split);
+    let number: u64 = number.parse().map_err(|_| rule())?;
+    let millis = match unit {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return Err(rule()),
+    };
+    number.checked_mul(millis).map(Duration::from_millis).ok_or_else(rule)
+}
+
+/// `4GiB`, `500MB`, `1024`.
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
+    let rule = || "a size is a number of bytes, or one with KiB, MiB, GiB, kB, MB or GB".to_owned();
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let number: u64 = number.parse().map_err(|_| rule())?;
+    let factor = match unit.trim() {
+        "" | "B" => 1,
+        "kB" => 1000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return Err(rule()),
+    };
+    number.checked_mul(factor).ok_or_else(rule)
+}
+
+/// A whole number.
+pub(super) fn number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "it is a whole number that is not negative".to_owned())
+}
+
+/// What a TOML value would be on the command line. Lists become comma-separated.
+pub(super) fn from_toml(value: &toml::Value) -> Result<String, String> {
+    match value {
+        toml::Value::String(text) => Ok(text.clone()),
+        toml::Value::Integer(number) => Ok(number.to_string()),
+        toml::Value::Boolean(truth) => Ok(truth.to_string()),
+        toml::Value::Float(number) => Ok(number.to_string()),
+        toml::Value::Array(items) => Ok(items.iter().map(from_toml).collect::<Result<Vec<_>, _>>()?.join(",")),
+        toml::Value::Table(_) | toml::Value::Datetime(_) => {
+            Err("a setting is text, a number, true, false or a list".into())
+        }
+    }
+}
+
+/// A database address that can be shown.
+pub(super) fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    match rest.rsplit_once('@') {
+        Some((login, place)) => {
+            let user = login.split(':').next().unwrap_or_default();
+            format!("{scheme}://{user}:***@{place}")
+        }
+        None => url.to_owned(),
+    }
+}

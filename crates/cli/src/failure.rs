@@ -1,0 +1,65 @@
+//! How a command fails: a line that says what happened, lines that say what to do, and an exit code.
+
+use abide_forge::{Access, Fault};
+use std::process::ExitCode;
+
+/// A failed command.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: u8,
+    message: String,
+    hints: Vec<String>,
+}
+
+impl Failure {
+    /// Something went wrong.
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self { code: 1, message: message.into(), hints: Vec::new() }
+    }
+
+    /// The command was called wrongly.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { code: 2, ..Self::failed(message) }
+    }
+
+    /// What the command is about is not there.
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+        Self { code: 3, ..Self::failed(message) }
+    }
+
+    /// A rule forbids it.
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
+        Self { code: 4, ..Self::failed(message) }
+    }
+
+    /// What to do about it.
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Tells the person and ends with the code.
+    pub(crate) fn exit(self) -> ExitCode {
+        eprintln!("error: {}", self.message);
+        for hint in &self.hints {
+            eprintln!("hint: {hint}");
+        }
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        Self::failed(fault.to_string())
+    }
+}
+
+impl From<Access> for Failure {
+    fn from(access: Access) -> Self {
+        match access {
+            Access::NotFound => Self::not_found("repository not found"),
+            Access::Denied(_) | Access::Scope(_) => Self::refused(access.to_string()),
+            Access::Fault(fault) => fault.into(),
+        }
+    }
+}

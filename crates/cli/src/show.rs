@@ -1,0 +1,25 @@
+//! How lists are shown: aligned columns for people, JSON for programs.
+
+use serde_json::Value;
+
+/// Prints rows under headings, each column as wide as its widest cell.
+pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([headings[column].len()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..headings.len()).map(width).collect();
+    let line = |cells: Vec<&str>| {
+        let padded = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}", width = *width));
+        println!("{}", padded.collect::<Vec<_>>().join("  ").trim_end());
+    };
+    line(headings.to_vec());
+    for row in rows {
+        line(row.iter().map(String::as_str).collect());
+    }
+}
+
+/// Prints JSON over several lines.
+pub(crate) fn json(value: &Value) {
+    println!("{value:#}");
+}

@@ -1,0 +1,11 @@
+//! The whole thing, as its users meet it: a real `abide serve` process, the real `git` and `ssh`, real sockets, on both
+//! engines. Each module is a part of the specification that can be read as such.
+
+mod api;
+mod cli;
+mod crash;
+mod git;
+mod operations;
+mod pygithub;
+mod security;
+mod support;

@@ -1,0 +1,66 @@
+//! Finding out who someone is: by token or by SSH key. Never by password: those are for the login page alone.
+
+use super::add_token::{PREFIX, hash};
+use crate::{Caller, Fault, Forge};
+use abide_store::{ssh_keys, tokens, users};
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// How precise "last used" is: a write per request would cost more than the knowledge is worth.
+const LAST_USED_PRECISION: Duration = Duration::from_secs(600);
+
+/// Who comes with this token; `None` if it opens nothing (unknown, revoked, expired, account suspended).
+pub async fn by_token(forge: &Forge, secret: &str, ip: Option<IpAddr>) -> Result<Option<Caller>, Fault> {
+    if !secret.starts_with(PREFIX) {
+        return Ok(None);
+    }
+    let now = forge.clock().now();
+    let mut conn = forge.store().read().await?;
+    let Some(token) = tokens::by_hash(&mut conn, &hash(secret)).await? else { return Ok(None) };
+    let Some(user) = users::by_id(&mut conn, token.user_id).await? else { return Ok(None) };
+    drop(conn);
+    if !token.is_live(now) || user.suspended_at.is_some() {
+        return Ok(None);
+    }
+    if token.last_used_at.is_none_or(|last| now.since(last) > LAST_USED_PRECISION) {
+        note_use(forge, token.id, |tx, id| Box::pin(async move { Ok(tokens::touch(tx, *id).await?) }));
+    }
+    Ok(Some(Caller { actor: user.actor(), scopes: Some(token.scopes), ip }))
+}
+
+/// Whether someone who may come in has this SSH key. Says nothing about who is asking: a public key is no secret.
+pub async fn knows_ssh_key(forge: &Forge, fingerprint: &str) -> Result<bool, Fault> {
+    let mut conn = forge.store().read().await?;
+    let Some(key) = ssh_keys::by_fingerprint(&mut conn, fingerprint).await? else { return Ok(false) };
+    let user = users::by_id(&mut conn, key.user_id).await?;
+    Ok(user.is_some_and(|user| user.suspended_at.is_none()))
+}
+
+/// Who has this SSH key; `None` if nobody, or a suspended account.
+pub async fn by_ssh_key(forge: &Forge, fingerprint: &str, ip: Option<IpAddr>) -> Result<Option<Caller>, Fault> {
+    let now = forge.clock().now();
+    let mut conn = forge.store().read().await?;
+    let Some(key) = ssh_keys::by_fingerprint(&mut conn, fingerprint).await? else { return Ok(None) };
+    let Some(user) = users::by_id(&mut conn, key.user_id).await? else { return Ok(None) };
+    drop(conn);
+    if user.suspended_at.is_some() {
+        return Ok(None);
+    }
+    if key.last_used_at.is_none_or(|last| now.since(last) > LAST_USED_PRECISION) {
+        note_use(forge, key.id, |tx, id| Box::pin(async move { Ok(ssh_keys::touch(tx, *id).await?) }));
+    }
+    Ok(Some(Caller { actor: user.actor(), scopes: None, ip }))
+}
+
+/// Writes "last used" beside the request: nobody waits for it, and losing it is harmless.
+fn note_use<U>(forge: &Forge, id: i64, unit: U)
+where
+    U: abide_store::Unit<i64, (), Fault>,
+{
+    let store = forge.store().clone();
+    forge.tasks().spawn(async move {
+        if let Err(error) = store.write(id, unit).await {
+            tracing::warn!(%error, "could not note that a credential was used");
+        }
+    });
+}

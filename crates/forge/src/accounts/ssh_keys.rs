@@ -1,0 +1,108 @@
+//! Public keys: adding, listing, removing.
+
+use crate::tell::{Who, audit_account};
+use crate::{Caller, Fault, Forge};
+use abide_core::UserId;
+use abide_store::StoreError;
+use abide_store::ssh_keys::{self, NewSshKey, SshKey};
+use serde_json::json;
+use ssh_key::public::KeyData;
+use ssh_key::{HashAlg, PublicKey};
+
+/// Why a key was not added.
+#[derive(Debug, thiserror::Error)]
+pub enum AddKeyError {
+    /// Not a public key line.
+    #[error("key: paste one line of a .pub file, e.g. ssh-ed25519 AAAA…; a private key is never needed here")]
+    Malformed,
+    /// An algorithm that is too weak or unknown.
+    #[error("key: use ed25519, ecdsa, or rsa with at least 2048 bits; make one with ssh-keygen -t ed25519")]
+    Weak,
+    /// The title is too long.
+    #[error("title: it has at most 200 characters")]
+    Title,
+    /// Someone uses it already.
+    #[error("key: it is in use already")]
+    Taken,
+    /// The machine failed.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl From<StoreError> for AddKeyError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unique => Self::Taken,
+            other => Self::Fault(other.into()),
+        }
+    }
+}
+
+/// Adds a key to an account.
+pub async fn add(forge: &Forge, who: &Caller, user: UserId, title: &str, line: &str) -> Result<SshKey, AddKeyError> {
+    let key = parse(line)?;
+    let title = if title.trim().is_empty() { key.comment().as_str_lossy().to_owned() } else { title.trim().to_owned() };
+    if title.chars().count() > 200 {
+        return Err(AddKeyError::Title);
+    }
+    let fingerprint = key.fingerprint(HashAlg::Sha256).to_string();
+    let mut bare = key;
+    bare.set_comment("");
+    let public_key = bare.to_openssh().map_err(|_| AddKeyError::Malformed)?.trim().to_owned();
+    let new = NewSshKey { user_id: user, title, fingerprint, public_key };
+    let input = (new, Who::from(who));
+    let id = forge
+        .store()
+        .write(input, |tx, (new, who)| {
+            Box::pin(async move {
+                let id = ssh_keys::insert(tx, new).await?;
+                let meta = json!({ "key_id": id, "user_id": new.user_id.get(), "fingerprint": new.fingerprint });
+                audit_account(tx, who, "ssh_key_added", meta).await?;
+                Ok::<_, AddKeyError>(id)
+            })
+        })
+        .await?;
+    get(forge, user, id).await?.ok_or_else(|| Fault::Internal("a key vanished right after it was added".into()).into())
+}
+
+fn parse(line: &str) -> Result<PublicKey, AddKeyError> {
+    let line = line.trim();
+    if line.len() > 16 * 1024 || line.lines().count() != 1 {
+        return Err(AddKeyError::Malformed);
+    }
+    let key = PublicKey::from_openssh(line).map_err(|_| AddKeyError::Malformed)?;
+    let strong = match key.key_data() {
+        KeyData::Ed25519(_) | KeyData::SkEd25519(_) => true,
+        KeyData::Rsa(rsa) => rsa.key_size() >= 2048,
+        _ => key.algorithm().as_str().contains("ecdsa"),
+    };
+    if strong { Ok(key) } else { Err(AddKeyError::Weak) }
+}
+
+/// A user's key.
+pub async fn get(forge: &Forge, user: UserId, id: i64) -> Result<Option<SshKey>, Fault> {
+    Ok(ssh_keys::by_id(&mut *forge.store().read().await?, user, id).await?)
+}
+
+/// A page of a user's keys, and how many there are in all.
+pub async fn list(forge: &Forge, user: UserId, limit: i64, offset: i64) -> Result<(Vec<SshKey>, i64), Fault> {
+    let mut conn = forge.store().read().await?;
+    let keys = ssh_keys::list(&mut conn, user, limit, offset).await?;
+    Ok((keys, ssh_keys::count(&mut conn, user).await?))
+}
+
+/// Removes a user's key; `false` if they have no such key.
+pub async fn remove(forge: &Forge, who: &Caller, user: UserId, id: i64) -> Result<bool, Fault> {
+    forge
+        .store()
+        .write((user, id, Who::from(who)), |tx, (user, id, who)| {
+            Box::pin(async move {
+                let removed = ssh_keys::remove(tx, *user, *id).await?;
+                if removed {
+                    audit_account(tx, who, "ssh_key_removed", json!({ "key_id": id, "user_id": user.get() })).await?;
+                }
+                Ok(removed)
+            })
+        })
+        .await
+}

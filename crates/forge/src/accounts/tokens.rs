@@ -1,0 +1,32 @@
+//! Listing tokens and taking them back.
+
+use crate::tell::{Who, audit_account};
+use crate::{Fault, Forge};
+use abide_core::UserId;
+use abide_store::tokens::{self, Token};
+use serde_json::json;
+
+/// How many tokens are listed at most.
+const MAX: i64 = 1000;
+
+/// A user's tokens, without their secrets.
+pub async fn list(forge: &Forge, user: UserId) -> Result<Vec<Token>, Fault> {
+    Ok(tokens::list(&mut *forge.store().read().await?, user, MAX).await?)
+}
+
+/// Takes a token back; `false` if the user has no such live token.
+pub async fn revoke(forge: &Forge, user: UserId, id: i64) -> Result<bool, Fault> {
+    forge
+        .store()
+        .write((user, id), |tx, &(user, id)| {
+            Box::pin(async move {
+                let revoked = tokens::revoke(tx, user, id).await?;
+                if revoked {
+                    let meta = json!({ "token_id": id, "user_id": user.get() });
+                    audit_account(tx, &Who { user: Some(user), ip: None }, "token_revoked", meta).await?;
+                }
+                Ok(revoked)
+            })
+        })
+        .await
+}

@@ -1,0 +1,173 @@
+//! What every use case works with.
+
+use crate::git::snapshots::Snapshots;
+use crate::{Access, Node, Settings};
+use abide_core::policy::Actor;
+use abide_core::scope::{Scope, Scopes};
+use abide_core::{Clock, Random, UserId};
+use abide_git::{Git, Layout};
+use abide_store::Store;
+use std::net::IpAddr;
+use std::sync::Arc;
+use tokio::sync::Notify;
+use tokio_util::task::TaskTracker;
+
+/// Everything a use case needs, wired up once. Clones share it.
+#[derive(Clone)]
+pub struct Forge {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Store,
+    git: Git,
+    layout: Layout,
+    random: Arc<dyn Random>,
+    settings: Settings,
+    node: Node,
+    key: [u8; 32],
+    snapshots: Snapshots,
+    tasks: TaskTracker,
+    lease_freed: Notify,
+}
+
+impl Forge {
+    /// Wires the parts together. `key` is the installation's secret (see [`crate::secret`]).
+    pub fn new(
+        store: Store,
+        git: Git,
+        layout: Layout,
+        random: Arc<dyn Random>,
+        settings: Settings,
+        node: Node,
+        key: [u8; 32],
+    ) -> Self {
+        let snapshots = Snapshots::new(settings.ref_cache_refs);
+        let inner = Inner {
+            store,
+            git,
+            layout,
+            random,
+            settings,
+            node,
+            key,
+            snapshots,
+            tasks: TaskTracker::new(),
+            lease_freed: Notify::new(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The database.
+    pub(crate) fn store(&self) -> &Store {
+        &self.inner.store
+    }
+
+    /// The git binary.
+    pub(crate) fn git(&self) -> &Git {
+        &self.inner.git
+    }
+
+    /// Where repositories are on disk.
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.inner.layout
+    }
+
+    /// The clock.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        self.inner.store.clock()
+    }
+
+    /// Randomness.
+    pub(crate) fn random(&self) -> &dyn Random {
+        &*self.inner.random
+    }
+
+    /// Limits and intervals.
+    pub fn settings(&self) -> &Settings {
+        &self.inner.settings
+    }
+
+    /// This process among others that share the database.
+    pub(crate) fn node(&self) -> &Node {
+        &self.inner.node
+    }
+
+    /// The installation's secret.
+    pub(crate) fn key(&self) -> &[u8; 32] {
+        &self.inner.key
+    }
+
+    /// Ref snapshots that are still right.
+    pub(crate) fn snapshots(&self) -> &Snapshots {
+        &self.inner.snapshots
+    }
+
+    /// Whether other servers may use the same directories.
+    pub(crate) fn shares_disk(&self) -> bool {
+        self.inner.store.engine() == abide_store::Engine::Postgres
+    }
+
+    /// Work that must reach its end even if the client goes away, and that shutdown waits for.
+    pub(crate) fn tasks(&self) -> &TaskTracker {
+        &self.inner.tasks
+    }
+
+    /// Tells waiting pushes of this process that a repository's lease was given back. A hint.
+    pub(crate) fn lease_freed(&self) -> &Notify {
+        &self.inner.lease_freed
+    }
+
+    /// Waits for the work that must reach its end, then closes the database.
+    pub async fn close(&self) {
+        self.inner.tasks.close();
+        self.inner.tasks.wait().await;
+        self.inner.store.close().await;
+    }
+}
+
+/// Who asks for something, and from where.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// Who.
+    pub actor: Actor,
+    /// What the token they came with is good for; `None` where no token is involved (SSH key, command line).
+    pub scopes: Option<Scopes>,
+    /// From where.
+    pub ip: Option<IpAddr>,
+}
+
+impl Caller {
+    /// Nobody in particular.
+    pub fn anonymous(ip: Option<IpAddr>) -> Self {
+        Self { actor: Actor::Anonymous, scopes: None, ip }
+    }
+
+    /// The account, if there is one.
+    pub fn user_id(&self) -> Option<UserId> {
+        self.actor.user_id()
+    }
+
+    /// Fails if the caller came with a token that is not made for this. Asked before anything is looked up, so that
+    /// the answer tells nothing.
+    pub fn ensure_scope(&self, needed: Scope) -> Result<(), Access> {
+        match &self.scopes {
+            Some(scopes) if !scopes.allow(needed) => Err(Access::Scope(needed)),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn ip_text(&self) -> Option<String> {
+        self.ip.map(|ip| ip.to_string())
+    }
+}
+
+/// The operating system's randomness.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OsRandom;
+
+impl Random for OsRandom {
+    fn fill(&self, buffer: &mut [u8]) {
+        getrandom::fill(buffer).expect("the operating system always has randomness once it has booted");
+    }
+}

@@ -1,0 +1,80 @@
+//! Errors that several use cases share.
+//!
+//! Each use case has an enum of its own whose messages are shown to people; what is nobody's fault but the machine's is a
+//! [`Fault`], which is logged with its cause and shown without it. Roads map each enum in one place.
+
+use abide_core::policy::DenyCode;
+use abide_core::scope::Scope;
+use abide_git::GitError;
+use abide_store::StoreError;
+
+/// The machine failed, not the caller.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Git or the disk.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// There is too little room left to accept anything.
+    #[error("the server's disk is nearly full ({free_percent} % free), so nothing can be written; reads go on")]
+    DiskFull {
+        /// What is left.
+        free_percent: u64,
+    },
+    /// Something that cannot happen did.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl Fault {
+    /// Whether only the client's side failed (gone, or too slow): nothing is wrong with this server.
+    pub fn is_clients(&self) -> bool {
+        matches!(self, Self::Git(GitError::Client(_)))
+    }
+
+    /// What may be told about it. That the server is full or busy is worth knowing; causes stay in the log.
+    pub fn told(&self) -> String {
+        match self {
+            Self::DiskFull { .. } | Self::Git(GitError::Busy { .. }) => self.to_string(),
+            _ => "the server failed; try again later".to_owned(),
+        }
+    }
+}
+
+/// Why a repository was not handed out.
+#[derive(Debug, thiserror::Error)]
+pub enum Access {
+    /// There is none, or the caller may not know of it. Both look the same.
+    #[error("repository not found")]
+    NotFound,
+    /// The caller may see it, but not do this.
+    #[error("{}", explain(*.0))]
+    Denied(DenyCode),
+    /// The token they came with is not made for this.
+    #[error("this needs a token with the scope {0}; make one that has it")]
+    Scope(Scope),
+    /// The machine failed.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl From<StoreError> for Access {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// What a denial tells someone who may know that the repository exists.
+fn explain(code: DenyCode) -> String {
+    match code {
+        DenyCode::Deleted | DenyCode::Private => "repository not found".into(),
+        DenyCode::Suspended => {
+            "this account is suspended and cannot change anything; ask the site's administrator".into()
+        }
+        DenyCode::Archived => "repository is archived; pushes are disabled".into(),
+        DenyCode::LoginRequired => "this needs a login".into(),
+        DenyCode::RoleTooLow { needed } => format!("this needs the role {needed} in the repository; ask its owner"),
+    }
+}

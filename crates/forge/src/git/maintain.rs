@@ -1,0 +1,61 @@
+//! Keeping repositories quick: joining small packs, packing refs, writing bitmaps and the commit graph.
+
+use crate::jobs::{self, Kind};
+use crate::{Fault, Forge};
+use abide_core::RepoId;
+use abide_git::maintain;
+use abide_store::leases::{self, Lease};
+use abide_store::pushes::{self, Push};
+use abide_store::{StoreError, Tx, repos};
+use serde_json::json;
+
+/// After so many pushes the small objects are joined.
+const EVERY: i64 = 32;
+
+/// Whether this push is one after which the repository wants tidying: the first, and then every so often.
+pub(super) fn wanted(push: &Push) -> bool {
+    // Each push raises the generation by two.
+    let count = push.generation / 2;
+    count == 0 || count % EVERY == 0 || push.updates.len() > 100
+}
+
+/// Queues the tidying of a repository, once.
+pub(super) async fn enqueue(tx: &mut Tx, repo: RepoId) -> Result<(), StoreError> {
+    jobs::enqueue(tx, Kind::RepoMaintain, json!({ "repo_id": repo.get() }), Some(repo.to_string())).await
+}
+
+/// Tidies one repository. Objects need no lock; refs are packed under the lease.
+pub async fn run(forge: &Forge, id: RepoId) -> Result<(), Fault> {
+    let repo = repos::by_id(&mut *forge.store().read().await?, id, None).await?;
+    let dir = forge.layout().repo(id);
+    if repo.is_none() || !dir.exists() {
+        return Ok(());
+    }
+    maintain::maintain(forge.git(), &dir, maintain::Level::Light).await?;
+    pack_refs(forge, id).await?;
+    let bytes = tokio::task::spawn_blocking(move || maintain::disk_usage(&dir))
+        .await
+        .map_err(|error| Fault::Internal(format!("measuring a repository was interrupted: {error}")))??;
+    let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+    let written: Result<(), StoreError> =
+        forge.store().write((id, bytes), |tx, &(id, bytes)| Box::pin(repos::set_size(tx, id, bytes))).await;
+    Ok(written?)
+}
+
+/// Packs refs if nobody is pushing; otherwise the next tidying does.
+async fn pack_refs(forge: &Forge, id: RepoId) -> Result<(), Fault> {
+    let input = (pushes::lease_name(id), forge.node().holder().to_owned(), forge.settings().lease_ttl);
+    let lease: Result<Option<Lease>, StoreError> =
+        forge.store().write(input, |tx, (name, holder, ttl)| Box::pin(leases::take(tx, name, holder, *ttl))).await;
+    let Some(lease) = lease? else { return Ok(()) };
+    // Packing moves refs between files without changing one, so the generation stays.
+    let packed = match pushes::running_of(&mut *forge.store().read().await?, id).await?.is_empty() {
+        true => maintain::pack_refs(forge.git(), &forge.layout().repo(id)).await,
+        false => Ok(()),
+    };
+    let released: Result<(), StoreError> =
+        forge.store().write(lease, |tx, lease| Box::pin(leases::release(tx, lease))).await;
+    forge.lease_freed().notify_waiters();
+    packed?;
+    Ok(released?)
+}

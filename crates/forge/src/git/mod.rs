@@ -1,0 +1,32 @@
+//! Fetch and push, behind every road.
+//!
+//! * [`fetch`]: refs from a snapshot in memory, packs streamed through git.
+//! * [`push`]: our own receive pipeline; `push/commit.rs` is the part that must reach its end.
+//! * [`snapshots`]: refs by generation. [`reconcile`]: puts right what a crash left. [`maintain`]: keeps repositories
+//!   quick.
+
+pub mod fetch;
+pub mod maintain;
+pub mod push;
+pub mod reconcile;
+pub mod snapshots;
+
+use crate::{Fault, Forge};
+use abide_git::bare;
+use abide_store::repos::Repo;
+
+/// What we call ourselves towards git clients.
+pub(crate) const AGENT: &str = concat!("abide/", env!("CARGO_PKG_VERSION"));
+
+pub use abide_git::ProtocolVersion;
+pub use abide_git::advertise::service as service_header;
+pub use abide_git::report::error_packet;
+
+/// Makes the bare directory if a crash right after creation left it out.
+async fn ensure_directory(forge: &Forge, repo: &Repo) -> Result<(), Fault> {
+    let path = forge.layout().repo(repo.id);
+    if repo.refs_generation == 0 && !tokio::fs::try_exists(&path).await.unwrap_or(false) {
+        bare::init_bare(forge.layout(), repo.id, &repo.default_branch).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,322 @@
+//! The client's side of a push: commands in, pack in, keep-alives and the report out.
+
+use super::Ticket;
+use super::commit::{self, Work};
+use crate::git::snapshots::{self, Refs};
+use crate::{Fault, Forge, disk};
+use abide_core::push::{self, CurrentRefs};
+use abide_core::{Oid, RefUpdate, failpoint};
+use abide_git::receive::{self, ReceiveError};
+use abide_git::report::{self, KEEPALIVE, RefResult, Report};
+use abide_git::{Capabilities, Incoming, PacketReader, PushRequest, ReceiveLimits};
+use bytes::Bytes;
+use std::future::Future;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::sync::mpsc;
+
+/// Clients give up after fifteen silent seconds.
+const KEEPALIVE_EVERY: Duration = Duration::from_secs(5);
+
+/// Receives a push and sends the answer to `out`, which is closed at the end.
+///
+/// If the client goes away before the pack is complete, everything of it goes too.
+pub async fn receive<R>(forge: &Forge, ticket: Ticket, input: R, out: mpsc::Sender<Bytes>)
+where
+    R: AsyncRead + Unpin + Send,
+{
+    let gone = out.clone();
+    tokio::select! {
+        () = gone.closed() => metrics::counter!("abide_pushes_total", "end" => "client_gone").increment(1),
+        () = converse(forge, ticket, PacketReader::new(input), out) => {}
+    }
+}
+
+async fn converse<R>(forge: &Forge, ticket: Ticket, mut reader: PacketReader<R>, out: mpsc::Sender<Bytes>)
+where
+    R: AsyncRead + Unpin + Send,
+{
+    let limits = limits(forge);
+    let request = match receive::read_request(&mut reader, &limits).await {
+        Ok(Some(request)) => request,
+        // git's probe before a large push: it only wanted to know whether it may.
+        Ok(None) => return,
+        Err(error) => {
+            let _ = out.send(report::error_packet(&error.to_string())).await;
+            drain(forge, &mut reader).await;
+            return;
+        }
+    };
+    let client = Client { out, capabilities: request.capabilities.clone() };
+    let report = match run(forge, ticket, &request, &mut reader, &limits, &client).await {
+        Ok(results) => Report { unpack: Ok(()), refs: zip(&request, results) },
+        Err(Stopped { reason, drain: unread }) => {
+            if unread {
+                drain(forge, &mut reader).await;
+            }
+            let results = request.updates.iter().map(|_| RefResult::Ng(reason.clone())).collect();
+            Report { unpack: Err(reason.clone()), refs: zip(&request, results) }
+        }
+    };
+    let end = if report.refs.iter().all(|(_, result)| *result == RefResult::Ok) { "ok" } else { "refused" };
+    metrics::counter!("abide_pushes_total", "end" => end).increment(1);
+    client.send(report.encode(&client.capabilities)).await;
+    failpoint::hit(failpoint::PUSH_REPORTED);
+}
+
+fn zip(request: &PushRequest, results: Vec<RefResult>) -> Vec<(abide_core::RefName, RefResult)> {
+    request.updates.iter().map(|update| update.name.clone()).zip(results).collect()
+}
+
+fn limits(forge: &Forge) -> ReceiveLimits {
+    let settings = forge.settings();
+    ReceiveLimits {
+        commands: settings.max_push_commands,
+        pack_bytes: settings.max_push_bytes,
+        idle: settings.idle_timeout,
+        unpack_limit: settings.unpack_limit,
+        ..ReceiveLimits::default()
+    }
+}
+
+/// The whole push failed, before any ref was looked at by itself.
+struct Stopped {
+    reason: String,
+    /// The pack was not read, or not to its end.
+    drain: bool,
+}
+
+impl Stopped {
+    /// What went wrong on our side is logged in full and told in short.
+    fn fault(fault: &Fault, drain: bool) -> Self {
+        let reason = match fault {
+            Fault::DiskFull { .. } | Fault::Git(abide_git::GitError::Busy { .. }) => fault.to_string(),
+            _ => {
+                tracing::error!(error = %fault, "a push failed");
+                "the server failed; nothing was changed, try again later".to_owned()
+            }
+        };
+        Self { reason, drain }
+    }
+}
+
+async fn run<R>(
+    forge: &Forge,
+    ticket: Ticket,
+    request: &PushRequest,
+    reader: &mut PacketReader<R>,
+    limits: &ReceiveLimits,
+    client: &Client,
+) -> Result<Vec<RefResult>, Stopped>
+where
+    R: AsyncRead + Unpin + Send,
+{
+    disk::ensure_room(forge).map_err(|fault| Stopped::fault(&fault, true))?;
+    let refs = snapshots::read(forge, &ticket.repo).await.map_err(|fault| Stopped::fault(&fault, true))?;
+    let mut verdicts = Verdicts::new(request);
+    verdicts.refuse_by_rule(&ticket.repo.default_branch, &refs);
+    if verdicts.none_left() {
+        drain(forge, reader).await;
+        return Ok(verdicts.results());
+    }
+    let key = incoming_key(forge);
+    let incoming = match request.needs_pack() {
+        true => Some(take_pack(forge, &ticket, &key, reader, limits, client, &mut verdicts).await?),
+        false => None,
+    };
+    if verdicts.none_left() {
+        return Ok(verdicts.results());
+    }
+    failpoint::hit(failpoint::PUSH_CONNECTED);
+    let work = Work {
+        repo: ticket.repo.id,
+        caller: ticket.caller,
+        transport: ticket.transport.as_str(),
+        key,
+        incoming,
+        verdicts,
+    };
+    // From here on it must reach its end, whatever becomes of the client.
+    let task = forge.tasks().spawn(commit::commit(forge.clone(), work));
+    match client.waiting_for(task).await {
+        Ok(Ok(verdicts)) => Ok(verdicts.results()),
+        Ok(Err(fault)) => Err(Stopped::fault(&fault, false)),
+        Err(error) => Err(Stopped::fault(&Fault::Internal(format!("the push's task ended early: {error}")), false)),
+    }
+}
+
+/// Receives the pack into its own area and checks that every new tip is complete.
+async fn take_pack<R>(
+    forge: &Forge,
+    ticket: &Ticket,
+    key: &str,
+    reader: &mut PacketReader<R>,
+    limits: &ReceiveLimits,
+    client: &Client,
+    verdicts: &mut Verdicts,
+) -> Result<Incoming, Stopped>
+where
+    R: AsyncRead + Unpin + Send,
+{
+    let incoming = Incoming::create(forge.git(), forge.layout(), ticket.repo.id, key)
+        .await
+        .map_err(|error| Stopped::fault(&error.into(), true))?;
+    let (progress, mut said) = mpsc::channel(16);
+    let quiet = client.capabilities.quiet || !client.capabilities.side_band_64k;
+    let taking = incoming.receive(&mut *reader, limits, (!quiet).then_some(progress));
+    let taking = tokio::time::timeout(forge.settings().push_timeout, taking);
+    let forwarding = async {
+        while let Some(bytes) = said.recv().await {
+            client.send(report::sideband_progress(&bytes)).await;
+        }
+        std::future::pending::<()>().await
+    };
+    let outcome = tokio::select! {
+        outcome = client.waiting_for(taking) => outcome,
+        () = forwarding => unreachable!("forwarding never ends by itself"),
+    };
+    let late = || Stopped { reason: "the pack took too long to arrive; push in several steps".into(), drain: false };
+    let outcome = outcome.map_err(|_| late())?.map_err(|error| stopped(error, true))?;
+    metrics::counter!("abide_push_bytes_total").increment(outcome.bytes);
+    failpoint::hit(failpoint::PUSH_PACK_RECEIVED);
+
+    match client.waiting_for(incoming.check_connected(&verdicts.accepted())).await {
+        Ok(()) => {}
+        Err(ReceiveError::Tips(tips)) => {
+            for tip in tips {
+                verdicts.refuse(&tip.name, tip.reason);
+            }
+        }
+        Err(error) => return Err(stopped(error, false)),
+    }
+    Ok(incoming)
+}
+
+fn stopped(error: ReceiveError, drain: bool) -> Stopped {
+    match error {
+        ReceiveError::Git(error) => Stopped::fault(&error.into(), drain),
+        error => Stopped { reason: error.to_string(), drain },
+    }
+}
+
+fn incoming_key(forge: &Forge) -> String {
+    let mut random = [0; 12];
+    forge.random().fill(&mut random);
+    format!("push-{}", hex::encode(random))
+}
+
+/// Reads what a refused client still sends, within bounds, so that it gets to read why.
+async fn drain(forge: &Forge, reader: &mut (impl AsyncRead + Unpin)) {
+    let mut left = forge.settings().drain_bytes;
+    let mut buffer = vec![0; 32 * 1024];
+    while left > 0 {
+        match tokio::time::timeout(forge.settings().idle_timeout, reader.read(&mut buffer)).await {
+            Ok(Ok(read)) if read > 0 => left = left.saturating_sub(read as u64),
+            _ => return,
+        }
+    }
+}
+
+/// The way back to the client.
+struct Client {
+    out: mpsc::Sender<Bytes>,
+    capabilities: Capabilities,
+}
+
+impl Client {
+    async fn send(&self, bytes: Bytes) {
+        // A client that is gone needs no answer; the outer select notices it.
+        if !bytes.is_empty() {
+            let _ = self.out.send(bytes).await;
+        }
+    }
+
+    /// Waits for something that may take long, telling the client now and then that we are still here.
+    async fn waiting_for<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        loop {
+            match tokio::time::timeout(KEEPALIVE_EVERY, &mut work).await {
+                Ok(value) => return value,
+                Err(_) if self.capabilities.side_band_64k => self.send(Bytes::from_static(KEEPALIVE)).await,
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+/// What is to become of each update of a push, as far as it is known.
+pub(super) struct Verdicts {
+    updates: Vec<RefUpdate>,
+    refused: Vec<Option<String>>,
+    atomic: bool,
+}
+
+impl Verdicts {
+    fn new(request: &PushRequest) -> Self {
+        Self {
+            updates: request.updates.clone(),
+            refused: vec![None; request.updates.len()],
+            atomic: request.capabilities.atomic,
+        }
+    }
+
+    /// Judges what is still accepted against the refs as they are.
+    pub(super) fn refuse_by_rule(&mut self, default_branch: &abide_core::RefName, refs: &Refs) {
+        for (slot, verdict) in self.refused.iter_mut().zip(push::judge(&self.updates, default_branch, &At(refs))) {
+            if let (None, Err(refusal)) = (&slot, verdict) {
+                *slot = Some(refusal.to_string());
+            }
+        }
+        self.all_or_nothing();
+    }
+
+    /// Refuses one ref.
+    pub(super) fn refuse(&mut self, name: &abide_core::RefName, reason: &str) {
+        for (slot, update) in self.refused.iter_mut().zip(&self.updates) {
+            if slot.is_none() && update.name == *name {
+                *slot = Some(reason.to_owned());
+            }
+        }
+        self.all_or_nothing();
+    }
+
+    /// Refuses everything that is still accepted.
+    pub(super) fn refuse_rest(&mut self, reason: &str) {
+        for slot in self.refused.iter_mut().filter(|slot| slot.is_none()) {
+            *slot = Some(reason.to_owned());
+        }
+    }
+
+    fn all_or_nothing(&mut self) {
+        if self.atomic && self.refused.iter().any(Option::is_some) {
+            self.refuse_rest("atomic push: another ref of it was refused");
+        }
+    }
+
+    pub(super) fn none_left(&self) -> bool {
+        self.refused.iter().all(Option::is_some)
+    }
+
+    /// The updates that are to be made.
+    pub(super) fn accepted(&self) -> Vec<RefUpdate> {
+        let open = self.updates.iter().zip(&self.refused).filter(|(_, refused)| refused.is_none());
+        open.map(|(update, _)| update.clone()).collect()
+    }
+
+    fn results(self) -> Vec<RefResult> {
+        self.refused.into_iter().map(|refused| refused.map_or(RefResult::Ok, RefResult::Ng)).collect()
+    }
+}
+
+/// A snapshot, in the form that the rule asks.
+struct At<'a>(&'a Refs);
+
+impl CurrentRefs for At<'_> {
+    fn get(&self, name: &str) -> Option<Oid> {
+        self.0.get(name.as_bytes()).map(|found| found.oid)
+    }
+
+    fn any_below(&self, name: &str) -> bool {
+        self.0.prefixed(format!("{name}/").as_bytes()).next().is_some()
+    }
+}

@@ -1,0 +1,60 @@
+//! Pushing: we are receive-pack; git does the heavy steps.
+//!
+//! 1. [`admit`] asks the policy before a byte is read, [`receive`] reads the commands and judges them.
+//! 2. The pack arrives in an area of its own, without any lock: a slow or hostile client holds nothing.
+//! 3. `commit.rs`: lease, intent row, objects, one ref transaction, finish row with event and audit. This runs in a task
+//!    of its own that shutdown waits for; a client that goes away does not stop it.
+//! 4. After a crash, [`super::reconcile`] finishes or aborts what was running.
+
+mod commit;
+mod conversation;
+
+use super::{ProtocolVersion, fetch};
+use crate::repos::open::{Door, open};
+use crate::{Access, Caller, Fault, Forge};
+use abide_core::policy::Action;
+use abide_core::scope::Scope;
+use abide_store::repos::Repo;
+use bytes::Bytes;
+
+pub(crate) use commit::finish;
+pub use conversation::receive;
+
+/// How a push came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// Smart HTTP.
+    Http,
+    /// SSH.
+    Ssh,
+}
+
+impl Transport {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Ssh => "ssh",
+        }
+    }
+}
+
+/// A push that the policy allows.
+#[derive(Debug, Clone)]
+pub struct Ticket {
+    /// Where to.
+    pub repo: Repo,
+    caller: Caller,
+    transport: Transport,
+}
+
+/// Opens a repository for pushing.
+pub async fn admit(forge: &Forge, caller: &Caller, door: &Door, transport: Transport) -> Result<Ticket, Access> {
+    caller.ensure_scope(Scope::Repo)?;
+    let repo = open(forge, caller, door, Action::GitPush).await?;
+    Ok(Ticket { repo, caller: caller.clone(), transport })
+}
+
+/// What the client hears first.
+pub async fn advertisement(forge: &Forge, ticket: &Ticket, version: ProtocolVersion) -> Result<Bytes, Fault> {
+    fetch::push_advertisement(forge, &ticket.repo, version).await
+}

@@ -1,0 +1,145 @@
+//! Putting right what a crash left: running pushes whose process is gone.
+//!
+//! Whoever takes a repository's lease next, the start of a server and the sweep all come here. Refs that are where the
+//! push wanted them: it is finished, with its event. Refs that are where they were: it never happened. In between (the
+//! machine died while git was moving several): what was begun is completed, because every old value had been checked
+//! and every object is here.
+
+use super::push::finish;
+use crate::tell::Who;
+use crate::{Fault, Forge};
+use abide_core::{PushId, RepoId};
+use abide_git::{RefsMatch, incoming, locks, reftx};
+use abide_store::leases::{self, Lease};
+use abide_store::pushes::{self, Outcome, Push};
+use abide_store::{StoreError, repos};
+use std::time::Duration;
+
+/// A git that was committing refs when its server died gets this long to end by itself.
+const ORPHAN_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Reconciles every repository that a dead process left unfinished. Returns how many pushes were put right.
+pub async fn all(forge: &Forge) -> Result<u64, Fault> {
+    const PAGE: i64 = 100;
+    let mut after = PushId::new(0);
+    let mut done = 0;
+    loop {
+        let now = forge.clock().now();
+        let page = pushes::orphaned(&mut *forge.store().read().await?, now, after, PAGE).await?;
+        for push in &page {
+            after = push.id;
+            if repo(forge, push.repo_id).await? {
+                done += 1;
+            }
+        }
+        if page.len() < PAGE as usize {
+            return Ok(done);
+        }
+    }
+}
+
+/// Takes the lease of one repository and reconciles it; `false` if someone else is at it.
+async fn repo(forge: &Forge, repo: RepoId) -> Result<bool, Fault> {
+    let input = (pushes::lease_name(repo), forge.node().holder().to_owned(), forge.settings().lease_ttl);
+    let lease: Option<Lease> = forge
+        .store()
+        .write(input, |tx, (name, holder, ttl)| Box::pin(leases::take(tx, name, holder, *ttl)))
+        .await
+        .map_err(|error: StoreError| Fault::from(error))?;
+    let Some(lease) = lease else { return Ok(false) };
+    let result = under_lease(forge, &lease, repo).await;
+    let released: Result<(), StoreError> =
+        forge.store().write(lease, |tx, lease| Box::pin(leases::release(tx, lease))).await;
+    forge.lease_freed().notify_waiters();
+    result?;
+    released?;
+    Ok(true)
+}
+
+/// Reconciles a repository whose lease is held.
+pub(crate) async fn under_lease(forge: &Forge, lease: &Lease, repo: RepoId) -> Result<(), Fault> {
+    let running = pushes::running_of(&mut *forge.store().read().await?, repo).await?;
+    for push in &running {
+        one(forge, lease, push).await?;
+    }
+    let settled: Result<(), StoreError> = forge
+        .store()
+        .write((lease.clone(), repo), |tx, (lease, repo)| {
+            Box::pin(async move {
+                leases::check(tx, lease).await?;
+                repos::settle_refs(tx, *repo).await
+            })
+        })
+        .await;
+    Ok(settled?)
+}
+
+/// Finds out what became of one running push and writes it down.
+pub(crate) async fn one(forge: &Forge, lease: &Lease, push: &Push) -> Result<Outcome, Fault> {
+    let dir = forge.layout().repo(push.repo_id);
+    wait_for_orphans(&dir, push).await;
+    locks::clear_stale_locks(&dir)?;
+    let outcome = match reftx::refs_match(&dir, &push.updates).await? {
+        RefsMatch::AllApplied => Outcome::Done,
+        RefsMatch::NoneApplied => Outcome::Aborted,
+        RefsMatch::Mixed => complete(forge, push).await?,
+    };
+    tracing::info!(push = push.id.get(), repo = push.repo_id.get(), ?outcome, "put an unfinished push right");
+    let written: Result<(), StoreError> = forge
+        .store()
+        .write((lease.clone(), push.clone(), outcome), |tx, (lease, push, outcome)| {
+            Box::pin(async move {
+                leases::check(tx, lease).await?;
+                finish(tx, push, *outcome, &Who { user: push.actor, ip: None }).await
+            })
+        })
+        .await;
+    written?;
+    incoming::remove_incoming(forge.layout(), &push.incoming).await?;
+    Ok(outcome)
+}
+
+/// A git that outlived its server holds the lock of every ref that it may still move, so no lock means no motion.
+async fn wait_for_orphans(dir: &std::path::Path, push: &Push) {
+    let deadline = tokio::time::Instant::now() + ORPHAN_PATIENCE;
+    let locked = || {
+        let of_ref = |name: &str| dir.join(format!("{name}.lock")).exists();
+        dir.join("packed-refs.lock").exists() || push.updates.iter().any(|update| of_ref(update.name.as_str()))
+    };
+    while locked() && tokio::time::Instant::now() < deadline {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Moves the refs that a cut-short transaction left behind.
+async fn complete(forge: &Forge, push: &Push) -> Result<Outcome, Fault> {
+    let dir = forge.layout().repo(push.repo_id);
+    let mut left = Vec::new();
+    for update in &push.updates {
+        match reftx::refs_match(&dir, std::slice::from_ref(update)).await? {
+            RefsMatch::AllApplied => {}
+            RefsMatch::NoneApplied => left.push(update.clone()),
+            RefsMatch::Mixed => {
+                tracing::error!(r#ref = update.name.as_str(), "a ref is neither where it was nor where it should be");
+            }
+        }
+    }
+    reftx::update_refs(forge.git(), &dir, &left)
+        .await
+        .map_err(|error| Fault::Internal(format!("completing an unfinished push failed: {error}")))?;
+    Ok(Outcome::Done)
+}
+
+/// Removes incoming areas that no running push refers to and that nobody has touched for a while.
+pub async fn sweep_incoming(forge: &Forge, older_than: Duration) -> Result<u64, Fault> {
+    let mut removed = 0;
+    for key in incoming::list_incoming(forge.layout())? {
+        let path = forge.layout().incoming(&key);
+        let age = path.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
+        if age.is_some_and(|age| age > older_than) {
+            incoming::remove_incoming(forge.layout(), &key).await?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}

@@ -1,0 +1,122 @@
+//! Refs without processes: one snapshot per repository, right as long as the generation that it was read under.
+//!
+//! The generation comes with the repository's row, which every request loads anyway, so a cached snapshot is right on
+//! every node. It is kept only if the generation was even (nobody was moving refs) and the same before and after.
+
+use crate::{Fault, Forge};
+use abide_core::{RefName, RepoId};
+use abide_git::{Head, Snapshot, bare};
+use abide_store::repos::{self, Repo};
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Snapshots of many repositories, bounded by the number of refs they hold together.
+pub(crate) struct Snapshots {
+    inner: Mutex<Cache>,
+    max_refs: usize,
+}
+
+#[derive(Default)]
+struct Cache {
+    entries: HashMap<RepoId, Entry>,
+    refs: usize,
+    tick: u64,
+}
+
+struct Entry {
+    generation: i64,
+    default_branch: RefName,
+    snapshot: Arc<Snapshot>,
+    used: u64,
+}
+
+/// What an entry costs beside its refs.
+const ENTRY_COST: usize = 8;
+
+impl Snapshots {
+    pub(crate) fn new(max_refs: usize) -> Self {
+        Self { inner: Mutex::default(), max_refs }
+    }
+
+    fn get(&self, repo: &Repo) -> Option<Arc<Snapshot>> {
+        let mut cache = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.tick += 1;
+        let tick = cache.tick;
+        let entry = cache.entries.get_mut(&repo.id)?;
+        (entry.generation == repo.refs_generation && entry.default_branch == repo.default_branch).then(|| {
+            entry.used = tick;
+            entry.snapshot.clone()
+        })
+    }
+
+    fn put(&self, repo: &Repo, snapshot: Arc<Snapshot>) {
+        let cost = snapshot.refs.len() + ENTRY_COST;
+        if cost > self.max_refs {
+            return;
+        }
+        let mut cache = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.tick += 1;
+        let entry = Entry {
+            generation: repo.refs_generation,
+            default_branch: repo.default_branch.clone(),
+            snapshot,
+            used: cache.tick,
+        };
+        if let Some(old) = cache.entries.insert(repo.id, entry) {
+            cache.refs -= old.snapshot.refs.len() + ENTRY_COST;
+        }
+        cache.refs += cost;
+        while cache.refs > self.max_refs {
+            let Some(oldest) = cache.entries.iter().min_by_key(|(_, entry)| entry.used).map(|(id, _)| *id) else {
+                break;
+            };
+            if let Some(gone) = cache.entries.remove(&oldest) {
+                cache.refs -= gone.snapshot.refs.len() + ENTRY_COST;
+            }
+        }
+    }
+}
+
+/// Refs, and whether they are certain to be those of one moment.
+pub struct Refs {
+    snapshot: Arc<Snapshot>,
+    /// The even generation they belong to; `None` if someone was moving refs meanwhile.
+    pub generation: Option<i64>,
+}
+
+impl Deref for Refs {
+    type Target = Snapshot;
+
+    fn deref(&self) -> &Snapshot {
+        &self.snapshot
+    }
+}
+
+/// The refs of a repository. A repository whose directory is not made yet has none.
+pub async fn read(forge: &Forge, repo: &Repo) -> Result<Refs, Fault> {
+    if let Some(snapshot) = forge.snapshots().get(repo) {
+        metrics::counter!("abide_ref_snapshots_total", "from" => "memory").increment(1);
+        return Ok(Refs { snapshot, generation: Some(repo.refs_generation) });
+    }
+    metrics::counter!("abide_ref_snapshots_total", "from" => "disk").increment(1);
+    super::ensure_directory(forge, repo).await?;
+    let dir = forge.layout().repo(repo.id);
+    let read_from = dir.clone();
+    let mut snapshot = tokio::task::spawn_blocking(move || Snapshot::read(&read_from))
+        .await
+        .map_err(|error| Fault::Internal(format!("reading refs was interrupted: {error}")))??;
+    let wanted = Head::Symbolic(repo.default_branch.as_str().into());
+    if snapshot.head != wanted {
+        // HEAD follows the database; a crash between the two leaves it behind.
+        bare::set_head(&dir, &repo.default_branch).await?;
+        snapshot.head = wanted;
+    }
+    let snapshot = Arc::new(snapshot);
+    let now = repos::generation(&mut *forge.store().read().await?, repo.id).await?;
+    let steady = repo.refs_generation % 2 == 0 && now == Some(repo.refs_generation);
+    if steady {
+        forge.snapshots().put(repo, snapshot.clone());
+    }
+    Ok(Refs { snapshot, generation: steady.then_some(repo.refs_generation) })
+}

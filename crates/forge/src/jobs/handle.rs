@@ -1,0 +1,64 @@
+//! What each kind of job does.
+
+use super::{Job, Kind};
+use crate::git::{maintain, reconcile};
+use crate::{Fault, Forge};
+use abide_core::RepoId;
+use abide_store::{StoreError, jobs, pushes};
+use std::time::Duration;
+
+/// Incoming areas that nobody touched for so long belong to nobody.
+const INCOMING_AGE: Duration = Duration::from_secs(6 * 3600);
+
+/// Why a job did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum JobError {
+    /// Trying again can help.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+    /// It cannot.
+    #[error("{0}")]
+    Final(String),
+}
+
+impl From<StoreError> for JobError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// Runs one job.
+pub(super) async fn handle(forge: &Forge, job: &Job) -> Result<(), JobError> {
+    match Kind::parse(&job.kind) {
+        Some(Kind::RepoMaintain) => Ok(maintain::run(forge, repo_id(job)?).await?),
+        Some(Kind::PushReconcile) => {
+            reconcile::all(forge).await?;
+            reconcile::sweep_incoming(forge, INCOMING_AGE).await?;
+            Ok(())
+        }
+        Some(Kind::HistoryPrune) => prune(forge).await,
+        None => Err(JobError::Final(format!("this version does not know jobs of the kind {}", job.kind))),
+    }
+}
+
+fn repo_id(job: &Job) -> Result<RepoId, JobError> {
+    let payload: serde_json::Value = serde_json::from_str(&job.payload).unwrap_or_default();
+    payload["repo_id"]
+        .as_i64()
+        .map(RepoId::new)
+        .ok_or_else(|| JobError::Final("the payload lacks repo_id; run it for one repository".into()))
+}
+
+async fn prune(forge: &Forge) -> Result<(), JobError> {
+    let before = forge.clock().now().minus(forge.settings().history);
+    forge
+        .store()
+        .write(before, |tx, before| {
+            Box::pin(async move {
+                jobs::prune(tx, *before).await?;
+                pushes::prune(tx, *before).await?;
+                Ok(())
+            })
+        })
+        .await
+}

@@ -1,0 +1,52 @@
+//! What an operator does with jobs: look, run one now, run one again.
+
+use super::{Job, Kind, runner};
+use crate::{Fault, Forge};
+use abide_store::jobs;
+use serde_json::json;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How long a job started by hand may show no sign of life.
+const HOLD: Duration = Duration::from_secs(60);
+
+/// Jobs, newest first; all states if none is named.
+pub async fn list(forge: &Forge, state: Option<&str>, limit: i64) -> Result<Vec<Job>, Fault> {
+    Ok(jobs::list(&mut *forge.store().read().await?, state, limit).await?)
+}
+
+/// How many jobs are in each state.
+pub async fn counts(forge: &Forge) -> Result<Vec<(String, i64)>, Fault> {
+    Ok(jobs::counts(&mut *forge.store().read().await?).await?)
+}
+
+/// Runs one job of a kind now, in this process, and waits for its end. Returns how it ended.
+pub async fn run_now(forge: &Forge, kind: Kind, payload: serde_json::Value) -> Result<Job, Fault> {
+    let holder = forge.node().holder().to_owned();
+    let payload = if payload.is_null() { json!({}) } else { payload };
+    let job: Job = forge
+        .store()
+        .write((kind, payload, holder), |tx, (kind, payload, holder)| {
+            Box::pin(async move {
+                let new = jobs::NewJob {
+                    kind: kind.as_str(),
+                    payload: payload.clone(),
+                    unique_key: None,
+                    priority: 0,
+                    run_at: tx.now(),
+                    max_attempts: 1,
+                };
+                let id = jobs::enqueue(tx, &new).await?.ok_or(abide_store::StoreError::Missing)?;
+                Ok::<_, Fault>(jobs::start(tx, id, holder, HOLD).await?)
+            })
+        })
+        .await?;
+    runner::run_one(forge, &job, &CancellationToken::new()).await;
+    let ended = jobs::by_id(&mut *forge.store().read().await?, job.id).await?;
+    ended.ok_or_else(|| Fault::Internal("the job vanished while it ran".into()))
+}
+
+/// Queues an ended job anew; `false` if there is no such job or it has not ended.
+pub async fn retry(forge: &Forge, id: i64) -> Result<bool, Fault> {
+    forge.store().write(id, |tx, id| Box::pin(async move { Ok(jobs::again(tx, *id).await?) })).await
+}

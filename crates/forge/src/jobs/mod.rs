@@ -1,0 +1,68 @@
+//! Work that is done later. A job is a row, queued in the transaction that wants it.
+//!
+//! [`runner`] runs what is due, [`schedule`] queues what the clock asks for, once per cluster.
+
+mod handle;
+pub mod manage;
+pub mod runner;
+pub mod schedule;
+
+use abide_store::jobs::{self, NewJob};
+use abide_store::{StoreError, Tx};
+use serde_json::Value as Json;
+
+pub use abide_store::jobs::Job;
+
+/// Smaller is more urgent.
+const PRIORITY: i64 = 100;
+
+/// What kinds of jobs there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Tidies one repository.
+    RepoMaintain,
+    /// Puts crashed pushes right and removes what they left.
+    PushReconcile,
+    /// Forgets ended jobs and pushes.
+    HistoryPrune,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: &[Self] = &[Self::RepoMaintain, Self::PushReconcile, Self::HistoryPrune];
+
+    /// What it is called in the table and on the command line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::RepoMaintain => "repo:maintain",
+            Self::PushReconcile => "push:reconcile",
+            Self::HistoryPrune => "history:prune",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
+    }
+
+    /// How often to try before giving up.
+    const fn max_attempts(self) -> i64 {
+        match self {
+            Self::RepoMaintain => 3,
+            Self::PushReconcile | Self::HistoryPrune => 5,
+        }
+    }
+}
+
+/// Queues a job in the caller's transaction. With a key, only if none of the same kind and key waits or runs.
+pub(crate) async fn enqueue(tx: &mut Tx, kind: Kind, payload: Json, key: Option<String>) -> Result<(), StoreError> {
+    let new = NewJob {
+        kind: kind.as_str(),
+        payload,
+        unique_key: key.map(|key| format!("{}:{key}", kind.as_str())),
+        priority: PRIORITY,
+        run_at: tx.now(),
+        max_attempts: kind.max_attempts(),
+    };
+    jobs::enqueue(tx, &new).await.map(drop)
+}

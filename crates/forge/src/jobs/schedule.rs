@@ -1,0 +1,64 @@
+//! The clock that queues jobs: each entry runs once per cluster, whichever node gets there first.
+
+use super::{Kind, enqueue};
+use crate::{Fault, Forge};
+use abide_core::Timestamp;
+use abide_store::jobs;
+use serde_json::json;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// An entry.
+struct Entry {
+    kind: Kind,
+    every: Duration,
+}
+
+const ENTRIES: &[Entry] = &[
+    Entry { kind: Kind::PushReconcile, every: Duration::from_secs(60) },
+    Entry { kind: Kind::HistoryPrune, every: Duration::from_secs(3600) },
+];
+
+/// How often the entries are looked at.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// Queues what is due until told to stop.
+pub async fn run(forge: Forge, stop: CancellationToken) {
+    while !stop.is_cancelled() {
+        for entry in ENTRIES {
+            if let Err(error) = queue_if_due(&forge, entry).await {
+                tracing::warn!(%error, kind = entry.kind.as_str(), "could not look at the schedule; trying again");
+            }
+        }
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = tokio::time::sleep(LOOK) => {}
+        }
+    }
+}
+
+async fn queue_if_due(forge: &Forge, entry: &Entry) -> Result<(), Fault> {
+    let now = forge.clock().now();
+    if !jobs::schedule_is_due(&mut *forge.store().read().await?, entry.kind.as_str(), now).await? {
+        return Ok(());
+    }
+    let next = now.plus(jittered(forge, entry.every));
+    forge
+        .store()
+        .write((entry.kind, next), |tx, &(kind, next): &(Kind, Timestamp)| {
+            Box::pin(async move {
+                if jobs::schedule_due(tx, kind.as_str(), next).await? {
+                    enqueue(tx, kind, json!({}), Some("scheduled".into())).await?;
+                }
+                Ok(())
+            })
+        })
+        .await
+}
+
+/// Up to a tenth later, so that nodes and entries do not beat in time.
+fn jittered(forge: &Forge, every: Duration) -> Duration {
+    let mut random = [0; 1];
+    forge.random().fill(&mut random);
+    every.mul_f64(1.0 + 0.1 * f64::from(random[0]) / 255.0)
+}

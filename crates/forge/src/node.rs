@@ -1,0 +1,68 @@
+//! This process among others that share a database.
+//!
+//! A node's name is taken by one server at a time (a file lock in the data directory). So whoever starts under a name
+//! knows that leases and jobs held under it belong to a process that is gone, and need not wait for them to expire.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A running process and its name.
+#[derive(Debug, Clone)]
+pub struct Node {
+    holder: String,
+    prefix: Option<String>,
+    /// Unlocked by the kernel when the process ends, however it ends.
+    _lock: Option<Arc<File>>,
+}
+
+/// The node's name cannot be taken.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// Another server has it.
+    #[error(
+        "another Abide server already uses {}; stop it, or give this one its own --data directory \
+         (several nodes on one shared directory need different node names)", .0.display()
+    )]
+    Taken(PathBuf),
+    /// The lock file cannot be used.
+    #[error("cannot lock {}: {source}", path.display())]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+impl Node {
+    /// A server: takes the name, or says who has it.
+    pub fn server(data: &Path, name: &str, run: &str) -> Result<Self, NodeError> {
+        let path = data.join(format!("node-{name}.lock"));
+        let io = |source| NodeError::Io { path: path.clone(), source };
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(io)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(NodeError::Taken(path)),
+            Err(TryLockError::Error(source)) => return Err(NodeError::Io { path, source }),
+        }
+        let prefix = format!("server:{name}:");
+        Ok(Self { holder: format!("{prefix}{run}"), prefix: Some(prefix), _lock: Some(Arc::new(lock)) })
+    }
+
+    /// A command beside the servers.
+    pub fn command(run: &str) -> Self {
+        Self { holder: format!("command:{run}"), prefix: None, _lock: None }
+    }
+
+    /// How this process signs leases and jobs.
+    pub fn holder(&self) -> &str {
+        &self.holder
+    }
+
+    /// How every process that ever had this name signed; `None` for a command.
+    pub(crate) fn earlier_runs(&self) -> Option<&str> {
+        self.prefix.as_deref()
+    }
+}

@@ -1,0 +1,26 @@
+//! Whether this process can do its work, and how much there is of it.
+
+use crate::jobs::manage;
+use crate::{Fault, Forge, disk};
+use abide_store::{events, pushes};
+
+/// Fails if the database does not answer or the disk is nearly full.
+pub async fn check(forge: &Forge) -> Result<(), Fault> {
+    pushes::count_running(&mut *forge.store().read().await?).await?;
+    disk::ensure_room(forge)
+}
+
+/// Sets the gauges that are read from the database.
+pub async fn gauge(forge: &Forge) -> Result<(), Fault> {
+    let mut conn = forge.store().read().await?;
+    metrics::gauge!("abide_pushes_running").set(pushes::count_running(&mut conn).await? as f64);
+    metrics::gauge!("abide_events_unnumbered").set(events::count_unnumbered(&mut conn).await? as f64);
+    drop(conn);
+    for (state, count) in manage::counts(forge).await? {
+        metrics::gauge!("abide_jobs", "state" => state).set(count as f64);
+    }
+    if let Some(free) = disk::free_percent(forge.layout().data()) {
+        metrics::gauge!("abide_disk_free_percent").set(free as f64);
+    }
+    Ok(())
+}

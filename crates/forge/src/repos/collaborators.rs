@@ -1,0 +1,109 @@
+//! Who works on a repository that is not theirs.
+
+use super::open::open_locked;
+use crate::tell::{Who, audit_repo, event_repo};
+use crate::{Access, Caller, Fault, Forge};
+use abide_core::policy::Action;
+use abide_core::repo::Role;
+use abide_core::{RepoId, UserId};
+use abide_store::collaborators::{self, Collaborator};
+use abide_store::repos::{Page, Repo};
+use abide_store::users::User;
+use abide_store::{StoreError, Tx};
+use serde_json::json;
+
+/// Why nothing changed.
+#[derive(Debug, thiserror::Error)]
+pub enum CollaboratorError {
+    /// The caller may not, or there is no such repository.
+    #[error(transparent)]
+    Access(#[from] Access),
+    /// The owner has every right already.
+    #[error("the owner of a repository is not one of its collaborators")]
+    IsOwner,
+}
+
+impl From<StoreError> for CollaboratorError {
+    fn from(error: StoreError) -> Self {
+        Self::Access(error.into())
+    }
+}
+
+/// A page of collaborators, and how many there are in all.
+pub async fn list(forge: &Forge, repo: &Repo, page: Page) -> Result<(Vec<Collaborator>, i64), Fault> {
+    Ok(collaborators::list(&mut *forge.store().read().await?, repo.id, page).await?)
+}
+
+/// A user's role; the owner's is admin.
+pub async fn role(forge: &Forge, repo: &Repo, user: UserId) -> Result<Option<Role>, Fault> {
+    if user == repo.owner_id {
+        return Ok(Some(Role::Admin));
+    }
+    Ok(collaborators::role(&mut *forge.store().read().await?, repo.id, user).await?)
+}
+
+struct Unit {
+    repo: RepoId,
+    caller: Caller,
+    user: UserId,
+    name: String,
+    role: Option<Role>,
+}
+
+/// Gives someone a role. `true` if they had none before.
+pub async fn set(
+    forge: &Forge,
+    caller: &Caller,
+    repo: &Repo,
+    user: &User,
+    role: Role,
+) -> Result<bool, CollaboratorError> {
+    change(forge, caller, repo, user, Some(role)).await
+}
+
+/// Takes someone's role away. `true` if they had one. Everyone may leave by themselves.
+pub async fn remove(forge: &Forge, caller: &Caller, repo: &Repo, user: &User) -> Result<bool, CollaboratorError> {
+    change(forge, caller, repo, user, None).await
+}
+
+async fn change(
+    forge: &Forge,
+    caller: &Caller,
+    repo: &Repo,
+    user: &User,
+    role: Option<Role>,
+) -> Result<bool, CollaboratorError> {
+    let name = user.name.as_ref().map(|name| name.to_string()).unwrap_or_default();
+    let unit = Unit { repo: repo.id, caller: caller.clone(), user: user.id, name, role };
+    forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await
+}
+
+async fn write(tx: &mut Tx, unit: &Unit) -> Result<bool, CollaboratorError> {
+    let who = Who::from(&unit.caller);
+    let leaves = unit.role.is_none() && unit.caller.user_id() == Some(unit.user);
+    let action = if leaves { Action::RepoRead } else { Action::CollaboratorManage };
+    let repo = open_locked(tx, &unit.caller, unit.repo, action).await?;
+    if unit.user == repo.owner_id {
+        return Err(CollaboratorError::IsOwner);
+    }
+    let before = collaborators::role(tx, repo.id, unit.user).await?;
+    if before == unit.role {
+        return Ok(false);
+    }
+    let meta = json!({
+        "user_id": unit.user.get(), "user": unit.name,
+        "before": before.map(Role::as_str), "after": unit.role.map(Role::as_str),
+    });
+    let what = match (before, unit.role) {
+        (_, None) => "collaborator_removed",
+        (None, Some(_)) => "collaborator_added",
+        (Some(_), Some(_)) => "collaborator_changed",
+    };
+    match unit.role {
+        Some(role) => collaborators::set(tx, repo.id, unit.user, role).await?,
+        None => collaborators::remove(tx, repo.id, unit.user).await.map(drop)?,
+    }
+    audit_repo(tx, &who, what, &repo, meta.clone()).await?;
+    event_repo(tx, &who, what, &repo, meta).await?;
+    Ok(before.is_none() || unit.role.is_none())
+}

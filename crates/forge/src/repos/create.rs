@@ -1,0 +1,155 @@
+//! Creating a repository: one transaction, then its empty directory.
+//!
+//! The row is what counts: if the process dies before the directory is made, the next start makes it, and until then
+//! the repository reads as the empty one that it is.
+
+use crate::tell::{Who, audit_repo, event_repo};
+use crate::{Caller, Fault, Forge, disk};
+use abide_core::failpoint;
+use abide_core::names::InvalidName;
+use abide_core::policy::Actor;
+use abide_core::refs::InvalidRefName;
+use abide_core::repo::{Governance, Visibility};
+use abide_core::{RefName, RepoName, UserId};
+use abide_git::{GitError, bare};
+use abide_store::repos::{self, NewRepo, Page, Repo};
+use abide_store::{StoreError, Tx};
+use serde_json::json;
+
+/// Longest description.
+pub const MAX_DESCRIPTION: usize = 350;
+
+/// What a new repository is asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// As typed.
+    pub name: String,
+    /// As typed.
+    pub description: String,
+    /// Who may read it.
+    pub visibility: Visibility,
+    /// The branch that clones check out, without `refs/heads/`; `main` if not given.
+    pub default_branch: Option<String>,
+}
+
+/// Why there is no new repository.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError {
+    /// Nobody is logged in.
+    #[error("creating a repository needs a login")]
+    LoginRequired,
+    /// The account is suspended.
+    #[error("this account is suspended and cannot create repositories")]
+    Suspended,
+    /// The name breaks a rule.
+    #[error("name: {0}")]
+    InvalidName(#[from] InvalidName),
+    /// The owner has a repository of that name.
+    #[error("name: you already have a repository of this name")]
+    NameTaken,
+    /// The description is too long.
+    #[error("description: it has at most {MAX_DESCRIPTION} characters and no control characters")]
+    Description,
+    /// The branch name breaks a rule.
+    #[error("default_branch: {0}")]
+    Branch(#[from] InvalidRefName),
+    /// The account owns as many as it may.
+    #[error("this account already owns {0} repositories, which is the limit here; delete one or ask the operator")]
+    TooMany(i64),
+    /// The machine failed.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl From<StoreError> for CreateError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unique => Self::NameTaken,
+            other => Self::Fault(other.into()),
+        }
+    }
+}
+
+impl From<GitError> for CreateError {
+    fn from(error: GitError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// Creates a repository for the caller.
+pub async fn create(forge: &Forge, caller: &Caller, request: Request) -> Result<Repo, CreateError> {
+    let owner = match caller.actor {
+        Actor::Anonymous => return Err(CreateError::LoginRequired),
+        Actor::User { suspended: true, .. } => return Err(CreateError::Suspended),
+        Actor::User { id, .. } => id,
+    };
+    disk::ensure_room(forge)?;
+    let new = check(owner, request)?;
+    let unit = Unit { new, who: Who::from(caller), limit: forge.settings().repos_per_user };
+    let repo = forge.store().write(unit, |tx, unit| Box::pin(insert(tx, unit))).await?;
+    failpoint::hit(failpoint::CREATE_COMMITTED);
+    bare::init_bare(forge.layout(), repo.id, &repo.default_branch).await?;
+    failpoint::hit(failpoint::CREATE_DIRECTORY_MADE);
+    Ok(repo)
+}
+
+fn check(owner_id: UserId, request: Request) -> Result<NewRepo, CreateError> {
+    let name: RepoName = request.name.parse()?;
+    let default_branch = RefName::branch(request.default_branch.as_deref().unwrap_or("main"))?;
+    let description = check_description(&request.description).ok_or(CreateError::Description)?;
+    Ok(NewRepo {
+        owner_id,
+        name,
+        description,
+        visibility: request.visibility,
+        governance: Governance::Account,
+        default_branch,
+    })
+}
+
+/// The description as it is stored; `None` if it breaks the rule.
+pub(super) fn check_description(typed: &str) -> Option<String> {
+    let text = typed.trim();
+    (text.chars().count() <= MAX_DESCRIPTION && !text.chars().any(char::is_control)).then(|| text.to_owned())
+}
+
+struct Unit {
+    new: NewRepo,
+    who: Who,
+    limit: i64,
+}
+
+async fn insert(tx: &mut Tx, unit: &Unit) -> Result<Repo, CreateError> {
+    let owner = unit.new.owner_id;
+    let (_, owned) = repos::of_owner(tx, owner, Some(owner), false, Page { limit: 1, offset: 0 }).await?;
+    if owned >= unit.limit {
+        return Err(CreateError::TooMany(unit.limit));
+    }
+    let id = repos::insert(tx, &unit.new).await?;
+    let repo = repos::by_id(tx, id, Some(owner)).await?.ok_or(StoreError::Missing)?;
+    let meta = json!({ "slug": repo.slug(), "visibility": repo.visibility.as_str() });
+    audit_repo(tx, &unit.who, "repo_created", &repo, meta).await?;
+    event_repo(tx, &unit.who, "repo_created", &repo, json!({ "default_branch": repo.default_branch.as_str() })).await?;
+    failpoint::hit(failpoint::CREATE_BEFORE_COMMIT);
+    Ok(repo)
+}
+
+/// Makes the directories that a crash left out. Run at start; only repositories without content can lack one.
+pub async fn heal_directories(forge: &Forge) -> Result<u64, Fault> {
+    const PAGE: i64 = 500;
+    let mut healed = 0;
+    let mut after = abide_core::RepoId::new(0);
+    loop {
+        let page = repos::page(&mut *forge.store().read().await?, after, PAGE).await?;
+        for repo in &page {
+            after = repo.id;
+            if repo.refs_generation == 0 && !forge.layout().repo(repo.id).exists() {
+                bare::init_bare(forge.layout(), repo.id, &repo.default_branch).await?;
+                healed += 1;
+            }
+        }
+        if page.len() < PAGE as usize {
+            return Ok(healed);
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Lists of repositories. One predicate decides what the viewer may see, for the list and for its count.
+
+use crate::{Caller, Fault, Forge};
+use abide_core::policy::Actor;
+use abide_core::{RepoId, UserId};
+use abide_store::repos::{self, Page, Repo};
+
+/// An owner's repositories that the caller may read, and how many there are in all.
+pub async fn of_owner(forge: &Forge, caller: &Caller, owner: UserId, page: Page) -> Result<(Vec<Repo>, i64), Fault> {
+    let reads_everything = matches!(caller.actor, Actor::User { site_admin: true, .. });
+    let mut conn = forge.store().read().await?;
+    Ok(repos::of_owner(&mut conn, owner, caller.user_id(), reads_everything, page).await?)
+}
+
+/// What a user owns or collaborates on, and how many there are in all.
+pub async fn of_member(forge: &Forge, user: UserId, page: Page) -> Result<(Vec<Repo>, i64), Fault> {
+    Ok(repos::of_member(&mut *forge.store().read().await?, user, page).await?)
+}
+
+/// A page of everything by id, for the operator.
+pub async fn everything(forge: &Forge, after: RepoId, limit: i64) -> Result<Vec<Repo>, Fault> {
+    Ok(repos::page(&mut *forge.store().read().await?, after, limit).await?)
+}
+
+/// Where the bare repository is, for the operator.
+pub fn path(forge: &Forge, repo: &Repo) -> std::path::PathBuf {
+    forge.layout().repo(repo.id)
+}

@@ -1,0 +1,65 @@
+//! Opening a repository: the one way from an address to a repository that the caller may use.
+
+use crate::{Access, Caller, Forge};
+use abide_core::policy::{self, Action, Decision};
+use abide_core::{RepoId, RepoName, UserName};
+use abide_store::Tx;
+use abide_store::repos::{self, Repo};
+
+/// Where someone knocks, as they wrote it. Nothing of it is trusted to be a name yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Door {
+    /// `owner/name`
+    Slug {
+        /// The part before the slash.
+        owner: String,
+        /// The part behind it, without `.git`.
+        name: String,
+    },
+    /// The permanent address: an id.
+    Id(String),
+}
+
+impl Door {
+    /// The door of `owner/name`.
+    pub fn slug(owner: impl Into<String>, name: impl Into<String>) -> Self {
+        Self::Slug { owner: owner.into(), name: name.into() }
+    }
+}
+
+/// Finds the repository behind a door and asks the policy. What may not be seen is not there.
+pub async fn open(forge: &Forge, caller: &Caller, door: &Door, action: Action) -> Result<Repo, Access> {
+    let viewer = caller.user_id();
+    let found = match door {
+        Door::Slug { owner, name } => match (owner.parse::<UserName>(), name.parse::<RepoName>()) {
+            (Ok(owner), Ok(name)) => repos::by_slug(&mut *forge.store().read().await?, &owner, &name, viewer).await?,
+            _ => None,
+        },
+        Door::Id(id) => match id.parse::<RepoId>() {
+            Ok(id) => repos::by_id(&mut *forge.store().read().await?, id, viewer).await?,
+            Err(_) => None,
+        },
+    };
+    judge(caller, found, action)
+}
+
+/// Loads a repository for a change and holds it until the unit ends; the policy is asked about what is true now.
+pub(crate) async fn open_locked(tx: &mut Tx, caller: &Caller, id: RepoId, action: Action) -> Result<Repo, Access> {
+    let found = repos::lock(tx, id, caller.user_id()).await?;
+    judge(caller, found, action)
+}
+
+/// The role comes with the row, so the policy has all it needs.
+fn judge(caller: &Caller, found: Option<Repo>, action: Action) -> Result<Repo, Access> {
+    let repo = found.ok_or(Access::NotFound)?;
+    match policy::can(&caller.actor, action, &repo.facts(), repo.role) {
+        Decision::Allow => Ok(repo),
+        Decision::Deny { hidden: true, .. } => Err(Access::NotFound),
+        Decision::Deny { code, hidden: false } => Err(Access::Denied(code)),
+    }
+}
+
+/// Whether the caller may do something to a repository that was already opened.
+pub fn may(caller: &Caller, repo: &Repo, action: Action) -> bool {
+    policy::can(&caller.actor, action, &repo.facts(), repo.role).is_allowed()
+}

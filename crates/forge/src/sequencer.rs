@@ -1,0 +1,106 @@
+//! The loop that gives both logs their order. One node at a time holds the lease.
+
+use crate::{Fault, Forge};
+use abide_store::leases::{self, Lease};
+use abide_store::sequencer::{self, Step};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Rows of each log per transaction.
+const BATCH: i64 = 500;
+/// Rows that come in quick succession are numbered together, so that a busy server pays one commit for many.
+const GATHER: Duration = Duration::from_millis(20);
+
+/// Runs until told to stop, then gives the lease back.
+pub async fn run(forge: Forge, stop: CancellationToken) {
+    let mut lease = None;
+    while !stop.is_cancelled() {
+        if let Err(error) = drain(&forge, &mut lease).await {
+            tracing::warn!(%error, "the sequencer could not work; it tries again");
+            lease = None;
+        }
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = forge.store().log_grew() => tokio::time::sleep(GATHER).await,
+            () = tokio::time::sleep(forge.settings().poll_interval) => {}
+        }
+    }
+    if let Some(lease) = lease {
+        let released =
+            forge.store().write(lease, |tx, lease| Box::pin(async { Ok(leases::release(tx, lease).await?) }));
+        let _: Result<(), Fault> = released.await;
+    }
+}
+
+/// Numbers everything that is there now. For commands that work without a server.
+pub async fn catch_up(forge: &Forge) -> Result<(), Fault> {
+    let mut lease = None;
+    drain(forge, &mut lease).await?;
+    if let Some(lease) = lease {
+        forge
+            .store()
+            .write(lease, |tx, lease| Box::pin(async { Ok::<_, Fault>(leases::release(tx, lease).await?) }))
+            .await?;
+    }
+    Ok(())
+}
+
+async fn drain(forge: &Forge, lease: &mut Option<Lease>) -> Result<(), Fault> {
+    loop {
+        if !work_waits(forge).await? {
+            return Ok(());
+        }
+        let Some(step) = step(forge, lease).await? else { return Ok(()) };
+        metrics::counter!("abide_events_numbered_total").increment(step.events);
+        metrics::counter!("abide_audit_sealed_total").increment(step.audit);
+        if step.events < BATCH as u64 && step.audit < BATCH as u64 {
+            return Ok(());
+        }
+    }
+}
+
+/// A look without the write lock: an idle server writes nothing.
+async fn work_waits(forge: &Forge) -> Result<bool, Fault> {
+    let mut conn = forge.store().read().await?;
+    Ok(sequencer::anything_waits(&mut conn).await?)
+}
+
+/// One step, taking or keeping the lease in the same transaction; `None` if another node has it.
+async fn step(forge: &Forge, lease: &mut Option<Lease>) -> Result<Option<Step>, Fault> {
+    struct Unit {
+        lease: Option<Lease>,
+        holder: String,
+        ttl: Duration,
+        key: [u8; 32],
+    }
+    let unit = Unit {
+        lease: lease.clone(),
+        holder: forge.node().holder().to_owned(),
+        ttl: forge.settings().lease_ttl,
+        key: *forge.key(),
+    };
+    let done = forge
+        .store()
+        .write(unit, |tx, unit| {
+            Box::pin(async move {
+                let kept = match &unit.lease {
+                    Some(lease) => leases::renew(tx, lease, unit.ttl).await.is_ok().then(|| lease.clone()),
+                    None => None,
+                };
+                let lease = match kept {
+                    Some(lease) => lease,
+                    None => match leases::take(tx, sequencer::LEASE, &unit.holder, unit.ttl).await? {
+                        Some(lease) => lease,
+                        None => return Ok::<_, Fault>(None),
+                    },
+                };
+                let step = sequencer::step(tx, &lease, &unit.key, BATCH).await?;
+                Ok(Some((lease, step)))
+            })
+        })
+        .await?;
+    Ok(done.map(|(held, step)| {
+        *lease = Some(held);
+        step
+    }))
+}

@@ -1,0 +1,66 @@
+//! Limits and intervals of the use cases, with their defaults. The command line fills them from the configuration.
+
+use std::time::Duration;
+
+/// Limits and intervals.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where people and tools reach this server, without a slash at the end.
+    pub public_url: String,
+    /// What SSH clone addresses start with, without a slash at the end.
+    pub ssh_url: String,
+    /// Repositories one account may own.
+    pub repos_per_user: i64,
+    /// Bytes of one push.
+    pub max_push_bytes: u64,
+    /// Refs one push may change.
+    pub max_push_commands: usize,
+    /// A client that sends nothing for so long is given up.
+    pub idle_timeout: Duration,
+    /// A pack that has not arrived as a whole after so long is given up, however steadily it drips.
+    pub push_timeout: Duration,
+    /// Packs with fewer objects than this become loose objects; others stay packs.
+    pub unpack_limit: u32,
+    /// How long a push waits for another push to the same repository.
+    pub lease_wait: Duration,
+    /// How long a lease holds without a sign of life.
+    pub lease_ttl: Duration,
+    /// How much of a refused push is read and thrown away, so that the client gets to read why.
+    pub drain_bytes: u64,
+    /// Refs that may be kept in memory, over all repositories.
+    pub ref_cache_refs: usize,
+    /// Below this share of free disk space nothing is written any more.
+    pub min_free_percent: u64,
+    /// Jobs that run at once.
+    pub job_workers: usize,
+    /// How often logs, jobs and schedules are looked at without a hint.
+    pub poll_interval: Duration,
+    /// How long ended jobs and pushes are kept.
+    pub history: Duration,
+    /// How long a stopping server waits for running work.
+    pub drain_timeout: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            public_url: "http://127.0.0.1:7464".into(),
+            ssh_url: "ssh://git@127.0.0.1:7465".into(),
+            repos_per_user: 1000,
+            max_push_bytes: 4 << 30,
+            max_push_commands: 50_000,
+            idle_timeout: Duration::from_secs(60),
+            push_timeout: Duration::from_secs(6 * 3600),
+            unpack_limit: 100,
+            lease_wait: Duration::from_secs(30),
+            lease_ttl: Duration::from_secs(30),
+            drain_bytes: 64 << 20,
+            ref_cache_refs: 500_000,
+            min_free_percent: 5,
+            job_workers: 2,
+            poll_interval: Duration::from_secs(1),
+            history: Duration::from_secs(30 * 86_400),
+            drain_timeout: Duration::from_secs(30),
+        }
+    }
+}

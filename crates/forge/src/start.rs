@@ -1,0 +1,43 @@
+//! What a server does before it opens its doors, so that nothing a crash left is ever seen.
+
+use crate::git::reconcile;
+use crate::repos::create;
+use crate::{Fault, Forge};
+use abide_store::{StoreError, jobs, leases};
+use std::time::Duration;
+
+/// What was put right.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Recovered {
+    /// Pushes that had no end.
+    pub pushes: u64,
+    /// Directories that were not made.
+    pub directories: u64,
+    /// Incoming areas that belonged to nobody.
+    pub incoming: u64,
+}
+
+/// Takes over from earlier processes of this node: their leases end, their pushes are finished or aborted, directories
+/// they did not come to make are made.
+pub async fn recover(forge: &Forge) -> Result<Recovered, Fault> {
+    let Some(earlier) = forge.node().earlier_runs() else { return Ok(Recovered::default()) };
+    let input = (earlier.to_owned(), forge.node().holder().to_owned());
+    let expired: Result<(), StoreError> = forge
+        .store()
+        .write(input, |tx, (prefix, me)| {
+            Box::pin(async move {
+                leases::expire_of(tx, prefix, me).await?;
+                jobs::expire_of(tx, prefix, me).await?;
+                jobs::reap(tx).await?;
+                Ok(())
+            })
+        })
+        .await;
+    expired?;
+    let pushes = reconcile::all(forge).await?;
+    let directories = create::heal_directories(forge).await?;
+    // On one node every area is a dead process's; among several, only old ones certainly are.
+    let age = if forge.shares_disk() { Duration::from_secs(6 * 3600) } else { Duration::ZERO };
+    let incoming = reconcile::sweep_incoming(forge, age).await?;
+    Ok(Recovered { pushes, directories, incoming })
+}

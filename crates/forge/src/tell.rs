@@ -1,0 +1,65 @@
+//! Saying what happened: the audit row and the domain event of a change, side by side.
+
+use crate::Caller;
+use abide_core::repo::Visibility;
+use abide_store::repos::Repo;
+use abide_store::{StoreError, Tx, audit, events};
+use serde_json::{Map, Value as Json};
+
+/// Who changed something, in the form that the logs keep.
+#[derive(Debug, Clone)]
+pub(crate) struct Who {
+    pub user: Option<abide_core::UserId>,
+    pub ip: Option<String>,
+}
+
+impl From<&Caller> for Who {
+    fn from(caller: &Caller) -> Self {
+        Self { user: caller.user_id(), ip: caller.ip_text() }
+    }
+}
+
+/// Writes the audit row of something that was done to a repository.
+pub(crate) async fn audit_repo(
+    tx: &mut Tx,
+    who: &Who,
+    action: &'static str,
+    repo: &Repo,
+    meta: Json,
+) -> Result<(), StoreError> {
+    let entry = audit::Entry { actor: who.user, action, repo: Some(repo.id), ip: who.ip.clone(), meta };
+    audit::append(tx, &entry).await
+}
+
+/// Writes the audit row of something that concerns an account.
+pub(crate) async fn audit_account(tx: &mut Tx, who: &Who, action: &'static str, meta: Json) -> Result<(), StoreError> {
+    let entry = audit::Entry { actor: who.user, action, repo: None, ip: who.ip.clone(), meta };
+    audit::append(tx, &entry).await
+}
+
+/// Writes the domain event of something that happened to a repository. The payload always carries the slug and names
+/// of the time, because a reader may come after both have changed.
+pub(crate) async fn event_repo(
+    tx: &mut Tx,
+    who: &Who,
+    kind: &'static str,
+    repo: &Repo,
+    extra: Json,
+) -> Result<(), StoreError> {
+    let mut payload = Map::new();
+    payload.insert("repo_id".into(), repo.id.get().into());
+    payload.insert("slug".into(), repo.slug().into());
+    if let Json::Object(extra) = extra {
+        payload.extend(extra);
+    }
+    let event = events::Event {
+        actor: who.user,
+        kind,
+        repo: Some(repo.id),
+        source_kind: "repo",
+        source_id: repo.id.get(),
+        public: repo.visibility == Visibility::Public,
+        payload: Json::Object(payload),
+    };
+    events::append(tx, &event).await
+}

@@ -1,0 +1,102 @@
+//! How a bare repository begins and ends.
+//!
+//! Made by hand rather than by `git init`: five small files, one rename, and never half there.
+
+use crate::durable::{remove_tree, sync_all, sync_dir, write_new};
+use crate::error::blocking;
+use crate::{GitError, Layout};
+use abide_core::{RefName, RepoId};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// All a repository may say about itself. Everything else comes with each call.
+const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n";
+
+/// Makes an empty bare repository, durable when this returns. One that exists (made before a crash) is kept as it is.
+pub async fn init_bare(layout: &Layout, id: RepoId, default_branch: &RefName) -> Result<(), GitError> {
+    let target = layout.repo(id);
+    let head = head_content(default_branch);
+    blocking(move || make(&target, &head).map_err(GitError::io("create repository", &target))).await
+}
+
+fn make(target: &Path, head: &str) -> io::Result<()> {
+    if target.join("HEAD").exists() {
+        return Ok(());
+    }
+    let shard = target.parent().expect("a repository is below its shard");
+    std::fs::create_dir_all(shard)?;
+    let draft = sibling(target, "new");
+    let result = fill(&draft, head).and_then(|()| match std::fs::rename(&draft, target) {
+        // Somebody else was faster with the same id: theirs is as good.
+        Err(_) if target.join("HEAD").exists() => remove_tree(&draft),
+        result => result,
+    });
+    if result.is_err() {
+        let _ = remove_tree(&draft);
+    }
+    result?;
+    sync_dir(shard)?;
+    sync_dir(shard.parent().expect("a shard is below repos/"))
+}
+
+/// Writes what git itself needs to call a directory a repository; shared with the probe at start.
+pub(crate) fn fill(dir: &Path, head: &str) -> io::Result<()> {
+    const DIRS: [&str; 7] = ["", "objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags"];
+    let dirs: Vec<_> = DIRS.iter().map(|name| dir.join(name)).collect();
+    for path in &dirs {
+        std::fs::create_dir(path)?;
+    }
+    write_new(&dir.join("config"), CONFIG.as_bytes())?;
+    write_new(&dir.join("HEAD"), head.as_bytes())?;
+    sync_all(&dirs)
+}
+
+fn head_content(branch: &RefName) -> String {
+    format!("ref: {branch}\n")
+}
+
+/// A name next to this one that no other process or task uses, starting with a dot so that nobody takes it for a
+/// repository.
+fn sibling(target: &Path, purpose: &str) -> PathBuf {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let name = target.file_name().expect("a repository has a name").to_string_lossy();
+    let count = COUNTER.fetch_add(1, Ordering::Relaxed);
+    target.with_file_name(format!(".{name}.{purpose}-{}-{count}", std::process::id()))
+}
+
+/// Points HEAD at a branch, which need not exist. The caller holds the repository's lease.
+pub async fn set_head(repo_dir: &Path, branch: &RefName) -> Result<(), GitError> {
+    let (repo, content) = (repo_dir.to_owned(), head_content(branch));
+    blocking(move || {
+        // The same lock that git takes, so that no git process writes HEAD beside us.
+        let lock = repo.join("HEAD.lock");
+        write_new(&lock, content.as_bytes()).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => GitError::Locked(lock.clone()),
+            _ => GitError::io("write", &lock)(error),
+        })?;
+        let moved = std::fs::rename(&lock, repo.join("HEAD")).and_then(|()| sync_dir(&repo));
+        if moved.is_err() {
+            let _ = std::fs::remove_file(&lock);
+        }
+        moved.map_err(GitError::io("set HEAD of", &repo))
+    })
+    .await
+}
+
+/// Removes a repository for good. It is gone from its place at once, even if a crash leaves some of it as a stray.
+pub async fn remove_repo(layout: &Layout, id: RepoId) -> Result<(), GitError> {
+    let target = layout.repo(id);
+    blocking(move || {
+        let grave = sibling(&target, "gone");
+        let removed = match std::fs::rename(&target, &grave) {
+            Ok(()) => {
+                sync_dir(target.parent().expect("a repository is below its shard")).and_then(|()| remove_tree(&grave))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        };
+        removed.map_err(GitError::io("remove repository", &target))
+    })
+    .await
+}

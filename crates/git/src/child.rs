@@ -1,0 +1,140 @@
+//! A running git process that ends with its owner.
+
+use crate::GitError;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// How much of a process's complaint is kept.
+const STDERR_KEPT: usize = 8 * 1024;
+/// How long a process may take to clean up (lock files, temporary packs) after SIGTERM.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long we read on for the last words of a process that has ended: a grandchild may hold the pipe open.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// No answer that is collected in memory is longer than this.
+const OUTPUT_KEPT: u64 = 16 * 1024 * 1024;
+
+/// A process with its pipes. Dropping it ends the process: SIGTERM, and SIGKILL if that is ignored.
+#[derive(Debug)]
+pub(crate) struct Running {
+    what: &'static str,
+    guard: Guard,
+    stderr: JoinHandle<Vec<u8>>,
+    pub stdin: Option<ChildStdin>,
+    pub stdout: Option<ChildStdout>,
+}
+
+impl Running {
+    /// Starts a process in its own group. `watch` sees each piece of stderr as it comes.
+    pub fn start(
+        what: &'static str,
+        binary: &Path,
+        mut command: Command,
+        watch: impl FnMut(&[u8]) + Send + 'static,
+    ) -> Result<Self, GitError> {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // Its own group: one signal reaches its helpers too, and a Ctrl-C meant for us does not.
+            .process_group(0)
+            .spawn()
+            .map_err(|source| GitError::Start { binary: binary.to_owned(), source })?;
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let stderr = tokio::spawn(keep_tail(stderr.expect("stderr is piped"), watch));
+        Ok(Self { what, guard: Guard(Some(child)), stderr, stdin, stdout })
+    }
+
+    /// Waits for the end without closing any pipe. May be cancelled and called again.
+    pub async fn wait(&mut self) -> Result<ExitStatus, GitError> {
+        let child = self.guard.0.as_mut().expect("the guard is emptied only by drop");
+        child.wait().await.map_err(|source| GitError::Failed {
+            what: self.what,
+            status: "not waitable".to_owned(),
+            stderr: source.to_string(),
+        })
+    }
+
+    /// The end of what the process printed as errors; call after it ended.
+    pub async fn last_words(&mut self) -> String {
+        match timeout(LAST_WORDS, &mut self.stderr).await {
+            Ok(Ok(tail)) => String::from_utf8_lossy(&tail).trim().to_owned(),
+            _ => String::new(),
+        }
+    }
+
+    /// Turns an exit status into a result that carries the last words.
+    pub async fn judge(&mut self, status: ExitStatus) -> Result<(), GitError> {
+        if status.success() {
+            return Ok(());
+        }
+        let stderr = self.last_words().await;
+        Err(GitError::Failed { what: self.what, status: status.to_string(), stderr })
+    }
+
+    /// Writes the input, collects the (small) output and waits for success, all within the limit.
+    pub async fn exchange(mut self, input: &[u8], limit: Duration) -> Result<Vec<u8>, GitError> {
+        let mut stdin = self.stdin.take().expect("stdin is piped");
+        let stdout = self.stdout.take().expect("stdout is piped");
+        let what = self.what;
+        let work = async {
+            let mut output = Vec::new();
+            let write = async {
+                // A process may stop reading early; its exit status tells whether that was an error.
+                let _ = stdin.write_all(input).await;
+                drop(stdin);
+            };
+            let mut bounded = stdout.take(OUTPUT_KEPT);
+            let (_, read) = tokio::join!(write, bounded.read_to_end(&mut output));
+            read.map_err(|source| GitError::Failed {
+                what,
+                status: "unreadable".to_owned(),
+                stderr: source.to_string(),
+            })?;
+            let status = self.wait().await?;
+            self.judge(status).await?;
+            Ok(output)
+        };
+        timeout(limit, work).await.unwrap_or(Err(GitError::TimedOut { what, after: limit }))
+    }
+}
+
+async fn keep_tail(mut stderr: ChildStderr, mut watch: impl FnMut(&[u8])) -> Vec<u8> {
+    let mut tail = Vec::new();
+    let mut buffer = [0; 4096];
+    while let Ok(read @ 1..) = stderr.read(&mut buffer).await {
+        watch(&buffer[..read]);
+        tail.extend_from_slice(&buffer[..read]);
+        if tail.len() > STDERR_KEPT {
+            tail.drain(..tail.len() - STDERR_KEPT);
+        }
+    }
+    tail
+}
+
+#[derive(Debug)]
+struct Guard(Option<Child>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let Some(mut child) = self.0.take() else { return };
+        // No id means it was waited for: the number may belong to somebody else by now.
+        let Some(pid) = child.id().and_then(|id| Pid::from_raw(id.cast_signed())) else { return };
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            let _ = kill_process_group(pid, Signal::KILL);
+            return;
+        };
+        let _ = kill_process_group(pid, Signal::TERM);
+        runtime.spawn(async move {
+            if timeout(GRACE, child.wait()).await.is_err() {
+                let _ = kill_process_group(pid, Signal::KILL);
+                let _ = child.wait().await;
+            }
+        });
+    }
+}

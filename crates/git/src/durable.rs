@@ -1,0 +1,45 @@
+//! Writing so that it survives a loss of power.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// How many files are flushed at once: the filesystem joins concurrent flushes into one journal commit.
+const PARALLEL_FLUSHES: usize = 8;
+
+/// Creates a file that must not exist yet, with its content on disk when this returns (its name needs [`sync_dir`]).
+pub(crate) fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(content)?;
+    file.sync_all()
+}
+
+/// Makes the names in a directory durable.
+pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// Flushes files or directories, several at a time.
+pub(crate) fn sync_all(paths: &[PathBuf]) -> io::Result<()> {
+    let next = AtomicUsize::new(0);
+    let flush = || -> io::Result<()> {
+        while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
+            File::open(path)?.sync_all()?;
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let helpers: Vec<_> = (1..paths.len().min(PARALLEL_FLUSHES)).map(|_| scope.spawn(flush)).collect();
+        let mine = flush();
+        helpers.into_iter().fold(mine, |result, helper| result.and(helper.join().expect("flushing does not panic")))
+    })
+}
+
+/// Removes a directory and all below it; one that is gone is fine.
+pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
+    match std::fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}

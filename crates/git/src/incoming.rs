@@ -1,0 +1,147 @@
+//! The area where a push's objects wait until its refs may move.
+//!
+//! `<data>/incoming/<key>/objects` is an object directory that borrows the repository's. Nothing in the repository
+//! changes until [`Incoming::migrate`]; a slow, hostile or vanished client costs a directory that is removed again.
+
+mod connect;
+mod migrate;
+mod unpack;
+
+use crate::durable::remove_tree;
+use crate::error::blocking;
+use crate::layout::entries;
+use crate::runner::Call;
+use crate::{Git, GitError, Layout};
+use abide_core::RepoId;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+pub use unpack::{PackOutcome, TOLERATED_FSCK};
+
+/// Objects of one push, apart from the repository. Dropping it removes them, unless they were migrated: then only
+/// the area goes.
+#[derive(Debug)]
+pub struct Incoming {
+    git: Git,
+    dir: PathBuf,
+    repo: PathBuf,
+    discarded: bool,
+}
+
+impl Incoming {
+    /// Makes an empty area for a push to this repository. The key is ours (a push id), unique among all pushes.
+    pub async fn create(git: &Git, layout: &Layout, repo: RepoId, key: &str) -> Result<Self, GitError> {
+        let dir = area(layout, key)?;
+        let made = Self { git: git.clone(), dir, repo: layout.repo(repo), discarded: false };
+        let objects = made.objects();
+        blocking(move || {
+            let info = objects.join("info");
+            std::fs::create_dir_all(&info).map_err(GitError::io("create", &info))?;
+            let pack = objects.join("pack");
+            std::fs::create_dir_all(&pack).map_err(GitError::io("create", &pack))
+        })
+        .await?;
+        Ok(made)
+    }
+
+    /// Where the objects wait.
+    pub fn objects(&self) -> PathBuf {
+        self.dir.join("objects")
+    }
+
+    fn repo_objects(&self) -> PathBuf {
+        self.repo.join("objects")
+    }
+
+    /// A call that sees the repository with the waiting objects, writes only here, and may not move refs.
+    fn call(&self, what: &'static str, settings: &[(&str, &str)]) -> Call<'_> {
+        self.git
+            .call_with(what, &self.repo, settings)
+            .env("GIT_OBJECT_DIRECTORY", self.objects())
+            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(&self.repo_objects()))
+            .env("GIT_QUARANTINE_PATH", self.objects())
+    }
+
+    /// Removes the area, and with it every object that was not migrated.
+    pub async fn discard(mut self) -> Result<(), GitError> {
+        self.discarded = true;
+        let dir = self.dir.clone();
+        blocking(move || remove_tree(&dir).map_err(GitError::io("remove", &dir))).await
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        if self.discarded {
+            return;
+        }
+        let dir = std::mem::take(&mut self.dir);
+        let remove = move || {
+            // A git that is just ending may still write here; what is left is swept later.
+            if let Err(error) = remove_tree(&dir) {
+                tracing::info!(dir = %dir.display(), %error, "an incoming area is left for the sweep");
+            }
+        };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(remove)),
+            Err(_) => remove(),
+        }
+    }
+}
+
+/// Removes the area of a push that is over, if it is still there.
+pub async fn remove_incoming(layout: &Layout, key: &str) -> Result<(), GitError> {
+    let dir = area(layout, key)?;
+    blocking(move || remove_tree(&dir).map_err(GitError::io("remove", &dir))).await
+}
+
+/// The keys of all areas, for the sweep.
+pub fn list_incoming(layout: &Layout) -> Result<Vec<String>, GitError> {
+    let root = layout.incoming_root();
+    let paths = entries(&root).map_err(GitError::io("list", &root))?;
+    Ok(paths.iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect())
+}
+
+/// The directory of a key that cannot lead anywhere else.
+fn area(layout: &Layout, key: &str) -> Result<PathBuf, GitError> {
+    let fine = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    if key.is_empty() || key.len() > 64 || !key.bytes().all(fine) {
+        return Err(GitError::InvalidKey(key.to_owned()));
+    }
+    Ok(layout.incoming(key))
+}
+
+/// A path as one element of a colon-separated list, the way git reads it.
+fn quoted(path: &Path) -> OsString {
+    let mut quoted = vec![b'"'];
+    for &byte in OsStr::as_bytes(path.as_os_str()) {
+        match byte {
+            b'"' | b'\\' => quoted.extend([b'\\', byte]),
+            b'\n' => quoted.extend(b"\\n"),
+            _ => quoted.push(byte),
+        }
+    }
+    quoted.push(b'"');
+    OsString::from_vec(quoted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_could_be_paths_are_refused() {
+        let layout = Layout::new(Path::new("/data"));
+        assert_eq!(area(&layout, "push-17_a").unwrap(), Path::new("/data/incoming/push-17_a"));
+        for key in ["", "..", "a/b", "a.b", "ü", "a\0", &"a".repeat(65)] {
+            assert!(matches!(area(&layout, key), Err(GitError::InvalidKey(_))), "{key:?}");
+        }
+    }
+
+    #[test]
+    fn paths_with_colons_and_quotes_stay_one_path() {
+        assert_eq!(quoted(Path::new("/a:b")), "\"/a:b\"");
+        assert_eq!(quoted(Path::new("/a\"b\\c")), "\"/a\\\"b\\\\c\"");
+    }
+}

@@ -1,0 +1,117 @@
+//! Where things are on disk. Paths are made of ids and our own keys, never of text from outside.
+
+use abide_core::RepoId;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The data directory and the paths below it.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    data: PathBuf,
+}
+
+/// What lies below `repos/`.
+#[derive(Debug, Default)]
+pub struct RepoDirs {
+    /// Repositories, by id.
+    pub repos: Vec<(RepoId, PathBuf)>,
+    /// Everything else: leftovers of a crash while creating or removing, or what somebody put there by hand.
+    pub strays: Vec<PathBuf>,
+}
+
+impl Layout {
+    /// The layout below this data directory. Nothing is created; a relative path is taken from where we are, because
+    /// git runs with another working directory.
+    pub fn new(data: &Path) -> Self {
+        Self { data: std::path::absolute(data).unwrap_or_else(|_| data.to_owned()) }
+    }
+
+    /// The data directory.
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// The directory of all repositories.
+    pub fn repos(&self) -> PathBuf {
+        self.data.join("repos")
+    }
+
+    /// A repository: `repos/{id & 0xff:02x}/{id}.git`. The low byte spreads them, so no directory grows too long.
+    pub fn repo(&self, id: RepoId) -> PathBuf {
+        self.data.join(format!("repos/{:02x}/{id}.git", id.get() & 0xff))
+    }
+
+    /// The directory of all incoming areas.
+    pub fn incoming_root(&self) -> PathBuf {
+        self.data.join("incoming")
+    }
+
+    /// One incoming area. The key is checked where areas are made and removed.
+    pub fn incoming(&self, key: &str) -> PathBuf {
+        self.data.join("incoming").join(key)
+    }
+
+    /// A directory for what the git runner itself needs.
+    pub(crate) fn runner(&self) -> PathBuf {
+        self.data.join("git")
+    }
+
+    /// Every directory below `repos/`, for `doctor`: repositories in order of id, and what does not belong.
+    pub fn repo_dirs(&self) -> io::Result<RepoDirs> {
+        let mut found = RepoDirs::default();
+        for shard in entries(&self.repos())? {
+            let Ok(children) = entries(&shard) else {
+                found.strays.push(shard);
+                continue;
+            };
+            for path in children {
+                match repo_id(&path).filter(|&id| self.repo(id) == path) {
+                    Some(id) => found.repos.push((id, path)),
+                    None => found.strays.push(path),
+                }
+            }
+        }
+        found.repos.sort();
+        found.strays.sort();
+        Ok(found)
+    }
+}
+
+fn repo_id(path: &Path) -> Option<RepoId> {
+    path.file_name()?.to_str()?.strip_suffix(".git")?.parse().ok()
+}
+
+/// The paths in a directory; one that does not exist holds nothing.
+pub(crate) fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    match std::fs::read_dir(dir) {
+        Ok(entries) => entries.map(|entry| Ok(entry?.path())).collect(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_low_byte_of_the_id_chooses_the_shard() {
+        let layout = Layout::new(Path::new("/data"));
+        assert_eq!(layout.repo(RepoId::new(1)), Path::new("/data/repos/01/1.git"));
+        assert_eq!(layout.repo(RepoId::new(0x1_02ff)), Path::new("/data/repos/ff/66303.git"));
+    }
+
+    #[test]
+    fn what_does_not_belong_is_reported_apart() {
+        let dir = tempfile::tempdir().unwrap();
+        let layout = Layout::new(dir.path());
+        assert!(layout.repo_dirs().unwrap().repos.is_empty());
+        for path in ["01/1.git", "01/257.git", "02/1.git", "01/.1.tmp", "01/x.git", "01/01.git"] {
+            std::fs::create_dir_all(layout.repos().join(path)).unwrap();
+        }
+        std::fs::write(layout.repos().join("note"), "").unwrap();
+        let found = layout.repo_dirs().unwrap();
+        assert_eq!(found.repos.iter().map(|(id, _)| id.get()).collect::<Vec<_>>(), [1, 257]);
+        assert_eq!(found.strays.len(), 5);
+    }
+}

@@ -1,0 +1,319 @@
+//! The client's half of a push: commands, capabilities and push options, up to where the pack begins.
+
+use crate::GitError;
+use crate::pktline::{Packet, PacketReadError, PacketReader, decode};
+use abide_core::refs::InvalidRefName;
+use abide_core::{Oid, RefName, RefUpdate};
+use bytes::BytesMut;
+use gix::bstr::ByteSlice;
+use std::time::Duration;
+use tokio::io::AsyncRead;
+use tokio::time::timeout;
+
+/// How much one push may ask for.
+#[derive(Clone, Debug)]
+pub struct ReceiveLimits {
+    /// Bytes of all commands.
+    pub command_bytes: usize,
+    /// Number of commands; also of `shallow` lines.
+    pub commands: usize,
+    /// Bytes of all push options.
+    pub option_bytes: usize,
+    /// Number of push options.
+    pub options: usize,
+    /// Bytes of the pack.
+    pub pack_bytes: u64,
+    /// How long the client may send nothing while we wait for it.
+    pub idle: Duration,
+    /// Packs with fewer objects than this become loose objects; others stay packs.
+    pub unpack_limit: u32,
+}
+
+impl Default for ReceiveLimits {
+    fn default() -> Self {
+        Self {
+            command_bytes: 4 * 1024 * 1024,
+            commands: 50_000,
+            option_bytes: 64 * 1024,
+            options: 256,
+            pack_bytes: 4 * 1024 * 1024 * 1024,
+            idle: Duration::from_secs(60),
+            unpack_limit: 100,
+        }
+    }
+}
+
+/// What the client can do and wants.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Wants a report.
+    pub report_status: bool,
+    /// Wants the report that may carry options; ours is the same text.
+    pub report_status_v2: bool,
+    /// Takes answers in bands.
+    pub side_band_64k: bool,
+    /// All refs or none.
+    pub atomic: bool,
+    /// Wants no progress.
+    pub quiet: bool,
+    /// Sends push options.
+    pub push_options: bool,
+    /// The client's name for itself, bounded and printable.
+    pub agent: Option<String>,
+}
+
+/// A push, all but its pack.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PushRequest {
+    /// The commands in the order they came.
+    pub updates: Vec<RefUpdate>,
+    /// What the client can do.
+    pub capabilities: Capabilities,
+    /// `git push -o …`.
+    pub push_options: Vec<String>,
+    /// Where the client's own history ends, if it is a shallow clone.
+    pub shallow: Vec<Oid>,
+}
+
+impl PushRequest {
+    /// Whether a pack follows: always, unless refs are only deleted.
+    pub fn needs_pack(&self) -> bool {
+        self.updates.iter().any(|update| !update.is_delete())
+    }
+}
+
+/// One new tip that cannot be taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedTip {
+    /// The ref.
+    pub name: RefName,
+    /// Why, as `git push` prints it.
+    pub reason: &'static str,
+}
+
+/// What is wrong with a push. Worded for the person who pushed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReceiveError {
+    /// The stream is no pkt-line, or ended.
+    #[error(transparent)]
+    Packet(#[from] PacketReadError),
+    /// The connection ended before the push was complete.
+    #[error("the connection ended before the push was complete")]
+    Truncated,
+    /// A command is not `<old> <new> <ref>`.
+    #[error("a push command reads `<old id> <new id> <ref>`, but this one is {0:?}")]
+    MalformedCommand(String),
+    /// A ref name that is not acceptable.
+    #[error("{name:?} is no valid ref name: {rule}")]
+    InvalidRefName {
+        /// What was sent, shortened and printable.
+        name: String,
+        /// The rule it breaks.
+        rule: InvalidRefName,
+    },
+    /// More commands than allowed.
+    #[error("a push has at most {0} commands; push in several steps")]
+    TooManyCommands(usize),
+    /// Longer commands than allowed.
+    #[error("the commands of a push have at most {0} bytes; push in several steps")]
+    CommandsTooLong(usize),
+    /// More or longer push options than allowed, or one that is no text.
+    #[error("a push has at most {count} options of together {bytes} bytes, in UTF-8 and of one line each")]
+    PushOptions {
+        /// How many are allowed.
+        count: usize,
+        /// How long they may be.
+        bytes: usize,
+    },
+    /// A signed push, which is not offered.
+    #[error("signed pushes are not supported; push without --signed")]
+    PushCertificate,
+    /// A repository with other object ids.
+    #[error("this server has SHA-1 repositories only, but the client's objects are {0:?}")]
+    ObjectFormat(String),
+    /// No byte came for too long.
+    #[error("nothing arrived for {} s; check the connection and push again", .0.as_secs())]
+    Idle(Duration),
+    /// What follows the commands is no pack that we know.
+    #[error("a push continues with a pack of version 2 or 3")]
+    NotAPack,
+    /// The pack is larger than allowed.
+    #[error("the pack is larger than the {0} bytes allowed; push in several steps")]
+    TooLarge(u64),
+    /// The pack is damaged, or one of its objects is not acceptable.
+    #[error("the pack was refused: {0}")]
+    BadPack(String),
+    /// Some new tips cannot be taken.
+    #[error("{}", tips_text(.0))]
+    Tips(Vec<RefusedTip>),
+    /// Our own machinery failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+fn tips_text(tips: &[RefusedTip]) -> String {
+    tips.iter().map(|tip| format!("{}: {}", tip.name, tip.reason)).collect::<Vec<_>>().join("; ")
+}
+
+/// Reads a push up to its pack. `None` is a client that sends only a flush (git's probe before a large push), or
+/// nothing at all.
+pub async fn read_request<R: AsyncRead + Unpin>(
+    reader: &mut PacketReader<R>,
+    limits: &ReceiveLimits,
+) -> Result<Option<PushRequest>, ReceiveError> {
+    let mut parser = Parser::new(limits);
+    loop {
+        let packet = timeout(limits.idle, reader.next()).await.map_err(|_| ReceiveError::Idle(limits.idle))??;
+        match (packet, parser.untouched()) {
+            (None, true) => return Ok(None),
+            (None, false) => return Err(ReceiveError::Truncated),
+            (Some(packet), _) => {
+                if parser.feed(&packet)? {
+                    return Ok(parser.finish());
+                }
+            }
+        }
+    }
+}
+
+/// Reads a push from memory; also says how many bytes it took. For fuzzing and tests.
+pub fn parse_request(bytes: &[u8], limits: &ReceiveLimits) -> Result<(Option<PushRequest>, usize), ReceiveError> {
+    let mut buffer = BytesMut::from(bytes);
+    let mut parser = Parser::new(limits);
+    while let Some(packet) = decode(&mut buffer).map_err(PacketReadError::from)? {
+        if parser.feed(&packet)? {
+            return Ok((parser.finish(), bytes.len() - buffer.len()));
+        }
+    }
+    Err(ReceiveError::Truncated)
+}
+
+enum Section {
+    Commands,
+    Options,
+}
+
+struct Parser<'a> {
+    limits: &'a ReceiveLimits,
+    section: Section,
+    command_bytes: usize,
+    option_bytes: usize,
+    request: PushRequest,
+}
+
+impl<'a> Parser<'a> {
+    fn new(limits: &'a ReceiveLimits) -> Self {
+        let request = PushRequest::default();
+        Self { limits, section: Section::Commands, command_bytes: 0, option_bytes: 0, request }
+    }
+
+    fn untouched(&self) -> bool {
+        self.command_bytes == 0
+    }
+
+    /// The request, unless nothing was asked for.
+    fn finish(self) -> Option<PushRequest> {
+        (!self.request.updates.is_empty()).then_some(self.request)
+    }
+
+    /// Takes one packet; `true` when it was the last.
+    fn feed(&mut self, packet: &Packet) -> Result<bool, ReceiveError> {
+        match (packet, &self.section) {
+            (Packet::Data(data), Section::Commands) => self.command_line(data).map(|()| false),
+            (Packet::Data(data), Section::Options) => self.option(data).map(|()| false),
+            (Packet::Flush, Section::Commands) if self.request.capabilities.push_options => {
+                self.section = Section::Options;
+                Ok(false)
+            }
+            (Packet::Flush, _) => Ok(true),
+            (Packet::Delim | Packet::ResponseEnd, _) => {
+                Err(ReceiveError::MalformedCommand("a version 2 delimiter".to_owned()))
+            }
+        }
+    }
+
+    fn command_line(&mut self, data: &[u8]) -> Result<(), ReceiveError> {
+        self.command_bytes += data.len() + 4;
+        if self.command_bytes > self.limits.command_bytes {
+            return Err(ReceiveError::CommandsTooLong(self.limits.command_bytes));
+        }
+        let (line, capabilities) = match data.split_once_str(b"\0") {
+            Some((line, capabilities)) => (line, Some(capabilities)),
+            None => (data, None),
+        };
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        if line == b"push-cert" {
+            return Err(ReceiveError::PushCertificate);
+        }
+        if let Some(hex) = line.strip_prefix(b"shallow ") {
+            let oid = Oid::from_hex(hex).map_err(|_| ReceiveError::MalformedCommand(printable(line)))?;
+            self.request.shallow.push(oid);
+        } else {
+            // Capabilities stand behind the first command only; git's client repeats them nowhere.
+            if let (Some(list), true) = (capabilities, self.request.updates.is_empty()) {
+                self.request.capabilities = parse_capabilities(list)?;
+            }
+            self.request.updates.push(command(line)?);
+        }
+        if self.request.updates.len().max(self.request.shallow.len()) > self.limits.commands {
+            return Err(ReceiveError::TooManyCommands(self.limits.commands));
+        }
+        Ok(())
+    }
+
+    fn option(&mut self, data: &[u8]) -> Result<(), ReceiveError> {
+        let limits = ReceiveError::PushOptions { count: self.limits.options, bytes: self.limits.option_bytes };
+        let line = data.strip_suffix(b"\n").unwrap_or(data);
+        self.option_bytes += line.len();
+        match line.to_str() {
+            Ok(text)
+                if self.option_bytes <= self.limits.option_bytes
+                    && self.request.push_options.len() < self.limits.options
+                    && !text.contains(['\n', '\0']) =>
+            {
+                self.request.push_options.push(text.to_owned());
+                Ok(())
+            }
+            _ => Err(limits),
+        }
+    }
+}
+
+fn command(line: &[u8]) -> Result<RefUpdate, ReceiveError> {
+    let malformed = || ReceiveError::MalformedCommand(printable(line));
+    let (old, rest) = line.split_at_checked(40).ok_or_else(malformed)?;
+    let (new, name) = rest.strip_prefix(b" ").and_then(|rest| rest.split_at_checked(40)).ok_or_else(malformed)?;
+    let name = name.strip_prefix(b" ").ok_or_else(malformed)?;
+    Ok(RefUpdate {
+        old: Oid::from_hex(old).map_err(|_| malformed())?,
+        new: Oid::from_hex(new).map_err(|_| malformed())?,
+        name: RefName::from_bytes(name).map_err(|rule| ReceiveError::InvalidRefName { name: printable(name), rule })?,
+    })
+}
+
+/// Reads the list; unknown words are ignored, as git does, because later clients bring more.
+fn parse_capabilities(list: &[u8]) -> Result<Capabilities, ReceiveError> {
+    let mut capabilities = Capabilities::default();
+    for word in list.fields() {
+        let (key, value) = word.split_once_str(b"=").unwrap_or((word, b""));
+        match key {
+            b"report-status" => capabilities.report_status = true,
+            b"report-status-v2" => capabilities.report_status_v2 = true,
+            b"side-band-64k" => capabilities.side_band_64k = true,
+            b"atomic" => capabilities.atomic = true,
+            b"quiet" => capabilities.quiet = true,
+            b"push-options" => capabilities.push_options = true,
+            b"push-cert" => return Err(ReceiveError::PushCertificate),
+            b"object-format" if value != b"sha1" => return Err(ReceiveError::ObjectFormat(printable(value))),
+            b"agent" => capabilities.agent = Some(printable(value)),
+            _ => (),
+        }
+    }
+    Ok(capabilities)
+}
+
+/// Bytes from outside as they may stand in a message: short, and without control characters.
+fn printable(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    text.chars().take(200).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}

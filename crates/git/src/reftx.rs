@@ -1,0 +1,153 @@
+//! Moving refs: all of a push in one transaction, or none.
+
+use crate::child::Running;
+use crate::error::blocking;
+use crate::{Git, GitError, Snapshot};
+use abide_core::{Oid, RefName, RefUpdate};
+use std::path::Path;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::time::timeout;
+
+/// What stands in the way of a ref.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConflictKind {
+    /// It is not where the client saw it.
+    #[error("the ref moved meanwhile; fetch and try again")]
+    Moved,
+    /// The client thinks it does not exist.
+    #[error("the ref exists already; fetch and try again")]
+    Exists,
+    /// The client wants to move or delete a ref that is not there.
+    #[error("the ref does not exist any more; fetch and try again")]
+    Gone,
+    /// `a` and `a/b` cannot both be refs.
+    #[error("another ref is in the way: one cannot be named like a directory of the other; delete or rename that one")]
+    NameTaken,
+    /// Another writer is at this ref.
+    #[error("the ref is being written by somebody else; try again in a moment")]
+    Locked,
+    /// git does not take this object for this ref.
+    #[error("the object is missing or of the wrong kind for this ref")]
+    BadObject,
+}
+
+/// Why refs did not move. None of them did.
+#[derive(Debug, thiserror::Error)]
+pub enum RefTxError {
+    /// One ref cannot move as asked; git names the first it finds.
+    #[error("{name}: {kind}")]
+    Conflict {
+        /// The ref.
+        name: RefName,
+        /// What is in its way.
+        kind: ConflictKind,
+    },
+    /// Our own machinery failed. If the failure came while committing, some or all refs may have moved: ask
+    /// [`refs_match`].
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+/// Moves all refs or none, if each is where its update says. The caller holds the repository's lease.
+///
+/// git gets the word to commit only from us and only when everything is locked and verified: a process that dies
+/// before has moved nothing, and its git ends without moving anything.
+pub async fn update_refs(git: &Git, repo_dir: &Path, updates: &[RefUpdate]) -> Result<(), RefTxError> {
+    if updates.is_empty() {
+        return Ok(());
+    }
+    let running = git.call("update-ref", repo_dir).args(["--no-deref", "--stdin", "-z"]).start()?;
+    let limit = git.limits().quick;
+    let result = timeout(limit, transact(running, updates)).await;
+    result.unwrap_or(Err(RefTxError::Git(GitError::TimedOut { what: "update-ref", after: limit })))
+}
+
+async fn transact(mut running: Running, updates: &[RefUpdate]) -> Result<(), RefTxError> {
+    let mut stdin = running.stdin.take();
+    let mut answers = BufReader::new(running.stdout.take().expect("stdout is piped")).lines();
+    // A git that stops reading has a reason, and tells it below.
+    let _ = stdin.as_mut().expect("stdin is piped").write_all(&commands(updates)).await;
+    let mut prepared = false;
+    while let Ok(Some(line)) = answers.next_line().await {
+        if line == "prepare: ok"
+            && let Some(mut stdin) = stdin.take()
+        {
+            prepared = true;
+            let _ = stdin.write_all(b"commit\0").await;
+        }
+    }
+    let status = running.wait().await.map_err(RefTxError::Git)?;
+    match running.judge(status).await {
+        Ok(()) if prepared => Ok(()),
+        Ok(()) => Err(RefTxError::Git(GitError::Failed {
+            what: "update-ref",
+            status: status.to_string(),
+            stderr: "the transaction was never prepared".to_owned(),
+        })),
+        // Once it was told to commit, a failure is no verdict on a ref: some may have moved.
+        Err(GitError::Failed { what, status, stderr }) if !prepared => Err(match conflict(&stderr, updates) {
+            Some((name, kind)) => RefTxError::Conflict { name, kind },
+            None => RefTxError::Git(GitError::Failed { what, status, stderr }),
+        }),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The transaction up to `prepare`, in git's NUL-terminated form: no quoting, so no way out of a field.
+fn commands(updates: &[RefUpdate]) -> Vec<u8> {
+    let mut script = b"start\0".to_vec();
+    for RefUpdate { name, old, new } in updates {
+        let line = match new.is_zero() {
+            true => format!("delete {name}\0{old}\0"),
+            false => format!("update {name}\0{new}\0{old}\0"),
+        };
+        script.extend_from_slice(line.as_bytes());
+    }
+    script.extend_from_slice(b"prepare\0");
+    script
+}
+
+/// Reads git's complaint: which of our refs it names, and what it has against it.
+fn conflict(stderr: &str, updates: &[RefUpdate]) -> Option<(RefName, ConflictKind)> {
+    use ConflictKind as K;
+    let kind = match stderr {
+        text if text.contains("but expected") => K::Moved,
+        text if text.contains("reference already exists") => K::Exists,
+        text if text.contains("unable to resolve reference") || text.contains("reference is missing") => K::Gone,
+        text if text.contains("' exists; cannot create '") || text.contains("at the same time") => K::NameTaken,
+        text if text.contains("there is a non-empty directory") || text.contains("Is a directory") => K::NameTaken,
+        text if text.contains(".lock'") => K::Locked,
+        text if text.contains("nonexistent object") || text.contains("non-commit object") => K::BadObject,
+        _ => return None,
+    };
+    let named = stderr.split('\'').skip(1).step_by(2);
+    // Where several are named (`'a' exists; cannot create 'a/b'`), the one of ours is meant.
+    let ours = named.filter_map(|name| updates.iter().find(|update| update.name.as_str() == name)).next();
+    // git writes the message with the lock's path for some failures; then the first update stands for all.
+    ours.or(updates.first()).map(|update| (update.name.clone(), kind))
+}
+
+/// How far a push's updates have come, for whoever finds it unfinished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefsMatch {
+    /// Every ref is where it should go.
+    AllApplied,
+    /// Every ref is where it came from.
+    NoneApplied,
+    /// Neither: others have written since, or the transaction was cut short.
+    Mixed,
+}
+
+/// Compares the refs with what the updates wanted.
+pub async fn refs_match(repo_dir: &Path, updates: &[RefUpdate]) -> Result<RefsMatch, GitError> {
+    let repo = repo_dir.to_owned();
+    let snapshot = blocking(move || Snapshot::read(&repo)).await?;
+    let at = |update: &RefUpdate| snapshot.get(update.name.as_str().as_bytes()).map_or(Oid::ZERO, |found| found.oid);
+    Ok(if updates.iter().all(|update| at(update) == update.new) {
+        RefsMatch::AllApplied
+    } else if updates.iter().all(|update| at(update) == update.old) {
+        RefsMatch::NoneApplied
+    } else {
+        RefsMatch::Mixed
+    })
+}

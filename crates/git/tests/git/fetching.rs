@@ -1,0 +1,151 @@
+//! Serving fetches through git.
+
+use crate::support::{Server, Work};
+use abide_git::pktline::{put_data, put_delim, put_flush};
+use abide_git::upload::{self, UploadPack};
+use abide_git::{GitError, GitLimits, ProtocolVersion};
+use bytes::BytesMut;
+use std::path::Path;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+fn fetch(server: &Server, stateless: bool) -> UploadPack {
+    let idle = Duration::from_secs(10);
+    UploadPack { repo: server.repo.clone(), stateless, protocol: ProtocolVersion::V2, idle }
+}
+
+fn wanting(oid: &str) -> BytesMut {
+    let mut body = BytesMut::new();
+    put_data(&mut body, b"command=fetch\n");
+    put_data(&mut body, b"object-format=sha1");
+    put_delim(&mut body);
+    for line in [&format!("want {oid}\n"), "ofs-delta\n", "done\n"] {
+        put_data(&mut body, line.as_bytes());
+    }
+    put_flush(&mut body);
+    body
+}
+
+async fn seeded() -> (Server, String) {
+    let (server, work) = (Server::new().await, Work::new());
+    let tip = work.commits(50);
+    work.push_to(&server);
+    (server, tip.to_string())
+}
+
+/// Processes whose working directory or arguments lie in this repository.
+fn processes_in(repo: &Path) -> Vec<i32> {
+    let inside = |pid: &i32| std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == repo);
+    let names = std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
+    names.filter_map(|name| name.parse().ok()).filter(inside).collect()
+}
+
+async fn until_none_is_left(repo: &Path) {
+    for _ in 0..200 {
+        if processes_in(repo).is_empty() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("still running: {:?}", processes_in(repo));
+}
+
+#[tokio::test]
+async fn a_fetch_is_served_both_ways() {
+    let (server, tip) = seeded().await;
+    let body = wanting(&tip);
+    let mut answer = Vec::new();
+    upload::serve(&server.git, &fetch(&server, true), &body[..], &mut answer).await.unwrap();
+    assert!(answer.starts_with(b"000dpackfile\n") && answer.ends_with(b"0000"));
+
+    let mut streamed = Vec::new();
+    let input = std::io::Cursor::new(body.to_vec());
+    let mut stream = upload::spawn(&server.git, &fetch(&server, true), input).await.unwrap();
+    stream.read_to_end(&mut streamed).await.unwrap();
+    assert!(streamed.starts_with(b"000dpackfile\n") && streamed.ends_with(b"0000"));
+    until_none_is_left(&server.repo).await;
+}
+
+#[tokio::test]
+async fn a_conversation_ends_when_the_client_says_so() {
+    let (server, tip) = seeded().await;
+    let (mut client, ours) = tokio::io::duplex(64 * 1024);
+    let (input, output) = tokio::io::split(ours);
+    let conversation = async {
+        let mut head = [0; 14];
+        client.read_exact(&mut head).await.unwrap();
+        assert_eq!(&head, b"000eversion 2\n");
+        client.write_all(&wanting(&tip)).await.unwrap();
+        client.write_all(b"0000").await.unwrap();
+        let mut rest = Vec::new();
+        client.read_to_end(&mut rest).await.unwrap();
+        assert!(rest.ends_with(b"0000"));
+    };
+    let serve = async {
+        let (mut input, mut output) = (input, output);
+        upload::serve(&server.git, &fetch(&server, false), &mut input, &mut output).await.unwrap();
+        output.shutdown().await.unwrap();
+    };
+    tokio::join!(conversation, serve);
+}
+
+#[tokio::test]
+async fn dropping_a_fetch_ends_git() {
+    let (server, _) = seeded().await;
+    // The client says nothing, so git waits for it.
+    let (_client, ours) = tokio::io::duplex(64);
+    let stream = upload::spawn(&server.git, &fetch(&server, true), ours).await.unwrap();
+    assert_eq!(processes_in(&server.repo).len(), 1);
+    drop(stream);
+    until_none_is_left(&server.repo).await;
+
+    let (_client, ours) = tokio::io::duplex(64);
+    let (input, output) = tokio::io::split(ours);
+    let conversation = fetch(&server, false);
+    let serve = upload::serve(&server.git, &conversation, input, output);
+    assert!(tokio::time::timeout(Duration::from_millis(200), serve).await.is_err());
+    until_none_is_left(&server.repo).await;
+}
+
+#[tokio::test]
+async fn a_client_that_takes_no_bytes_is_given_up() {
+    let (server, tip) = seeded().await;
+    let (_client, output) = tokio::io::duplex(16);
+    let stalled = UploadPack { idle: Duration::from_millis(100), ..fetch(&server, true) };
+    let result = upload::serve(&server.git, &stalled, &wanting(&tip)[..], output).await;
+    assert!(matches!(result, Err(GitError::Client(_))), "{result:?}");
+    until_none_is_left(&server.repo).await;
+}
+
+#[tokio::test]
+async fn no_more_fetches_run_than_allowed() {
+    let limits = GitLimits { fetches: 1, queue: Duration::from_millis(50), ..GitLimits::default() };
+    let server = Server::with(limits).await;
+    let (_client, ours) = tokio::io::duplex(64);
+    let first = upload::spawn(&server.git, &fetch(&server, true), ours).await.unwrap();
+    let second = upload::spawn(&server.git, &fetch(&server, true), tokio::io::empty()).await;
+    assert!(matches!(second, Err(GitError::Busy { .. })), "{second:?}");
+    drop(first);
+    upload::spawn(&server.git, &fetch(&server, true), tokio::io::empty()).await.unwrap();
+}
+
+#[tokio::test]
+async fn objects_that_no_ref_reaches_are_refused_with_version_0() {
+    let (server, work) = (Server::new().await, Work::new());
+    work.commit("one");
+    work.push_to(&server);
+    let hidden = work.commit("two");
+    let incoming = server.incoming("hidden").await;
+    incoming.receive(&work.pack(&["HEAD"])[..], &Default::default(), None).await.unwrap();
+    incoming.migrate().await.unwrap();
+    let mut body = BytesMut::new();
+    put_data(&mut body, format!("want {hidden}\n").as_bytes());
+    put_flush(&mut body);
+    put_data(&mut body, b"done\n");
+    let fetch = UploadPack { protocol: ProtocolVersion::V0, ..fetch(&server, true) };
+    let mut answer = Vec::new();
+    let result = upload::serve(&server.git, &fetch, &body[..], &mut answer).await;
+    assert!(result.is_err());
+    let answer = String::from_utf8_lossy(&answer);
+    assert!(answer.contains("ERR upload-pack: not our ref"), "{answer}");
+}

@@ -1,0 +1,192 @@
+//! One connection from its acceptance to its end.
+
+use crate::Options;
+use crate::handler::Handler;
+use crate::stream::Cuttable;
+use abide_forge::Forge;
+use russh::server::{Config, Handle, run_stream};
+use russh::{Disconnect, Error};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// How long a client may take to hang up after it was told to.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// What all connections share.
+pub(crate) struct Shared {
+    pub(crate) forge: Forge,
+    pub(crate) options: Options,
+    pub(crate) config: Arc<Config>,
+    /// Connections and what runs on them.
+    pub(crate) tasks: TaskTracker,
+    /// Nothing is begun any more.
+    pub(crate) stop: CancellationToken,
+    /// Nothing may go on any more.
+    pub(crate) cut: CancellationToken,
+}
+
+/// What is known about a connection from outside of it.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct State {
+    pub(crate) authenticated: bool,
+    /// Channels that something runs on.
+    pub(crate) open: usize,
+}
+
+/// A channel that counts as open until this is dropped.
+pub(crate) struct OpenChannel(watch::Sender<State>);
+
+impl OpenChannel {
+    pub(crate) fn new(state: watch::Sender<State>) -> Self {
+        state.send_modify(|state| state.open += 1);
+        Self(state)
+    }
+}
+
+impl Drop for OpenChannel {
+    fn drop(&mut self) {
+        self.0.send_modify(|state| state.open -= 1);
+    }
+}
+
+/// How a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The client hung up.
+    Closed,
+    /// The client never proved a key.
+    Unauthenticated,
+    /// The client took too long to prove a key.
+    HandshakeTimeout,
+    /// Nothing ran on it for too long.
+    Idle,
+    /// The client did not answer or take bytes any more.
+    Lost,
+    /// We are shutting down.
+    Stopped,
+    /// The client broke the protocol.
+    Error,
+    /// Our code did.
+    Panicked,
+}
+
+impl End {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Unauthenticated => "unauthenticated",
+            Self::HandshakeTimeout => "handshake_timeout",
+            Self::Idle => "idle",
+            Self::Lost => "lost",
+            Self::Stopped => "stopped",
+            Self::Error => "error",
+            Self::Panicked => "panicked",
+        }
+    }
+}
+
+/// Counts connections by how they ended.
+pub(crate) fn count(end: &'static str) {
+    metrics::counter!("abide_ssh_connections_total", "end" => end).increment(1);
+}
+
+/// Serves a client until it hangs up or has to go.
+pub(crate) async fn serve(shared: Arc<Shared>, stream: TcpStream, ip: IpAddr) {
+    let end = run(shared, stream, ip).await;
+    tracing::debug!(%ip, end = end.as_str(), "an SSH connection ended");
+    count(end.as_str());
+}
+
+async fn run(shared: Arc<Shared>, stream: TcpStream, ip: IpAddr) -> End {
+    let deadline = Instant::now() + shared.options.handshake_timeout;
+    // Whatever happens to this task, what it has started ends with it.
+    let cut = shared.cut.child_token();
+    let _guard = cut.clone().drop_guard();
+    let (sender, state) = watch::channel(State::default());
+    let handler = Handler::new(shared.clone(), ip, sender, cut.clone());
+    let greeting = run_stream(shared.config.clone(), Cuttable::new(stream, cut.clone()), handler);
+    let mut session = match timeout_at(deadline, greeting).await {
+        Ok(Ok(session)) => session,
+        Ok(Err(error)) => return judge(&error, false, ip),
+        Err(_) => return End::HandshakeTimeout,
+    };
+    let handle = session.handle();
+    let end = tokio::select! {
+        ended = &mut session => {
+            return match ended {
+                Ok(()) if state.borrow().authenticated => End::Closed,
+                Ok(()) => End::Unauthenticated,
+                Err(error) => judge(&error, state.borrow().authenticated, ip),
+            };
+        }
+        end = supervise(&shared, state.clone(), deadline) => end,
+    };
+    let leaving = async {
+        dismiss(&handle, end).await;
+        let _ = (&mut session).await;
+    };
+    match end {
+        // The last bytes of a command may still be on their way; the server's own patience ends this.
+        End::Stopped => leaving.await,
+        _ => drop(timeout(FAREWELL, leaving).await),
+    }
+    end
+}
+
+/// Comes back when the client has to go.
+async fn supervise(shared: &Shared, mut state: watch::Receiver<State>, deadline: Instant) -> End {
+    tokio::select! {
+        authenticated = timeout_at(deadline, state.wait_for(|state| state.authenticated)) => {
+            if authenticated.is_err() {
+                return End::HandshakeTimeout;
+            }
+        }
+        () = shared.stop.cancelled() => return End::Stopped,
+    }
+    loop {
+        // An error means that the connection has ended, which the caller sees by itself.
+        if state.wait_for(|state| state.open == 0).await.is_err() {
+            return std::future::pending().await;
+        }
+        tokio::select! {
+            _ = state.wait_for(|state| state.open > 0) => {}
+            () = sleep(shared.options.idle_timeout) => return End::Idle,
+            () = shared.stop.cancelled() => return End::Stopped,
+        }
+    }
+}
+
+async fn dismiss(handle: &Handle, end: End) {
+    let reason = match end {
+        End::HandshakeTimeout => "you took too long to authenticate",
+        End::Idle => "nothing has been running for too long",
+        _ => "the server is stopping",
+    };
+    let _ = handle.disconnect(Disconnect::ByApplication, reason.into(), String::new()).await;
+}
+
+fn judge(error: &Error, authenticated: bool, ip: IpAddr) -> End {
+    match error {
+        Error::Join(_) => {
+            tracing::error!(%ip, "an SSH connection panicked");
+            End::Panicked
+        }
+        // Scanners and clients without a common algorithm; not worth a line each.
+        error if !authenticated => {
+            tracing::debug!(%ip, %error, "an SSH connection ended before a key was proved");
+            End::Unauthenticated
+        }
+        Error::IO(_) | Error::HUP | Error::Disconnect => End::Closed,
+        Error::KeepaliveTimeout | Error::InactivityTimeout => End::Lost,
+        error => {
+            tracing::info!(%ip, %error, "an SSH connection failed");
+            End::Error
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Fetch and push over a channel.
+//!
+//! A refusal goes to git as an `ERR` packet in place of the advertisement: every git shows it as one line, `fatal: remote
+//! error: …`. On standard error it would be followed by git's own guess that the connection is broken.
+
+use crate::channel::Output;
+use crate::{Command, Service};
+use abide_forge::git::push::Transport;
+use abide_forge::git::{ProtocolVersion, error_packet, fetch, push};
+use abide_forge::repos::open::Door;
+use abide_forge::{Access, Caller, Fault, Forge};
+use bytes::Bytes;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::io::AsyncRead;
+use tokio::sync::mpsc;
+use tokio_util::io::InspectWriter;
+
+/// Answers of a push that may wait for the client.
+const ANSWERS: usize = 16;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Done {
+    /// The conversation was held to its end; a push tells in its report what became of each ref.
+    Well,
+    /// The caller may not, or there is no such repository.
+    Refused,
+    /// There is no such command.
+    NoCommand,
+    /// The machine failed, or git gave up.
+    Failed,
+}
+
+impl Done {
+    pub(crate) fn exit_status(self) -> u32 {
+        match self {
+            Self::Well => 0,
+            Self::Refused | Self::Failed => 1,
+            Self::NoCommand => 128,
+        }
+    }
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Well => "ok",
+            Self::Refused => "refused",
+            Self::NoCommand => "no_command",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// One conversation with git.
+pub(crate) struct Conversation<'a> {
+    pub(crate) forge: &'a Forge,
+    pub(crate) caller: &'a Caller,
+    pub(crate) version: ProtocolVersion,
+    pub(crate) output: &'a Output,
+}
+
+impl Conversation<'_> {
+    pub(crate) async fn hold(&self, command: &Command, input: impl AsyncRead + Unpin + Send) -> Done {
+        let held = match command.service {
+            Service::Fetch => self.fetch(&command.door, input).await,
+            Service::Push => self.push(&command.door, input).await,
+        };
+        match held {
+            Ok(done) => done,
+            Err(access) => self.refuse(&access).await,
+        }
+    }
+
+    async fn fetch(&self, door: &Door, input: impl AsyncRead + Unpin + Send) -> Result<Done, Access> {
+        let repo = fetch::admit(self.forge, self.caller, door).await?;
+        let spoke = AtomicBool::new(false);
+        let output = InspectWriter::new(self.output.writer(), |_: &[u8]| spoke.store(true, Ordering::Relaxed));
+        match fetch::converse(self.forge, &repo, self.version, input, output).await {
+            Ok(()) => Ok(Done::Well),
+            Err(fault) if fault.is_clients() => {
+                tracing::debug!(repo = repo.id.get(), error = %fault, "a client ended its fetch");
+                Ok(Done::Failed)
+            }
+            // git has told the client what was wrong in its own words.
+            Err(fault) if spoke.load(Ordering::Relaxed) => {
+                tracing::warn!(repo = repo.id.get(), error = %fault, "a fetch ended early");
+                Ok(Done::Failed)
+            }
+            Err(fault) => Err(fault.into()),
+        }
+    }
+
+    async fn push(&self, door: &Door, input: impl AsyncRead + Unpin + Send) -> Result<Done, Access> {
+        let ticket = push::admit(self.forge, self.caller, door, Transport::Ssh).await?;
+        let advertisement = push::advertisement(self.forge, &ticket, self.version).await?;
+        if self.output.send(advertisement).await.is_err() {
+            return Ok(Done::Failed);
+        }
+        let (answers, waiting) = mpsc::channel(ANSWERS);
+        // Ending `forward` closes the answers, which ends the push: a client that cannot be told anything is gone.
+        let ((), told) = tokio::join!(push::receive(self.forge, ticket, input, answers), self.forward(waiting));
+        Ok(if told { Done::Well } else { Done::Failed })
+    }
+
+    async fn forward(&self, mut answers: mpsc::Receiver<Bytes>) -> bool {
+        while let Some(bytes) = answers.recv().await {
+            if self.output.send(bytes).await.is_err() {
+                return false;
+            }
+        }
+        true
+    }
+
+    async fn refuse(&self, access: &Access) -> Done {
+        let (reason, done) = match access {
+            Access::Fault(fault) => (fail(fault), Done::Failed),
+            access => (access.to_string(), Done::Refused),
+        };
+        // A client that is gone needs no answer.
+        let _ = self.output.send(error_packet(&reason)).await;
+        done
+    }
+}
+
+/// Notes a fault, and says what may be told about it.
+pub(crate) fn fail(fault: &Fault) -> String {
+    tracing::error!(error = %fault, "a command over SSH failed");
+    fault.told()
+}

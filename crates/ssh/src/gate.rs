@@ -1,0 +1,118 @@
+//! How many may be inside at once, over all and from one address.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Counts who is inside. Clones share the count.
+#[derive(Clone)]
+pub(crate) struct Gate {
+    inside: Arc<Mutex<Inside>>,
+    total: usize,
+    per_ip: usize,
+}
+
+#[derive(Default)]
+struct Inside {
+    total: usize,
+    by_network: HashMap<IpAddr, usize>,
+}
+
+/// Why someone has to stay outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// All places are taken.
+    Everywhere,
+    /// This address has as many as it may.
+    ForThisAddress,
+}
+
+/// A place inside, until it is dropped.
+pub(crate) struct Place {
+    gate: Gate,
+    network: IpAddr,
+}
+
+impl Gate {
+    pub(crate) fn new(total: usize, per_ip: usize) -> Self {
+        Self { inside: Arc::default(), total, per_ip }
+    }
+
+    pub(crate) fn enter(&self, ip: IpAddr) -> Result<Place, Full> {
+        let network = network(ip);
+        let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        if inside.total >= self.total {
+            return Err(Full::Everywhere);
+        }
+        let here = inside.by_network.get(&network).copied().unwrap_or(0);
+        if here >= self.per_ip {
+            return Err(Full::ForThisAddress);
+        }
+        inside.by_network.insert(network, here + 1);
+        inside.total += 1;
+        metrics::gauge!("abide_ssh_connections").set(inside.total as f64);
+        Ok(Place { gate: self.clone(), network })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut inside = self.gate.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        inside.total -= 1;
+        metrics::gauge!("abide_ssh_connections").set(inside.total as f64);
+        match inside.by_network.get_mut(&self.network) {
+            Some(here) if *here > 1 => *here -= 1,
+            _ => {
+                inside.by_network.remove(&self.network);
+            }
+        }
+    }
+}
+
+/// Whoever has one IPv6 address has 2^64 of them, so their network is what counts.
+fn network(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V4(ip) => ip.into(),
+        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & (u128::MAX << 64)).into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn places_are_limited_over_all_and_given_back() {
+        let gate = Gate::new(2, 2);
+        let first = gate.enter(ip("192.0.2.1")).ok().unwrap();
+        let _second = gate.enter(ip("192.0.2.2")).ok().unwrap();
+        assert_eq!(gate.enter(ip("192.0.2.3")).err(), Some(Full::Everywhere));
+        drop(first);
+        assert!(gate.enter(ip("192.0.2.3")).is_ok());
+    }
+
+    #[test]
+    fn places_are_limited_per_address_and_forgotten_when_given_back() {
+        let gate = Gate::new(10, 2);
+        let first = gate.enter(ip("192.0.2.1")).ok().unwrap();
+        let second = gate.enter(ip("::ffff:192.0.2.1")).ok().unwrap();
+        assert_eq!(gate.enter(ip("192.0.2.1")).err(), Some(Full::ForThisAddress));
+        assert!(gate.enter(ip("192.0.2.2")).is_ok());
+        drop(first);
+        let third = gate.enter(ip("192.0.2.1")).ok().unwrap();
+        drop((second, third));
+        assert!(gate.inside.lock().unwrap().by_network.is_empty());
+    }
+
+    #[test]
+    fn one_ipv6_network_counts_as_one_address() {
+        let gate = Gate::new(10, 1);
+        let _first = gate.enter(ip("2001:db8::1")).ok().unwrap();
+        assert_eq!(gate.enter(ip("2001:db8::ffff:2")).err(), Some(Full::ForThisAddress));
+        assert!(gate.enter(ip("2001:db8:0:1::1")).is_ok());
+    }
+}

@@ -1,0 +1,94 @@
+//! What an operator can set about the SSH server.
+
+use crate::SshError;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// More channels than this on one connection serve nobody.
+const MOST_CHANNELS: usize = 64;
+
+/// The SSH server's limits.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The file with the host key; made on first start.
+    pub host_key: PathBuf,
+    /// Connections at once. More are closed as they come.
+    pub max_connections: usize,
+    /// Connections at once from one address (IPv6: from one /64 network). More are closed as they come.
+    pub per_ip: usize,
+    /// How long a client may take from connecting to having proved its key.
+    pub handshake_timeout: Duration,
+    /// How long a connection may stay open with nothing running on it.
+    pub idle_timeout: Duration,
+    /// Commands at once on one connection.
+    pub max_channels: usize,
+}
+
+impl Options {
+    /// The defaults.
+    pub fn new(host_key: impl Into<PathBuf>) -> Self {
+        Self {
+            host_key: host_key.into(),
+            max_connections: 512,
+            per_ip: 32,
+            handshake_timeout: Duration::from_secs(20),
+            idle_timeout: Duration::from_secs(300),
+            max_channels: 8,
+        }
+    }
+
+    /// Says which option makes no sense.
+    pub(crate) fn check(&self) -> Result<(), SshError> {
+        let rules = [
+            (self.max_connections == 0, "max_connections: it is at least 1".to_owned()),
+            (self.per_ip == 0, "per_ip: it is at least 1".to_owned()),
+            (self.handshake_timeout < Duration::from_secs(1), "handshake_timeout: it is at least one second".to_owned()),
+            (self.idle_timeout < Duration::from_secs(1), "idle_timeout: it is at least one second".to_owned()),
+            (
+                self.max_channels == 0 || self.max_channels > MOST_CHANNELS,
+                format!("max_channels: it is between 1 and {MOST_CHANNELS}"),
+            ),
+        ];
+        match rules.into_iter().find(|(broken, _)| *broken) {
+            Some((_, rule)) => Err(SshError::Option(format!("ssh.{rule}"))),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(change: impl FnOnce(&mut Options)) -> String {
+        let mut options = Options::new("key");
+        change(&mut options);
+        options.check().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_defaults_are_fine_and_so_are_the_bounds() {
+        Options::new("key").check().unwrap();
+        let second = Duration::from_secs(1);
+        let least = Options {
+            max_connections: 1,
+            per_ip: 1,
+            handshake_timeout: second,
+            idle_timeout: second,
+            max_channels: 1,
+            ..Options::new("key")
+        };
+        least.check().unwrap();
+        Options { max_channels: MOST_CHANNELS, ..least }.check().unwrap();
+    }
+
+    #[test]
+    fn an_option_out_of_bounds_is_named() {
+        assert!(refusal(|options| options.max_connections = 0).contains("ssh.max_connections"));
+        assert!(refusal(|options| options.per_ip = 0).contains("ssh.per_ip"));
+        assert!(refusal(|options| options.handshake_timeout = Duration::ZERO).contains("ssh.handshake_timeout"));
+        assert!(refusal(|options| options.idle_timeout = Duration::from_millis(999)).contains("ssh.idle_timeout"));
+        assert!(refusal(|options| options.max_channels = 0).contains("ssh.max_channels"));
+        assert!(refusal(|options| options.max_channels = 65).contains("ssh.max_channels"));
+    }
+}

@@ -1,0 +1,84 @@
+//! Taking connections until it is time to stop.
+
+use crate::connection::{self, Shared};
+use crate::gate::{Full, Gate};
+use crate::{Options, SshError, algorithms, load_or_create_host_key};
+use abide_forge::{Forge, OsRandom};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// How long to wait after the system refused to hand out a connection; it is usually out of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How long a connection that was cut may take to notice.
+const CUT: Duration = Duration::from_secs(5);
+
+/// Serves git over SSH until `stop` is cancelled. Then nobody new is let in, idle clients are sent away, and commands
+/// that run may end within `drain_timeout` of the settings.
+pub async fn serve(
+    forge: Forge,
+    listener: TcpListener,
+    options: Options,
+    stop: CancellationToken,
+) -> Result<(), SshError> {
+    options.check()?;
+    let key = load_or_create_host_key(&options.host_key, &OsRandom)?;
+    let drain_timeout = forge.settings().drain_timeout;
+    let gate = Gate::new(options.max_connections, options.per_ip);
+    let shared = Arc::new(Shared {
+        config: Arc::new(algorithms::config(key, &options)),
+        forge,
+        options,
+        tasks: TaskTracker::new(),
+        stop: stop.clone(),
+        cut: CancellationToken::new(),
+    });
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => welcome(&shared, &gate, stream, peer),
+                Err(error) => {
+                    tracing::warn!(%error, "could not take an SSH connection");
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            },
+        }
+    }
+    drop(listener);
+    shared.tasks.close();
+    if timeout(drain_timeout, shared.tasks.wait()).await.is_err() {
+        tracing::warn!(left = shared.tasks.len(), "SSH connections are cut: they took too long to end");
+        shared.cut.cancel();
+        let _ = timeout(CUT, shared.tasks.wait()).await;
+    }
+    Ok(())
+}
+
+fn welcome(shared: &Arc<Shared>, gate: &Gate, stream: TcpStream, peer: SocketAddr) {
+    let ip = peer.ip().to_canonical();
+    let place = match gate.enter(ip) {
+        Ok(place) => place,
+        Err(full) => {
+            tracing::debug!(%ip, ?full, "an SSH connection was turned away");
+            return connection::count(match full {
+                Full::Everywhere => "turned_away",
+                Full::ForThisAddress => "turned_away_address",
+            });
+        }
+    };
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%ip, %error, "TCP_NODELAY could not be set");
+    }
+    let shared = shared.clone();
+    let tasks = shared.tasks.clone();
+    tasks.spawn(async move {
+        connection::serve(shared, stream, ip).await;
+        drop(place);
+    });
+}

@@ -1,0 +1,135 @@
+//! One channel from its opening to its end: a request, its answer, an exit status.
+
+use crate::Command;
+use crate::channel::{self, Gone, Output, Request};
+use crate::conversation::{Conversation, Done, fail};
+use abide_forge::accounts::{self, authenticate};
+use abide_forge::git::ProtocolVersion;
+use abide_forge::{Caller, Forge};
+use futures_util::FutureExt as _;
+use russh::Channel;
+use russh::server::Msg;
+use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::AsyncRead;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// A backstop: whatever reads the client's bytes has limits of its own, and may take this long over a bite.
+const STUCK: Duration = Duration::from_secs(900);
+
+/// What a session works with.
+pub(crate) struct Session {
+    pub(crate) forge: Forge,
+    /// Of the key that the client has proved to have.
+    pub(crate) key: Arc<str>,
+    pub(crate) ip: IpAddr,
+    /// Cancelled when the connection has to end; cancelling it ends the connection.
+    pub(crate) cut: CancellationToken,
+    /// How long the client may take to say what it wants.
+    pub(crate) request_timeout: Duration,
+}
+
+impl Session {
+    pub(crate) async fn run(self, channel: Channel<Msg>) {
+        let (mut read, write) = channel.split();
+        let output = Output::new(write, self.forge.settings().idle_timeout);
+        let asked = tokio::select! {
+            () = self.cut.cancelled() => return,
+            asked = timeout(self.request_timeout, channel::request(&mut read)) => asked,
+        };
+        let Ok(Some(request)) = asked else {
+            let _ = output.close().await;
+            return;
+        };
+
+        let (pipe, input) = channel::pipe();
+        let answer = AssertUnwindSafe(self.answer(request, input, &output)).catch_unwind();
+        let done = tokio::select! {
+            () = self.cut.cancelled() => return,
+            gone = channel::pump(&mut read, pipe, STUCK) => {
+                tracing::debug!(ip = %self.ip, ?gone, "a client went away");
+                count("gone");
+                if gone == Gone::Closed {
+                    return;
+                }
+                Done::Failed
+            }
+            answered = answer => match answered {
+                Ok(done) => {
+                    count(done.as_str());
+                    done
+                }
+                Err(_) => {
+                    tracing::error!(ip = %self.ip, "a command over SSH panicked");
+                    count("panicked");
+                    let _ = output.say("the server failed; try again later").await;
+                    Done::Failed
+                }
+            },
+        };
+        if output.finish(done.exit_status()).await.is_err() {
+            // The client takes no bytes any more, so nothing else on this connection can go on either.
+            self.cut.cancel();
+        }
+    }
+
+    async fn answer(&self, request: Request, input: impl AsyncRead + Unpin + Send, output: &Output) -> Done {
+        // Looked up again for every command: a connection may be older than the loss of its key's rights.
+        let caller = match authenticate::by_ssh_key(&self.forge, &self.key, Some(self.ip)).await {
+            Ok(Some(caller)) => caller,
+            Ok(None) => {
+                let _ = output.say("this key is not accepted any more").await;
+                return Done::Refused;
+            }
+            Err(fault) => {
+                let _ = output.say(&fail(&fault)).await;
+                return Done::Failed;
+            }
+        };
+        match request {
+            Request::Shell => self.greet(&caller, output).await,
+            Request::Exec { command, version } => self.exec(&caller, &command, version, input, output).await,
+        }
+    }
+
+    async fn exec(
+        &self,
+        caller: &Caller,
+        command: &[u8],
+        version: ProtocolVersion,
+        input: impl AsyncRead + Unpin + Send,
+        output: &Output,
+    ) -> Done {
+        match Command::parse(command) {
+            Ok(command) => {
+                Conversation { forge: &self.forge, caller, version, output }.hold(&command, input).await
+            }
+            Err(error) => {
+                let _ = output.say(&error.to_string()).await;
+                Done::NoCommand
+            }
+        }
+    }
+
+    async fn greet(&self, caller: &Caller, output: &Output) -> Done {
+        let name = match caller.user_id() {
+            Some(id) => accounts::by_id(&self.forge, id).await.ok().flatten().and_then(|user| user.name),
+            None => None,
+        };
+        let greeting = name.map_or_else(|| "hi!".to_owned(), |name| format!("hi {name}!"));
+        let text = format!(
+            "{greeting} You've authenticated, but Abide does not provide shell access. \
+             Use git: git clone {}/OWNER/NAME.git",
+            self.forge.settings().ssh_url
+        );
+        let _ = output.say(&text).await;
+        Done::Refused
+    }
+}
+
+fn count(end: &'static str) {
+    metrics::counter!("abide_ssh_commands_total", "end" => end).increment(1);
+}

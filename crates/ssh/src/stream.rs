@@ -1,0 +1,73 @@
+//! A client's socket that can be cut from outside.
+
+use std::future::Future as _;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+/// A stream that fails, both ways, as soon as its token is cancelled. russh runs a connection in a task of its own that
+/// nobody can abort; this ends it.
+pub(crate) struct Cuttable<S> {
+    stream: S,
+    cut: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+impl<S> Cuttable<S> {
+    pub(crate) fn new(stream: S, cut: CancellationToken) -> Self {
+        Self { stream, cut: Box::pin(cut.cancelled_owned()) }
+    }
+
+    fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        match self.cut.as_mut().poll(context) {
+            Poll::Ready(()) => Err(io::ErrorKind::ConnectionAborted.into()),
+            Poll::Pending => Ok(()),
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Cuttable<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.check(context)?;
+        Pin::new(&mut self.stream).poll_read(context, out)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Cuttable<S> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.check(context)?;
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.check(context)?;
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    #[tokio::test]
+    async fn a_cut_ends_a_read_that_waits_and_every_later_write() {
+        let (near, _far) = tokio::io::duplex(64);
+        let cut = CancellationToken::new();
+        let mut stream = Cuttable::new(near, cut.clone());
+        stream.write_all(b"before").await.unwrap();
+        let mut byte = [0];
+        let (read, ()) = tokio::join!(stream.read(&mut byte), async { cut.cancel() });
+        assert_eq!(read.unwrap_err().kind(), io::ErrorKind::ConnectionAborted);
+        assert_eq!(stream.write(b"after").await.unwrap_err().kind(), io::ErrorKind::ConnectionAborted);
+    }
+}

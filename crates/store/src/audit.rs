@@ -1,0 +1,186 @@
+//! The audit log: who did what, append-only, sealed into a chain by the [`crate::sequencer`].
+
+use crate::sql::statements;
+use crate::value::params;
+use crate::{Conn, Row, StoreError, Tx};
+use abide_core::{RepoId, Timestamp, UserId};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde_json::Value as Json;
+use sha2::Sha256;
+
+/// The columns of [`Record`].
+macro_rules! columns {
+    () => {
+        "id, seq, prev_hash, hash, actor_user_id, action, repo_id, ip, meta, created_at"
+    };
+}
+
+statements! {
+    INSERT = "INSERT INTO audit_log (actor_user_id, action, repo_id, ip, meta, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6)";
+    UNSEALED = concat!("SELECT ", columns!(), " FROM audit_log WHERE seq IS NULL ORDER BY id LIMIT $1");
+    COUNT_UNSEALED = "SELECT count(*) AS n FROM audit_log WHERE seq IS NULL";
+    SEAL = "UPDATE audit_log SET seq = $2, prev_hash = $3, hash = $4 WHERE id = $1 AND seq IS NULL";
+    SEALED = concat!("SELECT ", columns!(), " FROM audit_log WHERE seq > $1 ORDER BY seq LIMIT $2");
+    OF_REPO = concat!("SELECT ", columns!(), " FROM audit_log WHERE repo_id = $1 ORDER BY id DESC LIMIT $2");
+}
+
+/// What is to be remembered.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Who did it; `None`: the system or the operator at the command line.
+    pub actor: Option<UserId>,
+    /// What was done.
+    pub action: &'static str,
+    /// To which repository.
+    pub repo: Option<RepoId>,
+    /// From where.
+    pub ip: Option<String>,
+    /// What it was like before and after.
+    pub meta: Json,
+}
+
+/// Appends a row. The only way to write here; call it in the transaction of the change.
+pub async fn append(tx: &mut Tx, entry: &Entry) -> Result<(), StoreError> {
+    let now = tx.now();
+    let values = params![entry.actor, entry.action, entry.repo, entry.ip.as_deref(), entry.meta.to_string(), now];
+    tx.execute(&INSERT, values).await?;
+    tx.wake_log();
+    Ok(())
+}
+
+/// A row as it was written, with its place in the chain once it has one.
+#[derive(Debug, Clone)]
+pub struct Record {
+    /// Its row.
+    pub id: i64,
+    /// Its place in the chain.
+    pub seq: Option<i64>,
+    prev_hash: Option<Vec<u8>>,
+    hash: Option<Vec<u8>>,
+    /// Who did it.
+    pub actor: Option<UserId>,
+    /// What was done.
+    pub action: String,
+    /// To which repository.
+    pub repo: Option<RepoId>,
+    /// From where.
+    pub ip: Option<String>,
+    /// What it was like before and after, as JSON.
+    pub meta: String,
+    /// When.
+    pub created_at: Timestamp,
+}
+
+impl Record {
+    fn from_row(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.int("id")?,
+            seq: row.opt_int("seq")?,
+            prev_hash: row.opt_bytes("prev_hash")?,
+            hash: row.opt_bytes("hash")?,
+            actor: row.opt_int("actor_user_id")?.map(UserId::new),
+            action: row.text("action")?,
+            repo: row.opt_int("repo_id")?.map(RepoId::new),
+            ip: row.opt_text("ip")?,
+            meta: row.text("meta")?,
+            created_at: row.time("created_at")?,
+        })
+    }
+
+    /// The seal of this row as number `seq` behind a row with the seal `previous`.
+    ///
+    /// Every field goes in with its length, so that no two different rows read the same.
+    fn seal(&self, key: &[u8], seq: i64, previous: &[u8]) -> Vec<u8> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
+        let number = |value: Option<i64>| value.map(|value| value.to_be_bytes().to_vec());
+        let fields = [
+            Some(previous.to_vec()),
+            number(Some(seq)),
+            number(Some(self.id)),
+            number(self.actor.map(UserId::get)),
+            Some(self.action.clone().into_bytes()),
+            number(self.repo.map(RepoId::get)),
+            self.ip.clone().map(String::into_bytes),
+            Some(self.meta.clone().into_bytes()),
+            number(Some(self.created_at.micros())),
+        ];
+        for field in fields {
+            mac.update(&field.as_ref().map_or(-1, |bytes| bytes.len() as i64).to_be_bytes());
+            mac.update(&field.unwrap_or_default());
+        }
+        mac.finalize().into_bytes().to_vec()
+    }
+}
+
+/// Seals up to `limit` rows behind the head `(seq, hash)`. Returns the new head and how many rows were sealed.
+pub(crate) async fn seal(
+    tx: &mut Tx,
+    key: &[u8],
+    mut head: (i64, Vec<u8>),
+    limit: i64,
+) -> Result<((i64, Vec<u8>), u64), StoreError> {
+    let rows = tx.all(&UNSEALED, params![limit]).await?;
+    let sealed = rows.len() as u64;
+    for row in &rows {
+        let record = Record::from_row(row)?;
+        let seq = head.0 + 1;
+        let hash = record.seal(key, seq, &head.1);
+        tx.execute(&SEAL, params![record.id, seq, head.1.as_slice(), hash.as_slice()]).await?;
+        head = (seq, hash);
+    }
+    Ok((head, sealed))
+}
+
+/// What a look at the whole chain found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChainReport {
+    /// Rows with a valid seal.
+    pub sealed: i64,
+    /// Rows that the sequencer has not come to.
+    pub unsealed: i64,
+    /// The first row whose seal does not fit, or the place of a missing one.
+    pub broken_at: Option<i64>,
+}
+
+/// Walks the chain from its start to the head that the sequencer remembers.
+pub async fn verify(conn: &mut Conn, key: &[u8]) -> Result<ChainReport, StoreError> {
+    const PAGE: i64 = 1000;
+    // The head first: rows sealed while we walk lie behind it and are checked too, but not required.
+    let (last, last_hash) = crate::sequencer::head(conn, "audit").await?;
+    let (mut seq, mut previous) = (0, Vec::new());
+    let mut broken_at = None;
+    'pages: loop {
+        let rows = conn.all(&SEALED, params![seq, PAGE]).await?;
+        for row in &rows {
+            let record = Record::from_row(row)?;
+            let expected = record.seal(key, seq + 1, &previous);
+            let fits = record.seq == Some(seq + 1)
+                && record.prev_hash.as_deref() == Some(&previous)
+                && record.hash.as_deref() == Some(&expected);
+            if !fits {
+                broken_at = Some(seq + 1);
+                break 'pages;
+            }
+            seq += 1;
+            previous = expected;
+            if seq == last && previous != last_hash {
+                broken_at = Some(seq);
+                break 'pages;
+            }
+        }
+        if rows.len() < PAGE as usize {
+            break;
+        }
+    }
+    if broken_at.is_none() && seq < last {
+        broken_at = Some(seq + 1);
+    }
+    let unsealed = conn.only(&COUNT_UNSEALED, &[]).await?.int("n")?;
+    Ok(ChainReport { sealed: seq, unsealed, broken_at })
+}
+
+/// What was done to a repository, newest first.
+pub async fn of_repo(conn: &mut Conn, repo: RepoId, limit: i64) -> Result<Vec<Record>, StoreError> {
+    conn.all(&OF_REPO, params![repo, limit]).await?.iter().map(Record::from_row).collect()
+}

@@ -1,0 +1,244 @@
+//! One connection, whichever engine it leads to, and the transaction a unit of work runs in.
+
+use crate::value::{Row, Value};
+use crate::{Sql, StoreError};
+use abide_core::Timestamp;
+use futures_util::TryStreamExt as _;
+use sqlx::pool::PoolConnection;
+use sqlx::{Postgres, Sqlite, SqliteConnection};
+use std::ops::{Deref, DerefMut};
+
+/// Which database this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// One node, in the data directory.
+    Sqlite,
+    /// Any number of nodes.
+    Postgres,
+}
+
+pub(crate) enum Link {
+    /// The writer's own connection.
+    SqliteWriter(Box<SqliteConnection>),
+    SqliteReader(PoolConnection<Sqlite>),
+    Postgres(PoolConnection<Postgres>),
+    PostgresTx(sqlx::Transaction<'static, Postgres>),
+}
+
+/// A connection to run statements on.
+pub struct Conn {
+    pub(crate) link: Link,
+    /// The first failed statement of the unit that runs here. Nothing more is run after it: PostgreSQL would refuse it,
+    /// and SQLite may have rolled back and would commit it by itself.
+    pub(crate) failed: Option<Failure>,
+}
+
+/// A failed statement.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub error: StoreError,
+    pub effect: Effect,
+}
+
+/// What the runner of a unit needs to know about a failed statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Run the unit again.
+    Retry,
+    /// The connection or the whole transaction is in doubt.
+    Broken,
+    /// An ordinary refusal (unique index, foreign key, check): the statement did nothing, the rest stands.
+    Refused,
+}
+
+impl Effect {
+    fn of(error: &StoreError) -> Self {
+        use sqlx::error::ErrorKind::{CheckViolation, NotNullViolation};
+        match error {
+            StoreError::Unique | StoreError::Missing => Self::Refused,
+            StoreError::Conflict(_) => Self::Retry,
+            StoreError::Other(sqlx::Error::Database(error))
+                if matches!(error.kind(), CheckViolation | NotNullViolation) =>
+            {
+                Self::Refused
+            }
+            _ => Self::Broken,
+        }
+    }
+}
+
+impl Conn {
+    pub(crate) fn new(link: Link) -> Self {
+        Self { link, failed: None }
+    }
+
+    /// Which engine answers here.
+    pub fn engine(&self) -> Engine {
+        match self.link {
+            Link::SqliteWriter(_) | Link::SqliteReader(_) => Engine::Sqlite,
+            Link::Postgres(_) | Link::PostgresTx(_) => Engine::Postgres,
+        }
+    }
+
+    /// Runs a statement and tells how many rows it changed.
+    pub async fn execute(&mut self, sql: &Sql, values: &[Value]) -> Result<u64, StoreError> {
+        self.ready(sql, values)?;
+        let text = sql.text(self.engine());
+        let done = match &mut self.link {
+            Link::SqliteWriter(conn) => sqlite(text, values).execute(&mut **conn).await.map(|r| r.rows_affected()),
+            Link::SqliteReader(conn) => sqlite(text, values).execute(&mut **conn).await.map(|r| r.rows_affected()),
+            Link::Postgres(conn) => postgres(text, values).execute(&mut **conn).await.map(|r| r.rows_affected()),
+            Link::PostgresTx(conn) => postgres(text, values).execute(&mut **conn).await.map(|r| r.rows_affected()),
+        };
+        self.noting(done)
+    }
+
+    /// The rows of a result. Statements that a stranger can make long carry a LIMIT.
+    pub async fn all(&mut self, sql: &Sql, values: &[Value]) -> Result<Vec<Row>, StoreError> {
+        self.ready(sql, values)?;
+        let text = sql.text(self.engine());
+        let rows = match &mut self.link {
+            Link::SqliteWriter(conn) => {
+                sqlite(text, values).fetch(&mut **conn).map_ok(Row::Sqlite).try_collect::<Vec<_>>().await
+            }
+            Link::SqliteReader(conn) => {
+                sqlite(text, values).fetch(&mut **conn).map_ok(Row::Sqlite).try_collect::<Vec<_>>().await
+            }
+            Link::Postgres(conn) => {
+                postgres(text, values).fetch(&mut **conn).map_ok(Row::Postgres).try_collect::<Vec<_>>().await
+            }
+            Link::PostgresTx(conn) => {
+                postgres(text, values).fetch(&mut **conn).map_ok(Row::Postgres).try_collect::<Vec<_>>().await
+            }
+        };
+        self.noting(rows)
+    }
+
+    /// The first row of a result, if there is one.
+    pub async fn one(&mut self, sql: &Sql, values: &[Value]) -> Result<Option<Row>, StoreError> {
+        if matches!(self.link, Link::SqliteWriter(_)) {
+            // To its end: the driver gives no error that comes after the first row.
+            return Ok(self.all(sql, values).await?.into_iter().next());
+        }
+        self.ready(sql, values)?;
+        let text = sql.text(self.engine());
+        let row = match &mut self.link {
+            Link::SqliteWriter(conn) => {
+                sqlite(text, values).fetch_optional(&mut **conn).await.map(|r| r.map(Row::Sqlite))
+            }
+            Link::SqliteReader(conn) => {
+                sqlite(text, values).fetch_optional(&mut **conn).await.map(|r| r.map(Row::Sqlite))
+            }
+            Link::Postgres(conn) => {
+                postgres(text, values).fetch_optional(&mut **conn).await.map(|r| r.map(Row::Postgres))
+            }
+            Link::PostgresTx(conn) => {
+                postgres(text, values).fetch_optional(&mut **conn).await.map(|r| r.map(Row::Postgres))
+            }
+        };
+        self.noting(row)
+    }
+
+    /// The one row that a statement with RETURNING or an aggregate always has.
+    pub async fn only(&mut self, sql: &Sql, values: &[Value]) -> Result<Row, StoreError> {
+        self.one(sql, values).await?.ok_or(StoreError::Missing)
+    }
+
+    /// Runs text that is not a prepared statement: BEGIN, SAVEPOINT, a migration.
+    pub(crate) async fn raw(&mut self, text: &'static str) -> Result<(), StoreError> {
+        let done = match &mut self.link {
+            Link::SqliteWriter(conn) => sqlx::raw_sql(text).execute(&mut **conn).await.map(drop),
+            Link::SqliteReader(conn) => sqlx::raw_sql(text).execute(&mut **conn).await.map(drop),
+            Link::Postgres(conn) => sqlx::raw_sql(text).execute(&mut **conn).await.map(drop),
+            Link::PostgresTx(conn) => sqlx::raw_sql(text).execute(&mut **conn).await.map(drop),
+        };
+        self.noting(done)
+    }
+
+    fn noting<T>(&mut self, result: Result<T, sqlx::Error>) -> Result<T, StoreError> {
+        result.map_err(|error| {
+            let error = StoreError::from(error);
+            self.failed.get_or_insert_with(|| Failure { error: error.again(), effect: Effect::of(&error) });
+            error
+        })
+    }
+
+    /// Refuses a statement that lacks a value, and any statement of a unit that has failed.
+    fn ready(&self, sql: &Sql, values: &[Value]) -> Result<(), StoreError> {
+        if values.len() != sql.parameters {
+            let text = format!("{} takes {} values and got {}", sql.name, sql.parameters, values.len());
+            return Err(StoreError::Other(sqlx::Error::Protocol(text)));
+        }
+        let in_unit = matches!(self.link, Link::SqliteWriter(_) | Link::PostgresTx(_));
+        match &self.failed {
+            Some(failure) if in_unit => Err(failure.error.again()),
+            _ => Ok(()),
+        }
+    }
+}
+
+type SqliteQuery<'q> = sqlx::query::Query<'q, Sqlite, sqlx::sqlite::SqliteArguments>;
+type PostgresQuery<'q> = sqlx::query::Query<'q, Postgres, sqlx::postgres::PgArguments>;
+
+fn sqlite<'q>(text: &'static str, values: &'q [Value]) -> SqliteQuery<'q> {
+    values.iter().fold(sqlx::query(text), |query, value| match value {
+        Value::Int(value) => query.bind(*value),
+        Value::Text(value) => query.bind(value.as_deref()),
+        Value::Bytes(value) => query.bind(value.as_deref()),
+        Value::Bool(value) => query.bind(*value),
+    })
+}
+
+fn postgres<'q>(text: &'static str, values: &'q [Value]) -> PostgresQuery<'q> {
+    values.iter().fold(sqlx::query(text), |query, value| match value {
+        Value::Int(value) => query.bind(*value),
+        Value::Text(value) => query.bind(value.as_deref()),
+        Value::Bytes(value) => query.bind(value.as_deref()),
+        Value::Bool(value) => query.bind(*value),
+    })
+}
+
+/// What a unit of work writes through: a connection inside a transaction, and the instant it runs at.
+pub struct Tx {
+    pub(crate) conn: Conn,
+    pub(crate) now: Timestamp,
+    pub(crate) wakes: Wakes,
+}
+
+/// Which readers want to know once this is committed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Wakes {
+    pub log: bool,
+    pub jobs: bool,
+}
+
+impl Tx {
+    /// The instant all rows of this unit carry.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// A hint to the sequencer that there is something to number.
+    pub(crate) fn wake_log(&mut self) {
+        self.wakes.log = true;
+    }
+
+    /// A hint to the job runners that there is something to do.
+    pub(crate) fn wake_jobs(&mut self) {
+        self.wakes.jobs = true;
+    }
+}
+
+impl Deref for Tx {
+    type Target = Conn;
+
+    fn deref(&self) -> &Conn {
+        &self.conn
+    }
+}
+
+impl DerefMut for Tx {
+    fn deref_mut(&mut self) -> &mut Conn {
+        &mut self.conn
+    }
+}

@@ -1,0 +1,118 @@
+//! The log of domain events: what happened, for everyone who wants to act on it.
+
+use crate::sql::statements;
+use crate::value::params;
+use crate::{Conn, Row, StoreError, Tx};
+use abide_core::{RepoId, Timestamp, UserId};
+use serde_json::Value as Json;
+
+/// The columns of [`Numbered`].
+macro_rules! columns {
+    () => {
+        "seq, id, actor_user_id, kind, repo_id, public, payload, created_at"
+    };
+}
+
+statements! {
+    INSERT = "INSERT INTO domain_events
+        (actor_user_id, kind, repo_id, source_kind, source_id, public, payload, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+    /// Numbers committed rows in the order of their ids, behind $1.
+    NUMBER = "UPDATE domain_events SET seq = $1 + fresh.place
+        FROM (SELECT id, row_number() OVER (ORDER BY id) AS place
+              FROM domain_events WHERE seq IS NULL ORDER BY id LIMIT $2) AS fresh
+        WHERE domain_events.id = fresh.id";
+    AFTER = concat!("SELECT ", columns!(), " FROM domain_events WHERE seq > $1 ORDER BY seq LIMIT $2");
+    COUNT_UNNUMBERED = "SELECT count(*) AS n FROM domain_events WHERE seq IS NULL";
+    COUNT_OF_KIND = "SELECT count(*) AS n FROM domain_events WHERE repo_id = $1 AND kind = $2";
+}
+
+/// What happened.
+#[derive(Debug, Clone)]
+pub struct Event {
+    /// Who made it happen.
+    pub actor: Option<UserId>,
+    /// What.
+    pub kind: &'static str,
+    /// In which repository.
+    pub repo: Option<RepoId>,
+    /// What kind of thing it is about.
+    pub source_kind: &'static str,
+    /// Which one.
+    pub source_id: i64,
+    /// Whether everyone could see it when it happened. A hint: readers look again.
+    pub public: bool,
+    /// What a reader needs once the source is gone. Less than 4 KiB.
+    pub payload: Json,
+}
+
+/// The largest payload that readers have to expect.
+pub const MAX_PAYLOAD: usize = 4096;
+
+/// Appends an event. The only way to write here; call it in the transaction of the change.
+pub async fn append(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
+    let now = tx.now();
+    let payload = event.payload.to_string();
+    debug_assert!(payload.len() < MAX_PAYLOAD, "{} payload has {} bytes", event.kind, payload.len());
+    let values =
+        params![event.actor, event.kind, event.repo, event.source_kind, event.source_id, event.public, payload, now];
+    tx.execute(&INSERT, values).await?;
+    tx.wake_log();
+    Ok(())
+}
+
+/// An event that has its place in the log.
+#[derive(Debug, Clone)]
+pub struct Numbered {
+    /// Its place: the only cursor there is.
+    pub seq: i64,
+    /// Its row.
+    pub id: i64,
+    /// Who made it happen.
+    pub actor: Option<UserId>,
+    /// What.
+    pub kind: String,
+    /// In which repository; `None` once that is gone.
+    pub repo: Option<RepoId>,
+    /// Whether everyone could see it when it happened.
+    pub public: bool,
+    /// JSON.
+    pub payload: String,
+    /// When.
+    pub created_at: Timestamp,
+}
+
+impl Numbered {
+    fn from_row(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            seq: row.int("seq")?,
+            id: row.int("id")?,
+            actor: row.opt_int("actor_user_id")?.map(UserId::new),
+            kind: row.text("kind")?,
+            repo: row.opt_int("repo_id")?.map(RepoId::new),
+            public: row.bool("public")?,
+            payload: row.text("payload")?,
+            created_at: row.time("created_at")?,
+        })
+    }
+}
+
+/// Events behind a cursor, in order.
+pub async fn after(conn: &mut Conn, seq: i64, limit: i64) -> Result<Vec<Numbered>, StoreError> {
+    conn.all(&AFTER, params![seq, limit]).await?.iter().map(Numbered::from_row).collect()
+}
+
+/// How many events of a kind a repository has, numbered or not.
+pub async fn count_of_kind(conn: &mut Conn, repo: RepoId, kind: &str) -> Result<i64, StoreError> {
+    conn.only(&COUNT_OF_KIND, params![repo, kind]).await?.int("n")
+}
+
+/// How many events the sequencer has not come to.
+pub async fn count_unnumbered(conn: &mut Conn) -> Result<i64, StoreError> {
+    conn.only(&COUNT_UNNUMBERED, &[]).await?.int("n")
+}
+
+/// Numbers up to `limit` events behind `seq`; returns how many.
+pub(crate) async fn number(tx: &mut Tx, seq: i64, limit: i64) -> Result<u64, StoreError> {
+    tx.execute(&NUMBER, params![seq, limit]).await
+}

@@ -1,0 +1,250 @@
+//! Work that is done later: queued in the transaction that wants it, run under a lease, tried again on failure.
+
+use crate::sql::statements;
+use crate::value::params;
+use crate::{Conn, Row, StoreError, Tx, leases};
+use abide_core::Timestamp;
+use serde_json::Value as Json;
+use std::time::Duration;
+
+/// The columns of [`Job`].
+macro_rules! columns {
+    () => {
+        "id, kind, payload, state, priority, run_at, attempts, max_attempts, token, holder, last_error, created_at,
+            finished_at"
+    };
+}
+
+statements! {
+    ENQUEUE = "INSERT INTO jobs (kind, payload, unique_key, priority, state, run_at, max_attempts, created_at)
+        VALUES ($1, $2, $3, $4, 'waiting', $5, $6, $7)
+        ON CONFLICT (unique_key) WHERE state IN ('waiting', 'running') DO NOTHING
+        RETURNING id";
+    /// The most urgent job that is due. Others that are being picked at this moment are passed over.
+    PICK = "SELECT id FROM jobs WHERE state = 'waiting' AND run_at <= $1
+        ORDER BY priority, run_at, id LIMIT 1", postgres " FOR UPDATE SKIP LOCKED";
+    /// A look that needs no write lock: something is due, or a runner is past its time.
+    ANYTHING = "SELECT 1 AS n WHERE EXISTS (SELECT 1 FROM jobs WHERE state = 'waiting' AND run_at <= $1)
+        OR EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND expires_at <= $2)";
+    START = concat!("UPDATE jobs SET state = 'running', attempts = attempts + 1, token = token + 1, holder = $2, expires_at = $3
+        WHERE id = $1 AND state = 'waiting' RETURNING ", columns!());
+    /// Jobs whose runner is gone: waiting again, or failed if that was their last try.
+    REAP = "UPDATE jobs SET
+            state = CASE WHEN attempts >= max_attempts THEN 'failed' ELSE 'waiting' END,
+            finished_at = CASE WHEN attempts >= max_attempts THEN CAST($2 AS BIGINT) ELSE NULL END,
+            last_error = 'the runner stopped without an answer', holder = NULL, expires_at = NULL
+        WHERE state = 'running' AND expires_at <= $1";
+    /// Jobs of processes that are known to be gone count as past their time.
+    EXPIRE_OF = "UPDATE jobs SET expires_at = 0 WHERE state = 'running' AND substr(holder, 1, length($1)) = $1
+        AND holder <> $2";
+    RENEW = "UPDATE jobs SET expires_at = $3 WHERE id = $1 AND token = $2 AND state = 'running'";
+    FINISH = "UPDATE jobs SET state = 'done', finished_at = $3, last_error = NULL, holder = NULL, expires_at = NULL
+        WHERE id = $1 AND token = $2 AND state = 'running'";
+    RETRY_LATER = "UPDATE jobs SET state = 'waiting', run_at = $3, last_error = $4, holder = NULL, expires_at = NULL
+        WHERE id = $1 AND token = $2 AND state = 'running'";
+    GIVE_UP = "UPDATE jobs SET state = 'failed', finished_at = $3, last_error = $4, holder = NULL, expires_at = NULL
+        WHERE id = $1 AND token = $2 AND state = 'running'";
+    /// A runner that drains hands its job back as if it had not begun.
+    HAND_BACK = "UPDATE jobs SET state = 'waiting', attempts = attempts - 1, holder = NULL, expires_at = NULL
+        WHERE id = $1 AND token = $2 AND state = 'running'";
+    AGAIN = "UPDATE jobs SET state = 'waiting', attempts = 0, run_at = $2, finished_at = NULL
+        WHERE id = $1 AND state IN ('failed', 'done')";
+    BY_ID = concat!("SELECT ", columns!(), " FROM jobs WHERE id = $1");
+    LIST = concat!("SELECT ", columns!(), " FROM jobs WHERE ($1 = '' OR state = $1) ORDER BY id DESC LIMIT $2");
+    COUNT = "SELECT state, count(*) AS n FROM jobs GROUP BY state";
+    PRUNE = "DELETE FROM jobs WHERE state IN ('done', 'failed') AND finished_at < $1";
+    SCHEDULE = "INSERT INTO schedules (name, next_run_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
+    NOT_DUE = "SELECT 1 AS n FROM schedules WHERE name = $1 AND next_run_at > $2";
+    DUE = "UPDATE schedules SET next_run_at = $3 WHERE name = $1 AND next_run_at <= $2";
+}
+
+/// A job to be queued.
+#[derive(Debug, Clone)]
+pub struct NewJob {
+    /// Who handles it.
+    pub kind: &'static str,
+    /// What it needs to know.
+    pub payload: Json,
+    /// At most one waiting or running job has this key.
+    pub unique_key: Option<String>,
+    /// Smaller is more urgent.
+    pub priority: i64,
+    /// Not before.
+    pub run_at: Timestamp,
+    /// How often to try.
+    pub max_attempts: i64,
+}
+
+/// A job as its row tells it.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// Its row.
+    pub id: i64,
+    /// Who handles it.
+    pub kind: String,
+    /// JSON.
+    pub payload: String,
+    /// `waiting`, `running`, `done` or `failed`.
+    pub state: String,
+    /// Smaller is more urgent.
+    pub priority: i64,
+    /// Not before.
+    pub run_at: Timestamp,
+    /// How often it was begun.
+    pub attempts: i64,
+    /// How often to try.
+    pub max_attempts: i64,
+    /// Which beginning this is.
+    pub token: i64,
+    /// Who runs it.
+    pub holder: Option<String>,
+    /// What went wrong last.
+    pub last_error: Option<String>,
+    /// When it was queued.
+    pub created_at: Timestamp,
+    /// When it ended.
+    pub finished_at: Option<Timestamp>,
+}
+
+impl Job {
+    fn from_row(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.int("id")?,
+            kind: row.text("kind")?,
+            payload: row.text("payload")?,
+            state: row.text("state")?,
+            priority: row.int("priority")?,
+            run_at: row.time("run_at")?,
+            attempts: row.int("attempts")?,
+            max_attempts: row.int("max_attempts")?,
+            token: row.int("token")?,
+            holder: row.opt_text("holder")?,
+            last_error: row.opt_text("last_error")?,
+            created_at: row.time("created_at")?,
+            finished_at: row.opt_time("finished_at")?,
+        })
+    }
+}
+
+/// Queues a job in the caller's transaction; `None` if one with the same key waits or runs already.
+pub async fn enqueue(tx: &mut Tx, new: &NewJob) -> Result<Option<i64>, StoreError> {
+    let now = tx.now();
+    let values = params![
+        new.kind,
+        new.payload.to_string(),
+        new.unique_key.as_deref(),
+        new.priority,
+        new.run_at,
+        new.max_attempts,
+        now
+    ];
+    let id = tx.one(&ENQUEUE, values).await?.map(|row| row.int("id")).transpose()?;
+    tx.wake_jobs();
+    Ok(id)
+}
+
+/// Whether a runner would find anything to do.
+pub async fn anything_to_do(conn: &mut Conn, local: Timestamp) -> Result<bool, StoreError> {
+    let now = leases::now(conn, local).await?;
+    Ok(conn.one(&ANYTHING, params![local, now]).await?.is_some())
+}
+
+/// Begins the most urgent job that is due.
+pub async fn claim(tx: &mut Tx, holder: &str, ttl: Duration) -> Result<Option<Job>, StoreError> {
+    let now = tx.now();
+    let Some(row) = tx.one(&PICK, params![now]).await? else { return Ok(None) };
+    start(tx, row.int("id")?, holder, ttl).await.map(Some)
+}
+
+/// Begins one job, whether it is due or not; [`StoreError::Missing`] if it does not wait.
+pub async fn start(tx: &mut Tx, id: i64, holder: &str, ttl: Duration) -> Result<Job, StoreError> {
+    let local = tx.now();
+    let expires_at = leases::now(tx, local).await?.plus(ttl);
+    Job::from_row(&tx.only(&START, params![id, holder, expires_at]).await?)
+}
+
+/// Frees jobs whose runner is gone; returns how many.
+pub async fn reap(tx: &mut Tx) -> Result<u64, StoreError> {
+    let local = tx.now();
+    let now = leases::now(tx, local).await?;
+    let reaped = tx.execute(&REAP, params![now, local]).await?;
+    if reaped > 0 {
+        tx.wake_jobs();
+    }
+    Ok(reaped)
+}
+
+/// Ends the hold of every runner whose name starts with `prefix`, except this one: those processes are gone.
+pub async fn expire_of(tx: &mut Tx, prefix: &str, except: &str) -> Result<u64, StoreError> {
+    tx.execute(&EXPIRE_OF, params![prefix, except]).await
+}
+
+/// Keeps a running job; `false` if it was taken away.
+pub async fn renew(tx: &mut Tx, job: &Job, ttl: Duration) -> Result<bool, StoreError> {
+    let local = tx.now();
+    let expires_at = leases::now(tx, local).await?.plus(ttl);
+    Ok(tx.execute(&RENEW, params![job.id, job.token, expires_at]).await? > 0)
+}
+
+/// Ends a job well; `false` if it was taken away meanwhile.
+pub async fn finish(tx: &mut Tx, job: &Job) -> Result<bool, StoreError> {
+    let now = tx.now();
+    Ok(tx.execute(&FINISH, params![job.id, job.token, now]).await? > 0)
+}
+
+/// Ends a try badly: again at `retry_at`, or never.
+pub async fn fail(tx: &mut Tx, job: &Job, error: &str, retry_at: Option<Timestamp>) -> Result<bool, StoreError> {
+    let now = tx.now();
+    let changed = match retry_at {
+        Some(at) => tx.execute(&RETRY_LATER, params![job.id, job.token, at, error]).await?,
+        None => tx.execute(&GIVE_UP, params![job.id, job.token, now, error]).await?,
+    };
+    Ok(changed > 0)
+}
+
+/// Returns a job unrun, because the runner is stopping.
+pub async fn hand_back(tx: &mut Tx, job: &Job) -> Result<(), StoreError> {
+    tx.execute(&HAND_BACK, params![job.id, job.token]).await.map(drop)
+}
+
+/// Queues an ended job anew, with all its tries; `false` if it has not ended.
+pub async fn again(tx: &mut Tx, id: i64) -> Result<bool, StoreError> {
+    let now = tx.now();
+    let changed = tx.execute(&AGAIN, params![id, now]).await? > 0;
+    tx.wake_jobs();
+    Ok(changed)
+}
+
+/// One job.
+pub async fn by_id(conn: &mut Conn, id: i64) -> Result<Option<Job>, StoreError> {
+    conn.one(&BY_ID, params![id]).await?.as_ref().map(Job::from_row).transpose()
+}
+
+/// Jobs, newest first; all states if none is named.
+pub async fn list(conn: &mut Conn, state: Option<&str>, limit: i64) -> Result<Vec<Job>, StoreError> {
+    conn.all(&LIST, params![state.unwrap_or(""), limit]).await?.iter().map(Job::from_row).collect()
+}
+
+/// How many jobs are in each state.
+pub async fn counts(conn: &mut Conn) -> Result<Vec<(String, i64)>, StoreError> {
+    conn.all(&COUNT, &[]).await?.iter().map(|row| Ok((row.text("state")?, row.int("n")?))).collect()
+}
+
+/// Forgets jobs that ended before an instant.
+pub async fn prune(tx: &mut Tx, before: Timestamp) -> Result<u64, StoreError> {
+    tx.execute(&PRUNE, params![before]).await
+}
+
+/// Whether a cron entry may be due: a look that needs no write lock.
+pub async fn schedule_is_due(conn: &mut Conn, name: &str, now: Timestamp) -> Result<bool, StoreError> {
+    Ok(conn.one(&NOT_DUE, params![name, now]).await?.is_none())
+}
+
+/// Moves a cron entry on if it is due; `true` for the one caller in the cluster that should queue its job.
+///
+/// An entry that nobody has seen before is due at `next`.
+pub async fn schedule_due(tx: &mut Tx, name: &str, next: Timestamp) -> Result<bool, StoreError> {
+    let now = tx.now();
+    tx.execute(&SCHEDULE, params![name, next]).await?;
+    Ok(tx.execute(&DUE, params![name, now, next]).await? > 0)
+}

@@ -1,0 +1,121 @@
+//! Migrations: embedded, forward-only, one transaction each, checked at every start.
+//!
+//! To add one: a file of the same name in `migrations/sqlite` and `migrations/postgres`, and a line here.
+
+use crate::conn::Link;
+use crate::value::{Row, params};
+use crate::{Conn, Engine, Sql, StoreError};
+use abide_core::Timestamp;
+use sha2::{Digest as _, Sha256};
+use sqlx::PgPool;
+
+/// One step of the schema.
+#[derive(Debug, Clone, Copy)]
+pub struct Migration {
+    /// Counted from 1.
+    pub version: i64,
+    /// The file's name without its ending.
+    pub name: &'static str,
+    sqlite: &'static str,
+    postgres: &'static str,
+}
+
+macro_rules! migration {
+    ($version:literal, $name:literal) => {
+        Migration {
+            version: $version,
+            name: $name,
+            sqlite: include_str!(concat!("../migrations/sqlite/", $name, ".sql")),
+            postgres: include_str!(concat!("../migrations/postgres/", $name, ".sql")),
+        }
+    };
+}
+
+/// Every step, in order.
+pub const ALL: &[Migration] = &[migration!(1, "0001_groundwork")];
+
+const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (
+    version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)";
+const APPLIED: Sql = same("APPLIED", "SELECT version, name, checksum FROM schema_migrations ORDER BY version");
+const INSERT: Sql =
+    same("INSERT", "INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES ($1, $2, $3, $4)");
+
+const fn same(name: &'static str, text: &'static str) -> Sql {
+    Sql::new(name, text, text)
+}
+
+impl Migration {
+    fn text(&self, engine: Engine) -> &'static str {
+        match engine {
+            Engine::Sqlite => self.sqlite,
+            Engine::Postgres => self.postgres,
+        }
+    }
+
+    fn checksum(&self, engine: Engine) -> String {
+        Sha256::digest(self.text(engine)).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// Brings a SQLite file up to date. Another process that starts at the same time waits for the write lock.
+pub(crate) async fn sqlite(conn: &mut Conn, now: Timestamp) -> Result<(), StoreError> {
+    conn.raw("BEGIN IMMEDIATE").await?;
+    match bring_up_to_date(conn, now).await {
+        Ok(()) => conn.raw("COMMIT").await,
+        Err(error) => {
+            let _ = conn.raw("ROLLBACK").await;
+            Err(error)
+        }
+    }
+}
+
+/// Brings a PostgreSQL database up to date. Other nodes that start at the same time wait for the table lock.
+pub(crate) async fn postgres(pool: &PgPool, now: Timestamp) -> Result<(), StoreError> {
+    // IF NOT EXISTS is not atomic: of two nodes that create it at once, one may see a unique violation.
+    let created = Conn::new(Link::Postgres(pool.acquire().await?)).raw(TABLE).await;
+    if let Err(error) = created
+        && !matches!(error, StoreError::Unique)
+    {
+        return Err(error);
+    }
+    let mut conn = Conn::new(Link::PostgresTx(pool.begin().await?));
+    conn.raw("LOCK TABLE schema_migrations IN EXCLUSIVE MODE").await?;
+    bring_up_to_date(&mut conn, now).await?;
+    match conn.link {
+        Link::PostgresTx(tx) => Ok(tx.commit().await?),
+        _ => unreachable!("the link was made above"),
+    }
+}
+
+async fn bring_up_to_date(conn: &mut Conn, now: Timestamp) -> Result<(), StoreError> {
+    conn.raw(TABLE).await?;
+    let applied = conn.all(&APPLIED, &[]).await?;
+    let engine = conn.engine();
+    for (index, row) in applied.iter().enumerate() {
+        check_applied(row, ALL.get(index), engine)?;
+    }
+    for migration in ALL.iter().skip(applied.len()) {
+        conn.raw(migration.text(engine)).await?;
+        let values = params![migration.version, migration.name, migration.checksum(engine), now];
+        conn.execute(&INSERT, values).await?;
+        tracing::info!(version = migration.version, name = migration.name, "migrated the database");
+    }
+    Ok(())
+}
+
+fn check_applied(row: &Row, known: Option<&Migration>, engine: Engine) -> Result<(), StoreError> {
+    let (version, name) = (row.int("version")?, row.text("name")?);
+    let Some(known) = known else {
+        return Err(StoreError::Schema(format!(
+            "the database was written by a newer version of Abide (migration {version}, {name}); start that version"
+        )));
+    };
+    if version != known.version || row.text("checksum")? != known.checksum(engine) {
+        return Err(StoreError::Schema(format!(
+            "migration {version} ({name}) in the database is not the one this version of Abide has ({}); \
+             the schema was changed by something else, restore a backup or start the version that wrote it",
+            known.name
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,319 @@
+//! Repositories: the identity, not the bytes.
+
+use crate::sql::statements;
+use crate::value::params;
+use crate::{Conn, Row, StoreError, Tx};
+use abide_core::lifecycle::State;
+use abide_core::policy::RepoFacts;
+use abide_core::repo::{Governance, Role, Visibility};
+use abide_core::{RefName, RepoId, RepoName, Timestamp, UserId, UserName};
+
+/// The columns of [`Repo`], but for the role.
+macro_rules! columns {
+    () => {
+        "r.id, r.owner_id, u.name AS owner_name, r.name, r.description, r.visibility, r.governance, r.default_branch,
+            r.archived_at, r.deleted_at, r.fork_of_repo_id, r.refs_generation, r.star_count, r.watcher_count,
+            r.size_bytes, r.pushed_at, r.created_at, r.updated_at"
+    };
+}
+
+statements! {
+    RESERVE_ID = "INSERT INTO repo_ids (reserved_at) VALUES ($1) RETURNING id";
+    INSERT = "INSERT INTO repos
+        (id, owner_id, name, description, visibility, governance, default_branch, created_at, updated_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)";
+
+    /// The live repository of that slug, with the role that one user has in it. One statement for hit and miss alike.
+    BY_SLUG = concat!("SELECT ", columns!(), ", c.role AS role
+        FROM users u
+        JOIN repos r ON r.owner_id = u.id AND r.name = $2 AND r.deleted_at IS NULL
+        LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $3
+        WHERE u.name = $1");
+    BY_ID = concat!("SELECT ", columns!(), ", c.role AS role
+        FROM repos r
+        JOIN users u ON u.id = r.owner_id
+        LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $2
+        WHERE r.id = $1");
+    LOCKED_BY_ID = concat!("SELECT ", columns!(), ", c.role AS role
+        FROM repos r
+        JOIN users u ON u.id = r.owner_id
+        LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $2
+        WHERE r.id = $1"), postgres " FOR UPDATE OF r";
+
+    /// The live repositories of an owner that a viewer may read: $2 is the viewer, $3 whether they read everything.
+    LIST_OF_OWNER = concat!("SELECT ", columns!(), ", c.role AS role
+        FROM repos r
+        JOIN users u ON u.id = r.owner_id
+        LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $2
+        WHERE r.owner_id = $1 AND r.deleted_at IS NULL
+          AND (r.visibility = 'public' OR r.owner_id = $2 OR c.user_id IS NOT NULL OR $3)
+        ORDER BY r.name LIMIT $4 OFFSET $5");
+    COUNT_OF_OWNER = "SELECT count(*) AS n
+        FROM repos r
+        LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $2
+        WHERE r.owner_id = $1 AND r.deleted_at IS NULL
+          AND (r.visibility = 'public' OR r.owner_id = $2 OR c.user_id IS NOT NULL OR $3)";
+
+    /// What a user owns or collaborates on.
+    LIST_OF_MEMBER = concat!("SELECT ", columns!(), ", c.role AS role
+        FROM repos r
+        JOIN users u ON u.id = r.owner_id
+        LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $1
+        WHERE r.deleted_at IS NULL AND r.id IN (SELECT id FROM repos WHERE owner_id = $1
+            UNION SELECT repo_id FROM repo_collaborators WHERE user_id = $1)
+        ORDER BY u.name, r.name LIMIT $2 OFFSET $3");
+    COUNT_OF_MEMBER = "SELECT count(*) AS n
+        FROM repos r
+        WHERE r.deleted_at IS NULL AND r.id IN (SELECT id FROM repos WHERE owner_id = $1
+            UNION SELECT repo_id FROM repo_collaborators WHERE user_id = $1)";
+
+    /// Everything there is, deleted included, for the operator.
+    PAGE = concat!("SELECT ", columns!(), ", CAST(NULL AS TEXT) AS role
+        FROM repos r JOIN users u ON u.id = r.owner_id
+        WHERE r.id > $1 ORDER BY r.id LIMIT $2");
+
+    UPDATE_ABOUT = "UPDATE repos SET description = $2, default_branch = $3, updated_at = $4 WHERE id = $1";
+    UPDATE_MARKS = "UPDATE repos SET visibility = $2, archived_at = $3, deleted_at = $4, updated_at = $5 WHERE id = $1";
+
+    /// Odd while refs may be moving: whatever it was, it becomes the next odd number.
+    GENERATION_BEGIN = "UPDATE repos SET refs_generation = refs_generation + 1 + (refs_generation % 2)
+        WHERE id = $1 RETURNING refs_generation";
+    /// Even again, if it is still the odd number that this writer set.
+    GENERATION_END = "UPDATE repos SET refs_generation = refs_generation + 1
+        WHERE id = $1 AND refs_generation = $2";
+    /// Even again, whoever made it odd. Only under the repository's lease, when no push of it is running.
+    GENERATION_SETTLE = "UPDATE repos SET refs_generation = refs_generation + 1
+        WHERE id = $1 AND refs_generation % 2 = 1";
+    GENERATION = "SELECT refs_generation FROM repos WHERE id = $1";
+    TOUCH_PUSHED = "UPDATE repos SET pushed_at = $2, updated_at = $2 WHERE id = $1";
+    SET_SIZE = "UPDATE repos SET size_bytes = $2 WHERE id = $1";
+}
+
+/// A repository as its row tells it.
+#[derive(Debug, Clone)]
+pub struct Repo {
+    /// For life.
+    pub id: RepoId,
+    /// Whose it is.
+    pub owner_id: UserId,
+    /// What the owner is called; `None` for an unclaimed nostr key.
+    pub owner_name: Option<UserName>,
+    /// What it is called.
+    pub name: RepoName,
+    /// What it says about itself.
+    pub description: String,
+    /// Who may read it without a role.
+    pub visibility: Visibility,
+    /// Where the authority to push comes from.
+    pub governance: Governance,
+    /// What clones check out.
+    pub default_branch: RefName,
+    /// Since when it is read-only.
+    pub archived_at: Option<Timestamp>,
+    /// Since when it is soft-deleted.
+    pub deleted_at: Option<Timestamp>,
+    /// What it was forked from.
+    pub fork_of: Option<RepoId>,
+    /// Even: refs are at rest. Odd: someone is moving them.
+    pub refs_generation: i64,
+    /// How many star it.
+    pub star_count: i64,
+    /// How many watch it.
+    pub watcher_count: i64,
+    /// Bytes on disk, as last measured.
+    pub size_bytes: i64,
+    /// When refs last moved.
+    pub pushed_at: Option<Timestamp>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+    /// The role of the user it was loaded for.
+    pub role: Option<Role>,
+}
+
+impl Repo {
+    fn from_row(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: RepoId::new(row.int("id")?),
+            owner_id: UserId::new(row.int("owner_id")?),
+            owner_name: row.opt_text("owner_name")?.map(UserName::from_stored),
+            name: RepoName::from_stored(row.text("name")?),
+            description: row.text("description")?,
+            visibility: row.parsed("visibility")?,
+            governance: row.parsed("governance")?,
+            default_branch: row.parsed("default_branch")?,
+            archived_at: row.opt_time("archived_at")?,
+            deleted_at: row.opt_time("deleted_at")?,
+            fork_of: row.opt_int("fork_of_repo_id")?.map(RepoId::new),
+            refs_generation: row.int("refs_generation")?,
+            star_count: row.int("star_count")?,
+            watcher_count: row.int("watcher_count")?,
+            size_bytes: row.int("size_bytes")?,
+            pushed_at: row.opt_time("pushed_at")?,
+            created_at: row.time("created_at")?,
+            updated_at: row.time("updated_at")?,
+            role: match row.opt_text("role")? {
+                Some(_) => Some(row.parsed("role")?),
+                None => None,
+            },
+        })
+    }
+
+    /// What the policy needs to know.
+    pub fn facts(&self) -> RepoFacts {
+        RepoFacts {
+            owner: self.owner_id,
+            visibility: self.visibility,
+            archived: self.archived_at.is_some(),
+            deleted: self.deleted_at.is_some(),
+        }
+    }
+
+    /// What the lifecycle needs to know.
+    pub fn state(&self) -> State {
+        State { visibility: self.visibility, archived_at: self.archived_at, deleted_at: self.deleted_at }
+    }
+
+    /// `owner/name` right now.
+    pub fn slug(&self) -> String {
+        match &self.owner_name {
+            Some(owner) => format!("{owner}/{}", self.name),
+            None => format!("~{}/{}", self.owner_id, self.name),
+        }
+    }
+}
+
+/// What a new repository starts with.
+#[derive(Debug, Clone)]
+pub struct NewRepo {
+    /// Whose it is.
+    pub owner_id: UserId,
+    /// What it is called.
+    pub name: RepoName,
+    /// What it says about itself.
+    pub description: String,
+    /// Who may read it without a role.
+    pub visibility: Visibility,
+    /// Where the authority to push comes from.
+    pub governance: Governance,
+    /// What clones check out.
+    pub default_branch: RefName,
+}
+
+/// Adds a repository; [`StoreError::Unique`] if the owner has a live one of that name.
+pub async fn insert(tx: &mut Tx, new: &NewRepo) -> Result<RepoId, StoreError> {
+    let now = tx.now();
+    let id = RepoId::new(tx.only(&RESERVE_ID, params![now]).await?.int("id")?);
+    let values = params![
+        id,
+        new.owner_id,
+        new.name.as_str(),
+        new.description.as_str(),
+        new.visibility.as_str(),
+        new.governance.as_str(),
+        new.default_branch.as_str(),
+        now
+    ];
+    tx.execute(&INSERT, values).await?;
+    Ok(id)
+}
+
+/// The live repository `owner/name`, with the viewer's role in it.
+pub async fn by_slug(
+    conn: &mut Conn,
+    owner: &UserName,
+    name: &RepoName,
+    viewer: Option<UserId>,
+) -> Result<Option<Repo>, StoreError> {
+    let values = params![owner.as_str(), name.as_str(), viewer];
+    conn.one(&BY_SLUG, values).await?.as_ref().map(Repo::from_row).transpose()
+}
+
+/// The repository with that id, deleted or not, with the viewer's role in it.
+pub async fn by_id(conn: &mut Conn, id: RepoId, viewer: Option<UserId>) -> Result<Option<Repo>, StoreError> {
+    conn.one(&BY_ID, params![id, viewer]).await?.as_ref().map(Repo::from_row).transpose()
+}
+
+/// As [`by_id`], holding the row until the unit ends, so that what was decided on it is still true when written.
+pub async fn lock(tx: &mut Tx, id: RepoId, viewer: Option<UserId>) -> Result<Option<Repo>, StoreError> {
+    tx.one(&LOCKED_BY_ID, params![id, viewer]).await?.as_ref().map(Repo::from_row).transpose()
+}
+
+/// Part of a list.
+#[derive(Debug, Clone, Copy)]
+pub struct Page {
+    /// How many at most.
+    pub limit: i64,
+    /// How many to leave out first.
+    pub offset: i64,
+}
+
+/// An owner's repositories that the viewer may read, by name, and how many there are in all.
+pub async fn of_owner(
+    conn: &mut Conn,
+    owner: UserId,
+    viewer: Option<UserId>,
+    reads_everything: bool,
+    page: Page,
+) -> Result<(Vec<Repo>, i64), StoreError> {
+    let rows = conn.all(&LIST_OF_OWNER, params![owner, viewer, reads_everything, page.limit, page.offset]).await?;
+    let total = conn.only(&COUNT_OF_OWNER, params![owner, viewer, reads_everything]).await?.int("n")?;
+    Ok((rows.iter().map(Repo::from_row).collect::<Result<_, _>>()?, total))
+}
+
+/// What a user owns or collaborates on, by slug, and how many there are in all.
+pub async fn of_member(conn: &mut Conn, user: UserId, page: Page) -> Result<(Vec<Repo>, i64), StoreError> {
+    let rows = conn.all(&LIST_OF_MEMBER, params![user, page.limit, page.offset]).await?;
+    let total = conn.only(&COUNT_OF_MEMBER, params![user]).await?.int("n")?;
+    Ok((rows.iter().map(Repo::from_row).collect::<Result<_, _>>()?, total))
+}
+
+/// A page of everything by id, deleted included.
+pub async fn page(conn: &mut Conn, after: RepoId, limit: i64) -> Result<Vec<Repo>, StoreError> {
+    conn.all(&PAGE, params![after, limit]).await?.iter().map(Repo::from_row).collect()
+}
+
+/// Replaces what the repository says about itself.
+pub async fn set_about(tx: &mut Tx, id: RepoId, description: &str, default_branch: &RefName) -> Result<(), StoreError> {
+    let now = tx.now();
+    tx.execute(&UPDATE_ABOUT, params![id, description, default_branch.as_str(), now]).await.map(drop)
+}
+
+/// Writes the marks that a lifecycle transition decided on.
+pub async fn set_marks(tx: &mut Tx, id: RepoId, state: &State) -> Result<(), StoreError> {
+    let now = tx.now();
+    let values = params![id, state.visibility.as_str(), state.archived_at, state.deleted_at, now];
+    tx.execute(&UPDATE_MARKS, values).await.map(drop)
+}
+
+/// Announces that refs are about to move. Returns the odd generation to hand to [`end_refs`].
+pub async fn begin_refs(tx: &mut Tx, id: RepoId) -> Result<i64, StoreError> {
+    tx.only(&GENERATION_BEGIN, params![id]).await?.int("refs_generation")
+}
+
+/// Tells that refs are at rest again; `false` if another writer began meanwhile.
+pub async fn end_refs(tx: &mut Tx, id: RepoId, generation: i64) -> Result<bool, StoreError> {
+    Ok(tx.execute(&GENERATION_END, params![id, generation]).await? > 0)
+}
+
+/// Makes the generation even after crashes that left it odd. Only under the repository's lease, when no push of it runs.
+pub async fn settle_refs(tx: &mut Tx, id: RepoId) -> Result<(), StoreError> {
+    tx.execute(&GENERATION_SETTLE, params![id]).await.map(drop)
+}
+
+/// The generation as it is at this moment.
+pub async fn generation(conn: &mut Conn, id: RepoId) -> Result<Option<i64>, StoreError> {
+    conn.one(&GENERATION, params![id]).await?.map(|row| row.int("refs_generation")).transpose()
+}
+
+/// Notes that refs moved.
+pub async fn touch_pushed(tx: &mut Tx, id: RepoId) -> Result<(), StoreError> {
+    let now = tx.now();
+    tx.execute(&TOUCH_PUSHED, params![id, now]).await.map(drop)
+}
+
+/// Notes how much room it takes.
+pub async fn set_size(tx: &mut Tx, id: RepoId, bytes: i64) -> Result<(), StoreError> {
+    tx.execute(&SET_SIZE, params![id, bytes]).await.map(drop)
+}

@@ -1,0 +1,85 @@
+//! Statements as constants that can be listed, so that a test can prepare every one on both engines.
+
+use crate::Engine;
+
+/// One statement. The text is the same for both engines unless it says otherwise.
+#[derive(Debug, Clone, Copy)]
+pub struct Sql {
+    /// What it is called in the code.
+    pub name: &'static str,
+    sqlite: &'static str,
+    postgres: &'static str,
+    /// How many values it takes. SQLite would take a missing one for NULL.
+    pub(crate) parameters: usize,
+}
+
+impl Sql {
+    #[doc(hidden)]
+    pub const fn new(name: &'static str, sqlite: &'static str, postgres: &'static str) -> Self {
+        Self { name, sqlite, postgres, parameters: highest_parameter(postgres) }
+    }
+
+    /// The text for one engine.
+    pub const fn text(&self, engine: Engine) -> &'static str {
+        match engine {
+            Engine::Sqlite => self.sqlite,
+            Engine::Postgres => self.postgres,
+        }
+    }
+}
+
+/// The largest `$n` in a statement.
+const fn highest_parameter(text: &str) -> usize {
+    let text = text.as_bytes();
+    let (mut highest, mut at) = (0, 0);
+    while at < text.len() {
+        if text[at] == b'$' {
+            let mut number = 0;
+            while at + 1 < text.len() && text[at + 1].is_ascii_digit() {
+                at += 1;
+                number = number * 10 + (text[at] - b'0') as usize;
+            }
+            if number > highest {
+                highest = number;
+            }
+        }
+        at += 1;
+    }
+    highest
+}
+
+/// Declares the statements of a module and lists them in `ALL`.
+///
+/// `NAME = "text";` serves both engines. `NAME = "text", postgres " FOR UPDATE";` appends a tail for PostgreSQL, where
+/// rows are locked one by one; SQLite's writer is alone anyway.
+///
+/// Columns are named, never `*`: another process may add one while this one keeps its prepared statements, and then
+/// PostgreSQL refuses them and SQLite's driver reads past the columns that it knows.
+macro_rules! statements {
+    ($($(#[$doc:meta])* $name:ident = $text:expr $(, postgres $tail:literal)?;)+) => {
+        $($(#[$doc])* const $name: $crate::Sql =
+            $crate::Sql::new(stringify!($name), $text, concat!($text $(, $tail)?));)+
+
+        /// Every statement of this module.
+        pub(crate) const ALL: &[&$crate::Sql] = &[$(&$name),+];
+    };
+}
+pub(crate) use statements;
+
+/// Every statement of the store with the module it belongs to.
+pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
+    const MODULES: &[(&str, &[&Sql])] = &[
+        ("audit", crate::audit::ALL),
+        ("collaborators", crate::collaborators::ALL),
+        ("events", crate::events::ALL),
+        ("jobs", crate::jobs::ALL),
+        ("leases", crate::leases::ALL),
+        ("pushes", crate::pushes::ALL),
+        ("repos", crate::repos::ALL),
+        ("sequencer", crate::sequencer::ALL),
+        ("ssh_keys", crate::ssh_keys::ALL),
+        ("tokens", crate::tokens::ALL),
+        ("users", crate::users::ALL),
+    ];
+    MODULES.iter().flat_map(|(module, list)| list.iter().map(|sql| (*module, *sql)))
+}

@@ -1,0 +1,108 @@
+//! Public keys that open the SSH door.
+
+use crate::sql::statements;
+use crate::value::params;
+use crate::{Conn, Row, StoreError, Tx};
+use abide_core::{Timestamp, UserId};
+
+/// The columns of [`SshKey`].
+macro_rules! columns {
+    () => {
+        "id, user_id, title, fingerprint, public_key, created_at, last_used_at"
+    };
+}
+
+statements! {
+    INSERT = "INSERT INTO ssh_keys (user_id, title, fingerprint, public_key, created_at)
+        VALUES ($1, $2, $3, $4, $5) RETURNING id";
+    BY_FINGERPRINT = concat!("SELECT ", columns!(), " FROM ssh_keys WHERE fingerprint = $1");
+    BY_ID = concat!("SELECT ", columns!(), " FROM ssh_keys WHERE id = $1 AND user_id = $2");
+    LIST = concat!("SELECT ", columns!(), " FROM ssh_keys WHERE user_id = $1 ORDER BY id LIMIT $2 OFFSET $3");
+    COUNT = "SELECT count(*) AS n FROM ssh_keys WHERE user_id = $1";
+    REMOVE = "DELETE FROM ssh_keys WHERE id = $1 AND user_id = $2";
+    TOUCH = "UPDATE ssh_keys SET last_used_at = $2 WHERE id = $1";
+}
+
+/// A public key.
+#[derive(Debug, Clone)]
+pub struct SshKey {
+    /// Its row.
+    pub id: i64,
+    /// Whose it is.
+    pub user_id: UserId,
+    /// What its owner calls it.
+    pub title: String,
+    /// `SHA256:…` as OpenSSH prints it.
+    pub fingerprint: String,
+    /// Algorithm and base64, without a comment.
+    pub public_key: String,
+    /// When it was added.
+    pub created_at: Timestamp,
+    /// When it last opened the door, to the minute.
+    pub last_used_at: Option<Timestamp>,
+}
+
+impl SshKey {
+    fn from_row(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.int("id")?,
+            user_id: UserId::new(row.int("user_id")?),
+            title: row.text("title")?,
+            fingerprint: row.text("fingerprint")?,
+            public_key: row.text("public_key")?,
+            created_at: row.time("created_at")?,
+            last_used_at: row.opt_time("last_used_at")?,
+        })
+    }
+}
+
+/// What a new key starts with.
+#[derive(Debug, Clone)]
+pub struct NewSshKey {
+    /// Whose it is.
+    pub user_id: UserId,
+    /// What its owner calls it.
+    pub title: String,
+    /// `SHA256:…`
+    pub fingerprint: String,
+    /// Algorithm and base64.
+    pub public_key: String,
+}
+
+/// Adds a key; [`StoreError::Unique`] if it is in use, by whomever.
+pub async fn insert(tx: &mut Tx, new: &NewSshKey) -> Result<i64, StoreError> {
+    let now = tx.now();
+    let values = params![new.user_id, new.title.as_str(), new.fingerprint.as_str(), new.public_key.as_str(), now];
+    tx.only(&INSERT, values).await?.int("id")
+}
+
+/// The key with that fingerprint.
+pub async fn by_fingerprint(conn: &mut Conn, fingerprint: &str) -> Result<Option<SshKey>, StoreError> {
+    conn.one(&BY_FINGERPRINT, params![fingerprint]).await?.as_ref().map(SshKey::from_row).transpose()
+}
+
+/// This user's key with that id.
+pub async fn by_id(conn: &mut Conn, user: UserId, id: i64) -> Result<Option<SshKey>, StoreError> {
+    conn.one(&BY_ID, params![id, user]).await?.as_ref().map(SshKey::from_row).transpose()
+}
+
+/// A page of a user's keys.
+pub async fn list(conn: &mut Conn, user: UserId, limit: i64, offset: i64) -> Result<Vec<SshKey>, StoreError> {
+    conn.all(&LIST, params![user, limit, offset]).await?.iter().map(SshKey::from_row).collect()
+}
+
+/// How many keys a user has.
+pub async fn count(conn: &mut Conn, user: UserId) -> Result<i64, StoreError> {
+    conn.only(&COUNT, params![user]).await?.int("n")
+}
+
+/// Removes this user's key; `false` if there was none.
+pub async fn remove(tx: &mut Tx, user: UserId, id: i64) -> Result<bool, StoreError> {
+    Ok(tx.execute(&REMOVE, params![id, user]).await? > 0)
+}
+
+/// Notes that it was used.
+pub async fn touch(tx: &mut Tx, id: i64) -> Result<(), StoreError> {
+    let now = tx.now();
+    tx.execute(&TOUCH, params![id, now]).await.map(drop)
+}

@@ -1,0 +1,303 @@
+//! Opening a database, reading from it, and handing it units of work.
+
+use crate::conn::{Effect, Failure, Link, Tx, Wakes};
+use crate::writer::{Job, Writer};
+use crate::{Conn, Engine, StoreError, migrate};
+use abide_core::Clock;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions as _, PgPool, SqlitePool};
+use std::ops::{Deref, DerefMut};
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::str::FromStr as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio_util::task::TaskTracker;
+
+/// How often a unit is run again after a conflict before its caller is told.
+const RETRIES: u32 = 10;
+
+/// How many prepared statements a connection keeps: more than the store has.
+const STATEMENTS: usize = 256;
+
+/// Where the database is and how much of it to use.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// `postgres://…`, or `None` for SQLite.
+    pub url: Option<String>,
+    /// The SQLite file.
+    pub sqlite_file: PathBuf,
+    /// Connections for reading (and, on PostgreSQL, writing).
+    pub connections: u32,
+    /// How many units SQLite's writer commits together at most.
+    pub batch: usize,
+    /// How many units may wait for SQLite's writer before callers wait too.
+    pub queue: usize,
+    /// How long to wait for a free connection or another process's write lock.
+    pub busy_timeout: Duration,
+}
+
+impl Options {
+    /// The defaults, with SQLite in the given file.
+    pub fn sqlite(file: impl Into<PathBuf>) -> Self {
+        Self {
+            url: None,
+            sqlite_file: file.into(),
+            connections: 8,
+            batch: 64,
+            queue: 256,
+            busy_timeout: Duration::from_secs(10),
+        }
+    }
+
+    /// The defaults, with PostgreSQL at the given address.
+    pub fn postgres(url: impl Into<String>) -> Self {
+        Self { url: Some(url.into()), ..Self::sqlite(PathBuf::new()) }
+    }
+}
+
+enum Pools {
+    Sqlite {
+        readers: SqlitePool,
+        writer: Writer,
+    },
+    /// With the units that are running, so that closing can wait for them.
+    Postgres {
+        pool: PgPool,
+        units: TaskTracker,
+    },
+}
+
+/// The database. Clones share it.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    pools: Pools,
+    clock: Arc<dyn Clock>,
+    log_grew: Notify,
+    jobs_grew: Notify,
+}
+
+/// A unit of work: SQL only, and it may be run more than once, so it must not change anything but `tx`.
+pub trait Unit<I, T, E>: for<'t> Fn(&'t mut Tx, &'t I) -> BoxFuture<'t, Result<T, E>> + Send + Sync + 'static {}
+impl<I, T, E, F> Unit<I, T, E> for F where
+    F: for<'t> Fn(&'t mut Tx, &'t I) -> BoxFuture<'t, Result<T, E>> + Send + Sync + 'static
+{
+}
+
+impl Store {
+    /// Connects, brings the schema up to date, and starts the writer.
+    pub async fn open(options: &Options, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
+        let pools = match &options.url {
+            Some(url) => Self::open_postgres(options, url, &*clock).await?,
+            None => Self::open_sqlite(options, clock.clone()).await?,
+        };
+        Ok(Self { inner: Arc::new(Inner { pools, clock, log_grew: Notify::new(), jobs_grew: Notify::new() }) })
+    }
+
+    async fn open_sqlite(options: &Options, clock: Arc<dyn Clock>) -> Result<Pools, StoreError> {
+        let write = SqliteConnectOptions::new()
+            .filename(&options.sqlite_file)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .foreign_keys(true)
+            .busy_timeout(options.busy_timeout)
+            .statement_cache_capacity(STATEMENTS)
+            .disable_statement_logging();
+        let mut conn = Conn::new(Link::SqliteWriter(Box::new(write.connect().await?)));
+        migrate::sqlite(&mut conn, clock.now()).await?;
+        // Readers are opened after the writer has made the file and switched it to WAL.
+        let readers = SqlitePoolOptions::new()
+            .max_connections(options.connections)
+            .acquire_timeout(options.busy_timeout)
+            .connect_with(write.clone().read_only(true).create_if_missing(false))
+            .await?;
+        let writer = Writer::start(conn, write, clock, options.batch, options.queue);
+        Ok(Pools::Sqlite { readers, writer })
+    }
+
+    async fn open_postgres(options: &Options, url: &str, clock: &dyn Clock) -> Result<Pools, StoreError> {
+        let connect = PgConnectOptions::from_str(url)?
+            .application_name("abide")
+            .statement_cache_capacity(STATEMENTS)
+            .disable_statement_logging();
+        let pool = PgPoolOptions::new()
+            .max_connections(options.connections)
+            .acquire_timeout(options.busy_timeout)
+            .connect_with(connect)
+            .await?;
+        migrate::postgres(&pool, clock.now()).await?;
+        Ok(Pools::Postgres { pool, units: TaskTracker::new() })
+    }
+
+    /// Which engine this is.
+    pub fn engine(&self) -> Engine {
+        match self.inner.pools {
+            Pools::Sqlite { .. } => Engine::Sqlite,
+            Pools::Postgres { .. } => Engine::Postgres,
+        }
+    }
+
+    /// The clock that units take their instant from.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.inner.clock
+    }
+
+    /// A connection to read from. Readers never wait for writers.
+    pub async fn read(&self) -> Result<ReadConn, StoreError> {
+        let link = match &self.inner.pools {
+            Pools::Sqlite { readers, .. } => Link::SqliteReader(readers.acquire().await?),
+            Pools::Postgres { pool, .. } => Link::Postgres(pool.acquire().await?),
+        };
+        Ok(ReadConn(Conn::new(link)))
+    }
+
+    /// Runs a unit of work in a transaction and returns once it is durable.
+    ///
+    /// An error from the unit rolls it back, and so does a failed statement, even if the unit goes on as if nothing had
+    /// happened. Once begun, the unit runs to its end even if the caller stops waiting.
+    pub async fn write<I, T, E, U>(&self, input: I, unit: U) -> Result<T, E>
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+        U: Unit<I, T, E>,
+    {
+        match &self.inner.pools {
+            Pools::Sqlite { writer, .. } => {
+                let (job, answer) = Job::new(input, unit, self.clone());
+                writer.send(job).await.map_err(E::from)?;
+                answer.await.unwrap_or_else(|_| Err(StoreError::Closed.into()))
+            }
+            Pools::Postgres { pool, units } => {
+                if units.is_closed() {
+                    return Err(StoreError::Closed.into());
+                }
+                let (pool, store) = (pool.clone(), self.clone());
+                let run = async move { postgres_unit(&pool, &store, &input, &unit).await };
+                units.spawn(run).await.unwrap_or_else(|_| Err(StoreError::Panicked.into()))
+            }
+        }
+    }
+
+    /// Returns when someone in this process may have added to the logs. A hint: poll as well.
+    pub async fn log_grew(&self) {
+        self.inner.log_grew.notified().await;
+    }
+
+    /// Returns when someone in this process may have added a job. A hint: poll as well.
+    pub async fn jobs_grew(&self) {
+        self.inner.jobs_grew.notified().await;
+    }
+
+    pub(crate) fn wake(&self, wakes: Wakes) {
+        if wakes.log {
+            self.inner.log_grew.notify_one();
+        }
+        if wakes.jobs {
+            self.inner.jobs_grew.notify_one();
+        }
+    }
+
+    /// Takes no more units, lets those that wait or run finish, and closes every connection.
+    pub async fn close(&self) {
+        match &self.inner.pools {
+            Pools::Sqlite { readers, writer } => writer.close(readers).await,
+            Pools::Postgres { pool, units } => {
+                units.close();
+                units.wait().await;
+                pool.close().await;
+            }
+        }
+    }
+}
+
+async fn postgres_unit<I, T, E, U>(pool: &PgPool, store: &Store, input: &I, unit: &U) -> Result<T, E>
+where
+    I: Sync,
+    E: From<StoreError>,
+    U: Unit<I, T, E>,
+{
+    let mut tries = 0;
+    loop {
+        let begun = pool.begin().await.map_err(StoreError::from)?;
+        let mut tx = Tx { conn: Conn::new(Link::PostgresTx(begun)), now: store.clock().now(), wakes: Wakes::default() };
+        let outcome = unit(&mut tx, input).await;
+        let Tx { conn: Conn { link, failed }, wakes, .. } = tx;
+        let Link::PostgresTx(begun) = link else { unreachable!("the link was made three lines above") };
+        let conflict = match finished(outcome, failed) {
+            (Ok(value), _) => match begun.commit().await.map_err(StoreError::from) {
+                Ok(()) => {
+                    store.wake(wakes);
+                    return Ok(value);
+                }
+                Err(error) if error.is_retryable() => E::from(error),
+                Err(error) => return Err(error.into()),
+            },
+            (Err(error), effect) => {
+                // A failed rollback closes the connection, which rolls back too.
+                let _ = begun.rollback().await;
+                if effect != Effect::Retry {
+                    return Err(error);
+                }
+                error
+            }
+        };
+        tries += 1;
+        if tries > RETRIES {
+            return Err(conflict);
+        }
+        // Spread the contenders; the exact wait does not matter, only that they differ.
+        static TURN: AtomicU64 = AtomicU64::new(0);
+        let turn = TURN.fetch_add(1, Ordering::Relaxed) % 7 + u64::from(std::process::id() % 5);
+        let wait = Duration::from_millis(u64::from(tries) * 3 + turn);
+        tokio::time::sleep(wait).await;
+    }
+}
+
+/// Runs one unit and turns a panic into an error, so that it takes nobody else down.
+pub(crate) async fn guarded<I, T, E, U>(unit: &U, tx: &mut Tx, input: &I) -> Result<T, E>
+where
+    E: From<StoreError>,
+    U: Unit<I, T, E>,
+{
+    AssertUnwindSafe(unit(tx, input)).catch_unwind().await.unwrap_or_else(|_| Err(StoreError::Panicked.into()))
+}
+
+/// What a unit that ran amounts to. PostgreSQL answers the COMMIT of a transaction with a failed statement with a silent
+/// rollback, and SQLite may have rolled back already: a unit that ignored the failure has failed all the same.
+pub(crate) fn finished<T, E: From<StoreError>>(
+    result: Result<T, E>,
+    failed: Option<Failure>,
+) -> (Result<T, E>, Effect) {
+    match (result, failed) {
+        (Ok(_), Some(Failure { error, effect })) => (Err(error.into()), effect),
+        (result, failed) => (result, failed.map_or(Effect::Refused, |failure| failure.effect)),
+    }
+}
+
+/// A connection from the reading pool.
+pub struct ReadConn(Conn);
+
+impl Deref for ReadConn {
+    type Target = Conn;
+
+    fn deref(&self) -> &Conn {
+        &self.0
+    }
+}
+
+impl DerefMut for ReadConn {
+    fn deref_mut(&mut self) -> &mut Conn {
+        &mut self.0
+    }
+}

@@ -1,0 +1,121 @@
+//! Access tokens. Only a hash is kept.
+
+use crate::sql::statements;
+use crate::value::params;
+use crate::{Conn, Row, StoreError, Tx};
+use abide_core::scope::Scopes;
+use abide_core::{Timestamp, UserId};
+
+/// The columns of [`Token`].
+macro_rules! columns {
+    () => {
+        "id, user_id, label, hint, scopes, created_at, expires_at, last_used_at, revoked_at"
+    };
+}
+
+statements! {
+    INSERT = "INSERT INTO tokens (user_id, label, hash, hint, scopes, created_at, expires_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id";
+    BY_HASH = concat!("SELECT ", columns!(), " FROM tokens WHERE hash = $1");
+    LIST = concat!("SELECT ", columns!(), " FROM tokens WHERE user_id = $1 ORDER BY id LIMIT $2");
+    REVOKE = "UPDATE tokens SET revoked_at = $3 WHERE id = $1 AND user_id = $2 AND revoked_at IS NULL";
+    TOUCH = "UPDATE tokens SET last_used_at = $2 WHERE id = $1";
+}
+
+/// A token, without its secret.
+#[derive(Debug, Clone)]
+pub struct Token {
+    /// Its row.
+    pub id: i64,
+    /// Whose it is.
+    pub user_id: UserId,
+    /// What its owner calls it.
+    pub label: String,
+    /// The last characters of the secret, to recognise it by.
+    pub hint: String,
+    /// What it is good for.
+    pub scopes: Scopes,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it ends.
+    pub expires_at: Option<Timestamp>,
+    /// When it was last seen, to the minute.
+    pub last_used_at: Option<Timestamp>,
+    /// When it was taken back.
+    pub revoked_at: Option<Timestamp>,
+}
+
+impl Token {
+    fn from_row(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.int("id")?,
+            user_id: UserId::new(row.int("user_id")?),
+            label: row.text("label")?,
+            hint: row.text("hint")?,
+            scopes: Scopes::parse(&row.text("scopes")?).unwrap_or_default(),
+            created_at: row.time("created_at")?,
+            expires_at: row.opt_time("expires_at")?,
+            last_used_at: row.opt_time("last_used_at")?,
+            revoked_at: row.opt_time("revoked_at")?,
+        })
+    }
+
+    /// Whether it still opens anything.
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
+    }
+}
+
+/// What a new token starts with.
+#[derive(Debug, Clone)]
+pub struct NewToken {
+    /// Whose it is.
+    pub user_id: UserId,
+    /// What its owner calls it.
+    pub label: String,
+    /// SHA-256 of the secret: it has 256 random bits, so nothing slower is needed.
+    pub hash: [u8; 32],
+    /// The last characters of the secret.
+    pub hint: String,
+    /// What it is good for.
+    pub scopes: Scopes,
+    /// When it ends.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// Adds a token.
+pub async fn insert(tx: &mut Tx, new: &NewToken) -> Result<i64, StoreError> {
+    let now = tx.now();
+    let values = params![
+        new.user_id,
+        new.label.as_str(),
+        new.hash.as_slice(),
+        new.hint.as_str(),
+        new.scopes.to_string(),
+        now,
+        new.expires_at
+    ];
+    tx.only(&INSERT, values).await?.int("id")
+}
+
+/// The token with that hash, live or not.
+pub async fn by_hash(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<Token>, StoreError> {
+    conn.one(&BY_HASH, params![hash.as_slice()]).await?.as_ref().map(Token::from_row).transpose()
+}
+
+/// A user's tokens.
+pub async fn list(conn: &mut Conn, user: UserId, limit: i64) -> Result<Vec<Token>, StoreError> {
+    conn.all(&LIST, params![user, limit]).await?.iter().map(Token::from_row).collect()
+}
+
+/// Takes a token of this user back; `false` if there was nothing to take.
+pub async fn revoke(tx: &mut Tx, user: UserId, id: i64) -> Result<bool, StoreError> {
+    let now = tx.now();
+    Ok(tx.execute(&REVOKE, params![id, user, now]).await? > 0)
+}
+
+/// Notes that it was used.
+pub async fn touch(tx: &mut Tx, id: i64) -> Result<(), StoreError> {
+    let now = tx.now();
+    tx.execute(&TOUCH, params![id, now]).await.map(drop)
+}

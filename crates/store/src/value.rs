@@ -1,0 +1,129 @@
+//! Parameters and rows that are the same on both engines.
+
+use crate::StoreError;
+use abide_core::{PushId, RepoId, Timestamp, UserId};
+use sqlx::Row as _;
+use std::str::FromStr;
+
+/// A statement parameter. Nulls are typed, because PostgreSQL wants to know what is missing.
+#[derive(Debug, Clone)]
+pub enum Value {
+    /// A number, an id or a time.
+    Int(Option<i64>),
+    /// Text.
+    Text(Option<String>),
+    /// Bytes.
+    Bytes(Option<Vec<u8>>),
+    /// A truth value.
+    Bool(Option<bool>),
+}
+
+macro_rules! into_value {
+    ($($from:ty => $variant:ident($convert:expr)),+ $(,)?) => {
+        $(
+            impl From<$from> for Value {
+                fn from(value: $from) -> Self {
+                    Self::$variant(Some($convert(value)))
+                }
+            }
+            impl From<Option<$from>> for Value {
+                fn from(value: Option<$from>) -> Self {
+                    Self::$variant(value.map($convert))
+                }
+            }
+        )+
+    };
+}
+
+into_value! {
+    i64 => Int(|value| value),
+    Timestamp => Int(Timestamp::micros),
+    RepoId => Int(RepoId::get),
+    UserId => Int(UserId::get),
+    PushId => Int(PushId::get),
+    &str => Text(str::to_owned),
+    &String => Text(String::clone),
+    String => Text(|value| value),
+    &[u8] => Bytes(<[u8]>::to_vec),
+    Vec<u8> => Bytes(|value| value),
+    bool => Bool(|value| value),
+}
+
+/// Parameters of a statement, converted one by one.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! params {
+    ($($value:expr),* $(,)?) => { &[$($crate::Value::from($value)),*] };
+}
+pub(crate) use params;
+
+/// A row of a result.
+pub enum Row {
+    /// From SQLite.
+    Sqlite(sqlx::sqlite::SqliteRow),
+    /// From PostgreSQL.
+    Postgres(sqlx::postgres::PgRow),
+}
+
+macro_rules! getter {
+    ($(#[$doc:meta])* $name:ident -> $type:ty) => {
+        $(#[$doc])*
+        pub fn $name(&self, column: &'static str) -> Result<$type, StoreError> {
+            match self {
+                Self::Sqlite(row) => row.try_get(column),
+                Self::Postgres(row) => row.try_get(column),
+            }
+            .map_err(|error| StoreError::Unreadable { column, reason: error.to_string() })
+        }
+    };
+}
+
+impl Row {
+    getter! {
+        /// A number.
+        int -> i64
+    }
+    getter! {
+        /// A number or nothing.
+        opt_int -> Option<i64>
+    }
+    getter! {
+        /// Text.
+        text -> String
+    }
+    getter! {
+        /// Text or nothing.
+        opt_text -> Option<String>
+    }
+    getter! {
+        /// Bytes.
+        bytes -> Vec<u8>
+    }
+    getter! {
+        /// Bytes or nothing.
+        opt_bytes -> Option<Vec<u8>>
+    }
+    getter! {
+        /// A truth value.
+        bool -> bool
+    }
+
+    /// A time.
+    pub fn time(&self, column: &'static str) -> Result<Timestamp, StoreError> {
+        self.int(column).map(Timestamp::from_micros)
+    }
+
+    /// A time or nothing.
+    pub fn opt_time(&self, column: &'static str) -> Result<Option<Timestamp>, StoreError> {
+        Ok(self.opt_int(column)?.map(Timestamp::from_micros))
+    }
+
+    /// Text that stands for a value of a closed set.
+    pub fn parsed<T>(&self, column: &'static str) -> Result<T, StoreError>
+    where
+        T: FromStr,
+        T::Err: std::fmt::Display,
+    {
+        self.text(column)?.parse().map_err(|error: T::Err| StoreError::Unreadable { column, reason: error.to_string() })
+    }
+}

@@ -1,0 +1,62 @@
+//! Errors are sorted by what the caller can do about them.
+
+use crate::support::{World, note, run, sql};
+use abide_store::{Options, Sql, Store, StoreError, Value};
+use abide_testkit::{Engine, TestClock};
+use rstest::rstest;
+use std::sync::Arc;
+use std::time::Duration;
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn refusals_of_the_schema_say_which_kind(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    const ORPHAN: Sql = sql("INSERT INTO emails (user_id, address, folded, is_primary, created_at)
+        VALUES (404, 'a', 'a', TRUE, 0)");
+    const ORPHAN_RETURNING: Sql = sql("INSERT INTO emails (user_id, address, folded, is_primary, created_at)
+        VALUES (404, 'a', 'a', TRUE, 0) RETURNING id");
+    const NAMELESS: Sql = sql("INSERT INTO schedules (name, next_run_at) VALUES ('x', NULL)");
+    let world = World::new(engine).await;
+    note(&world.store, "taken").await.unwrap();
+
+    assert!(matches!(note(&world.store, "taken").await, Err(StoreError::Unique)));
+    assert!(matches!(run(&world.store, ORPHAN, vec![]).await, Err(StoreError::Missing)));
+    assert!(matches!(run(&world.store, ORPHAN_RETURNING, vec![]).await, Err(StoreError::Missing)));
+    assert!(matches!(run(&world.store, NAMELESS, vec![]).await, Err(StoreError::Other(_))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sqlite_file_that_cannot_be_opened_is_unavailable() {
+    let options = Options::sqlite("/proc/no/such/folder/abide.db");
+    let error = Store::open(&options, Arc::new(TestClock::new())).await.err().unwrap();
+    assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_postgres_that_does_not_answer_is_unavailable() {
+    // Port 1 is nobody's.
+    let options = Options { busy_timeout: Duration::from_secs(1), ..Options::postgres("postgres://x@127.0.0.1:1/x") };
+    let error = Store::open(&options, Arc::new(TestClock::new())).await.err().unwrap();
+    assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_was_cut_is_replaced() {
+    let world = World::with(Engine::Postgres, |options| options.connections = 2).await;
+    note(&world.store, "before").await.unwrap();
+
+    let cut = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+        WHERE application_name = 'abide' AND datname = current_database()";
+    assert!(world.raw().await.number(cut).await > 0);
+
+    note(&world.store, "after").await.unwrap();
+}
+
+/// As SQLite does it, with another number of values than the statement has parameters.
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forgotten_parameter_is_noticed(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    const ECHO: Sql = sql("SELECT CAST($1 AS TEXT) AS one, CAST($2 AS TEXT) AS two");
+    let world = World::new(engine).await;
+    assert!(run(&world.store, ECHO, vec![Value::from("only")]).await.is_err());
+    assert!(run(&world.store, ECHO, vec![Value::from("both"), Value::from("given")]).await.is_ok());
+}

@@ -1,0 +1,23 @@
+//! What the store promises, on both engines.
+//!
+//! Everything that is promised for both runs on both (`#[values(Engine::Sqlite, Engine::Postgres)]`); what only one
+//! engine has, such as SQLite's group commit or PostgreSQL's deadlocks, says so in its module.
+#![allow(clippy::unwrap_used, reason = "a test has nobody else to tell")]
+
+mod accounts;
+mod audit_chain;
+mod cascades;
+mod conflicts;
+mod disk_full;
+mod errors;
+mod group_commit;
+mod jobs;
+mod leases;
+mod migrations;
+mod plans;
+mod pushes;
+mod repos;
+mod sequencer;
+mod statements;
+mod support;
+mod units;

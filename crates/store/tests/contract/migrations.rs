@@ -1,0 +1,213 @@
+//! The schema: the same on both engines, made once, and refused when it is not ours.
+
+use crate::support::{self, Raw, World, note, options, raw};
+use abide_store::{Store, StoreError, migrate};
+use abide_testkit::{Engine, TestClock, TestDatabase};
+use futures_util::future::join_all;
+use rstest::rstest;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+#[test]
+fn both_folders_hold_the_migrations_that_are_listed() {
+    let files = |engine: &str| -> BTreeSet<String> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations").join(engine);
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    let listed: BTreeSet<String> = migrate::ALL.iter().map(|migration| format!("{}.sql", migration.name)).collect();
+
+    assert_eq!(files("sqlite"), listed);
+    assert_eq!(files("postgres"), listed);
+    for (index, migration) in migrate::ALL.iter().enumerate() {
+        assert_eq!(migration.version, index as i64 + 1, "{}", migration.name);
+        assert!(migration.name.starts_with(&format!("{:04}_", migration.version)), "{}", migration.name);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_engines_have_the_same_columns() {
+    let (sqlite, postgres) = both(
+        "SELECT m.name || '.' || c.name || ' ' ||
+            CASE upper(c.type) WHEN 'INTEGER' THEN 'BIGINT' WHEN 'BLOB' THEN 'BYTEA' ELSE upper(c.type) END ||
+            CASE WHEN c.\"notnull\" = 1 OR (c.pk > 0 AND upper(c.type) = 'INTEGER') THEN ' NOT NULL' ELSE '' END ||
+            CASE WHEN c.dflt_value IS NULL THEN '' ELSE ' ' || lower(c.dflt_value) END
+         FROM sqlite_master m, pragma_table_info(m.name) c
+         WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%'",
+        "SELECT c.table_name || '.' || c.column_name || ' ' || upper(c.data_type) ||
+            CASE c.is_nullable WHEN 'NO' THEN ' NOT NULL' ELSE '' END ||
+            coalesce(' ' || lower(replace(c.column_default, '::text', '')), '')
+         FROM information_schema.columns c WHERE c.table_schema = 'public'",
+    )
+    .await;
+    assert!(sqlite.contains("repos.owner_id BIGINT NOT NULL"), "{sqlite:?}");
+    assert_eq!(sqlite, postgres);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_engines_have_the_same_indexes() {
+    let (sqlite, postgres) = both(
+        "SELECT i.name || ' on ' || m.name || CASE i.\"unique\" WHEN 1 THEN ' unique' ELSE '' END ||
+            CASE i.partial WHEN 1 THEN ' partial' ELSE '' END || ' (' ||
+            (SELECT group_concat(c.name, ',') FROM (SELECT name FROM pragma_index_info(i.name) ORDER BY seqno) c) || ')'
+         FROM sqlite_master m, pragma_index_list(m.name) i WHERE m.type = 'table' AND i.origin = 'c'",
+        "SELECT i.relname || ' on ' || t.relname || CASE WHEN x.indisunique THEN ' unique' ELSE '' END ||
+            CASE WHEN x.indpred IS NOT NULL THEN ' partial' ELSE '' END || ' (' ||
+            (SELECT string_agg(a.attname, ',' ORDER BY k.place) FROM unnest(x.indkey) WITH ORDINALITY AS k (number, place)
+             JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = k.number) || ')'
+         FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_class t ON t.oid = x.indrelid
+         WHERE t.relnamespace = 'public'::regnamespace
+           AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.oid AND k.contype IN ('p', 'u'))",
+    )
+    .await;
+    assert!(sqlite.contains("repos_live_name on repos unique partial (owner_id,name)"), "{sqlite:?}");
+    assert_eq!(sqlite, postgres);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_engines_have_the_same_keys_and_references() {
+    let (sqlite, postgres) = both(
+        "SELECT m.name || ' unique (' ||
+            (SELECT group_concat(c.name, ',') FROM (SELECT name FROM pragma_index_info(i.name) ORDER BY seqno) c) || ')'
+         FROM sqlite_master m, pragma_index_list(m.name) i WHERE m.type = 'table' AND i.origin IN ('u', 'pk')
+         UNION ALL
+         SELECT m.name || ' unique (' || c.name || ')' FROM sqlite_master m, pragma_table_info(m.name) c
+         WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%' AND c.pk > 0 AND c.type = 'INTEGER'
+         UNION ALL
+         SELECT m.name || '.' || f.\"from\" || ' -> ' || f.\"table\" || ' ' || f.on_delete
+         FROM sqlite_master m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table'",
+        "SELECT t.relname || ' unique (' ||
+            (SELECT string_agg(a.attname, ',' ORDER BY k.place) FROM unnest(c.conkey) WITH ORDINALITY AS k (number, place)
+             JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = k.number) || ')'
+         FROM pg_constraint c JOIN pg_class t ON t.oid = c.conrelid
+         WHERE c.contype IN ('p', 'u') AND t.relnamespace = 'public'::regnamespace
+         UNION ALL
+         SELECT t.relname || '.' || a.attname || ' -> ' || c.confrelid::regclass || ' ' ||
+            CASE c.confdeltype WHEN 'a' THEN 'NO ACTION' WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL' ELSE '?' END
+         FROM pg_constraint c JOIN pg_class t ON t.oid = c.conrelid
+         JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = c.conkey[1]
+         WHERE c.contype = 'f'",
+    )
+    .await;
+    assert!(sqlite.contains("domain_events.repo_id -> repos SET NULL"), "{sqlite:?}");
+    assert_eq!(sqlite, postgres);
+}
+
+/// What a migrated database of each engine says about itself.
+async fn both(sqlite: &str, postgres: &str) -> (BTreeSet<String>, BTreeSet<String>) {
+    let (one, other) = (World::new(Engine::Sqlite).await, World::new(Engine::Postgres).await);
+    let sqlite = one.raw().await.texts(sqlite).await.into_iter().collect();
+    let postgres = other.raw().await.texts(postgres).await.into_iter().collect();
+    (sqlite, postgres)
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn opening_again_changes_nothing(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    const APPLIED: &str = "SELECT version || name || checksum || applied_at FROM schema_migrations ORDER BY version";
+    let world = World::new(engine).await;
+    note(&world.store, "kept").await.unwrap();
+    let mut raw = world.raw().await;
+    let before = raw.texts(APPLIED).await;
+    world.clock.advance(support::PATIENCE);
+
+    let again = world.another_store().await;
+
+    assert_eq!(support::notes(&again).await, ["kept"]);
+    assert_eq!(raw.texts(APPLIED).await, before);
+    assert_eq!(before.len(), migrate::ALL.len());
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn eight_processes_can_open_a_fresh_database_at_once(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    for _ in 0..3 {
+        let database = TestDatabase::new(engine);
+        let opened = join_all((0..8).map(|_| {
+            let options = options(&database);
+            tokio::spawn(async move { Store::open(&options, Arc::new(TestClock::new())).await })
+        }));
+        let stores: Vec<Store> = opened.await.into_iter().map(|store| store.unwrap().unwrap()).collect();
+
+        for (index, store) in stores.iter().enumerate() {
+            note(store, &format!("by {index}")).await.unwrap();
+        }
+        assert_eq!(support::notes(&stores[0]).await.len(), 8);
+        assert_eq!(raw(&database).await.number("SELECT count(*) FROM schema_migrations").await, 1);
+    }
+}
+
+#[rstest]
+#[case::changed(
+    "UPDATE schema_migrations SET checksum = 'other'",
+    "migration 1 (0001_groundwork) in the database is not the one this version of Abide has",
+    "restore a backup"
+)]
+#[case::newer(
+    "INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES (9999, '9999_future', 'x', 0)",
+    "written by a newer version of Abide (migration 9999, 9999_future)",
+    "start that version"
+)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schema_that_is_not_ours_is_refused_with_what_to_do(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[case] change: &str,
+    #[case] what: &str,
+    #[case] advice: &str,
+) {
+    let world = World::new(engine).await;
+    world.raw().await.execute(change).await;
+
+    let refused = Store::open(world.options(), Arc::new(TestClock::new())).await.err().unwrap();
+
+    assert!(matches!(refused, StoreError::Schema(_)), "{refused:?}");
+    let text = refused.to_string();
+    assert!(text.contains(what) && text.contains(advice), "{text}");
+}
+
+/// Another process of a newer version adds columns while this one runs with its prepared statements.
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_column_added_by_a_newer_process_does_not_disturb_a_running_one(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = World::with(engine, |options| options.connections = 1).await;
+    let owner = support::user(&world.store, "alice").await;
+    let repo = support::repo(&world.store, owner, "tool").await;
+    let read = async || {
+        let mut conn = world.store.read().await.unwrap();
+        abide_store::repos::by_id(&mut conn, repo, None).await
+    };
+    // Often enough that the statement is prepared for good.
+    for _ in 0..6 {
+        read().await.unwrap();
+    }
+
+    let mut raw = world.raw().await;
+    for table in ["repos", "users", "jobs", "tokens"] {
+        raw.execute(&format!("ALTER TABLE {table} ADD COLUMN of_a_newer_version TEXT DEFAULT 'surprise'")).await;
+    }
+
+    let found = read().await.unwrap().unwrap();
+    assert_eq!(found.owner_name, Some("alice".parse().unwrap()));
+    let locked = unit(&world.store, repo).await.unwrap();
+    assert_eq!(locked.slug(), "alice/tool");
+}
+
+async fn unit(store: &Store, repo: abide_core::RepoId) -> Result<abide_store::repos::Repo, StoreError> {
+    let locked = support::unit!(store, repo, |tx, &repo| abide_store::repos::lock(tx, repo, None).await).await?;
+    locked.ok_or(StoreError::Missing)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sqlite_writes_ahead_and_flushes_every_commit() {
+    let world = World::new(Engine::Sqlite).await;
+    let Raw::Sqlite(_) = world.raw().await else { panic!("another engine") };
+    let journal = support::run(&world.store, support::sql("PRAGMA journal_mode"), vec![]).await.unwrap();
+    let flush = support::run(&world.store, support::sql("PRAGMA synchronous"), vec![]).await.unwrap();
+    let keys = support::run(&world.store, support::sql("PRAGMA foreign_keys"), vec![]).await.unwrap();
+    assert_eq!(journal[0].text("journal_mode").unwrap(), "wal");
+    assert_eq!(flush[0].int("synchronous").unwrap(), 2);
+    assert_eq!(keys[0].int("foreign_keys").unwrap(), 1);
+}

@@ -1,0 +1,142 @@
+//! Hot statements go through an index, whatever the size of the table.
+
+use crate::support::{Raw, World};
+use abide_store::all_statements;
+use abide_testkit::Engine;
+use rstest::rstest;
+
+/// A hot statement and the index that each engine should find its rows by.
+struct Hot {
+    module: &'static str,
+    name: &'static str,
+    sqlite: &'static [&'static str],
+    postgres: &'static [&'static str],
+}
+
+const fn hot(
+    module: &'static str,
+    name: &'static str,
+    sqlite: &'static [&'static str],
+    postgres: &'static [&'static str],
+) -> Hot {
+    Hot { module, name, sqlite, postgres }
+}
+
+const HOT: &[Hot] = &[
+    hot("repos", "BY_SLUG", &["sqlite_autoindex_users_1", "repos_live_name"], &["users_name_key", "repos_live_name"]),
+    hot("repos", "BY_ID", &["r USING INTEGER PRIMARY KEY"], &["repos_pkey"]),
+    hot("repos", "LOCKED_BY_ID", &["r USING INTEGER PRIMARY KEY"], &["repos_pkey"]),
+    hot("repos", "GENERATION", &["repos USING INTEGER PRIMARY KEY"], &["repos_pkey"]),
+    hot(
+        "users",
+        "BY_NAME",
+        &["sqlite_autoindex_users_1", "emails_one_primary"],
+        &["users_name_key", "emails_one_primary"],
+    ),
+    hot("tokens", "BY_HASH", &["sqlite_autoindex_tokens_1"], &["tokens_hash_key"]),
+    hot("ssh_keys", "BY_FINGERPRINT", &["sqlite_autoindex_ssh_keys_1"], &["ssh_keys_fingerprint_key"]),
+    hot("collaborators", "ROLE", &["(repo_id=? AND user_id=?)"], &["Index Cond: ((user_id = $2) AND (repo_id = $1))"]),
+    hot("jobs", "PICK", &["jobs_due"], &["jobs_due"]),
+    hot("jobs", "REAP", &["jobs_running"], &["jobs_running"]),
+    hot("jobs", "PRUNE", &["jobs_finished"], &["jobs_finished"]),
+    hot("events", "NUMBER", &["domain_events USING COVERING INDEX", "(seq=?)"], &["domain_events_unnumbered"]),
+    hot(
+        "events",
+        "COUNT_UNNUMBERED",
+        &["domain_events USING COVERING INDEX", "(seq=?)"],
+        &["domain_events_unnumbered"],
+    ),
+    hot("events", "AFTER", &["sqlite_autoindex_domain_events_1"], &["domain_events_seq_key"]),
+    hot("audit", "UNSEALED", &["audit_log USING INDEX", "(seq=?)"], &["audit_log_unsealed"]),
+    hot("audit", "COUNT_UNSEALED", &["audit_log USING COVERING INDEX", "(seq=?)"], &["audit_log_unsealed"]),
+    hot("audit", "SEALED", &["sqlite_autoindex_audit_log_1"], &["audit_log_seq_key"]),
+    hot("pushes", "ORPHANED", &["pushes_running"], &["pushes_running"]),
+    hot("pushes", "RUNNING_OF_REPO", &["pushes_running_of_repo"], &["pushes_running_of_repo"]),
+    hot("pushes", "PRUNE", &["pushes_ended"], &["pushes_ended"]),
+    hot("pushes", "RUNNING", &["pushes_running"], &["pushes_running"]),
+    hot("leases", "HELD", &["sqlite_autoindex_leases_1"], &["leases_pkey"]),
+];
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn hot_statements_find_their_rows_by_the_right_index(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = World::new(engine).await;
+    let mut raw = world.raw().await;
+    let mut wrong = Vec::new();
+    for hot in HOT {
+        let found = all_statements().find(|(module, sql)| *module == hot.module && sql.name == hot.name);
+        let (_, sql) = found.unwrap_or_else(|| panic!("{}::{} is gone", hot.module, hot.name));
+        let plan = plan(&mut raw, sql.text(world.store.engine())).await;
+        let indexes = if engine == Engine::Sqlite { hot.sqlite } else { hot.postgres };
+        if indexes.iter().any(|index| !plan.contains(index)) || !full_scans(&plan).is_empty() {
+            wrong.push(format!("{}::{} should use {indexes:?}:\n{plan}", hot.module, hot.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// Statements that go through a whole table and may.
+const MAY_SCAN: &[(&str, &str)] = &[
+    // Asked for by the operator, and jobs that have ended are forgotten soon.
+    ("jobs", "LIST"),
+    ("jobs", "COUNT"),
+    // Once per start, and there are as many leases as there were pushed-to repositories.
+    ("leases", "EXPIRE_OF"),
+    // SQLite lists what it would look through if foreign keys were open, which they never are.
+    ("users", "INSERT"),
+];
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn no_other_statement_goes_through_a_whole_table(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = World::new(engine).await;
+    let mut raw = world.raw().await;
+    let mut scans = Vec::new();
+    for (module, sql) in all_statements().filter(|(module, sql)| !MAY_SCAN.contains(&(module, sql.name))) {
+        let plan = plan(&mut raw, sql.text(world.store.engine())).await;
+        if !full_scans(&plan).is_empty() {
+            scans.push(format!("{module}::{}:\n{plan}", sql.name));
+        }
+    }
+    assert!(scans.is_empty(), "{}", scans.join("\n\n"));
+}
+
+/// The plan of a statement whatever its parameters, as text.
+async fn plan(raw: &mut Raw, text: &str) -> String {
+    match raw {
+        Raw::Sqlite(conn) => {
+            let query = sqlx::raw_sql(sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {text}")));
+            let rows = query.fetch_all(conn).await.unwrap();
+            rows.iter().map(|row| sqlx::Row::get::<String, _>(row, "detail")).collect::<Vec<_>>().join("\n")
+        }
+        Raw::Postgres(_) => {
+            // The tables are empty here, where reading all of them is always cheapest.
+            raw.execute("SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan").await;
+            raw.execute(&format!("PREPARE statement AS {text}")).await;
+            let count = (1..).take_while(|number| text.contains(&format!("${number}"))).count();
+            let values = if count == 0 { String::new() } else { format!("({})", vec!["NULL"; count].join(", ")) };
+            let plan = raw.texts(&format!("EXPLAIN (COSTS OFF) EXECUTE statement{values}")).await;
+            raw.execute("DEALLOCATE statement").await;
+            plan.join("\n")
+        }
+    }
+}
+
+/// The lines of a plan that read a whole table, or the whole of an index that covers one.
+fn full_scans(plan: &str) -> Vec<&str> {
+    /// Their size is that of the work at hand, not of the table.
+    const PARTIAL: &[&str] = &["jobs_due", "jobs_running", "_unnumbered", "_unsealed", "pushes_running"];
+    /// What a part of the statement produced, not a table.
+    const PRODUCED: &[&str] = &["SCAN fresh", "SCAN CONSTANT ROW", "SCAN (subquery", "SCAN SUBQUERY"];
+    let lines: Vec<&str> = plan.lines().collect();
+    let mut scans = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        let conditioned = lines.get(index + 1).is_some_and(|next| next.trim_start().starts_with("Index Cond"));
+        let whole =
+            line.contains("SCAN ") || line.contains("Seq Scan") || (line.contains("Scan using") && !conditioned);
+        if whole && !PARTIAL.iter().chain(PRODUCED).any(|part| line.contains(part)) {
+            scans.push(*line);
+        }
+    }
+    scans
+}

@@ -1,0 +1,205 @@
+//! What went wrong, in the body that GitHub's clients read.
+//!
+//! A denial of something the caller may not know of is a 404 like any other. What is the machine's fault is logged in
+//! full and told in short.
+
+use abide_core::policy::DenyCode;
+use abide_forge::accounts::ssh_keys::AddKeyError;
+use abide_forge::repos::collaborators::CollaboratorError;
+use abide_forge::repos::create::CreateError;
+use abide_forge::repos::delete::DeleteError;
+use abide_forge::repos::edit::EditError;
+use abide_forge::{Access, Fault};
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+const DOCUMENTATION: &str = "/api/docs";
+
+/// An error answer.
+#[derive(Debug)]
+pub(super) struct ApiError {
+    status: StatusCode,
+    message: String,
+    errors: Vec<FieldError>,
+}
+
+/// What is wrong with one field.
+#[derive(Debug, Serialize)]
+struct FieldError {
+    resource: &'static str,
+    field: &'static str,
+    code: &'static str,
+    message: String,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    message: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    errors: &'a [FieldError],
+    documentation_url: &'static str,
+    status: String,
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let body = Body {
+            message: &self.message,
+            errors: &self.errors,
+            documentation_url: DOCUMENTATION,
+            status: self.status.as_u16().to_string(),
+        };
+        let mut response = (self.status, Json(body)).into_response();
+        if self.status == StatusCode::UNAUTHORIZED {
+            let challenge = HeaderValue::from_static("Basic realm=\"Abide\"");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        response
+    }
+}
+
+impl ApiError {
+    fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), errors: Vec::new() }
+    }
+
+    pub(super) fn not_found() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "Not Found")
+    }
+
+    pub(super) fn method_not_allowed() -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "This address does not take that method")
+    }
+
+    pub(super) fn bad_credentials() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "Bad credentials")
+    }
+
+    pub(super) fn login_required() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "Requires authentication")
+    }
+
+    pub(super) fn internal() -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The server failed; try again later")
+    }
+
+    pub(super) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, message)
+    }
+
+    pub(super) fn too_large(limit: usize) -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, format!("A body has at most {limit} bytes here"))
+    }
+
+    pub(super) fn timeout() -> Self {
+        Self::new(StatusCode::REQUEST_TIMEOUT, "The body took too long to arrive")
+    }
+
+    /// One field breaks a rule.
+    pub(super) fn invalid(
+        resource: &'static str,
+        field: &'static str,
+        code: &'static str,
+        message: impl Into<String>,
+    ) -> Self {
+        let errors = vec![FieldError { resource, field, code, message: message.into() }];
+        Self { errors, ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Validation Failed") }
+    }
+}
+
+/// The message of an error whose text starts with the field's name, without it.
+fn rule(error: &impl ToString) -> String {
+    let text = error.to_string();
+    match text.split_once(": ") {
+        Some((field, rule)) if field.chars().all(|c| c.is_ascii_lowercase() || c == '_') => rule.to_owned(),
+        _ => text,
+    }
+}
+
+impl From<Fault> for ApiError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::DiskFull { .. } => Self::new(StatusCode::INSUFFICIENT_STORAGE, fault.to_string()),
+            _ => {
+                tracing::error!(error = %fault, "an API request failed");
+                Self::internal()
+            }
+        }
+    }
+}
+
+impl From<Access> for ApiError {
+    fn from(access: Access) -> Self {
+        match access {
+            Access::NotFound => Self::not_found(),
+            Access::Denied(DenyCode::LoginRequired) => Self::login_required(),
+            Access::Denied(DenyCode::Archived) => {
+                Self::new(StatusCode::FORBIDDEN, "Repository was archived so is read-only.")
+            }
+            Access::Denied(_) | Access::Scope(_) => Self::new(StatusCode::FORBIDDEN, access.to_string()),
+            Access::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<CreateError> for ApiError {
+    fn from(error: CreateError) -> Self {
+        let invalid = |field, code| Self::invalid("Repository", field, code, rule(&error));
+        match error {
+            CreateError::LoginRequired => Self::login_required(),
+            CreateError::Suspended | CreateError::TooMany(_) => Self::new(StatusCode::FORBIDDEN, error.to_string()),
+            CreateError::InvalidName(_) => invalid("name", "invalid"),
+            // GitHub says 422 here; its clients look for the words.
+            CreateError::NameTaken => {
+                Self::invalid("Repository", "name", "custom", "name already exists on this account")
+            }
+            CreateError::Description => invalid("description", "invalid"),
+            CreateError::Branch(_) => invalid("default_branch", "invalid"),
+            CreateError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<EditError> for ApiError {
+    fn from(error: EditError) -> Self {
+        let invalid = |field| Self::invalid("Repository", field, "invalid", rule(&error));
+        match error {
+            EditError::Access(access) => access.into(),
+            EditError::Description => invalid("description"),
+            EditError::BranchName(_) | EditError::NoSuchBranch(_) => invalid("default_branch"),
+            EditError::Refused(_) => Self::new(StatusCode::CONFLICT, error.to_string()),
+        }
+    }
+}
+
+impl From<DeleteError> for ApiError {
+    fn from(error: DeleteError) -> Self {
+        match error {
+            DeleteError::Access(access) => access.into(),
+            DeleteError::Refused(_) => Self::new(StatusCode::CONFLICT, error.to_string()),
+        }
+    }
+}
+
+impl From<CollaboratorError> for ApiError {
+    fn from(error: CollaboratorError) -> Self {
+        match error {
+            CollaboratorError::Access(access) => access.into(),
+            CollaboratorError::IsOwner => Self::invalid("Collaborator", "username", "invalid", error.to_string()),
+        }
+    }
+}
+
+impl From<AddKeyError> for ApiError {
+    fn from(error: AddKeyError) -> Self {
+        let invalid = |field, code| Self::invalid("PublicKey", field, code, rule(&error));
+        match error {
+            AddKeyError::Malformed | AddKeyError::Weak => invalid("key", "invalid"),
+            AddKeyError::Title => invalid("title", "invalid"),
+            AddKeyError::Taken => invalid("key", "already_exists"),
+            AddKeyError::Fault(fault) => fault.into(),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The caller's SSH keys.
+
+use super::error::ApiError;
+use super::input::Input;
+use super::page::Paged;
+use super::scoped::Who;
+use super::{shape, user};
+use crate::App;
+use abide_forge::accounts::ssh_keys;
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::Value;
+
+pub(super) async fn list(State(app): State<App>, Who(caller): Who, paged: Paged) -> Result<Response, ApiError> {
+    let me = user::own(&app, &caller).await?;
+    let page = paged.page();
+    let (keys, total) = ssh_keys::list(&app.forge, me.id, page.limit, page.offset).await?;
+    let items: Vec<_> = keys.iter().map(|key| shape::key(&app, key)).collect();
+    Ok(paged.answer(&app, &items, total))
+}
+
+#[derive(Deserialize)]
+pub(super) struct Add {
+    #[serde(default)]
+    title: String,
+    key: String,
+}
+
+pub(super) async fn add(
+    State(app): State<App>,
+    Who(caller): Who,
+    Input(body): Input<Add>,
+) -> Result<(StatusCode, Json<Value>), ApiError> {
+    let me = user::own(&app, &caller).await?;
+    let key = ssh_keys::add(&app.forge, &caller, me.id, &body.title, &body.key).await?;
+    Ok((StatusCode::CREATED, Json(shape::key(&app, &key))))
+}
+
+pub(super) async fn show(
+    State(app): State<App>,
+    Who(caller): Who,
+    Path(id): Path<i64>,
+) -> Result<Json<Value>, ApiError> {
+    let me = user::own(&app, &caller).await?;
+    let key = ssh_keys::get(&app.forge, me.id, id).await?.ok_or_else(ApiError::not_found)?;
+    Ok(Json(shape::key(&app, &key)))
+}
+
+pub(super) async fn remove(
+    State(app): State<App>,
+    Who(caller): Who,
+    Path(id): Path<i64>,
+) -> Result<StatusCode, ApiError> {
+    let me = user::own(&app, &caller).await?;
+    match ssh_keys::remove(&app.forge, &caller, me.id, id).await? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(ApiError::not_found()),
+    }
+}

@@ -1,0 +1,141 @@
+//! Repositories.
+
+use super::error::ApiError;
+use super::input::Input;
+use super::page::Paged;
+use super::scoped::Who;
+use super::{shape, user};
+use crate::App;
+use abide_core::policy::Action;
+use abide_core::repo::Visibility;
+use abide_forge::Caller;
+use abide_forge::repos::open::{Door, open};
+use abide_forge::repos::{Repo, create, delete, edit, list};
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The repository of a path, if the caller may do this with it.
+pub(super) async fn at(app: &App, caller: &Caller, slug: (String, String), action: Action) -> Result<Repo, ApiError> {
+    Ok(open(&app.forge, caller, &Door::slug(slug.0, slug.1), action).await?)
+}
+
+pub(super) async fn show(
+    State(app): State<App>,
+    Who(caller): Who,
+    Path(slug): Path<(String, String)>,
+) -> Result<Json<Value>, ApiError> {
+    let repo = at(&app, &caller, slug, Action::RepoRead).await?;
+    Ok(Json(shape::repo(&app, &caller, &repo)))
+}
+
+pub(super) async fn show_by_id(
+    State(app): State<App>,
+    Who(caller): Who,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, ApiError> {
+    let repo = open(&app.forge, &caller, &Door::Id(id), Action::RepoRead).await?;
+    Ok(Json(shape::repo(&app, &caller, &repo)))
+}
+
+pub(super) async fn mine(State(app): State<App>, Who(caller): Who, paged: Paged) -> Result<Response, ApiError> {
+    let user = user::own(&app, &caller).await?;
+    let (repos, total) = list::of_member(&app.forge, user.id, paged.page()).await?;
+    let items: Vec<_> = repos.iter().map(|repo| shape::repo(&app, &caller, repo)).collect();
+    Ok(paged.answer(&app, &items, total))
+}
+
+pub(super) async fn of_user(
+    State(app): State<App>,
+    Who(caller): Who,
+    Path(name): Path<String>,
+    paged: Paged,
+) -> Result<Response, ApiError> {
+    let user = user::named(&app, &name).await?;
+    let (repos, total) = list::of_owner(&app.forge, &caller, user.id, paged.page()).await?;
+    let items: Vec<_> = repos.iter().map(|repo| shape::repo(&app, &caller, repo)).collect();
+    Ok(paged.answer(&app, &items, total))
+}
+
+#[derive(Deserialize)]
+pub(super) struct Create {
+    name: String,
+    description: Option<String>,
+    private: Option<bool>,
+    visibility: Option<String>,
+    default_branch: Option<String>,
+}
+
+pub(super) async fn create(
+    State(app): State<App>,
+    Who(caller): Who,
+    Input(body): Input<Create>,
+) -> Result<(StatusCode, Json<Value>), ApiError> {
+    let request = create::Request {
+        name: body.name,
+        description: body.description.unwrap_or_default(),
+        visibility: visibility(body.visibility, body.private)?.unwrap_or(Visibility::Public),
+        default_branch: body.default_branch,
+    };
+    let repo = create::create(&app.forge, &caller, request).await?;
+    Ok((StatusCode::CREATED, Json(shape::repo(&app, &caller, &repo))))
+}
+
+#[derive(Deserialize)]
+pub(super) struct Edit {
+    name: Option<String>,
+    description: Option<Option<String>>,
+    private: Option<bool>,
+    visibility: Option<String>,
+    default_branch: Option<String>,
+    archived: Option<bool>,
+}
+
+pub(super) async fn edit(
+    State(app): State<App>,
+    Who(caller): Who,
+    Path(slug): Path<(String, String)>,
+    Input(body): Input<Edit>,
+) -> Result<Json<Value>, ApiError> {
+    let repo = at(&app, &caller, slug, Action::RepoRead).await?;
+    if body.name.as_ref().is_some_and(|name| !name.eq_ignore_ascii_case(repo.name.as_str())) {
+        let rule = "renaming is not offered by this version";
+        return Err(ApiError::invalid("Repository", "name", "unprocessable", rule));
+    }
+    if body.archived.is_some_and(|archived| archived != repo.archived_at.is_some()) {
+        let rule = "archiving is not offered by this version";
+        return Err(ApiError::invalid("Repository", "archived", "unprocessable", rule));
+    }
+    let request = edit::Request {
+        description: body.description.map(Option::unwrap_or_default),
+        default_branch: body.default_branch,
+        visibility: visibility(body.visibility, body.private)?,
+    };
+    let edited = edit::edit(&app.forge, &caller, &repo, request).await?;
+    Ok(Json(shape::repo(&app, &caller, &edited)))
+}
+
+/// `visibility` and the older `private` say the same; the former wins.
+fn visibility(word: Option<String>, private: Option<bool>) -> Result<Option<Visibility>, ApiError> {
+    match (word, private) {
+        (Some(word), _) => word.parse().map(Some).map_err(|error: abide_core::words::UnknownWord| {
+            ApiError::invalid("Repository", "visibility", "invalid", error.to_string())
+        }),
+        (None, Some(true)) => Ok(Some(Visibility::Private)),
+        (None, Some(false)) => Ok(Some(Visibility::Public)),
+        (None, None) => Ok(None),
+    }
+}
+
+pub(super) async fn delete(
+    State(app): State<App>,
+    Who(caller): Who,
+    Path(slug): Path<(String, String)>,
+) -> Result<StatusCode, ApiError> {
+    let repo = at(&app, &caller, slug, Action::RepoDelete).await?;
+    delete::delete(&app.forge, &caller, &repo).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

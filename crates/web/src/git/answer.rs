@@ -1,0 +1,93 @@
+//! Answers of the git road, byte for byte.
+
+use super::Service;
+use abide_forge::Fault;
+use abide_forge::git::{ProtocolVersion, error_packet, service_header};
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use bytes::{Bytes, BytesMut};
+
+/// Refs with the service's name before them, except in version 2.
+pub(super) fn advertisement(service: Service, version: ProtocolVersion, refs: Bytes) -> Response {
+    let named = version != ProtocolVersion::V2 || service == Service::ReceivePack;
+    let body = if named { join(&service_header(service.name()), &refs) } else { refs };
+    typed(format!("application/x-{}-advertisement", service.name()), Body::from(body))
+}
+
+/// A refusal that git shows as `remote error`.
+pub(super) fn told_in_advertisement(service: Service, reason: &str) -> Response {
+    let body = join(&service_header(service.name()), &error_packet(reason));
+    typed(format!("application/x-{}-advertisement", service.name()), Body::from(body))
+}
+
+/// The answer to a request.
+pub(super) fn result(service: Service, body: Body) -> Response {
+    typed(format!("application/x-{}-result", service.name()), body)
+}
+
+fn typed(content_type: String, body: Body) -> Response {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    if let Ok(value) = HeaderValue::from_str(&content_type) {
+        headers.insert(header::CONTENT_TYPE, value);
+    }
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, max-age=0, must-revalidate"));
+    headers.insert(header::EXPIRES, HeaderValue::from_static("Fri, 01 Jan 1980 00:00:00 GMT"));
+    headers.insert(header::PRAGMA, HeaderValue::from_static("no-cache"));
+    response
+}
+
+fn join(first: &[u8], second: &[u8]) -> Bytes {
+    let mut both = BytesMut::with_capacity(first.len() + second.len());
+    both.extend_from_slice(first);
+    both.extend_from_slice(second);
+    both.freeze()
+}
+
+/// The one answer to everyone who is not logged in and cannot read, and to bad credentials.
+pub(super) fn login() -> Response {
+    let body =
+        "Log in with an access token as the password. Repositories that you may not read look like absent ones.\n";
+    let challenge = (header::WWW_AUTHENTICATE, "Basic realm=\"Abide\"");
+    (StatusCode::UNAUTHORIZED, [challenge, no_store(), plain()], body).into_response()
+}
+
+/// The one answer to everyone who is logged in and may not read.
+pub(super) fn not_found() -> Response {
+    (StatusCode::NOT_FOUND, [no_store(), plain()], "Repository not found.\n").into_response()
+}
+
+pub(super) fn forbidden(reason: &str) -> Response {
+    (StatusCode::FORBIDDEN, [no_store(), plain()], format!("{reason}\n")).into_response()
+}
+
+/// Not smart HTTP.
+pub(super) fn dumb() -> Response {
+    let body = "Only git's smart protocol is served here; use git 1.6.6 or later.\n";
+    (StatusCode::FORBIDDEN, [no_store(), plain()], body).into_response()
+}
+
+pub(super) fn unsupported(what: &str) -> Response {
+    (StatusCode::UNSUPPORTED_MEDIA_TYPE, [no_store(), plain()], format!("{what}\n")).into_response()
+}
+
+pub(super) fn fault(fault: &Fault) -> Response {
+    let (status, text) = match fault {
+        Fault::DiskFull { .. } => (StatusCode::INSUFFICIENT_STORAGE, fault.to_string()),
+        Fault::Git(abide_forge::GitError::Busy { .. }) => (StatusCode::SERVICE_UNAVAILABLE, fault.to_string()),
+        _ => {
+            tracing::error!(error = %fault, "a git request failed");
+            (StatusCode::INTERNAL_SERVER_ERROR, "the server failed; try again later".to_owned())
+        }
+    };
+    (status, [no_store(), plain()], format!("{text}\n")).into_response()
+}
+
+fn no_store() -> (header::HeaderName, &'static str) {
+    (header::CACHE_CONTROL, "no-store")
+}
+
+fn plain() -> (header::HeaderName, &'static str) {
+    (header::CONTENT_TYPE, "text/plain; charset=utf-8")
+}

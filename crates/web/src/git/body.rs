@@ -1,0 +1,56 @@
+//! Bodies as streams of bytes, both ways. Nothing is collected.
+
+use super::{Service, answer};
+use async_compression::tokio::bufread::GzipDecoder;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::header;
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::{TryStreamExt as _, stream};
+use std::convert::Infallible;
+use std::io;
+use tokio::io::{AsyncRead, AsyncReadExt as _, BufReader};
+use tokio::sync::mpsc;
+use tokio_util::io::{ReaderStream, StreamReader};
+
+/// What one request of a fetch may have: wants and haves, unpacked.
+pub(super) const MAX_FETCH_REQUEST: u64 = 64 << 20;
+
+/// How much is read from git at a time.
+const PIECE: usize = 64 * 1024;
+
+type Reader = Box<dyn AsyncRead + Send + Unpin>;
+
+/// The body of a request, unpacked if it is packed. The limit is on what comes out.
+pub(super) fn reader(request: Request, service: Service, limit: Option<u64>) -> Result<Reader, Response> {
+    let text = |name| request.headers().get(name).and_then(|value: &header::HeaderValue| value.to_str().ok());
+    let expected = format!("application/x-{}-request", service.name());
+    if text(header::CONTENT_TYPE) != Some(expected.as_str()) {
+        return Err(answer::unsupported(&format!("The body of this request has the content type {expected}.")));
+    }
+    let gzip = match text(header::CONTENT_ENCODING) {
+        None | Some("identity") => false,
+        Some("gzip" | "x-gzip") => true,
+        Some(_) => return Err(answer::unsupported("Bodies may be gzip or not encoded at all.")),
+    };
+    let raw = StreamReader::new(request.into_body().into_data_stream().map_err(io::Error::other));
+    let open: Reader = if gzip { Box::new(GzipDecoder::new(BufReader::new(raw))) } else { Box::new(raw) };
+    Ok(match limit {
+        Some(limit) => Box::new(open.take(limit)),
+        None => open,
+    })
+}
+
+/// An answer that git makes while it is sent.
+pub(super) fn from_reader(reader: impl AsyncRead + Send + 'static) -> Body {
+    Body::from_stream(ReaderStream::with_capacity(reader, PIECE))
+}
+
+/// An answer that comes piece by piece. Dropping it tells the sender that the client is gone.
+pub(super) fn from_channel(pieces: mpsc::Receiver<Bytes>) -> Body {
+    Body::from_stream(stream::unfold(pieces, |mut pieces| async {
+        let piece = pieces.recv().await?;
+        Some((Ok::<_, Infallible>(piece), pieces))
+    }))
+}

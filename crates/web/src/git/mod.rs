@@ -1,0 +1,192 @@
+//! Smart HTTP. The rule for who hears what is security.md's: a git client sends credentials only after a 401 and forgets
+//! a stored token when a 401 answers it, so private, deleted and absent all ask a stranger to log in, and all are absent
+//! to someone who is logged in but may not read.
+
+mod answer;
+mod body;
+
+use crate::App;
+use crate::auth::{self, Credentials};
+use abide_core::policy::DenyCode;
+use abide_forge::git::push::{self, Ticket, Transport};
+use abide_forge::git::{ProtocolVersion, fetch};
+use abide_forge::repos::Repo;
+use abide_forge::repos::open::Door;
+use abide_forge::{Access, Fault};
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse as _, Response};
+use std::net::IpAddr;
+use tokio::sync::mpsc;
+
+/// Which half of git is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Service {
+    UploadPack,
+    ReceivePack,
+}
+
+impl Service {
+    fn name(self) -> &'static str {
+        match self {
+            Self::UploadPack => "git-upload-pack",
+            Self::ReceivePack => "git-receive-pack",
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        [Self::UploadPack, Self::ReceivePack].into_iter().find(|service| service.name() == name)
+    }
+}
+
+/// `GET …/info/refs?service=…`: what there is, and what we can do.
+pub(crate) async fn info_refs(State(app): State<App>, request: Request) -> Response {
+    let query = request.uri().query().unwrap_or("");
+    let named = query.split('&').find_map(|pair| pair.strip_prefix("service="));
+    let Some(service) = named.and_then(Service::from_name) else { return answer::dumb() };
+    let version = version(request.headers());
+    let knock = Knock::of(&request);
+    let body = match service {
+        Service::UploadPack => match knock.for_fetch(&app).await {
+            Ok(repo) => fetch::advertisement(&app.forge, &repo, version).await,
+            Err(refusal) => return refusal.advertised(service),
+        },
+        Service::ReceivePack => match knock.for_push(&app).await {
+            Ok(ticket) => push::advertisement(&app.forge, &ticket, version).await,
+            Err(refusal) => return refusal.advertised(service),
+        },
+    };
+    match body {
+        Ok(body) => answer::advertisement(service, version, body),
+        Err(fault) => answer::fault(&fault),
+    }
+}
+
+/// `POST …/git-upload-pack`: one request of a fetch.
+pub(crate) async fn upload_pack(State(app): State<App>, request: Request) -> Response {
+    let version = version(request.headers());
+    let repo = match Knock::of(&request).for_fetch(&app).await {
+        Ok(repo) => repo,
+        Err(refusal) => return refusal.answered(Service::UploadPack),
+    };
+    let input = match body::reader(request, Service::UploadPack, Some(body::MAX_FETCH_REQUEST)) {
+        Ok(input) => input,
+        Err(response) => return response,
+    };
+    match fetch::answer(&app.forge, &repo, version, input).await {
+        Ok(fetch::Answer::Ready(bytes)) => answer::result(Service::UploadPack, Body::from(bytes)),
+        Ok(fetch::Answer::Stream(stream)) => answer::result(Service::UploadPack, body::from_reader(*stream)),
+        Err(fault) => answer::fault(&fault),
+    }
+}
+
+/// `POST …/git-receive-pack`: a push. The answer begins at once, so that it can carry progress and keep-alives.
+pub(crate) async fn receive_pack(State(app): State<App>, request: Request) -> Response {
+    let ticket = match Knock::of(&request).for_push(&app).await {
+        Ok(ticket) => ticket,
+        Err(refusal) => return refusal.answered(Service::ReceivePack),
+    };
+    let input = match body::reader(request, Service::ReceivePack, None) {
+        Ok(input) => input,
+        Err(response) => return response,
+    };
+    let (out, said) = mpsc::channel(16);
+    let forge = app.forge.clone();
+    tokio::spawn(async move { push::receive(&forge, ticket, input, out).await });
+    answer::result(Service::ReceivePack, body::from_channel(said))
+}
+
+fn version(headers: &HeaderMap) -> ProtocolVersion {
+    let asked = headers.get("git-protocol").and_then(|value| value.to_str().ok());
+    asked.map_or(ProtocolVersion::V0, ProtocolVersion::parse)
+}
+
+/// Someone at a repository's door.
+struct Knock {
+    door: Door,
+    headers: HeaderMap,
+    ip: Option<IpAddr>,
+}
+
+/// Why they are not let in.
+enum Refusal {
+    /// Ask for credentials: none came, or bad ones.
+    Login,
+    /// They are known, but what they ask for is not there for them.
+    NotFound,
+    /// They may see it, but not do this.
+    Forbidden(String),
+    /// As above, but git itself should say so.
+    Told(String),
+    Fault(Fault),
+}
+
+impl Knock {
+    /// The door is taken from the raw path: what needs decoding is no name.
+    fn of(request: &Request) -> Self {
+        let mut segments = request.uri().path().split('/').skip(1);
+        let (first, second) = (segments.next().unwrap_or(""), segments.next().unwrap_or(""));
+        let name = second.strip_suffix(".git").unwrap_or(second);
+        let door = if first == "r" { Door::Id(name.to_owned()) } else { Door::slug(first, name) };
+        Self { door, headers: request.headers().clone(), ip: auth::peer(request.extensions()) }
+    }
+
+    async fn for_fetch(&self, app: &App) -> Result<Repo, Refusal> {
+        match auth::identify(app, &self.headers, self.ip).await.map_err(Refusal::Fault)? {
+            Credentials::Bad => Err(Refusal::Login),
+            Credentials::None(caller) => {
+                fetch::admit(&app.forge, &caller, &self.door).await.map_err(|access| Refusal::from(access, false))
+            }
+            Credentials::Good(caller) => {
+                fetch::admit(&app.forge, &caller, &self.door).await.map_err(|access| Refusal::from(access, true))
+            }
+        }
+    }
+
+    async fn for_push(&self, app: &App) -> Result<Ticket, Refusal> {
+        match auth::identify(app, &self.headers, self.ip).await.map_err(Refusal::Fault)? {
+            // Before anything is looked up: pushing always needs a login, so the answer tells nothing.
+            Credentials::Bad | Credentials::None(_) => Err(Refusal::Login),
+            Credentials::Good(caller) => push::admit(&app.forge, &caller, &self.door, Transport::Http)
+                .await
+                .map_err(|access| Refusal::from(access, true)),
+        }
+    }
+}
+
+impl Refusal {
+    fn from(access: Access, known: bool) -> Self {
+        match access {
+            Access::NotFound if known => Self::NotFound,
+            Access::NotFound => Self::Login,
+            Access::Denied(DenyCode::Archived) => Self::Told(access.to_string()),
+            Access::Denied(_) | Access::Scope(_) => Self::Forbidden(access.to_string()),
+            Access::Fault(fault) => Self::Fault(fault),
+        }
+    }
+
+    fn advertised(self, service: Service) -> Response {
+        match self {
+            Self::Told(reason) => answer::told_in_advertisement(service, &reason),
+            other => other.plain(),
+        }
+    }
+
+    fn answered(self, service: Service) -> Response {
+        match self {
+            Self::Told(reason) => answer::result(service, Body::from(abide_forge::git::error_packet(&reason))),
+            other => other.plain(),
+        }
+    }
+
+    fn plain(self) -> Response {
+        match self {
+            Self::Login => answer::login(),
+            Self::NotFound => answer::not_found(),
+            Self::Forbidden(reason) | Self::Told(reason) => answer::forbidden(&reason),
+            Self::Fault(fault) => answer::fault(&fault),
+        }
+        .into_response()
+    }
+}
