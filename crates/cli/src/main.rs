@@ -47,6 +47,9 @@ enum Command {
     Jobs(commands::jobs::Action),
     /// Check that database and disk agree, that no push is stuck and that the audit log is whole.
     Doctor(commands::doctor::Args),
+    /// Measure this binary on this machine, beside what it is compared with.
+    #[command(subcommand)]
+    Bench(commands::bench::Action),
 }
 
 fn main() -> ExitCode {
@@ -75,6 +78,7 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::SshKey(action) => commands::ssh_key::run(&config, action).await,
         Command::Repo(action) => commands::repo::run(&config, action).await,
         Command::Jobs(action) => commands::jobs::run(&config, action).await,
+        Command::Bench(action) => commands::bench::run(&config, action).await,
         Command::Doctor(args) => return commands::doctor::run(&config, &args).await,
     };
     done.map(|()| ExitCode::SUCCESS)

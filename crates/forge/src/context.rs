@@ -103,11 +103,6 @@ impl Forge {
         &self.inner.snapshots
     }
 
-    /// Whether other servers may use the same directories.
-    pub(crate) fn shares_disk(&self) -> bool {
-        self.inner.store.engine() == abide_store::Engine::Postgres
-    }
-
     /// Work that must reach its end even if the client goes away, and that shutdown waits for.
     pub(crate) fn tasks(&self) -> &TaskTracker {
         &self.inner.tasks

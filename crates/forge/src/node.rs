@@ -3,6 +3,7 @@
 //! A node's name is taken by one server at a time (a file lock in the data directory). So whoever starts under a name
 //! knows that leases and jobs held under it belong to a process that is gone, and need not wait for them to expire.
 
+use sha2::{Digest as _, Sha256};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -59,6 +60,14 @@ impl Node {
     /// How this process signs leases and jobs.
     pub fn holder(&self) -> &str {
         &self.holder
+    }
+
+    /// What the incoming areas of this node's pushes start with, so that whoever starts under its name next knows which
+    /// are left over. A hash, because a name may be longer than a key.
+    pub(crate) fn incoming_prefix(&self) -> String {
+        let name = self.prefix.as_deref().unwrap_or(&self.holder);
+        let digest = Sha256::digest(name.as_bytes());
+        format!("push-{}-", hex::encode(&digest[..6]))
     }
 
     /// How every process that ever had this name signed; `None` for a command.

@@ -4,7 +4,6 @@ use crate::git::reconcile;
 use crate::repos::create;
 use crate::{Fault, Forge};
 use abide_store::{StoreError, jobs, leases};
-use std::time::Duration;
 
 /// What was put right.
 #[derive(Debug, Clone, Copy, Default)]
@@ -36,8 +35,6 @@ pub async fn recover(forge: &Forge) -> Result<Recovered, Fault> {
     expired?;
     let pushes = reconcile::all(forge).await?;
     let directories = create::heal_directories(forge).await?;
-    // On one node every area is a dead process's; among several, only old ones certainly are.
-    let age = if forge.shares_disk() { Duration::from_secs(6 * 3600) } else { Duration::ZERO };
-    let incoming = reconcile::sweep_incoming(forge, age).await?;
+    let incoming = reconcile::remove_leftovers(forge).await?;
     Ok(Recovered { pushes, directories, incoming })
 }

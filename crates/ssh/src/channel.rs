@@ -117,9 +117,9 @@ impl Output {
         self.within(self.write.data_bytes(bytes)).await
     }
 
-    /// A line for the person.
+    /// A line for the person, on standard error.
     pub(crate) async fn say(&self, text: &str) -> Result<(), Deaf> {
-        self.within(self.write.extended_data_bytes(STDERR, format!("Abide: {text}\n"))).await
+        self.within(self.write.extended_data_bytes(STDERR, format!("{text}\n"))).await
     }
 
     /// A writer of bytes for git. Whoever uses it brings a time limit.

@@ -18,6 +18,10 @@ use tokio_util::task::TaskTracker;
 /// How long a client may take to hang up after it was told to.
 const FAREWELL: Duration = Duration::from_secs(5);
 
+/// How long a client may take to hang up by itself when its last command has ended: told to while it does, it would
+/// count the command as failed.
+const COURTESY: Duration = Duration::from_secs(2);
+
 /// What all connections share.
 pub(crate) struct Shared {
     pub(crate) forge: Forge,
@@ -128,11 +132,14 @@ async fn run(shared: Arc<Shared>, stream: TcpStream, ip: IpAddr) -> End {
         end = supervise(&shared, state.clone(), deadline) => end,
     };
     let leaving = async {
+        if end == End::Stopped && timeout(COURTESY, &mut session).await.is_ok() {
+            return;
+        }
         dismiss(&handle, end).await;
         let _ = (&mut session).await;
     };
     match end {
-        // The last bytes of a command may still be on their way; the server's own patience ends this.
+        // The last bytes of a command may still be on their way; `Shared::cut` ends this.
         End::Stopped => leaving.await,
         _ => drop(timeout(FAREWELL, leaving).await),
     }

@@ -65,7 +65,7 @@ impl Session {
                 Err(_) => {
                     tracing::error!(ip = %self.ip, "a command over SSH panicked");
                     count("panicked");
-                    let _ = output.say("the server failed; try again later").await;
+                    let _ = output.say("Abide: the server failed; try again later").await;
                     Done::Failed
                 }
             },
@@ -81,11 +81,11 @@ impl Session {
         let caller = match authenticate::by_ssh_key(&self.forge, &self.key, Some(self.ip)).await {
             Ok(Some(caller)) => caller,
             Ok(None) => {
-                let _ = output.say("this key is not accepted any more").await;
+                let _ = output.say("Abide: this key is not accepted any more").await;
                 return Done::Refused;
             }
             Err(fault) => {
-                let _ = output.say(&fail(&fault)).await;
+                let _ = output.say(&format!("Abide: {}", fail(&fault))).await;
                 return Done::Failed;
             }
         };
@@ -108,7 +108,7 @@ impl Session {
                 Conversation { forge: &self.forge, caller, version, output }.hold(&command, input).await
             }
             Err(error) => {
-                let _ = output.say(&error.to_string()).await;
+                let _ = output.say(&format!("Abide: {error}")).await;
                 Done::NoCommand
             }
         }
@@ -119,7 +119,7 @@ impl Session {
             Some(id) => accounts::by_id(&self.forge, id).await.ok().flatten().and_then(|user| user.name),
             None => None,
         };
-        let greeting = name.map_or_else(|| "hi!".to_owned(), |name| format!("hi {name}!"));
+        let greeting = name.map_or_else(|| "Hi!".to_owned(), |name| format!("Hi {name}!"));
         let text = format!(
             "{greeting} You've authenticated, but Abide does not provide shell access. \
              Use git: git clone {}/OWNER/NAME.git",

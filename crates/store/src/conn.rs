@@ -164,10 +164,10 @@ impl Conn {
     }
 
     /// Refuses a statement that lacks a value, and any statement of a unit that has failed.
-    fn ready(&self, sql: &Sql, values: &[Value]) -> Result<(), StoreError> {
+    fn ready(&mut self, sql: &Sql, values: &[Value]) -> Result<(), StoreError> {
         if values.len() != sql.parameters {
             let text = format!("{} takes {} values and got {}", sql.name, sql.parameters, values.len());
-            return Err(StoreError::Other(sqlx::Error::Protocol(text)));
+            return self.noting(Err(sqlx::Error::Protocol(text)));
         }
         let in_unit = matches!(self.link, Link::SqliteWriter(_) | Link::PostgresTx(_));
         match &self.failed {

@@ -71,13 +71,13 @@ pub(crate) async fn sqlite(conn: &mut Conn, now: Timestamp) -> Result<(), StoreE
 
 /// Brings a PostgreSQL database up to date. Other nodes that start at the same time wait for the table lock.
 pub(crate) async fn postgres(pool: &PgPool, now: Timestamp) -> Result<(), StoreError> {
-    // IF NOT EXISTS is not atomic: of two nodes that create it at once, one may see a unique violation.
-    let created = Conn::new(Link::Postgres(pool.acquire().await?)).raw(TABLE).await;
-    if let Err(error) = created
-        && !matches!(error, StoreError::Unique)
-    {
-        return Err(error);
+    // IF NOT EXISTS is not atomic: of two nodes that create it at once, one may see a unique violation or that the name
+    // is taken (unique violation, 42P07 or 42710, as it comes). It is there then.
+    let mut conn = Conn::new(Link::Postgres(pool.acquire().await?));
+    if conn.raw(TABLE).await.is_err() {
+        conn.raw(TABLE).await?;
     }
+    drop(conn);
     let mut conn = Conn::new(Link::PostgresTx(pool.begin().await?));
     conn.raw("LOCK TABLE schema_migrations IN EXCLUSIVE MODE").await?;
     bring_up_to_date(&mut conn, now).await?;

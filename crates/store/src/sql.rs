@@ -83,3 +83,17 @@ pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
     ];
     MODULES.iter().flat_map(|(module, list)| list.iter().map(|sql| (*module, *sql)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parameters_of_a_statement_are_counted_by_their_numbers() {
+        for (text, count) in
+            [("", 0), ("SELECT 1", 0), ("$1", 1), ("$2 + $1 + $2", 2), ("x = $12)", 12), ("DO $$ $$", 0)]
+        {
+            assert_eq!(highest_parameter(text), count, "{text}");
+        }
+    }
+}

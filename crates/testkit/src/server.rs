@@ -199,8 +199,20 @@ impl Server {
     /// # Panics
     /// Like [`ServerBuilder::start`].
     pub fn restart(&mut self) {
+        self.start_again(None);
+    }
+
+    /// Starts it again like [`Server::restart`], with a failpoint armed.
+    ///
+    /// # Panics
+    /// Like [`ServerBuilder::start`].
+    pub fn restart_with_failpoint(&mut self, name: &str) {
+        self.start_again(Some(name.to_owned()));
+    }
+
+    fn start_again(&mut self, failpoint: Option<String>) {
         self.kill();
-        self.settings.failpoint = None;
+        self.settings.failpoint = failpoint;
         // Another process may have been given a port in the meantime; it will not keep it for long.
         for addr in [self.http_addr, self.ssh_addr] {
             let free = holds_within(READY_DEADLINE, || TcpListener::bind(addr).is_ok());

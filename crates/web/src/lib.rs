@@ -16,6 +16,7 @@ mod routes;
 mod server;
 mod slow;
 
+pub use api::{Access, ApiRoute, api_routes};
 pub use app::App;
-pub use routes::{FIRST_SEGMENTS, router};
+pub use routes::{API, FIRST_SEGMENTS, router};
 pub use server::{Options, serve};

@@ -3,32 +3,34 @@
 use crate::{App, api, git, layers, ops};
 use axum::Router;
 use axum::response::IntoResponse;
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
+
+/// What every address of the API starts with.
+pub const API: &str = "/api/v3";
 
 /// First segments of every fixed route; none of them can be a user's name.
 pub const FIRST_SEGMENTS: &[&str] = &["api", "healthz", "metrics", "r", "readyz"];
 
 /// All routes.
 pub fn router(app: App) -> Router {
-    let git = Router::new()
-        .route("/{owner}/{repo}/info/refs", get(git::info_refs))
-        .route("/{owner}/{repo}/git-upload-pack", post(git::upload_pack))
-        .route("/{owner}/{repo}/git-receive-pack", post(git::receive_pack))
-        .route("/r/{repo}/info/refs", get(git::info_refs))
-        .route("/r/{repo}/git-upload-pack", post(git::upload_pack))
-        .route("/r/{repo}/git-receive-pack", post(git::receive_pack));
-    let ops = Router::new()
-        .route("/", get(front))
-        .route("/healthz", get(ops::healthz))
-        .route("/readyz", get(ops::readyz))
-        .route("/metrics", get(ops::metrics));
-    let router = Router::new()
-        .merge(git)
-        .merge(ops)
-        .nest("/api/v3", api::router(app.clone()))
-        .fallback(not_found)
-        .with_state(app);
-    layers::around(router)
+    let router = outside_the_api().into_iter().fold(Router::new(), |router, (path, serve)| router.route(path, serve));
+    layers::around(router.nest(API, api::router(&app)).fallback(not_found).with_state(app))
+}
+
+/// Routes as data, so that tests can walk all of them.
+fn outside_the_api() -> Vec<(&'static str, MethodRouter<App>)> {
+    vec![
+        ("/", get(front)),
+        ("/healthz", get(ops::healthz)),
+        ("/readyz", get(ops::readyz)),
+        ("/metrics", get(ops::metrics)),
+        ("/{owner}/{repo}/info/refs", get(git::info_refs)),
+        ("/{owner}/{repo}/git-upload-pack", post(git::upload_pack)),
+        ("/{owner}/{repo}/git-receive-pack", post(git::receive_pack)),
+        ("/r/{repo}/info/refs", get(git::info_refs)),
+        ("/r/{repo}/git-upload-pack", post(git::upload_pack)),
+        ("/r/{repo}/git-receive-pack", post(git::receive_pack)),
+    ]
 }
 
 async fn front() -> impl IntoResponse {
@@ -37,4 +39,68 @@ async fn front() -> impl IntoResponse {
 
 async fn not_found() -> impl IntoResponse {
     (axum::http::StatusCode::NOT_FOUND, "Not found\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use abide_core::names::{InvalidName, RESERVED_REPO_NAMES};
+    use abide_core::{RepoName, UserName};
+    use std::collections::BTreeSet;
+
+    /// Every path of the router, from the tables that it is made of.
+    fn paths() -> Vec<String> {
+        let outside = outside_the_api().into_iter().map(|(path, _)| path.to_owned());
+        outside.chain(api::api_routes().into_iter().map(|route| format!("{API}{}", route.path))).collect()
+    }
+
+    fn is_fixed(segment: &str) -> bool {
+        !segment.is_empty() && !segment.starts_with('{')
+    }
+
+    fn fixed_first_segments() -> BTreeSet<String> {
+        let segments = paths().into_iter().filter_map(|path| path.split('/').nth(1).map(str::to_owned));
+        segments.filter(|segment| is_fixed(segment)).collect()
+    }
+
+    #[test]
+    fn no_user_can_have_the_name_of_a_route() {
+        for segment in fixed_first_segments() {
+            assert_eq!(segment.parse::<UserName>(), Err(InvalidName::Reserved), "/{segment} is routed");
+        }
+    }
+
+    #[test]
+    fn the_first_segments_are_those_that_are_routed() {
+        let listed: BTreeSet<_> = FIRST_SEGMENTS.iter().map(|&segment| segment.to_owned()).collect();
+        assert_eq!(fixed_first_segments(), listed);
+    }
+
+    #[test]
+    fn no_repository_can_have_the_name_of_a_route_below_its_owner() {
+        for path in paths() {
+            let mut segments = path.split('/').skip(1);
+            let (first, second) = (segments.next().unwrap_or_default(), segments.next().unwrap_or_default());
+            if !is_fixed(first) && is_fixed(second) {
+                assert!(RESERVED_REPO_NAMES.contains(&second), "{path} is routed");
+                assert_eq!(second.parse::<RepoName>(), Err(InvalidName::Reserved), "{path} is routed");
+            }
+        }
+    }
+
+    #[test]
+    fn no_route_of_the_api_is_declared_twice() {
+        let routes = api::api_routes();
+        let distinct: BTreeSet<_> = routes.iter().map(|route| (route.method, route.path)).collect();
+        assert_eq!(distinct.len(), routes.len());
+    }
+
+    #[test]
+    fn what_changes_something_needs_a_login_and_more_than_a_read_scope() {
+        use abide_core::scope::Scope;
+        for route in api::api_routes().into_iter().filter(|route| route.method != "GET") {
+            let api::Access::Logged(scope) = route.access else { panic!("{route:?} is open to everyone") };
+            assert!(!matches!(scope, Scope::RepoRead | Scope::UserRead), "{route:?} writes with a read scope");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! A file per command.
 
+pub(crate) mod bench;
 pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod jobs;

@@ -1,1 +1,237 @@
-//! (being written)
+//! A server that dies at the worst moment loses nothing it acknowledged and leaves nothing half done.
+
+use crate::support::{Person, assert_healthy, builder, person, push_events, query};
+use abide_core::failpoint;
+use abide_testkit::{Engine, GitClient, Server, eventually, http};
+use rstest::rstest;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// Refs as the server tells them: `oid name`, sorted by name.
+fn refs(git: &GitClient, url: &str) -> Vec<String> {
+    let listed = git.ok(Path::new("/"), &["ls-remote", "--refs", url]);
+    listed.lines().map(str::to_owned).collect()
+}
+
+fn no_incoming(server: &Server) {
+    let incoming = server.data_dir().join("incoming");
+    let empty = || std::fs::read_dir(&incoming).is_ok_and(|mut entries| entries.next().is_none());
+    assert!(empty(), "something is left in {}", incoming.display());
+}
+
+/// A repository with three refs, and a work tree that wants to move one, delete one and make one.
+struct Scene {
+    server: Server,
+    alice: Person,
+    repo: i64,
+    tree: PathBuf,
+    before: Vec<String>,
+}
+
+const PUSH: &[&str] = &["push", "origin", "main", "+:refs/heads/old", "HEAD:refs/heads/new"];
+
+fn scene(engine: Engine) -> Scene {
+    // Every push stays a pack, so that the failpoint between pack and index is passed too.
+    let server = builder(engine).env("ABIDE_GIT__UNPACK_LIMIT", "1").start();
+    let alice = person(&server, "alice");
+    let repo = alice.create(&server, "project", false)["id"].as_i64().expect("an id");
+    let tree = alice.git.init_work_tree();
+    alice.git.commit_file(&tree, "a", "one", "one");
+    alice.git.ok(&tree, &["remote", "add", "origin", &server.http_url("alice", "project")]);
+    alice.git.ok(&tree, &["push", "origin", "main", "main:refs/heads/old", "main:refs/tags/v1"]);
+    let before = refs(&alice.git, &server.http_url("alice", "project"));
+    assert_eq!(before.len(), 3);
+    alice.git.commit_file(&tree, "a", "two", "two");
+    Scene { server, alice, repo, tree, before }
+}
+
+#[rstest]
+fn crash_in_a_push_leaves_all_of_it_or_nothing(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values(
+        failpoint::PUSH_PACK_RECEIVED,
+        failpoint::PUSH_CONNECTED,
+        failpoint::PUSH_INTENT_COMMITTED,
+        failpoint::PUSH_PACK_WITHOUT_INDEX,
+        failpoint::PUSH_OBJECTS_MIGRATED,
+        failpoint::PUSH_REFS_UPDATED,
+        failpoint::PUSH_FINISH_BEFORE_COMMIT,
+        failpoint::PUSH_FINISHED,
+        failpoint::PUSH_REPORTED
+    )]
+    point: &str,
+) {
+    let Scene { mut server, alice, repo, tree, before } = scene(engine);
+    let url = server.http_url("alice", "project");
+    server.restart_with_failpoint(point);
+
+    let push = alice.git.run(&tree, PUSH);
+    server.wait_exit();
+    server.restart();
+
+    assert_healthy(&server);
+    no_incoming(&server);
+    let moved = [
+        failpoint::PUSH_REFS_UPDATED,
+        failpoint::PUSH_FINISH_BEFORE_COMMIT,
+        failpoint::PUSH_FINISHED,
+        failpoint::PUSH_REPORTED,
+    ]
+    .contains(&point);
+    let after = refs(&alice.git, &url);
+    if moved {
+        let head = alice.git.ok(&tree, &["rev-parse", "HEAD"]);
+        let first = &before[0][..40];
+        let expected = [
+            format!("{}\trefs/heads/main", head.trim()),
+            format!("{}\trefs/heads/new", head.trim()),
+            format!("{first}\trefs/tags/v1"),
+        ];
+        assert_eq!(after, expected, "every ref moved");
+    } else {
+        assert_eq!(after, before, "no ref moved");
+        assert!(!push.status.success(), "nobody was told that it worked");
+    }
+    assert_eq!(push_events(&server, repo), 1 + i64::from(moved), "each push that happened has its event");
+
+    // Nothing is stuck: the same push works, or has nothing left to do.
+    if !moved {
+        alice.git.ok(&tree, PUSH);
+        assert_eq!(refs(&alice.git, &url).len(), 3);
+        assert_eq!(push_events(&server, repo), 2);
+    }
+    alice.git.ok(&tree, &["fetch", "origin"]);
+    alice.git.ok(&tree, &["fsck", "--connectivity-only"]);
+    assert_healthy(&server);
+}
+
+#[rstest]
+fn crash_in_creating_leaves_a_working_repository_or_none(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values(failpoint::CREATE_BEFORE_COMMIT, failpoint::CREATE_COMMITTED, failpoint::CREATE_DIRECTORY_MADE)]
+    point: &str,
+) {
+    let mut server = builder(engine).start();
+    let alice = person(&server, "alice");
+    server.restart_with_failpoint(point);
+
+    let create = http::Request::new("POST", "/api/v3/user/repos").token(Some(&alice.token)).json(&json!({ "name": "x" }));
+    let answer = std::panic::catch_unwind(|| create.send(server.http_addr()));
+    assert!(answer.is_err(), "the server died before it could answer");
+    server.wait_exit();
+    server.restart();
+
+    assert_healthy(&server);
+    let exists = point != failpoint::CREATE_BEFORE_COMMIT;
+    let show = http::get(server.http_addr(), "/api/v3/repos/alice/x", None);
+    assert_eq!(show.status, if exists { 200 } else { 404 });
+    if !exists {
+        alice.create(&server, "x", false);
+    }
+    assert_eq!(query(&server, "SELECT count(*) FROM domain_events WHERE kind = 'repo_created'"), "1");
+    let tree = alice.git.init_work_tree();
+    alice.git.commit_file(&tree, "a", "one", "one");
+    alice.git.ok(&tree, &["push", &server.http_url("alice", "x"), "main"]);
+    assert_healthy(&server);
+}
+
+#[test]
+fn crash_tests_walk_every_failpoint() {
+    let source = include_str!("crash.rs");
+    for name in failpoint::ALL {
+        let constant = name.to_uppercase().replace([':', '-'], "_");
+        assert!(source.contains(&format!("failpoint::{constant}")), "no crash test passes {name}");
+    }
+}
+
+/// SIGKILL at moments nobody chose, while a client pushes commit after commit.
+#[rstest]
+fn crash_at_any_moment_keeps_every_acknowledged_push(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut server = builder(engine).start();
+    let alice = person(&server, "alice");
+    let repo = alice.create(&server, "project", false)["id"].as_i64().expect("an id");
+    let url = server.http_url("alice", "project");
+    let tree = alice.git.init_work_tree();
+    let mut acknowledged = 0;
+
+    for round in 0..8_u64 {
+        let stop = AtomicBool::new(false);
+        acknowledged = std::thread::scope(|scope| {
+            let pushing = scope.spawn(|| {
+                let mut done = acknowledged;
+                while !stop.load(Ordering::Relaxed) {
+                    alice.git.commit_file(&tree, "n", format!("{round}/{done}"), &format!("commit {round}/{done}"));
+                    if !alice.git.run(&tree, &["push", &url, "HEAD:refs/heads/main"]).status.success() {
+                        break;
+                    }
+                    let head = alice.git.ok(&tree, &["rev-parse", "HEAD"]);
+                    alice.git.ok(&tree, &["update-ref", "refs/acknowledged", head.trim()]);
+                    done += 1;
+                }
+                done
+            });
+            // Different moments each round, from before the first push to the middle of some later one.
+            std::thread::sleep(Duration::from_millis(40 + round * 37));
+            server.kill();
+            stop.store(true, Ordering::Relaxed);
+            pushing.join().expect("the pushing thread ends")
+        });
+        server.restart();
+        assert_healthy(&server);
+        let tip = alice.git.ok(&tree, &["ls-remote", &url, "refs/heads/main"]);
+        let Some(tip) = tip.split_whitespace().next() else {
+            assert_eq!(acknowledged, 0);
+            continue;
+        };
+        if acknowledged > 0 {
+            alice.git.ok(&tree, &["merge-base", "--is-ancestor", "refs/acknowledged", tip]);
+        }
+        let commits: i64 =
+            alice.git.ok(&tree, &["rev-list", "--count", tip]).trim().parse().expect("a count is a number");
+        let events = push_events(&server, repo);
+        assert!(events >= acknowledged, "every acknowledged push has its event: {events} for {acknowledged}");
+        assert!(events <= commits, "no push has two events: {events} for {commits} commits");
+        acknowledged = acknowledged.max(0);
+    }
+    assert!(acknowledged > 0, "some push must have got through, or this test shows nothing");
+}
+
+#[rstest]
+fn slow_uploader_blocks_nobody_and_leaves_nothing(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    use std::io::Write as _;
+    let server = builder(engine).start();
+    let alice = person(&server, "alice");
+    alice.create(&server, "project", false);
+    let tree = alice.git.init_work_tree();
+    alice.git.commit_file(&tree, "a", "one", "one");
+    let url = server.http_url("alice", "project");
+
+    // A push that announces a pack, sends its head, and then nothing more.
+    let oid = "1".repeat(40);
+    let command = format!("{} {oid} refs/heads/slow\0 report-status side-band-64k", "0".repeat(40));
+    let mut body = format!("{:04x}{command}0000", command.len() + 4).into_bytes();
+    body.extend(b"PACK\0\0\0\x02\0\0\x01\0");
+    let mut slow = std::net::TcpStream::connect(server.http_addr()).expect("the server listens");
+    let head = format!(
+        "POST /alice/project.git/git-receive-pack HTTP/1.1\r\nHost: x\r\nAuthorization: token {}\r\n\
+         Content-Type: application/x-git-receive-pack-request\r\nContent-Length: 100000000\r\n\r\n",
+        alice.token
+    );
+    slow.write_all(head.as_bytes()).expect("the head is taken");
+    slow.write_all(&body).expect("the body's start is taken");
+    let incoming = server.data_dir().join("incoming");
+    let waiting = || std::fs::read_dir(&incoming).is_ok_and(|mut entries| entries.next().is_some());
+    eventually(SOON, waiting);
+
+    alice.git.ok(&tree, &["push", &url, "main"]);
+    assert_eq!(refs(&alice.git, &url).len(), 1, "the other push is through while the slow one waits");
+    assert!(waiting(), "the slow one is still waiting");
+
+    drop(slow);
+    eventually(SOON, || !waiting());
+    assert_healthy(&server);
+}

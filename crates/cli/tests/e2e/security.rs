@@ -1,1 +1,298 @@
-//! (being written)
+//! The git road's rules of who hears what, and its edges, byte for byte.
+
+use crate::support::{Person, assert_healthy, builder, person, query, server};
+use abide_testkit::http::{self, Response};
+use abide_testkit::{Engine, Server, eventually};
+use rstest::rstest;
+use serde_json::json;
+use std::time::Duration;
+
+/// A server with a public, a private and a deleted repository of alice's, and bob, who is a stranger to them.
+struct Scene {
+    server: Server,
+    alice: Person,
+    bob: Person,
+}
+
+fn scene(engine: Engine) -> Scene {
+    let server = server(engine);
+    let (alice, bob) = (person(&server, "alice"), person(&server, "bob"));
+    alice.create(&server, "open", false);
+    alice.create(&server, "secret", true);
+    let gone = alice.create(&server, "gone", false);
+    assert_eq!(http::delete(server.http_addr(), "/api/v3/repos/alice/gone", Some(&alice.token)).status, 204);
+    assert!(gone["id"].is_number());
+    Scene { server, alice, bob }
+}
+
+/// Addresses behind which there is nothing that a stranger may read.
+fn unreadable(server: &Server) -> Vec<String> {
+    let id = |name: &str| query(server, &format!("SELECT id FROM repos WHERE name = '{name}'"));
+    let mut all: Vec<String> = ["alice/secret", "alice/gone", "alice/never", "nobody/never", "alice/%2e%2e", "alice/.."]
+        .iter()
+        .map(|slug| format!("/{slug}.git"))
+        .collect();
+    all.extend(["alice/a%2Fb", "alice/a%00b", "alice/x.git", "-/-", "api/v3", "npub1x/y", "%ff/%fe"].map(|slug| format!("/{slug}.git")));
+    all.extend([id("secret"), id("gone"), "999999".into(), "0".into(), "-1".into(), "x".into()].map(|id| format!("/r/{id}.git")));
+    all.push(format!("/alice/{}.git", "a".repeat(300)));
+    all
+}
+
+fn advertised(server: &Server, path: &str, service: &str, token: Option<&str>) -> Response {
+    http::get(server.http_addr(), &format!("{path}/info/refs?service={service}"), token)
+}
+
+fn rpc(server: &Server, path: &str, service: &str, token: Option<&str>, body: &[u8]) -> Response {
+    http::Request::new("POST", &format!("{path}/{service}"))
+        .token(token)
+        .header("Content-Type", &format!("application/x-{service}-request"))
+        .body(body)
+        .send(server.http_addr())
+}
+
+/// Everything of an answer that a stranger could learn from.
+fn visible(response: &Response) -> (u16, Vec<(String, String)>, String) {
+    let changing = ["date", "x-request-id"];
+    let mut headers: Vec<_> = response
+        .headers
+        .iter()
+        .map(|(name, value)| (name.to_lowercase(), value.clone()))
+        .filter(|(name, _)| !changing.contains(&name.as_str()))
+        .collect();
+    headers.sort();
+    (response.status, headers, response.text())
+}
+
+#[rstest]
+fn to_a_stranger_without_credentials_private_deleted_and_absent_ask_alike_for_a_login(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let Scene { server, .. } = scene(engine);
+    let expected = visible(&advertised(&server, "/alice/never.git", "git-upload-pack", None));
+    assert_eq!(expected.0, 401);
+    assert!(expected.1.contains(&("www-authenticate".into(), "Basic realm=\"Abide\"".into())));
+    for path in unreadable(&server) {
+        for service in ["git-upload-pack", "git-receive-pack"] {
+            assert_eq!(visible(&advertised(&server, &path, service, None)), expected, "{service} at {path}");
+            assert_eq!(visible(&rpc(&server, &path, service, None, b"0000")), expected, "{service} at {path}");
+        }
+    }
+    // Pushing always needs a login, so even a public repository answers the same.
+    assert_eq!(visible(&advertised(&server, "/alice/open.git", "git-receive-pack", None)), expected);
+    assert_eq!(advertised(&server, "/alice/open.git", "git-upload-pack", None).status, 200);
+}
+
+#[rstest]
+fn to_a_stranger_with_a_token_they_are_all_absent_and_never_401(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let Scene { server, bob, .. } = scene(engine);
+    let token = Some(bob.token.as_str());
+    let expected = visible(&advertised(&server, "/alice/never.git", "git-upload-pack", token));
+    assert_eq!(expected.0, 404);
+    for path in unreadable(&server) {
+        for service in ["git-upload-pack", "git-receive-pack"] {
+            assert_eq!(visible(&advertised(&server, &path, service, token)), expected, "{service} at {path}");
+            assert_eq!(visible(&rpc(&server, &path, service, token, b"0000")), expected, "{service} at {path}");
+        }
+    }
+}
+
+#[rstest]
+fn bad_credentials_get_the_same_401_whatever_is_behind_the_address(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let Scene { server, .. } = scene(engine);
+    let none = visible(&advertised(&server, "/alice/never.git", "git-upload-pack", None));
+    for path in ["/alice/open.git", "/alice/secret.git", "/alice/never.git"] {
+        for secret in ["abide_pat_wrong", "correct horse battery staple", ""] {
+            let answer = advertised(&server, path, "git-upload-pack", Some(secret));
+            assert_eq!(visible(&answer), none, "{path} with {secret:?}");
+        }
+    }
+}
+
+#[rstest]
+fn a_password_opens_neither_git_nor_the_api(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let Scene { server, .. } = scene(engine);
+    // alice:correct horse battery staple
+    let basic = "Basic YWxpY2U6Y29ycmVjdCBob3JzZSBiYXR0ZXJ5IHN0YXBsZQ==";
+    for path in ["/alice/secret.git/info/refs?service=git-upload-pack", "/api/v3/user"] {
+        let answer = http::Request::new("GET", path).header("Authorization", basic).send(server.http_addr());
+        assert_eq!(answer.status, 401, "{path}");
+    }
+}
+
+#[rstest]
+fn a_reader_who_may_not_write_hears_why_and_an_archived_repository_tells_it_through_git(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let Scene { server, alice, bob } = scene(engine);
+    let refused = advertised(&server, "/alice/open.git", "git-receive-pack", Some(&bob.token));
+    assert_eq!(refused.status, 403);
+    assert_eq!(refused.header("content-type"), Some("text/plain; charset=utf-8"));
+    assert!(refused.text().contains("the role write"), "{}", refused.text());
+
+    query(&server, "UPDATE repos SET archived_at = 1 WHERE name IN ('open', 'secret')");
+    let told = advertised(&server, "/alice/open.git", "git-receive-pack", Some(&alice.token));
+    assert_eq!(told.status, 200);
+    assert!(told.text().ends_with("ERR repository is archived; pushes are disabled"), "{}", told.text());
+    let tree = alice.git.init_work_tree();
+    alice.git.commit_file(&tree, "a", "one", "one");
+    let said = alice.git.fails(&tree, &["push", &server.http_url("alice", "open"), "main"]);
+    assert!(said.contains("repository is archived; pushes are disabled"), "{said}");
+    // Only to those who may read: to a stranger an archived private repository is as absent as any.
+    let stranger = advertised(&server, "/alice/secret.git", "git-receive-pack", Some(&bob.token));
+    assert_eq!(visible(&stranger), visible(&advertised(&server, "/alice/never.git", "git-receive-pack", Some(&bob.token))));
+}
+
+#[rstest]
+fn a_read_token_cannot_push_whatever_is_mixed(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let Scene { server, alice, .. } = scene(engine);
+    let reader = server.add_token("alice", "repo:read");
+    let path = "/alice/open.git";
+    assert_eq!(advertised(&server, path, "git-upload-pack", Some(&reader)).status, 200);
+    assert_eq!(advertised(&server, path, "git-receive-pack", Some(&reader)).status, 403);
+    let mixed = [
+        http::Request::new("POST", &format!("{path}/git-receive-pack?service=git-upload-pack")),
+        http::Request::new("POST", &format!("{path}/git-receive-pack")),
+    ];
+    for request in mixed {
+        let request = request.token(Some(&reader)).header("Content-Type", "application/x-git-receive-pack-request");
+        assert_eq!(request.body("0000").send(server.http_addr()).status, 403);
+    }
+    let other = server.add_token("alice", "user");
+    assert_eq!(advertised(&server, path, "git-upload-pack", Some(&other)).status, 403, "a token for something else");
+    assert_eq!(advertised(&server, path, "git-receive-pack", Some(&alice.token)).status, 200);
+}
+
+#[rstest]
+fn the_probe_before_a_large_push_is_authenticated_and_leaves_no_trace(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let Scene { server, alice, .. } = scene(engine);
+    let answer = rpc(&server, "/alice/open.git", "git-receive-pack", Some(&alice.token), b"0000");
+    assert_eq!((answer.status, answer.body.len()), (200, 0));
+    assert_eq!(answer.header("content-type"), Some("application/x-git-receive-pack-result"));
+    assert_eq!(rpc(&server, "/alice/open.git", "git-receive-pack", None, b"0000").status, 401);
+    assert_eq!(query(&server, "SELECT count(*) FROM pushes"), "0");
+    assert_eq!(query(&server, "SELECT count(*) FROM leases WHERE name LIKE 'repo:%'"), "0");
+    assert_eq!(query(&server, "SELECT count(*) FROM domain_events WHERE kind = 'push'"), "0");
+}
+
+#[rstest]
+fn malformed_pushes_are_refused_with_the_rule_and_nothing_remains(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let Scene { server, alice, .. } = scene(engine);
+    let zero = "0".repeat(40);
+    let one = "1".repeat(40);
+    let packet = |text: &str| format!("{:04x}{text}", text.len() + 4);
+    let command = |name: &str| packet(&format!("{zero} {one} {name}\0report-status"));
+    let cases: Vec<(String, &str)> = vec![
+        (packet("hello"), "a push command reads"),
+        (format!("{}0000", command("refs/heads/../x")), "no valid ref name"),
+        (format!("{}0000", command("refs/heads/a.lock")), "no valid ref name"),
+        (format!("{}0000", command("HEAD")), "no valid ref name"),
+        (format!("{}0000", packet(&format!("{one} {} refs/heads/x\0report-status", "z".repeat(40)))), "a push command reads"),
+        (format!("{}0000", packet(&format!("{zero} {one} refs/heads/x\0report-status object-format=sha256"))), "SHA-1"),
+        ("zzzz".into(), "ERR"),
+        (command("refs/heads/x"), "ERR"),
+        (format!("{}0000", command("refs/heads/x")), "unpack"),
+        (format!("{}0000PACKgarbagegarbage", command("refs/heads/x")), "unpack"),
+        (format!("{}0000", command("refs/pull/1/head")), "kept by the server"),
+    ];
+    for (body, said) in cases {
+        let answer = rpc(&server, "/alice/open.git", "git-receive-pack", Some(&alice.token), body.as_bytes());
+        assert_eq!(answer.status, 200, "{body:?}");
+        assert!(answer.text().contains(said), "{body:?} is answered {:?}", answer.text());
+    }
+    assert_eq!(query(&server, "SELECT count(*) FROM pushes WHERE state <> 'aborted'"), "0");
+    let incoming = server.data_dir().join("incoming");
+    eventually(Duration::from_secs(10), || std::fs::read_dir(&incoming).is_ok_and(|mut left| left.next().is_none()));
+    assert_healthy(&server);
+}
+
+#[rstest]
+fn requests_that_are_not_gits_are_refused_plainly(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let Scene { server, alice, .. } = scene(engine);
+    let addr = server.http_addr();
+    let dumb = http::get(addr, "/alice/open.git/info/refs", None);
+    assert_eq!(dumb.status, 403);
+    assert!(dumb.text().contains("smart protocol"));
+    assert_eq!(http::get(addr, "/alice/open.git/info/refs?service=git-upload-archive", None).status, 403);
+    let wrong_type = http::Request::new("POST", "/alice/open.git/git-upload-pack").body("0000").send(addr);
+    assert_eq!(wrong_type.status, 415);
+    let wrong_encoding = http::Request::new("POST", "/alice/open.git/git-receive-pack")
+        .token(Some(&alice.token))
+        .header("Content-Type", "application/x-git-receive-pack-request")
+        .header("Content-Encoding", "br")
+        .body("0000")
+        .send(addr);
+    assert_eq!(wrong_encoding.status, 415);
+    assert_eq!(http::get(addr, "/alice/open.git/git-upload-pack", None).status, 405);
+    let head = http::Request::new("HEAD", "/alice/open.git/info/refs?service=git-upload-pack").send(addr);
+    assert_eq!((head.status, head.body.len()), (200, 0));
+    assert_eq!(head.header("content-type"), Some("application/x-git-upload-pack-advertisement"));
+}
+
+#[rstest]
+fn a_gzip_bomb_is_counted_by_what_comes_out(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let server = builder(engine).env("ABIDE_GIT__MAX_PUSH", "1MiB").start();
+    let alice = person(&server, "alice");
+    alice.create(&server, "open", false);
+    let command = format!("{} {} refs/heads/x\0report-status", "0".repeat(40), "1".repeat(40));
+    let mut body = format!("{:04x}{command}0000", command.len() + 4).into_bytes();
+    body.extend(b"PACK\0\0\0\x02\0\0\x03\xe8");
+    body.resize(body.len() + (64 << 20), 0x99);
+    let packed = gzip(&body);
+    assert!(packed.len() < 1 << 20, "the bomb is small on the wire");
+    let before = server.rss_bytes();
+    let answer = http::Request::new("POST", "/alice/open.git/git-receive-pack")
+        .token(Some(&alice.token))
+        .header("Content-Type", "application/x-git-receive-pack-request")
+        .header("Content-Encoding", "gzip")
+        .body(packed)
+        .send(server.http_addr());
+    assert_eq!(answer.status, 200);
+    assert!(answer.text().contains("ng refs/heads/x"), "{}", answer.text());
+    let grown = server.rss_bytes().saturating_sub(before);
+    assert!(grown < 32 << 20, "memory grew by {grown} bytes");
+}
+
+/// Packs bytes with the `gzip` program, as git's own library would.
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+    let mut child = Command::new("gzip").arg("-c").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("gzip runs");
+    let mut stdin = child.stdin.take().expect("stdin is piped");
+    let copy = bytes.to_vec();
+    let feeding = std::thread::spawn(move || stdin.write_all(&copy));
+    let output = child.wait_with_output().expect("gzip ends");
+    feeding.join().expect("feeding ends").expect("gzip takes everything");
+    output.stdout
+}
+
+#[rstest]
+fn nearly_full_disks_refuse_writes_and_serve_reads(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut server = server(engine);
+    let alice = person(&server, "alice");
+    alice.create(&server, "open", false);
+    let tree = alice.git.init_work_tree();
+    alice.git.commit_file(&tree, "a", "one", "one");
+    let url = server.http_url("alice", "open");
+    alice.git.ok(&tree, &["push", &url, "main"]);
+
+    // No disk has more than everything free, so this server believes that its disk is full.
+    std::fs::write(server.data_dir().join("abide.toml"), "[server]\nmin_free_percent = 100\n").expect("writable");
+    server.restart();
+
+    alice.git.commit_file(&tree, "a", "two", "two");
+    let said = alice.git.fails(&tree, &["push", &url, "main"]);
+    assert!(said.contains("disk is nearly full"), "{said}");
+    let create = http::post(server.http_addr(), "/api/v3/user/repos", Some(&alice.token), &json!({ "name": "more" }));
+    assert_eq!(create.status, 507);
+    assert!(create.text().contains("nearly full"));
+    assert_eq!(alice.git.ok(&tree, &["ls-remote", "--heads", &url]).lines().count(), 1, "reads go on");
+    assert_eq!(http::get(server.http_addr(), "/readyz", None).status, 503);
+}

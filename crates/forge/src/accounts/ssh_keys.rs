@@ -18,8 +18,8 @@ pub enum AddKeyError {
     /// An algorithm that is too weak or unknown.
     #[error("key: use ed25519, ecdsa, or rsa with at least 2048 bits; make one with ssh-keygen -t ed25519")]
     Weak,
-    /// The title is too long.
-    #[error("title: it has at most 200 characters")]
+    /// The title breaks the rule.
+    #[error("title: it has at most 200 characters and no control characters")]
     Title,
     /// Someone uses it already.
     #[error("key: it is in use already")]
@@ -42,7 +42,7 @@ impl From<StoreError> for AddKeyError {
 pub async fn add(forge: &Forge, who: &Caller, user: UserId, title: &str, line: &str) -> Result<SshKey, AddKeyError> {
     let key = parse(line)?;
     let title = if title.trim().is_empty() { key.comment().as_str_lossy().to_owned() } else { title.trim().to_owned() };
-    if title.chars().count() > 200 {
+    if title.chars().count() > 200 || title.chars().any(char::is_control) {
         return Err(AddKeyError::Title);
     }
     let fingerprint = key.fingerprint(HashAlg::Sha256).to_string();

@@ -130,13 +130,23 @@ async fn complete(forge: &Forge, push: &Push) -> Result<Outcome, Fault> {
     Ok(Outcome::Done)
 }
 
-/// Removes incoming areas that no running push refers to and that nobody has touched for a while.
+/// Removes the incoming areas of earlier processes of this node. Run before this one receives anything.
+pub(crate) async fn remove_leftovers(forge: &Forge) -> Result<u64, Fault> {
+    let mine = forge.node().incoming_prefix();
+    remove_areas(forge, |key, _| key.starts_with(&mine)).await
+}
+
+/// Removes incoming areas that nobody has touched for so long that their process must be gone.
 pub async fn sweep_incoming(forge: &Forge, older_than: Duration) -> Result<u64, Fault> {
+    remove_areas(forge, |_, age| age.is_some_and(|age| age > older_than)).await
+}
+
+async fn remove_areas(forge: &Forge, doomed: impl Fn(&str, Option<Duration>) -> bool) -> Result<u64, Fault> {
     let mut removed = 0;
     for key in incoming::list_incoming(forge.layout())? {
         let path = forge.layout().incoming(&key);
         let age = path.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
-        if age.is_some_and(|age| age > older_than) {
+        if doomed(&key, age) {
             incoming::remove_incoming(forge.layout(), &key).await?;
             removed += 1;
         }

@@ -60,7 +60,7 @@ async fn a_suspension_is_a_mark_that_can_be_lifted(#[values(Engine::Sqlite, Engi
     let id = user(&world.store, "alice").await;
     let later = world.clock.advance(Duration::from_secs(5));
     let suspend = |on: bool| unit!(world.store, (id, on), |tx, &(id, on)| users::set_suspended(tx, id, on).await);
-    let read = async || users::by_id(&mut *world.store.read().await.unwrap(), id).await.unwrap().unwrap();
+    let read = async || users::by_id(&mut world.store.read().await.unwrap(), id).await.unwrap().unwrap();
 
     suspend(true).await.unwrap();
     let suspended = read().await;
@@ -96,7 +96,7 @@ async fn a_token_is_found_by_its_hash_until_it_ends(#[values(Engine::Sqlite, Eng
     let id = add_token(&world.store, new_token(alice, 1)).await.unwrap();
     let endless = NewToken { expires_at: None, ..new_token(alice, 2) };
     add_token(&world.store, endless).await.unwrap();
-    let find = async |byte: u8| tokens::by_hash(&mut *world.store.read().await.unwrap(), &[byte; 32]).await.unwrap();
+    let find = async |byte: u8| tokens::by_hash(&mut world.store.read().await.unwrap(), &[byte; 32]).await.unwrap();
 
     let found = find(1).await.unwrap();
     assert_eq!((found.id, found.user_id, found.hint.as_str()), (id, alice, "x7Qa"));
@@ -141,7 +141,7 @@ async fn a_token_whose_scopes_cannot_be_read_is_good_for_nothing(
     add_token(&world.store, new_token(alice, 1)).await.unwrap();
     run(&world.store, WIDEN, vec![]).await.unwrap();
 
-    let found = tokens::by_hash(&mut *world.store.read().await.unwrap(), &[1; 32]).await.unwrap().unwrap();
+    let found = tokens::by_hash(&mut world.store.read().await.unwrap(), &[1; 32]).await.unwrap().unwrap();
 
     assert!(Scope::ALL.iter().all(|&scope| !found.scopes.allow(scope)));
 }
@@ -173,6 +173,7 @@ async fn a_key_opens_one_account_only(#[values(Engine::Sqlite, Engine::Postgres)
     assert!(ssh_keys::by_id(&mut conn, alice, second).await.unwrap().is_none(), "not hers");
     assert_eq!(ssh_keys::by_id(&mut conn, bob, second).await.unwrap().unwrap().fingerprint, "SHA256:ABC");
     assert_eq!(ssh_keys::list(&mut conn, alice, 10, 0).await.unwrap().len(), 1);
+    assert_eq!(ssh_keys::count(&mut conn, alice).await.unwrap(), 1);
     assert!(ssh_keys::list(&mut conn, alice, 10, 1).await.unwrap().is_empty());
     drop(conn);
 

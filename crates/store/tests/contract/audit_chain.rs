@@ -8,7 +8,7 @@ use abide_testkit::Engine;
 use rstest::rstest;
 
 async fn verify(world: &World, key: &[u8]) -> ChainReport {
-    audit::verify(&mut *world.store.read().await.unwrap(), key).await.unwrap()
+    audit::verify(&mut world.store.read().await.unwrap(), key).await.unwrap()
 }
 
 /// A log of five sealed rows.
@@ -142,7 +142,7 @@ async fn the_rows_of_a_repository_are_listed_newest_first(#[values(Engine::Sqlit
     }
     happen(&world.store, 1).await;
 
-    let records = audit::of_repo(&mut *world.store.read().await.unwrap(), repo, 2).await.unwrap();
+    let records = audit::of_repo(&mut world.store.read().await.unwrap(), repo, 2).await.unwrap();
 
     assert_eq!(records.iter().map(|record| record.action.as_str()).collect::<Vec<_>>(), ["repo:delete", "repo:rename"]);
 }

@@ -32,7 +32,7 @@ async fn what_is_decided_under_a_lock_is_still_true_when_written(
         joined(task).await;
     }
 
-    let counted = repos::by_id(&mut *world.store.read().await.unwrap(), id, None).await.unwrap().unwrap();
+    let counted = repos::by_id(&mut world.store.read().await.unwrap(), id, None).await.unwrap().unwrap();
     assert_eq!(counted.description, "800");
 }
 

@@ -51,7 +51,34 @@ async fn a_connection_that_was_cut_is_replaced() {
     note(&world.store, "after").await.unwrap();
 }
 
-/// As SQLite does it, with another number of values than the statement has parameters.
+/// Each code as the server itself would raise it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_codes_of_postgres_are_sorted() {
+    macro_rules! raise {
+        ($code:literal) => {
+            sql(concat!("DO $$ BEGIN RAISE EXCEPTION 'as planned' USING ERRCODE = '", $code, "'; END $$"))
+        };
+    }
+    let world = World::new(Engine::Postgres).await;
+    for statement in [raise!("40001"), raise!("40P01"), raise!("55P03")] {
+        let error = run(&world.store, statement, vec![]).await.err().unwrap();
+        assert!(matches!(error, StoreError::Conflict(_)) && error.is_retryable(), "{error:?}");
+    }
+    for statement in
+        [raise!("08006"), raise!("25006"), raise!("53200"), raise!("53300"), raise!("57P01"), raise!("58030")]
+    {
+        let error = run(&world.store, statement, vec![]).await.err().unwrap();
+        assert!(matches!(error, StoreError::Unavailable(_)), "{error:?}");
+    }
+    let error = run(&world.store, raise!("53100"), vec![]).await.err().unwrap();
+    assert!(matches!(error, StoreError::Full(_)), "{error:?}");
+    for statement in [raise!("22001"), raise!("42601"), raise!("57014"), raise!("P0001")] {
+        let error = run(&world.store, statement, vec![]).await.err().unwrap();
+        assert!(matches!(error, StoreError::Other(_)), "{error:?}");
+    }
+}
+
+/// SQLite itself would take the missing value for NULL.
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forgotten_parameter_is_noticed(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {

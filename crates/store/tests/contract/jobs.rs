@@ -52,7 +52,7 @@ async fn again(store: &Store, id: i64) -> Result<bool, StoreError> {
 }
 
 async fn by_id(store: &Store, id: i64) -> Job {
-    jobs::by_id(&mut *store.read().await.unwrap(), id).await.unwrap().unwrap()
+    jobs::by_id(&mut store.read().await.unwrap(), id).await.unwrap().unwrap()
 }
 
 #[rstest]
@@ -85,7 +85,7 @@ async fn a_job_of_a_unit_that_failed_was_never_queued(#[values(Engine::Sqlite, E
     });
     refused.await.unwrap_err();
     assert!(claim(&world.store, LONG).await.is_none());
-    assert!(jobs::counts(&mut *world.store.read().await.unwrap()).await.unwrap().is_empty());
+    assert!(jobs::counts(&mut world.store.read().await.unwrap()).await.unwrap().is_empty());
 }
 
 #[rstest]
@@ -214,6 +214,53 @@ async fn the_job_of_a_runner_that_is_gone_runs_again_and_its_old_runner_is_refus
     unit!(world.store, stale, |tx, stale| jobs::hand_back(tx, stale).await).await.unwrap();
     assert_eq!(by_id(&world.store, fresh.id).await.state, "running");
     assert!(finish(&world.store, &fresh).await);
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_jobs_of_processes_that_are_gone_can_be_freed_by_their_name(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = World::new(engine).await;
+    let mut begun = Vec::new();
+    for holder in ["node-a/1", "node-a/2", "node-b/1"] {
+        enqueue(&world.store, job("greet")).await;
+        begun.push(
+            unit!(world.store, holder, |tx, &holder| jobs::claim(tx, holder, LONG).await).await.unwrap().unwrap(),
+        );
+    }
+
+    let freed = unit!(world.store, (), |tx, _| jobs::expire_of(tx, "node-a/", "node-a/2").await);
+
+    assert_eq!(freed.await.unwrap(), 1);
+    assert_eq!(reap(&world.store).await, 1);
+    assert!(!finish(&world.store, &begun[0]).await);
+    assert!(finish(&world.store, &begun[1]).await);
+    assert!(finish(&world.store, &begun[2]).await);
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_tells_whether_a_runner_would_find_anything(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = World::new(engine).await;
+    let look = async || {
+        let now = abide_core::Clock::now(&world.clock);
+        jobs::anything_to_do(&mut world.store.read().await.unwrap(), now).await.unwrap()
+    };
+    assert!(!look().await);
+    enqueue(&world.store, NewJob { run_at: TestClock::START.plus(SHORT), ..job("greet") }).await;
+    assert!(!look().await, "not due");
+    world.clock.advance(SHORT);
+    assert!(look().await, "due");
+    let running = claim(&world.store, SHORT).await.unwrap();
+    assert!(!look().await, "running");
+    world.pass(SHORT).await;
+    assert!(look().await, "its runner is past its time");
+    reap(&world.store).await;
+    assert!(!finish(&world.store, &running).await);
+    let again = claim(&world.store, LONG).await.unwrap();
+    finish(&world.store, &again).await;
+    assert!(!look().await, "done");
 }
 
 #[rstest]
@@ -359,10 +406,18 @@ async fn a_schedule_is_due_for_one_of_eight_that_ask(#[values(Engine::Sqlite, En
         due
     };
 
+    let looks_due = async || {
+        let now = abide_core::Clock::now(&world.clock);
+        jobs::schedule_is_due(&mut world.store.read().await.unwrap(), "nightly", now).await.unwrap()
+    };
+
     let first = TestClock::START.plus(hour);
+    assert!(looks_due().await, "nobody knows it");
     assert_eq!(all_ask(first).await, 0, "an entry nobody knew is due at its next time");
     for round in 2..5 {
+        assert!(!looks_due().await);
         world.clock.advance(hour);
+        assert!(looks_due().await);
         assert_eq!(all_ask(TestClock::START.plus(hour * round)).await, 1);
         assert_eq!(all_ask(TestClock::START.plus(hour * round)).await, 0, "not twice");
     }

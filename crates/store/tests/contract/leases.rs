@@ -154,6 +154,32 @@ async fn what_is_written_under_a_lost_lease_is_undone(#[values(Engine::Sqlite, E
     assert!(notes(&world.store).await.is_empty());
 }
 
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_leases_of_processes_that_are_gone_can_be_ended_by_their_name(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = World::new(engine).await;
+    let hold = async |name: &str, holder: &str| {
+        let input = (name.to_owned(), holder.to_owned());
+        unit!(world.store, input, |tx, (name, holder)| leases::take(tx, name, holder, LONG).await)
+            .await
+            .unwrap()
+            .unwrap()
+    };
+    let gone = hold("repo:1", "node-a/1").await;
+    let mine = hold("repo:2", "node-a/2").await;
+    let of_another = hold("repo:3", "node-b/1").await;
+
+    let ended = unit!(world.store, (), |tx, _| leases::expire_of(tx, "node-a/", "node-a/2").await);
+
+    assert_eq!(ended.await.unwrap(), 1);
+    assert!(is_lost(&check(&world.store, &gone).await));
+    check(&world.store, &mine).await.unwrap();
+    check(&world.store, &of_another).await.unwrap();
+    assert!(take(&world.store, "repo:1", LONG).await.unwrap().token > gone.token);
+}
+
 /// The lease may end in the middle of the unit, but whoever takes it then sees what the unit wrote.
 #[tokio::test(flavor = "multi_thread")]
 async fn on_postgres_a_checked_lease_changes_hands_only_after_the_unit() {

@@ -60,7 +60,7 @@ const HOT: &[Hot] = &[
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn hot_statements_find_their_rows_by_the_right_index(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let world = World::new(engine).await;
+    let world = large(engine).await;
     let mut raw = world.raw().await;
     let mut wrong = Vec::new();
     for hot in HOT {
@@ -80,6 +80,8 @@ const MAY_SCAN: &[(&str, &str)] = &[
     // Asked for by the operator, and jobs that have ended are forgotten soon.
     ("jobs", "LIST"),
     ("jobs", "COUNT"),
+    // Walks two indexes in the same order and stops at its LIMIT.
+    ("users", "LIST"),
     // Once per start, and there are as many leases as there were pushed-to repositories.
     ("leases", "EXPIRE_OF"),
     // SQLite lists what it would look through if foreign keys were open, which they never are.
@@ -89,7 +91,7 @@ const MAY_SCAN: &[(&str, &str)] = &[
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn no_other_statement_goes_through_a_whole_table(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let world = World::new(engine).await;
+    let world = large(engine).await;
     let mut raw = world.raw().await;
     let mut scans = Vec::new();
     for (module, sql) in all_statements().filter(|(module, sql)| !MAY_SCAN.contains(&(module, sql.name))) {
@@ -101,6 +103,41 @@ async fn no_other_statement_goes_through_a_whole_table(#[values(Engine::Sqlite, 
     assert!(scans.is_empty(), "{}", scans.join("\n\n"));
 }
 
+/// A database whose tables are large enough that PostgreSQL does not prefer to read all of them. SQLite does not count
+/// rows when it plans.
+async fn large(engine: Engine) -> World {
+    let world = World::new(engine).await;
+    if engine == Engine::Postgres {
+        world.raw().await.execute(FILL).await;
+    }
+    world
+}
+
+const FILL: &str = "
+    INSERT INTO users (name, created_at, updated_at) SELECT 'u' || n, 0, 0 FROM generate_series(1, 5000) n;
+    INSERT INTO emails (user_id, address, folded, is_primary, created_at) SELECT id, name, name, TRUE, 0 FROM users;
+    INSERT INTO tokens (user_id, label, hash, hint, scopes, created_at)
+        SELECT id, 'x', sha256(convert_to(name, 'UTF8')), 'x', 'repo', 0 FROM users;
+    INSERT INTO ssh_keys (user_id, title, fingerprint, public_key, created_at)
+        SELECT id, 'x', 'SHA256:' || id, 'x', 0 FROM users;
+    INSERT INTO repo_ids (reserved_at) SELECT 0 FROM generate_series(1, 20000);
+    INSERT INTO repos (id, owner_id, name, visibility, governance, default_branch, created_at, updated_at)
+        SELECT id, id % 5000 + 1, 'r' || id, 'public', 'account', 'refs/heads/main', 0, 0 FROM repo_ids;
+    INSERT INTO repo_collaborators (repo_id, user_id, role, created_at)
+        SELECT id, (id + 7) % 5000 + 1, 'read', 0 FROM repos WHERE id % 2 = 0;
+    INSERT INTO leases (name, holder, token, expires_at) SELECT 'repo:' || id, 'x', 1, 0 FROM repos;
+    INSERT INTO pushes
+        (repo_id, state, transport, incoming, updates, lease_token, generation, started_at, finished_at)
+        SELECT id, CASE id % 2000 WHEN 0 THEN 'running' ELSE 'done' END, 'ssh', 'x', '', 1, 1, 0, id FROM repos;
+    INSERT INTO jobs (kind, payload, priority, state, run_at, max_attempts, created_at, expires_at, finished_at)
+        SELECT 'x', '{}', n % 3, CASE n % 1000 WHEN 0 THEN 'waiting' WHEN 1 THEN 'running' ELSE 'done' END, n, 1, 0, n, n
+        FROM generate_series(1, 20000) n;
+    INSERT INTO domain_events (seq, kind, repo_id, source_kind, source_id, public, payload, created_at)
+        SELECT NULLIF(id, 20000), 'x', id, 'repo', id, TRUE, '{}', 0 FROM repos;
+    INSERT INTO audit_log (seq, action, repo_id, meta, created_at)
+        SELECT NULLIF(id, 20000), 'x', id, '{}', 0 FROM repos;
+    ANALYZE";
+
 /// The plan of a statement whatever its parameters, as text.
 async fn plan(raw: &mut Raw, text: &str) -> String {
     match raw {
@@ -110,8 +147,7 @@ async fn plan(raw: &mut Raw, text: &str) -> String {
             rows.iter().map(|row| sqlx::Row::get::<String, _>(row, "detail")).collect::<Vec<_>>().join("\n")
         }
         Raw::Postgres(_) => {
-            // The tables are empty here, where reading all of them is always cheapest.
-            raw.execute("SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan").await;
+            raw.execute("SET plan_cache_mode = force_generic_plan").await;
             raw.execute(&format!("PREPARE statement AS {text}")).await;
             let count = (1..).take_while(|number| text.contains(&format!("${number}"))).count();
             let values = if count == 0 { String::new() } else { format!("({})", vec!["NULL"; count].join(", ")) };
@@ -126,6 +162,8 @@ async fn plan(raw: &mut Raw, text: &str) -> String {
 fn full_scans(plan: &str) -> Vec<&str> {
     /// Their size is that of the work at hand, not of the table.
     const PARTIAL: &[&str] = &["jobs_due", "jobs_running", "_unnumbered", "_unsealed", "pushes_running"];
+    /// A row per log, and a row per cron entry.
+    const SMALL: &[&str] = &["on log_heads", "on schedules"];
     /// What a part of the statement produced, not a table.
     const PRODUCED: &[&str] = &["SCAN fresh", "SCAN CONSTANT ROW", "SCAN (subquery", "SCAN SUBQUERY"];
     let lines: Vec<&str> = plan.lines().collect();
@@ -134,7 +172,7 @@ fn full_scans(plan: &str) -> Vec<&str> {
         let conditioned = lines.get(index + 1).is_some_and(|next| next.trim_start().starts_with("Index Cond"));
         let whole =
             line.contains("SCAN ") || line.contains("Seq Scan") || (line.contains("Scan using") && !conditioned);
-        if whole && !PARTIAL.iter().chain(PRODUCED).any(|part| line.contains(part)) {
+        if whole && !PARTIAL.iter().chain(SMALL).chain(PRODUCED).any(|part| line.contains(part)) {
             scans.push(*line);
         }
     }

@@ -42,7 +42,7 @@ async fn orphans(world: &World) -> Vec<PushId> {
 }
 
 async fn generation(store: &Store, repo: RepoId) -> i64 {
-    repos::generation(&mut *store.read().await.unwrap(), repo).await.unwrap().unwrap()
+    repos::generation(&mut store.read().await.unwrap(), repo).await.unwrap().unwrap()
 }
 
 #[rstest]
@@ -56,7 +56,7 @@ async fn a_push_reads_back_as_it_began_and_ends_once(#[values(Engine::Sqlite, En
     let push = begin(&world.store, intent(id, Some(alice)), &lease).await;
 
     assert_eq!(generation(&world.store, id).await, 1);
-    let running = pushes::running_of(&mut *world.store.read().await.unwrap(), id).await.unwrap().remove(0);
+    let running = pushes::running_of(&mut world.store.read().await.unwrap(), id).await.unwrap().remove(0);
     assert_eq!((running.id, running.actor, running.generation), (push.id, Some(alice), 1));
     assert_eq!(
         (running.lease_token, running.transport.as_str(), running.incoming.as_str()),
@@ -136,7 +136,7 @@ async fn pruning_forgets_old_ended_pushes_only(#[values(Engine::Sqlite, Engine::
     assert_eq!(prune(TestClock::START).await.unwrap(), 0);
     assert_eq!(prune(TestClock::START.plus(LONG)).await.unwrap(), 1);
 
-    let left = pushes::running_of(&mut *world.store.read().await.unwrap(), id).await.unwrap();
+    let left = pushes::running_of(&mut world.store.read().await.unwrap(), id).await.unwrap();
     assert_eq!(left[0].id, running.id);
 }
 

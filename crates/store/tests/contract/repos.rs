@@ -21,7 +21,7 @@ async fn by_slug(store: &Store, owner: &str, name: &str, viewer: Option<UserId>)
 }
 
 async fn by_id(store: &Store, id: RepoId) -> Repo {
-    repos::by_id(&mut *store.read().await.unwrap(), id, None).await.unwrap().unwrap()
+    repos::by_id(&mut store.read().await.unwrap(), id, None).await.unwrap().unwrap()
 }
 
 async fn set_marks(store: &Store, id: RepoId, state: State) -> Result<(), StoreError> {
@@ -127,7 +127,7 @@ async fn what_is_set_reads_back(#[values(Engine::Sqlite, Engine::Postgres)] engi
     assert_eq!((read.description.as_str(), read.default_branch.as_str()), ("a tool – für alle 🛠", "refs/heads/trunk"));
     assert_eq!((read.pushed_at, read.size_bytes, read.updated_at), (Some(later), 1 << 40, later));
     assert_eq!((read.state(), read.created_at), (state, TestClock::START));
-    assert!(repos::by_id(&mut *world.store.read().await.unwrap(), RepoId::new(404), None).await.unwrap().is_none());
+    assert!(repos::by_id(&mut world.store.read().await.unwrap(), RepoId::new(404), None).await.unwrap().is_none());
 }
 
 #[rstest]
@@ -155,7 +155,7 @@ async fn a_collaborator_has_one_role(#[values(Engine::Sqlite, Engine::Postgres)]
     let world = World::new(engine).await;
     let (alice, bob) = (user(&world.store, "alice").await, user(&world.store, "bob").await);
     let id = repo(&world.store, alice, "tool").await;
-    let role = async || collaborators::role(&mut *world.store.read().await.unwrap(), id, bob).await.unwrap();
+    let role = async || collaborators::role(&mut world.store.read().await.unwrap(), id, bob).await.unwrap();
     assert_eq!(role().await, None);
     for &wanted in Role::ALL {
         set_role(&world.store, id, bob, wanted).await;
@@ -186,7 +186,7 @@ async fn the_generation_is_odd_while_refs_move(#[values(Engine::Sqlite, Engine::
     let id = repo(&world.store, alice, "tool").await;
     let begin = || unit!(world.store, id, |tx, &id| repos::begin_refs(tx, id).await);
     let end = |mine: i64| unit!(world.store, (id, mine), |tx, &(id, mine)| repos::end_refs(tx, id, mine).await);
-    let now = async || repos::generation(&mut *world.store.read().await.unwrap(), id).await.unwrap();
+    let now = async || repos::generation(&mut world.store.read().await.unwrap(), id).await.unwrap();
     assert_eq!(now().await, Some(0));
 
     let first = begin().await.unwrap();
@@ -204,9 +204,16 @@ async fn the_generation_is_odd_while_refs_move(#[values(Engine::Sqlite, Engine::
     assert!(end(next).await.unwrap());
     assert_eq!(now().await, Some(6));
 
+    let settle = || unit!(world.store, id, |tx, &id| repos::settle_refs(tx, id).await);
+    settle().await.unwrap();
+    assert_eq!(now().await, Some(6), "at rest already");
+    begin().await.unwrap();
+    settle().await.unwrap();
+    assert_eq!(now().await, Some(8), "at rest, whoever began");
+
     let of_none = unit!(world.store, (), |tx, _| repos::begin_refs(tx, RepoId::new(404)).await);
     assert!(matches!(of_none.await, Err(StoreError::Missing)));
-    assert_eq!(repos::generation(&mut *world.store.read().await.unwrap(), RepoId::new(404)).await.unwrap(), None);
+    assert_eq!(repos::generation(&mut world.store.read().await.unwrap(), RepoId::new(404)).await.unwrap(), None);
 }
 
 /// A repository as the property below makes it: visibility, deleted, the roles of two others.

@@ -65,6 +65,7 @@ async fn events_get_places_without_gaps_in_the_order_of_their_ids(
     let lease = lead(&world.store).await;
     happen(&world.store, 7).await;
     assert!(after(&world.store, 0).await.is_empty(), "no place, not there");
+    assert!(sequencer::anything_waits(&mut world.store.read().await.unwrap()).await.unwrap());
 
     assert_eq!(step(&world.store, &lease, 3).await.unwrap(), Step { events: 3, audit: 3 });
     happen(&world.store, 3).await;
@@ -79,6 +80,7 @@ async fn events_get_places_without_gaps_in_the_order_of_their_ids(
     assert_eq!(sequencer::head(&mut conn, "events").await.unwrap().0, 10);
     assert_eq!(sequencer::head(&mut conn, "audit").await.unwrap().0, 10);
     assert_eq!(events::count_unnumbered(&mut conn).await.unwrap(), 0);
+    assert!(!sequencer::anything_waits(&mut conn).await.unwrap());
 }
 
 #[rstest]
@@ -217,7 +219,7 @@ async fn sequencers_that_take_the_lease_from_each_other_give_no_place_twice(
 }
 
 async fn chain(store: &Store) -> audit::ChainReport {
-    audit::verify(&mut *store.read().await.unwrap(), KEY).await.unwrap()
+    audit::verify(&mut store.read().await.unwrap(), KEY).await.unwrap()
 }
 
 /// Deleting a repository touches its events while they are being numbered.

@@ -73,7 +73,7 @@ impl World {
 
     pub async fn lease_time(&self) -> Timestamp {
         let local = abide_core::Clock::now(&self.clock);
-        leases::now(&mut *self.store.read().await.unwrap(), local).await.unwrap()
+        leases::now(&mut self.store.read().await.unwrap(), local).await.unwrap()
     }
 }
 

@@ -4,24 +4,25 @@ use super::error::ApiError;
 use super::input::Input;
 use super::page::Paged;
 use super::scoped::Who;
+use super::segments::Segments;
 use super::{repos, shape, user};
 use crate::App;
 use abide_core::policy::Action;
 use abide_core::repo::Role;
 use abide_forge::repos::collaborators;
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-type Address = Path<(String, String, String)>;
+type Address = Segments<(String, String, String)>;
 
 pub(super) async fn list(
     State(app): State<App>,
     Who(caller): Who,
-    Path(slug): Path<(String, String)>,
+    Segments(slug): Segments<(String, String)>,
     paged: Paged,
 ) -> Result<Response, ApiError> {
     let repo = repos::at(&app, &caller, slug, Action::CollaboratorList).await?;
@@ -43,7 +44,7 @@ pub(super) async fn list(
 pub(super) async fn check(
     State(app): State<App>,
     Who(caller): Who,
-    Path((owner, name, person)): Address,
+    Segments((owner, name, person)): Address,
 ) -> Result<StatusCode, ApiError> {
     let repo = repos::at(&app, &caller, (owner, name), Action::CollaboratorList).await?;
     let person = user::named(&app, &person).await?;
@@ -56,7 +57,7 @@ pub(super) async fn check(
 pub(super) async fn permission(
     State(app): State<App>,
     Who(caller): Who,
-    Path((owner, name, person)): Address,
+    Segments((owner, name, person)): Address,
 ) -> Result<Json<Value>, ApiError> {
     let repo = repos::at(&app, &caller, (owner, name), Action::CollaboratorList).await?;
     let person = user::named(&app, &person).await?;
@@ -77,7 +78,7 @@ pub(super) struct Set {
 pub(super) async fn set(
     State(app): State<App>,
     Who(caller): Who,
-    Path((owner, name, person)): Address,
+    Segments((owner, name, person)): Address,
     Input(body): Input<Set>,
 ) -> Result<StatusCode, ApiError> {
     let repo = repos::at(&app, &caller, (owner, name), Action::CollaboratorManage).await?;
@@ -100,7 +101,7 @@ fn role(word: Option<&str>) -> Result<Role, ApiError> {
 pub(super) async fn remove(
     State(app): State<App>,
     Who(caller): Who,
-    Path((owner, name, person)): Address,
+    Segments((owner, name, person)): Address,
 ) -> Result<StatusCode, ApiError> {
     let repo = repos::at(&app, &caller, (owner, name), Action::RepoRead).await?;
     let person = user::named(&app, &person).await?;

@@ -14,6 +14,7 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use std::borrow::Cow;
 
 const DOCUMENTATION: &str = "/api/docs";
 
@@ -29,7 +30,7 @@ pub(super) struct ApiError {
 #[derive(Debug, Serialize)]
 struct FieldError {
     resource: &'static str,
-    field: &'static str,
+    field: Cow<'static, str>,
     code: &'static str,
     message: String,
 }
@@ -100,11 +101,11 @@ impl ApiError {
     /// One field breaks a rule.
     pub(super) fn invalid(
         resource: &'static str,
-        field: &'static str,
+        field: impl Into<Cow<'static, str>>,
         code: &'static str,
         message: impl Into<String>,
     ) -> Self {
-        let errors = vec![FieldError { resource, field, code, message: message.into() }];
+        let errors = vec![FieldError { resource, field: field.into(), code, message: message.into() }];
         Self { errors, ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Validation Failed") }
     }
 }
@@ -146,7 +147,7 @@ impl From<Access> for ApiError {
 
 impl From<CreateError> for ApiError {
     fn from(error: CreateError) -> Self {
-        let invalid = |field, code| Self::invalid("Repository", field, code, rule(&error));
+        let invalid = |field: &'static str, code| Self::invalid("Repository", field, code, rule(&error));
         match error {
             CreateError::LoginRequired => Self::login_required(),
             CreateError::Suspended | CreateError::TooMany(_) => Self::new(StatusCode::FORBIDDEN, error.to_string()),
@@ -164,7 +165,7 @@ impl From<CreateError> for ApiError {
 
 impl From<EditError> for ApiError {
     fn from(error: EditError) -> Self {
-        let invalid = |field| Self::invalid("Repository", field, "invalid", rule(&error));
+        let invalid = |field: &'static str| Self::invalid("Repository", field, "invalid", rule(&error));
         match error {
             EditError::Access(access) => access.into(),
             EditError::Description => invalid("description"),
@@ -194,7 +195,7 @@ impl From<CollaboratorError> for ApiError {
 
 impl From<AddKeyError> for ApiError {
     fn from(error: AddKeyError) -> Self {
-        let invalid = |field, code| Self::invalid("PublicKey", field, code, rule(&error));
+        let invalid = |field: &'static str, code| Self::invalid("PublicKey", field, code, rule(&error));
         match error {
             AddKeyError::Malformed | AddKeyError::Weak => invalid("key", "invalid"),
             AddKeyError::Title => invalid("title", "invalid"),

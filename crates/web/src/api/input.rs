@@ -3,7 +3,7 @@
 use super::error::ApiError;
 use axum::body::to_bytes;
 use axum::extract::{FromRequest, Request};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use std::time::Duration;
 
 /// No API body needs more.
@@ -26,12 +26,80 @@ where
             .await
             .map_err(|_| ApiError::timeout())?
             .map_err(|_| ApiError::too_large(MAX_BODY))?;
-        let text: &[u8] = if body.is_empty() { b"{}" } else { &body };
-        serde_json::from_slice(text).map(Self).map_err(|error| match error.classify() {
-            serde_json::error::Category::Data => {
-                ApiError::bad_request(format!("The body does not have the fields expected here: {error}"))
-            }
-            _ => ApiError::bad_request(format!("Problems parsing JSON: {error}")),
-        })
+        parse(&body).map(Self)
+    }
+}
+
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
+    let body = body.trim_ascii();
+    let body: &[u8] = if body.is_empty() { b"{}" } else { body };
+    let not_json = |error: serde_json::Error| ApiError::bad_request(format!("Problems parsing JSON: {error}"));
+    // A list would do for serde: it takes one as the fields in their order.
+    if !body.starts_with(b"{") {
+        serde_json::from_slice::<IgnoredAny>(body).map_err(not_json)?;
+        return Err(ApiError::bad_request("The body should be a JSON object"));
+    }
+    let mut json = serde_json::Deserializer::from_slice(body);
+    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let path = error.path().to_string();
+        let error = error.into_inner();
+        if error.is_data() { wrong_field(path, &error) } else { not_json(error) }
+    })?;
+    json.end().map_err(not_json)?;
+    Ok(value)
+}
+
+/// Names the field. One that is missing is not on the path that was read, but in the message.
+fn wrong_field(path: String, error: &serde_json::Error) -> ApiError {
+    let message = error.to_string();
+    match message.strip_prefix("missing field `").and_then(|rest| rest.split_once('`')) {
+        Some((field, _)) => {
+            ApiError::invalid("Request", field.to_owned(), "missing_field", format!("{field} is needed"))
+        }
+        None => ApiError::invalid("Request", path, "invalid", message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::StatusCode;
+    use axum::response::IntoResponse as _;
+    use serde::Deserialize;
+
+    #[derive(Debug, Deserialize)]
+    struct Wanted {
+        name: String,
+        size: Option<u32>,
+    }
+
+    fn refused(body: &str) -> (StatusCode, String) {
+        let error = parse::<Wanted>(body.as_bytes()).unwrap_err();
+        let said = format!("{error:?}");
+        (error.into_response().status(), said)
+    }
+
+    #[test]
+    fn a_proper_body_is_read() {
+        let wanted: Wanted = parse(br#" {"name": "a", "size": 3, "more": []} "#).unwrap();
+        assert_eq!((wanted.name.as_str(), wanted.size), ("a", Some(3)));
+    }
+
+    #[test]
+    fn what_is_no_json_object_is_a_bad_request() {
+        for body in ["{", "[\"a\", 3]", "[", "\"a\"", "nothing", "{\"name\": \"a\"} more", "{\"name\": \"\\ud800\"}"] {
+            assert_eq!(refused(body).0, StatusCode::BAD_REQUEST, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_field_that_is_missing_or_wrong_is_named() {
+        for (body, field) in
+            [("", "name"), ("{}", "name"), (r#"{"name": 1}"#, "name"), (r#"{"name":"a","size":-1}"#, "size")]
+        {
+            let (status, said) = refused(body);
+            assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{body}");
+            assert!(said.contains(&format!("field: {field:?}")), "{body}: {said}");
+        }
     }
 }

@@ -4,11 +4,12 @@ use super::error::ApiError;
 use super::input::Input;
 use super::page::Paged;
 use super::scoped::Who;
+use super::segments::Segments;
 use super::{shape, user};
 use crate::App;
 use abide_forge::accounts::ssh_keys;
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
@@ -42,7 +43,7 @@ pub(super) async fn add(
 pub(super) async fn show(
     State(app): State<App>,
     Who(caller): Who,
-    Path(id): Path<i64>,
+    Segments(id): Segments<i64>,
 ) -> Result<Json<Value>, ApiError> {
     let me = user::own(&app, &caller).await?;
     let key = ssh_keys::get(&app.forge, me.id, id).await?.ok_or_else(ApiError::not_found)?;
@@ -52,7 +53,7 @@ pub(super) async fn show(
 pub(super) async fn remove(
     State(app): State<App>,
     Who(caller): Who,
-    Path(id): Path<i64>,
+    Segments(id): Segments<i64>,
 ) -> Result<StatusCode, ApiError> {
     let me = user::own(&app, &caller).await?;
     match ssh_keys::remove(&app.forge, &caller, me.id, id).await? {

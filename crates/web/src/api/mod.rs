@@ -2,7 +2,8 @@
 //!
 //! * `scoped.rs`: the only way to add a route; each says who may call it and with which scope.
 //! * `error.rs`: what went wrong, in GitHub's body; every use case's errors are mapped there and nowhere else.
-//! * `shape.rs`: users, repositories and keys as JSON. `page.rs`: pages and their links. `input.rs`: bodies.
+//! * `shape.rs`: users, repositories and keys as JSON. `page.rs`: pages and their links. `input.rs`: bodies. `segments.rs`: what
+//!   stands in an address.
 //! * One file per area: `user.rs`, `repos.rs`, `collaborators.rs`, `keys.rs`, `meta.rs`.
 
 mod collaborators;
@@ -13,6 +14,7 @@ mod meta;
 mod page;
 mod repos;
 mod scoped;
+mod segments;
 mod shape;
 mod user;
 
@@ -20,12 +22,26 @@ use crate::App;
 use abide_core::scope::Scope;
 use axum::Router;
 use error::ApiError;
-use scoped::{Access, Routes};
+use scoped::Routes;
+
+pub use scoped::{Access, ApiRoute};
+
+/// Every route of the API with who may call it, as declared.
+pub fn api_routes() -> Vec<ApiRoute> {
+    routes().declared()
+}
+
+pub(crate) fn router(app: &App) -> Router<App> {
+    routes()
+        .into_router(app)
+        .fallback(|| async { ApiError::not_found() })
+        .method_not_allowed_fallback(|| async { ApiError::method_not_allowed() })
+}
 
 /// Every route with who may call it.
-pub(crate) fn router(app: App) -> Router<App> {
+fn routes() -> Routes {
     use Access::{Everyone, Logged, Open};
-    Routes::new(app)
+    Routes::new()
         .get("/", Everyone, meta::root)
         .get("/meta", Everyone, meta::meta)
         .get("/user", Logged(Scope::UserRead), user::me)
@@ -50,7 +66,4 @@ pub(crate) fn router(app: App) -> Router<App> {
         )
         .put("/repos/{owner}/{repo}/collaborators/{user}", Logged(Scope::Repo), collaborators::set)
         .delete("/repos/{owner}/{repo}/collaborators/{user}", Logged(Scope::Repo), collaborators::remove)
-        .into_router()
-        .fallback(|| async { ApiError::not_found() })
-        .method_not_allowed_fallback(|| async { ApiError::method_not_allowed() })
 }

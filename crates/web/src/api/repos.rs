@@ -4,6 +4,7 @@ use super::error::ApiError;
 use super::input::Input;
 use super::page::Paged;
 use super::scoped::Who;
+use super::segments::Segments;
 use super::{shape, user};
 use crate::App;
 use abide_core::policy::Action;
@@ -12,10 +13,10 @@ use abide_forge::Caller;
 use abide_forge::repos::open::{Door, open};
 use abide_forge::repos::{Repo, create, delete, edit, list};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 /// The repository of a path, if the caller may do this with it.
@@ -26,7 +27,7 @@ pub(super) async fn at(app: &App, caller: &Caller, slug: (String, String), actio
 pub(super) async fn show(
     State(app): State<App>,
     Who(caller): Who,
-    Path(slug): Path<(String, String)>,
+    Segments(slug): Segments<(String, String)>,
 ) -> Result<Json<Value>, ApiError> {
     let repo = at(&app, &caller, slug, Action::RepoRead).await?;
     Ok(Json(shape::repo(&app, &caller, &repo)))
@@ -35,7 +36,7 @@ pub(super) async fn show(
 pub(super) async fn show_by_id(
     State(app): State<App>,
     Who(caller): Who,
-    Path(id): Path<String>,
+    Segments(id): Segments<String>,
 ) -> Result<Json<Value>, ApiError> {
     let repo = open(&app.forge, &caller, &Door::Id(id), Action::RepoRead).await?;
     Ok(Json(shape::repo(&app, &caller, &repo)))
@@ -51,7 +52,7 @@ pub(super) async fn mine(State(app): State<App>, Who(caller): Who, paged: Paged)
 pub(super) async fn of_user(
     State(app): State<App>,
     Who(caller): Who,
-    Path(name): Path<String>,
+    Segments(name): Segments<String>,
     paged: Paged,
 ) -> Result<Response, ApiError> {
     let user = user::named(&app, &name).await?;
@@ -87,6 +88,7 @@ pub(super) async fn create(
 #[derive(Deserialize)]
 pub(super) struct Edit {
     name: Option<String>,
+    #[serde(default, deserialize_with = "even_null")]
     description: Option<Option<String>>,
     private: Option<bool>,
     visibility: Option<String>,
@@ -94,10 +96,19 @@ pub(super) struct Edit {
     archived: Option<bool>,
 }
 
+/// A field that is there, though it may be `null`: that empties it, while leaving it out changes nothing.
+fn even_null<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(deserializer).map(Some)
+}
+
 pub(super) async fn edit(
     State(app): State<App>,
     Who(caller): Who,
-    Path(slug): Path<(String, String)>,
+    Segments(slug): Segments<(String, String)>,
     Input(body): Input<Edit>,
 ) -> Result<Json<Value>, ApiError> {
     let repo = at(&app, &caller, slug, Action::RepoRead).await?;
@@ -133,7 +144,7 @@ fn visibility(word: Option<String>, private: Option<bool>) -> Result<Option<Visi
 pub(super) async fn delete(
     State(app): State<App>,
     Who(caller): Who,
-    Path(slug): Path<(String, String)>,
+    Segments(slug): Segments<(String, String)>,
 ) -> Result<StatusCode, ApiError> {
     let repo = at(&app, &caller, slug, Action::RepoDelete).await?;
     delete::delete(&app.forge, &caller, &repo).await?;

@@ -1,4 +1,6 @@
 //! Routes that say who may call them. There is no other way to add one, so none can forget to.
+//!
+//! They are data before they are a router, so that tests can walk all of them.
 
 use super::error::ApiError;
 use crate::App;
@@ -11,12 +13,12 @@ use axum::handler::Handler;
 use axum::http::request::Parts;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodFilter, on};
+use axum::routing::{MethodFilter, MethodRouter, on};
 
-/// Who may call a route.
+/// Who may call a route. Credentials that open nothing are refused everywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
-    /// Anyone, whatever they come with; the answer is the same for all.
+pub enum Access {
+    /// Anyone; a token may have any scope.
     Everyone,
     /// Anyone without a token; a token must have the scope.
     Open(Scope),
@@ -24,43 +26,63 @@ pub(super) enum Access {
     Logged(Scope),
 }
 
-/// Routes under construction.
-pub(super) struct Routes {
-    app: App,
-    router: Router<App>,
+/// One route of the API, as it was declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ApiRoute {
+    /// The method, in capitals.
+    pub method: &'static str,
+    /// Below [`crate::API`], with its variable segments in braces.
+    pub path: &'static str,
+    /// Who may call it.
+    pub access: Access,
 }
 
+/// Routes under construction.
+pub(super) struct Routes(Vec<(ApiRoute, Serve)>);
+
+/// Makes the part of the router that serves a route.
+type Serve = Box<dyn FnOnce(&App) -> MethodRouter<App>>;
+
 macro_rules! methods {
-    ($($name:ident $filter:ident),+) => {
-        $(pub(super) fn $name<H, T>(self, path: &str, access: Access, handler: H) -> Self
+    ($($name:ident $method:ident),+) => {
+        $(pub(super) fn $name<H, T>(self, path: &'static str, access: Access, handler: H) -> Self
         where
             H: Handler<T, App>,
             T: 'static,
         {
-            self.add(MethodFilter::$filter, path, access, handler)
+            let route = ApiRoute { method: stringify!($method), path, access };
+            self.add(route, MethodFilter::$method, handler)
         })+
     };
 }
 
 impl Routes {
-    pub(super) fn new(app: App) -> Self {
-        Self { app, router: Router::new() }
+    pub(super) fn new() -> Self {
+        Self(Vec::new())
     }
 
     methods!(get GET, post POST, put PUT, patch PATCH, delete DELETE);
 
-    fn add<H, T>(self, method: MethodFilter, path: &str, access: Access, handler: H) -> Self
+    fn add<H, T>(mut self, route: ApiRoute, method: MethodFilter, handler: H) -> Self
     where
         H: Handler<T, App>,
         T: 'static,
     {
-        let app = self.app.clone();
-        let guard = from_fn(move |request: Request, next: Next| guard(app.clone(), access, request, next));
-        Self { router: self.router.route(path, on(method, handler).layer(guard)), app: self.app }
+        let serve = move |app: &App| {
+            let app = app.clone();
+            let guard = from_fn(move |request: Request, next: Next| guard(app.clone(), route.access, request, next));
+            on(method, handler).layer(guard)
+        };
+        self.0.push((route, Box::new(serve)));
+        self
     }
 
-    pub(super) fn into_router(self) -> Router<App> {
-        self.router
+    pub(super) fn declared(&self) -> Vec<ApiRoute> {
+        self.0.iter().map(|(route, _)| *route).collect()
+    }
+
+    pub(super) fn into_router(self, app: &App) -> Router<App> {
+        self.0.into_iter().fold(Router::new(), |router, (route, serve)| router.route(route.path, serve(app)))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::error::ApiError;
 use super::scoped::Who;
+use super::segments::Segments;
 use super::shape;
 use crate::App;
 use abide_core::UserName;
@@ -9,7 +10,7 @@ use abide_forge::Caller;
 use abide_forge::accounts::{self, User};
 use abide_forge::repos::{Page, list};
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use serde_json::Value;
 
 /// The account of that name; a name that cannot be one belongs to nobody.
@@ -35,7 +36,7 @@ pub(super) async fn me(State(app): State<App>, Who(caller): Who) -> Result<Json<
     Ok(Json(shape::own_user(&app, &user, repos)))
 }
 
-pub(super) async fn show(State(app): State<App>, Path(name): Path<String>) -> Result<Json<Value>, ApiError> {
+pub(super) async fn show(State(app): State<App>, Segments(name): Segments<String>) -> Result<Json<Value>, ApiError> {
     let user = named(&app, &name).await?;
     let repos = public_repos(&app, &user).await?;
     Ok(Json(shape::user(&app, &user, repos)))

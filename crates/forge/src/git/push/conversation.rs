@@ -51,7 +51,7 @@ where
     let report = match run(forge, ticket, &request, &mut reader, &limits, &client).await {
         Ok(results) => Report { unpack: Ok(()), refs: zip(&request, results) },
         Err(Stopped { reason, drain: unread }) => {
-            if unread {
+            if unread && request.needs_pack() {
                 drain(forge, &mut reader).await;
             }
             let results = request.updates.iter().map(|_| RefResult::Ng(reason.clone())).collect();
@@ -116,7 +116,10 @@ where
     let mut verdicts = Verdicts::new(request);
     verdicts.refuse_by_rule(&ticket.repo.default_branch, &refs);
     if verdicts.none_left() {
-        drain(forge, reader).await;
+        // Who sends no pack waits for our answer and keeps its side open: there is nothing to read.
+        if request.needs_pack() {
+            drain(forge, reader).await;
+        }
         return Ok(verdicts.results());
     }
     let key = incoming_key(forge);
@@ -202,7 +205,7 @@ fn stopped(error: ReceiveError, drain: bool) -> Stopped {
 fn incoming_key(forge: &Forge) -> String {
     let mut random = [0; 12];
     forge.random().fill(&mut random);
-    format!("push-{}", hex::encode(random))
+    format!("{}{}", forge.node().incoming_prefix(), hex::encode(random))
 }
 
 /// Reads what a refused client still sends, within bounds, so that it gets to read why.

@@ -1,0 +1,174 @@
+//! `abide bench git`
+//!
+//! Everything lives in one temporary directory: a private server of this same binary (`server.rs`), a private nginx with
+//! fcgiwrap around `git http-backend` (`reference.rs`), and the real `git` as client (`client.rs`) on generated
+//! repositories (`data.rs`). A file per case.
+
+mod client;
+mod clone;
+mod data;
+mod footprint;
+mod large;
+mod ls_remote;
+mod memory;
+mod process;
+mod reference;
+mod server;
+mod small_push;
+mod ssh;
+
+use super::report::Report;
+use super::samples::Samples;
+use super::{Stop, io};
+use crate::config::Config;
+use crate::failure::Failure;
+use client::{Client, Remote};
+use reference::Reference;
+use server::Server;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Case {
+    /// One commit with one small file onto an existing branch.
+    SmallPush,
+    /// 50 MB in 10,000 commits.
+    Clone,
+    /// 1,000 and 50,000 refs.
+    LsRemote,
+    /// 1 GiB pushed and cloned, with the memory of the server.
+    Large,
+    /// Cold start, idle memory, size of the binary.
+    Footprint,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only these cases, separated by commas.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "CASE")]
+    only: Vec<Case>,
+    /// How often the quick cases run on each side; slow ones run less often.
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: u16,
+    /// How much the large case pushes and clones.
+    #[arg(long, default_value_t = 1024, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
+    large_size: u32,
+    /// Where to make the temporary directory: on a disk like the one that will hold the repositories.
+    #[arg(long, value_name = "DIR")]
+    temp: Option<PathBuf>,
+    /// JSON instead of a table.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(config: &Config, args: Args) -> Result<(), Failure> {
+    let stop = Stop::on_signals()?;
+    let git = config.text("git.binary").to_owned();
+    // Processes and files, one thing at a time: nothing here gains from being asynchronous.
+    let measured = tokio::task::spawn_blocking(move || measure(&args, &git, stop).map(|report| report.show(args.json)));
+    measured.await.map_err(|error| Failure::failed(format!("the benchmark ended early: {error}")))?
+}
+
+/// What every case works with.
+struct Bench {
+    root: PathBuf,
+    client: Client,
+    server: Server,
+    /// `None` if this machine lacks a part of it.
+    reference: Option<Reference>,
+    rounds: usize,
+    stop: Stop,
+}
+
+impl Bench {
+    /// A directory of its own for a case.
+    fn room(&self, name: &str) -> Result<PathBuf, Failure> {
+        let room = self.root.join(name);
+        std::fs::create_dir_all(&room).map_err(io("make a directory"))?;
+        Ok(room)
+    }
+
+    /// Fewer rounds for a slower case, but enough for a median.
+    fn rounds_over(&self, divisor: usize) -> usize {
+        (self.rounds / divisor).max(3).min(self.rounds)
+    }
+
+    /// The times of our side and, if there is one, of the reference.
+    fn in_turn(
+        &self,
+        rounds: usize,
+        ours: &Remote,
+        reference: Option<&Remote>,
+        run: &dyn Fn(usize, &Remote) -> Result<std::time::Duration, Failure>,
+    ) -> Result<(Samples, Option<Samples>), Failure> {
+        let mut sides: Vec<Box<dyn FnMut(usize) -> Result<std::time::Duration, Failure> + '_>> = Vec::new();
+        for remote in [Some(ours), reference].into_iter().flatten() {
+            sides.push(Box::new(move |round| {
+                self.stop.check()?;
+                run(round, remote)
+            }));
+        }
+        let mut turns: Vec<super::samples::Timed<'_>> = Vec::new();
+        for side in &mut sides {
+            turns.push(&mut **side);
+        }
+        let mut samples = super::samples::in_turn(rounds, &mut turns)?.into_iter();
+        Ok((samples.next().unwrap_or_default(), samples.next()))
+    }
+}
+
+fn measure(args: &Args, git: &str, stop: Stop) -> Result<Report, Failure> {
+    let wanted = |case| args.only.is_empty() || args.only.contains(&case);
+    let mut temp = tempfile::Builder::new();
+    let temp = temp.prefix("abide-bench-");
+    let root = match &args.temp {
+        Some(dir) => temp.tempdir_in(dir),
+        None => temp.tempdir(),
+    };
+    let root = root.map_err(io("make a temporary directory"))?;
+    let mut report = Report::default();
+    let client = Client::new(git, root.path(), stop.clone())?;
+    report.note(format!("{}; the client is that git too", client.version()?));
+    if wanted(Case::Footprint) {
+        footprint::measure(root.path(), &stop, &mut report)?;
+    }
+    if [Case::SmallPush, Case::Clone, Case::LsRemote, Case::Large].into_iter().any(wanted) {
+        let bench = begin(args, root.path(), client, stop, &mut report)?;
+        if wanted(Case::SmallPush) {
+            small_push::measure(&bench, &mut report)?;
+        }
+        if wanted(Case::LsRemote) {
+            ls_remote::measure(&bench, &mut report)?;
+        }
+        if wanted(Case::Clone) {
+            clone::measure(&bench, &mut report)?;
+        }
+        if wanted(Case::Large) {
+            large::measure(&bench, u64::from(args.large_size), &mut report)?;
+        }
+    }
+    Ok(report)
+}
+
+fn begin(args: &Args, root: &Path, client: Client, stop: Stop, report: &mut Report) -> Result<Bench, Failure> {
+    let server = Server::start(&root.join("data"))?.0.with_account()?;
+    let reference = match Reference::start(&client, &root.join("reference")) {
+        Ok(reference) => Some(reference),
+        Err(reference::Absent::Missing(packages)) => {
+            report.note(format!("no reference and no ratios: apt-get install {packages}"));
+            None
+        }
+        Err(reference::Absent::Failed(failure)) => return Err(failure),
+    };
+    if reference.is_some() {
+        report.note("reference: git http-backend behind nginx and fcgiwrap, nothing buffered, the same core.fsync");
+        report.note("our side checks a token and the pushed objects (fsck) each time; the reference does neither");
+        report.note("the token comes as http.extraHeader, so both sides take the same number of round trips");
+    }
+    report.note("times are medians of the whole git command; sides run in turn");
+    Ok(Bench { root: root.to_owned(), client, server, reference, rounds: args.rounds.into(), stop })
+}
+
+/// What is being done, for someone who waits. Not part of the result.
+fn say(what: &str) {
+    eprintln!("{what} …");
+}

@@ -1,0 +1,71 @@
+//! `abide bench`: how fast this binary is on this machine, beside what it has to stand up to.
+//!
+//! A figure alone says more about the machine than about us, so every case runs its reference in the same run, in turn
+//! with ours, and is judged by the ratio. Targets are goals, not tests: a missed one is shown and ends with code 0.
+//!
+//! `git/` measures the git roads beside `git http-backend`, `store/` units of work beside bare SQL. `report.rs` is how
+//! both are shown, `samples.rs` how both are summed up.
+
+mod git;
+mod report;
+mod samples;
+mod store;
+
+use crate::config::Config;
+use crate::failure::Failure;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Action {
+    /// Push, clone and list refs, beside git http-backend behind nginx and fcgiwrap; memory, start and size.
+    Git(git::Args),
+    /// Units of work and reads per second, beside bare SQL with the same statements; --database adds PostgreSQL.
+    Store(store::Args),
+}
+
+pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> {
+    if cfg!(debug_assertions) {
+        eprintln!("note: this is a debug build; only `cargo build --release` gives figures that mean something");
+    }
+    match action {
+        Action::Git(args) => git::run(config, args).await,
+        Action::Store(args) => store::run(config, args).await,
+    }
+}
+
+/// Whether someone asked us to stop. Long work looks now and then, so that what it started and made goes with it.
+#[derive(Clone, Default)]
+struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Listens from now on, for as long as the process lives.
+    fn on_signals() -> Result<Self, Failure> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let watch = |kind| signal(kind).map_err(|error| Failure::failed(format!("cannot watch for signals: {error}")));
+        let (mut terminate, mut interrupt) = (watch(SignalKind::terminate())?, watch(SignalKind::interrupt())?);
+        let stop = Self::default();
+        let asked = stop.0.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            asked.store(true, Ordering::Relaxed);
+        });
+        Ok(stop)
+    }
+
+    fn asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        if self.asked() { Err(Failure::failed("stopped before the end")) } else { Ok(()) }
+    }
+}
+
+/// Turns an I/O error into a failure that says what was being done.
+fn io(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> Failure {
+    move |error| Failure::failed(format!("cannot {what}: {error}"))
+}

@@ -1,0 +1,204 @@
+"""Abide through PyGithub, unchanged but for its base URL.
+
+Started by the test `pygithub`, which describes the server on standard input:
+{"api": URL, "owner": NAME, "token": TOKEN, "read_token": TOKEN, "friend": NAME, "pushed": REPOSITORY, "key": LINE}
+"""
+
+import json
+import sys
+import unittest
+
+from github import Auth, BadCredentialsException, Github, GithubException, UnknownObjectException
+
+SERVER = json.load(sys.stdin)
+
+
+def client(token, per_page=30):
+    """PyGithub waits between requests to spare github.com; nobody needs that here. Nor should an error be retried."""
+    return Github(
+        base_url=SERVER["api"],
+        auth=Auth.Token(token),
+        per_page=per_page,
+        retry=None,
+        seconds_between_requests=0,
+        seconds_between_writes=0,
+    )
+
+
+class Scenario(unittest.TestCase):
+    def setUp(self):
+        self.github = client(SERVER["token"])
+        self.me = self.github.get_user()
+
+    def create(self, name, **options):
+        repo = self.me.create_repo(name, **options)
+        self.addCleanup(self.delete_quietly, repo.id)
+        return repo
+
+    def delete_quietly(self, repo_id):
+        try:
+            self.github.get_repo(repo_id).delete()
+        except UnknownObjectException:
+            pass
+
+    def field_errors(self, error):
+        self.assertEqual(error.status, 422, error)
+        return [(entry["field"], entry["code"]) for entry in error.data["errors"]]
+
+
+class Account(Scenario):
+    def test_the_caller_is_who_the_token_says(self):
+        self.assertEqual(self.me.login, SERVER["owner"])
+        self.assertEqual(self.me.type, "User")
+        self.assertEqual(self.me.email, SERVER["owner"] + "@example.org")
+        self.assertIsNotNone(self.me.created_at.tzinfo)
+
+    def test_another_person_is_shown_without_their_address(self):
+        friend = self.github.get_user(SERVER["friend"])
+        self.assertEqual(friend.login, SERVER["friend"])
+        self.assertIsNone(friend.email)
+
+    def test_a_bad_token_is_refused(self):
+        with self.assertRaises(BadCredentialsException) as caught:
+            client("abide_pat_wrong").get_user().login
+        self.assertEqual(caught.exception.status, 401)
+        self.assertEqual(caught.exception.data["message"], "Bad credentials")
+
+
+class Repositories(Scenario):
+    def test_a_public_one_is_created_and_read_again(self):
+        created = self.create("py-public", description="Made by PyGithub")
+        read = self.github.get_repo(f"{SERVER['owner']}/py-public")
+        self.assertEqual(read.id, created.id)
+        self.assertEqual(read.description, "Made by PyGithub")
+        self.assertEqual(read.owner.login, SERVER["owner"])
+        self.assertEqual(read.full_name, f"{SERVER['owner']}/py-public")
+        self.assertEqual((read.private, read.visibility), (False, "public"))
+        self.assertEqual(read.default_branch, "main")
+        self.assertTrue(read.permissions.admin)
+        self.assertTrue(read.clone_url.endswith("/py-public.git"))
+
+    def test_a_private_one_is_there_for_its_owner_alone(self):
+        self.assertTrue(self.create("py-private", private=True).private)
+        nobody = Github(base_url=SERVER["api"], retry=None)
+        with self.assertRaises(UnknownObjectException):
+            nobody.get_repo(f"{SERVER['owner']}/py-private")
+
+    def test_one_is_found_by_its_id(self):
+        created = self.create("py-by-id")
+        self.assertEqual(self.github.get_repo(created.id).name, "py-by-id")
+
+    def test_lists_are_followed_over_all_their_pages(self):
+        names = {f"py-list-{number}" for number in range(5)}
+        for name in names:
+            self.create(name, private=name.endswith("0"))
+        paged = client(SERVER["token"], per_page=2)
+        mine = [repo.name for repo in paged.get_user().get_repos()]
+        self.assertLessEqual(names, set(mine))
+        self.assertEqual(len(mine), len(set(mine)), "a repository is on two pages")
+        self.assertEqual(paged.get_user().get_repos().totalCount, len(mine))
+        public = {repo.name for repo in paged.get_user(SERVER["owner"]).get_repos()}
+        self.assertLessEqual(names, public, "the owner sees all of their own")
+        backwards = [repo.name for repo in paged.get_user().get_repos().reversed]
+        self.assertEqual(backwards, mine[::-1])
+
+    def test_description_and_visibility_are_edited(self):
+        repo = self.create("py-edit", description="first")
+        repo.edit(description="second")
+        self.assertEqual(repo.description, "second")
+        repo.edit(private=True)
+        self.assertTrue(self.github.get_repo(repo.id).private)
+        repo.edit(private=False, description="")
+        again = self.github.get_repo(repo.id)
+        self.assertEqual((again.private, again.description), (False, None))
+
+    def test_the_default_branch_is_one_that_was_pushed(self):
+        repo = self.me.get_repo(SERVER["pushed"])
+        self.assertIsNotNone(repo.pushed_at)
+        repo.edit(default_branch="trunk")
+        self.assertEqual(self.github.get_repo(repo.id).default_branch, "trunk")
+        with self.assertRaises(GithubException) as caught:
+            repo.edit(default_branch="absent")
+        self.assertEqual(self.field_errors(caught.exception), [("default_branch", "invalid")])
+
+    def test_a_deleted_one_is_gone_and_its_name_is_free(self):
+        first = self.create("py-delete")
+        first.delete()
+        with self.assertRaises(UnknownObjectException):
+            self.github.get_repo(first.id)
+        with self.assertRaises(UnknownObjectException):
+            first.delete()
+        self.assertNotEqual(self.create("py-delete").id, first.id)
+
+    def test_what_is_not_there_is_not_found(self):
+        for address in [f"{SERVER['owner']}/absent", "absent/absent", 987654321]:
+            with self.assertRaises(UnknownObjectException) as caught:
+                self.github.get_repo(address)
+            self.assertEqual(caught.exception.status, 404)
+
+    def test_a_bad_or_taken_name_is_named(self):
+        self.create("py-taken")
+        for name, code in [("py taken", "invalid"), (".git", "invalid"), ("py-taken", "custom")]:
+            with self.assertRaises(GithubException) as caught:
+                self.me.create_repo(name)
+            self.assertEqual(self.field_errors(caught.exception), [("name", code)])
+
+    def test_a_token_for_reading_does_not_create(self):
+        with self.assertRaises(GithubException) as caught:
+            client(SERVER["read_token"]).get_user().create_repo("py-read")
+        self.assertEqual(caught.exception.status, 403)
+        self.assertIn("scope repo", caught.exception.data["message"])
+
+
+class Collaborators(Scenario):
+    def test_they_are_added_listed_changed_and_removed(self):
+        repo = self.create("py-shared", private=True)
+        friend = SERVER["friend"]
+        self.assertFalse(repo.has_in_collaborators(friend))
+
+        repo.add_to_collaborators(friend, permission="triage")
+        self.assertTrue(repo.has_in_collaborators(friend))
+        self.assertEqual(repo.get_collaborator_permission(friend), "read")
+        self.assertEqual(repo.get_collaborator_role_name(friend), "triage")
+
+        repo.add_to_collaborators(friend, permission="push")
+        self.assertEqual(repo.get_collaborator_permission(friend), "write")
+        listed = {person.login: person.permissions for person in repo.get_collaborators()}
+        self.assertTrue(listed[friend].push)
+        self.assertFalse(listed[friend].admin)
+
+        repo.remove_from_collaborators(friend)
+        self.assertFalse(repo.has_in_collaborators(friend))
+        self.assertEqual(repo.get_collaborator_permission(friend), "none")
+
+    def test_an_unknown_permission_is_named(self):
+        repo = self.create("py-permission")
+        with self.assertRaises(GithubException) as caught:
+            repo.add_to_collaborators(SERVER["friend"], permission="everything")
+        self.assertEqual(self.field_errors(caught.exception), [("permission", "invalid")])
+
+
+class Keys(Scenario):
+    def test_they_are_added_listed_and_removed(self):
+        key = self.me.create_key("laptop", SERVER["key"])
+        self.assertEqual(key.title, "laptop")
+        self.assertEqual(key.key.split(" ")[:2], SERVER["key"].split(" ")[:2])
+        self.assertEqual([entry.id for entry in self.me.get_keys()], [key.id])
+        self.assertEqual(self.me.get_key(key.id).title, "laptop")
+        with self.assertRaises(GithubException) as caught:
+            self.me.create_key("again", SERVER["key"])
+        self.assertEqual(self.field_errors(caught.exception), [("key", "already_exists")])
+
+        key.delete()
+        self.assertEqual(list(self.me.get_keys()), [])
+        with self.assertRaises(UnknownObjectException):
+            self.me.get_key(key.id)
+
+    def test_what_is_no_key_is_named(self):
+        with self.assertRaises(GithubException) as caught:
+            self.me.create_key("nonsense", "ssh-ed25519 nonsense")
+        self.assertEqual(self.field_errors(caught.exception), [("key", "invalid")])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0]])

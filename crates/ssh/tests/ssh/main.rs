@@ -1,0 +1,7 @@
+//! The server, with the real `git` and `ssh` in front of it.
+
+mod auth;
+mod git;
+mod limits;
+mod refusals;
+mod world;

@@ -1,0 +1,146 @@
+//! What is not given, and how that is said.
+
+use crate::world::{Person, World, stderr};
+use abide_core::repo::{Role, Visibility};
+use std::process::Output;
+
+/// Everything a client gets to see, with the name it asked for taken out.
+fn seen(world: &World, person: &Person, verb: &str, path: &str) -> (Option<i32>, Vec<u8>, String) {
+    let output = world.ssh(person, &["-T"], &[&format!("{verb} '{path}'")]).output().unwrap();
+    (output.status.code(), output.stdout.clone(), stderr(&output))
+}
+
+#[test]
+fn private_deleted_absent_and_invalid_repositories_look_the_same() {
+    let world = World::new();
+    let (alice, mallory) = (world.person("alice"), world.person("mallory"));
+    world.repo_with_commit(&alice, "secret", Visibility::Private);
+    let gone = world.repo_with_commit(&alice, "gone", Visibility::Public);
+    world.delete(&alice, &gone);
+    for verb in ["git-upload-pack", "git-receive-pack"] {
+        let absent = seen(&world, &mallory, verb, "/alice/absent.git");
+        assert_eq!(absent, (Some(1), b"001cERR repository not found".to_vec(), String::new()));
+        for path in [
+            "/alice/secret.git",
+            "/alice/gone.git",
+            "/nobody/absent.git",
+            "/alice/in valid.git",
+            "/alice/%2e%2e.git",
+            "/alice/.git",
+            "/--help/--strict",
+            "/r/999999.git",
+            &format!("/r/{}.git", gone.id),
+            "/r/abc.git",
+        ] {
+            assert_eq!(seen(&world, &mallory, verb, path), absent, "{verb} {path}");
+        }
+    }
+}
+
+#[test]
+fn git_says_in_one_line_that_there_is_no_such_repository() {
+    let world = World::new();
+    let alice = world.person("alice");
+    let dir = alice.git.init_work_tree();
+    alice.git.commit_file(&dir, "a", "a", "A");
+    for version in ["0", "1", "2"] {
+        let protocol = format!("protocol.version={version}");
+        let url = world.url("alice/absent");
+        for args in [&["fetch", "--quiet", &url][..], &["push", "--quiet", &url, "main"]] {
+            let complaint = alice.git.fails(&dir, &[&["-c", &protocol][..], args].concat());
+            assert_eq!(complaint, "fatal: remote error: repository not found\n", "{args:?} in version {version}");
+        }
+    }
+}
+
+#[test]
+fn who_may_only_read_is_told_what_pushing_needs() {
+    let world = World::new();
+    let (alice, bob, eve) = (world.person("alice"), world.person("bob"), world.person("eve"));
+    let shared = world.repo_with_commit(&alice, "shared", Visibility::Private);
+    let public = world.repo_with_commit(&alice, "public", Visibility::Public);
+    world.share(&alice, &shared, &bob, Role::Read);
+    for (person, repo) in [(&bob, &shared), (&eve, &public)] {
+        let dir = person.git.fresh_dir();
+        person.git.ok(&dir, &["clone", "--quiet", &world.url(&repo.slug()), "work"]);
+        let work = dir.join("work");
+        person.git.commit_file(&work, "mine.txt", "mine\n", "Mine");
+        let complaint = person.git.fails(&work, &["push", "origin", "main"]);
+        assert_eq!(
+            complaint,
+            "fatal: remote error: this needs the role write in the repository; ask its owner\n"
+        );
+    }
+    world.share(&alice, &shared, &bob, Role::Write);
+    let dir = bob.git.fresh_dir();
+    bob.git.ok(&dir, &["clone", "--quiet", &world.url(&shared.slug()), "work"]);
+    bob.git.commit_file(&dir.join("work"), "mine.txt", "mine\n", "Mine");
+    bob.git.ok(&dir.join("work"), &["push", "--quiet", "origin", "main"]);
+}
+
+#[test]
+fn there_is_no_shell() {
+    let world = World::new();
+    let alice = world.person("alice");
+    let output = world.ssh(&alice, &["-T"], &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty());
+    let said = stderr(&output);
+    assert!(said.contains("Hi alice! You've authenticated, but Abide does not provide shell access."), "{said}");
+
+    // Who insists on a terminal does not get that far.
+    let output = world.ssh(&alice, &["-tt"], &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(255));
+    assert!(stderr(&output).contains("PTY allocation request failed"), "{}", stderr(&output));
+}
+
+fn refused(output: &Output, text: &str) {
+    assert_eq!(output.status.code(), Some(128), "{}", stderr(output));
+    assert!(output.stdout.is_empty());
+    assert!(stderr(output).contains(text), "{}", stderr(output));
+}
+
+#[test]
+fn other_commands_are_refused_with_what_is_offered() {
+    let world = World::new();
+    let alice = world.person("alice");
+    world.repo_with_commit(&alice, "demo", Visibility::Private);
+    let run = |command: &str| world.ssh(&alice, &["-T"], &[command]).output().unwrap();
+    let offered = "Abide: only fetch (git-upload-pack) and push (git-receive-pack) can be run here";
+    for command in ["id", "git-upload-archive '/alice/demo.git'", "scp -t /", "sh -c 'git-upload-pack /alice/demo.git'"] {
+        refused(&run(command), offered);
+    }
+    refused(&run("git-upload-pack '/alice/demo.git' --strict"), "take one argument");
+    refused(&run("git-upload-pack /alice/demo.git; id"), "take one argument");
+    refused(&run("git-upload-pack '../../etc/passwd'"), "a repository's path is /OWNER/NAME.git");
+    refused(&run(&format!("git-upload-pack '{}'", "a/".repeat(2500))), "longer than 4096 bytes");
+}
+
+#[test]
+fn subsystems_are_refused() {
+    let world = World::new();
+    let alice = world.person("alice");
+    let output = world.ssh(&alice, &["-s"], &["sftp"]).output().unwrap();
+    assert!(!output.status.success());
+    assert!(stderr(&output).contains("subsystem request failed"), "{}", stderr(&output));
+}
+
+#[test]
+fn nothing_is_forwarded() {
+    let world = World::new();
+    let alice = world.person("alice");
+    let itself = world.addr.to_string();
+    let output = world.ssh(&alice, &["-W", &itself], &[]).output().unwrap();
+    assert!(!output.status.success());
+    assert!(stderr(&output).contains("administratively prohibited"), "{}", stderr(&output));
+
+    let back = format!("127.0.0.1:0:{itself}");
+    let options = ["-N", "-o", "ExitOnForwardFailure=yes", "-R", &back];
+    let output = world.ssh(&alice, &options, &[]).output().unwrap();
+    assert!(!output.status.success());
+    assert!(stderr(&output).contains("remote port forwarding failed"), "{}", stderr(&output));
+
+    // Asking for the agent, X11 or a variable is no reason to fail: they are just not given.
+    let output = world.ssh(&alice, &["-T", "-A", "-X", "-o", "SetEnv=LD_PRELOAD=/x"], &[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+}
