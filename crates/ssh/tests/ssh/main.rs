@@ -2,6 +2,7 @@
 
 mod auth;
 mod git;
+mod hostile;
 mod limits;
 mod refusals;
 mod world;

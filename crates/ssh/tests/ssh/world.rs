@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use tempfile::TempDir;
-use tokio::net::TcpListener;
+use tokio::net::TcpSocket;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -68,7 +68,11 @@ impl World {
             let git = Git::detect(Path::new("git"), &layout, GitLimits::default()).await.unwrap();
             let node = Node::command("test");
             let forge = Forge::new(store, git, layout.clone(), Arc::new(OsRandom), settings, node, [7; 32]);
-            (forge, TcpListener::bind("127.0.0.1:0").await.unwrap())
+            let socket = TcpSocket::new_v4().unwrap();
+            // What the kernel takes off our hands hides how we treat slow clients.
+            socket.set_send_buffer_size(64 * 1024).unwrap();
+            socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+            (forge, socket.listen(64).unwrap())
         });
         let addr = listener.local_addr().unwrap();
         let known = format!("[127.0.0.1]:{} {host_key}\n", addr.port());

@@ -1,1 +1,20 @@
-//! (being written)
+//! What people do with `git`: over HTTP and over SSH, on SQLite and on PostgreSQL.
+//!
+//! [`scene`] is what each story starts from; the other modules are the stories. Every scenario runs on both roads and
+//! both engines, the central ones in all four combinations.
+
+mod addresses;
+mod bad_packs;
+mod concurrency;
+mod fetching;
+mod first_push;
+mod many_refs;
+mod packs;
+mod raw;
+mod ref_names;
+mod rewriting;
+mod roles;
+mod scene;
+mod several_refs;
+mod tags;
+mod versions;

@@ -21,7 +21,8 @@ use scratch::Scratch;
 use seed::Seed;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
 
 /// A measurement is made of so many pieces, in turn with the other side's.
 const PIECES: u32 = 4;
@@ -69,7 +70,7 @@ async fn sqlite(args: &Args, stop: &Stop, report: &mut Report) -> Result<(), Fai
     let dir = dir.map_err(io("make a temporary directory"))?;
     // A file each: neither side waits for the other's lock or reads what the other wrote.
     let [mine, theirs] = ["ours.db", "bare.db"].map(|name| Options::sqlite(dir.path().join(name)));
-    let pair = Pair::open("SQLite", &mine, &theirs, Bare::Sqlite(theirs.sqlite_file.clone())).await?;
+    let mut pair = Pair::open("SQLite", &mine, &theirs, Bare::sqlite(theirs.sqlite_file.clone())).await?;
     pair.measure(args, stop, report).await?;
     report.note(format!(
         "bare SQLite: one connection, BEGIN IMMEDIATE … COMMIT at synchronous=FULL; as upper bound {BATCH} units each"
@@ -82,7 +83,7 @@ async fn postgres(args: &Args, url: &str, stop: &Stop, report: &mut Report) -> R
     let (mine, theirs) = (Scratch::create(url).await?, Scratch::create(url).await?);
     let measured = async {
         let (ours, bare) = (Options::postgres(mine.url()), Options::postgres(theirs.url()));
-        let pair = Pair::open("PostgreSQL", &ours, &bare, Bare::Postgres(theirs.url().to_owned())).await?;
+        let mut pair = Pair::open("PostgreSQL", &ours, &bare, Bare::postgres(theirs.url())?).await?;
         let measured = pair.measure(args, stop, report).await;
         pair.close().await;
         measured
@@ -116,7 +117,7 @@ impl Pair {
         Ok(Self { engine, ours, seed: Arc::new(seed), bare, bare_seed: Arc::new(bare_seed) })
     }
 
-    async fn measure(&self, args: &Args, stop: &Stop, report: &mut Report) -> Result<(), Failure> {
+    async fn measure(&mut self, args: &Args, stop: &Stop, report: &mut Report) -> Result<(), Failure> {
         let piece = Duration::from_secs(args.seconds) / PIECES;
         let engine = self.engine;
         for &count in &args.writers {
@@ -127,7 +128,7 @@ impl Pair {
                 stop.check()?;
                 ours.push(ours::write(&self.ours, &self.seed, count, piece).await?);
                 bare.push(self.bare.write(&self.bare_seed, count, 1, piece).await?);
-                if matches!(self.bare, Bare::Sqlite(_)) {
+                if self.bare.has_one_writer() {
                     batched.push(self.bare.write(&self.bare_seed, count, BATCH, piece).await?);
                 }
             }
@@ -151,7 +152,25 @@ impl Pair {
 
     async fn close(self) {
         self.ours.close().await;
+        self.bare.close().await;
     }
+}
+
+/// Lets so many workers do their work until the time is over, and says how much they did per second, all together.
+async fn per_second<F>(workers: usize, time: Duration, work: impl Fn(usize, Instant) -> F) -> Result<f64, Failure>
+where
+    F: Future<Output = Result<usize, Failure>> + Send + 'static,
+{
+    let start = Instant::now();
+    let mut tasks = JoinSet::new();
+    for worker in 0..workers {
+        tasks.spawn(work(worker, start + time));
+    }
+    let mut done = 0;
+    while let Some(ended) = tasks.join_next().await {
+        done += ended.map_err(failed)??;
+    }
+    Ok(done as f64 / start.elapsed().as_secs_f64())
 }
 
 /// A statement that failed measures nothing.

@@ -1,15 +1,14 @@
 //! Through the store, as every use case does.
 
-use super::failed;
 use super::seed::Seed;
+use super::{failed, per_second};
 use crate::failure::Failure;
-use abide_core::{RepoId, UserId};
+use abide_core::RepoId;
 use abide_store::audit::Entry;
 use abide_store::events::Event;
 use abide_store::{Store, StoreError, Tx, audit, events, repos};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::task::JoinSet;
 
 /// What one unit writes.
 struct Change {
@@ -19,20 +18,20 @@ struct Change {
 }
 
 impl Change {
-    fn new(seed: &Seed, user: UserId, worker: usize, turn: usize) -> Self {
+    fn new(seed: &Seed, worker: usize, turn: usize) -> Self {
         let repo = seed.repo(worker, turn);
         let payload = seed.payload(repo, turn);
         Self {
             repo: repo.0,
             entry: Entry {
-                actor: Some(user),
+                actor: Some(seed.user),
                 action: "push",
                 repo: Some(repo.0),
                 ip: Some("127.0.0.1".to_owned()),
                 meta: payload.clone(),
             },
             event: Event {
-                actor: Some(user),
+                actor: Some(seed.user),
                 kind: "push",
                 repo: Some(repo.0),
                 source_kind: "repo",
@@ -52,13 +51,38 @@ impl Change {
 
 /// Units per second with so many callers at once.
 pub(super) async fn write(store: &Store, seed: &Arc<Seed>, writers: usize, time: Duration) -> Result<f64, Failure> {
-    let work = async |store: Store, seed: Arc<Seed>, worker: usize, turn: usize| {
-        let change = Change::new(&seed, seed.user, worker, turn);
-        store.write(change, |tx, change| Box::pin(change.write(tx))).await
-    };
-    per_second(writers, time, async |worker| {
+    per_second(writers, time, |worker, end| {
         let (store, seed) = (store.clone(), seed.clone());
-        let _ = (store, seed, worker);
+        async move {
+            let mut turn = 0;
+            while Instant::now() < end {
+                let change = Change::new(&seed, worker, turn);
+                let written: Result<(), StoreError> =
+                    store.write(change, |tx, change| Box::pin(change.write(tx))).await;
+                written.map_err(failed)?;
+                turn += 1;
+            }
+            Ok(turn)
+        }
+    })
+    .await
+}
+
+/// Repositories found by slug per second, with so many readers at once.
+pub(super) async fn read(store: &Store, seed: &Arc<Seed>, readers: usize, time: Duration) -> Result<f64, Failure> {
+    per_second(readers, time, |worker, end| {
+        let (store, seed) = (store.clone(), seed.clone());
+        async move {
+            let mut turn = 0;
+            while Instant::now() < end {
+                let (_, name) = seed.repo(worker, turn);
+                let mut conn = store.read().await.map_err(failed)?;
+                let found = repos::by_slug(&mut conn, &seed.owner, name, Some(seed.user)).await.map_err(failed)?;
+                found.ok_or_else(|| failed("a repository is gone"))?;
+                turn += 1;
+            }
+            Ok(turn)
+        }
     })
     .await
 }

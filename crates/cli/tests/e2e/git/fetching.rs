@@ -1,0 +1,214 @@
+//! All of it, the latest, a part, or one commit.
+
+use super::scene::{Road, Scene, clone, ls_remote, traced};
+use abide_testkit::{Engine, GitClient, History};
+use rstest::rstest;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+fn commits(git: &GitClient, dir: &Path, of: &str) -> usize {
+    git.ok(dir, &["rev-list", "--count", of]).parse().unwrap()
+}
+
+#[rstest]
+fn a_fetch_brings_what_was_pushed_since(
+    #[values(Road::Http, Road::Ssh)] road: Road,
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(road, engine);
+    let git = scene.git();
+    let (work, first) = scene.pushed();
+    let clone = scene.clone(&[]);
+
+    let second = git.commit_file(&work, "more.txt", "more\n", "More");
+    git.ok(&work, &["push", "--quiet", "origin", "main", "main:refs/heads/side"]);
+    assert_eq!(git.ok(&clone, &["rev-parse", "origin/main"]), first);
+    git.ok(&clone, &["fetch", "--quiet"]);
+
+    assert_eq!(git.ok(&clone, &["rev-parse", "origin/main", "origin/side"]), format!("{second}\n{second}"));
+    assert_eq!(git.ok(&clone, &["show", "origin/main:more.txt"]), "more");
+    scene.assert_settled(2);
+}
+
+#[rstest]
+#[case::http_sqlite(Road::Http, Engine::Sqlite)]
+#[case::ssh_postgres(Road::Ssh, Engine::Postgres)]
+fn a_shallow_clone_can_be_deepened_and_completed(
+    #[case] road: Road,
+    #[case] engine: Engine,
+    #[values("protocol.version=0", "protocol.version=2")] version: &str,
+) {
+    let scene = Scene::new(road, engine);
+    let git = scene.git();
+    let work = scene.work_tree();
+    git.fast_import(&work, History { commits: 6, bytes_per_commit: 100, refs: 0 });
+    git.ok(&work, &["push", "--quiet", "origin", "main"]);
+
+    let shallow = scene.clone(&["-c", version, "--depth=2"]);
+    assert_eq!(commits(git, &shallow, "HEAD"), 2);
+    git.ok(&shallow, &["fetch", "--quiet", "--deepen=1"]);
+    assert_eq!(commits(git, &shallow, "origin/main"), 3);
+    git.ok(&shallow, &["fetch", "--quiet", "--unshallow"]);
+
+    assert_eq!(commits(git, &shallow, "origin/main"), 6);
+    assert_eq!(git.ok(&shallow, &["rev-parse", "--is-shallow-repository"]), "false");
+    assert_eq!(git.ok(&shallow, &["rev-parse", "HEAD"]), git.ok(&work, &["rev-parse", "main"]));
+    git.ok(&shallow, &["fsck", "--no-progress"]);
+}
+
+#[rstest]
+#[case::http_postgres(Road::Http, Engine::Postgres)]
+#[case::ssh_sqlite(Road::Ssh, Engine::Sqlite)]
+fn a_shallow_clone_can_push(#[case] road: Road, #[case] engine: Engine) {
+    let scene = Scene::new(road, engine);
+    let git = scene.git();
+    let work = scene.work_tree();
+    git.fast_import(&work, History { commits: 4, bytes_per_commit: 100, refs: 0 });
+    git.ok(&work, &["push", "--quiet", "origin", "main"]);
+    let shallow = scene.clone(&["--depth=1"]);
+    assert_eq!(git.ok(&shallow, &["rev-parse", "--is-shallow-repository"]), "true");
+
+    let commit = git.commit_file(&shallow, "more.txt", "more\n", "More");
+    git.ok(&shallow, &["push", "--quiet", "origin", "main"]);
+
+    assert_eq!(scene.stored(&["rev-parse", "main"]), commit);
+    assert_eq!(scene.stored(&["rev-list", "--count", "main"]), "5");
+    assert!(!scene.bare().join("shallow").exists(), "the server's own history has no gap");
+    scene.assert_settled(2);
+}
+
+#[rstest]
+#[case::http_sqlite(Road::Http, Engine::Sqlite)]
+#[case::ssh_postgres(Road::Ssh, Engine::Postgres)]
+fn a_partial_clone_fetches_files_when_they_are_needed(#[case] road: Road, #[case] engine: Engine) {
+    let scene = Scene::new(road, engine);
+    let git = scene.git();
+    let work = scene.work_tree();
+    git.commit_file(&work, "old.txt", "old\n", "Old");
+    fs::remove_file(work.join("old.txt")).unwrap();
+    git.ok(&work, &["add", "--all"]);
+    git.commit_file(&work, "new.txt", "new\n", "New");
+    git.ok(&work, &["push", "--quiet", "origin", "main"]);
+    let missing = |dir: &Path| {
+        let listed = git.ok(dir, &["rev-list", "--objects", "--all", "--missing=print"]);
+        listed.lines().filter(|line| line.starts_with('?')).count()
+    };
+
+    let partial = scene.clone(&["--filter=blob:none", "--no-checkout"]);
+    assert_eq!(commits(git, &partial, "HEAD"), 2);
+    assert_eq!(missing(&partial), 2);
+    git.ok(&partial, &["checkout", "--quiet", "main"]);
+    assert_eq!(fs::read_to_string(partial.join("new.txt")).unwrap(), "new\n");
+    assert_eq!(missing(&partial), 1);
+
+    assert_eq!(git.ok(&partial, &["show", "HEAD~1:old.txt"]), "old");
+    assert_eq!(missing(&partial), 0);
+}
+
+#[rstest]
+#[case::http_postgres(Road::Http, Engine::Postgres)]
+#[case::ssh_sqlite(Road::Ssh, Engine::Sqlite)]
+fn one_branch_can_be_cloned_without_the_others(#[case] road: Road, #[case] engine: Engine) {
+    let scene = Scene::new(road, engine);
+    let git = scene.git();
+    let (work, first) = scene.pushed();
+    git.ok(&work, &["switch", "--quiet", "--create", "side"]);
+    let side = git.commit_file(&work, "side.txt", "side\n", "Side");
+    git.ok(&work, &["switch", "--quiet", "main"]);
+    let main = git.commit_file(&work, "main.txt", "main\n", "Main");
+    git.ok(&work, &["push", "--quiet", "origin", "main", "side"]);
+
+    let single = scene.clone(&["--single-branch", "--branch=side"]);
+
+    assert_eq!(git.ok(&single, &["rev-list", "HEAD"]), format!("{side}\n{first}"));
+    let known = git.ok(&single, &["for-each-ref", "--format=%(refname)", "refs/remotes"]);
+    assert_eq!(known, "refs/remotes/origin/side");
+    git.fails(&single, &["cat-file", "-e", &main]);
+}
+
+#[rstest]
+#[case::http_sqlite(Road::Http, Engine::Sqlite)]
+#[case::ssh_postgres(Road::Ssh, Engine::Postgres)]
+fn a_commit_that_no_ref_names_can_be_fetched_by_its_id(
+    #[case] road: Road,
+    #[case] engine: Engine,
+    #[values("protocol.version=0", "protocol.version=2")] version: &str,
+) {
+    let scene = Scene::new(road, engine);
+    let git = scene.git();
+    let (work, first) = scene.pushed();
+    let second = git.commit_file(&work, "more.txt", "more\n", "More");
+    git.ok(&work, &["push", "--quiet", "origin", "main"]);
+
+    let other = scene.work_tree();
+    git.ok(&other, &["-c", version, "fetch", "--quiet", "origin", &first]);
+
+    assert_eq!(git.ok(&other, &["rev-parse", "FETCH_HEAD"]), first);
+    git.fails(&other, &["cat-file", "-e", &second]);
+    let absent = "1".repeat(40);
+    let complaint = git.fails(&other, &["-c", version, "fetch", "origin", &absent]);
+    assert!(complaint.contains(&format!("not our ref {absent}")), "{complaint}");
+}
+
+/// git packs a request of more than a kilobyte, as a client with much of its own sends.
+#[rstest]
+fn a_request_may_come_compressed(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::new(Road::Http, engine);
+    let git = scene.git();
+    let (work, first) = scene.pushed();
+    let ours = scene.clone(&[]);
+    for number in 0..40 {
+        git.ok(&ours, &["commit", "--quiet", "--allow-empty", "--message", &format!("Ours {number}")]);
+    }
+    let theirs = git.commit_file(&work, "theirs.txt", "theirs\n", "Theirs");
+    git.ok(&work, &["push", "--quiet", "origin", "main"]);
+
+    let (tracing, trace) = traced(git, "GIT_TRACE_CURL");
+    tracing.ok(&ours, &["fetch", "--quiet"]);
+
+    let trace = fs::read_to_string(trace).unwrap();
+    assert!(trace.contains("Content-Encoding: gzip"), "the request was not compressed: {trace}");
+    assert_eq!(git.ok(&ours, &["rev-parse", "origin/main"]), theirs);
+    assert_eq!(git.ok(&ours, &["merge-base", "HEAD", "origin/main"]), first);
+}
+
+#[rstest]
+fn a_fetch_beside_pushes_sees_one_of_them_and_all_of_it(
+    #[values(Road::Http, Road::Ssh)] road: Road,
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    const PUSHES: usize = 8;
+    let scene = Scene::new(road, engine);
+    let git = scene.git();
+    let (work, first) = scene.pushed();
+    let done = AtomicBool::new(false);
+
+    let (seen, pushed) = thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut pushed = vec![first.clone()];
+            for number in 0..PUSHES {
+                let commit = git.commit_file(&work, "file.txt", format!("{number}\n"), "Next");
+                git.ok(&work, &["push", "--quiet", "origin", "main"]);
+                pushed.push(commit);
+            }
+            done.store(true, Ordering::Release);
+            pushed
+        });
+        let mut seen = Vec::new();
+        while !done.load(Ordering::Acquire) && !writer.is_finished() {
+            seen.push(ls_remote(git, &scene.url(), &[])["refs/heads/main"].clone());
+            let clone = clone(git, &scene.url(), &[]);
+            git.ok(&clone, &["fsck", "--no-progress", "--connectivity-only"]);
+            seen.push(git.ok(&clone, &["rev-parse", "origin/main"]));
+        }
+        seen.push(ls_remote(git, &scene.url(), &[])["refs/heads/main"].clone());
+        (seen, writer.join().expect("every push went well"))
+    });
+
+    let places = seen.iter().map(|oid| pushed.iter().position(|pushed| pushed == oid).expect("this was pushed"));
+    assert!(places.is_sorted(), "refs never go back: {seen:?} of {pushed:?}");
+    assert_eq!(seen.last(), pushed.last());
+    scene.assert_settled(1 + PUSHES as i64);
+}

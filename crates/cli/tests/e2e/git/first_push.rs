@@ -1,0 +1,74 @@
+//! From nothing to the first commit.
+
+use super::scene::{Road, Scene, clone, id_of, ls_remote, refs, tells};
+use abide_testkit::{Engine, http};
+use rstest::rstest;
+use serde_json::json;
+use std::fs;
+
+#[rstest]
+fn the_first_push_is_what_a_clone_gets(
+    #[values(Road::Http, Road::Ssh)] road: Road,
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(road, engine);
+    let git = scene.git();
+    let work = scene.work_tree();
+    let commit = git.commit_file(&work, "docs/hello.txt", "hello\n", "Say hello");
+
+    git.ok(&work, &["push", "--quiet", "--set-upstream", "origin", "main"]);
+
+    assert_eq!(scene.refs(), refs([("refs/heads/main", &commit)]));
+    let clone = scene.clone(&[]);
+    assert_eq!(git.ok(&clone, &["rev-parse", "HEAD"]), commit);
+    assert_eq!(git.ok(&clone, &["symbolic-ref", "HEAD"]), "refs/heads/main");
+    assert_eq!(fs::read_to_string(clone.join("docs/hello.txt")).unwrap(), "hello\n");
+    scene.assert_settled(1);
+}
+
+#[rstest]
+fn an_empty_repository_can_be_cloned_and_pushed_from_that_clone(
+    #[values(Road::Http, Road::Ssh)] road: Road,
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(road, engine);
+    let git = scene.git();
+    assert_eq!(ls_remote(git, &scene.url(), &[]), refs([]));
+
+    let work = git.fresh_dir();
+    let told = tells(git, &work, &["clone", &scene.url(), "."]);
+    assert!(told.contains("You appear to have cloned an empty repository"), "{told}");
+
+    let commit = git.commit_file(&work, "README.md", "hello\n", "Say hello");
+    git.ok(&work, &["push", "--quiet"]);
+    assert_eq!(scene.refs(), refs([("refs/heads/main", &commit)]));
+    scene.assert_settled(1);
+}
+
+/// Only version 2 can tell the name of a branch without commits.
+#[rstest]
+#[case::http_postgres(Road::Http, Engine::Postgres)]
+#[case::ssh_sqlite(Road::Ssh, Engine::Sqlite)]
+fn a_clone_of_an_empty_repository_starts_on_its_default_branch(#[case] road: Road, #[case] engine: Engine) {
+    let scene = Scene::new(road, engine);
+    let git = scene.git();
+    let body = json!({ "name": "other", "default_branch": "trunk" });
+    let made = http::post(scene.server.http_addr(), "/api/v3/user/repos", Some(&scene.alice.token), &body);
+    assert_eq!(made.status, 201, "{}", made.text());
+    let scene = Scene { id: id_of(&made.json()), ..scene };
+    let git = git.clone();
+    let url = scene.url_of("alice/other.git");
+
+    let work = clone(&git, &url, &["-c", "protocol.version=2"]);
+    assert_eq!(git.ok(&work, &["symbolic-ref", "HEAD"]), "refs/heads/trunk");
+    let commit = git.commit_file(&work, "README.md", "hello\n", "Say hello");
+    git.ok(&work, &["push", "--quiet"]);
+
+    assert_eq!(scene.refs(), refs([("refs/heads/trunk", &commit)]));
+    for version in ["protocol.version=0", "protocol.version=2"] {
+        let again = clone(&git, &url, &["-c", version]);
+        assert_eq!(git.ok(&again, &["symbolic-ref", "HEAD"]), "refs/heads/trunk", "{version}");
+        assert_eq!(git.ok(&again, &["rev-parse", "HEAD"]), commit, "{version}");
+    }
+    scene.assert_settled(1);
+}

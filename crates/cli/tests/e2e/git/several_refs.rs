@@ -1,0 +1,116 @@
+//! Several refs in one push: all of them, or as many as can be.
+
+use super::scene::{Road, Scene, before_each_push, clone, refs, traced};
+use abide_testkit::Engine;
+use rstest::rstest;
+use std::fs;
+
+const RESERVED: &str = "(this namespace is kept by the server; push below refs/heads/ or refs/tags/)";
+const IN_THE_WAY: &str = "(another ref is in the way: one cannot be named like a directory of the other; delete or \
+                          rename that one)";
+const MOVED: &str = "(the ref moved meanwhile; fetch and try again)";
+const NOT_ALONE: &str = "(atomic push: another ref of it was refused)";
+
+#[rstest]
+#[case::http_sqlite(Road::Http, Engine::Sqlite)]
+#[case::ssh_postgres(Road::Ssh, Engine::Postgres)]
+fn an_atomic_push_moves_all_its_refs_in_one_event(#[case] road: Road, #[case] engine: Engine) {
+    let scene = Scene::new(road, engine);
+    let git = scene.git();
+    let work = scene.work_tree();
+    let commit = git.commit_file(&work, "README.md", "hello\n", "Say hello");
+
+    git.ok(&work, &["push", "--quiet", "--atomic", "origin", "main", "main:side", "main:refs/tags/v1"]);
+
+    let expected = [("refs/heads/main", &*commit), ("refs/heads/side", &commit), ("refs/tags/v1", &commit)];
+    assert_eq!(scene.refs(), refs(expected));
+    scene.assert_settled(1);
+}
+
+#[rstest]
+fn an_atomic_push_with_a_refused_ref_changes_nothing_and_says_so_for_each(
+    #[values(Road::Http, Road::Ssh)] road: Road,
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(road, engine);
+    let git = scene.git();
+    let (work, first) = scene.pushed();
+    git.commit_file(&work, "more.txt", "more\n", "More");
+    let objects = scene.objects();
+
+    let complaint = git.fails(&work, &["push", "--atomic", "origin", "main", "main:side", "main:refs/pull/1/head"]);
+
+    assert!(complaint.contains(&format!("! [remote rejected] main -> main {NOT_ALONE}")), "{complaint}");
+    assert!(complaint.contains(&format!("! [remote rejected] main -> side {NOT_ALONE}")), "{complaint}");
+    assert!(complaint.contains(&format!("! [remote rejected] main -> refs/pull/1/head {RESERVED}")), "{complaint}");
+    assert_eq!(scene.refs(), refs([("refs/heads/main", &first)]));
+    assert_eq!(scene.objects(), objects);
+    scene.assert_settled(1);
+}
+
+#[rstest]
+#[case::http_postgres(Road::Http, Engine::Postgres)]
+#[case::ssh_sqlite(Road::Ssh, Engine::Sqlite)]
+fn an_atomic_push_with_a_ref_that_moved_meanwhile_changes_nothing(#[case] road: Road, #[case] engine: Engine) {
+    let scene = Scene::new(road, engine);
+    let bob = scene.collaborator("bob", "write");
+    let git = scene.git();
+    let (work, first) = scene.pushed();
+    let bobs = clone(&bob.git, &scene.url(), &[]);
+    let quicker = bob.git.commit_file(&bobs, "bob.txt", "bob\n", "Bob was quicker");
+    git.commit_file(&work, "alice.txt", "alice\n", "Alice was slower");
+    let script = format!("cd '{}' && HOME=\"$BOB\" GIT_CONFIG_GLOBAL=\"$BOB/.gitconfig\" ", bobs.display());
+    let home = bobs.parent().expect("clones are in the home").display().to_string();
+    let key = format!("GIT_SSH_COMMAND=\"$(echo \"$GIT_SSH_COMMAND\" | sed \"s#$ALICE#$BOB#g\")\" ");
+    let push = "git push --quiet origin main";
+    before_each_push(&work, &format!("{script}{key}{push}"));
+    let alice_home = work.parent().expect("work trees are in the home").display().to_string();
+    let racing = git.clone().with_env("BOB", &home).with_env("ALICE", &alice_home);
+
+    let complaint = racing.fails(&work, &["push", "--atomic", "origin", "main", "main:side"]);
+
+    assert!(complaint.contains(&format!("! [remote rejected] main -> main {MOVED}")), "{complaint}");
+    assert!(complaint.contains(&format!("! [remote rejected] main -> side {NOT_ALONE}")), "{complaint}");
+    assert_eq!(scene.refs(), refs([("refs/heads/main", &quicker)]));
+    assert_eq!(scene.stored(&["rev-parse", "main~1"]), first);
+    scene.assert_settled(2);
+}
+
+#[rstest]
+#[case::http_sqlite(Road::Http, Engine::Sqlite)]
+#[case::ssh_postgres(Road::Ssh, Engine::Postgres)]
+fn a_push_moves_what_it_can_and_says_what_it_cannot(#[case] road: Road, #[case] engine: Engine) {
+    let scene = Scene::new(road, engine);
+    let git = scene.git();
+    let (work, first) = scene.pushed();
+    let second = git.commit_file(&work, "more.txt", "more\n", "More");
+
+    let destinations = ["main", "main:side", "main:refs/pull/1/head", "main:main/below", "main:refs/abide/x"];
+    let complaint = git.fails(&work, &[&["push", "origin"], &destinations[..]].concat());
+
+    assert!(complaint.contains(&format!("{}..{}  main -> main", &first[..7], &second[..7])), "{complaint}");
+    assert!(complaint.contains("* [new branch]      main -> side"), "{complaint}");
+    assert!(complaint.contains(&format!("! [remote rejected] main -> refs/pull/1/head {RESERVED}")), "{complaint}");
+    assert!(complaint.contains(&format!("! [remote rejected] main -> refs/abide/x {RESERVED}")), "{complaint}");
+    assert!(complaint.contains(&format!("! [remote rejected] main -> main/below {IN_THE_WAY}")), "{complaint}");
+    assert_eq!(scene.refs(), refs([("refs/heads/main", &second), ("refs/heads/side", &second)]));
+    scene.assert_settled(2);
+}
+
+#[rstest]
+#[case::http_postgres(Road::Http, Engine::Postgres)]
+#[case::ssh_sqlite(Road::Ssh, Engine::Sqlite)]
+fn push_options_are_taken(#[case] road: Road, #[case] engine: Engine) {
+    let scene = Scene::new(road, engine);
+    let git = scene.git();
+    let work = scene.work_tree();
+    let commit = git.commit_file(&work, "README.md", "hello\n", "Say hello");
+
+    let (tracing, trace) = traced(git, "GIT_TRACE_PACKET");
+    tracing.ok(&work, &["push", "--quiet", "-o", "topic=ü", "-o", "draft", "origin", "main"]);
+
+    let trace = fs::read_to_string(trace).unwrap();
+    assert!(trace.contains("push> draft"), "the options were not sent: {trace}");
+    assert_eq!(scene.refs(), refs([("refs/heads/main", &commit)]));
+    scene.assert_settled(1);
+}
