@@ -1,5 +1,6 @@
 //! The bytes of one channel: what the client asks for, what it sends, what it is told.
 
+use crate::pace::{Flushes, Paced};
 use abide_forge::git::ProtocolVersion;
 use bytes::Bytes;
 use futures_util::stream;
@@ -104,12 +105,13 @@ pub(crate) struct Deaf;
 /// The way back to the client. Every write waits for the client's window, and no longer than its patience.
 pub(crate) struct Output {
     write: ChannelWriteHalf<Msg>,
+    flushes: Flushes,
     patience: Duration,
 }
 
 impl Output {
-    pub(crate) fn new(write: ChannelWriteHalf<Msg>, patience: Duration) -> Self {
-        Self { write, patience }
+    pub(crate) fn new(write: ChannelWriteHalf<Msg>, flushes: Flushes, patience: Duration) -> Self {
+        Self { write, flushes, patience }
     }
 
     /// Bytes for git.
@@ -124,7 +126,7 @@ impl Output {
 
     /// A writer of bytes for git. Whoever uses it brings a time limit.
     pub(crate) fn writer(&self) -> impl tokio::io::AsyncWrite + Unpin + Send + 'static {
-        self.write.make_writer()
+        Paced::new(self.write.make_writer(), &self.flushes)
     }
 
     /// Ends the channel.

@@ -2,6 +2,7 @@
 
 use crate::Options;
 use crate::handler::Handler;
+use crate::pace::Flushes;
 use crate::stream::Cuttable;
 use abide_forge::Forge;
 use russh::server::{Config, Handle, run_stream};
@@ -113,8 +114,10 @@ async fn run(shared: Arc<Shared>, stream: TcpStream, ip: IpAddr) -> End {
     let cut = shared.cut.child_token();
     let _guard = cut.clone().drop_guard();
     let (sender, state) = watch::channel(State::default());
-    let handler = Handler::new(shared.clone(), ip, sender, cut.clone());
-    let greeting = run_stream(shared.config.clone(), Cuttable::new(stream, cut.clone()), handler);
+    let flushes = Flushes::new(0);
+    let stream = Cuttable::new(stream, cut.clone(), flushes.clone());
+    let handler = Handler::new(shared.clone(), ip, sender, cut.clone(), flushes);
+    let greeting = run_stream(shared.config.clone(), stream, handler);
     let mut session = match timeout_at(deadline, greeting).await {
         Ok(Ok(session)) => session,
         Ok(Err(error)) => return judge(&error, false, ip),

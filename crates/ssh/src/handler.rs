@@ -3,6 +3,7 @@
 use crate::algorithms;
 use crate::channel::wants_variable;
 use crate::connection::{OpenChannel, Shared, State};
+use crate::pace::Flushes;
 use crate::session::Session;
 use abide_forge::accounts::authenticate;
 use russh::keys::{HashAlg, PublicKey};
@@ -23,6 +24,7 @@ pub(crate) struct Handler {
     ip: IpAddr,
     state: watch::Sender<State>,
     cut: CancellationToken,
+    flushes: Flushes,
     /// The fingerprint of the key that was proved.
     key: Option<Arc<str>>,
     opened: usize,
@@ -31,8 +33,14 @@ pub(crate) struct Handler {
 }
 
 impl Handler {
-    pub(crate) fn new(shared: Arc<Shared>, ip: IpAddr, state: watch::Sender<State>, cut: CancellationToken) -> Self {
-        Self { shared, ip, state, cut, key: None, opened: 0, asked: HashSet::new() }
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        ip: IpAddr,
+        state: watch::Sender<State>,
+        cut: CancellationToken,
+        flushes: Flushes,
+    ) -> Self {
+        Self { shared, ip, state, cut, flushes, key: None, opened: 0, asked: HashSet::new() }
     }
 
     /// Answers a request that starts something: the first one of each channel is taken.
@@ -107,6 +115,7 @@ impl russh::server::Handler for Handler {
             key: key.clone(),
             ip: self.ip,
             cut: self.cut.clone(),
+            flushes: self.flushes.clone(),
             request_timeout: options.handshake_timeout,
         };
         let open = OpenChannel::new(self.state.clone());

@@ -4,7 +4,7 @@
 //! * [`serve`] takes connections until it is told to stop (`server.rs`, `gate.rs`); `connection.rs` is one connection's
 //!   life, `handler.rs` its answers to SSH, `stream.rs` the way to cut it.
 //! * `command.rs` reads what a client wants to run; `session.rs` is one such run, `conversation.rs` fetch and push in it,
-//!   `channel.rs` its bytes.
+//!   `channel.rs` its bytes, `pace.rs` their speed.
 //! * [`load_or_create_host_key`]: who this server is. `algorithms.rs`: what it speaks.
 //!
 //! What may be fetched and pushed is decided in `abide-forge`; nothing here knows a repository's path.
@@ -24,6 +24,7 @@ mod gate;
 mod handler;
 mod host_key;
 mod options;
+mod pace;
 mod server;
 mod session;
 mod stream;

@@ -3,6 +3,7 @@
 use crate::Command;
 use crate::channel::{self, Gone, Output, Request};
 use crate::conversation::{Conversation, Done, fail};
+use crate::pace::Flushes;
 use abide_forge::accounts::{self, authenticate};
 use abide_forge::git::ProtocolVersion;
 use abide_forge::{Caller, Forge};
@@ -28,6 +29,8 @@ pub(crate) struct Session {
     pub(crate) ip: IpAddr,
     /// Cancelled when the connection has to end; cancelling it ends the connection.
     pub(crate) cut: CancellationToken,
+    /// Of the connection's socket.
+    pub(crate) flushes: Flushes,
     /// How long the client may take to say what it wants.
     pub(crate) request_timeout: Duration,
 }
@@ -35,7 +38,7 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) async fn run(self, channel: Channel<Msg>) {
         let (mut read, write) = channel.split();
-        let output = Output::new(write, self.forge.settings().idle_timeout);
+        let output = Output::new(write, self.flushes.clone(), self.forge.settings().idle_timeout);
         let asked = tokio::select! {
             () = self.cut.cancelled() => return,
             asked = timeout(self.request_timeout, channel::request(&mut read)) => asked,

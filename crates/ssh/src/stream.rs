@@ -1,9 +1,10 @@
 //! A client's socket that can be cut from outside.
 
+use crate::pace::Flushes;
 use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
@@ -12,11 +13,12 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 pub(crate) struct Cuttable<S> {
     stream: S,
     cut: Pin<Box<WaitForCancellationFutureOwned>>,
+    flushes: Flushes,
 }
 
 impl<S> Cuttable<S> {
-    pub(crate) fn new(stream: S, cut: CancellationToken) -> Self {
-        Self { stream, cut: Box::pin(cut.cancelled_owned()) }
+    pub(crate) fn new(stream: S, cut: CancellationToken, flushes: Flushes) -> Self {
+        Self { stream, cut: Box::pin(cut.cancelled_owned()), flushes }
     }
 
     fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
@@ -46,7 +48,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Cuttable<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.check(context)?;
-        Pin::new(&mut self.stream).poll_flush(context)
+        ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+        self.flushes.send_modify(|count| *count = count.wrapping_add(1));
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -63,7 +67,7 @@ mod tests {
     async fn a_cut_ends_a_read_that_waits_and_every_later_write() {
         let (near, _far) = tokio::io::duplex(64);
         let cut = CancellationToken::new();
-        let mut stream = Cuttable::new(near, cut.clone());
+        let mut stream = Cuttable::new(near, cut.clone(), Flushes::new(0));
         stream.write_all(b"before").await.unwrap();
         let mut byte = [0];
         let (read, ()) = tokio::join!(stream.read(&mut byte), async { cut.cancel() });

@@ -161,7 +161,7 @@ fn a_slow_client_gets_its_pack() {
     let world = World::with(|_, settings| settings.idle_timeout = Duration::from_secs(1));
     let alice = world.person("alice");
     big(&world, &alice, 4);
-    let slow = world.run(bottleneck(world.addr, 800_000));
+    let slow = world.run(bottleneck(world.addr, 400_000));
     let dir = alice.git.fresh_dir();
     let url = format!("ssh://git@{slow}/alice/big.git");
     alice.git.ok(&dir, &["clone", "--quiet", "--bare", &url, "copy.git"]);

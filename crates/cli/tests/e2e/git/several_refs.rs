@@ -1,6 +1,6 @@
 //! Several refs in one push: all of them, or as many as can be.
 
-use super::scene::{Road, Scene, before_each_push, clone, refs, traced};
+use super::scene::{Road, Scene, before_each_push, refs, traced};
 use abide_testkit::Engine;
 use rstest::rstest;
 use std::fs;
@@ -53,21 +53,14 @@ fn an_atomic_push_with_a_refused_ref_changes_nothing_and_says_so_for_each(
 #[case::ssh_sqlite(Road::Ssh, Engine::Sqlite)]
 fn an_atomic_push_with_a_ref_that_moved_meanwhile_changes_nothing(#[case] road: Road, #[case] engine: Engine) {
     let scene = Scene::new(road, engine);
-    let bob = scene.collaborator("bob", "write");
     let git = scene.git();
     let (work, first) = scene.pushed();
-    let bobs = clone(&bob.git, &scene.url(), &[]);
-    let quicker = bob.git.commit_file(&bobs, "bob.txt", "bob\n", "Bob was quicker");
-    git.commit_file(&work, "alice.txt", "alice\n", "Alice was slower");
-    let script = format!("cd '{}' && HOME=\"$BOB\" GIT_CONFIG_GLOBAL=\"$BOB/.gitconfig\" ", bobs.display());
-    let home = bobs.parent().expect("clones are in the home").display().to_string();
-    let key = format!("GIT_SSH_COMMAND=\"$(echo \"$GIT_SSH_COMMAND\" | sed \"s#$ALICE#$BOB#g\")\" ");
-    let push = "git push --quiet origin main";
-    before_each_push(&work, &format!("{script}{key}{push}"));
-    let alice_home = work.parent().expect("work trees are in the home").display().to_string();
-    let racing = git.clone().with_env("BOB", &home).with_env("ALICE", &alice_home);
+    let laptop = scene.clone(&[]);
+    let quicker = git.commit_file(&laptop, "quick.txt", "quick\n", "Quicker");
+    git.commit_file(&work, "slow.txt", "slow\n", "Slower");
+    before_each_push(&work, &format!("cd '{}' && git push --quiet origin main", laptop.display()));
 
-    let complaint = racing.fails(&work, &["push", "--atomic", "origin", "main", "main:side"]);
+    let complaint = git.fails(&work, &["push", "--atomic", "origin", "main", "main:side"]);
 
     assert!(complaint.contains(&format!("! [remote rejected] main -> main {MOVED}")), "{complaint}");
     assert!(complaint.contains(&format!("! [remote rejected] main -> side {NOT_ALONE}")), "{complaint}");

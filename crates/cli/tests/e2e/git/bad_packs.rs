@@ -1,0 +1,224 @@
+//! Pushes whose objects cannot be taken: refused with the reason, and nothing of them stays.
+
+use super::raw::{pack, push_of, request, send};
+use super::scene::{Road, Scene, noise, refs};
+use crate::support::builder;
+use abide_testkit::{Engine, GitClient};
+use rstest::rstest;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const INCOMPLETE: &str = "the pushed objects are incomplete; run `git fsck` in your clone and push again";
+
+/// A commit with one file, not pushed.
+struct Unpushed {
+    dir: PathBuf,
+    commit: String,
+    tree: String,
+    blob: String,
+}
+
+fn unpushed(git: &GitClient) -> Unpushed {
+    let dir = git.init_work_tree();
+    let commit = git.commit_file(&dir, "file.txt", "a file that is nowhere else\n", "Somewhere");
+    let named = |what: &str| git.ok(&dir, &["rev-parse", what]);
+    Unpushed { commit, tree: named("HEAD^{tree}"), blob: named("HEAD:file.txt"), dir: dir.clone() }
+}
+
+/// A scene with one commit on `main`, how many objects it has, and the commit.
+fn scene_with_main(road: Road, engine: Engine) -> (Scene, usize, String) {
+    let scene = Scene::new(road, engine);
+    let (_, commit) = scene.pushed();
+    let objects = scene.objects();
+    (scene, objects, commit)
+}
+
+#[track_caller]
+fn assert_untouched(scene: &Scene, objects: usize, main: &str) {
+    assert_eq!(scene.refs(), refs([("refs/heads/main", main)]));
+    assert_eq!(scene.objects(), objects, "objects of a refused push were kept");
+    scene.assert_settled(1);
+}
+
+/// The other tests here rely on it: a crafted push that lacks nothing is a push like any other.
+#[rstest]
+#[case::http_sqlite(Road::Http, Engine::Sqlite)]
+#[case::ssh_postgres(Road::Ssh, Engine::Postgres)]
+fn a_complete_crafted_push_is_taken(#[case] road: Road, #[case] engine: Engine) {
+    let scene = Scene::new(road, engine);
+    let Unpushed { dir, commit, tree, blob } = unpushed(scene.git());
+    let whole = pack(scene.git(), &dir, &[&commit, &tree, &blob]);
+
+    let report = send(&scene, &push_of(&[("refs/heads/side", &commit)], &whole));
+
+    assert!(report.contains("unpack ok\n") && report.contains("ok refs/heads/side\n"), "{report}");
+    assert_eq!(scene.refs(), refs([("refs/heads/side", &commit)]));
+    scene.assert_settled(1);
+}
+
+#[rstest]
+#[case::http_sqlite(Road::Http, Engine::Sqlite)]
+#[case::ssh_postgres(Road::Ssh, Engine::Postgres)]
+fn a_push_that_lacks_an_object_is_refused(#[case] road: Road, #[case] engine: Engine) {
+    let (scene, objects, main) = scene_with_main(road, engine);
+    let Unpushed { dir, commit, tree, .. } = unpushed(scene.git());
+    let without_blob = pack(scene.git(), &dir, &[&commit, &tree]);
+
+    let report = send(&scene, &push_of(&[("refs/heads/side", &commit)], &without_blob));
+
+    assert!(report.contains(&format!("ng refs/heads/side {INCOMPLETE}\n")), "{report}");
+    assert_untouched(&scene, objects, &main);
+}
+
+#[rstest]
+#[case::http_postgres(Road::Http, Engine::Postgres)]
+#[case::ssh_sqlite(Road::Ssh, Engine::Sqlite)]
+fn a_ref_that_is_refused_for_another_reason_does_not_hide_that_objects_are_missing(
+    #[case] road: Road,
+    #[case] engine: Engine,
+) {
+    let (scene, objects, main) = scene_with_main(road, engine);
+    let Unpushed { dir, commit, tree, blob } = unpushed(scene.git());
+    let other = scene.git().commit_file(&dir, "other.txt", "lacking\n", "Another");
+    let without_new_blob =
+        pack(scene.git(), &dir, &[&commit, &tree, &blob, &other, &scene.git().ok(&dir, &["rev-parse", "HEAD^{tree}"])]);
+
+    let push = push_of(&[("refs/heads/blob", &blob), ("refs/heads/lacking", &other)], &without_new_blob);
+    let report = send(&scene, &push);
+
+    assert!(report.contains("ng refs/heads/blob refs/heads/* takes commits only"), "{report}");
+    assert!(report.contains(&format!("ng refs/heads/lacking {INCOMPLETE}\n")), "{report}");
+    assert_untouched(&scene, objects, &main);
+}
+
+#[rstest]
+#[case::http_sqlite(Road::Http, Engine::Sqlite)]
+#[case::ssh_postgres(Road::Ssh, Engine::Postgres)]
+fn one_incomplete_ref_does_not_stop_the_complete_ones(#[case] road: Road, #[case] engine: Engine) {
+    let scene = Scene::new(road, engine);
+    let Unpushed { dir, commit, tree, blob } = unpushed(scene.git());
+    let other = scene.git().commit_file(&dir, "other.txt", "lacking\n", "Another");
+    let other_tree = scene.git().ok(&dir, &["rev-parse", "HEAD^{tree}"]);
+    let without_new_blob = pack(scene.git(), &dir, &[&commit, &tree, &blob, &other, &other_tree]);
+
+    let push = push_of(&[("refs/heads/fine", &commit), ("refs/heads/lacking", &other)], &without_new_blob);
+    let report = send(&scene, &push);
+
+    assert!(report.contains("ok refs/heads/fine\n"), "{report}");
+    assert!(report.contains(&format!("ng refs/heads/lacking {INCOMPLETE}\n")), "{report}");
+    assert_eq!(scene.refs(), refs([("refs/heads/fine", &commit)]));
+}
+
+#[rstest]
+#[case::http_postgres(Road::Http, Engine::Postgres)]
+#[case::ssh_sqlite(Road::Ssh, Engine::Sqlite)]
+fn a_damaged_pack_is_refused(#[case] road: Road, #[case] engine: Engine) {
+    let (scene, objects, main) = scene_with_main(road, engine);
+    let Unpushed { dir, commit, tree, blob } = unpushed(scene.git());
+    let whole = pack(scene.git(), &dir, &[&commit, &tree, &blob]);
+    let mut damaged = whole.clone();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 0x55;
+    let half = &whole[..middle];
+
+    for bad in [&damaged, half, &b"PACK"[..], b"not a pack at all, but long enough", b""] {
+        let report = send(&scene, &push_of(&[("refs/heads/side", &commit)], bad));
+
+        let (verdict, after) = report.split_once('\n').expect("several lines");
+        assert!(verdict.contains("unpack ") && !verdict.contains("unpack ok"), "{report}");
+        assert!(after.contains("ng refs/heads/side "), "{report}");
+    }
+    assert_untouched(&scene, objects, &main);
+}
+
+#[rstest]
+fn the_body_of_a_push_may_be_compressed(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::new(Road::Http, engine);
+    let Unpushed { dir, commit, tree, blob } = unpushed(scene.git());
+    let whole = pack(scene.git(), &dir, &[&commit, &tree, &blob]);
+    let compressed = gzip(&push_of(&[("refs/heads/side", &commit)], &whole));
+
+    let response =
+        request(&scene).header("Content-Encoding", "gzip").body(compressed).send(scene.server.http_addr());
+
+    assert_eq!(response.status, 200, "{}", response.text());
+    assert!(response.text().contains("ok refs/heads/side\n"), "{}", response.text());
+    assert_eq!(scene.refs(), refs([("refs/heads/side", &commit)]));
+    scene.assert_settled(1);
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut child = Command::new("gzip")
+        .arg("--stdout")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("gzip is part of every Debian");
+    child.stdin.take().expect("it was asked for").write_all(bytes).expect("gzip listens");
+    child.wait_with_output().expect("our own child can be waited for").stdout
+}
+
+#[rstest]
+#[case::http_sqlite(Road::Http, Engine::Sqlite)]
+#[case::ssh_postgres(Road::Ssh, Engine::Postgres)]
+fn a_push_that_is_too_large_is_refused_with_the_limit(#[case] road: Road, #[case] engine: Engine) {
+    let scene = Scene::on(builder(engine).env("ABIDE_GIT__MAX_PUSH", "100KiB").start(), road);
+    let git = scene.git();
+    let (work, main) = scene.pushed();
+    let objects = scene.objects();
+    git.commit_file(&work, "big.bin", noise(2 << 20, 4), "Big");
+
+    let complaint = git.fails(&work, &["push", "origin", "main"]);
+
+    let reason = "the pack is larger than the 102400 bytes allowed; push in several steps";
+    assert!(complaint.contains(reason), "{complaint}");
+    assert_untouched(&scene, objects, &main);
+}
+
+#[rstest]
+#[case::http_postgres(Road::Http, Engine::Postgres)]
+#[case::ssh_sqlite(Road::Ssh, Engine::Sqlite)]
+fn a_branch_takes_commits_only(#[case] road: Road, #[case] engine: Engine) {
+    let scene = Scene::new(road, engine);
+    let git = scene.git();
+    let (work, commit) = scene.pushed();
+    git.ok(&work, &["tag", "--annotate", "--message", "One", "v1"]);
+    let reason = "(refs/heads/* takes commits only; push other objects as tags)";
+
+    for object in ["main:README.md", "main^{tree}", "v1"] {
+        let oid = git.ok(&work, &["rev-parse", object]);
+        let complaint = git.fails(&work, &["push", "origin", &format!("{oid}:refs/heads/odd")]);
+        assert!(complaint.contains(reason), "{object}: {complaint}");
+    }
+    assert_eq!(scene.refs(), refs([("refs/heads/main", &commit)]));
+
+    let blob = git.ok(&work, &["rev-parse", "main:README.md"]);
+    git.ok(&work, &["push", "--quiet", "origin", &format!("{blob}:refs/tags/odd")]);
+    assert_eq!(scene.refs(), refs([("refs/heads/main", &commit), ("refs/tags/odd", &blob)]));
+    scene.assert_settled(2);
+}
+
+/// A tree with a file `.git/…` would write into the repository of everyone who checks it out.
+#[rstest]
+#[case::http_sqlite(Road::Http, Engine::Sqlite)]
+#[case::ssh_postgres(Road::Ssh, Engine::Postgres)]
+fn a_tree_that_attacks_its_readers_is_refused(#[case] road: Road, #[case] engine: Engine) {
+    let (scene, objects, main) = scene_with_main(road, engine);
+    let git = scene.git();
+    let work = scene.work_tree();
+    let tree = hostile_tree(git, &work);
+    let commit = git.ok(&work, &["commit-tree", "-m", "Trap", &tree]);
+
+    let complaint = git.fails(&work, &["push", "origin", &format!("{commit}:refs/heads/trap")]);
+
+    assert!(complaint.contains("! [remote rejected]") && complaint.contains("hasDotgit"), "{complaint}");
+    assert_untouched(&scene, objects, &main);
+}
+
+fn hostile_tree(git: &GitClient, work: &Path) -> String {
+    let blob = git.feed(work, &["hash-object", "-w", "--stdin"], |input| input.write_all(b"evil\n"));
+    let inner = git.feed(work, &["mktree"], move |input| writeln!(input, "100644 blob {}\tconfig", blob.trim()));
+    let outer = git.feed(work, &["mktree"], move |input| writeln!(input, "040000 tree {}\t.git", inner.trim()));
+    outer.trim().to_owned()
+}

@@ -1,0 +1,145 @@
+//! Jobs and schedules, with a clock that only the test turns.
+
+use crate::rig::{Rig, node, rig};
+use abide_forge::jobs::{Kind, manage, runner, schedule};
+use abide_store::jobs::{self, Job, NewJob};
+use abide_store::{Store, StoreError};
+use abide_testkit::Engine;
+use rstest::rstest;
+use serde_json::json;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+async fn job(store: &Store, id: i64) -> Job {
+    let mut conn = store.read().await.expect("readable");
+    jobs::by_id(&mut conn, id).await.expect("readable").expect("there")
+}
+
+/// Waits until a job is as wanted; the runner looks every few milliseconds.
+async fn until(store: &Store, id: i64, wanted: impl Fn(&Job) -> bool) -> Job {
+    for _ in 0..1000 {
+        let job = job(store, id).await;
+        if wanted(&job) {
+            return job;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("the job never got there: {:?}", job(store, id).await);
+}
+
+async fn enqueue(rig: &Rig, payload: serde_json::Value) -> i64 {
+    let new = NewJob {
+        kind: Kind::RepoMaintain.as_str(),
+        payload,
+        unique_key: None,
+        priority: 1,
+        run_at: rig.store.clock().now(),
+        max_attempts: 3,
+    };
+    let id: Result<Option<i64>, StoreError> =
+        rig.store.write(new, |tx, new| Box::pin(jobs::enqueue(tx, new))).await;
+    id.expect("queued").expect("not queued yet")
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_job_is_tried_again_later_and_later_and_then_given_up(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let rig = rig(engine).await;
+    let (repo, _) = rig.repo_with_commit().await;
+    // A repository that git cannot tidy.
+    std::fs::remove_dir_all(rig.dir(repo.id).join("objects")).expect("removable");
+    std::fs::write(rig.dir(repo.id).join("objects"), "not a directory").expect("writable");
+    let id = enqueue(&rig, json!({ "repo_id": repo.id.get() })).await;
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(runner::run(rig.forge.clone(), stop.clone()));
+
+    let mut pauses = Vec::new();
+    for attempt in 1..3 {
+        let waiting = until(&rig.store, id, |job| job.attempts == attempt && job.state == "waiting").await;
+        assert!(waiting.last_error.is_some_and(|text| text.contains("git")), "it says what went wrong");
+        pauses.push(waiting.run_at.since(rig.store.clock().now()));
+        rig.clock.advance(Duration::from_secs(60));
+    }
+    let ended = until(&rig.store, id, |job| job.state == "failed").await;
+    assert_eq!(ended.attempts, 3);
+    assert!(pauses[0] >= Duration::from_secs(8) && pauses[0] <= Duration::from_secs(12), "{pauses:?}");
+    assert!(pauses[1] >= Duration::from_secs(16) && pauses[1] <= Duration::from_secs(24), "{pauses:?}");
+
+    assert!(manage::retry(&rig.forge, id).await.expect("writable"), "an operator may try again");
+    stop.cancel();
+    running.await.expect("the runner stops");
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_cannot_succeed_is_not_tried_again(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let rig = rig(engine).await;
+    let id = enqueue(&rig, json!({ "nothing": true })).await;
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(runner::run(rig.forge.clone(), stop.clone()));
+    let ended = until(&rig.store, id, |job| job.state == "failed").await;
+    assert_eq!(ended.attempts, 1);
+    assert!(ended.last_error.is_some_and(|text| text.contains("repo_id")));
+    stop.cancel();
+    running.await.expect("the runner stops");
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schedule_fires_once_however_many_nodes_watch_it(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let rig = rig(engine).await;
+    let (other, _) = node(&rig.database, &rig.clock, "second").await;
+    let stop = CancellationToken::new();
+    // The first look only notes when each entry is due; the second comes after that.
+    let watch = |stop: &CancellationToken| {
+        [&rig.forge, &other].map(|forge| tokio::spawn(schedule::run(forge.clone(), stop.clone())))
+    };
+    let first = watch(&stop);
+    let noted = async || {
+        let mut conn = rig.store.read().await.expect("readable");
+        jobs::schedule_is_due(&mut conn, Kind::PushReconcile.as_str(), rig.store.clock().now()).await.expect("readable")
+    };
+    for _ in 0..500 {
+        if !noted().await {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    stop.cancel();
+    for task in first {
+        task.await.expect("the schedule stops");
+    }
+    assert!(manage::list(&rig.forge, None, 100).await.expect("readable").is_empty(), "nothing is due yet");
+
+    rig.clock.advance(Duration::from_secs(2 * 3600));
+    let stop = CancellationToken::new();
+    let second = watch(&stop);
+    for _ in 0..500 {
+        if manage::list(&rig.forge, None, 100).await.expect("readable").len() >= 2 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    stop.cancel();
+    for task in second {
+        task.await.expect("the schedule stops");
+    }
+    let mut kinds: Vec<_> =
+        manage::list(&rig.forge, None, 100).await.expect("readable").into_iter().map(|job| job.kind).collect();
+    kinds.sort();
+    assert_eq!(kinds, ["history:prune", "push:reconcile"]);
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_run_by_hand_tells_how_it_ended(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let rig = rig(engine).await;
+    let (repo, _) = rig.repo_with_commit().await;
+    let done = manage::run_now(&rig.forge, Kind::RepoMaintain, json!({ "repo_id": repo.id.get() })).await;
+    assert_eq!(done.expect("it ran").state, "done");
+    let failed = manage::run_now(&rig.forge, Kind::RepoMaintain, serde_json::Value::Null).await.expect("it ran");
+    assert_eq!(failed.state, "failed");
+    assert!(failed.last_error.is_some_and(|text| text.contains("repo_id")));
+}

@@ -1,0 +1,5 @@
+//! Use cases on both engines, where a scenario over the network could not arrange or see enough.
+
+mod jobs;
+mod reconcile;
+mod rig;

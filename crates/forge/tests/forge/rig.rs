@@ -1,0 +1,87 @@
+//! A forge without a server around it, on a database and a clock of the test's.
+
+use abide_core::RepoId;
+use abide_forge::accounts::{self, add_user};
+use abide_forge::repos::{Repo, create};
+use abide_forge::{Caller, Forge, Node, OsRandom, Settings};
+use abide_git::{Git, GitLimits, Layout};
+use abide_store::{Options, Store};
+use abide_testkit::{Engine, TestClock, TestDatabase};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub struct Rig {
+    pub forge: Forge,
+    pub store: Store,
+    pub clock: TestClock,
+    pub database: TestDatabase,
+}
+
+pub async fn rig(engine: Engine) -> Rig {
+    let database = TestDatabase::new(engine);
+    let clock = TestClock::new();
+    let (forge, store) = node(&database, &clock, "first").await;
+    Rig { forge, store, clock, database }
+}
+
+/// Another process on the same database and directories.
+pub async fn node(database: &TestDatabase, clock: &TestClock, name: &str) -> (Forge, Store) {
+    let data = database.data_dir();
+    let options = match database.url() {
+        Some(url) => Options::postgres(url),
+        None => Options::sqlite(data.join("abide.db")),
+    };
+    let store = Store::open(&options, Arc::new(clock.clone())).await.expect("the database opens");
+    let layout = Layout::new(data);
+    std::fs::create_dir_all(layout.incoming_root()).expect("writable");
+    let git = Git::detect(Path::new("git"), &layout, GitLimits::default()).await.expect("git is installed");
+    let settings = Settings { poll_interval: Duration::from_millis(20), ..Settings::default() };
+    let node = Node::server(data, name, "test").expect("the name is free");
+    (Forge::new(store.clone(), git, layout, Arc::new(OsRandom), settings, node, [7; 32]), store)
+}
+
+impl Rig {
+    /// alice, and a repository of hers with one commit on `main`.
+    pub async fn repo_with_commit(&self) -> (Repo, String) {
+        let request = add_user::Request {
+            name: "alice".into(),
+            email: "alice@example.org".into(),
+            password: "correct horse battery".into(),
+            site_admin: false,
+        };
+        let id = add_user::add_user(&self.forge, request).await.expect("alice is added");
+        let user = accounts::by_id(&self.forge, id).await.expect("readable").expect("alice exists");
+        let caller = Caller { actor: user.actor(), scopes: None, ip: None };
+        let request = create::Request {
+            name: "project".into(),
+            description: String::new(),
+            visibility: abide_core::repo::Visibility::Public,
+            default_branch: None,
+        };
+        let repo = create::create(&self.forge, &caller, request).await.expect("the repository is created");
+        let tree = self.git(repo.id, &["hash-object", "-w", "-t", "tree", "/dev/null"]);
+        let commit = self.git(repo.id, &["commit-tree", &tree, "-m", "one"]);
+        self.git(repo.id, &["update-ref", "refs/heads/main", &commit]);
+        (repo, commit)
+    }
+
+    pub fn dir(&self, id: RepoId) -> PathBuf {
+        Layout::new(self.database.data_dir()).repo(id)
+    }
+
+    /// Runs git in a repository, behind the forge's back.
+    pub fn git(&self, id: RepoId, args: &[&str]) -> String {
+        let output = Command::new("git")
+            .args(args)
+            .current_dir(self.dir(id))
+            .env("GIT_DIR", self.dir(id))
+            .envs([("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a@example.org")])
+            .envs([("GIT_COMMITTER_NAME", "a"), ("GIT_COMMITTER_EMAIL", "a@example.org")])
+            .output()
+            .expect("git is installed");
+        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+}
