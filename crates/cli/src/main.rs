@@ -14,9 +14,18 @@ use config::Flags;
 use failure::Failure;
 use std::process::ExitCode;
 
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  failed
+  2  wrong usage or configuration
+  3  not found
+  4  refused by a rule
+  5  the doctor found something";
+
 /// A git forge in one binary: a repository is an identity with a life, not a path.
 #[derive(Parser)]
-#[command(name = "abide", version, about, max_term_width = 100)]
+#[command(name = "abide", version, about, max_term_width = 100, after_help = EXIT_CODES)]
 struct Cli {
     #[command(flatten)]
     flags: Flags,

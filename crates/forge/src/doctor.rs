@@ -2,10 +2,12 @@
 
 use crate::{Fault, Forge};
 use abide_core::{PushId, RepoId};
-use abide_git::{incoming, locks};
+use abide_git::locks;
 use abide_store::audit::{self, ChainReport};
-use abide_store::{events, pushes, repos};
+use abide_store::repos::Repo;
+use abide_store::{events, leases, pushes, repos};
 use std::collections::HashSet;
+use std::path::PathBuf;
 
 /// Something that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +52,7 @@ pub async fn examine(forge: &Forge) -> Result<Report, Fault> {
     Ok(Report { findings, repos: known.len() as u64, chain, events_unnumbered, pushes_running })
 }
 
-/// Every row has its directory, and refs are at rest unless a push is running.
+/// Every row has its directory; refs are at rest and no lock is left unless a push is running.
 async fn examine_repos(forge: &Forge, add: &mut impl FnMut(&'static str, String)) -> Result<HashSet<RepoId>, Fault> {
     const PAGE: i64 = 500;
     let mut known = HashSet::new();
@@ -63,27 +65,36 @@ async fn examine_repos(forge: &Forge, add: &mut impl FnMut(&'static str, String)
             let dir = forge.layout().repo(repo.id);
             if !dir.join("HEAD").is_file() {
                 add("directory", format!("{} (id {}) has no repository at {}", repo.slug(), repo.id, dir.display()));
+                continue;
             }
-            if repo.refs_generation % 2 != 0 {
-                let mut conn = forge.store().read().await?;
-                if pushes::running_of(&mut conn, repo.id).await?.is_empty() {
-                    let still = repos::generation(&mut conn, repo.id).await?;
-                    if still == Some(repo.refs_generation) {
-                        add(
-                            "generation",
-                            format!(
-                                "{} (id {}) is marked as moving, but no push is running; push to it or run `abide jobs run push:reconcile`",
-                                repo.slug(),
-                                repo.id
-                            ),
-                        );
-                    }
-                }
+            let locks = locks::stale_locks(&dir)?;
+            if (repo.refs_generation % 2 != 0 || !locks.is_empty()) && at_rest(forge, repo).await? {
+                examine_motion(repo, &locks, add);
             }
         }
         if page.len() < PAGE as usize {
             return Ok(known);
         }
+    }
+}
+
+/// Whether nobody is at work on the refs: no push is running, nobody holds the lease, and nothing has moved since the
+/// row was read.
+async fn at_rest(forge: &Forge, repo: &Repo) -> Result<bool, Fault> {
+    let mut conn = forge.store().read().await?;
+    let running = pushes::running_of(&mut conn, repo.id).await?;
+    let holder = leases::holder(&mut conn, &pushes::lease_name(repo.id), forge.clock().now()).await?;
+    let generation = repos::generation(&mut conn, repo.id).await?;
+    Ok(running.is_empty() && holder.is_none() && generation == Some(repo.refs_generation))
+}
+
+fn examine_motion(repo: &Repo, locks: &[PathBuf], add: &mut impl FnMut(&'static str, String)) {
+    if repo.refs_generation % 2 != 0 {
+        let what = "is marked as moving, but no push is running; push to it or run `abide jobs run push:reconcile`";
+        add("generation", format!("{} (id {}) {what}", repo.slug(), repo.id));
+    }
+    for lock in locks.iter().filter(|lock| lock.exists()) {
+        add("lock", format!("{} was left by a writer that is gone", lock.display()));
     }
 }
 
@@ -106,35 +117,13 @@ fn examine_directories(
     Ok(())
 }
 
-/// No push is left running by a dead process, no lock file and no incoming area without one.
+/// No push is left running by a dead process.
 async fn examine_pushes(forge: &Forge, add: &mut impl FnMut(&'static str, String)) -> Result<(), Fault> {
     let now = forge.clock().now();
     let mut conn = forge.store().read().await?;
     for push in pushes::orphaned(&mut conn, now, PushId::new(0), 1000).await? {
-        add(
-            "push",
-            format!(
-                "push {} to repository {} was left running by a process that is gone; run `abide jobs run push:reconcile`",
-                push.id, push.repo_id
-            ),
-        );
+        let what = "was left running by a process that is gone; run `abide jobs run push:reconcile`";
+        add("push", format!("push {} to repository {} {what}", push.id, push.repo_id));
     }
-    let mut after = RepoId::new(0);
-    loop {
-        let page = repos::page(&mut conn, after, 500).await?;
-        for repo in &page {
-            after = repo.id;
-            if !pushes::running_of(&mut conn, repo.id).await?.is_empty() {
-                continue;
-            }
-            for lock in locks::stale_locks(&forge.layout().repo(repo.id))? {
-                add("lock", format!("{} was left by a writer that is gone", lock.display()));
-            }
-        }
-        if page.len() < 500 {
-            break;
-        }
-    }
-    let _ = incoming::list_incoming(forge.layout())?;
     Ok(())
 }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 /// Rows of each log per transaction.
 const BATCH: i64 = 500;
 /// Rows that come in quick succession are numbered together, so that a busy server pays one commit for many.
-const GATHER: Duration = Duration::from_millis(20);
+const GATHER: Duration = Duration::from_millis(50);
 
 /// Runs until told to stop, then gives the lease back.
 pub async fn run(forge: Forge, stop: CancellationToken) {

@@ -75,7 +75,8 @@ pub(crate) fn config(key: PrivateKey, options: &Options) -> Config {
         channel_buffer_size: 16,
         event_buffer_size: 8,
         inactivity_timeout: Some(options.idle_timeout.max(LEAST_INACTIVITY)),
-        keepalive_interval: Some(KEEPALIVE),
+        // Not before a key is proved: clients expect no such question then.
+        keepalive_interval: Some(KEEPALIVE.max(options.handshake_timeout * 2)),
         keepalive_max: KEEPALIVES_OWED,
         nodelay: true,
         ..Config::default()

@@ -42,7 +42,10 @@ impl Options {
         let rules = [
             (self.max_connections == 0, "max_connections: it is at least 1".to_owned()),
             (self.per_ip == 0, "per_ip: it is at least 1".to_owned()),
-            (self.handshake_timeout < Duration::from_secs(1), "handshake_timeout: it is at least one second".to_owned()),
+            (
+                self.handshake_timeout < Duration::from_secs(1),
+                "handshake_timeout: it is at least one second".to_owned(),
+            ),
             (self.idle_timeout < Duration::from_secs(1), "idle_timeout: it is at least one second".to_owned()),
             (
                 self.max_channels == 0 || self.max_channels > MOST_CHANNELS,

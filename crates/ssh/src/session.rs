@@ -107,9 +107,7 @@ impl Session {
         output: &Output,
     ) -> Done {
         match Command::parse(command) {
-            Ok(command) => {
-                Conversation { forge: &self.forge, caller, version, output }.hold(&command, input).await
-            }
+            Ok(command) => Conversation { forge: &self.forge, caller, version, output }.hold(&command, input).await,
             Err(error) => {
                 let _ = output.say(&format!("Abide: {error}")).await;
                 Done::NoCommand

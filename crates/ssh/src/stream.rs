@@ -30,11 +30,7 @@ impl<S> Cuttable<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Cuttable<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        out: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         self.check(context)?;
         Pin::new(&mut self.stream).poll_read(context, out)
     }

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 /// How often a unit is run again after a conflict before its caller is told.
@@ -104,22 +105,22 @@ impl Store {
     }
 
     async fn open_sqlite(options: &Options, clock: Arc<dyn Clock>) -> Result<Pools, StoreError> {
-        let write = SqliteConnectOptions::new()
+        let read = SqliteConnectOptions::new()
             .filename(&options.sqlite_file)
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
+            .read_only(true)
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
             .busy_timeout(options.busy_timeout)
             .statement_cache_capacity(STATEMENTS)
             .disable_statement_logging();
-        let mut conn = Conn::new(Link::SqliteWriter(Box::new(write.connect().await?)));
+        let write = read.clone().read_only(false).create_if_missing(true).journal_mode(SqliteJournalMode::Wal);
+        let mut conn = first_writer(&write, options.busy_timeout).await?;
         migrate::sqlite(&mut conn, clock.now()).await?;
         // Readers are opened after the writer has made the file and switched it to WAL.
         let readers = SqlitePoolOptions::new()
             .max_connections(options.connections)
             .acquire_timeout(options.busy_timeout)
-            .connect_with(write.clone().read_only(true).create_if_missing(false))
+            .connect_with(read)
             .await?;
         let writer = Writer::start(conn, write, clock, options.batch, options.queue);
         Ok(Pools::Sqlite { readers, writer })
@@ -217,6 +218,21 @@ impl Store {
                 units.wait().await;
                 pool.close().await;
             }
+        }
+    }
+}
+
+/// Opens the file and switches it to WAL if it is fresh. SQLite does not wait for the lock that the switch takes while
+/// another process does the same, so this does.
+async fn first_writer(options: &SqliteConnectOptions, patience: Duration) -> Result<Conn, StoreError> {
+    let deadline = Instant::now() + patience;
+    loop {
+        match options.connect().await.map_err(StoreError::from) {
+            Ok(conn) => return Ok(Conn::new(Link::SqliteWriter(Box::new(conn)))),
+            Err(error) if error.is_retryable() && Instant::now() < deadline => {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            Err(error) => return Err(error),
         }
     }
 }

@@ -171,7 +171,7 @@ impl Runner {
                 job.answer(None, wakes);
             }
         } else {
-            drop_connection(tx.conn).await;
+            self.replace(tx.conn).await;
         }
     }
 
@@ -190,7 +190,7 @@ impl Runner {
                     job.answer(None, wakes);
                 }
                 Err(error) => {
-                    drop_connection(tx.conn).await;
+                    self.replace(tx.conn).await;
                     job.answer(Some(error), Wakes::default());
                 }
             },
@@ -198,7 +198,7 @@ impl Runner {
                 if tx.conn.raw("ROLLBACK").await.is_ok() {
                     self.conn = Some(tx.conn);
                 } else {
-                    drop_connection(tx.conn).await;
+                    self.replace(tx.conn).await;
                 }
                 job.answer(None, Wakes::default());
             }
@@ -206,18 +206,18 @@ impl Runner {
     }
 
     async fn begin(&mut self) -> Result<Tx, StoreError> {
-        if let Some(conn) = self.conn.take() {
-            match self.begin_on(conn).await {
-                Err(error) if !error.is_retryable() => {}
-                begun => return begun,
-            }
+        match self.try_begin().await {
+            // It broke since its last use, and another one is open.
+            Err(error) if !error.is_retryable() && self.conn.is_some() => self.try_begin().await,
+            begun => begun,
         }
-        // The connection has broken, now or before.
-        let conn = self.open().await?;
-        self.begin_on(conn).await
     }
 
-    async fn begin_on(&mut self, mut conn: Conn) -> Result<Tx, StoreError> {
+    async fn try_begin(&mut self) -> Result<Tx, StoreError> {
+        let mut conn = match self.conn.take() {
+            Some(conn) => conn,
+            None => self.open().await?,
+        };
         conn.failed = None;
         // Never plain BEGIN: a read snapshot that turns into a write fails at once, whatever the timeout.
         match conn.raw("BEGIN IMMEDIATE").await {
@@ -226,10 +226,20 @@ impl Runner {
                 if error.is_retryable() {
                     self.conn = Some(conn);
                 } else {
-                    drop_connection(conn).await;
+                    self.replace(conn).await;
                 }
                 Err(error)
             }
+        }
+    }
+
+    /// Gives a connection up for another one, which is opened first: if none were open for a moment, the next one would
+    /// read the log anew, and might find there a commit that was written but not flushed, and so had failed.
+    async fn replace(&mut self, mut broken: Conn) {
+        let _ = broken.raw("ROLLBACK").await;
+        self.conn = self.open().await.ok();
+        if let Link::SqliteWriter(broken) = broken.link {
+            let _ = sqlx::Connection::close_hard(*broken).await;
         }
     }
 
@@ -261,11 +271,4 @@ async fn in_savepoint(tx: &mut Tx, job: &mut dyn Work) -> Result<Wakes, Broken> 
     }
     tx.conn.raw("RELEASE unit").await.map_err(|_| Broken)?;
     Ok(tx.wakes)
-}
-
-async fn drop_connection(mut conn: Conn) {
-    let _ = conn.raw("ROLLBACK").await;
-    if let Link::SqliteWriter(conn) = conn.link {
-        let _ = sqlx::Connection::close_hard(*conn).await;
-    }
 }

@@ -2,7 +2,8 @@
 
 use crate::{App, api, git, layers, ops};
 use axum::Router;
-use axum::response::IntoResponse;
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 
 /// What every address of the API starts with.
@@ -14,7 +15,7 @@ pub const FIRST_SEGMENTS: &[&str] = &["api", "healthz", "metrics", "r", "readyz"
 /// All routes.
 pub fn router(app: App) -> Router {
     let router = outside_the_api().into_iter().fold(Router::new(), |router, (path, serve)| router.route(path, serve));
-    layers::around(router.nest(API, api::router(&app)).fallback(not_found).with_state(app))
+    layers::around(router.merge(api::router(&app)).fallback(not_found).with_state(app))
 }
 
 /// Routes as data, so that tests can walk all of them.
@@ -37,8 +38,12 @@ async fn front() -> impl IntoResponse {
     "This is Abide, a git forge. Repositories are at /<owner>/<name>.git, the API is at /api/v3.\n"
 }
 
-async fn not_found() -> impl IntoResponse {
-    (axum::http::StatusCode::NOT_FOUND, "Not found\n")
+/// Programs are answered in JSON, people in words.
+async fn not_found(uri: Uri) -> Response {
+    match uri.path() == "/api" || uri.path().starts_with("/api/") {
+        true => api::not_found(),
+        false => (StatusCode::NOT_FOUND, "Not found\n").into_response(),
+    }
 }
 
 #[cfg(test)]
@@ -51,7 +56,7 @@ mod tests {
     /// Every path of the router, from the tables that it is made of.
     fn paths() -> Vec<String> {
         let outside = outside_the_api().into_iter().map(|(path, _)| path.to_owned());
-        outside.chain(api::api_routes().into_iter().map(|route| format!("{API}{}", route.path))).collect()
+        outside.chain(api::api_routes().iter().map(api::ApiRoute::full_path)).collect()
     }
 
     fn is_fixed(segment: &str) -> bool {

@@ -133,5 +133,5 @@ pub(super) const KEYS: &[Key] = &[
     key("jobs.poll", "1s", some_time, "How often logs and jobs are looked at without a hint."),
     key("jobs.history", "30d", some_time, "How long ended jobs and pushes are kept."),
     key("log.format", "text", log_format, "text or json."),
-    key("log.filter", "info,sqlx=warn", text, "What is logged, e.g. info or abide_forge=debug,info."),
+    key("log.filter", "info,sqlx=warn,russh=warn", text, "What is logged, e.g. info or abide_forge=debug,info."),
 ];

@@ -119,7 +119,8 @@ fn crash_in_creating_leaves_a_working_repository_or_none(
     let alice = person(&server, "alice");
     server.restart_with_failpoint(point);
 
-    let create = http::Request::new("POST", "/api/v3/user/repos").token(Some(&alice.token)).json(&json!({ "name": "x" }));
+    let create =
+        http::Request::new("POST", "/api/v3/user/repos").token(Some(&alice.token)).json(&json!({ "name": "x" }));
     let answer = std::panic::catch_unwind(|| create.send(server.http_addr()));
     assert!(answer.is_err(), "the server died before it could answer");
     server.wait_exit();

@@ -5,6 +5,7 @@ mod api;
 mod cli;
 mod crash;
 mod git;
+mod nodes;
 mod operations;
 mod pygithub;
 mod security;

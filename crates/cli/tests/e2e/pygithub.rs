@@ -28,7 +28,7 @@ fn pygithub_works_unchanged(#[values(Engine::Sqlite, Engine::Postgres)] engine: 
     server.add_user("bob");
     alice.create(&server, "pushed", false);
     push_two_branches(&alice, &server.http_url("alice", "pushed"));
-    let key = GitClient::new().with_ssh_key().public_key();
+    let with_key = GitClient::new().with_ssh_key();
 
     let setting = json!({
         "api": format!("{}/api/v3", server.url()),
@@ -37,12 +37,13 @@ fn pygithub_works_unchanged(#[values(Engine::Sqlite, Engine::Postgres)] engine: 
         "read_token": server.add_token("alice", "repo:read,user:read"),
         "friend": "bob",
         "pushed": "pushed",
-        "key": fs::read_to_string(key).expect("the key was just made").trim(),
+        "key": fs::read_to_string(with_key.public_key()).expect("the key was just made").trim(),
     });
     run(&python, &setting.to_string());
 
     // What PyGithub chose is what git sees.
-    let head = alice.git.ok(&alice.git.fresh_dir(), &["ls-remote", "--symref", &server.http_url("alice", "pushed"), "HEAD"]);
+    let head =
+        alice.git.ok(&alice.git.fresh_dir(), &["ls-remote", "--symref", &server.http_url("alice", "pushed"), "HEAD"]);
     assert!(head.starts_with("ref: refs/heads/trunk\tHEAD"), "{head}");
 }
 

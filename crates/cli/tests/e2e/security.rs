@@ -28,12 +28,19 @@ fn scene(engine: Engine) -> Scene {
 /// Addresses behind which there is nothing that a stranger may read.
 fn unreadable(server: &Server) -> Vec<String> {
     let id = |name: &str| query(server, &format!("SELECT id FROM repos WHERE name = '{name}'"));
-    let mut all: Vec<String> = ["alice/secret", "alice/gone", "alice/never", "nobody/never", "alice/%2e%2e", "alice/.."]
-        .iter()
-        .map(|slug| format!("/{slug}.git"))
-        .collect();
-    all.extend(["alice/a%2Fb", "alice/a%00b", "alice/x.git", "-/-", "api/v3", "npub1x/y", "%ff/%fe"].map(|slug| format!("/{slug}.git")));
-    all.extend([id("secret"), id("gone"), "999999".into(), "0".into(), "-1".into(), "x".into()].map(|id| format!("/r/{id}.git")));
+    let mut all: Vec<String> =
+        ["alice/secret", "alice/gone", "alice/never", "nobody/never", "alice/%2e%2e", "alice/.."]
+            .iter()
+            .map(|slug| format!("/{slug}.git"))
+            .collect();
+    all.extend(
+        ["alice/a%2Fb", "alice/a%00b", "alice/x.git", "-/-", "api/v3", "npub1x/y", "%ff/%fe"]
+            .map(|slug| format!("/{slug}.git")),
+    );
+    all.extend(
+        [id("secret"), id("gone"), "999999".into(), "0".into(), "-1".into(), "x".into()]
+            .map(|id| format!("/r/{id}.git")),
+    );
     all.push(format!("/alice/{}.git", "a".repeat(300)));
     all
 }
@@ -143,7 +150,10 @@ fn a_reader_who_may_not_write_hears_why_and_an_archived_repository_tells_it_thro
     assert!(said.contains("repository is archived; pushes are disabled"), "{said}");
     // Only to those who may read: to a stranger an archived private repository is as absent as any.
     let stranger = advertised(&server, "/alice/secret.git", "git-receive-pack", Some(&bob.token));
-    assert_eq!(visible(&stranger), visible(&advertised(&server, "/alice/never.git", "git-receive-pack", Some(&bob.token))));
+    assert_eq!(
+        visible(&stranger),
+        visible(&advertised(&server, "/alice/never.git", "git-receive-pack", Some(&bob.token)))
+    );
 }
 
 #[rstest]
@@ -194,7 +204,10 @@ fn malformed_pushes_are_refused_with_the_rule_and_nothing_remains(
         (format!("{}0000", command("refs/heads/../x")), "no valid ref name"),
         (format!("{}0000", command("refs/heads/a.lock")), "no valid ref name"),
         (format!("{}0000", command("HEAD")), "no valid ref name"),
-        (format!("{}0000", packet(&format!("{one} {} refs/heads/x\0report-status", "z".repeat(40)))), "a push command reads"),
+        (
+            format!("{}0000", packet(&format!("{one} {} refs/heads/x\0report-status", "z".repeat(40)))),
+            "a push command reads",
+        ),
         (format!("{}0000", packet(&format!("{zero} {one} refs/heads/x\0report-status object-format=sha256"))), "SHA-1"),
         ("zzzz".into(), "ERR"),
         (command("refs/heads/x"), "ERR"),
@@ -264,7 +277,8 @@ fn a_gzip_bomb_is_counted_by_what_comes_out(#[values(Engine::Sqlite, Engine::Pos
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     use std::io::Write as _;
     use std::process::{Command, Stdio};
-    let mut child = Command::new("gzip").arg("-c").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("gzip runs");
+    let mut child =
+        Command::new("gzip").arg("-c").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("gzip runs");
     let mut stdin = child.stdin.take().expect("stdin is piped");
     let copy = bytes.to_vec();
     let feeding = std::thread::spawn(move || stdin.write_all(&copy));

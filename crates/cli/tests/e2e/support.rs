@@ -49,7 +49,12 @@ impl Person {
 /// Fails unless `abide doctor` finds everything in order.
 pub fn assert_healthy(server: &Server) {
     let output = server.cli(&["doctor", "--json"]);
-    assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// What a query answers, one row a line, columns separated by `|`. Asks the database directly, as an operator could.

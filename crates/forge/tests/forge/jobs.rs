@@ -36,8 +36,7 @@ async fn enqueue(rig: &Rig, payload: serde_json::Value) -> i64 {
         run_at: rig.store.clock().now(),
         max_attempts: 3,
     };
-    let id: Result<Option<i64>, StoreError> =
-        rig.store.write(new, |tx, new| Box::pin(jobs::enqueue(tx, new))).await;
+    let id: Result<Option<i64>, StoreError> = rig.store.write(new, |tx, new| Box::pin(jobs::enqueue(tx, new))).await;
     id.expect("queued").expect("not queued yet")
 }
 

@@ -69,7 +69,9 @@ async fn refs_that_never_moved_abort_the_push(#[values(Engine::Sqlite, Engine::P
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
-async fn refs_that_all_moved_finish_the_push_with_one_event(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+async fn refs_that_all_moved_finish_the_push_with_one_event(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
     let rig = rig(engine).await;
     let (push, commit) = abandoned(&rig).await;
     rig.git(push.repo_id, &["update-ref", "refs/heads/a", &commit]);

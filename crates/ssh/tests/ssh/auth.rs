@@ -88,7 +88,8 @@ fn old_algorithms_are_not_spoken() {
         assert_eq!(output.status.code(), Some(255), "{option}");
         assert!(stderr(&output).contains("no matching"), "{option}: {}", stderr(&output));
     }
-    for option in ["Ciphers=chacha20-poly1305@openssh.com", "Ciphers=aes256-gcm@openssh.com", "Ciphers=aes128-gcm@openssh.com"]
+    for option in
+        ["Ciphers=chacha20-poly1305@openssh.com", "Ciphers=aes256-gcm@openssh.com", "Ciphers=aes128-gcm@openssh.com"]
     {
         let output = world.ssh(&alice, &["-T", "-o", option], &[]).output().unwrap();
         assert!(stderr(&output).contains("Hi alice!"), "{option}: {}", stderr(&output));

@@ -16,9 +16,7 @@ fn cloning_pushing_and_fetching_work_in_every_protocol_version() {
         world.repo(&alice, &name, Visibility::Private);
         let url = world.url(&format!("alice/{name}"));
         let protocol = format!("protocol.version={version}");
-        let git = |dir: &std::path::Path, args: &[&str]| {
-            alice.git.ok(dir, &[&["-c", &protocol], args].concat())
-        };
+        let git = |dir: &std::path::Path, args: &[&str]| alice.git.ok(dir, &[&["-c", &protocol], args].concat());
 
         let first = alice.git.fresh_dir();
         git(&first, &["clone", "--quiet", &url, "work"]);
@@ -110,7 +108,7 @@ fn big_packs_go_both_ways_while_keys_are_exchanged_again_and_again() {
         assert!(output.status.success(), "{}", crate::world::stderr(&output));
     };
     let url = world.url(&repo.slug());
-    rekeying(&["push", "--quiet", &url, "main", "--tags"], &work);
+    rekeying(&["push", "--progress", &url, "main", "--tags"], &work);
     let dir = alice.git.fresh_dir();
     rekeying(&["clone", "--quiet", "--bare", &url, "copy.git"], &dir);
     let copy = dir.join("copy.git");
@@ -151,9 +149,10 @@ fn a_client_that_goes_away_takes_its_git_with_it() {
     let repo = world.repo_with_commit(&alice, "demo", Visibility::Private);
     let path = std::fs::canonicalize(world.path(&repo)).unwrap();
     let running = || {
-        std::fs::read_dir("/proc").unwrap().flatten().any(|process| {
-            std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == path)
-        })
+        std::fs::read_dir("/proc")
+            .unwrap()
+            .flatten()
+            .any(|process| std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd == path))
     };
     let mut fetch = world.ssh(&alice, &["-T"], &["git-upload-pack '/alice/demo.git'"]);
     let mut child = fetch.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

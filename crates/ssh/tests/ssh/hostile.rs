@@ -129,7 +129,7 @@ fn a_client_that_takes_no_bytes_is_given_up() {
 }
 
 /// A way to the server that lets this many bytes per second come back, and keeps none of them.
-async fn bottleneck(server: SocketAddr, rate: usize) -> SocketAddr {
+async fn bottleneck(server: SocketAddr, rate: u32) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let addr = listener.local_addr().unwrap();
     tokio::spawn(async move {
@@ -140,15 +140,16 @@ async fn bottleneck(server: SocketAddr, rate: usize) -> SocketAddr {
         let (mut from_client, mut to_client) = client.into_split();
         let up = tokio::io::copy(&mut from_client, &mut to_server);
         let down = async {
-            let mut tick = tokio::time::interval(Duration::from_millis(50));
-            let mut piece = vec![0; rate / 20];
+            let mut piece = vec![0; 8 * 1024];
+            let mut due = tokio::time::Instant::now();
             loop {
-                tick.tick().await;
                 let length = from_server.read(&mut piece).await?;
                 if length == 0 {
                     return std::io::Result::Ok(());
                 }
                 to_client.write_all(&piece[..length]).await?;
+                due += Duration::from_secs(1) * length as u32 / rate;
+                tokio::time::sleep_until(due).await;
             }
         };
         let _ = tokio::join!(up, down);
@@ -156,11 +157,12 @@ async fn bottleneck(server: SocketAddr, rate: usize) -> SocketAddr {
     addr
 }
 
+/// In proportion: with the usual minute of patience, this is a client at 7 kB/s.
 #[test]
 fn a_slow_client_gets_its_pack() {
     let world = World::with(|_, settings| settings.idle_timeout = Duration::from_secs(1));
     let alice = world.person("alice");
-    big(&world, &alice, 4);
+    big(&world, &alice, 3);
     let slow = world.run(bottleneck(world.addr, 400_000));
     let dir = alice.git.fresh_dir();
     let url = format!("ssh://git@{slow}/alice/big.git");

@@ -82,7 +82,11 @@ fn commands_on_one_connection_are_limited() {
     let options = ["-T", "-o", "ControlMaster=no", "-o", &socket];
     let third = world.ssh(&alice, &options, &["git-upload-pack '/alice/demo.git'"]).output().unwrap();
     assert!(!third.status.success());
-    assert!(stderr(&third).contains("ession request failed") || stderr(&third).contains("open failed"), "{}", stderr(&third));
+    assert!(
+        stderr(&third).contains("ession request failed") || stderr(&third).contains("open failed"),
+        "{}",
+        stderr(&third)
+    );
     for child in [&mut first, &mut second] {
         drop(child.stdin.take());
         child.wait().unwrap();

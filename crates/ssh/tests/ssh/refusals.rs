@@ -66,16 +66,23 @@ fn who_may_only_read_is_told_what_pushing_needs() {
         let work = dir.join("work");
         person.git.commit_file(&work, "mine.txt", "mine\n", "Mine");
         let complaint = person.git.fails(&work, &["push", "origin", "main"]);
-        assert_eq!(
-            complaint,
-            "fatal: remote error: this needs the role write in the repository; ask its owner\n"
-        );
+        assert_eq!(complaint, "fatal: remote error: this needs the role write in the repository; ask its owner\n");
     }
     world.share(&alice, &shared, &bob, Role::Write);
     let dir = bob.git.fresh_dir();
     bob.git.ok(&dir, &["clone", "--quiet", &world.url(&shared.slug()), "work"]);
     bob.git.commit_file(&dir.join("work"), "mine.txt", "mine\n", "Mine");
     bob.git.ok(&dir.join("work"), &["push", "--quiet", "origin", "main"]);
+}
+
+#[test]
+fn a_fault_is_told_without_its_cause() {
+    let world = World::new();
+    let alice = world.person("alice");
+    let repo = world.repo_with_commit(&alice, "demo", Visibility::Private);
+    std::fs::rename(world.path(&repo), world.path(&repo).with_extension("gone")).unwrap();
+    let complaint = alice.git.fails(&alice.git.fresh_dir(), &["ls-remote", &world.url("alice/demo")]);
+    assert_eq!(complaint, "fatal: remote error: the server failed; try again later\n");
 }
 
 #[test]
@@ -107,7 +114,8 @@ fn other_commands_are_refused_with_what_is_offered() {
     world.repo_with_commit(&alice, "demo", Visibility::Private);
     let run = |command: &str| world.ssh(&alice, &["-T"], &[command]).output().unwrap();
     let offered = "Abide: only fetch (git-upload-pack) and push (git-receive-pack) can be run here";
-    for command in ["id", "git-upload-archive '/alice/demo.git'", "scp -t /", "sh -c 'git-upload-pack /alice/demo.git'"] {
+    for command in ["id", "git-upload-archive '/alice/demo.git'", "scp -t /", "sh -c 'git-upload-pack /alice/demo.git'"]
+    {
         refused(&run(command), offered);
     }
     refused(&run("git-upload-pack '/alice/demo.git' --strict"), "take one argument");

@@ -1,7 +1,7 @@
 //! A forge with people, keys and repositories, and the SSH server in front of it.
 
-use abide_core::repo::{Role, Visibility};
 use abide_core::UserId;
+use abide_core::repo::{Role, Visibility};
 use abide_core::time::SystemClock;
 use abide_forge::accounts::{self, SshKey, User, add_user, authenticate, ssh_keys};
 use abide_forge::repos::{collaborators, create, delete};
@@ -60,7 +60,8 @@ impl World {
         let mut options = Options::new(data.path().join("ssh_host_ed25519_key"));
         let mut settings = Settings { min_free_percent: 0, ..Settings::default() };
         change(&mut options, &mut settings);
-        let host_key = load_or_create_host_key(&options.host_key, &OsRandom).unwrap().public_key().to_openssh().unwrap();
+        let host_key =
+            load_or_create_host_key(&options.host_key, &OsRandom).unwrap().public_key().to_openssh().unwrap();
         let stop = CancellationToken::new();
         let (forge, listener) = runtime.block_on(async {
             let file = data.path().join("abide.db");

@@ -21,6 +21,7 @@ mod user;
 use crate::App;
 use abide_core::scope::Scope;
 use axum::Router;
+use axum::response::{IntoResponse as _, Response};
 use error::ApiError;
 use scoped::Routes;
 
@@ -32,16 +33,19 @@ pub fn api_routes() -> Vec<ApiRoute> {
 }
 
 pub(crate) fn router(app: &App) -> Router<App> {
-    routes()
-        .into_router(app)
-        .fallback(|| async { ApiError::not_found() })
-        .method_not_allowed_fallback(|| async { ApiError::method_not_allowed() })
+    routes().into_router(app).method_not_allowed_fallback(|| async { ApiError::method_not_allowed() })
+}
+
+/// The answer to an address of the API that leads nowhere.
+pub(crate) fn not_found() -> Response {
+    ApiError::not_found().into_response()
 }
 
 /// Every route with who may call it.
 fn routes() -> Routes {
     use Access::{Everyone, Logged, Open};
     Routes::new()
+        .get("", Everyone, meta::root)
         .get("/", Everyone, meta::root)
         .get("/meta", Everyone, meta::meta)
         .get("/user", Logged(Scope::UserRead), user::me)

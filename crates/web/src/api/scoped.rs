@@ -3,7 +3,7 @@
 //! They are data before they are a router, so that tests can walk all of them.
 
 use super::error::ApiError;
-use crate::App;
+use crate::{API, App};
 use crate::auth::{self, Credentials};
 use abide_core::scope::Scope;
 use abide_forge::Caller;
@@ -31,10 +31,17 @@ pub enum Access {
 pub struct ApiRoute {
     /// The method, in capitals.
     pub method: &'static str,
-    /// Below [`crate::API`], with its variable segments in braces.
+    /// What follows [`crate::API`], with its variable segments in braces.
     pub path: &'static str,
     /// Who may call it.
     pub access: Access,
+}
+
+impl ApiRoute {
+    /// The whole path.
+    pub fn full_path(&self) -> String {
+        format!("{API}{}", self.path)
+    }
 }
 
 /// Routes under construction.
@@ -82,7 +89,8 @@ impl Routes {
     }
 
     pub(super) fn into_router(self, app: &App) -> Router<App> {
-        self.0.into_iter().fold(Router::new(), |router, (route, serve)| router.route(route.path, serve(app)))
+        let add = |router: Router<App>, (route, serve): (ApiRoute, Serve)| router.route(&route.full_path(), serve(app));
+        self.0.into_iter().fold(Router::new(), add)
     }
 }
 

@@ -10,7 +10,9 @@ fn what_is_no_json_is_a_bad_request() {
     let server = server(Engine::Sqlite);
     let alice = person(&server, "alice");
     let api = Api::of(&server, &alice);
-    for body in ["{", "{\"name\": }", "name=a", "{\"name\": \"a\"} {}", "{\"name\": \"\\ud800\"}", "{\"name\": \"a\u{1}\"}"] {
+    for body in
+        ["{", "{\"name\": }", "name=a", "{\"name\": \"a\"} {}", "{\"name\": \"\\ud800\"}", "{\"name\": \"a\u{1}\"}"]
+    {
         let response = api.request("POST", "/user/repos").body(body).send(server.http_addr());
         let message = assert_error(&response, 400);
         assert!(message.contains("parsing JSON") && message.contains("line 1"), "{body}: {message}");
@@ -77,10 +79,13 @@ fn addresses_and_methods_that_do_not_exist_are_told_in_json() {
     for path in ["/nothing", "/user/nothing", "/repos", "/repos/alice", "/repos//a", "/user/", "/users/alice/"] {
         assert_eq!(assert_error(&api.get(path), 404), "Not Found", "{path}");
     }
-    for path in ["/user/keys/one", "/user/keys/99999999999999999999", "/repositories/one", "/users/%ff", "/repos/alice/%ff"] {
+    for path in
+        ["/user/keys/one", "/user/keys/99999999999999999999", "/repositories/one", "/users/%ff", "/repos/alice/%ff"]
+    {
         assert_eq!(assert_error(&api.get(path), 404), "Not Found", "{path}");
     }
-    for (method, path) in [("DELETE", "/user"), ("PUT", "/user/repos"), ("POST", "/repos/alice/a"), ("PATCH", "/meta")] {
+    for (method, path) in [("DELETE", "/user"), ("PUT", "/user/repos"), ("POST", "/repos/alice/a"), ("PATCH", "/meta")]
+    {
         let response = api.request(method, path).send(server.http_addr());
         assert_error(&response, 405);
         let allowed = response.header("allow").unwrap_or_default();

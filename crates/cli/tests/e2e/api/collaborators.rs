@@ -62,9 +62,7 @@ fn each_role_may_do_what_it_says(#[values(Engine::Sqlite, Engine::Postgres)] eng
 }
 
 #[rstest]
-fn an_edit_that_is_only_half_allowed_is_not_done_at_all(
-    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
-) {
+fn an_edit_that_is_only_half_allowed_is_not_done_at_all(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let server = server(engine);
     let (alice, bob) = (person(&server, "alice"), person(&server, "bob"));
     alice.create(&server, "project", true);

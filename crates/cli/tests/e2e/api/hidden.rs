@@ -16,14 +16,14 @@ fn comparable(mut response: Response) -> Response {
 /// Addresses of repositories that a stranger cannot tell apart, after something that really is not there.
 fn absent_ones(server: &Server, alice: &Person) -> Vec<(String, String)> {
     let private = alice.create(server, "private", true)["id"].to_string();
-    let deleted = alice.create(server, "deleted", false)["id"].to_string();
-    let deleted_private = alice.create(server, "deleted-private", true)["id"].to_string();
-    for name in ["deleted", "deleted-private"] {
+    let deleted = alice.create(server, "gone", false)["id"].to_string();
+    let deleted_private = alice.create(server, "gone-private", true)["id"].to_string();
+    for name in ["gone", "gone-private"] {
         assert_eq!(Api::of(server, alice).delete(&format!("/repos/alice/{name}")).status, 204);
     }
     let never = [("alice/never", "987654321"), ("nobody/never", "0"), ("alice/-rf", "-1")];
     let never = never.map(|(slug, id)| (slug.to_owned(), id.to_owned()));
-    let rest = [("private", private), ("deleted", deleted), ("deleted-private", deleted_private)];
+    let rest = [("private", private), ("gone", deleted), ("gone-private", deleted_private)];
     let rest = rest.map(|(name, id)| (format!("alice/{name}"), id));
     let odd = ["..%2f..", "private%00", "private%20", ".git", "private.git", "%ff", "settings"];
     let odd = odd.map(|name| (format!("alice/{name}"), "1e3".to_owned()));

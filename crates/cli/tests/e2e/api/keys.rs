@@ -15,9 +15,7 @@ fn fresh_key() -> String {
 }
 
 #[rstest]
-fn a_key_that_cannot_be_used_is_refused_with_its_rule(
-    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
-) {
+fn a_key_that_cannot_be_used_is_refused_with_its_rule(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let server = server(engine);
     let (alice, bob) = (person(&server, "alice"), person(&server, "bob"));
     let api = Api::of(&server, &alice);

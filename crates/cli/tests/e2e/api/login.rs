@@ -96,7 +96,9 @@ fn a_token_that_ended_opens_nothing(#[values(Engine::Sqlite, Engine::Postgres)] 
     assert_eq!(lasting.get("/user").status, 200);
 
     let listed: Value = serde_json::from_str(&server.cli_ok(&["token", "list", "alice", "--json"])).expect("JSON");
-    let id = listed.as_array().into_iter().flatten().find(|token| token["label"] == "lasting").expect("it is listed")["id"].to_string();
+    let id =
+        listed.as_array().into_iter().flatten().find(|token| token["label"] == "lasting").expect("it is listed")["id"]
+            .to_string();
     server.cli_ok(&["token", "revoke", "alice", &id]);
     assert_error(&lasting.get("/user"), 401);
     let again = server.cli(&["token", "revoke", "alice", &id]);

@@ -12,6 +12,8 @@ mod repos;
 mod scopes;
 mod shapes;
 
+pub use keys::WEAK as WEAK_KEY;
+
 use crate::support::Person;
 use abide_testkit::Server;
 use abide_testkit::http::{Request, Response};

@@ -11,11 +11,73 @@ use serde_json::json;
 
 /// Names that were a hole somewhere.
 const NASTY: &[&str] = &[
-    "", ".", "..", "...", "../..", "..\\..", ".git", "a.git", "a.lock", "a.", "a ", " a", "-rf", "--upload-pack=id",
-    "a/b", "a\\b", "a\0", "\0", "a\nb", "a\r\nX: y", "a;id", "$(id)", "`id`", "|id", "~root", "%2e%2e", "%2F", "%00",
-    "a%20b", "a?b", "a#b", "аlice", "ａlice", "alice\u{200b}", "alice\u{202e}", "İ", "ß", "ﬁ", "K", "é", "\u{feff}a",
-    "con", "nul", "null", "undefined", "NaN", "1e9", "-1", "0x1", "npub1aaaa", "settings", "api", "r", "HEAD", "FETCH_HEAD",
-    "'; DROP TABLE repos; --", "\" OR 1=1", "{}", "[]", "<script>", "{owner}", "*", "@", "@{u}", ":", "C:\\", "\u{10ffff}",
+    "",
+    ".",
+    "..",
+    "...",
+    "../..",
+    "..\\..",
+    ".git",
+    "a.git",
+    "a.lock",
+    "a.",
+    "a ",
+    " a",
+    "-rf",
+    "--upload-pack=id",
+    "a/b",
+    "a\\b",
+    "a\0",
+    "\0",
+    "a\nb",
+    "a\r\nX: y",
+    "a;id",
+    "$(id)",
+    "`id`",
+    "|id",
+    "~root",
+    "%2e%2e",
+    "%2F",
+    "%00",
+    "a%20b",
+    "a?b",
+    "a#b",
+    "аlice",
+    "ａlice",
+    "alice\u{200b}",
+    "alice\u{202e}",
+    "İ",
+    "ß",
+    "ﬁ",
+    "K",
+    "é",
+    "\u{feff}a",
+    "con",
+    "nul",
+    "null",
+    "undefined",
+    "NaN",
+    "1e9",
+    "-1",
+    "0x1",
+    "npub1aaaa",
+    "settings",
+    "api",
+    "r",
+    "HEAD",
+    "FETCH_HEAD",
+    "'; DROP TABLE repos; --",
+    "\" OR 1=1",
+    "{}",
+    "[]",
+    "<script>",
+    "{owner}",
+    "*",
+    "@",
+    "@{u}",
+    ":",
+    "C:\\",
+    "\u{10ffff}",
 ];
 
 fn any_name() -> impl Strategy<Value = String> {
@@ -44,7 +106,9 @@ enum Written {
 fn write(name: &str, how: Written) -> String {
     let escape = |text: &str| -> String {
         let plain = |byte: u8| byte.is_ascii_alphanumeric();
-        text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+        text.bytes()
+            .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+            .collect()
     };
     match how {
         Written::Escaped => escape(name),
@@ -62,7 +126,8 @@ fn no_name_does_harm() {
     let addr = server.http_addr();
 
     let written = select(&[Written::Escaped, Written::Twice, Written::Raw][..]);
-    let mut runner = TestRunner::new(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() });
+    let mut runner =
+        TestRunner::new(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() });
     let outcome = runner.run(&(any_name(), any_name(), written), |(first, second, how)| {
         let (a, b) = (write(&first, how), write(&second, how));
         // In an address a name is at most not found. Hyper itself refuses what is no URI, or far too long for one.
@@ -83,7 +148,10 @@ fn no_name_does_harm() {
             };
             prop_assert!(fine, "GET {path}: {} {}", response.status, response.text());
         }
-        for path in [format!("/{a}/{b}.git/info/refs?service=git-upload-pack"), format!("/r/{a}/info/refs?service=git-upload-pack")] {
+        for path in [
+            format!("/{a}/{b}.git/info/refs?service=git-upload-pack"),
+            format!("/r/{a}/info/refs?service=git-upload-pack"),
+        ] {
             let status = http::get(addr, &path, Some(&alice.token)).status;
             prop_assert!(status < 500, "GET {path}: {status}");
         }
@@ -93,7 +161,8 @@ fn no_name_does_harm() {
         match first.parse::<RepoName>() {
             Ok(name) => {
                 prop_assert!(made.status == 201 || made.status == 422, "{}", made.text());
-                prop_assert_eq!(nobody.read(&format!("/repos/alice/{name}"))["name"].as_str(), Some(name.as_str()));
+                let read = nobody.read(&format!("/repos/alice/{name}"));
+                prop_assert_eq!(read["name"].as_str(), Some(name.as_str()));
             }
             Err(rule) => {
                 prop_assert_eq!(made.status, 422, "{}", made.text());
@@ -114,6 +183,8 @@ fn no_name_does_harm() {
 fn leads_somewhere(first: &str, second: &str, how: Written) -> bool {
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     // An empty segment or a lone plain one can make up another route.
-    let real = |text: &str| text.is_empty() || number(text) || text.parse::<UserName>().is_ok() || text.parse::<RepoName>().is_ok();
+    let real = |text: &str| {
+        text.is_empty() || number(text) || text.parse::<UserName>().is_ok() || text.parse::<RepoName>().is_ok()
+    };
     matches!(how, Written::Escaped | Written::Twice) && (real(first) || real(second))
 }

@@ -88,7 +88,9 @@ fn server_with_three() -> (Server, String) {
 fn odd_page_numbers_are_put_right() {
     let (server, token) = server_with_three();
     let api = Api::with(&server, &token);
-    for query in ["", "?per_page=100", "?per_page=1000", "?per_page=many", "?page=0", "?page=-1", "?page=x", "?page", "?&"] {
+    for query in
+        ["", "?per_page=100", "?per_page=1000", "?per_page=many", "?page=0", "?page=-1", "?page=x", "?page", "?&"]
+    {
         let response = api.get(&format!("/user/repos{query}"));
         assert_eq!(names(&response).len(), 3, "{query}");
         assert_eq!(response.header("link"), None, "{query}: one page needs no links");

@@ -117,14 +117,16 @@ fn visibility_is_changed_under_both_of_its_names(#[values(Engine::Sqlite, Engine
         assert_eq!(edited.json()["private"], private, "{change}");
         assert_eq!(nobody.get("/repos/alice/project").status, if private { 404 } else { 200 }, "{change}");
     }
-    let rule = assert_refused(&api.patch("/repos/alice/project", json!({ "visibility": "internal" })), "visibility", "invalid");
+    let rule = assert_refused(
+        &api.patch("/repos/alice/project", json!({ "visibility": "internal" })),
+        "visibility",
+        "invalid",
+    );
     assert!(rule.contains("public") && rule.contains("private"), "{rule}");
 }
 
 #[rstest]
-fn the_default_branch_is_one_that_exists_and_head_follows(
-    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
-) {
+fn the_default_branch_is_one_that_exists_and_head_follows(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let server = server(engine);
     let alice = person(&server, "alice");
     let api = Api::of(&server, &alice);
@@ -138,7 +140,10 @@ fn the_default_branch_is_one_that_exists_and_head_follows(
 
     let dir = alice.git.init_work_tree();
     alice.git.commit_file(&dir, "file.txt", "content\n", "Begin");
-    alice.git.ok(&dir, &["push", "--quiet", &server.http_url("alice", "project"), "main", "main:feature/x", "main:refs/tags/v1"]);
+    alice.git.ok(
+        &dir,
+        &["push", "--quiet", &server.http_url("alice", "project"), "main", "main:feature/x", "main:refs/tags/v1"],
+    );
     for absent in ["early", "absent", "v1", "refs/heads/main"] {
         let rule = assert_refused(&set(absent), "default_branch", "invalid");
         assert!(rule.contains("push it first"), "{absent}: {rule}");
@@ -169,9 +174,7 @@ fn what_this_version_does_not_offer_is_said() {
 }
 
 #[rstest]
-fn a_deleted_repository_is_gone_for_all_and_its_name_free(
-    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
-) {
+fn a_deleted_repository_is_gone_for_all_and_its_name_free(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let server = server(engine);
     let (alice, bob) = (person(&server, "alice"), person(&server, "bob"));
     let first = alice.create(&server, "project", false)["id"].to_string();
@@ -193,7 +196,8 @@ fn a_deleted_repository_is_gone_for_all_and_its_name_free(
     assert_eq!(owner.read("/repos/alice/project")["id"].to_string(), second);
 
     let listed: Value = serde_json::from_str(&server.cli_ok(&["repo", "list", "--json"])).expect("JSON");
-    let states: Vec<_> = listed.as_array().into_iter().flatten().map(|repo| (repo["id"].to_string(), repo["state"].clone())).collect();
+    let states: Vec<_> =
+        listed.as_array().into_iter().flatten().map(|repo| (repo["id"].to_string(), repo["state"].clone())).collect();
     assert_eq!(states, [(first.clone(), json!("deleted")), (second, json!("active"))]);
     let shown: Value = serde_json::from_str(&server.cli_ok(&["repo", "show", &first, "--json"])).expect("JSON");
     assert!(shown["deleted_at"].is_string(), "{shown}");

@@ -156,7 +156,15 @@ fn a_key_comes_back_without_its_comment() {
     let key = api.post("/user/keys", json!({ "key": line })).json();
     assert_fields(
         &key,
-        &[("id", "number"), ("key", "text"), ("title", "text"), ("url", "text"), ("created_at", "time"), ("verified", "truth"), ("read_only", "truth")],
+        &[
+            ("id", "number"),
+            ("key", "text"),
+            ("title", "text"),
+            ("url", "text"),
+            ("created_at", "time"),
+            ("verified", "truth"),
+            ("read_only", "truth"),
+        ],
     );
     assert_eq!(key["title"], "test", "the comment is the title if none is given");
     assert_eq!(key["key"].as_str().map(|key| key.split(' ').count()), Some(2), "{key}");

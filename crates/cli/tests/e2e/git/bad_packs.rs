@@ -81,8 +81,8 @@ fn a_ref_that_is_refused_for_another_reason_does_not_hide_that_objects_are_missi
     let (scene, objects, main) = scene_with_main(road, engine);
     let Unpushed { dir, commit, tree, blob } = unpushed(scene.git());
     let other = scene.git().commit_file(&dir, "other.txt", "lacking\n", "Another");
-    let without_new_blob =
-        pack(scene.git(), &dir, &[&commit, &tree, &blob, &other, &scene.git().ok(&dir, &["rev-parse", "HEAD^{tree}"])]);
+    let other_tree = scene.git().ok(&dir, &["rev-parse", "HEAD^{tree}"]);
+    let without_new_blob = pack(scene.git(), &dir, &[&commit, &tree, &blob, &other, &other_tree]);
 
     let push = push_of(&[("refs/heads/blob", &blob), ("refs/heads/lacking", &other)], &without_new_blob);
     let report = send(&scene, &push);
@@ -139,8 +139,7 @@ fn the_body_of_a_push_may_be_compressed(#[values(Engine::Sqlite, Engine::Postgre
     let whole = pack(scene.git(), &dir, &[&commit, &tree, &blob]);
     let compressed = gzip(&push_of(&[("refs/heads/side", &commit)], &whole));
 
-    let response =
-        request(&scene).header("Content-Encoding", "gzip").body(compressed).send(scene.server.http_addr());
+    let response = request(&scene).header("Content-Encoding", "gzip").body(compressed).send(scene.server.http_addr());
 
     assert_eq!(response.status, 200, "{}", response.text());
     assert!(response.text().contains("ok refs/heads/side\n"), "{}", response.text());

@@ -1,9 +1,9 @@
 //! From nothing to the first commit.
 
-use super::scene::{Road, Scene, clone, id_of, ls_remote, refs, tells};
-use abide_testkit::{Engine, http};
+use super::scene::{Road, Scene, ls_remote, refs, tells};
+use crate::support::server;
+use abide_testkit::Engine;
 use rstest::rstest;
-use serde_json::json;
 use std::fs;
 
 #[rstest]
@@ -50,23 +50,17 @@ fn an_empty_repository_can_be_cloned_and_pushed_from_that_clone(
 #[case::http_postgres(Road::Http, Engine::Postgres)]
 #[case::ssh_sqlite(Road::Ssh, Engine::Sqlite)]
 fn a_clone_of_an_empty_repository_starts_on_its_default_branch(#[case] road: Road, #[case] engine: Engine) {
-    let scene = Scene::new(road, engine);
+    let scene = Scene::with_default_branch(server(engine), road, "trunk");
     let git = scene.git();
-    let body = json!({ "name": "other", "default_branch": "trunk" });
-    let made = http::post(scene.server.http_addr(), "/api/v3/user/repos", Some(&scene.alice.token), &body);
-    assert_eq!(made.status, 201, "{}", made.text());
-    let scene = Scene { id: id_of(&made.json()), ..scene };
-    let git = git.clone();
-    let url = scene.url_of("alice/other.git");
 
-    let work = clone(&git, &url, &["-c", "protocol.version=2"]);
+    let work = scene.clone(&["-c", "protocol.version=2"]);
     assert_eq!(git.ok(&work, &["symbolic-ref", "HEAD"]), "refs/heads/trunk");
     let commit = git.commit_file(&work, "README.md", "hello\n", "Say hello");
     git.ok(&work, &["push", "--quiet"]);
 
     assert_eq!(scene.refs(), refs([("refs/heads/trunk", &commit)]));
     for version in ["protocol.version=0", "protocol.version=2"] {
-        let again = clone(&git, &url, &["-c", version]);
+        let again = scene.clone(&["-c", version]);
         assert_eq!(git.ok(&again, &["symbolic-ref", "HEAD"]), "refs/heads/trunk", "{version}");
         assert_eq!(git.ok(&again, &["rev-parse", "HEAD"]), commit, "{version}");
     }

@@ -19,7 +19,10 @@ fn heavy_fifty_thousand_refs_are_pushed_listed_and_added_to(#[case] road: Road, 
 
     // The commands of one push have a limit, and whoever meets it is told what to do.
     let complaint = git.fails(&work, &["push", "--quiet", "origin", all]);
-    assert!(complaint.contains("the commands of a push have at most 4194304 bytes; push in several steps"), "{complaint}");
+    assert!(
+        complaint.contains("the commands of a push have at most 4194304 bytes; push in several steps"),
+        "{complaint}"
+    );
     assert_eq!(scene.refs().len(), 0);
 
     git.ok(&work, &["push", "--quiet", "origin", "main", &tags("00"), &tags("01"), &tags("02")]);

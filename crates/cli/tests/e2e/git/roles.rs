@@ -9,8 +9,7 @@ const NEEDS_WRITE: &str = "this needs the role write in the repository; ask its 
 
 fn make_private(scene: &Scene) {
     let body = json!({ "private": true });
-    let changed =
-        http::patch(scene.server.http_addr(), "/api/v3/repos/alice/demo", Some(&scene.alice.token), &body);
+    let changed = http::patch(scene.server.http_addr(), "/api/v3/repos/alice/demo", Some(&scene.alice.token), &body);
     assert_eq!(changed.status, 200, "{}", changed.text());
 }
 

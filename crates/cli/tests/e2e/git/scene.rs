@@ -38,8 +38,16 @@ impl Scene {
 
     /// On a server that was started with settings of its own.
     pub fn on(server: Server, road: Road) -> Self {
+        Self::with_default_branch(server, road, "main")
+    }
+
+    /// With another default branch.
+    pub fn with_default_branch(server: Server, road: Road, branch: &str) -> Self {
         let alice = equipped(person(&server, "alice"), &server, road);
-        let id = id_of(&alice.create(&server, "demo", false));
+        let body = json!({ "name": "demo", "default_branch": branch });
+        let made = http::post(server.http_addr(), "/api/v3/user/repos", Some(&alice.token), &body);
+        assert_eq!(made.status, 201, "{}", made.text());
+        let id = made.json()["id"].as_i64().expect("a repository has an id");
         Self { server, road, alice, id }
     }
 
@@ -148,11 +156,6 @@ impl Scene {
         self.stored(&["fsck", "--strict", "--no-dangling", "--no-progress"]);
         assert_healthy(&self.server);
     }
-}
-
-/// The id in what the API tells about a repository.
-pub fn id_of(repo: &serde_json::Value) -> i64 {
-    repo["id"].as_i64().expect("a repository has an id")
 }
 
 fn equipped(person: Person, server: &Server, road: Road) -> Person {

@@ -27,11 +27,7 @@ fn version_spoken(git: &GitClient, dir: &Path, args: &[&str]) -> u8 {
 #[case::http_postgres(Road::Http, Engine::Postgres)]
 #[case::ssh_sqlite(Road::Ssh, Engine::Sqlite)]
 #[case::ssh_postgres(Road::Ssh, Engine::Postgres)]
-fn every_version_clones_fetches_and_pushes(
-    #[case] road: Road,
-    #[case] engine: Engine,
-    #[values(0, 1, 2)] version: u8,
-) {
+fn every_version_clones_fetches_and_pushes(#[case] road: Road, #[case] engine: Engine, #[values(0, 1, 2)] version: u8) {
     let scene = Scene::new(road, engine);
     let git = scene.git();
     let (work, first) = scene.pushed();

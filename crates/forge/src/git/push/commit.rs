@@ -35,12 +35,28 @@ pub(super) async fn commit(forge: Forge, mut work: Work) -> Result<Verdicts, Fau
         ended = apply(&forge, &mut work, &push, &repo, &lease) => ended,
         lost = alive => Err(lost),
     };
+    if let Err(fault) = &ended {
+        put_right(&forge, &push, &lease, fault).await;
+    }
     forge.lease_freed().notify_waiters();
     if let Some(incoming) = work.incoming.take() {
         // The objects are in the repository, or not wanted; nobody waits for the folder to go.
         forge.tasks().spawn(async move { drop(incoming.discard().await) });
     }
     ended.map(|()| work.verdicts)
+}
+
+/// After a failure of ours, looks at what became of the refs and writes it down, so that nobody has to wait for the
+/// lease to end. If that fails too, the next holder of the lease does it.
+async fn put_right(forge: &Forge, push: &Push, lease: &Lease, fault: &Fault) {
+    tracing::error!(error = %fault, push = push.id.get(), repo = push.repo_id.get(), "a push could not be finished");
+    let ended = match reconcile::one(forge, lease, push).await {
+        Ok(_) => release(forge, Some(lease.clone())).await,
+        Err(error) => Err(error),
+    };
+    if let Err(error) = ended {
+        tracing::warn!(%error, push = push.id.get(), "the push is left for the next holder of the lease");
+    }
 }
 
 /// What one try to begin came to.
@@ -117,12 +133,13 @@ async fn begin(forge: &Forge, work: &mut Work) -> Result<Option<(Push, Repo, Lea
                 reconcile::under_lease(forge, &lease, work.repo).await?;
                 held = Some(lease);
             }
+            Err(NotBegun::Busy | NotBegun::Moved) if tokio::time::Instant::now() >= deadline => {
+                release(forge, held).await?;
+                work.verdicts.refuse_rest("the repository is busy with another push; try again in a moment");
+                return Ok(None);
+            }
             Err(NotBegun::Moved) => {}
             Err(NotBegun::Busy) => {
-                if tokio::time::Instant::now() >= deadline {
-                    work.verdicts.refuse_rest("the repository is busy with another push; try again in a moment");
-                    return Ok(None);
-                }
                 tokio::select! {
                     () = forge.lease_freed().notified() => {}
                     () = tokio::time::sleep(Duration::from_millis(100)) => {}
@@ -203,17 +220,8 @@ async fn apply(forge: &Forge, work: &mut Work, push: &Push, repo: &Repo, lease: 
             work.verdicts.refuse_rest("not moved, because another ref of this push could not be");
             Outcome::Aborted
         }
-        // Whether any ref moved is uncertain: look, as after a crash.
-        Err(RefTxError::Git(error)) => {
-            tracing::error!(%error, repo = repo.id.get(), "the ref transaction failed");
-            return match reconcile::one(forge, lease, push).await? {
-                Outcome::Done => release(forge, Some(lease.clone())).await,
-                Outcome::Aborted => {
-                    release(forge, Some(lease.clone())).await?;
-                    Err(error.into())
-                }
-            };
-        }
+        // Whether any ref moved is uncertain; the caller looks.
+        Err(RefTxError::Git(error)) => return Err(error.into()),
     };
     let who = Who::from(&work.caller);
     let end = End { push: push.clone(), outcome, who, lease: lease.clone(), maintain: maintain::wanted(push) };

@@ -102,7 +102,8 @@ impl Client {
     }
 
     fn finish(&self, command: &mut Command) -> Result<Output, Failure> {
-        let what = command.get_args().take(2).map(|arg| arg.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
+        let what =
+            command.get_args().take(2).map(|arg| arg.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
         let child = command.stderr(Stdio::piped()).spawn().map_err(io("start git"))?;
         let output = child.wait_with_output().map_err(io("wait for git"))?;
         self.stop.check()?;

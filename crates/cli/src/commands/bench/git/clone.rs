@@ -21,9 +21,8 @@ pub(super) fn measure(bench: &Bench, report: &mut Report) -> Result<(), Failure>
     let rounds = bench.rounds_over(4);
     let run = |_, remote: &Remote| clone(bench, &room, remote);
     let case = "clone, 50 MB, 10k commits";
-    let line = |case: &str, mine, theirs| {
-        Line::new(case, Unit::Milliseconds, mine).beside(theirs).target(Target::Ratio(1.1))
-    };
+    let line =
+        |case: &str, mine, theirs| Line::new(case, Unit::Milliseconds, mine).beside(theirs).target(Target::Ratio(1.1));
     let Some(other) = &bench.reference else {
         let (mine, _) = bench.in_turn(rounds, &ours, None, &run)?;
         report.add(line(case, mine, None));

@@ -58,8 +58,7 @@ pub(super) fn write_refs(repo: &Path, objects: &[&str], count: usize) -> io::Res
         0 => format!("refs/tags/v{number:06}"),
         _ => format!("refs/heads/topic/{:03}/change-{number:06}", number % 500),
     };
-    let mut lines: Vec<_> =
-        (0..count).map(|number| (name(number), objects[number % objects.len()])).collect();
+    let mut lines: Vec<_> = (0..count).map(|number| (name(number), objects[number % objects.len()])).collect();
     lines.push(("refs/heads/main".to_owned(), objects[objects.len() - 1]));
     lines.sort_unstable();
     let mut out = io::BufWriter::new(std::fs::File::create(repo.join("packed-refs"))?);

@@ -3,7 +3,7 @@
 use super::clone::clone;
 use super::data::Noise;
 use super::memory::{Peak, Watch};
-use super::{Bench, Remote, io, say};
+use super::{Bench, io, say};
 use crate::commands::bench::report::{Line, Report, Target, Unit};
 use crate::commands::bench::samples::Samples;
 use crate::failure::Failure;
@@ -53,7 +53,8 @@ pub(super) fn measure(bench: &Bench, mib: u64, report: &mut Report) -> Result<()
         let name = format!("large-{round}");
         let ours = bench.server.http(&bench.server.create(&name)?);
         let theirs = bench.reference.as_ref().map(|other| other.create(&bench.client, &name)).transpose()?;
-        let sides = [(Some(&ours), &mut our_push, &mut our_clone), (theirs.as_ref(), &mut their_push, &mut their_clone)];
+        let sides =
+            [(Some(&ours), &mut our_push, &mut our_clone), (theirs.as_ref(), &mut their_push, &mut their_clone)];
         let ordered: Vec<_> = if round % 2 == 0 { sides.into() } else { sides.into_iter().rev().collect() };
         for (remote, push, pull) in ordered {
             let Some(remote) = remote else { continue };

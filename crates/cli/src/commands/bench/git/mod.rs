@@ -55,6 +55,9 @@ pub(crate) struct Args {
     /// Where to make the temporary directory: on a disk like the one that will hold the repositories.
     #[arg(long, value_name = "DIR")]
     temp: Option<PathBuf>,
+    /// The binary whose server is measured [default: this one].
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
     /// JSON instead of a table.
     #[arg(long)]
     json: bool,
@@ -125,14 +128,18 @@ fn measure(args: &Args, git: &str, stop: Stop) -> Result<Report, Failure> {
         None => temp.tempdir(),
     };
     let root = root.map_err(io("make a temporary directory"))?;
+    let binary = match &args.binary {
+        Some(binary) => binary.canonicalize().map_err(io("find the binary"))?,
+        None => std::env::current_exe().map_err(io("find this binary"))?,
+    };
     let mut report = Report::default();
     let client = Client::new(git, root.path(), stop.clone())?;
     report.note(format!("{}; the client is that git too", client.version()?));
     if wanted(Case::Footprint) {
-        footprint::measure(root.path(), &stop, &mut report)?;
+        footprint::measure(&binary, root.path(), &stop, &mut report)?;
     }
     if [Case::SmallPush, Case::Clone, Case::LsRemote, Case::Large].into_iter().any(wanted) {
-        let bench = begin(args, root.path(), client, stop, &mut report)?;
+        let bench = begin(args, &binary, root.path(), client, stop, &mut report)?;
         if wanted(Case::SmallPush) {
             small_push::measure(&bench, &mut report)?;
         }
@@ -149,8 +156,15 @@ fn measure(args: &Args, git: &str, stop: Stop) -> Result<Report, Failure> {
     Ok(report)
 }
 
-fn begin(args: &Args, root: &Path, client: Client, stop: Stop, report: &mut Report) -> Result<Bench, Failure> {
-    let server = Server::start(&root.join("data"))?.0.with_account()?;
+fn begin(
+    args: &Args,
+    binary: &Path,
+    root: &Path,
+    client: Client,
+    stop: Stop,
+    report: &mut Report,
+) -> Result<Bench, Failure> {
+    let server = Server::start(binary, &root.join("data"))?.0.with_account()?;
     let reference = match Reference::start(&client, &root.join("reference")) {
         Ok(reference) => Some(reference),
         Err(reference::Absent::Missing(packages)) => {

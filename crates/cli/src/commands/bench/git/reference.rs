@@ -42,7 +42,8 @@ impl From<Failure> for Absent {
 impl Reference {
     /// Starts both as the current user, on files below `dir` only.
     pub(super) fn start(client: &Client, dir: &Path) -> Result<Self, Absent> {
-        let programs = [("nginx", "nginx-light"), ("fcgiwrap", "fcgiwrap")].map(|(name, package)| (find(name), package));
+        let programs =
+            [("nginx", "nginx-light"), ("fcgiwrap", "fcgiwrap")].map(|(name, package)| (find(name), package));
         let [(Some(nginx), _), (Some(fcgiwrap), _)] = programs else {
             let missing = programs.iter().filter(|(found, _)| found.is_none()).map(|(_, package)| *package);
             return Err(Absent::Missing(missing.collect::<Vec<_>>().join(" ")));
@@ -145,6 +146,8 @@ http {{
             fastcgi_request_buffering off;
             fastcgi_buffering off;
             fastcgi_buffer_size 64k;
+            fastcgi_buffers 16 64k;
+            fastcgi_busy_buffers_size 128k;
             fastcgi_read_timeout 1h;
             fastcgi_send_timeout 1h;
             fastcgi_param SCRIPT_FILENAME "{backend}";

@@ -1,4 +1,4 @@
-//! A private server: another process of this same binary.
+//! A private server: another process of this same binary, or of the one that is to be measured.
 
 use super::super::io;
 use super::client::{Remote, judge};
@@ -15,6 +15,7 @@ const USER: &str = "bench";
 
 pub(super) struct Server {
     process: Process,
+    binary: PathBuf,
     data: PathBuf,
     http: String,
     ssh: String,
@@ -25,9 +26,9 @@ pub(super) struct Server {
 
 impl Server {
     /// Starts on a data directory, which may be new, and says how long it took until it was ready.
-    pub(super) fn start(data: &Path) -> Result<(Self, Duration), Failure> {
+    pub(super) fn start(binary: &Path, data: &Path) -> Result<(Self, Duration), Failure> {
         std::fs::create_dir_all(data).map_err(io("make a data directory"))?;
-        let mut command = abide(data)?;
+        let mut command = abide(binary, data);
         command.args(["serve", "--listen", "127.0.0.1:0", "--ssh-listen", "127.0.0.1:0"]).stdout(Stdio::piped());
         let start = Instant::now();
         let mut process = Process::start(&mut command, &data.with_extension("log"))?;
@@ -38,12 +39,16 @@ impl Server {
         let Some((http, ssh)) = addresses(&line) else {
             return Err(Failure::failed(format!("the server did not start: {}", process.last_words())));
         };
-        Ok((Self { process, data: data.to_owned(), http, ssh, token: String::new(), _stdout: stdout }, took))
+        let (binary, data) = (binary.to_owned(), data.to_owned());
+        Ok((Self { process, binary, data, http, ssh, token: String::new(), _stdout: stdout }, took))
     }
 
     /// Adds someone who may push.
     pub(super) fn with_account(mut self) -> Result<Self, Failure> {
-        self.cli(&["user", "add", USER, "--email", "bench@example.org", "--password-stdin"], "a password for a moment")?;
+        self.cli(
+            &["user", "add", USER, "--email", "bench@example.org", "--password-stdin"],
+            "a password for a moment",
+        )?;
         self.token = self.cli(&["token", "add", USER, "--scopes", "repo,user"], "")?;
         Ok(self)
     }
@@ -52,15 +57,15 @@ impl Server {
         self.process.id()
     }
 
-    /// Runs a command of this binary on the same data.
+    /// Runs a command of the same binary on the same data.
     pub(super) fn cli(&self, args: &[&str], input: &str) -> Result<String, Failure> {
-        let mut command = abide(&self.data)?;
+        let mut command = abide(&self.binary, &self.data);
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(io("start this binary"))?;
+        let mut child = command.spawn().map_err(io("start the binary"))?;
         let mut stdin = child.stdin.take().expect("stdin is piped");
-        stdin.write_all(input.as_bytes()).map_err(io("write to this binary"))?;
+        stdin.write_all(input.as_bytes()).map_err(io("write to the binary"))?;
         drop(stdin);
-        let output = child.wait_with_output().map_err(io("wait for this binary"))?;
+        let output = child.wait_with_output().map_err(io("wait for the binary"))?;
         judge(&format!("abide {}", args.join(" ")), &output)?;
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
@@ -125,7 +130,9 @@ impl Server {
             let list = self.cli(&["jobs", "list", "--json"], "")?;
             let jobs: Vec<Value> = serde_json::from_str(&list)
                 .map_err(|error| Failure::failed(format!("cannot read the list of jobs: {error}")))?;
-            let open = |job: &Value| job["kind"] == "repo:maintain" && ["waiting", "running"].map(Value::from).contains(&job["state"]);
+            let open = |job: &Value| {
+                job["kind"] == "repo:maintain" && ["waiting", "running"].map(Value::from).contains(&job["state"])
+            };
             if !jobs.iter().any(open) {
                 return Ok(());
             }
@@ -141,9 +148,8 @@ pub(super) struct Repo {
     name: String,
 }
 
-/// This binary on that data, whatever the environment says: the benchmark must never meet somebody's database.
-fn abide(data: &Path) -> Result<Command, Failure> {
-    let binary = std::env::current_exe().map_err(io("find this binary"))?;
+/// The binary on that data, whatever the environment says: the benchmark must never meet somebody's database.
+fn abide(binary: &Path, data: &Path) -> Command {
     let mut command = Command::new(binary);
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("ABIDE_") {
@@ -151,7 +157,7 @@ fn abide(data: &Path) -> Result<Command, Failure> {
         }
     }
     command.arg("--data").arg(data);
-    Ok(command)
+    command
 }
 
 /// Reads `Abide is ready at http://HOST:PORT (ssh HOST:PORT)`.
