@@ -155,23 +155,40 @@ fn tips_text(tips: &[RefusedTip]) -> String {
     tips.iter().map(|tip| format!("{}: {}", tip.name, tip.reason)).collect::<Vec<_>>().join("; ")
 }
 
+/// A push that could not be read to its pack.
+#[derive(Debug)]
+pub struct BadRequest {
+    /// What is wrong with it.
+    pub error: ReceiveError,
+    /// What the client can do, as far as it had said so: decides how it can be told.
+    pub client: Capabilities,
+}
+
 /// Reads a push up to its pack. `None` is a client that sends only a flush (git's probe before a large push), or
 /// nothing at all.
 pub async fn read_request<R: AsyncRead + Unpin>(
     reader: &mut PacketReader<R>,
     limits: &ReceiveLimits,
-) -> Result<Option<PushRequest>, ReceiveError> {
+) -> Result<Option<PushRequest>, BadRequest> {
     let mut parser = Parser::new(limits);
+    match read_all(reader, limits, &mut parser).await {
+        Ok(()) => Ok(parser.finish()),
+        Err(error) => Err(BadRequest { error, client: parser.request.capabilities }),
+    }
+}
+
+async fn read_all<R: AsyncRead + Unpin>(
+    reader: &mut PacketReader<R>,
+    limits: &ReceiveLimits,
+    parser: &mut Parser<'_>,
+) -> Result<(), ReceiveError> {
     loop {
         let packet = timeout(limits.idle, reader.next()).await.map_err(|_| ReceiveError::Idle(limits.idle))??;
-        match (packet, parser.untouched()) {
-            (None, true) => return Ok(None),
-            (None, false) => return Err(ReceiveError::Truncated),
-            (Some(packet), _) => {
-                if parser.feed(&packet)? {
-                    return Ok(parser.finish());
-                }
-            }
+        match packet {
+            None if parser.untouched() => return Ok(()),
+            None => return Err(ReceiveError::Truncated),
+            Some(packet) if parser.feed(&packet)? => return Ok(()),
+            Some(_) => {}
         }
     }
 }
@@ -251,7 +268,7 @@ impl<'a> Parser<'a> {
         } else {
             // Capabilities stand behind the first command only; git's client repeats them nowhere.
             if let (Some(list), true) = (capabilities, self.request.updates.is_empty()) {
-                self.request.capabilities = parse_capabilities(list)?;
+                parse_capabilities(list, &mut self.request.capabilities)?;
             }
             self.request.updates.push(command(line)?);
         }
@@ -291,9 +308,10 @@ fn command(line: &[u8]) -> Result<RefUpdate, ReceiveError> {
     })
 }
 
-/// Reads the list; unknown words are ignored, as git does, because later clients bring more.
-fn parse_capabilities(list: &[u8]) -> Result<Capabilities, ReceiveError> {
-    let mut capabilities = Capabilities::default();
+/// Reads the list to its end, even if a word of it is refused; unknown words are ignored, as git does, because later
+/// clients bring more.
+fn parse_capabilities(list: &[u8], capabilities: &mut Capabilities) -> Result<(), ReceiveError> {
+    let mut refused = None;
     for word in list.fields() {
         let (key, value) = word.split_once_str(b"=").unwrap_or((word, b""));
         match key {
@@ -303,13 +321,13 @@ fn parse_capabilities(list: &[u8]) -> Result<Capabilities, ReceiveError> {
             b"atomic" => capabilities.atomic = true,
             b"quiet" => capabilities.quiet = true,
             b"push-options" => capabilities.push_options = true,
-            b"push-cert" => return Err(ReceiveError::PushCertificate),
-            b"object-format" if value != b"sha1" => return Err(ReceiveError::ObjectFormat(printable(value))),
+            b"push-cert" => refused = Some(ReceiveError::PushCertificate),
+            b"object-format" if value != b"sha1" => refused = Some(ReceiveError::ObjectFormat(printable(value))),
             b"agent" => capabilities.agent = Some(printable(value)),
             _ => (),
         }
     }
-    Ok(capabilities)
+    refused.map_or(Ok(()), Err)
 }
 
 /// Bytes from outside as they may stand in a message: short, and without control characters.

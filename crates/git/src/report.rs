@@ -1,7 +1,7 @@
 //! Our half of a push: what became of each ref, and words for the person who pushed.
 
 use crate::Capabilities;
-use crate::pktline::{BAND_DATA, BAND_PROGRESS, MAX_DATA, put_data, put_flush, put_parts, put_sideband};
+use crate::pktline::{BAND_DATA, BAND_ERROR, BAND_PROGRESS, MAX_DATA, put_data, put_flush, put_parts, put_sideband};
 use abide_core::RefName;
 use bytes::{Bytes, BytesMut};
 
@@ -89,6 +89,17 @@ pub fn error_packet(text: &str) -> Bytes {
     out.freeze()
 }
 
+/// The end of a push that gets no report, and why, in the form that the client can read.
+pub fn refused_request(client: &Capabilities, reason: &str) -> Bytes {
+    if !client.side_band_64k {
+        return error_packet(reason);
+    }
+    let mut out = BytesMut::new();
+    put_sideband(&mut out, BAND_ERROR, format!("{}\n", one_line(reason)).as_bytes());
+    put_flush(&mut out);
+    out.freeze()
+}
+
 /// A reason must stay on its line, whatever it was made from.
 fn one_line(reason: &str) -> String {
     let line: String = reason.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -132,6 +143,13 @@ mod tests {
         assert!(report().encode(&Capabilities::default()).is_empty());
         let bands = Capabilities { side_band_64k: true, ..Capabilities::default() };
         assert_eq!(report().encode(&bands), &b"0000"[..]);
+    }
+
+    #[test]
+    fn a_refused_request_is_told_in_the_band_for_errors_if_there_are_bands() {
+        assert_eq!(refused_request(&Capabilities::default(), "no"), &b"000aERR no"[..]);
+        let bands = Capabilities { side_band_64k: true, ..Capabilities::default() };
+        assert_eq!(refused_request(&bands, "no"), &b"0008\x03no\n0000"[..]);
     }
 
     #[test]

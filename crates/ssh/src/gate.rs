@@ -1,8 +1,15 @@
-//! How many may be inside at once, over all and from one address.
+//! How many may be inside at once, over all and from one address, and how often one address may come.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Arrivals are counted over this long.
+const WINDOW: Duration = Duration::from_secs(60);
+/// Addresses that are counted in one window. Past that, nobody new is let in until it ends: memory stays bounded.
+const MOST_NETWORKS: usize = 100_000;
 
 /// Counts who is inside. Clones share the count.
 #[derive(Clone)]
@@ -10,12 +17,15 @@ pub(crate) struct Gate {
     inside: Arc<Mutex<Inside>>,
     total: usize,
     per_ip: usize,
+    per_minute: usize,
 }
 
 #[derive(Default)]
 struct Inside {
     total: usize,
     by_network: HashMap<IpAddr, usize>,
+    /// Since when, and how often each came since then.
+    arrivals: Option<(Instant, HashMap<IpAddr, usize>)>,
 }
 
 /// Why someone has to stay outside.
@@ -25,6 +35,8 @@ pub(crate) enum Full {
     Everywhere,
     /// This address has as many as it may.
     ForThisAddress,
+    /// This address came too often in the last minute.
+    TooOften,
 }
 
 /// A place inside, until it is dropped.
@@ -34,13 +46,16 @@ pub(crate) struct Place {
 }
 
 impl Gate {
-    pub(crate) fn new(total: usize, per_ip: usize) -> Self {
-        Self { inside: Arc::default(), total, per_ip }
+    pub(crate) fn new(total: usize, per_ip: usize, per_minute: usize) -> Self {
+        Self { inside: Arc::default(), total, per_ip, per_minute }
     }
 
     pub(crate) fn enter(&self, ip: IpAddr) -> Result<Place, Full> {
         let network = network(ip);
         let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        if !inside.arrive(network, self.per_minute) {
+            return Err(Full::TooOften);
+        }
         if inside.total >= self.total {
             return Err(Full::Everywhere);
         }
@@ -52,6 +67,24 @@ impl Gate {
         inside.total += 1;
         metrics::gauge!("abide_ssh_connections").set(inside.total as f64);
         Ok(Place { gate: self.clone(), network })
+    }
+}
+
+impl Inside {
+    /// Counts an arrival; `false` if there were too many.
+    fn arrive(&mut self, network: IpAddr, per_minute: usize) -> bool {
+        let now = Instant::now();
+        let (since, counts) = self.arrivals.get_or_insert_with(|| (now, HashMap::new()));
+        if now.duration_since(*since) >= WINDOW {
+            *since = now;
+            counts.clear();
+        }
+        if counts.len() >= MOST_NETWORKS && !counts.contains_key(&network) {
+            return false;
+        }
+        let count = counts.entry(network).or_insert(0);
+        *count += 1;
+        *count <= per_minute
     }
 }
 
@@ -87,7 +120,7 @@ mod tests {
 
     #[test]
     fn places_are_limited_over_all_and_given_back() {
-        let gate = Gate::new(2, 2);
+        let gate = Gate::new(2, 2, 100);
         let first = gate.enter(ip("192.0.2.1")).ok().unwrap();
         let _second = gate.enter(ip("192.0.2.2")).ok().unwrap();
         assert_eq!(gate.enter(ip("192.0.2.3")).err(), Some(Full::Everywhere));
@@ -97,7 +130,7 @@ mod tests {
 
     #[test]
     fn places_are_limited_per_address_and_forgotten_when_given_back() {
-        let gate = Gate::new(10, 2);
+        let gate = Gate::new(10, 2, 100);
         let first = gate.enter(ip("192.0.2.1")).ok().unwrap();
         let second = gate.enter(ip("::ffff:192.0.2.1")).ok().unwrap();
         assert_eq!(gate.enter(ip("192.0.2.1")).err(), Some(Full::ForThisAddress));
@@ -110,9 +143,21 @@ mod tests {
 
     #[test]
     fn one_ipv6_network_counts_as_one_address() {
-        let gate = Gate::new(10, 1);
+        let gate = Gate::new(10, 1, 100);
         let _first = gate.enter(ip("2001:db8::1")).ok().unwrap();
         assert_eq!(gate.enter(ip("2001:db8::ffff:2")).err(), Some(Full::ForThisAddress));
         assert!(gate.enter(ip("2001:db8:0:1::1")).is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_that_comes_too_often_waits_for_the_next_minute() {
+        let gate = Gate::new(10, 10, 3);
+        for _ in 0..3 {
+            drop(gate.enter(ip("192.0.2.1")).ok().unwrap());
+        }
+        assert_eq!(gate.enter(ip("192.0.2.1")).err(), Some(Full::TooOften));
+        assert!(gate.enter(ip("192.0.2.2")).is_ok(), "others are not kept out");
+        tokio::time::advance(WINDOW).await;
+        assert!(gate.enter(ip("192.0.2.1")).is_ok());
     }
 }

@@ -16,6 +16,8 @@ pub struct Options {
     pub max_connections: usize,
     /// Connections at once from one address (IPv6: from one /64 network). More are closed as they come.
     pub per_ip: usize,
+    /// Connections a minute from one address (or /64 network). More are closed as they come.
+    pub per_minute: usize,
     /// How long a client may take from connecting to having proved its key.
     pub handshake_timeout: Duration,
     /// How long a connection may stay open with nothing running on it.
@@ -31,6 +33,7 @@ impl Options {
             host_key: host_key.into(),
             max_connections: 512,
             per_ip: 32,
+            per_minute: 600,
             handshake_timeout: Duration::from_secs(20),
             idle_timeout: Duration::from_secs(300),
             max_channels: 8,
@@ -42,6 +45,7 @@ impl Options {
         let rules = [
             (self.max_connections == 0, "max_connections: it is at least 1".to_owned()),
             (self.per_ip == 0, "per_ip: it is at least 1".to_owned()),
+            (self.per_minute == 0, "per_minute: it is at least 1".to_owned()),
             (
                 self.handshake_timeout < Duration::from_secs(1),
                 "handshake_timeout: it is at least one second".to_owned(),
@@ -76,6 +80,7 @@ mod tests {
         let least = Options {
             max_connections: 1,
             per_ip: 1,
+            per_minute: 1,
             handshake_timeout: second,
             idle_timeout: second,
             max_channels: 1,

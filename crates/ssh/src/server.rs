@@ -29,7 +29,7 @@ pub async fn serve(
     options.check()?;
     let key = load_or_create_host_key(&options.host_key, &OsRandom)?;
     let drain_timeout = forge.settings().drain_timeout;
-    let gate = Gate::new(options.max_connections, options.per_ip);
+    let gate = Gate::new(options.max_connections, options.per_ip, options.per_minute);
     let shared = Arc::new(Shared {
         config: Arc::new(algorithms::config(key, &options)),
         forge,
@@ -69,6 +69,7 @@ fn welcome(shared: &Arc<Shared>, gate: &Gate, stream: TcpStream, peer: SocketAdd
             return connection::count(match full {
                 Full::Everywhere => "turned_away",
                 Full::ForThisAddress => "turned_away_address",
+                Full::TooOften => "turned_away_rate",
             });
         }
     };

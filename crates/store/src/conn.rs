@@ -165,6 +165,7 @@ impl Conn {
 
     /// Refuses a statement that lacks a value, and any statement of a unit that has failed.
     fn ready(&mut self, sql: &Sql, values: &[Value]) -> Result<(), StoreError> {
+        metrics::counter!("abide_statements_total", "module" => sql.module, "statement" => sql.name).increment(1);
         if values.len() != sql.parameters {
             let text = format!("{} takes {} values and got {}", sql.name, sql.parameters, values.len());
             return self.noting(Err(sqlx::Error::Protocol(text)));

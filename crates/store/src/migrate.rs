@@ -41,7 +41,7 @@ const INSERT: Sql =
     same("INSERT", "INSERT INTO schema_migrations (version, name, checksum, applied_at) VALUES ($1, $2, $3, $4)");
 
 const fn same(name: &'static str, text: &'static str) -> Sql {
-    Sql::new(name, text, text)
+    Sql::new(module_path!(), name, text, text)
 }
 
 impl Migration {

@@ -7,6 +7,8 @@ use crate::Engine;
 pub struct Sql {
     /// What it is called in the code.
     pub name: &'static str,
+    /// The module that it belongs to.
+    pub(crate) module: &'static str,
     sqlite: &'static str,
     postgres: &'static str,
     /// How many values it takes. SQLite would take a missing one for NULL.
@@ -15,8 +17,8 @@ pub struct Sql {
 
 impl Sql {
     #[doc(hidden)]
-    pub const fn new(name: &'static str, sqlite: &'static str, postgres: &'static str) -> Self {
-        Self { name, sqlite, postgres, parameters: highest_parameter(postgres) }
+    pub const fn new(module: &'static str, name: &'static str, sqlite: &'static str, postgres: &'static str) -> Self {
+        Self { name, module, sqlite, postgres, parameters: highest_parameter(postgres) }
     }
 
     /// The text for one engine.
@@ -58,7 +60,7 @@ const fn highest_parameter(text: &str) -> usize {
 macro_rules! statements {
     ($($(#[$doc:meta])* $name:ident = $text:expr $(, postgres $tail:literal)?;)+) => {
         $($(#[$doc])* const $name: $crate::Sql =
-            $crate::Sql::new(stringify!($name), $text, concat!($text $(, $tail)?));)+
+            $crate::Sql::new(module_path!(), stringify!($name), $text, concat!($text $(, $tail)?));)+
 
         /// Every statement of this module.
         pub(crate) const ALL: &[&$crate::Sql] = &[$(&$name),+];

@@ -149,6 +149,7 @@ fn serve_ssh(
     let options = abide_ssh::Options {
         max_connections: config.number("ssh.max_connections") as usize,
         per_ip: config.number("ssh.per_ip") as usize,
+        per_minute: config.number("ssh.per_minute") as usize,
         handshake_timeout: config.duration("ssh.handshake_timeout"),
         idle_timeout: config.duration("ssh.idle_timeout"),
         ..abide_ssh::Options::new(config.path("server.data").join("ssh_host_ed25519_key"))

@@ -126,6 +126,7 @@ pub(super) const KEYS: &[Key] = &[
     key("git.threads", "2", at_least_one, "Threads of one git process."),
     key("ssh.max_connections", "500", at_least_one, "SSH connections at once."),
     key("ssh.per_ip", "50", at_least_one, "SSH connections at once from one address."),
+    key("ssh.per_minute", "600", at_least_one, "SSH connections a minute from one address."),
     key("ssh.handshake_timeout", "20s", some_time, "How long logging in may take."),
     key("ssh.idle_timeout", "10m", some_time, "How long an SSH connection may be silent."),
     key("repos.per_user", "1000", at_least_one, "Repositories one account may own."),

@@ -5,6 +5,7 @@ use abide_testkit::http::{self, Response};
 use abide_testkit::{Engine, Server, eventually};
 use rstest::rstest;
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// A server with a public, a private and a deleted repository of alice's, and bob, who is a stranger to them.
@@ -101,6 +102,49 @@ fn to_a_stranger_with_a_token_they_are_all_absent_and_never_401(
         for service in ["git-upload-pack", "git-receive-pack"] {
             assert_eq!(visible(&advertised(&server, &path, service, token)), expected, "{service} at {path}");
             assert_eq!(visible(&rpc(&server, &path, service, token, b"0000")), expected, "{service} at {path}");
+        }
+    }
+}
+
+/// How often each statement about people and repositories was executed so far, as the metrics tell it.
+fn statements(server: &Server) -> BTreeMap<String, u64> {
+    let text = http::get(server.http_addr(), "/metrics", None).text();
+    let lines = text.lines().filter(|line| line.starts_with("abide_statements_total"));
+    let asked =
+        lines.filter(|line| ["::repos\"", "::users\"", "::collaborators\""].iter().any(|module| line.contains(module)));
+    asked
+        .map(|line| {
+            let (name, count) = line.rsplit_once(' ').expect("a name and a number");
+            (name.to_owned(), count.parse().expect("a count"))
+        })
+        .collect()
+}
+
+#[rstest]
+fn the_database_is_asked_the_same_for_private_deleted_and_absent(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let Scene { server, bob, .. } = scene(engine);
+    let id = |name: &str| query(&server, &format!("SELECT id FROM repos WHERE name = '{name}'"));
+    let slugs = ["secret", "gone", "never"].map(|name| format!("alice/{name}"));
+    let ids = [id("secret"), id("gone"), "999999".to_owned()];
+    let asked = |path: &str, token: Option<&str>| {
+        let before = statements(&server);
+        http::get(server.http_addr(), path, token);
+        let after = statements(&server);
+        let more = after.into_iter().map(|(name, count)| (name.clone(), count - before.get(&name).unwrap_or(&0)));
+        more.filter(|(_, count)| *count > 0).collect::<BTreeMap<_, _>>()
+    };
+    for token in [None, Some(bob.token.as_str())] {
+        let git = slugs.each_ref().map(|slug| format!("/{slug}.git/info/refs?service=git-upload-pack"));
+        let permanent = ids.each_ref().map(|id| format!("/r/{id}.git/info/refs?service=git-upload-pack"));
+        let api = slugs.each_ref().map(|slug| format!("/api/v3/repos/{slug}"));
+        let api_by_id = ids.each_ref().map(|id| format!("/api/v3/repositories/{id}"));
+        for [private, deleted, absent] in [git, permanent, api, api_by_id] {
+            let expected = asked(&absent, token);
+            assert!(!expected.is_empty(), "{absent} is looked up");
+            assert_eq!(asked(&private, token), expected, "{private}");
+            assert_eq!(asked(&deleted, token), expected, "{deleted}");
         }
     }
 }

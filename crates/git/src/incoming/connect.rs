@@ -26,22 +26,32 @@ impl Incoming {
             return Ok(());
         }
         let (waiting, present) = (self.objects(), self.repo_objects());
-        let tips = blocking(move || {
+        let (tips, mut refused) = blocking(move || {
             let stores = [waiting, present].map(|dir| gix::odb::at(dir, gix::hash::Kind::Sha1));
             let kind = |oid: Oid| {
                 let id = ObjectId::from_bytes_or_panic(oid.as_bytes());
                 let stores = stores.iter().filter_map(|store| store.as_ref().ok());
                 stores.filter_map(|store| store.try_header(&id).ok().flatten()).map(|header| header.kind()).next()
             };
-            let refused: Vec<_> = tips.iter().filter_map(|tip| refuse_kind(tip, kind(tip.new))).collect();
-            if refused.is_empty() { Ok(tips) } else { Err(ReceiveError::Tips(refused)) }
+            let (mut fine, mut refused) = (Vec::new(), Vec::new());
+            for tip in tips {
+                match refuse_kind(&tip, kind(tip.new)) {
+                    None => fine.push(tip),
+                    Some(refusal) => refused.push(refusal),
+                }
+            }
+            Ok::<_, GitError>((fine, refused))
         })
         .await?;
-        let _place = self.git.heavy_place().await?;
-        match self.walk(&tips).await {
-            Err(GitError::Failed { .. }) => Err(ReceiveError::Tips(self.culprits(&tips).await?)),
-            result => Ok(result?),
+        // Those that are left may still be taken, so they are looked at whatever became of the others.
+        if !tips.is_empty() {
+            let _place = self.git.heavy_place().await?;
+            match self.walk(&tips).await {
+                Err(GitError::Failed { .. }) => refused.extend(self.culprits(&tips).await?),
+                result => result?,
+            }
         }
+        if refused.is_empty() { Ok(()) } else { Err(ReceiveError::Tips(refused)) }
     }
 
     /// Walks everything that the tips reach and the refs do not; fails at the first object that is not there.
@@ -54,6 +64,7 @@ impl Incoming {
         call.run(input.as_bytes(), self.git.limits().check).await.map(drop)
     }
 
+    /// Which of these tips are incomplete; all of them, if none can be told from the others.
     async fn culprits(&self, tips: &[RefUpdate]) -> Result<Vec<RefusedTip>, GitError> {
         let mut culprits = Vec::new();
         for tip in tips {
@@ -65,11 +76,18 @@ impl Incoming {
                     Err(error) => return Err(error),
                 };
             if broken {
-                culprits.push(RefusedTip { name: tip.name.clone(), reason: MISSING });
+                culprits.push(incomplete(tip));
             }
+        }
+        if culprits.is_empty() {
+            culprits.extend(tips.iter().map(incomplete));
         }
         Ok(culprits)
     }
+}
+
+fn incomplete(tip: &RefUpdate) -> RefusedTip {
+    RefusedTip { name: tip.name.clone(), reason: MISSING }
 }
 
 fn refuse_kind(tip: &RefUpdate, kind: Option<Kind>) -> Option<RefusedTip> {

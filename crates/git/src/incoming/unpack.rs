@@ -42,6 +42,9 @@ const SMALLEST_OBJECT: u64 = 9;
 /// No single object may make git ask for more memory than this: a few kilobytes of pack can claim any size. Large blobs
 /// are streamed and need little; the table of objects of the largest packs we know of takes about half.
 const LARGEST_ALLOCATION: &str = "2g";
+/// What git calls an "object of unexpected type", without saying that it means one that is not there.
+const LACKING: &str = "an object that it refers to is missing or of another kind; run `git fsck` in your clone and \
+                       push again";
 /// How much is copied at a time: a pipe holds as much.
 const PIECE: usize = 64 * 1024;
 
@@ -203,6 +206,9 @@ impl Feed<'_> {
 fn refusal(stderr: &str, limits: &ReceiveLimits) -> ReceiveError {
     if stderr.contains("exceeds maximum allowed size") {
         return ReceiveError::TooLarge(limits.pack_bytes);
+    }
+    if stderr.contains("object of unexpected type") {
+        return ReceiveError::BadPack(LACKING.to_owned());
     }
     let errors: Vec<_> = stderr
         .split(['\n', '\r', '\0'])

@@ -2,7 +2,7 @@
 
 use abide_core::Oid;
 use abide_git::pktline::{put_data, put_flush};
-use abide_git::receive::{parse_request, read_request};
+use abide_git::receive::{BadRequest, parse_request, read_request};
 use abide_git::{PacketReader, PushRequest, ReceiveError, ReceiveLimits};
 use bytes::BytesMut;
 use proptest::prelude::*;
@@ -64,7 +64,7 @@ async fn a_probe_or_an_empty_stream_asks_for_nothing() {
     assert_eq!(read_request(&mut PacketReader::new(&b""[..]), &limits).await.unwrap(), None);
     let cut = wire(&[&format!("{Z} {A} refs/heads/a")]);
     let result = read_request(&mut PacketReader::new(&cut[..]), &limits).await;
-    assert!(matches!(result, Err(ReceiveError::Truncated)), "{result:?}");
+    assert!(matches!(result, Err(BadRequest { error: ReceiveError::Truncated, .. })), "{result:?}");
 }
 
 #[tokio::test]
@@ -72,7 +72,7 @@ async fn a_client_that_says_nothing_is_given_up() {
     let (_client, ours) = tokio::io::duplex(64);
     let limits = ReceiveLimits { idle: Duration::from_millis(20), ..ReceiveLimits::default() };
     let result = read_request(&mut PacketReader::new(ours), &limits).await;
-    assert!(matches!(result, Err(ReceiveError::Idle(_))), "{result:?}");
+    assert!(matches!(result, Err(BadRequest { error: ReceiveError::Idle(_), .. })), "{result:?}");
 }
 
 #[test]

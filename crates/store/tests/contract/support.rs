@@ -138,7 +138,7 @@ impl Raw {
 
 /// The same text for both engines.
 pub const fn sql(text: &'static str) -> Sql {
-    Sql::new("TEST", text, text)
+    Sql::new("test", "TEST", text, text)
 }
 
 /// A small table with a unique column, to try units of work on.

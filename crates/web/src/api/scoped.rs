@@ -3,8 +3,8 @@
 //! They are data before they are a router, so that tests can walk all of them.
 
 use super::error::ApiError;
-use crate::{API, App};
 use crate::auth::{self, Credentials};
+use crate::{API, App};
 use abide_core::scope::Scope;
 use abide_forge::Caller;
 use axum::Router;

@@ -1,12 +1,14 @@
 //! Pushes as no git client would send them.
 
-use super::scene::{Road, Scene};
+use super::scene::{Road, SOON, Scene};
 use abide_testkit::GitClient;
 use abide_testkit::http::Request;
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read, Write as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 
 /// An object id that stands for "none".
 pub const NONE: &str = "0000000000000000000000000000000000000000";
@@ -38,17 +40,33 @@ pub fn pack(git: &GitClient, dir: &Path, objects: &[&str]) -> Vec<u8> {
     fs::read(format!("{base}-{}.pack", name.trim())).expect("git has written it")
 }
 
-/// Sends a push to Alice's repository by her road, and returns the report.
+/// Sends a push to Alice's repository by her road, and returns the lines of the report.
 #[track_caller]
 pub fn send(scene: &Scene, push: &[u8]) -> String {
     match scene.road {
         Road::Http => {
             let response = request(scene).body(push).send(scene.server.http_addr());
             assert_eq!(response.status, 200, "{}", response.text());
-            response.text()
+            read_lines(&mut &response.body[..])
         }
-        Road::Ssh => over_ssh(scene, push),
+        Road::Ssh => {
+            let (mut ssh, stdin, report) = over_ssh(scene, push);
+            drop(stdin);
+            let report = report.recv_timeout(SOON).expect("there is an answer");
+            ssh.wait().expect("our own child can be waited for");
+            report
+        }
     }
+}
+
+/// Sends a push over SSH and keeps the connection open both ways until the report is there, as libgit2 does.
+#[track_caller]
+pub fn send_and_stay(scene: &Scene, push: &[u8]) -> String {
+    let (mut ssh, stdin, report) = over_ssh(scene, push);
+    let report = report.recv_timeout(SOON).expect("nobody has to hang up to get an answer");
+    drop(stdin);
+    ssh.wait().expect("our own child can be waited for");
+    report
 }
 
 /// The request of a push, without its body.
@@ -58,11 +76,11 @@ pub fn request(scene: &Scene) -> Request {
         .header("Content-Type", "application/x-git-receive-pack-request")
 }
 
-fn over_ssh(scene: &Scene, push: &[u8]) -> String {
+fn over_ssh(scene: &Scene, push: &[u8]) -> (Child, ChildStdin, Receiver<String>) {
     let git = scene.git().command(&scene.git().fresh_dir(), &[]);
     let (_, ssh) = git.get_envs().find(|(name, _)| *name == "GIT_SSH_COMMAND").expect("she came by SSH");
     let script = format!(
-        "{} -p {} git@{} \"git-receive-pack '/alice/demo.git'\"",
+        "exec {} -p {} git@{} \"git-receive-pack '/alice/demo.git'\"",
         ssh.and_then(|ssh| ssh.to_str()).expect("temporary paths are UTF-8"),
         scene.server.ssh_addr().port(),
         scene.server.ssh_addr().ip(),
@@ -73,11 +91,26 @@ fn over_ssh(scene: &Scene, push: &[u8]) -> String {
         .stdout(Stdio::piped())
         .spawn()
         .expect("there is a shell");
-    // What is sent here fits the pipes, so nobody waits for anybody.
-    child.stdin.take().expect("it was asked for").write_all(push).expect("ssh listens");
-    let output = child.wait_with_output().expect("our own child can be waited for");
-    let answer = String::from_utf8_lossy(&output.stdout).into_owned();
-    let (_advertisement, report) = answer.split_once("0000").expect("refs come first");
-    // The advertisement has ids with zeroes in them; the report is what begins with the verdict on the pack.
-    report[report.find("unpack ").unwrap_or(0)..].to_owned()
+    let mut stdin = child.stdin.take().expect("it was asked for");
+    let mut stdout = child.stdout.take().expect("it was asked for");
+    let (sender, report) = mpsc::channel();
+    thread::spawn(move || {
+        let _advertisement = read_lines(&mut stdout);
+        let _ = sender.send(read_lines(&mut stdout));
+    });
+    stdin.write_all(push).expect("ssh listens");
+    (child, stdin, report)
+}
+
+/// Lines of the protocol up to the flush or the end.
+fn read_lines(input: &mut impl Read) -> String {
+    let mut text = String::new();
+    let mut length = [0; 4];
+    while input.read_exact(&mut length).is_ok() && length != *b"0000" {
+        let length = std::str::from_utf8(&length).ok().and_then(|hex| usize::from_str_radix(hex, 16).ok());
+        let mut line = vec![0; length.expect("a length in hex") - 4];
+        input.read_exact(&mut line).expect("a line as long as it says");
+        text.push_str(&String::from_utf8_lossy(&line));
+    }
+    text
 }

@@ -6,7 +6,7 @@ use crate::git::snapshots::{self, Refs};
 use crate::{Fault, Forge, disk};
 use abide_core::push::{self, CurrentRefs};
 use abide_core::{Oid, RefUpdate, failpoint};
-use abide_git::receive::{self, ReceiveError};
+use abide_git::receive::{self, BadRequest, ReceiveError};
 use abide_git::report::{self, KEEPALIVE, RefResult, Report};
 use abide_git::{Capabilities, Incoming, PacketReader, PushRequest, ReceiveLimits};
 use bytes::Bytes;
@@ -26,42 +26,60 @@ where
     R: AsyncRead + Unpin + Send,
 {
     let gone = out.clone();
-    tokio::select! {
-        () = gone.closed() => metrics::counter!("abide_pushes_total", "end" => "client_gone").increment(1),
-        () = converse(forge, ticket, PacketReader::new(input), out) => {}
+    let mut reader = PacketReader::new(input);
+    let rest = tokio::select! {
+        () = gone.closed() => {
+            metrics::counter!("abide_pushes_total", "end" => "client_gone").increment(1);
+            Rest::Read
+        }
+        rest = converse(forge, ticket, &mut reader, out) => rest,
+    };
+    if rest == Rest::Unread {
+        // After the report, not before it: over SSH some clients keep their side open until they have read it.
+        tokio::select! {
+            () = gone.closed() => {}
+            () = drain(forge, &mut reader) => {}
+        }
     }
 }
 
-async fn converse<R>(forge: &Forge, ticket: Ticket, mut reader: PacketReader<R>, out: mpsc::Sender<Bytes>)
+/// Whether a client may still be sending when it has its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    /// All that it sends was read.
+    Read,
+    /// The pack was not read, or not to its end.
+    Unread,
+}
+
+async fn converse<R>(forge: &Forge, ticket: Ticket, reader: &mut PacketReader<R>, out: mpsc::Sender<Bytes>) -> Rest
 where
     R: AsyncRead + Unpin + Send,
 {
     let limits = limits(forge);
-    let request = match receive::read_request(&mut reader, &limits).await {
+    let request = match receive::read_request(reader, &limits).await {
         Ok(Some(request)) => request,
         // git's probe before a large push: it only wanted to know whether it may.
-        Ok(None) => return,
-        Err(error) => {
-            let _ = out.send(report::error_packet(&error.to_string())).await;
-            drain(forge, &mut reader).await;
-            return;
+        Ok(None) => return Rest::Read,
+        Err(BadRequest { error, client }) => {
+            let _ = out.send(report::refused_request(&client, &error.to_string())).await;
+            return Rest::Unread;
         }
     };
     let client = Client { out, capabilities: request.capabilities.clone() };
-    let report = match run(forge, ticket, &request, &mut reader, &limits, &client).await {
-        Ok(results) => Report { unpack: Ok(()), refs: zip(&request, results) },
-        Err(Stopped { reason, drain: unread }) => {
-            if unread && request.needs_pack() {
-                drain(forge, &mut reader).await;
-            }
+    let (report, rest) = match run(forge, ticket, &request, reader, &limits, &client).await {
+        Ok((results, rest)) => (Report { unpack: Ok(()), refs: zip(&request, results) }, rest),
+        Err(Stopped { reason, rest }) => {
             let results = request.updates.iter().map(|_| RefResult::Ng(reason.clone())).collect();
-            Report { unpack: Err(reason.clone()), refs: zip(&request, results) }
+            (Report { unpack: Err(reason), refs: zip(&request, results) }, rest)
         }
     };
     let end = if report.refs.iter().all(|(_, result)| *result == RefResult::Ok) { "ok" } else { "refused" };
     metrics::counter!("abide_pushes_total", "end" => end).increment(1);
     client.send(report.encode(&client.capabilities)).await;
     failpoint::hit(failpoint::PUSH_REPORTED);
+    // Who sends no pack has nothing more to say.
+    if request.needs_pack() { rest } else { Rest::Read }
 }
 
 fn zip(request: &PushRequest, results: Vec<RefResult>) -> Vec<(abide_core::RefName, RefResult)> {
@@ -82,13 +100,12 @@ fn limits(forge: &Forge) -> ReceiveLimits {
 /// The whole push failed, before any ref was looked at by itself.
 struct Stopped {
     reason: String,
-    /// The pack was not read, or not to its end.
-    drain: bool,
+    rest: Rest,
 }
 
 impl Stopped {
     /// What went wrong on our side is logged in full and told in short.
-    fn fault(fault: &Fault, drain: bool) -> Self {
+    fn fault(fault: &Fault, rest: Rest) -> Self {
         let reason = match fault {
             Fault::DiskFull { .. } | Fault::Git(abide_git::GitError::Busy { .. }) => fault.to_string(),
             _ => {
@@ -96,7 +113,7 @@ impl Stopped {
                 "the server failed; nothing was changed, try again later".to_owned()
             }
         };
-        Self { reason, drain }
+        Self { reason, rest }
     }
 }
 
@@ -107,20 +124,16 @@ async fn run<R>(
     reader: &mut PacketReader<R>,
     limits: &ReceiveLimits,
     client: &Client,
-) -> Result<Vec<RefResult>, Stopped>
+) -> Result<(Vec<RefResult>, Rest), Stopped>
 where
     R: AsyncRead + Unpin + Send,
 {
-    disk::ensure_room(forge).map_err(|fault| Stopped::fault(&fault, true))?;
-    let refs = snapshots::read(forge, &ticket.repo).await.map_err(|fault| Stopped::fault(&fault, true))?;
+    disk::ensure_room(forge).map_err(|fault| Stopped::fault(&fault, Rest::Unread))?;
+    let refs = snapshots::read(forge, &ticket.repo).await.map_err(|fault| Stopped::fault(&fault, Rest::Unread))?;
     let mut verdicts = Verdicts::new(request);
     verdicts.refuse_by_rule(&ticket.repo.default_branch, &refs);
     if verdicts.none_left() {
-        // Who sends no pack waits for our answer and keeps its side open: there is nothing to read.
-        if request.needs_pack() {
-            drain(forge, reader).await;
-        }
-        return Ok(verdicts.results());
+        return Ok((verdicts.results(), Rest::Unread));
     }
     let key = incoming_key(forge);
     let incoming = match request.needs_pack() {
@@ -128,7 +141,7 @@ where
         false => None,
     };
     if verdicts.none_left() {
-        return Ok(verdicts.results());
+        return Ok((verdicts.results(), Rest::Read));
     }
     failpoint::hit(failpoint::PUSH_CONNECTED);
     let work = Work {
@@ -142,9 +155,12 @@ where
     // From here on it must reach its end, whatever becomes of the client.
     let task = forge.tasks().spawn(commit::commit(forge.clone(), work));
     match client.waiting_for(task).await {
-        Ok(Ok(verdicts)) => Ok(verdicts.results()),
-        Ok(Err(fault)) => Err(Stopped::fault(&fault, false)),
-        Err(error) => Err(Stopped::fault(&Fault::Internal(format!("the push's task ended early: {error}")), false)),
+        Ok(Ok(verdicts)) => Ok((verdicts.results(), Rest::Read)),
+        Ok(Err(fault)) => Err(Stopped::fault(&fault, Rest::Read)),
+        Err(error) => {
+            let fault = Fault::Internal(format!("the push's task ended early: {error}"));
+            Err(Stopped::fault(&fault, Rest::Read))
+        }
     }
 }
 
@@ -163,7 +179,7 @@ where
 {
     let incoming = Incoming::create(forge.git(), forge.layout(), ticket.repo.id, key)
         .await
-        .map_err(|error| Stopped::fault(&error.into(), true))?;
+        .map_err(|error| Stopped::fault(&error.into(), Rest::Unread))?;
     let (progress, mut said) = mpsc::channel(16);
     let quiet = client.capabilities.quiet || !client.capabilities.side_band_64k;
     let taking = incoming.receive(&mut *reader, limits, (!quiet).then_some(progress));
@@ -178,8 +194,9 @@ where
         outcome = client.waiting_for(taking) => outcome,
         () = forwarding => unreachable!("forwarding never ends by itself"),
     };
-    let late = || Stopped { reason: "the pack took too long to arrive; push in several steps".into(), drain: false };
-    let outcome = outcome.map_err(|_| late())?.map_err(|error| stopped(error, true))?;
+    let late =
+        || Stopped { reason: "the pack took too long to arrive; push in several steps".into(), rest: Rest::Read };
+    let outcome = outcome.map_err(|_| late())?.map_err(|error| stopped(error, Rest::Unread))?;
     metrics::counter!("abide_push_bytes_total").increment(outcome.bytes);
     failpoint::hit(failpoint::PUSH_PACK_RECEIVED);
 
@@ -190,15 +207,15 @@ where
                 verdicts.refuse(&tip.name, tip.reason);
             }
         }
-        Err(error) => return Err(stopped(error, false)),
+        Err(error) => return Err(stopped(error, Rest::Read)),
     }
     Ok(incoming)
 }
 
-fn stopped(error: ReceiveError, drain: bool) -> Stopped {
+fn stopped(error: ReceiveError, rest: Rest) -> Stopped {
     match error {
-        ReceiveError::Git(error) => Stopped::fault(&error.into(), drain),
-        error => Stopped { reason: error.to_string(), drain },
+        ReceiveError::Git(error) => Stopped::fault(&error.into(), rest),
+        error => Stopped { reason: error.to_string(), rest },
     }
 }
 

@@ -1,0 +1,17 @@
+//! What an SSH client wants to run is one of two verbs on one repository, or nothing.
+#![no_main]
+
+use abide_forge::repos::open::Door;
+use abide_ssh::Command;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(command) = Command::parse(bytes) else { return };
+    let parts = match command.door {
+        Door::Slug { owner, name } => vec![owner, name],
+        Door::Id(id) => vec![id],
+    };
+    for part in parts {
+        assert!(!part.contains('/') && part != ".." && !part.chars().any(char::is_control), "{part:?}");
+    }
+});
