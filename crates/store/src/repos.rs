@@ -72,6 +72,11 @@ statements! {
         FROM repos r JOIN users u ON u.id = r.owner_id
         WHERE r.id > $1 ORDER BY r.id LIMIT $2");
 
+    /// Those that nobody has ever pushed to: only they can lack a directory.
+    EMPTY_PAGE = concat!("SELECT ", columns!(), ", CAST(NULL AS TEXT) AS role
+        FROM repos r JOIN users u ON u.id = r.owner_id
+        WHERE r.refs_generation = 0 AND r.id > $1 ORDER BY r.id LIMIT $2");
+
     UPDATE_ABOUT = "UPDATE repos SET description = $2, default_branch = $3, updated_at = $4 WHERE id = $1";
     UPDATE_MARKS = "UPDATE repos SET visibility = $2, archived_at = $3, deleted_at = $4, updated_at = $5 WHERE id = $1";
 
@@ -272,6 +277,11 @@ pub async fn of_member(conn: &mut Conn, user: UserId, page: Page) -> Result<(Vec
 /// A page of everything by id, deleted included.
 pub async fn page(conn: &mut Conn, after: RepoId, limit: i64) -> Result<Vec<Repo>, StoreError> {
     conn.all(&PAGE, params![after, limit]).await?.iter().map(Repo::from_row).collect()
+}
+
+/// A page of those that nobody has ever pushed to, by id, deleted included.
+pub async fn empty_page(conn: &mut Conn, after: RepoId, limit: i64) -> Result<Vec<Repo>, StoreError> {
+    conn.all(&EMPTY_PAGE, params![after, limit]).await?.iter().map(Repo::from_row).collect()
 }
 
 /// Replaces what the repository says about itself.

@@ -140,10 +140,10 @@ pub async fn heal_directories(forge: &Forge) -> Result<u64, Fault> {
     let mut healed = 0;
     let mut after = abide_core::RepoId::new(0);
     loop {
-        let page = repos::page(&mut *forge.store().read().await?, after, PAGE).await?;
+        let page = repos::empty_page(&mut *forge.store().read().await?, after, PAGE).await?;
         for repo in &page {
             after = repo.id;
-            if repo.refs_generation == 0 && !forge.layout().repo(repo.id).exists() {
+            if !forge.layout().repo(repo.id).exists() {
                 bare::init_bare(forge.layout(), repo.id, &repo.default_branch).await?;
                 healed += 1;
             }

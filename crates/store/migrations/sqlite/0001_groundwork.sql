@@ -75,6 +75,7 @@ CREATE TABLE repos (
 CREATE UNIQUE INDEX repos_live_name ON repos (owner_id, name) WHERE deleted_at IS NULL;
 CREATE INDEX repos_by_owner ON repos (owner_id, id);
 CREATE INDEX repos_by_fork_source ON repos (fork_of_repo_id) WHERE fork_of_repo_id IS NOT NULL;
+CREATE INDEX repos_never_pushed ON repos (id) WHERE refs_generation = 0;
 CREATE INDEX repos_deleted ON repos (deleted_at) WHERE deleted_at IS NOT NULL;
 
 CREATE TABLE repo_collaborators (

@@ -23,16 +23,17 @@ const PIECE: usize = 64 * 1024;
 type Reader = Box<dyn AsyncRead + Send + Unpin>;
 
 /// The body of a request, unpacked if it is packed. The limit is on what comes out.
-pub(super) fn reader(request: Request, service: Service, limit: Option<u64>) -> Result<Reader, Response> {
+pub(super) fn reader(request: Request, service: Service, limit: Option<u64>) -> Result<Reader, Box<Response>> {
     let text = |name| request.headers().get(name).and_then(|value: &header::HeaderValue| value.to_str().ok());
     let expected = format!("application/x-{}-request", service.name());
     if text(header::CONTENT_TYPE) != Some(expected.as_str()) {
-        return Err(answer::unsupported(&format!("The body of this request has the content type {expected}.")));
+        let rule = format!("The body of this request has the content type {expected}.");
+        return Err(Box::new(answer::unsupported(&rule)));
     }
     let gzip = match text(header::CONTENT_ENCODING) {
         None | Some("identity") => false,
         Some("gzip" | "x-gzip") => true,
-        Some(_) => return Err(answer::unsupported("Bodies may be gzip or not encoded at all.")),
+        Some(_) => return Err(Box::new(answer::unsupported("Bodies may be gzip or not encoded at all."))),
     };
     let raw = StreamReader::new(request.into_body().into_data_stream().map_err(io::Error::other));
     let open: Reader = if gzip { Box::new(GzipDecoder::new(BufReader::new(raw))) } else { Box::new(raw) };

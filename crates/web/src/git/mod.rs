@@ -72,7 +72,7 @@ pub(crate) async fn upload_pack(State(app): State<App>, request: Request) -> Res
     };
     let input = match body::reader(request, Service::UploadPack, Some(body::MAX_FETCH_REQUEST)) {
         Ok(input) => input,
-        Err(response) => return response,
+        Err(response) => return *response,
     };
     match fetch::answer(&app.forge, &repo, version, input).await {
         Ok(fetch::Answer::Ready(bytes)) => answer::result(Service::UploadPack, Body::from(bytes)),
@@ -89,7 +89,7 @@ pub(crate) async fn receive_pack(State(app): State<App>, request: Request) -> Re
     };
     let input = match body::reader(request, Service::ReceivePack, None) {
         Ok(input) => input,
-        Err(response) => return response,
+        Err(response) => return *response,
     };
     let (out, said) = mpsc::channel(16);
     let forge = app.forge.clone();

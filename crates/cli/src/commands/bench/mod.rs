@@ -13,8 +13,10 @@ mod store;
 
 use crate::config::Config;
 use crate::failure::Failure;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::process::{Child, Output};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Action {
@@ -36,7 +38,14 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
 
 /// Whether someone asked us to stop. Long work looks now and then, so that what it started and made goes with it.
 #[derive(Clone, Default)]
-struct Stop(Arc<AtomicBool>);
+struct Stop(Arc<Asked>);
+
+#[derive(Default)]
+struct Asked {
+    stop: AtomicBool,
+    /// The process group that is being waited for; 0 if there is none.
+    group: AtomicI32,
+}
 
 impl Stop {
     /// Listens from now on, for as long as the process lives.
@@ -51,17 +60,24 @@ impl Stop {
                 _ = terminate.recv() => {}
                 _ = interrupt.recv() => {}
             }
-            asked.store(true, Ordering::Relaxed);
+            asked.stop.store(true, Ordering::SeqCst);
+            if let Some(group) = Pid::from_raw(asked.group.load(Ordering::SeqCst)) {
+                let _ = kill_process_group(group, Signal::TERM);
+            }
         });
         Ok(stop)
     }
 
-    fn asked(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+    fn check(&self) -> Result<(), Failure> {
+        if self.0.stop.load(Ordering::SeqCst) { Err(Failure::failed("stopped before the end")) } else { Ok(()) }
     }
 
-    fn check(&self) -> Result<(), Failure> {
-        if self.asked() { Err(Failure::failed("stopped before the end")) } else { Ok(()) }
+    /// Waits for the end of a process that leads its own group, and ends that group if we are asked to stop.
+    fn wait(&self, child: Child) -> std::io::Result<Output> {
+        self.0.group.store(child.id().cast_signed(), Ordering::SeqCst);
+        let output = child.wait_with_output();
+        self.0.group.store(0, Ordering::SeqCst);
+        output
     }
 }
 

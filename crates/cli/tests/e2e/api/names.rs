@@ -1,9 +1,9 @@
 //! Names that mean harm: whatever stands in an address or a body, nothing is found, nothing is made, nothing breaks.
 
 use super::Api;
-use crate::support::{assert_healthy, person, server};
+use crate::support::{Person, assert_healthy, person, server};
 use abide_core::{RepoName, UserName};
-use abide_testkit::{Engine, http};
+use abide_testkit::{Engine, Server, http};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::TestRunner;
@@ -122,69 +122,74 @@ fn no_name_does_harm() {
     let server = server(Engine::Sqlite);
     let alice = person(&server, "alice");
     alice.create(&server, "project", false);
-    let (owner, nobody) = (Api::of(&server, &alice), Api::nobody(&server));
-    let addr = server.http_addr();
 
+    for name in NASTY {
+        try_everywhere(&server, &alice, (name, name), Written::Escaped).expect("no known name does harm");
+    }
     let written = select(&[Written::Escaped, Written::Twice, Written::Raw][..]);
-    let mut runner =
-        TestRunner::new(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() });
-    let outcome = runner.run(&(any_name(), any_name(), written), |(first, second, how)| {
-        let (a, b) = (write(&first, how), write(&second, how));
-        // In an address a name is at most not found. Hyper itself refuses what is no URI, or far too long for one.
-        for path in [
-            format!("/users/{a}"),
-            format!("/users/{a}/repos"),
-            format!("/repos/{a}/{b}"),
-            format!("/repos/alice/{b}"),
-            format!("/repos/{a}/project"),
-            format!("/repositories/{a}"),
-            format!("/repos/alice/project/collaborators/{a}"),
-            format!("/user/keys/{a}"),
-        ] {
-            let response = owner.get(&path);
-            let fine = match how {
-                Written::Escaped | Written::Twice => response.status == 404 || leads_somewhere(&first, &second, how),
-                Written::Raw => response.status < 500,
-            };
-            prop_assert!(fine, "GET {path}: {} {}", response.status, response.text());
-        }
-        for path in [
-            format!("/{a}/{b}.git/info/refs?service=git-upload-pack"),
-            format!("/r/{a}/info/refs?service=git-upload-pack"),
-        ] {
-            let status = http::get(addr, &path, Some(&alice.token)).status;
-            prop_assert!(status < 500, "GET {path}: {status}");
-        }
-
-        // In a body it is a name or it is refused.
-        let made = owner.post("/user/repos", json!({ "name": first }));
-        match first.parse::<RepoName>() {
-            Ok(name) => {
-                prop_assert!(made.status == 201 || made.status == 422, "{}", made.text());
-                let read = nobody.read(&format!("/repos/alice/{name}"));
-                prop_assert_eq!(read["name"].as_str(), Some(name.as_str()));
-            }
-            Err(rule) => {
-                prop_assert_eq!(made.status, 422, "{}", made.text());
-                prop_assert!(made.text().contains(&rule.to_string()), "{}", made.text());
-            }
-        }
-        for field in ["description", "default_branch"] {
-            let edited = owner.patch("/repos/alice/project", json!({ field: first }));
-            prop_assert!([200, 422].contains(&edited.status), "{field}: {}", edited.text());
-        }
-        Ok(())
+    let config = ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() };
+    let outcome = TestRunner::new(config).run(&(any_name(), any_name(), written), |(first, second, how)| {
+        try_everywhere(&server, &alice, (&first, &second), how)
     });
     outcome.expect("no name does harm");
     assert_healthy(&server);
 }
 
-/// Whether one of the addresses may name something: these are real names, or numbers.
-fn leads_somewhere(first: &str, second: &str, how: Written) -> bool {
-    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    // An empty segment or a lone plain one can make up another route.
-    let real = |text: &str| {
-        text.is_empty() || number(text) || text.parse::<UserName>().is_ok() || text.parse::<RepoName>().is_ok()
-    };
-    matches!(how, Written::Escaped | Written::Twice) && (real(first) || real(second))
+/// Puts two names wherever a name can stand.
+fn try_everywhere(
+    server: &Server,
+    alice: &Person,
+    (first, second): (&str, &str),
+    how: Written,
+) -> Result<(), TestCaseError> {
+    let api = Api::of(server, alice);
+    let (a, b) = (write(first, how), write(second, how));
+    // In an address a name is at most not found. What is no URI, or far too long for one, is refused before it gets here.
+    for path in [
+        format!("/users/{a}"),
+        format!("/users/{a}/repos"),
+        format!("/repos/{a}/{b}"),
+        format!("/repos/alice/{b}"),
+        format!("/repos/{a}/project"),
+        format!("/repositories/{a}"),
+        format!("/repos/alice/project/collaborators/{a}"),
+        format!("/user/keys/{a}"),
+    ] {
+        let response = api.get(&path);
+        let odd = matches!(how, Written::Raw) || may_exist(first) || may_exist(second);
+        let fine = response.status == 404 || (odd && response.status < 500);
+        prop_assert!(fine, "GET {path}: {} {}", response.status, response.text());
+    }
+    for path in [format!("/{a}/{b}.git"), format!("/r/{a}")] {
+        let path = format!("{path}/info/refs?service=git-upload-pack");
+        let status = http::get(server.http_addr(), &path, Some(&alice.token)).status;
+        prop_assert!(status < 500, "GET {path}: {status}");
+    }
+
+    // In a body it is a name or it is refused.
+    let made = api.post("/user/repos", json!({ "name": first }));
+    match first.parse::<RepoName>() {
+        Ok(name) => {
+            prop_assert!(made.status == 201 || made.status == 422, "{}", made.text());
+            let read = api.read(&format!("/repos/alice/{name}"));
+            prop_assert_eq!(read["name"].as_str(), Some(name.as_str()));
+        }
+        Err(rule) => {
+            prop_assert_eq!(made.status, 422, "{}", made.text());
+            prop_assert!(made.text().contains(&rule.to_string()), "{}", made.text());
+        }
+    }
+    for field in ["description", "default_branch"] {
+        let edited = api.patch("/repos/alice/project", json!({ field: first }));
+        prop_assert!([200, 422].contains(&edited.status), "{field}: {}", edited.text());
+    }
+    Ok(())
+}
+
+/// Whether this can be the name or number of something, or, being empty, make another address of the one around it.
+fn may_exist(text: &str) -> bool {
+    text.is_empty()
+        || text.bytes().all(|byte| byte.is_ascii_digit())
+        || text.parse::<UserName>().is_ok()
+        || text.parse::<RepoName>().is_ok()
 }

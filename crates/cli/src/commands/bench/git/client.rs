@@ -4,6 +4,7 @@ use super::super::{Stop, io};
 use crate::failure::Failure;
 use std::ffi::OsStr;
 use std::io::Write;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -49,7 +50,8 @@ impl Client {
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_TERMINAL_PROMPT", "0")
-            .stdin(Stdio::null());
+            .stdin(Stdio::null())
+            .process_group(0);
         // What the client does to its own disk is not what is measured, and it tidies nothing while the clock runs.
         let fixed = [("gc.auto", "0"), ("maintenance.auto", "false"), ("core.fsync", "none")];
         let own = settings.iter().map(|(key, value)| (*key, value.as_str()));
@@ -96,7 +98,8 @@ impl Client {
         let mut input = std::io::BufWriter::with_capacity(1 << 20, child.stdin.take().expect("stdin is piped"));
         let written = write(&mut input).and_then(|()| input.flush());
         drop(input);
-        let output = child.wait_with_output().map_err(io("wait for git fast-import"))?;
+        let output = self.stop.wait(child).map_err(io("wait for git fast-import"))?;
+        self.stop.check()?;
         judge("git fast-import", &output)?;
         written.map_err(io("feed git fast-import"))
     }
@@ -105,7 +108,7 @@ impl Client {
         let what =
             command.get_args().take(2).map(|arg| arg.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
         let child = command.stderr(Stdio::piped()).spawn().map_err(io("start git"))?;
-        let output = child.wait_with_output().map_err(io("wait for git"))?;
+        let output = self.stop.wait(child).map_err(io("wait for git"))?;
         self.stop.check()?;
         judge(&format!("git {what}"), &output)?;
         Ok(output)

@@ -69,8 +69,18 @@ pub(super) fn write_refs(repo: &Path, objects: &[&str], count: usize) -> io::Res
     out.flush()
 }
 
+/// Copies objects and refs from one bare repository to another.
+pub(super) fn copy_repository(from: &Path, to: &Path) -> io::Result<()> {
+    copy_tree(&from.join("objects"), &to.join("objects"))?;
+    copy_tree(&from.join("refs"), &to.join("refs"))?;
+    match std::fs::copy(from.join("packed-refs"), to.join("packed-refs")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result.map(drop),
+    }
+}
+
 /// Copies a directory with all that is in it; what is there already stays.
-pub(super) fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
+fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from)? {
         let entry = entry?;

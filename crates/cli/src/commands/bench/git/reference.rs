@@ -84,13 +84,7 @@ impl Reference {
     /// A repository with the objects and refs of another one.
     pub(super) fn copy(&self, client: &Client, name: &str, from: &Path) -> Result<Remote, Failure> {
         let remote = self.create(client, name)?;
-        let dir = self.path(name);
-        data::copy_tree(&from.join("objects"), &dir.join("objects")).map_err(io("copy objects"))?;
-        data::copy_tree(&from.join("refs"), &dir.join("refs")).map_err(io("copy refs"))?;
-        let packed = from.join("packed-refs");
-        if packed.exists() {
-            std::fs::copy(packed, dir.join("packed-refs")).map_err(io("copy refs"))?;
-        }
+        data::copy_repository(from, &self.path(name)).map_err(io("copy a repository"))?;
         Ok(remote)
     }
 

@@ -2,6 +2,7 @@
 
 use super::super::io;
 use super::client::{Remote, judge};
+use super::data;
 use super::process::Process;
 use crate::failure::Failure;
 use serde_json::{Value, json};
@@ -112,6 +113,14 @@ impl Server {
 
     pub(super) fn path(&self, repo: &Repo) -> Result<PathBuf, Failure> {
         self.cli(&["repo", "path", &repo.id.to_string()], "").map(PathBuf::from)
+    }
+
+    /// Fills a repository with the objects and refs of another one, before the server looks at it for the first time.
+    ///
+    /// Pushing is no way to many refs over HTTP: the client compares each with all and takes minutes by itself.
+    pub(super) fn fill(&self, repo: &Repo, from: &Path) -> Result<(), Failure> {
+        let dir = self.path(repo)?;
+        data::copy_repository(from, &dir).map_err(io("fill a repository"))
     }
 
     /// Tidies a repository by our own job, and waits until the server tidies none by itself.
