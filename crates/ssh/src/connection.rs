@@ -118,7 +118,12 @@ async fn run(shared: Arc<Shared>, stream: TcpStream, ip: IpAddr) -> End {
     let stream = Cuttable::new(stream, cut.clone(), flushes.clone());
     let handler = Handler::new(shared.clone(), ip, sender, cut.clone(), flushes);
     let greeting = run_stream(shared.config.clone(), stream, handler);
-    let mut session = match timeout_at(deadline, greeting).await {
+    let greeted = tokio::select! {
+        greeted = timeout_at(deadline, greeting) => greeted,
+        // Someone who has said nothing yet loses nothing.
+        () = shared.stop.cancelled() => return End::Stopped,
+    };
+    let mut session = match greeted {
         Ok(Ok(session)) => session,
         Ok(Err(error)) => return judge(&error, false, ip),
         Err(_) => return End::HandshakeTimeout,

@@ -217,7 +217,7 @@ fn jobs_are_run_listed_and_run_again(#[values(Engine::Sqlite, Engine::Postgres)]
     // The server takes it up, and it fails as before.
     eventually(Duration::from_secs(20), || {
         let all = cli(&server, &["jobs", "list", "--state", "failed", "--json"]).json();
-        all.as_array().into_iter().flatten().any(|job| job["id"].to_string() == id)
+        all.as_array().into_iter().flatten().any(|job| job["id"] == failed[0]["id"])
     });
 }
 

@@ -283,11 +283,12 @@ fn connections_that_ask_for_nothing_do_not_hold_a_stop_up() {
     kept.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").expect("the server reads");
     Response::read_from(&mut BufReader::new(&kept), false).expect("an answer comes");
     let silent = TcpStream::connect(server.http_addr()).expect("the server listens");
+    let silent_ssh = TcpStream::connect(server.ssh_addr()).expect("the server listens");
 
     let start = Instant::now();
     assert_eq!(server.terminate().code(), Some(0), "{}", server.log());
     assert!(start.elapsed() < Duration::from_secs(10), "it took {:?}", start.elapsed());
-    drop((kept, silent));
+    drop((kept, silent, silent_ssh));
 }
 
 #[rstest]

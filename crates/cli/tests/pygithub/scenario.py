@@ -41,8 +41,8 @@ class Scenario(unittest.TestCase):
         except UnknownObjectException:
             pass
 
-    def field_errors(self, error):
-        self.assertEqual(error.status, 422, error)
+    def field_errors(self, error, status=422):
+        self.assertEqual(error.status, status, error)
         return [(entry["field"], entry["code"]) for entry in error.data["errors"]]
 
 
@@ -138,10 +138,10 @@ class Repositories(Scenario):
 
     def test_a_bad_or_taken_name_is_named(self):
         self.create("py-taken")
-        for name, code in [("py taken", "invalid"), (".git", "invalid"), ("py-taken", "custom")]:
+        for name, status, code in [("py taken", 422, "invalid"), (".git", 422, "invalid"), ("py-taken", 409, "custom")]:
             with self.assertRaises(GithubException) as caught:
                 self.me.create_repo(name)
-            self.assertEqual(self.field_errors(caught.exception), [("name", code)])
+            self.assertEqual(self.field_errors(caught.exception, status), [("name", code)])
 
     def test_a_token_for_reading_does_not_create(self):
         with self.assertRaises(GithubException) as caught:

@@ -152,10 +152,11 @@ impl From<CreateError> for ApiError {
             CreateError::LoginRequired => Self::login_required(),
             CreateError::Suspended | CreateError::TooMany(_) => Self::new(StatusCode::FORBIDDEN, error.to_string()),
             CreateError::InvalidName(_) => invalid("name", "invalid"),
-            // GitHub says 422 here; its clients look for the words.
-            CreateError::NameTaken => {
-                Self::invalid("Repository", "name", "custom", "name already exists on this account")
-            }
+            // GitHub's body, which its clients look into, under the status that a taken name has everywhere here.
+            CreateError::NameTaken => Self {
+                status: StatusCode::CONFLICT,
+                ..Self::invalid("Repository", "name", "custom", "name already exists on this account")
+            },
             CreateError::Description => invalid("description", "invalid"),
             CreateError::Branch(_) => invalid("default_branch", "invalid"),
             CreateError::Fault(fault) => fault.into(),

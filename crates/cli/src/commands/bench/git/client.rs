@@ -90,9 +90,11 @@ impl Client {
     ) -> Result<(), Failure> {
         std::fs::create_dir_all(dir).map_err(io("make a repository"))?;
         self.text(dir, &["init", "-q", "--bare", "--template=", "-b", "main", "."])?;
-        // Random data gains nothing from being compressed or compared.
-        let settings = [("core.compression", "0".to_owned()), ("core.bigFileThreshold", "1m".to_owned())];
-        let mut command = self.command(dir, &settings);
+        // Random data gains nothing from being compressed or compared, which would be the client's time anyway.
+        for (key, value) in [("core.compression", "0"), ("core.bigFileThreshold", "512k")] {
+            self.text(dir, &["config", key, value])?;
+        }
+        let mut command = self.command(dir, &[]);
         command.args(["fast-import", "--quiet"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(io("start git fast-import"))?;
         let mut input = std::io::BufWriter::with_capacity(1 << 20, child.stdin.take().expect("stdin is piped"));

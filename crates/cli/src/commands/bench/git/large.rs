@@ -13,8 +13,9 @@ use std::time::Duration;
 /// How much the server's memory may grow.
 const GROWTH: f64 = 64.0;
 
-/// The data comes in blobs of this size.
-const BLOB_MIB: u64 = 64;
+/// Half of the data comes in blobs that git streams, half in smaller ones: fewer than a hundred objects would become
+/// loose ones, which is not what a large push is like.
+const LARGE_BLOB_MIB: u64 = 64;
 
 /// Slow enough that two must do.
 const ROUNDS: usize = 2;
@@ -106,15 +107,16 @@ fn write(out: &mut dyn Write, mib: u64) -> std::io::Result<()> {
     let mut noise = Noise::new(mib);
     let mut piece = vec![0; 1 << 20];
     writeln!(out, "commit refs/heads/main\ncommitter Bench <bench@example.org> 1700000000 +0000\ndata 0\n")?;
-    let blobs = mib.div_ceil(BLOB_MIB);
-    for blob in 0..blobs {
-        let size = BLOB_MIB.min(mib - blob * BLOB_MIB);
-        writeln!(out, "M 100644 inline {blob}.bin\ndata {}", size << 20)?;
+    let mut left = mib;
+    while left > 0 {
+        let size = if left > mib / 2 { LARGE_BLOB_MIB.min(left - mib / 2) } else { 1 };
+        writeln!(out, "M 100644 inline {left}.bin\ndata {}", size << 20)?;
         for _ in 0..size {
             noise.fill(&mut piece);
             out.write_all(&piece)?;
         }
         writeln!(out)?;
+        left -= size;
     }
     Ok(())
 }
