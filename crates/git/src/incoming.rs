@@ -113,7 +113,7 @@ fn area(layout: &Layout, key: &str) -> Result<PathBuf, GitError> {
 }
 
 /// A path as one element of a colon-separated list, the way git reads it.
-fn quoted(path: &Path) -> OsString {
+pub(crate) fn quoted(path: &Path) -> OsString {
     let mut quoted = vec![b'"'];
     for &byte in OsStr::as_bytes(path.as_os_str()) {
         match byte {

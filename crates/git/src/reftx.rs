@@ -1,12 +1,21 @@
 //! Moving refs: all of a push in one transaction, or none.
 
 use crate::child::Running;
+use crate::durable::sync_all;
 use crate::error::blocking;
 use crate::{Git, GitError, Snapshot};
 use abide_core::{Oid, RefName, RefUpdate};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::time::timeout;
+
+/// From so many refs on we flush their files ourselves, all at once: git does it one after the other, and a disk takes a
+/// millisecond or more each time.
+const FLUSH_TOGETHER: usize = 32;
+
+/// What the time limit of a transaction grows by with each ref.
+const PER_REF: Duration = Duration::from_millis(5);
 
 /// What stands in the way of a ref.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -56,13 +65,15 @@ pub async fn update_refs(git: &Git, repo_dir: &Path, updates: &[RefUpdate]) -> R
     if updates.is_empty() {
         return Ok(());
     }
-    let running = git.call("update-ref", repo_dir).args(["--no-deref", "--stdin", "-z"]).start()?;
-    let limit = git.limits().quick;
-    let result = timeout(limit, transact(running, updates)).await;
+    let settings: &[_] = if updates.len() < FLUSH_TOGETHER { &[] } else { &[("core.fsync", "none")] };
+    let running = git.call_with("update-ref", repo_dir, settings).args(["--no-deref", "--stdin", "-z"]).start()?;
+    let count = u32::try_from(updates.len()).unwrap_or(u32::MAX);
+    let limit = git.limits().quick.saturating_add(PER_REF.saturating_mul(count));
+    let result = timeout(limit, transact(running, repo_dir, updates)).await;
     result.unwrap_or(Err(RefTxError::Git(GitError::TimedOut { what: "update-ref", after: limit })))
 }
 
-async fn transact(mut running: Running, updates: &[RefUpdate]) -> Result<(), RefTxError> {
+async fn transact(mut running: Running, repo_dir: &Path, updates: &[RefUpdate]) -> Result<(), RefTxError> {
     let mut stdin = running.stdin.take();
     let mut answers = BufReader::new(running.stdout.take().expect("stdout is piped")).lines();
     // A git that stops reading has a reason, and tells it below.
@@ -72,6 +83,9 @@ async fn transact(mut running: Running, updates: &[RefUpdate]) -> Result<(), Ref
         if line == "prepare: ok"
             && let Some(mut stdin) = stdin.take()
         {
+            if updates.len() >= FLUSH_TOGETHER {
+                flush_prepared(repo_dir, updates).await?;
+            }
             prepared = true;
             let _ = stdin.write_all(b"commit\0").await;
         }
@@ -91,6 +105,17 @@ async fn transact(mut running: Running, updates: &[RefUpdate]) -> Result<(), Ref
         }),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Makes durable what a prepared transaction has written and its commit only renames. If this fails, git ends with us
+/// and moves nothing.
+async fn flush_prepared(repo_dir: &Path, updates: &[RefUpdate]) -> Result<(), GitError> {
+    let of_ref = |update: &RefUpdate| repo_dir.join(format!("{}.lock", update.name));
+    let mut files: Vec<PathBuf> = updates.iter().filter(|update| !update.is_delete()).map(of_ref).collect();
+    // Written anew if a ref that goes is in it.
+    files.extend(Some(repo_dir.join("packed-refs.new")).filter(|path| path.exists()));
+    let repo = repo_dir.to_owned();
+    blocking(move || sync_all(&files).map_err(GitError::io("flush the refs of", &repo))).await
 }
 
 /// The transaction up to `prepare`, in git's NUL-terminated form: no quoting, so no way out of a field.
@@ -140,9 +165,8 @@ pub enum RefsMatch {
 
 /// Compares the refs with what the updates wanted.
 pub async fn refs_match(repo_dir: &Path, updates: &[RefUpdate]) -> Result<RefsMatch, GitError> {
-    let repo = repo_dir.to_owned();
-    let snapshot = blocking(move || Snapshot::read(&repo)).await?;
-    let at = |update: &RefUpdate| snapshot.get(update.name.as_str().as_bytes()).map_or(Oid::ZERO, |found| found.oid);
+    let snapshot = read(repo_dir).await?;
+    let at = |update: &RefUpdate| at(&snapshot, update);
     Ok(if updates.iter().all(|update| at(update) == update.new) {
         RefsMatch::AllApplied
     } else if updates.iter().all(|update| at(update) == update.old) {
@@ -150,4 +174,21 @@ pub async fn refs_match(repo_dir: &Path, updates: &[RefUpdate]) -> Result<RefsMa
     } else {
         RefsMatch::Mixed
     })
+}
+
+/// Which of the updates are still to be made: their refs are where they came from. A ref that is neither there nor where
+/// it should go is not among them, but in the second list.
+pub async fn refs_left(repo_dir: &Path, updates: &[RefUpdate]) -> Result<(Vec<RefUpdate>, Vec<RefUpdate>), GitError> {
+    let snapshot = read(repo_dir).await?;
+    let open = updates.iter().filter(|update| at(&snapshot, update) != update.new).cloned();
+    Ok(open.partition(|update| at(&snapshot, update) == update.old))
+}
+
+async fn read(repo_dir: &Path) -> Result<Snapshot, GitError> {
+    let repo = repo_dir.to_owned();
+    blocking(move || Snapshot::read(&repo)).await
+}
+
+fn at(snapshot: &Snapshot, update: &RefUpdate) -> Oid {
+    snapshot.get(update.name.as_str().as_bytes()).map_or(Oid::ZERO, |found| found.oid)
 }

@@ -7,7 +7,9 @@ use crate::child::Running;
 use crate::environment::Environment;
 use crate::probe::{self, UploadCapabilities};
 use crate::{GitError, Layout};
-use std::path::Path;
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::process::Command;
@@ -73,12 +75,9 @@ impl Git {
     pub async fn detect(binary: &Path, layout: &Layout, limits: GitLimits) -> Result<Self, GitError> {
         let home = layout.runner().join("home");
         std::fs::create_dir_all(&home).map_err(GitError::io("create", &home))?;
-        let environment = Environment {
-            binary: binary.to_owned(),
-            home,
-            path: std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into()),
-            pack_threads: limits.pack_threads,
-        };
+        let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+        let binary = full_path(binary, &path);
+        let environment = Environment { binary, home, path, pack_threads: limits.pack_threads };
         let version = version(&environment, limits.quick).await?;
         let upload = probe::capabilities(&environment, &layout.runner(), limits.quick).await?;
         Ok(Self(Arc::new(Inner {
@@ -179,6 +178,20 @@ impl<'a> Call<'a> {
     }
 }
 
+/// The file that a program's name stands for, or the name itself if there is none.
+///
+/// Every push starts several processes. With a full path nobody has to look through PATH each time, and the standard
+/// library starts the process without a copy of our page tables, which it makes for a name and a PATH of its own.
+fn full_path(program: &Path, path: &OsStr) -> PathBuf {
+    if program.components().count() > 1 {
+        return std::path::absolute(program).unwrap_or_else(|_| program.to_owned());
+    }
+    let runs = |file: &PathBuf| {
+        std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    };
+    std::env::split_paths(path).map(|dir| dir.join(program)).find(runs).unwrap_or_else(|| program.to_owned())
+}
+
 async fn version(environment: &Environment, limit: Duration) -> Result<String, GitError> {
     let output = Call::new(environment, "version", &environment.home, &[]).run(&[], limit).await?;
     let text = String::from_utf8_lossy(&output);
@@ -199,7 +212,22 @@ fn parse_version(text: &str) -> Option<((u32, u32), &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::parse_version;
+    use super::*;
+
+    #[test]
+    fn a_name_becomes_the_first_program_of_that_name_on_the_path() {
+        let dir = tempfile::tempdir().unwrap();
+        let [first, second] = ["first", "second"].map(|name| dir.path().join(name));
+        for (place, mode) in [(&first, 0o644), (&second, 0o755)] {
+            std::fs::create_dir(place).unwrap();
+            std::fs::write(place.join("git"), "").unwrap();
+            std::fs::set_permissions(place.join("git"), std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let path = std::env::join_paths([&first, &second]).unwrap();
+        assert_eq!(full_path(Path::new("git"), &path), second.join("git"), "the first cannot be run");
+        assert_eq!(full_path(Path::new("hub"), &path), Path::new("hub"));
+        assert_eq!(full_path(Path::new("/opt/git"), &path), Path::new("/opt/git"));
+    }
 
     #[test]
     fn versions_of_all_vendors_are_read() {

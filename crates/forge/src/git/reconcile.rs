@@ -114,15 +114,9 @@ async fn wait_for_orphans(dir: &std::path::Path, push: &Push) {
 /// Moves the refs that a cut-short transaction left behind.
 async fn complete(forge: &Forge, push: &Push) -> Result<Outcome, Fault> {
     let dir = forge.layout().repo(push.repo_id);
-    let mut left = Vec::new();
-    for update in &push.updates {
-        match reftx::refs_match(&dir, std::slice::from_ref(update)).await? {
-            RefsMatch::AllApplied => {}
-            RefsMatch::NoneApplied => left.push(update.clone()),
-            RefsMatch::Mixed => {
-                tracing::error!(r#ref = update.name.as_str(), "a ref is neither where it was nor where it should be");
-            }
-        }
+    let (left, strayed) = reftx::refs_left(&dir, &push.updates).await?;
+    for update in &strayed {
+        tracing::error!(r#ref = update.name.as_str(), "a ref is neither where it was nor where it should be");
     }
     reftx::update_refs(forge.git(), &dir, &left)
         .await

@@ -2,7 +2,7 @@
 
 use crate::support::{Server, Work, name, update};
 use abide_core::{Oid, RefUpdate};
-use abide_git::reftx::{ConflictKind, refs_match, update_refs};
+use abide_git::reftx::{ConflictKind, refs_left, refs_match, update_refs};
 use abide_git::{RefTxError, RefsMatch, Snapshot, locks, maintain};
 
 struct Fixture {
@@ -118,6 +118,26 @@ async fn thousands_of_refs_move_in_one_transaction() {
     let updates: Vec<_> = (0..3000).map(|number| update(&format!("refs/heads/n/{number}"), Oid::ZERO, f.one)).collect();
     f.apply(&updates).await.unwrap();
     assert_eq!(refs_match(&f.server.repo, &updates).await.unwrap(), RefsMatch::AllApplied);
+
+    // Once more with refs that are packed: some move, some stay, the others go.
+    maintain::pack_refs(&f.server.git, &f.server.repo).await.unwrap();
+    let target = |number: usize| [f.two, f.one, Oid::ZERO][number % 3];
+    let again: Vec<_> =
+        (0..3000).map(|number| update(&format!("refs/heads/n/{number}"), f.one, target(number))).collect();
+    f.apply(&again).await.unwrap();
+    assert_eq!(refs_match(&f.server.repo, &again).await.unwrap(), RefsMatch::AllApplied);
+    assert_eq!(Snapshot::read(&f.server.repo).unwrap().refs.len(), 2000 + 1);
+}
+
+#[tokio::test]
+async fn a_transaction_that_was_cut_short_shows_what_is_left_of_it() {
+    let f = fixture().await;
+    let made = update("refs/heads/made", Oid::ZERO, f.one);
+    let open = update("refs/heads/main", f.one, f.two);
+    let elsewhere = update("refs/heads/elsewhere", Oid::ZERO, f.two);
+    f.apply(&[made.clone(), update("refs/heads/elsewhere", Oid::ZERO, f.one)]).await.unwrap();
+    let (left, strayed) = refs_left(&f.server.repo, &[made, open.clone(), elsewhere.clone()]).await.unwrap();
+    assert_eq!((left, strayed), (vec![open], vec![elsewhere]));
 }
 
 #[test]

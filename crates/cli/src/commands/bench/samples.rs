@@ -39,19 +39,20 @@ impl Samples {
     }
 }
 
-/// Something that takes its number in the row and says how long it took.
-pub(super) type Timed<'a> = &'a mut dyn FnMut(usize) -> Result<Duration, Failure>;
-
-/// Runs every side in each round and returns the milliseconds of each.
+/// Runs every side in each round and returns the milliseconds of each. `run` is told the side and the round.
 ///
 /// In turn, and each round in the opposite order of the one before: what else the machine does then meets all sides
 /// alike. Round 0 only warms caches up and is not counted.
-pub(super) fn in_turn(rounds: usize, sides: &mut [Timed<'_>]) -> Result<Vec<Samples>, Failure> {
-    let mut samples = vec![Samples::default(); sides.len()];
+pub(super) fn in_turn(
+    rounds: usize,
+    sides: usize,
+    mut run: impl FnMut(usize, usize) -> Result<Duration, Failure>,
+) -> Result<Vec<Samples>, Failure> {
+    let mut samples = vec![Samples::default(); sides];
     for round in 0..=rounds {
-        for place in 0..sides.len() {
-            let side = if round % 2 == 0 { place } else { sides.len() - 1 - place };
-            let took = sides[side](round)?;
+        for place in 0..sides {
+            let side = if round % 2 == 0 { place } else { sides - 1 - place };
+            let took = run(side, round)?;
             if round > 0 {
                 samples[side].push(took.as_secs_f64() * 1e3);
             }
@@ -74,17 +75,13 @@ mod tests {
 
     #[test]
     fn sides_alternate_and_the_first_round_is_not_counted() {
-        let order = std::cell::RefCell::new(String::new());
-        let mut ours = |round: usize| {
-            order.borrow_mut().push('a');
-            Ok(Duration::from_millis(round as u64))
-        };
-        let mut reference = |_| {
-            order.borrow_mut().push('b');
-            Ok(Duration::from_millis(7))
-        };
-        let samples = in_turn(2, &mut [&mut ours, &mut reference]).unwrap();
-        assert_eq!(*order.borrow(), "abbaab");
+        let mut order = Vec::new();
+        let samples = in_turn(2, 2, |side, round| {
+            order.push(side);
+            Ok(Duration::from_millis(if side == 0 { round as u64 } else { 7 }))
+        })
+        .unwrap();
+        assert_eq!(order, [0, 1, 1, 0, 0, 1]);
         assert_eq!((samples[0].len(), samples[0].median(), samples[1].median()), (2, 1.5, 7.0));
     }
 }

@@ -19,7 +19,10 @@ fn a_name_is_used_once_and_in_one_spelling(#[values(Engine::Sqlite, Engine::Post
         let answer = api.post("/user/repos", json!({ "name": name }));
         assert_error(&answer, 409);
         let error = &answer.json()["errors"][0];
-        assert_eq!((&error["field"], &error["message"]), (&json!("name"), &json!("name already exists on this account")));
+        assert_eq!(
+            (&error["field"], &error["message"]),
+            (&json!("name"), &json!("name already exists on this account"))
+        );
     }
     bob.create(&server, "project", false);
     assert_eq!(api.read("/user/repos").as_array().map(Vec::len), Some(1));

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 fn commits(git: &GitClient, dir: &Path, of: &str) -> usize {
-    git.ok(dir, &["rev-list", "--count", of]).parse().unwrap()
+    git.ok(dir, &["rev-list", "--count", of]).parse().expect("a count is a number")
 }
 
 #[rstest]

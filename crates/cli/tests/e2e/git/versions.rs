@@ -11,7 +11,7 @@ use std::path::Path;
 fn version_spoken(git: &GitClient, dir: &Path, args: &[&str]) -> u8 {
     let (tracing, trace) = traced(git, "GIT_TRACE_PACKET");
     tracing.ok(dir, args);
-    let trace = fs::read_to_string(trace).unwrap();
+    let trace = fs::read_to_string(trace).expect("git wrote its trace");
     assert!(trace.contains("refs/heads/main"), "nothing was said: {trace}");
     let says = |version| trace.lines().any(|line| line.ends_with(&format!("< version {version}")));
     match (says(1), says(2)) {

@@ -1,8 +1,9 @@
 //! A clone of a middling repository: 50 MB in 10,000 commits.
 
+use super::compare::Comparison;
 use super::data::History;
 use super::{Bench, Remote, io, say};
-use crate::commands::bench::report::{Line, Report, Target, Unit};
+use crate::commands::bench::report::Report;
 use crate::failure::Failure;
 use std::path::Path;
 use std::time::Duration;
@@ -21,22 +22,16 @@ pub(super) fn measure(bench: &Bench, report: &mut Report) -> Result<(), Failure>
     let rounds = bench.rounds_over(4);
     let run = |_, remote: &Remote| clone(bench, &room, remote);
     let case = "clone, 50 MB, 10k commits";
-    let line =
-        |case: &str, mine, theirs| Line::new(case, Unit::Milliseconds, mine).beside(theirs).target(Target::Ratio(1.1));
-    let Some(other) = &bench.reference else {
-        let (mine, _) = bench.in_turn(rounds, &ours, None, &run)?;
-        report.add(line(case, mine, None));
-        return Ok(());
+    let compare = |case: &str, reference: Option<&Remote>, report: &mut Report| {
+        Comparison { case, rounds, ours: &ours, reference, most: Some(1.1) }.measure(bench, report, run)
     };
+    let Some(other) = &bench.reference else { return compare(case, None, report) };
     // Each side tidied its own way, and then the reference with the very files that we made.
     let tidied = other.copy(&bench.client, "clone", &source)?;
     bench.client.text(&other.path("clone"), &["gc", "-q"])?;
+    compare(case, Some(&tidied), report)?;
     let same = other.copy(&bench.client, "clone-same", &bench.server.path(&repo)?)?;
-    for (case, reference) in [(case.to_owned(), tidied), (format!("{case}, same packs"), same)] {
-        let (mine, theirs) = bench.in_turn(rounds, &ours, Some(&reference), &run)?;
-        report.add(line(&case, mine, theirs));
-    }
-    Ok(())
+    compare(&format!("{case}, same packs"), Some(&same), report)
 }
 
 /// Clones without a working tree, which would be the same work of the client on both sides.

@@ -1,8 +1,9 @@
 //! Listing refs: few and many.
 
+use super::compare::Comparison;
 use super::data::{self, History};
 use super::{Bench, Remote, io, say, ssh};
-use crate::commands::bench::report::{Line, Report, Target, Unit};
+use crate::commands::bench::report::Report;
 use crate::failure::Failure;
 
 pub(super) fn measure(bench: &Bench, report: &mut Report) -> Result<(), Failure> {
@@ -29,13 +30,14 @@ fn one(bench: &Bench, refs: usize, rounds: usize, report: &mut Report) -> Result
         bench.client.text(&other.path(&name), &["gc", "-q"])?;
     }
     let run = |_, remote: &Remote| bench.client.time(&source, remote, &["ls-remote", "-q", &remote.url]);
-    let (mine, theirs) = bench.in_turn(rounds, &ours, reference.as_ref(), &run)?;
     let case = format!("ls-remote, {shown}");
-    report.add(Line::new(case.clone(), Unit::Milliseconds, mine).beside(theirs).target(Target::Ratio(1.1)));
+    let both = Comparison { case: &case, rounds, ours: &ours, reference: reference.as_ref(), most: Some(1.1) };
+    both.measure(bench, report, run)?;
     if let Some(command) = ssh::command(bench)? {
+        let (case, rounds) = (format!("{case}, over SSH"), bench.rounds_over(3));
         let remote = bench.server.ssh(&repo, command);
-        let (mine, _) = bench.in_turn(bench.rounds_over(3), &remote, None, &run)?;
-        report.add(Line::new(format!("{case}, over SSH"), Unit::Milliseconds, mine));
+        let alone = Comparison { case: &case, rounds, ours: &remote, reference: None, most: None };
+        alone.measure(bench, report, run)?;
     }
     Ok(())
 }

@@ -26,7 +26,7 @@ pub(super) struct Peak {
     pub before: f64,
     /// The process itself.
     pub own: f64,
-    /// All processes that it started, together.
+    /// All processes that it started, together, without the files that they map: git maps whole packs.
     pub helpers: f64,
 }
 
@@ -65,7 +65,7 @@ impl Watch {
     }
 }
 
-/// MiB of all descendants of a process, without what they share counted once: an upper bound.
+/// MiB that all descendants of a process have for themselves.
 fn helpers(pid: u32) -> f64 {
     let Ok(entries) = std::fs::read_dir("/proc") else { return 0.0 };
     let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -77,5 +77,5 @@ fn helpers(pid: u32) -> f64 {
         family.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(id, _)| *id));
         at += 1;
     }
-    family[1..].iter().filter_map(|id| resident(*id)).sum()
+    family[1..].iter().filter_map(|id| field(*id, "RssAnon:")).sum::<f64>() / MIB
 }

@@ -6,6 +6,7 @@
 
 mod client;
 mod clone;
+mod compare;
 mod data;
 mod footprint;
 mod large;
@@ -18,7 +19,6 @@ mod small_push;
 mod ssh;
 
 use super::report::Report;
-use super::samples::Samples;
 use super::{Stop, io};
 use crate::config::Config;
 use crate::failure::Failure;
@@ -93,29 +93,6 @@ impl Bench {
     /// Fewer rounds for a slower case, but enough for a median.
     fn rounds_over(&self, divisor: usize) -> usize {
         (self.rounds / divisor).max(3).min(self.rounds)
-    }
-
-    /// The times of our side and, if there is one, of the reference.
-    fn in_turn(
-        &self,
-        rounds: usize,
-        ours: &Remote,
-        reference: Option<&Remote>,
-        run: &dyn Fn(usize, &Remote) -> Result<std::time::Duration, Failure>,
-    ) -> Result<(Samples, Option<Samples>), Failure> {
-        let mut sides: Vec<Box<dyn FnMut(usize) -> Result<std::time::Duration, Failure> + '_>> = Vec::new();
-        for remote in [Some(ours), reference].into_iter().flatten() {
-            sides.push(Box::new(move |round| {
-                self.stop.check()?;
-                run(round, remote)
-            }));
-        }
-        let mut turns: Vec<super::samples::Timed<'_>> = Vec::new();
-        for side in &mut sides {
-            turns.push(&mut **side);
-        }
-        let mut samples = super::samples::in_turn(rounds, &mut turns)?.into_iter();
-        Ok((samples.next().unwrap_or_default(), samples.next()))
     }
 }
 

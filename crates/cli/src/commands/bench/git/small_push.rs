@@ -1,8 +1,9 @@
 //! A small push: one commit with one small file onto an existing branch.
 
+use super::compare::Comparison;
 use super::data::History;
 use super::{Bench, Remote, say, ssh};
-use crate::commands::bench::report::{Line, Report, Target, Unit};
+use crate::commands::bench::report::Report;
 use crate::failure::Failure;
 use std::path::Path;
 use std::time::Duration;
@@ -30,16 +31,18 @@ pub(super) fn measure(bench: &Bench, report: &mut Report) -> Result<(), Failure>
         bench.client.text(&other.path("small-push"), &["gc", "-q"])?;
     }
     let run = |round: usize, remote: &Remote| push(bench, &source, remote, commits[BEFORE + round]);
-    let (mine, theirs) = bench.in_turn(bench.rounds, &ours, reference.as_ref(), &run)?;
-    report.add(Line::new("small push", Unit::Milliseconds, mine).beside(theirs).target(Target::Ratio(1.0)));
+    let (rounds, reference) = (bench.rounds, reference.as_ref());
+    let both = Comparison { case: "small push", rounds, ours: &ours, reference, most: Some(1.0) };
+    both.measure(bench, report, run)?;
 
     if let Some(command) = ssh::command(bench)? {
         let repo = bench.server.create("small-push-ssh")?;
         let remote = bench.server.ssh(&repo, command);
         push(bench, &source, &remote, commits[BEFORE - 1])?;
         bench.server.maintain(&repo)?;
-        let (mine, _) = bench.in_turn(bench.rounds_over(2), &remote, None, &run)?;
-        report.add(Line::new("small push over SSH", Unit::Milliseconds, mine));
+        let rounds = bench.rounds_over(2);
+        let alone = Comparison { case: "small push over SSH", rounds, ours: &remote, reference: None, most: None };
+        alone.measure(bench, report, run)?;
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ pub(super) struct Bare {
 }
 
 enum At {
-    Sqlite(SqliteConnectOptions),
+    Sqlite(Box<SqliteConnectOptions>),
     Postgres(Box<PgConnectOptions>),
 }
 
@@ -39,7 +39,7 @@ impl Bare {
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
             .disable_statement_logging();
-        Self { at: At::Sqlite(options), links: Vec::new() }
+        Self { at: At::Sqlite(Box::new(options)), links: Vec::new() }
     }
 
     pub(super) fn postgres(url: &str) -> Result<Self, Failure> {
