@@ -44,7 +44,9 @@ fn find(repo: &Path) -> io::Result<Vec<PathBuf>> {
 
 fn below(dir: &Path, wanted: &dyn Fn(&str) -> bool, found: &mut Vec<PathBuf>) -> io::Result<()> {
     for path in entries(dir)? {
-        if path.symlink_metadata()?.is_dir() {
+        // Maintenance may take away what was there a moment ago.
+        let Ok(metadata) = path.symlink_metadata() else { continue };
+        if metadata.is_dir() {
             below(&path, wanted, found)?;
         } else if path.file_name().and_then(|name| name.to_str()).is_some_and(wanted) {
             found.push(path);
