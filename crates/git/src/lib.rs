@@ -4,6 +4,8 @@
 //! * [`runner`]: the only place that starts a git process; environment, limits and its end are decided there.
 //! * [`pktline`], [`receive`], [`report`], [`v2`], [`advertise`]: what travels. Parsers are sans-IO and take any bytes.
 //! * [`snapshot`], [`reftx`]: all refs at one moment, and the one transaction that moves them.
+//! * [`read`]: commits, directories, files and differences, for pages and the API.
+//! * [`write`], [`copy`]: a first commit without a working tree, and a fork's own objects.
 //! * [`upload`] serves a fetch; [`incoming`] is where a push's objects wait until its refs may move.
 //!
 //! Not here: users, policy, SQL, HTTP, leases, and the order of a push's steps. Who may do what is decided in
@@ -12,6 +14,7 @@
 pub mod advertise;
 pub mod bare;
 mod child;
+pub mod copy;
 mod durable;
 mod environment;
 pub mod error;
@@ -21,6 +24,7 @@ pub mod locks;
 pub mod maintain;
 pub mod pktline;
 mod probe;
+pub mod read;
 pub mod receive;
 pub mod reftx;
 pub mod report;
@@ -28,6 +32,7 @@ pub mod runner;
 pub mod snapshot;
 pub mod upload;
 pub mod v2;
+pub mod write;
 
 pub use advertise::ProtocolVersion;
 pub use error::GitError;
@@ -36,6 +41,7 @@ pub use incoming::{Incoming, PackOutcome};
 pub use layout::Layout;
 pub use pktline::{Packet, PacketReader};
 pub use probe::UploadCapabilities;
+pub use read::{ReadError, Reader};
 pub use receive::{Capabilities, PushRequest, ReceiveError, ReceiveLimits};
 pub use reftx::{RefTxError, RefsMatch};
 pub use report::{RefResult, Report};

@@ -1,0 +1,57 @@
+//! Which part of a page's address is the ref and which is the path.
+
+use super::objects::SHORTEST_PREFIX;
+use crate::snapshot::Snapshot;
+use abide_core::Oid;
+
+/// What the first part of an address names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RefOrOid {
+    /// A branch: its name without `refs/heads/`, and its tip.
+    Branch(String, Oid),
+    /// A tag: its name without `refs/tags/`, and the object it finally points to.
+    Tag(String, Oid),
+    /// A whole object id, which need not exist.
+    Oid(Oid),
+    /// Between four and 39 hexadecimal digits, for [`find_by_prefix`](super::Reader::find_by_prefix).
+    Prefix(String),
+}
+
+/// Takes `<ref or id>/<path>` apart. Branch names have slashes, so the longest branch that exists wins, then the
+/// longest tag, then an id. The path comes without slashes around it; empty means the root.
+///
+/// An address is text: a ref whose name is not UTF-8 cannot be addressed by name.
+pub fn split_ref<'a>(snapshot: &Snapshot, rest: &'a str) -> Option<(RefOrOid, &'a str)> {
+    let rest = rest.trim_start_matches('/').trim_end_matches('/');
+    let longest = |prefix: &str| {
+        splits(rest).find_map(|(name, path)| {
+            let found = snapshot.get(format!("{prefix}{name}").as_bytes())?;
+            Some((name.to_owned(), found.peeled.unwrap_or(found.oid), path))
+        })
+    };
+    if let Some((name, oid, path)) = longest("refs/heads/") {
+        return Some((RefOrOid::Branch(name, oid), path));
+    }
+    if let Some((name, oid, path)) = longest("refs/tags/") {
+        return Some((RefOrOid::Tag(name, oid), path));
+    }
+    let (first, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let hex = first.to_ascii_lowercase();
+    if !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let path = path.trim_start_matches('/');
+    match hex.len() {
+        40 => Some((RefOrOid::Oid(hex.parse().ok()?), path)),
+        SHORTEST_PREFIX..40 => Some((RefOrOid::Prefix(hex), path)),
+        _ => None,
+    }
+}
+
+/// Every way to cut at a slash, the longest name first. No ref name is longer than a file path may be.
+fn splits(rest: &str) -> impl Iterator<Item = (&str, &str)> {
+    const LONGEST: usize = 4096;
+    let whole = std::iter::once((rest, ""));
+    let cut = rest.rmatch_indices('/').map(|(at, _)| (&rest[..at], rest[at..].trim_start_matches('/')));
+    whole.chain(cut).filter(|(name, _)| name.len() <= LONGEST)
+}

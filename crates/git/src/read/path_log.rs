@@ -1,0 +1,54 @@
+//! The history of one file or directory, by one `git rev-list`.
+
+use super::tree::{components, trim};
+use super::{LogPage, ReadError, Reader};
+use crate::Git;
+use crate::error::blocking;
+use abide_core::Oid;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+/// The most commits that one page may have.
+const LONGEST_PAGE: usize = 1000;
+
+impl Reader {
+    /// The commits that changed a path, as `git log -- <path>` gives them: newest first, history simplified. Bounded by
+    /// the runner's limits; worth caching by its arguments, which determine the answer for ever.
+    pub async fn log_path(
+        &self,
+        git: &Git,
+        start: Oid,
+        path: &[u8],
+        skip: usize,
+        limit: usize,
+    ) -> Result<LogPage, ReadError> {
+        let path = addressable(path)?;
+        let limit = limit.min(LONGEST_PAGE);
+        let _place = git.heavy_place().await?;
+        let (skip, count) = (format!("--skip={skip}"), format!("--max-count={}", limit + 1));
+        let output = git
+            .call("rev-list", self.repo_dir())
+            .env("GIT_LITERAL_PATHSPECS", "1")
+            .args([&skip, &count, "--end-of-options", &start.to_string(), "--"])
+            .args([OsStr::from_bytes(path)])
+            .run(&[], git.limits().quick)
+            .await?;
+        let parsed: Option<Vec<Oid>> = output
+            .split(|&byte| byte == b'\n')
+            .filter(|line| !line.is_empty())
+            .map(|line| Oid::from_hex(line).ok())
+            .collect();
+        let mut oids = parsed.ok_or_else(|| self.broken("git rev-list printed something that is no id"))?;
+        let more = oids.len() > limit;
+        oids.truncate(limit);
+        let reader = self.clone();
+        let commits = blocking(move || reader.commits(&oids)).await?;
+        Ok(LogPage { commits, more })
+    }
+}
+
+/// A path as git takes it. What no tree can hold is not there, rather than an error of git.
+pub(super) fn addressable(path: &[u8]) -> Result<&[u8], ReadError> {
+    let odd = |name: &[u8]| matches!(name, b"" | b"." | b"..") || name.contains(&0);
+    if components(path).any(odd) || trim(path).is_empty() { Err(ReadError::NotFound) } else { Ok(trim(path)) }
+}

@@ -1,0 +1,235 @@
+//! Directories.
+
+use super::commit::Headers;
+use super::objects::{Objects, id, oid};
+use super::{ReadError, Reader};
+use abide_core::Oid;
+use gix::bstr::{BStr, BString, ByteSlice, ByteVec};
+use gix::objs::tree::{EntryKind as Mode, EntryMode, EntryRef};
+use gix::objs::{Kind, TreeRefIter};
+use gix::{ObjectId, hash};
+
+/// How deep directories may be nested before a listing stops.
+const DEPTH: usize = 256;
+/// All paths of one recursive listing together: deep nesting multiplies them.
+const PATH_BYTES: usize = 64 * 1024 * 1024;
+
+/// What a directory entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EntryKind {
+    /// A directory.
+    Directory,
+    /// A plain file.
+    File,
+    /// A file that may be executed.
+    Executable,
+    /// A symbolic link; the blob holds its target.
+    Symlink,
+    /// A commit of another repository.
+    Submodule,
+}
+
+impl EntryKind {
+    /// Whether its object is a blob.
+    pub fn is_blob(self) -> bool {
+        matches!(self, Self::File | Self::Executable | Self::Symlink)
+    }
+
+    /// The mode as git prints it, with six digits.
+    pub fn mode(self) -> &'static str {
+        match self {
+            Self::Directory => "040000",
+            Self::File => "100644",
+            Self::Executable => "100755",
+            Self::Symlink => "120000",
+            Self::Submodule => "160000",
+        }
+    }
+}
+
+impl From<EntryMode> for EntryKind {
+    fn from(mode: EntryMode) -> Self {
+        match mode.kind() {
+            Mode::Tree => Self::Directory,
+            Mode::Blob => Self::File,
+            Mode::BlobExecutable => Self::Executable,
+            Mode::Link => Self::Symlink,
+            Mode::Commit => Self::Submodule,
+        }
+    }
+}
+
+/// One entry of a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name; in a recursive listing its path.
+    pub name: BString,
+    /// What it is.
+    pub kind: EntryKind,
+    /// Its object; for a submodule a commit that is not here.
+    pub oid: Oid,
+    /// The size of a blob, if it was asked for.
+    pub size: Option<u64>,
+}
+
+/// What a directory holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// The entries.
+    pub entries: Vec<Entry>,
+    /// Whether there are more than the limit allowed.
+    pub truncated: bool,
+}
+
+impl Reader {
+    /// The entries of a directory, directories first, each group by name. `treeish` is a commit, tag or tree; an empty
+    /// path is the root.
+    pub fn tree(&self, treeish: Oid, path: &[u8], limit: usize) -> Result<Listing, ReadError> {
+        let mut objects = self.objects();
+        let dir = objects.directory(treeish, path)?;
+        let data = objects.tree(&dir)?;
+        let mut listing = Listing::default();
+        for entry in TreeRefIter::from_bytes(data, hash::Kind::Sha1) {
+            let entry = entry.map_err(|error| self.broken(format!("tree {dir}: {error}")))?;
+            listing.entries.push(owned(&entry, entry.filename.to_owned()));
+        }
+        // Sorted before it is cut, so that the cut takes files from the end and not directories from the middle.
+        listing.entries.sort_by(|a, b| {
+            let rank = |entry: &Entry| entry.kind != EntryKind::Directory;
+            rank(a).cmp(&rank(b)).then_with(|| a.name.cmp(&b.name))
+        });
+        listing.truncated = listing.entries.len() > limit;
+        listing.entries.truncate(limit);
+        Ok(listing)
+    }
+
+    /// Looks up the size of every blob in a listing, from headers only.
+    pub fn add_sizes(&self, listing: &mut Listing) -> Result<(), ReadError> {
+        let objects = self.objects();
+        for entry in listing.entries.iter_mut().filter(|entry| entry.kind.is_blob()) {
+            entry.size = Some(objects.header(&id(entry.oid))?.1);
+        }
+        Ok(())
+    }
+
+    /// What is at this path; the root is a directory without a name.
+    pub fn entry(&self, treeish: Oid, path: &[u8]) -> Result<Entry, ReadError> {
+        let mut objects = self.objects();
+        let (kind, found) = objects.locate(treeish, path)?;
+        let size = if kind.is_blob() { Some(objects.header(&found)?.1) } else { None };
+        let name = trim(path).rsplit(|&byte| byte == b'/').next().unwrap_or_default().into();
+        Ok(Entry { name, kind, oid: oid(&found), size })
+    }
+
+    /// Everything below a commit, tag or tree, in git's order: each directory, then what is in it.
+    pub fn tree_recursive(&self, treeish: Oid, limit: usize) -> Result<Listing, ReadError> {
+        let mut objects = self.objects();
+        let root = objects.directory(treeish, b"")?;
+        let mut listing = Listing::default();
+        let mut path_bytes = 0;
+        // Directories that are being listed: what is left of each, last first.
+        let mut open = vec![children(&mut objects, &root, b"".as_bstr())?];
+        while let Some(dir) = open.last_mut() {
+            let Some(entry) = dir.pop() else {
+                open.pop();
+                continue;
+            };
+            path_bytes += entry.name.len();
+            if listing.entries.len() == limit || path_bytes > PATH_BYTES {
+                listing.truncated = true;
+                break;
+            }
+            if entry.kind == EntryKind::Directory {
+                if open.len() == DEPTH {
+                    listing.truncated = true;
+                } else {
+                    open.push(children(&mut objects, &id(entry.oid), entry.name.as_bstr())?);
+                }
+            }
+            listing.entries.push(entry);
+        }
+        Ok(listing)
+    }
+}
+
+/// The entries of a directory with their whole paths, in reverse.
+fn children(objects: &mut Objects<'_>, dir: &hash::oid, path: &BStr) -> Result<Vec<Entry>, ReadError> {
+    let reader = objects.reader();
+    let mut entries = Vec::new();
+    for entry in TreeRefIter::from_bytes(objects.tree(dir)?, hash::Kind::Sha1) {
+        let entry = entry.map_err(|error| reader.broken(format!("tree {dir}: {error}")))?;
+        let mut name = path.to_owned();
+        if !name.is_empty() {
+            name.push_byte(b'/');
+        }
+        name.push_str(entry.filename);
+        entries.push(owned(&entry, name));
+    }
+    entries.reverse();
+    Ok(entries)
+}
+
+fn owned(entry: &EntryRef<'_>, name: BString) -> Entry {
+    Entry { name, kind: entry.mode.into(), oid: oid(entry.oid), size: None }
+}
+
+/// A path without the slashes around it.
+pub(super) fn trim(path: &[u8]) -> &[u8] {
+    let path = &path[path.iter().position(|&byte| byte != b'/').unwrap_or(path.len())..];
+    &path[..path.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1)]
+}
+
+/// The names along a path.
+pub(super) fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let path = trim(path);
+    path.split(|&byte| byte == b'/').filter(move |_| !path.is_empty())
+}
+
+impl Objects<'_> {
+    /// The root directory of a commit, tag or tree.
+    pub fn root(&mut self, treeish: Oid) -> Result<ObjectId, ReadError> {
+        let reader = self.reader();
+        let mut treeish = id(treeish);
+        if self.header(&treeish).is_ok_and(|(kind, _)| kind == Kind::Tag) {
+            treeish = id(reader.resolve_commit(oid(&treeish))?);
+        }
+        if treeish == ObjectId::empty_tree(hash::Kind::Sha1) || self.header(&treeish)?.0 == Kind::Tree {
+            return Ok(treeish);
+        }
+        let headers = Headers::parse(self.commit(&treeish)?);
+        let headers = headers.ok_or_else(|| reader.broken(format!("commit {treeish} does not parse")))?;
+        Ok(id(headers.tree))
+    }
+
+    /// What is at this path.
+    pub fn locate(&mut self, treeish: Oid, path: &[u8]) -> Result<(EntryKind, ObjectId), ReadError> {
+        let mut found = (EntryKind::Directory, self.root(treeish)?);
+        for name in components(path) {
+            found = match found {
+                (EntryKind::Directory, dir) => self.child(&dir, name)?.ok_or(ReadError::NotFound)?,
+                _ => return Err(ReadError::NotFound),
+            };
+        }
+        Ok(found)
+    }
+
+    /// The directory at this path.
+    pub fn directory(&mut self, treeish: Oid, path: &[u8]) -> Result<ObjectId, ReadError> {
+        match self.locate(treeish, path)? {
+            (EntryKind::Directory, dir) => Ok(dir),
+            _ => Err(ReadError::NotADirectory),
+        }
+    }
+
+    /// The entry of this name in a directory.
+    pub fn child(&mut self, dir: &hash::oid, name: &[u8]) -> Result<Option<(EntryKind, ObjectId)>, ReadError> {
+        let reader = self.reader();
+        for entry in TreeRefIter::from_bytes(self.tree(dir)?, hash::Kind::Sha1) {
+            let entry = entry.map_err(|error| reader.broken(format!("tree {dir}: {error}")))?;
+            if entry.filename == name.as_bstr() {
+                return Ok(Some((entry.mode.into(), entry.oid.to_owned())));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,282 @@
+//! Directories, files and commits as they are stored.
+
+use crate::read_support::{Bare, Script, Storage};
+use crate::support::Server;
+use abide_core::Oid;
+use abide_git::bstr::ByteSlice;
+use abide_git::read::stream::BlobStream;
+use abide_git::read::{EntryKind, Listing, ObjectKind, split_ref};
+use abide_git::{ReadError, Reader, Snapshot};
+use rstest::rstest;
+use tokio::io::AsyncReadExt;
+
+const SUBMODULE: &[u8] = b"0123456789012345678901234567890123456789";
+
+fn sample(storage: Storage) -> Bare {
+    let mut script = Script::default();
+    let files: [(&str, &[u8], &[u8]); 9] = [
+        ("100644", b"b.txt", b"text\n"),
+        ("100644", b"b/inner/deep", b"deep\r\n"),
+        ("100755", b"a.sh", b"#!/bin/sh\n"),
+        ("120000", b"link", b"b.txt"),
+        ("160000", b"module", SUBMODULE),
+        ("100644", b"caf\xe9", b"latin name"),
+        ("100644", b"z/binary", b"a\0b"),
+        ("100644", b"empty", b""),
+        ("100644", b"z/readme.MD", b"# z"),
+    ];
+    script.commit("main", 1_700_000_000, &[], &files);
+    Bare::import(&script.0, storage)
+}
+
+fn names(listing: &Listing) -> Vec<String> {
+    listing.entries.iter().map(|entry| entry.name.to_str_lossy().into_owned()).collect()
+}
+
+#[test]
+fn a_reader_may_go_to_another_thread() {
+    fn shared<T: Send + Sync + Clone + 'static>() {}
+    shared::<Reader>();
+}
+
+#[rstest]
+fn directories_come_first_and_everything_has_its_kind(#[values(Storage::Loose, Storage::Packed)] storage: Storage) {
+    let bare = sample(storage);
+    let (reader, main) = (bare.reader(), bare.oid("main"));
+    let mut root = reader.tree(main, b"", 100).unwrap();
+    assert_eq!(names(&root), ["b", "z", "a.sh", "b.txt", "caf\u{fffd}", "empty", "link", "module"]);
+    assert!(!root.truncated && root.entries.iter().all(|entry| entry.size.is_none()));
+    reader.add_sizes(&mut root).unwrap();
+    let kinds: Vec<_> = root.entries.iter().map(|entry| (entry.kind, entry.size)).collect();
+    use EntryKind::{Directory, Executable, File, Submodule, Symlink};
+    let wanted = [
+        (Directory, None),
+        (Directory, None),
+        (Executable, Some(10)),
+        (File, Some(5)),
+        (File, Some(10)),
+        (File, Some(0)),
+        (Symlink, Some(5)),
+        (Submodule, None),
+    ];
+    assert_eq!(kinds, wanted);
+    assert_eq!(names(&reader.tree(main, b"/b/inner/", 100).unwrap()), ["deep"]);
+    let tree = bare.oid("main^{tree}");
+    let short = reader.tree(tree, b"", 3).unwrap();
+    assert!(short.truncated && names(&short) == ["b", "z", "a.sh"]);
+}
+
+#[test]
+fn paths_that_are_not_there_and_paths_that_are_something_else_are_told_apart() {
+    let bare = sample(Storage::Packed);
+    let (reader, main) = (bare.reader(), bare.oid("main"));
+    for absent in ["nothing", "b/nothing", "b.txt/x", "b//inner", "..", ".", "module/x", "B"] {
+        assert!(matches!(reader.tree(main, absent.as_bytes(), 9), Err(ReadError::NotFound)), "{absent}");
+        assert!(matches!(reader.entry(main, absent.as_bytes()), Err(ReadError::NotFound)), "{absent}");
+    }
+    for file in ["b.txt", "link", "module"] {
+        assert!(matches!(reader.tree(main, file.as_bytes(), 9), Err(ReadError::NotADirectory)), "{file}");
+    }
+    let entry = reader.entry(main, b"b/inner/deep").unwrap();
+    assert_eq!((entry.name.as_bytes(), entry.kind, entry.size), (&b"deep"[..], EntryKind::File, Some(6)));
+    assert_eq!(reader.entry(main, b"caf\xe9").unwrap().size, Some(10));
+    assert_eq!(reader.entry(main, b"").unwrap().kind, EntryKind::Directory);
+    assert!(matches!(reader.blob(bare.oid("main:b"), 9), Err(ReadError::NotAFile)));
+    assert!(matches!(reader.blob(Oid::ZERO, 9), Err(ReadError::NotFound)));
+    assert!(matches!(reader.tree(bare.oid("main:b.txt"), b"", 9), Err(ReadError::NotACommit)));
+}
+
+#[test]
+fn a_recursive_listing_is_that_of_git() {
+    let bare = sample(Storage::Packed);
+    let listing = bare.reader().tree_recursive(bare.oid("main"), 1000).unwrap();
+    let ours: Vec<_> = listing
+        .entries
+        .iter()
+        .flat_map(|entry| {
+            let kind = match entry.kind {
+                EntryKind::Directory => "tree",
+                EntryKind::Submodule => "commit",
+                _ => "blob",
+            };
+            [format!("{} {kind} {}\t", entry.kind.mode(), entry.oid).as_bytes(), entry.name.as_slice(), b"\0"].concat()
+        })
+        .collect();
+    assert_eq!(ours.as_bstr(), bare.bytes(&["ls-tree", "-r", "-t", "-z", "main"]).as_bstr());
+    assert!(!listing.truncated);
+    let short = bare.reader().tree_recursive(bare.oid("main"), 3).unwrap();
+    assert!(short.truncated && short.entries == listing.entries[..3]);
+}
+
+#[test]
+fn directories_nested_beyond_reason_end_the_listing() {
+    let mut script = Script::default();
+    let path = vec!["d"; 1000].join("/") + "/f";
+    script.commit("main", 1, &[], &[("100644", path.as_bytes(), b"")]);
+    let bare = Bare::import(&script.0, Storage::Packed);
+    let listing = bare.reader().tree_recursive(bare.oid("main"), 100_000).unwrap();
+    assert!(listing.truncated && listing.entries.len() < 300);
+}
+
+#[test]
+fn blobs_are_cut_at_the_limit_and_known_as_binary() {
+    let bare = sample(Storage::Packed);
+    let reader = bare.reader();
+    let blob = |path: &str, max| reader.blob(bare.oid(&format!("main:{path}")), max).unwrap();
+    let text = blob("b.txt", 100);
+    assert_eq!((text.data.as_slice(), text.size, text.truncated, text.binary), (&b"text\n"[..], 5, false, false));
+    let short = blob("b.txt", 2);
+    assert_eq!((short.data.as_slice(), short.size, short.truncated), (&b"te"[..], 5, true));
+    assert!(blob("z/binary", 1).binary);
+    assert!(!blob("empty", 1).truncated);
+    assert_eq!(blob("b/inner/deep", 100).data, b"deep\r\n");
+    assert_eq!(reader.blob_size(bare.oid("main:a.sh")).unwrap(), 10);
+}
+
+#[rstest]
+#[tokio::test]
+async fn a_huge_file_is_streamed_and_never_loaded(#[values(Storage::Loose, Storage::Packed)] storage: Storage) {
+    let server = Server::new().await;
+    let mut script = Script::default();
+    let huge = vec![b'x'; 40 * 1024 * 1024];
+    script.commit("main", 1, &[], &[("100644", b"huge", &huge), ("100644", b"small", b"small\n")]);
+    let bare = Bare::import(&script.0, storage);
+    let (reader, oid) = (bare.reader(), bare.oid("main:huge"));
+    let blob = reader.blob(oid, 1000).unwrap();
+    assert!(blob.data.is_empty() && blob.truncated && blob.size == huge.len() as u64);
+    let mut stream = BlobStream::open(&server.git, bare.path(), oid).await.unwrap();
+    assert_eq!(stream.size(), huge.len() as u64);
+    let mut read = Vec::new();
+    stream.read_to_end(&mut read).await.unwrap();
+    assert!(read == huge);
+    let mut small = BlobStream::open(&server.git, bare.path(), bare.oid("main:small")).await.unwrap();
+    let mut read = String::new();
+    small.read_to_string(&mut read).await.unwrap();
+    assert_eq!(read, "small\n");
+    // Dropped half read: git ends, and the place is free again.
+    let mut half = BlobStream::open(&server.git, bare.path(), oid).await.unwrap();
+    half.read_exact(&mut [0; 1000]).await.unwrap();
+    drop(half);
+    for other in ["main", "main^{tree}"] {
+        let opened = BlobStream::open(&server.git, bare.path(), bare.oid(other)).await;
+        assert!(matches!(opened, Err(ReadError::NotAFile)));
+    }
+    assert!(matches!(BlobStream::open(&server.git, bare.path(), Oid::ZERO).await, Err(ReadError::NotFound)));
+}
+
+#[test]
+fn ids_are_resolved_through_tags_and_from_their_beginning() {
+    let bare = sample(Storage::Loose);
+    bare.run(&["tag", "-a", "-m", "t", "inner", "main"]);
+    bare.run(&["tag", "-a", "-m", "t", "outer", "inner"]);
+    bare.run(&["tag", "-a", "-m", "t", "tree", "main^{tree}"]);
+    let (reader, main) = (bare.reader(), bare.oid("main"));
+    assert_eq!(reader.resolve_commit(bare.oid("outer")).unwrap(), main);
+    assert_eq!(reader.resolve_commit(main).unwrap(), main);
+    assert!(matches!(reader.resolve_commit(bare.oid("refs/tags/tree")), Err(ReadError::NotACommit)));
+    assert_eq!(names(&reader.tree(bare.oid("outer"), b"b", 9).unwrap()), ["inner"]);
+    assert_eq!(reader.object(bare.oid("outer")).unwrap().0, ObjectKind::Tag);
+    assert_eq!(reader.object(bare.oid("main:b.txt")).unwrap(), (ObjectKind::Blob, 5));
+    let hex = main.to_string();
+    for length in [7, 12, 40] {
+        assert_eq!(reader.find_by_prefix(&hex[..length]).unwrap(), main);
+    }
+    assert_eq!(reader.find_by_prefix(&hex.to_uppercase()).unwrap(), main);
+    let absent = "0123456789012345678901234567890123456789";
+    for odd in ["", &hex[..3], "not hex", absent, "ü123", &"a".repeat(41)] {
+        assert!(matches!(reader.find_by_prefix(odd), Err(ReadError::NotFound)), "{odd}");
+    }
+}
+
+#[test]
+fn a_beginning_that_two_objects_share_is_ambiguous() {
+    let bare = Bare::new();
+    let input: String =
+        (0..2000).map(|number| format!("blob\ndata {}\n{number}\n", number.to_string().len())).collect();
+    bare.more(input.as_bytes(), Storage::Packed);
+    let oids = bare.run(&["cat-file", "--batch-all-objects", "--batch-check=%(objectname)"]);
+    let oids: Vec<_> = oids.lines().collect();
+    let shared = oids.windows(2).find(|pair| pair[0][..4] == pair[1][..4]).expect("of 2000 ids two begin the same");
+    assert!(matches!(bare.reader().find_by_prefix(&shared[0][..4]), Err(ReadError::Ambiguous)));
+    assert_eq!(bare.reader().find_by_prefix(shared[0]).unwrap().to_string(), shared[0]);
+}
+
+#[test]
+fn an_empty_repository_has_nothing_to_read() {
+    let bare = Bare::new();
+    let reader = bare.reader();
+    let snapshot = Snapshot::read(bare.path()).unwrap();
+    assert_eq!((snapshot.head_oid(), split_ref(&snapshot, "main")), (None, None));
+    assert!(matches!(reader.commit(Oid::ZERO), Err(ReadError::NotFound)));
+    assert!(matches!(reader.find_by_prefix("0000"), Err(ReadError::NotFound)));
+    let empty_tree: Oid = "4b825dc642cb6eb9a060e54bf8d69288fbee4904".parse().unwrap();
+    assert_eq!(reader.tree(empty_tree, b"", 9).unwrap(), Listing::default());
+    assert!(Reader::open(&bare.path().join("nothing")).is_err());
+}
+
+#[test]
+fn a_commit_says_what_git_says() {
+    let mut script = Script::default();
+    let one = script.commit_as("main", 1_700_000_000, &[], b"subject\nin two lines\n\n\nbody\n\nmore\n", &[]);
+    script.commit_as("main", 1_700_000_001, &[one], b"bytes \xff\xfe\n", &[("100644", b"f", b"")]);
+    let bare = Bare::import(&script.0, Storage::Packed);
+    for rev in ["main", "main^"] {
+        let commit = bare.reader().commit(bare.oid(rev)).unwrap();
+        let parents: Vec<_> = commit.parents.iter().map(Oid::to_string).collect();
+        let person = |who: &abide_git::read::Signature| format!("{}\n{}\n{}", who.name, who.email, who.time);
+        let ours = [
+            format!("{}\n{}\n{}\n", commit.oid, commit.tree, parents.join(" ")).as_bytes(),
+            format!("{}\n{}\n", person(&commit.author), person(&commit.committer)).as_bytes(),
+            &commit.subject,
+            b"\n",
+            &commit.body,
+        ]
+        .concat();
+        let format = "--format=%H%n%T%n%P%n%an%n%ae%n%at%n%cn%n%ce%n%ct%n%s%n%b";
+        let theirs = bare.bytes(&["log", "-1", "--encoding=ISO-8859-1", format, rev]);
+        assert_eq!(ours.trim_end().as_bstr(), theirs.trim_end().as_bstr());
+        assert_eq!((commit.author.offset, commit.committer.offset, commit.signed), (7200, -5400, false));
+    }
+}
+
+#[test]
+fn odd_commits_of_old_tools_are_read_as_far_as_possible() {
+    let bare = sample(Storage::Packed);
+    let tree = bare.oid("main^{tree}");
+    let write = |text: &[u8]| -> Oid {
+        let args = ["hash-object", "-t", "commit", "-w", "--stdin", "--literally"];
+        let output = crate::support::feed(crate::support::plain_git(bare.path()).args(args), text);
+        String::from_utf8(output).unwrap().trim().parse().unwrap()
+    };
+    let headers = format!("tree {tree}\nauthor nobody\ncommitter C <c> 99999999999999999999 +9999\n\nm\n");
+    let odd = bare.reader().commit(write(headers.as_bytes())).unwrap();
+    assert_eq!((odd.author.email.as_slice(), odd.author.time, odd.subject.as_slice()), (&b""[..], 0, &b"m"[..]));
+    let who = "A <a> 1 +0000";
+    let mut latin = format!("tree {tree}\nauthor {who}\ncommitter {who}\nencoding ISO-8859-1\n").into_bytes();
+    latin.extend_from_slice(b"gpgsig -----BEGIN\n x\n -----END\n\ncaf\xe9\n");
+    let latin = bare.reader().commit(write(&latin)).unwrap();
+    assert_eq!((latin.subject.to_string(), latin.signed), ("café".to_owned(), true));
+    let broken = write(b"tree nothing\n\n");
+    assert!(matches!(bare.reader().commit(broken), Err(ReadError::Broken { .. })));
+    assert!(matches!(bare.reader().log(broken, 0, 1), Err(ReadError::Broken { .. })));
+}
+
+#[test]
+fn the_readme_is_found_by_preference_whatever_its_case() {
+    let mut script = Script::default();
+    let mut last = script.commit("main", 1, &[], &[("100644", b"readmenot", b""), ("100644", b"readme/x", b"")]);
+    let mut found = Vec::new();
+    for name in ["README", "ReadMe.TXT", "readme.rst", "README.markdown", "readme.md", "README.md"] {
+        last = script.commit("main", 1, &[last], &[("100644", name.as_bytes(), b"")]);
+        found.push(name);
+    }
+    let bare = Bare::import(&script.0, Storage::Packed);
+    let reader = bare.reader();
+    for (age, name) in found.iter().rev().enumerate() {
+        let readme = reader.readme(bare.oid(&format!("main~{age}")), b"").unwrap().unwrap();
+        assert_eq!(readme.name, *name);
+    }
+    assert_eq!(reader.readme(bare.oid(&format!("main~{}", found.len())), b"").unwrap(), None);
+    let z = sample(Storage::Loose);
+    assert_eq!(z.reader().readme(z.oid("main"), b"z").unwrap().unwrap().name, "readme.MD");
+}
