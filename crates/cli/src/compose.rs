@@ -103,6 +103,7 @@ fn settings(config: &Config, part: Part) -> Settings {
         public_url,
         ssh_url,
         repos_per_user: config.number("repos.per_user") as i64,
+        search_scan: config.number("repos.search_scan") as i64,
         max_push_bytes: config.bytes("git.max_push"),
         max_push_commands: config.number("git.max_push_refs") as usize,
         idle_timeout: config.duration("git.idle_timeout"),

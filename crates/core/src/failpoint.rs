@@ -12,6 +12,11 @@ pub const ALL: &[&str] = &[
     CREATE_BEFORE_COMMIT,
     CREATE_COMMITTED,
     CREATE_DIRECTORY_MADE,
+    FORK_RESERVED,
+    FORK_BUILT,
+    FORK_PLACED,
+    FORK_BEFORE_COMMIT,
+    FORK_COMMITTED,
     PUSH_PACK_RECEIVED,
     PUSH_CONNECTED,
     PUSH_INTENT_COMMITTED,
@@ -29,6 +34,16 @@ pub const CREATE_BEFORE_COMMIT: &str = "create:before-commit";
 pub const CREATE_COMMITTED: &str = "create:committed";
 /// Creating: the bare directory exists too, the client does not know yet.
 pub const CREATE_DIRECTORY_MADE: &str = "create:directory-made";
+/// Forking: an id is reserved, nothing else is there.
+pub const FORK_RESERVED: &str = "fork:reserved";
+/// Forking: the repository is whole, apart from the others.
+pub const FORK_BUILT: &str = "fork:built";
+/// Forking: the repository is in its place, without a row.
+pub const FORK_PLACED: &str = "fork:placed";
+/// Forking: the rows are written, the transaction is still open.
+pub const FORK_BEFORE_COMMIT: &str = "fork:before-commit";
+/// Forking: everything is committed, the client does not know yet.
+pub const FORK_COMMITTED: &str = "fork:committed";
 /// Pushing: the objects are in the incoming area.
 pub const PUSH_PACK_RECEIVED: &str = "push:pack-received";
 /// Pushing: the new tips are known to be complete.

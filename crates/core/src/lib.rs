@@ -7,7 +7,7 @@
 //! * [`policy`]: who may do what. The only place that compares owners, roles, visibility or marks.
 //! * [`lifecycle`]: which state a repository may move to, and why not.
 //! * [`push`]: which ref updates are acceptable before any object is looked at.
-//! * [`scope`]: what an access token is good for.
+//! * [`scope`]: what an access token is good for. [`topics`], [`search`]: the words a repository is found by.
 //! * [`failpoint`]: the named places where a crash test may end the process.
 //!
 //! What is stored lives in `abide-store`, bytes in `abide-git`, use cases in `abide-forge`.
@@ -23,7 +23,9 @@ pub mod random;
 pub mod refs;
 pub mod repo;
 pub mod scope;
+pub mod search;
 pub mod time;
+pub mod topics;
 pub mod words;
 
 pub use ids::{PushId, RepoId, UserId};
@@ -33,3 +35,4 @@ pub use push::RefUpdate;
 pub use random::Random;
 pub use refs::RefName;
 pub use time::{Clock, Timestamp};
+pub use topics::Topic;

@@ -65,6 +65,64 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
     (year, month, day)
 }
 
+/// Reads a time of RFC 3339, such as `2026-01-31T12:00:00Z` or with an offset; fractions of a second are left out. A
+/// date alone is its first moment.
+pub fn parse_rfc3339(text: &str) -> Option<Timestamp> {
+    let (date, rest) = text.split_at_checked(10)?;
+    let mut parts = date.split('-').map(number);
+    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    let days = days_from_civil(year, month, day);
+    if parts.next().is_some() || civil_from_days(days) != (year, month, day) {
+        return None;
+    }
+    if rest.is_empty() {
+        return Some(Timestamp(days * 86_400_000_000));
+    }
+    let time = rest.strip_prefix(['T', 't', ' '])?;
+    let (time, zone) = time.split_at(time.find(['Z', 'z', '+', '-'])?);
+    let time = time.split_once('.').map_or(time, |(whole, _)| whole);
+    let mut parts = time.split(':').map(number);
+    let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next()??);
+    // A leap second is the one before it.
+    if parts.next().is_some() || hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let seconds = days * 86_400 + hour * 3600 + minute * 60 + second.min(59) - zone_offset(zone)?;
+    Some(Timestamp(seconds * 1_000_000))
+}
+
+/// Digits alone; a sign is no digit.
+fn number(part: &str) -> Option<i64> {
+    if part.bytes().all(|byte| byte.is_ascii_digit()) { part.parse().ok() } else { None }
+}
+
+/// `Z` or `+hh:mm`, in seconds.
+fn zone_offset(zone: &str) -> Option<i64> {
+    if zone.eq_ignore_ascii_case("z") {
+        return Some(0);
+    }
+    let (sign, rest) = zone.split_at_checked(1)?;
+    let (hours, minutes) = rest.split_once(':')?;
+    let (hours, minutes) = (number(hours)?, number(minutes)?);
+    let seconds = hours * 3600 + minutes * 60;
+    match sign {
+        _ if hours > 23 || minutes > 59 => None,
+        "+" => Some(seconds),
+        "-" => Some(-seconds),
+        _ => None,
+    }
+}
+
+/// The day number of a date, the inverse of [`civil_from_days`].
+fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let month_from_march = (month + 9) % 12;
+    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
 /// Where the time comes from. Tests turn it by hand.
 pub trait Clock: Send + Sync + 'static {
     /// The present instant.
@@ -86,6 +144,7 @@ impl Clock for SystemClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn timestamps_print_as_rfc_3339() {
@@ -97,6 +156,34 @@ mod tests {
             (-1, "1969-12-31T23:59:59Z"),
         ] {
             assert_eq!(Timestamp::from_micros(seconds * 1_000_000).to_string(), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_reads_back(seconds in -62_135_596_800_i64..253_402_300_800) {
+            let at = Timestamp::from_micros(seconds * 1_000_000);
+            prop_assert_eq!(parse_rfc3339(&at.to_string()), Some(at));
+        }
+
+        #[test]
+        fn arbitrary_text_never_panics(text: String, tail in "[-+:.TZ0-9]{0,20}") {
+            let _ = parse_rfc3339(&text);
+            let _ = parse_rfc3339(&format!("2026-01-31T{tail}"));
+        }
+    }
+
+    #[test]
+    fn times_are_read_with_offsets_and_fractions() {
+        let at = |text: &str| parse_rfc3339(text).map(|at| at.to_string());
+        assert_eq!(at("2026-01-31T12:00:00+02:00").as_deref(), Some("2026-01-31T10:00:00Z"));
+        assert_eq!(at("2026-01-31T23:30:00.999-01:30").as_deref(), Some("2026-02-01T01:00:00Z"));
+        assert_eq!(at("2026-01-31").as_deref(), Some("2026-01-31T00:00:00Z"));
+        for bad in ["", "2026", "2026-02-30", "2026-13-01", "2026-1-31", "2026-01-31T12:00Z", "2026-01-31T25:00:00Z"] {
+            assert_eq!(at(bad), None, "{bad}");
+        }
+        for bad in ["2026-01-31T12:00:00", "2026-01-31T12:00:00+2", "-026-01-31", "2026-01-31T12:00:00Zx"] {
+            assert_eq!(at(bad), None, "{bad}");
         }
     }
 

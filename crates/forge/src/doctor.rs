@@ -1,5 +1,6 @@
 //! Proving that database and disk agree, that no push is stuck and that nobody touched the audit log.
 
+use crate::repos::fork;
 use crate::{Fault, Forge};
 use abide_core::{PushId, RepoId};
 use abide_git::locks;
@@ -39,7 +40,7 @@ pub async fn examine(forge: &Forge) -> Result<Report, Fault> {
     let mut add = |check, message| findings.push(Finding { check, message });
 
     let known = examine_repos(forge, &mut add).await?;
-    examine_directories(forge, &known, &mut add)?;
+    examine_directories(forge, &known, &mut add).await?;
     examine_pushes(forge, &mut add).await?;
 
     let mut conn = forge.store().read().await?;
@@ -99,7 +100,7 @@ fn examine_motion(repo: &Repo, locks: &[PathBuf], add: &mut impl FnMut(&'static 
 }
 
 /// Every directory has its row, and nothing else lies among them.
-fn examine_directories(
+async fn examine_directories(
     forge: &Forge,
     known: &HashSet<RepoId>,
     add: &mut impl FnMut(&'static str, String),
@@ -107,7 +108,7 @@ fn examine_directories(
     let dirs =
         forge.layout().repo_dirs().map_err(|error| Fault::Internal(format!("cannot list repositories: {error}")))?;
     for (id, path) in dirs.repos {
-        if !known.contains(&id) {
+        if !known.contains(&id) && !came_meanwhile(forge, id).await? {
             add("orphan", format!("{} belongs to no repository", path.display()));
         }
     }
@@ -115,6 +116,11 @@ fn examine_directories(
         add("stray", format!("{} does not belong among the repositories", path.display()));
     }
     Ok(())
+}
+
+/// Whether a directory's row was written after the rows were read, or is about to be.
+async fn came_meanwhile(forge: &Forge, id: RepoId) -> Result<bool, Fault> {
+    Ok(fork::under_way(forge, id)? || repos::by_id(&mut *forge.store().read().await?, id, None).await?.is_some())
 }
 
 /// No push is left running by a dead process.

@@ -11,6 +11,8 @@ pub struct Settings {
     pub ssh_url: String,
     /// Repositories one account may own.
     pub repos_per_user: i64,
+    /// Repositories one search looks through.
+    pub search_scan: i64,
     /// Bytes of one push.
     pub max_push_bytes: u64,
     /// Refs one push may change.
@@ -47,6 +49,7 @@ impl Default for Settings {
             public_url: "http://127.0.0.1:7464".into(),
             ssh_url: "ssh://git@127.0.0.1:7465".into(),
             repos_per_user: 1000,
+            search_scan: 50_000,
             max_push_bytes: 4 << 30,
             max_push_commands: 50_000,
             idle_timeout: Duration::from_secs(60),

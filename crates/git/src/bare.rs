@@ -27,7 +27,7 @@ fn make(target: &Path, head: &str) -> io::Result<()> {
     let shard = target.parent().expect("a repository is below its shard");
     std::fs::create_dir_all(shard)?;
     let draft = sibling(target, "new");
-    let result = fill(&draft, head).and_then(|()| match std::fs::rename(&draft, target) {
+    let result = fill(&draft, head).and_then(|()| match place(&draft, target) {
         // Somebody else was faster with the same id: theirs is as good.
         Err(_) if target.join("HEAD").exists() => remove_tree(&draft),
         result => result,
@@ -35,12 +35,19 @@ fn make(target: &Path, head: &str) -> io::Result<()> {
     if result.is_err() {
         let _ = remove_tree(&draft);
     }
-    result?;
+    result
+}
+
+/// Moves a repository that is whole to its place, durable when this returns.
+pub(crate) fn place(draft: &Path, target: &Path) -> io::Result<()> {
+    let shard = target.parent().expect("a repository is below its shard");
+    std::fs::create_dir_all(shard)?;
+    std::fs::rename(draft, target)?;
     sync_dir(shard)?;
     sync_dir(shard.parent().expect("a shard is below repos/"))
 }
 
-/// Writes what git itself needs to call a directory a repository; shared with the probe at start.
+/// Writes what git itself needs to call a directory a repository; shared with copies and the probe at start.
 pub(crate) fn fill(dir: &Path, head: &str) -> io::Result<()> {
     const DIRS: [&str; 7] = ["", "objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags"];
     let dirs: Vec<_> = DIRS.iter().map(|name| dir.join(name)).collect();
@@ -52,7 +59,7 @@ pub(crate) fn fill(dir: &Path, head: &str) -> io::Result<()> {
     sync_all(&dirs)
 }
 
-fn head_content(branch: &RefName) -> String {
+pub(crate) fn head_content(branch: &RefName) -> String {
     format!("ref: {branch}\n")
 }
 

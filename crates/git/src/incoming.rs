@@ -3,11 +3,11 @@
 //! `<data>/incoming/<key>/objects` is an object directory that borrows the repository's. Nothing in the repository
 //! changes until [`Incoming::migrate`]; a slow, hostile or vanished client costs a directory that is removed again.
 
+mod area;
 mod connect;
 mod migrate;
 mod unpack;
 
-use crate::durable::remove_tree;
 use crate::error::blocking;
 use crate::layout::entries;
 use crate::runner::Call;
@@ -17,6 +17,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+pub(crate) use area::Area;
 pub use unpack::{PackOutcome, TOLERATED_FSCK};
 
 /// Objects of one push, apart from the repository. Dropping it removes them, unless they were migrated: then only
@@ -24,16 +25,14 @@ pub use unpack::{PackOutcome, TOLERATED_FSCK};
 #[derive(Debug)]
 pub struct Incoming {
     git: Git,
-    dir: PathBuf,
+    area: Area,
     repo: PathBuf,
-    discarded: bool,
 }
 
 impl Incoming {
     /// Makes an empty area for a push to this repository. The key is ours (a push id), unique among all pushes.
     pub async fn create(git: &Git, layout: &Layout, repo: RepoId, key: &str) -> Result<Self, GitError> {
-        let dir = area(layout, key)?;
-        let made = Self { git: git.clone(), dir, repo: layout.repo(repo), discarded: false };
+        let made = Self { git: git.clone(), area: Area::new(layout, key)?, repo: layout.repo(repo) };
         let objects = made.objects();
         blocking(move || {
             let info = objects.join("info");
@@ -47,7 +46,7 @@ impl Incoming {
 
     /// Where the objects wait.
     pub fn objects(&self) -> PathBuf {
-        self.dir.join("objects")
+        self.area.path().join("objects")
     }
 
     fn repo_objects(&self) -> PathBuf {
@@ -64,36 +63,14 @@ impl Incoming {
     }
 
     /// Removes the area, and with it every object that was not migrated.
-    pub async fn discard(mut self) -> Result<(), GitError> {
-        self.discarded = true;
-        let dir = self.dir.clone();
-        blocking(move || remove_tree(&dir).map_err(GitError::io("remove", &dir))).await
-    }
-}
-
-impl Drop for Incoming {
-    fn drop(&mut self) {
-        if self.discarded {
-            return;
-        }
-        let dir = std::mem::take(&mut self.dir);
-        let remove = move || {
-            // A git that is just ending may still write here; what is left is swept later.
-            if let Err(error) = remove_tree(&dir) {
-                tracing::info!(dir = %dir.display(), %error, "an incoming area is left for the sweep");
-            }
-        };
-        match tokio::runtime::Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn_blocking(remove)),
-            Err(_) => remove(),
-        }
+    pub async fn discard(self) -> Result<(), GitError> {
+        self.area.remove().await
     }
 }
 
 /// Removes the area of a push that is over, if it is still there.
 pub async fn remove_incoming(layout: &Layout, key: &str) -> Result<(), GitError> {
-    let dir = area(layout, key)?;
-    blocking(move || remove_tree(&dir).map_err(GitError::io("remove", &dir))).await
+    Area::new(layout, key)?.remove().await
 }
 
 /// The keys of all areas, for the sweep.
@@ -101,15 +78,6 @@ pub fn list_incoming(layout: &Layout) -> Result<Vec<String>, GitError> {
     let root = layout.incoming_root();
     let paths = entries(&root).map_err(GitError::io("list", &root))?;
     Ok(paths.iter().filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect())
-}
-
-/// The directory of a key that cannot lead anywhere else.
-fn area(layout: &Layout, key: &str) -> Result<PathBuf, GitError> {
-    let fine = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    if key.is_empty() || key.len() > 64 || !key.bytes().all(fine) {
-        return Err(GitError::InvalidKey(key.to_owned()));
-    }
-    Ok(layout.incoming(key))
 }
 
 /// A path as one element of a colon-separated list, the way git reads it.
@@ -129,15 +97,6 @@ pub(crate) fn quoted(path: &Path) -> OsString {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn keys_that_could_be_paths_are_refused() {
-        let layout = Layout::new(Path::new("/data"));
-        assert_eq!(area(&layout, "push-17_a").unwrap(), Path::new("/data/incoming/push-17_a"));
-        for key in ["", "..", "a/b", "a.b", "ü", "a\0", &"a".repeat(65)] {
-            assert!(matches!(area(&layout, key), Err(GitError::InvalidKey(_))), "{key:?}");
-        }
-    }
 
     #[test]
     fn paths_with_colons_and_quotes_stay_one_path() {

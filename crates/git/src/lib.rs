@@ -5,7 +5,7 @@
 //! * [`pktline`], [`receive`], [`report`], [`v2`], [`advertise`]: what travels. Parsers are sans-IO and take any bytes.
 //! * [`snapshot`], [`reftx`]: all refs at one moment, and the one transaction that moves them.
 //! * [`read`]: commits, directories, files and differences, for pages and the API.
-//! * [`write`], [`copy`]: a first commit without a working tree, and a fork's own objects.
+//! * [`write`], [`copy`]: a first commit without a working tree, and a fork with objects of its own.
 //! * [`upload`] serves a fetch; [`incoming`] is where a push's objects wait until its refs may move.
 //!
 //! Not here: users, policy, SQL, HTTP, leases, and the order of a push's steps. Who may do what is decided in

@@ -1,8 +1,8 @@
 //! MEMORY: what is stored, on SQLite or PostgreSQL, under one SQL text.
 //!
 //! * [`Store`]: open, read, and write in units of work. [`writer`] is SQLite's single writer with group commit.
-//! * One module per aggregate: [`users`], [`tokens`], [`ssh_keys`], [`repos`], [`collaborators`], [`pushes`], [`jobs`],
-//!   [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`].
+//! * One module per aggregate: [`users`], [`tokens`], [`ssh_keys`], [`repos`], [`forks`], [`topics`], [`search`],
+//!   [`collaborators`], [`pushes`], [`jobs`], [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`].
 //! * `migrations/{sqlite,postgres}`: forward-only, in step, checked at start by [`migrate`].
 //!
 //! To add a statement: put it into the `statements!` block of its module, with `$1` parameters and SQL that both engines
@@ -15,16 +15,19 @@ pub mod collaborators;
 mod conn;
 mod error;
 pub mod events;
+pub mod forks;
 pub mod jobs;
 pub mod leases;
 pub mod migrate;
 pub mod pushes;
 pub mod repos;
+pub mod search;
 pub mod sequencer;
 mod sql;
 pub mod ssh_keys;
 mod store;
 pub mod tokens;
+pub mod topics;
 pub mod users;
 mod value;
 mod writer;

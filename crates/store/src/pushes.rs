@@ -54,7 +54,7 @@ pub struct Push {
     pub repo_id: RepoId,
     /// Who pushed.
     pub actor: Option<UserId>,
-    /// `http` or `ssh`.
+    /// `http`, `ssh` or `server`.
     pub transport: String,
     /// The folder below `incoming/` that its objects arrived in.
     pub incoming: String,
@@ -109,7 +109,7 @@ pub struct Intent {
     pub repo_id: RepoId,
     /// Who pushes.
     pub actor: Option<UserId>,
-    /// `http` or `ssh`.
+    /// `http`, `ssh` or `server`.
     pub transport: &'static str,
     /// The folder below `incoming/` that holds the objects.
     pub incoming: String,

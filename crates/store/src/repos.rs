@@ -16,8 +16,25 @@ macro_rules! columns {
             r.size_bytes, r.pushed_at, r.created_at, r.updated_at"
     };
 }
+pub(crate) use columns;
+
+/// Which repositories a viewer finds in any list or count: the one predicate, for `repos r` with the viewer's row of
+/// `repo_collaborators c`. Takes the parameters of the viewer and of whether they read everything.
+macro_rules! visible {
+    ($viewer:literal, $everything:literal) => {
+        concat!(
+            "r.deleted_at IS NULL AND (r.visibility = 'public' OR r.owner_id = ",
+            $viewer,
+            " OR c.user_id IS NOT NULL OR ",
+            $everything,
+            ")"
+        )
+    };
+}
+pub(crate) use visible;
 
 statements! {
+    NAME_TAKEN = "SELECT r.id FROM repos r WHERE r.owner_id = $1 AND r.name = $2 AND r.deleted_at IS NULL";
     RESERVE_ID = "INSERT INTO repo_ids (reserved_at) VALUES ($1) RETURNING id";
     INSERT = "INSERT INTO repos
         (id, owner_id, name, description, visibility, governance, default_branch, created_at, updated_at)
@@ -45,14 +62,12 @@ statements! {
         FROM repos r
         JOIN users u ON u.id = r.owner_id
         LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $2
-        WHERE r.owner_id = $1 AND r.deleted_at IS NULL
-          AND (r.visibility = 'public' OR r.owner_id = $2 OR c.user_id IS NOT NULL OR $3)
+        WHERE r.owner_id = $1 AND ", visible!("$2", "$3"), "
         ORDER BY r.name LIMIT $4 OFFSET $5");
-    COUNT_OF_OWNER = "SELECT count(*) AS n
+    COUNT_OF_OWNER = concat!("SELECT count(*) AS n
         FROM repos r
         LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $2
-        WHERE r.owner_id = $1 AND r.deleted_at IS NULL
-          AND (r.visibility = 'public' OR r.owner_id = $2 OR c.user_id IS NOT NULL OR $3)";
+        WHERE r.owner_id = $1 AND ", visible!("$2", "$3"));
 
     /// What a user owns or collaborates on.
     LIST_OF_MEMBER = concat!("SELECT ", columns!(), ", c.role AS role
@@ -138,7 +153,7 @@ pub struct Repo {
 }
 
 impl Repo {
-    fn from_row(row: &Row) -> Result<Self, StoreError> {
+    pub(crate) fn from_row(row: &Row) -> Result<Self, StoreError> {
         Ok(Self {
             id: RepoId::new(row.int("id")?),
             owner_id: UserId::new(row.int("owner_id")?),
@@ -206,10 +221,21 @@ pub struct NewRepo {
     pub default_branch: RefName,
 }
 
+/// Takes an id that no repository has or had.
+pub async fn reserve_id(tx: &mut Tx) -> Result<RepoId, StoreError> {
+    let now = tx.now();
+    tx.only(&RESERVE_ID, params![now]).await?.int("id").map(RepoId::new)
+}
+
+/// Whether the owner has a live repository of that name.
+pub async fn name_taken(conn: &mut Conn, owner: UserId, name: &RepoName) -> Result<bool, StoreError> {
+    Ok(conn.one(&NAME_TAKEN, params![owner, name.as_str()]).await?.is_some())
+}
+
 /// Adds a repository; [`StoreError::Unique`] if the owner has a live one of that name.
 pub async fn insert(tx: &mut Tx, new: &NewRepo) -> Result<RepoId, StoreError> {
     let now = tx.now();
-    let id = RepoId::new(tx.only(&RESERVE_ID, params![now]).await?.int("id")?);
+    let id = reserve_id(tx).await?;
     let values = params![
         id,
         new.owner_id,
@@ -245,6 +271,15 @@ pub async fn lock(tx: &mut Tx, id: RepoId, viewer: Option<UserId>) -> Result<Opt
     tx.one(&LOCKED_BY_ID, params![id, viewer]).await?.as_ref().map(Repo::from_row).transpose()
 }
 
+/// Who looks at a list.
+#[derive(Debug, Clone, Copy)]
+pub struct Viewer {
+    /// The account, if there is one.
+    pub user: Option<UserId>,
+    /// Whether they read everything that is not deleted.
+    pub reads_everything: bool,
+}
+
 /// Part of a list.
 #[derive(Debug, Clone, Copy)]
 pub struct Page {
@@ -258,13 +293,18 @@ pub struct Page {
 pub async fn of_owner(
     conn: &mut Conn,
     owner: UserId,
-    viewer: Option<UserId>,
-    reads_everything: bool,
+    viewer: Viewer,
     page: Page,
 ) -> Result<(Vec<Repo>, i64), StoreError> {
-    let rows = conn.all(&LIST_OF_OWNER, params![owner, viewer, reads_everything, page.limit, page.offset]).await?;
-    let total = conn.only(&COUNT_OF_OWNER, params![owner, viewer, reads_everything]).await?.int("n")?;
+    let Viewer { user, reads_everything } = viewer;
+    let rows = conn.all(&LIST_OF_OWNER, params![owner, user, reads_everything, page.limit, page.offset]).await?;
+    let total = conn.only(&COUNT_OF_OWNER, params![owner, user, reads_everything]).await?.int("n")?;
     Ok((rows.iter().map(Repo::from_row).collect::<Result<_, _>>()?, total))
+}
+
+/// Ids as one parameter, for statements about many repositories.
+pub(crate) fn id_list(ids: &[RepoId]) -> String {
+    ids.iter().map(RepoId::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// What a user owns or collaborates on, by slug, and how many there are in all.

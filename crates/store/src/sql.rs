@@ -53,14 +53,19 @@ const fn highest_parameter(text: &str) -> usize {
 /// Declares the statements of a module and lists them in `ALL`.
 ///
 /// `NAME = "text";` serves both engines. `NAME = "text", postgres " FOR UPDATE";` appends a tail for PostgreSQL, where
-/// rows are locked one by one; SQLite's writer is alone anyway.
+/// rows are locked one by one; SQLite's writer is alone anyway. `NAME = "text", sqlite "…", postgres "…";` gives each
+/// its own tail, for the few things that have no common spelling.
 ///
 /// Columns are named, never `*`: another process may add one while this one keeps its prepared statements, and then
 /// PostgreSQL refuses them and SQLite's driver reads past the columns that it knows.
 macro_rules! statements {
-    ($($(#[$doc:meta])* $name:ident = $text:expr $(, postgres $tail:literal)?;)+) => {
-        $($(#[$doc])* const $name: $crate::Sql =
-            $crate::Sql::new(module_path!(), stringify!($name), $text, concat!($text $(, $tail)?));)+
+    ($($(#[$doc:meta])* $name:ident = $text:expr $(, sqlite $sqlite:literal)? $(, postgres $postgres:literal)?;)+) => {
+        $($(#[$doc])* const $name: $crate::Sql = $crate::Sql::new(
+            module_path!(),
+            stringify!($name),
+            concat!($text $(, $sqlite)?),
+            concat!($text $(, $postgres)?),
+        );)+
 
         /// Every statement of this module.
         pub(crate) const ALL: &[&$crate::Sql] = &[$(&$name),+];
@@ -74,13 +79,16 @@ pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
         ("audit", crate::audit::ALL),
         ("collaborators", crate::collaborators::ALL),
         ("events", crate::events::ALL),
+        ("forks", crate::forks::ALL),
         ("jobs", crate::jobs::ALL),
         ("leases", crate::leases::ALL),
         ("pushes", crate::pushes::ALL),
         ("repos", crate::repos::ALL),
+        ("search", crate::search::ALL),
         ("sequencer", crate::sequencer::ALL),
         ("ssh_keys", crate::ssh_keys::ALL),
         ("tokens", crate::tokens::ALL),
+        ("topics", crate::topics::ALL),
         ("users", crate::users::ALL),
     ];
     MODULES.iter().flat_map(|(module, list)| list.iter().map(|sql| (*module, *sql)))

@@ -130,6 +130,7 @@ pub(super) const KEYS: &[Key] = &[
     key("ssh.handshake_timeout", "20s", some_time, "How long logging in may take."),
     key("ssh.idle_timeout", "10m", some_time, "How long an SSH connection may be silent."),
     key("repos.per_user", "1000", at_least_one, "Repositories one account may own."),
+    key("repos.search_scan", "50000", at_least_one, "Repositories one search looks through, the latest changes first."),
     key("jobs.workers", "2", at_least_one, "Jobs that run at once."),
     key("jobs.poll", "1s", some_time, "How often logs and jobs are looked at without a hint."),
     key("jobs.history", "30d", some_time, "How long ended jobs and pushes are kept."),

@@ -140,6 +140,82 @@ fn crash_in_creating_leaves_a_working_repository_or_none(
     assert_healthy(&server);
 }
 
+/// A repository with content of the server's own: the first commit is a push, and a crash in it leaves a repository
+/// with that commit or an empty one.
+#[rstest]
+fn crash_in_a_first_commit_leaves_it_whole_or_an_empty_repository(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values(
+        failpoint::CREATE_DIRECTORY_MADE,
+        failpoint::PUSH_INTENT_COMMITTED,
+        failpoint::PUSH_OBJECTS_MIGRATED,
+        failpoint::PUSH_REFS_UPDATED,
+        failpoint::PUSH_FINISH_BEFORE_COMMIT,
+        failpoint::PUSH_FINISHED
+    )]
+    point: &str,
+) {
+    let mut server = builder(engine).start();
+    let alice = person(&server, "alice");
+    server.restart_with_failpoint(point);
+
+    let body = json!({ "name": "x", "auto_init": true, "license_template": "mit" });
+    let create = http::Request::new("POST", "/api/v3/user/repos").token(Some(&alice.token)).json(&body);
+    let answer = std::panic::catch_unwind(|| create.send(server.http_addr()));
+    assert!(answer.is_err(), "the server died before it could answer");
+    server.wait_exit();
+    server.restart();
+
+    assert_healthy(&server);
+    no_incoming(&server);
+    let moved = [failpoint::PUSH_REFS_UPDATED, failpoint::PUSH_FINISH_BEFORE_COMMIT, failpoint::PUSH_FINISHED];
+    let there = moved.contains(&point);
+    let url = server.http_url("alice", "x");
+    assert_eq!(refs(&alice.git, &url).len(), usize::from(there), "the commit is there or it is not");
+    let repo = query(&server, "SELECT id FROM repos").parse().expect("an id");
+    assert_eq!(push_events(&server, repo), i64::from(there));
+    let clone = alice.git.fresh_dir();
+    alice.git.ok(&clone, &["clone", "--quiet", &url, "."]);
+    assert_eq!(clone.join("README.md").exists() && clone.join("LICENSE").exists(), there);
+}
+
+#[rstest]
+fn crash_in_forking_leaves_a_whole_fork_or_no_trace(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values(
+        failpoint::FORK_RESERVED,
+        failpoint::FORK_BUILT,
+        failpoint::FORK_PLACED,
+        failpoint::FORK_BEFORE_COMMIT,
+        failpoint::FORK_COMMITTED
+    )]
+    point: &str,
+) {
+    let Scene { mut server, alice, before, .. } = scene(engine);
+    let bob = person(&server, "bob");
+    server.restart_with_failpoint(point);
+
+    let ask = http::Request::new("POST", "/api/v3/repos/alice/project/forks").token(Some(&bob.token)).json(&json!({}));
+    let answer = std::panic::catch_unwind(|| ask.send(server.http_addr()));
+    assert!(answer.is_err(), "the server died before it could answer");
+    server.wait_exit();
+    server.restart();
+
+    assert_healthy(&server);
+    no_incoming(&server);
+    let there = point == failpoint::FORK_COMMITTED;
+    let show = http::get(server.http_addr(), "/api/v3/repos/bob/project", None);
+    assert_eq!(show.status, if there { 200 } else { 404 });
+    assert_eq!(query(&server, "SELECT count(*) FROM domain_events WHERE kind = 'repo_forked'"), i64::from(there).to_string());
+
+    // The same request again gives the fork, whichever it is.
+    assert_eq!(ask.send(server.http_addr()).status, 202);
+    assert_eq!(refs(&bob.git, &server.http_url("bob", "project")), before);
+    assert_eq!(query(&server, "SELECT count(*) FROM domain_events WHERE kind = 'repo_forked'"), "1");
+    alice.git.ok(&alice.git.fresh_dir(), &["clone", "--quiet", &server.http_url("bob", "project"), "."]);
+    assert_healthy(&server);
+}
+
 #[test]
 fn crash_tests_walk_every_failpoint() {
     let source = include_str!("crash.rs");

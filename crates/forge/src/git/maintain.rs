@@ -20,7 +20,7 @@ pub(super) fn wanted(push: &Push) -> bool {
 }
 
 /// Queues the tidying of a repository, once.
-pub(super) async fn enqueue(tx: &mut Tx, repo: RepoId) -> Result<(), StoreError> {
+pub(crate) async fn enqueue(tx: &mut Tx, repo: RepoId) -> Result<(), StoreError> {
     jobs::enqueue(tx, Kind::RepoMaintain, json!({ "repo_id": repo.get() }), Some(repo.to_string())).await
 }
 

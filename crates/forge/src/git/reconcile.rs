@@ -6,6 +6,7 @@
 //! and every object is here.
 
 use super::push::finish;
+use crate::repos::fork;
 use crate::tell::Who;
 use crate::{Fault, Forge};
 use abide_core::{PushId, RepoId};
@@ -141,6 +142,7 @@ async fn remove_areas(forge: &Forge, doomed: impl Fn(&str, Option<Duration>) -> 
         let path = forge.layout().incoming(&key);
         let age = path.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
         if doomed(&key, age) {
+            fork::abandon(forge, &key).await?;
             incoming::remove_incoming(forge.layout(), &key).await?;
             removed += 1;
         }

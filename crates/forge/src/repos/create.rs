@@ -1,7 +1,10 @@
-//! Creating a repository: one transaction, then its empty directory.
+//! Creating a repository: one transaction, then its empty directory, then perhaps a first commit.
 //!
 //! The row is what counts: if the process dies before the directory is made, the next start makes it, and until then
-//! the repository reads as the empty one that it is.
+//! the repository reads as the empty one that it is. The first commit is a push like any other.
+
+mod first_commit;
+mod templates;
 
 use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Caller, Fault, Forge, disk};
@@ -12,9 +15,13 @@ use abide_core::refs::InvalidRefName;
 use abide_core::repo::{Governance, Visibility};
 use abide_core::{RefName, RepoName, UserId};
 use abide_git::{GitError, bare};
-use abide_store::repos::{self, NewRepo, Page, Repo};
+use abide_store::repos::{self, NewRepo, Page, Repo, Viewer};
 use abide_store::{StoreError, Tx};
+use first_commit::Plan;
 use serde_json::json;
+
+pub use first_commit::{Init, UnknownChoice};
+pub use templates::{Choice, gitignores, licences};
 
 /// Longest description.
 pub const MAX_DESCRIPTION: usize = 350;
@@ -30,6 +37,8 @@ pub struct Request {
     pub visibility: Visibility,
     /// The branch that clones check out, without `refs/heads/`; `main` if not given.
     pub default_branch: Option<String>,
+    /// A first commit; without one the repository is empty.
+    pub init: Option<Init>,
 }
 
 /// Why there is no new repository.
@@ -53,6 +62,9 @@ pub enum CreateError {
     /// The branch name breaks a rule.
     #[error("default_branch: {0}")]
     Branch(#[from] InvalidRefName),
+    /// There is no such template.
+    #[error(transparent)]
+    Template(#[from] UnknownChoice),
     /// The account owns as many as it may.
     #[error("this account already owns {0} repositories, which is the limit here; delete one or ask the operator")]
     TooMany(i64),
@@ -84,13 +96,21 @@ pub async fn create(forge: &Forge, caller: &Caller, request: Request) -> Result<
         Actor::User { id, .. } => id,
     };
     disk::ensure_room(forge)?;
+    let plan = Plan::of(request.init.clone())?;
     let new = check(owner, request)?;
     let unit = Unit { new, who: Who::from(caller), limit: forge.settings().repos_per_user };
     let repo = forge.store().write(unit, |tx, unit| Box::pin(insert(tx, unit))).await?;
     failpoint::hit(failpoint::CREATE_COMMITTED);
     bare::init_bare(forge.layout(), repo.id, &repo.default_branch).await?;
     failpoint::hit(failpoint::CREATE_DIRECTORY_MADE);
-    Ok(repo)
+    match plan {
+        None => Ok(repo),
+        Some(plan) => {
+            first_commit::push(forge, caller, &repo, &plan).await?;
+            let pushed = repos::by_id(&mut *forge.store().read().await?, repo.id, Some(owner)).await?;
+            Ok(pushed.unwrap_or(repo))
+        }
+    }
 }
 
 fn check(owner_id: UserId, request: Request) -> Result<NewRepo, CreateError> {
@@ -121,8 +141,7 @@ struct Unit {
 
 async fn insert(tx: &mut Tx, unit: &Unit) -> Result<Repo, CreateError> {
     let owner = unit.new.owner_id;
-    let (_, owned) = repos::of_owner(tx, owner, Some(owner), false, Page { limit: 1, offset: 0 }).await?;
-    if owned >= unit.limit {
+    if owns_too_many(tx, owner, unit.limit).await? {
         return Err(CreateError::TooMany(unit.limit));
     }
     let id = repos::insert(tx, &unit.new).await?;
@@ -132,6 +151,13 @@ async fn insert(tx: &mut Tx, unit: &Unit) -> Result<Repo, CreateError> {
     event_repo(tx, &unit.who, "repo_created", &repo, json!({ "default_branch": repo.default_branch.as_str() })).await?;
     failpoint::hit(failpoint::CREATE_BEFORE_COMMIT);
     Ok(repo)
+}
+
+/// Whether an account may not own one more.
+pub(super) async fn owns_too_many(tx: &mut Tx, owner: UserId, limit: i64) -> Result<bool, StoreError> {
+    let viewer = Viewer { user: Some(owner), reads_everything: false };
+    let (_, owned) = repos::of_owner(tx, owner, viewer, Page { limit: 1, offset: 0 }).await?;
+    Ok(owned >= limit)
 }
 
 /// Makes the directories that a crash left out. Run at start; only repositories without content can lack one.

@@ -3,18 +3,22 @@
 use crate::{Caller, Fault, Forge};
 use abide_core::policy::Actor;
 use abide_core::{RepoId, UserId};
-use abide_store::repos::{self, Page, Repo};
+use abide_store::repos::{self, Page, Repo, Viewer};
 
 /// An owner's repositories that the caller may read, and how many there are in all.
 pub async fn of_owner(forge: &Forge, caller: &Caller, owner: UserId, page: Page) -> Result<(Vec<Repo>, i64), Fault> {
-    let reads_everything = matches!(caller.actor, Actor::User { site_admin: true, .. });
-    let mut conn = forge.store().read().await?;
-    Ok(repos::of_owner(&mut conn, owner, caller.user_id(), reads_everything, page).await?)
+    Ok(repos::of_owner(&mut *forge.store().read().await?, owner, viewer(caller), page).await?)
 }
 
 /// What a user owns or collaborates on, and how many there are in all.
 pub async fn of_member(forge: &Forge, user: UserId, page: Page) -> Result<(Vec<Repo>, i64), Fault> {
     Ok(repos::of_member(&mut *forge.store().read().await?, user, page).await?)
+}
+
+/// The caller, as lists and counts take them.
+pub(super) fn viewer(caller: &Caller) -> Viewer {
+    let reads_everything = matches!(caller.actor, Actor::User { site_admin: true, .. });
+    Viewer { user: caller.user_id(), reads_everything }
 }
 
 /// A page of everything by id, for the operator.

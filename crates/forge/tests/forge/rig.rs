@@ -45,26 +45,38 @@ pub async fn node(database: &TestDatabase, clock: &TestClock, name: &str) -> (Fo
 impl Rig {
     /// alice, and a repository of hers with one commit on `main`.
     pub async fn repo_with_commit(&self) -> (Repo, String) {
-        let request = add_user::Request {
-            name: "alice".into(),
-            email: "alice@example.org".into(),
-            password: "correct horse battery".into(),
-            site_admin: false,
-        };
-        let id = add_user::add_user(&self.forge, request).await.expect("alice is added");
-        let user = accounts::by_id(&self.forge, id).await.expect("readable").expect("alice exists");
-        let caller = Caller { actor: user.actor(), scopes: None, ip: None };
+        let caller = self.user("alice").await;
         let request = create::Request {
             name: "project".into(),
             description: String::new(),
             visibility: abide_core::repo::Visibility::Public,
             default_branch: None,
+            init: None,
         };
         let repo = create::create(&self.forge, &caller, request).await.expect("the repository is created");
         let tree = self.git(repo.id, &["hash-object", "-w", "-t", "tree", "/dev/null"]);
         let commit = self.git(repo.id, &["commit-tree", &tree, "-m", "one"]);
         self.git(repo.id, &["update-ref", "refs/heads/main", &commit]);
         (repo, commit)
+    }
+
+    /// Adds an account.
+    pub async fn user(&self, name: &str) -> Caller {
+        let request = add_user::Request {
+            name: name.into(),
+            email: format!("{name}@example.org"),
+            password: "correct horse battery".into(),
+            site_admin: false,
+        };
+        add_user::add_user(&self.forge, request).await.expect("the account is added");
+        self.caller(name).await
+    }
+
+    /// An account that was added, as someone who asks for things.
+    pub async fn caller(&self, name: &str) -> Caller {
+        let name = name.parse().expect("a name");
+        let user = accounts::find(&self.forge, &name).await.expect("readable").expect("the account exists");
+        Caller { actor: user.actor(), scopes: None, ip: None }
     }
 
     pub fn dir(&self, id: RepoId) -> PathBuf {

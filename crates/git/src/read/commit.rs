@@ -122,12 +122,12 @@ impl<'a> Headers<'a> {
 }
 
 /// The first line without its end, and what follows.
-fn line(data: &[u8]) -> (&[u8], &[u8]) {
+pub(super) fn line(data: &[u8]) -> (&[u8], &[u8]) {
     data.split_once_str("\n").unwrap_or((data, b""))
 }
 
 /// Name, address, time and offset of `Name <address> 1700000000 +0100`, as far as they are there.
-fn split_signature(raw: &[u8]) -> (&[u8], &[u8], i64, i32) {
+pub(super) fn split_signature(raw: &[u8]) -> (&[u8], &[u8], i64, i32) {
     let Some((name, rest)) = raw.split_once_str("<") else { return (raw.trim(), b"", 0, 0) };
     let email = rest.split_once_str(">").map_or(rest, |(email, _)| email);
     let when = raw.rsplit_once_str(">").map_or(&b""[..], |(_, when)| when);

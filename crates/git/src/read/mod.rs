@@ -3,7 +3,7 @@
 //! * [`Reader`]: a repository's objects; everything below hangs on it. Its methods block: call them on the blocking
 //!   pool. No configuration, no attributes, no replacement refs are read, so nothing in a repository changes how.
 //! * [`address`]: which part of a page's address is the ref and which the path.
-//! * [`tree`], [`blob`], [`commit`], [`readme`]: one thing at a time.
+//! * [`tree`], [`blob`], [`commit`], [`tag`], [`readme`]: one thing at a time.
 //! * [`log`], [`ancestry`], [`last_commits`]: walks through the history, along the commit-graph where there is one.
 //! * [`diff`]: what changed.
 //! * [`path_log`], [`blame`], [`stream`]: what git itself does better, by one bounded process each.
@@ -25,6 +25,7 @@ mod objects;
 pub mod path_log;
 pub mod readme;
 pub mod stream;
+pub mod tag;
 pub mod tree;
 
 pub use address::{RefOrOid, split_ref};
@@ -37,4 +38,5 @@ pub use last_commits::{Known, LastCommits};
 pub use log::{Count, LogPage};
 pub(crate) use objects::oid as from_gix;
 pub use objects::{ObjectKind, Reader};
+pub use tag::TagObject;
 pub use tree::{Entry, EntryKind, Listing};

@@ -189,6 +189,11 @@ impl<'a> Objects<'a> {
         self.load(id, Kind::Commit, ReadError::NotACommit)
     }
 
+    /// Loads an annotated tag.
+    pub fn tag(&mut self, id: &hash::oid) -> Result<&[u8], ReadError> {
+        self.load(id, Kind::Tag, ReadError::NotFound)
+    }
+
     /// Loads a blob, whose size the caller has looked at.
     pub fn blob(&mut self, id: &hash::oid) -> Result<&[u8], ReadError> {
         self.load(id, Kind::Blob, ReadError::NotAFile)

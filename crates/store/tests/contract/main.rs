@@ -8,6 +8,7 @@ mod accounts;
 mod audit_chain;
 mod cascades;
 mod conflicts;
+mod discovery;
 mod disk_full;
 mod errors;
 mod group_commit;

@@ -5,7 +5,7 @@ use abide_core::lifecycle::State;
 use abide_core::policy::{self, Action, Actor};
 use abide_core::repo::{Role, Visibility};
 use abide_core::{RepoId, UserId};
-use abide_store::repos::{self, Page, Repo};
+use abide_store::repos::{self, Page, Repo, Viewer};
 use abide_store::{Store, StoreError, collaborators};
 use abide_testkit::{Engine, TestClock};
 use proptest::prelude::*;
@@ -102,7 +102,7 @@ async fn a_soft_deleted_repository_is_hidden_and_its_name_is_free(
     let mut conn = world.store.read().await.unwrap();
     let page = repos::page(&mut conn, first, 10).await.unwrap();
     assert_eq!(page.iter().map(|repo| repo.id).collect::<Vec<_>>(), [second, third], "the operator sees all");
-    assert_eq!(repos::of_owner(&mut conn, alice, Some(alice), true, ALL).await.unwrap().1, 1);
+    assert_eq!(repos::of_owner(&mut conn, alice, Viewer { user: Some(alice), reads_everything: true }, ALL).await.unwrap().1, 1);
 }
 
 #[rstest]
@@ -143,7 +143,7 @@ async fn lists_have_the_same_order_on_both_engines(#[values(Engine::Sqlite, Engi
     sorted.sort_unstable();
 
     let mut conn = world.store.read().await.unwrap();
-    let (listed, _) = repos::of_owner(&mut conn, alice, None, false, ALL).await.unwrap();
+    let (listed, _) = repos::of_owner(&mut conn, alice, Viewer { user: None, reads_everything: false }, ALL).await.unwrap();
     assert_eq!(listed.iter().map(|repo| repo.name.as_str()).collect::<Vec<_>>(), sorted);
     let (listed, _) = repos::of_member(&mut conn, alice, ALL).await.unwrap();
     assert_eq!(listed.iter().map(|repo| repo.name.as_str()).collect::<Vec<_>>(), sorted);
@@ -271,7 +271,8 @@ async fn lists_agree(store: &Store, owner: &str, others: [UserId; 2], drafts: &[
         actor(others[1], false),
         actor(others[1], true),
     ] {
-        let everything = matches!(viewer, Actor::User { site_admin: true, .. });
+        let reads_everything = matches!(viewer, Actor::User { site_admin: true, .. });
+        let as_viewer = Viewer { user: viewer.user_id(), reads_everything };
         let mut expected = Vec::new();
         for &id in &ids {
             let repo = repos::by_id(&mut conn, id, viewer.user_id()).await.unwrap().unwrap();
@@ -279,14 +280,14 @@ async fn lists_agree(store: &Store, owner: &str, others: [UserId; 2], drafts: &[
                 expected.push((repo.id, repo.role));
             }
         }
-        let (listed, total) = repos::of_owner(&mut conn, owner, viewer.user_id(), everything, ALL).await.unwrap();
+        let (listed, total) = repos::of_owner(&mut conn, owner, as_viewer, ALL).await.unwrap();
         assert_eq!(listed.iter().map(|repo| (repo.id, repo.role)).collect::<Vec<_>>(), expected, "for {viewer:?}");
         assert_eq!(total, expected.len() as i64, "for {viewer:?}");
 
         let mut paged = Vec::new();
         for offset in (0..expected.len() as i64 + 2).step_by(2) {
             let page = Page { limit: 2, offset };
-            let (page, same) = repos::of_owner(&mut conn, owner, viewer.user_id(), everything, page).await.unwrap();
+            let (page, same) = repos::of_owner(&mut conn, owner, as_viewer, page).await.unwrap();
             assert_eq!(same, total);
             paged.extend(page.iter().map(|repo| (repo.id, repo.role)));
         }

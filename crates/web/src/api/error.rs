@@ -6,7 +6,7 @@
 use abide_core::policy::DenyCode;
 use abide_forge::accounts::ssh_keys::AddKeyError;
 use abide_forge::repos::collaborators::CollaboratorError;
-use abide_forge::repos::create::CreateError;
+use abide_forge::repos::create::{CreateError, UnknownChoice};
 use abide_forge::repos::delete::DeleteError;
 use abide_forge::repos::edit::EditError;
 use abide_forge::{Access, Fault};
@@ -159,6 +159,8 @@ impl From<CreateError> for ApiError {
             },
             CreateError::Description => invalid("description", "invalid"),
             CreateError::Branch(_) => invalid("default_branch", "invalid"),
+            CreateError::Template(UnknownChoice::Licence(_)) => invalid("license_template", "invalid"),
+            CreateError::Template(UnknownChoice::Gitignore(_)) => invalid("gitignore_template", "invalid"),
             CreateError::Fault(fault) => fault.into(),
         }
     }

@@ -68,6 +68,10 @@ pub(super) struct Create {
     private: Option<bool>,
     visibility: Option<String>,
     default_branch: Option<String>,
+    #[serde(default)]
+    auto_init: bool,
+    license_template: Option<String>,
+    gitignore_template: Option<String>,
 }
 
 pub(super) async fn create(
@@ -80,6 +84,11 @@ pub(super) async fn create(
         description: body.description.unwrap_or_default(),
         visibility: visibility(body.visibility, body.private)?.unwrap_or(Visibility::Public),
         default_branch: body.default_branch,
+        init: Some(create::Init {
+            readme: body.auto_init,
+            licence: body.license_template,
+            gitignore: body.gitignore_template,
+        }),
     };
     let repo = create::create(&app.forge, &caller, request).await?;
     Ok((StatusCode::CREATED, Json(shape::repo(&app, &caller, &repo))))

@@ -1,7 +1,7 @@
 //! The client's side of a push: commands in, pack in, keep-alives and the report out.
 
-use super::Ticket;
 use super::commit::{self, Work};
+use super::{Ticket, incoming_key};
 use crate::git::snapshots::{self, Refs};
 use crate::{Fault, Forge, disk};
 use abide_core::push::{self, CurrentRefs};
@@ -130,7 +130,7 @@ where
 {
     disk::ensure_room(forge).map_err(|fault| Stopped::fault(&fault, Rest::Unread))?;
     let refs = snapshots::read(forge, &ticket.repo).await.map_err(|fault| Stopped::fault(&fault, Rest::Unread))?;
-    let mut verdicts = Verdicts::new(request);
+    let mut verdicts = Verdicts::of(request.updates.clone(), request.capabilities.atomic);
     verdicts.refuse_by_rule(&ticket.repo.default_branch, &refs);
     if verdicts.none_left() {
         return Ok((verdicts.results(), Rest::Unread));
@@ -219,12 +219,6 @@ fn stopped(error: ReceiveError, rest: Rest) -> Stopped {
     }
 }
 
-fn incoming_key(forge: &Forge) -> String {
-    let mut random = [0; 12];
-    forge.random().fill(&mut random);
-    format!("{}{}", forge.node().incoming_prefix(), hex::encode(random))
-}
-
 /// Reads what a refused client still sends, within bounds, so that it gets to read why.
 async fn drain(forge: &Forge, reader: &mut (impl AsyncRead + Unpin)) {
     let mut left = forge.settings().drain_bytes;
@@ -272,12 +266,8 @@ pub(super) struct Verdicts {
 }
 
 impl Verdicts {
-    fn new(request: &PushRequest) -> Self {
-        Self {
-            updates: request.updates.clone(),
-            refused: vec![None; request.updates.len()],
-            atomic: request.capabilities.atomic,
-        }
+    pub(super) fn of(updates: Vec<RefUpdate>, atomic: bool) -> Self {
+        Self { refused: vec![None; updates.len()], updates, atomic }
     }
 
     /// Judges what is still accepted against the refs as they are.
@@ -321,6 +311,11 @@ impl Verdicts {
     pub(super) fn accepted(&self) -> Vec<RefUpdate> {
         let open = self.updates.iter().zip(&self.refused).filter(|(_, refused)| refused.is_none());
         open.map(|(update, _)| update.clone()).collect()
+    }
+
+    /// Why the first of those that are not made is not.
+    pub(super) fn first_refusal(&self) -> Option<&str> {
+        self.refused.iter().find_map(Option::as_deref)
     }
 
     fn results(self) -> Vec<RefResult> {

@@ -8,6 +8,7 @@
 
 mod commit;
 mod conversation;
+mod own;
 
 use super::{ProtocolVersion, fetch};
 use crate::repos::open::{Door, open};
@@ -19,6 +20,7 @@ use bytes::Bytes;
 
 pub(crate) use commit::finish;
 pub use conversation::receive;
+pub(crate) use own::own;
 
 /// How a push came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub enum Transport {
     Http,
     /// SSH.
     Ssh,
+    /// Written by this server in someone's name.
+    Server,
 }
 
 impl Transport {
@@ -34,6 +38,7 @@ impl Transport {
         match self {
             Self::Http => "http",
             Self::Ssh => "ssh",
+            Self::Server => "server",
         }
     }
 }
@@ -57,4 +62,11 @@ pub async fn admit(forge: &Forge, caller: &Caller, door: &Door, transport: Trans
 /// What the client hears first.
 pub async fn advertisement(forge: &Forge, ticket: &Ticket, version: ProtocolVersion) -> Result<Bytes, Fault> {
     fetch::push_advertisement(forge, &ticket.repo, version).await
+}
+
+/// A name for an incoming area that no other has, and that tells whose it is.
+pub(crate) fn incoming_key(forge: &Forge) -> String {
+    let mut random = [0; 12];
+    forge.random().fill(&mut random);
+    format!("{}{}", forge.node().incoming_prefix(), hex::encode(random))
 }

@@ -1,0 +1,33 @@
+//! A push that the server writes itself, in someone's name. It goes the way of every other.
+
+use super::commit::{self, Work};
+use super::conversation::Verdicts;
+use super::Transport;
+use crate::{Caller, Fault, Forge};
+use abide_core::{RefUpdate, RepoId};
+use abide_git::Incoming;
+
+/// Moves one ref to objects that wait in an incoming area, whose key [`incoming_key`](super::incoming_key) made.
+pub(crate) async fn own(
+    forge: &Forge,
+    caller: &Caller,
+    repo: RepoId,
+    key: String,
+    incoming: Incoming,
+    update: RefUpdate,
+) -> Result<(), Fault> {
+    let work = Work {
+        repo,
+        caller: caller.clone(),
+        transport: Transport::Server.as_str(),
+        key,
+        incoming: Some(incoming),
+        verdicts: Verdicts::of(vec![update], true),
+    };
+    let ended = forge.tasks().spawn(commit::commit(forge.clone(), work)).await;
+    let verdicts = ended.map_err(|error| Fault::Internal(format!("the push's task ended early: {error}")))??;
+    match verdicts.first_refusal() {
+        None => Ok(()),
+        Some(reason) => Err(Fault::Internal(format!("a push of our own was refused: {reason}"))),
+    }
+}

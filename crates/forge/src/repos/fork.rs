@@ -1,0 +1,267 @@
+//! Forking: a repository of one's own that begins as a copy of another. It has its own objects, so it never depends on
+//! its source, and it is not seen before it is whole.
+//!
+//! The copy is put together in an area below `incoming/` whose name holds the id that was reserved for it. It moves to
+//! its place and only then gets its row. After a crash the area tells which directory may lack one, see [`abandon`].
+
+use super::create::owns_too_many;
+use super::list::viewer;
+use super::open::{judge, open_locked};
+use crate::git::{maintain, snapshots};
+use crate::tell::{Who, audit_repo, event_repo};
+use crate::{Access, Caller, Fault, Forge, disk};
+use abide_core::names::InvalidName;
+use abide_core::policy::{Action, DenyCode};
+use abide_core::repo::Governance;
+use abide_core::{RepoId, RepoName, UserId, failpoint};
+use abide_git::copy::Draft;
+use abide_git::{GitError, Ref, Snapshot, bare, incoming, maintain::disk_usage};
+use abide_store::forks::{self, NewFork};
+use abide_store::repos::{self, NewRepo, Page, Repo};
+use abide_store::{StoreError, Tx};
+use serde_json::json;
+use std::collections::HashMap;
+
+/// How a fork is asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// As typed; the source's name if not given.
+    pub name: Option<String>,
+    /// Only the default branch and what it reaches.
+    pub default_branch_only: bool,
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub struct Forked {
+    /// The fork.
+    pub repo: Repo,
+    /// The caller had it already.
+    pub existed: bool,
+}
+
+/// Why there is no fork.
+#[derive(Debug, thiserror::Error)]
+pub enum ForkError {
+    /// The caller may not, or there is no such repository.
+    #[error(transparent)]
+    Access(#[from] Access),
+    /// The name breaks a rule.
+    #[error("name: {0}")]
+    InvalidName(#[from] InvalidName),
+    /// The caller has another repository of that name.
+    #[error("name: you already have a repository of this name; fork it under another one")]
+    NameTaken,
+    /// There is nothing to copy.
+    #[error("the repository has no content yet; push something to it first")]
+    Empty,
+    /// The account owns as many as it may.
+    #[error("this account already owns {0} repositories, which is the limit here; delete one or ask the operator")]
+    TooMany(i64),
+}
+
+impl From<StoreError> for ForkError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unique => Self::NameTaken,
+            other => Self::Access(other.into()),
+        }
+    }
+}
+
+impl From<Fault> for ForkError {
+    fn from(fault: Fault) -> Self {
+        Self::Access(fault.into())
+    }
+}
+
+impl From<GitError> for ForkError {
+    fn from(error: GitError) -> Self {
+        Self::Access(Fault::from(error).into())
+    }
+}
+
+/// Forks a repository for the caller, or returns the fork that they have.
+///
+/// Copying lasts as long as the caller waits: one who goes away stops it. The rest reaches its end in any case.
+pub async fn fork(forge: &Forge, caller: &Caller, source: &Repo, request: Request) -> Result<Forked, ForkError> {
+    judge(caller, Some(source.clone()), Action::ForkCreate)?;
+    let owner = caller.user_id().ok_or(Access::Denied(DenyCode::LoginRequired))?;
+    let name: RepoName = match &request.name {
+        Some(typed) => typed.parse()?,
+        None => source.name.clone(),
+    };
+    if let Some(repo) = existing(forge, source, owner).await? {
+        return Ok(Forked { repo, existed: true });
+    }
+    if repos::name_taken(&mut *forge.store().read().await?, owner, &name).await? {
+        return Err(ForkError::NameTaken);
+    }
+    let refs = wanted(&*snapshots::read(forge, source).await?, source, request.default_branch_only);
+    if refs.is_empty() {
+        return Err(ForkError::Empty);
+    }
+    ensure_room(forge, source).await?;
+
+    let reserved: Result<RepoId, StoreError> =
+        forge.store().write((), |tx, ()| Box::pin(repos::reserve_id(tx))).await;
+    let id = reserved?;
+    failpoint::hit(failpoint::FORK_RESERVED);
+    let draft = Draft::create(forge.layout(), &area_key(forge, id), &source.default_branch).await?;
+    draft.copy(forge.git(), &forge.layout().repo(source.id), &refs).await?;
+    failpoint::hit(failpoint::FORK_BUILT);
+
+    let unit = Unit {
+        caller: caller.clone(),
+        source: source.id,
+        id,
+        owner,
+        name,
+        ref_count: refs.len(),
+        limit: forge.settings().repos_per_user,
+    };
+    let ended = forge.tasks().spawn(finish(forge.clone(), draft, unit)).await;
+    ended.map_err(|error| Fault::Internal(format!("a fork's task ended early: {error}")))?
+}
+
+/// The caller's fork of this repository.
+async fn existing(forge: &Forge, source: &Repo, owner: UserId) -> Result<Option<Repo>, StoreError> {
+    let mut conn = forge.store().read().await?;
+    match forks::of_owner(&mut conn, source.id, owner).await? {
+        Some(id) => repos::by_id(&mut conn, id, Some(owner)).await,
+        None => Ok(None),
+    }
+}
+
+/// What a fork gets: branches and tags, and nothing that is kept for the server or for others.
+fn wanted(refs: &Snapshot, source: &Repo, default_branch_only: bool) -> Vec<Ref> {
+    if default_branch_only {
+        return refs.get(source.default_branch.as_str().as_bytes()).cloned().into_iter().collect();
+    }
+    refs.prefixed(b"refs/heads/").chain(refs.prefixed(b"refs/tags/")).cloned().collect()
+}
+
+async fn ensure_room(forge: &Forge, source: &Repo) -> Result<(), Fault> {
+    let dir = forge.layout().repo(source.id);
+    let bytes = tokio::task::spawn_blocking(move || disk_usage(&dir))
+        .await
+        .map_err(|error| Fault::Internal(format!("measuring a repository was interrupted: {error}")))??;
+    disk::ensure_room_for(forge, bytes)
+}
+
+struct Unit {
+    caller: Caller,
+    source: RepoId,
+    id: RepoId,
+    owner: UserId,
+    name: RepoName,
+    ref_count: usize,
+    limit: i64,
+}
+
+/// What one try to write the row came to.
+enum Written {
+    Made(Box<Repo>),
+    /// Another request of the same person was faster.
+    Existing(Box<Repo>),
+}
+
+/// Puts the copy in its place and writes its row; if that is refused, the copy goes again.
+async fn finish(forge: Forge, draft: Draft, unit: Unit) -> Result<Forked, ForkError> {
+    let id = unit.id;
+    draft.place(forge.layout(), id).await?;
+    failpoint::hit(failpoint::FORK_PLACED);
+    let written = forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await;
+    let forked = match written {
+        Ok(Written::Made(repo)) => {
+            failpoint::hit(failpoint::FORK_COMMITTED);
+            Ok(Forked { repo: *repo, existed: false })
+        }
+        Ok(Written::Existing(repo)) => Ok(Forked { repo: *repo, existed: true }),
+        Err(error) => Err(error),
+    };
+    // Whether the row is there is uncertain after a failure of the database, so it is looked at.
+    if !matches!(&forked, Ok(Forked { existed: false, .. })) {
+        remove_unless_known(&forge, id).await?;
+    }
+    draft.discard().await?;
+    forked
+}
+
+async fn write(tx: &mut Tx, unit: &Unit) -> Result<Written, ForkError> {
+    // Holding the source's row keeps a second fork by the same person waiting until this one is there.
+    let source = open_locked(tx, &unit.caller, unit.source, Action::ForkCreate).await?;
+    if let Some(id) = forks::of_owner(tx, source.id, unit.owner).await? {
+        let repo = repos::by_id(tx, id, Some(unit.owner)).await?.ok_or(StoreError::Missing)?;
+        return Ok(Written::Existing(Box::new(repo)));
+    }
+    if owns_too_many(tx, unit.owner, unit.limit).await? {
+        return Err(ForkError::TooMany(unit.limit));
+    }
+    let new = NewFork {
+        id: unit.id,
+        source: source.id,
+        pushed_at: source.pushed_at,
+        repo: NewRepo {
+            owner_id: unit.owner,
+            name: unit.name.clone(),
+            description: source.description.clone(),
+            // As it is at this moment: what has become private meanwhile stays so.
+            visibility: source.visibility,
+            governance: Governance::Account,
+            default_branch: source.default_branch.clone(),
+        },
+    };
+    forks::insert(tx, &new).await?;
+    let repo = repos::by_id(tx, unit.id, Some(unit.owner)).await?.ok_or(StoreError::Missing)?;
+    let who = Who::from(&unit.caller);
+    let about = json!({ "source_id": source.id.get(), "source": source.slug(), "ref_count": unit.ref_count });
+    audit_repo(tx, &who, "repo_forked", &repo, about.clone()).await?;
+    event_repo(tx, &who, "repo_forked", &repo, about).await?;
+    maintain::enqueue(tx, repo.id).await?;
+    failpoint::hit(failpoint::FORK_BEFORE_COMMIT);
+    Ok(Written::Made(Box::new(repo)))
+}
+
+/// A page of the forks of a repository that the caller may read, the latest first, and how many there are in all.
+pub async fn list(forge: &Forge, caller: &Caller, source: &Repo, page: Page) -> Result<(Vec<Repo>, i64), Fault> {
+    Ok(forks::list(&mut *forge.store().read().await?, source.id, viewer(caller), page).await?)
+}
+
+/// How many forks of each of these repositories the caller may read; those that have none are not in it.
+pub async fn counts(forge: &Forge, caller: &Caller, sources: &[RepoId]) -> Result<HashMap<RepoId, i64>, Fault> {
+    Ok(forks::counts(&mut *forge.store().read().await?, sources, viewer(caller)).await?)
+}
+
+/// What stands between the node's sign and the id in the name of a fork's area.
+const MARK: &str = "fork-";
+
+fn area_key(forge: &Forge, id: RepoId) -> String {
+    format!("{}{MARK}{id}", forge.node().incoming_prefix())
+}
+
+/// The repository that is put together in an area, if it is a fork's.
+fn repo_of(key: &str) -> Option<RepoId> {
+    key.rsplit_once(MARK)?.1.parse().ok()
+}
+
+/// Removes the directory of a fork whose process died before its row was written. Called for an area that is about to
+/// be removed.
+pub(crate) async fn abandon(forge: &Forge, key: &str) -> Result<(), Fault> {
+    match repo_of(key) {
+        Some(id) => remove_unless_known(forge, id).await,
+        None => Ok(()),
+    }
+}
+
+async fn remove_unless_known(forge: &Forge, id: RepoId) -> Result<(), Fault> {
+    if repos::by_id(&mut *forge.store().read().await?, id, None).await?.is_none() {
+        bare::remove_repo(forge.layout(), id).await?;
+    }
+    Ok(())
+}
+
+/// Whether a fork that will have this id is being put together.
+pub(crate) fn under_way(forge: &Forge, id: RepoId) -> Result<bool, Fault> {
+    Ok(incoming::list_incoming(forge.layout())?.iter().any(|key| repo_of(key) == Some(id)))
+}

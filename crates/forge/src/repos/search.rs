@@ -1,0 +1,72 @@
+//! Searching repositories. What the caller may not read is neither found nor counted.
+
+use super::list::viewer;
+use crate::{Caller, Fault, Forge};
+use abide_core::search::{InvalidSearch, Terms};
+use abide_store::repos::{Page, Repo};
+use abide_store::search::{self, Search};
+use abide_store::{StoreError, users};
+
+pub use abide_core::search::Sort;
+pub use abide_store::search::MAX_TOTAL;
+
+/// What is looked for.
+#[derive(Debug, Clone)]
+pub struct Query {
+    /// As typed: words, and perhaps `topic:` and `user:`.
+    pub text: String,
+    /// Only repositories that have this topic.
+    pub topic: Option<String>,
+    /// Only repositories of this owner.
+    pub owner: Option<String>,
+    /// In which order results come.
+    pub sort: Sort,
+}
+
+/// Why nothing was looked for.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// The text breaks a rule.
+    #[error("q: {0}")]
+    Invalid(#[from] InvalidSearch),
+    /// The machine failed.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl From<StoreError> for SearchError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// A page of the repositories that match and that the caller may read, and how many there are (counted up to
+/// [`MAX_TOTAL`]). Each word is looked for in the name, the owner's name, the description and the topics.
+pub async fn search(
+    forge: &Forge,
+    caller: &Caller,
+    query: &Query,
+    page: Page,
+) -> Result<(Vec<Repo>, i64), SearchError> {
+    let mut terms = Terms::parse(&query.text)?;
+    if let Some(topic) = &query.topic {
+        terms.only_topic(topic);
+    }
+    if let Some(owner) = &query.owner {
+        terms.only_owner(owner);
+    }
+    let mut conn = forge.store().read().await?;
+    let owner = match &terms.owner {
+        None => None,
+        Some(name) => match users::by_name(&mut conn, name).await? {
+            Some(user) => Some(user.id),
+            None => return Ok((Vec::new(), 0)),
+        },
+    };
+    if terms.impossible {
+        return Ok((Vec::new(), 0));
+    }
+    let scan = forge.settings().search_scan;
+    let search = Search { words: terms.words, topic: terms.topic, owner, sort: query.sort, scan };
+    Ok(search::find(&mut conn, &search, viewer(caller), page).await?)
+}

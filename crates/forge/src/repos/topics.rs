@@ -1,0 +1,73 @@
+//! Topics: the words a repository can be found by, always replaced as a set.
+
+use super::open::open_locked;
+use crate::tell::{Who, audit_repo, event_repo};
+use crate::{Access, Caller, Fault, Forge};
+use abide_core::policy::Action;
+use abide_core::topics::{self as rules, InvalidTopics};
+use abide_core::{RepoId, Topic};
+use abide_store::repos::Repo;
+use abide_store::{StoreError, Tx, topics};
+use serde_json::{Value as Json, json};
+use std::collections::HashMap;
+
+/// Why nothing changed.
+#[derive(Debug, thiserror::Error)]
+pub enum TopicsError {
+    /// The caller may not, or there is no such repository.
+    #[error(transparent)]
+    Access(#[from] Access),
+    /// A topic breaks a rule, or there are too many.
+    #[error("names: {0}")]
+    Invalid(#[from] InvalidTopics),
+}
+
+impl From<StoreError> for TopicsError {
+    fn from(error: StoreError) -> Self {
+        Self::Access(error.into())
+    }
+}
+
+/// The topics of a repository that was opened.
+pub async fn of(forge: &Forge, repo: &Repo) -> Result<Vec<Topic>, Fault> {
+    Ok(topics::of_repo(&mut *forge.store().read().await?, repo.id).await?)
+}
+
+/// The topics of several repositories; those that have none are not in it.
+pub async fn of_many(forge: &Forge, repos: &[RepoId]) -> Result<HashMap<RepoId, Vec<Topic>>, Fault> {
+    Ok(topics::of_many(&mut *forge.store().read().await?, repos).await?)
+}
+
+/// Replaces the topics of a repository. Asking for what holds already changes and tells nothing.
+pub async fn replace(
+    forge: &Forge,
+    caller: &Caller,
+    repo: &Repo,
+    typed: &[String],
+) -> Result<Vec<Topic>, TopicsError> {
+    let unit = Unit { repo: repo.id, caller: caller.clone(), topics: rules::topics(typed)? };
+    forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await
+}
+
+struct Unit {
+    repo: RepoId,
+    caller: Caller,
+    topics: Vec<Topic>,
+}
+
+async fn write(tx: &mut Tx, unit: &Unit) -> Result<Vec<Topic>, TopicsError> {
+    let who = Who::from(&unit.caller);
+    let repo = open_locked(tx, &unit.caller, unit.repo, Action::RepoEdit).await?;
+    let before = topics::of_repo(tx, repo.id).await?;
+    if before != unit.topics {
+        topics::replace(tx, repo.id, &unit.topics).await?;
+        let meta = json!({ "before": words(&before), "after": words(&unit.topics) });
+        audit_repo(tx, &who, "repo_topics_changed", &repo, meta).await?;
+        event_repo(tx, &who, "repo_topics_changed", &repo, json!({ "topics": words(&unit.topics) })).await?;
+    }
+    Ok(unit.topics.clone())
+}
+
+fn words(topics: &[Topic]) -> Json {
+    topics.iter().map(Topic::as_str).collect()
+}

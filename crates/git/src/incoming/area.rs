@@ -1,0 +1,71 @@
+//! A directory below `incoming/` that is gone when nobody holds it any more.
+
+use crate::durable::remove_tree;
+use crate::error::blocking;
+use crate::{GitError, Layout};
+use std::path::{Path, PathBuf};
+
+/// Where something is put together apart from the repositories. Dropping it removes it; after a crash the sweep does.
+#[derive(Debug)]
+pub(crate) struct Area {
+    dir: PathBuf,
+    removed: bool,
+}
+
+impl Area {
+    /// The area of this key, which cannot lead anywhere else. Nothing is created.
+    pub fn new(layout: &Layout, key: &str) -> Result<Self, GitError> {
+        let fine = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        if key.is_empty() || key.len() > 64 || !key.bytes().all(fine) {
+            return Err(GitError::InvalidKey(key.to_owned()));
+        }
+        Ok(Self { dir: layout.incoming(key), removed: false })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Removes it and all that is left in it.
+    pub async fn remove(mut self) -> Result<(), GitError> {
+        self.removed = true;
+        let dir = self.dir.clone();
+        blocking(move || remove_tree(&dir).map_err(GitError::io("remove", &dir))).await
+    }
+}
+
+impl Drop for Area {
+    fn drop(&mut self) {
+        if self.removed {
+            return;
+        }
+        let dir = std::mem::take(&mut self.dir);
+        let remove = move || {
+            // A git that is just ending may still write here; what is left is swept later.
+            if let Err(error) = remove_tree(&dir) {
+                tracing::info!(dir = %dir.display(), %error, "an incoming area is left for the sweep");
+            }
+        };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(remove)),
+            Err(_) => remove(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_could_be_paths_are_refused() {
+        let layout = Layout::new(Path::new("/data"));
+        let mut fine = Area::new(&layout, "push-17_a").unwrap();
+        assert_eq!(fine.path(), Path::new("/data/incoming/push-17_a"));
+        fine.removed = true;
+        for key in ["", "..", "a/b", "a.b", "ü", "a\0", &"a".repeat(65)] {
+            assert!(matches!(Area::new(&layout, key), Err(GitError::InvalidKey(_))), "{key:?}");
+        }
+    }
+}

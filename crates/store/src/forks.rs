@@ -1,0 +1,96 @@
+//! Forks: repositories that began as a copy of another.
+
+use crate::repos::{NewRepo, Page, Repo, Viewer, columns, id_list, visible};
+use crate::sql::statements;
+use crate::value::params;
+use crate::{Conn, StoreError, Tx};
+use abide_core::{RepoId, Timestamp, UserId};
+use std::collections::HashMap;
+
+statements! {
+    /// A fork comes with content, so its refs count as moved.
+    INSERT = "INSERT INTO repos
+        (id, owner_id, name, description, visibility, governance, default_branch, fork_of_repo_id, refs_generation,
+            pushed_at, created_at, updated_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 2, $9, $10, $10)";
+    OF_OWNER = "SELECT r.id FROM repos r
+        WHERE r.fork_of_repo_id = $1 AND r.owner_id = $2 AND r.deleted_at IS NULL ORDER BY r.id LIMIT 1";
+
+    /// The forks of a repository that a viewer may read, the latest first.
+    LIST = concat!("SELECT ", columns!(), ", c.role AS role
+        FROM repos r
+        JOIN users u ON u.id = r.owner_id
+        LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $2
+        WHERE r.fork_of_repo_id = $1 AND ", visible!("$2", "$3"), "
+        ORDER BY r.id DESC LIMIT $4 OFFSET $5");
+    COUNT = concat!("SELECT count(*) AS n
+        FROM repos r
+        LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $2
+        WHERE r.fork_of_repo_id = $1 AND ", visible!("$2", "$3"));
+    /// The same count for a page of repositories at once.
+    COUNTS = concat!("SELECT r.fork_of_repo_id AS source, count(*) AS n
+        FROM repos r
+        LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $2
+        WHERE ", visible!("$2", "$3"), " AND r.fork_of_repo_id "),
+        sqlite "IN (SELECT value FROM json_each('[' || $1 || ']')) GROUP BY r.fork_of_repo_id",
+        postgres "= ANY (CAST(string_to_array($1, ',') AS BIGINT[])) GROUP BY r.fork_of_repo_id";
+}
+
+/// What a fork starts with.
+#[derive(Debug, Clone)]
+pub struct NewFork {
+    /// The id that was reserved for it, under which its directory is there.
+    pub id: RepoId,
+    /// What it was copied from.
+    pub source: RepoId,
+    /// When refs of the source last moved.
+    pub pushed_at: Option<Timestamp>,
+    /// The rest is as for any other.
+    pub repo: NewRepo,
+}
+
+/// Adds a fork; [`StoreError::Unique`] if the owner has a live repository of that name.
+pub async fn insert(tx: &mut Tx, new: &NewFork) -> Result<(), StoreError> {
+    let now = tx.now();
+    let values = params![
+        new.id,
+        new.repo.owner_id,
+        new.repo.name.as_str(),
+        new.repo.description.as_str(),
+        new.repo.visibility.as_str(),
+        new.repo.governance.as_str(),
+        new.repo.default_branch.as_str(),
+        new.source,
+        new.pushed_at,
+        now
+    ];
+    tx.execute(&INSERT, values).await.map(drop)
+}
+
+/// The live fork that an owner has of a repository.
+pub async fn of_owner(conn: &mut Conn, source: RepoId, owner: UserId) -> Result<Option<RepoId>, StoreError> {
+    conn.one(&OF_OWNER, params![source, owner]).await?.map(|row| row.int("id").map(RepoId::new)).transpose()
+}
+
+/// A page of forks that the viewer may read, the latest first, and how many there are in all.
+pub async fn list(
+    conn: &mut Conn,
+    source: RepoId,
+    viewer: Viewer,
+    page: Page,
+) -> Result<(Vec<Repo>, i64), StoreError> {
+    let Viewer { user, reads_everything } = viewer;
+    let rows = conn.all(&LIST, params![source, user, reads_everything, page.limit, page.offset]).await?;
+    let total = conn.only(&COUNT, params![source, user, reads_everything]).await?.int("n")?;
+    Ok((rows.iter().map(Repo::from_row).collect::<Result<_, _>>()?, total))
+}
+
+/// How many forks of each of these repositories the viewer may read; those that have none are not in it.
+pub async fn counts(
+    conn: &mut Conn,
+    sources: &[RepoId],
+    viewer: Viewer,
+) -> Result<HashMap<RepoId, i64>, StoreError> {
+    let rows = conn.all(&COUNTS, params![id_list(sources), viewer.user, viewer.reads_everything]).await?;
+    rows.iter().map(|row| Ok((RepoId::new(row.int("source")?), row.int("n")?))).collect()
+}
