@@ -1,5 +1,6 @@
 //! What every handler has at hand.
 
+use crate::api::{ApiLimits, Meter};
 use abide_forge::Forge;
 use std::sync::Arc;
 
@@ -10,9 +11,17 @@ pub struct App {
     pub forge: Forge,
     /// Renders the metrics in Prometheus' text format.
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
+    /// Counts requests to the API.
+    pub(crate) api: Arc<Meter>,
 }
 
 impl App {
+    /// Puts the parts together.
+    pub fn new(forge: Forge, metrics: Arc<dyn Fn() -> String + Send + Sync>, limits: ApiLimits) -> Self {
+        let api = Arc::new(Meter::new(limits, forge.clock().clone()));
+        Self { forge, metrics, api }
+    }
+
     /// An address of ours, made absolute.
     pub(crate) fn url(&self, path: &str) -> String {
         format!("{}{path}", self.forge.settings().public_url)

@@ -40,9 +40,15 @@ fn allow_everyone(headers: &mut HeaderMap) {
     );
     headers.insert(
         header::ACCESS_CONTROL_ALLOW_HEADERS,
-        HeaderValue::from_static("Content-Type, Authorization, Git-Protocol, Accept, Content-Encoding"),
+        HeaderValue::from_static("Content-Type, Authorization, Git-Protocol, Accept, Content-Encoding, If-None-Match"),
     );
-    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("Link, ETag, X-Request-Id"));
+    headers.insert(
+        header::ACCESS_CONTROL_EXPOSE_HEADERS,
+        HeaderValue::from_static(
+            "Link, ETag, X-Request-Id, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, \
+             X-RateLimit-Used, X-RateLimit-Resource",
+        ),
+    );
 }
 
 /// Gives the request an id, logs how it ended, and turns a panic into a 500.

@@ -16,7 +16,7 @@ mod routes;
 mod server;
 mod slow;
 
-pub use api::{Access, ApiRoute, api_routes};
+pub use api::{Access, ApiLimits, ApiRoute, api_routes, openapi_document};
 pub use app::App;
 pub use routes::{API, FIRST_SEGMENTS, router};
 pub use server::{Options, serve};

@@ -136,7 +136,12 @@ fn serve_http(
         write_timeout: config.duration("server.write_timeout"),
         drain_timeout: config.duration("server.drain"),
     };
-    let router = abide_web::router(abide_web::App { forge, metrics: Arc::new(metrics) });
+    let limits = abide_web::ApiLimits {
+        account: config.number("api.rate_limit_per_hour"),
+        anonymous: config.number("api.anonymous_rate_limit_per_hour"),
+        tracked: config.number("api.rate_limit_tracked") as usize,
+    };
+    let router = abide_web::router(abide_web::App::new(forge, Arc::new(metrics), limits));
     Ok(async move { abide_web::serve(listener, router, options, stop).await })
 }
 

@@ -5,7 +5,8 @@ use super::input::Input;
 use super::page::Paged;
 use super::scoped::Who;
 use super::segments::Segments;
-use super::{repos, shape, user};
+use super::shape::{self, Collaborator, Permission, SimpleUser};
+use super::{repos, user};
 use crate::App;
 use abide_core::policy::Action;
 use abide_core::repo::Role;
@@ -15,7 +16,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use utoipa::ToSchema;
 
 type Address = Segments<(String, String, String)>;
 
@@ -27,16 +28,7 @@ pub(super) async fn list(
 ) -> Result<Response, ApiError> {
     let repo = repos::at(&app, &caller, slug, Action::CollaboratorList).await?;
     let (people, total) = collaborators::list(&app.forge, &repo, paged.page()).await?;
-    let items: Vec<_> = people
-        .iter()
-        .map(|person| {
-            let name = person.name.as_ref().map(|name| name.as_str());
-            let mut value = shape::simple_user(&app, person.user_id, name, person.site_admin);
-            value["permissions"] = shape::role_permissions(person.role);
-            value["role_name"] = person.role.as_str().into();
-            value
-        })
-        .collect();
+    let items: Vec<_> = people.iter().map(|person| Collaborator::of(&app, person)).collect();
     Ok(paged.answer(&app, &items, total))
 }
 
@@ -58,19 +50,20 @@ pub(super) async fn permission(
     State(app): State<App>,
     Who(caller): Who,
     Segments((owner, name, person)): Address,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<Permission>, ApiError> {
     let repo = repos::at(&app, &caller, (owner, name), Action::CollaboratorList).await?;
     let person = user::named(&app, &person).await?;
     let role = collaborators::role(&app.forge, &repo, person.id).await?;
-    let login = person.name.as_ref().map(|name| name.as_str());
-    Ok(Json(json!({
-        "permission": shape::legacy_permission(role),
-        "role_name": role.map_or("none", Role::as_str),
-        "user": shape::simple_user(&app, person.id, login, person.site_admin),
-    })))
+    Ok(Json(Permission {
+        permission: shape::legacy_permission(role),
+        role_name: role.map_or("none", Role::as_str),
+        user: SimpleUser::of(&app, &person),
+    }))
 }
 
-#[derive(Deserialize)]
+/// The role to give: `read`, `triage`, `write`, `maintain`, `admin`, or GitHub's older `pull` and `push`.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = NewRole)]
 pub(super) struct Set {
     permission: Option<String>,
 }

@@ -5,16 +5,21 @@
 
 use abide_core::policy::DenyCode;
 use abide_forge::accounts::ssh_keys::AddKeyError;
+use abide_forge::browse::{BrowseError, ObjectError};
 use abide_forge::repos::collaborators::CollaboratorError;
 use abide_forge::repos::create::{CreateError, UnknownChoice};
 use abide_forge::repos::delete::DeleteError;
 use abide_forge::repos::edit::EditError;
-use abide_forge::{Access, Fault};
+use abide_forge::repos::fork::ForkError;
+use abide_forge::repos::search::SearchError;
+use abide_forge::repos::topics::TopicsError;
+use abide_forge::{Access, Fault, GitError};
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use std::borrow::Cow;
+use utoipa::ToSchema;
 
 const DOCUMENTATION: &str = "/api/docs";
 
@@ -24,10 +29,11 @@ pub(super) struct ApiError {
     status: StatusCode,
     message: String,
     errors: Vec<FieldError>,
+    retry_after: Option<i64>,
 }
 
 /// What is wrong with one field.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct FieldError {
     resource: &'static str,
     field: Cow<'static, str>,
@@ -35,8 +41,10 @@ struct FieldError {
     message: String,
 }
 
-#[derive(Serialize)]
-struct Body<'a> {
+/// What went wrong.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Error)]
+pub(super) struct Body<'a> {
     message: &'a str,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     errors: &'a [FieldError],
@@ -57,17 +65,40 @@ impl IntoResponse for ApiError {
             let challenge = HeaderValue::from_static("Basic realm=\"Abide\"");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
         }
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
         response
     }
 }
 
 impl ApiError {
     fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), errors: Vec::new() }
+        Self { status, message: message.into(), errors: Vec::new(), retry_after: None }
     }
 
     pub(super) fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, "Not Found")
+    }
+
+    /// A 404 about something inside a repository that the caller may read.
+    pub(super) fn missing(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, message)
+    }
+
+    pub(super) fn empty_repository() -> Self {
+        Self::new(StatusCode::CONFLICT, "Git Repository is empty.")
+    }
+
+    pub(super) fn blob_too_large(limit: u64) -> Self {
+        let rule = format!("a blob of more than {limit} bytes is only sent as application/vnd.github.raw");
+        Self { status: StatusCode::FORBIDDEN, ..Self::invalid("Blob", "data", "too_large", rule) }
+    }
+
+    pub(super) fn rate_limited(known: bool, retry_after: i64) -> Self {
+        let hint = if known { "wait for the next hour" } else { "log in for a higher limit, or wait for the next hour" };
+        let error = Self::new(StatusCode::TOO_MANY_REQUESTS, format!("API rate limit exceeded; {hint}"));
+        Self { retry_after: Some(retry_after.max(1)), ..error }
     }
 
     pub(super) fn method_not_allowed() -> Self {
@@ -123,6 +154,9 @@ impl From<Fault> for ApiError {
     fn from(fault: Fault) -> Self {
         match fault {
             Fault::DiskFull { .. } => Self::new(StatusCode::INSUFFICIENT_STORAGE, fault.to_string()),
+            Fault::Git(GitError::Busy { .. }) => {
+                Self { retry_after: Some(1), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, fault.to_string()) }
+            }
             _ => {
                 tracing::error!(error = %fault, "an API request failed");
                 Self::internal()
@@ -162,6 +196,52 @@ impl From<CreateError> for ApiError {
             CreateError::Template(UnknownChoice::Licence(_)) => invalid("license_template", "invalid"),
             CreateError::Template(UnknownChoice::Gitignore(_)) => invalid("gitignore_template", "invalid"),
             CreateError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<ForkError> for ApiError {
+    fn from(error: ForkError) -> Self {
+        let invalid = |field: &'static str, code| Self::invalid("Repository", field, code, rule(&error));
+        match error {
+            ForkError::Access(access) => access.into(),
+            ForkError::InvalidName(_) => invalid("name", "invalid"),
+            ForkError::NameTaken => Self { status: StatusCode::CONFLICT, ..invalid("name", "custom") },
+            ForkError::Empty | ForkError::TooMany(_) => Self::new(StatusCode::FORBIDDEN, error.to_string()),
+        }
+    }
+}
+
+impl From<TopicsError> for ApiError {
+    fn from(error: TopicsError) -> Self {
+        match error {
+            TopicsError::Access(access) => access.into(),
+            TopicsError::Invalid(_) => Self::invalid("Repository", "names", "invalid", rule(&error)),
+        }
+    }
+}
+
+impl From<SearchError> for ApiError {
+    fn from(error: SearchError) -> Self {
+        match error {
+            SearchError::Invalid(_) => Self::invalid("Search", "q", "invalid", rule(&error)),
+            SearchError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+/// What is missing inside a repository that the caller may read.
+impl From<BrowseError> for ApiError {
+    fn from(error: BrowseError) -> Self {
+        match error {
+            BrowseError::Empty => Self::empty_repository(),
+            BrowseError::NoSuchRevision => Self::missing("No commit found for the ref"),
+            BrowseError::Object(ObjectError::Ambiguous | ObjectError::TooFar) => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string())
+            }
+            BrowseError::Object(ObjectError::Unrelated) => Self::missing("No common ancestor between base and head."),
+            BrowseError::Object(_) => Self::not_found(),
+            BrowseError::Fault(fault) => fault.into(),
         }
     }
 }

@@ -1,16 +1,23 @@
 //! What this server is.
 
+use super::limit::Standing;
+use super::scoped::Who;
 use crate::App;
 use axum::Json;
 use axum::extract::State;
+use serde::Serialize;
 use serde_json::{Value, json};
+use utoipa::ToSchema;
 
 pub(super) async fn root(State(app): State<App>) -> Json<Value> {
     let api = |path: &str| app.url(&format!("/api/v3{path}"));
     Json(json!({
         "current_user_url": api("/user"),
         "current_user_repositories_url": api("/user/repos{?per_page,page}"),
+        "openapi_url": api("/openapi.json"),
+        "rate_limit_url": api("/rate_limit"),
         "repository_url": api("/repos/{owner}/{repo}"),
+        "repository_search_url": api("/search/repositories?q={query}{&page,per_page,sort}"),
         "user_url": api("/users/{user}"),
         "user_repositories_url": api("/users/{user}/repos{?per_page,page}"),
     }))
@@ -23,4 +30,22 @@ pub(super) async fn meta(State(app): State<App>) -> Json<Value> {
         "software": "abide",
         "ssh_url": app.forge.settings().ssh_url,
     }))
+}
+
+/// Where the caller stands.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Rates {
+    resources: Resources,
+    rate: Standing,
+}
+
+/// What is counted apart.
+#[derive(Serialize, ToSchema)]
+struct Resources {
+    core: Standing,
+}
+
+pub(super) async fn rate_limit(State(app): State<App>, Who(caller): Who) -> Json<Rates> {
+    let rate = app.api.standing(&caller);
+    Json(Rates { resources: Resources { core: rate }, rate })
 }

@@ -1,35 +1,57 @@
 //! REST below `/api/v3`, in the shapes of GitHub's, so that its clients work unchanged.
 //!
-//! * `scoped.rs`: the only way to add a route; each says who may call it and with which scope.
+//! * `routes.rs`: every route, with who may call it and what it does. `scoped.rs`: the only way to add one, and what
+//!   happens around each: login, scope, limit (`limit.rs`), `ETag` (`fresh.rs`).
+//! * `about.rs`: what a route says about itself; `openapi.rs` makes the document of it and `docs.rs` the page for people.
 //! * `error.rs`: what went wrong, in GitHub's body; every use case's errors are mapped there and nowhere else.
-//! * `shape.rs`: users, repositories and keys as JSON. `page.rs`: pages and their links. `input.rs`: bodies. `segments.rs`: what
-//!   stands in an address.
-//! * One file per area: `user.rs`, `repos.rs`, `collaborators.rs`, `keys.rs`, `meta.rs`.
+//! * `shape/`: what answers are made of. `page.rs`: pages and their links. `input.rs`: bodies. `segments.rs`: what
+//!   stands in an address. `media.rs`: in which form an answer is wanted. `patch.rs`, `bytes.rs`: answers that are no JSON.
+//! * One file per area, named after it.
 
+mod about;
+mod bytes;
 mod collaborators;
+mod commits;
+mod contents;
+mod docs;
 mod error;
+mod forks;
+mod fresh;
 mod input;
 mod keys;
+mod limit;
+mod media;
 mod meta;
+mod objects;
+mod openapi;
 mod page;
+mod patch;
+mod refs;
 mod repos;
+mod routes;
 mod scoped;
+mod search;
 mod segments;
 mod shape;
+mod topics;
 mod user;
 
 use crate::App;
-use abide_core::scope::Scope;
 use axum::Router;
 use axum::response::{IntoResponse as _, Response};
 use error::ApiError;
-use scoped::Routes;
+use routes::routes;
 
+pub use limit::ApiLimits;
+pub use openapi::document as openapi_document;
 pub use scoped::{Access, ApiRoute};
+
+pub(crate) use docs::page as docs_page;
+pub(crate) use limit::Meter;
 
 /// Every route of the API with who may call it, as declared.
 pub fn api_routes() -> Vec<ApiRoute> {
-    routes().declared()
+    routes().declared().iter().map(|declared| declared.route).collect()
 }
 
 pub(crate) fn router(app: &App) -> Router<App> {
@@ -39,35 +61,4 @@ pub(crate) fn router(app: &App) -> Router<App> {
 /// The answer to an address of the API that leads nowhere.
 pub(crate) fn not_found() -> Response {
     ApiError::not_found().into_response()
-}
-
-/// Every route with who may call it.
-fn routes() -> Routes {
-    use Access::{Everyone, Logged, Open};
-    Routes::new()
-        .get("", Everyone, meta::root)
-        .get("/", Everyone, meta::root)
-        .get("/meta", Everyone, meta::meta)
-        .get("/user", Logged(Scope::UserRead), user::me)
-        .get("/users/{user}", Open(Scope::UserRead), user::show)
-        .get("/users/{user}/repos", Open(Scope::RepoRead), repos::of_user)
-        .get("/user/repos", Logged(Scope::RepoRead), repos::mine)
-        .post("/user/repos", Logged(Scope::Repo), repos::create)
-        .get("/user/keys", Logged(Scope::UserRead), keys::list)
-        .post("/user/keys", Logged(Scope::User), keys::add)
-        .get("/user/keys/{id}", Logged(Scope::UserRead), keys::show)
-        .delete("/user/keys/{id}", Logged(Scope::User), keys::remove)
-        .get("/repos/{owner}/{repo}", Open(Scope::RepoRead), repos::show)
-        .patch("/repos/{owner}/{repo}", Logged(Scope::Repo), repos::edit)
-        .delete("/repos/{owner}/{repo}", Logged(Scope::Repo), repos::delete)
-        .get("/repositories/{id}", Open(Scope::RepoRead), repos::show_by_id)
-        .get("/repos/{owner}/{repo}/collaborators", Logged(Scope::RepoRead), collaborators::list)
-        .get("/repos/{owner}/{repo}/collaborators/{user}", Logged(Scope::RepoRead), collaborators::check)
-        .get(
-            "/repos/{owner}/{repo}/collaborators/{user}/permission",
-            Logged(Scope::RepoRead),
-            collaborators::permission,
-        )
-        .put("/repos/{owner}/{repo}/collaborators/{user}", Logged(Scope::Repo), collaborators::set)
-        .delete("/repos/{owner}/{repo}/collaborators/{user}", Logged(Scope::Repo), collaborators::remove)
 }

@@ -65,18 +65,33 @@ impl Paged {
 
     /// The list, with links to its other pages.
     pub(super) fn answer<T: Serialize>(&self, app: &App, items: &[T], total: i64) -> Response {
+        self.answer_as(app, items, total)
+    }
+
+    /// Something that holds the list, with links to its other pages.
+    pub(super) fn answer_as<T: Serialize + ?Sized>(&self, app: &App, body: &T, total: i64) -> Response {
         let last = (total.max(1) + self.per_page - 1) / self.per_page;
         let last = last.min(MAX_OFFSET / self.per_page + 1);
+        self.with_links(app, body, self.page < last, Some(last))
+    }
+
+    /// A list of which nobody knows the end, with links to the pages around this one.
+    pub(super) fn answer_open<T: Serialize>(&self, app: &App, items: &[T], more: bool) -> Response {
+        let reachable = self.page.saturating_mul(self.per_page) <= MAX_OFFSET;
+        self.with_links(app, items, more && reachable, None)
+    }
+
+    fn with_links<T: Serialize + ?Sized>(&self, app: &App, body: &T, more: bool, last: Option<i64>) -> Response {
         let mut links = Vec::new();
         if self.page > 1 {
             links.push(self.link(app, 1, "first"));
-            links.push(self.link(app, (self.page - 1).min(last), "prev"));
+            links.push(self.link(app, (self.page - 1).min(last.unwrap_or(i64::MAX)), "prev"));
         }
-        if self.page < last {
+        if more {
             links.push(self.link(app, self.page + 1, "next"));
-            links.push(self.link(app, last, "last"));
+            links.extend(last.map(|last| self.link(app, last, "last")));
         }
-        let mut response = Json(items).into_response();
+        let mut response = Json(body).into_response();
         if let Ok(value) = HeaderValue::from_str(&links.join(", "))
             && !links.is_empty()
         {

@@ -5,11 +5,13 @@ use super::input::Input;
 use super::page::Paged;
 use super::scoped::Who;
 use super::segments::Segments;
-use super::{shape, user};
+use super::shape::{self, Repository};
+use super::user;
 use crate::App;
 use abide_core::policy::Action;
 use abide_core::repo::Visibility;
 use abide_forge::Caller;
+use abide_forge::browse::{self, Browser};
 use abide_forge::repos::open::{Door, open};
 use abide_forge::repos::{Repo, create, delete, edit, list};
 use axum::Json;
@@ -17,36 +19,41 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use utoipa::ToSchema;
 
 /// The repository of a path, if the caller may do this with it.
 pub(super) async fn at(app: &App, caller: &Caller, slug: (String, String), action: Action) -> Result<Repo, ApiError> {
     Ok(open(&app.forge, caller, &Door::slug(slug.0, slug.1), action).await?)
 }
 
+/// The repository of a path, to look into.
+pub(super) async fn look_into(app: &App, caller: &Caller, slug: (String, String)) -> Result<Browser, ApiError> {
+    let repo = at(app, caller, slug, Action::RepoRead).await?;
+    Ok(browse::of_repo(&app.forge, repo).await?)
+}
+
 pub(super) async fn show(
     State(app): State<App>,
     Who(caller): Who,
     Segments(slug): Segments<(String, String)>,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<Repository>, ApiError> {
     let repo = at(&app, &caller, slug, Action::RepoRead).await?;
-    Ok(Json(shape::repo(&app, &caller, &repo)))
+    Ok(Json(shape::one(&app, &caller, &repo).await?))
 }
 
 pub(super) async fn show_by_id(
     State(app): State<App>,
     Who(caller): Who,
     Segments(id): Segments<String>,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<Repository>, ApiError> {
     let repo = open(&app.forge, &caller, &Door::Id(id), Action::RepoRead).await?;
-    Ok(Json(shape::repo(&app, &caller, &repo)))
+    Ok(Json(shape::one(&app, &caller, &repo).await?))
 }
 
 pub(super) async fn mine(State(app): State<App>, Who(caller): Who, paged: Paged) -> Result<Response, ApiError> {
     let user = user::own(&app, &caller).await?;
     let (repos, total) = list::of_member(&app.forge, user.id, paged.page()).await?;
-    let items: Vec<_> = repos.iter().map(|repo| shape::repo(&app, &caller, repo)).collect();
-    Ok(paged.answer(&app, &items, total))
+    Ok(paged.answer(&app, &shape::page(&app, &caller, &repos).await?, total))
 }
 
 pub(super) async fn of_user(
@@ -57,11 +64,12 @@ pub(super) async fn of_user(
 ) -> Result<Response, ApiError> {
     let user = user::named(&app, &name).await?;
     let (repos, total) = list::of_owner(&app.forge, &caller, user.id, paged.page()).await?;
-    let items: Vec<_> = repos.iter().map(|repo| shape::repo(&app, &caller, repo)).collect();
-    Ok(paged.answer(&app, &items, total))
+    Ok(paged.answer(&app, &shape::page(&app, &caller, &repos).await?, total))
 }
 
-#[derive(Deserialize)]
+/// A new repository. `license_template` and `gitignore_template` are keys such as `mit` and `Rust`.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = NewRepository)]
 pub(super) struct Create {
     name: String,
     description: Option<String>,
@@ -78,7 +86,7 @@ pub(super) async fn create(
     State(app): State<App>,
     Who(caller): Who,
     Input(body): Input<Create>,
-) -> Result<(StatusCode, Json<Value>), ApiError> {
+) -> Result<(StatusCode, Json<Repository>), ApiError> {
     let request = create::Request {
         name: body.name,
         description: body.description.unwrap_or_default(),
@@ -91,13 +99,16 @@ pub(super) async fn create(
         }),
     };
     let repo = create::create(&app.forge, &caller, request).await?;
-    Ok((StatusCode::CREATED, Json(shape::repo(&app, &caller, &repo))))
+    Ok((StatusCode::CREATED, Json(shape::one(&app, &caller, &repo).await?)))
 }
 
-#[derive(Deserialize)]
+/// What to change; what is left out stays as it is.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = RepositoryChanges)]
 pub(super) struct Edit {
     name: Option<String>,
     #[serde(default, deserialize_with = "even_null")]
+    #[schema(value_type = Option<String>)]
     description: Option<Option<String>>,
     private: Option<bool>,
     visibility: Option<String>,
@@ -119,7 +130,7 @@ pub(super) async fn edit(
     Who(caller): Who,
     Segments(slug): Segments<(String, String)>,
     Input(body): Input<Edit>,
-) -> Result<Json<Value>, ApiError> {
+) -> Result<Json<Repository>, ApiError> {
     let repo = at(&app, &caller, slug, Action::RepoRead).await?;
     if body.name.as_ref().is_some_and(|name| !name.eq_ignore_ascii_case(repo.name.as_str())) {
         let rule = "renaming is not offered by this version";
@@ -135,7 +146,7 @@ pub(super) async fn edit(
         visibility: visibility(body.visibility, body.private)?,
     };
     let edited = edit::edit(&app.forge, &caller, &repo, request).await?;
-    Ok(Json(shape::repo(&app, &caller, &edited)))
+    Ok(Json(shape::one(&app, &caller, &edited).await?))
 }
 
 /// `visibility` and the older `private` say the same; the former wins.

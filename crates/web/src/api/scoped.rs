@@ -1,8 +1,11 @@
-//! Routes that say who may call them. There is no other way to add one, so none can forget to.
+//! Routes that say who may call them and what they do. There is no other way to add one, so none can forget to.
 //!
 //! They are data before they are a router, so that tests can walk all of them.
 
+use super::about::About;
 use super::error::ApiError;
+use super::fresh;
+use super::limit::Standing;
 use crate::auth::{self, Credentials};
 use crate::{API, App};
 use abide_core::scope::Scope;
@@ -10,6 +13,7 @@ use abide_forge::Caller;
 use axum::Router;
 use axum::extract::{FromRequestParts, Request};
 use axum::handler::Handler;
+use axum::http::header;
 use axum::http::request::Parts;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
@@ -20,6 +24,8 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 pub enum Access {
     /// Anyone; a token may have any scope.
     Everyone,
+    /// As [`Access::Everyone`], and the request is not counted.
+    Uncounted,
     /// Anyone without a token; a token must have the scope.
     Open(Scope),
     /// Only with a token that has the scope.
@@ -45,32 +51,45 @@ impl ApiRoute {
 }
 
 /// Routes under construction.
-pub(super) struct Routes(Vec<(ApiRoute, Serve)>);
+pub(super) struct Routes {
+    area: &'static str,
+    list: Vec<Declared>,
+}
+
+/// A route with all that was said about it.
+pub(super) struct Declared {
+    pub route: ApiRoute,
+    pub about: About,
+    /// The part of the API it belongs to, for people.
+    pub area: &'static str,
+    serve: Serve,
+}
 
 /// Makes the part of the router that serves a route.
 type Serve = Box<dyn FnOnce(&App) -> MethodRouter<App>>;
 
 macro_rules! methods {
     ($($name:ident $method:ident),+) => {
-        $(pub(super) fn $name<H, T>(self, path: &'static str, access: Access, handler: H) -> Self
+        $(pub(super) fn $name<H, T>(self, path: &'static str, access: Access, handler: H, about: About) -> Self
         where
             H: Handler<T, App>,
             T: 'static,
         {
             let route = ApiRoute { method: stringify!($method), path, access };
-            self.add(route, MethodFilter::$method, handler)
+            self.add(route, MethodFilter::$method, handler, about)
         })+
     };
 }
 
 impl Routes {
-    pub(super) fn new() -> Self {
-        Self(Vec::new())
+    /// The routes of one area of the API.
+    pub(super) fn of(area: &'static str) -> Self {
+        Self { area, list: Vec::new() }
     }
 
     methods!(get GET, post POST, put PUT, patch PATCH, delete DELETE);
 
-    fn add<H, T>(mut self, route: ApiRoute, method: MethodFilter, handler: H) -> Self
+    fn add<H, T>(mut self, route: ApiRoute, method: MethodFilter, handler: H, about: About) -> Self
     where
         H: Handler<T, App>,
         T: 'static,
@@ -80,38 +99,78 @@ impl Routes {
             let guard = from_fn(move |request: Request, next: Next| guard(app.clone(), route.access, request, next));
             on(method, handler).layer(guard)
         };
-        self.0.push((route, Box::new(serve)));
+        self.list.push(Declared { route, about, area: self.area, serve: Box::new(serve) });
         self
     }
 
-    pub(super) fn declared(&self) -> Vec<ApiRoute> {
-        self.0.iter().map(|(route, _)| *route).collect()
+    /// Adds the routes of another area.
+    pub(super) fn and(mut self, more: Self) -> Self {
+        self.list.extend(more.list);
+        self
+    }
+
+    pub(super) fn declared(&self) -> &[Declared] {
+        &self.list
     }
 
     pub(super) fn into_router(self, app: &App) -> Router<App> {
-        let add = |router: Router<App>, (route, serve): (ApiRoute, Serve)| router.route(&route.full_path(), serve(app));
-        self.0.into_iter().fold(Router::new(), add)
+        let add = |router: Router<App>, declared: Declared| {
+            router.route(&declared.route.full_path(), (declared.serve)(app))
+        };
+        self.list.into_iter().fold(Router::new(), add)
     }
 }
 
-async fn guard(app: App, access: Access, mut request: Request, next: Next) -> Response {
-    let ip = auth::peer(request.extensions());
-    let caller = match auth::identify(&app, request.headers(), ip).await {
-        Ok(Credentials::Good(caller)) => caller,
-        Ok(Credentials::Bad) => return ApiError::bad_credentials().into_response(),
-        Ok(Credentials::None(_)) if matches!(access, Access::Logged(_)) => {
-            return ApiError::login_required().into_response();
+/// What happens around every route: who is it, may they, have they asked too often, and have they got it already.
+async fn guard(app: App, access: Access, request: Request, next: Next) -> Response {
+    let method = request.method().clone();
+    let known = request.headers().get(header::IF_NONE_MATCH).cloned();
+    let (response, standing) = match admitted(&app, access, &request).await {
+        Ok((caller, standing)) => {
+            let mut request = request;
+            request.extensions_mut().insert(Who(caller));
+            (next.run(request).await, Some(standing))
         }
-        Ok(Credentials::None(caller)) => caller,
-        Err(fault) => return ApiError::from(fault).into_response(),
+        Err((error, standing)) => (error.into_response(), standing),
     };
+    let mut response = fresh::conditional(&method, known.as_ref(), response).await;
+    if let Some(standing) = standing {
+        standing.tell(response.headers_mut());
+    }
+    response
+}
+
+/// The caller, if they may come in, and where they stand. Whoever is refused is counted too: guessing tokens is no way
+/// around the limit.
+async fn admitted(
+    app: &App,
+    access: Access,
+    request: &Request,
+) -> Result<(Caller, Standing), (ApiError, Option<Standing>)> {
+    let ip = auth::peer(request.extensions());
+    let identified = auth::identify(app, request.headers(), ip).await.map_err(|fault| (fault.into(), None))?;
+    let (caller, bad) = match identified {
+        Credentials::Good(caller) | Credentials::None(caller) => (caller, false),
+        Credentials::Bad => (Caller::anonymous(ip), true),
+    };
+    let standing = match access {
+        // Looking at one's limit does not use it up.
+        Access::Uncounted => app.api.standing(&caller),
+        _ => app.api.charge(&caller).map_err(|(error, standing)| (error, Some(standing)))?,
+    };
+    let refused = |error: ApiError| Err((error, Some(standing)));
+    if bad {
+        return refused(ApiError::bad_credentials());
+    }
+    if matches!(access, Access::Logged(_)) && caller.user_id().is_none() {
+        return refused(ApiError::login_required());
+    }
     if let Access::Open(scope) | Access::Logged(scope) = access
         && let Err(denied) = caller.ensure_scope(scope)
     {
-        return ApiError::from(denied).into_response();
+        return refused(denied.into());
     }
-    request.extensions_mut().insert(Who(caller));
-    next.run(request).await
+    Ok((caller, standing))
 }
 
 /// The caller, as the guard let them in.

@@ -3,7 +3,7 @@
 use super::error::ApiError;
 use super::scoped::Who;
 use super::segments::Segments;
-use super::shape;
+use super::shape::{self, OwnUser};
 use crate::App;
 use abide_core::UserName;
 use abide_forge::Caller;
@@ -11,7 +11,6 @@ use abide_forge::accounts::{self, User};
 use abide_forge::repos::{Page, list};
 use axum::Json;
 use axum::extract::State;
-use serde_json::Value;
 
 /// The account of that name; a name that cannot be one belongs to nobody.
 pub(super) async fn named(app: &App, name: &str) -> Result<User, ApiError> {
@@ -30,14 +29,14 @@ async fn public_repos(app: &App, user: &User) -> Result<i64, ApiError> {
     Ok(list::of_owner(&app.forge, &stranger, user.id, Page { limit: 1, offset: 0 }).await?.1)
 }
 
-pub(super) async fn me(State(app): State<App>, Who(caller): Who) -> Result<Json<Value>, ApiError> {
+pub(super) async fn me(State(app): State<App>, Who(caller): Who) -> Result<Json<OwnUser>, ApiError> {
     let user = own(&app, &caller).await?;
     let repos = public_repos(&app, &user).await?;
-    Ok(Json(shape::own_user(&app, &user, repos)))
+    Ok(Json(OwnUser::of(&app, &user, repos)))
 }
 
-pub(super) async fn show(State(app): State<App>, Segments(name): Segments<String>) -> Result<Json<Value>, ApiError> {
+pub(super) async fn show(State(app): State<App>, Segments(name): Segments<String>) -> Result<Json<shape::User>, ApiError> {
     let user = named(&app, &name).await?;
     let repos = public_repos(&app, &user).await?;
-    Ok(Json(shape::user(&app, &user, repos)))
+    Ok(Json(shape::User::of(&app, &user, repos)))
 }

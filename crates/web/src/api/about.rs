@@ -1,0 +1,132 @@
+//! What a route says about itself: the part of its declaration that the OpenAPI document is made of.
+
+use std::borrow::Cow;
+use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema};
+
+/// A route's description. A route cannot be added without one.
+#[derive(Clone)]
+pub(super) struct About {
+    pub summary: &'static str,
+    pub query: Vec<Query>,
+    pub body: Option<Body>,
+    pub answers: Vec<Answer>,
+}
+
+/// A parameter of the query.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Query {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub kind: &'static str,
+}
+
+/// A type that is sent or taken.
+#[derive(Clone, Copy)]
+pub(super) struct Body {
+    pub name: fn() -> Cow<'static, str>,
+    pub schema: fn() -> RefOr<Schema>,
+    pub parts: fn(&mut Vec<(String, RefOr<Schema>)>),
+}
+
+impl Body {
+    pub(super) fn of<T: ToSchema>() -> Self {
+        Self { name: T::name, schema: T::schema, parts: T::schemas }
+    }
+}
+
+/// One way in which a route answers when it works.
+#[derive(Clone)]
+pub(super) struct Answer {
+    pub status: u16,
+    pub about: &'static str,
+    pub content: Content,
+}
+
+/// What an answer carries.
+#[derive(Clone)]
+pub(super) enum Content {
+    /// Nothing.
+    Nothing,
+    /// One thing.
+    One(Body),
+    /// A list of things.
+    Many(Body),
+    /// One of several things.
+    OneOrMany(Body),
+    /// JSON without a fixed shape.
+    Json,
+    /// Bytes of these media types instead of JSON, where the client asks for them.
+    Media(&'static [&'static str]),
+}
+
+/// Begins a description.
+pub(super) fn about(summary: &'static str) -> About {
+    About { summary, query: Vec::new(), body: None, answers: Vec::new() }
+}
+
+impl About {
+    /// A parameter of the query that is text.
+    pub(super) fn query(mut self, name: &'static str, about: &'static str) -> Self {
+        self.query.push(Query { name, about, kind: "string" });
+        self
+    }
+
+    /// The parameters of every list.
+    pub(super) fn paged(mut self) -> Self {
+        self.query.push(Query { name: "per_page", about: "How many entries a page has: 1 to 100.", kind: "integer" });
+        self.query.push(Query { name: "page", about: "Which page, from 1.", kind: "integer" });
+        self
+    }
+
+    /// The body it takes.
+    pub(super) fn takes<T: ToSchema>(mut self) -> Self {
+        self.body = Some(Body::of::<T>());
+        self
+    }
+
+    fn answers(mut self, status: u16, about: &'static str, content: Content) -> Self {
+        self.answers.push(Answer { status, about, content });
+        self
+    }
+
+    /// One thing, with 200.
+    pub(super) fn gives<T: ToSchema>(self) -> Self {
+        self.answers(200, "What was asked for.", Content::One(Body::of::<T>()))
+    }
+
+    /// One thing, with another status.
+    pub(super) fn gives_with<T: ToSchema>(self, status: u16, about: &'static str) -> Self {
+        self.answers(status, about, Content::One(Body::of::<T>()))
+    }
+
+    /// A page of a list.
+    pub(super) fn gives_page<T: ToSchema>(self) -> Self {
+        self.paged().answers(200, "A page of the list; `Link` leads to the others.", Content::Many(Body::of::<T>()))
+    }
+
+    /// A list as a whole.
+    pub(super) fn gives_all<T: ToSchema>(self) -> Self {
+        self.answers(200, "The list.", Content::Many(Body::of::<T>()))
+    }
+
+    /// One thing or a list of them.
+    pub(super) fn gives_one_or_many<T: ToSchema>(self) -> Self {
+        self.answers(200, "What is there, or what is in it.", Content::OneOrMany(Body::of::<T>()))
+    }
+
+    /// JSON without a fixed shape.
+    pub(super) fn gives_json(self) -> Self {
+        self.answers(200, "What was asked for.", Content::Json)
+    }
+
+    /// The same as bytes, if the client accepts one of these rather than JSON.
+    pub(super) fn or_media(self, media: &'static [&'static str]) -> Self {
+        self.answers(200, "What was asked for.", Content::Media(media))
+    }
+
+    /// No content.
+    pub(super) fn gives_nothing(self) -> Self {
+        self.answers(204, "Done, or true.", Content::Nothing)
+    }
+}

@@ -1,0 +1,132 @@
+//! Files and directories by path.
+
+use super::bytes;
+use super::error::ApiError;
+use super::media::Media;
+use super::repos::look_into;
+use super::scoped::Who;
+use super::segments::{Query, Tail};
+use super::shape::{Content, Urls};
+use crate::App;
+use abide_forge::browse::{Browser, EntryKind, Place, TreeEntry};
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+
+/// Up to here a file is sent along in its JSON; larger ones are asked for as raw bytes.
+const LARGEST_JSON: usize = 1 << 20;
+/// The longest target of a symbolic link that is shown.
+const LONGEST_LINK: usize = 4096;
+
+pub(super) async fn show(
+    State(app): State<App>,
+    Who(caller): Who,
+    tail: Tail,
+    query: Query,
+    media: Media,
+) -> Result<Response, ApiError> {
+    let browser = look_into(&app, &caller, tail.slug.clone()).await?;
+    let place = at(&browser, &query).await?;
+    let path = trimmed(&tail.rest);
+    let entry = browser.entry(place.commit, path).await?;
+    let shown = Shown { app: &app, browser: &browser, place: &place };
+    match entry.kind {
+        EntryKind::Directory => shown.directory(path, &entry, media).await,
+        _ => shown.file(path, &entry, media).await,
+    }
+}
+
+pub(super) async fn readme(
+    State(app): State<App>,
+    Who(caller): Who,
+    tail: Tail,
+    query: Query,
+    media: Media,
+) -> Result<Response, ApiError> {
+    let browser = look_into(&app, &caller, tail.slug.clone()).await?;
+    let place = at(&browser, &query).await?;
+    let dir = trimmed(&tail.rest);
+    let name = browser.readme(place.commit, dir).await?.ok_or_else(ApiError::not_found)?.name;
+    let path = joined(dir, &name);
+    let entry = browser.entry(place.commit, &path).await?;
+    Shown { app: &app, browser: &browser, place: &place }.file(&path, &entry, media).await
+}
+
+/// The commit that `ref` names, or the tip of the default branch.
+async fn at(browser: &Browser, query: &Query) -> Result<Place, ApiError> {
+    if browser.is_empty() {
+        return Err(ApiError::empty_repository());
+    }
+    Ok(match query.get("ref") {
+        Some(name) => browser.revision(short(name)).await?,
+        None => browser.front().await?,
+    })
+}
+
+/// A branch or tag may also be given by its whole name.
+fn short(name: &str) -> &str {
+    name.strip_prefix("refs/heads/").or_else(|| name.strip_prefix("refs/tags/")).unwrap_or(name)
+}
+
+fn trimmed(path: &[u8]) -> &[u8] {
+    let start = path.iter().position(|&byte| byte != b'/').unwrap_or(path.len());
+    let end = path.iter().rposition(|&byte| byte != b'/').map_or(start, |last| last + 1);
+    &path[start..end]
+}
+
+fn joined(dir: &[u8], name: &[u8]) -> Vec<u8> {
+    if dir.is_empty() { name.to_vec() } else { [dir, b"/", name].concat() }
+}
+
+/// A commit that something is shown of.
+struct Shown<'a> {
+    app: &'a App,
+    browser: &'a Browser,
+    place: &'a Place,
+}
+
+impl Shown<'_> {
+    fn content(&self, path: &[u8], entry: &TreeEntry) -> Content {
+        Content::of(&Urls::of(self.app, &self.browser.repo), &self.place.name(), path, entry)
+    }
+
+    async fn file(&self, path: &[u8], entry: &TreeEntry, media: Media) -> Result<Response, ApiError> {
+        let mut content = self.content(path, entry);
+        let oid = entry.oid;
+        match entry.kind {
+            EntryKind::Submodule => {}
+            _ if media == Media::Raw => return bytes::stream(self.browser, oid).await,
+            EntryKind::Symlink => {
+                let target = self.browser.blob(oid, LONGEST_LINK).await?;
+                content.target = Some(String::from_utf8_lossy(&target.data).into_owned());
+            }
+            _ => {
+                let blob = self.browser.blob(oid, LARGEST_JSON).await?;
+                content = content.with_bytes((!blob.truncated).then_some(&blob.data));
+            }
+        }
+        Ok(Json(content).into_response())
+    }
+
+    async fn directory(&self, path: &[u8], entry: &TreeEntry, media: Media) -> Result<Response, ApiError> {
+        let listing = self.browser.directory(self.place.commit, path).await?;
+        let sized = (*listing).clone();
+        let sized = self
+            .browser
+            .read(move |reader| {
+                let mut listing = sized;
+                reader.add_sizes(&mut listing).map(|()| listing)
+            })
+            .await?;
+        let entries: Vec<Content> =
+            sized.entries.iter().map(|entry| self.content(&joined(path, &entry.name), entry)).collect();
+        match media {
+            Media::Object => {
+                let mut content = self.content(path, entry);
+                content.entries = Some(entries);
+                Ok(Json(content).into_response())
+            }
+            _ => Ok(Json(entries).into_response()),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Forks of a repository.
+
+use super::error::ApiError;
+use super::input::Input;
+use super::page::Paged;
+use super::scoped::Who;
+use super::segments::Segments;
+use super::shape::{self, Repository};
+use super::repos;
+use crate::App;
+use abide_core::policy::Action;
+use abide_forge::repos::fork;
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+pub(super) async fn list(
+    State(app): State<App>,
+    Who(caller): Who,
+    Segments(slug): Segments<(String, String)>,
+    paged: Paged,
+) -> Result<Response, ApiError> {
+    let repo = repos::at(&app, &caller, slug, Action::RepoRead).await?;
+    let (forks, total) = fork::list(&app.forge, &caller, &repo, paged.page()).await?;
+    Ok(paged.answer(&app, &shape::page(&app, &caller, &forks).await?, total))
+}
+
+/// How a fork is asked for.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = ForkRequest)]
+pub(super) struct Create {
+    /// The source's name if not given.
+    name: Option<String>,
+    default_branch_only: Option<bool>,
+}
+
+/// Answers when the fork is whole, with the status that GitHub has for one that will be.
+pub(super) async fn create(
+    State(app): State<App>,
+    Who(caller): Who,
+    Segments(slug): Segments<(String, String)>,
+    Input(body): Input<Create>,
+) -> Result<(StatusCode, Json<Repository>), ApiError> {
+    let source = repos::at(&app, &caller, slug, Action::ForkCreate).await?;
+    let request = fork::Request { name: body.name, default_branch_only: body.default_branch_only.unwrap_or(false) };
+    let forked = fork::fork(&app.forge, &caller, &source, request).await?;
+    Ok((StatusCode::ACCEPTED, Json(shape::one(&app, &caller, &forked.repo).await?)))
+}

@@ -1,0 +1,221 @@
+//! Every route of the API: who may call it, what serves it, and what it says about itself.
+
+use super::about::about;
+use super::scoped::Access::{Everyone, Logged, Open, Uncounted};
+use super::scoped::Routes;
+use super::shape::{
+    Branch, Collaborator, CommitItem, Comparison, Content, Found, FullCommit, GitBlob, GitCommit, GitRef, GitTag,
+    GitTree, Key, OwnUser, Permission, Repository, ShortBranch, Tag, TopicNames, User,
+};
+use super::{
+    collaborators, commits, contents, forks, keys, meta, objects, openapi, refs, repos, search, topics, user,
+};
+use abide_core::scope::Scope;
+
+const REF: (&str, &str) = ("ref", "A branch, tag or commit; the default branch if not given.");
+const RAW: &[&str] = &["application/vnd.github.raw+json"];
+const DIFFS: &[&str] = &["application/vnd.github.diff", "application/vnd.github.patch"];
+
+pub(super) fn routes() -> Routes {
+    about_the_server().and(people()).and(repositories()).and(sharing()).and(content()).and(history()).and(git_objects())
+}
+
+fn about_the_server() -> Routes {
+    Routes::of("This server")
+        .get("", Everyone, meta::root, about("Where the API's parts are").gives_json())
+        .get("/", Everyone, meta::root, about("Where the API's parts are, with a slash").gives_json())
+        .get("/meta", Everyone, meta::meta, about("What this server is").gives_json())
+        .get("/openapi.json", Everyone, openapi::show, about("This document").gives_json())
+        .get("/rate_limit", Uncounted, meta::rate_limit, about("How many requests are left").gives::<meta::Rates>())
+        .get(
+            "/search/repositories",
+            Open(Scope::RepoRead),
+            search::repositories,
+            about("Search repositories")
+                .query("q", "Words, and perhaps `topic:` and `user:`.")
+                .query("sort", "`stars`, `updated` or `name`; by default the best match comes first.")
+                .paged()
+                .gives::<Found>(),
+        )
+}
+
+fn people() -> Routes {
+    Routes::of("People")
+        .get("/user", Logged(Scope::UserRead), user::me, about("The caller's account").gives::<OwnUser>())
+        .get("/users/{user}", Open(Scope::UserRead), user::show, about("An account").gives::<User>())
+        .get("/user/keys", Logged(Scope::UserRead), keys::list, about("The caller's SSH keys").gives_page::<Key>())
+        .post(
+            "/user/keys",
+            Logged(Scope::User),
+            keys::add,
+            about("Add an SSH key").takes::<keys::Add>().gives_with::<Key>(201, "The key was added."),
+        )
+        .get("/user/keys/{id}", Logged(Scope::UserRead), keys::show, about("One of the caller's keys").gives::<Key>())
+        .delete("/user/keys/{id}", Logged(Scope::User), keys::remove, about("Remove an SSH key").gives_nothing())
+}
+
+fn repositories() -> Routes {
+    Routes::of("Repositories")
+        .get(
+            "/user/repos",
+            Logged(Scope::RepoRead),
+            repos::mine,
+            about("What the caller owns or collaborates on").gives_page::<Repository>(),
+        )
+        .post(
+            "/user/repos",
+            Logged(Scope::Repo),
+            repos::create,
+            about("Create a repository").takes::<repos::Create>().gives_with::<Repository>(201, "It was created."),
+        )
+        .get(
+            "/users/{user}/repos",
+            Open(Scope::RepoRead),
+            repos::of_user,
+            about("An account's repositories").gives_page::<Repository>(),
+        )
+        .get("/repos/{owner}/{repo}", Open(Scope::RepoRead), repos::show, about("A repository").gives::<Repository>())
+        .patch(
+            "/repos/{owner}/{repo}",
+            Logged(Scope::Repo),
+            repos::edit,
+            about("Change a repository").takes::<repos::Edit>().gives::<Repository>(),
+        )
+        .delete("/repos/{owner}/{repo}", Logged(Scope::Repo), repos::delete, about("Delete a repository").gives_nothing())
+        .get(
+            "/repositories/{id}",
+            Open(Scope::RepoRead),
+            repos::show_by_id,
+            about("A repository by its id").gives::<Repository>(),
+        )
+        .get(
+            "/repos/{owner}/{repo}/forks",
+            Open(Scope::RepoRead),
+            forks::list,
+            about("A repository's forks, the latest first").gives_page::<Repository>(),
+        )
+        .post(
+            "/repos/{owner}/{repo}/forks",
+            Logged(Scope::Repo),
+            forks::create,
+            about("Fork a repository").takes::<forks::Create>().gives_with::<Repository>(202, "The caller's fork."),
+        )
+        .get(
+            "/repos/{owner}/{repo}/topics",
+            Open(Scope::RepoRead),
+            topics::show,
+            about("A repository's topics").gives::<TopicNames>(),
+        )
+        .put(
+            "/repos/{owner}/{repo}/topics",
+            Logged(Scope::Repo),
+            topics::replace,
+            about("Replace a repository's topics").takes::<TopicNames>().gives::<TopicNames>(),
+        )
+}
+
+fn sharing() -> Routes {
+    Routes::of("Collaborators")
+        .get(
+            "/repos/{owner}/{repo}/collaborators",
+            Logged(Scope::RepoRead),
+            collaborators::list,
+            about("Who works on a repository").gives_page::<Collaborator>(),
+        )
+        .get(
+            "/repos/{owner}/{repo}/collaborators/{user}",
+            Logged(Scope::RepoRead),
+            collaborators::check,
+            about("Whether someone works on a repository").gives_nothing(),
+        )
+        .get(
+            "/repos/{owner}/{repo}/collaborators/{user}/permission",
+            Logged(Scope::RepoRead),
+            collaborators::permission,
+            about("What role someone has").gives::<Permission>(),
+        )
+        .put(
+            "/repos/{owner}/{repo}/collaborators/{user}",
+            Logged(Scope::Repo),
+            collaborators::set,
+            about("Give someone a role").takes::<collaborators::Set>().gives_nothing(),
+        )
+        .delete(
+            "/repos/{owner}/{repo}/collaborators/{user}",
+            Logged(Scope::Repo),
+            collaborators::remove,
+            about("Take someone's role away").gives_nothing(),
+        )
+}
+
+fn content() -> Routes {
+    let content = |summary| about(summary).query(REF.0, REF.1).gives_one_or_many::<Content>().or_media(RAW);
+    let readme = |summary| about(summary).query(REF.0, REF.1).gives::<Content>().or_media(RAW);
+    let read = Open(Scope::RepoRead);
+    Routes::of("Contents")
+        .get("/repos/{owner}/{repo}/contents", read, contents::show, content("The root directory"))
+        .get("/repos/{owner}/{repo}/contents/", read, contents::show, content("The root directory, with a slash"))
+        .get("/repos/{owner}/{repo}/contents/{*path}", read, contents::show, content("A file or directory"))
+        .get("/repos/{owner}/{repo}/readme", read, contents::readme, readme("The README"))
+        .get("/repos/{owner}/{repo}/readme/{*dir}", read, contents::readme, readme("A directory's README"))
+}
+
+fn history() -> Routes {
+    let read = Open(Scope::RepoRead);
+    Routes::of("History")
+        .get("/repos/{owner}/{repo}/branches", read, refs::branches, about("Branches").gives_page::<ShortBranch>())
+        .get("/repos/{owner}/{repo}/branches/{*branch}", read, refs::branch, about("A branch").gives::<Branch>())
+        .get("/repos/{owner}/{repo}/tags", read, refs::tags, about("Tags, the highest version first").gives_page::<Tag>())
+        .get(
+            "/repos/{owner}/{repo}/commits",
+            read,
+            commits::list,
+            about("Commits, the latest first")
+                .query("sha", "Where to begin: a branch, tag or commit.")
+                .query("path", "Only commits that changed this file or directory.")
+                .query("author", "Only commits whose author's name or address contains this.")
+                .query("since", "Only commits from this time on.")
+                .query("until", "Only commits up to this time.")
+                .gives_page::<CommitItem>(),
+        )
+        .get(
+            "/repos/{owner}/{repo}/commits/{*ref}",
+            read,
+            commits::show,
+            about("A commit and what it changed").gives::<FullCommit>().or_media(DIFFS).or_media(&["application/vnd.github.sha"]),
+        )
+        .get(
+            "/repos/{owner}/{repo}/compare/{*basehead}",
+            read,
+            commits::compare,
+            about("What a head brings over a base, written base...head").gives::<Comparison>().or_media(DIFFS),
+        )
+}
+
+fn git_objects() -> Routes {
+    let read = Open(Scope::RepoRead);
+    Routes::of("Git objects")
+        .get("/repos/{owner}/{repo}/git/refs", read, refs::refs, about("All refs").gives_page::<GitRef>())
+        .get("/repos/{owner}/{repo}/git/refs/{*ref}", read, refs::one, about("A ref, by its older address").gives::<GitRef>())
+        .get("/repos/{owner}/{repo}/git/ref/{*ref}", read, refs::one, about("A ref").gives::<GitRef>())
+        .get(
+            "/repos/{owner}/{repo}/git/matching-refs/{*ref}",
+            read,
+            refs::matching,
+            about("Refs whose names start with this").gives_page::<GitRef>(),
+        )
+        .get(
+            "/repos/{owner}/{repo}/git/trees/{*sha}",
+            read,
+            objects::tree,
+            about("A directory").query("recursive", "Anything: what is below it too.").gives::<GitTree>(),
+        )
+        .get("/repos/{owner}/{repo}/git/commits/{sha}", read, objects::commit, about("A commit alone").gives::<GitCommit>())
+        .get(
+            "/repos/{owner}/{repo}/git/blobs/{sha}",
+            read,
+            objects::blob,
+            about("A file's content").gives::<GitBlob>().or_media(RAW),
+        )
+        .get("/repos/{owner}/{repo}/git/tags/{sha}", read, objects::tag, about("An annotated tag").gives::<GitTag>())
+}

@@ -1,0 +1,85 @@
+//! What answers are made of, with the names that GitHub gave their fields.
+//!
+//! Each is a type, so that the OpenAPI document is generated from what is sent. `user.rs`: people and their keys.
+//! `repo.rs`: repositories. `git.rs`: refs, commits and objects. `change.rs`: what a commit changed. `content.rs`: files.
+
+mod change;
+mod content;
+mod git;
+mod repo;
+mod user;
+
+pub(super) use change::{ChangedFile, Comparison, Stats};
+pub(super) use content::Content;
+pub(super) use git::{
+    Branch, CommitItem, FullCommit, GitBlob, GitCommit, GitRef, GitTag, GitTree, ShortBranch, Tag, TreeItem,
+};
+pub(super) use repo::{
+    Collaborator, Found, Match, Permission, Repository, TopicNames, legacy_permission, one, page,
+};
+pub(super) use user::{Email, Key, OwnUser, SimpleUser, User};
+
+use crate::App;
+use abide_core::Timestamp;
+use abide_forge::browse::Signature;
+use abide_forge::repos::Repo;
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+fn time(at: Timestamp) -> String {
+    at.to_string()
+}
+
+/// When someone did something, in UTC.
+fn signed_at(signature: &Signature) -> String {
+    time(Timestamp::from_micros(signature.time.saturating_mul(1_000_000)))
+}
+
+/// What may not stand in a path as it is.
+const PATH: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'[')
+    .add(b'\\')
+    .add(b']')
+    .add(b'^')
+    .add(b'`')
+    .add(b'{')
+    .add(b'|')
+    .add(b'}');
+
+/// A path or ref name in an address: slashes stay.
+pub(super) fn in_path(bytes: &[u8]) -> String {
+    percent_encoding::percent_encode(bytes, PATH).to_string()
+}
+
+/// A value in a query.
+pub(super) fn in_query(text: &str) -> String {
+    utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
+}
+
+/// Addresses of things in one repository.
+pub(super) struct Urls<'a> {
+    app: &'a App,
+    slug: String,
+}
+
+impl<'a> Urls<'a> {
+    pub(super) fn of(app: &'a App, repo: &Repo) -> Self {
+        Self { app, slug: repo.slug() }
+    }
+
+    /// Below the repository in the API.
+    pub(super) fn api(&self, tail: &str) -> String {
+        self.app.url(&format!("/api/v3/repos/{}{tail}", self.slug))
+    }
+
+    /// Below the repository's page.
+    pub(super) fn page(&self, tail: &str) -> String {
+        self.app.url(&format!("/{}{tail}", self.slug))
+    }
+}

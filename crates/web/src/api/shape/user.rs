@@ -1,0 +1,137 @@
+//! People, their addresses and their keys.
+
+use super::time;
+use crate::App;
+use abide_core::UserId;
+use abide_forge::accounts;
+use abide_forge::accounts::SshKey;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// A user as it stands inside other things.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(in crate::api) struct SimpleUser {
+    login: String,
+    id: i64,
+    node_id: String,
+    avatar_url: String,
+    gravatar_id: String,
+    url: String,
+    html_url: String,
+    repos_url: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    site_admin: bool,
+}
+
+impl SimpleUser {
+    pub(in crate::api) fn new(app: &App, id: UserId, name: Option<&str>, site_admin: bool) -> Self {
+        let login = name.map_or_else(|| format!("~{id}"), str::to_owned);
+        let api = |tail: &str| app.url(&format!("/api/v3/users/{login}{tail}"));
+        Self {
+            id: id.get(),
+            node_id: format!("U_{id}"),
+            avatar_url: String::new(),
+            gravatar_id: String::new(),
+            url: api(""),
+            html_url: app.url(&format!("/{login}")),
+            repos_url: api("/repos"),
+            kind: "User",
+            site_admin,
+            login,
+        }
+    }
+
+    pub(in crate::api) fn of(app: &App, user: &accounts::User) -> Self {
+        Self::new(app, user.id, user.name.as_ref().map(|name| name.as_str()), user.site_admin)
+    }
+}
+
+/// A user as everyone sees them.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(in crate::api) struct User {
+    #[serde(flatten)]
+    simple: SimpleUser,
+    name: Option<String>,
+    company: Option<String>,
+    blog: String,
+    location: Option<String>,
+    email: Option<String>,
+    bio: Option<String>,
+    public_repos: i64,
+    followers: i64,
+    following: i64,
+    created_at: String,
+    updated_at: String,
+}
+
+impl User {
+    pub(in crate::api) fn of(app: &App, user: &accounts::User, public_repos: i64) -> Self {
+        Self {
+            simple: SimpleUser::of(app, user),
+            name: user.display_name.clone(),
+            company: None,
+            blog: String::new(),
+            location: None,
+            email: None,
+            bio: None,
+            public_repos,
+            followers: 0,
+            following: 0,
+            created_at: time(user.created_at),
+            updated_at: time(user.updated_at),
+        }
+    }
+}
+
+/// A user as they see themselves.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(in crate::api) struct OwnUser {
+    #[serde(flatten)]
+    user: User,
+    two_factor_authentication: bool,
+}
+
+impl OwnUser {
+    pub(in crate::api) fn of(app: &App, account: &accounts::User, public_repos: i64) -> Self {
+        let user = User { email: account.email.clone(), ..User::of(app, account, public_repos) };
+        Self { user, two_factor_authentication: false }
+    }
+}
+
+/// One of the caller's addresses.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(in crate::api) struct Email {
+    pub email: String,
+    pub primary: bool,
+    pub verified: bool,
+    pub visibility: Option<&'static str>,
+}
+
+/// A public key.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(in crate::api) struct Key {
+    id: i64,
+    key: String,
+    title: String,
+    url: String,
+    created_at: String,
+    last_used: Option<String>,
+    verified: bool,
+    read_only: bool,
+}
+
+impl Key {
+    pub(in crate::api) fn of(app: &App, key: &SshKey) -> Self {
+        Self {
+            id: key.id,
+            key: key.public_key.clone(),
+            title: key.title.clone(),
+            url: app.url(&format!("/api/v3/user/keys/{}", key.id)),
+            created_at: time(key.created_at),
+            last_used: key.last_used_at.map(time),
+            verified: true,
+            read_only: false,
+        }
+    }
+}
