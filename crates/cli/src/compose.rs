@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::failure::Failure;
 use abide_core::Random as _;
 use abide_core::time::SystemClock;
-use abide_forge::{Forge, Node, OsRandom, Settings, secret};
+use abide_forge::{Browsing, Forge, Node, OsRandom, Settings, secret};
 use abide_git::{Git, GitLimits, Layout};
 use abide_store::{Options, Store};
 use std::path::Path;
@@ -118,5 +118,15 @@ fn settings(config: &Config, part: Part) -> Settings {
         poll_interval: config.duration("jobs.poll"),
         history: config.duration("jobs.history"),
         drain_timeout: config.duration("server.drain"),
+        browse: Browsing {
+            entries: config.number("browse.entries") as usize,
+            compare_commits: config.number("browse.compare_commits") as usize,
+            walk: config.number("browse.walk") as usize,
+            last_commits_time: config.duration("browse.last_commits_time"),
+            heavy: config.number("browse.heavy") as usize,
+            cache: config.bytes("browse.cache"),
+            open_repos: config.number("browse.open_repos") as usize,
+            ..Browsing::default()
+        },
     }
 }

@@ -1,7 +1,7 @@
 //! What every use case works with.
 
 use crate::git::snapshots::Snapshots;
-use crate::{Access, Node, Settings};
+use crate::{Access, Node, Settings, browse};
 use abide_core::policy::Actor;
 use abide_core::scope::{Scope, Scopes};
 use abide_core::{Clock, Random, UserId};
@@ -27,6 +27,7 @@ struct Inner {
     node: Node,
     key: [u8; 32],
     snapshots: Snapshots,
+    browse: browse::Shared,
     tasks: TaskTracker,
     lease_freed: Notify,
 }
@@ -43,6 +44,7 @@ impl Forge {
         key: [u8; 32],
     ) -> Self {
         let snapshots = Snapshots::new(settings.ref_cache_refs);
+        let browse = browse::Shared::new(settings.browse.cache, settings.browse.open_repos, settings.browse.heavy);
         let inner = Inner {
             store,
             git,
@@ -52,6 +54,7 @@ impl Forge {
             node,
             key,
             snapshots,
+            browse,
             tasks: TaskTracker::new(),
             lease_freed: Notify::new(),
         };
@@ -101,6 +104,11 @@ impl Forge {
     /// Ref snapshots that are still right.
     pub(crate) fn snapshots(&self) -> &Snapshots {
         &self.inner.snapshots
+    }
+
+    /// What browsing remembers.
+    pub(crate) fn browse(&self) -> &browse::Shared {
+        &self.inner.browse
     }
 
     /// Work that must reach its end even if the client goes away, and that shutdown waits for.

@@ -3,6 +3,7 @@
 //!
 //! * [`Forge`]: what every use case works with. [`Caller`]: who asks, and from where.
 //! * [`accounts`]: users, tokens, keys, and who someone is. [`repos`]: finding, creating, changing, sharing.
+//! * [`browse`]: looking into a repository, for pages and the API.
 //! * [`git`]: fetch and push, one path behind every road, and what puts a crashed push right.
 //! * [`jobs`]: work that is done later, and the clock that queues it. [`sequencer`]: gives the logs their order.
 //! * [`doctor`]: proves that database and disk agree.
@@ -10,6 +11,7 @@
 //! Roads (`abide-web`, `abide-ssh`, the command line) translate to and from these; they never call the store or git.
 
 pub mod accounts;
+pub mod browse;
 mod context;
 pub mod disk;
 pub mod doctor;
@@ -29,4 +31,4 @@ pub use abide_git::GitError;
 pub use context::{Caller, Forge, OsRandom};
 pub use error::{Access, Fault};
 pub use node::{Node, NodeError};
-pub use settings::Settings;
+pub use settings::{Browsing, Settings};

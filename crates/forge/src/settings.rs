@@ -41,6 +41,44 @@ pub struct Settings {
     pub history: Duration,
     /// How long a stopping server waits for running work.
     pub drain_timeout: Duration,
+    /// Looking into repositories.
+    pub browse: Browsing,
+}
+
+/// How far looking into repositories goes.
+#[derive(Debug, Clone)]
+pub struct Browsing {
+    /// Entries of one directory that are shown.
+    pub entries: usize,
+    /// Commits that a comparison lists.
+    pub compare_commits: usize,
+    /// Commits that one walk looks at.
+    pub walk: usize,
+    /// Commits that a walk looks at where many walks make one page.
+    pub short_walk: usize,
+    /// How long one request looks for the last change of each entry.
+    pub last_commits_time: Duration,
+    /// Walks and comparisons that run at once.
+    pub heavy: usize,
+    /// Bytes of answers that are remembered.
+    pub cache: u64,
+    /// Repositories whose indexes are kept open.
+    pub open_repos: usize,
+}
+
+impl Default for Browsing {
+    fn default() -> Self {
+        Self {
+            entries: 20_000,
+            compare_commits: 250,
+            walk: 1_000_000,
+            short_walk: 10_000,
+            last_commits_time: Duration::from_secs(2),
+            heavy: 4,
+            cache: 48 << 20,
+            open_repos: 128,
+        }
+    }
 }
 
 impl Default for Settings {
@@ -64,6 +102,7 @@ impl Default for Settings {
             poll_interval: Duration::from_secs(1),
             history: Duration::from_secs(30 * 86_400),
             drain_timeout: Duration::from_secs(30),
+            browse: Browsing::default(),
         }
     }
 }

@@ -6,11 +6,13 @@ use crate::{Access, Caller, Fault, Forge};
 use abide_core::policy::Action;
 use abide_core::repo::Role;
 use abide_core::{RepoId, UserId};
-use abide_store::collaborators::{self, Collaborator};
+use abide_store::collaborators;
 use abide_store::repos::{Page, Repo};
 use abide_store::users::User;
 use abide_store::{StoreError, Tx};
 use serde_json::json;
+
+pub use abide_store::collaborators::Collaborator;
 
 /// Why nothing changed.
 #[derive(Debug, thiserror::Error)]

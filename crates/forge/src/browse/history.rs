@@ -1,0 +1,124 @@
+//! What needs a walk through the history: the last change of each entry of a directory, logs, counts, blame.
+
+use super::{BrowseError, Browser};
+use abide_core::Oid;
+use abide_git::bstr::BString;
+use abide_git::read::blame::BlameRange;
+use abide_git::read::{Commit, Count, Known, LastCommits, LogPage};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Which commit last changed each entry of a directory.
+#[derive(Clone, Debug, Default)]
+pub struct LastChanges {
+    /// By the entry's name; those that were not reached in time are not in it.
+    pub entries: HashMap<BString, Arc<Commit>>,
+    /// Whether every entry was found.
+    pub complete: bool,
+}
+
+/// What is remembered for a directory of one commit: the walk's own answer, to shorten later walks, and the commits.
+pub(super) struct Walked {
+    pub found: LastCommits,
+    pub changes: Arc<LastChanges>,
+}
+
+impl Browser {
+    /// The commit that last changed each entry of a directory, as far as it can be found in the time allowed. What one
+    /// visitor's time did not suffice for, the next one's goes on with.
+    pub async fn last_changes(&self, commit: Oid, dir: &[u8]) -> Result<Arc<LastChanges>, BrowseError> {
+        let shared = self.forge.browse();
+        let key = (self.repo.id, commit, dir.to_vec());
+        if let Some(walked) = shared.last_changes.get(&key)
+            && walked.changes.complete
+        {
+            return Ok(walked.changes.clone());
+        }
+        // One walk per directory at a time: whoever waited finds the answer.
+        let _turn = shared.turn(&key).await;
+        let before = shared.last_changes.get(&key);
+        if let Some(walked) = before.as_ref().filter(|walked| walked.changes.complete) {
+            return Ok(walked.changes.clone());
+        }
+        let newest = (self.repo.id, key.2.clone());
+        let earlier = shared.newest_walk.get(&newest).and_then(|earlier| {
+            let walked = shared.last_changes.get(&(self.repo.id, earlier, newest.1.clone()))?;
+            Some((earlier, walked))
+        });
+        let known = before.map(|walked| (commit, walked)).or(earlier);
+        let (allowed, path) = (self.forge.settings().browse.last_commits_time, key.2.clone());
+        let walked = self
+            .read_heavy(move |reader| {
+                let known = known.as_ref().map(|(commit, walked)| Known { commit: *commit, found: &walked.found });
+                let found = reader.last_commits(commit, &path, known, Instant::now() + allowed)?;
+                let mut distinct: Vec<Oid> = found.entries.values().copied().collect();
+                distinct.sort_unstable();
+                distinct.dedup();
+                let commits = reader.commits(&distinct)?;
+                let commits: HashMap<Oid, Arc<Commit>> =
+                    commits.into_iter().map(|commit| (commit.oid, Arc::new(commit))).collect();
+                let with_commit = |(name, oid): (&BString, &Oid)| Some((name.clone(), commits.get(oid)?.clone()));
+                let entries = found.entries.iter().filter_map(with_commit).collect();
+                let changes = Arc::new(LastChanges { entries, complete: found.complete });
+                Ok(Arc::new(Walked { found, changes }))
+            })
+            .await?;
+        shared.last_changes.insert(key, walked.clone());
+        shared.newest_walk.insert(newest, commit);
+        Ok(walked.changes.clone())
+    }
+
+    /// Commits from one on, newest first; with a path, those that changed it.
+    pub async fn log(&self, start: Oid, path: &[u8], skip: usize, limit: usize) -> Result<Arc<LogPage>, BrowseError> {
+        let key = (self.repo.id, start, path.to_vec(), skip, limit);
+        self.forge
+            .browse()
+            .logs
+            .get_or_insert_async(&key, async {
+                let page = match path.is_empty() {
+                    true => self.read(move |reader| reader.log(start, skip, limit)).await?,
+                    false => self.reader.log_path(self.forge.git(), start, path, skip, limit).await?,
+                };
+                Ok(Arc::new(page))
+            })
+            .await
+    }
+
+    /// How many commits lead to this one.
+    pub async fn count(&self, start: Oid) -> Result<Count, BrowseError> {
+        let cap = self.forge.settings().browse.walk;
+        let key = (self.repo.id, start);
+        self.forge
+            .browse()
+            .counts
+            .get_or_insert_async(&key, async { self.read_heavy(move |reader| reader.count(start, cap)).await })
+            .await
+    }
+
+    /// Which commit each line of a file came with, and those commits.
+    pub async fn blame(&self, start: Oid, path: &[u8]) -> Result<Arc<Vec<(BlameRange, Arc<Commit>)>>, BrowseError> {
+        let key = (self.repo.id, start, path.to_vec());
+        self.forge
+            .browse()
+            .blames
+            .get_or_insert_async(&key, async {
+                let ranges = self.reader.blame(self.forge.git(), start, path).await?;
+                let lines = self.read(move |reader| {
+                    let mut seen: HashMap<Oid, Arc<Commit>> = HashMap::new();
+                    let mut lines = Vec::with_capacity(ranges.len());
+                    for range in ranges {
+                        let commit = match seen.get(&range.commit) {
+                            Some(commit) => commit.clone(),
+                            None => Arc::new(reader.commit(range.commit)?),
+                        };
+                        seen.insert(range.commit, commit.clone());
+                        lines.push((range, commit));
+                    }
+                    Ok(lines)
+                });
+                lines.await.map(Arc::new)
+            })
+            .await
+    }
+}

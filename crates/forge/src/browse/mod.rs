@@ -1,0 +1,173 @@
+//! Looking into a repository: what pages and the API show of its content.
+//!
+//! [`open`] lets someone in who may read; the [`Browser`] then answers from the refs of one moment. Objects are read in
+//! this process, on the blocking pool; what is dear is remembered by what determines it for ever (object ids), so a
+//! remembered answer is never wrong and only has to be bounded. `place.rs` finds what an address means, `history.rs`
+//! answers what needs a walk, `shared.rs` holds what is remembered.
+
+mod error;
+mod history;
+mod place;
+mod refs;
+mod shared;
+
+use crate::git::snapshots::{self, Refs};
+use crate::repos::open::{self, Door};
+use crate::{Access, Caller, Fault, Forge};
+use abide_core::Oid;
+use abide_core::policy::Action;
+use abide_core::scope::Scope;
+use abide_git::advertise::is_hidden;
+use abide_git::read::stream::BlobStream;
+use abide_git::read::{Entry, Listing, ReadError, Reader};
+use abide_store::repos::Repo;
+use std::sync::Arc;
+
+pub use abide_git::Ref;
+pub use abide_git::bstr;
+pub use abide_git::read::blame::BlameRange;
+pub use abide_git::read::diff::{Change, Content, FileChange, Hunk, Line, LineKind, Side};
+pub use abide_git::read::{
+    AheadBehind, Blob, Commit, Comparison, Count, Diff, DiffLimits, Entry as TreeEntry, EntryKind, Listing as Tree,
+    LogPage, ObjectKind, ReadError as ObjectError, Reader as Objects, Signature, TagObject,
+};
+pub use error::BrowseError;
+pub use history::LastChanges;
+pub use place::{Place, Point};
+pub use refs::{Branch, RefPage, Tag};
+pub(crate) use shared::Shared;
+
+/// A repository opened for reading, at one moment.
+pub struct Browser {
+    forge: Forge,
+    /// The repository.
+    pub repo: Repo,
+    refs: Refs,
+    reader: Reader,
+}
+
+/// Opens a repository for someone who may read it.
+pub async fn open(forge: &Forge, caller: &Caller, door: &Door) -> Result<Browser, Access> {
+    caller.ensure_scope(Scope::RepoRead)?;
+    let repo = open::open(forge, caller, door, Action::RepoRead).await?;
+    of_repo(forge, repo).await
+}
+
+/// Looks into a repository that was opened already.
+pub async fn of_repo(forge: &Forge, repo: Repo) -> Result<Browser, Access> {
+    let refs = snapshots::read(forge, &repo).await?;
+    let reader =
+        forge.browse().reader(forge.layout().repo(repo.id), repo.id, repo.refs_generation).map_err(Fault::from)?;
+    Ok(Browser { forge: forge.clone(), repo, refs, reader })
+}
+
+impl Browser {
+    /// Whether nobody has pushed a branch yet.
+    pub fn is_empty(&self) -> bool {
+        self.refs.prefixed(b"refs/heads/").next().is_none()
+    }
+
+    /// All refs of this moment.
+    pub fn refs(&self) -> &Refs {
+        &self.refs
+    }
+
+    /// The refs of this moment that clients get to see.
+    pub fn shown_refs(&self) -> impl Iterator<Item = &Ref> {
+        self.refs.refs.iter().filter(|found| !is_hidden(&found.name))
+    }
+
+    /// What changes whenever a ref does; `None` while refs are moving.
+    pub fn generation(&self) -> Option<i64> {
+        self.refs.generation
+    }
+
+    /// Asks the objects something, on the blocking pool.
+    pub async fn read<T, F>(&self, ask: F) -> Result<T, BrowseError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Reader) -> Result<T, ReadError> + Send + 'static,
+    {
+        let reader = self.reader.clone();
+        let answered = tokio::task::spawn_blocking(move || ask(&reader)).await;
+        answered.map_err(|error| BrowseError::interrupted(&error))?.map_err(BrowseError::from)
+    }
+
+    /// The same for what takes a while: only so many run at once, others wait.
+    pub async fn read_heavy<T, F>(&self, ask: F) -> Result<T, BrowseError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Reader) -> Result<T, ReadError> + Send + 'static,
+    {
+        let _place = self.forge.browse().heavy().await;
+        self.read(ask).await
+    }
+
+    /// A directory, with the sizes of its files if it is small enough for that.
+    pub async fn directory(&self, treeish: Oid, path: &[u8]) -> Result<Arc<Listing>, BrowseError> {
+        let (limit, path) = (self.forge.settings().browse.entries, path.to_vec());
+        let key = (self.repo.id, treeish, path);
+        self.forge
+            .browse()
+            .listings
+            .get_or_insert_async(&key, async {
+                let path = key.2.clone();
+                self.read(move |reader| reader.tree(treeish, &path, limit)).await.map(Arc::new)
+            })
+            .await
+    }
+
+    /// What is at a path.
+    pub async fn entry(&self, treeish: Oid, path: &[u8]) -> Result<Entry, BrowseError> {
+        let path = path.to_vec();
+        self.read(move |reader| reader.entry(treeish, &path)).await
+    }
+
+    /// The file that introduces a directory.
+    pub async fn readme(&self, treeish: Oid, path: &[u8]) -> Result<Option<Entry>, BrowseError> {
+        let key = (self.repo.id, treeish, path.to_vec());
+        self.forge
+            .browse()
+            .readmes
+            .get_or_insert_async(&key, async {
+                let path = key.2.clone();
+                self.read(move |reader| reader.readme(treeish, &path)).await
+            })
+            .await
+    }
+
+    /// The beginning of a file, or all of it.
+    pub async fn blob(&self, oid: Oid, max: usize) -> Result<Blob, BrowseError> {
+        self.read(move |reader| reader.blob(oid, max)).await
+    }
+
+    /// A file of any size, piece by piece.
+    pub async fn stream(&self, oid: Oid) -> Result<BlobStream, BrowseError> {
+        Ok(BlobStream::open(self.forge.git(), self.reader.repo_dir(), oid).await?)
+    }
+
+    /// One commit.
+    pub async fn commit(&self, oid: Oid) -> Result<Commit, BrowseError> {
+        self.read(move |reader| reader.commit(oid)).await
+    }
+
+    /// What a commit changed against its first parent.
+    pub async fn diff(&self, oid: Oid) -> Result<Arc<Diff>, BrowseError> {
+        let key = (self.repo.id, oid, oid);
+        self.forge
+            .browse()
+            .diffs
+            .get_or_insert_async(&key, async {
+                let limits = DiffLimits::default();
+                self.read_heavy(move |reader| reader.diff(oid, &limits)).await.map(Arc::new)
+            })
+            .await
+    }
+
+    /// What the head brings over the base since they parted.
+    pub async fn compare(&self, base: Oid, head: Oid) -> Result<Comparison, BrowseError> {
+        let settings = &self.forge.settings().browse;
+        let (commits, cap) = (settings.compare_commits, settings.walk);
+        self.read_heavy(move |reader| reader.compare(base, head, commits, cap, &DiffLimits::default())).await
+    }
+}

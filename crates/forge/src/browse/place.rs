@@ -1,0 +1,98 @@
+//! What the tail of an address means: `feature/x/src/lib.rs` is a branch and a path, and only the refs know where one
+//! ends and the other begins.
+
+use super::{BrowseError, Browser};
+use abide_core::Oid;
+use abide_git::read::{RefOrOid, split_ref};
+
+/// What names a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// A branch, without `refs/heads/`.
+    Branch(String),
+    /// A tag, without `refs/tags/`.
+    Tag(String),
+    /// A commit by its id.
+    Commit,
+}
+
+/// A commit, and a path in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// How the commit was named.
+    pub point: Point,
+    /// The commit.
+    pub commit: Oid,
+    /// The path as bytes, without slashes around it; empty for the root.
+    pub path: Vec<u8>,
+}
+
+impl Place {
+    /// How the commit was named, as addresses write it.
+    pub fn name(&self) -> String {
+        match &self.point {
+            Point::Branch(name) | Point::Tag(name) => name.clone(),
+            Point::Commit => self.commit.to_string(),
+        }
+    }
+}
+
+impl Browser {
+    /// The tip of the default branch, or of the first branch there is while the default one was never pushed.
+    pub async fn front(&self) -> Result<Place, BrowseError> {
+        let mut branches = self.refs.prefixed(b"refs/heads/");
+        let found = self
+            .refs
+            .get(self.repo.default_branch.as_str().as_bytes())
+            .or_else(|| branches.find(|branch| std::str::from_utf8(&branch.name).is_ok()))
+            .ok_or(BrowseError::Empty)?;
+        let full = std::str::from_utf8(&found.name).map_err(|_| BrowseError::Empty)?;
+        let name = full.strip_prefix("refs/heads/").unwrap_or(full).to_owned();
+        let commit = self.commit_of(found.peeled.unwrap_or(found.oid)).await?;
+        Ok(Place { point: Point::Branch(name), commit, path: Vec::new() })
+    }
+
+    /// What `<ref or id>/<path>` means. `decoded` is what the address says once percent signs are undone, as bytes:
+    /// paths need not be UTF-8, names of refs in addresses are.
+    pub async fn place(&self, decoded: &[u8]) -> Result<Place, BrowseError> {
+        // The ref ends before the first byte that is not text, so only the text before it is looked at.
+        let text = match std::str::from_utf8(decoded) {
+            Ok(text) => text,
+            Err(error) => {
+                let valid = std::str::from_utf8(&decoded[..error.valid_up_to()]).unwrap_or_default();
+                valid.rsplit_once('/').map_or("", |(whole, _)| whole)
+            }
+        };
+        let (what, rest) = split_ref(&self.refs, text).ok_or(BrowseError::NoSuchRevision)?;
+        let taken = text.trim_start_matches('/').trim_end_matches('/').len() - rest.len();
+        let skipped = text.len() - text.trim_start_matches('/').len();
+        let path = trim_slashes(&decoded[(skipped + taken).min(decoded.len())..]).to_vec();
+        let (point, oid) = match what {
+            RefOrOid::Branch(name, oid) => (Point::Branch(name), oid),
+            RefOrOid::Tag(name, oid) => (Point::Tag(name), oid),
+            RefOrOid::Oid(oid) => (Point::Commit, oid),
+            RefOrOid::Prefix(digits) => (Point::Commit, self.read(move |reader| reader.find_by_prefix(&digits)).await?),
+        };
+        Ok(Place { point, commit: self.commit_of(oid).await?, path })
+    }
+
+    /// The commit that a revision alone names: a branch, a tag or an id, with nothing behind it.
+    pub async fn revision(&self, name: &str) -> Result<Place, BrowseError> {
+        let place = self.place(name.as_bytes()).await?;
+        if place.path.is_empty() { Ok(place) } else { Err(BrowseError::NoSuchRevision) }
+    }
+
+    async fn commit_of(&self, oid: Oid) -> Result<Oid, BrowseError> {
+        self.read(move |reader| reader.resolve_commit(oid)).await
+    }
+}
+
+fn trim_slashes(mut bytes: &[u8]) -> &[u8] {
+    while let [b'/', rest @ ..] = bytes {
+        bytes = rest;
+    }
+    while let [rest @ .., b'/'] = bytes {
+        bytes = rest;
+    }
+    bytes
+}

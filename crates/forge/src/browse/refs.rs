@@ -1,0 +1,160 @@
+//! Branches and tags, a page at a time.
+
+use super::{BrowseError, Browser};
+use abide_core::Oid;
+use abide_git::Ref;
+use abide_git::read::{AheadBehind, Commit};
+
+/// A branch, with its last commit.
+#[derive(Clone, Debug)]
+pub struct Branch {
+    /// Without `refs/heads/`; what is not UTF-8 is replaced.
+    pub name: String,
+    /// Its last commit.
+    pub commit: Commit,
+    /// Whether it is the default one.
+    pub is_default: bool,
+    /// How far it is from the default branch, where that was counted.
+    pub distance: Option<AheadBehind>,
+}
+
+/// A tag, with the commit it leads to.
+#[derive(Clone, Debug)]
+pub struct Tag {
+    /// Without `refs/tags/`; what is not UTF-8 is replaced.
+    pub name: String,
+    /// What the ref itself points to: the tag object of an annotated tag.
+    pub oid: Oid,
+    /// The commit; `None` if the tag names something else.
+    pub commit: Option<Commit>,
+}
+
+/// A page of refs, and how many there are in all.
+#[derive(Clone, Debug)]
+pub struct RefPage<T> {
+    /// Those of this page.
+    pub items: Vec<T>,
+    /// How many there are.
+    pub total: usize,
+}
+
+impl Browser {
+    /// Branches by name, those that contain `filter`; the default branch comes first.
+    pub async fn branches(&self, filter: &str, skip: usize, limit: usize) -> Result<RefPage<Branch>, BrowseError> {
+        let default = self.repo.default_branch.as_str().as_bytes();
+        let mut found = self.named(b"refs/heads/", filter);
+        if let Some(at) = found.iter().position(|found| found.name.as_slice() == default) {
+            found[..=at].rotate_right(1);
+        }
+        let total = found.len();
+        let page: Vec<Ref> = found.into_iter().skip(skip).take(limit).cloned().collect();
+        let base = self.refs.get(default).map(|found| found.oid);
+        let (walk, default) = (self.forge.settings().browse.short_walk, default.to_vec());
+        let read = move |reader: &abide_git::Reader| {
+            page.iter()
+                .map(|found| {
+                    let tip = reader.resolve_commit(found.peeled.unwrap_or(found.oid))?;
+                    let is_default = found.name.as_slice() == default;
+                    let distance = match base {
+                        Some(base) if !is_default => Some(reader.ahead_behind(base, tip, walk)?),
+                        _ => None,
+                    };
+                    Ok(Branch { name: short(found, "refs/heads/"), commit: reader.commit(tip)?, is_default, distance })
+                })
+                .collect()
+        };
+        Ok(RefPage { items: self.read_heavy(read).await?, total })
+    }
+
+    /// Tags by name, the last in the order of versions first, those that contain `filter`.
+    pub async fn tags(&self, filter: &str, skip: usize, limit: usize) -> Result<RefPage<Tag>, BrowseError> {
+        let mut found = self.named(b"refs/tags/", filter);
+        found.sort_by(|a, b| version_order(&b.name, &a.name));
+        let total = found.len();
+        let page: Vec<Ref> = found.into_iter().skip(skip).take(limit).cloned().collect();
+        let read = move |reader: &abide_git::Reader| {
+            page.iter()
+                .map(|found| {
+                    let commit = match reader.resolve_commit(found.peeled.unwrap_or(found.oid)) {
+                        Ok(oid) => Some(reader.commit(oid)?),
+                        Err(abide_git::ReadError::NotACommit) => None,
+                        Err(error) => return Err(error),
+                    };
+                    Ok(Tag { name: short(found, "refs/tags/"), oid: found.oid, commit })
+                })
+                .collect()
+        };
+        Ok(RefPage { items: self.read(read).await?, total })
+    }
+
+    /// How many branches and tags there are.
+    pub fn ref_counts(&self) -> (usize, usize) {
+        (self.refs.prefixed(b"refs/heads/").count(), self.refs.prefixed(b"refs/tags/").count())
+    }
+
+    fn named(&self, prefix: &'static [u8], filter: &str) -> Vec<&Ref> {
+        let matching = |found: &&Ref| filter.is_empty() || contains(&found.name[prefix.len()..], filter.as_bytes());
+        self.refs.prefixed(prefix).filter(matching).collect()
+    }
+}
+
+fn short(found: &Ref, prefix: &str) -> String {
+    String::from_utf8_lossy(&found.name[prefix.len().min(found.name.len())..]).into_owned()
+}
+
+fn contains(name: &[u8], part: &[u8]) -> bool {
+    name.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part))
+}
+
+/// Numbers inside names count as numbers: `v1.10` comes after `v1.9`.
+fn version_order(a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+    let (mut a, mut b) = (a, b);
+    loop {
+        let (left, right) = (piece(&mut a), piece(&mut b));
+        let order = match (left, right) {
+            (Piece::End, Piece::End) => return std::cmp::Ordering::Equal,
+            (left, right) => left.cmp(&right),
+        };
+        if order.is_ne() {
+            return order;
+        }
+    }
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Piece<'a> {
+    End,
+    Byte(u8),
+    /// Its length without leading zeros decides first, then its digits.
+    Number(usize, &'a [u8]),
+}
+
+fn piece<'a>(rest: &mut &'a [u8]) -> Piece<'a> {
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    if digits > 0 {
+        let (number, after) = rest.split_at(digits);
+        *rest = after;
+        let zeros = number.iter().take_while(|&&byte| byte == b'0').count();
+        let significant = &number[zeros..];
+        return Piece::Number(significant.len(), significant);
+    }
+    match *rest {
+        [] => Piece::End,
+        [first, after @ ..] => {
+            *rest = after;
+            Piece::Byte(*first)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_ordered_as_people_count() {
+        let mut names = ["v1.10.0", "v1.9.0", "v1.9", "v2", "v01.9.1", "a", ""];
+        names.sort_by(|a, b| version_order(a.as_bytes(), b.as_bytes()));
+        assert_eq!(names, ["", "a", "v1.9", "v1.9.0", "v01.9.1", "v1.10.0", "v2"]);
+    }
+}

@@ -1,0 +1,129 @@
+//! What is remembered between requests. Everything is keyed by ids that determine it for ever, and bounded by its
+//! weight in bytes: each kind of answer has a share of one budget.
+
+use super::history::Walked;
+use abide_core::{Oid, RepoId};
+use abide_git::GitError;
+use abide_git::read::blame::BlameRange;
+use abide_git::read::{Commit, Count, Diff, Entry, Listing, LogPage, Reader};
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
+
+type PathKey = (RepoId, Oid, Vec<u8>);
+type LogKey = (RepoId, Oid, Vec<u8>, usize, usize);
+type Blamed = Arc<Vec<(BlameRange, Arc<Commit>)>>;
+
+/// So many walks over last changes may wait for each other by chance; those of one directory always do.
+const TURNS: usize = 64;
+
+/// What browsing remembers.
+pub(crate) struct Shared {
+    readers: Cache<(RepoId, i64), Reader>,
+    pub(super) listings: Cache<PathKey, Arc<Listing>, Bytes>,
+    pub(super) readmes: Cache<PathKey, Option<Entry>>,
+    pub(super) last_changes: Cache<PathKey, Arc<Walked>, Bytes>,
+    pub(super) newest_walk: Cache<(RepoId, Vec<u8>), Oid>,
+    pub(super) logs: Cache<LogKey, Arc<LogPage>, Bytes>,
+    pub(super) diffs: Cache<(RepoId, Oid, Oid), Arc<Diff>, Bytes>,
+    pub(super) blames: Cache<PathKey, Blamed, Bytes>,
+    pub(super) counts: Cache<(RepoId, Oid), Count>,
+    heavy: Semaphore,
+    turns: Vec<Mutex<()>>,
+}
+
+impl Shared {
+    /// Caches of at most about `bytes` in all, over at most `readers` open repositories.
+    pub(crate) fn new(bytes: u64, readers: usize, heavy: usize) -> Self {
+        let share = |percent: u64| bytes / 100 * percent;
+        Self {
+            readers: Cache::new(readers.max(1)),
+            listings: Cache::with_weighter(1_000, share(25), Bytes),
+            readmes: Cache::new(10_000),
+            last_changes: Cache::with_weighter(1_000, share(30), Bytes),
+            newest_walk: Cache::new(10_000),
+            logs: Cache::with_weighter(1_000, share(15), Bytes),
+            diffs: Cache::with_weighter(100, share(20), Bytes),
+            blames: Cache::with_weighter(100, share(10), Bytes),
+            counts: Cache::new(10_000),
+            heavy: Semaphore::new(heavy.max(1)),
+            turns: (0..TURNS).map(|_| Mutex::new(())).collect(),
+        }
+    }
+
+    /// The repository's objects. A new generation opens them anew, which also finds what maintenance wrote since.
+    pub(super) fn reader(&self, dir: PathBuf, repo: RepoId, generation: i64) -> Result<Reader, GitError> {
+        self.readers.get_or_insert_with(&(repo, generation), || Reader::open(&dir))
+    }
+
+    /// A place among what may run at once although it takes a while.
+    pub(super) async fn heavy(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.heavy.acquire().await.ok()
+    }
+
+    /// Waits until nobody else walks for the same directory.
+    pub(super) async fn turn(&self, (repo, commit, dir): &PathKey) -> MutexGuard<'_, ()> {
+        let mut sum = repo.get() as usize;
+        for byte in commit.as_bytes().iter().chain(dir) {
+            sum = sum.wrapping_mul(31).wrapping_add(usize::from(*byte));
+        }
+        self.turns[sum % TURNS].lock().await
+    }
+}
+
+/// Weighs answers by about the memory they take.
+#[derive(Clone)]
+pub(super) struct Bytes;
+
+/// What an entry of a map or list costs beside its text.
+const PER_ITEM: u64 = 96;
+/// What a commit costs beside its text.
+const PER_COMMIT: u64 = 320;
+
+impl Weighter<PathKey, Arc<Listing>> for Bytes {
+    fn weight(&self, key: &PathKey, listing: &Arc<Listing>) -> u64 {
+        let entries: u64 = listing.entries.iter().map(|entry| PER_ITEM + entry.name.len() as u64).sum();
+        PER_ITEM + key.2.len() as u64 + entries
+    }
+}
+
+impl Weighter<PathKey, Arc<Walked>> for Bytes {
+    fn weight(&self, key: &PathKey, walked: &Arc<Walked>) -> u64 {
+        // Each name is kept in both maps; commits are mostly shared between entries.
+        let entries: u64 = walked.changes.entries.iter().map(|(name, _)| 3 * PER_ITEM + 2 * name.len() as u64).sum();
+        let commits: std::collections::HashSet<Oid> = walked.found.entries.values().copied().collect();
+        PER_ITEM + key.2.len() as u64 + entries + commits.len() as u64 * PER_COMMIT
+    }
+}
+
+impl Weighter<LogKey, Arc<LogPage>> for Bytes {
+    fn weight(&self, key: &LogKey, page: &Arc<LogPage>) -> u64 {
+        PER_ITEM + key.2.len() as u64 + page.commits.iter().map(commit).sum::<u64>()
+    }
+}
+
+impl Weighter<PathKey, Blamed> for Bytes {
+    fn weight(&self, key: &PathKey, lines: &Blamed) -> u64 {
+        PER_ITEM + key.2.len() as u64 + lines.len() as u64 * (PER_ITEM + PER_COMMIT / 4)
+    }
+}
+
+impl Weighter<(RepoId, Oid, Oid), Arc<Diff>> for Bytes {
+    fn weight(&self, _: &(RepoId, Oid, Oid), diff: &Arc<Diff>) -> u64 {
+        use abide_git::read::diff::Content;
+        let lines = |content: &Content| match content {
+            Content::Text { hunks, .. } => {
+                hunks.iter().flat_map(|hunk| &hunk.lines).map(|line| PER_ITEM + line.text.len() as u64).sum()
+            }
+            Content::Binary | Content::Omitted => 0,
+        };
+        PER_ITEM + diff.files.iter().map(|file| 4 * PER_ITEM + lines(&file.content)).sum::<u64>()
+    }
+}
+
+fn commit(commit: &Commit) -> u64 {
+    PER_COMMIT + (commit.subject.len() + commit.body.len() + commit.author.name.len()) as u64
+}
