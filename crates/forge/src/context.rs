@@ -1,5 +1,6 @@
 //! What every use case works with.
 
+use crate::accounts::password::Hashing;
 use crate::git::snapshots::Snapshots;
 use crate::{Access, Node, Settings};
 use abide_core::policy::Actor;
@@ -29,6 +30,7 @@ struct Inner {
     snapshots: Snapshots,
     tasks: TaskTracker,
     lease_freed: Notify,
+    hashing: Hashing,
 }
 
 impl Forge {
@@ -43,6 +45,7 @@ impl Forge {
         key: [u8; 32],
     ) -> Self {
         let snapshots = Snapshots::new(settings.ref_cache_refs);
+        let hashing = Hashing::new(settings.people.hashes_at_once, settings.people.hashes_waiting);
         let inner = Inner {
             store,
             git,
@@ -54,6 +57,7 @@ impl Forge {
             snapshots,
             tasks: TaskTracker::new(),
             lease_freed: Notify::new(),
+            hashing,
         };
         Self { inner: Arc::new(inner) }
     }
@@ -111,6 +115,11 @@ impl Forge {
     /// Tells waiting pushes of this process that a repository's lease was given back. A hint.
     pub(crate) fn lease_freed(&self) -> &Notify {
         &self.inner.lease_freed
+    }
+
+    /// How many passwords may be hashed at once.
+    pub(crate) fn hashing(&self) -> &Hashing {
+        &self.inner.hashing
     }
 
     /// Waits for the work that must reach its end, then closes the database.

@@ -2,7 +2,7 @@
 //! domain event in one transaction.
 //!
 //! * [`Forge`]: what every use case works with. [`Caller`]: who asks, and from where.
-//! * [`accounts`]: users, tokens, keys, and who someone is. [`repos`]: finding, creating, changing, sharing.
+//! * [`accounts`]: signing up and logging in, users, tokens, keys, and who someone is. [`mail`]: telling people. [`repos`]: finding, creating, changing, sharing.
 //! * [`git`]: fetch and push, one path behind every road, and what puts a crashed push right.
 //! * [`jobs`]: work that is done later, and the clock that queues it. [`sequencer`]: gives the logs their order.
 //! * [`doctor`]: proves that database and disk agree.
@@ -16,9 +16,11 @@ pub mod doctor;
 mod error;
 pub mod git;
 pub mod jobs;
+pub mod mail;
 mod node;
 pub mod ready;
 pub mod repos;
+mod sealed;
 pub mod secret;
 pub mod sequencer;
 mod settings;
@@ -29,4 +31,4 @@ pub use abide_git::GitError;
 pub use context::{Caller, Forge, OsRandom};
 pub use error::{Access, Fault};
 pub use node::{Node, NodeError};
-pub use settings::Settings;
+pub use settings::{MailSettings, PeopleSettings, Rate, Settings, SmtpUrl};

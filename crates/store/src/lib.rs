@@ -1,7 +1,8 @@
 //! MEMORY: what is stored, on SQLite or PostgreSQL, under one SQL text.
 //!
 //! * [`Store`]: open, read, and write in units of work. [`writer`] is SQLite's single writer with group commit.
-//! * One module per aggregate: [`users`], [`tokens`], [`ssh_keys`], [`repos`], [`collaborators`], [`pushes`], [`jobs`],
+//! * One module per aggregate. People: [`users`], [`emails`], [`user_redirects`], [`sessions`], [`links`], [`totp`],
+//!   [`throttles`], [`tokens`], [`ssh_keys`]. Repositories: [`repos`], [`collaborators`], [`pushes`]. Work: [`jobs`],
 //!   [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`].
 //! * `migrations/{sqlite,postgres}`: forward-only, in step, checked at start by [`migrate`].
 //!
@@ -13,18 +14,24 @@
 pub mod audit;
 pub mod collaborators;
 mod conn;
+pub mod emails;
 mod error;
 pub mod events;
 pub mod jobs;
 pub mod leases;
+pub mod links;
 pub mod migrate;
 pub mod pushes;
 pub mod repos;
 pub mod sequencer;
+pub mod sessions;
 mod sql;
 pub mod ssh_keys;
 mod store;
+pub mod throttles;
 pub mod tokens;
+pub mod totp;
+pub mod user_redirects;
 pub mod users;
 mod value;
 mod writer;

@@ -73,14 +73,20 @@ pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
     const MODULES: &[(&str, &[&Sql])] = &[
         ("audit", crate::audit::ALL),
         ("collaborators", crate::collaborators::ALL),
+        ("emails", crate::emails::ALL),
         ("events", crate::events::ALL),
         ("jobs", crate::jobs::ALL),
         ("leases", crate::leases::ALL),
+        ("links", crate::links::ALL),
         ("pushes", crate::pushes::ALL),
         ("repos", crate::repos::ALL),
         ("sequencer", crate::sequencer::ALL),
+        ("sessions", crate::sessions::ALL),
         ("ssh_keys", crate::ssh_keys::ALL),
+        ("throttles", crate::throttles::ALL),
         ("tokens", crate::tokens::ALL),
+        ("totp", crate::totp::ALL),
+        ("user_redirects", crate::user_redirects::ALL),
         ("users", crate::users::ALL),
     ];
     MODULES.iter().flat_map(|(module, list)| list.iter().map(|sql| (*module, *sql)))

@@ -14,6 +14,7 @@ mod group_commit;
 mod jobs;
 mod leases;
 mod migrations;
+mod people;
 mod plans;
 mod pushes;
 mod repos;
