@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::failure::Failure;
 use abide_core::Random as _;
 use abide_core::time::SystemClock;
-use abide_forge::{Browsing, Forge, Node, OsRandom, Settings, secret};
+use abide_forge::{Browsing, Forge, MailSettings, Node, OsRandom, PeopleSettings, Rate, Settings, SmtpUrl, secret};
 use abide_git::{Git, GitLimits, Layout};
 use abide_store::{Options, Store};
 use std::path::Path;
@@ -128,5 +128,44 @@ fn settings(config: &Config, part: Part) -> Settings {
             open_repos: config.number("browse.open_repos") as usize,
             ..Browsing::default()
         },
+        signup_mode: config.text("signup.mode").parse().expect("every value was checked when it was read"),
+        people: people(config),
+        mail: mail(config),
+    }
+}
+
+fn people(config: &Config) -> PeopleSettings {
+    let number = |name| config.number(name) as i64;
+    let rate = |times, window| Rate { times: number(times), window: config.duration(window) };
+    PeopleSettings {
+        session_ttl: config.duration("session.ttl"),
+        sessions_per_user: number("session.per_user"),
+        emails_per_user: number("accounts.emails"),
+        old_names_per_user: number("accounts.old_names"),
+        tokens_per_user: number("accounts.tokens"),
+        keys_per_user: number("accounts.ssh_keys"),
+        open_invites: number("signup.open_invites"),
+        verify_ttl: config.duration("mail.verify_ttl"),
+        reset_ttl: config.duration("reset.ttl"),
+        invite_ttl: config.duration("signup.invite_ttl"),
+        setup_ttl: config.duration("signup.setup_ttl"),
+        hashes_at_once: config.number("login.hashes") as usize,
+        hashes_waiting: config.number("login.hashes_waiting") as usize,
+        login_per_account: rate("login.per_account", "login.window"),
+        login_per_ip: rate("login.per_ip", "login.window"),
+        second_factor: rate("login.second_factor", "login.window"),
+        signup_per_ip: rate("signup.per_ip", "signup.window"),
+        reset_per_ip: rate("reset.per_ip", "reset.window"),
+        reset_per_email: rate("reset.per_email", "reset.window"),
+        mails_per_account: rate("mail.per_account", "mail.window"),
+    }
+}
+
+fn mail(config: &Config) -> MailSettings {
+    let url = config.text("mail.smtp_url");
+    MailSettings {
+        smtp_url: (!url.is_empty()).then(|| SmtpUrl(url.to_owned())),
+        from: config.text("mail.from").to_owned(),
+        timeout: config.duration("mail.timeout"),
     }
 }

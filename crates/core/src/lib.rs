@@ -5,6 +5,7 @@
 //!
 //! * [`names`], [`refs`], [`oid`]: text from outside, parsed once at the edge into types that cannot be wrong.
 //! * [`policy`]: who may do what. The only place that compares owners, roles, visibility or marks.
+//! * [`account`]: who may sign up, what an account may say, what an admin may do to it.
 //! * [`lifecycle`]: which state a repository may move to, and why not.
 //! * [`push`]: which ref updates are acceptable before any object is looked at.
 //! * [`scope`]: what an access token is good for. [`topics`], [`search`]: the words a repository is found by.
@@ -12,6 +13,7 @@
 //!
 //! What is stored lives in `abide-store`, bytes in `abide-git`, use cases in `abide-forge`.
 
+pub mod account;
 pub mod failpoint;
 pub mod ids;
 pub mod lifecycle;

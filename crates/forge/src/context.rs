@@ -1,5 +1,6 @@
 //! What every use case works with.
 
+use crate::accounts::password::Hashing;
 use crate::git::snapshots::Snapshots;
 use crate::{Access, Node, Settings, browse};
 use abide_core::policy::Actor;
@@ -30,6 +31,7 @@ struct Inner {
     browse: browse::Shared,
     tasks: TaskTracker,
     lease_freed: Notify,
+    hashing: Hashing,
 }
 
 impl Forge {
@@ -45,6 +47,7 @@ impl Forge {
     ) -> Self {
         let snapshots = Snapshots::new(settings.ref_cache_refs);
         let browse = browse::Shared::new(settings.browse.cache, settings.browse.open_repos, settings.browse.heavy);
+        let hashing = Hashing::new(settings.people.hashes_at_once, settings.people.hashes_waiting);
         let inner = Inner {
             store,
             git,
@@ -57,6 +60,7 @@ impl Forge {
             browse,
             tasks: TaskTracker::new(),
             lease_freed: Notify::new(),
+            hashing,
         };
         Self { inner: Arc::new(inner) }
     }
@@ -119,6 +123,11 @@ impl Forge {
     /// Tells waiting pushes of this process that a repository's lease was given back. A hint.
     pub(crate) fn lease_freed(&self) -> &Notify {
         &self.inner.lease_freed
+    }
+
+    /// How many passwords may be hashed at once.
+    pub(crate) fn hashing(&self) -> &Hashing {
+        &self.inner.hashing
     }
 
     /// Waits for the work that must reach its end, then closes the database.

@@ -23,6 +23,9 @@ pub enum Fault {
         /// What is left.
         free_percent: u64,
     },
+    /// So many passwords wait to be checked that another one is not taken on.
+    #[error("too many people log in at this moment; try again in a few seconds")]
+    Crowded,
     /// Something that cannot happen did.
     #[error("{0}")]
     Internal(String),
@@ -37,7 +40,7 @@ impl Fault {
     /// What may be told about it. That the server is full or busy is worth knowing; causes stay in the log.
     pub fn told(&self) -> String {
         match self {
-            Self::DiskFull { .. } | Self::Git(GitError::Busy { .. }) => self.to_string(),
+            Self::DiskFull { .. } | Self::Crowded | Self::Git(GitError::Busy { .. }) => self.to_string(),
             _ => "the server failed; try again later".to_owned(),
         }
     }

@@ -2,8 +2,8 @@
 //! domain event in one transaction.
 //!
 //! * [`Forge`]: what every use case works with. [`Caller`]: who asks, and from where.
-//! * [`accounts`]: users, tokens, keys, and who someone is. [`repos`]: finding, creating, changing, sharing.
-//! * [`browse`]: looking into a repository, for pages and the API.
+//! * [`accounts`]: signing up and logging in, users, tokens, keys, and who someone is. [`mail`]: telling people.
+//! * [`repos`]: finding, creating, changing, sharing. [`browse`]: looking into a repository, for pages and the API.
 //! * [`git`]: fetch and push, one path behind every road, and what puts a crashed push right.
 //! * [`jobs`]: work that is done later, and the clock that queues it. [`sequencer`]: gives the logs their order.
 //! * [`doctor`]: proves that database and disk agree.
@@ -18,9 +18,11 @@ pub mod doctor;
 mod error;
 pub mod git;
 pub mod jobs;
+pub mod mail;
 mod node;
 pub mod ready;
 pub mod repos;
+mod sealed;
 pub mod secret;
 pub mod sequencer;
 mod settings;
@@ -31,4 +33,4 @@ pub use abide_git::GitError;
 pub use context::{Caller, Forge, OsRandom};
 pub use error::{Access, Fault};
 pub use node::{Node, NodeError};
-pub use settings::{Browsing, Settings};
+pub use settings::{Browsing, MailSettings, PeopleSettings, Rate, Settings, SmtpUrl};

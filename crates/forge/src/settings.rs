@@ -1,6 +1,12 @@
 //! Limits and intervals of the use cases, with their defaults. The command line fills them from the configuration.
 
+use abide_core::account::SignUpMode;
+use std::fmt;
 use std::time::Duration;
+
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3600);
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// Limits and intervals.
 #[derive(Debug, Clone)]
@@ -43,6 +49,121 @@ pub struct Settings {
     pub drain_timeout: Duration,
     /// Looking into repositories.
     pub browse: Browsing,
+    /// Who may make an account for themselves.
+    pub signup_mode: SignUpMode,
+    /// Logins, links and what one account may have.
+    pub people: PeopleSettings,
+    /// How mail is sent.
+    pub mail: MailSettings,
+}
+
+/// How often something may be done in how long.
+#[derive(Debug, Clone, Copy)]
+pub struct Rate {
+    /// So often.
+    pub times: i64,
+    /// In so long.
+    pub window: Duration,
+}
+
+/// Logins, links and what one account may have.
+#[derive(Debug, Clone)]
+pub struct PeopleSettings {
+    /// How long a login lasts that is not used.
+    pub session_ttl: Duration,
+    /// Logins one account may have at once; the one unused for longest ends.
+    pub sessions_per_user: i64,
+    /// Addresses one account may have.
+    pub emails_per_user: i64,
+    /// Old names that are kept for one account.
+    pub old_names_per_user: i64,
+    /// Access tokens one account may have.
+    pub tokens_per_user: i64,
+    /// SSH keys one account may have.
+    pub keys_per_user: i64,
+    /// Invitations that may wait to be accepted.
+    pub open_invites: i64,
+    /// How long an address can be verified.
+    pub verify_ttl: Duration,
+    /// How long a password can be reset.
+    pub reset_ttl: Duration,
+    /// How long an invitation can be accepted.
+    pub invite_ttl: Duration,
+    /// How long the first admin can be made.
+    pub setup_ttl: Duration,
+    /// Passwords that are hashed at once: each takes 19 MiB and a core.
+    pub hashes_at_once: usize,
+    /// Passwords that may wait for that.
+    pub hashes_waiting: usize,
+    /// Wrong passwords for one account from one address.
+    pub login_per_account: Rate,
+    /// Wrong logins from one address.
+    pub login_per_ip: Rate,
+    /// Wrong second factors for one account.
+    pub second_factor: Rate,
+    /// Sign-ups from one address.
+    pub signup_per_ip: Rate,
+    /// Resets asked for from one address.
+    pub reset_per_ip: Rate,
+    /// Resets asked for by one e-mail address.
+    pub reset_per_email: Rate,
+    /// Mails that one account can cause.
+    pub mails_per_account: Rate,
+}
+
+impl Default for PeopleSettings {
+    fn default() -> Self {
+        let rate = |times, window| Rate { times, window };
+        Self {
+            session_ttl: 30 * DAY,
+            sessions_per_user: 50,
+            emails_per_user: 10,
+            old_names_per_user: 5,
+            tokens_per_user: 200,
+            keys_per_user: 200,
+            open_invites: 1000,
+            verify_ttl: 3 * DAY,
+            reset_ttl: HOUR,
+            invite_ttl: 7 * DAY,
+            setup_ttl: 7 * DAY,
+            hashes_at_once: 4,
+            hashes_waiting: 64,
+            login_per_account: rate(10, 15 * MINUTE),
+            login_per_ip: rate(50, 15 * MINUTE),
+            second_factor: rate(10, 15 * MINUTE),
+            signup_per_ip: rate(20, HOUR),
+            reset_per_ip: rate(20, HOUR),
+            reset_per_email: rate(3, HOUR),
+            mails_per_account: rate(10, HOUR),
+        }
+    }
+}
+
+/// How mail is sent.
+#[derive(Debug, Clone)]
+pub struct MailSettings {
+    /// `smtps://user:password@host`; `None`: mails become files in `outbox/`.
+    pub smtp_url: Option<SmtpUrl>,
+    /// Who they are from.
+    pub from: String,
+    /// How long the mail server may take for each answer.
+    pub timeout: Duration,
+}
+
+impl Default for MailSettings {
+    fn default() -> Self {
+        Self { smtp_url: None, from: "Abide <abide@localhost>".into(), timeout: Duration::from_secs(30) }
+    }
+}
+
+/// Where mail is handed over. It may hold a password, so it is never shown.
+#[derive(Clone)]
+pub struct SmtpUrl(pub String);
+
+impl fmt::Debug for SmtpUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SmtpUrl(***)")
+    }
 }
 
 /// How far looking into repositories goes.
@@ -103,6 +224,9 @@ impl Default for Settings {
             history: Duration::from_secs(30 * 86_400),
             drain_timeout: Duration::from_secs(30),
             browse: Browsing::default(),
+            signup_mode: SignUpMode::Invite,
+            people: PeopleSettings::default(),
+            mail: MailSettings::default(),
         }
     }
 }

@@ -1,21 +1,30 @@
 //! Saying what happened: the audit row and the domain event of a change, side by side.
 
 use crate::Caller;
+use abide_core::UserId;
 use abide_core::repo::Visibility;
 use abide_store::repos::Repo;
 use abide_store::{StoreError, Tx, audit, events};
 use serde_json::{Map, Value as Json};
+use std::net::IpAddr;
 
-/// Who changed something, in the form that the logs keep.
-#[derive(Debug, Clone)]
+/// Who changed something, in the form that the logs keep. Nobody: the operator at the command line, or the system.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Who {
-    pub user: Option<abide_core::UserId>,
+    pub user: Option<UserId>,
     pub ip: Option<String>,
 }
 
 impl From<&Caller> for Who {
     fn from(caller: &Caller) -> Self {
         Self { user: caller.user_id(), ip: caller.ip_text() }
+    }
+}
+
+impl Who {
+    /// An account, from somewhere.
+    pub(crate) fn new(user: UserId, ip: Option<IpAddr>) -> Self {
+        Self { user: Some(user), ip: ip.map(|ip| ip.to_string()) }
     }
 }
 
@@ -35,6 +44,27 @@ pub(crate) async fn audit_repo(
 pub(crate) async fn audit_account(tx: &mut Tx, who: &Who, action: &'static str, meta: Json) -> Result<(), StoreError> {
     let entry = audit::Entry { actor: who.user, action, repo: None, ip: who.ip.clone(), meta };
     audit::append(tx, &entry).await
+}
+
+/// Writes the domain event of something that happened to an account. Accounts are public, so the payload says nothing
+/// that their pages do not.
+pub(crate) async fn event_user(
+    tx: &mut Tx,
+    who: &Who,
+    kind: &'static str,
+    user: UserId,
+    payload: Json,
+) -> Result<(), StoreError> {
+    let event = events::Event {
+        actor: who.user,
+        kind,
+        repo: None,
+        source_kind: "user",
+        source_id: user.get(),
+        public: true,
+        payload,
+    };
+    events::append(tx, &event).await
 }
 
 /// Writes the domain event of something that happened to a repository. The payload always carries the slug and names

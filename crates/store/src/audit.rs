@@ -3,7 +3,7 @@
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
-use abide_core::{RepoId, Timestamp, UserId};
+use abide_core::{RepoId, Timestamp, UserId, UserName};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::Value as Json;
 use sha2::Sha256;
@@ -23,6 +23,16 @@ statements! {
     SEAL = "UPDATE audit_log SET seq = $2, prev_hash = $3, hash = $4 WHERE id = $1 AND seq IS NULL";
     SEALED = concat!("SELECT ", columns!(), " FROM audit_log WHERE seq > $1 ORDER BY seq LIMIT $2");
     OF_REPO = concat!("SELECT ", columns!(), " FROM audit_log WHERE repo_id = $1 ORDER BY id DESC LIMIT $2");
+    /// Newest first behind $1; $2, $3 and $4 choose an action, an actor and a repository, each if it is given.
+    PAGE = "SELECT a.id, a.seq, a.prev_hash, a.hash, a.actor_user_id, a.action, a.repo_id, a.ip, a.meta, a.created_at,
+            u.name AS actor_name, o.name AS owner_name, r.name AS repo_name
+        FROM audit_log a
+        LEFT JOIN users u ON u.id = a.actor_user_id
+        LEFT JOIN repos r ON r.id = a.repo_id
+        LEFT JOIN users o ON o.id = r.owner_id
+        WHERE a.id < $1 AND ($2 = '' OR a.action = $2) AND (CAST($3 AS BIGINT) IS NULL OR a.actor_user_id = $3)
+          AND (CAST($4 AS BIGINT) IS NULL OR a.repo_id = $4)
+        ORDER BY a.id DESC LIMIT $5";
 }
 
 /// What is to be remembered.
@@ -183,4 +193,41 @@ pub async fn verify(conn: &mut Conn, key: &[u8]) -> Result<ChainReport, StoreErr
 /// What was done to a repository, newest first.
 pub async fn of_repo(conn: &mut Conn, repo: RepoId, limit: i64) -> Result<Vec<Record>, StoreError> {
     conn.all(&OF_REPO, params![repo, limit]).await?.iter().map(Record::from_row).collect()
+}
+
+/// Which rows of the log to show.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Only this action.
+    pub action: Option<String>,
+    /// Only what this account did.
+    pub actor: Option<UserId>,
+    /// Only what was done to this repository.
+    pub repo: Option<RepoId>,
+}
+
+/// A row with the names that its ids have now.
+#[derive(Debug, Clone)]
+pub struct Named {
+    /// The row.
+    pub record: Record,
+    /// What the actor is called.
+    pub actor: Option<UserName>,
+    /// `owner/name` of the repository, if it is there.
+    pub repo: Option<String>,
+}
+
+/// A page of the log, newest first, behind a row.
+pub async fn page(conn: &mut Conn, filter: &Filter, before: i64, limit: i64) -> Result<Vec<Named>, StoreError> {
+    let action = filter.action.as_deref().unwrap_or_default();
+    let rows = conn.all(&PAGE, params![before, action, filter.actor, filter.repo, limit]).await?;
+    let named = |row: &Row| {
+        let repo = match (row.opt_text("owner_name")?, row.opt_text("repo_name")?) {
+            (Some(owner), Some(name)) => Some(format!("{owner}/{name}")),
+            _ => None,
+        };
+        let actor = row.opt_text("actor_name")?.map(UserName::from_stored);
+        Ok(Named { record: Record::from_row(row)?, actor, repo })
+    };
+    rows.iter().map(named).collect()
 }

@@ -1,8 +1,10 @@
 //! MEMORY: what is stored, on SQLite or PostgreSQL, under one SQL text.
 //!
 //! * [`Store`]: open, read, and write in units of work. [`writer`] is SQLite's single writer with group commit.
-//! * One module per aggregate: [`users`], [`tokens`], [`ssh_keys`], [`repos`], [`forks`], [`topics`], [`search`],
-//!   [`collaborators`], [`pushes`], [`jobs`], [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`].
+//! * One module per aggregate. People: [`users`], [`emails`], [`user_redirects`], [`sessions`], [`links`], [`totp`],
+//!   [`throttles`], [`tokens`], [`ssh_keys`]. Repositories: [`repos`], [`forks`], [`topics`],
+//!   [`search`], [`collaborators`], [`pushes`]. Work: [`jobs`],
+//!   [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`].
 //! * `migrations/{sqlite,postgres}`: forward-only, in step, checked at start by [`migrate`].
 //!
 //! To add a statement: put it into the `statements!` block of its module, with `$1` parameters and SQL that both engines
@@ -13,21 +15,27 @@
 pub mod audit;
 pub mod collaborators;
 mod conn;
+pub mod emails;
 mod error;
 pub mod events;
 pub mod forks;
 pub mod jobs;
 pub mod leases;
+pub mod links;
 pub mod migrate;
 pub mod pushes;
 pub mod repos;
 pub mod search;
 pub mod sequencer;
+pub mod sessions;
 mod sql;
 pub mod ssh_keys;
 mod store;
+pub mod throttles;
 pub mod tokens;
 pub mod topics;
+pub mod totp;
+pub mod user_redirects;
 pub mod users;
 mod value;
 mod writer;

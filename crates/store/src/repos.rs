@@ -40,12 +40,14 @@ statements! {
         (id, owner_id, name, description, visibility, governance, default_branch, created_at, updated_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)";
 
-    /// The live repository of that slug, with the role that one user has in it. One statement for hit and miss alike.
+    /// The live repository of that slug, with the role that one user has in it. The owner is found by their name or
+    /// else by an old one of theirs. One statement for hit and miss alike.
     BY_SLUG = concat!("SELECT ", columns!(), ", c.role AS role
         FROM users u
         JOIN repos r ON r.owner_id = u.id AND r.name = $2 AND r.deleted_at IS NULL
         LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $3
-        WHERE u.name = $1");
+        WHERE u.id = COALESCE((SELECT id FROM users WHERE name = $1),
+            (SELECT user_id FROM user_redirects WHERE old_name = $1))");
     BY_ID = concat!("SELECT ", columns!(), ", c.role AS role
         FROM repos r
         JOIN users u ON u.id = r.owner_id
@@ -250,7 +252,8 @@ pub async fn insert(tx: &mut Tx, new: &NewRepo) -> Result<RepoId, StoreError> {
     Ok(id)
 }
 
-/// The live repository `owner/name`, with the viewer's role in it.
+/// The live repository `owner/name`, with the viewer's role in it. An owner who was renamed is found under old names too:
+/// then [`Repo::slug`] differs from what was asked for.
 pub async fn by_slug(
     conn: &mut Conn,
     owner: &UserName,

@@ -78,17 +78,23 @@ pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
     const MODULES: &[(&str, &[&Sql])] = &[
         ("audit", crate::audit::ALL),
         ("collaborators", crate::collaborators::ALL),
+        ("emails", crate::emails::ALL),
         ("events", crate::events::ALL),
         ("forks", crate::forks::ALL),
         ("jobs", crate::jobs::ALL),
         ("leases", crate::leases::ALL),
+        ("links", crate::links::ALL),
         ("pushes", crate::pushes::ALL),
         ("repos", crate::repos::ALL),
         ("search", crate::search::ALL),
         ("sequencer", crate::sequencer::ALL),
+        ("sessions", crate::sessions::ALL),
         ("ssh_keys", crate::ssh_keys::ALL),
+        ("throttles", crate::throttles::ALL),
         ("tokens", crate::tokens::ALL),
         ("topics", crate::topics::ALL),
+        ("totp", crate::totp::ALL),
+        ("user_redirects", crate::user_redirects::ALL),
         ("users", crate::users::ALL),
     ];
     MODULES.iter().flat_map(|(module, list)| list.iter().map(|sql| (*module, *sql)))

@@ -18,6 +18,8 @@ statements! {
         VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id";
     BY_HASH = concat!("SELECT ", columns!(), " FROM tokens WHERE hash = $1");
     LIST = concat!("SELECT ", columns!(), " FROM tokens WHERE user_id = $1 ORDER BY id LIMIT $2");
+    COUNT_LIVE = "SELECT count(*) AS n FROM tokens
+        WHERE user_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)";
     REVOKE = "UPDATE tokens SET revoked_at = $3 WHERE id = $1 AND user_id = $2 AND revoked_at IS NULL";
     TOUCH = "UPDATE tokens SET last_used_at = $2 WHERE id = $1";
 }
@@ -106,6 +108,12 @@ pub async fn by_hash(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<Token>, 
 /// A user's tokens.
 pub async fn list(conn: &mut Conn, user: UserId, limit: i64) -> Result<Vec<Token>, StoreError> {
     conn.all(&LIST, params![user, limit]).await?.iter().map(Token::from_row).collect()
+}
+
+/// How many tokens of a user are good for something.
+pub async fn count_live(tx: &mut Tx, user: UserId) -> Result<i64, StoreError> {
+    let now = tx.now();
+    tx.only(&COUNT_LIVE, params![user, now]).await?.int("n")
 }
 
 /// Takes a token of this user back; `false` if there was nothing to take.

@@ -1,30 +1,64 @@
-//! Accounts and their e-mail addresses.
+//! Accounts. Their addresses are in [`crate::emails`], their old names in [`crate::user_redirects`].
 
+use crate::repos::Page;
 use crate::sql::statements;
 use crate::value::params;
-use crate::{Conn, Row, StoreError, Tx};
+use crate::{Conn, Row, StoreError, Tx, emails, user_redirects};
 use abide_core::policy::Actor;
 use abide_core::{Timestamp, UserId, UserName};
 
-/// The columns of [`User`].
-macro_rules! columns {
+/// The columns of [`User`], of `users u` with the primary address as `emails e`.
+macro_rules! user_columns {
     () => {
-        "u.id, u.name, u.display_name, u.password_hash, u.site_admin, u.suspended_at, u.created_at, u.updated_at,
-            e.address AS email"
+        "u.id, u.name, u.display_name, u.bio, u.website, u.location, u.password_hash, u.site_admin, u.suspended_at,
+            u.created_at, u.updated_at, e.address AS email"
+    };
+}
+pub(crate) use user_columns;
+
+/// Whom a search of the operator's finds: $1 is a pattern in lower case.
+macro_rules! found {
+    () => {
+        " FROM users u
+        LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary
+        WHERE u.name LIKE $1 ESCAPE '\\' OR EXISTS
+            (SELECT 1 FROM emails f WHERE f.user_id = u.id AND f.folded LIKE $1 ESCAPE '\\')"
     };
 }
 
 statements! {
     INSERT = "INSERT INTO users (name, display_name, password_hash, site_admin, created_at, updated_at)
         VALUES ($1, $2, $3, $4, $5, $5) RETURNING id";
-    INSERT_EMAIL = "INSERT INTO emails (user_id, address, folded, is_primary, created_at)
-        VALUES ($1, $2, $3, TRUE, $4)";
-    BY_NAME = concat!("SELECT ", columns!(), " FROM users u
+    BY_NAME = concat!("SELECT ", user_columns!(), " FROM users u
         LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary WHERE u.name = $1");
-    BY_ID = concat!("SELECT ", columns!(), " FROM users u
+    /// By the name, or else by an old one. One statement whatever is found.
+    BY_ANY_NAME = concat!("SELECT ", user_columns!(), " FROM users u
+        LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary
+        WHERE u.id = COALESCE((SELECT id FROM users WHERE name = $1),
+            (SELECT user_id FROM user_redirects WHERE old_name = $1))");
+    /// By an address that counts as theirs: the primary one, or one they have proved.
+    BY_EMAIL = concat!("SELECT ", user_columns!(), " FROM emails f
+        JOIN users u ON u.id = f.user_id
+        LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary
+        WHERE f.folded = $1 AND (f.is_primary OR f.verified_at IS NOT NULL)");
+    BY_ID = concat!("SELECT ", user_columns!(), " FROM users u
         LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary WHERE u.id = $1");
-    LIST = concat!("SELECT ", columns!(), " FROM users u
+    /// As BY_ID, holding the row until the unit ends.
+    LOCKED_BY_ID = concat!("SELECT ", user_columns!(), " FROM users u
+        LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary WHERE u.id = $1"), postgres " FOR UPDATE OF u";
+    LIST = concat!("SELECT ", user_columns!(), " FROM users u
         LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary WHERE u.id > $1 ORDER BY u.id LIMIT $2");
+    SEARCH = concat!("SELECT ", user_columns!(), ",
+            (SELECT count(*) FROM repos r WHERE r.owner_id = u.id AND r.deleted_at IS NULL) AS repos",
+        found!(), " ORDER BY u.name LIMIT $2 OFFSET $3");
+    COUNT_FOUND = concat!("SELECT count(*) AS n", found!());
+    ANY = "SELECT 1 AS n WHERE EXISTS (SELECT 1 FROM users)";
+    /// Who can administer the site, held until the unit ends, so that two of them cannot remove each other.
+    ADMINS = "SELECT id FROM users WHERE site_admin AND suspended_at IS NULL ORDER BY id", postgres " FOR UPDATE";
+    SET_NAME = "UPDATE users SET name = $2, updated_at = $3 WHERE id = $1";
+    SET_PROFILE = "UPDATE users SET display_name = $2, bio = $3, website = $4, location = $5, updated_at = $6
+        WHERE id = $1";
+    SET_ADMIN = "UPDATE users SET site_admin = $2, updated_at = $3 WHERE id = $1";
     SET_SUSPENDED = "UPDATE users SET suspended_at = $2, updated_at = $3 WHERE id = $1";
     SET_PASSWORD = "UPDATE users SET password_hash = $2, updated_at = $3 WHERE id = $1";
 }
@@ -38,6 +72,12 @@ pub struct User {
     pub name: Option<UserName>,
     /// What the person calls themselves.
     pub display_name: Option<String>,
+    /// What they say about themselves.
+    pub bio: String,
+    /// Their site, `http://…` or `https://…`, or empty.
+    pub website: String,
+    /// Where they are.
+    pub location: String,
     /// Argon2id, in PHC format.
     pub password_hash: Option<String>,
     /// The primary address.
@@ -53,11 +93,14 @@ pub struct User {
 }
 
 impl User {
-    fn from_row(row: &Row) -> Result<Self, StoreError> {
+    pub(crate) fn from_row(row: &Row) -> Result<Self, StoreError> {
         Ok(Self {
             id: UserId::new(row.int("id")?),
             name: row.opt_text("name")?.map(UserName::from_stored),
             display_name: row.opt_text("display_name")?,
+            bio: row.text("bio")?,
+            website: row.text("website")?,
+            location: row.text("location")?,
             password_hash: row.opt_text("password_hash")?,
             email: row.opt_text("email")?,
             site_admin: row.bool("site_admin")?,
@@ -86,12 +129,14 @@ pub struct NewUser {
     pub site_admin: bool,
 }
 
-/// Adds an account with its primary address; [`StoreError::Unique`] if the name or the address is taken.
+/// Adds an account with its primary address; [`StoreError::Unique`] if the name or the address is taken, or the name is
+/// someone's old one.
 pub async fn insert(tx: &mut Tx, new: &NewUser) -> Result<UserId, StoreError> {
     let now = tx.now();
     let values = params![new.name.as_str(), None::<&str>, new.password_hash.as_str(), new.site_admin, now];
     let id = UserId::new(tx.only(&INSERT, values).await?.int("id")?);
-    tx.execute(&INSERT_EMAIL, params![id, new.email.as_str(), new.email.to_lowercase(), now]).await?;
+    user_redirects::ensure_free(tx, &new.name, id).await?;
+    emails::insert(tx, id, &new.email, true).await?;
     Ok(id)
 }
 
@@ -100,14 +145,110 @@ pub async fn by_name(conn: &mut Conn, name: &UserName) -> Result<Option<User>, S
     conn.one(&BY_NAME, params![name.as_str()]).await?.as_ref().map(User::from_row).transpose()
 }
 
+/// The account that has or had that name.
+pub async fn by_any_name(conn: &mut Conn, name: &UserName) -> Result<Option<User>, StoreError> {
+    conn.one(&BY_ANY_NAME, params![name.as_str()]).await?.as_ref().map(User::from_row).transpose()
+}
+
+/// The account whose primary or verified address this is.
+pub async fn by_email(conn: &mut Conn, address: &str) -> Result<Option<User>, StoreError> {
+    conn.one(&BY_EMAIL, params![emails::fold(address)]).await?.as_ref().map(User::from_row).transpose()
+}
+
 /// The account with that id.
 pub async fn by_id(conn: &mut Conn, id: UserId) -> Result<Option<User>, StoreError> {
     conn.one(&BY_ID, params![id]).await?.as_ref().map(User::from_row).transpose()
 }
 
+/// As [`by_id`], holding the row until the unit ends, so that what was decided on it is still true when written.
+pub async fn lock(tx: &mut Tx, id: UserId) -> Result<Option<User>, StoreError> {
+    tx.one(&LOCKED_BY_ID, params![id]).await?.as_ref().map(User::from_row).transpose()
+}
+
 /// A page of accounts by id.
 pub async fn list(conn: &mut Conn, after: UserId, limit: i64) -> Result<Vec<User>, StoreError> {
     conn.all(&LIST, params![after, limit]).await?.iter().map(User::from_row).collect()
+}
+
+/// An account among those that an operator looks at.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// Who.
+    pub user: User,
+    /// How many live repositories they own.
+    pub repos: i64,
+}
+
+/// Accounts with the text in their name or an address, by name, and how many there are in all. Everyone, if it is
+/// empty.
+pub async fn search(conn: &mut Conn, text: &str, page: Page) -> Result<(Vec<Found>, i64), StoreError> {
+    let pattern = containing(text);
+    let rows = conn.all(&SEARCH, params![pattern.as_str(), page.limit, page.offset]).await?;
+    let total = conn.only(&COUNT_FOUND, params![pattern]).await?.int("n")?;
+    let found = rows.iter().map(|row| Ok(Found { user: User::from_row(row)?, repos: row.int("repos")? }));
+    Ok((found.collect::<Result<_, StoreError>>()?, total))
+}
+
+/// A pattern for text that contains this one, whatever the case.
+fn containing(text: &str) -> String {
+    let mut pattern = String::from("%");
+    for c in text.trim().to_lowercase().chars() {
+        if ['%', '_', '\\'].contains(&c) {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern.push('%');
+    pattern
+}
+
+/// Whether there is any account at all.
+pub async fn any(conn: &mut Conn) -> Result<bool, StoreError> {
+    Ok(conn.one(&ANY, &[]).await?.is_some())
+}
+
+/// Who can administer the site, held until the unit ends.
+pub async fn lock_admins(tx: &mut Tx) -> Result<Vec<UserId>, StoreError> {
+    tx.all(&ADMINS, &[]).await?.iter().map(|row| row.int("id").map(UserId::new)).collect()
+}
+
+/// Changes the name and leaves the old one as a redirect; [`StoreError::Unique`] if the new one is taken or someone
+/// else's old one. One's own old name is taken back.
+pub async fn set_name(tx: &mut Tx, id: UserId, old: Option<&UserName>, new: &UserName) -> Result<(), StoreError> {
+    let now = tx.now();
+    tx.execute(&SET_NAME, params![id, new.as_str(), now]).await?;
+    user_redirects::ensure_free(tx, new, id).await?;
+    user_redirects::remove(tx, new).await?;
+    match old {
+        Some(old) => user_redirects::insert(tx, old, id).await,
+        None => Ok(()),
+    }
+}
+
+/// What an account says about itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    /// What the person calls themselves.
+    pub display_name: Option<String>,
+    /// What they say about themselves.
+    pub bio: String,
+    /// Their site.
+    pub website: String,
+    /// Where they are.
+    pub location: String,
+}
+
+/// Replaces what an account says about itself.
+pub async fn set_profile(tx: &mut Tx, id: UserId, profile: &Profile) -> Result<(), StoreError> {
+    let now = tx.now();
+    let Profile { display_name, bio, website, location } = profile;
+    tx.execute(&SET_PROFILE, params![id, display_name.as_deref(), bio, website, location, now]).await.map(drop)
+}
+
+/// Makes an account one that may administer the site, or an ordinary one again.
+pub async fn set_admin(tx: &mut Tx, id: UserId, admin: bool) -> Result<(), StoreError> {
+    let now = tx.now();
+    tx.execute(&SET_ADMIN, params![id, admin, now]).await.map(drop)
 }
 
 /// Marks an account as suspended since now, or lifts the mark.
@@ -120,4 +261,15 @@ pub async fn set_suspended(tx: &mut Tx, id: UserId, suspended: bool) -> Result<(
 pub async fn set_password(tx: &mut Tx, id: UserId, hash: &str) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&SET_PASSWORD, params![id, hash, now]).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::containing;
+
+    #[test]
+    fn what_is_searched_for_is_taken_literally() {
+        assert_eq!(containing(" A_b%\\ "), "%a\\_b\\%\\\\%");
+        assert_eq!(containing(""), "%%");
+    }
 }

@@ -4,6 +4,7 @@ use crate::compose::{self, Part};
 use crate::config::{Config, Flags};
 use crate::failure::Failure;
 use abide_core::failpoint;
+use abide_forge::accounts::setup;
 use abide_forge::{Forge, jobs, sequencer, start};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use std::net::SocketAddr;
@@ -61,6 +62,9 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     roads.spawn(serve_ssh(forge.clone(), &config, ssh, stop.clone()));
 
     println!("Abide is ready at http://{http_at} (ssh {ssh_at})");
+    if let Some(link) = setup::link(&forge).await? {
+        println!("Create the first admin at {link}");
+    }
     wait_for_the_end(&mut roads).await?;
     tracing::info!("stopping: no new connections, running work is finished");
     stop.cancel();

@@ -5,7 +5,9 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::show;
 use abide_core::scope::{Scope, Scopes};
-use abide_forge::accounts::{add_token::add_token, tokens};
+use abide_forge::Caller;
+use abide_forge::accounts::add_token::{AddTokenError, add_token};
+use abide_forge::accounts::tokens;
 use serde_json::json;
 
 #[derive(clap::Subcommand)]
@@ -42,6 +44,7 @@ pub(crate) enum Action {
 }
 
 pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> {
+    let operator = Caller::anonymous(None);
     with_forge(config, async |forge| match action {
         Action::Add { name, scopes, label, expires } => {
             let words: Vec<_> = Scope::ALL.iter().map(|scope| scope.as_str()).collect();
@@ -50,7 +53,11 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
             let account = user(forge, &name).await?;
             let day = std::time::Duration::from_secs(86_400);
             let end = expires.map(|days| forge.clock().now().plus(day.saturating_mul(days)));
-            println!("{}", add_token(forge, account.id, label, scopes, end).await?);
+            let secret = add_token(forge, &operator, account.id, &label, scopes, end).await.map_err(|error| match error {
+                AddTokenError::Fault(fault) => fault.into(),
+                refused => Failure::refused(refused.to_string()),
+            })?;
+            println!("{secret}");
             Ok(())
         }
         Action::List { name, json } => {
@@ -60,7 +67,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
         }
         Action::Revoke { name, id } => {
             let account = user(forge, &name).await?;
-            if !tokens::revoke(forge, account.id, id).await? {
+            if !tokens::revoke(forge, &operator, account.id, id).await? {
                 return Err(Failure::not_found(format!("{name} has no live token {id}")));
             }
             println!("revoked token {id} of {name}");

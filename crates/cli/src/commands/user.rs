@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::show;
 use abide_core::UserId;
 use abide_forge::accounts::add_user::{AddUserError, Request, add_user};
+use abide_forge::accounts::invites::{self, InviteError};
 use abide_forge::accounts::{list, password, suspend};
 use serde_json::json;
 
@@ -33,7 +34,7 @@ pub(crate) enum Action {
         #[arg(long, required = true)]
         password_stdin: bool,
     },
-    /// Keep an account from changing anything; its tokens and keys open nothing.
+    /// Keep an account from changing anything; its tokens and keys open nothing, its logins end.
     Suspend {
         /// Whose.
         name: String,
@@ -42,6 +43,12 @@ pub(crate) enum Action {
     Unsuspend {
         /// Whose.
         name: String,
+    },
+    /// Invite someone and print the link that lets them sign up, alone, on standard output. It is shown this once.
+    Invite {
+        /// Where to send it too.
+        #[arg(long)]
+        email: Option<String>,
     },
     /// Show all accounts.
     List {
@@ -71,6 +78,14 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
         }
         Action::Suspend { name } => set_suspended(forge, &name, true).await,
         Action::Unsuspend { name } => set_suspended(forge, &name, false).await,
+        Action::Invite { email } => {
+            let link = invites::create_by_operator(forge, email).await.map_err(|error| match error {
+                InviteError::Access(access) => access.into(),
+                refused => Failure::refused(refused.to_string()),
+            })?;
+            println!("{link}");
+            Ok(())
+        }
         Action::List { json } => show_all(forge, json).await,
     })
     .await

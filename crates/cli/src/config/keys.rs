@@ -1,6 +1,8 @@
 //! Every setting there is.
 
 use super::value;
+use abide_core::account::SignUpMode;
+use abide_forge::mail;
 use std::net::SocketAddr;
 
 /// One setting.
@@ -9,6 +11,16 @@ pub(super) struct Key {
     pub default: &'static str,
     pub about: &'static str,
     pub check: fn(&str) -> Result<(), String>,
+}
+
+impl Key {
+    /// The value as it may be shown: addresses may hold passwords.
+    pub(super) fn shown(&self, value: &str) -> String {
+        match self.name {
+            "server.database" | "mail.smtp_url" => value::without_password(value),
+            _ => value.to_owned(),
+        }
+    }
 }
 
 const fn key(
@@ -82,6 +94,23 @@ fn percent(value: &str) -> Result<(), String> {
     if value::number(value)? > 100 { Err("it is a percentage, 0 to 100".into()) } else { Ok(()) }
 }
 
+/// A window that tries are counted in. Counts are forgotten after a day, so none may be longer.
+fn window(value: &str) -> Result<(), String> {
+    some_time(value)?;
+    if value::duration(value)? > std::time::Duration::from_secs(86_400) {
+        return Err("it is at most 1d".into());
+    }
+    Ok(())
+}
+
+fn signup_mode(value: &str) -> Result<(), String> {
+    value.parse::<SignUpMode>().map(drop).map_err(|error| error.to_string())
+}
+
+fn smtp_url(value: &str) -> Result<(), String> {
+    if value.is_empty() { Ok(()) } else { mail::check_smtp_url(value) }
+}
+
 /// In the order in which `abide config` shows them.
 pub(super) const KEYS: &[Key] = &[
     key("server.data", "./data", text, "Where everything is kept."),
@@ -146,6 +175,39 @@ pub(super) const KEYS: &[Key] = &[
     key("browse.heavy", "4", at_least_one, "Walks through history and comparisons at once."),
     key("browse.cache", "48MiB", bytes, "Directories, logs and comparisons kept in memory."),
     key("browse.open_repos", "128", at_least_one, "Repositories whose indexes are kept open."),
+    key("signup.mode", "invite", signup_mode, "Who may make an account for themselves: open, closed or invite."),
+    key("signup.per_ip", "20", at_least_one, "Sign-ups from one address in signup.window."),
+    key("signup.window", "1h", window, "How long sign-ups are counted."),
+    key("signup.invite_ttl", "7d", some_time, "How long an invitation can be accepted."),
+    key("signup.open_invites", "1000", at_least_one, "Invitations that may wait to be accepted."),
+    key("signup.setup_ttl", "7d", some_time, "How long the link that makes the first admin works; a restart prints another."),
+    key("login.per_account", "10", at_least_one, "Wrong passwords for one account from one address in login.window."),
+    key("login.per_ip", "50", at_least_one, "Wrong logins from one address in login.window."),
+    key("login.second_factor", "10", at_least_one, "Wrong second factors for one account in login.window."),
+    key("login.window", "15m", window, "How long wrong logins are counted."),
+    key("login.hashes", "4", at_least_one, "Passwords that are hashed at once; each takes 19 MiB and a core."),
+    key("login.hashes_waiting", "64", number, "Passwords that may wait for that; more are asked to come back."),
+    key("session.ttl", "30d", some_time, "How long a login lasts that is not used."),
+    key("session.per_user", "50", at_least_one, "Logins one account may have; the one unused for longest ends."),
+    key("reset.per_ip", "20", at_least_one, "New passwords asked for from one address in reset.window."),
+    key("reset.per_email", "3", at_least_one, "New passwords asked for by one e-mail address in reset.window."),
+    key("reset.window", "1h", window, "How long that is counted."),
+    key("reset.ttl", "1h", some_time, "How long the link to a new password works."),
+    key("accounts.emails", "10", at_least_one, "Addresses one account may have."),
+    key("accounts.old_names", "5", number, "Old names that are kept for one account; another rename is refused."),
+    key("accounts.tokens", "200", at_least_one, "Live access tokens one account may have."),
+    key("accounts.ssh_keys", "200", at_least_one, "SSH keys one account may have."),
+    key(
+        "mail.smtp_url",
+        "",
+        smtp_url,
+        "The mail server, e.g. smtps://user:password@mail.example.org; empty: mails become files in outbox/.",
+    ),
+    key("mail.from", "Abide <abide@localhost>", mail::check_from, "Who mails are from."),
+    key("mail.timeout", "30s", some_time, "How long the mail server may take for each answer."),
+    key("mail.verify_ttl", "3d", some_time, "How long an address can be verified."),
+    key("mail.per_account", "10", at_least_one, "Mails one account can have sent to addresses of its own in mail.window."),
+    key("mail.window", "1h", window, "How long that is counted."),
     key("jobs.workers", "2", at_least_one, "Jobs that run at once."),
     key("jobs.poll", "1s", some_time, "How often logs and jobs are looked at without a hint."),
     key("jobs.history", "30d", some_time, "How long ended jobs and pushes are kept."),

@@ -78,7 +78,8 @@ fn build(flags: &Flags, environment: BTreeMap<String, String>, read: ReadFile<'_
     for key in KEYS {
         let (value, source) = &config.values[key.name];
         (key.check)(value).map_err(|rule| {
-            Failure::usage(format!("{} = {value:?} ({source}) cannot be used: {rule}", key.name)).hint(key.about)
+            let shown = key.shown(value);
+            Failure::usage(format!("{} = {shown:?} ({source}) cannot be used: {rule}", key.name)).hint(key.about)
         })?;
     }
     Ok(config)
@@ -156,8 +157,7 @@ impl Config {
     pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, String, &Source, &'static str)> {
         KEYS.iter().map(|key| {
             let (value, source) = &self.values[key.name];
-            let shown = if key.name == "server.database" { value::without_password(value) } else { value.clone() };
-            (key.name, shown, source, key.about)
+            (key.name, key.shown(value), source, key.about)
         })
     }
 

@@ -32,6 +32,10 @@ fn a_flag_wins_over_the_environment_which_wins_over_the_file() {
 #[case::bad_address("[server]\nlisten = \"localhost\"\n", "an IP address and a port")]
 #[case::bad_url("[server]\npublic_url = \"https://x/\"\n", "no slash at the end")]
 #[case::mysql("[server]\ndatabase = \"mysql://x\"\n", "starts with postgres://")]
+#[case::bad_mode("[signup]\nmode = \"maybe\"\n", "\\\"maybe\\\" is not one of open, closed, invite")]
+#[case::bad_sender("[mail]\nfrom = \"nobody\"\n", "it is a mailbox")]
+#[case::bad_mail_server("[mail]\nsmtp_url = \"mail.example.org\"\n", "it looks like smtps://")]
+#[case::long_window("[login]\nwindow = \"2d\"\n", "at most 1d")]
 #[case::not_toml("[git\n", "not valid TOML")]
 #[case::table("[git.max_push]\nx = 1\n", "a setting is text")]
 fn bad_files_are_refused_by_name_and_rule(#[case] file: &str, #[case] said: &str) {
@@ -46,12 +50,16 @@ fn a_misspelt_variable_is_refused_and_others_are_left_alone() {
 }
 
 #[test]
-fn a_password_in_a_database_address_is_not_shown() {
+fn a_password_in_an_address_is_not_shown() {
     let flags = Flags { database: Some("postgres://me:secret@host:5432/db".into()), ..Flags::default() };
-    let config = with(flags, &[], None).unwrap();
-    let shown: Vec<_> =
-        config.all().filter(|(name, ..)| *name == "server.database").map(|(_, value, ..)| value).collect();
-    assert_eq!(shown, ["postgres://me:***@host:5432/db"]);
+    let environment = [("ABIDE_MAIL__SMTP_URL", "smtps://me:secret@mail.example.org")];
+    let config = with(flags, &environment, None).unwrap();
+    let shown = |wanted| config.all().find(|(name, ..)| *name == wanted).map(|(_, value, ..)| value);
+    assert_eq!(shown("server.database").as_deref(), Some("postgres://me:***@host:5432/db"));
+    assert_eq!(shown("mail.smtp_url").as_deref(), Some("smtps://me:***@mail.example.org"));
+
+    let refused = with(Flags::default(), &[("ABIDE_MAIL__SMTP_URL", "imap://me:secret@host")], None).unwrap_err();
+    assert!(!format!("{refused:?}").contains("secret"), "{refused:?}");
 }
 
 #[rstest]

@@ -57,7 +57,7 @@ pub(super) fn from_toml(value: &toml::Value) -> Result<String, String> {
     }
 }
 
-/// A database address that can be shown.
+/// An address that can be shown.
 pub(super) fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     match rest.rsplit_once('@') {

@@ -2,7 +2,7 @@
 //!
 //! Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 refused, 5 the doctor found something.
 
-use crate::support::{assert_healthy, person, query, server};
+use crate::support::{assert_healthy, builder, person, query, server};
 use abide_testkit::{Engine, GitClient, Server, TestDatabase, eventually};
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -105,6 +105,70 @@ fn people_are_suspended_and_given_new_passwords() {
     passwd("short").refused(4, &["a password has"]);
 }
 
+/// The links to the page that makes the first admin, as the server printed them.
+fn setup_links(server: &Server) -> Vec<String> {
+    let printed = server.log();
+    let links = printed.lines().filter_map(|line| line.strip_prefix("Create the first admin at "));
+    links.map(str::to_owned).collect()
+}
+
+#[rstest]
+fn the_server_prints_a_link_for_the_first_admin_until_there_is_an_account(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut server = builder(engine).env("ABIDE_SERVER__PUBLIC_URL", "https://git.example.org").start();
+    let printed = |server: &Server, count: usize| {
+        eventually(Duration::from_secs(20), || setup_links(server).len() == count);
+        setup_links(server).pop().expect("a link")
+    };
+    let first = printed(&server, 1);
+    let token = first.strip_prefix("https://git.example.org/setup/").expect("a link to the site");
+    assert_eq!(token.len(), 43, "256 random bits: {token}");
+    let kept = query(&server, "SELECT purpose FROM one_time_links");
+    assert_eq!(kept, "setup");
+
+    server.restart();
+    let second = printed(&server, 2);
+    assert_ne!(first, second);
+    assert_eq!(query(&server, "SELECT count(*) FROM one_time_links"), "1", "the older one is dead");
+
+    server.add_user("alice");
+    server.restart();
+    server.terminate();
+    assert_eq!(setup_links(&server).len(), 2, "nobody is first any more");
+}
+
+#[rstest]
+fn user_invite_prints_the_link_alone_and_sends_it(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let server = builder(engine).env("ABIDE_SERVER__PUBLIC_URL", "https://git.example.org").start();
+    let invited = cli(&server, &["user", "invite"]);
+    assert_eq!((invited.code, invited.stderr.as_str()), (Some(0), ""));
+    let link = invited.stdout.strip_suffix('\n').expect("one line");
+    assert!(link.starts_with("https://git.example.org/invite/") && !link.contains(char::is_whitespace), "{link}");
+
+    let sent = cli(&server, &["user", "invite", "--email", "new@example.org"]).stdout;
+    let outbox = server.data_dir().join("outbox");
+    let mails = || fs::read_dir(&outbox).map(|all| all.filter_map(Result::ok).collect::<Vec<_>>()).unwrap_or_default();
+    let whole = |name: &std::ffi::OsStr| name.to_string_lossy().ends_with(".eml");
+    eventually(Duration::from_secs(20), || mails().iter().any(|entry| whole(&entry.file_name())));
+    assert_eq!(mails().len(), 1, "without an address nothing is sent");
+    let mail = fs::read_to_string(mails()[0].path()).expect("ours");
+    // Quoted-printable breaks long lines with "=" and writes "=" as "=3D".
+    let text = mail.replace("=\r\n", "").replace("=3D", "=");
+    assert!(text.contains("To: new@example.org\r\n") && text.contains(sent.trim()), "{mail}");
+
+    cli(&server, &["user", "invite", "--email", "nonsense"]).refused(4, &["email:", "someone@example.org"]);
+    let jobs = cli(&server, &["jobs", "list", "--json"]).stdout;
+    assert!(jobs.contains("mail:send") && !jobs.contains("/invite/"), "{jobs}");
+    assert_healthy(&server);
+}
+
+#[test]
+fn nobody_is_invited_where_nobody_can_sign_up() {
+    let server = builder(Engine::Sqlite).env("ABIDE_SIGNUP__MODE", "closed").start();
+    cli(&server, &["user", "invite"]).refused(4, &["signup.mode"]);
+}
+
 #[rstest]
 fn token_add_prints_the_token_alone(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let server = server(engine);
@@ -127,6 +191,8 @@ fn token_add_prints_the_token_alone(#[values(Engine::Sqlite, Engine::Postgres)] 
     add("").refused(2, &["at least one scope"]);
     cli(&server, &["token", "add", "nobody", "--scopes", "repo"]).refused(3, &["no user nobody"]);
     cli(&server, &["token", "add", "alice"]).refused(2, &["--scopes"]);
+    cli(&server, &["token", "add", "alice", "--scopes", "repo", "--label", ""]).refused(4, &["label:"]);
+    cli(&server, &["token", "add", "alice", "--scopes", "repo", "--expires", "0"]).refused(4, &["expires:"]);
     cli(&server, &["token", "revoke", "alice", "987654"]).refused(3, &["no live token"]);
 }
 
@@ -317,7 +383,11 @@ fn config_shows_every_value_and_where_it_came_from() {
     let file = dir.join("abide.toml");
     fs::write(&file, "[git]\nmax_push = \"1GiB\"\nlease_ttl = \"9s\"\n[log]\nformat = \"json\"\n").expect("ours");
     let data = dir.to_str().expect("temporary paths are UTF-8");
-    let env = [("ABIDE_GIT__LEASE_TTL", "8s"), ("ABIDE_SERVER__DATABASE", "postgres://me:secret@h/db")];
+    let env = [
+        ("ABIDE_GIT__LEASE_TTL", "8s"),
+        ("ABIDE_SERVER__DATABASE", "postgres://me:secret@h/db"),
+        ("ABIDE_MAIL__SMTP_URL", "smtps://me:secret@mail.example.org"),
+    ];
     let said = alone(dir, &["config", "--json", "--data", data], &env);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let all = said.json();
@@ -333,6 +403,7 @@ fn config_shows_every_value_and_where_it_came_from() {
     assert_eq!(find("git.max_push"), pair("1GiB", &format!("file {}", file.display())));
     assert_eq!(find("git.lease_wait"), pair("30s", "default"));
     assert_eq!(find("server.database").0, "postgres://me:***@h/db", "a password is never shown");
+    assert_eq!(find("mail.smtp_url").0, "smtps://me:***@mail.example.org", "a password is never shown");
     assert!(!alone(dir, &["config", "--data", data], &env).stdout.contains("secret"));
     assert_eq!(fs::read_dir(dir).expect("ours").count(), 1, "looking makes nothing");
 

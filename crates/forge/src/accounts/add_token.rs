@@ -1,46 +1,89 @@
 //! Making an access token. The secret is shown once; only its hash is kept.
 
+use super::one_time::{self, OneTime};
 use crate::tell::{Who, audit_account};
-use crate::{Fault, Forge};
+use crate::{Caller, Fault, Forge};
 use abide_core::scope::Scopes;
 use abide_core::{Timestamp, UserId};
 use abide_store::tokens::{self, NewToken};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use abide_store::{StoreError, users};
 use serde_json::json;
-use sha2::{Digest as _, Sha256};
 
 /// What every token starts with, so that scanners and people recognise one.
 pub const PREFIX: &str = "abide_pat_";
 
-/// Makes a token and returns the secret.
-pub async fn add_token(
-    forge: &Forge,
-    user: UserId,
-    label: String,
-    scopes: Scopes,
-    expires_at: Option<Timestamp>,
-) -> Result<String, Fault> {
-    let mut random = [0; 32];
-    forge.random().fill(&mut random);
-    let secret = format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(random));
-    let hint = secret[secret.len() - 4..].to_owned();
-    let new = NewToken { user_id: user, label, hash: hash(&secret), hint, scopes, expires_at };
-    forge
-        .store()
-        .write(new, |tx, new| {
-            Box::pin(async move {
-                let id = tokens::insert(tx, new).await?;
-                let meta = json!({ "token_id": id, "user_id": new.user_id.get(), "scopes": new.scopes.to_string() });
-                audit_account(tx, &Who { user: Some(new.user_id), ip: None }, "token_created", meta).await?;
-                Ok::<_, Fault>(())
-            })
-        })
-        .await?;
-    Ok(secret)
+const MAX_LABEL: usize = 200;
+
+/// Why there is no new token.
+#[derive(Debug, thiserror::Error)]
+pub enum AddTokenError {
+    /// The label breaks the rule.
+    #[error("label: say what the token is for, in at most {MAX_LABEL} characters and without control characters")]
+    Label,
+    /// It would be dead at once.
+    #[error("expires: it ends in the future, or never")]
+    Expiry,
+    /// Enough is enough.
+    #[error("an account has at most {0} tokens; revoke one first")]
+    TooMany(i64),
+    /// The machine failed.
+    #[error(transparent)]
+    Fault(#[from] Fault),
 }
 
-/// What is stored of a secret. It has 256 random bits, so a fast hash is enough.
-pub(crate) fn hash(secret: &str) -> [u8; 32] {
-    Sha256::digest(secret.as_bytes()).into()
+impl AddTokenError {
+    /// Which field of the form it is about.
+    pub fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Label => Some("label"),
+            Self::Expiry => Some("expires"),
+            Self::TooMany(_) | Self::Fault(_) => None,
+        }
+    }
+}
+
+impl From<StoreError> for AddTokenError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// Makes a token for an account and returns the secret.
+pub async fn add_token(
+    forge: &Forge,
+    who: &Caller,
+    user: UserId,
+    label: &str,
+    scopes: Scopes,
+    expires_at: Option<Timestamp>,
+) -> Result<String, AddTokenError> {
+    let label = label.trim();
+    if label.is_empty() || label.chars().count() > MAX_LABEL || label.chars().any(char::is_control) {
+        return Err(AddTokenError::Label);
+    }
+    if expires_at.is_some_and(|end| end <= forge.clock().now()) {
+        return Err(AddTokenError::Expiry);
+    }
+    let secret = format!("{PREFIX}{}", OneTime::new(forge).text);
+    let hint = secret[secret.len() - 4..].to_owned();
+    let new =
+        NewToken { user_id: user, label: label.to_owned(), hash: one_time::hash(&secret), hint, scopes, expires_at };
+    let unit = (new, Who::from(who), forge.settings().people.tokens_per_user);
+    let added: Result<(), AddTokenError> = forge
+        .store()
+        .write(unit, |tx, (new, who, most)| {
+            Box::pin(async move {
+                // Holding the account, so that two at once cannot both be the last that fits.
+                users::lock(tx, new.user_id).await?;
+                if tokens::count_live(tx, new.user_id).await? >= *most {
+                    return Err(AddTokenError::TooMany(*most));
+                }
+                let id = tokens::insert(tx, new).await?;
+                let meta = json!({ "token_id": id, "user_id": new.user_id.get(), "scopes": new.scopes.to_string() });
+                audit_account(tx, who, "token_created", meta).await?;
+                Ok(())
+            })
+        })
+        .await;
+    added.map(|()| secret)
 }

@@ -1,6 +1,7 @@
 //! Finding out who someone is: by token or by SSH key. Never by password: those are for the login page alone.
 
-use super::add_token::{PREFIX, hash};
+use super::add_token::PREFIX;
+use super::one_time::hash;
 use crate::{Caller, Fault, Forge};
 use abide_store::{ssh_keys, tokens, users};
 use std::net::IpAddr;

@@ -1,12 +1,36 @@
-//! Accounts: adding people, their tokens and keys, and finding out who someone is.
+//! Accounts: making one, logging in, what belongs to one, and finding out who someone is.
+//!
+//! * A new account: [`sign_up`], [`setup`] (the first admin), [`add_user`] (the operator), [`invites`].
+//! * Logging in: [`login`], [`sessions`], [`totp`]; by token or key: [`authenticate`].
+//! * One's own: [`change_password`], [`emails`], [`verify`], [`profile`], [`rename`], [`tokens`], [`ssh_keys`].
+//! * Forgotten: [`reset`]. Others': [`admin`], [`suspend`].
 
 pub mod add_token;
 pub mod add_user;
+pub mod admin;
 pub mod authenticate;
+pub mod change_password;
+pub mod confirm;
+pub mod emails;
+pub mod invites;
+pub mod login;
+pub mod new_account;
+mod one_time;
 pub mod password;
+pub mod profile;
+pub mod rename;
+pub mod reset;
+mod second_factor;
+pub mod sessions;
+pub mod setup;
+pub mod sign_up;
 pub mod ssh_keys;
 pub mod suspend;
+mod throttle;
+mod ticket;
 pub mod tokens;
+pub mod totp;
+pub mod verify;
 
 use crate::{Fault, Forge};
 use abide_core::{UserId, UserName};
@@ -15,10 +39,16 @@ use abide_store::users;
 pub use abide_store::ssh_keys::SshKey;
 pub use abide_store::tokens::Token;
 pub use abide_store::users::User;
+pub use sessions::Viewer;
 
 /// The account of that name.
 pub async fn find(forge: &Forge, name: &UserName) -> Result<Option<User>, Fault> {
     Ok(users::by_name(&mut *forge.store().read().await?, name).await?)
+}
+
+/// The account that has or had that name. Its name differs from what was asked for if it was renamed.
+pub async fn find_by_any_name(forge: &Forge, name: &UserName) -> Result<Option<User>, Fault> {
+    Ok(users::by_any_name(&mut *forge.store().read().await?, name).await?)
 }
 
 /// The account with that id.

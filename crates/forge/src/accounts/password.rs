@@ -1,44 +1,93 @@
-//! Passwords: hashed with argon2id, off the async threads because that takes tens of milliseconds.
+//! Passwords: hashed with argon2id, off the async threads because that takes tens of milliseconds, and only so many at
+//! once because each takes 19 MiB.
 
-use crate::Fault;
+use crate::{Fault, Forge};
+use abide_core::account::PASSWORD_LEN;
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _, phc::PasswordHash};
+use tokio::sync::Semaphore;
 
 /// Shortest password that is accepted.
-pub const MIN_LEN: usize = 10;
-/// Longest, so that hashing cannot be made expensive by length.
-pub const MAX_LEN: usize = 1024;
+pub const MIN_LEN: usize = *PASSWORD_LEN.start();
+/// Longest.
+pub const MAX_LEN: usize = *PASSWORD_LEN.end();
 
-/// Hashes a password under a fresh salt.
-pub async fn hash(password: String) -> Result<String, Fault> {
-    let hashed = tokio::task::spawn_blocking(move || {
-        Argon2::default().hash_password(password.as_bytes()).map(|hash| hash.to_string())
-    });
-    match hashed.await {
-        Ok(Ok(hash)) => Ok(hash),
-        Ok(Err(error)) => Err(Fault::Internal(format!("hashing a password failed: {error}"))),
-        Err(error) => Err(Fault::Internal(format!("hashing a password was interrupted: {error}"))),
+/// What the password of nobody is compared with, so that an unknown account costs what a known one does. It matches
+/// nothing, and has the parameters of every hash that we make.
+const NOBODYS: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+/// How many passwords may be hashed at once, and how many may wait for it.
+pub(crate) struct Hashing {
+    at_once: Semaphore,
+    waiting: Semaphore,
+}
+
+impl Hashing {
+    pub(crate) fn new(at_once: usize, waiting: usize) -> Self {
+        let at_once = at_once.max(1);
+        Self { at_once: Semaphore::new(at_once), waiting: Semaphore::new(at_once + waiting) }
+    }
+
+    /// Runs something that takes memory and a core, when it is its turn.
+    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
+        let _place = self.waiting.try_acquire().map_err(|_| Fault::Crowded)?;
+        let _turn = self.at_once.acquire().await.expect("the semaphore is never closed");
+        let done = tokio::task::spawn_blocking(work).await;
+        done.map_err(|error| Fault::Internal(format!("hashing a password was interrupted: {error}")))
     }
 }
 
-/// Whether the password is the one that was hashed. A damaged hash matches nothing.
-pub async fn verify(password: String, hash: String) -> bool {
-    let checked = tokio::task::spawn_blocking(move || {
-        PasswordHash::new(&hash).is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
-    });
-    checked.await.unwrap_or(false)
+/// Hashes a password under a fresh salt.
+pub(crate) async fn hash(forge: &Forge, password: String) -> Result<String, Fault> {
+    let hash = move || Argon2::default().hash_password(password.as_bytes()).map(|hash| hash.to_string());
+    let hashed = forge.hashing().run(hash).await?;
+    hashed.map_err(|error| Fault::Internal(format!("hashing a password failed: {error}")))
+}
+
+/// Whether the password is the one that was hashed. A damaged hash matches nothing, and no hash costs the same.
+pub(crate) async fn verify(forge: &Forge, password: String, hash: Option<String>) -> Result<bool, Fault> {
+    let hash = hash.unwrap_or_else(|| NOBODYS.to_owned());
+    forge.hashing().run(move || matches(&password, &hash)).await
+}
+
+fn matches(password: &str, hash: &str) -> bool {
+    // An over-long one cannot be right, and would only take longer to hash.
+    let password = if password.chars().count() <= MAX_LEN { password } else { "" };
+    PasswordHash::new(hash).is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_hash_matches_its_password_only_and_is_argon2id() {
+        let hash = Argon2::default().hash_password(b"correct horse").unwrap().to_string();
+        assert!(matches("correct horse", &hash));
+        assert!(!matches("wrong horse", &hash));
+        assert!(!matches("anything", "damaged"));
+        for password in ["", "correct horse", &"x".repeat(MAX_LEN + 1)] {
+            assert!(!matches(password, NOBODYS), "{password:?}");
+        }
+    }
+
+    #[test]
+    fn checking_nobodys_password_costs_what_checking_anybodys_does() {
+        let ours = Argon2::default().hash_password(b"correct horse").unwrap().to_string();
+        let shape = |hash: &str| {
+            let hash = PasswordHash::new(hash).unwrap();
+            (hash.algorithm.to_string(), hash.version, hash.params.to_string(), hash.hash.map(|hash| hash.len()))
+        };
+        assert_eq!(shape(NOBODYS), shape(&ours));
+    }
+
     #[tokio::test]
-    async fn a_hash_matches_its_password_only_and_is_argon2id() {
-        let hash = hash("correct horse".into()).await.unwrap();
-        assert!(hash.starts_with("$argon2id$"));
-        assert!(verify("correct horse".into(), hash.clone()).await);
-        assert!(!verify("wrong horse".into(), hash).await);
-        assert!(!verify("anything".into(), "damaged".into()).await);
+    async fn more_than_may_wait_are_sent_away() {
+        let hashing = Hashing::new(1, 1);
+        let (first, second) = (hashing.waiting.try_acquire(), hashing.waiting.try_acquire());
+        assert!(first.is_ok() && second.is_ok(), "one runs and one waits");
+        assert!(matches!(hashing.run(|| ()).await, Err(Fault::Crowded)));
+        drop(first);
+        assert!(hashing.run(|| ()).await.is_ok());
     }
 }

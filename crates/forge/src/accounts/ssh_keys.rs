@@ -3,8 +3,8 @@
 use crate::tell::{Who, audit_account};
 use crate::{Caller, Fault, Forge};
 use abide_core::UserId;
-use abide_store::StoreError;
 use abide_store::ssh_keys::{self, NewSshKey, SshKey};
+use abide_store::{StoreError, users};
 use serde_json::json;
 use ssh_key::public::KeyData;
 use ssh_key::{HashAlg, PublicKey};
@@ -24,9 +24,23 @@ pub enum AddKeyError {
     /// Someone uses it already.
     #[error("key: it is in use already")]
     Taken,
+    /// Enough is enough.
+    #[error("key: an account has at most {0} keys; remove one first")]
+    TooMany(i64),
     /// The machine failed.
     #[error(transparent)]
     Fault(#[from] Fault),
+}
+
+impl AddKeyError {
+    /// Which field of the form it is about.
+    pub fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Malformed | Self::Weak | Self::Taken | Self::TooMany(_) => Some("key"),
+            Self::Title => Some("title"),
+            Self::Fault(_) => None,
+        }
+    }
 }
 
 impl From<StoreError> for AddKeyError {
@@ -50,11 +64,16 @@ pub async fn add(forge: &Forge, who: &Caller, user: UserId, title: &str, line: &
     bare.set_comment("");
     let public_key = bare.to_openssh().map_err(|_| AddKeyError::Malformed)?.trim().to_owned();
     let new = NewSshKey { user_id: user, title, fingerprint, public_key };
-    let input = (new, Who::from(who));
+    let input = (new, Who::from(who), forge.settings().people.keys_per_user);
     let id = forge
         .store()
-        .write(input, |tx, (new, who)| {
+        .write(input, |tx, (new, who, most)| {
             Box::pin(async move {
+                // Holding the account, so that two at once cannot both be the last that fits.
+                users::lock(tx, new.user_id).await?;
+                if ssh_keys::count(tx, new.user_id).await? >= *most {
+                    return Err(AddKeyError::TooMany(*most));
+                }
                 let id = ssh_keys::insert(tx, new).await?;
                 let meta = json!({ "key_id": id, "user_id": new.user_id.get(), "fingerprint": new.fingerprint });
                 audit_account(tx, who, "ssh_key_added", meta).await?;

@@ -1,42 +1,45 @@
-//! Suspending an account, lifting that, and setting a password for someone.
+//! Suspending an account, lifting that, and setting a password for someone: by the operator.
 
+use super::change_password::{self, Change};
 use super::password;
 use crate::tell::{Who, audit_account};
 use crate::{Fault, Forge};
 use abide_core::UserId;
-use abide_store::users;
+use abide_core::account::password_fits;
+use abide_store::{StoreError, Tx, sessions, users};
 use serde_json::json;
 
-/// Suspends an account or lifts the suspension. Tokens and keys of a suspended account open nothing.
+/// Suspends an account or lifts the suspension. Tokens and keys of a suspended account open nothing, its logins end.
 pub async fn set_suspended(forge: &Forge, user: UserId, suspended: bool) -> Result<(), Fault> {
     forge
         .store()
         .write((user, suspended), |tx, &(user, suspended)| {
-            Box::pin(async move {
-                users::set_suspended(tx, user, suspended).await?;
-                let action = if suspended { "user_suspended" } else { "user_unsuspended" };
-                audit_account(tx, &Who { user: None, ip: None }, action, json!({ "user_id": user.get() })).await?;
-                Ok(())
-            })
+            Box::pin(async move { Ok(write(tx, &Who::default(), user, suspended).await?) })
         })
         .await
 }
 
-/// Sets a password; `false` if it is too short or too long.
+pub(super) async fn write(tx: &mut Tx, who: &Who, user: UserId, suspended: bool) -> Result<(), StoreError> {
+    users::set_suspended(tx, user, suspended).await?;
+    let action = if suspended {
+        sessions::end_all(tx, user).await?;
+        "user_suspended"
+    } else {
+        "user_unsuspended"
+    };
+    audit_account(tx, who, action, json!({ "user_id": user.get() })).await
+}
+
+/// Sets a password and ends every login; `false` if it is too short or too long.
 pub async fn set_password(forge: &Forge, user: UserId, typed: String) -> Result<bool, Fault> {
-    if !(password::MIN_LEN..=password::MAX_LEN).contains(&typed.chars().count()) {
+    if !password_fits(&typed) {
         return Ok(false);
     }
-    let hash = password::hash(typed).await?;
-    forge
+    let hash = password::hash(forge, typed).await?;
+    let unit = Change { forge: forge.clone(), user, hash, who: Who::default(), keep: Vec::new() };
+    let changed: Result<(), Fault> = forge
         .store()
-        .write((user, hash), |tx, (user, hash)| {
-            Box::pin(async move {
-                users::set_password(tx, *user, hash).await?;
-                audit_account(tx, &Who { user: None, ip: None }, "password_changed", json!({ "user_id": user.get() }))
-                    .await?;
-                Ok(true)
-            })
-        })
-        .await
+        .write(unit, |tx, unit| Box::pin(async move { Ok(change_password::write(tx, unit).await?) }))
+        .await;
+    changed.map(|()| true)
 }

@@ -1,7 +1,7 @@
 //! Listing tokens and taking them back.
 
 use crate::tell::{Who, audit_account};
-use crate::{Fault, Forge};
+use crate::{Caller, Fault, Forge};
 use abide_core::UserId;
 use abide_store::tokens::{self, Token};
 use serde_json::json;
@@ -15,15 +15,15 @@ pub async fn list(forge: &Forge, user: UserId) -> Result<Vec<Token>, Fault> {
 }
 
 /// Takes a token back; `false` if the user has no such live token.
-pub async fn revoke(forge: &Forge, user: UserId, id: i64) -> Result<bool, Fault> {
+pub async fn revoke(forge: &Forge, who: &Caller, user: UserId, id: i64) -> Result<bool, Fault> {
     forge
         .store()
-        .write((user, id), |tx, &(user, id)| {
+        .write((user, id, Who::from(who)), |tx, (user, id, who)| {
             Box::pin(async move {
-                let revoked = tokens::revoke(tx, user, id).await?;
+                let revoked = tokens::revoke(tx, *user, *id).await?;
                 if revoked {
                     let meta = json!({ "token_id": id, "user_id": user.get() });
-                    audit_account(tx, &Who { user: Some(user), ip: None }, "token_revoked", meta).await?;
+                    audit_account(tx, who, "token_revoked", meta).await?;
                 }
                 Ok(revoked)
             })

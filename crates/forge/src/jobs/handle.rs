@@ -1,11 +1,16 @@
 //! What each kind of job does.
 
 use super::{Job, Kind};
+use crate::accounts::reset;
 use crate::git::{maintain, reconcile};
+use crate::mail::{self, DeliveryError};
 use crate::{Fault, Forge};
 use abide_core::RepoId;
-use abide_store::{StoreError, jobs, pushes};
+use abide_store::{StoreError, jobs, links, pushes, sessions, throttles};
 use std::time::Duration;
+
+/// No window of a throttle is longer: settings are refused if they are.
+const LONGEST_WINDOW: Duration = Duration::from_secs(86_400);
 
 /// Incoming areas that nobody touched for so long belong to nobody.
 const INCOMING_AGE: Duration = Duration::from_secs(6 * 3600);
@@ -27,6 +32,15 @@ impl From<StoreError> for JobError {
     }
 }
 
+impl From<DeliveryError> for JobError {
+    fn from(error: DeliveryError) -> Self {
+        match error {
+            DeliveryError::Later(reason) => Self::Fault(Fault::Internal(reason)),
+            DeliveryError::Never(reason) => Self::Final(reason),
+        }
+    }
+}
+
 /// Runs one job.
 pub(super) async fn handle(forge: &Forge, job: &Job) -> Result<(), JobError> {
     match Kind::parse(&job.kind) {
@@ -37,13 +51,18 @@ pub(super) async fn handle(forge: &Forge, job: &Job) -> Result<(), JobError> {
             Ok(())
         }
         Some(Kind::HistoryPrune) => prune(forge).await,
+        Some(Kind::MailSend) => Ok(mail::deliver(forge, job, &payload(job)).await?),
+        Some(Kind::AccountReset) => Ok(reset::answer(forge, &payload(job)).await?),
         None => Err(JobError::Final(format!("this version does not know jobs of the kind {}", job.kind))),
     }
 }
 
+fn payload(job: &Job) -> serde_json::Value {
+    serde_json::from_str(&job.payload).unwrap_or_default()
+}
+
 fn repo_id(job: &Job) -> Result<RepoId, JobError> {
-    let payload: serde_json::Value = serde_json::from_str(&job.payload).unwrap_or_default();
-    payload["repo_id"]
+    payload(job)["repo_id"]
         .as_i64()
         .map(RepoId::new)
         .ok_or_else(|| JobError::Final("the payload lacks repo_id; run it for one repository".into()))
@@ -51,12 +70,17 @@ fn repo_id(job: &Job) -> Result<RepoId, JobError> {
 
 async fn prune(forge: &Forge) -> Result<(), JobError> {
     let before = forge.clock().now().minus(forge.settings().history);
+    mail::prune(forge, before).await;
     forge
         .store()
         .write(before, |tx, before| {
             Box::pin(async move {
                 jobs::prune(tx, *before).await?;
                 pushes::prune(tx, *before).await?;
+                sessions::prune(tx).await?;
+                links::prune(tx).await?;
+                let counted = tx.now().minus(LONGEST_WINDOW);
+                throttles::prune(tx, counted).await?;
                 Ok(())
             })
         })

@@ -23,13 +23,18 @@ pub enum Kind {
     RepoMaintain,
     /// Puts crashed pushes right and removes what they left.
     PushReconcile,
-    /// Forgets ended jobs and pushes.
+    /// Forgets ended jobs and pushes, ended logins, dead links, old counts and mails.
     HistoryPrune,
+    /// Delivers one mail.
+    MailSend,
+    /// Answers someone who has forgotten their password.
+    AccountReset,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: &[Self] = &[Self::RepoMaintain, Self::PushReconcile, Self::HistoryPrune];
+    pub const ALL: &[Self] =
+        &[Self::RepoMaintain, Self::PushReconcile, Self::HistoryPrune, Self::MailSend, Self::AccountReset];
 
     /// What it is called in the table and on the command line.
     pub const fn as_str(self) -> &'static str {
@@ -37,6 +42,8 @@ impl Kind {
             Self::RepoMaintain => "repo:maintain",
             Self::PushReconcile => "push:reconcile",
             Self::HistoryPrune => "history:prune",
+            Self::MailSend => "mail:send",
+            Self::AccountReset => "account:reset",
         }
     }
 
@@ -49,7 +56,9 @@ impl Kind {
     const fn max_attempts(self) -> i64 {
         match self {
             Self::RepoMaintain => 3,
-            Self::PushReconcile | Self::HistoryPrune => 5,
+            Self::PushReconcile | Self::HistoryPrune | Self::AccountReset => 5,
+            // With growing pauses that is about a day and a half: mail servers may be down for a night.
+            Self::MailSend => 40,
         }
     }
 }

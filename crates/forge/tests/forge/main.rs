@@ -2,5 +2,6 @@
 
 mod forks;
 mod jobs;
+mod people;
 mod reconcile;
 mod rig;

@@ -20,14 +20,28 @@ pub struct Rig {
 }
 
 pub async fn rig(engine: Engine) -> Rig {
+    rig_with(engine, |_| {}).await
+}
+
+/// A forge with other settings than the usual ones.
+pub async fn rig_with(engine: Engine, change: impl FnOnce(&mut Settings)) -> Rig {
     let database = TestDatabase::new(engine);
     let clock = TestClock::new();
-    let (forge, store) = node(&database, &clock, "first").await;
+    let (forge, store) = node_with(&database, &clock, "first", change).await;
     Rig { forge, store, clock, database }
 }
 
 /// Another process on the same database and directories.
 pub async fn node(database: &TestDatabase, clock: &TestClock, name: &str) -> (Forge, Store) {
+    node_with(database, clock, name, |_| {}).await
+}
+
+pub async fn node_with(
+    database: &TestDatabase,
+    clock: &TestClock,
+    name: &str,
+    change: impl FnOnce(&mut Settings),
+) -> (Forge, Store) {
     let data = database.data_dir();
     let options = match database.url() {
         Some(url) => Options::postgres(url),
@@ -37,7 +51,8 @@ pub async fn node(database: &TestDatabase, clock: &TestClock, name: &str) -> (Fo
     let layout = Layout::new(data);
     std::fs::create_dir_all(layout.incoming_root()).expect("writable");
     let git = Git::detect(Path::new("git"), &layout, GitLimits::default()).await.expect("git is installed");
-    let settings = Settings { poll_interval: Duration::from_millis(20), ..Settings::default() };
+    let mut settings = Settings { poll_interval: Duration::from_millis(20), ..Settings::default() };
+    change(&mut settings);
     let node = Node::server(data, name, "test").expect("the name is free");
     (Forge::new(store.clone(), git, layout, Arc::new(OsRandom), settings, node, [7; 32]), store)
 }

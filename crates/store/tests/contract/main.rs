@@ -15,6 +15,7 @@ mod group_commit;
 mod jobs;
 mod leases;
 mod migrations;
+mod people;
 mod plans;
 mod pushes;
 mod repos;

@@ -23,7 +23,12 @@ const fn hot(
 }
 
 const HOT: &[Hot] = &[
-    hot("repos", "BY_SLUG", &["sqlite_autoindex_users_1", "repos_live_name"], &["users_name_key", "repos_live_name"]),
+    hot(
+        "repos",
+        "BY_SLUG",
+        &["sqlite_autoindex_users_1", "sqlite_autoindex_user_redirects_1", "repos_live_name"],
+        &["users_name_key", "user_redirects_pkey", "repos_live_name"],
+    ),
     hot("repos", "BY_ID", &["r USING INTEGER PRIMARY KEY"], &["repos_pkey"]),
     hot("repos", "LOCKED_BY_ID", &["r USING INTEGER PRIMARY KEY"], &["repos_pkey"]),
     hot("repos", "GENERATION", &["repos USING INTEGER PRIMARY KEY"], &["repos_pkey"]),
@@ -33,6 +38,15 @@ const HOT: &[Hot] = &[
         &["sqlite_autoindex_users_1", "emails_one_primary"],
         &["users_name_key", "emails_one_primary"],
     ),
+    hot(
+        "users",
+        "BY_ANY_NAME",
+        &["sqlite_autoindex_users_1", "sqlite_autoindex_user_redirects_1"],
+        &["users_name_key", "user_redirects_pkey"],
+    ),
+    hot("users", "BY_EMAIL", &["sqlite_autoindex_emails_1"], &["emails_folded_key"]),
+    hot("sessions", "OPEN", &["sqlite_autoindex_sessions_1"], &["sessions_pkey", "users_pkey"]),
+    hot("links", "OPEN", &["sqlite_autoindex_one_time_links_1"], &["one_time_links_hash_key"]),
     hot("tokens", "BY_HASH", &["sqlite_autoindex_tokens_1"], &["tokens_hash_key"]),
     hot("ssh_keys", "BY_FINGERPRINT", &["sqlite_autoindex_ssh_keys_1"], &["ssh_keys_fingerprint_key"]),
     hot("collaborators", "ROLE", &["(repo_id=? AND user_id=?)"], &["Index Cond: ((user_id = $2) AND (repo_id = $1))"]),
@@ -88,6 +102,12 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("users", "LIST"),
     // Once per start, and there are as many leases as there were pushed-to repositories.
     ("leases", "EXPIRE_OF"),
+    // Asked for by admins: text that is contained anywhere, and a log that is read from its end until enough is found.
+    ("users", "SEARCH"),
+    ("users", "COUNT_FOUND"),
+    ("audit", "PAGE"),
+    // Stops at the first row.
+    ("users", "ANY"),
     // SQLite lists what it would look through if foreign keys were open, which they never are.
     ("users", "INSERT"),
     // Their own test below: they look through a bounded number of repositories.
@@ -157,6 +177,16 @@ const FILL: &str = "
         SELECT id, 'x', sha256(convert_to(name, 'UTF8')), 'x', 'repo', 0 FROM users;
     INSERT INTO ssh_keys (user_id, title, fingerprint, public_key, created_at)
         SELECT id, 'x', 'SHA256:' || id, 'x', 0 FROM users;
+    INSERT INTO user_redirects (old_name, user_id, created_at) SELECT 'old' || id, id, 0 FROM users;
+    INSERT INTO sessions (hash, user_id, agent, created_at, last_seen_at, expires_at)
+        SELECT sha256(convert_to(name, 'UTF8')), id, 'x', 0, id, id FROM users;
+    INSERT INTO one_time_links (hash, purpose, user_id, email_id, created_by, created_at, expires_at)
+        SELECT sha256(convert_to(name, 'UTF8')), CASE id % 100 WHEN 0 THEN 'invite' ELSE 'verify' END, id, id, id, 0, id
+        FROM users;
+    INSERT INTO totp (user_id, secret) SELECT id, '' FROM users;
+    INSERT INTO recovery_codes (user_id, hash) SELECT id, sha256(convert_to(name, 'UTF8')) FROM users;
+    INSERT INTO throttles (scope, identifier, window_start, count) SELECT 'x', name, id, 1 FROM users;
+    UPDATE users SET site_admin = TRUE WHERE id % 1000 = 0;
     INSERT INTO repo_ids (reserved_at) SELECT 0 FROM generate_series(1, 20000);
     INSERT INTO repos (id, owner_id, name, visibility, governance, default_branch, created_at, updated_at)
         SELECT id, id % 5000 + 1, 'r' || id, 'public', 'account', 'refs/heads/main', 0, 0 FROM repo_ids;

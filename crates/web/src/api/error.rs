@@ -284,6 +284,7 @@ impl From<AddKeyError> for ApiError {
             AddKeyError::Malformed | AddKeyError::Weak => invalid("key", "invalid"),
             AddKeyError::Title => invalid("title", "invalid"),
             AddKeyError::Taken => invalid("key", "already_exists"),
+            AddKeyError::TooMany(_) => invalid("key", "custom"),
             AddKeyError::Fault(fault) => fault.into(),
         }
     }

@@ -1,0 +1,270 @@
+//! Rules about accounts: who may make one, what it may say about itself, and what an admin may do to another.
+
+use crate::UserId;
+use crate::words::words;
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+words! {
+    /// Who may make an account for themselves.
+    SignUpMode {
+        /// Everyone.
+        Open = "open",
+        /// Nobody.
+        Closed = "closed",
+        /// Whoever has an invitation.
+        Invite = "invite",
+    }
+}
+
+/// How many characters a password has. The upper end keeps hashing from being made expensive by length.
+pub const PASSWORD_LEN: RangeInclusive<usize> = 10..=1024;
+
+/// Whether a password is neither too short nor too long.
+pub fn password_fits(typed: &str) -> bool {
+    PASSWORD_LEN.contains(&typed.chars().count())
+}
+
+/// An address that mail can be sent to: `local@domain`, as typed. Only a mail can prove that someone reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EmailAddress(String);
+
+/// The text cannot be an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an address looks like someone@example.org and has at most 254 characters, none of them accented")]
+pub struct InvalidEmail;
+
+impl EmailAddress {
+    /// The address as it was typed.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for EmailAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for EmailAddress {
+    type Err = InvalidEmail;
+
+    /// Narrower than the standard, which allows quotes, comments and line breaks that only trouble comes from.
+    fn from_str(text: &str) -> Result<Self, InvalidEmail> {
+        let text = text.trim();
+        let (local, domain) = text.rsplit_once('@').ok_or(InvalidEmail)?;
+        let fits = text.len() <= 254 && local.len() <= 64;
+        if fits && local.split('.').all(is_atom) && domain.contains('.') && domain.split('.').all(is_label) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(InvalidEmail)
+        }
+    }
+}
+
+fn is_atom(part: &str) -> bool {
+    !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+/=?^_`{|}~-".contains(&b))
+}
+
+fn is_label(part: &str) -> bool {
+    let alphabet = part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    (1..=63).contains(&part.len()) && alphabet && !part.starts_with('-') && !part.ends_with('-')
+}
+
+/// A line that an account says about itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProfileField {
+    /// What the person calls themselves.
+    DisplayName,
+    /// What they say about themselves.
+    Bio,
+    /// Their site.
+    Website,
+    /// Where they are.
+    Location,
+}
+
+impl ProfileField {
+    /// What it is called in forms and in the API.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::DisplayName => "display_name",
+            Self::Bio => "bio",
+            Self::Website => "website",
+            Self::Location => "location",
+        }
+    }
+
+    /// How many characters it has at most.
+    pub const fn max_len(self) -> usize {
+        match self {
+            Self::DisplayName | Self::Location => 100,
+            Self::Website => 200,
+            Self::Bio => 500,
+        }
+    }
+
+    /// The text as it is kept, or the rule that it breaks.
+    pub fn check(self, typed: &str) -> Result<String, InvalidProfile> {
+        let text = typed.trim();
+        if text.chars().count() > self.max_len() {
+            return Err(InvalidProfile::TooLong(self));
+        }
+        if text.chars().any(char::is_control) {
+            return Err(InvalidProfile::Control(self));
+        }
+        if self == Self::Website && !text.is_empty() && !is_website(text) {
+            return Err(InvalidProfile::Website);
+        }
+        Ok(text.to_owned())
+    }
+}
+
+/// Which rule a profile breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidProfile {
+    /// Too long.
+    #[error("{}: it has at most {} characters", .0.as_str(), .0.max_len())]
+    TooLong(ProfileField),
+    /// A line break or the like.
+    #[error("{}: it is one line without control characters", .0.as_str())]
+    Control(ProfileField),
+    /// Not an address of the web.
+    #[error("website: it starts with http:// or https:// and has no spaces")]
+    Website,
+}
+
+impl InvalidProfile {
+    /// Which field it is about.
+    pub const fn field(self) -> &'static str {
+        match self {
+            Self::TooLong(field) | Self::Control(field) => field.as_str(),
+            Self::Website => ProfileField::Website.as_str(),
+        }
+    }
+}
+
+/// Only what a browser opens as a page: a link with another scheme could run something.
+fn is_website(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let rest = lower.strip_prefix("http://").or_else(|| lower.strip_prefix("https://"));
+    rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_alphanumeric() || c == '['))
+        && !text.contains(|c: char| c.is_whitespace() || "\"<>\\^`{|}".contains(c))
+}
+
+/// Why an admin may not do that to an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AdminRefusal {
+    /// Nobody locks themselves out.
+    #[error("you cannot suspend your own account; ask another admin")]
+    Yourself,
+    /// Somebody must be left to administer the site.
+    #[error("this is the last admin; make someone else an admin first")]
+    LastAdmin,
+}
+
+/// Whether the admin `actor` may suspend `target`, given who can administer the site now. With another admin at hand the
+/// last one cannot be meant, but whoever asks may have been suspended a moment ago.
+pub fn may_suspend(actor: UserId, target: UserId, admins: &[UserId]) -> Result<(), AdminRefusal> {
+    if actor == target {
+        return Err(AdminRefusal::Yourself);
+    }
+    may_stop_administering(target, admins)
+}
+
+/// Whether `target` may be an ordinary account, given who can administer the site now.
+pub fn may_stop_administering(target: UserId, admins: &[UserId]) -> Result<(), AdminRefusal> {
+    if admins == [target] { Err(AdminRefusal::LastAdmin) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_cannot_be_an_address_is_refused() {
+        for good in ["a.b+c@example.org", "O'Neil@Example.ORG", " x@a-b.co ", "1@2.3"] {
+            assert_eq!(good.parse::<EmailAddress>().unwrap().as_str(), good.trim());
+        }
+        for bad in [
+            "",
+            "a",
+            "@example.org",
+            "a@b",
+            "a@.org",
+            "a@org.",
+            "a b@example.org",
+            "a@example.org\nBcc: x@example.org",
+            "a\r\n@example.org",
+            "<a@example.org>",
+            "a@b@example.org",
+            "\"a b\"@example.org",
+            "a..b@example.org",
+            ".a@example.org",
+            "a@-x.org",
+            "a@exa_mple.org",
+            "é@example.org",
+            "a@[127.0.0.1]",
+        ] {
+            assert_eq!(bad.parse::<EmailAddress>(), Err(InvalidEmail), "{bad:?}");
+        }
+        assert!(format!("{}@example.org", "a".repeat(65)).parse::<EmailAddress>().is_err());
+        assert!(format!("a@{}.org", "b".repeat(64)).parse::<EmailAddress>().is_err());
+    }
+
+    #[test]
+    fn a_password_is_counted_in_characters() {
+        assert!(!password_fits("short"));
+        assert!(!password_fits(&"é".repeat(9)));
+        assert!(password_fits(&"é".repeat(10)));
+        assert!(password_fits(&"x".repeat(1024)));
+        assert!(!password_fits(&"x".repeat(1025)));
+    }
+
+    #[test]
+    fn a_profile_says_which_field_breaks_which_rule() {
+        use ProfileField::*;
+        assert_eq!(DisplayName.check("  Ada  ").unwrap(), "Ada");
+        assert_eq!(Bio.check(&"x".repeat(501)).unwrap_err().to_string(), "bio: it has at most 500 characters");
+        assert_eq!(Location.check("a\nb").unwrap_err().field(), "location");
+        assert_eq!(Website.check("").unwrap(), "");
+        for good in ["https://example.org/a?b=c#d", "HTTP://example.org", "http://[::1]/", "https://bücher.example/ü"] {
+            assert_eq!(Website.check(good).as_deref(), Ok(good));
+        }
+        for bad in [
+            "javascript:alert(1)",
+            "ftp://x",
+            "https://",
+            "https:///x",
+            "http://a b",
+            "example.org",
+            "http://\"onmouseover=x",
+        ] {
+            assert_eq!(Website.check(bad), Err(InvalidProfile::Website), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn the_last_admin_stays_and_nobody_suspends_themselves() {
+        let (ada, bob, eve) = (UserId::new(1), UserId::new(2), UserId::new(3));
+        assert_eq!(may_suspend(ada, ada, &[ada, bob]), Err(AdminRefusal::Yourself));
+        assert_eq!(may_suspend(ada, bob, &[ada, bob]), Ok(()));
+        assert_eq!(may_suspend(bob, ada, &[ada]), Err(AdminRefusal::LastAdmin));
+        assert_eq!(may_suspend(ada, eve, &[ada]), Ok(()));
+        assert_eq!(may_stop_administering(ada, &[ada]), Err(AdminRefusal::LastAdmin));
+        assert_eq!(may_stop_administering(ada, &[ada, bob]), Ok(()));
+        assert_eq!(may_stop_administering(eve, &[ada]), Ok(()), "that changes nothing");
+    }
+
+    proptest! {
+        #[test]
+        fn an_accepted_address_cannot_end_a_header(text in "\\PC{0,300}|[ -~\\r\\n]{0,40}@[ -~\\r\\n]{0,40}") {
+            if let Ok(address) = text.parse::<EmailAddress>() {
+                prop_assert!(address.as_str().bytes().all(|b| b.is_ascii_graphic() && !b"<>,;:\"".contains(&b)));
+            }
+        }
+    }
+}

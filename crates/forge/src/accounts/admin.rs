@@ -1,0 +1,167 @@
+//! What a site admin does with accounts, and what they look at. To everyone else none of it is there.
+
+use super::suspend;
+use crate::tell::{Who, audit_account};
+use crate::{Access, Caller, Fault, Forge};
+use abide_core::account::{self, AdminRefusal};
+use abide_core::policy::Actor;
+use abide_core::scope::Scope;
+use abide_core::{UserId, UserName};
+use abide_store::repos::{self, Page};
+use abide_store::users::{self, Found};
+use abide_store::{StoreError, Tx, audit, user_redirects};
+use serde_json::json;
+
+pub use abide_store::audit::Named as AuditRow;
+pub use abide_store::users::Found as UserRow;
+
+/// Why an account is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum AdminError {
+    /// The caller is no admin, or there is no such account. Both look the same.
+    #[error(transparent)]
+    Access(#[from] Access),
+    /// Not even an admin may.
+    #[error(transparent)]
+    Refused(#[from] AdminRefusal),
+}
+
+impl From<StoreError> for AdminError {
+    fn from(error: StoreError) -> Self {
+        Self::Access(error.into())
+    }
+}
+
+/// Fails unless the caller is an admin who may act, with a token for it if they came with one.
+pub(super) fn ensure(caller: &Caller) -> Result<UserId, Access> {
+    match caller.actor {
+        Actor::User { id, site_admin: true, suspended: false } => caller.ensure_scope(Scope::Admin).map(|()| id),
+        _ => Err(Access::NotFound),
+    }
+}
+
+/// Accounts whose name or address has the text in it, by name, and how many there are in all.
+pub async fn users(
+    forge: &Forge,
+    caller: &Caller,
+    query: Option<&str>,
+    page: Page,
+) -> Result<(Vec<Found>, i64), Access> {
+    ensure(caller)?;
+    Ok(users::search(&mut *forge.store().read().await?, query.unwrap_or_default(), page).await?)
+}
+
+/// Suspends an account and ends its logins.
+pub async fn suspend(forge: &Forge, caller: &Caller, user: UserId) -> Result<(), AdminError> {
+    change(forge, caller, user, Change::Suspended(true)).await
+}
+
+/// Lifts a suspension.
+pub async fn unsuspend(forge: &Forge, caller: &Caller, user: UserId) -> Result<(), AdminError> {
+    change(forge, caller, user, Change::Suspended(false)).await
+}
+
+/// Makes an account one that may administer the site, or an ordinary one again.
+pub async fn set_admin(forge: &Forge, caller: &Caller, user: UserId, admin: bool) -> Result<(), AdminError> {
+    change(forge, caller, user, Change::Admin(admin)).await
+}
+
+#[derive(Clone, Copy)]
+enum Change {
+    Suspended(bool),
+    Admin(bool),
+}
+
+async fn change(forge: &Forge, caller: &Caller, user: UserId, change: Change) -> Result<(), AdminError> {
+    let actor = ensure(caller)?;
+    let unit = (actor, user, change, Who::from(caller));
+    forge.store().write(unit, |tx, (actor, user, change, who)| Box::pin(write(tx, *actor, *user, *change, who))).await
+}
+
+/// Decided on who can administer the site at this moment, which nobody changes meanwhile.
+async fn write(tx: &mut Tx, actor: UserId, target: UserId, change: Change, who: &Who) -> Result<(), AdminError> {
+    let admins = users::lock_admins(tx).await?;
+    if !admins.contains(&actor) {
+        return Err(Access::NotFound.into());
+    }
+    let user = users::lock(tx, target).await?.ok_or(Access::NotFound)?;
+    match change {
+        Change::Suspended(suspended) if user.suspended_at.is_some() == suspended => {}
+        Change::Suspended(suspended) => {
+            if suspended {
+                account::may_suspend(actor, target, &admins)?;
+            }
+            suspend::write(tx, who, target, suspended).await?;
+        }
+        Change::Admin(admin) if user.site_admin == admin => {}
+        Change::Admin(admin) => {
+            if !admin {
+                account::may_stop_administering(target, &admins)?;
+            }
+            users::set_admin(tx, target, admin).await?;
+            let action = if admin { "admin_granted" } else { "admin_taken" };
+            audit_account(tx, who, action, json!({ "user_id": target.get() })).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Releases an old name: it leads nowhere, and anyone may take it. `false` if there is none.
+pub async fn release_name(forge: &Forge, caller: &Caller, old: &UserName) -> Result<bool, Access> {
+    ensure(caller)?;
+    let released: Result<bool, Fault> = forge
+        .store()
+        .write((old.clone(), Who::from(caller)), |tx, (old, who)| {
+            Box::pin(async move {
+                let released = user_redirects::remove(tx, old).await?;
+                if released {
+                    audit_account(tx, who, "user_redirect_released", json!({ "name": old.as_str() })).await?;
+                }
+                Ok(released)
+            })
+        })
+        .await;
+    Ok(released?)
+}
+
+/// The old names of an account.
+pub async fn old_names(forge: &Forge, caller: &Caller, user: UserId) -> Result<Vec<super::rename::OldName>, Access> {
+    ensure(caller)?;
+    Ok(user_redirects::list(&mut *forge.store().read().await?, user).await?)
+}
+
+/// Which rows of the audit log to show; what is not given is not asked for.
+#[derive(Debug, Clone, Default)]
+pub struct AuditFilter {
+    /// Only this action.
+    pub action: Option<String>,
+    /// Only what the account of this name did.
+    pub actor: Option<String>,
+    /// Only what was done to the repository `owner/name`.
+    pub repo: Option<String>,
+}
+
+/// A page of the audit log, newest first, behind the row `before`. A name that nobody has leads to nothing.
+pub async fn audit(
+    forge: &Forge,
+    caller: &Caller,
+    filter: &AuditFilter,
+    before: Option<i64>,
+    limit: i64,
+) -> Result<Vec<AuditRow>, Access> {
+    ensure(caller)?;
+    let mut conn = forge.store().read().await?;
+    let mut wanted = audit::Filter { action: filter.action.clone(), ..audit::Filter::default() };
+    if let Some(actor) = &filter.actor {
+        let Ok(name) = actor.trim().parse::<UserName>() else { return Ok(Vec::new()) };
+        let Some(user) = users::by_any_name(&mut conn, &name).await? else { return Ok(Vec::new()) };
+        wanted.actor = Some(user.id);
+    }
+    if let Some(slug) = &filter.repo {
+        let parts = slug.trim().split_once('/').and_then(|(owner, name)| Some((owner.parse().ok()?, name.parse().ok()?)));
+        let Some((owner, name)) = parts else { return Ok(Vec::new()) };
+        let Some(repo) = repos::by_slug(&mut conn, &owner, &name, None).await? else { return Ok(Vec::new()) };
+        wanted.repo = Some(repo.id);
+    }
+    Ok(audit::page(&mut conn, &wanted, before.unwrap_or(i64::MAX), limit).await?)
+}

@@ -1,0 +1,86 @@
+//! Changing one's own password.
+
+use super::confirm::{self, ConfirmError};
+use super::new_account::FieldError;
+use super::password;
+use super::sessions::Viewer;
+use crate::mail::{self, letters};
+use crate::tell::{Who, audit_account};
+use crate::{Fault, Forge};
+use abide_core::UserId;
+use abide_core::account::password_fits;
+use abide_store::links::{self, Purpose};
+use abide_store::{StoreError, Tx, sessions, users};
+use serde_json::json;
+
+/// Why the password is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangePasswordError {
+    /// The new one is too short or too long.
+    #[error(transparent)]
+    Field(FieldError),
+    /// The present one was not right.
+    #[error(transparent)]
+    Confirm(#[from] ConfirmError),
+    /// The machine failed.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl ChangePasswordError {
+    /// Which field of the form it is about.
+    pub fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Field(error) => Some(error.field()),
+            Self::Confirm(error) => error.field(),
+            Self::Fault(_) => None,
+        }
+    }
+}
+
+impl From<StoreError> for ChangePasswordError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// Changes the viewer's password and ends all their other logins.
+pub async fn change_password(
+    forge: &Forge,
+    viewer: &Viewer,
+    current: String,
+    new: String,
+) -> Result<(), ChangePasswordError> {
+    if !password_fits(&new) {
+        return Err(ChangePasswordError::Field(FieldError::PasswordLength));
+    }
+    confirm::password(forge, viewer, current).await?;
+    let hash = password::hash(forge, new).await?;
+    let keep = hex::decode(&viewer.session_id).unwrap_or_default();
+    let unit = Change { forge: forge.clone(), user: viewer.user.id, hash, who: Who::from(&viewer.caller), keep };
+    forge.store().write(unit, |tx, unit| Box::pin(async move { Ok(write(tx, unit).await?) })).await
+}
+
+/// A password that is about to be changed.
+pub(super) struct Change {
+    pub forge: Forge,
+    pub user: UserId,
+    pub hash: String,
+    pub who: Who,
+    /// The login that stays; empty: none does.
+    pub keep: Vec<u8>,
+}
+
+/// Sets the password; every link to reset it is dead, and so is every login but the one to keep. Their owner is told.
+pub(super) async fn write(tx: &mut Tx, change: &Change) -> Result<(), StoreError> {
+    let user = change.user;
+    users::set_password(tx, user, &change.hash).await?;
+    links::revoke_of_user(tx, user, Purpose::Reset).await?;
+    let ended = sessions::end_others(tx, user, &change.keep).await?;
+    if let Some(email) = users::by_id(tx, user).await?.and_then(|user| user.email) {
+        let letter = letters::password_changed(&change.forge.settings().public_url);
+        mail::enqueue(tx, &change.forge, &email, &letter).await?;
+    }
+    let meta = json!({ "user_id": user.get(), "sessions_ended": ended });
+    audit_account(tx, &change.who, "password_changed", meta).await
+}

@@ -1,0 +1,62 @@
+//! Asking someone who is logged in for their password again, before something that an unattended browser must not do.
+
+use super::sessions::Viewer;
+use super::{password as hashed, throttle};
+use crate::{Fault, Forge};
+use abide_store::users;
+use abide_store::{StoreError, throttles};
+use std::time::Duration;
+
+const SCOPE: &str = "confirm:account";
+
+/// Why they were not believed.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfirmError {
+    /// That is not their password.
+    #[error("current_password: that is not your password")]
+    Wrong,
+    /// Too many tries.
+    #[error("{}", throttle::wait(*.retry_after))]
+    Throttled {
+        /// When to try again.
+        retry_after: Duration,
+    },
+    /// The machine failed.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl ConfirmError {
+    /// Which field of the form it is about.
+    pub fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Wrong => Some("current_password"),
+            Self::Throttled { .. } | Self::Fault(_) => None,
+        }
+    }
+}
+
+impl From<StoreError> for ConfirmError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// Fails unless that is the viewer's password. Wrong ones are counted like wrong logins.
+pub(super) async fn password(forge: &Forge, viewer: &Viewer, typed: String) -> Result<(), ConfirmError> {
+    let limit = throttle::limit(SCOPE, forge.settings().people.login_per_account);
+    let account = viewer.user.id.to_string();
+    let hit = forge.store().write((limit, account.clone()), |tx, (limit, account)| {
+        Box::pin(async move { Ok::<_, ConfirmError>(throttles::hit(tx, *limit, account).await?) })
+    });
+    if let Some(retry_after) = hit.await? {
+        return Err(ConfirmError::Throttled { retry_after });
+    }
+    // As it is now: it may have been changed since this request began.
+    let user = users::by_id(&mut *forge.store().read().await?, viewer.user.id).await?;
+    if !hashed::verify(forge, typed, user.and_then(|user| user.password_hash)).await? {
+        return Err(ConfirmError::Wrong);
+    }
+    let cleared = forge.store().write(account, |tx, account| Box::pin(throttles::clear(tx, SCOPE, account)));
+    Ok(cleared.await?)
+}

@@ -1,0 +1,164 @@
+//! One's own addresses.
+
+use super::new_account::FieldError;
+use super::sessions::Viewer;
+use super::{throttle, verify};
+use crate::mail::{self, letters};
+use crate::tell::{Who, audit_account};
+use crate::{Fault, Forge};
+use abide_core::account::{EmailAddress, InvalidEmail};
+use abide_store::{StoreError, Tx, emails, throttles, users};
+use serde_json::json;
+use std::time::Duration;
+
+pub use abide_store::emails::Email;
+
+/// Why the addresses are as they were.
+#[derive(Debug, thiserror::Error)]
+pub enum EmailError {
+    /// What was typed breaks a rule.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// Enough is enough.
+    #[error("email: an account has at most {0} addresses; remove one first")]
+    TooMany(i64),
+    /// They have no such address.
+    #[error("you have no such address")]
+    NotFound,
+    /// Mail for the account has to go somewhere.
+    #[error("this is your primary address; make another one primary first")]
+    Primary,
+    /// It is not proved that they read it.
+    #[error("this address is not verified yet; open the link in the mail that was sent to it")]
+    Unverified,
+    /// Too many mails.
+    #[error("{}", throttle::wait(*.retry_after))]
+    Throttled {
+        /// When to try again.
+        retry_after: Duration,
+    },
+    /// The machine failed.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl EmailError {
+    /// Which field of the form it is about.
+    pub fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Field(error) => Some(error.field()),
+            Self::TooMany(_) => Some("email"),
+            _ => None,
+        }
+    }
+}
+
+impl From<StoreError> for EmailError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// The viewer's addresses.
+pub async fn list(forge: &Forge, viewer: &Viewer) -> Result<Vec<Email>, Fault> {
+    Ok(emails::list(&mut *forge.store().read().await?, viewer.user.id).await?)
+}
+
+struct Unit {
+    forge: Forge,
+    who: Who,
+    viewer: abide_core::UserId,
+}
+
+impl Unit {
+    fn new(forge: &Forge, viewer: &Viewer) -> Self {
+        Self { forge: forge.clone(), who: Who::from(&viewer.caller), viewer: viewer.user.id }
+    }
+}
+
+/// Adds an address and sends the mail that verifies it. Returns its id.
+pub async fn add(forge: &Forge, viewer: &Viewer, typed: &str) -> Result<i64, EmailError> {
+    let address: EmailAddress = typed.parse().map_err(|error: InvalidEmail| FieldError::from(error))?;
+    let unit = (Unit::new(forge, viewer), address.to_string(), verify::Proof::new(forge));
+    let added: Result<Result<i64, EmailError>, EmailError> = forge
+        .store()
+        .write(unit, |tx, (unit, address, proof)| Box::pin(write_added(tx, unit, address, proof)))
+        .await;
+    added?
+}
+
+/// The inner refusals are counted: each tells whether an address is taken, or would send another mail.
+async fn write_added(
+    tx: &mut Tx,
+    unit: &Unit,
+    address: &str,
+    proof: &verify::Proof,
+) -> Result<Result<i64, EmailError>, EmailError> {
+    let people = &unit.forge.settings().people;
+    // Holding the account, so that two at once cannot both be the last that fits.
+    users::lock(tx, unit.viewer).await?;
+    if emails::count(tx, unit.viewer).await? >= people.emails_per_user {
+        return Err(EmailError::TooMany(people.emails_per_user));
+    }
+    let limit = throttle::limit(verify::MAILS, people.mails_per_account);
+    if let Some(retry_after) = throttles::hit(tx, limit, &unit.viewer.to_string()).await? {
+        return Ok(Err(EmailError::Throttled { retry_after }));
+    }
+    if emails::by_address(tx, address).await?.is_some() {
+        return Ok(Err(FieldError::EmailTaken.into()));
+    }
+    // Someone may take it at this very moment.
+    let id = match emails::insert(tx, unit.viewer, address, false).await {
+        Err(StoreError::Unique) => return Err(FieldError::EmailTaken.into()),
+        inserted => inserted?,
+    };
+    proof.send(tx, &unit.forge, unit.viewer, id, address).await?;
+    let meta = json!({ "user_id": unit.viewer.get(), "email_id": id, "address": address });
+    audit_account(tx, &unit.who, "email_added", meta).await?;
+    Ok(Ok(id))
+}
+
+/// Removes one of the viewer's addresses.
+pub async fn remove(forge: &Forge, viewer: &Viewer, id: i64) -> Result<(), EmailError> {
+    forge
+        .store()
+        .write((Unit::new(forge, viewer), id), |tx, (unit, id)| {
+            Box::pin(async move {
+                let email = emails::by_id(tx, unit.viewer, *id).await?.ok_or(EmailError::NotFound)?;
+                if !emails::remove(tx, unit.viewer, *id).await? {
+                    return Err(EmailError::Primary);
+                }
+                let meta = json!({ "user_id": unit.viewer.get(), "email_id": id, "address": email.address });
+                audit_account(tx, &unit.who, "email_removed", meta).await?;
+                Ok(())
+            })
+        })
+        .await
+}
+
+/// Makes a verified address of the viewer's the one that mail goes to. The one before is told.
+pub async fn make_primary(forge: &Forge, viewer: &Viewer, id: i64) -> Result<(), EmailError> {
+    forge
+        .store()
+        .write((Unit::new(forge, viewer), id), |tx, (unit, id)| Box::pin(write_primary(tx, unit, *id)))
+        .await
+}
+
+async fn write_primary(tx: &mut Tx, unit: &Unit, id: i64) -> Result<(), EmailError> {
+    let user = users::lock(tx, unit.viewer).await?.ok_or(EmailError::NotFound)?;
+    let email = emails::by_id(tx, unit.viewer, id).await?.ok_or(EmailError::NotFound)?;
+    if email.is_primary {
+        return Ok(());
+    }
+    if email.verified_at.is_none() {
+        return Err(EmailError::Unverified);
+    }
+    emails::set_primary(tx, unit.viewer, id).await?;
+    if let Some(before) = &user.email {
+        let letter = letters::address_changed(&unit.forge.settings().public_url, &email.address);
+        mail::enqueue(tx, &unit.forge, before, &letter).await?;
+    }
+    let meta = json!({ "user_id": unit.viewer.get(), "before": user.email, "after": email.address });
+    audit_account(tx, &unit.who, "primary_email_changed", meta).await?;
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! Invitations: a link that lets someone sign up, once.
+
+use super::new_account::FieldError;
+use super::one_time::{self, OneTime};
+use super::sessions::Viewer;
+use super::sign_up::SignUpMode;
+use super::admin;
+use crate::mail::{self, letters};
+use crate::tell::{Who, audit_account};
+use crate::{Access, Fault, Forge};
+use abide_core::account::{EmailAddress, InvalidEmail};
+use abide_store::links::{self, NewLink, Purpose};
+use abide_store::{StoreError, Tx};
+use serde_json::json;
+
+pub use abide_store::links::Invite;
+
+/// How many invitations are listed at most.
+const MAX: i64 = 1000;
+
+/// Why nobody is invited.
+#[derive(Debug, thiserror::Error)]
+pub enum InviteError {
+    /// The address cannot be one.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// An invitation would not help.
+    #[error("nobody can sign up here, with an invitation or without; signup.mode has to be invite or open")]
+    Closed,
+    /// Enough is enough.
+    #[error("{0} invitations wait to be accepted; take some back first")]
+    TooMany(i64),
+    /// Only admins invite.
+    #[error(transparent)]
+    Access(#[from] Access),
+}
+
+impl InviteError {
+    /// Which field of the form it is about.
+    pub fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Field(error) => Some(error.field()),
+            _ => None,
+        }
+    }
+}
+
+impl From<StoreError> for InviteError {
+    fn from(error: StoreError) -> Self {
+        Self::Access(error.into())
+    }
+}
+
+/// Invites someone and returns the link, which is shown this once. With an address, it is sent there too.
+pub async fn create(forge: &Forge, viewer: &Viewer, email: Option<String>) -> Result<String, InviteError> {
+    admin::ensure(&viewer.caller)?;
+    issue(forge, Who::from(&viewer.caller), email).await
+}
+
+/// Invites someone, by the operator at the command line.
+pub async fn create_by_operator(forge: &Forge, email: Option<String>) -> Result<String, InviteError> {
+    issue(forge, Who::default(), email).await
+}
+
+async fn issue(forge: &Forge, who: Who, email: Option<String>) -> Result<String, InviteError> {
+    if forge.settings().signup_mode == SignUpMode::Closed {
+        return Err(InviteError::Closed);
+    }
+    let typed = email.filter(|typed| !typed.trim().is_empty());
+    let parsed = typed.map(|typed| typed.parse::<EmailAddress>()).transpose();
+    let address = parsed.map_err(|error: InvalidEmail| FieldError::from(error))?;
+    let secret = OneTime::new(forge);
+    let url = one_time::url(forge, "invite", &secret);
+    let unit = Unit { forge: forge.clone(), who, address, hash: secret.hash, url: url.clone() };
+    let invited: Result<(), InviteError> = forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await;
+    invited.map(|()| url)
+}
+
+struct Unit {
+    forge: Forge,
+    who: Who,
+    address: Option<EmailAddress>,
+    hash: [u8; 32],
+    url: String,
+}
+
+async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), InviteError> {
+    let people = &unit.forge.settings().people;
+    let now = tx.now();
+    if links::count_invites(tx, now).await? >= people.open_invites {
+        return Err(InviteError::TooMany(people.open_invites));
+    }
+    let address = unit.address.as_ref().map(ToString::to_string);
+    let link = NewLink {
+        hash: unit.hash,
+        purpose: Purpose::Invite,
+        user_id: None,
+        email_id: None,
+        address: address.clone(),
+        created_by: unit.who.user,
+        expires_at: now.plus(people.invite_ttl),
+    };
+    let id = links::insert(tx, &link).await?;
+    if let Some(address) = &address {
+        let letter = letters::invite(&unit.forge.settings().public_url, &unit.url, people.invite_ttl);
+        mail::enqueue(tx, &unit.forge, address, &letter).await?;
+    }
+    audit_account(tx, &unit.who, "invite_created", json!({ "invite_id": id, "address": address })).await?;
+    Ok(())
+}
+
+/// Invitations that wait to be accepted, newest first.
+pub async fn list(forge: &Forge, viewer: &Viewer) -> Result<Vec<Invite>, Access> {
+    admin::ensure(&viewer.caller)?;
+    let now = forge.clock().now();
+    Ok(links::invites(&mut *forge.store().read().await?, now, MAX).await?)
+}
+
+/// Takes an invitation back; `false` if there is none, or it was accepted.
+pub async fn revoke(forge: &Forge, viewer: &Viewer, id: i64) -> Result<bool, Access> {
+    admin::ensure(&viewer.caller)?;
+    let revoked: Result<bool, Fault> = forge
+        .store()
+        .write((id, Who::from(&viewer.caller)), |tx, (id, who)| {
+            Box::pin(async move {
+                let revoked = links::revoke(tx, Purpose::Invite, *id).await?;
+                if revoked {
+                    audit_account(tx, who, "invite_revoked", json!({ "invite_id": id })).await?;
+                }
+                Ok(revoked)
+            })
+        })
+        .await;
+    Ok(revoked?)
+}

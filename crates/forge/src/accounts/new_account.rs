@@ -1,0 +1,97 @@
+//! What every way to a new account has in common: the rules for what was typed, and the rows.
+
+use super::password;
+use crate::tell::{Who, audit_account, event_user};
+use crate::{Fault, Forge};
+use abide_core::account::{EmailAddress, InvalidEmail, password_fits};
+use abide_core::names::InvalidName;
+use abide_core::{UserId, UserName};
+use abide_store::users::{self, NewUser};
+use abide_store::{StoreError, Tx, emails};
+use serde_json::json;
+
+/// Which field of a new account breaks which rule.
+#[derive(Debug, thiserror::Error)]
+pub enum FieldError {
+    /// The name breaks a rule.
+    #[error("name: {0}")]
+    InvalidName(#[from] InvalidName),
+    /// The address cannot be one.
+    #[error("email: {0}")]
+    InvalidEmail(#[from] InvalidEmail),
+    /// The password is too short or too long.
+    #[error("password: it has {} to {} characters", password::MIN_LEN, password::MAX_LEN)]
+    PasswordLength,
+    /// Someone has the name, or had it.
+    #[error("name: another account has it already, or had it; choose another one")]
+    NameTaken,
+    /// Someone has the address.
+    #[error("email: another account has it already")]
+    EmailTaken,
+}
+
+impl FieldError {
+    /// Which field of the form it is about.
+    pub fn field(&self) -> &'static str {
+        match self {
+            Self::InvalidName(_) | Self::NameTaken => "name",
+            Self::InvalidEmail(_) | Self::EmailTaken => "email",
+            Self::PasswordLength => "password",
+        }
+    }
+}
+
+/// What was typed, once it keeps the rules that need no database.
+pub(super) struct Draft {
+    name: UserName,
+    email: EmailAddress,
+    password: String,
+}
+
+impl Draft {
+    pub(super) fn new(name: &str, email: &str, password: String) -> Result<Self, FieldError> {
+        let (name, email) = (name.trim().parse()?, email.parse()?);
+        match password_fits(&password) {
+            true => Ok(Self { name, email, password }),
+            false => Err(FieldError::PasswordLength),
+        }
+    }
+
+    /// Hashes the password, which is the expensive part.
+    pub(super) async fn hashed(self, forge: &Forge, site_admin: bool) -> Result<NewUser, Fault> {
+        let password_hash = password::hash(forge, self.password).await?;
+        Ok(NewUser { name: self.name, email: self.email.to_string(), password_hash, site_admin })
+    }
+}
+
+/// A new account's rows: its id, and that of its address.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Added {
+    pub user: UserId,
+    pub email: i64,
+}
+
+/// Writes the account. Whoever made it themselves is the actor; else it is the operator.
+pub(super) async fn write<E>(tx: &mut Tx, new: &NewUser, ip: Option<&str>, by_themselves: bool) -> Result<Added, E>
+where
+    E: From<FieldError> + From<StoreError>,
+{
+    if users::by_any_name(tx, &new.name).await?.is_some() {
+        return Err(FieldError::NameTaken.into());
+    }
+    if emails::by_address(tx, &new.email).await?.is_some() {
+        return Err(FieldError::EmailTaken.into());
+    }
+    // Someone may take either at this very moment; the unique indexes decide, and cannot say which it was.
+    let user = match users::insert(tx, new).await {
+        Err(StoreError::Unique) => return Err(FieldError::NameTaken.into()),
+        inserted => inserted?,
+    };
+    let address = emails::by_address(tx, &new.email).await?;
+    let (email, _) = address.ok_or(StoreError::Missing)?;
+    let who = Who { user: by_themselves.then_some(user), ip: ip.map(str::to_owned) };
+    let meta = json!({ "user_id": user.get(), "name": new.name.as_str(), "site_admin": new.site_admin });
+    audit_account(tx, &who, "user_created", meta).await?;
+    event_user(tx, &who, "user_created", user, json!({ "user_id": user.get(), "name": new.name.as_str() })).await?;
+    Ok(Added { user, email: email.id })
+}

@@ -1,0 +1,32 @@
+//! Secrets that we give out and know only by their hash: cookies and links.
+
+use crate::Forge;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest as _, Sha256};
+
+/// A secret with 256 random bits. The text is given out, the hash is kept.
+#[derive(Clone)]
+pub(crate) struct OneTime {
+    pub text: String,
+    pub hash: [u8; 32],
+}
+
+impl OneTime {
+    pub(crate) fn new(forge: &Forge) -> Self {
+        let mut random = [0; 32];
+        forge.random().fill(&mut random);
+        let text = URL_SAFE_NO_PAD.encode(random);
+        Self { hash: hash(&text), text }
+    }
+}
+
+/// What is stored of a secret. It has 256 random bits, so a fast hash is enough.
+pub(crate) fn hash(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+/// The address of a page, under the one that people reach us at.
+pub(crate) fn url(forge: &Forge, page: &str, secret: &OneTime) -> String {
+    format!("{}/{page}/{}", forge.settings().public_url, secret.text)
+}

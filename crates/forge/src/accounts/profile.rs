@@ -1,0 +1,83 @@
+//! What an account says about itself.
+
+use crate::tell::{Who, audit_account};
+use crate::{Access, Caller, Fault, Forge};
+use abide_core::account::{InvalidProfile, ProfileField};
+use abide_core::policy::DenyCode;
+use abide_store::StoreError;
+use abide_store::users::{self, Profile};
+use serde_json::json;
+
+/// What was typed. Empty is fine.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// What the person calls themselves.
+    pub display_name: String,
+    /// What they say about themselves.
+    pub bio: String,
+    /// Their site.
+    pub website: String,
+    /// Where they are.
+    pub location: String,
+}
+
+/// Why the profile is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    /// What was typed breaks a rule.
+    #[error(transparent)]
+    Field(#[from] InvalidProfile),
+    /// Nobody is logged in, or may not.
+    #[error(transparent)]
+    Access(#[from] Access),
+}
+
+impl ProfileError {
+    /// Which field of the form it is about.
+    pub fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Field(error) => Some(error.field()),
+            Self::Access(_) => None,
+        }
+    }
+}
+
+impl From<StoreError> for ProfileError {
+    fn from(error: StoreError) -> Self {
+        Self::Access(Fault::from(error).into())
+    }
+}
+
+/// Replaces what the caller's account says about itself. What holds already changes and tells nothing.
+pub async fn edit(forge: &Forge, caller: &Caller, request: Request) -> Result<(), ProfileError> {
+    let user = caller.user_id().ok_or(Access::Denied(DenyCode::LoginRequired))?;
+    let display_name = ProfileField::DisplayName.check(&request.display_name)?;
+    let profile = Profile {
+        display_name: (!display_name.is_empty()).then_some(display_name),
+        bio: ProfileField::Bio.check(&request.bio)?,
+        website: ProfileField::Website.check(&request.website)?,
+        location: ProfileField::Location.check(&request.location)?,
+    };
+    forge
+        .store()
+        .write((user, profile, Who::from(caller)), |tx, (id, profile, who)| {
+            Box::pin(async move {
+                let user = users::lock(tx, *id).await?.ok_or(Access::Denied(DenyCode::LoginRequired))?;
+                if user.suspended_at.is_some() {
+                    return Err(Access::Denied(DenyCode::Suspended).into());
+                }
+                let before = Profile {
+                    display_name: user.display_name,
+                    bio: user.bio,
+                    website: user.website,
+                    location: user.location,
+                };
+                if before != *profile {
+                    users::set_profile(tx, *id, profile).await?;
+                    audit_account(tx, who, "profile_edited", json!({ "user_id": id.get() })).await?;
+                }
+                Ok(())
+            })
+        })
+        .await
+}

@@ -1,0 +1,103 @@
+//! Changing one's name. The old one keeps leading to the account, and nobody else can take it.
+
+use super::confirm::{self, ConfirmError};
+use super::new_account::FieldError;
+use super::sessions::Viewer;
+use crate::tell::{Who, audit_account, event_user};
+use crate::{Fault, Forge};
+use abide_core::names::InvalidName;
+use abide_core::{UserId, UserName};
+use abide_store::{StoreError, Tx, user_redirects, users};
+use serde_json::json;
+
+pub use abide_store::user_redirects::OldName;
+
+/// Why the name is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum RenameError {
+    /// The new name breaks a rule or is taken.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// It is the name already.
+    #[error("name: this is your name already")]
+    Same,
+    /// So many old names are kept for them that another one is not.
+    #[error("name: {0} old names of yours are kept; ask an admin to release one, or take one of them again")]
+    TooMany(i64),
+    /// The password was not right.
+    #[error(transparent)]
+    Confirm(#[from] ConfirmError),
+    /// The machine failed.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl RenameError {
+    /// Which field of the form it is about.
+    pub fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Field(error) => Some(error.field()),
+            Self::Same | Self::TooMany(_) => Some("name"),
+            Self::Confirm(error) => error.field(),
+            Self::Fault(_) => None,
+        }
+    }
+}
+
+impl From<StoreError> for RenameError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unique => Self::Field(FieldError::NameTaken),
+            other => Self::Fault(other.into()),
+        }
+    }
+}
+
+/// Gives the viewer's account another name.
+pub async fn rename(
+    forge: &Forge,
+    viewer: &Viewer,
+    new_name: &str,
+    current_password: String,
+) -> Result<UserName, RenameError> {
+    let name: UserName = new_name.trim().parse().map_err(|error: InvalidName| FieldError::from(error))?;
+    if viewer.user.name.as_ref() == Some(&name) {
+        return Err(RenameError::Same);
+    }
+    confirm::password(forge, viewer, current_password).await?;
+    let keep = forge.settings().people.old_names_per_user;
+    let unit = Unit { user: viewer.user.id, name: name.clone(), who: Who::from(&viewer.caller), keep };
+    let renamed: Result<(), RenameError> = forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await;
+    renamed.map(|()| name)
+}
+
+struct Unit {
+    user: UserId,
+    name: UserName,
+    who: Who,
+    keep: i64,
+}
+
+async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), RenameError> {
+    let gone = || Fault::Internal("the account vanished".into());
+    let user = users::lock(tx, unit.user).await?.ok_or_else(gone)?;
+    if user.name.as_ref() == Some(&unit.name) {
+        return Err(RenameError::Same);
+    }
+    users::set_name(tx, unit.user, user.name.as_ref(), &unit.name).await?;
+    if user_redirects::count(tx, unit.user).await? > unit.keep {
+        return Err(RenameError::TooMany(unit.keep));
+    }
+    let meta = json!({
+        "user_id": unit.user.get(), "old_name": user.name.as_ref().map(UserName::as_str),
+        "new_name": unit.name.as_str(),
+    });
+    audit_account(tx, &unit.who, "user_renamed", meta.clone()).await?;
+    event_user(tx, &unit.who, "user_renamed", unit.user, meta).await?;
+    Ok(())
+}
+
+/// The viewer's old names, oldest first.
+pub async fn redirects(forge: &Forge, viewer: &Viewer) -> Result<Vec<OldName>, Fault> {
+    Ok(user_redirects::list(&mut *forge.store().read().await?, viewer.user.id).await?)
+}

@@ -1,0 +1,166 @@
+//! A new password for someone who has forgotten theirs: a link that is good once, sent to their address.
+//!
+//! Asking does the same whatever address was typed: it counts, and queues a job. Only the job looks whether there is an
+//! account, so neither the answer nor the time that it takes tells.
+
+use super::change_password::{self, Change};
+use super::new_account::FieldError;
+use super::one_time::{self, OneTime};
+use super::{password, throttle};
+use crate::jobs::{self, Kind};
+use crate::mail::{self, letters};
+use crate::tell::Who;
+use crate::{Fault, Forge, sealed};
+use abide_core::account::{EmailAddress, password_fits};
+use abide_store::links::{self, NewLink, Purpose};
+use abide_store::{StoreError, Tx, emails, throttles, users};
+use std::net::IpAddr;
+use std::time::Duration;
+
+const BY_PLACE: &str = "reset:ip";
+const BY_ADDRESS: &str = "reset:email";
+/// What an address in a queued job is sealed for.
+const PURPOSE: &str = "reset request";
+
+/// Why nothing happened.
+#[derive(Debug, thiserror::Error)]
+pub enum ResetError {
+    /// What was typed breaks a rule.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// The link does not work.
+    #[error("this link was used or is too old; ask for another one")]
+    Link,
+    /// Asked for too often.
+    #[error("{}", throttle::wait(*.retry_after))]
+    Throttled {
+        /// When to try again.
+        retry_after: Duration,
+    },
+    /// The machine failed.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl ResetError {
+    /// Which field of the form it is about.
+    pub fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Field(error) => Some(error.field()),
+            Self::Link | Self::Throttled { .. } | Self::Fault(_) => None,
+        }
+    }
+}
+
+impl From<StoreError> for ResetError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// Asks for a link. `Ok` says nothing about whether there is such an account.
+pub async fn ask(forge: &Forge, ip: Option<IpAddr>, email: &str) -> Result<(), ResetError> {
+    let address: EmailAddress = email.parse().map_err(FieldError::from)?;
+    let people = &forge.settings().people;
+    let by_place = (throttle::limit(BY_PLACE, people.reset_per_ip), throttle::place(ip));
+    // The table of counts is no list of who was written to.
+    let counted = hex::encode(&sealed::sign(forge, PURPOSE, emails::fold(address.as_str()).as_bytes())[..16]);
+    let by_address = (throttle::limit(BY_ADDRESS, people.reset_per_email), counted);
+    let payload = sealed::seal_payload(forge, PURPOSE, address.as_str().as_bytes());
+    let waits: Option<Duration> = forge
+        .store()
+        .write((by_place, by_address, payload), |tx, (by_place, by_address, payload)| {
+            Box::pin(async move {
+                for (limit, identifier) in [by_place, by_address] {
+                    if let Some(wait) = throttles::hit(tx, *limit, identifier).await? {
+                        return Ok::<_, ResetError>(Some(wait));
+                    }
+                }
+                jobs::enqueue(tx, Kind::AccountReset, payload.clone(), None).await?;
+                Ok(None)
+            })
+        })
+        .await?;
+    match waits {
+        Some(retry_after) => Err(ResetError::Throttled { retry_after }),
+        None => Ok(()),
+    }
+}
+
+/// The job: sends the link, if the address belongs to an account that can be trusted to be its reader's.
+pub(crate) async fn answer(forge: &Forge, payload: &serde_json::Value) -> Result<(), Fault> {
+    let address = sealed::open_payload(forge, PURPOSE, payload).and_then(|bytes| String::from_utf8(bytes).ok());
+    let Some(address) = address else { return Ok(()) };
+    let unit = (forge.clone(), address, OneTime::new(forge));
+    forge
+        .store()
+        .write(unit, |tx, (forge, address, secret)| {
+            Box::pin(async move { Ok(send(tx, forge, address, secret).await?) })
+        })
+        .await
+}
+
+async fn send(tx: &mut Tx, forge: &Forge, address: &str, secret: &OneTime) -> Result<(), StoreError> {
+    let Some((email, of_account)) = emails::by_address(tx, address).await? else { return Ok(()) };
+    // An address that someone merely claims must not open an account that has another one.
+    if email.verified_at.is_none() && of_account > 1 {
+        return Ok(());
+    }
+    let Some(user) = users::by_id(tx, email.user_id).await?.filter(|user| user.suspended_at.is_none()) else {
+        return Ok(());
+    };
+    let ttl = forge.settings().people.reset_ttl;
+    links::revoke_of_user(tx, user.id, Purpose::Reset).await?;
+    let link = NewLink {
+        hash: secret.hash,
+        purpose: Purpose::Reset,
+        user_id: Some(user.id),
+        email_id: Some(email.id),
+        address: None,
+        created_by: None,
+        expires_at: tx.now().plus(ttl),
+    };
+    links::insert(tx, &link).await?;
+    let name = user.name.map(|name| name.to_string()).unwrap_or_default();
+    let letter = letters::reset(&name, &one_time::url(forge, "reset", secret), ttl);
+    mail::enqueue(tx, forge, &email.address, &letter).await
+}
+
+/// Whether a link still works.
+pub async fn is_open(forge: &Forge, token: &str) -> Result<bool, Fault> {
+    let mut conn = forge.store().read().await?;
+    let open = links::open(&mut conn, Purpose::Reset, &one_time::hash(token), forge.clock().now()).await?;
+    Ok(open.is_some())
+}
+
+/// Sets a new password and uses the link up. Every login of the account ends; its second factor stays.
+pub async fn set(forge: &Forge, ip: Option<IpAddr>, token: &str, new: String) -> Result<(), ResetError> {
+    // Looked at before the password is hashed: strangers without a link cost nothing.
+    if !is_open(forge, token).await? {
+        return Err(ResetError::Link);
+    }
+    if !password_fits(&new) {
+        return Err(FieldError::PasswordLength.into());
+    }
+    let hash = password::hash(forge, new).await?;
+    let unit = (forge.clone(), one_time::hash(token), hash, ip);
+    forge
+        .store()
+        .write(unit, |tx, (forge, token, hash, ip)| {
+            Box::pin(async move {
+                let link = links::use_up(tx, Purpose::Reset, token).await?.ok_or(ResetError::Link)?;
+                let (Some(user), Some(email)) = (link.user_id, link.email_id) else { return Err(ResetError::Link) };
+                // The link came by mail to that address.
+                emails::verify(tx, email).await?;
+                let change = Change {
+                    forge: forge.clone(),
+                    user,
+                    hash: hash.clone(),
+                    who: Who::new(user, *ip),
+                    keep: Vec::new(),
+                };
+                Ok(change_password::write(tx, &change).await?)
+            })
+        })
+        .await
+}

@@ -1,0 +1,202 @@
+//! Who is logged in on the pages. The cookie is a secret with 256 random bits; its hash is kept.
+
+use super::one_time::{self, OneTime};
+use crate::tell::{Who, audit_account};
+use crate::{Caller, Fault, Forge, sealed};
+use abide_core::{Timestamp, UserId};
+use abide_store::sessions::{self, NewSession};
+use abide_store::users::User;
+use abide_store::{StoreError, Tx};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::json;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// How precise "last seen" is: a write per request would cost more than the knowledge is worth.
+const LAST_SEEN_PRECISION: Duration = Duration::from_secs(600);
+/// How much of a browser's name is kept.
+const AGENT_LEN: usize = 200;
+/// What the tokens in forms are signed for.
+const CSRF: &str = "csrf token";
+
+/// What a browser proves with that it is logged in. Shown once, to the browser.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Cookie(pub String);
+
+/// Someone who is logged in.
+#[derive(Debug, Clone)]
+pub struct Viewer {
+    /// Who.
+    pub user: User,
+    /// As someone who asks for things.
+    pub caller: Caller,
+    /// Which of their logins this is.
+    pub session_id: String,
+}
+
+/// A login, as its owner sees it.
+#[derive(Debug, Clone)]
+pub struct Session {
+    /// To end it by. Says nothing about the cookie.
+    pub id: String,
+    /// Whether it is the one that asks.
+    pub current: bool,
+    /// From where it was last used.
+    pub ip: Option<String>,
+    /// With which browser.
+    pub agent: String,
+    /// Since when.
+    pub created_at: Timestamp,
+    /// When last used, to ten minutes.
+    pub last_seen_at: Timestamp,
+    /// Until when, if it is not used again.
+    pub expires_at: Timestamp,
+}
+
+/// A login that is about to be written. Made before the transaction, which may run more than once.
+pub(super) struct Opening {
+    secret: OneTime,
+    user: UserId,
+    agent: String,
+    ip: Option<String>,
+    ttl: Duration,
+    keep: i64,
+}
+
+impl Opening {
+    pub(super) fn new(forge: &Forge, user: UserId, agent: &str, ip: Option<IpAddr>) -> Self {
+        let people = &forge.settings().people;
+        Self {
+            secret: OneTime::new(forge),
+            user,
+            agent: agent.chars().filter(|c| !c.is_control()).take(AGENT_LEN).collect(),
+            ip: ip.map(|ip| ip.to_string()),
+            ttl: people.session_ttl,
+            keep: people.sessions_per_user,
+        }
+    }
+
+    pub(super) async fn write(&self, tx: &mut Tx) -> Result<(), StoreError> {
+        let new = NewSession {
+            hash: self.secret.hash,
+            user_id: self.user,
+            ip: self.ip.clone(),
+            agent: self.agent.clone(),
+            expires_at: tx.now().plus(self.ttl),
+        };
+        sessions::insert(tx, &new, self.keep).await?;
+        let who = Who { user: Some(self.user), ip: self.ip.clone() };
+        audit_account(tx, &who, "logged_in", json!({ "user_id": self.user.get(), "agent": self.agent })).await
+    }
+
+    pub(super) fn cookie(&self) -> Cookie {
+        Cookie(self.secret.text.clone())
+    }
+}
+
+/// Who comes with this cookie; `None` if it opens nothing (unknown, ended, account suspended). One statement.
+pub async fn by_cookie(forge: &Forge, cookie: &str, ip: Option<IpAddr>) -> Result<Option<Viewer>, Fault> {
+    let now = forge.clock().now();
+    let found = sessions::open(&mut *forge.store().read().await?, &one_time::hash(cookie), now).await?;
+    let Some((session, user)) = found else { return Ok(None) };
+    if now.since(session.last_seen_at) > LAST_SEEN_PRECISION {
+        note_use(forge, session.hash.clone(), ip);
+    }
+    let caller = Caller { actor: user.actor(), scopes: None, ip };
+    Ok(Some(Viewer { user, caller, session_id: hex::encode(session.hash) }))
+}
+
+/// Writes "last seen" beside the request: nobody waits for it, and losing it is harmless.
+fn note_use(forge: &Forge, hash: Vec<u8>, ip: Option<IpAddr>) {
+    let (store, ttl) = (forge.store().clone(), forge.settings().people.session_ttl);
+    forge.tasks().spawn(async move {
+        let unit = (hash, ip.map(|ip| ip.to_string()));
+        let noted: Result<(), StoreError> = store
+            .write(unit, move |tx, (hash, ip)| {
+                Box::pin(async move {
+                    let ends = tx.now().plus(ttl);
+                    sessions::touch(tx, hash, ip.as_deref(), ends).await
+                })
+            })
+            .await;
+        if let Err(error) = noted {
+            tracing::warn!(%error, "could not note that a login was used");
+        }
+    });
+}
+
+/// Ends the login of a cookie; one that opens nothing is fine.
+pub async fn log_out(forge: &Forge, cookie: &str) -> Result<(), Fault> {
+    let unit = one_time::hash(cookie);
+    let ended = forge.store().write(unit, |tx, hash| {
+        Box::pin(async move {
+            if let Some(user) = sessions::end_by_hash(tx, hash).await? {
+                let who = Who { user: Some(user), ip: None };
+                audit_account(tx, &who, "logged_out", json!({ "user_id": user.get() })).await?;
+            }
+            Ok::<_, Fault>(())
+        })
+    });
+    ended.await
+}
+
+/// Ends one of the viewer's logins; `false` if they have no such login.
+pub async fn end(forge: &Forge, viewer: &Viewer, session_id: &str) -> Result<bool, Fault> {
+    let Ok(hash) = hex::decode(session_id) else { return Ok(false) };
+    let unit = (viewer.user.id, hash, Who::from(&viewer.caller));
+    let ended = forge.store().write(unit, |tx, (user, hash, who)| {
+        Box::pin(async move {
+            let ended = sessions::end(tx, *user, hash).await?;
+            if ended {
+                audit_account(tx, who, "session_ended", json!({ "user_id": user.get() })).await?;
+            }
+            Ok::<_, Fault>(ended)
+        })
+    });
+    ended.await
+}
+
+/// Ends every login of the viewer, this one too; returns how many.
+pub async fn log_out_everywhere(forge: &Forge, viewer: &Viewer) -> Result<u64, Fault> {
+    let unit = (viewer.user.id, Who::from(&viewer.caller));
+    let ended = forge.store().write(unit, |tx, (user, who)| {
+        Box::pin(async move {
+            let ended = sessions::end_all(tx, *user).await?;
+            let meta = json!({ "user_id": user.get(), "sessions": ended });
+            audit_account(tx, who, "logged_out_everywhere", meta).await?;
+            Ok::<_, Fault>(ended)
+        })
+    });
+    ended.await
+}
+
+/// The viewer's logins, the last used first.
+pub async fn list(forge: &Forge, viewer: &Viewer) -> Result<Vec<Session>, Fault> {
+    let (now, keep) = (forge.clock().now(), forge.settings().people.sessions_per_user);
+    let all = sessions::of_user(&mut *forge.store().read().await?, viewer.user.id, now, keep).await?;
+    let shown = all.into_iter().map(|session| {
+        let id = hex::encode(&session.hash);
+        Session {
+            current: id == viewer.session_id,
+            id,
+            ip: session.ip,
+            agent: session.agent,
+            created_at: session.created_at,
+            last_seen_at: session.last_seen_at,
+            expires_at: session.expires_at,
+        }
+    });
+    Ok(shown.collect())
+}
+
+/// The token that forms shown under this cookie carry: only our pages know it.
+pub fn csrf_token(forge: &Forge, cookie: &str) -> String {
+    URL_SAFE_NO_PAD.encode(sealed::sign(forge, CSRF, cookie.as_bytes()))
+}
+
+/// Whether a form came from a page that was shown under this cookie. Takes as long for a wrong token as for the right
+/// one.
+pub fn csrf_matches(forge: &Forge, cookie: &str, token: &str) -> bool {
+    URL_SAFE_NO_PAD.decode(token).is_ok_and(|token| sealed::is_signed(forge, CSRF, cookie.as_bytes(), &token))
+}

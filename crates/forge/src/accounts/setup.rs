@@ -1,0 +1,106 @@
+//! The first admin: whoever can read what the server prints at its first start.
+
+use super::new_account::{self, Draft, FieldError};
+use super::one_time::{self, OneTime};
+use crate::{Fault, Forge};
+use abide_core::UserId;
+use abide_store::links::{self, NewLink, Purpose};
+use abide_store::users::{self, NewUser};
+use abide_store::{StoreError, Tx, emails};
+use std::net::IpAddr;
+
+/// Why there is no first admin.
+#[derive(Debug, thiserror::Error)]
+pub enum SetUpError {
+    /// What was typed breaks a rule.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// The link does not work.
+    #[error("this link was used, is too old, or the server has been started again since; restart it for another one")]
+    Link,
+    /// There is an account already.
+    #[error("this site has accounts already; `abide user add --admin` makes another admin")]
+    Done,
+    /// The machine failed.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl SetUpError {
+    /// Which field of the form it is about.
+    pub fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Field(error) => Some(error.field()),
+            Self::Link | Self::Done | Self::Fault(_) => None,
+        }
+    }
+}
+
+impl From<StoreError> for SetUpError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// A fresh link to the page that makes the first admin, as long as there is no account at all. Older ones are dead.
+pub async fn link(forge: &Forge) -> Result<Option<String>, Fault> {
+    let secret = OneTime::new(forge);
+    let url = one_time::url(forge, "setup", &secret);
+    let unit = (secret.hash, forge.settings().people.setup_ttl);
+    let made = forge.store().write(unit, |tx, (hash, ttl)| {
+        Box::pin(async move {
+            if users::any(tx).await? {
+                return Ok::<_, Fault>(false);
+            }
+            links::revoke_all(tx, Purpose::Setup).await?;
+            let link = NewLink {
+                hash: *hash,
+                purpose: Purpose::Setup,
+                user_id: None,
+                email_id: None,
+                address: None,
+                created_by: None,
+                expires_at: tx.now().plus(*ttl),
+            };
+            links::insert(tx, &link).await?;
+            Ok(true)
+        })
+    });
+    Ok(made.await?.then_some(url))
+}
+
+/// Whether the link still works.
+pub async fn is_open(forge: &Forge, token: &str) -> Result<bool, Fault> {
+    let mut conn = forge.store().read().await?;
+    let open = links::open(&mut conn, Purpose::Setup, &one_time::hash(token), forge.clock().now()).await?;
+    Ok(open.is_some() && !users::any(&mut conn).await?)
+}
+
+/// Makes the first admin and uses the link up.
+pub async fn set_up(
+    forge: &Forge,
+    ip: Option<IpAddr>,
+    token: &str,
+    name: &str,
+    email: &str,
+    password: String,
+) -> Result<UserId, SetUpError> {
+    // Looked at before the password is hashed: strangers without a link cost nothing.
+    if !is_open(forge, token).await? {
+        return Err(SetUpError::Link);
+    }
+    let new = Draft::new(name, email, password)?.hashed(forge, true).await?;
+    let unit = (new, one_time::hash(token), ip.map(|ip| ip.to_string()));
+    forge.store().write(unit, |tx, (new, hash, ip)| Box::pin(write(tx, new, hash, ip.as_deref()))).await
+}
+
+async fn write(tx: &mut Tx, new: &NewUser, hash: &[u8; 32], ip: Option<&str>) -> Result<UserId, SetUpError> {
+    links::use_up(tx, Purpose::Setup, hash).await?.ok_or(SetUpError::Link)?;
+    if users::any(tx).await? {
+        return Err(SetUpError::Done);
+    }
+    let added = new_account::write::<SetUpError>(tx, new, ip, true).await?;
+    // Whoever runs the server is taken at their word.
+    emails::verify(tx, added.email).await?;
+    Ok(added.user)
+}

@@ -1,0 +1,124 @@
+//! Making an account for oneself.
+
+use super::new_account::{self, Draft, FieldError};
+use super::{one_time, throttle, verify};
+use crate::{Fault, Forge};
+use abide_core::UserId;
+use abide_store::links::{self, Purpose};
+use abide_store::users::NewUser;
+use abide_store::{StoreError, Tx, emails, throttles};
+use std::net::IpAddr;
+use std::time::Duration;
+
+pub use abide_core::account::SignUpMode;
+
+const SCOPE: &str = "signup:ip";
+
+/// What a new account is asked for.
+pub struct Request {
+    /// As typed.
+    pub name: String,
+    /// As typed.
+    pub email: String,
+    /// As typed.
+    pub password: String,
+    /// What stands behind `/invite/` in the link that they came with.
+    pub invite: Option<String>,
+}
+
+/// Why there is no new account.
+#[derive(Debug, thiserror::Error)]
+pub enum SignUpError {
+    /// What was typed breaks a rule.
+    #[error(transparent)]
+    Field(#[from] FieldError),
+    /// Nobody can sign up here.
+    #[error("accounts are made by this site's administrator; ask them for one")]
+    Closed,
+    /// An invitation is needed, and this is none, or none that still works.
+    #[error("invite: this site needs an invitation, and this one was used, taken back or is too old; ask for another")]
+    Invite,
+    /// Too many from one place.
+    #[error("{}", throttle::wait(*.retry_after))]
+    Throttled {
+        /// When to try again.
+        retry_after: Duration,
+    },
+    /// The machine failed.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl SignUpError {
+    /// Which field of the form it is about.
+    pub fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Field(error) => Some(error.field()),
+            Self::Invite => Some("invite"),
+            Self::Closed | Self::Throttled { .. } | Self::Fault(_) => None,
+        }
+    }
+}
+
+impl From<StoreError> for SignUpError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// Makes an account and sends the mail that verifies its address. It can be used at once.
+pub async fn sign_up(forge: &Forge, ip: Option<IpAddr>, request: Request) -> Result<UserId, SignUpError> {
+    let invite = match (forge.settings().signup_mode, &request.invite) {
+        (SignUpMode::Closed, _) => return Err(SignUpError::Closed),
+        (_, Some(invite)) if is_open(forge, invite).await? => Some(one_time::hash(invite)),
+        (SignUpMode::Invite, _) => return Err(SignUpError::Invite),
+        (SignUpMode::Open, _) => None,
+    };
+    let draft = Draft::new(&request.name, &request.email, request.password)?;
+    admit(forge, ip).await?;
+    let new = draft.hashed(forge, false).await?;
+    let proof = verify::Proof::new(forge);
+    let unit = Unit { forge: forge.clone(), new, invite, ip: ip.map(|ip| ip.to_string()), proof };
+    forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await
+}
+
+/// Whether an invitation still works.
+pub async fn is_open(forge: &Forge, invite: &str) -> Result<bool, Fault> {
+    let mut conn = forge.store().read().await?;
+    let open = links::open(&mut conn, Purpose::Invite, &one_time::hash(invite), forge.clock().now()).await?;
+    Ok(open.is_some())
+}
+
+/// Counts the sign-ups from one place, refused ones too: each tells whether a name or an address is taken.
+async fn admit(forge: &Forge, ip: Option<IpAddr>) -> Result<(), SignUpError> {
+    let input = (throttle::limit(SCOPE, forge.settings().people.signup_per_ip), throttle::place(ip));
+    let hit = forge.store().write(input, |tx, (limit, place)| Box::pin(throttles::hit(tx, *limit, place)));
+    match hit.await.map_err(|error: StoreError| SignUpError::from(error))? {
+        Some(retry_after) => Err(SignUpError::Throttled { retry_after }),
+        None => Ok(()),
+    }
+}
+
+struct Unit {
+    forge: Forge,
+    new: NewUser,
+    invite: Option<[u8; 32]>,
+    ip: Option<String>,
+    proof: verify::Proof,
+}
+
+async fn write(tx: &mut Tx, unit: &Unit) -> Result<UserId, SignUpError> {
+    let mut proved = false;
+    if let Some(hash) = &unit.invite {
+        let link = links::use_up(tx, Purpose::Invite, hash).await?.ok_or(SignUpError::Invite)?;
+        // The link came by mail to that address, so whoever has it reads it.
+        proved = link.address.is_some_and(|address| emails::fold(&address) == emails::fold(&unit.new.email));
+    }
+    let added = new_account::write::<SignUpError>(tx, &unit.new, unit.ip.as_deref(), true).await?;
+    if proved {
+        emails::verify(tx, added.email).await?;
+    } else {
+        unit.proof.send(tx, &unit.forge, added.user, added.email, &unit.new.email).await?;
+    }
+    Ok(added.user)
+}

@@ -1,0 +1,50 @@
+//! How often someone may try. Counted in the database, so that every node counts together and a restart forgives
+//! nothing.
+
+use crate::Rate;
+use abide_store::throttles::Limit;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// A rate with a name to count under.
+pub(crate) const fn limit(scope: &'static str, rate: Rate) -> Limit {
+    Limit { scope, times: rate.times, window: rate.window }
+}
+
+/// Where someone comes from, as it is counted. An IPv6 customer has at least 2⁶⁴ addresses, so the network counts.
+pub(crate) fn place(ip: Option<IpAddr>) -> String {
+    match ip.map(|ip| ip.to_canonical()) {
+        None => "unknown".into(),
+        Some(IpAddr::V4(ip)) => ip.to_string(),
+        Some(IpAddr::V6(ip)) => {
+            let [a, b, c, d, ..] = ip.segments();
+            format!("{a:x}:{b:x}:{c:x}:{d:x}::/64")
+        }
+    }
+}
+
+/// What to tell someone who tried too often.
+pub(crate) fn wait(retry_after: Duration) -> String {
+    let minutes = retry_after.as_secs().div_ceil(60).max(1);
+    format!("that was tried too often; wait {minutes} minute{}", if minutes == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ipv6_network_and_a_mapped_address_count_as_one() {
+        let at = |text: &str| place(Some(text.parse().unwrap()));
+        assert_eq!(at("2001:db8:1:2::3"), at("2001:db8:1:2:ffff::1"));
+        assert_ne!(at("2001:db8:1:2::3"), at("2001:db8:1:3::3"));
+        assert_eq!(at("::ffff:192.0.2.1"), at("192.0.2.1"));
+        assert_ne!(at("192.0.2.1"), at("192.0.2.2"));
+    }
+
+    #[test]
+    fn waits_are_told_in_whole_minutes() {
+        assert!(wait(Duration::from_secs(1)).ends_with("wait 1 minute"));
+        assert!(wait(Duration::from_secs(61)).ends_with("wait 2 minutes"));
+    }
+}

@@ -1,0 +1,195 @@
+//! The second factor: an app on one's phone that shows a new code every thirty seconds.
+
+use super::confirm::{self, ConfirmError};
+use super::second_factor as factor;
+use super::sessions::Viewer;
+use crate::mail::{self, letters};
+use crate::tell::{Who, audit_account};
+use crate::{Fault, Forge};
+use abide_store::{StoreError, totp};
+use qrcode::{Color, EcLevel, QrCode};
+use serde_json::json;
+use std::fmt::Write as _;
+
+/// What the app is told: by its camera, or by hand.
+pub struct Enrolment {
+    /// The secret, to be typed.
+    pub secret_base32: String,
+    /// The secret and whose it is, as apps read it.
+    pub otpauth_url: String,
+    /// The same as a picture.
+    pub qr_svg: String,
+}
+
+/// Why the second factor is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum TotpError {
+    /// It is on.
+    #[error("the second factor is on already; turn it off first to set it up anew")]
+    On,
+    /// It is off, or was not begun.
+    #[error("the second factor is not set up; begin with its code picture")]
+    Off,
+    /// The code is not right.
+    #[error("code: that is not the code of this moment; check the clock of your phone")]
+    Code,
+    /// The password was not right.
+    #[error(transparent)]
+    Confirm(#[from] ConfirmError),
+    /// The machine failed.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl TotpError {
+    /// Which field of the form it is about.
+    pub fn field(&self) -> Option<&'static str> {
+        match self {
+            Self::Code => Some("code"),
+            Self::Confirm(error) => error.field(),
+            Self::On | Self::Off | Self::Fault(_) => None,
+        }
+    }
+}
+
+impl From<StoreError> for TotpError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// Whether a code is asked for at login.
+pub async fn is_on(forge: &Forge, viewer: &Viewer) -> Result<bool, Fault> {
+    let found = totp::get(&mut *forge.store().read().await?, viewer.user.id).await?;
+    Ok(found.is_some_and(|totp| totp.confirmed_at.is_some()))
+}
+
+/// How many recovery codes are left.
+pub async fn recovery_codes_left(forge: &Forge, viewer: &Viewer) -> Result<i64, Fault> {
+    Ok(totp::count_codes(&mut *forge.store().read().await?, viewer.user.id).await?)
+}
+
+/// Makes a secret that waits to be confirmed. One that waited before is replaced.
+pub async fn begin(forge: &Forge, viewer: &Viewer) -> Result<Enrolment, TotpError> {
+    let mut secret = [0; factor::SECRET_LEN];
+    forge.random().fill(&mut secret);
+    let user = viewer.user.id;
+    let sealed = factor::seal(forge, user, &secret);
+    let enrolment = enrolment(forge, viewer, &sealed)?;
+    let begun: bool = forge
+        .store()
+        .write((user, sealed), |tx, (user, sealed)| {
+            Box::pin(async move { Ok::<_, TotpError>(totp::begin(tx, *user, sealed).await?) })
+        })
+        .await?;
+    if begun { Ok(enrolment) } else { Err(TotpError::On) }
+}
+
+/// The secret that waits to be confirmed, to show it again after a wrong code.
+pub async fn pending(forge: &Forge, viewer: &Viewer) -> Result<Option<Enrolment>, Fault> {
+    let found = totp::get(&mut *forge.store().read().await?, viewer.user.id).await?;
+    let waiting = found.filter(|totp| totp.confirmed_at.is_none());
+    waiting.map(|totp| enrolment(forge, viewer, &totp.secret)).transpose()
+}
+
+fn enrolment(forge: &Forge, viewer: &Viewer, sealed: &[u8]) -> Result<Enrolment, Fault> {
+    let unusable = |error: &dyn std::fmt::Display| Fault::Internal(format!("a second factor cannot be shown: {error}"));
+    let name = viewer.user.name.as_ref().map(ToString::to_string).unwrap_or_default();
+    let builder = factor::generator(forge, viewer.user.id, sealed)?;
+    // The standard separates issuer and account by a colon, and an address may have one before its port.
+    let issuer = format!("Abide {}", host(&forge.settings().public_url).replace(':', " "));
+    let totp = factor::built(builder.with_account_name(name).with_issuer(Some(issuer)))?;
+    let otpauth_url = totp.to_url().map_err(|error| unusable(&error))?;
+    let picture = QrCode::with_error_correction_level(&otpauth_url, EcLevel::M).map_err(|error| unusable(&error))?;
+    Ok(Enrolment { secret_base32: totp.secret().to_base32(), qr_svg: svg(&picture), otpauth_url })
+}
+
+fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split('/').next().unwrap_or_default()
+}
+
+/// One path of unit squares on white, with the quiet zone that cameras need. No style, no script: any policy allows it.
+fn svg(code: &QrCode) -> String {
+    const QUIET: usize = 4;
+    let width = code.width();
+    let size = width + 2 * QUIET;
+    let mut path = String::new();
+    for (index, color) in code.to_colors().into_iter().enumerate() {
+        if color == Color::Dark {
+            let _ = write!(path, "M{} {}h1v1h-1z", index % width + QUIET, index / width + QUIET);
+        }
+    }
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {size} {size}\" role=\"img\" \
+         aria-label=\"QR code of the secret\" shape-rendering=\"crispEdges\">\
+         <path fill=\"#fff\" d=\"M0 0h{size}v{size}H0z\"/><path fill=\"#000\" d=\"{path}\"/></svg>"
+    )
+}
+
+/// Turns it on with a first code and returns the recovery codes, which are shown this once.
+pub async fn confirm(forge: &Forge, viewer: &Viewer, code: &str) -> Result<Vec<String>, TotpError> {
+    let (codes, hashes) = factor::recovery_codes(forge, viewer.user.id);
+    let unit = (forge.clone(), viewer.user.id, code.to_owned(), hashes, Who::from(&viewer.caller));
+    let confirmed: Result<(), TotpError> = forge
+        .store()
+        .write(unit, |tx, (forge, user, code, hashes, who)| {
+            Box::pin(async move {
+                let found = totp::lock(tx, *user).await?.ok_or(TotpError::Off)?;
+                if found.confirmed_at.is_some() {
+                    return Err(TotpError::On);
+                }
+                let generator = factor::built(factor::generator(forge, *user, &found.secret)?)?;
+                let step = factor::step_of(&generator, code, tx.now()).ok_or(TotpError::Code)?;
+                totp::confirm(tx, *user, step).await?;
+                totp::set_codes(tx, *user, hashes).await?;
+                audit_account(tx, who, "totp_enabled", json!({ "user_id": user.get() })).await?;
+                Ok(())
+            })
+        })
+        .await;
+    confirmed.map(|()| codes)
+}
+
+/// Turns it off.
+pub async fn disable(forge: &Forge, viewer: &Viewer, password: String) -> Result<(), TotpError> {
+    confirm::password(forge, viewer, password).await?;
+    let unit = (forge.clone(), viewer.user.id, viewer.user.email.clone(), Who::from(&viewer.caller));
+    forge
+        .store()
+        .write(unit, |tx, (forge, user, email, who)| {
+            Box::pin(async move {
+                if !totp::remove(tx, *user).await? {
+                    return Err(TotpError::Off);
+                }
+                if let Some(email) = email {
+                    mail::enqueue(tx, forge, email, &letters::factor_off(&forge.settings().public_url)).await?;
+                }
+                audit_account(tx, who, "totp_disabled", json!({ "user_id": user.get() })).await?;
+                Ok(())
+            })
+        })
+        .await
+}
+
+/// Replaces the recovery codes and returns the new ones, which are shown this once.
+pub async fn new_recovery_codes(forge: &Forge, viewer: &Viewer, password: String) -> Result<Vec<String>, TotpError> {
+    confirm::password(forge, viewer, password).await?;
+    let (codes, hashes) = factor::recovery_codes(forge, viewer.user.id);
+    let unit = (viewer.user.id, hashes, Who::from(&viewer.caller));
+    let replaced: Result<(), TotpError> = forge
+        .store()
+        .write(unit, |tx, (user, hashes, who)| {
+            Box::pin(async move {
+                let found = totp::lock(tx, *user).await?.ok_or(TotpError::Off)?;
+                if found.confirmed_at.is_none() {
+                    return Err(TotpError::Off);
+                }
+                totp::set_codes(tx, *user, hashes).await?;
+                audit_account(tx, who, "recovery_codes_replaced", json!({ "user_id": user.get() })).await?;
+                Ok(())
+            })
+        })
+        .await;
+    replaced.map(|()| codes)
+}

@@ -1,0 +1,121 @@
+//! Proving that one reads an address: a link that is good once, sent there.
+
+use super::one_time::{self, OneTime};
+use super::sessions::Viewer;
+use super::throttle;
+use crate::mail::{self, letters};
+use crate::tell::{Who, audit_account};
+use crate::{Fault, Forge};
+use abide_core::UserId;
+use abide_store::links::{self, NewLink, Purpose};
+use abide_store::{StoreError, Tx, emails, throttles};
+use serde_json::json;
+use std::time::Duration;
+
+/// What mails that an account causes are counted under.
+pub(super) const MAILS: &str = "mail:account";
+
+/// A link that is about to be sent. Made before the transaction, which may run more than once.
+pub(super) struct Proof(OneTime);
+
+impl Proof {
+    pub(super) fn new(forge: &Forge) -> Self {
+        Self(OneTime::new(forge))
+    }
+
+    /// Notes the link and queues the mail, in the caller's transaction. Earlier links for the address are dead.
+    pub(super) async fn send(
+        &self,
+        tx: &mut Tx,
+        forge: &Forge,
+        user: UserId,
+        email: i64,
+        address: &str,
+    ) -> Result<(), StoreError> {
+        links::revoke_of_email(tx, email, Purpose::Verify).await?;
+        let ttl = forge.settings().people.verify_ttl;
+        let link = NewLink {
+            hash: self.0.hash,
+            purpose: Purpose::Verify,
+            user_id: Some(user),
+            email_id: Some(email),
+            address: None,
+            created_by: None,
+            expires_at: tx.now().plus(ttl),
+        };
+        links::insert(tx, &link).await?;
+        mail::enqueue(tx, forge, address, &letters::verify(&one_time::url(forge, "verify", &self.0), ttl)).await
+    }
+}
+
+/// Whether a link still works.
+pub async fn is_open(forge: &Forge, token: &str) -> Result<bool, Fault> {
+    let mut conn = forge.store().read().await?;
+    let open = links::open(&mut conn, Purpose::Verify, &one_time::hash(token), forge.clock().now()).await?;
+    Ok(open.is_some())
+}
+
+/// Uses a link up and marks its address as verified; `false` if it does not work.
+pub async fn confirm(forge: &Forge, token: &str) -> Result<bool, Fault> {
+    forge.store().write(one_time::hash(token), |tx, hash| Box::pin(write(tx, hash))).await
+}
+
+async fn write(tx: &mut Tx, hash: &[u8; 32]) -> Result<bool, Fault> {
+    let Some(link) = links::use_up(tx, Purpose::Verify, hash).await? else { return Ok(false) };
+    let (Some(user), Some(email)) = (link.user_id, link.email_id) else { return Ok(false) };
+    if emails::verify(tx, email).await? {
+        let who = Who { user: Some(user), ip: None };
+        audit_account(tx, &who, "email_verified", json!({ "user_id": user.get(), "email_id": email })).await?;
+    }
+    Ok(true)
+}
+
+/// Why no mail was sent.
+#[derive(Debug, thiserror::Error)]
+pub enum ResendError {
+    /// They have no such address.
+    #[error("you have no such address")]
+    NotFound,
+    /// There is nothing to prove.
+    #[error("this address is verified already")]
+    Verified,
+    /// Too many mails.
+    #[error("{}", throttle::wait(*.retry_after))]
+    Throttled {
+        /// When to try again.
+        retry_after: Duration,
+    },
+    /// The machine failed.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl From<StoreError> for ResendError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// Sends the mail for one of the viewer's addresses again.
+pub async fn resend(forge: &Forge, viewer: &Viewer, email_id: i64) -> Result<(), ResendError> {
+    let unit = (forge.clone(), viewer.user.id, email_id, Proof::new(forge));
+    let waits = forge.store().write(unit, |tx, (forge, user, email, proof)| {
+        Box::pin(async move {
+            let email = emails::by_id(tx, *user, *email).await?.ok_or(ResendError::NotFound)?;
+            if email.verified_at.is_some() {
+                return Err(ResendError::Verified);
+            }
+            let limit = throttle::limit(MAILS, forge.settings().people.mails_per_account);
+            let waits = throttles::hit(tx, limit, &user.to_string()).await?;
+            if waits.is_none() {
+                proof.send(tx, forge, *user, email.id, &email.address).await?;
+            }
+            // Not an error: what was counted must stay.
+            Ok(waits)
+        })
+    });
+    match waits.await? {
+        Some(retry_after) => Err(ResendError::Throttled { retry_after }),
+        None => Ok(()),
+    }
+}

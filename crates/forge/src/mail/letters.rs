@@ -1,0 +1,110 @@
+//! What the mails say. Plain text; nothing in a subject comes from a stranger.
+
+use std::time::Duration;
+
+/// A mail without its envelope.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Letter {
+    /// One line.
+    pub subject: String,
+    /// Plain text.
+    pub text: String,
+}
+
+impl Letter {
+    fn new(subject: &str, paragraphs: &[&str]) -> Self {
+        Self { subject: subject.to_owned(), text: format!("{}\n", paragraphs.join("\n\n")) }
+    }
+}
+
+/// Proving that one reads an address.
+pub(crate) fn verify(link: &str, ttl: Duration) -> Letter {
+    Letter::new(
+        "Verify your address",
+        &[
+            "Someone, probably you, gave this address to an account. Open this link to verify it:",
+            link,
+            &format!("It works once, for {}. If it was not you, do nothing.", words(ttl)),
+        ],
+    )
+}
+
+/// A new password for someone who has forgotten theirs.
+pub(crate) fn reset(name: &str, link: &str, ttl: Duration) -> Letter {
+    Letter::new(
+        "Set a new password",
+        &[
+            &format!("Someone, probably you, asked for a new password for the account {name}. Open this link to set it:"),
+            link,
+            &format!("It works once, for {}. If it was not you, do nothing: the password stays.", words(ttl)),
+        ],
+    )
+}
+
+/// An invitation.
+pub(crate) fn invite(site: &str, link: &str, ttl: Duration) -> Letter {
+    Letter::new(
+        "You are invited",
+        &[
+            &format!("You are invited to {site}. Open this link to make your account:"),
+            link,
+            &format!("It works once, for {}.", words(ttl)),
+        ],
+    )
+}
+
+/// That a password was changed, to whoever should know if it was not them.
+pub(crate) fn password_changed(site: &str) -> Letter {
+    Letter::new(
+        "Your password was changed",
+        &[
+            &format!("The password of your account at {site} was changed. Other logins have ended."),
+            &format!("If it was not you, set a new one at once: {site}/forgot"),
+        ],
+    )
+}
+
+/// That the second factor was turned off, to whoever should know if it was not them.
+pub(crate) fn factor_off(site: &str) -> Letter {
+    Letter::new(
+        "Two-factor login was turned off",
+        &[
+            &format!("Logging in to your account at {site} needs no code any more."),
+            &format!("If it was not you, set a new password at once: {site}/forgot"),
+        ],
+    )
+}
+
+/// That mail goes elsewhere from now on, to where it went before.
+pub(crate) fn address_changed(site: &str, address: &str) -> Letter {
+    Letter::new(
+        "Your primary address was changed",
+        &[
+            &format!("Mail for your account at {site} goes to {address} from now on."),
+            "If it was not you, log in, change your password and make this address the primary one again.",
+        ],
+    )
+}
+
+/// A duration in the largest unit that fits.
+fn words(ttl: Duration) -> String {
+    let (count, unit) = match ttl.as_secs() {
+        seconds if seconds >= 172_800 => (seconds / 86_400, "day"),
+        seconds if seconds >= 3600 => (seconds / 3600, "hour"),
+        seconds => (seconds.div_ceil(60), "minute"),
+    };
+    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_read_as_people_say_them() {
+        for (seconds, text) in [(60, "1 minute"), (1800, "30 minutes"), (3600, "1 hour"), (86_400, "24 hours")] {
+            assert_eq!(words(Duration::from_secs(seconds)), text);
+        }
+        assert_eq!(words(Duration::from_secs(7 * 86_400)), "7 days");
+    }
+}

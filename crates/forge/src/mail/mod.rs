@@ -1,0 +1,111 @@
+//! Telling people by mail. A mail is a job, queued in the transaction of what it tells about; it goes to a mail server,
+//! or becomes a file in `outbox/` if none is configured.
+//!
+//! [`letters`] has the words, `message.rs` makes the bytes.
+
+pub mod letters;
+mod message;
+mod outbox;
+
+use crate::jobs::{self, Job, Kind};
+use crate::{Forge, sealed};
+use abide_core::Timestamp;
+use abide_store::{StoreError, Tx};
+use letters::Letter;
+use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
+use message::Unsendable;
+use serde_json::{Value as Json, json};
+
+/// What a queued mail is sealed for: it may hold a link that sets a password, and jobs are kept and shown.
+const PURPOSE: &str = "queued mail";
+
+/// Queues a mail in the caller's transaction.
+pub(crate) async fn enqueue(tx: &mut Tx, forge: &Forge, to: &str, letter: &Letter) -> Result<(), StoreError> {
+    let plain = json!({ "to": to, "letter": letter }).to_string();
+    let payload = sealed::seal_payload(forge, PURPOSE, plain.as_bytes());
+    jobs::enqueue(tx, Kind::MailSend, payload, None).await
+}
+
+/// What a queued mail says.
+#[derive(serde::Deserialize)]
+struct Queued {
+    to: String,
+    letter: Letter,
+}
+
+/// Why a mail was not delivered.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DeliveryError {
+    /// Trying again can help.
+    #[error("{0}")]
+    Later(String),
+    /// It cannot.
+    #[error("{0}")]
+    Never(String),
+}
+
+impl From<Unsendable> for DeliveryError {
+    fn from(error: Unsendable) -> Self {
+        match error {
+            // The operator can put that right.
+            Unsendable::From(_) => Self::Later(error.to_string()),
+            Unsendable::To | Unsendable::Build(_) => Self::Never(error.to_string()),
+        }
+    }
+}
+
+/// The job: delivers one mail.
+pub(crate) async fn deliver(forge: &Forge, job: &Job, payload: &Json) -> Result<(), DeliveryError> {
+    let plain = sealed::open_payload(forge, PURPOSE, payload);
+    let queued = plain.and_then(|plain| serde_json::from_slice::<Queued>(&plain).ok());
+    let unreadable = || DeliveryError::Never("the mail cannot be read with this secret.key".into());
+    let Queued { to, letter } = queued.ok_or_else(unreadable)?;
+    let settings = &forge.settings().mail;
+    let message = message::build(&settings.from, &to, &letter, job.created_at, job.id)?;
+    match &settings.smtp_url {
+        Some(url) => send(&url.0, settings.timeout, message).await,
+        None => store(forge, job, message).await,
+    }
+}
+
+async fn send(url: &str, timeout: std::time::Duration, message: Message) -> Result<(), DeliveryError> {
+    let transport = AsyncSmtpTransport::<Tokio1Executor>::from_url(url)
+        .map_err(|error| DeliveryError::Later(format!("mail.smtp_url cannot be used: {error}")))?;
+    let transport = transport.timeout(Some(timeout)).build();
+    let sent = transport.send(message).await.map_err(|error| match error.is_permanent() {
+        true => DeliveryError::Never(format!("the mail server refused the mail: {error}")),
+        false => DeliveryError::Later(format!("the mail server did not take the mail: {error}")),
+    });
+    sent.map(drop)
+}
+
+async fn store(forge: &Forge, job: &Job, message: Message) -> Result<(), DeliveryError> {
+    let folder = outbox::folder(forge.layout().data());
+    let (at, id) = (job.created_at, job.id);
+    let written = tokio::task::spawn_blocking(move || outbox::write(&folder, at, id, &message.formatted())).await;
+    match written {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(DeliveryError::Later(format!("the mail could not be written to outbox/: {error}"))),
+        Err(error) => Err(DeliveryError::Later(format!("writing the mail was interrupted: {error}"))),
+    }
+}
+
+/// Removes mails from the outbox that were queued before an instant.
+pub(crate) async fn prune(forge: &Forge, before: Timestamp) {
+    let folder = outbox::folder(forge.layout().data());
+    let pruned = tokio::task::spawn_blocking(move || outbox::prune(&folder, before)).await;
+    if let Ok(Err(error)) = pruned {
+        tracing::warn!(%error, "old mails could not be removed from outbox/");
+    }
+}
+
+/// Whether that can be who mails are from; says the rule if not.
+pub fn check_from(text: &str) -> Result<(), String> {
+    message::sender(text).map(drop).map_err(|_| "it is a mailbox, e.g. Abide <abide@example.org>".into())
+}
+
+/// Whether mail can be handed over there; says the rule if not.
+pub fn check_smtp_url(text: &str) -> Result<(), String> {
+    let built = AsyncSmtpTransport::<Tokio1Executor>::from_url(text);
+    built.map(drop).map_err(|_| "it looks like smtps://user:password@mail.example.org".into())
+}

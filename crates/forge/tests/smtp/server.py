@@ -1,0 +1,54 @@
+"""A mail server for tests: takes mails from whoever logs in as forge, and prints each as a line of JSON.
+
+The first line is the port. Recipients called refused@... are refused for good; those called later@... the first time.
+"""
+
+import json
+import sys
+
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import AuthResult
+
+
+class Taking:
+    def __init__(self):
+        self.put_off = set()
+
+    async def handle_RCPT(self, server, session, envelope, address, options):
+        if address.startswith("refused@"):
+            return "550 nobody is called that"
+        if address.startswith("later@") and address not in self.put_off:
+            self.put_off.add(address)
+            return "451 come back later"
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def handle_DATA(self, server, session, envelope):
+        mail = {
+            "user": session.auth_data and session.auth_data.login.decode(),
+            "from": envelope.mail_from,
+            "to": envelope.rcpt_tos,
+            "data": envelope.content.decode("ascii"),
+        }
+        print(json.dumps(mail), flush=True)
+        return "250 taken"
+
+
+def authenticate(server, session, envelope, mechanism, data):
+    return AuthResult(success=data.login == b"forge" and data.password == b"p@ss word", auth_data=data)
+
+
+def main():
+    controller = Controller(
+        Taking(), hostname="127.0.0.1", port=0, authenticator=authenticate, auth_required=True, auth_require_tls=False
+    )
+    # Its own way to see whether it runs is to connect to the port that was asked for, and 0 is none.
+    controller._trigger_server = lambda: None
+    controller.start()
+    print(controller.server.sockets[0].getsockname()[1], flush=True)
+    sys.stdin.read()
+    controller.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+//! Links that are good once. Only a hash of what makes them work is kept.
+
+use crate::sql::statements;
+use crate::value::params;
+use crate::{Conn, Row, StoreError, Tx};
+use abide_core::{Timestamp, UserId, UserName};
+
+/// The columns of [`Link`].
+macro_rules! columns {
+    () => {
+        "id, purpose, user_id, email_id, address, created_at, expires_at"
+    };
+}
+
+statements! {
+    INSERT = "INSERT INTO one_time_links
+        (hash, purpose, user_id, email_id, address, created_by, created_at, expires_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id";
+    OPEN = concat!("SELECT ", columns!(), " FROM one_time_links
+        WHERE hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3");
+    USE_UP = concat!("UPDATE one_time_links SET used_at = $3
+        WHERE hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3 RETURNING ", columns!());
+    REVOKE_OF_PURPOSE = "DELETE FROM one_time_links WHERE purpose = $1";
+    REVOKE_OF_USER = "DELETE FROM one_time_links WHERE user_id = $1 AND purpose = $2";
+    REVOKE_OF_EMAIL = "DELETE FROM one_time_links WHERE email_id = $1 AND purpose = $2";
+    REVOKE = "DELETE FROM one_time_links WHERE id = $1 AND purpose = $2 AND used_at IS NULL";
+    INVITES = "SELECT l.id, l.address, l.created_at, l.expires_at, u.name AS created_by
+        FROM one_time_links l LEFT JOIN users u ON u.id = l.created_by
+        WHERE l.purpose = 'invite' AND l.expires_at > $1 AND l.used_at IS NULL ORDER BY l.id DESC LIMIT $2";
+    COUNT_INVITES = "SELECT count(*) AS n FROM one_time_links
+        WHERE purpose = 'invite' AND expires_at > $1 AND used_at IS NULL";
+    PRUNE = "DELETE FROM one_time_links WHERE expires_at <= $1";
+}
+
+/// What a link is good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Proves that someone reads an address.
+    Verify,
+    /// Sets a new password.
+    Reset,
+    /// Makes the first admin.
+    Setup,
+    /// Lets someone sign up.
+    Invite,
+}
+
+impl Purpose {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Verify => "verify",
+            Self::Reset => "reset",
+            Self::Setup => "setup",
+            Self::Invite => "invite",
+        }
+    }
+}
+
+/// A link to be remembered.
+#[derive(Debug, Clone)]
+pub struct NewLink {
+    /// SHA-256 of what makes it work.
+    pub hash: [u8; 32],
+    /// What it is good for.
+    pub purpose: Purpose,
+    /// For whom.
+    pub user_id: Option<UserId>,
+    /// For which address of theirs.
+    pub email_id: Option<i64>,
+    /// Where an invitation was sent to.
+    pub address: Option<String>,
+    /// Who invited.
+    pub created_by: Option<UserId>,
+    /// Until when.
+    pub expires_at: Timestamp,
+}
+
+/// A link that works.
+#[derive(Debug, Clone)]
+pub struct Link {
+    /// Its row.
+    pub id: i64,
+    /// For whom.
+    pub user_id: Option<UserId>,
+    /// For which address of theirs.
+    pub email_id: Option<i64>,
+    /// Where an invitation was sent to.
+    pub address: Option<String>,
+}
+
+impl Link {
+    fn from_row(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.int("id")?,
+            user_id: row.opt_int("user_id")?.map(UserId::new),
+            email_id: row.opt_int("email_id")?,
+            address: row.opt_text("address")?,
+        })
+    }
+}
+
+/// An invitation that nobody has accepted yet.
+#[derive(Debug, Clone)]
+pub struct Invite {
+    /// Its row.
+    pub id: i64,
+    /// Where it was sent to.
+    pub address: Option<String>,
+    /// Who invited; `None`: the operator at the command line.
+    pub created_by: Option<UserName>,
+    /// When.
+    pub created_at: Timestamp,
+    /// Until when.
+    pub expires_at: Timestamp,
+}
+
+/// Remembers a link.
+pub async fn insert(tx: &mut Tx, new: &NewLink) -> Result<i64, StoreError> {
+    let now = tx.now();
+    let values = params![
+        new.hash.as_slice(),
+        new.purpose.as_str(),
+        new.user_id,
+        new.email_id,
+        new.address.as_deref(),
+        new.created_by,
+        now,
+        new.expires_at
+    ];
+    tx.only(&INSERT, values).await?.int("id")
+}
+
+/// The link, if it still works.
+pub async fn open(
+    conn: &mut Conn,
+    purpose: Purpose,
+    hash: &[u8; 32],
+    now: Timestamp,
+) -> Result<Option<Link>, StoreError> {
+    conn.one(&OPEN, params![hash.as_slice(), purpose.as_str(), now]).await?.as_ref().map(Link::from_row).transpose()
+}
+
+/// Uses a link up; `None` if it does not work. Of two who try at once, one gets it.
+pub async fn use_up(tx: &mut Tx, purpose: Purpose, hash: &[u8; 32]) -> Result<Option<Link>, StoreError> {
+    let now = tx.now();
+    tx.one(&USE_UP, params![hash.as_slice(), purpose.as_str(), now]).await?.as_ref().map(Link::from_row).transpose()
+}
+
+/// Takes every link for a purpose back.
+pub async fn revoke_all(tx: &mut Tx, purpose: Purpose) -> Result<u64, StoreError> {
+    tx.execute(&REVOKE_OF_PURPOSE, params![purpose.as_str()]).await
+}
+
+/// Takes a user's links for a purpose back.
+pub async fn revoke_of_user(tx: &mut Tx, user: UserId, purpose: Purpose) -> Result<u64, StoreError> {
+    tx.execute(&REVOKE_OF_USER, params![user, purpose.as_str()]).await
+}
+
+/// Takes the links for an address back.
+pub async fn revoke_of_email(tx: &mut Tx, email: i64, purpose: Purpose) -> Result<u64, StoreError> {
+    tx.execute(&REVOKE_OF_EMAIL, params![email, purpose.as_str()]).await
+}
+
+/// Takes one unused link back; `false` if there is none.
+pub async fn revoke(tx: &mut Tx, purpose: Purpose, id: i64) -> Result<bool, StoreError> {
+    Ok(tx.execute(&REVOKE, params![id, purpose.as_str()]).await? > 0)
+}
+
+/// Invitations that wait to be accepted, newest first.
+pub async fn invites(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<Invite>, StoreError> {
+    let invite = |row: &Row| {
+        Ok(Invite {
+            id: row.int("id")?,
+            address: row.opt_text("address")?,
+            created_by: row.opt_text("created_by")?.map(UserName::from_stored),
+            created_at: row.time("created_at")?,
+            expires_at: row.time("expires_at")?,
+        })
+    };
+    conn.all(&INVITES, params![now, limit]).await?.iter().map(invite).collect()
+}
+
+/// How many invitations wait to be accepted.
+pub async fn count_invites(conn: &mut Conn, now: Timestamp) -> Result<i64, StoreError> {
+    conn.only(&COUNT_INVITES, params![now]).await?.int("n")
+}
+
+/// Forgets links that have ended; returns how many.
+pub async fn prune(tx: &mut Tx) -> Result<u64, StoreError> {
+    let now = tx.now();
+    tx.execute(&PRUNE, params![now]).await
+}

@@ -1,0 +1,55 @@
+//! How often something may be done: fixed windows, counted in the database so that every node counts together.
+
+use crate::sql::statements;
+use crate::value::params;
+use crate::{StoreError, Tx};
+use abide_core::Timestamp;
+use std::time::Duration;
+
+statements! {
+    HIT = "INSERT INTO throttles (scope, identifier, window_start, count) VALUES ($1, $2, $3, 1)
+        ON CONFLICT (scope, identifier) DO UPDATE SET
+            count = CASE WHEN throttles.window_start <= $4 THEN 1 ELSE throttles.count + 1 END,
+            window_start = CASE WHEN throttles.window_start <= $4 THEN excluded.window_start
+                ELSE throttles.window_start END
+        RETURNING count, window_start";
+    FORGIVE = "UPDATE throttles SET count = count - 1 WHERE scope = $1 AND identifier = $2 AND count > 0";
+    CLEAR = "DELETE FROM throttles WHERE scope = $1 AND identifier = $2";
+    PRUNE = "DELETE FROM throttles WHERE window_start < $1";
+}
+
+/// How often, in how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// What is counted.
+    pub scope: &'static str,
+    /// So often.
+    pub times: i64,
+    /// In so long.
+    pub window: Duration,
+}
+
+/// Counts one more; `Some(wait)` if that was one too many.
+pub async fn hit(tx: &mut Tx, limit: Limit, identifier: &str) -> Result<Option<Duration>, StoreError> {
+    let now = tx.now();
+    let row = tx.only(&HIT, params![limit.scope, identifier, now, now.minus(limit.window)]).await?;
+    if row.int("count")? <= limit.times {
+        return Ok(None);
+    }
+    Ok(Some(row.time("window_start")?.plus(limit.window).since(now)))
+}
+
+/// Takes one back that turned out to be rightful.
+pub async fn forgive(tx: &mut Tx, scope: &str, identifier: &str) -> Result<(), StoreError> {
+    tx.execute(&FORGIVE, params![scope, identifier]).await.map(drop)
+}
+
+/// Forgets what was counted, after a success.
+pub async fn clear(tx: &mut Tx, scope: &str, identifier: &str) -> Result<(), StoreError> {
+    tx.execute(&CLEAR, params![scope, identifier]).await.map(drop)
+}
+
+/// Forgets windows that began before an instant.
+pub async fn prune(tx: &mut Tx, before: Timestamp) -> Result<u64, StoreError> {
+    tx.execute(&PRUNE, params![before]).await
+}

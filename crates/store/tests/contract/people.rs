@@ -1,0 +1,561 @@
+//! What signing up and logging in leave behind: addresses, old names, logins, links, counts, second factors.
+
+use crate::support::{World, joined, new_repo, new_user, repo, unit, user};
+use abide_core::{Timestamp, UserId, UserName};
+use abide_store::links::{self, NewLink, Purpose};
+use abide_store::repos::{self, Page};
+use abide_store::sessions::{self, NewSession};
+use abide_store::throttles::{self, Limit};
+use abide_store::users::{self, Profile};
+use abide_store::{Store, StoreError, audit, emails, totp, user_redirects};
+use abide_testkit::{Engine, TestClock};
+use rstest::rstest;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Barrier;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn name(text: &str) -> UserName {
+    text.parse().unwrap()
+}
+
+async fn rename(store: &Store, id: UserId, old: &str, new: &str) -> Result<(), StoreError> {
+    let unit = (id, name(old), name(new));
+    unit!(store, unit, |tx, (id, old, new)| users::set_name(tx, *id, Some(old), new).await).await
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_name_leads_to_its_holder_and_is_kept_for_them(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = World::new(engine).await;
+    let store = &world.store;
+    let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
+    let tool = repo(store, alice, "tool").await;
+    rename(store, alice, "alice", "ada").await.unwrap();
+
+    let mut conn = store.read().await.unwrap();
+    assert!(users::by_name(&mut conn, &name("alice")).await.unwrap().is_none());
+    let found = users::by_any_name(&mut conn, &name("alice")).await.unwrap().unwrap();
+    assert_eq!((found.id, found.name), (alice, Some(name("ada"))));
+    assert_eq!(users::by_any_name(&mut conn, &name("ada")).await.unwrap().unwrap().id, alice);
+    assert!(users::by_any_name(&mut conn, &name("carol")).await.unwrap().is_none());
+    let moved = repos::by_slug(&mut conn, &name("alice"), &"tool".parse().unwrap(), None).await.unwrap().unwrap();
+    assert_eq!((moved.id, moved.slug()), (tool, "ada/tool".to_owned()));
+    drop(conn);
+
+    // Nobody else can have it: neither a new account nor another that renames itself.
+    let taken = unit!(store, new_user("alice"), |tx, new| users::insert(tx, new).await).await;
+    assert!(matches!(taken, Err(StoreError::Unique)));
+    assert!(matches!(rename(store, bob, "bob", "alice").await, Err(StoreError::Unique)));
+    assert!(matches!(rename(store, bob, "bob", "ada").await, Err(StoreError::Unique)));
+    assert_eq!(world.raw().await.number("SELECT count(*) FROM users").await, 2, "no half account");
+    assert_eq!(world.raw().await.number("SELECT count(*) FROM user_redirects").await, 1);
+
+    // Its holder can take it back; then the other one is old.
+    rename(store, alice, "ada", "alice").await.unwrap();
+    let mut conn = store.read().await.unwrap();
+    let old = user_redirects::list(&mut conn, alice).await.unwrap();
+    assert_eq!(old.iter().map(|old| old.name.as_str()).collect::<Vec<_>>(), ["ada"]);
+    assert_eq!(user_redirects::count(&mut conn, alice).await.unwrap(), 1);
+    drop(conn);
+
+    // Released, it is free.
+    let release = || unit!(store, (), |tx, ()| user_redirects::remove(tx, &name("ada")).await);
+    assert!(release().await.unwrap());
+    assert!(!release().await.unwrap());
+    rename(store, bob, "bob", "ada").await.unwrap();
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_live_name_wins_over_nothing_and_a_deleted_repository_is_not_found_under_an_old_one(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = World::new(engine).await;
+    let store = &world.store;
+    let alice = user(store, "alice").await;
+    let tool = repo(store, alice, "tool").await;
+    rename(store, alice, "alice", "ada").await.unwrap();
+    world.raw().await.execute(&format!("UPDATE repos SET deleted_at = 1 WHERE id = {tool}")).await;
+    let mut conn = store.read().await.unwrap();
+    assert!(repos::by_slug(&mut conn, &name("alice"), &"tool".parse().unwrap(), None).await.unwrap().is_none());
+}
+
+/// Whoever signs up at the moment a name is given up gets it only if it was not kept for who gave it up.
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_that_is_given_up_at_this_moment_cannot_be_snatched(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = World::new(engine).await;
+    for round in 0..20 {
+        let (old, new) = (format!("old{round}"), format!("new{round}"));
+        let holder = user(&world.store, &old).await;
+        let barrier = Arc::new(Barrier::new(2));
+        let snatch = {
+            let (store, barrier, old) = (world.store.clone(), barrier.clone(), old.clone());
+            tokio::spawn(async move {
+                barrier.wait().await;
+                let new = users::NewUser { email: format!("thief{round}@example.org"), ..new_user(&old) };
+                unit!(store, new, |tx, new| users::insert(tx, new).await).await
+            })
+        };
+        barrier.wait().await;
+        rename(&world.store, holder, &old, &new).await.unwrap();
+        assert!(matches!(joined(snatch).await, Err(StoreError::Unique)), "round {round}");
+        let found = users::by_any_name(&mut world.store.read().await.unwrap(), &name(&old)).await.unwrap();
+        assert_eq!(found.unwrap().id, holder);
+    }
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn addresses_belong_to_one_account_and_one_of_them_is_primary(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = World::new(engine).await;
+    let store = &world.store;
+    let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
+    let add = |user: UserId, address: &'static str| {
+        unit!(store, (user, address), |tx, &(user, address)| emails::insert(tx, user, address, false).await)
+    };
+    let second = add(alice, "Ada@Example.org").await.unwrap();
+    assert!(matches!(add(bob, "ada@example.ORG").await, Err(StoreError::Unique)));
+    assert!(matches!(add(UserId::new(404), "x@example.org").await, Err(StoreError::Missing)));
+
+    let mut conn = store.read().await.unwrap();
+    let all = emails::list(&mut conn, alice).await.unwrap();
+    assert_eq!(all.iter().map(|email| email.is_primary).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(emails::count(&mut conn, alice).await.unwrap(), 2);
+    assert!(emails::by_id(&mut conn, bob, second).await.unwrap().is_none(), "not his");
+    let (found, of_account) = emails::by_address(&mut conn, "ADA@example.org").await.unwrap().unwrap();
+    assert_eq!((found.id, found.user_id, of_account), (second, alice, 2));
+    assert!(users::by_email(&mut conn, "ALICE@example.org").await.unwrap().is_some(), "primary");
+    assert!(users::by_email(&mut conn, "ada@example.org").await.unwrap().is_none(), "only claimed");
+    drop(conn);
+
+    let verify = || unit!(store, second, |tx, &id| emails::verify(tx, id).await);
+    assert!(verify().await.unwrap());
+    assert!(!verify().await.unwrap());
+    assert_eq!(users::by_email(&mut store.read().await.unwrap(), "ada@example.org").await.unwrap().unwrap().id, alice);
+
+    let primary = |user: UserId, id: i64| {
+        unit!(store, (user, id), |tx, &(user, id)| match emails::set_primary(tx, user, id).await? {
+            true => Ok(()),
+            false => Err(StoreError::Missing),
+        })
+    };
+    assert!(primary(bob, second).await.is_err(), "not his");
+    primary(alice, second).await.unwrap();
+    let read = async |id| users::by_id(&mut store.read().await.unwrap(), id).await.unwrap().unwrap().email;
+    assert_eq!(read(alice).await.as_deref(), Some("Ada@Example.org"));
+    assert_eq!(read(bob).await.as_deref(), Some("bob@example.org"), "what was refused changed nothing");
+
+    let remove = |user: UserId, id: i64| {
+        unit!(store, (user, id), |tx, &(user, id)| emails::remove(tx, user, id).await)
+    };
+    assert!(!remove(alice, second).await.unwrap(), "the primary one stays");
+    assert!(!remove(bob, all[0].id).await.unwrap(), "not his");
+    assert!(remove(alice, all[0].id).await.unwrap());
+    add(bob, "alice@example.org").await.unwrap();
+}
+
+fn session(user_id: UserId, byte: u8, ends: Timestamp) -> NewSession {
+    NewSession {
+        hash: [byte; 32],
+        user_id,
+        ip: Some("192.0.2.1".into()),
+        agent: "a browser".into(),
+        expires_at: ends,
+    }
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_opens_until_it_ends_and_brings_its_user(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = World::new(engine).await;
+    let store = &world.store;
+    let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
+    let soon = TestClock::START.plus(MINUTE);
+    let begin = |new: NewSession| unit!(store, new, |tx, new| sessions::insert(tx, new, 3).await);
+    let open = async |byte: u8, now| sessions::open(&mut store.read().await.unwrap(), &[byte; 32], now).await.unwrap();
+    begin(session(alice, 1, soon)).await.unwrap();
+    begin(session(bob, 9, soon)).await.unwrap();
+
+    let (found, who) = open(1, TestClock::START).await.unwrap();
+    assert_eq!((who.id, who.email.as_deref()), (alice, Some("alice@example.org")));
+    assert_eq!((found.hash.as_slice(), found.agent.as_str()), ([1; 32].as_slice(), "a browser"));
+    assert!(open(2, TestClock::START).await.is_none());
+    assert!(open(1, soon).await.is_none(), "it has ended");
+
+    // Used, it lives longer.
+    let later = world.clock.advance(MINUTE / 2);
+    unit!(store, later.plus(MINUTE), |tx, &ends| sessions::touch(tx, &[1; 32], Some("::1"), ends).await).await.unwrap();
+    let (touched, _) = open(1, soon).await.unwrap();
+    assert_eq!((touched.last_seen_at, touched.ip.as_deref()), (later, Some("::1")));
+
+    // A suspended account has none.
+    let suspend = |on: bool| unit!(store, (alice, on), |tx, &(id, on)| users::set_suspended(tx, id, on).await);
+    suspend(true).await.unwrap();
+    assert!(open(1, later).await.is_none());
+    suspend(false).await.unwrap();
+
+    let end = |user: UserId| unit!(store, user, |tx, &user| sessions::end(tx, user, &[1; 32]).await);
+    assert!(!end(bob).await.unwrap(), "not his");
+    assert!(end(alice).await.unwrap());
+    assert!(open(1, later).await.is_none());
+    unit!(store, soon, |tx, &ends| sessions::touch(tx, &[1; 32], None, ends).await).await.unwrap();
+    assert!(open(1, later).await.is_none(), "what has ended stays ended");
+    let out = || unit!(store, (), |tx, ()| sessions::end_by_hash(tx, &[9; 32]).await);
+    assert_eq!(out().await.unwrap(), Some(bob));
+    assert_eq!(out().await.unwrap(), None);
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn of_too_many_logins_the_one_unused_for_longest_ends(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = World::new(engine).await;
+    let store = &world.store;
+    let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
+    let ends = TestClock::START.plus(MINUTE * 60);
+    for (who, byte) in [(bob, 99), (alice, 1), (alice, 2), (alice, 3), (alice, 4)] {
+        world.clock.advance(Duration::from_secs(1));
+        let new = session(who, byte, ends);
+        unit!(store, new, |tx, new| sessions::insert(tx, new, 3).await).await.unwrap();
+    }
+    let list = async |user| -> Vec<u8> {
+        let all = sessions::of_user(&mut store.read().await.unwrap(), user, TestClock::START, 10).await.unwrap();
+        all.iter().map(|session| session.hash[0]).collect()
+    };
+    assert_eq!(list(alice).await, [4, 3, 2]);
+    assert_eq!(list(bob).await, [99]);
+
+    let others = unit!(store, alice, |tx, &user| sessions::end_others(tx, user, &[3; 32]).await).await.unwrap();
+    assert_eq!((others, list(alice).await), (2, vec![3]));
+    assert_eq!(unit!(store, alice, |tx, &user| sessions::end_all(tx, user).await).await.unwrap(), 1);
+    assert_eq!(list(bob).await, [99]);
+    world.clock.set(ends);
+    assert_eq!(unit!(store, (), |tx, ()| sessions::prune(tx).await).await.unwrap(), 1);
+}
+
+fn link(byte: u8, purpose: Purpose, user_id: Option<UserId>, email_id: Option<i64>) -> NewLink {
+    NewLink {
+        hash: [byte; 32],
+        purpose,
+        user_id,
+        email_id,
+        address: None,
+        created_by: user_id,
+        expires_at: TestClock::START.plus(MINUTE),
+    }
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_is_good_once_for_its_purpose_and_for_a_while(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = World::new(engine).await;
+    let store = &world.store;
+    let alice = user(store, "alice").await;
+    let add = |new: NewLink| unit!(store, new, |tx, new| links::insert(tx, new).await);
+    let open = async |byte: u8, purpose, now| {
+        links::open(&mut store.read().await.unwrap(), purpose, &[byte; 32], now).await.unwrap().is_some()
+    };
+    let use_up = |byte: u8, purpose: Purpose| {
+        unit!(store, (byte, purpose), |tx, &(byte, purpose)| links::use_up(tx, purpose, &[byte; 32]).await)
+    };
+    add(link(1, Purpose::Reset, Some(alice), None)).await.unwrap();
+    assert!(matches!(add(link(1, Purpose::Verify, None, None)).await, Err(StoreError::Unique)));
+    let end = TestClock::START.plus(MINUTE);
+
+    assert!(open(1, Purpose::Reset, TestClock::START).await);
+    assert!(!open(1, Purpose::Verify, TestClock::START).await, "another purpose");
+    assert!(!open(1, Purpose::Reset, end).await, "too late");
+    assert!(!open(2, Purpose::Reset, TestClock::START).await);
+    assert!(use_up(1, Purpose::Setup).await.unwrap().is_none());
+    assert_eq!(use_up(1, Purpose::Reset).await.unwrap().unwrap().user_id, Some(alice));
+    assert!(use_up(1, Purpose::Reset).await.unwrap().is_none(), "once");
+    assert!(!open(1, Purpose::Reset, TestClock::START).await);
+
+    // Taken back, one by one or together.
+    let email = emails::list(&mut store.read().await.unwrap(), alice).await.unwrap()[0].id;
+    add(link(3, Purpose::Setup, None, None)).await.unwrap();
+    add(link(4, Purpose::Reset, Some(alice), None)).await.unwrap();
+    add(link(5, Purpose::Verify, Some(alice), Some(email))).await.unwrap();
+    unit!(store, (), |tx, ()| links::revoke_all(tx, Purpose::Setup).await).await.unwrap();
+    assert!(!open(3, Purpose::Setup, TestClock::START).await);
+    unit!(store, alice, |tx, &user| links::revoke_of_user(tx, user, Purpose::Reset).await).await.unwrap();
+    assert!(!open(4, Purpose::Reset, TestClock::START).await);
+    assert!(open(5, Purpose::Verify, TestClock::START).await);
+    unit!(store, email, |tx, &email| links::revoke_of_email(tx, email, Purpose::Verify).await).await.unwrap();
+    assert!(!open(5, Purpose::Verify, TestClock::START).await);
+
+    let invited = NewLink { address: Some("x@example.org".into()), ..link(6, Purpose::Invite, Some(alice), None) };
+    let id = add(invited).await.unwrap();
+    let waiting = async || links::invites(&mut store.read().await.unwrap(), TestClock::START, 10).await.unwrap();
+    let shown = waiting().await;
+    assert_eq!((shown[0].id, shown[0].address.as_deref()), (id, Some("x@example.org")));
+    assert_eq!(shown[0].created_by, Some(name("alice")));
+    let count = async |now| links::count_invites(&mut store.read().await.unwrap(), now).await.unwrap();
+    assert_eq!((count(TestClock::START).await, count(end).await), (1, 0));
+    let revoke = |purpose: Purpose| unit!(store, (id, purpose), |tx, &(id, of)| links::revoke(tx, of, id).await);
+    assert!(!revoke(Purpose::Setup).await.unwrap(), "another purpose");
+    assert!(revoke(Purpose::Invite).await.unwrap());
+    assert!(waiting().await.is_empty());
+
+    add(link(7, Purpose::Reset, Some(alice), None)).await.unwrap();
+    world.clock.set(end);
+    unit!(store, (), |tx, ()| links::prune(tx).await).await.unwrap();
+    assert_eq!(world.raw().await.number("SELECT count(*) FROM one_time_links").await, 0);
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_who_use_a_link_at_once_one_gets_it(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = World::new(engine).await;
+    let new = link(1, Purpose::Setup, None, None);
+    unit!(world.store, new, |tx, new| links::insert(tx, new).await).await.unwrap();
+    let tasks: Vec<_> = (0..8)
+        .map(|_| {
+            let store = world.store.clone();
+            tokio::spawn(async move {
+                unit!(store, (), |tx, ()| links::use_up(tx, Purpose::Setup, &[1; 32]).await).await.unwrap().is_some()
+            })
+        })
+        .collect();
+    let mut winners = 0;
+    for task in tasks {
+        winners += usize::from(joined(task).await);
+    }
+    assert_eq!(winners, 1);
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn tries_are_counted_in_a_window_and_together(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = World::new(engine).await;
+    let limit = Limit { scope: "login", times: 3, window: MINUTE };
+    let hit = async |identifier: &'static str| {
+        unit!(world.store, (limit, identifier), |tx, &(limit, who)| throttles::hit(tx, limit, who).await).await.unwrap()
+    };
+    for _ in 0..3 {
+        assert_eq!(hit("a").await, None);
+    }
+    world.clock.advance(MINUTE / 4);
+    assert_eq!(hit("a").await, Some(MINUTE * 3 / 4), "until the window ends");
+    assert_eq!(hit("b").await, None, "others are not concerned");
+
+    // One that was rightful does not count; a success forgets everything.
+    unit!(world.store, (), |tx, ()| throttles::clear(tx, "login", "a").await).await.unwrap();
+    for _ in 0..5 {
+        assert_eq!(hit("a").await, None);
+        unit!(world.store, (), |tx, ()| throttles::forgive(tx, "login", "a").await).await.unwrap();
+    }
+    for _ in 0..3 {
+        hit("a").await;
+    }
+    assert!(hit("a").await.is_some());
+    world.clock.advance(MINUTE);
+    assert_eq!(hit("a").await, None, "a new window");
+
+    let tasks: Vec<_> = (0..8)
+        .map(|_| {
+            let store = world.store.clone();
+            tokio::spawn(async move {
+                unit!(store, limit, |tx, &limit| throttles::hit(tx, limit, "many").await).await.unwrap().is_none()
+            })
+        })
+        .collect();
+    let mut admitted = 0;
+    for task in tasks {
+        admitted += usize::from(joined(task).await);
+    }
+    assert_eq!(admitted, 3, "tries side by side are all counted");
+
+    let before = world.clock.advance(MINUTE);
+    assert_eq!(unit!(world.store, before, |tx, &before| throttles::prune(tx, before).await).await.unwrap(), 3);
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_factor_is_begun_confirmed_used_forward_only_and_removed(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = World::new(engine).await;
+    let store = &world.store;
+    let alice = user(store, "alice").await;
+    let begin = |byte: u8| unit!(store, (alice, byte), |tx, &(user, byte)| totp::begin(tx, user, &[byte]).await);
+    let confirm = |step: i64| unit!(store, (alice, step), |tx, &(user, step)| totp::confirm(tx, user, step).await);
+    let advance = |step: i64| unit!(store, (alice, step), |tx, &(user, step)| totp::advance(tx, user, step).await);
+    let get = async || totp::get(&mut store.read().await.unwrap(), alice).await.unwrap();
+
+    assert!(!confirm(1).await.unwrap(), "never begun");
+    assert!(begin(1).await.unwrap());
+    assert!(begin(2).await.unwrap(), "begun anew");
+    assert!(confirm(10).await.unwrap());
+    assert!(!begin(3).await.unwrap(), "what is on is not replaced");
+    assert!(!confirm(11).await.unwrap());
+    let on = get().await.unwrap();
+    assert_eq!((on.secret, on.confirmed_at, on.last_step), (vec![2], Some(TestClock::START), 10));
+    assert!(!advance(10).await.unwrap(), "used");
+    assert!(advance(11).await.unwrap());
+    assert!(!advance(10).await.unwrap(), "older");
+
+    let codes = |hashes: Vec<[u8; 32]>| {
+        unit!(store, (alice, hashes), |tx, (user, hashes)| totp::set_codes(tx, *user, hashes).await)
+    };
+    let use_code = |byte: u8| unit!(store, (alice, byte), |tx, &(user, byte)| totp::use_code(tx, user, &[byte; 32]).await);
+    let left = async || totp::count_codes(&mut store.read().await.unwrap(), alice).await.unwrap();
+    codes(vec![[1; 32], [2; 32]]).await.unwrap();
+    assert!(use_code(1).await.unwrap());
+    assert!(!use_code(1).await.unwrap(), "once");
+    assert!(!use_code(3).await.unwrap());
+    assert_eq!(left().await, 1);
+    codes(vec![[3; 32]]).await.unwrap();
+    assert!(!use_code(2).await.unwrap(), "replaced");
+
+    let remove = || unit!(store, alice, |tx, &user| totp::remove(tx, user).await);
+    assert!(remove().await.unwrap());
+    assert!(!remove().await.unwrap());
+    assert!(get().await.is_none() && left().await == 0);
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn operators_find_people_by_part_of_a_name_or_address(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = World::new(engine).await;
+    let store = &world.store;
+    let alice = user(store, "alice").await;
+    user(store, "bob").await;
+    let malice = users::NewUser { email: "under_score%@Example.net".into(), ..new_user("malice") };
+    unit!(store, malice, |tx, new| users::insert(tx, new).await).await.unwrap();
+    repo(store, alice, "one").await;
+    let gone = unit!(store, new_repo(alice, "two"), |tx, new| repos::insert(tx, new).await).await.unwrap();
+    world.raw().await.execute(&format!("UPDATE repos SET deleted_at = 1 WHERE id = {gone}")).await;
+
+    let find = async |text: &str, limit, offset| {
+        let page = Page { limit, offset };
+        let (found, total) = users::search(&mut store.read().await.unwrap(), text, page).await.unwrap();
+        let names: Vec<_> = found.iter().map(|found| found.user.name.clone().unwrap().to_string()).collect();
+        (names.join(" "), total, found.iter().map(|found| found.repos).sum::<i64>())
+    };
+    assert_eq!(find("", 10, 0).await, ("alice bob malice".into(), 3, 1));
+    assert_eq!(find("", 1, 1).await, ("bob".into(), 3, 0));
+    assert_eq!(find(" ALICE ", 10, 0).await, ("alice malice".into(), 2, 1));
+    assert_eq!(find("example.ORG", 10, 0).await, ("alice bob".into(), 2, 1));
+    assert_eq!(find("r_s", 10, 0).await, ("malice".into(), 1, 0), "taken literally");
+    assert_eq!(find("%", 10, 0).await, ("malice".into(), 1, 0), "taken literally");
+    assert_eq!(find("\\", 10, 0).await, (String::new(), 0, 0));
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn profiles_and_admins_are_marked_and_read_back(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = World::new(engine).await;
+    let store = &world.store;
+    assert!(!users::any(&mut store.read().await.unwrap()).await.unwrap());
+    let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
+    assert!(users::any(&mut store.read().await.unwrap()).await.unwrap());
+    let profile = Profile {
+        display_name: Some("Alice".into()),
+        bio: "builds".into(),
+        website: "https://example.org".into(),
+        location: "here".into(),
+    };
+    unit!(store, (alice, profile), |tx, (id, profile)| users::set_profile(tx, *id, profile).await).await.unwrap();
+    let read = users::by_id(&mut store.read().await.unwrap(), alice).await.unwrap().unwrap();
+    assert_eq!((read.display_name.as_deref(), read.bio.as_str()), (Some("Alice"), "builds"));
+    assert_eq!((read.website.as_str(), read.location.as_str()), ("https://example.org", "here"));
+
+    let admins = || unit!(store, (), |tx, ()| users::lock_admins(tx).await);
+    let set = |id: UserId, on: bool| unit!(store, (id, on), |tx, &(id, on)| users::set_admin(tx, id, on).await);
+    assert!(admins().await.unwrap().is_empty());
+    set(alice, true).await.unwrap();
+    set(bob, true).await.unwrap();
+    assert_eq!(admins().await.unwrap(), [alice, bob]);
+    unit!(store, alice, |tx, &id| users::set_suspended(tx, id, true).await).await.unwrap();
+    assert_eq!(admins().await.unwrap(), [bob], "who is suspended administers nothing");
+    set(bob, false).await.unwrap();
+    assert!(admins().await.unwrap().is_empty());
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_audit_log_is_read_from_its_end_by_what_is_asked_for(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = World::new(engine).await;
+    let store = &world.store;
+    let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
+    let tool = repo(store, alice, "tool").await;
+    let entries = [
+        (Some(alice), "repo_created", Some(tool)),
+        (Some(bob), "logged_in", None),
+        (None, "user_created", None),
+        (Some(alice), "logged_in", None),
+    ];
+    for (actor, action, repo) in entries {
+        let entry = audit::Entry { actor, action, repo, ip: None, meta: serde_json::json!({}) };
+        unit!(store, entry, |tx, entry| audit::append(tx, entry).await).await.unwrap();
+    }
+    let page = async |filter: audit::Filter, before, limit| {
+        let rows = audit::page(&mut store.read().await.unwrap(), &filter, before, limit).await.unwrap();
+        let show = |row: &audit::Named| {
+            let actor = row.actor.as_ref().map_or("-", UserName::as_str);
+            format!("{actor} {} {}", row.record.action, row.repo.as_deref().unwrap_or("-"))
+        };
+        (rows.iter().map(show).collect::<Vec<_>>().join("; "), rows.last().map(|row| row.record.id))
+    };
+    let (newest, last) = page(audit::Filter::default(), i64::MAX, 3).await;
+    assert_eq!(newest, "alice logged_in -; - user_created -; bob logged_in -");
+    let (rest, _) = page(audit::Filter::default(), last.unwrap(), 3).await;
+    assert_eq!(rest, "alice repo_created alice/tool");
+    let (of_action, _) =
+        page(audit::Filter { action: Some("logged_in".into()), ..audit::Filter::default() }, i64::MAX, 9).await;
+    assert_eq!(of_action, "alice logged_in -; bob logged_in -");
+    let (of_actor, _) = page(audit::Filter { actor: Some(bob), ..audit::Filter::default() }, i64::MAX, 9).await;
+    assert_eq!(of_actor, "bob logged_in -");
+    let (of_repo, _) = page(audit::Filter { repo: Some(tool), ..audit::Filter::default() }, i64::MAX, 9).await;
+    assert_eq!(of_repo, "alice repo_created alice/tool");
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn what_belongs_to_an_account_goes_with_it(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = World::new(engine).await;
+    let store = &world.store;
+    let alice = user(store, "alice").await;
+    rename(store, alice, "alice", "ada").await.unwrap();
+    let email = emails::list(&mut store.read().await.unwrap(), alice).await.unwrap()[0].id;
+    let new = session(alice, 1, TestClock::START.plus(MINUTE));
+    unit!(store, (new, alice, email), |tx, (new, alice, email)| {
+        sessions::insert(tx, new, 3).await?;
+        links::insert(tx, &link(1, Purpose::Verify, Some(*alice), Some(*email))).await?;
+        links::insert(tx, &NewLink { user_id: None, ..link(2, Purpose::Invite, Some(*alice), None) }).await?;
+        totp::begin(tx, *alice, &[1]).await?;
+        totp::set_codes(tx, *alice, &[[1; 32]]).await
+    })
+    .await
+    .unwrap();
+    let mut raw = world.raw().await;
+    if engine == Engine::Sqlite {
+        raw.execute("PRAGMA foreign_keys = ON").await;
+    }
+    raw.execute("DELETE FROM users").await;
+    for table in ["emails", "user_redirects", "sessions", "totp", "recovery_codes"] {
+        assert_eq!(raw.number(&format!("SELECT count(*) FROM {table}")).await, 0, "{table}");
+    }
+    assert_eq!(
+        raw.number("SELECT count(*) FROM one_time_links WHERE created_by IS NULL").await,
+        1,
+        "an invitation outlives who sent it"
+    );
+}
