@@ -105,7 +105,8 @@ mod tests {
 
     #[test]
     fn a_set_keeps_its_order_and_drops_what_is_there_twice() {
-        let words: Vec<String> = topics(&["rust", "Git", " rust ", "3d"]).unwrap().iter().map(Topic::to_string).collect();
+        let words: Vec<String> =
+            topics(&["rust", "Git", " rust ", "3d"]).unwrap().iter().map(Topic::to_string).collect();
         assert_eq!(words, ["rust", "git", "3d"]);
     }
 

@@ -20,7 +20,8 @@ impl Draft {
     pub async fn create(layout: &Layout, key: &str, head: &RefName) -> Result<Self, GitError> {
         let draft = Self { area: Area::new(layout, key)? };
         let (area, repo, head) = (draft.area.path().to_owned(), draft.repo(), bare::head_content(head));
-        let make = move || std::fs::create_dir(&area).and_then(|()| bare::fill(&repo, &head)).map_err(|error| (area, error));
+        let make =
+            move || std::fs::create_dir(&area).and_then(|()| bare::fill(&repo, &head)).map_err(|error| (area, error));
         blocking(make).await.map_err(|(area, error)| GitError::io("create repository in", &area)(error))?;
         Ok(draft)
     }

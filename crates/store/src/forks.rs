@@ -73,12 +73,7 @@ pub async fn of_owner(conn: &mut Conn, source: RepoId, owner: UserId) -> Result<
 }
 
 /// A page of forks that the viewer may read, the latest first, and how many there are in all.
-pub async fn list(
-    conn: &mut Conn,
-    source: RepoId,
-    viewer: Viewer,
-    page: Page,
-) -> Result<(Vec<Repo>, i64), StoreError> {
+pub async fn list(conn: &mut Conn, source: RepoId, viewer: Viewer, page: Page) -> Result<(Vec<Repo>, i64), StoreError> {
     let Viewer { user, reads_everything } = viewer;
     let rows = conn.all(&LIST, params![source, user, reads_everything, page.limit, page.offset]).await?;
     let total = conn.only(&COUNT, params![source, user, reads_everything]).await?.int("n")?;
@@ -86,11 +81,7 @@ pub async fn list(
 }
 
 /// How many forks of each of these repositories the viewer may read; those that have none are not in it.
-pub async fn counts(
-    conn: &mut Conn,
-    sources: &[RepoId],
-    viewer: Viewer,
-) -> Result<HashMap<RepoId, i64>, StoreError> {
+pub async fn counts(conn: &mut Conn, sources: &[RepoId], viewer: Viewer) -> Result<HashMap<RepoId, i64>, StoreError> {
     let rows = conn.all(&COUNTS, params![id_list(sources), viewer.user, viewer.reads_everything]).await?;
     rows.iter().map(|row| Ok((RepoId::new(row.int("source")?), row.int("n")?))).collect()
 }

@@ -206,7 +206,10 @@ fn crash_in_forking_leaves_a_whole_fork_or_no_trace(
     let there = point == failpoint::FORK_COMMITTED;
     let show = http::get(server.http_addr(), "/api/v3/repos/bob/project", None);
     assert_eq!(show.status, if there { 200 } else { 404 });
-    assert_eq!(query(&server, "SELECT count(*) FROM domain_events WHERE kind = 'repo_forked'"), i64::from(there).to_string());
+    assert_eq!(
+        query(&server, "SELECT count(*) FROM domain_events WHERE kind = 'repo_forked'"),
+        i64::from(there).to_string()
+    );
 
     // The same request again gives the fork, whichever it is.
     assert_eq!(ask.send(server.http_addr()).status, 202);

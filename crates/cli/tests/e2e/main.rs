@@ -3,10 +3,10 @@
 
 mod api;
 mod cli;
+mod clients;
 mod crash;
 mod git;
 mod nodes;
 mod operations;
-mod pygithub;
 mod security;
 mod support;

@@ -1,7 +1,8 @@
 """Abide through PyGithub, unchanged but for its base URL.
 
 Started by the test `pygithub`, which describes the server on standard input:
-{"api": URL, "owner": NAME, "token": TOKEN, "read_token": TOKEN, "friend": NAME, "pushed": REPOSITORY, "key": LINE}
+{"api": URL, "owner": NAME, "token": TOKEN, "read_token": TOKEN, "friend": NAME, "friend_token": TOKEN,
+"pushed": REPOSITORY, "key": LINE}
 """
 
 import json
@@ -148,6 +149,64 @@ class Repositories(Scenario):
             client(SERVER["read_token"]).get_user().create_repo("py-read")
         self.assertEqual(caught.exception.status, 403)
         self.assertIn("scope repo", caught.exception.data["message"])
+
+
+class Content(Scenario):
+    def setUp(self):
+        super().setUp()
+        self.repo = self.create("py-content", auto_init=True, license_template="mit", gitignore_template="Python")
+
+    def test_a_new_repository_can_begin_with_files(self):
+        names = {entry.name: entry for entry in self.repo.get_contents("")}
+        self.assertEqual(set(names), {"README.md", "LICENSE", ".gitignore"})
+        self.assertEqual(names["README.md"].decoded_content, b"# py-content\n")
+        self.assertEqual(self.repo.get_readme().path, "README.md")
+        self.assertIn(b"__pycache__", self.repo.get_contents(".gitignore").decoded_content)
+        with self.assertRaises(UnknownObjectException):
+            self.repo.get_contents("absent")
+
+    def test_branches_and_refs_lead_to_commits(self):
+        (branch,) = self.repo.get_branches()
+        self.assertEqual((branch.name, branch.protected), ("main", False))
+        tip = self.repo.get_branch("main").commit
+        self.assertEqual(tip.sha, branch.commit.sha)
+        self.assertEqual(tip.commit.message, "Initial commit")
+        self.assertEqual(self.repo.get_git_ref("heads/main").object.sha, tip.sha)
+        self.assertEqual([ref.ref for ref in self.repo.get_git_refs()], ["refs/heads/main"])
+        self.assertEqual([ref.ref for ref in self.repo.get_git_matching_refs("heads/")], ["refs/heads/main"])
+        self.assertEqual(list(self.repo.get_tags()), [])
+
+    def test_commits_trees_and_blobs_are_read(self):
+        commits = self.repo.get_commits()
+        self.assertEqual(commits.totalCount, 1)
+        commit = self.repo.get_commit(commits[0].sha)
+        self.assertEqual({file.status for file in commit.files}, {"added"})
+        self.assertEqual(commit.stats.deletions, 0)
+        self.assertIsNotNone(commit.commit.author.date.tzinfo)
+        tree = self.repo.get_git_tree("main", recursive=True)
+        self.assertEqual([entry.path for entry in tree.tree], [".gitignore", "LICENSE", "README.md"])
+        blob = self.repo.get_git_blob(tree.tree[2].sha)
+        self.assertEqual((blob.encoding, blob.size), ("base64", len(b"# py-content\n")))
+        self.assertEqual(self.repo.get_git_commit(commit.sha).tree.sha, tree.sha)
+        compared = self.repo.compare("main", "main")
+        self.assertEqual((compared.status, compared.total_commits), ("identical", 0))
+
+    def test_it_is_forked_and_found_by_its_topic(self):
+        friend = client(SERVER["friend_token"])
+        fork = friend.get_repo(self.repo.id).create_fork()
+        self.assertEqual(fork.full_name, f"{SERVER['friend']}/py-content")
+        self.assertEqual(fork.parent.id, self.repo.id)
+        self.assertEqual([one.full_name for one in self.repo.get_forks()], [fork.full_name])
+        self.repo.replace_topics(["py-topic"])
+        self.assertEqual(self.repo.get_topics(), ["py-topic"])
+        found = friend.search_repositories("topic:py-topic")
+        self.assertEqual([one.full_name for one in found], [self.repo.full_name])
+        fork.delete()
+
+    def test_the_limit_is_told(self):
+        rate = self.github.get_rate_limit().rate
+        self.assertLess(rate.remaining, rate.limit)
+        self.assertEqual(self.github.rate_limiting[1], rate.limit)
 
 
 class Collaborators(Scenario):

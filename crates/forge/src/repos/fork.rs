@@ -103,8 +103,7 @@ pub async fn fork(forge: &Forge, caller: &Caller, source: &Repo, request: Reques
     }
     ensure_room(forge, source).await?;
 
-    let reserved: Result<RepoId, StoreError> =
-        forge.store().write((), |tx, ()| Box::pin(repos::reserve_id(tx))).await;
+    let reserved: Result<RepoId, StoreError> = forge.store().write((), |tx, ()| Box::pin(repos::reserve_id(tx))).await;
     let id = reserved?;
     failpoint::hit(failpoint::FORK_RESERVED);
     let draft = Draft::create(forge.layout(), &area_key(forge, id), &source.default_branch).await?;

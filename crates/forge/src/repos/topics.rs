@@ -39,12 +39,7 @@ pub async fn of_many(forge: &Forge, repos: &[RepoId]) -> Result<HashMap<RepoId, 
 }
 
 /// Replaces the topics of a repository. Asking for what holds already changes and tells nothing.
-pub async fn replace(
-    forge: &Forge,
-    caller: &Caller,
-    repo: &Repo,
-    typed: &[String],
-) -> Result<Vec<Topic>, TopicsError> {
+pub async fn replace(forge: &Forge, caller: &Caller, repo: &Repo, typed: &[String]) -> Result<Vec<Topic>, TopicsError> {
     let unit = Unit { repo: repo.id, caller: caller.clone(), topics: rules::topics(typed)? };
     forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await
 }

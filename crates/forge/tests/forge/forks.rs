@@ -96,8 +96,7 @@ async fn a_fork_has_branches_and_tags_and_objects_of_its_own(
     let fork = made.repo;
     assert_eq!((fork.slug(), fork.fork_of), ("bob/project".into(), Some(source.id)));
     let refs = |repo: &Repo| rig.git(repo.id, &["for-each-ref", "--format=%(refname) %(objectname) %(*objectname)"]);
-    let kept: Vec<_> =
-        refs(&source).lines().filter(|line| !line.starts_with("refs/pull")).map(str::to_owned).collect();
+    let kept: Vec<_> = refs(&source).lines().filter(|line| !line.starts_with("refs/pull")).map(str::to_owned).collect();
     assert_eq!(refs(&fork).lines().collect::<Vec<_>>(), kept);
     assert_eq!(rig.git(fork.id, &["symbolic-ref", "HEAD"]), "refs/heads/main");
     assert!(!rig.dir(fork.id).join("objects/info/alternates").exists());
@@ -132,9 +131,7 @@ async fn forking_again_gives_the_fork_that_is_there_even_at_the_same_moment(
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_forked_says_why_and_leaves_nothing(
-    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
-) {
+async fn what_cannot_be_forked_says_why_and_leaves_nothing(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let rig = rig(engine).await;
     let (source, _) = rig.repo_with_commit().await;
     let alice = rig.caller("alice").await;
@@ -185,12 +182,8 @@ async fn topics_are_told_once_and_found(#[values(Engine::Sqlite, Engine::Postgre
     let denied = topics::replace(&rig.forge, &bob, &repo, &typed).await;
     assert!(matches!(denied, Err(topics::TopicsError::Access(Access::Denied(_)))), "{denied:?}");
     assert_eq!(count(&rig, &repo, "repo_topics_changed").await, 1);
-    let query = search::Query {
-        text: "topic:git user:alice".into(),
-        topic: None,
-        owner: None,
-        sort: search::Sort::BestMatch,
-    };
+    let query =
+        search::Query { text: "topic:git user:alice".into(), topic: None, owner: None, sort: search::Sort::BestMatch };
     let page = abide_forge::repos::Page { limit: 10, offset: 0 };
     let (found, total) = search::search(&rig.forge, &bob, &query, page).await.expect("found");
     assert_eq!((found.len(), total), (1, 1));

@@ -110,8 +110,13 @@ impl World {
     }
 
     pub fn repo(&self, owner: &Person, name: &str, visibility: Visibility) -> Repo {
-        let request =
-            create::Request { name: name.into(), description: String::new(), visibility, default_branch: None, init: None };
+        let request = create::Request {
+            name: name.into(),
+            description: String::new(),
+            visibility,
+            default_branch: None,
+            init: None,
+        };
         self.run(create::create(&self.forge, &self.caller(owner), request)).unwrap()
     }
 

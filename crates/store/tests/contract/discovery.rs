@@ -58,9 +58,7 @@ async fn found(store: &Store, search: &Search, viewer: Viewer) -> Vec<String> {
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
-async fn topics_are_replaced_as_a_set_and_keep_their_order(
-    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
-) {
+async fn topics_are_replaced_as_a_set_and_keep_their_order(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let world = World::new(engine).await;
     let alice = user(&world.store, "alice").await;
     let (one, two) = (repo(&world.store, alice, "one").await, repo(&world.store, alice, "two").await);

@@ -135,7 +135,8 @@ async fn a_search_comes_by_its_repositories_through_an_index_and_never_reads_all
         };
         let plan = plan(&mut raw, sql.text(world.store.engine())).await;
         // PostgreSQL may read all people when there are fewer of them than repositories to look at.
-        let whole = |line: &&str| ["on repos", "on repo_topics", "SCAN s", "SCAN t"].iter().any(|table| line.contains(table));
+        let whole =
+            |line: &&str| ["on repos", "on repo_topics", "SCAN s", "SCAN t"].iter().any(|table| line.contains(table));
         let scans: Vec<_> = full_scans(&plan).into_iter().filter(whole).filter(|line| !line.contains(index)).collect();
         if !plan.contains(index) || !scans.is_empty() {
             wrong.push(format!("{module}::{} should use {index}:\n{plan}", sql.name));

@@ -102,7 +102,10 @@ async fn a_soft_deleted_repository_is_hidden_and_its_name_is_free(
     let mut conn = world.store.read().await.unwrap();
     let page = repos::page(&mut conn, first, 10).await.unwrap();
     assert_eq!(page.iter().map(|repo| repo.id).collect::<Vec<_>>(), [second, third], "the operator sees all");
-    assert_eq!(repos::of_owner(&mut conn, alice, Viewer { user: Some(alice), reads_everything: true }, ALL).await.unwrap().1, 1);
+    assert_eq!(
+        repos::of_owner(&mut conn, alice, Viewer { user: Some(alice), reads_everything: true }, ALL).await.unwrap().1,
+        1
+    );
 }
 
 #[rstest]
@@ -143,7 +146,8 @@ async fn lists_have_the_same_order_on_both_engines(#[values(Engine::Sqlite, Engi
     sorted.sort_unstable();
 
     let mut conn = world.store.read().await.unwrap();
-    let (listed, _) = repos::of_owner(&mut conn, alice, Viewer { user: None, reads_everything: false }, ALL).await.unwrap();
+    let (listed, _) =
+        repos::of_owner(&mut conn, alice, Viewer { user: None, reads_everything: false }, ALL).await.unwrap();
     assert_eq!(listed.iter().map(|repo| repo.name.as_str()).collect::<Vec<_>>(), sorted);
     let (listed, _) = repos::of_member(&mut conn, alice, ALL).await.unwrap();
     assert_eq!(listed.iter().map(|repo| repo.name.as_str()).collect::<Vec<_>>(), sorted);

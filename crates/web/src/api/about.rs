@@ -105,11 +105,6 @@ impl About {
         self.paged().answers(200, "A page of the list; `Link` leads to the others.", Content::Many(Body::of::<T>()))
     }
 
-    /// A list as a whole.
-    pub(super) fn gives_all<T: ToSchema>(self) -> Self {
-        self.answers(200, "The list.", Content::Many(Body::of::<T>()))
-    }
-
     /// One thing or a list of them.
     pub(super) fn gives_one_or_many<T: ToSchema>(self) -> Self {
         self.answers(200, "What is there, or what is in it.", Content::OneOrMany(Body::of::<T>()))

@@ -34,7 +34,7 @@ pub(crate) struct Operation {
     pub answers: Vec<[String; 3]>,
 }
 
-/// The whole API in the order in which it is declared.
+/// The whole API, by area and path.
 pub(crate) fn sections() -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
     for (path, methods) in document()["paths"].as_object().into_iter().flatten() {
@@ -81,7 +81,7 @@ fn type_name(schema: &Value) -> Option<String> {
     let named = |one: &Value| one["$ref"].as_str().and_then(|name| name.rsplit('/').next()).map(str::to_owned);
     named(schema)
         .or_else(|| named(&schema["items"]).map(|name| format!("list of {name}")))
-        .or_else(|| type_name(&schema["oneOf"][0]).map(|name| format!("{name} or a list of them")))
+        .or_else(|| named(&schema["oneOf"][0]).map(|name| format!("{name} or a list of them")))
         .or_else(|| schema["type"].as_str().map(str::to_owned))
 }
 
@@ -157,7 +157,9 @@ fn escaped(text: &str) -> String {
 /// Escaped, with what stands between backticks as code.
 fn in_code(text: &str) -> String {
     let parts = text.split('`').enumerate();
-    parts.map(|(at, part)| if at % 2 == 1 { format!("<code>{}</code>", escaped(part)) } else { escaped(part) }).collect()
+    parts
+        .map(|(at, part)| if at % 2 == 1 { format!("<code>{}</code>", escaped(part)) } else { escaped(part) })
+        .collect()
 }
 
 #[cfg(test)]

@@ -96,7 +96,8 @@ impl ApiError {
     }
 
     pub(super) fn rate_limited(known: bool, retry_after: i64) -> Self {
-        let hint = if known { "wait for the next hour" } else { "log in for a higher limit, or wait for the next hour" };
+        let hint =
+            if known { "wait for the next hour" } else { "log in for a higher limit, or wait for the next hour" };
         let error = Self::new(StatusCode::TOO_MANY_REQUESTS, format!("API rate limit exceeded; {hint}"));
         Self { retry_after: Some(retry_after.max(1)), ..error }
     }

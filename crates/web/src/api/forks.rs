@@ -3,10 +3,10 @@
 use super::error::ApiError;
 use super::input::Input;
 use super::page::Paged;
+use super::repos;
 use super::scoped::Who;
 use super::segments::Segments;
 use super::shape::{self, Repository};
-use super::repos;
 use crate::App;
 use abide_core::policy::Action;
 use abide_forge::repos::fork;

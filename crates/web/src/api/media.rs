@@ -57,7 +57,8 @@ mod tests {
 
     #[test]
     fn githubs_forms_are_known_with_and_without_a_version() {
-        for accept in ["application/vnd.github.raw", "application/vnd.github.v3.raw", "application/vnd.github.raw+json"] {
+        for accept in ["application/vnd.github.raw", "application/vnd.github.v3.raw", "application/vnd.github.raw+json"]
+        {
             assert_eq!(Media::of(accept), Media::Raw, "{accept}");
         }
         assert_eq!(Media::of("text/html, application/vnd.github.v3.diff; q=0.9"), Media::Diff);

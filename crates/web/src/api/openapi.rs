@@ -189,9 +189,11 @@ mod tests {
         let paths = document()["paths"].as_object().unwrap();
         let each = |(path, methods): (&String, &'static Value)| {
             let path = path.clone();
-            methods.as_object().unwrap().iter().map(move |(method, operation)| {
-                (method.to_uppercase(), path.clone(), operation)
-            })
+            methods
+                .as_object()
+                .unwrap()
+                .iter()
+                .map(move |(method, operation)| (method.to_uppercase(), path.clone(), operation))
         };
         paths.iter().flat_map(each).collect()
     }
@@ -199,10 +201,8 @@ mod tests {
     #[test]
     fn every_route_is_described_and_nothing_else_is() {
         let described: BTreeSet<_> = operations().into_iter().map(|(method, path, _)| (method, path)).collect();
-        let routed: BTreeSet<_> = crate::api_routes()
-            .iter()
-            .map(|route| (route.method.to_owned(), template(route.path)))
-            .collect();
+        let routed: BTreeSet<_> =
+            crate::api_routes().iter().map(|route| (route.method.to_owned(), template(route.path))).collect();
         assert_eq!(described, routed);
     }
 
@@ -214,11 +214,15 @@ mod tests {
             assert!(ids.insert(operation["operationId"].to_string()), "{method} {path} is there twice");
             let responses = operation["responses"].as_object().unwrap();
             assert!(responses.keys().any(|status| status.starts_with('2')), "{method} {path} never works");
-            let named: BTreeSet<_> = operation["parameters"].as_array().unwrap().iter()
+            let named: BTreeSet<_> = operation["parameters"]
+                .as_array()
+                .unwrap()
+                .iter()
                 .filter(|parameter| parameter["in"] == "path")
                 .map(|parameter| parameter["name"].as_str().unwrap().to_owned())
                 .collect();
-            let variables: BTreeSet<_> = path.split('/')
+            let variables: BTreeSet<_> = path
+                .split('/')
                 .filter_map(|segment| Some(segment.strip_prefix('{')?.strip_suffix('}')?.to_owned()))
                 .collect();
             assert_eq!(named, variables, "{method} {path}");

@@ -38,7 +38,8 @@ fn mail_date(signature: &Signature) -> String {
     let month: usize = parts.next().and_then(|month| month.parse().ok()).unwrap_or(1);
     let year = parts.next().unwrap_or("1970");
     let weekday = DAYS[usize::try_from(local.div_euclid(86_400).rem_euclid(7)).unwrap_or(0)];
-    let (sign, minutes) = if signature.offset < 0 { ('-', -signature.offset / 60) } else { ('+', signature.offset / 60) };
+    let (sign, minutes) =
+        if signature.offset < 0 { ('-', -signature.offset / 60) } else { ('+', signature.offset / 60) };
     let month = MONTHS[month.clamp(1, 12) - 1];
     format!("{weekday}, {day} {month} {year} {time} {sign}{:02}{:02}", minutes / 60, minutes % 60)
 }

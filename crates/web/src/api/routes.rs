@@ -7,13 +7,12 @@ use super::shape::{
     Branch, Collaborator, CommitItem, Comparison, Content, Found, FullCommit, GitBlob, GitCommit, GitRef, GitTag,
     GitTree, Key, OwnUser, Permission, Repository, ShortBranch, Tag, TopicNames, User,
 };
-use super::{
-    collaborators, commits, contents, forks, keys, meta, objects, openapi, refs, repos, search, topics, user,
-};
+use super::{collaborators, commits, contents, forks, keys, meta, objects, openapi, refs, repos, search, topics, user};
 use abide_core::scope::Scope;
 
 const REF: (&str, &str) = ("ref", "A branch, tag or commit; the default branch if not given.");
-const RAW: &[&str] = &["application/vnd.github.raw+json"];
+/// Asked for as `application/vnd.github.raw`.
+const RAW: &[&str] = &["application/octet-stream"];
 const DIFFS: &[&str] = &["application/vnd.github.diff", "application/vnd.github.patch"];
 
 pub(super) fn routes() -> Routes {
@@ -81,7 +80,12 @@ fn repositories() -> Routes {
             repos::edit,
             about("Change a repository").takes::<repos::Edit>().gives::<Repository>(),
         )
-        .delete("/repos/{owner}/{repo}", Logged(Scope::Repo), repos::delete, about("Delete a repository").gives_nothing())
+        .delete(
+            "/repos/{owner}/{repo}",
+            Logged(Scope::Repo),
+            repos::delete,
+            about("Delete a repository").gives_nothing(),
+        )
         .get(
             "/repositories/{id}",
             Open(Scope::RepoRead),
@@ -165,7 +169,12 @@ fn history() -> Routes {
     Routes::of("History")
         .get("/repos/{owner}/{repo}/branches", read, refs::branches, about("Branches").gives_page::<ShortBranch>())
         .get("/repos/{owner}/{repo}/branches/{*branch}", read, refs::branch, about("A branch").gives::<Branch>())
-        .get("/repos/{owner}/{repo}/tags", read, refs::tags, about("Tags, the highest version first").gives_page::<Tag>())
+        .get(
+            "/repos/{owner}/{repo}/tags",
+            read,
+            refs::tags,
+            about("Tags, the highest version first").gives_page::<Tag>(),
+        )
         .get(
             "/repos/{owner}/{repo}/commits",
             read,
@@ -182,7 +191,10 @@ fn history() -> Routes {
             "/repos/{owner}/{repo}/commits/{*ref}",
             read,
             commits::show,
-            about("A commit and what it changed").gives::<FullCommit>().or_media(DIFFS).or_media(&["application/vnd.github.sha"]),
+            about("A commit and what it changed")
+                .gives::<FullCommit>()
+                .or_media(DIFFS)
+                .or_media(&["application/vnd.github.sha"]),
         )
         .get(
             "/repos/{owner}/{repo}/compare/{*basehead}",
@@ -196,7 +208,12 @@ fn git_objects() -> Routes {
     let read = Open(Scope::RepoRead);
     Routes::of("Git objects")
         .get("/repos/{owner}/{repo}/git/refs", read, refs::refs, about("All refs").gives_page::<GitRef>())
-        .get("/repos/{owner}/{repo}/git/refs/{*ref}", read, refs::one, about("A ref, by its older address").gives::<GitRef>())
+        .get(
+            "/repos/{owner}/{repo}/git/refs/{*ref}",
+            read,
+            refs::one,
+            about("A ref, by its older address").gives::<GitRef>(),
+        )
         .get("/repos/{owner}/{repo}/git/ref/{*ref}", read, refs::one, about("A ref").gives::<GitRef>())
         .get(
             "/repos/{owner}/{repo}/git/matching-refs/{*ref}",
@@ -210,7 +227,12 @@ fn git_objects() -> Routes {
             objects::tree,
             about("A directory").query("recursive", "Anything: what is below it too.").gives::<GitTree>(),
         )
-        .get("/repos/{owner}/{repo}/git/commits/{sha}", read, objects::commit, about("A commit alone").gives::<GitCommit>())
+        .get(
+            "/repos/{owner}/{repo}/git/commits/{sha}",
+            read,
+            objects::commit,
+            about("A commit alone").gives::<GitCommit>(),
+        )
         .get(
             "/repos/{owner}/{repo}/git/blobs/{sha}",
             read,

@@ -114,9 +114,8 @@ impl Routes {
     }
 
     pub(super) fn into_router(self, app: &App) -> Router<App> {
-        let add = |router: Router<App>, declared: Declared| {
-            router.route(&declared.route.full_path(), (declared.serve)(app))
-        };
+        let add =
+            |router: Router<App>, declared: Declared| router.route(&declared.route.full_path(), (declared.serve)(app));
         self.list.into_iter().fold(Router::new(), add)
     }
 }
@@ -124,10 +123,11 @@ impl Routes {
 /// What happens around every route: who is it, may they, have they asked too often, and have they got it already.
 async fn guard(app: App, access: Access, request: Request, next: Next) -> Response {
     let method = request.method().clone();
-    let known = request.headers().get(header::IF_NONE_MATCH).cloned();
-    let (response, standing) = match admitted(&app, access, &request).await {
+    let (parts, body) = request.into_parts();
+    let known = parts.headers.get(header::IF_NONE_MATCH).cloned();
+    let (response, standing) = match admitted(&app, access, &parts).await {
         Ok((caller, standing)) => {
-            let mut request = request;
+            let mut request = Request::from_parts(parts, body);
             request.extensions_mut().insert(Who(caller));
             (next.run(request).await, Some(standing))
         }
@@ -145,10 +145,10 @@ async fn guard(app: App, access: Access, request: Request, next: Next) -> Respon
 async fn admitted(
     app: &App,
     access: Access,
-    request: &Request,
+    parts: &Parts,
 ) -> Result<(Caller, Standing), (ApiError, Option<Standing>)> {
-    let ip = auth::peer(request.extensions());
-    let identified = auth::identify(app, request.headers(), ip).await.map_err(|fault| (fault.into(), None))?;
+    let ip = auth::peer(&parts.extensions);
+    let identified = auth::identify(app, &parts.headers, ip).await.map_err(|fault| (fault.into(), None))?;
     let (caller, bad) = match identified {
         Credentials::Good(caller) | Credentials::None(caller) => (caller, false),
         Credentials::Bad => (Caller::anonymous(ip), true),

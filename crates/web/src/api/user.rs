@@ -35,7 +35,10 @@ pub(super) async fn me(State(app): State<App>, Who(caller): Who) -> Result<Json<
     Ok(Json(OwnUser::of(&app, &user, repos)))
 }
 
-pub(super) async fn show(State(app): State<App>, Segments(name): Segments<String>) -> Result<Json<shape::User>, ApiError> {
+pub(super) async fn show(
+    State(app): State<App>,
+    Segments(name): Segments<String>,
+) -> Result<Json<shape::User>, ApiError> {
     let user = named(&app, &name).await?;
     let repos = public_repos(&app, &user).await?;
     Ok(Json(shape::User::of(&app, &user, repos)))

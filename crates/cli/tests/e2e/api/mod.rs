@@ -1,14 +1,19 @@
 //! REST below `/api/v3`, as its clients meet it: GitHub's shapes, who may do what, and what is said about mistakes.
 
 mod bodies;
+mod caching;
 mod collaborators;
+mod contents;
 mod cors;
+mod discovery;
 mod hidden;
+mod history;
 mod keys;
 mod login;
 mod names;
 mod pages;
 mod repos;
+pub mod scene;
 mod scopes;
 mod shapes;
 
@@ -20,7 +25,7 @@ use abide_testkit::http::{Request, Response};
 use serde_json::Value;
 
 /// The API, as someone with a token, or nobody in particular, uses it.
-struct Api<'a> {
+pub struct Api<'a> {
     server: &'a Server,
     token: Option<String>,
 }

@@ -1,8 +1,8 @@
 //! A push that the server writes itself, in someone's name. It goes the way of every other.
 
+use super::Transport;
 use super::commit::{self, Work};
 use super::conversation::Verdicts;
-use super::Transport;
 use crate::{Caller, Fault, Forge};
 use abide_core::{RefUpdate, RepoId};
 use abide_git::Incoming;

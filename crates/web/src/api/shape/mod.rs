@@ -14,9 +14,7 @@ pub(super) use content::Content;
 pub(super) use git::{
     Branch, CommitItem, FullCommit, GitBlob, GitCommit, GitRef, GitTag, GitTree, ShortBranch, Tag, TreeItem,
 };
-pub(super) use repo::{
-    Collaborator, Found, Match, Permission, Repository, TopicNames, legacy_permission, one, page,
-};
+pub(super) use repo::{Collaborator, Found, Match, Permission, Repository, TopicNames, legacy_permission, one, page};
 pub(super) use user::{Email, Key, OwnUser, SimpleUser, User};
 
 use crate::App;

@@ -1,0 +1,112 @@
+//! GitHub's own clients, and a tool that tries everything: programs of others that take our API at its word.
+//!
+//! What they do is in `tests/pygithub/scenario.py` and `tests/octokit/scenario.mjs`; schemathesis reads our document.
+
+use crate::api::scene::{Scene, scene};
+use crate::support::{Person, person, server};
+use abide_testkit::{Engine, GitClient};
+use rstest::rstest;
+use serde_json::json;
+use std::fs;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+/// What `./test` installs for these tests and says in a variable.
+fn installed(variable: &str, what: &str) -> String {
+    std::env::var(variable).unwrap_or_else(|_| {
+        panic!("this test needs {what}: run it through `./test clients`, which installs it and sets {variable}")
+    })
+}
+
+#[rstest]
+fn pygithub_works_unchanged(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let python = installed("ABIDE_TEST_PYTHON", "PyGithub");
+    let server = server(engine);
+    let alice = person(&server, "alice");
+    let bob = person(&server, "bob");
+    alice.create(&server, "pushed", false);
+    push_two_branches(&alice, &server.http_url("alice", "pushed"));
+    let with_key = GitClient::new().with_ssh_key();
+
+    let setting = json!({
+        "api": format!("{}/api/v3", server.url()),
+        "owner": alice.name,
+        "token": alice.token,
+        "read_token": server.add_token("alice", "repo:read,user:read"),
+        "friend": "bob",
+        "friend_token": bob.token,
+        "pushed": "pushed",
+        "key": fs::read_to_string(with_key.public_key()).expect("the key was just made").trim(),
+    });
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pygithub/scenario.py");
+    let mut command = Command::new(python);
+    run(command.args(["-B", "-W", "error::DeprecationWarning:__main__", scenario]), &setting.to_string());
+
+    // What PyGithub chose is what git sees.
+    let head =
+        alice.git.ok(&alice.git.fresh_dir(), &["ls-remote", "--symref", &server.http_url("alice", "pushed"), "HEAD"]);
+    assert!(head.starts_with("ref: refs/heads/trunk\tHEAD"), "{head}");
+}
+
+fn push_two_branches(person: &Person, url: &str) {
+    let dir = person.git.init_work_tree();
+    person.git.commit_file(&dir, "file.txt", "content\n", "Begin");
+    person.git.ok(&dir, &["push", "--quiet", url, "main", "main:trunk"]);
+}
+
+#[rstest]
+fn octokit_works_unchanged(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let octokit = installed("ABIDE_TEST_OCTOKIT", "Octokit");
+    let scene = scene(engine);
+    let bob = person(&scene.server, "bob");
+    let setting = json!({
+        "api": format!("{}/api/v3", scene.server.url()),
+        "owner": scene.alice.name,
+        "token": scene.alice.token,
+        "friend": bob.name,
+        "friend_token": bob.token,
+        "pushed": "project",
+        "tip": scene.git(&["rev-parse", "feature/x"]),
+    });
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/octokit/scenario.mjs");
+    run(Command::new("node").args(["--test-reporter=spec", scenario, &octokit]), &setting.to_string());
+}
+
+/// Random and boundary requests of all kinds, with a token that may do everything: nothing makes the server fail, and
+/// what it answers is what its document says.
+#[test]
+fn schemathesis_finds_no_failure_and_no_answer_that_is_not_described() {
+    let python = installed("ABIDE_TEST_PYTHON", "schemathesis");
+    let Scene { server, alice, .. } = scene(Engine::Sqlite);
+    let dir = alice.git.fresh_dir();
+    // Half of the chances are wasted on repositories that do not exist, unless one is named.
+    let config = "[parameters]\n\"path.owner\" = \"alice\"\n\"path.repo\" = \"project\"\n\"path.user\" = \"alice\"\n";
+    fs::write(dir.join("schemathesis.toml"), config).expect("writable");
+    let mut command = Command::new(python);
+    command
+        .current_dir(&dir)
+        .args(["-m", "schemathesis.cli", "run", &format!("{}/api/v3/openapi.json", server.url())])
+        .args(["--seed", "1", "--generation-database", "none", "--phases", "examples,coverage,fuzzing"])
+        .args(["--max-examples", "12", "--max-time", "60", "--workers", "2", "--no-color"])
+        .args([
+            "--checks",
+            "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance",
+        ])
+        // The one request after which there is nothing left to try.
+        .args(["--exclude-operation-id", "delete-repos-owner-repo"])
+        .args(["-H", &format!("Authorization: Bearer {}", alice.token)]);
+    run(&mut command, "");
+    assert!(!server.log().contains("panicked"), "{}", server.log());
+}
+
+/// The secrets go through standard input: arguments and environment of a process are seen by others.
+fn run(command: &mut Command, setting: &str) {
+    let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = started.unwrap_or_else(|error| panic!("{command:?} did not start: {error}"));
+    let mut stdin = child.stdin.take().expect("standard input was asked for");
+    stdin.write_all(setting.as_bytes()).expect("the scenario reads its setting first");
+    drop(stdin);
+    let output = child.wait_with_output().expect("our own child can be waited for");
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    assert!(output.status.success(), "the scenario failed\n{said}");
+}

@@ -1,0 +1,112 @@
+// Abide through Octokit, unchanged but for its base URL.
+//
+// Started by the test `octokit` with the directory that Octokit is installed in; the server is described on standard
+// input: {"api": URL, "owner": NAME, "token": TOKEN, "friend": NAME, "friend_token": TOKEN, "pushed": REPOSITORY,
+// "tip": COMMIT}
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+
+const [, , installed] = process.argv;
+const { Octokit } = await import(pathToFileURL(`${installed}/node_modules/@octokit/rest/dist-src/index.js`));
+const server = JSON.parse(readFileSync(0, "utf8"));
+
+const client = (token) => new Octokit({ baseUrl: server.api, auth: token, log: { ...console, warn: () => {} } });
+const octokit = client(server.token);
+const at = { owner: server.owner, repo: server.pushed };
+const status = (expected) => (error) => error.status === expected;
+
+test("the caller is who the token says", async () => {
+  const { data } = await octokit.rest.users.getAuthenticated();
+  assert.equal(data.login, server.owner);
+  await assert.rejects(client("abide_pat_wrong").rest.users.getAuthenticated(), status(401));
+});
+
+test("a repository is created with a first commit, edited, listed and deleted", async () => {
+  const { data: made } = await octokit.rest.repos.createForAuthenticatedUser({
+    name: "js-new",
+    auto_init: true,
+    license_template: "mit",
+    gitignore_template: "Node",
+  });
+  const one = { owner: server.owner, repo: made.name };
+  assert.equal(made.default_branch, "main");
+  const { data: root } = await octokit.rest.repos.getContent({ ...one, path: "" });
+  assert.deepEqual(root.map((entry) => entry.name).sort(), [".gitignore", "LICENSE", "README.md"]);
+  const { data: edited } = await octokit.rest.repos.update({ ...one, description: "By Octokit" });
+  assert.equal(edited.description, "By Octokit");
+  const all = await octokit.paginate(octokit.rest.repos.listForAuthenticatedUser, { per_page: 1 });
+  assert.ok(all.some((repo) => repo.id === made.id));
+  await octokit.rest.repos.delete(one);
+  await assert.rejects(octokit.rest.repos.get(one), status(404));
+});
+
+test("branches with slashes, tags and refs are found", async () => {
+  const branches = await octokit.paginate(octokit.rest.repos.listBranches, { ...at, per_page: 1 });
+  assert.deepEqual(branches.map((branch) => branch.name), ["feature/x", "main"]);
+  const { data: branch } = await octokit.rest.repos.getBranch({ ...at, branch: "feature/x" });
+  assert.equal(branch.commit.sha, server.tip);
+  const { data: tags } = await octokit.rest.repos.listTags(at);
+  assert.equal(tags.length, 2);
+  const { data: ref } = await octokit.rest.git.getRef({ ...at, ref: "heads/feature/x" });
+  assert.equal(ref.object.sha, server.tip);
+  const { data: refs } = await octokit.rest.git.listMatchingRefs({ ...at, ref: "tags/v" });
+  assert.equal(refs.length, 2);
+  const annotated = refs.find((one) => one.object.type === "tag");
+  const { data: tag } = await octokit.rest.git.getTag({ ...at, tag_sha: annotated.object.sha });
+  assert.equal(tag.tag, "v1.0");
+});
+
+test("commits are listed, read and compared", async () => {
+  const commits = await octokit.paginate(octokit.rest.repos.listCommits, { ...at, sha: "feature/x", per_page: 2 });
+  assert.equal(commits.length, 4);
+  assert.equal(commits[0].sha, server.tip);
+  const { data: commit } = await octokit.rest.repos.getCommit({ ...at, ref: "feature/x" });
+  assert.equal(commit.files[0].status, "renamed");
+  const { data: diff } = await octokit.rest.repos.getCommit({ ...at, ref: "main", mediaType: { format: "diff" } });
+  assert.match(diff, /^diff --git a\/src\/lib.rs b\/src\/lib.rs\n/);
+  const { data: compared } = await octokit.rest.repos.compareCommitsWithBasehead({ ...at, basehead: "main...feature/x" });
+  assert.equal(compared.status, "ahead");
+  assert.equal(compared.commits.length, 1);
+});
+
+test("files, trees and blobs are read", async () => {
+  const { data: file } = await octokit.rest.repos.getContent({ ...at, path: "src/lib.rs" });
+  assert.equal(Buffer.from(file.content, file.encoding).toString(), "//! Two.\n\npub fn one() {}\n");
+  const { data: raw } = await octokit.rest.repos.getContent({ ...at, path: "src/lib.rs", mediaType: { format: "raw" } });
+  assert.equal(raw instanceof ArrayBuffer ? Buffer.from(raw).toString() : raw, "//! Two.\n\npub fn one() {}\n");
+  const { data: readme } = await octokit.rest.repos.getReadme(at);
+  assert.equal(readme.path, "README.md");
+  const { data: tree } = await octokit.rest.git.getTree({ ...at, tree_sha: "main", recursive: "1" });
+  assert.equal(tree.truncated, false);
+  const entry = tree.tree.find((one) => one.path === "src/lib.rs");
+  const { data: blob } = await octokit.rest.git.getBlob({ ...at, file_sha: entry.sha });
+  assert.equal(blob.content, file.content);
+  await assert.rejects(octokit.rest.repos.getContent({ ...at, path: "absent" }), status(404));
+});
+
+test("a repository is forked, tagged with topics and found", async () => {
+  const friend = client(server.friend_token);
+  const { status: accepted, data: fork } = await friend.rest.repos.createFork(at);
+  assert.equal(accepted, 202);
+  assert.equal(fork.parent.full_name, `${server.owner}/${server.pushed}`);
+  const { data: forks } = await octokit.rest.repos.listForks(at);
+  assert.deepEqual(forks.map((one) => one.full_name), [`${server.friend}/${server.pushed}`]);
+  await octokit.rest.repos.replaceAllTopics({ ...at, names: ["octokit-topic"] });
+  const { data: topics } = await friend.rest.repos.getAllTopics(at);
+  assert.deepEqual(topics.names, ["octokit-topic"]);
+  const { data: found } = await friend.rest.search.repos({ q: "topic:octokit-topic" });
+  assert.equal(found.total_count, 1);
+  assert.equal(found.items[0].full_name, `${server.owner}/${server.pushed}`);
+});
+
+test("what is known is not sent again, and the limit is told", async () => {
+  const { headers } = await octokit.rest.repos.get(at);
+  assert.ok(Number(headers["x-ratelimit-remaining"]) > 0);
+  const again = octokit.rest.repos.get({ ...at, headers: { "if-none-match": headers.etag } });
+  await assert.rejects(again, status(304));
+  const { data } = await octokit.rest.rateLimit.get();
+  assert.ok(data.rate.remaining < data.rate.limit);
+});
