@@ -61,9 +61,6 @@ pub async fn rename(
     current_password: String,
 ) -> Result<UserName, RenameError> {
     let name: UserName = new_name.trim().parse().map_err(|error: InvalidName| FieldError::from(error))?;
-    if viewer.user.name.as_ref() == Some(&name) {
-        return Err(RenameError::Same);
-    }
     confirm::password(forge, viewer, current_password).await?;
     let keep = forge.settings().people.old_names_per_user;
     let unit = Unit { user: viewer.user.id, name: name.clone(), who: Who::from(&viewer.caller), keep };
