@@ -80,10 +80,8 @@ impl Unit {
 pub async fn add(forge: &Forge, viewer: &Viewer, typed: &str) -> Result<i64, EmailError> {
     let address: EmailAddress = typed.parse().map_err(|error: InvalidEmail| FieldError::from(error))?;
     let unit = (Unit::new(forge, viewer), address.to_string(), verify::Proof::new(forge));
-    let added: Result<Result<i64, EmailError>, EmailError> = forge
-        .store()
-        .write(unit, |tx, (unit, address, proof)| Box::pin(write_added(tx, unit, address, proof)))
-        .await;
+    let added: Result<Result<i64, EmailError>, EmailError> =
+        forge.store().write(unit, |tx, (unit, address, proof)| Box::pin(write_added(tx, unit, address, proof))).await;
     added?
 }
 
@@ -138,10 +136,7 @@ pub async fn remove(forge: &Forge, viewer: &Viewer, id: i64) -> Result<(), Email
 
 /// Makes a verified address of the viewer's the one that mail goes to. The one before is told.
 pub async fn make_primary(forge: &Forge, viewer: &Viewer, id: i64) -> Result<(), EmailError> {
-    forge
-        .store()
-        .write((Unit::new(forge, viewer), id), |tx, (unit, id)| Box::pin(write_primary(tx, unit, *id)))
-        .await
+    forge.store().write((Unit::new(forge, viewer), id), |tx, (unit, id)| Box::pin(write_primary(tx, unit, *id))).await
 }
 
 async fn write_primary(tx: &mut Tx, unit: &Unit, id: i64) -> Result<(), EmailError> {

@@ -23,7 +23,8 @@ pub(super) fn seal(forge: &Forge, user: UserId, secret: &[u8]) -> Vec<u8> {
 
 /// The generator of a sealed secret. Six digits every thirty seconds, one step off either way is fine.
 pub(super) fn generator(forge: &Forge, user: UserId, sealed: &[u8]) -> Result<Builder, Fault> {
-    let damaged = || Fault::Internal(format!("the second factor of account {user} cannot be read with this secret.key"));
+    let damaged =
+        || Fault::Internal(format!("the second factor of account {user} cannot be read with this secret.key"));
     let secret = sealed::open(forge, &purpose(user), sealed).ok_or_else(damaged)?;
     Ok(Builder::new().with_secret(secret).with_skew(1).with_account_name("account"))
 }
@@ -34,7 +35,7 @@ pub(super) fn step_of(totp: &Totp, code: &str, now: Timestamp) -> Option<i64> {
     if digits.len() != 6 || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
-    let seconds = u64::try_from(now.micros() / 1_000_000).ok()?;
+    let seconds = u64::try_from(now.micros().div_euclid(1_000_000)).ok()?;
     totp.check(&digits, seconds).and_then(|step| i64::try_from(step).ok())
 }
 

@@ -59,19 +59,23 @@ async fn page(app: &App, room: &Room, base: &str, head: &str) -> Shown {
             Err(error) => (None, Some(error.to_string())),
         },
     };
-    let names = ["refs/heads/", "refs/tags/"].into_iter().flat_map(|prefix| {
-        let refs = room.browser.refs().prefixed(prefix.as_bytes()).take(PROPOSALS);
-        refs.filter_map(move |found| std::str::from_utf8(&found.name).ok()?.strip_prefix(prefix).map(str::to_owned))
-    });
     Ok(respond::page(&ComparePage {
         frame: Frame::new(app, &room.visitor, format!("Compare · {}", room.repo().slug())),
         head: room.head(app, "branches").await,
         base: base.to_owned(),
         head_name: head.to_owned(),
-        names: names.collect(),
+        names: proposals(room),
         result,
         trouble,
     }))
+}
+
+fn proposals(room: &Room) -> Vec<String> {
+    let of_kind = |prefix: &'static str| {
+        let refs = room.browser.refs().prefixed(prefix.as_bytes()).take(PROPOSALS);
+        refs.filter_map(move |found| std::str::from_utf8(&found.name).ok()?.strip_prefix(prefix).map(str::to_owned))
+    };
+    of_kind("refs/heads/").chain(of_kind("refs/tags/")).collect()
 }
 
 async fn compare(room: &Room, base: &str, head: &str) -> Result<Compared, BrowseError> {
