@@ -2,6 +2,8 @@
 //! engines. Each module is a part of the specification that can be read as such.
 
 mod api;
+mod browse;
+mod browser;
 mod cli;
 mod clients;
 mod crash;
