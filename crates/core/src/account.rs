@@ -231,7 +231,8 @@ mod tests {
         assert_eq!(Bio.check(&"x".repeat(501)).unwrap_err().to_string(), "bio: it has at most 500 characters");
         assert_eq!(Location.check("a\nb").unwrap_err().field(), "location");
         assert_eq!(Website.check("").unwrap(), "");
-        for good in ["https://example.org/a?b=c#d", "HTTP://example.org", "http://[::1]/", "https://bücher.example/ü"] {
+        for good in ["https://example.org/a?b=c#d", "HTTP://example.org", "http://[::1]/", "https://bücher.example/ü"]
+        {
             assert_eq!(Website.check(good).as_deref(), Ok(good));
         }
         for bad in [

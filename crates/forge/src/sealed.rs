@@ -4,9 +4,9 @@
 use crate::Forge;
 use aes_gcm::aead::{Aead as _, KeyInit as _};
 use aes_gcm::{Aes256Gcm, Nonce};
-use hmac::{Hmac, Mac as _};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, Mac as _};
 use serde_json::{Value as Json, json};
 use sha2::Sha256;
 

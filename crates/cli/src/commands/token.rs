@@ -53,10 +53,11 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
             let account = user(forge, &name).await?;
             let day = std::time::Duration::from_secs(86_400);
             let end = expires.map(|days| forge.clock().now().plus(day.saturating_mul(days)));
-            let secret = add_token(forge, &operator, account.id, &label, scopes, end).await.map_err(|error| match error {
-                AddTokenError::Fault(fault) => fault.into(),
-                refused => Failure::refused(refused.to_string()),
-            })?;
+            let secret =
+                add_token(forge, &operator, account.id, &label, scopes, end).await.map_err(|error| match error {
+                    AddTokenError::Fault(fault) => fault.into(),
+                    refused => Failure::refused(refused.to_string()),
+                })?;
             println!("{secret}");
             Ok(())
         }

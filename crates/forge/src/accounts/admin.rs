@@ -158,7 +158,8 @@ pub async fn audit(
         wanted.actor = Some(user.id);
     }
     if let Some(slug) = &filter.repo {
-        let parts = slug.trim().split_once('/').and_then(|(owner, name)| Some((owner.parse().ok()?, name.parse().ok()?)));
+        let parts =
+            slug.trim().split_once('/').and_then(|(owner, name)| Some((owner.parse().ok()?, name.parse().ok()?)));
         let Some((owner, name)) = parts else { return Ok(Vec::new()) };
         let Some(repo) = repos::by_slug(&mut conn, &owner, &name, None).await? else { return Ok(Vec::new()) };
         wanted.repo = Some(repo.id);

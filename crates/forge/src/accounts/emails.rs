@@ -6,6 +6,7 @@ use super::{throttle, verify};
 use crate::mail::{self, letters};
 use crate::tell::{Who, audit_account};
 use crate::{Fault, Forge};
+use abide_core::UserId;
 use abide_core::account::{EmailAddress, InvalidEmail};
 use abide_store::{StoreError, Tx, emails, throttles, users};
 use serde_json::json;
@@ -61,13 +62,18 @@ impl From<StoreError> for EmailError {
 
 /// The viewer's addresses.
 pub async fn list(forge: &Forge, viewer: &Viewer) -> Result<Vec<Email>, Fault> {
-    Ok(emails::list(&mut *forge.store().read().await?, viewer.user.id).await?)
+    of_user(forge, viewer.user.id).await
+}
+
+/// The addresses of an account, which its holder asks for without a session.
+pub async fn of_user(forge: &Forge, user: UserId) -> Result<Vec<Email>, Fault> {
+    Ok(emails::list(&mut *forge.store().read().await?, user).await?)
 }
 
 struct Unit {
     forge: Forge,
     who: Who,
-    viewer: abide_core::UserId,
+    viewer: UserId,
 }
 
 impl Unit {
@@ -80,10 +86,8 @@ impl Unit {
 pub async fn add(forge: &Forge, viewer: &Viewer, typed: &str) -> Result<i64, EmailError> {
     let address: EmailAddress = typed.parse().map_err(|error: InvalidEmail| FieldError::from(error))?;
     let unit = (Unit::new(forge, viewer), address.to_string(), verify::Proof::new(forge));
-    let added: Result<Result<i64, EmailError>, EmailError> = forge
-        .store()
-        .write(unit, |tx, (unit, address, proof)| Box::pin(write_added(tx, unit, address, proof)))
-        .await;
+    let added: Result<Result<i64, EmailError>, EmailError> =
+        forge.store().write(unit, |tx, (unit, address, proof)| Box::pin(write_added(tx, unit, address, proof))).await;
     added?
 }
 
@@ -138,10 +142,7 @@ pub async fn remove(forge: &Forge, viewer: &Viewer, id: i64) -> Result<(), Email
 
 /// Makes a verified address of the viewer's the one that mail goes to. The one before is told.
 pub async fn make_primary(forge: &Forge, viewer: &Viewer, id: i64) -> Result<(), EmailError> {
-    forge
-        .store()
-        .write((Unit::new(forge, viewer), id), |tx, (unit, id)| Box::pin(write_primary(tx, unit, *id)))
-        .await
+    forge.store().write((Unit::new(forge, viewer), id), |tx, (unit, id)| Box::pin(write_primary(tx, unit, *id))).await
 }
 
 async fn write_primary(tx: &mut Tx, unit: &Unit, id: i64) -> Result<(), EmailError> {

@@ -1,10 +1,10 @@
 //! Invitations: a link that lets someone sign up, once.
 
+use super::admin;
 use super::new_account::FieldError;
 use super::one_time::{self, OneTime};
 use super::sessions::Viewer;
 use super::sign_up::SignUpMode;
-use super::admin;
 use crate::mail::{self, letters};
 use crate::tell::{Who, audit_account};
 use crate::{Access, Fault, Forge};

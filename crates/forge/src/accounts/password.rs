@@ -14,7 +14,8 @@ pub const MAX_LEN: usize = *PASSWORD_LEN.end();
 
 /// What the password of nobody is compared with, so that an unknown account costs what a known one does. It matches
 /// nothing, and has the parameters of every hash that we make.
-const NOBODYS: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+const NOBODYS: &str =
+    "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 /// How many passwords may be hashed at once, and how many may wait for it.
 pub(crate) struct Hashing {

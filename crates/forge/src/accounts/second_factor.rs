@@ -23,7 +23,8 @@ pub(super) fn seal(forge: &Forge, user: UserId, secret: &[u8]) -> Vec<u8> {
 
 /// The generator of a sealed secret. Six digits every thirty seconds, one step off either way is fine.
 pub(super) fn generator(forge: &Forge, user: UserId, sealed: &[u8]) -> Result<Builder, Fault> {
-    let damaged = || Fault::Internal(format!("the second factor of account {user} cannot be read with this secret.key"));
+    let damaged =
+        || Fault::Internal(format!("the second factor of account {user} cannot be read with this secret.key"));
     let secret = sealed::open(forge, &purpose(user), sealed).ok_or_else(damaged)?;
     Ok(Builder::new().with_secret(secret).with_skew(1).with_account_name("account"))
 }

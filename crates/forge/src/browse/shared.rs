@@ -93,7 +93,7 @@ impl Weighter<PathKey, Arc<Listing>> for Bytes {
 impl Weighter<PathKey, Arc<Walked>> for Bytes {
     fn weight(&self, key: &PathKey, walked: &Arc<Walked>) -> u64 {
         // Each name is kept in both maps; commits are mostly shared between entries.
-        let entries: u64 = walked.changes.entries.iter().map(|(name, _)| 3 * PER_ITEM + 2 * name.len() as u64).sum();
+        let entries: u64 = walked.changes.entries.keys().map(|name| 3 * PER_ITEM + 2 * name.len() as u64).sum();
         let commits: std::collections::HashSet<Oid> = walked.found.entries.values().copied().collect();
         PER_ITEM + key.2.len() as u64 + entries + commits.len() as u64 * PER_COMMIT
     }

@@ -34,7 +34,9 @@ pub(crate) fn reset(name: &str, link: &str, ttl: Duration) -> Letter {
     Letter::new(
         "Set a new password",
         &[
-            &format!("Someone, probably you, asked for a new password for the account {name}. Open this link to set it:"),
+            &format!(
+                "Someone, probably you, asked for a new password for the account {name}. Open this link to set it:"
+            ),
             link,
             &format!("It works once, for {}. If it was not you, do nothing: the password stays.", words(ttl)),
         ],

@@ -135,7 +135,10 @@ async fn eight_processes_can_open_a_fresh_database_at_once(#[values(Engine::Sqli
             note(store, &format!("by {index}")).await.unwrap();
         }
         assert_eq!(support::notes(&stores[0]).await.len(), 8);
-        assert_eq!(raw(&database).await.number("SELECT count(*) FROM schema_migrations").await, migrate::ALL.len() as i64);
+        assert_eq!(
+            raw(&database).await.number("SELECT count(*) FROM schema_migrations").await,
+            migrate::ALL.len() as i64
+        );
     }
 }
 

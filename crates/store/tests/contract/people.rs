@@ -154,9 +154,7 @@ async fn addresses_belong_to_one_account_and_one_of_them_is_primary(
     assert_eq!(read(alice).await.as_deref(), Some("Ada@Example.org"));
     assert_eq!(read(bob).await.as_deref(), Some("bob@example.org"), "what was refused changed nothing");
 
-    let remove = |user: UserId, id: i64| {
-        unit!(store, (user, id), |tx, &(user, id)| emails::remove(tx, user, id).await)
-    };
+    let remove = |user: UserId, id: i64| unit!(store, (user, id), |tx, &(user, id)| emails::remove(tx, user, id).await);
     assert!(!remove(alice, second).await.unwrap(), "the primary one stays");
     assert!(!remove(bob, all[0].id).await.unwrap(), "not his");
     assert!(remove(alice, all[0].id).await.unwrap());
@@ -164,13 +162,7 @@ async fn addresses_belong_to_one_account_and_one_of_them_is_primary(
 }
 
 fn session(user_id: UserId, byte: u8, ends: Timestamp) -> NewSession {
-    NewSession {
-        hash: [byte; 32],
-        user_id,
-        ip: Some("192.0.2.1".into()),
-        agent: "a browser".into(),
-        expires_at: ends,
-    }
+    NewSession { hash: [byte; 32], user_id, ip: Some("192.0.2.1".into()), agent: "a browser".into(), expires_at: ends }
 }
 
 #[rstest]
@@ -410,7 +402,8 @@ async fn a_second_factor_is_begun_confirmed_used_forward_only_and_removed(
     let codes = |hashes: Vec<[u8; 32]>| {
         unit!(store, (alice, hashes), |tx, (user, hashes)| totp::set_codes(tx, *user, hashes).await)
     };
-    let use_code = |byte: u8| unit!(store, (alice, byte), |tx, &(user, byte)| totp::use_code(tx, user, &[byte; 32]).await);
+    let use_code =
+        |byte: u8| unit!(store, (alice, byte), |tx, &(user, byte)| totp::use_code(tx, user, &[byte; 32]).await);
     let left = async || totp::count_codes(&mut store.read().await.unwrap(), alice).await.unwrap();
     codes(vec![[1; 32], [2; 32]]).await.unwrap();
     assert!(use_code(1).await.unwrap());

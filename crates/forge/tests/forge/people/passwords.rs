@@ -20,9 +20,8 @@ async fn changing_the_password_ends_all_other_logins(#[values(Engine::Sqlite, En
     rig.add("alice", false).await;
     let (here, elsewhere) = (cookie(rig.login("alice", PASSWORD).await), cookie(rig.login("alice", PASSWORD).await));
     let viewer = rig.by_cookie(&here).await.expect("logged in");
-    let change = async |current: &str, new: &str| {
-        change_password(&rig.forge, &viewer, current.into(), new.into()).await
-    };
+    let change =
+        async |current: &str, new: &str| change_password(&rig.forge, &viewer, current.into(), new.into()).await;
     assert_eq!(change(PASSWORD, "short").await.expect_err("refused").field(), Some("password"));
     assert_eq!(change("wrong horse battery", NEW).await.expect_err("refused").field(), Some("current_password"));
     assert!(rig.by_cookie(&elsewhere).await.is_some(), "nothing has changed");

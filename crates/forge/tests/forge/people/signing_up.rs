@@ -189,9 +189,7 @@ async fn the_link_is_dead_once_there_is_any_account(#[values(Engine::Sqlite, Eng
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_who_use_the_link_at_once_one_becomes_admin(
-    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
-) {
+async fn of_two_who_use_the_link_at_once_one_becomes_admin(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let rig = invite_site(engine).await;
     let token = setup_token(setup::link(&rig.forge).await.expect("writable"));
     let set_up = async |name: &str| {
