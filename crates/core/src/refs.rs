@@ -51,6 +51,11 @@ impl RefName {
         &self.0
     }
 
+    /// The name as people say it: without `refs/heads/` or `refs/tags/`.
+    pub fn short(&self) -> &str {
+        self.as_branch().or_else(|| self.as_tag()).unwrap_or(&self.0)
+    }
+
     /// The name below `refs/heads/`, if it is a branch.
     pub fn as_branch(&self) -> Option<&str> {
         self.0.strip_prefix("refs/heads/")

@@ -90,6 +90,13 @@ impl Forge {
         &*self.inner.random
     }
 
+    /// A secret of 128 random bits, as text.
+    pub fn random_token(&self) -> String {
+        let mut bytes = [0; 16];
+        self.random().fill(&mut bytes);
+        hex::encode(bytes)
+    }
+
     /// Limits and intervals.
     pub fn settings(&self) -> &Settings {
         &self.inner.settings

@@ -146,13 +146,13 @@ pub struct MailSettings {
     pub smtp_url: Option<SmtpUrl>,
     /// Who they are from.
     pub from: String,
-    /// How long the mail server may take for each answer.
+    /// How long handing one mail over may take.
     pub timeout: Duration,
 }
 
 impl Default for MailSettings {
     fn default() -> Self {
-        Self { smtp_url: None, from: "Abide <abide@localhost>".into(), timeout: Duration::from_secs(30) }
+        Self { smtp_url: None, from: "Abide <abide@localhost>".into(), timeout: MINUTE }
     }
 }
 

@@ -20,7 +20,7 @@ statements! {
         WHERE hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3");
     USE_UP = concat!("UPDATE one_time_links SET used_at = $3
         WHERE hash = $1 AND purpose = $2 AND used_at IS NULL AND expires_at > $3 RETURNING ", columns!());
-    REVOKE_OF_PURPOSE = "DELETE FROM one_time_links WHERE purpose = $1";
+    REVOKE_SETUP = "DELETE FROM one_time_links WHERE purpose = 'setup'";
     REVOKE_OF_USER = "DELETE FROM one_time_links WHERE user_id = $1 AND purpose = $2";
     REVOKE_OF_EMAIL = "DELETE FROM one_time_links WHERE email_id = $1 AND purpose = $2";
     REVOKE = "DELETE FROM one_time_links WHERE id = $1 AND purpose = $2 AND used_at IS NULL";
@@ -146,9 +146,9 @@ pub async fn use_up(tx: &mut Tx, purpose: Purpose, hash: &[u8; 32]) -> Result<Op
     tx.one(&USE_UP, params![hash.as_slice(), purpose.as_str(), now]).await?.as_ref().map(Link::from_row).transpose()
 }
 
-/// Takes every link for a purpose back.
-pub async fn revoke_all(tx: &mut Tx, purpose: Purpose) -> Result<u64, StoreError> {
-    tx.execute(&REVOKE_OF_PURPOSE, params![purpose.as_str()]).await
+/// Takes every link that makes the first admin back.
+pub async fn revoke_setup(tx: &mut Tx) -> Result<u64, StoreError> {
+    tx.execute(&REVOKE_SETUP, &[]).await
 }
 
 /// Takes a user's links for a purpose back.

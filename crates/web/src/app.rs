@@ -1,6 +1,7 @@
 //! What every handler has at hand.
 
 use crate::api::{ApiLimits, Meter};
+use crate::show::rendered::Rendered;
 use abide_forge::Forge;
 use std::sync::Arc;
 
@@ -13,13 +14,15 @@ pub struct App {
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
     /// Counts requests to the API.
     pub(crate) api: Arc<Meter>,
+    /// What pages were made of before.
+    pub(crate) rendered: Arc<Rendered>,
 }
 
 impl App {
     /// Puts the parts together.
     pub fn new(forge: Forge, metrics: Arc<dyn Fn() -> String + Send + Sync>, limits: ApiLimits) -> Self {
         let api = Arc::new(Meter::new(limits, forge.clock().clone()));
-        Self { forge, metrics, api }
+        Self { forge, metrics, api, rendered: Arc::new(Rendered::new()) }
     }
 
     /// An address of ours, made absolute.

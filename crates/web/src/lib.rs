@@ -1,7 +1,8 @@
 //! ROAD: everything that speaks HTTP. Translates requests into use cases of `abide-forge`, and their answers back.
 //!
 //! * [`serve`]: the accept loop, with limits on connections, slow headers and slow readers.
-//! * `git/`: smart HTTP. `api/`: REST in GitHub's shapes below `/api/v3`. `ops.rs`: health and metrics.
+//! * `git/`: smart HTTP. `api/`: REST in GitHub's shapes below `/api/v3`. `pages/`: what people see, with
+//!   `show/` for how it looks. `ops.rs`: health and metrics.
 //! * `auth.rs`: who comes with which token. `layers.rs`: request ids, CORS, the access log.
 //!
 //! Nothing here decides or stores anything.
@@ -12,8 +13,10 @@ mod auth;
 mod git;
 mod layers;
 mod ops;
+mod pages;
 mod routes;
 mod server;
+mod show;
 mod slow;
 
 pub use api::{Access, ApiLimits, ApiRoute, api_routes, openapi_document};

@@ -1,27 +1,26 @@
 //! Which address leads where.
 
-use crate::{App, api, git, layers, ops};
+use crate::{App, api, git, layers, ops, pages};
 use axum::Router;
-use axum::http::{StatusCode, Uri};
-use axum::response::{IntoResponse, Response};
+use axum::extract::{Request, State};
+use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
 
 /// What every address of the API starts with.
 pub const API: &str = "/api/v3";
 
 /// First segments of every fixed route; none of them can be a user's name.
-pub const FIRST_SEGMENTS: &[&str] = &["api", "healthz", "metrics", "r", "readyz"];
+pub const FIRST_SEGMENTS: &[&str] = &["api", "assets", "explore", "healthz", "metrics", "new", "r", "readyz", "search"];
 
 /// All routes.
 pub fn router(app: App) -> Router {
     let router = outside_the_api().into_iter().fold(Router::new(), |router, (path, serve)| router.route(path, serve));
-    layers::around(router.merge(api::router(&app)).fallback(not_found).with_state(app))
+    layers::around(router.merge(pages::router(&app)).merge(api::router(&app)).fallback(not_found).with_state(app))
 }
 
 /// Routes as data, so that tests can walk all of them.
 fn outside_the_api() -> Vec<(&'static str, MethodRouter<App>)> {
     vec![
-        ("/", get(front)),
         ("/healthz", get(ops::healthz)),
         ("/readyz", get(ops::readyz)),
         ("/metrics", get(ops::metrics)),
@@ -35,15 +34,12 @@ fn outside_the_api() -> Vec<(&'static str, MethodRouter<App>)> {
     ]
 }
 
-async fn front() -> impl IntoResponse {
-    "This is Abide, a git forge. Repositories are at /<owner>/<name>.git, the API is at /api/v3.\n"
-}
-
 /// Programs are answered in JSON, people in words.
-async fn not_found(uri: Uri) -> Response {
-    match uri.path() == "/api" || uri.path().starts_with("/api/") {
+async fn not_found(State(app): State<App>, request: Request) -> Response {
+    let path = request.uri().path();
+    match path == "/api" || path.starts_with("/api/") {
         true => api::not_found(),
-        false => (StatusCode::NOT_FOUND, "Not found\n").into_response(),
+        false => pages::nowhere(app, request).await,
     }
 }
 
@@ -56,7 +52,7 @@ mod tests {
 
     /// Every path of the router, from the tables that it is made of.
     fn paths() -> Vec<String> {
-        let outside = outside_the_api().into_iter().map(|(path, _)| path.to_owned());
+        let outside = outside_the_api().into_iter().chain(pages::routes()).map(|(path, _)| path.to_owned());
         outside.chain(api::api_routes().iter().map(api::ApiRoute::full_path)).collect()
     }
 

@@ -7,6 +7,7 @@ use crate::show;
 use abide_core::UserId;
 use abide_forge::accounts::add_user::{AddUserError, Request, add_user};
 use abide_forge::accounts::invites::{self, InviteError};
+use abide_forge::accounts::rename::{RenameError, rename_by_operator};
 use abide_forge::accounts::{list, password, suspend};
 use serde_json::json;
 
@@ -44,6 +45,13 @@ pub(crate) enum Action {
         /// Whose.
         name: String,
     },
+    /// Give an account another name. The old one keeps leading to it.
+    Rename {
+        /// Whose.
+        name: String,
+        /// The other name.
+        new_name: String,
+    },
     /// Invite someone and print the link that lets them sign up, alone, on standard output. It is shown this once.
     Invite {
         /// Where to send it too.
@@ -78,6 +86,15 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
         }
         Action::Suspend { name } => set_suspended(forge, &name, true).await,
         Action::Unsuspend { name } => set_suspended(forge, &name, false).await,
+        Action::Rename { name, new_name } => {
+            let account = user(forge, &name).await?;
+            let renamed = rename_by_operator(forge, account.id, &new_name).await.map_err(|error| match error {
+                RenameError::Fault(fault) => fault.into(),
+                refused => Failure::refused(refused.to_string()),
+            })?;
+            println!("renamed {name} to {renamed}");
+            Ok(())
+        }
         Action::Invite { email } => {
             let link = invites::create_by_operator(forge, email).await.map_err(|error| match error {
                 InviteError::Access(access) => access.into(),

@@ -209,7 +209,7 @@ pub(super) const KEYS: &[Key] = &[
         "The mail server, e.g. smtps://user:password@mail.example.org; empty: mails become files in outbox/.",
     ),
     key("mail.from", "Abide <abide@localhost>", mail::check_from, "Who mails are from."),
-    key("mail.timeout", "30s", some_time, "How long the mail server may take for each answer."),
+    key("mail.timeout", "60s", some_time, "How long handing one mail to the mail server may take."),
     key("mail.verify_ttl", "3d", some_time, "How long an address can be verified."),
     key(
         "mail.per_account",

@@ -126,7 +126,9 @@ fn the_database_is_asked_the_same_for_private_deleted_and_absent(
 ) {
     let Scene { server, bob, .. } = scene(engine);
     let id = |name: &str| query(&server, &format!("SELECT id FROM repos WHERE name = '{name}'"));
-    let slugs = ["secret", "gone", "never"].map(|name| format!("alice/{name}"));
+    server.cli_ok(&["user", "rename", "alice", "ada"]);
+    let of = |owner: &str| ["secret", "gone", "never"].map(|name| format!("{owner}/{name}"));
+    let (slugs, old_slugs) = (of("ada"), of("alice"));
     let ids = [id("secret"), id("gone"), "999999".to_owned()];
     let asked = |path: &str, token: Option<&str>| {
         let before = statements(&server);
@@ -140,7 +142,9 @@ fn the_database_is_asked_the_same_for_private_deleted_and_absent(
         let permanent = ids.each_ref().map(|id| format!("/r/{id}.git/info/refs?service=git-upload-pack"));
         let api = slugs.each_ref().map(|slug| format!("/api/v3/repos/{slug}"));
         let api_by_id = ids.each_ref().map(|id| format!("/api/v3/repositories/{id}"));
-        for [private, deleted, absent] in [git, permanent, api, api_by_id] {
+        let old_git = old_slugs.each_ref().map(|slug| format!("/{slug}.git/info/refs?service=git-upload-pack"));
+        let old_api = old_slugs.each_ref().map(|slug| format!("/api/v3/repos/{slug}"));
+        for [private, deleted, absent] in [git, permanent, api, api_by_id, old_git, old_api] {
             let expected = asked(&absent, token);
             assert!(!expected.is_empty(), "{absent} is looked up");
             assert_eq!(asked(&private, token), expected, "{private}");

@@ -19,10 +19,10 @@ pub enum RenameError {
     #[error(transparent)]
     Field(#[from] FieldError),
     /// It is the name already.
-    #[error("name: this is your name already")]
+    #[error("name: this is the name already")]
     Same,
     /// So many old names are kept for them that another one is not.
-    #[error("name: {0} old names of yours are kept; ask an admin to release one, or take one of them again")]
+    #[error("name: {0} old names are kept for this account; an admin can release one, or take one of them again")]
     TooMany(i64),
     /// The password was not right.
     #[error(transparent)]
@@ -60,13 +60,23 @@ pub async fn rename(
     new_name: &str,
     current_password: String,
 ) -> Result<UserName, RenameError> {
-    let name: UserName = new_name.trim().parse().map_err(|error: InvalidName| FieldError::from(error))?;
-    if viewer.user.name.as_ref() == Some(&name) {
-        return Err(RenameError::Same);
-    }
+    let name = parse(new_name)?;
     confirm::password(forge, viewer, current_password).await?;
+    change(forge, Who::from(&viewer.caller), viewer.user.id, name).await
+}
+
+/// Gives an account another name, by the operator at the command line.
+pub async fn rename_by_operator(forge: &Forge, user: UserId, new_name: &str) -> Result<UserName, RenameError> {
+    change(forge, Who::default(), user, parse(new_name)?).await
+}
+
+fn parse(typed: &str) -> Result<UserName, RenameError> {
+    Ok(typed.trim().parse().map_err(|error: InvalidName| FieldError::from(error))?)
+}
+
+async fn change(forge: &Forge, who: Who, user: UserId, name: UserName) -> Result<UserName, RenameError> {
     let keep = forge.settings().people.old_names_per_user;
-    let unit = Unit { user: viewer.user.id, name: name.clone(), who: Who::from(&viewer.caller), keep };
+    let unit = Unit { user, name: name.clone(), who, keep };
     let renamed: Result<(), RenameError> = forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await;
     renamed.map(|()| name)
 }

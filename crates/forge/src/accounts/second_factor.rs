@@ -35,7 +35,7 @@ pub(super) fn step_of(totp: &Totp, code: &str, now: Timestamp) -> Option<i64> {
     if digits.len() != 6 || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
-    let seconds = u64::try_from(now.micros() / 1_000_000).ok()?;
+    let seconds = u64::try_from(now.micros().div_euclid(1_000_000)).ok()?;
     totp.check(&digits, seconds).and_then(|step| i64::try_from(step).ok())
 }
 

@@ -52,7 +52,7 @@ pub async fn link(forge: &Forge) -> Result<Option<String>, Fault> {
             if users::any(tx).await? {
                 return Ok::<_, Fault>(false);
             }
-            links::revoke_all(tx, Purpose::Setup).await?;
+            links::revoke_setup(tx).await?;
             let link = NewLink {
                 hash: *hash,
                 purpose: Purpose::Setup,

@@ -2,8 +2,8 @@
 
 use super::{BrowseError, Browser};
 use abide_core::Oid;
-use abide_git::Ref;
 use abide_git::read::{AheadBehind, Commit};
+use abide_git::{ReadError, Reader, Ref};
 
 /// A branch, with its last commit.
 #[derive(Clone, Debug)]
@@ -50,20 +50,11 @@ impl Browser {
         let page: Vec<Ref> = found.into_iter().skip(skip).take(limit).cloned().collect();
         let base = self.refs.get(default).map(|found| found.oid);
         let (walk, default) = (self.forge.settings().browse.short_walk, default.to_vec());
-        let read = move |reader: &abide_git::Reader| {
-            page.iter()
-                .map(|found| {
-                    let tip = reader.resolve_commit(found.peeled.unwrap_or(found.oid))?;
-                    let is_default = found.name.as_slice() == default;
-                    let distance = match base {
-                        Some(base) if !is_default => Some(reader.ahead_behind(base, tip, walk)?),
-                        _ => None,
-                    };
-                    Ok(Branch { name: short(found, "refs/heads/"), commit: reader.commit(tip)?, is_default, distance })
-                })
-                .collect()
-        };
-        Ok(RefPage { items: self.read_heavy(read).await?, total })
+        let items = self.read_heavy(move |reader| {
+            let branch = |found| branch(reader, found, &default, base, walk);
+            page.iter().map(branch).collect()
+        });
+        Ok(RefPage { items: items.await?, total })
     }
 
     /// Tags by name, the last in the order of versions first, those that contain `filter`.
@@ -72,19 +63,8 @@ impl Browser {
         found.sort_by(|a, b| version_order(&b.name, &a.name));
         let total = found.len();
         let page: Vec<Ref> = found.into_iter().skip(skip).take(limit).cloned().collect();
-        let read = move |reader: &abide_git::Reader| {
-            page.iter()
-                .map(|found| {
-                    let commit = match reader.resolve_commit(found.peeled.unwrap_or(found.oid)) {
-                        Ok(oid) => Some(reader.commit(oid)?),
-                        Err(abide_git::ReadError::NotACommit) => None,
-                        Err(error) => return Err(error),
-                    };
-                    Ok(Tag { name: short(found, "refs/tags/"), oid: found.oid, commit })
-                })
-                .collect()
-        };
-        Ok(RefPage { items: self.read(read).await?, total })
+        let items = self.read(move |reader| page.iter().map(|found| tag(reader, found)).collect());
+        Ok(RefPage { items: items.await?, total })
     }
 
     /// How many branches and tags there are.
@@ -96,6 +76,25 @@ impl Browser {
         let matching = |found: &&Ref| filter.is_empty() || contains(&found.name[prefix.len()..], filter.as_bytes());
         self.refs.prefixed(prefix).filter(matching).collect()
     }
+}
+
+fn branch(reader: &Reader, found: &Ref, default: &[u8], base: Option<Oid>, walk: usize) -> Result<Branch, ReadError> {
+    let tip = reader.resolve_commit(found.peeled.unwrap_or(found.oid))?;
+    let is_default = found.name.as_slice() == default;
+    let distance = match base {
+        Some(base) if !is_default => Some(reader.ahead_behind(base, tip, walk)?),
+        _ => None,
+    };
+    Ok(Branch { name: short(found, "refs/heads/"), commit: reader.commit(tip)?, is_default, distance })
+}
+
+fn tag(reader: &Reader, found: &Ref) -> Result<Tag, ReadError> {
+    let commit = match reader.resolve_commit(found.peeled.unwrap_or(found.oid)) {
+        Ok(oid) => Some(reader.commit(oid)?),
+        Err(ReadError::NotACommit) => None,
+        Err(error) => return Err(error),
+    };
+    Ok(Tag { name: short(found, "refs/tags/"), oid: found.oid, commit })
 }
 
 fn short(found: &Ref, prefix: &str) -> String {

@@ -72,11 +72,15 @@ async fn send(url: &str, timeout: std::time::Duration, message: Message) -> Resu
     let transport = AsyncSmtpTransport::<Tokio1Executor>::from_url(url)
         .map_err(|error| DeliveryError::Later(format!("mail.smtp_url cannot be used: {error}")))?;
     let transport = transport.timeout(Some(timeout)).build();
-    let sent = transport.send(message).await.map_err(|error| match error.is_permanent() {
-        true => DeliveryError::Never(format!("the mail server refused the mail: {error}")),
-        false => DeliveryError::Later(format!("the mail server did not take the mail: {error}")),
-    });
-    sent.map(drop)
+    // The transport's own limit ends with the connection; a server that falls silent later would be waited for.
+    match tokio::time::timeout(timeout, transport.send(message)).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(error)) if error.is_permanent() => {
+            Err(DeliveryError::Never(format!("the mail server refused the mail: {error}")))
+        }
+        Ok(Err(error)) => Err(DeliveryError::Later(format!("the mail server did not take the mail: {error}"))),
+        Err(_) => Err(DeliveryError::Later(format!("the mail server did not take the mail within {timeout:?}"))),
+    }
 }
 
 async fn store(forge: &Forge, job: &Job, message: Message) -> Result<(), DeliveryError> {

@@ -3,11 +3,11 @@
 The first line is the port. Recipients called refused@... are refused for good; those called later@... the first time.
 """
 
+import asyncio
 import json
 import sys
 
-from aiosmtpd.controller import Controller
-from aiosmtpd.smtp import AuthResult
+from aiosmtpd.smtp import SMTP, AuthResult
 
 
 class Taking:
@@ -38,17 +38,18 @@ def authenticate(server, session, envelope, mechanism, data):
     return AuthResult(success=data.login == b"forge" and data.password == b"p@ss word", auth_data=data)
 
 
-def main():
-    controller = Controller(
-        Taking(), hostname="127.0.0.1", port=0, authenticator=authenticate, auth_required=True, auth_require_tls=False
-    )
-    # Its own way to see whether it runs is to connect to the port that was asked for, and 0 is none.
-    controller._trigger_server = lambda: None
-    controller.start()
-    print(controller.server.sockets[0].getsockname()[1], flush=True)
-    sys.stdin.read()
-    controller.stop()
+async def main():
+    loop = asyncio.get_running_loop()
+    taking = Taking()
+
+    def connection():
+        return SMTP(taking, authenticator=authenticate, auth_required=True, auth_require_tls=False)
+
+    server = await loop.create_server(connection, host="127.0.0.1", port=0)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await loop.run_in_executor(None, sys.stdin.read)
+    server.close()
 
 
 if __name__ == "__main__":
-    main()
+    asyncio.run(main())

@@ -280,7 +280,7 @@ async fn a_link_is_good_once_for_its_purpose_and_for_a_while(
     add(link(3, Purpose::Setup, None, None)).await.unwrap();
     add(link(4, Purpose::Reset, Some(alice), None)).await.unwrap();
     add(link(5, Purpose::Verify, Some(alice), Some(email))).await.unwrap();
-    unit!(store, (), |tx, ()| links::revoke_all(tx, Purpose::Setup).await).await.unwrap();
+    unit!(store, (), |tx, ()| links::revoke_setup(tx).await).await.unwrap();
     assert!(!open(3, Purpose::Setup, TestClock::START).await);
     unit!(store, alice, |tx, &user| links::revoke_of_user(tx, user, Purpose::Reset).await).await.unwrap();
     assert!(!open(4, Purpose::Reset, TestClock::START).await);

@@ -1,7 +1,7 @@
 //! Who is let in, and with what.
 
 use super::{Api, assert_error};
-use crate::support::{person, server};
+use crate::support::{person, query, server};
 use abide_testkit::http::Request;
 use abide_testkit::{Engine, PASSWORD, Server};
 use abide_web::{Access, api_routes};
@@ -89,7 +89,8 @@ fn a_token_that_ended_opens_nothing(#[values(Engine::Sqlite, Engine::Postgres)] 
     let alice = person(&server, "alice");
     let token_add = ["token", "add", "alice", "--scopes", "user:read"];
 
-    let expired = server.cli_ok(&[&token_add[..], &["--expires", "0"]].concat());
+    let expired = server.cli_ok(&[&token_add[..], &["--expires", "1", "--label", "expired"]].concat());
+    query(&server, "UPDATE tokens SET expires_at = 1 WHERE label = 'expired' RETURNING id");
     assert_error(&Api::with(&server, expired.trim()).get("/user"), 401);
     let lasting = server.cli_ok(&[&token_add[..], &["--expires", "1", "--label", "lasting"]].concat());
     let lasting = Api::with(&server, lasting.trim());

@@ -1,7 +1,7 @@
 //! The addresses of a repository.
 
 use super::scene::{Road, Scene, clone, refs};
-use abide_testkit::Engine;
+use abide_testkit::{Engine, http};
 use rstest::rstest;
 
 #[rstest]
@@ -25,6 +25,33 @@ fn every_way_to_write_an_address_leads_to_the_same_repository(#[case] road: Road
         assert_eq!(git.ok(&clone, &["rev-parse", "HEAD"]), commit, "{path}");
     }
     scene.assert_settled(pushes);
+}
+
+#[rstest]
+fn under_an_old_name_of_its_owner_a_repository_is_served_in_place(
+    #[values(Road::Http, Road::Ssh)] road: Road,
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(road, engine);
+    let git = scene.git();
+    let (work, _) = scene.pushed();
+    scene.server.cli_ok(&["user", "rename", "alice", "ada"]);
+
+    for path in ["alice/demo.git", "ada/demo.git"] {
+        let commit = git.commit_file(&work, "file.txt", format!("{path}\n"), path);
+        git.ok(&work, &["push", "--quiet", &scene.url_of(path), "main"]);
+        let clone = clone(git, &scene.url_of(path), &[]);
+        assert_eq!(git.ok(&clone, &["rev-parse", "HEAD"]), commit, "{path}");
+    }
+    for path in ["/api/v3/repos/alice/demo", "/api/v3/repos/ada/demo"] {
+        let answer = http::get(scene.server.http_addr(), path, None);
+        assert_eq!((answer.status, &answer.json()["full_name"]), (200, &"ada/demo".into()), "{path}");
+    }
+    // Nobody can take the name and with it the links.
+    scene.server.add_user("bob");
+    let taken = scene.server.cli(&["user", "rename", "bob", "alice"]);
+    assert_eq!(taken.status.code(), Some(4), "{}", String::from_utf8_lossy(&taken.stderr));
+    scene.assert_settled(3);
 }
 
 #[rstest]

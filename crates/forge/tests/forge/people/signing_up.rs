@@ -76,7 +76,7 @@ async fn invite_site(engine: Engine) -> Rig {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invitation_lets_one_person_in(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let rig = invite_site(engine).await;
-    let admin = rig.add("admin", true).await;
+    let admin = rig.add("admin-1", true).await;
     let admin = rig.viewer(admin).await;
     for invite in [None, Some("nonsense"), Some("")] {
         let refused = rig.try_sign_up("alice", "alice@example.org", invite).await.expect_err("refused");
@@ -86,10 +86,10 @@ async fn an_invitation_lets_one_person_in(#[values(Engine::Sqlite, Engine::Postg
     let link = invites::create(&rig.forge, &admin, Some("Alice@Example.org".into())).await.expect("invited");
     let token = invite_token(&link);
     let waiting = invites::list(&rig.forge, &admin).await.expect("readable");
-    assert_eq!(waiting[0].created_by.as_ref().map(|name| name.as_str()), Some("admin"));
+    assert_eq!(waiting[0].created_by.as_ref().map(|name| name.as_str()), Some("admin-1"));
     assert_eq!(rig.mails().await[0].token("invite"), token, "it is sent there too");
     // What is refused does not use it up.
-    assert!(rig.try_sign_up("admin", "alice@example.org", Some(&token)).await.is_err());
+    assert!(rig.try_sign_up("admin-1", "alice@example.org", Some(&token)).await.is_err());
     let alice = rig.try_sign_up("alice", "alice@example.org", Some(&token)).await.expect("signed up");
     let again = rig.try_sign_up("bob", "bob@example.org", Some(&token)).await;
     assert!(matches!(again, Err(SignUpError::Invite)));
@@ -112,7 +112,7 @@ async fn an_invitation_lets_one_person_in(#[values(Engine::Sqlite, Engine::Postg
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invitation_can_be_taken_back_and_grows_old(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let rig = invite_site(engine).await;
-    let admin = rig.add("admin", true).await;
+    let admin = rig.add("admin-1", true).await;
     let admin = rig.viewer(admin).await;
     let link = invites::create(&rig.forge, &admin, None).await.expect("invited");
     let id = invites::list(&rig.forge, &admin).await.expect("readable")[0].id;

@@ -1,0 +1,112 @@
+//! What surrounds every page: who looks, headers that keep browsers on our side, and the face of errors.
+
+use super::frame::Frame;
+use super::problem::Problem;
+use super::visitor::Visitor;
+use crate::App;
+use axum::extract::{Request, State};
+use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use axum::http::{Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+
+/// Nothing runs, loads or frames but what we serve; pictures may come from elsewhere by https, because READMEs show
+/// badges. Nothing inline, so a hole in the sanitiser still runs nothing.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: https:; \
+    font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// Dresses a page.
+pub(super) async fn dress(State(app): State<App>, request: Request, next: Next) -> Response {
+    dressed(&app, request, |request| next.run(request)).await
+}
+
+/// The page for an address that leads nowhere.
+pub(crate) async fn nowhere(app: App, request: Request) -> Response {
+    dressed(&app, request, |_| async { Problem::not_found().into_response() }).await
+}
+
+async fn dressed<F>(app: &App, request: Request, serve: impl FnOnce(Request) -> F) -> Response
+where
+    F: Future<Output = Response>,
+{
+    let (mut parts, body) = request.into_parts();
+    let visitor = match Visitor::of(app, &parts).await {
+        Ok(visitor) => visitor,
+        Err(fault) => {
+            tracing::error!(error = %fault, "cannot find out who is logged in");
+            return (StatusCode::INTERNAL_SERVER_ERROR, "The server failed. Try again later.\n").into_response();
+        }
+    };
+    let reads = matches!(parts.method, Method::GET | Method::HEAD);
+    let ours = reads || same_origin(&parts.headers, &app.forge.settings().public_url);
+    parts.extensions.insert(visitor.clone());
+    let mut response = match ours {
+        true => serve(Request::from_parts(parts, body)).await,
+        false => Problem::foreign_form().into_response(),
+    };
+    if let Some(problem) = response.extensions_mut().remove::<Problem>() {
+        response = problem.page(&Frame::new(app, &visitor, problem.title()));
+    }
+    if let Some(cookie) = visitor.form_cookie(app).and_then(|cookie| HeaderValue::from_str(&cookie).ok()) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    protect(response.headers_mut());
+    response
+}
+
+/// Whether a form comes from one of our own pages. Browsers say so themselves; those that say nothing are judged by the
+/// form's token alone.
+fn same_origin(headers: &HeaderMap, public_url: &str) -> bool {
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    if let Some(site) = text(HeaderName::from_static("sec-fetch-site")) {
+        return matches!(site, "same-origin" | "none");
+    }
+    let Some(origin) = text(header::ORIGIN) else { return true };
+    let host = text(header::HOST).unwrap_or_default();
+    origin == public_url || origin.split_once("://").is_some_and(|(_, authority)| authority == host)
+}
+
+fn protect(headers: &mut HeaderMap) {
+    let mut default = |name: HeaderName, value: &'static str| {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    };
+    default(header::CONTENT_SECURITY_POLICY, POLICY);
+    default(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    default(header::X_FRAME_OPTIONS, "DENY");
+    default(header::REFERRER_POLICY, "same-origin");
+    default(HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
+    default(HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()");
+    // A page shows what its visitor may see now: nobody keeps it for another.
+    default(header::CACHE_CONTROL, "private, no-cache");
+    default(header::VARY, "Cookie");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn forms_of_other_sites_are_known_by_what_browsers_say() {
+        let ours = "https://forge.example";
+        for (pairs, fine) in [
+            (&[("sec-fetch-site", "same-origin")][..], true),
+            (&[("sec-fetch-site", "none")], true),
+            (&[("sec-fetch-site", "same-site")], false),
+            (&[("sec-fetch-site", "cross-site"), ("origin", "https://forge.example")], false),
+            (&[("origin", "https://forge.example")], true),
+            (&[("origin", "http://127.0.0.1:7464"), ("host", "127.0.0.1:7464")], true),
+            (&[("origin", "https://evil.example"), ("host", "forge.example")], false),
+            (&[("origin", "null"), ("host", "forge.example")], false),
+            (&[], true),
+        ] {
+            assert_eq!(same_origin(&headers(pairs), ours), fine, "{pairs:?}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Forms. Reading one proves that it is ours: no handler can forget to.
+
+use super::problem::Problem;
+use super::visitor;
+use crate::App;
+use axum::extract::{FromRequest, Request};
+
+/// The field that every form carries.
+pub(crate) const TOKEN_FIELD: &str = "_token";
+
+/// No form of ours is larger: keys, descriptions and the like.
+const LARGEST: usize = 256 * 1024;
+
+/// The fields of a form that was sent.
+pub(crate) struct Form(Vec<(String, String)>);
+
+impl Form {
+    /// A field as typed; empty if it is not there.
+    pub(crate) fn text(&self, name: &str) -> String {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone()).unwrap_or_default()
+    }
+
+    /// A field without white space around it; `None` if nothing is left.
+    pub(crate) fn filled(&self, name: &str) -> Option<String> {
+        let text = self.text(name).trim().to_owned();
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// Whether a box was ticked.
+    pub(crate) fn ticked(&self, name: &str) -> bool {
+        self.0.iter().any(|(key, _)| key == name)
+    }
+
+    /// Every value of a field that may be there several times.
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+impl FromRequest<App> for Form {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        let visitor = visitor::found(request.extensions()).ok_or_else(Problem::foreign_form)?;
+        let body = axum::body::to_bytes(request.into_body(), LARGEST).await.map_err(|_| Problem::form_too_large())?;
+        let form = Self(form_urlencoded::parse(&body).into_owned().collect());
+        if visitor.owns_form(app, &form.text(TOKEN_FIELD)) { Ok(form) } else { Err(Problem::foreign_form()) }
+    }
+}

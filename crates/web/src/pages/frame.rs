@@ -1,0 +1,89 @@
+//! What the layout around every page needs.
+
+use super::visitor::Visitor;
+use crate::App;
+use crate::show::time::Now;
+use abide_forge::accounts::sign_up::SignUpMode;
+
+/// Who is logged in, as far as the layout shows it.
+#[derive(Debug, Clone)]
+pub(crate) struct Badge {
+    pub name: String,
+    pub site_admin: bool,
+}
+
+/// What the layout around a page needs.
+#[derive(Debug, Clone)]
+pub(crate) struct Frame {
+    pub title: String,
+    pub badge: Option<Badge>,
+    /// What every form carries.
+    pub token: String,
+    /// Where logging in leads back to.
+    pub here: String,
+    /// What was just done, to be told at the top.
+    pub notice: Option<&'static str>,
+    pub can_sign_up: bool,
+    pub now: Now,
+}
+
+impl Frame {
+    pub(crate) fn new(app: &App, visitor: &Visitor, title: impl Into<String>) -> Self {
+        let badge = visitor.user().map(|user| Badge {
+            name: user.name.as_ref().map(ToString::to_string).unwrap_or_default(),
+            site_admin: user.site_admin,
+        });
+        let here = visitor.path_and_query();
+        let query = here.split_once('?').map_or("", |(_, query)| query);
+        let done = form_urlencoded::parse(query.as_bytes()).find(|(key, _)| key == "done");
+        Self {
+            title: title.into(),
+            // Every page of someone logged in has at least the form that logs out.
+            token: if badge.is_some() { visitor.form_token(app) } else { String::new() },
+            badge,
+            here: here.to_owned(),
+            notice: done.and_then(|(_, what)| notice(&what)),
+            can_sign_up: app.forge.settings().signup_mode == SignUpMode::Open,
+            now: Now(app.forge.clock().now()),
+        }
+    }
+
+    /// The same for a page with forms that strangers may send.
+    pub(crate) fn with_forms(app: &App, visitor: &Visitor, title: impl Into<String>) -> Self {
+        Self { token: visitor.form_token(app), ..Self::new(app, visitor, title) }
+    }
+
+    /// Where the log-in link leads: back here afterwards.
+    pub(crate) fn login_link(&self) -> String {
+        let next: String = form_urlencoded::byte_serialize(self.here.as_bytes()).collect();
+        if self.here == "/" { "/login".into() } else { format!("/login?next={next}") }
+    }
+
+    /// Whose page it is, if someone is logged in.
+    pub(crate) fn me(&self) -> &str {
+        self.badge.as_ref().map_or("", |badge| &badge.name)
+    }
+}
+
+/// What a redirect after a form says was done. Only these words are ever shown.
+fn notice(what: &str) -> Option<&'static str> {
+    Some(match what {
+        "saved" => "Saved.",
+        "created" => "Created.",
+        "deleted" => "The repository is deleted. Its owner can restore it for a while from the settings.",
+        "removed" => "Removed.",
+        "added" => "Added.",
+        "forked" => "Your copy is ready. It has its own objects and does not depend on the original.",
+        "logged-out" => "You are logged out.",
+        "sessions-ended" => "All other sessions are ended.",
+        "password" => "The password is changed. All other sessions are ended.",
+        "renamed" => "Renamed. The old name leads here.",
+        "mail-sent" => "A mail is on its way.",
+        "verified" => "The address is confirmed.",
+        "welcome" => "Welcome. Confirm your address with the mail that was just sent.",
+        "suspended" => "The account is suspended and its sessions are ended.",
+        "unsuspended" => "The account may be used again.",
+        "queued" => "The job will run soon.",
+        _ => return None,
+    })
+}

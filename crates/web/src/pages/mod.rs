@@ -1,0 +1,55 @@
+//! Pages for people: rendered here, whole without JavaScript.
+//!
+//! * `visitor.rs`: who looks, from their cookie; `dress.rs`: what surrounds every page (headers, the face of errors).
+//! * `form.rs`: the only way to read a form, which proves that it is ours. `frame.rs`: what the layout needs.
+//! * `problem.rs`: what went wrong, as a page; every use case's errors are mapped there.
+//! * `repo/`: everything below `/{owner}/{repo}`; one file per page elsewhere.
+//!
+//! How things look in text (times, sizes, Markdown, source code) is in `crate::show`.
+
+pub(crate) mod assets;
+mod dress;
+mod errors;
+mod explore;
+mod form;
+mod frame;
+mod front;
+mod links;
+mod new_repo;
+mod path;
+mod problem;
+mod profile;
+mod repo;
+mod respond;
+mod visitor;
+
+use crate::App;
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{MethodRouter, get};
+
+pub(crate) use dress::nowhere;
+pub(crate) use problem::Problem;
+
+/// A page's address, and what serves it.
+pub(crate) type Route = (&'static str, MethodRouter<App>);
+
+/// The pages, dressed.
+pub(crate) fn router(app: &App) -> Router<App> {
+    let pages = routes().into_iter().fold(Router::new(), |router, (path, serve)| router.route(path, serve));
+    pages.layer(from_fn_with_state(app.clone(), dress::dress))
+}
+
+/// Every page's address, for the tests that walk them.
+pub(crate) fn routes() -> Vec<Route> {
+    let mut all = vec![
+        ("/", get(front::show)),
+        ("/assets/{name}", get(assets::serve)),
+        ("/explore", get(explore::show)),
+        ("/search", get(explore::show)),
+        ("/new", get(new_repo::show).post(new_repo::create)),
+        ("/{owner}", get(profile::show)),
+    ];
+    all.extend(repo::routes());
+    all
+}

@@ -1,0 +1,81 @@
+//! Creating a repository.
+
+use super::errors::Errors;
+use super::form::Form;
+use super::frame::Frame;
+use super::problem::Problem;
+use super::respond;
+use super::visitor::Visitor;
+use crate::App;
+use abide_core::repo::Visibility;
+use abide_forge::repos::create::{self, Choice, CreateError, Init, gitignores, licences};
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+
+#[derive(Template)]
+#[template(path = "new_repo.html")]
+struct NewPage {
+    frame: Frame,
+    errors: Errors,
+    typed: Typed,
+    licences: &'static [Choice],
+    gitignores: &'static [Choice],
+}
+
+/// What was typed, to be shown again if something is wrong with it.
+#[derive(Default)]
+struct Typed {
+    name: String,
+    description: String,
+    private: bool,
+    readme: bool,
+    licence: String,
+    gitignore: String,
+    default_branch: String,
+}
+
+/// `GET /new`
+pub(super) async fn show(State(app): State<App>, visitor: Visitor) -> Result<Response, Problem> {
+    let frame = Frame::new(&app, &visitor, "New repository");
+    if visitor.viewer().is_none() {
+        return Ok(respond::see_other(&frame.login_link()));
+    }
+    let typed = Typed { default_branch: "main".into(), ..Typed::default() };
+    Ok(respond::page(&page(frame, Errors::none(), typed)))
+}
+
+fn page(frame: Frame, errors: Errors, typed: Typed) -> NewPage {
+    NewPage { frame, errors, typed, licences: licences(), gitignores: gitignores() }
+}
+
+/// `POST /new`
+pub(super) async fn create(State(app): State<App>, visitor: Visitor, form: Form) -> Result<Response, Problem> {
+    let typed = Typed {
+        name: form.text("name"),
+        description: form.text("description"),
+        private: form.text("visibility") == "private",
+        readme: form.ticked("readme"),
+        licence: form.text("licence"),
+        gitignore: form.text("gitignore"),
+        default_branch: form.text("default_branch"),
+    };
+    let chosen = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let init = Init { readme: typed.readme, licence: chosen(&typed.licence), gitignore: chosen(&typed.gitignore) };
+    let wants_commit = init.readme || init.licence.is_some() || init.gitignore.is_some();
+    let request = create::Request {
+        name: typed.name.trim().to_owned(),
+        description: typed.description.clone(),
+        visibility: if typed.private { Visibility::Private } else { Visibility::Public },
+        default_branch: form.filled("default_branch"),
+        init: wants_commit.then_some(init),
+    };
+    match create::create(&app.forge, &visitor.caller(), request).await {
+        Ok(repo) => Ok(respond::see_other(&format!("/{}", repo.slug()))),
+        Err(CreateError::Fault(fault)) => Err(fault.into()),
+        Err(error) => {
+            let errors = Errors::of(&["name", "description", "default_branch"], &error);
+            Ok(respond::form_again(&page(Frame::new(&app, &visitor, "New repository"), errors, typed)))
+        }
+    }
+}

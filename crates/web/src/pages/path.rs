@@ -1,0 +1,66 @@
+//! What stands in a page's address. Taken from the raw path: names are ASCII, and paths in repositories are bytes that
+//! need not be text.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use percent_encoding::percent_decode_str;
+use std::convert::Infallible;
+
+/// The segments of the address, still percent-encoded.
+#[derive(Debug, Clone)]
+pub(crate) struct Address {
+    segments: Vec<String>,
+    query: String,
+}
+
+impl Address {
+    /// One segment, from zero. Empty if there is none.
+    pub(crate) fn segment(&self, index: usize) -> &str {
+        self.segments.get(index).map_or("", String::as_str)
+    }
+
+    /// One segment, as text; `None` if it is not UTF-8.
+    pub(crate) fn decoded(&self, index: usize) -> Option<String> {
+        percent_decode_str(self.segment(index)).decode_utf8().ok().map(|text| text.into_owned())
+    }
+
+    /// Everything from a segment on, decoded to bytes.
+    pub(crate) fn rest(&self, from: usize) -> Vec<u8> {
+        let rest = self.segments.get(from..).unwrap_or_default().join("/");
+        percent_decode_str(&rest).collect()
+    }
+
+    /// Everything from a segment on, as it came.
+    pub(crate) fn raw_rest(&self, from: usize) -> String {
+        self.segments.get(from..).unwrap_or_default().join("/")
+    }
+
+    /// A parameter of the query, the first of that name.
+    pub(crate) fn query(&self, name: &str) -> Option<String> {
+        form_urlencoded::parse(self.query.as_bytes()).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+    }
+
+    /// A parameter of the query; empty if it is not there.
+    pub(crate) fn query_text(&self, name: &str) -> String {
+        self.query(name).unwrap_or_default()
+    }
+
+    /// The number of the page that is asked for, from one.
+    pub(crate) fn page(&self) -> usize {
+        self.query("page").and_then(|page| page.parse().ok()).unwrap_or(1).clamp(1, 1_000_000)
+    }
+
+    /// The raw query, with its question mark, or nothing.
+    pub(crate) fn raw_query(&self) -> String {
+        if self.query.is_empty() { String::new() } else { format!("?{}", self.query) }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Address {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let segments = parts.uri.path().split('/').skip(1).map(str::to_owned).collect();
+        Ok(Self { segments, query: parts.uri.query().unwrap_or_default().to_owned() })
+    }
+}

@@ -1,0 +1,139 @@
+//! What went wrong, as a page. Each use case's errors become one of these here; a page that shows its form again maps
+//! only what belongs to a field.
+
+use super::frame::Frame;
+use super::respond;
+use abide_core::policy::DenyCode;
+use abide_forge::browse::BrowseError;
+use abide_forge::{Access, Fault};
+use askama::Template;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use std::time::Duration;
+
+/// What went wrong.
+#[derive(Debug, Clone)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    /// What happened, and what to do.
+    detail: String,
+    retry_after: Option<Duration>,
+    login: bool,
+}
+
+#[derive(Template)]
+#[template(path = "problem.html")]
+struct ProblemPage<'a> {
+    frame: &'a Frame,
+    problem: &'a Problem,
+}
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self { status, detail: detail.into(), retry_after: None, login: false }
+    }
+
+    /// The one answer for everything that is not there, or not for this visitor.
+    pub(crate) fn not_found() -> Self {
+        let detail = "There is no such page, or it is not yours to see. It may be private, or never have existed.";
+        Self { login: true, ..Self::new(StatusCode::NOT_FOUND, detail) }
+    }
+
+    /// Something inside a repository that the visitor may see.
+    pub(crate) fn absent(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    pub(crate) fn foreign_form() -> Self {
+        let detail = "This form was not made for you, or is too old. Nothing was changed. Go back, reload the page and \
+            send it again; your browser must keep cookies for that.";
+        Self::new(StatusCode::FORBIDDEN, detail)
+    }
+
+    pub(crate) fn form_too_large() -> Self {
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "A form has at most 256 KiB. Nothing was changed.")
+    }
+
+    pub(crate) fn too_often(wait: Duration) -> Self {
+        let detail = format!("That was tried too often. Try again in {}.", crate::show::time::span(wait));
+        Self { retry_after: Some(wait), ..Self::new(StatusCode::TOO_MANY_REQUESTS, detail) }
+    }
+
+    fn fault(fault: &Fault) -> Self {
+        tracing::error!(error = %fault, "a page failed");
+        let status = match fault {
+            Fault::DiskFull { .. } => StatusCode::INSUFFICIENT_STORAGE,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Self::new(status, sentence(&fault.told()))
+    }
+
+    /// The page's title.
+    pub(crate) fn title(&self) -> &'static str {
+        match self.status {
+            StatusCode::NOT_FOUND => "Not found",
+            StatusCode::FORBIDDEN => "Not allowed",
+            StatusCode::TOO_MANY_REQUESTS => "Too many tries",
+            StatusCode::CONFLICT => "Not possible now",
+            StatusCode::GONE => "Gone",
+            status if status.is_server_error() => "The server failed",
+            _ => "That did not work",
+        }
+    }
+
+    /// The page.
+    pub(super) fn page(&self, frame: &Frame) -> Response {
+        let mut response = respond::html(self.status, &ProblemPage { frame, problem: self });
+        if let Some(wait) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(wait.as_secs().max(1)));
+        }
+        response
+    }
+}
+
+/// A use case's message as a sentence of its own.
+pub(crate) fn sentence(told: &str) -> String {
+    let mut letters = told.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{first}{}.", letters.as_str())
+}
+
+/// Undressed: `dress` puts the page around it.
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = self.status.into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl From<Fault> for Problem {
+    fn from(fault: Fault) -> Self {
+        Self::fault(&fault)
+    }
+}
+
+impl From<Access> for Problem {
+    fn from(access: Access) -> Self {
+        match access {
+            Access::NotFound => Self::not_found(),
+            Access::Denied(DenyCode::LoginRequired) => {
+                Self { login: true, ..Self::new(StatusCode::FORBIDDEN, "Log in to do this.") }
+            }
+            Access::Denied(_) | Access::Scope(_) => {
+                Self::new(StatusCode::FORBIDDEN, sentence(&access.to_string()))
+            }
+            Access::Fault(fault) => Self::fault(&fault),
+        }
+    }
+}
+
+impl From<BrowseError> for Problem {
+    fn from(error: BrowseError) -> Self {
+        match error {
+            BrowseError::Fault(fault) => Self::fault(&fault),
+            absent if absent.is_absent() => Self::absent(sentence(&absent.to_string())),
+            other => Self::new(StatusCode::UNPROCESSABLE_ENTITY, sentence(&other.to_string())),
+        }
+    }
+}

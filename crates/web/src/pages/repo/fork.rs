@@ -1,0 +1,53 @@
+//! Making a copy of one's own.
+
+use super::head::{Head, Room, Shown};
+use crate::App;
+use crate::pages::errors::Errors;
+use crate::pages::form::Form;
+use crate::pages::frame::Frame;
+use crate::pages::path::Address;
+use crate::pages::respond;
+use crate::pages::visitor::Visitor;
+use abide_core::policy::Action;
+use abide_forge::repos::fork::{self, ForkError, Request};
+use askama::Template;
+use axum::extract::State;
+
+#[derive(Template)]
+#[template(path = "repo/fork.html")]
+struct ForkPage {
+    frame: Frame,
+    head: Head,
+    errors: Errors,
+    typed: String,
+}
+
+/// `GET /{owner}/{repo}/fork`
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    room.ensure(&app, Action::ForkCreate).await?;
+    let typed = room.repo().name.to_string();
+    Ok(respond::page(&page(&app, &room, Errors::none(), typed).await))
+}
+
+/// `POST /{owner}/{repo}/fork`
+pub(super) async fn fork(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    let typed = form.text("name").trim().to_owned();
+    let only = form.ticked("default_branch_only");
+    let request = Request { name: Some(typed.clone()), default_branch_only: only };
+    match fork::fork(&app.forge, &room.visitor.caller(), room.repo(), request).await {
+        Ok(forked) => Ok(respond::see_other(&format!("/{}?done=forked", forked.repo.slug()))),
+        Err(ForkError::Access(access)) => Err(access.into()),
+        Err(error) => {
+            let errors = Errors::of(&["name"], &error);
+            let errors = if errors.has("") { Errors::at("name", &error.to_string()) } else { errors };
+            Ok(respond::form_again(&page(&app, &room, errors, typed).await))
+        }
+    }
+}
+
+async fn page(app: &App, room: &Room, errors: Errors, typed: String) -> ForkPage {
+    let frame = Frame::new(app, &room.visitor, format!("Fork {}", room.repo().slug()));
+    ForkPage { frame, head: room.head(app, "code").await, errors, typed }
+}

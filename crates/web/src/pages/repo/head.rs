@@ -1,0 +1,148 @@
+//! Opening a repository for a page, and what all its pages have in common.
+
+use crate::App;
+use crate::pages::path::Address;
+use crate::pages::problem::Problem;
+use crate::pages::respond;
+use crate::pages::visitor::Visitor;
+use crate::show::text::{self, url_path};
+use abide_core::Timestamp;
+use abide_core::policy::Action;
+use abide_core::repo::Visibility;
+use abide_forge::browse::{self, Browser};
+use abide_forge::repos::Repo;
+use abide_forge::repos::open::{self, Door};
+use axum::response::{IntoResponse, Response};
+
+/// What the head of a repository's pages shows.
+pub(super) struct Head {
+    pub owner: String,
+    pub name: String,
+    /// Where its pages begin.
+    pub url: String,
+    pub description: String,
+    pub private: bool,
+    pub archived: bool,
+    pub empty: bool,
+    pub fork_of: Option<String>,
+    pub branches: String,
+    pub tags: String,
+    pub default_branch: String,
+    pub default_branch_query: String,
+    pub clone_http: String,
+    pub clone_ssh: String,
+    pub permalink: String,
+    pub pushed_at: Option<Timestamp>,
+    pub created_at: Timestamp,
+    pub size: String,
+    pub can_edit: bool,
+    pub can_push: bool,
+    pub can_fork: bool,
+    pub can_see_people: bool,
+    pub tab: &'static str,
+}
+
+/// Why a page is not shown: something went wrong, or it is elsewhere.
+pub(super) enum Elsewhere {
+    Problem(Problem),
+    To(Response),
+}
+
+impl<E: Into<Problem>> From<E> for Elsewhere {
+    fn from(error: E) -> Self {
+        Self::Problem(error.into())
+    }
+}
+
+impl IntoResponse for Elsewhere {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Problem(problem) => problem.into_response(),
+            Self::To(response) => response,
+        }
+    }
+}
+
+/// The answer of a repository's page.
+pub(super) type Shown = Result<Response, Elsewhere>;
+
+/// A repository opened for one of its pages.
+pub(super) struct Room {
+    pub browser: Browser,
+    pub visitor: Visitor,
+}
+
+impl Room {
+    /// Opens the repository that the address names. An old name leads to the same page under the present one.
+    pub(super) async fn open(app: &App, visitor: Visitor, address: &Address) -> Result<Self, Elsewhere> {
+        let (owner, typed) = (address.segment(0), address.segment(1));
+        let name = typed.strip_suffix(".git").unwrap_or(typed);
+        let browser = browse::open(&app.forge, &visitor.caller(), &Door::slug(owner, name)).await?;
+        let slug = browser.repo.slug();
+        if slug != format!("{owner}/{typed}") {
+            let rest = address.raw_rest(2);
+            let slash = if rest.is_empty() { "" } else { "/" };
+            return Err(Elsewhere::To(respond::moved(&format!("/{slug}{slash}{rest}{}", address.raw_query()))));
+        }
+        Ok(Self { browser, visitor })
+    }
+
+    /// The repository.
+    pub(super) fn repo(&self) -> &Repo {
+        &self.browser.repo
+    }
+
+    /// Whether the visitor may do something to it.
+    pub(super) fn may(&self, action: Action) -> bool {
+        open::may(&self.visitor.caller(), self.repo(), action)
+    }
+
+    /// Refuses visitors who may not do something, in the policy's words.
+    pub(super) async fn ensure(&self, app: &App, action: Action) -> Result<(), Elsewhere> {
+        let id = Door::Id(self.repo().id.to_string());
+        open::open(&app.forge, &self.visitor.caller(), &id, action).await?;
+        Ok(())
+    }
+
+    /// What the head shows.
+    pub(super) async fn head(&self, app: &App, tab: &'static str) -> Head {
+        let repo = self.repo();
+        let settings = app.forge.settings();
+        let slug = repo.slug();
+        let default_branch = repo.default_branch.short().to_owned();
+        let (branches, tags) = self.browser.ref_counts();
+        let fork_of = match repo.fork_of {
+            Some(id) => {
+                let door = Door::Id(id.to_string());
+                let source = open::open(&app.forge, &self.visitor.caller(), &door, Action::RepoRead).await;
+                source.ok().map(|source| source.slug())
+            }
+            None => None,
+        };
+        Head {
+            owner: repo.owner_name.as_ref().map(ToString::to_string).unwrap_or_default(),
+            name: repo.name.to_string(),
+            url: format!("/{slug}"),
+            description: repo.description.clone(),
+            private: repo.visibility == Visibility::Private,
+            archived: repo.archived_at.is_some(),
+            empty: self.browser.is_empty(),
+            fork_of,
+            branches: text::grouped(branches),
+            tags: text::grouped(tags),
+            default_branch_query: url_path(default_branch.as_bytes()),
+            default_branch,
+            clone_http: format!("{}/{slug}.git", settings.public_url),
+            clone_ssh: format!("{}/{slug}.git", settings.ssh_url),
+            permalink: app.url(&format!("/r/{}", repo.id)),
+            pushed_at: repo.pushed_at,
+            created_at: repo.created_at,
+            size: u64::try_from(repo.size_bytes).ok().filter(|&bytes| bytes > 0).map(text::size).unwrap_or_default(),
+            can_edit: self.may(Action::RepoEdit) || self.may(Action::RepoDelete),
+            can_push: self.may(Action::GitPush),
+            can_fork: self.visitor.viewer().is_some() && self.may(Action::ForkCreate) && !self.browser.is_empty(),
+            can_see_people: self.may(Action::CollaboratorList),
+            tab,
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Branches and tags.
+
+use super::head::{Head, Room, Shown};
+use super::view::CommitLine;
+use crate::pages::links::Links;
+use crate::App;
+use crate::pages::frame::Frame;
+use crate::pages::path::Address;
+use crate::pages::respond;
+use crate::pages::visitor::Visitor;
+use crate::show::text::url_path;
+use abide_forge::browse::{AheadBehind, Branch, Tag};
+use askama::Template;
+use axum::extract::State;
+
+#[derive(Template)]
+#[template(path = "repo/refs.html")]
+struct RefsPage {
+    frame: Frame,
+    head: Head,
+    is_tags: bool,
+    filter: String,
+    rows: Vec<Row>,
+    links: Links,
+}
+
+struct Row {
+    name: String,
+    /// As it stands in an address.
+    path: String,
+    query: String,
+    commit: Option<CommitLine>,
+    is_default: bool,
+    distance: Option<String>,
+}
+
+impl From<&Branch> for Row {
+    fn from(branch: &Branch) -> Self {
+        Self {
+            path: url_path(branch.name.as_bytes()),
+            query: form_urlencoded::byte_serialize(branch.name.as_bytes()).collect(),
+            commit: Some(CommitLine::from(&branch.commit)),
+            is_default: branch.is_default,
+            distance: branch.distance.map(distance),
+            name: branch.name.clone(),
+        }
+    }
+}
+
+impl From<&Tag> for Row {
+    fn from(tag: &Tag) -> Self {
+        Self {
+            path: url_path(tag.name.as_bytes()),
+            query: String::new(),
+            commit: tag.commit.as_ref().map(CommitLine::from),
+            is_default: false,
+            distance: None,
+            name: tag.name.clone(),
+        }
+    }
+}
+
+const PER_PAGE: usize = 50;
+
+/// `GET /{owner}/{repo}/branches`
+pub(super) async fn branches(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    let (filter, number) = (address.query_text("q"), address.page());
+    let page = room.browser.branches(&filter, (number - 1) * PER_PAGE, PER_PAGE).await?;
+    let rows = page.items.iter().map(Row::from).collect();
+    show(&app, &room, &address, "branches", rows, page.total > number * PER_PAGE).await
+}
+
+/// `GET /{owner}/{repo}/tags`
+pub(super) async fn tags(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    let (filter, number) = (address.query_text("q"), address.page());
+    let page = room.browser.tags(&filter, (number - 1) * PER_PAGE, PER_PAGE).await?;
+    let rows = page.items.iter().map(Row::from).collect();
+    show(&app, &room, &address, "tags", rows, page.total > number * PER_PAGE).await
+}
+
+async fn show(app: &App, room: &Room, address: &Address, tab: &'static str, rows: Vec<Row>, more: bool) -> Shown {
+    let head = room.head(app, tab).await;
+    let title = if tab == "tags" { "Tags" } else { "Branches" };
+    Ok(respond::page(&RefsPage {
+        frame: Frame::new(app, &room.visitor, format!("{title} · {}", room.repo().slug())),
+        is_tags: tab == "tags",
+        filter: address.query_text("q"),
+        links: Links::around(&format!("{}/{tab}", head.url), address, address.page(), more),
+        rows,
+        head,
+    }))
+}
+
+fn distance(distance: AheadBehind) -> String {
+    let more = if distance.exact { "" } else { "+" };
+    match (distance.ahead, distance.behind) {
+        (0, 0) => "same as the default branch".into(),
+        (ahead, 0) => format!("{ahead}{more} ahead"),
+        (0, behind) => format!("{behind}{more} behind"),
+        (ahead, behind) => format!("{ahead}{more} ahead, {behind}{more} behind"),
+    }
+}

@@ -1,0 +1,5 @@
+//! A repository's settings.
+
+pub(super) mod danger;
+pub(super) mod general;
+pub(super) mod people;

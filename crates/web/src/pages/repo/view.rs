@@ -1,0 +1,124 @@
+//! Pieces that several pages show: commits, the path of a file, the menu of branches and tags.
+
+use super::head::Room;
+use crate::show::text::{shown, shortened, url_path};
+use abide_forge::browse::{Commit, Place, Point};
+
+/// A commit in one line.
+#[derive(Clone)]
+pub(super) struct CommitLine {
+    pub oid: String,
+    pub short: String,
+    pub subject: String,
+    pub author: String,
+    pub time: i64,
+    pub signed: bool,
+}
+
+/// Subjects are cut at this length; the commit's own page shows all of it.
+const SUBJECT: usize = 200;
+
+impl From<&Commit> for CommitLine {
+    fn from(commit: &Commit) -> Self {
+        let oid = commit.oid.to_string();
+        Self {
+            short: short(&oid),
+            oid,
+            subject: subject(commit),
+            author: shown(&commit.author.name),
+            time: commit.committer.time,
+            signed: commit.signed,
+        }
+    }
+}
+
+/// The first digits of an id.
+pub(super) fn short(oid: &str) -> String {
+    oid.get(..8).unwrap_or(oid).to_owned()
+}
+
+/// A commit's subject; those without one say so.
+pub(super) fn subject(commit: &Commit) -> String {
+    let subject = shown(&commit.subject);
+    if subject.trim().is_empty() { "(no message)".into() } else { shortened(&subject, SUBJECT).into_owned() }
+}
+
+/// One directory, or the file at the end, of a path.
+pub(super) struct Step {
+    pub name: String,
+    /// Encoded, from the root on.
+    pub path: String,
+    pub last: bool,
+}
+
+/// Where in a repository a page is.
+pub(super) struct Trail {
+    /// The branch, tag or commit, encoded for addresses.
+    pub at: String,
+    pub steps: Vec<Step>,
+}
+
+impl Trail {
+    pub(super) fn of(place: &Place) -> Self {
+        let mut steps: Vec<Step> = Vec::new();
+        let mut end = 0;
+        for name in place.path.split(|&byte| byte == b'/').filter(|name| !name.is_empty()) {
+            end += name.len() + usize::from(end > 0);
+            steps.push(Step { name: shown(name), path: url_path(&place.path[..end]), last: false });
+        }
+        if let Some(last) = steps.last_mut() {
+            last.last = true;
+        }
+        Self { at: url_path(place.name().as_bytes()), steps }
+    }
+
+    /// The address of the directory above, behind the branch; with a slash before it, if it is not the root.
+    pub(super) fn up(&self) -> String {
+        match self.steps.len().checked_sub(2).and_then(|at| self.steps.get(at)) {
+            Some(step) => format!("/{}", step.path),
+            None => String::new(),
+        }
+    }
+}
+
+/// The menu of branches and tags.
+pub(super) struct Picker {
+    pub shown: String,
+    pub is_tag: bool,
+    pub branches: Vec<String>,
+    pub tags: Vec<String>,
+    /// Which page a choice leads to.
+    pub view: &'static str,
+    /// What follows the branch in that address.
+    pub tail: String,
+}
+
+/// So many of each are in the menu; the others are one click further.
+const PICKED: usize = 50;
+
+impl Picker {
+    pub(super) fn of(room: &Room, place: &Place, view: &'static str) -> Self {
+        let names = |prefix: &'static str| -> Vec<String> {
+            let refs = room.browser.refs().prefixed(prefix.as_bytes());
+            let names = refs.filter_map(move |found| std::str::from_utf8(&found.name).ok()?.strip_prefix(prefix));
+            names.take(PICKED).map(str::to_owned).collect()
+        };
+        let name = place.name();
+        Self {
+            shown: match place.point {
+                Point::Commit => short(&name),
+                _ => shortened(&name, 40).into_owned(),
+            },
+            is_tag: matches!(place.point, Point::Tag(_)),
+            branches: names("refs/heads/"),
+            tags: names("refs/tags/"),
+            view,
+            tail: tail(&place.path),
+        }
+    }
+}
+
+/// A path as it follows a branch in an address.
+pub(super) fn tail(path: &[u8]) -> String {
+    if path.is_empty() { String::new() } else { format!("/{}", url_path(path)) }
+}

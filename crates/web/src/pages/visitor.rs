@@ -1,0 +1,157 @@
+//! Who looks at a page. The session's cookie opens pages only: git and the API take tokens.
+
+use crate::App;
+use crate::server::Peer;
+use abide_forge::accounts::User;
+use abide_forge::accounts::sessions::{self, Viewer};
+use abide_forge::{Caller, Fault};
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{Extensions, HeaderMap, StatusCode, header};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The visitor of a page. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Visitor(Arc<Inner>);
+
+struct Inner {
+    viewer: Option<Viewer>,
+    ip: Option<IpAddr>,
+    agent: String,
+    /// What forms are bound to: the session's cookie, or one that is good for nothing else.
+    form_key: String,
+    /// Whether that cookie must be set because this visitor had none.
+    fresh: bool,
+    wants_forms: AtomicBool,
+    path_and_query: String,
+}
+
+/// Names of our cookies. With https they carry the prefix that binds them to this host and to encryption.
+pub(crate) struct Cookies {
+    secure: bool,
+}
+
+impl Cookies {
+    pub(crate) fn of(app: &App) -> Self {
+        Self { secure: app.forge.settings().public_url.starts_with("https://") }
+    }
+
+    pub(crate) fn session(&self) -> &'static str {
+        if self.secure { "__Host-abide" } else { "abide" }
+    }
+
+    fn form(&self) -> &'static str {
+        if self.secure { "__Host-abide-form" } else { "abide-form" }
+    }
+
+    /// A header that sets a cookie for so many seconds; none removes it.
+    pub(crate) fn set(&self, name: &str, value: &str, seconds: u64) -> String {
+        let secure = if self.secure { "; Secure" } else { "" };
+        format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}")
+    }
+}
+
+/// How long the cookie that forms of strangers are bound to lives.
+const FORM_COOKIE_SECONDS: u64 = 86_400;
+
+impl Visitor {
+    /// Finds out who comes.
+    pub(crate) async fn of(app: &App, parts: &Parts) -> Result<Self, Fault> {
+        let ip = parts.extensions.get::<Peer>().map(|peer| peer.0);
+        let cookies = Cookies::of(app);
+        let session = cookie(&parts.headers, cookies.session());
+        let viewer = match &session {
+            Some(cookie) => sessions::by_cookie(&app.forge, cookie, ip).await?,
+            None => None,
+        };
+        let known = session.filter(|_| viewer.is_some()).or_else(|| cookie(&parts.headers, cookies.form()));
+        let fresh = known.is_none();
+        let form_key = known.unwrap_or_else(|| app.forge.random_token());
+        let agent = parts.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        Ok(Self(Arc::new(Inner {
+            viewer,
+            ip,
+            agent: agent.chars().take(200).collect(),
+            form_key,
+            fresh,
+            wants_forms: AtomicBool::new(false),
+            path_and_query: parts.uri.path_and_query().map_or("/".into(), |text| text.as_str().to_owned()),
+        })))
+    }
+
+    /// The session, if someone is logged in.
+    pub(crate) fn viewer(&self) -> Option<&Viewer> {
+        self.0.viewer.as_ref()
+    }
+
+    /// The account, if someone is logged in.
+    pub(crate) fn user(&self) -> Option<&User> {
+        self.viewer().map(|viewer| &viewer.user)
+    }
+
+    /// The visitor as someone who asks for things.
+    pub(crate) fn caller(&self) -> Caller {
+        self.viewer().map_or_else(|| Caller::anonymous(self.0.ip), |viewer| viewer.caller.clone())
+    }
+
+    /// Where they come from.
+    pub(crate) fn ip(&self) -> Option<IpAddr> {
+        self.0.ip
+    }
+
+    /// Their browser's name for itself, shortened.
+    pub(crate) fn agent(&self) -> &str {
+        &self.0.agent
+    }
+
+    /// The address they asked for.
+    pub(crate) fn path_and_query(&self) -> &str {
+        &self.0.path_and_query
+    }
+
+    /// What the forms on this page carry.
+    pub(crate) fn form_token(&self, app: &App) -> String {
+        self.0.wants_forms.store(true, Ordering::Relaxed);
+        sessions::csrf_token(&app.forge, &self.0.form_key)
+    }
+
+    /// Whether a form that was sent is one of ours, made for this visitor.
+    pub(crate) fn owns_form(&self, app: &App, token: &str) -> bool {
+        !self.0.fresh && sessions::csrf_matches(&app.forge, &self.0.form_key, token)
+    }
+
+    /// The cookie that makes forms of someone who is not logged in work, if this page needs it.
+    pub(crate) fn form_cookie(&self, app: &App) -> Option<String> {
+        let needed = self.0.fresh && self.0.wants_forms.load(Ordering::Relaxed);
+        let cookies = Cookies::of(app);
+        needed.then(|| cookies.set(cookies.form(), &self.0.form_key, FORM_COOKIE_SECONDS))
+    }
+
+    /// The session's cookie as it came.
+    pub(crate) fn session_cookie(app: &App, headers: &HeaderMap) -> Option<String> {
+        cookie(headers, Cookies::of(app).session())
+    }
+}
+
+/// The visitor that `dress` found.
+impl FromRequestParts<App> for Visitor {
+    type Rejection = StatusCode;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, StatusCode> {
+        found(&parts.extensions).ok_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+}
+
+pub(crate) fn found(extensions: &Extensions) -> Option<Visitor> {
+    extensions.get::<Visitor>().cloned()
+}
+
+/// A cookie of that name. What is longer than any of ours is none.
+fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
+    const LONGEST: usize = 256;
+    let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(key, value)| *key == name && value.len() <= LONGEST).map(|(_, value)| value.to_owned())
+}

@@ -1,0 +1,141 @@
+//! Differences, file by file.
+
+use super::text::{count, escape_code_into, shown, url_path};
+use abide_forge::browse::{Change, Content, Diff, EntryKind, FileChange, Hunk, LineKind};
+use std::fmt::Write as _;
+
+/// Files with more lines than this start folded.
+const FOLDED_FROM: usize = 1_000;
+/// All files behind so many lines start folded.
+const FOLDED_BEHIND: usize = 5_000;
+
+/// What changed, ready to be shown.
+pub(crate) struct Shown {
+    pub files: Vec<ShownFile>,
+    pub truncated: bool,
+    pub additions: usize,
+    pub deletions: usize,
+    pub summary: String,
+}
+
+/// A changed file.
+pub(crate) struct ShownFile {
+    pub anchor: String,
+    pub path: String,
+    /// Where it was before, if it was moved.
+    pub old_path: Option<String>,
+    /// The path in an address, if it is still there.
+    pub view: Option<String>,
+    pub note: String,
+    pub additions: usize,
+    pub deletions: usize,
+    pub open: bool,
+    pub body: String,
+}
+
+impl Shown {
+    pub(crate) fn of(diff: &Diff) -> Self {
+        let mut lines = 0;
+        let files = diff.files.iter().enumerate().map(|(at, file)| {
+            let own = line_count(file);
+            lines += own;
+            ShownFile::of(at, file, own <= FOLDED_FROM && lines <= FOLDED_BEHIND)
+        });
+        let files: Vec<ShownFile> = files.collect();
+        let more = if diff.truncated { "More than " } else { "" };
+        let summary = format!("{more}{} changed", count(files.len(), "file", "files"));
+        Self { files, truncated: diff.truncated, additions: diff.additions, deletions: diff.deletions, summary }
+    }
+}
+
+fn line_count(file: &FileChange) -> usize {
+    match &file.content {
+        Content::Text { hunks, .. } => hunks.iter().map(|hunk| hunk.lines.len()).sum(),
+        Content::Binary | Content::Omitted => 0,
+    }
+}
+
+impl ShownFile {
+    fn of(at: usize, file: &FileChange, open: bool) -> Self {
+        let (before, after) = (file.change.before(), file.change.after());
+        let mut notes = Vec::new();
+        match &file.change {
+            Change::Added(_) => notes.push("Added".to_owned()),
+            Change::Deleted(_) => notes.push("Deleted".to_owned()),
+            Change::Renamed(_, _, similarity) if *similarity == 100 => notes.push("Moved".to_owned()),
+            Change::Renamed(_, _, similarity) => notes.push(format!("Moved, {similarity} % the same")),
+            Change::Modified(_, _) => (),
+        }
+        if let (Some(before), Some(after)) = (before, after)
+            && before.kind != after.kind
+        {
+            notes.push(format!("{} → {}", before.kind.mode(), after.kind.mode()));
+        }
+        if [before, after].into_iter().flatten().any(|side| side.kind == EntryKind::Submodule) {
+            notes.push("Submodule".into());
+        }
+        let moved = matches!(file.change, Change::Renamed(..));
+        Self {
+            anchor: format!("file-{}", at + 1),
+            path: shown(file.change.path()),
+            old_path: before.filter(|_| moved).map(|side| shown(&side.path)),
+            view: after.filter(|side| side.kind.is_blob()).map(|side| url_path(&side.path)),
+            note: notes.join(", "),
+            additions: file.additions,
+            deletions: file.deletions,
+            open,
+            body: body(&file.content),
+        }
+    }
+}
+
+fn body(content: &Content) -> String {
+    let (hunks, truncated) = match content {
+        Content::Binary => return note("Binary file: its content is not shown."),
+        Content::Omitted => return note("Too large to be compared here."),
+        Content::Text { hunks, .. } if hunks.is_empty() => return note("The content is the same."),
+        Content::Text { hunks, truncated } => (hunks, *truncated),
+    };
+    let mut out = String::from(
+        r#"<div class="code-wrap" tabindex="0" role="region" aria-label="Changes"><table class="code diff"><tbody>"#,
+    );
+    for hunk in hunks {
+        write_hunk(hunk, &mut out);
+    }
+    out.push_str("</tbody></table></div>");
+    if truncated {
+        out.push_str(&note("The rest of this file's changes is not shown."));
+    }
+    out
+}
+
+fn write_hunk(hunk: &Hunk, out: &mut String) {
+    let _ = writeln!(
+        out,
+        "<tr class=\"hunk\"><td colspan=\"4\">@@ -{},{} +{},{} @@</td></tr>",
+        hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines
+    );
+    for line in &hunk.lines {
+        let (class, sign) = match line.kind {
+            LineKind::Context => ("", " "),
+            LineKind::Deleted => (" class=\"del\"", "−"),
+            LineKind::Added => (" class=\"add\"", "+"),
+        };
+        let number = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();
+        let _ = write!(
+            out,
+            "<tr{class}><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"sign\">{sign}</td><td class=\"l\">",
+            number(line.old),
+            number(line.new)
+        );
+        escape_code_into(&String::from_utf8_lossy(&line.text), out);
+        if !line.newline {
+            out.push_str(" <span class=\"odd-char\">no line feed</span>");
+        }
+        out.push_str("</td></tr>\n");
+    }
+}
+
+fn note(text: &str) -> String {
+    format!("<div class=\"card-body muted\">{text}</div>")
+}

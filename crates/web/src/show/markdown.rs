@@ -1,0 +1,240 @@
+//! Markdown to HTML. The only way in which what people wrote becomes markup: rendered, then sanitised from a list of
+//! what is allowed, then framed. Links and pictures that are relative lead into the repository at the same branch.
+
+use super::code;
+use super::text::{escape_into, last_segment, shown, url_path};
+use ammonia::{Builder, UrlRelative};
+use comrak::adapters::SyntaxHighlighterAdapter;
+use comrak::options::Plugins;
+use comrak::{Options, markdown_to_html_with_plugins};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+/// What relative addresses are relative to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Base {
+    /// `owner/name`
+    pub repo: String,
+    /// The branch, tag or commit.
+    pub at: String,
+    /// The directory.
+    pub dir: Vec<u8>,
+}
+
+/// What keeps ids of a document apart from those of the page around it.
+const ID_PREFIX: &str = "user-content-";
+
+/// Whether a file of that name is Markdown.
+pub(crate) fn is_markdown(name: &[u8]) -> bool {
+    let name = last_segment(name).to_ascii_lowercase();
+    name.ends_with(b".md") || name.ends_with(b".markdown")
+}
+
+/// A document as HTML that is safe to show.
+pub(crate) fn render(name: &[u8], data: &[u8], base: &Base) -> String {
+    let text = String::from_utf8_lossy(data);
+    if !is_markdown(name) {
+        let mut out = String::from("<div class=\"prose\"><pre>");
+        for line in text.lines() {
+            escape_into(&shown(line.as_bytes()), &mut out);
+            out.push('\n');
+        }
+        out.push_str("</pre></div>");
+        return out;
+    }
+    let mut options = Options::default();
+    options.extension.strikethrough = true;
+    options.extension.table = true;
+    options.extension.autolink = true;
+    options.extension.tasklist = true;
+    options.extension.footnotes = true;
+    options.extension.header_id_prefix = Some(ID_PREFIX.into());
+    options.extension.front_matter_delimiter = Some("---".into());
+    options.render.gfm_quirks = true;
+    // Markup inside Markdown is common in READMEs; what it may be is decided below.
+    options.render.r#unsafe = true;
+    let mut plugins = Plugins::default();
+    plugins.render.codefence_syntax_highlighter = Some(&Colours);
+    let html = markdown_to_html_with_plugins(&text, &options, &plugins);
+    format!("<div class=\"prose\">{}</div>", sanitise(&html, base.clone()))
+}
+
+fn sanitise(html: &str, base: Base) -> String {
+    let heading = || HashSet::from(["id", "align"]);
+    let mut builder = Builder::default();
+    builder
+        .add_tags(["input", "picture", "source"])
+        .add_tag_attributes("a", ["id", "aria-hidden", "name"])
+        .add_tag_attributes("input", ["type", "checked", "disabled"])
+        .add_tag_attributes("img", ["width", "height", "align", "alt", "src", "title"])
+        .add_tag_attributes("p", ["align"])
+        .add_tag_attributes("div", ["align"])
+        .add_tag_attributes("li", ["id"])
+        .add_tag_attributes("sup", ["id"])
+        .add_tag_attributes("source", ["media", "type"])
+        .add_tag_attributes("details", ["open"])
+        .add_tag_attribute_values("input", "type", ["checkbox"])
+        .set_tag_attribute_value("input", "disabled", "")
+        .set_tag_attribute_value("img", "referrerpolicy", "no-referrer")
+        .set_tag_attribute_value("img", "loading", "lazy")
+        .add_allowed_classes("span", ["c", "s", "k", "t", "f", "v", "m", "g", "x", "odd-char"])
+        .url_schemes(HashSet::from(["http", "https", "mailto", "irc", "ircs", "xmpp", "nostr", "ssh", "git"]))
+        .url_relative(UrlRelative::PassThrough)
+        .link_rel(Some("nofollow noopener noreferrer"))
+        .id_prefix(None)
+        .attribute_filter(move |element, attribute, value| filter(&base, element, attribute, value));
+    for level in ["h1", "h2", "h3", "h4", "h5", "h6"] {
+        builder.add_tag_attributes(level, heading());
+    }
+    builder.clean(html).to_string()
+}
+
+/// Decides about one attribute that is allowed as such.
+fn filter<'v>(base: &Base, element: &str, attribute: &str, value: &'v str) -> Option<Cow<'v, str>> {
+    match (element, attribute) {
+        (_, "id" | "name") if value.starts_with(ID_PREFIX) => Some(value.into()),
+        // An id of the document's own cannot take the place of one of the page's.
+        (_, "id" | "name") => Some(format!("{ID_PREFIX}{value}").into()),
+        ("a", "href") => match value.strip_prefix('#') {
+            Some(fragment) if fragment.starts_with(ID_PREFIX) => Some(value.into()),
+            Some(fragment) => Some(format!("#{ID_PREFIX}{fragment}").into()),
+            None => Some(inside(base, "blob", value)),
+        },
+        ("img", "src") => Some(inside(base, "raw", value)),
+        _ => Some(value.into()),
+    }
+}
+
+/// An address that is relative, as one of the repository's pages. Others stay as they are.
+fn inside<'v>(base: &Base, view: &str, address: &'v str) -> Cow<'v, str> {
+    let has_scheme = address.split_once(':').is_some_and(|(scheme, _)| {
+        !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+    });
+    if address.is_empty() || has_scheme || address.starts_with("//") || address.starts_with('\\') {
+        return address.into();
+    }
+    let (path, rest) = match address.find(['?', '#']) {
+        Some(at) => address.split_at(at),
+        None => (address, ""),
+    };
+    let decoded: Vec<u8> = percent_encoding::percent_decode_str(path).collect();
+    // A slash at the start means the repository's root.
+    let mut parts: Vec<&[u8]> = match decoded.starts_with(b"/") {
+        true => Vec::new(),
+        false => base.dir.split(|&byte| byte == b'/').filter(|part| !part.is_empty()).collect(),
+    };
+    for part in decoded.split(|&byte| byte == b'/') {
+        match part {
+            b"" | b"." => (),
+            b".." => drop(parts.pop()),
+            name => parts.push(name),
+        }
+    }
+    let path = url_path(&parts.join(&b'/'));
+    format!("/{}/{view}/{}/{path}{rest}", base.repo, url_path(base.at.as_bytes())).into()
+}
+
+/// Colours fenced code.
+struct Colours;
+
+impl SyntaxHighlighterAdapter for Colours {
+    fn write_highlighted(&self, output: &mut dyn fmt::Write, language: Option<&str>, code: &str) -> fmt::Result {
+        let language = language.and_then(|info| info.split([' ', ',', '{']).next()).filter(|token| !token.is_empty());
+        output.write_str(&code::snippet(language, code))
+    }
+
+    fn write_pre_tag(&self, output: &mut dyn fmt::Write, _: HashMap<&'static str, Cow<'_, str>>) -> fmt::Result {
+        output.write_str("<pre>")
+    }
+
+    fn write_code_tag(&self, output: &mut dyn fmt::Write, _: HashMap<&'static str, Cow<'_, str>>) -> fmt::Result {
+        output.write_str("<code>")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn base() -> Base {
+        Base { repo: "ann/tool".into(), at: "feature/x".into(), dir: b"docs".to_vec() }
+    }
+
+    fn html(markdown: &str) -> String {
+        render(b"README.md", markdown.as_bytes(), &base())
+    }
+
+    #[test]
+    fn relative_links_and_pictures_lead_into_the_repository() {
+        let out = html("[a](guide.md#top) [b](../LICENSE) [c](/src) ![d](img/a%20b.png) [e](#part) [f](https://x.example/)");
+        for part in [
+            "href=\"/ann/tool/blob/feature/x/docs/guide.md#top\"",
+            "href=\"/ann/tool/blob/feature/x/LICENSE\"",
+            "href=\"/ann/tool/blob/feature/x/src\"",
+            "src=\"/ann/tool/raw/feature/x/docs/img/a%20b.png\"",
+            "href=\"#user-content-part\"",
+            "href=\"https://x.example/\"",
+        ] {
+            assert!(out.contains(part), "{part} in {out}");
+        }
+    }
+
+    #[test]
+    fn nothing_that_runs_or_hides_survives() {
+        for evil in [
+            "<script>alert(1)</script>",
+            "<img src=x onerror=alert(1)>",
+            "[x](javascript:alert(1))",
+            "[x](JaVaScRiPt:alert(1))",
+            "[x](data:text/html,<script>alert(1)</script>)",
+            "<a href=\"jav&#x09;ascript:alert(1)\">x</a>",
+            "<svg onload=alert(1)><script>alert(1)</script></svg>",
+            "<iframe src=https://x.example></iframe>",
+            "<form action=/logout method=post><button>x</button></form>",
+            "<style>body{display:none}</style>",
+            "<div style=\"position:fixed;inset:0\">x</div>",
+            "<math><mtext></form><form><mglyph><style></math><img src onerror=alert(1)>",
+            "<p class=\"btn primary\">x</p>",
+            "<input type=text name=_token value=x>",
+            "<base href=https://x.example>",
+            "<meta http-equiv=refresh content=0;url=https://x.example>",
+            "```<script>\nalert(1)\n```",
+            "```rust\n</code></pre><script>alert(1)</script>\n```",
+            "<details open ontoggle=alert(1)>x</details>",
+            "[x](vbscript:msgbox)",
+            "<a href=\"//x.example\" onclick=alert(1)>x</a>",
+            "<noscript><p title=\"</noscript><img src=x onerror=alert(1)>\">",
+        ] {
+            let out = html(evil).to_lowercase();
+            for bad in [
+                "<script", "onerror=", "onload=", "onclick=", "ontoggle=", "href=\"javascript", "href=\"data:",
+                "href=\"vbscript", "<iframe", "<form", "<style", "style=", "<svg", "<math", "<base", "<meta",
+                "class=\"btn", "name=\"_token\"", "type=\"text\"",
+            ] {
+                assert!(!out.contains(bad), "{evil} became {out}");
+            }
+        }
+    }
+
+    #[test]
+    fn ids_of_a_document_cannot_take_the_place_of_the_pages() {
+        let out = html("# main\n\n<h2 id=\"main\">x</h2>");
+        assert!(!out.contains("id=\"main\""), "{out}");
+        assert!(out.contains("id=\"user-content-main\""), "{out}");
+    }
+
+    #[test]
+    fn tables_task_lists_and_code_look_as_people_expect() {
+        let out = html("| a |\n|---|\n| b |\n\n- [x] done\n- [ ] open\n\n```rust\nfn a() {}\n```\n~~gone~~");
+        for part in ["<table>", "<td>b</td>", "type=\"checkbox\"", "<span class=\"k\">fn</span>", "<del>gone</del>"] {
+            assert!(out.contains(part), "{part} in {out}");
+        }
+    }
+
+    #[test]
+    fn a_plain_text_readme_is_shown_as_it_is() {
+        let out = render(b"README", b"a <b>\n  c\x1b[0m", &base());
+        assert_eq!(out, "<div class=\"prose\"><pre>a &lt;b&gt;\n  c\u{fffd}[0m\n</pre></div>");
+    }
+}

@@ -1,0 +1,8 @@
+//! How things look: times, sizes, bytes that may not be text, Markdown, source code, differences.
+
+pub(crate) mod code;
+pub(crate) mod diff;
+pub(crate) mod markdown;
+pub(crate) mod rendered;
+pub(crate) mod text;
+pub(crate) mod time;
