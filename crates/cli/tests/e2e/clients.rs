@@ -97,7 +97,8 @@ fn schemathesis_finds_no_failure_and_no_answer_that_is_not_described() {
 
 /// Names of what is there, for some of the requests: random ones find nothing to describe.
 fn existing(scene: &Scene) -> String {
-    let mut config = "[parameters]\n\"path.owner\" = \"alice\"\n\"path.repo\" = \"project\"\n\"path.user\" = \"alice\"\n".to_owned();
+    let mut config =
+        "[parameters]\n\"path.owner\" = \"alice\"\n\"path.repo\" = \"project\"\n\"path.user\" = \"alice\"\n".to_owned();
     let blob = scene.git(&["rev-parse", "main:src/lib.rs"]);
     let (commit, tag) = (scene.git(&["rev-parse", "main"]), scene.git(&["rev-parse", "v1.0"]));
     for (operation, name, value) in [
