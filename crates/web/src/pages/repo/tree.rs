@@ -27,7 +27,8 @@ struct TreePage {
     trail: Trail,
     is_home: bool,
     newest: Option<CommitLine>,
-    commits: Option<String>,
+    /// How many there are, and their unit.
+    commits: Option<(String, &'static str)>,
     /// Rendered apart: a directory may have thousands of entries.
     rows: String,
     up: String,
@@ -103,7 +104,7 @@ async fn directory(app: &App, room: &Room, place: Place, is_home: bool) -> Shown
             let count = browser.count(place.commit).await?;
             let more = if count.exact { "" } else { "+" };
             let unit = if count.commits == 1 { "commit" } else { "commits" };
-            Some(format!("{}{more} {unit}", text::grouped(count.commits)))
+            Some((format!("{}{more}", text::grouped(count.commits)), unit))
         }
         false => None,
     };
