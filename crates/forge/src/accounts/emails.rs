@@ -6,6 +6,7 @@ use super::{throttle, verify};
 use crate::mail::{self, letters};
 use crate::tell::{Who, audit_account};
 use crate::{Fault, Forge};
+use abide_core::UserId;
 use abide_core::account::{EmailAddress, InvalidEmail};
 use abide_store::{StoreError, Tx, emails, throttles, users};
 use serde_json::json;
@@ -61,13 +62,18 @@ impl From<StoreError> for EmailError {
 
 /// The viewer's addresses.
 pub async fn list(forge: &Forge, viewer: &Viewer) -> Result<Vec<Email>, Fault> {
-    Ok(emails::list(&mut *forge.store().read().await?, viewer.user.id).await?)
+    of_user(forge, viewer.user.id).await
+}
+
+/// The addresses of an account, which its holder asks for without a session.
+pub async fn of_user(forge: &Forge, user: UserId) -> Result<Vec<Email>, Fault> {
+    Ok(emails::list(&mut *forge.store().read().await?, user).await?)
 }
 
 struct Unit {
     forge: Forge,
     who: Who,
-    viewer: abide_core::UserId,
+    viewer: UserId,
 }
 
 impl Unit {

@@ -120,6 +120,11 @@ impl About {
         self.answers(200, "What was asked for.", Content::Media(media))
     }
 
+    /// A way to what has another address now.
+    pub(super) fn moves(self) -> Self {
+        self.answers(301, "It has another address now, which `Location` gives.", Content::Json)
+    }
+
     /// No content.
     pub(super) fn gives_nothing(self) -> Self {
         self.answers(204, "Done, or true.", Content::Nothing)

@@ -3,7 +3,7 @@
 use super::error::ApiError;
 use super::media::Media;
 use super::page::Paged;
-use super::repos::look_into;
+use super::repos::content_of;
 use super::scoped::Who;
 use super::segments::{Query, Segments, Tail};
 use super::shape::{ChangedFile, CommitItem, Comparison, FullCommit, Stats, Urls, in_path};
@@ -28,10 +28,7 @@ pub(super) async fn list(
     query: Query,
     paged: Paged,
 ) -> Result<Response, ApiError> {
-    let browser = look_into(&app, &caller, slug).await?;
-    if browser.is_empty() {
-        return Err(ApiError::empty_repository());
-    }
+    let browser = content_of(&app, &caller, slug).await?;
     let start = match query.get("sha") {
         Some(name) => browser.revision(name).await?.commit,
         None => browser.front().await?.commit,
@@ -117,10 +114,7 @@ pub(super) async fn show(
     tail: Tail,
     media: Media,
 ) -> Result<Response, ApiError> {
-    let browser = look_into(&app, &caller, tail.slug.clone()).await?;
-    if browser.is_empty() {
-        return Err(ApiError::empty_repository());
-    }
+    let browser = content_of(&app, &caller, tail.slug.clone()).await?;
     let oid = browser.revision(tail.text()?).await?.commit;
     if media == Media::Sha {
         return Ok(bytes::text("application/vnd.github.sha; charset=utf-8", oid.to_string().into_bytes()));
@@ -147,10 +141,7 @@ pub(super) async fn compare(
     tail: Tail,
     media: Media,
 ) -> Result<Response, ApiError> {
-    let browser = look_into(&app, &caller, tail.slug.clone()).await?;
-    if browser.is_empty() {
-        return Err(ApiError::empty_repository());
-    }
+    let browser = content_of(&app, &caller, tail.slug.clone()).await?;
     let names = tail.text()?;
     let (base_name, head_name) = names.split_once("...").ok_or_else(ApiError::not_found)?;
     let (base, head) = (browser.revision(base_name).await?.commit, browser.revision(head_name).await?.commit);

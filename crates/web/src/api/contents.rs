@@ -3,7 +3,7 @@
 use super::bytes;
 use super::error::ApiError;
 use super::media::Media;
-use super::repos::look_into;
+use super::repos::content_of;
 use super::scoped::Who;
 use super::segments::{Query, Tail};
 use super::shape::{Content, Urls};
@@ -25,7 +25,7 @@ pub(super) async fn show(
     query: Query,
     media: Media,
 ) -> Result<Response, ApiError> {
-    let browser = look_into(&app, &caller, tail.slug.clone()).await?;
+    let browser = content_of(&app, &caller, tail.slug.clone()).await?;
     let place = at(&browser, &query).await?;
     let path = trimmed(&tail.rest);
     let entry = browser.entry(place.commit, path).await?;
@@ -43,7 +43,7 @@ pub(super) async fn readme(
     query: Query,
     media: Media,
 ) -> Result<Response, ApiError> {
-    let browser = look_into(&app, &caller, tail.slug.clone()).await?;
+    let browser = content_of(&app, &caller, tail.slug.clone()).await?;
     let place = at(&browser, &query).await?;
     let dir = trimmed(&tail.rest);
     let name = browser.readme(place.commit, dir).await?.ok_or_else(ApiError::not_found)?.name;
@@ -54,9 +54,6 @@ pub(super) async fn readme(
 
 /// The commit that `ref` names, or the tip of the default branch.
 async fn at(browser: &Browser, query: &Query) -> Result<Place, ApiError> {
-    if browser.is_empty() {
-        return Err(ApiError::empty_repository());
-    }
     Ok(match query.get("ref") {
         Some(name) => browser.revision(short(name)).await?,
         None => browser.front().await?,
@@ -113,7 +110,7 @@ impl Shown<'_> {
         let sized = (*listing).clone();
         let sized = self
             .browser
-            .read(move |reader| {
+            .read_heavy(move |reader| {
                 let mut listing = sized;
                 reader.add_sizes(&mut listing).map(|()| listing)
             })

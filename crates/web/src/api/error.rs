@@ -4,6 +4,7 @@
 //! full and told in short.
 
 use abide_core::policy::DenyCode;
+use abide_forge::accounts::profile::ProfileError;
 use abide_forge::accounts::ssh_keys::AddKeyError;
 use abide_forge::browse::{BrowseError, ObjectError};
 use abide_forge::repos::collaborators::CollaboratorError;
@@ -273,6 +274,21 @@ impl From<CollaboratorError> for ApiError {
         match error {
             CollaboratorError::Access(access) => access.into(),
             CollaboratorError::IsOwner => Self::invalid("Collaborator", "username", "invalid", error.to_string()),
+        }
+    }
+}
+
+impl From<ProfileError> for ApiError {
+    fn from(error: ProfileError) -> Self {
+        let field = match error.field() {
+            Some("display_name") => "name",
+            Some("website") => "blog",
+            Some(field) => field,
+            None => "",
+        };
+        match error {
+            ProfileError::Access(access) => access.into(),
+            ProfileError::Field(_) => Self::invalid("User", field, "invalid", rule(&error)),
         }
     }
 }

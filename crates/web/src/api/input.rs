@@ -4,6 +4,7 @@ use super::error::ApiError;
 use axum::body::to_bytes;
 use axum::extract::{FromRequest, Request};
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{Deserialize, Deserializer};
 use std::time::Duration;
 
 /// No API body needs more.
@@ -28,6 +29,15 @@ where
             .map_err(|_| ApiError::too_large(MAX_BODY))?;
         parse(&body).map(Self)
     }
+}
+
+/// A field that is there, though it may be `null`: that empties it, while leaving it out changes nothing.
+pub(super) fn even_null<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    T::deserialize(deserializer).map(Some)
 }
 
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {

@@ -93,13 +93,9 @@ impl Meter {
         Self { limits, clock, hour: Mutex::default() }
     }
 
-    /// Counts one request; an error if it is one too many.
-    pub(super) fn charge(&self, caller: &Caller) -> Result<Standing, (ApiError, Standing)> {
-        let standing = self.look(caller, 1);
-        match standing.used > standing.limit {
-            false => Ok(standing),
-            true => Err((ApiError::rate_limited(caller.user_id().is_some(), standing.reset - standing.now), standing)),
-        }
+    /// Counts one request, and tells where someone stands with it.
+    pub(super) fn charge(&self, caller: &Caller) -> Standing {
+        self.look(caller, 1)
     }
 
     /// Tells where someone stands, without counting.
@@ -140,6 +136,14 @@ impl Meter {
 }
 
 impl Standing {
+    /// Fails if the last request was one too many.
+    pub(super) fn ensure_within(&self, caller: &Caller) -> Result<(), ApiError> {
+        match self.used > self.limit {
+            false => Ok(()),
+            true => Err(ApiError::rate_limited(caller.user_id().is_some(), self.reset - self.now)),
+        }
+    }
+
     /// Tells the client.
     pub(super) fn tell(&self, headers: &mut HeaderMap) {
         let numbers = [
@@ -187,49 +191,55 @@ mod tests {
         Caller::anonymous(Some(ip.parse().unwrap()))
     }
 
+    fn passes(meter: &Meter, caller: &Caller) -> bool {
+        meter.charge(caller).ensure_within(caller).is_ok()
+    }
+
     #[test]
     fn an_hour_has_so_many_requests_and_the_next_begins_anew() {
         let (meter, clock) = meter(3, 1, 10);
         for left in [2, 1, 0] {
-            let standing = meter.charge(&someone(1)).unwrap();
+            let standing = meter.charge(&someone(1));
+            assert!(standing.ensure_within(&someone(1)).is_ok());
             assert_eq!((standing.remaining, standing.limit, standing.reset), (left, 3, HOUR * 500_001));
         }
-        let (_, over) = meter.charge(&someone(1)).unwrap_err();
+        let over = meter.charge(&someone(1));
+        assert!(over.ensure_within(&someone(1)).is_err());
         assert_eq!((over.remaining, over.used), (0, 4));
         assert_eq!(meter.standing(&someone(1)).remaining, 0, "looking costs nothing");
-        assert!(meter.charge(&someone(2)).is_ok(), "another account has its own");
-        assert!(meter.charge(&at("192.0.2.1")).is_ok());
-        assert!(meter.charge(&at("192.0.2.1")).is_err());
+        assert!(passes(&meter, &someone(2)), "another account has its own");
+        assert!(passes(&meter, &at("192.0.2.1")));
+        assert!(!passes(&meter, &at("192.0.2.1")));
         clock.0.fetch_add(HOUR, Ordering::Relaxed);
-        assert_eq!(meter.charge(&someone(1)).unwrap().remaining, 2);
+        assert_eq!(meter.charge(&someone(1)).remaining, 2);
     }
 
     #[test]
     fn one_network_is_one_stranger() {
         let (meter, _) = meter(1, 1, 10);
-        assert!(meter.charge(&at("2001:db8::1")).is_ok());
-        assert!(meter.charge(&at("2001:db8::ffff:2")).is_err());
-        assert!(meter.charge(&at("2001:db8:0:1::1")).is_ok());
-        assert!(meter.charge(&at("192.0.2.1")).is_ok());
-        assert!(meter.charge(&at("::ffff:192.0.2.1")).is_err(), "the same address in another form");
+        assert!(passes(&meter, &at("2001:db8::1")));
+        assert!(!passes(&meter, &at("2001:db8::ffff:2")));
+        assert!(passes(&meter, &at("2001:db8:0:1::1")));
+        assert!(passes(&meter, &at("192.0.2.1")));
+        assert!(!passes(&meter, &at("::ffff:192.0.2.1")), "the same address in another form");
     }
 
     #[test]
     fn memory_is_bounded_and_whoever_has_a_place_keeps_it() {
         let (meter, _) = meter(9, 2, 2);
         for ip in ["192.0.2.1", "192.0.2.2"] {
-            assert_eq!(meter.charge(&at(ip)).unwrap().used, 1);
+            assert_eq!(meter.charge(&at(ip)).used, 1);
         }
-        assert_eq!(meter.charge(&at("192.0.2.3")).unwrap().used, 1);
-        assert_eq!(meter.charge(&at("192.0.2.4")).unwrap().used, 2, "these share a window");
-        assert!(meter.charge(&at("192.0.2.5")).is_err());
-        assert_eq!(meter.charge(&at("192.0.2.1")).unwrap().used, 2, "this one has its own");
+        assert_eq!(meter.charge(&at("192.0.2.3")).used, 1);
+        assert_eq!(meter.charge(&at("192.0.2.4")).used, 2, "these share a window");
+        assert!(!passes(&meter, &at("192.0.2.5")));
+        assert_eq!(meter.charge(&at("192.0.2.1")).used, 2, "this one has its own");
         assert_eq!(meter.hour.lock().unwrap().used.len(), 3);
     }
 
     #[test]
     fn zero_is_no_limit() {
         let (meter, _) = meter(0, 0, 10);
-        assert!((0..10_000).all(|_| meter.charge(&someone(1)).is_ok()));
+        assert!((0..10_000).all(|_| passes(&meter, &someone(1))));
     }
 }

@@ -141,10 +141,10 @@ fn write_line(out: &mut Vec<u8>, line: &Line) {
 
 /// A name as git writes it: quoted where it would not be read back otherwise.
 fn quoted(prefix: &[u8], path: &[u8]) -> Vec<u8> {
-    let odd = |&byte: &u8| byte < b' ' || byte >= 0x7f || byte == b'"' || byte == b'\\';
+    let odd = |byte: &u8| !(b' '..0x7f).contains(byte) || matches!(byte, b'"' | b'\\');
     let mut whole = prefix.to_vec();
     whole.extend_from_slice(path);
-    if !whole.iter().any(|byte| odd(byte)) {
+    if !whole.iter().any(odd) {
         return whole;
     }
     let mut out = vec![b'"'];

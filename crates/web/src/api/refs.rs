@@ -2,7 +2,7 @@
 
 use super::error::ApiError;
 use super::page::Paged;
-use super::repos::look_into;
+use super::repos::{content_of, look_into};
 use super::scoped::Who;
 use super::segments::{Segments, Tail};
 use super::shape::{Branch, GitRef, ShortBranch, Tag, Urls};
@@ -56,7 +56,7 @@ pub(super) async fn refs(
     Segments(slug): Segments<(String, String)>,
     paged: Paged,
 ) -> Result<Response, ApiError> {
-    matching_prefix(&app, look_into(&app, &caller, slug).await?, b"refs/", paged).await
+    matching_prefix(&app, content_of(&app, &caller, slug).await?, b"refs/", paged).await
 }
 
 pub(super) async fn matching(
@@ -65,14 +65,11 @@ pub(super) async fn matching(
     tail: Tail,
     paged: Paged,
 ) -> Result<Response, ApiError> {
-    let browser = look_into(&app, &caller, tail.slug.clone()).await?;
+    let browser = content_of(&app, &caller, tail.slug.clone()).await?;
     matching_prefix(&app, browser, &whole(&tail.rest), paged).await
 }
 
 async fn matching_prefix(app: &App, browser: Browser, prefix: &[u8], paged: Paged) -> Result<Response, ApiError> {
-    if browser.is_empty() {
-        return Err(ApiError::empty_repository());
-    }
     let (found, total) = below(&browser, prefix, &paged);
     let kinds = kinds(&browser, found.clone()).await?;
     let urls = Urls::of(app, &browser.repo);

@@ -1,7 +1,7 @@
 //! Repositories.
 
 use super::error::ApiError;
-use super::input::Input;
+use super::input::{Input, even_null};
 use super::page::Paged;
 use super::scoped::Who;
 use super::segments::Segments;
@@ -16,9 +16,10 @@ use abide_forge::repos::open::{Door, open};
 use abide_forge::repos::{Repo, create, delete, edit, list};
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
-use serde::{Deserialize, Deserializer};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use serde::Deserialize;
+use serde_json::json;
 use utoipa::ToSchema;
 
 /// The repository of a path, if the caller may do this with it.
@@ -32,13 +33,29 @@ pub(super) async fn look_into(app: &App, caller: &Caller, slug: (String, String)
     Ok(browse::of_repo(&app.forge, repo).await?)
 }
 
+/// The same where there has to be something to look at.
+pub(super) async fn content_of(app: &App, caller: &Caller, slug: (String, String)) -> Result<Browser, ApiError> {
+    let browser = look_into(app, caller, slug).await?;
+    if browser.is_empty() { Err(ApiError::empty_repository()) } else { Ok(browser) }
+}
+
 pub(super) async fn show(
     State(app): State<App>,
     Who(caller): Who,
     Segments(slug): Segments<(String, String)>,
-) -> Result<Json<Repository>, ApiError> {
+) -> Result<Response, ApiError> {
+    let asked = format!("{}/{}", slug.0, slug.1).to_lowercase();
     let repo = at(&app, &caller, slug, Action::RepoRead).await?;
-    Ok(Json(shape::one(&app, &caller, &repo).await?))
+    // Under an old name of its owner it is found, and clients that follow learn the address that never changes.
+    if repo.slug() != asked {
+        return Ok(moved(&app.url(&format!("/api/v3/repositories/{}", repo.id))));
+    }
+    Ok(Json(shape::one(&app, &caller, &repo).await?).into_response())
+}
+
+fn moved(url: &str) -> Response {
+    let body = json!({ "message": "Moved Permanently", "url": url, "documentation_url": "/api/docs" });
+    (StatusCode::MOVED_PERMANENTLY, [(header::LOCATION, url)], Json(body)).into_response()
 }
 
 pub(super) async fn show_by_id(
@@ -114,15 +131,6 @@ pub(super) struct Edit {
     visibility: Option<String>,
     default_branch: Option<String>,
     archived: Option<bool>,
-}
-
-/// A field that is there, though it may be `null`: that empties it, while leaving it out changes nothing.
-fn even_null<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    T::deserialize(deserializer).map(Some)
 }
 
 pub(super) async fn edit(

@@ -4,8 +4,8 @@ use super::about::about;
 use super::scoped::Access::{Everyone, Logged, Open, Uncounted};
 use super::scoped::Routes;
 use super::shape::{
-    Branch, Collaborator, CommitItem, Comparison, Content, Found, FullCommit, GitBlob, GitCommit, GitRef, GitTag,
-    GitTree, Key, OwnUser, Permission, Repository, ShortBranch, Tag, TopicNames, User,
+    Branch, Collaborator, CommitItem, Comparison, Content, Email, Found, FullCommit, GitBlob, GitCommit, GitRef,
+    GitTag, GitTree, Key, OwnUser, Permission, Repository, ShortBranch, Tag, TopicNames, User,
 };
 use super::{collaborators, commits, contents, forks, keys, meta, objects, openapi, refs, repos, search, topics, user};
 use abide_core::scope::Scope;
@@ -41,6 +41,18 @@ fn about_the_server() -> Routes {
 fn people() -> Routes {
     Routes::of("People")
         .get("/user", Logged(Scope::UserRead), user::me, about("The caller's account").gives::<OwnUser>())
+        .patch(
+            "/user",
+            Logged(Scope::User),
+            user::edit,
+            about("Change the caller's profile").takes::<user::Edit>().gives::<OwnUser>(),
+        )
+        .get(
+            "/user/emails",
+            Logged(Scope::UserRead),
+            user::emails,
+            about("The caller's addresses").gives_page::<Email>(),
+        )
         .get("/users/{user}", Open(Scope::UserRead), user::show, about("An account").gives::<User>())
         .get("/user/keys", Logged(Scope::UserRead), keys::list, about("The caller's SSH keys").gives_page::<Key>())
         .post(
@@ -73,7 +85,12 @@ fn repositories() -> Routes {
             repos::of_user,
             about("An account's repositories").gives_page::<Repository>(),
         )
-        .get("/repos/{owner}/{repo}", Open(Scope::RepoRead), repos::show, about("A repository").gives::<Repository>())
+        .get(
+            "/repos/{owner}/{repo}",
+            Open(Scope::RepoRead),
+            repos::show,
+            about("A repository").gives::<Repository>().moves(),
+        )
         .patch(
             "/repos/{owner}/{repo}",
             Logged(Scope::Repo),

@@ -125,13 +125,14 @@ async fn guard(app: App, access: Access, request: Request, next: Next) -> Respon
     let method = request.method().clone();
     let (parts, body) = request.into_parts();
     let known = parts.headers.get(header::IF_NONE_MATCH).cloned();
-    let (response, standing) = match admitted(&app, access, &parts).await {
-        Ok((caller, standing)) => {
+    let Admission { caller, standing } = admit(&app, access, &parts).await;
+    let response = match caller {
+        Ok(caller) => {
             let mut request = Request::from_parts(parts, body);
             request.extensions_mut().insert(Who(caller));
-            (next.run(request).await, Some(standing))
+            next.run(request).await
         }
-        Err((error, standing)) => (error.into_response(), standing),
+        Err(error) => error.into_response(),
     };
     let mut response = fresh::conditional(&method, known.as_ref(), response).await;
     if let Some(standing) = standing {
@@ -140,37 +141,42 @@ async fn guard(app: App, access: Access, request: Request, next: Next) -> Respon
     response
 }
 
-/// The caller, if they may come in, and where they stand. Whoever is refused is counted too: guessing tokens is no way
+/// Whether someone may come in, and where they stand. Whoever is refused is counted too: guessing tokens is no way
 /// around the limit.
-async fn admitted(
-    app: &App,
-    access: Access,
-    parts: &Parts,
-) -> Result<(Caller, Standing), (ApiError, Option<Standing>)> {
+struct Admission {
+    caller: Result<Caller, ApiError>,
+    standing: Option<Standing>,
+}
+
+async fn admit(app: &App, access: Access, parts: &Parts) -> Admission {
     let ip = auth::peer(&parts.extensions);
-    let identified = auth::identify(app, &parts.headers, ip).await.map_err(|fault| (fault.into(), None))?;
-    let (caller, bad) = match identified {
-        Credentials::Good(caller) | Credentials::None(caller) => (caller, false),
-        Credentials::Bad => (Caller::anonymous(ip), true),
+    let (caller, known) = match auth::identify(app, &parts.headers, ip).await {
+        Ok(Credentials::Good(caller) | Credentials::None(caller)) => (caller, true),
+        Ok(Credentials::Bad) => (Caller::anonymous(ip), false),
+        Err(fault) => return Admission { caller: Err(fault.into()), standing: None },
     };
     let standing = match access {
         // Looking at one's limit does not use it up.
         Access::Uncounted => app.api.standing(&caller),
-        _ => app.api.charge(&caller).map_err(|(error, standing)| (error, Some(standing)))?,
+        _ => app.api.charge(&caller),
     };
-    let refused = |error: ApiError| Err((error, Some(standing)));
-    if bad {
-        return refused(ApiError::bad_credentials());
+    let judged = match access {
+        Access::Uncounted => Ok(()),
+        _ => standing.ensure_within(&caller),
+    };
+    let judged = judged.and_then(|()| match known {
+        true => judge(access, &caller),
+        false => Err(ApiError::bad_credentials()),
+    });
+    Admission { caller: judged.map(|()| caller), standing: Some(standing) }
+}
+
+fn judge(access: Access, caller: &Caller) -> Result<(), ApiError> {
+    match access {
+        Access::Everyone | Access::Uncounted => Ok(()),
+        Access::Logged(_) if caller.user_id().is_none() => Err(ApiError::login_required()),
+        Access::Open(scope) | Access::Logged(scope) => Ok(caller.ensure_scope(scope)?),
     }
-    if matches!(access, Access::Logged(_)) && caller.user_id().is_none() {
-        return refused(ApiError::login_required());
-    }
-    if let Access::Open(scope) | Access::Logged(scope) = access
-        && let Err(denied) = caller.ensure_scope(scope)
-    {
-        return refused(denied.into());
-    }
-    Ok((caller, standing))
 }
 
 /// The caller, as the guard let them in.

@@ -1,16 +1,21 @@
 //! `/user` and `/users/{user}`.
 
 use super::error::ApiError;
+use super::input::{Input, even_null};
+use super::page::Paged;
 use super::scoped::Who;
 use super::segments::Segments;
 use super::shape::{self, OwnUser};
 use crate::App;
 use abide_core::UserName;
 use abide_forge::Caller;
-use abide_forge::accounts::{self, User};
+use abide_forge::accounts::{self, User, emails, profile};
 use abide_forge::repos::{Page, list};
 use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
+use serde::Deserialize;
+use utoipa::ToSchema;
 
 /// The account of that name; a name that cannot be one belongs to nobody.
 pub(super) async fn named(app: &App, name: &str) -> Result<User, ApiError> {
@@ -33,6 +38,51 @@ pub(super) async fn me(State(app): State<App>, Who(caller): Who) -> Result<Json<
     let user = own(&app, &caller).await?;
     let repos = public_repos(&app, &user).await?;
     Ok(Json(OwnUser::of(&app, &user, repos)))
+}
+
+/// What to change; what is left out stays as it is, and `null` empties it.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = ProfileChanges)]
+pub(super) struct Edit {
+    #[serde(default, deserialize_with = "even_null")]
+    #[schema(value_type = Option<String>)]
+    name: Option<Option<String>>,
+    #[serde(default, deserialize_with = "even_null")]
+    #[schema(value_type = Option<String>)]
+    bio: Option<Option<String>>,
+    #[serde(default, deserialize_with = "even_null")]
+    #[schema(value_type = Option<String>)]
+    blog: Option<Option<String>>,
+    #[serde(default, deserialize_with = "even_null")]
+    #[schema(value_type = Option<String>)]
+    location: Option<Option<String>>,
+}
+
+pub(super) async fn edit(
+    State(app): State<App>,
+    Who(caller): Who,
+    Input(body): Input<Edit>,
+) -> Result<Json<OwnUser>, ApiError> {
+    let before = own(&app, &caller).await?;
+    let or = |given: Option<Option<String>>, kept: String| given.map_or(kept, Option::unwrap_or_default);
+    let request = profile::Request {
+        display_name: or(body.name, before.display_name.unwrap_or_default()),
+        bio: or(body.bio, before.bio),
+        website: or(body.blog, before.website),
+        location: or(body.location, before.location),
+    };
+    profile::edit(&app.forge, &caller, request).await?;
+    me(State(app), Who(caller)).await
+}
+
+/// Addresses are changed on the pages only: a token that went astray must not be enough to take an account over.
+pub(super) async fn emails(State(app): State<App>, Who(caller): Who, paged: Paged) -> Result<Response, ApiError> {
+    let user = own(&app, &caller).await?;
+    let all = emails::of_user(&app.forge, user.id).await?;
+    let page = paged.page();
+    let shown = all.iter().skip(page.offset as usize).take(page.limit as usize);
+    let items: Vec<_> = shown.map(shape::Email::of).collect();
+    Ok(paged.answer(&app, &items, all.len() as i64))
 }
 
 pub(super) async fn show(

@@ -120,9 +120,7 @@ impl From<Access> for Problem {
             Access::Denied(DenyCode::LoginRequired) => {
                 Self { login: true, ..Self::new(StatusCode::FORBIDDEN, "Log in to do this.") }
             }
-            Access::Denied(_) | Access::Scope(_) => {
-                Self::new(StatusCode::FORBIDDEN, sentence(&access.to_string()))
-            }
+            Access::Denied(_) | Access::Scope(_) => Self::new(StatusCode::FORBIDDEN, sentence(&access.to_string())),
             Access::Fault(fault) => Self::fault(&fault),
         }
     }

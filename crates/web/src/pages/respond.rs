@@ -78,7 +78,16 @@ mod tests {
         for fine in ["/", "/a/b?c=d", "/a%20b"] {
             assert_eq!(safe_next(Some(fine)), fine);
         }
-        for bad in ["", "//evil.example", "/\\evil.example", "https://evil.example", "/\t/evil.example", "a", "/a\r\nb", "/x\\y"] {
+        for bad in [
+            "",
+            "//evil.example",
+            "/\\evil.example",
+            "https://evil.example",
+            "/\t/evil.example",
+            "a",
+            "/a\r\nb",
+            "/x\\y",
+        ] {
             assert_eq!(safe_next(Some(bad)), "/", "{bad:?}");
         }
         assert_eq!(safe_next(None), "/");

@@ -167,7 +167,8 @@ mod tests {
 
     #[test]
     fn relative_links_and_pictures_lead_into_the_repository() {
-        let out = html("[a](guide.md#top) [b](../LICENSE) [c](/src) ![d](img/a%20b.png) [e](#part) [f](https://x.example/)");
+        let out =
+            html("[a](guide.md#top) [b](../LICENSE) [c](/src) ![d](img/a%20b.png) [e](#part) [f](https://x.example/)");
         for part in [
             "href=\"/ann/tool/blob/feature/x/docs/guide.md#top\"",
             "href=\"/ann/tool/blob/feature/x/LICENSE\"",
@@ -208,9 +209,25 @@ mod tests {
         ] {
             let out = html(evil).to_lowercase();
             for bad in [
-                "<script", "onerror=", "onload=", "onclick=", "ontoggle=", "href=\"javascript", "href=\"data:",
-                "href=\"vbscript", "<iframe", "<form", "<style", "style=", "<svg", "<math", "<base", "<meta",
-                "class=\"btn", "name=\"_token\"", "type=\"text\"",
+                "<script",
+                "onerror=",
+                "onload=",
+                "onclick=",
+                "ontoggle=",
+                "href=\"javascript",
+                "href=\"data:",
+                "href=\"vbscript",
+                "<iframe",
+                "<form",
+                "<style",
+                "style=",
+                "<svg",
+                "<math",
+                "<base",
+                "<meta",
+                "class=\"btn",
+                "name=\"_token\"",
+                "type=\"text\"",
             ] {
                 assert!(!out.contains(bad), "{evil} became {out}");
             }

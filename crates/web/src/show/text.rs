@@ -84,7 +84,10 @@ pub(crate) fn escape_code_into(text: &str, out: &mut String) {
         match c {
             '\r' => (),
             c if is_treacherous(c) => {
-                out.push_str(&format!(r#"<span class="odd-char" title="invisible character">U+{:04X}</span>"#, c as u32));
+                out.push_str(&format!(
+                    r#"<span class="odd-char" title="invisible character">U+{:04X}</span>"#,
+                    c as u32
+                ));
             }
             c => escape_into(c.encode_utf8(&mut buffer), out),
         }

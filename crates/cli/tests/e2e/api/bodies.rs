@@ -93,5 +93,5 @@ fn addresses_and_methods_that_do_not_exist_are_told_in_json() {
     }
     // Outside the API people read the answer.
     let outside = http::get(server.http_addr(), "/nothing", None);
-    assert_eq!((outside.status, outside.text().as_str()), (404, "Not found\n"));
+    assert_eq!((outside.status, outside.header("content-type")), (404, Some("text/html; charset=utf-8")));
 }

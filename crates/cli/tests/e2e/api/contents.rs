@@ -133,13 +133,13 @@ fn a_new_repository_can_begin_with_files() {
     let alice = person(&server, "alice");
     let api = Api::of(&server, &alice);
     let body =
-        json!({ "name": "new", "auto_init": true, "license_template": "apache-2.0", "gitignore_template": "Rust" });
+        json!({ "name": "begun", "auto_init": true, "license_template": "apache-2.0", "gitignore_template": "Rust" });
     let created = api.post("/user/repos", body);
     assert_eq!(created.status, 201, "{}", created.text());
     assert!(created.json()["pushed_at"].is_string());
-    let files: Vec<_> = names(&api.read("/repos/alice/new/contents")).into_iter().map(|(_, name)| name).collect();
+    let files: Vec<_> = names(&api.read("/repos/alice/begun/contents")).into_iter().map(|(_, name)| name).collect();
     assert_eq!(files, [".gitignore", "LICENSE", "README.md"]);
-    let commit = &api.read("/repos/alice/new/commits")[0]["commit"];
+    let commit = &api.read("/repos/alice/begun/commits")[0]["commit"];
     assert_eq!(commit["message"], "Initial commit");
     assert!(!commit.to_string().contains("alice@example.org"), "nobody's address is given away: {commit}");
     super::assert_refused(

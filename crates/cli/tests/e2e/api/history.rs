@@ -90,7 +90,7 @@ fn commits_are_filtered_by_author_and_time() {
     let when = scene.git(&["log", "-1", "--format=%cI", "main"]);
     let day_after = "2030-01-01T00:00:00Z";
     let count = |query: &str| shas(&api.read(&format!("{REPO}/commits?{query}"))).len();
-    assert!(when < day_after.to_owned(), "{when}");
+    assert!(when.as_str() < day_after, "{when}");
     assert_eq!((count("since=2000-01-01T00:00:00Z"), count(&format!("since={day_after}"))), (3, 0));
     assert_eq!((count(&format!("until={day_after}")), count("until=2000-01-01")), (3, 0));
     let author = scene.git(&["log", "-1", "--format=%ae", "main"]);

@@ -12,6 +12,7 @@ mod keys;
 mod login;
 mod names;
 mod pages;
+mod people;
 mod repos;
 pub mod scene;
 mod scopes;

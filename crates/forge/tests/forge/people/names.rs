@@ -22,8 +22,13 @@ async fn a_renamed_account_and_its_repositories_are_found_under_the_old_name(
     let id = rig.add("alice", false).await;
     let viewer = rig.viewer(id).await;
     for (name, visibility) in [("open", Visibility::Public), ("secret", Visibility::Private)] {
-        let request =
-            create::Request { name: name.into(), description: String::new(), visibility, default_branch: None };
+        let request = create::Request {
+            name: name.into(),
+            description: String::new(),
+            visibility,
+            default_branch: None,
+            init: None,
+        };
         create::create(&rig.forge, &viewer.caller, request).await.expect("created");
     }
     let wrong = rename::rename(&rig.forge, &viewer, "ada", "wrong horse battery".into()).await;

@@ -3,8 +3,7 @@
 use super::time;
 use crate::App;
 use abide_core::UserId;
-use abide_forge::accounts;
-use abide_forge::accounts::SshKey;
+use abide_forge::accounts::{self, SshKey, emails};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -71,10 +70,10 @@ impl User {
             simple: SimpleUser::of(app, user),
             name: user.display_name.clone(),
             company: None,
-            blog: String::new(),
-            location: None,
+            blog: user.website.clone(),
+            location: some(&user.location),
             email: None,
-            bio: None,
+            bio: some(&user.bio),
             public_repos,
             followers: 0,
             following: 0,
@@ -82,6 +81,10 @@ impl User {
             updated_at: time(user.updated_at),
         }
     }
+}
+
+fn some(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
 }
 
 /// A user as they see themselves.
@@ -102,10 +105,22 @@ impl OwnUser {
 /// One of the caller's addresses.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(in crate::api) struct Email {
-    pub email: String,
-    pub primary: bool,
-    pub verified: bool,
-    pub visibility: Option<&'static str>,
+    email: String,
+    primary: bool,
+    verified: bool,
+    visibility: Option<&'static str>,
+}
+
+impl Email {
+    /// No address is shown to others.
+    pub(in crate::api) fn of(email: &emails::Email) -> Self {
+        Self {
+            email: email.address.clone(),
+            primary: email.is_primary,
+            verified: email.verified_at.is_some(),
+            visibility: email.is_primary.then_some("private"),
+        }
+    }
 }
 
 /// A public key.

@@ -55,13 +55,21 @@ fn rows(url: &str, lines: &[String], ranges: &[(BlameRange, Arc<Commit>)], frame
             let _ = write!(out, "<tr id=\"L{number}\"{}>", if first { " class=\"blame-first\"" } else { "" });
             out.push_str("<td class=\"blame-who\">");
             if first {
-                let _ = write!(out, r#"{} <a href="{url}/commit/{}" title=""#, frame.now.ago_seconds(&commit.committer.time), commit.oid);
+                let _ = write!(
+                    out,
+                    r#"{} <a href="{url}/commit/{}" title=""#,
+                    frame.now.ago_seconds(&commit.committer.time),
+                    commit.oid
+                );
                 escape_into(&shown(&commit.author.name), &mut out);
                 out.push_str("\">");
                 escape_into(&subject(commit), &mut out);
                 out.push_str("</a>");
             }
-            let _ = writeln!(out, "</td><td class=\"n\"><a href=\"#L{number}\">{number}</a></td><td class=\"l\">{line}</td></tr>");
+            let _ = writeln!(
+                out,
+                "</td><td class=\"n\"><a href=\"#L{number}\">{number}</a></td><td class=\"l\">{line}</td></tr>"
+            );
         }
     }
     out

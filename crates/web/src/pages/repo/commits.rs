@@ -2,9 +2,9 @@
 
 use super::head::{Head, Room, Shown};
 use super::view::{CommitLine, Picker, Trail, tail};
-use crate::pages::links::Links;
 use crate::App;
 use crate::pages::frame::Frame;
+use crate::pages::links::Links;
 use crate::pages::path::Address;
 use crate::pages::respond;
 use crate::pages::visitor::Visitor;

@@ -37,7 +37,10 @@ pub(super) fn routes() -> Vec<Route> {
         ("/{owner}/{repo}/settings", get(settings::general::show).post(settings::general::save)),
         ("/{owner}/{repo}/settings/collaborators", get(settings::people::show).post(settings::people::set)),
         ("/{owner}/{repo}/settings/collaborators/remove", post(settings::people::remove)),
-        ("/{owner}/{repo}/settings/visibility", get(settings::danger::ask_visibility).post(settings::danger::visibility)),
+        (
+            "/{owner}/{repo}/settings/visibility",
+            get(settings::danger::ask_visibility).post(settings::danger::visibility),
+        ),
         ("/{owner}/{repo}/settings/delete", get(settings::danger::ask_delete).post(settings::danger::delete)),
     ]
 }

@@ -22,12 +22,7 @@ const SANDBOX: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 const READ_WHOLE: usize = 1024 * 1024;
 
 /// `GET /{owner}/{repo}/raw/{ref}/{path}`
-pub(super) async fn show(
-    State(app): State<App>,
-    visitor: Visitor,
-    address: Address,
-    headers: HeaderMap,
-) -> Shown {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address, headers: HeaderMap) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let place = room.browser.place(&address.rest(3)).await?;
     let entry = room.browser.entry(place.commit, &place.path).await?;
@@ -93,9 +88,8 @@ pub(super) fn picture_type(name: &[u8]) -> Option<&'static str> {
 }
 
 fn looks_like_text(name: &[u8]) -> bool {
-    const TEXT: [&str; 16] = [
-        "c", "cpp", "css", "csv", "go", "h", "html", "java", "js", "json", "log", "md", "py", "rs", "sql", "txt",
-    ];
+    const TEXT: [&str; 16] =
+        ["c", "cpp", "css", "csv", "go", "h", "html", "java", "js", "json", "log", "md", "py", "rs", "sql", "txt"];
     extension(name).is_some_and(|extension| TEXT.contains(&extension.as_str()))
 }
 

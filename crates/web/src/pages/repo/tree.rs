@@ -116,7 +116,11 @@ async fn directory(app: &App, room: &Room, place: Place, is_home: bool) -> Shown
     let frame = Frame::new(app, &room.visitor, title);
     let head = room.head(app, "code").await;
     let trail = Trail::of(&place);
-    let topics = if is_home { topics::of(&app.forge, room.repo()).await?.iter().map(ToString::to_string).collect() } else { Vec::new() };
+    let topics = if is_home {
+        topics::of(&app.forge, room.repo()).await?.iter().map(ToString::to_string).collect()
+    } else {
+        Vec::new()
+    };
     Ok(respond::page(&TreePage {
         rows: rows(&head.url, &trail.at, &place, &tree, &changes, &frame),
         picker: Picker::of(room, &place, "tree"),

@@ -1,7 +1,7 @@
 //! Pieces that several pages show: commits, the path of a file, the menu of branches and tags.
 
 use super::head::Room;
-use crate::show::text::{shown, shortened, url_path};
+use crate::show::text::{shortened, shown, url_path};
 use abide_forge::browse::{Commit, Place, Point};
 
 /// A commit in one line.

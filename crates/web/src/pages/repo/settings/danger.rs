@@ -129,7 +129,8 @@ async fn delete_page(app: &App, room: &Room, errors: Errors) -> ConfirmPage {
         section: "general",
         errors,
         consequences: vec![
-            "It disappears for everyone at once: pages, clones over the network, the API. Its name becomes free.".into(),
+            "It disappears for everyone at once: pages, clones over the network, the API. Its name becomes free."
+                .into(),
             "Nothing is removed from the disk right away: its identity and history are kept, and it can be restored."
                 .into(),
         ],

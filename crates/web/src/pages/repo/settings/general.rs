@@ -93,7 +93,8 @@ async fn write(app: &App, room: &Room, typed: &Typed) -> Result<Result<(), Error
 async fn page(app: &App, room: &Room, errors: Errors, typed: Typed) -> GeneralPage {
     const PROPOSALS: usize = 200;
     let refs = room.browser.refs().prefixed(b"refs/heads/").take(PROPOSALS);
-    let branches = refs.filter_map(|found| Some(std::str::from_utf8(&found.name).ok()?["refs/heads/".len()..].to_owned()));
+    let branches =
+        refs.filter_map(|found| Some(std::str::from_utf8(&found.name).ok()?["refs/heads/".len()..].to_owned()));
     GeneralPage {
         frame: Frame::new(app, &room.visitor, format!("Settings · {}", room.repo().slug())),
         head: room.head(app, "settings").await,
