@@ -92,13 +92,9 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), InviteError> {
     }
     let address = unit.address.as_ref().map(ToString::to_string);
     let link = NewLink {
-        hash: unit.hash,
-        purpose: Purpose::Invite,
-        user_id: None,
-        email_id: None,
         address: address.clone(),
         created_by: unit.who.user,
-        expires_at: now.plus(people.invite_ttl),
+        ..NewLink::new(unit.hash, Purpose::Invite, now.plus(people.invite_ttl))
     };
     let id = links::insert(tx, &link).await?;
     if let Some(address) = &address {

@@ -84,9 +84,7 @@ pub async fn sign_up(forge: &Forge, ip: Option<IpAddr>, request: Request) -> Res
 
 /// Whether an invitation still works.
 pub async fn is_open(forge: &Forge, invite: &str) -> Result<bool, Fault> {
-    let mut conn = forge.store().read().await?;
-    let open = links::open(&mut conn, Purpose::Invite, &one_time::hash(invite), forge.clock().now()).await?;
-    Ok(open.is_some())
+    Ok(one_time::open(forge, Purpose::Invite, invite).await?.is_some())
 }
 
 /// Counts the sign-ups from one place, refused ones too: each tells whether a name or an address is taken.
