@@ -105,6 +105,11 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), InviteError> {
     Ok(())
 }
 
+/// Whether an invitation still works.
+pub async fn is_open(forge: &Forge, token: &str) -> Result<bool, Fault> {
+    Ok(one_time::open(forge, Purpose::Invite, token).await?.is_some())
+}
+
 /// Invitations that wait to be accepted, newest first.
 pub async fn list(forge: &Forge, viewer: &Viewer) -> Result<Vec<Invite>, Access> {
     admin::ensure(&viewer.caller)?;
