@@ -171,6 +171,21 @@ pub async fn log_out_everywhere(forge: &Forge, viewer: &Viewer) -> Result<u64, F
     ended.await
 }
 
+/// Ends every login of the viewer but this one; returns how many.
+pub async fn end_others(forge: &Forge, viewer: &Viewer) -> Result<u64, Fault> {
+    let keep = hex::decode(&viewer.session_id).unwrap_or_default();
+    let unit = (viewer.user.id, keep, Who::from(&viewer.caller));
+    let ended = forge.store().write(unit, |tx, (user, keep, who)| {
+        Box::pin(async move {
+            let ended = sessions::end_others(tx, *user, keep).await?;
+            let meta = json!({ "user_id": user.get(), "sessions": ended });
+            audit_account(tx, who, "other_sessions_ended", meta).await?;
+            Ok::<_, Fault>(ended)
+        })
+    });
+    ended.await
+}
+
 /// The viewer's logins, the last used first.
 pub async fn list(forge: &Forge, viewer: &Viewer) -> Result<Vec<Session>, Fault> {
     let (now, keep) = (forge.clock().now(), forge.settings().people.sessions_per_user);

@@ -63,6 +63,7 @@ impl Problem {
         tracing::error!(error = %fault, "a page failed");
         let status = match fault {
             Fault::DiskFull { .. } => StatusCode::INSUFFICIENT_STORAGE,
+            Fault::Crowded => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self::new(status, sentence(&fault.told()))
@@ -120,9 +121,7 @@ impl From<Access> for Problem {
             Access::Denied(DenyCode::LoginRequired) => {
                 Self { login: true, ..Self::new(StatusCode::FORBIDDEN, "Log in to do this.") }
             }
-            Access::Denied(_) | Access::Scope(_) => {
-                Self::new(StatusCode::FORBIDDEN, sentence(&access.to_string()))
-            }
+            Access::Denied(_) | Access::Scope(_) => Self::new(StatusCode::FORBIDDEN, sentence(&access.to_string())),
             Access::Fault(fault) => Self::fault(&fault),
         }
     }

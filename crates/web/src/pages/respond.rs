@@ -27,6 +27,13 @@ pub(crate) fn page(template: &impl Template) -> Response {
     html(StatusCode::OK, template)
 }
 
+/// A page with a secret that is shown this once: no cache keeps it, the browser's neither.
+pub(crate) fn secret(template: &impl Template) -> Response {
+    let mut response = page(template);
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
 /// A form shown again with what is wrong about it.
 pub(crate) fn form_again(template: &impl Template) -> Response {
     html(StatusCode::BAD_REQUEST, template)
@@ -78,7 +85,16 @@ mod tests {
         for fine in ["/", "/a/b?c=d", "/a%20b"] {
             assert_eq!(safe_next(Some(fine)), fine);
         }
-        for bad in ["", "//evil.example", "/\\evil.example", "https://evil.example", "/\t/evil.example", "a", "/a\r\nb", "/x\\y"] {
+        for bad in [
+            "",
+            "//evil.example",
+            "/\\evil.example",
+            "https://evil.example",
+            "/\t/evil.example",
+            "a",
+            "/a\r\nb",
+            "/x\\y",
+        ] {
             assert_eq!(safe_next(Some(bad)), "/", "{bad:?}");
         }
         assert_eq!(safe_next(None), "/");
