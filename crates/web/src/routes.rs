@@ -15,6 +15,11 @@ pub const FIRST_SEGMENTS: &[&str] = &[
     "readyz", "reset", "search", "settings", "setup", "signup", "verify",
 ];
 
+/// The address of every page, for tests that walk them.
+pub fn page_paths() -> Vec<&'static str> {
+    pages::routes().into_iter().map(|(path, _)| path).collect()
+}
+
 /// All routes.
 pub fn router(app: App) -> Router {
     let router = outside_the_api().into_iter().fold(Router::new(), |router, (path, serve)| router.route(path, serve));

@@ -8,5 +8,6 @@ mod crash;
 mod git;
 mod nodes;
 mod operations;
+mod pages;
 mod security;
 mod support;

@@ -1,6 +1,5 @@
 //! Invitations.
 
-use super::id;
 use crate::App;
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
@@ -68,7 +67,7 @@ pub(super) async fn create(State(app): State<App>, by: Admin, form: Form) -> Res
 
 /// `POST /admin/invites/revoke`
 pub(super) async fn revoke(State(app): State<App>, by: Admin, form: Form) -> Result<Response, Problem> {
-    match invites::revoke(&app.forge, &by.viewer, id(&form)?).await? {
+    match invites::revoke(&app.forge, &by.viewer, form.id()?).await? {
         true => Ok(respond::see_other("/admin/invites?done=removed")),
         false => Err(Problem::not_found()),
     }

@@ -1,6 +1,5 @@
 //! Work that is done later.
 
-use super::id;
 use crate::App;
 use crate::pages::form::Form;
 use crate::pages::frame::Frame;
@@ -47,7 +46,7 @@ pub(super) async fn show(State(app): State<App>, by: Admin, address: Address) ->
 
 /// `POST /admin/jobs/retry`
 pub(super) async fn retry(State(app): State<App>, by: Admin, form: Form) -> Result<Response, Problem> {
-    match manage::retry_by_admin(&app.forge, &by.viewer.caller, id(&form)?).await? {
+    match manage::retry_by_admin(&app.forge, &by.viewer.caller, form.id()?).await? {
         true => Ok(respond::see_other("/admin/jobs?done=queued")),
         false => Err(Problem::new(StatusCode::CONFLICT, "This job has not ended, or is gone. Nothing was changed.")),
     }

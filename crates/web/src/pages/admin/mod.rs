@@ -6,9 +6,7 @@ mod jobs;
 mod users;
 
 use super::Route;
-use super::form::Form;
 use super::member::Admin;
-use super::problem::Problem;
 use super::respond;
 use axum::response::Response;
 use axum::routing::{get, post};
@@ -34,9 +32,4 @@ pub(super) fn routes() -> Vec<Route> {
 /// `GET /admin`
 async fn front(_: Admin) -> Response {
     respond::see_other("/admin/users")
-}
-
-/// Which row a form is about.
-fn id(form: &Form) -> Result<i64, Problem> {
-    form.text("id").parse().map_err(|_| Problem::not_found())
 }

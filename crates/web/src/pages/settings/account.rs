@@ -1,6 +1,6 @@
 //! One's name and addresses.
 
-use super::{id, unconfirmed};
+use super::unconfirmed;
 use crate::App;
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
@@ -71,13 +71,13 @@ pub(super) async fn add_email(State(app): State<App>, member: Member, form: Form
 
 /// `POST /settings/account/emails/remove`
 pub(super) async fn remove_email(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
-    let removed = emails::remove(&app.forge, &member.viewer, id(&form)?).await;
+    let removed = emails::remove(&app.forge, &member.viewer, form.id()?).await;
     changed(&app, &member, removed, "removed", Typed::default()).await
 }
 
 /// `POST /settings/account/emails/primary`
 pub(super) async fn make_primary(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
-    let made = emails::make_primary(&app.forge, &member.viewer, id(&form)?).await;
+    let made = emails::make_primary(&app.forge, &member.viewer, form.id()?).await;
     changed(&app, &member, made, "saved", Typed::default()).await
 }
 
@@ -102,7 +102,7 @@ async fn changed(
 
 /// `POST /settings/account/emails/resend`
 pub(super) async fn resend(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
-    match verify::resend(&app.forge, &member.viewer, id(&form)?).await {
+    match verify::resend(&app.forge, &member.viewer, form.id()?).await {
         Ok(()) => Ok(done("mail-sent")),
         // Confirmed meanwhile, in another window: that is what was wanted.
         Err(ResendError::Verified) => Ok(done("verified")),

@@ -1,6 +1,5 @@
 //! SSH keys.
 
-use super::id;
 use crate::App;
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
@@ -52,7 +51,7 @@ pub(super) async fn add(State(app): State<App>, member: Member, form: Form) -> R
 
 /// `POST /settings/keys/remove`
 pub(super) async fn remove(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
-    match ssh_keys::remove(&app.forge, &member.viewer.caller, member.viewer.user.id, id(&form)?).await? {
+    match ssh_keys::remove(&app.forge, &member.viewer.caller, member.viewer.user.id, form.id()?).await? {
         true => Ok(respond::see_other("/settings/keys?done=removed")),
         false => Err(Problem::not_found()),
     }

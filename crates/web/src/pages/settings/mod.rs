@@ -9,7 +9,6 @@ mod two_factor;
 
 use super::Route;
 use super::errors::Errors;
-use super::form::Form;
 use super::member::Member;
 use super::problem::Problem;
 use super::respond;
@@ -55,9 +54,4 @@ fn unconfirmed(error: ConfirmError) -> Result<Errors, Problem> {
         ConfirmError::Throttled { retry_after } => Err(Problem::too_often(retry_after)),
         ConfirmError::Fault(fault) => Err(fault.into()),
     }
-}
-
-/// Which of one's things a form is about.
-fn id(form: &Form) -> Result<i64, Problem> {
-    form.text("id").parse().map_err(|_| Problem::not_found())
 }

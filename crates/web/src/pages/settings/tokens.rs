@@ -1,6 +1,5 @@
 //! Access tokens. A secret is shown once, on the page that answers the form, and never stands in an address.
 
-use super::id;
 use crate::App;
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
@@ -134,7 +133,7 @@ async fn add(app: &App, member: &Member, typed: &Typed) -> Result<Result<String,
 
 /// `POST /settings/tokens/revoke`
 pub(super) async fn revoke(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
-    match tokens::revoke(&app.forge, &member.viewer.caller, member.viewer.user.id, id(&form)?).await? {
+    match tokens::revoke(&app.forge, &member.viewer.caller, member.viewer.user.id, form.id()?).await? {
         true => Ok(respond::see_other("/settings/tokens?done=revoked")),
         false => Err(Problem::not_found()),
     }
