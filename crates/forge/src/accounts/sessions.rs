@@ -33,6 +33,8 @@ pub struct Viewer {
     pub caller: Caller,
     /// Which of their logins this is.
     pub session_id: String,
+    /// Whether this use makes the login last longer, so that the browser should keep its cookie longer too.
+    pub prolonged: bool,
 }
 
 /// A login, as its owner sees it.
@@ -100,11 +102,12 @@ pub async fn by_cookie(forge: &Forge, cookie: &str, ip: Option<IpAddr>) -> Resul
     let now = forge.clock().now();
     let found = sessions::open(&mut *forge.store().read().await?, &one_time::hash(cookie), now).await?;
     let Some((session, user)) = found else { return Ok(None) };
-    if now.since(session.last_seen_at) > LAST_SEEN_PRECISION {
+    let prolonged = now.since(session.last_seen_at) > LAST_SEEN_PRECISION;
+    if prolonged {
         note_use(forge, session.hash.clone(), ip);
     }
     let caller = Caller { actor: user.actor(), scopes: None, ip };
-    Ok(Some(Viewer { user, caller, session_id: hex::encode(session.hash) }))
+    Ok(Some(Viewer { user, caller, session_id: hex::encode(session.hash), prolonged }))
 }
 
 /// Writes "last seen" beside the request: nobody waits for it, and losing it is harmless.

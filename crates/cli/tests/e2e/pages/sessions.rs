@@ -42,6 +42,30 @@ fn cookies_are_out_of_reach_of_scripts_and_other_sites_and_bound_to_https_where_
     }
 }
 
+#[rstest]
+fn a_login_that_is_used_lasts_longer_and_so_does_its_cookie(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let server = server(engine);
+    server.add_user("alice");
+    let browser = logged_in(&server, "alice");
+    let cookie = browser.cookie("abide").expect("logged in");
+    assert_eq!(browser.get("/explore").header("set-cookie"), None, "it was just seen");
+    // A day ago, as far as the server remembers.
+    let day = 86_400_000_000_i64;
+    let ends = query(
+        &server,
+        &format!(
+            "UPDATE sessions SET last_seen_at = last_seen_at - {day}, \
+        expires_at = expires_at - {day} RETURNING expires_at"
+        ),
+    );
+    let again = browser.get("/explore");
+    let renewed = again.header("set-cookie").expect("a cookie");
+    assert!(renewed.starts_with(&format!("abide={cookie}; ")) && renewed.contains("Max-Age=2592000"), "{renewed}");
+    abide_testkit::eventually(super::SOON, || query(&server, "SELECT expires_at FROM sessions") > ends);
+}
+
 #[test]
 fn a_page_without_forms_for_strangers_sets_no_cookie() {
     let server = server(Engine::Sqlite);

@@ -8,7 +8,7 @@ use crate::pages::frame::Frame;
 use crate::pages::path::Address;
 use crate::pages::problem::Problem;
 use crate::pages::respond::{self, safe_next};
-use crate::pages::visitor::Visitor;
+use crate::pages::visitor::{Cookies, Visitor};
 use abide_forge::accounts::login::{self, LoginError, Outcome};
 use askama::Template;
 use axum::extract::State;
@@ -114,5 +114,5 @@ fn refused(error: LoginError) -> Result<Errors, Problem> {
 /// `POST /logout`
 pub(super) async fn log_out(State(app): State<App>, headers: HeaderMap, _: Form) -> Result<Response, Problem> {
     end_session(&app, &headers).await?;
-    Ok(with_cookie(&app, respond::see_other("/?done=logged-out"), "", 0))
+    Ok(with_cookie(respond::see_other("/?done=logged-out"), &Cookies::of(&app).no_session()))
 }

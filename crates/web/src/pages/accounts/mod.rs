@@ -34,8 +34,7 @@ pub(super) fn routes() -> Vec<Route> {
 /// is ended.
 async fn enter(app: &App, headers: &HeaderMap, cookie: Cookie, to: &str) -> Result<Response, Problem> {
     end_session(app, headers).await?;
-    let lifetime = app.forge.settings().people.session_ttl.as_secs();
-    Ok(with_cookie(app, respond::see_other(to), &cookie.0, lifetime))
+    Ok(with_cookie(respond::see_other(to), &Cookies::of(app).new_session(app, &cookie.0)))
 }
 
 /// Ends the login of this browser, if it has one.
@@ -46,9 +45,8 @@ async fn end_session(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-fn with_cookie(app: &App, mut response: Response, value: &str, seconds: u64) -> Response {
-    let cookies = Cookies::of(app);
-    if let Ok(cookie) = HeaderValue::from_str(&cookies.set(cookies.session(), value, seconds)) {
+fn with_cookie(mut response: Response, cookie: &str) -> Response {
+    if let Ok(cookie) = HeaderValue::from_str(cookie) {
         response.headers_mut().append(header::SET_COOKIE, cookie);
     }
     response
