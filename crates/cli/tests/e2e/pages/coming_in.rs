@@ -195,6 +195,9 @@ fn a_forgotten_password_is_set_anew_by_mail_and_asking_tells_nothing(
     assert_eq!(old.status, 400);
     browser.log_in("alice", "a different password");
     assert!(browser.is_in());
+    let secret = link.rsplit_once('/').expect("a token").1;
+    let log = server.log();
+    assert!(log.contains("/reset/{token}") && !log.contains(secret), "{log}");
 }
 
 #[rstest]
