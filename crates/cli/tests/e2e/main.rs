@@ -10,5 +10,6 @@ mod crash;
 mod git;
 mod nodes;
 mod operations;
+mod pages;
 mod security;
 mod support;
