@@ -7,6 +7,7 @@ use abide_core::failpoint;
 use abide_forge::accounts::setup;
 use abide_forge::{Forge, jobs, sequencer, start};
 use metrics_exporter_prometheus::PrometheusBuilder;
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
@@ -61,9 +62,9 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     roads.spawn(serve_http(forge.clone(), &config, http, stop.clone())?);
     roads.spawn(serve_ssh(forge.clone(), &config, ssh, stop.clone()));
 
-    println!("Abide is ready at http://{http_at} (ssh {ssh_at})");
+    say(&format!("Abide is ready at http://{http_at} (ssh {ssh_at})"));
     match setup::link(&forge).await {
-        Ok(Some(link)) => println!("Create the first admin at {link}"),
+        Ok(Some(link)) => say(&format!("Create the first admin at {link}")),
         Ok(None) => {}
         Err(error) => tracing::warn!(%error, "no link for the first admin could be made; start again for one"),
     }
@@ -76,6 +77,11 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     forge.close().await;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Prints a line for whoever started the server. They may have stopped listening, which is no reason to stop serving.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
 }
 
 fn start_logging(config: &Config) -> Result<(), Failure> {

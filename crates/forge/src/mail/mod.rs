@@ -75,12 +75,18 @@ async fn send(url: &str, timeout: std::time::Duration, message: Message) -> Resu
     // The transport's own limit ends with the connection; a server that falls silent later would be waited for.
     match tokio::time::timeout(timeout, transport.send(message)).await {
         Ok(Ok(_)) => Ok(()),
-        Ok(Err(error)) if error.is_permanent() => {
+        Ok(Err(error)) if error.is_permanent() && !is_about_us(&error) => {
             Err(DeliveryError::Never(format!("the mail server refused the mail: {error}")))
         }
         Ok(Err(error)) => Err(DeliveryError::Later(format!("the mail server did not take the mail: {error}"))),
         Err(_) => Err(DeliveryError::Later(format!("the mail server did not take the mail within {timeout:?}"))),
     }
+}
+
+/// Whether the server refuses us, not the mail: that is for the operator to put right, and the mail waits for it.
+fn is_about_us(error: &lettre::transport::smtp::Error) -> bool {
+    const LOGIN: [u16; 4] = [530, 534, 535, 538];
+    error.status().is_some_and(|code| LOGIN.contains(&u16::from(code)))
 }
 
 async fn store(forge: &Forge, job: &Job, message: Message) -> Result<(), DeliveryError> {

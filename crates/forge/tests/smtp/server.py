@@ -35,7 +35,9 @@ class Taking:
 
 
 def authenticate(server, session, envelope, mechanism, data):
-    return AuthResult(success=data.login == b"forge" and data.password == b"p@ss word", auth_data=data)
+    known = data.login == b"forge" and data.password == b"p@ss word"
+    # "Handled" would mean that the answer was sent already.
+    return AuthResult(success=known, handled=known, auth_data=data)
 
 
 async def main():

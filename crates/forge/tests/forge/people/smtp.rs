@@ -157,6 +157,17 @@ async fn without_the_encryption_that_was_asked_for_nothing_is_sent(
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_password_for_the_server_loses_no_mail(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let server = MailServer::start();
+    let rig = site(engine, &server.url().replace("word@", "wort@")).await;
+    rig.sign_up("alice").await;
+    let waits = run_until(&rig, |job| job.state == "waiting" && job.attempts == 1).await;
+    assert!(waits.last_error.is_some_and(|text| text.contains("535")));
+    assert_eq!(server.rest(), 0);
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_down_is_tried_again(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     // Bound and never answered at: nobody else gets the port meanwhile.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
