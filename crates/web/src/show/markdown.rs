@@ -4,12 +4,14 @@
 use super::code;
 use super::text::{escape_into, last_segment, shown, url_path};
 use ammonia::{Builder, UrlRelative};
-use comrak::adapters::SyntaxHighlighterAdapter;
+use comrak::adapters::{HeadingAdapter, HeadingMeta, SyntaxHighlighterAdapter};
+use comrak::nodes::Sourcepos;
 use comrak::options::Plugins;
-use comrak::{Options, markdown_to_html_with_plugins};
+use comrak::{Anchorizer, Options, markdown_to_html_with_plugins};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
 /// What relative addresses are relative to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -49,13 +51,14 @@ pub(crate) fn render(name: &[u8], data: &[u8], base: &Base) -> String {
     options.extension.autolink = true;
     options.extension.tasklist = true;
     options.extension.footnotes = true;
-    options.extension.header_id_prefix = Some(ID_PREFIX.into());
     options.extension.front_matter_delimiter = Some("---".into());
     options.render.gfm_quirks = true;
     // Markup inside Markdown is common in READMEs; what it may be is decided below.
     options.render.r#unsafe = true;
     let mut plugins = Plugins::default();
     plugins.render.codefence_syntax_highlighter = Some(&Colours);
+    let headings = Headings::default();
+    plugins.render.heading_adapter = Some(&headings);
     let html = markdown_to_html_with_plugins(&text, &options, &plugins);
     format!("<div class=\"prose\">{}</div>", sanitise(&html, base.clone()))
 }
@@ -76,6 +79,7 @@ fn sanitise(html: &str, base: Base) -> String {
         .add_tag_attributes("details", ["open"])
         .add_tag_attribute_values("input", "type", ["checkbox"])
         .set_tag_attribute_value("input", "disabled", "")
+        .set_tag_attribute_value("input", "aria-label", "Task")
         .set_tag_attribute_value("img", "referrerpolicy", "no-referrer")
         .set_tag_attribute_value("img", "loading", "lazy")
         .add_allowed_classes("span", ["c", "s", "k", "t", "f", "v", "m", "g", "x", "odd-char"])
@@ -133,6 +137,23 @@ fn inside<'v>(base: &Base, view: &str, address: &'v str) -> Cow<'v, str> {
     }
     let path = url_path(&parts.join(&b'/'));
     format!("/{}/{view}/{}/{path}{rest}", base.repo, url_path(base.at.as_bytes())).into()
+}
+
+/// Gives each heading an id that links inside the document can lead to.
+#[derive(Default)]
+struct Headings(Mutex<Anchorizer>);
+
+impl HeadingAdapter for Headings {
+    fn enter(&self, output: &mut dyn fmt::Write, heading: &HeadingMeta, _: Option<Sourcepos>) -> fmt::Result {
+        let id = self.0.lock().unwrap_or_else(PoisonError::into_inner).anchorize(&heading.content);
+        let mut escaped = String::new();
+        escape_into(&id, &mut escaped);
+        write!(output, "<h{} id=\"{ID_PREFIX}{escaped}\">", heading.level)
+    }
+
+    fn exit(&self, output: &mut dyn fmt::Write, heading: &HeadingMeta) -> fmt::Result {
+        write!(output, "</h{}>", heading.level)
+    }
 }
 
 /// Colours fenced code.

@@ -46,8 +46,13 @@ const INSIDE: [&str; 30] = [
 ];
 
 #[rstest]
+#[case::desk_light(1400, "light")]
+#[case::phone_dark(360, "dark")]
 #[tokio::test]
-async fn no_page_has_a_serious_accessibility_problem_or_a_complaint_in_the_console() {
+async fn no_page_has_a_serious_accessibility_problem_or_a_complaint_in_the_console(
+    #[case] width: u32,
+    #[case] scheme: &str,
+) {
     let server = open_server(Engine::Sqlite);
     let ann = support::admin(&server, "ann");
     for name in ["tool", "empty"] {
@@ -56,6 +61,7 @@ async fn no_page_has_a_serious_accessibility_problem_or_a_complaint_in_the_conso
     push_samples(&ann.git, &server.http_url("ann", "tool"));
     let axe = fs::read_to_string(axe_file()).expect("axe-core is installed by ./test");
     let browser = Browser::open(&server).await;
+    browser.looks(width, 900, scheme).await;
     let mut found = Vec::new();
     for path in OUTSIDE {
         found.extend(problems(&browser, &axe, path).await);
@@ -68,8 +74,8 @@ async fn no_page_has_a_serious_accessibility_problem_or_a_complaint_in_the_conso
     for path in INSIDE {
         found.extend(problems(&browser, &axe, path).await);
     }
-    assert!(found.is_empty(), "{}", found.join("\n"));
     browser.close().await;
+    assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 fn axe_file() -> PathBuf {
@@ -78,32 +84,28 @@ fn axe_file() -> PathBuf {
 }
 
 async fn problems(browser: &Browser, axe: &str, path: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for (width, scheme) in [(1400, "light"), (360, "dark")] {
-        browser.looks(width, 900, scheme).await;
-        browser.go(path).await;
-        let refused = path == "/nowhere/at/all";
-        let complaints = browser.complaints().into_iter().filter(|line| !(refused && line.contains("404")));
-        found.extend(complaints.map(|line| format!("{path}: {line}")));
-        browser.run(axe).await;
-        let serious = browser
-            .driver
-            .execute_async(
-                "const done = arguments[arguments.length - 1];\
-                 axe.run(document, { resultTypes: ['violations'] }).then(result => done(result.violations\
-                 .filter(v => v.impact === 'serious' || v.impact === 'critical')\
-                 .map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + (n.any[0]?.message ?? '')).join(' | '))));",
-                Vec::new(),
-            )
-            .await
-            .expect("axe runs");
-        let list = serious.json().as_array().cloned().unwrap_or_default();
-        found.extend(list.iter().map(|problem| format!("{path} ({width}, {scheme}): {problem}")));
-        // Nothing sticks out of the page: what is wide scrolls by itself.
-        let width_shown = browser.run("return document.documentElement.scrollWidth - innerWidth;").await;
-        if width_shown.as_i64() > Some(0) {
-            found.push(format!("{path} ({width}): sticks out by {width_shown} pixels"));
-        }
+    browser.go(path).await;
+    let refused = path == "/nowhere/at/all";
+    let complaints = browser.complaints().into_iter().filter(|line| !(refused && line.contains("404")));
+    let mut found: Vec<String> = complaints.collect();
+    browser.run(axe).await;
+    let serious = browser
+        .driver
+        .execute_async(
+            "const done = arguments[arguments.length - 1];\
+             const tell = n => n.html.slice(0, 200) + ' ' + (n.any[0]?.message ?? '');\
+             axe.run(document, { resultTypes: ['violations'] }).then(result => done(result.violations\
+             .filter(v => v.impact === 'serious' || v.impact === 'critical')\
+             .map(v => v.id + ': ' + v.nodes.slice(0, 3).map(tell).join(' | '))));",
+            Vec::new(),
+        )
+        .await
+        .expect("axe runs");
+    found.extend(serious.json().as_array().into_iter().flatten().map(ToString::to_string));
+    // Nothing sticks out of the page: what is wide scrolls by itself.
+    let too_wide = browser.run("return document.documentElement.scrollWidth - innerWidth;").await;
+    if too_wide.as_i64() > Some(0) {
+        found.push(format!("sticks out by {too_wide} pixels"));
     }
-    found
+    found.into_iter().map(|problem| format!("{path}: {problem}")).collect()
 }

@@ -4,6 +4,7 @@ use abide_testkit::{Server, http};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -15,9 +16,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A browser that is looking at one server.
 pub struct Browser {
+    // First, so that a test that fails ends it before the session waits for an answer.
+    chromedriver: Chromedriver,
     pub driver: WebDriver,
     base: String,
-    chromedriver: Chromedriver,
     _profile: tempfile::TempDir,
 }
 
@@ -28,7 +30,9 @@ struct Chromedriver {
 
 impl Drop for Chromedriver {
     fn drop(&mut self) {
-        let _ = self.process.kill();
+        // The browser is in its group and ends with it.
+        let group = format!("-{}", self.process.id());
+        let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
         let _ = self.process.wait();
     }
 }
@@ -38,6 +42,7 @@ impl Chromedriver {
     fn start() -> Self {
         let mut process = Command::new("chromedriver")
             .arg("--port=0")
+            .process_group(0)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -80,7 +85,7 @@ impl Browser {
         wishes.set("goog:loggingPrefs", json!({ "browser": "ALL" })).expect("preferences are JSON");
         let driver =
             WebDriver::new(format!("http://{}", chromedriver.address), wishes).await.expect("the browser starts");
-        Self { driver, base: server.url(), chromedriver, _profile: profile }
+        Self { chromedriver, driver, base: server.url(), _profile: profile }
     }
 
     /// Goes to a page.

@@ -30,8 +30,8 @@ async fn someone_signs_up_creates_pushes_browses_makes_a_token_and_deletes(
     // A token from the page, and a push with it.
     browser.go("/settings/tokens").await;
     browser.fill("label", "laptop").await;
-    browser.find("main [name=\"scopes\"][value=\"repo\"]").await.click().await.unwrap();
-    browser.press("Make token").await;
+    browser.find("main [name=\"scope\"][value=\"repo\"]").await.click().await.unwrap();
+    browser.press("Make the token").await;
     let token = browser.find(".secret").await.text().await.unwrap();
     assert!(token.starts_with("abide_pat_"), "{token}");
     let git = GitClient::new().with_token(token.trim());
