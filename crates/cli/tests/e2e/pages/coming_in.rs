@@ -62,9 +62,9 @@ fn what_is_wrong_with_a_sign_up_stands_at_its_field_and_nothing_typed_is_lost_bu
     for (name, email, password, field) in [
         ("taken", "new@example.org", PASSWORD, "name"),
         ("admin", "new@example.org", PASSWORD, "name"),
-        ("new", "taken@example.org", PASSWORD, "email"),
-        ("new", "nowhere", PASSWORD, "email"),
-        ("new", "new@example.org", "too short", "password"),
+        ("newcomer", "taken@example.org", PASSWORD, "email"),
+        ("newcomer", "nowhere", PASSWORD, "email"),
+        ("newcomer", "new@example.org", "too short", "password"),
     ] {
         let fields = [("name", name), ("email", email), ("password", password)];
         let answer = browser.submit("/signup", "/signup", &fields);
@@ -90,11 +90,11 @@ fn the_way_to_an_account_is_what_the_operator_chose() {
     assert_eq!(query(&closed, "SELECT count(*) FROM users"), "0");
 
     let invited = server(Engine::Sqlite);
-    add_admin(&invited, "root");
+    add_admin(&invited, "carol");
     let stranger = Browser::new(&invited);
     assert!(stranger.page("/signup").contains("You need an invitation"));
     assert!(stranger.page("/invite/nonsense").contains("taken back or is too old"));
-    let admin = logged_in(&invited, "root");
+    let admin = logged_in(&invited, "carol");
     let answer = admin.submit("/admin/invites", "/admin/invites", &[("email", "eve@example.org")]);
     assert_eq!((answer.status, answer.header("cache-control")), (200, Some("no-store")));
     let link = mailed_link(&invited, "invite");
@@ -222,12 +222,12 @@ fn the_first_admin_comes_by_the_link_that_the_server_prints(
     let browser = Browser::new(&server);
     assert_eq!(browser.get(&first).status, 410, "only the newest works");
     assert_eq!(browser.get("/setup/nonsense").status, 410);
-    let fields = [("name", "root"), ("email", "root@example.org"), ("password", "short")];
+    let fields = [("name", "carol"), ("email", "carol@example.org"), ("password", "short")];
     let again = browser.submit(&link, &link, &fields);
-    assert!(again.status == 400 && again.text().contains("value=\"root\""));
-    let fields = [("name", "root"), ("email", "root@example.org"), ("password", PASSWORD)];
+    assert!(again.status == 400 && again.text().contains("value=\"carol\""));
+    let fields = [("name", "carol"), ("email", "carol@example.org"), ("password", PASSWORD)];
     assert_eq!(location(&browser.submit(&link, &link, &fields)), "/?done=ready");
-    assert!(browser.page("/admin/users").contains("root@example.org"));
+    assert!(browser.page("/admin/users").contains("carol@example.org"));
     assert_eq!(browser.get(&link).status, 410, "there is an admin");
     server.restart();
     assert_eq!(server.log().matches("Create the first admin at ").count(), 2, "no third link");

@@ -32,7 +32,7 @@ fn state(server: &Server) -> String {
 fn addresses(server: &Server) -> Vec<String> {
     let bob = query(server, "SELECT id FROM users WHERE name = 'bob'");
     let filled = |path: &str| {
-        path.replace("{owner}", "root")
+        path.replace("{owner}", "carol")
             .replace("{repo}", "demo")
             .replace("{id}", &bob)
             .replace("{*rest}", "main")
@@ -44,9 +44,9 @@ fn addresses(server: &Server) -> Vec<String> {
 /// A site with an admin who has a repository, and bob.
 fn scene(engine: Engine) -> Server {
     let server = server(engine);
-    add_admin(&server, "root");
+    add_admin(&server, "carol");
     let bob = person(&server, "bob");
-    let root = server.add_token("root", "repo");
+    let root = server.add_token("carol", "repo");
     let body = serde_json::json!({ "name": "demo" });
     let made = abide_testkit::http::post(server.http_addr(), "/api/v3/user/repos", Some(&root), &body);
     assert_eq!((made.status, bob.name), (201, "bob"), "{}", made.text());
@@ -70,7 +70,7 @@ fn a_form_without_our_token_or_from_another_site_is_refused_by_every_page(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
     let server = scene(engine);
-    let victim = logged_in(&server, "root");
+    let victim = logged_in(&server, "carol");
     let mallory = logged_in(&server, "bob");
     let (ours, theirs) = (victim.token("/settings/profile"), mallory.token("/settings/profile"));
     let before = state(&server);
@@ -135,7 +135,7 @@ fn strangers_need_our_token_too(#[values(Engine::Sqlite, Engine::Postgres)] engi
 #[rstest]
 fn looking_changes_nothing(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let server = scene(engine);
-    let root = logged_in(&server, "root");
+    let root = logged_in(&server, "carol");
     let before = state(&server);
     for path in addresses(&server) {
         for address in [path.clone(), format!("{path}?done=saved&id=1&name=mallory&email=m%40example.org")] {

@@ -21,9 +21,9 @@ fn assert_tame(place: &str, html: &str) {
 #[rstest]
 fn markup_in_names_labels_and_titles_is_shown_as_text(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let server = server(engine);
-    add_admin(&server, "root");
+    add_admin(&server, "carol");
     let browser = Browser::called(&server, MARKUP);
-    browser.log_in("root", PASSWORD);
+    browser.log_in("carol", PASSWORD);
     let fields = [("display_name", MARKUP), ("bio", MARKUP), ("website", ""), ("location", MARKUP)];
     assert_eq!(browser.submit("/settings/profile", "/settings/profile", &fields).status, 303);
     let fields = [("label", MARKUP), ("expires", "7"), ("scope", "repo")];
@@ -33,10 +33,10 @@ fn markup_in_names_labels_and_titles_is_shown_as_text(#[values(Engine::Sqlite, E
     let key = std::fs::read_to_string(git.public_key()).expect("there");
     let fields = [("title", MARKUP), ("key", key.as_str())];
     assert_eq!(browser.submit("/settings/keys", "/settings/keys", &fields).status, 303);
-    let id = query(&server, "SELECT id FROM users WHERE name = 'root'");
+    let id = query(&server, "SELECT id FROM users WHERE name = 'carol'");
 
     for path in [
-        "/root",
+        "/carol",
         "/settings/profile",
         "/settings/tokens",
         "/settings/keys",
@@ -51,12 +51,12 @@ fn markup_in_names_labels_and_titles_is_shown_as_text(#[values(Engine::Sqlite, E
 #[test]
 fn what_is_shown_again_after_a_mistake_is_text_too() {
     let server = server(Engine::Sqlite);
-    add_admin(&server, "root");
+    add_admin(&server, "carol");
     let stranger = Browser::new(&server);
     let fields = [("login", MARKUP), ("password", "wrong password")];
     assert_tame("a login", &stranger.submit("/login", "/login", &fields).text());
     assert_tame("a forgotten password", &stranger.submit("/forgot", "/forgot", &[("email", MARKUP)]).text());
-    let root = logged_in(&server, "root");
+    let root = logged_in(&server, "carol");
     for (page, action, field) in [
         ("/settings/account", "/settings/account/name", "name"),
         ("/settings/account", "/settings/account/emails", "email"),
