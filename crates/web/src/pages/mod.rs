@@ -7,7 +7,8 @@
 //!
 //! How things look in text (times, sizes, Markdown, source code) is in `crate::show`.
 
-pub(crate) mod assets;
+pub(crate) mod api_docs;
+mod assets;
 mod dress;
 mod errors;
 mod explore;
@@ -45,6 +46,7 @@ pub(crate) fn routes() -> Vec<Route> {
     let mut all = vec![
         ("/", get(front::show)),
         ("/assets/{name}", get(assets::serve)),
+        ("/api/docs", get(api_docs::show)),
         ("/explore", get(explore::show)),
         ("/search", get(explore::show)),
         ("/new", get(new_repo::show).post(new_repo::create)),
