@@ -75,6 +75,13 @@ pub struct NewLink {
     pub expires_at: Timestamp,
 }
 
+impl NewLink {
+    /// A link for nobody in particular.
+    pub fn new(hash: [u8; 32], purpose: Purpose, expires_at: Timestamp) -> Self {
+        Self { hash, purpose, user_id: None, email_id: None, address: None, created_by: None, expires_at }
+    }
+}
+
 /// A link that works.
 #[derive(Debug, Clone)]
 pub struct Link {

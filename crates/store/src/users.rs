@@ -21,7 +21,7 @@ macro_rules! found {
     () => {
         " FROM users u
         LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary
-        WHERE u.name LIKE $1 ESCAPE '\\' OR EXISTS
+        WHERE COALESCE(u.name, '') LIKE $1 ESCAPE '\\' OR EXISTS
             (SELECT 1 FROM emails f WHERE f.user_id = u.id AND f.folded LIKE $1 ESCAPE '\\')"
     };
 }
@@ -50,7 +50,7 @@ statements! {
         LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary WHERE u.id > $1 ORDER BY u.id LIMIT $2");
     SEARCH = concat!("SELECT ", user_columns!(), ",
             (SELECT count(*) FROM repos r WHERE r.owner_id = u.id AND r.deleted_at IS NULL) AS repos",
-        found!(), " ORDER BY u.name LIMIT $2 OFFSET $3");
+        found!(), " ORDER BY COALESCE(u.name, ''), u.id LIMIT $2 OFFSET $3");
     COUNT_FOUND = concat!("SELECT count(*) AS n", found!());
     ANY = "SELECT 1 AS n WHERE EXISTS (SELECT 1 FROM users)";
     /// Who can administer the site, held until the unit ends, so that two of them cannot remove each other.

@@ -259,8 +259,22 @@ impl Server {
     /// If the command refuses.
     #[track_caller]
     pub fn add_user(&self, name: &str) {
+        self.add_account(name, &[]);
+    }
+
+    /// Adds an account that administers the site, with the password [`PASSWORD`].
+    ///
+    /// # Panics
+    /// If the command refuses.
+    #[track_caller]
+    pub fn add_admin(&self, name: &str) {
+        self.add_account(name, &["--admin"]);
+    }
+
+    #[track_caller]
+    fn add_account(&self, name: &str, more: &[&str]) {
         let email = format!("{name}@example.org");
-        let args = ["user", "add", name, "--email", &email, "--password-stdin"];
+        let args = [&["user", "add", name, "--email", &email, "--password-stdin"], more].concat();
         process::expect_success("abide user add", self.cli_stdin(&args, format!("{PASSWORD}\n")));
     }
 

@@ -21,5 +21,5 @@ mod slow;
 
 pub use api::{Access, ApiLimits, ApiRoute, api_routes, openapi_document};
 pub use app::App;
-pub use routes::{API, FIRST_SEGMENTS, router};
+pub use routes::{API, FIRST_SEGMENTS, page_paths, router};
 pub use server::{Options, serve};

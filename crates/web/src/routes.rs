@@ -10,7 +10,15 @@ use axum::routing::{MethodRouter, get, post};
 pub const API: &str = "/api/v3";
 
 /// First segments of every fixed route; none of them can be a user's name.
-pub const FIRST_SEGMENTS: &[&str] = &["api", "assets", "explore", "healthz", "metrics", "new", "r", "readyz", "search"];
+pub const FIRST_SEGMENTS: &[&str] = &[
+    "admin", "api", "assets", "explore", "forgot", "healthz", "invite", "login", "logout", "metrics", "new", "r",
+    "readyz", "reset", "search", "settings", "setup", "signup", "verify",
+];
+
+/// The address of every page, for tests that walk them.
+pub fn page_paths() -> Vec<&'static str> {
+    pages::routes().into_iter().map(|(path, _)| path).collect()
+}
 
 /// All routes.
 pub fn router(app: App) -> Router {

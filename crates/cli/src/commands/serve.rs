@@ -62,8 +62,10 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     roads.spawn(serve_ssh(forge.clone(), &config, ssh, stop.clone()));
 
     println!("Abide is ready at http://{http_at} (ssh {ssh_at})");
-    if let Some(link) = setup::link(&forge).await? {
-        println!("Create the first admin at {link}");
+    match setup::link(&forge).await {
+        Ok(Some(link)) => println!("Create the first admin at {link}"),
+        Ok(None) => {}
+        Err(error) => tracing::warn!(%error, "no link for the first admin could be made; start again for one"),
     }
     wait_for_the_end(&mut roads).await?;
     tracing::info!("stopping: no new connections, running work is finished");

@@ -2,11 +2,14 @@
 //! engines. Each module is a part of the specification that can be read as such.
 
 mod api;
+mod browse;
+mod browser;
 mod cli;
 mod clients;
 mod crash;
 mod git;
 mod nodes;
 mod operations;
+mod pages;
 mod security;
 mod support;

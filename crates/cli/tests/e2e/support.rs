@@ -24,6 +24,16 @@ pub struct Person {
 /// Adds an account.
 pub fn person(server: &Server, name: &'static str) -> Person {
     server.add_user(name);
+    with_token(server, name)
+}
+
+/// Adds an account that administers the site.
+pub fn admin(server: &Server, name: &'static str) -> Person {
+    server.add_admin(name);
+    with_token(server, name)
+}
+
+fn with_token(server: &Server, name: &'static str) -> Person {
     let token = server.add_token(name, "repo,user");
     let git = GitClient::new().with_token(&token);
     Person { name, token, git }

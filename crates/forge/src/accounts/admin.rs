@@ -33,7 +33,7 @@ impl From<StoreError> for AdminError {
 }
 
 /// Fails unless the caller is an admin who may act, with a token for it if they came with one.
-pub(super) fn ensure(caller: &Caller) -> Result<UserId, Access> {
+pub fn ensure(caller: &Caller) -> Result<UserId, Access> {
     match caller.actor {
         Actor::User { id, site_admin: true, suspended: false } => caller.ensure_scope(Scope::Admin).map(|()| id),
         _ => Err(Access::NotFound),

@@ -92,13 +92,9 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), InviteError> {
     }
     let address = unit.address.as_ref().map(ToString::to_string);
     let link = NewLink {
-        hash: unit.hash,
-        purpose: Purpose::Invite,
-        user_id: None,
-        email_id: None,
         address: address.clone(),
         created_by: unit.who.user,
-        expires_at: now.plus(people.invite_ttl),
+        ..NewLink::new(unit.hash, Purpose::Invite, now.plus(people.invite_ttl))
     };
     let id = links::insert(tx, &link).await?;
     if let Some(address) = &address {
@@ -107,6 +103,11 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), InviteError> {
     }
     audit_account(tx, &unit.who, "invite_created", json!({ "invite_id": id, "address": address })).await?;
     Ok(())
+}
+
+/// Whether an invitation still works.
+pub async fn is_open(forge: &Forge, token: &str) -> Result<bool, Fault> {
+    Ok(one_time::open(forge, Purpose::Invite, token).await?.is_some())
 }
 
 /// Invitations that wait to be accepted, newest first.

@@ -68,18 +68,28 @@ impl From<StoreError> for LoginError {
 }
 
 /// Where tries are counted: by place, and by account from that place.
+#[derive(Clone)]
 struct Counted {
     place: String,
     account: String,
+}
+
+impl Counted {
+    /// By what was typed, whether that is an account or not: counting the name and the addresses of one together would
+    /// tell that they belong together. Hashed, because people type passwords into the wrong field.
+    fn new(typed: &str, ip: Option<IpAddr>) -> Self {
+        let place = throttle::place(ip);
+        let typed = hex::encode(&one_time::hash(&typed.to_lowercase())[..16]);
+        Self { account: format!("{typed} from {place}"), place }
+    }
 }
 
 /// Checks a password and begins a session, or asks for the second factor.
 pub async fn login(forge: &Forge, request: Request) -> Result<Outcome, LoginError> {
     let typed = request.login.trim();
     let known = find(forge, typed).await?;
-    let counted = counted(known.as_ref(), typed, request.ip);
-    let (place, account) = (counted.place.clone(), counted.account.clone());
-    count(forge, counted).await?;
+    let counted = Counted::new(typed, request.ip);
+    count(forge, counted.clone()).await?;
 
     let hash = known.as_ref().and_then(|user| user.password_hash.clone());
     let right = password::verify(forge, request.password, hash).await?;
@@ -90,14 +100,15 @@ pub async fn login(forge: &Forge, request: Request) -> Result<Outcome, LoginErro
     let needs_factor = factor_is_on(forge, user.id).await?;
     let opening = Opening::new(forge, user.id, &request.agent, request.ip);
     let open = user.suspended_at.is_none() && !needs_factor;
-    let unit = (Counted { place, account }, opening, open);
+    let unit = (user.clone(), counted, opening, open);
     let cookie: Cookie = forge
         .store()
-        .write(unit, |tx, (counted, opening, open)| {
+        .write(unit, |tx, (user, counted, opening, open)| {
             Box::pin(async move {
                 throttles::forgive(tx, BY_PLACE, &counted.place).await?;
                 throttles::clear(tx, BY_ACCOUNT, &counted.account).await?;
                 if *open {
+                    ensure_unchanged(tx, user).await?;
                     opening.write(tx).await?;
                 }
                 Ok::<_, LoginError>(opening.cookie())
@@ -125,14 +136,12 @@ async fn find(forge: &Forge, typed: &str) -> Result<Option<User>, Fault> {
     }
 }
 
-/// What does not exist is counted like what does. Hashed, because people type passwords into the wrong field.
-fn counted(known: Option<&User>, typed: &str, ip: Option<IpAddr>) -> Counted {
-    let place = throttle::place(ip);
-    let account = match known {
-        Some(user) => user.id.to_string(),
-        None => hex::encode(&one_time::hash(&typed.to_lowercase())[..16]),
-    };
-    Counted { account: format!("{account} from {place}"), place }
+/// A password that was changed, or a suspension that came, while this login was under way ends every login: this one must
+/// not slip in behind it. Holding the account puts the two in order.
+async fn ensure_unchanged(tx: &mut Tx, user: &User) -> Result<(), LoginError> {
+    let now = users::lock(tx, user.id).await?;
+    let same = now.is_some_and(|now| now.password_hash == user.password_hash && now.suspended_at.is_none());
+    if same { Ok(()) } else { Err(LoginError::Wrong) }
 }
 
 /// Counts a try before the password is looked at, so that tries side by side are all counted.
@@ -187,7 +196,7 @@ pub async fn second_factor(
     }
     let limit = throttle::limit(BY_FACTOR, forge.settings().people.second_factor);
     let opening = Opening::new(forge, user.id, agent, ip);
-    let unit = Unit { forge: forge.clone(), user: user.id, limit, code: code.to_owned(), opening };
+    let unit = Unit { forge: forge.clone(), user, limit, code: code.to_owned(), opening };
     match forge.store().write(unit, |tx, unit| Box::pin(check(tx, unit))).await? {
         Verdict::In(cookie) => {
             metrics::counter!("abide_logins_total", "end" => "in").increment(1);
@@ -200,7 +209,7 @@ pub async fn second_factor(
 
 struct Unit {
     forge: Forge,
-    user: UserId,
+    user: User,
     limit: Limit,
     code: String,
     opening: Opening,
@@ -214,14 +223,15 @@ enum Verdict {
 }
 
 async fn check(tx: &mut Tx, unit: &Unit) -> Result<Verdict, LoginError> {
-    let account = unit.user.to_string();
+    let account = unit.user.id.to_string();
     if let Some(wait) = throttles::hit(tx, unit.limit, &account).await? {
         return Ok(Verdict::Throttled(wait));
     }
-    if !factor::use_up(tx, &unit.forge, unit.user, &unit.code).await? {
+    if !factor::use_up(tx, &unit.forge, unit.user.id, &unit.code).await? {
         return Ok(Verdict::Wrong);
     }
     throttles::clear(tx, BY_FACTOR, &account).await?;
+    ensure_unchanged(tx, &unit.user).await?;
     unit.opening.write(tx).await?;
     Ok(Verdict::In(unit.opening.cookie()))
 }

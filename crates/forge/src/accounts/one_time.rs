@@ -1,6 +1,7 @@
 //! Secrets that we give out and know only by their hash: cookies and links.
 
-use crate::Forge;
+use crate::{Fault, Forge};
+use abide_store::links::{self, Link, Purpose};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
@@ -24,6 +25,12 @@ impl OneTime {
 /// What is stored of a secret. It has 256 random bits, so a fast hash is enough.
 pub(crate) fn hash(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
+}
+
+/// The link that this secret opens, if it still works.
+pub(super) async fn open(forge: &Forge, purpose: Purpose, text: &str) -> Result<Option<Link>, Fault> {
+    let mut conn = forge.store().read().await?;
+    Ok(links::open(&mut conn, purpose, &hash(text), forge.clock().now()).await?)
 }
 
 /// The address of a page, under the one that people reach us at.

@@ -5,6 +5,7 @@ use crate::{Fault, Forge};
 use abide_core::account::PASSWORD_LEN;
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _, phc::PasswordHash};
+use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 /// Shortest password that is accepted.
@@ -19,22 +20,27 @@ const NOBODYS: &str =
 
 /// How many passwords may be hashed at once, and how many may wait for it.
 pub(crate) struct Hashing {
-    at_once: Semaphore,
-    waiting: Semaphore,
+    at_once: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
 }
 
 impl Hashing {
     pub(crate) fn new(at_once: usize, waiting: usize) -> Self {
         let at_once = at_once.max(1);
-        Self { at_once: Semaphore::new(at_once), waiting: Semaphore::new(at_once + waiting) }
+        Self { at_once: Arc::new(Semaphore::new(at_once)), waiting: Arc::new(Semaphore::new(at_once + waiting)) }
     }
 
-    /// Runs something that takes memory and a core, when it is its turn.
+    /// Runs something that takes memory and a core, when it is its turn. Whoever stops waiting for it does not stop it, so
+    /// it keeps its place until it has ended.
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
-        let _place = self.waiting.try_acquire().map_err(|_| Fault::Crowded)?;
-        let _turn = self.at_once.acquire().await.expect("the semaphore is never closed");
-        let done = tokio::task::spawn_blocking(work).await;
-        done.map_err(|error| Fault::Internal(format!("hashing a password was interrupted: {error}")))
+        let place = self.waiting.clone().try_acquire_owned().map_err(|_| Fault::Crowded)?;
+        let turn = self.at_once.clone().acquire_owned().await.expect("the semaphore is never closed");
+        let done = tokio::task::spawn_blocking(move || {
+            let done = work();
+            drop((turn, place));
+            done
+        });
+        done.await.map_err(|error| Fault::Internal(format!("hashing a password was interrupted: {error}")))
     }
 }
 
@@ -90,5 +96,25 @@ mod tests {
         assert!(matches!(hashing.run(|| ()).await, Err(Fault::Crowded)));
         drop(first);
         assert!(hashing.run(|| ()).await.is_ok());
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_nobody_waits_for_any_more_keeps_its_place_until_it_has_ended() {
+        let hashing = Hashing::new(1, 0);
+        let (begun, end) = (Arc::new(tokio::sync::Notify::new()), std::sync::mpsc::channel::<()>());
+        let work = {
+            let (begun, end) = (begun.clone(), end.1);
+            hashing.run(move || {
+                begun.notify_one();
+                let _ = end.recv();
+            })
+        };
+        tokio::select! {
+            _ = work => panic!("it has not been told to end"),
+            () = begun.notified() => {}
+        }
+        assert!(matches!(hashing.run(|| ()).await, Err(Fault::Crowded)));
+        drop(end.0);
+        let _ended = hashing.at_once.acquire().await.expect("never closed");
     }
 }

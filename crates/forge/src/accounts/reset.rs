@@ -112,13 +112,9 @@ async fn send(tx: &mut Tx, forge: &Forge, address: &str, secret: &OneTime) -> Re
     let ttl = forge.settings().people.reset_ttl;
     links::revoke_of_user(tx, user.id, Purpose::Reset).await?;
     let link = NewLink {
-        hash: secret.hash,
-        purpose: Purpose::Reset,
         user_id: Some(user.id),
         email_id: Some(email.id),
-        address: None,
-        created_by: None,
-        expires_at: tx.now().plus(ttl),
+        ..NewLink::new(secret.hash, Purpose::Reset, tx.now().plus(ttl))
     };
     links::insert(tx, &link).await?;
     let name = user.name.map(|name| name.to_string()).unwrap_or_default();
@@ -128,9 +124,7 @@ async fn send(tx: &mut Tx, forge: &Forge, address: &str, secret: &OneTime) -> Re
 
 /// Whether a link still works.
 pub async fn is_open(forge: &Forge, token: &str) -> Result<bool, Fault> {
-    let mut conn = forge.store().read().await?;
-    let open = links::open(&mut conn, Purpose::Reset, &one_time::hash(token), forge.clock().now()).await?;
-    Ok(open.is_some())
+    Ok(one_time::open(forge, Purpose::Reset, token).await?.is_some())
 }
 
 /// Sets a new password and uses the link up. Every login of the account ends; its second factor stays.

@@ -33,6 +33,8 @@ pub struct Viewer {
     pub caller: Caller,
     /// Which of their logins this is.
     pub session_id: String,
+    /// Whether this use makes the login last longer, so that the browser should keep its cookie longer too.
+    pub prolonged: bool,
 }
 
 /// A login, as its owner sees it.
@@ -100,11 +102,12 @@ pub async fn by_cookie(forge: &Forge, cookie: &str, ip: Option<IpAddr>) -> Resul
     let now = forge.clock().now();
     let found = sessions::open(&mut *forge.store().read().await?, &one_time::hash(cookie), now).await?;
     let Some((session, user)) = found else { return Ok(None) };
-    if now.since(session.last_seen_at) > LAST_SEEN_PRECISION {
+    let prolonged = now.since(session.last_seen_at) > LAST_SEEN_PRECISION;
+    if prolonged {
         note_use(forge, session.hash.clone(), ip);
     }
     let caller = Caller { actor: user.actor(), scopes: None, ip };
-    Ok(Some(Viewer { user, caller, session_id: hex::encode(session.hash) }))
+    Ok(Some(Viewer { user, caller, session_id: hex::encode(session.hash), prolonged }))
 }
 
 /// Writes "last seen" beside the request: nobody waits for it, and losing it is harmless.
@@ -165,6 +168,21 @@ pub async fn log_out_everywhere(forge: &Forge, viewer: &Viewer) -> Result<u64, F
             let ended = sessions::end_all(tx, *user).await?;
             let meta = json!({ "user_id": user.get(), "sessions": ended });
             audit_account(tx, who, "logged_out_everywhere", meta).await?;
+            Ok::<_, Fault>(ended)
+        })
+    });
+    ended.await
+}
+
+/// Ends every login of the viewer but this one; returns how many.
+pub async fn end_others(forge: &Forge, viewer: &Viewer) -> Result<u64, Fault> {
+    let keep = hex::decode(&viewer.session_id).unwrap_or_default();
+    let unit = (viewer.user.id, keep, Who::from(&viewer.caller));
+    let ended = forge.store().write(unit, |tx, (user, keep, who)| {
+        Box::pin(async move {
+            let ended = sessions::end_others(tx, *user, keep).await?;
+            let meta = json!({ "user_id": user.get(), "sessions": ended });
+            audit_account(tx, who, "other_sessions_ended", meta).await?;
             Ok::<_, Fault>(ended)
         })
     });

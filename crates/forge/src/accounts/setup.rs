@@ -53,15 +53,7 @@ pub async fn link(forge: &Forge) -> Result<Option<String>, Fault> {
                 return Ok::<_, Fault>(false);
             }
             links::revoke_setup(tx).await?;
-            let link = NewLink {
-                hash: *hash,
-                purpose: Purpose::Setup,
-                user_id: None,
-                email_id: None,
-                address: None,
-                created_by: None,
-                expires_at: tx.now().plus(*ttl),
-            };
+            let link = NewLink::new(*hash, Purpose::Setup, tx.now().plus(*ttl));
             links::insert(tx, &link).await?;
             Ok(true)
         })
@@ -71,9 +63,8 @@ pub async fn link(forge: &Forge) -> Result<Option<String>, Fault> {
 
 /// Whether the link still works.
 pub async fn is_open(forge: &Forge, token: &str) -> Result<bool, Fault> {
-    let mut conn = forge.store().read().await?;
-    let open = links::open(&mut conn, Purpose::Setup, &one_time::hash(token), forge.clock().now()).await?;
-    Ok(open.is_some() && !users::any(&mut conn).await?)
+    let open = one_time::open(forge, Purpose::Setup, token).await?;
+    Ok(open.is_some() && !users::any(&mut *forge.store().read().await?).await?)
 }
 
 /// Makes the first admin and uses the link up.

@@ -1,7 +1,7 @@
 //! Making an account for oneself.
 
 use super::new_account::{self, Draft, FieldError};
-use super::{one_time, throttle, verify};
+use super::{invites, one_time, throttle, verify};
 use crate::{Fault, Forge};
 use abide_core::UserId;
 use abide_store::links::{self, Purpose};
@@ -70,7 +70,7 @@ impl From<StoreError> for SignUpError {
 pub async fn sign_up(forge: &Forge, ip: Option<IpAddr>, request: Request) -> Result<UserId, SignUpError> {
     let invite = match (forge.settings().signup_mode, &request.invite) {
         (SignUpMode::Closed, _) => return Err(SignUpError::Closed),
-        (_, Some(invite)) if is_open(forge, invite).await? => Some(one_time::hash(invite)),
+        (_, Some(invite)) if invites::is_open(forge, invite).await? => Some(one_time::hash(invite)),
         (SignUpMode::Invite, _) => return Err(SignUpError::Invite),
         (SignUpMode::Open, _) => None,
     };
@@ -80,13 +80,6 @@ pub async fn sign_up(forge: &Forge, ip: Option<IpAddr>, request: Request) -> Res
     let proof = verify::Proof::new(forge);
     let unit = Unit { forge: forge.clone(), new, invite, ip: ip.map(|ip| ip.to_string()), proof };
     forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await
-}
-
-/// Whether an invitation still works.
-pub async fn is_open(forge: &Forge, invite: &str) -> Result<bool, Fault> {
-    let mut conn = forge.store().read().await?;
-    let open = links::open(&mut conn, Purpose::Invite, &one_time::hash(invite), forge.clock().now()).await?;
-    Ok(open.is_some())
 }
 
 /// Counts the sign-ups from one place, refused ones too: each tells whether a name or an address is taken.

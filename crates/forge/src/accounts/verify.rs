@@ -35,13 +35,9 @@ impl Proof {
         links::revoke_of_email(tx, email, Purpose::Verify).await?;
         let ttl = forge.settings().people.verify_ttl;
         let link = NewLink {
-            hash: self.0.hash,
-            purpose: Purpose::Verify,
             user_id: Some(user),
             email_id: Some(email),
-            address: None,
-            created_by: None,
-            expires_at: tx.now().plus(ttl),
+            ..NewLink::new(self.0.hash, Purpose::Verify, tx.now().plus(ttl))
         };
         links::insert(tx, &link).await?;
         mail::enqueue(tx, forge, address, &letters::verify(&one_time::url(forge, "verify", &self.0), ttl)).await
@@ -50,9 +46,7 @@ impl Proof {
 
 /// Whether a link still works.
 pub async fn is_open(forge: &Forge, token: &str) -> Result<bool, Fault> {
-    let mut conn = forge.store().read().await?;
-    let open = links::open(&mut conn, Purpose::Verify, &one_time::hash(token), forge.clock().now()).await?;
-    Ok(open.is_some())
+    Ok(one_time::open(forge, Purpose::Verify, token).await?.is_some())
 }
 
 /// Uses a link up and marks its address as verified; `false` if it does not work.

@@ -1,7 +1,9 @@
 //! What an operator does with jobs: look, run one now, run one again.
 
 use super::{Job, Kind, runner};
-use crate::{Fault, Forge};
+use crate::accounts::admin;
+use crate::tell::{Who, audit_account};
+use crate::{Access, Caller, Fault, Forge};
 use abide_store::jobs;
 use serde_json::json;
 use std::time::Duration;
@@ -49,4 +51,22 @@ pub async fn run_now(forge: &Forge, kind: Kind, payload: serde_json::Value) -> R
 /// Queues an ended job anew; `false` if there is no such job or it has not ended.
 pub async fn retry(forge: &Forge, id: i64) -> Result<bool, Fault> {
     forge.store().write(id, |tx, id| Box::pin(async move { Ok(jobs::again(tx, *id).await?) })).await
+}
+
+/// The same by a site admin, who is written down.
+pub async fn retry_by_admin(forge: &Forge, caller: &Caller, id: i64) -> Result<bool, Access> {
+    admin::ensure(caller)?;
+    let queued: Result<bool, Fault> = forge
+        .store()
+        .write((id, Who::from(caller)), |tx, (id, who)| {
+            Box::pin(async move {
+                let queued = jobs::again(tx, *id).await?;
+                if queued {
+                    audit_account(tx, who, "job_retried", json!({ "job_id": id })).await?;
+                }
+                Ok(queued)
+            })
+        })
+        .await;
+    Ok(queued?)
 }

@@ -4,7 +4,7 @@ use super::letters::Letter;
 use abide_core::Timestamp;
 use lettre::Message;
 use lettre::message::Mailbox;
-use lettre::message::header::ContentType;
+use lettre::message::header::{ContentType, HeaderName, HeaderValue, MIME_VERSION_1_0};
 use std::time::{Duration, UNIX_EPOCH};
 
 /// Why a letter cannot be sent, now or ever.
@@ -35,7 +35,44 @@ pub(super) fn build(from: &str, to: &str, letter: &Letter, at: Timestamp, id: i6
         .date(date)
         .message_id(Some(id))
         .subject(letter.subject.as_str())
+        // So that nobody's holiday notice answers.
+        .raw_header(HeaderValue::new(HeaderName::new_from_ascii_str("Auto-Submitted"), "auto-generated".into()))
+        .header(MIME_VERSION_1_0)
         .header(ContentType::TEXT_PLAIN)
         .body(letter.text.clone())?;
     Ok(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use abide_core::account::EmailAddress;
+    use mail_parser::MessageParser;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Every address that an account may have can be written to, and whatever a letter says stays what it is: one
+        /// recipient, one subject, one text.
+        #[test]
+        fn nothing_typed_becomes_a_header(
+            address in "[!-~]{1,20}@[a-z0-9-]{1,10}(\\.[a-z0-9-]{1,10}){1,2}",
+            subject in "[ -~é\r\n]{1,60}",
+            text in "[ -~é\n.]{1,200}",
+        ) {
+            let Ok(to) = address.parse::<EmailAddress>() else { return Ok(()) };
+            let letter = Letter { subject, text: format!("{text}\nBcc: eve@example.org\n") };
+            let built = build("Forge <forge@example.org>", to.as_str(), &letter, Timestamp::from_micros(1), 7);
+            let bytes = built.map_err(|error| TestCaseError::fail(format!("{to}: {error}")))?.formatted();
+            let mail = MessageParser::default().parse(&bytes).expect("a mail");
+            let all: Vec<_> = mail.to().expect("a recipient").iter().filter_map(|to| to.address()).collect();
+            prop_assert_eq!(all, [to.as_str()]);
+            prop_assert!(mail.bcc().is_none() && mail.cc().is_none());
+            let mut names: Vec<_> = mail.headers().iter().map(|header| header.name().to_ascii_lowercase()).collect();
+            names.sort();
+            prop_assert_eq!(names, [
+                "auto-submitted", "content-transfer-encoding", "content-type", "date", "from", "message-id", "mime-version",
+                "subject", "to",
+            ]);
+        }
+    }
 }

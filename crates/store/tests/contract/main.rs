@@ -14,6 +14,7 @@ mod errors;
 mod group_commit;
 mod jobs;
 mod leases;
+mod logins;
 mod migrations;
 mod people;
 mod plans;

@@ -47,8 +47,12 @@ where
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
         response = problem.page(&Frame::new(app, &visitor, problem.title()));
     }
-    if let Some(cookie) = visitor.form_cookie(app).and_then(|cookie| HeaderValue::from_str(&cookie).ok()) {
-        response.headers_mut().append(header::SET_COOKIE, cookie);
+    // What the page itself says about cookies is newer.
+    if !response.headers().contains_key(header::SET_COOKIE) {
+        let cookies = [visitor.form_cookie(app), visitor.prolonged_cookie(app)].into_iter().flatten();
+        for cookie in cookies.filter_map(|cookie| HeaderValue::from_str(&cookie).ok()) {
+            response.headers_mut().append(header::SET_COOKIE, cookie);
+        }
     }
     protect(response.headers_mut());
     response

@@ -26,6 +26,11 @@ impl Form {
         (!text.is_empty()).then_some(text)
     }
 
+    /// Which row the form is about; what is no number is no row.
+    pub(crate) fn id(&self) -> Result<i64, Problem> {
+        self.text("id").parse().map_err(|_| Problem::not_found())
+    }
+
     /// Whether a box was ticked.
     pub(crate) fn ticked(&self, name: &str) -> bool {
         self.0.iter().any(|(key, _)| key == name)

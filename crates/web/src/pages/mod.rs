@@ -3,12 +3,16 @@
 //! * `visitor.rs`: who looks, from their cookie; `dress.rs`: what surrounds every page (headers, the face of errors).
 //! * `form.rs`: the only way to read a form, which proves that it is ours. `frame.rs`: what the layout needs.
 //! * `problem.rs`: what went wrong, as a page; every use case's errors are mapped there.
+//! * `accounts/`: coming in. `settings/`: one's own account. `admin/`: the site. `member.rs`: who may come there.
 //! * `repo/`: everything below `/{owner}/{repo}`; one file per page elsewhere.
 //!
 //! How things look in text (times, sizes, Markdown, source code) is in `crate::show`.
 
+mod accounts;
+mod admin;
 pub(crate) mod api_docs;
 mod assets;
+pub(crate) mod assets;
 mod dress;
 mod errors;
 mod explore;
@@ -16,12 +20,14 @@ mod form;
 mod frame;
 mod front;
 mod links;
+mod member;
 mod new_repo;
 mod path;
 mod problem;
 mod profile;
 mod repo;
 mod respond;
+mod settings;
 mod visitor;
 
 use crate::App;
@@ -52,6 +58,9 @@ pub(crate) fn routes() -> Vec<Route> {
         ("/new", get(new_repo::show).post(new_repo::create)),
         ("/{owner}", get(profile::show)),
     ];
+    all.extend(accounts::routes());
+    all.extend(settings::routes());
+    all.extend(admin::routes());
     all.extend(repo::routes());
     all
 }

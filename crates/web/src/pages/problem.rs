@@ -63,6 +63,7 @@ impl Problem {
         tracing::error!(error = %fault, "a page failed");
         let status = match fault {
             Fault::DiskFull { .. } => StatusCode::INSUFFICIENT_STORAGE,
+            Fault::Crowded => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self::new(status, sentence(&fault.told()))

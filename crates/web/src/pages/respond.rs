@@ -27,6 +27,13 @@ pub(crate) fn page(template: &impl Template) -> Response {
     html(StatusCode::OK, template)
 }
 
+/// A page with a secret that is shown this once: no cache keeps it, the browser's neither.
+pub(crate) fn secret(template: &impl Template) -> Response {
+    let mut response = page(template);
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
 /// A form shown again with what is wrong about it.
 pub(crate) fn form_again(template: &impl Template) -> Response {
     html(StatusCode::BAD_REQUEST, template)

@@ -38,7 +38,7 @@ impl Cookies {
         Self { secure: app.forge.settings().public_url.starts_with("https://") }
     }
 
-    pub(crate) fn session(&self) -> &'static str {
+    fn session(&self) -> &'static str {
         if self.secure { "__Host-abide" } else { "abide" }
     }
 
@@ -46,8 +46,18 @@ impl Cookies {
         if self.secure { "__Host-abide-form" } else { "abide-form" }
     }
 
+    /// A header that sets the session's cookie for as long as an unused session lasts.
+    pub(crate) fn new_session(&self, app: &App, value: &str) -> String {
+        self.set(self.session(), value, app.forge.settings().people.session_ttl.as_secs())
+    }
+
+    /// A header that removes the session's cookie.
+    pub(crate) fn no_session(&self) -> String {
+        self.set(self.session(), "", 0)
+    }
+
     /// A header that sets a cookie for so many seconds; none removes it.
-    pub(crate) fn set(&self, name: &str, value: &str, seconds: u64) -> String {
+    fn set(&self, name: &str, value: &str, seconds: u64) -> String {
         let secure = if self.secure { "; Secure" } else { "" };
         format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}")
     }
@@ -127,6 +137,14 @@ impl Visitor {
         let needed = self.0.fresh && self.0.wants_forms.load(Ordering::Relaxed);
         let cookies = Cookies::of(app);
         needed.then(|| cookies.set(cookies.form(), &self.0.form_key, FORM_COOKIE_SECONDS))
+    }
+
+    /// The session's cookie again, if this use made the session last longer.
+    pub(crate) fn prolonged_cookie(&self, app: &App) -> Option<String> {
+        let cookies = Cookies::of(app);
+        // The form's key of someone logged in is their session's cookie.
+        let prolonged = self.viewer().is_some_and(|viewer| viewer.prolonged);
+        prolonged.then(|| cookies.new_session(app, &self.0.form_key))
     }
 
     /// The session's cookie as it came.

@@ -1,5 +1,6 @@
 //! How things look: times, sizes, bytes that may not be text, Markdown, source code, differences.
 
+pub(crate) mod agent;
 pub(crate) mod code;
 pub(crate) mod diff;
 pub(crate) mod markdown;

@@ -35,6 +35,29 @@ async fn changing_the_password_ends_all_other_logins(#[values(Engine::Sqlite, En
     assert_eq!((mails.len(), mails[0].subject.as_str()), (1, "Your password was changed"));
 }
 
+/// A login that was under way when the password changed must not outlive the change.
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_with_the_old_password_cannot_slip_in_behind_a_change(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let rig = rig_with(engine, |settings| settings.people.login_per_account.times = 1000).await;
+    let id = rig.add("alice", false).await;
+    let viewer = rig.viewer(id).await;
+    let phrase = |round: usize| format!("{PASSWORD} {round}");
+    suspend::set_password(&rig.forge, id, phrase(0)).await.expect("set");
+    for round in 0..5 {
+        let (old, new) = (phrase(round), phrase(round + 1));
+        let logins = futures_util::future::join_all((0..3).map(|_| rig.login("alice", &old)));
+        let change = change_password(&rig.forge, &viewer, old.clone(), new);
+        let (logins, changed) = tokio::join!(logins, change);
+        changed.expect("changed");
+        for login in logins.into_iter().filter(Result::is_ok) {
+            assert!(rig.by_cookie(&cookie(login)).await.is_none(), "round {round}");
+        }
+    }
+}
+
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unattended_browser_cannot_guess_the_password(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {

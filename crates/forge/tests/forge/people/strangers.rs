@@ -2,7 +2,7 @@
 
 use super::{LOOPBACK, open_site};
 use abide_forge::accounts::login::{self, LoginError};
-use abide_forge::accounts::{reset, sessions, setup, sign_up, verify};
+use abide_forge::accounts::{invites, reset, sessions, setup, verify};
 use abide_testkit::Engine;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -20,7 +20,7 @@ fn nothing_that_was_not_given_out_opens_anything() {
             prop_assert!(!verify::is_open(forge, &text).await.expect("readable"));
             prop_assert!(!reset::is_open(forge, &text).await.expect("readable"));
             prop_assert!(!setup::is_open(forge, &text).await.expect("readable"));
-            prop_assert!(!sign_up::is_open(forge, &text).await.expect("readable"));
+            prop_assert!(!invites::is_open(forge, &text).await.expect("readable"));
             prop_assert!(!sessions::csrf_matches(forge, "a cookie", &text));
             let second = login::second_factor(forge, &text, &text, &text, LOOPBACK).await;
             prop_assert!(matches!(second, Err(LoginError::Wrong)));

@@ -1,0 +1,308 @@
+//! What repository pages show, and to whom: odd names, odd content, and nothing that runs.
+
+use crate::support::{self, Person};
+use abide_testkit::http::{self, Response};
+use abide_testkit::{Engine, Server};
+use rstest::rstest;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+/// A public repository `ann/tool` with a work tree to commit in.
+struct Scene {
+    server: Server,
+    ann: Person,
+    dir: PathBuf,
+}
+
+impl Scene {
+    fn new(engine: Engine) -> Self {
+        let server = support::server(engine);
+        let ann = support::person(&server, "ann");
+        ann.create(&server, "tool", false);
+        let dir = ann.git.init_work_tree();
+        Self { server, ann, dir }
+    }
+
+    fn push(&self, refspecs: &[&str]) {
+        let url = self.server.http_url("ann", "tool");
+        let args = [&["push", "--quiet", "--force", &url], refspecs].concat();
+        self.ann.git.ok(&self.dir, &args);
+    }
+
+    fn get(&self, path: &str) -> Response {
+        http::get(self.server.http_addr(), path, None)
+    }
+
+    #[track_caller]
+    fn page(&self, path: &str) -> String {
+        let response = self.get(path);
+        assert_eq!(response.status, 200, "{path}: {}", response.text());
+        response.text()
+    }
+}
+
+#[rstest]
+fn branch_names_with_slashes_and_paths_are_told_apart(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::new(engine);
+    scene.ann.git.commit_file(&scene.dir, "a/b/c.txt", "on main\n", "One");
+    scene.push(&["main"]);
+    scene.ann.git.ok(&scene.dir, &["checkout", "--quiet", "-b", "feature/a"]);
+    scene.ann.git.commit_file(&scene.dir, "b/c.txt", "on the branch\n", "Two");
+    scene.push(&["feature/a", "HEAD:refs/tags/rel/1"]);
+    assert!(scene.page("/ann/tool/blob/feature/a/b/c.txt").contains("on the branch"));
+    assert!(scene.page("/ann/tool/blob/main/a/b/c.txt").contains("on main"));
+    assert!(scene.page("/ann/tool/tree/rel/1/b").contains("c.txt"));
+    assert!(scene.page("/ann/tool/commits/feature/a/b/c.txt").contains("Two"));
+    assert_eq!(scene.get("/ann/tool/tree/feature/x").status, 404);
+    assert_eq!(scene.get("/ann/tool/blob/main/nothing").status, 404);
+    // A link that was written for the other kind leads on.
+    assert_eq!(scene.get("/ann/tool/blob/main/a").header("location"), Some("/ann/tool/tree/main/a"));
+    assert_eq!(scene.get("/ann/tool/tree/main/a/b/c.txt").header("location"), Some("/ann/tool/blob/main/a/b/c.txt"));
+}
+
+#[rstest]
+fn names_that_are_not_utf_8_can_be_opened(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::new(engine);
+    let name = OsStr::from_bytes(b"caf\xe9 \xff.txt");
+    fs::write(scene.dir.join(name), "inside\n").unwrap();
+    scene.ann.git.ok(&scene.dir, &["add", "--all"]);
+    scene.ann.git.ok(&scene.dir, &["commit", "--quiet", "-m", "Odd"]);
+    scene.push(&["main"]);
+    let home = scene.page("/ann/tool");
+    assert!(home.contains("href=\"/ann/tool/blob/main/caf%E9%20%FF.txt\""), "{home}");
+    assert!(scene.page("/ann/tool/blob/main/caf%E9%20%FF.txt").contains("inside"));
+    assert_eq!(scene.get("/ann/tool/raw/main/caf%E9%20%FF.txt").text(), "inside\n");
+    assert!(scene.page("/ann/tool/commits/main/caf%E9%20%FF.txt").contains("Odd"));
+}
+
+const MARKUP: &str = "\"><script>alert(1)</script><img src=x onerror=alert(1)>";
+
+#[rstest]
+fn nothing_that_someone_wrote_becomes_markup(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::new(engine);
+    let git = &scene.ann.git;
+    let file = "<img src=x onerror=alert(1)>'\".md";
+    let content = format!("# {MARKUP}\n\n{MARKUP}\n\n[x](javascript:alert(1))\n");
+    git.commit_file(&scene.dir, file, &content, MARKUP);
+    git.commit_file(&scene.dir, "README.md", &content, MARKUP);
+    git.commit_file(&scene.dir, "code.rs", format!("// {MARKUP}\nlet x = \"{MARKUP}\";\n"), "Code");
+    git.ok(&scene.dir, &["-c", &format!("user.name={MARKUP}"), "commit", "--quiet", "--allow-empty", "-m", MARKUP]);
+    let branch = "<script>alert(1)</script>";
+    scene.push(&["main", &format!("main:refs/heads/{branch}"), &format!("main:refs/tags/{branch}")]);
+    let about = serde_json::json!({ "description": MARKUP });
+    http::patch(scene.server.http_addr(), "/api/v3/repos/ann/tool", Some(&scene.ann.token), &about);
+
+    let encoded_file = "%3Cimg%20src%3Dx%20onerror%3Dalert%281%29%3E%27%22.md";
+    let encoded_branch = "%3Cscript%3Ealert%281%29%3C/script%3E";
+    for path in [
+        "/".to_owned(),
+        "/explore".into(),
+        format!("/search?q={encoded_branch}"),
+        format!("/search?topic={encoded_branch}"),
+        "/ann".into(),
+        "/ann/tool".into(),
+        format!("/ann/tool/tree/{encoded_branch}"),
+        format!("/ann/tool/blob/main/{encoded_file}"),
+        format!("/ann/tool/blob/main/{encoded_file}?plain=1"),
+        format!("/ann/tool/blame/main/{encoded_file}"),
+        "/ann/tool/blob/main/code.rs".into(),
+        "/ann/tool/commits".into(),
+        format!("/ann/tool/commits/main/{encoded_file}"),
+        format!("/ann/tool/commit/{}", git.ok(&scene.dir, &["rev-parse", "main~1"]).trim()),
+        format!("/ann/tool/compare?base={encoded_branch}&head=main"),
+        format!("/ann/tool/compare?base={encoded_branch}&head=%22%3E%3Cscript%3E"),
+        "/ann/tool/branches".into(),
+        format!("/ann/tool/branches?q={encoded_branch}"),
+        "/ann/tool/tags".into(),
+    ] {
+        let page = scene.page(&path);
+        for bad in ["<script>", "<img src=x", "onerror=alert", "href=\"javascript"] {
+            assert!(!outside_attributes(&page).contains(bad), "{path} has {bad}: {page}");
+        }
+    }
+}
+
+/// The page without what stands escaped in it: `&lt;script&gt;` is text, `onerror=` inside escaped text is too.
+fn outside_attributes(page: &str) -> String {
+    // Escaped text starts with an escaped bracket; up to the next real tag it is only text.
+    let mut out = String::new();
+    for piece in page.split_inclusive('>') {
+        match piece.find("&#60;").or_else(|| piece.find("&lt;")) {
+            Some(at) => out.push_str(&piece[..at]),
+            None => out.push_str(piece),
+        }
+    }
+    out
+}
+
+#[rstest]
+fn raw_files_never_run_in_our_origin(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::new(engine);
+    let git = &scene.ann.git;
+    for (name, content) in [
+        ("page.html", "<script>alert(1)</script>".as_bytes()),
+        ("picture.svg", b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"),
+        ("data.bin", &[0, 1, 2, 255]),
+        ("picture.png", b"\x89PNG\r\n\x1a\n\0"),
+        ("script.js", b"alert(1)"),
+        ("page.xhtml", b"<html xmlns='http://www.w3.org/1999/xhtml'/>"),
+    ] {
+        git.commit_file(&scene.dir, name, content, "Add");
+    }
+    scene.push(&["main"]);
+    for (name, media_type, disposition) in [
+        ("page.html", "text/plain; charset=utf-8", "inline"),
+        ("picture.svg", "image/svg+xml", "inline"),
+        ("data.bin", "application/octet-stream", "attachment"),
+        ("picture.png", "image/png", "inline"),
+        ("script.js", "text/plain; charset=utf-8", "inline"),
+        ("page.xhtml", "text/plain; charset=utf-8", "inline"),
+    ] {
+        let response = scene.get(&format!("/ann/tool/raw/main/{name}"));
+        assert_eq!(response.status, 200, "{name}");
+        assert_eq!(response.header("content-type"), Some(media_type), "{name}");
+        assert_eq!(response.header("x-content-type-options"), Some("nosniff"), "{name}");
+        let policy = response.header("content-security-policy").unwrap_or_default();
+        assert!(policy.contains("sandbox") && !policy.contains("allow-scripts"), "{name}: {policy}");
+        assert!(response.header("content-disposition").unwrap_or_default().starts_with(disposition), "{name}");
+        let tag = response.header("etag").expect("raw files have an ETag").to_owned();
+        let again = http::Request::new("GET", &format!("/ann/tool/raw/main/{name}"))
+            .header("If-None-Match", &tag)
+            .send(scene.server.http_addr());
+        assert_eq!(again.status, 304, "{name}");
+        assert!(again.header("content-security-policy").unwrap_or_default().contains("sandbox"), "{name}");
+    }
+}
+
+#[rstest]
+fn every_page_forbids_what_it_does_not_need(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::new(engine);
+    scene.ann.git.commit_file(&scene.dir, "README.md", "# Hello\n", "One");
+    scene.push(&["main"]);
+    for path in ["/", "/ann", "/ann/tool", "/ann/tool/commits", "/nowhere", "/ann/tool/settings"] {
+        let response = scene.get(path);
+        let policy = response.header("content-security-policy").unwrap_or_default();
+        assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"), "{path}: {policy}");
+        assert!(!policy.contains("unsafe"), "{path}: {policy}");
+        assert!(policy.contains("frame-ancestors 'none'"), "{path}: {policy}");
+        assert_eq!(response.header("x-content-type-options"), Some("nosniff"), "{path}");
+        assert_eq!(response.header("access-control-allow-credentials"), None, "{path}");
+        assert!(!response.text().contains(" style=\"") && !response.text().contains(" onclick="), "{path}");
+    }
+}
+
+#[rstest]
+fn empty_binary_huge_and_linked_files_are_explained(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::new(engine);
+    let git = &scene.ann.git;
+    assert!(scene.page("/ann/tool").contains("Nothing has been pushed yet"));
+    assert_eq!(scene.get("/ann/tool/commits").status, 404);
+    git.commit_file(&scene.dir, "empty.txt", "", "Empty");
+    git.commit_file(&scene.dir, "data.bin", [0_u8; 100], "Binary");
+    git.commit_file(&scene.dir, "huge.txt", "line\n".repeat(500_000), "Huge");
+    git.commit_file(&scene.dir, "long.js", format!("var x = \"{}\";\n", "y".repeat(100_000)), "One long line");
+    std::os::unix::fs::symlink("docs/../empty.txt", scene.dir.join("link")).unwrap();
+    git.ok(&scene.dir, &["add", "--all"]);
+    git.ok(&scene.dir, &["commit", "--quiet", "-m", "Link"]);
+    scene.push(&["main"]);
+    assert!(scene.page("/ann/tool/blob/main/empty.txt").contains("This file is empty."));
+    assert!(scene.page("/ann/tool/blob/main/data.bin").contains("This file is binary."));
+    assert!(scene.page("/ann/tool/blob/main/huge.txt").contains("too large to be shown"));
+    assert_eq!(scene.get("/ann/tool/raw/main/huge.txt").body.len(), 2_500_000);
+    assert!(scene.page("/ann/tool/blob/main/long.js").contains("yyyy"));
+    let link = scene.page("/ann/tool/blob/main/link");
+    assert!(link.contains("docs/../empty.txt") && link.contains("/ann/tool/tree/main/empty.txt"), "{link}");
+    assert_eq!(scene.get("/ann/tool/blame/main/data.bin").status, 422);
+    // Before the first push to it, a default branch that does not exist falls back to one that does.
+    git.ok(&scene.dir, &["push", "--quiet", &scene.server.http_url("ann", "tool"), "main:trunk", ":main"]);
+    assert!(scene.page("/ann/tool").contains("/ann/tool/tree/trunk"));
+}
+
+#[rstest]
+fn a_private_repository_is_absent_on_every_page(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::new(engine);
+    scene.ann.create(&scene.server, "secret", true);
+    scene.ann.git.commit_file(&scene.dir, "README.md", "# Secret plan\n", "One");
+    let url = scene.server.http_url("ann", "secret");
+    scene.ann.git.ok(&scene.dir, &["push", "--quiet", &url, "main"]);
+    let id = scene.ann_repo_id("secret");
+    for tail in [
+        "",
+        "/tree/main",
+        "/blob/main/README.md",
+        "/raw/main/README.md",
+        "/blame/main/README.md",
+        "/commits",
+        "/commits/main",
+        "/commit/main",
+        "/compare?base=main&head=main",
+        "/branches",
+        "/tags",
+        "/fork",
+        "/settings",
+        "/settings/collaborators",
+        "/settings/delete",
+        "/settings/visibility",
+    ] {
+        let hidden = scene.get(&format!("/ann/secret{tail}"));
+        let absent = scene.get(&format!("/ann/absent{tail}"));
+        assert_eq!(hidden.status, 404, "{tail}");
+        let same = |response: &Response, name: &str| response.text().replace(name, "NAME");
+        assert_eq!(same(&hidden, "secret"), same(&absent, "absent"), "{tail}");
+    }
+    assert_eq!(scene.get(&format!("/r/{id}")).status, 404);
+    for path in ["/", "/explore", "/search?q=secret", "/ann"] {
+        assert!(!scene.page(path).contains("ann/secret"), "{path}");
+    }
+}
+
+impl Scene {
+    fn ann_repo_id(&self, name: &str) -> i64 {
+        let path = format!("/api/v3/repos/ann/{name}");
+        http::get(self.server.http_addr(), &path, Some(&self.ann.token)).json()["id"].as_i64().unwrap()
+    }
+}
+
+#[rstest]
+fn the_permalink_leads_to_the_present_name(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::new(engine);
+    let id = scene.ann_repo_id("tool");
+    let response = scene.get(&format!("/r/{id}"));
+    assert_eq!((response.status, response.header("location")), (301, Some("/ann/tool")));
+    assert_eq!(response.header("cache-control"), Some("no-cache"));
+    assert_eq!(scene.get("/ann/tool.git").header("location"), Some("/ann/tool"));
+    for odd in ["/r/0", "/r/-1", "/r/x", "/r/99999999999999999999", "/r/%00"] {
+        assert_eq!(scene.get(odd).status, 404, "{odd}");
+    }
+}
+
+#[rstest]
+fn odd_addresses_are_answered_and_never_fail(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::new(engine);
+    scene.ann.git.commit_file(&scene.dir, "a.txt", "a\n", "One");
+    scene.push(&["main"]);
+    for name in ["..", "%2e%2e", "%2F", "%5C", "%00", ".git", "tool.", "tool%20", "t%C3%B6ol", &"x".repeat(300)] {
+        for path in [
+            format!("/{name}"),
+            format!("/ann/{name}"),
+            format!("/{name}/tool"),
+            format!("/ann/tool/tree/{name}"),
+            format!("/ann/tool/blob/main/{name}"),
+            format!("/ann/tool/raw/main/{name}/a.txt"),
+            format!("/ann/tool/commits/main/{name}"),
+            format!("/ann/tool/commit/{name}"),
+            format!("/ann/tool/compare/{name}...main"),
+            format!("/ann/tool/blame/main/{name}"),
+            format!("/search?q={name}&page={name}"),
+            format!("/ann/tool/commits?page={name}"),
+        ] {
+            let status = scene.get(&path).status;
+            assert!(status < 500, "{path} answers {status}");
+        }
+    }
+    for path in ["/ann/tool/commits?page=999999999999", "/ann/tool/commits?page=1000000", "/explore?page=500000"] {
+        assert!(scene.get(path).status < 500, "{path}");
+    }
+}

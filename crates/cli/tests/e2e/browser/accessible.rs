@@ -1,0 +1,109 @@
+//! axe-core looks at every page: nothing serious, in light and dark, on a phone and on a desk.
+
+use super::driver::Browser;
+use super::{open_server, push_samples};
+use crate::support;
+use abide_testkit::{Engine, PASSWORD};
+use rstest::rstest;
+use std::fs;
+use std::path::PathBuf;
+
+/// Pages of a visitor who is not logged in.
+const OUTSIDE: [&str; 6] = ["/", "/login", "/signup", "/forgot", "/explore", "/nowhere/at/all"];
+
+/// Pages of someone who is, with something in all of them.
+const INSIDE: [&str; 30] = [
+    "/",
+    "/new",
+    "/search?q=tool",
+    "/ann",
+    "/ann/tool",
+    "/ann/empty",
+    "/ann/tool/tree/main/src",
+    "/ann/tool/blob/main/src/lib.rs",
+    "/ann/tool/blob/main/README.md",
+    "/ann/tool/blob/main/data.bin",
+    "/ann/tool/blame/main/src/lib.rs",
+    "/ann/tool/commits",
+    "/ann/tool/commit/main",
+    "/ann/tool/compare?base=feature/sum&head=main",
+    "/ann/tool/branches",
+    "/ann/tool/tags",
+    "/ann/tool/fork",
+    "/ann/tool/settings",
+    "/ann/tool/settings/collaborators",
+    "/ann/tool/settings/delete",
+    "/settings/profile",
+    "/settings/account",
+    "/settings/security",
+    "/settings/tokens",
+    "/settings/keys",
+    "/admin/users",
+    "/admin/invites",
+    "/admin/jobs",
+    "/admin/audit",
+    "/api/docs",
+];
+
+#[rstest]
+#[tokio::test]
+async fn no_page_has_a_serious_accessibility_problem_or_a_complaint_in_the_console() {
+    let server = open_server(Engine::Sqlite);
+    let ann = support::admin(&server, "ann");
+    for name in ["tool", "empty"] {
+        ann.create(&server, name, false);
+    }
+    push_samples(&ann.git, &server.http_url("ann", "tool"));
+    let axe = fs::read_to_string(axe_file()).expect("axe-core is installed by ./test");
+    let browser = Browser::open(&server).await;
+    let mut found = Vec::new();
+    for path in OUTSIDE {
+        found.extend(problems(&browser, &axe, path).await);
+    }
+    browser.go("/login").await;
+    browser.fill("login", "ann").await;
+    browser.fill("password", PASSWORD).await;
+    browser.press("Log in").await;
+    browser.sees("Your repositories").await;
+    for path in INSIDE {
+        found.extend(problems(&browser, &axe, path).await);
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+    browser.close().await;
+}
+
+fn axe_file() -> PathBuf {
+    let home = std::env::var("ABIDE_TEST_OCTOKIT").expect("./test says where npm packages are");
+    PathBuf::from(home).join("node_modules/axe-core/axe.min.js")
+}
+
+async fn problems(browser: &Browser, axe: &str, path: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (width, scheme) in [(1400, "light"), (360, "dark")] {
+        browser.looks(width, 900, scheme).await;
+        browser.go(path).await;
+        let refused = path == "/nowhere/at/all";
+        let complaints = browser.complaints().into_iter().filter(|line| !(refused && line.contains("404")));
+        found.extend(complaints.map(|line| format!("{path}: {line}")));
+        browser.run(axe).await;
+        let serious = browser
+            .driver
+            .execute_async(
+                "const done = arguments[arguments.length - 1];\
+                 axe.run(document, { resultTypes: ['violations'] }).then(result => done(result.violations\
+                 .filter(v => v.impact === 'serious' || v.impact === 'critical')\
+                 .map(v => v.id + ': ' + v.nodes.slice(0, 3).map(n => n.html.slice(0, 200) + ' ' + (n.any[0]?.message ?? '')).join(' | '))));",
+                Vec::new(),
+            )
+            .await
+            .expect("axe runs");
+        let list = serious.json().as_array().cloned().unwrap_or_default();
+        found.extend(list.iter().map(|problem| format!("{path} ({width}, {scheme}): {problem}")));
+        // Nothing sticks out of the page: what is wide scrolls by itself.
+        let width_shown = browser.run("return document.documentElement.scrollWidth - innerWidth;").await;
+        if width_shown.as_i64() > Some(0) {
+            found.push(format!("{path} ({width}): sticks out by {width_shown} pixels"));
+        }
+    }
+    found
+}

@@ -1,0 +1,179 @@
+//! A real browser: Debian's Chromium, led by ChromeDriver.
+
+use abide_testkit::{Server, http};
+use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+use thirtyfour::ChromeCapabilities;
+use thirtyfour::prelude::*;
+
+/// How long a page may take to show what is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A browser that is looking at one server.
+pub struct Browser {
+    pub driver: WebDriver,
+    base: String,
+    chromedriver: Chromedriver,
+    _profile: tempfile::TempDir,
+}
+
+struct Chromedriver {
+    process: Child,
+    address: SocketAddr,
+}
+
+impl Drop for Chromedriver {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Chromedriver {
+    /// Starts it at a port of its own choice.
+    fn start() -> Self {
+        let mut process = Command::new("chromedriver")
+            .arg("--port=0")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("chromedriver is installed by ./test");
+        let mut lines = BufReader::new(process.stdout.take().expect("its output is piped")).lines();
+        let port = loop {
+            let line = lines.next().expect("it says where it listens").expect("it writes text");
+            if let Some((_, port)) = line.split_once("successfully on port ") {
+                break port.trim_end_matches('.').parse().expect("a port is a number");
+            }
+        };
+        // What else it says is read, so that it never waits for us.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { process, address: SocketAddr::from(([127, 0, 0, 1], port)) }
+    }
+}
+
+impl Browser {
+    /// Opens a browser with nothing in it.
+    pub async fn open(server: &Server) -> Self {
+        let chromedriver = Chromedriver::start();
+        let profile = tempfile::tempdir().expect("a temporary directory can be made");
+        let mut wishes = ChromeCapabilities::new();
+        for flag in [
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--disable-dev-shm-usage",
+            "--hide-scrollbars",
+            "--window-size=1400,1000",
+            &format!("--user-data-dir={}", profile.path().display()),
+        ] {
+            wishes.add_arg(flag).expect("flags are text");
+        }
+        wishes.set("goog:loggingPrefs", json!({ "browser": "ALL" })).expect("preferences are JSON");
+        let driver =
+            WebDriver::new(format!("http://{}", chromedriver.address), wishes).await.expect("the browser starts");
+        Self { driver, base: server.url(), chromedriver, _profile: profile }
+    }
+
+    /// Goes to a page.
+    pub async fn go(&self, path: &str) {
+        self.driver.goto(format!("{}{path}", self.base)).await.expect("the page loads");
+    }
+
+    /// The path and query of the page that is shown.
+    pub async fn at(&self) -> String {
+        let url = self.driver.current_url().await.expect("a page is shown").to_string();
+        url.strip_prefix(&self.base).map_or(url.clone(), str::to_owned)
+    }
+
+    /// The one element; waits until it is there.
+    pub async fn find(&self, css: &str) -> WebElement {
+        let found = self.driver.query(By::Css(css)).wait(PATIENCE, Duration::from_millis(50)).first().await;
+        match found {
+            Ok(found) => found,
+            Err(error) => panic!("{css} is not at {}: {error}\n{}", self.at().await, self.text().await),
+        }
+    }
+
+    /// Replaces what is in a field.
+    pub async fn fill(&self, name: &str, text: &str) {
+        let field = self.find(&format!("main [name=\"{name}\"]")).await;
+        field.clear().await.expect("a field can be emptied");
+        field.send_keys(text).await.expect("a field can be typed into");
+    }
+
+    /// Presses the button or follows the link with this text, and waits for the next page.
+    pub async fn press(&self, text: &str) {
+        let path = format!(
+            "//main//*[self::button or self::a or self::summary][normalize-space()=\"{text}\" or @aria-label=\"{text}\"]"
+        );
+        let found = self.driver.query(By::XPath(&path)).wait(PATIENCE, Duration::from_millis(50)).first().await;
+        let Ok(found) = found else { panic!("no \"{text}\" at {}:\n{}", self.at().await, self.text().await) };
+        found.scroll_into_view().await.expect("it can be scrolled to");
+        found.click().await.expect("it can be pressed");
+    }
+
+    /// Sends the keys to whatever has the focus.
+    pub async fn keys(&self, keys: impl Into<thirtyfour::TypingData>) {
+        self.driver.action_chain().send_keys(keys).perform().await.expect("keys can be sent");
+    }
+
+    /// What the page says.
+    pub async fn text(&self) -> String {
+        match self.driver.find(By::Css("body")).await {
+            Ok(body) => body.text().await.unwrap_or_default(),
+            Err(_) => String::new(),
+        }
+    }
+
+    /// Waits until the page says something.
+    pub async fn sees(&self, text: &str) {
+        let until = std::time::Instant::now() + PATIENCE;
+        while !self.text().await.contains(text) {
+            assert!(std::time::Instant::now() < until, "no \"{text}\" at {}:\n{}", self.at().await, self.text().await);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// The width that the page is laid out for, and its colours.
+    pub async fn looks(&self, width: u32, height: u32, scheme: &str) {
+        let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600 });
+        let media = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
+        let cdp = self.driver.cdp();
+        cdp.send_raw("Emulation.setDeviceMetricsOverride", size).await.expect("a size can be emulated");
+        cdp.send_raw("Emulation.setEmulatedMedia", media).await.expect("colours can be emulated");
+    }
+
+    /// Takes a picture of what is shown.
+    pub async fn picture(&self, file: &Path) {
+        self.driver.screenshot(file).await.expect("a picture can be taken");
+    }
+
+    /// Runs a script in the page and returns its answer.
+    pub async fn run(&self, script: &str) -> Value {
+        self.driver.execute(script, Vec::new()).await.expect("the script runs").json().clone()
+    }
+
+    /// What the console says since it was last asked, except that a page was refused on purpose.
+    pub fn complaints(&self) -> Vec<String> {
+        let session = self.driver.session_id().to_string();
+        let path = format!("/session/{session}/se/log");
+        let answer = http::post(self.chromedriver.address, &path, None, &json!({ "type": "browser" })).json();
+        let entries = answer["value"].as_array().cloned().unwrap_or_default();
+        let lines = entries.iter().map(|entry| format!("{} {}", entry["level"], entry["message"]));
+        lines.collect()
+    }
+
+    /// Ends the browser.
+    pub async fn close(self) {
+        self.driver.quit().await.expect("the browser ends");
+    }
+}

@@ -1,0 +1,62 @@
+//! Pictures for the README. Not a check: made only when asked for, by `ABIDE_PICTURES=docs/images ./test pictures`.
+
+use super::driver::Browser;
+use super::{open_server, push_samples};
+use crate::support;
+use abide_testkit::{Engine, PASSWORD};
+use std::path::PathBuf;
+
+#[tokio::test]
+async fn pictures_are_taken_when_asked_for() {
+    let Some(directory) = std::env::var_os("ABIDE_PICTURES").map(PathBuf::from) else { return };
+    let server = open_server(Engine::Sqlite);
+    let ann = support::admin(&server, "ann");
+    for name in ["tool", "empty", "notes"] {
+        ann.create(&server, name, name == "notes");
+    }
+    push_samples(&ann.git, &server.http_url("ann", "tool"));
+    let browser = Browser::open(&server).await;
+    let outside = [("front", "/"), ("login", "/login"), ("signup", "/signup")];
+    let inside = [
+        ("dashboard", "/"),
+        ("new", "/new"),
+        ("home", "/ann/tool"),
+        ("empty", "/ann/empty"),
+        ("file", "/ann/tool/blob/main/src/lib.rs"),
+        ("commit", "/ann/tool/commit/main"),
+        ("commits", "/ann/tool/commits"),
+        ("branches", "/ann/tool/branches"),
+        ("compare", "/ann/tool/compare?base=feature/sum&head=main"),
+        ("blame", "/ann/tool/blame/main/src/lib.rs"),
+        ("settings", "/ann/tool/settings"),
+        ("collaborators", "/ann/tool/settings/collaborators"),
+        ("delete", "/ann/tool/settings/delete"),
+        ("profile", "/ann"),
+        ("account", "/settings/account"),
+        ("security", "/settings/security"),
+        ("tokens", "/settings/tokens"),
+        ("admin-users", "/admin/users"),
+        ("admin-audit", "/admin/audit"),
+        ("api", "/api/docs"),
+    ];
+    take(&browser, &directory, &outside).await;
+    browser.go("/login").await;
+    browser.fill("login", "ann").await;
+    browser.fill("password", PASSWORD).await;
+    browser.press("Log in").await;
+    browser.sees("Your repositories").await;
+    take(&browser, &directory, &inside).await;
+    browser.close().await;
+}
+
+async fn take(browser: &Browser, directory: &std::path::Path, pages: &[(&str, &str)]) {
+    for (name, path) in pages {
+        for (width, height) in [(1400, 900), (360, 740)] {
+            for scheme in ["light", "dark"] {
+                browser.looks(width, height, scheme).await;
+                browser.go(path).await;
+                browser.picture(&directory.join(format!("{name}-{width}-{scheme}.png"))).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Forms that someone else made: none of them does anything, on any page.
+
+use super::browser::{Browser, form_request, location};
+use super::{add_admin, logged_in};
+use crate::support::{person, query, server};
+use abide_testkit::http::Response;
+use abide_testkit::{Engine, Server};
+use rstest::rstest;
+
+/// Everything that a form could have changed.
+fn state(server: &Server) -> String {
+    let tables = [
+        "users",
+        "emails",
+        "sessions",
+        "tokens",
+        "ssh_keys",
+        "repos",
+        "repo_collaborators",
+        "audit_log",
+        "domain_events",
+        "one_time_links",
+        "totp",
+        "user_redirects",
+    ];
+    let counts = tables.map(|table| format!("(SELECT count(*) FROM {table})"));
+    let suspended = "(SELECT count(*) FROM users WHERE suspended_at IS NOT NULL OR site_admin)";
+    query(server, &format!("SELECT {}, {suspended}", counts.join(", ")))
+}
+
+/// The address of every page, with something real in the place of each name.
+fn addresses(server: &Server) -> Vec<String> {
+    let bob = query(server, "SELECT id FROM users WHERE name = 'bob'");
+    let filled = |path: &str| {
+        path.replace("{owner}", "root")
+            .replace("{repo}", "demo")
+            .replace("{id}", &bob)
+            .replace("{*rest}", "main")
+            .replace(['{', '}'], "")
+    };
+    abide_web::page_paths().into_iter().map(filled).collect()
+}
+
+/// A site with an admin who has a repository, and bob.
+fn scene(engine: Engine) -> Server {
+    let server = server(engine);
+    add_admin(&server, "root");
+    let bob = person(&server, "bob");
+    let root = server.add_token("root", "repo");
+    let body = serde_json::json!({ "name": "demo" });
+    let made = abide_testkit::http::post(server.http_addr(), "/api/v3/user/repos", Some(&root), &body);
+    assert_eq!((made.status, bob.name), (201, "bob"), "{}", made.text());
+    server
+}
+
+/// What each form would need to do something, so that only the forgery stops it.
+const FIELDS: [(&str, &str); 8] = [
+    ("name", "mallory"),
+    ("email", "mallory@example.org"),
+    ("password", "correct horse battery staple"),
+    ("current_password", "correct horse battery staple"),
+    ("label", "planted"),
+    ("scope", "repo"),
+    ("user", "bob"),
+    ("role", "admin"),
+];
+
+#[rstest]
+fn a_form_without_our_token_or_from_another_site_is_refused_by_every_page(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let server = scene(engine);
+    let victim = logged_in(&server, "root");
+    let mallory = logged_in(&server, "bob");
+    let (ours, theirs) = (victim.token("/settings/profile"), mallory.token("/settings/profile"));
+    let before = state(&server);
+    let sent = |path: &str, token: Option<&str>, header: Option<(&str, &str)>| -> Response {
+        let request = victim.request("POST", path);
+        let request = header.into_iter().fold(request, |request, (name, value)| request.header(name, value));
+        let token = token.map(|token| ("_token", token));
+        let fields: Vec<_> = token.into_iter().chain(FIELDS).collect();
+        form_request(request, &fields).send(server.http_addr())
+    };
+    let mut forms = 0;
+    for path in addresses(&server) {
+        let bare = sent(&path, None, None);
+        if bare.status == 405 {
+            let allowed = bare.header("allow").unwrap_or_default();
+            assert!(!allowed.contains("POST"), "{path} allows {allowed}");
+        } else {
+            assert_eq!(bare.status, 403, "{path} without a token");
+            assert!(bare.text().contains("Nothing was changed"), "{path}: {}", bare.text());
+            for token in ["", "x", theirs.as_str()] {
+                assert_eq!(sent(&path, Some(token), None).status, 403, "{path} with the token {token:?}");
+            }
+            forms += 1;
+        }
+        for header in [
+            ("Origin", "https://evil.example"),
+            ("Origin", "null"),
+            ("Sec-Fetch-Site", "cross-site"),
+            ("Sec-Fetch-Site", "same-site"),
+        ] {
+            assert_eq!(sent(&path, Some(&ours), Some(header)).status, 403, "{path} with {header:?}");
+        }
+    }
+    assert!(forms > 30, "the pages are walked, not imagined: {forms}");
+    assert_eq!(state(&server), before);
+
+    // The same form is taken when it is ours, so it was the forgery that was refused.
+    let token = sent("/settings/account/emails", Some(&ours), Some(("Sec-Fetch-Site", "same-origin")));
+    assert_eq!(location(&token), "/settings/account?done=mail-sent");
+    assert_ne!(state(&server), before);
+}
+
+#[rstest]
+fn strangers_need_our_token_too(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let server = scene(engine);
+    let before = state(&server);
+    let (stranger, other) = (Browser::new(&server), Browser::new(&server));
+    let (ours, theirs) = (stranger.token("/login"), other.token("/login"));
+    let fields =
+        |token: &'static str| [("login", "bob"), ("password", "correct horse battery staple"), ("_token", token)];
+    assert_eq!(stranger.post("/login", &fields("")).status, 403);
+    let with = |browser: &Browser<'_>, token: &str| {
+        let fields = [("login", "bob"), ("password", "correct horse battery staple"), ("_token", token)];
+        browser.post("/login", &fields).status
+    };
+    assert_eq!(with(&stranger, &theirs), 403, "nobody can be logged in by someone else's form");
+    assert_eq!(with(&Browser::new(&server), &ours), 403, "a token is worth nothing without its cookie");
+    assert_eq!(state(&server), before);
+    assert_eq!(with(&stranger, &ours), 303);
+}
+
+#[rstest]
+fn looking_changes_nothing(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let server = scene(engine);
+    let root = logged_in(&server, "root");
+    let before = state(&server);
+    for path in addresses(&server) {
+        for address in [path.clone(), format!("{path}?done=saved&id=1&name=mallory&email=m%40example.org")] {
+            let answer = root.get(&address);
+            assert!(answer.status < 500, "{address}: {}", answer.text());
+        }
+    }
+    assert_eq!(state(&server), before);
+}

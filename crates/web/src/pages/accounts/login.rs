@@ -1,0 +1,118 @@
+//! Logging in and out.
+
+use super::{end_session, enter, with_cookie};
+use crate::App;
+use crate::pages::errors::Errors;
+use crate::pages::form::Form;
+use crate::pages::frame::Frame;
+use crate::pages::path::Address;
+use crate::pages::problem::Problem;
+use crate::pages::respond::{self, safe_next};
+use crate::pages::visitor::{Cookies, Visitor};
+use abide_forge::accounts::login::{self, LoginError, Outcome};
+use askama::Template;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+
+#[derive(Template)]
+#[template(path = "accounts/login.html")]
+struct LoginPage {
+    frame: Frame,
+    errors: Errors,
+    /// The name or address, as typed.
+    login: String,
+    next: String,
+}
+
+#[derive(Template)]
+#[template(path = "accounts/login_code.html")]
+struct CodePage {
+    frame: Frame,
+    errors: Errors,
+    ticket: String,
+    next: String,
+}
+
+const TITLE: &str = "Log in";
+
+/// `GET /login`
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Response {
+    let next = address.query("next");
+    let next = safe_next(next.as_deref());
+    if visitor.viewer().is_some() {
+        return respond::see_other(next);
+    }
+    let frame = Frame::with_forms(&app, &visitor, TITLE);
+    respond::page(&LoginPage { frame, errors: Errors::none(), login: String::new(), next: next.to_owned() })
+}
+
+/// `POST /login`
+pub(super) async fn log_in(
+    State(app): State<App>,
+    visitor: Visitor,
+    headers: HeaderMap,
+    form: Form,
+) -> Result<Response, Problem> {
+    let next = safe_next(Some(&form.text("next"))).to_owned();
+    let request = login::Request {
+        login: form.text("login"),
+        password: form.text("password"),
+        agent: visitor.agent().to_owned(),
+        ip: visitor.ip(),
+    };
+    match login::login(&app.forge, request).await {
+        Ok(Outcome::In(cookie)) => enter(&app, &headers, cookie, &next).await,
+        Ok(Outcome::SecondFactor(ticket)) => {
+            let frame = Frame::with_forms(&app, &visitor, TITLE);
+            Ok(respond::page(&CodePage { frame, errors: Errors::none(), ticket: ticket.0, next }))
+        }
+        Err(error) => {
+            let errors = refused(error)?;
+            let frame = Frame::with_forms(&app, &visitor, TITLE);
+            Ok(respond::form_again(&LoginPage { frame, errors, login: form.text("login"), next }))
+        }
+    }
+}
+
+/// `GET /login/code`: there is nothing to see without the password.
+pub(super) async fn begin_again() -> Response {
+    respond::see_other("/login")
+}
+
+/// `POST /login/code`
+pub(super) async fn second_factor(
+    State(app): State<App>,
+    visitor: Visitor,
+    headers: HeaderMap,
+    form: Form,
+) -> Result<Response, Problem> {
+    let next = safe_next(Some(&form.text("next"))).to_owned();
+    let (ticket, code) = (form.text("ticket"), form.text("code"));
+    match login::second_factor(&app.forge, &ticket, &code, visitor.agent(), visitor.ip()).await {
+        Ok(cookie) => enter(&app, &headers, cookie, &next).await,
+        Err(error) => {
+            let errors = match error {
+                LoginError::Wrong => Errors::at("code", "that code does not fit, or was used already"),
+                other => refused(other)?,
+            };
+            let frame = Frame::with_forms(&app, &visitor, TITLE);
+            Ok(respond::form_again(&CodePage { frame, errors, ticket, next }))
+        }
+    }
+}
+
+/// What the form says about a refusal, unless that is no matter of the form.
+fn refused(error: LoginError) -> Result<Errors, Problem> {
+    match error {
+        LoginError::Throttled { retry_after } => Err(Problem::too_often(retry_after)),
+        LoginError::Fault(fault) => Err(fault.into()),
+        error @ (LoginError::Wrong | LoginError::Suspended) => Ok(Errors::at("", &error.to_string())),
+    }
+}
+
+/// `POST /logout`
+pub(super) async fn log_out(State(app): State<App>, headers: HeaderMap, _: Form) -> Result<Response, Problem> {
+    end_session(&app, &headers).await?;
+    Ok(with_cookie(respond::see_other("/?done=logged-out"), &Cookies::of(&app).no_session()))
+}

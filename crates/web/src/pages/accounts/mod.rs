@@ -1,0 +1,58 @@
+//! Coming in: log in, log out, sign up, the first admin, a forgotten password, proving an address.
+
+mod login;
+mod reset;
+mod setup;
+mod sign_up;
+mod verify;
+
+use super::Route;
+use super::problem::Problem;
+use super::respond;
+use super::visitor::{Cookies, Visitor};
+use crate::App;
+use abide_forge::accounts::sessions::{self, Cookie};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use axum::routing::{get, post};
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        ("/login", get(login::show).post(login::log_in)),
+        ("/login/code", get(login::begin_again).post(login::second_factor)),
+        ("/logout", post(login::log_out)),
+        ("/signup", get(sign_up::show).post(sign_up::sign_up)),
+        ("/invite/{token}", get(sign_up::invited)),
+        ("/setup/{token}", get(setup::show).post(setup::set_up)),
+        ("/forgot", get(reset::ask).post(reset::send)),
+        ("/reset/{token}", get(reset::show).post(reset::set)),
+        ("/verify/{token}", get(verify::show).post(verify::confirm)),
+    ]
+}
+
+/// Answers someone who has just logged in: always with a fresh cookie, and the login that their browser had before
+/// is ended.
+async fn enter(app: &App, headers: &HeaderMap, cookie: Cookie, to: &str) -> Result<Response, Problem> {
+    end_session(app, headers).await?;
+    Ok(with_cookie(respond::see_other(to), &Cookies::of(app).new_session(app, &cookie.0)))
+}
+
+/// Ends the login of this browser, if it has one.
+async fn end_session(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
+    match Visitor::session_cookie(app, headers) {
+        Some(cookie) => Ok(sessions::log_out(&app.forge, &cookie).await?),
+        None => Ok(()),
+    }
+}
+
+fn with_cookie(mut response: Response, cookie: &str) -> Response {
+    if let Ok(cookie) = HeaderValue::from_str(cookie) {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// The page for a link that was used up or is too old.
+fn dead_link(what_to_do: &str) -> Problem {
+    Problem::new(StatusCode::GONE, format!("This link was used already or is too old. {what_to_do}"))
+}

@@ -1,0 +1,53 @@
+//! Pages that are only for some: those who are logged in, and those who administer the site.
+
+use super::frame::Frame;
+use super::problem::Problem;
+use super::respond;
+use super::visitor::{self, Visitor};
+use crate::App;
+use abide_forge::accounts::Viewer;
+use abide_forge::accounts::admin;
+use axum::extract::FromRequestParts;
+use axum::http::Method;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse as _, Response};
+
+/// Someone who is logged in. Others are sent to log in, and come back afterwards.
+pub(crate) struct Member {
+    pub visitor: Visitor,
+    pub viewer: Viewer,
+}
+
+impl FromRequestParts<App> for Member {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Response> {
+        let visitor = visitor::found(&parts.extensions).ok_or_else(|| Problem::not_found().into_response())?;
+        if let Some(viewer) = visitor.viewer().cloned() {
+            return Ok(Self { visitor, viewer });
+        }
+        // What a form was sent to is no page to come back to.
+        let to = match parts.method {
+            Method::GET | Method::HEAD => Frame::new(app, &visitor, "").login_link(),
+            _ => "/login".to_owned(),
+        };
+        Err(respond::see_other(&to))
+    }
+}
+
+/// Someone who administers the site. To others these pages do not exist.
+pub(crate) struct Admin {
+    pub visitor: Visitor,
+    pub viewer: Viewer,
+}
+
+impl FromRequestParts<App> for Admin {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
+        let visitor = visitor::found(&parts.extensions).ok_or_else(Problem::not_found)?;
+        let viewer = visitor.viewer().cloned().ok_or_else(Problem::not_found)?;
+        admin::ensure(&viewer.caller)?;
+        Ok(Self { visitor, viewer })
+    }
+}

@@ -1,0 +1,58 @@
+//! SSH keys.
+
+use crate::App;
+use crate::pages::errors::Errors;
+use crate::pages::form::Form;
+use crate::pages::frame::Frame;
+use crate::pages::member::Member;
+use crate::pages::problem::Problem;
+use crate::pages::respond;
+use abide_forge::accounts::SshKey;
+use abide_forge::accounts::ssh_keys::{self, AddKeyError};
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+
+#[derive(Template)]
+#[template(path = "settings/keys.html")]
+struct KeysPage {
+    frame: Frame,
+    section: &'static str,
+    errors: Errors,
+    title: String,
+    key: String,
+    keys: Vec<SshKey>,
+}
+
+/// `GET /settings/keys`
+pub(super) async fn show(State(app): State<App>, member: Member) -> Result<Response, Problem> {
+    Ok(respond::page(&page(&app, &member, Errors::none(), String::new(), String::new()).await?))
+}
+
+async fn page(app: &App, member: &Member, errors: Errors, title: String, key: String) -> Result<KeysPage, Problem> {
+    let most = app.forge.settings().people.keys_per_user;
+    let (keys, _) = ssh_keys::list(&app.forge, member.viewer.user.id, most, 0).await?;
+    let frame = Frame::new(app, &member.visitor, "SSH keys");
+    Ok(KeysPage { frame, section: "keys", errors, title, key, keys })
+}
+
+/// `POST /settings/keys`
+pub(super) async fn add(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
+    let (title, key) = (form.text("title"), form.text("key"));
+    match ssh_keys::add(&app.forge, &member.viewer.caller, member.viewer.user.id, &title, &key).await {
+        Ok(_) => Ok(respond::see_other("/settings/keys?done=added")),
+        Err(AddKeyError::Fault(fault)) => Err(fault.into()),
+        Err(error) => {
+            let errors = Errors::of(&["title", "key"], &error);
+            Ok(respond::form_again(&page(&app, &member, errors, title, key).await?))
+        }
+    }
+}
+
+/// `POST /settings/keys/remove`
+pub(super) async fn remove(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
+    match ssh_keys::remove(&app.forge, &member.viewer.caller, member.viewer.user.id, form.id()?).await? {
+        true => Ok(respond::see_other("/settings/keys?done=removed")),
+        false => Err(Problem::not_found()),
+    }
+}

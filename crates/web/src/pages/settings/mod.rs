@@ -1,0 +1,57 @@
+//! One's own account.
+
+mod account;
+mod keys;
+mod profile;
+mod security;
+mod tokens;
+mod two_factor;
+
+use super::Route;
+use super::errors::Errors;
+use super::member::Member;
+use super::problem::Problem;
+use super::respond;
+use abide_forge::accounts::confirm::ConfirmError;
+use axum::response::Response;
+use axum::routing::{get, post};
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        ("/settings", get(front)),
+        ("/settings/profile", get(profile::show).post(profile::save)),
+        ("/settings/account", get(account::show)),
+        ("/settings/account/name", post(account::rename)),
+        ("/settings/account/emails", post(account::add_email)),
+        ("/settings/account/emails/remove", post(account::remove_email)),
+        ("/settings/account/emails/primary", post(account::make_primary)),
+        ("/settings/account/emails/resend", post(account::resend)),
+        ("/settings/security", get(security::show)),
+        ("/settings/security/password", post(security::change_password)),
+        ("/settings/security/sessions/end", post(security::end_session)),
+        ("/settings/security/sessions/end-others", post(security::end_others)),
+        ("/settings/security/sessions/end-all", post(security::end_all)),
+        ("/settings/security/two-factor", get(two_factor::show).post(two_factor::begin)),
+        ("/settings/security/two-factor/confirm", post(two_factor::confirm)),
+        ("/settings/security/two-factor/codes", get(two_factor::ask_codes).post(two_factor::new_codes)),
+        ("/settings/security/two-factor/off", get(two_factor::ask_off).post(two_factor::off)),
+        ("/settings/tokens", get(tokens::show).post(tokens::create)),
+        ("/settings/tokens/revoke", post(tokens::revoke)),
+        ("/settings/keys", get(keys::show).post(keys::add)),
+        ("/settings/keys/remove", post(keys::remove)),
+    ]
+}
+
+/// `GET /settings`
+async fn front(_: Member) -> Response {
+    respond::see_other("/settings/profile")
+}
+
+/// What the form says if the password was wrong, unless that is no matter of the form.
+fn unconfirmed(error: ConfirmError) -> Result<Errors, Problem> {
+    match error {
+        ConfirmError::Wrong => Ok(Errors::of(&["current_password"], &error)),
+        ConfirmError::Throttled { retry_after } => Err(Problem::too_often(retry_after)),
+        ConfirmError::Fault(fault) => Err(fault.into()),
+    }
+}

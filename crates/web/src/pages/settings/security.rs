@@ -1,0 +1,79 @@
+//! The password, and where one is logged in.
+
+use super::unconfirmed;
+use crate::App;
+use crate::pages::errors::Errors;
+use crate::pages::form::Form;
+use crate::pages::frame::Frame;
+use crate::pages::member::Member;
+use crate::pages::problem::Problem;
+use crate::pages::respond;
+use crate::show::agent;
+use abide_forge::accounts::change_password::{self, ChangePasswordError};
+use abide_forge::accounts::sessions::{self, Session};
+use abide_forge::accounts::{password, totp};
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+
+#[derive(Template)]
+#[template(path = "settings/security.html")]
+struct SecurityPage {
+    frame: Frame,
+    section: &'static str,
+    errors: Errors,
+    shortest: usize,
+    two_factor: bool,
+    sessions: Vec<Session>,
+}
+
+/// `GET /settings/security`
+pub(super) async fn show(State(app): State<App>, member: Member) -> Result<Response, Problem> {
+    Ok(respond::page(&page(&app, &member, Errors::none()).await?))
+}
+
+async fn page(app: &App, member: &Member, errors: Errors) -> Result<SecurityPage, Problem> {
+    Ok(SecurityPage {
+        frame: Frame::new(app, &member.visitor, "Security"),
+        section: "security",
+        errors,
+        shortest: password::MIN_LEN,
+        two_factor: totp::is_on(&app.forge, &member.viewer).await?,
+        sessions: sessions::list(&app.forge, &member.viewer).await?,
+    })
+}
+
+/// `POST /settings/security/password`
+pub(super) async fn change_password(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
+    let (current, new) = (form.text("current_password"), form.text("password"));
+    let errors = match change_password::change_password(&app.forge, &member.viewer, current, new).await {
+        Ok(()) => return Ok(done("password")),
+        Err(ChangePasswordError::Fault(fault)) => return Err(fault.into()),
+        Err(ChangePasswordError::Confirm(error)) => unconfirmed(error)?,
+        Err(ChangePasswordError::Field(error)) => Errors::of(&["password"], &error),
+    };
+    Ok(respond::form_again(&page(&app, &member, errors).await?))
+}
+
+/// `POST /settings/security/sessions/end`
+pub(super) async fn end_session(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
+    // One that has ended meanwhile is as wanted.
+    sessions::end(&app.forge, &member.viewer, &form.text("id")).await?;
+    Ok(done("session-ended"))
+}
+
+/// `POST /settings/security/sessions/end-others`
+pub(super) async fn end_others(State(app): State<App>, member: Member, _: Form) -> Result<Response, Problem> {
+    sessions::end_others(&app.forge, &member.viewer).await?;
+    Ok(done("sessions-ended"))
+}
+
+/// `POST /settings/security/sessions/end-all`
+pub(super) async fn end_all(State(app): State<App>, member: Member, _: Form) -> Result<Response, Problem> {
+    sessions::log_out_everywhere(&app.forge, &member.viewer).await?;
+    Ok(respond::see_other("/login?done=everywhere"))
+}
+
+fn done(what: &str) -> Response {
+    respond::see_other(&format!("/settings/security?done={what}"))
+}

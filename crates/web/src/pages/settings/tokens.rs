@@ -1,0 +1,157 @@
+//! Access tokens. A secret is shown once, on the page that answers the form, and never stands in an address.
+
+use crate::App;
+use crate::pages::errors::Errors;
+use crate::pages::form::Form;
+use crate::pages::frame::Frame;
+use crate::pages::member::Member;
+use crate::pages::problem::Problem;
+use crate::pages::respond;
+use abide_core::scope::{Scope, Scopes};
+use abide_forge::accounts::add_token::{self, AddTokenError};
+use abide_forge::accounts::{Token, tokens};
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use std::time::Duration;
+
+#[derive(Template)]
+#[template(path = "settings/tokens.html")]
+struct TokensPage {
+    frame: Frame,
+    section: &'static str,
+    errors: Errors,
+    typed: Typed,
+    lifetimes: [(&'static str, &'static str); 5],
+    scopes: Vec<Choice>,
+    /// The secret that was just made.
+    secret: Option<String>,
+    tokens: Vec<Token>,
+}
+
+/// A scope that a token may have.
+struct Choice {
+    name: &'static str,
+    about: &'static str,
+    ticked: bool,
+}
+
+/// What each scope opens. Those that open nothing yet are not offered.
+const SCOPES: [(Scope, &str); 5] = [
+    (Scope::RepoRead, "Read every repository that you can read, private ones too: clone, fetch, look through the API."),
+    (Scope::Repo, "Everything that you may do with repositories: push, create, change, delete."),
+    (Scope::UserRead, "Read your account: profile, addresses, keys."),
+    (Scope::User, "Read and change your account: profile, keys."),
+    (Scope::Admin, "Administer this site as you may."),
+];
+
+/// Days, and what the choice is called. Nothing: for ever.
+const LIFETIMES: [(&str, &str); 5] =
+    [("7", "7 days"), ("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("", "Never")];
+const USUAL: &str = "90";
+
+/// What was typed, to be shown again if something is wrong with it.
+struct Typed {
+    label: String,
+    expires: String,
+    scopes: Vec<String>,
+}
+
+impl Typed {
+    fn nothing() -> Self {
+        Self { label: String::new(), expires: USUAL.to_owned(), scopes: Vec::new() }
+    }
+}
+
+/// `GET /settings/tokens`
+pub(super) async fn show(State(app): State<App>, member: Member) -> Result<Response, Problem> {
+    Ok(respond::page(&page(&app, &member, Errors::none(), Typed::nothing(), None).await?))
+}
+
+async fn page(
+    app: &App,
+    member: &Member,
+    errors: Errors,
+    typed: Typed,
+    secret: Option<String>,
+) -> Result<TokensPage, Problem> {
+    let user = &member.viewer.user;
+    let offered = SCOPES.into_iter().filter(|(scope, _)| *scope != Scope::Admin || user.site_admin);
+    let mut tokens = tokens::list(&app.forge, user.id).await?;
+    tokens.retain(|token| token.revoked_at.is_none());
+    tokens.reverse();
+    Ok(TokensPage {
+        frame: Frame::new(app, &member.visitor, "Access tokens"),
+        section: "tokens",
+        errors,
+        lifetimes: LIFETIMES,
+        scopes: offered
+            .map(|(scope, about)| Choice {
+                name: scope.as_str(),
+                about,
+                ticked: typed.scopes.iter().any(|ticked| ticked == scope.as_str()),
+            })
+            .collect(),
+        typed,
+        secret,
+        tokens,
+    })
+}
+
+/// `POST /settings/tokens`
+pub(super) async fn create(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
+    let typed = Typed {
+        label: form.text("label"),
+        expires: form.text("expires"),
+        scopes: form.all("scope").map(str::to_owned).collect(),
+    };
+    match add(&app, &member, &typed).await? {
+        Ok(secret) => Ok(respond::secret(&page(&app, &member, Errors::none(), Typed::nothing(), Some(secret)).await?)),
+        Err(errors) => Ok(respond::form_again(&page(&app, &member, errors, typed, None).await?)),
+    }
+}
+
+/// Makes the token, or says what is wrong with the form.
+async fn add(app: &App, member: &Member, typed: &Typed) -> Result<Result<String, Errors>, Problem> {
+    let Ok(scopes) = Scopes::parse(&typed.scopes.join(",")) else {
+        return Ok(Err(Errors::at("scope", "choose at least one: a token without a scope opens nothing")));
+    };
+    let expires_at = match typed.expires.as_str() {
+        "" => None,
+        days => match LIFETIMES.iter().find(|(choice, _)| *choice == days).and_then(|_| days.parse::<u64>().ok()) {
+            Some(days) => Some(app.forge.clock().now().plus(Duration::from_secs(days * 86_400))),
+            None => return Ok(Err(Errors::at("expires", "choose one of the list"))),
+        },
+    };
+    let user = member.viewer.user.id;
+    match add_token::add_token(&app.forge, &member.viewer.caller, user, &typed.label, scopes, expires_at).await {
+        Ok(secret) => Ok(Ok(secret)),
+        Err(AddTokenError::Fault(fault)) => Err(fault.into()),
+        Err(error) => Ok(Err(Errors::of(&["label", "expires"], &error))),
+    }
+}
+
+/// `POST /settings/tokens/revoke`
+pub(super) async fn revoke(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
+    match tokens::revoke(&app.forge, &member.viewer.caller, member.viewer.user.id, form.id()?).await? {
+        true => Ok(respond::see_other("/settings/tokens?done=revoked")),
+        false => Err(Problem::not_found()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::{Access, api_routes};
+
+    #[test]
+    fn every_scope_that_opens_something_can_be_chosen() {
+        for route in api_routes() {
+            let needed = match route.access {
+                Access::Logged(scope) | Access::Open(scope) => scope,
+                Access::Everyone => continue,
+            };
+            assert!(SCOPES.iter().any(|(scope, _)| *scope == needed), "{route:?} needs {needed}");
+        }
+    }
+}

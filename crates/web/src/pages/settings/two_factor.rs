@@ -1,0 +1,166 @@
+//! The second factor: setting it up, its recovery codes, turning it off.
+
+use super::unconfirmed;
+use crate::App;
+use crate::pages::errors::Errors;
+use crate::pages::form::Form;
+use crate::pages::frame::Frame;
+use crate::pages::member::Member;
+use crate::pages::problem::{Problem, sentence};
+use crate::pages::respond;
+use abide_forge::accounts::totp::{self, Enrolment, TotpError};
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+const TITLE: &str = "Two-factor login";
+const PATH: &str = "/settings/security/two-factor";
+
+#[derive(Template)]
+#[template(path = "settings/two_factor.html")]
+struct TwoFactorPage {
+    frame: Frame,
+    section: &'static str,
+    errors: Errors,
+    stage: Stage,
+}
+
+/// How far it is set up.
+enum Stage {
+    Off,
+    Pending(Enrolment),
+    On { codes_left: i64 },
+}
+
+#[derive(Template)]
+#[template(path = "settings/recovery_codes.html")]
+struct CodesPage {
+    frame: Frame,
+    section: &'static str,
+    codes: Vec<String>,
+}
+
+/// Something that needs the password again, after its consequences were told.
+#[derive(Template)]
+#[template(path = "settings/two_factor_ask.html")]
+struct AskPage {
+    frame: Frame,
+    section: &'static str,
+    errors: Errors,
+    ask: &'static Ask,
+}
+
+struct Ask {
+    title: &'static str,
+    consequences: [&'static str; 2],
+    action: &'static str,
+    button: &'static str,
+    danger: bool,
+}
+
+static CODES: Ask = Ask {
+    title: "Make new recovery codes?",
+    consequences: [
+        "You get ten new codes, shown once. Each logs you in once when your phone is not at hand.",
+        "The codes that you have now stop working at once.",
+    ],
+    action: "/settings/security/two-factor/codes",
+    button: "Make new codes",
+    danger: false,
+};
+
+static OFF: Ask = Ask {
+    title: "Turn two-factor login off?",
+    consequences: [
+        "Your password alone will be enough to log in. Whoever learns it can use your account.",
+        "The entry in your app and your recovery codes stop working. Setting it up again makes new ones.",
+    ],
+    action: "/settings/security/two-factor/off",
+    button: "Turn it off",
+    danger: true,
+};
+
+/// `GET /settings/security/two-factor`
+pub(super) async fn show(State(app): State<App>, member: Member) -> Result<Response, Problem> {
+    Ok(respond::page(&page(&app, &member, Errors::none()).await?))
+}
+
+async fn page(app: &App, member: &Member, errors: Errors) -> Result<TwoFactorPage, Problem> {
+    let stage = match totp::is_on(&app.forge, &member.viewer).await? {
+        true => Stage::On { codes_left: totp::recovery_codes_left(&app.forge, &member.viewer).await? },
+        false => totp::pending(&app.forge, &member.viewer).await?.map_or(Stage::Off, Stage::Pending),
+    };
+    Ok(TwoFactorPage { frame: Frame::new(app, &member.visitor, TITLE), section: "security", errors, stage })
+}
+
+/// `POST /settings/security/two-factor`
+pub(super) async fn begin(State(app): State<App>, member: Member, _: Form) -> Result<Response, Problem> {
+    match totp::begin(&app.forge, &member.viewer).await {
+        Ok(_) | Err(TotpError::On) => Ok(respond::see_other(PATH)),
+        Err(error) => Err(problem(error)),
+    }
+}
+
+/// `POST /settings/security/two-factor/confirm`
+pub(super) async fn confirm(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
+    match totp::confirm(&app.forge, &member.viewer, &form.text("code")).await {
+        Ok(codes) => Ok(codes_page(&app, &member, codes)),
+        Err(error @ TotpError::Code) => {
+            let errors = Errors::of(&["code"], &error);
+            Ok(respond::form_again(&page(&app, &member, errors).await?))
+        }
+        Err(TotpError::On | TotpError::Off) => Ok(respond::see_other(PATH)),
+        Err(error) => Err(problem(error)),
+    }
+}
+
+fn codes_page(app: &App, member: &Member, codes: Vec<String>) -> Response {
+    let frame = Frame::new(app, &member.visitor, "Recovery codes");
+    respond::secret(&CodesPage { frame, section: "security", codes })
+}
+
+fn ask(app: &App, member: &Member, errors: Errors, ask: &'static Ask) -> AskPage {
+    AskPage { frame: Frame::new(app, &member.visitor, ask.title), section: "security", errors, ask }
+}
+
+/// `GET /settings/security/two-factor/codes`
+pub(super) async fn ask_codes(State(app): State<App>, member: Member) -> Response {
+    respond::page(&ask(&app, &member, Errors::none(), &CODES))
+}
+
+/// `POST /settings/security/two-factor/codes`
+pub(super) async fn new_codes(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
+    match totp::new_recovery_codes(&app.forge, &member.viewer, form.text("current_password")).await {
+        Ok(codes) => Ok(codes_page(&app, &member, codes)),
+        Err(error) => refused(&app, &member, error, &CODES),
+    }
+}
+
+/// `GET /settings/security/two-factor/off`
+pub(super) async fn ask_off(State(app): State<App>, member: Member) -> Response {
+    respond::page(&ask(&app, &member, Errors::none(), &OFF))
+}
+
+/// `POST /settings/security/two-factor/off`
+pub(super) async fn off(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
+    match totp::disable(&app.forge, &member.viewer, form.text("current_password")).await {
+        Ok(()) => Ok(respond::see_other("/settings/security?done=two-factor-off")),
+        Err(error) => refused(&app, &member, error, &OFF),
+    }
+}
+
+fn refused(app: &App, member: &Member, error: TotpError, asked: &'static Ask) -> Result<Response, Problem> {
+    match error {
+        TotpError::Confirm(error) => Ok(respond::form_again(&ask(app, member, unconfirmed(error)?, asked))),
+        TotpError::Off | TotpError::On | TotpError::Code => Ok(respond::see_other(PATH)),
+        error => Err(problem(error)),
+    }
+}
+
+fn problem(error: TotpError) -> Problem {
+    match error {
+        TotpError::Fault(fault) => fault.into(),
+        other => Problem::new(StatusCode::CONFLICT, sentence(&other.to_string())),
+    }
+}
