@@ -9,6 +9,7 @@ use crate::pages::path::Address;
 use crate::pages::problem::Problem;
 use crate::pages::respond;
 use crate::pages::visitor::Visitor;
+use abide_forge::accounts::invites;
 use abide_forge::accounts::sign_up::{self, SignUpError, SignUpMode};
 use abide_forge::accounts::{login, password};
 use askama::Template;
@@ -64,7 +65,7 @@ async fn form(app: &App, visitor: &Visitor, invite: String) -> Result<Response, 
         SignUpMode::Open => None,
         SignUpMode::Closed => Some(CLOSED),
         SignUpMode::Invite if invite.is_empty() => Some(NO_INVITE),
-        SignUpMode::Invite if sign_up::is_open(&app.forge, &invite).await? => None,
+        SignUpMode::Invite if invites::is_open(&app.forge, &invite).await? => None,
         SignUpMode::Invite => Some(DEAD_INVITE),
     };
     Ok(match why {
