@@ -10,8 +10,7 @@
 
 mod accounts;
 mod admin;
-pub(crate) mod api_docs;
-mod assets;
+mod api_docs;
 pub(crate) mod assets;
 mod dress;
 mod errors;
