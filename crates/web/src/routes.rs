@@ -32,7 +32,6 @@ fn outside_the_api() -> Vec<(&'static str, MethodRouter<App>)> {
         ("/healthz", get(ops::healthz)),
         ("/readyz", get(ops::readyz)),
         ("/metrics", get(ops::metrics)),
-        ("/api/docs", get(api::docs_page)),
         ("/{owner}/{repo}/info/refs", get(git::info_refs)),
         ("/{owner}/{repo}/git-upload-pack", post(git::upload_pack)),
         ("/{owner}/{repo}/git-receive-pack", post(git::receive_pack)),

@@ -234,10 +234,24 @@ fn a_private_repository_is_absent_on_every_page(#[values(Engine::Sqlite, Engine:
     let url = scene.server.http_url("ann", "secret");
     scene.ann.git.ok(&scene.dir, &["push", "--quiet", &url, "main"]);
     let id = scene.ann_repo_id("secret");
-    for tail in ["", "/tree/main", "/blob/main/README.md", "/raw/main/README.md", "/blame/main/README.md", "/commits",
-        "/commits/main", "/commit/main", "/compare?base=main&head=main", "/branches", "/tags", "/fork", "/settings",
-        "/settings/collaborators", "/settings/delete", "/settings/visibility"]
-    {
+    for tail in [
+        "",
+        "/tree/main",
+        "/blob/main/README.md",
+        "/raw/main/README.md",
+        "/blame/main/README.md",
+        "/commits",
+        "/commits/main",
+        "/commit/main",
+        "/compare?base=main&head=main",
+        "/branches",
+        "/tags",
+        "/fork",
+        "/settings",
+        "/settings/collaborators",
+        "/settings/delete",
+        "/settings/visibility",
+    ] {
         let hidden = scene.get(&format!("/ann/secret{tail}"));
         let absent = scene.get(&format!("/ann/absent{tail}"));
         assert_eq!(hidden.status, 404, "{tail}");
@@ -276,12 +290,20 @@ fn odd_addresses_are_answered_and_never_fail(#[values(Engine::Sqlite, Engine::Po
     scene.ann.git.commit_file(&scene.dir, "a.txt", "a\n", "One");
     scene.push(&["main"]);
     for name in ["..", "%2e%2e", "%2F", "%5C", "%00", ".git", "tool.", "tool%20", "t%C3%B6ol", &"x".repeat(300)] {
-        for path in [format!("/{name}"), format!("/ann/{name}"), format!("/{name}/tool"), format!("/ann/tool/tree/{name}"),
-            format!("/ann/tool/blob/main/{name}"), format!("/ann/tool/raw/main/{name}/a.txt"),
-            format!("/ann/tool/commits/main/{name}"), format!("/ann/tool/commit/{name}"),
-            format!("/ann/tool/compare/{name}...main"), format!("/ann/tool/blame/main/{name}"),
-            format!("/search?q={name}&page={name}"), format!("/ann/tool/commits?page={name}")]
-        {
+        for path in [
+            format!("/{name}"),
+            format!("/ann/{name}"),
+            format!("/{name}/tool"),
+            format!("/ann/tool/tree/{name}"),
+            format!("/ann/tool/blob/main/{name}"),
+            format!("/ann/tool/raw/main/{name}/a.txt"),
+            format!("/ann/tool/commits/main/{name}"),
+            format!("/ann/tool/commit/{name}"),
+            format!("/ann/tool/compare/{name}...main"),
+            format!("/ann/tool/blame/main/{name}"),
+            format!("/search?q={name}&page={name}"),
+            format!("/ann/tool/commits?page={name}"),
+        ] {
             let status = scene.get(&path).status;
             assert!(status < 500, "{path} answers {status}");
         }

@@ -2,7 +2,7 @@
 //!
 //! * `routes.rs`: every route, with who may call it and what it does. `scoped.rs`: the only way to add one, and what
 //!   happens around each: login, scope, limit (`limit.rs`), `ETag` (`fresh.rs`).
-//! * `about.rs`: what a route says about itself; `openapi.rs` makes the document of it and `docs.rs` the page for people.
+//! * `about.rs`: what a route says about itself; `openapi.rs` makes the document of it, `docs.rs` what people see.
 //! * `error.rs`: what went wrong, in GitHub's body; every use case's errors are mapped there and nowhere else.
 //! * `shape/`: what answers are made of. `page.rs`: pages and their links. `input.rs`: bodies. `segments.rs`: what
 //!   stands in an address. `media.rs`: in which form an answer is wanted. `patch.rs`, `bytes.rs`: answers that are no JSON.
@@ -13,7 +13,7 @@ mod bytes;
 mod collaborators;
 mod commits;
 mod contents;
-mod docs;
+pub(crate) mod docs;
 mod error;
 mod forks;
 mod fresh;
@@ -46,7 +46,6 @@ pub use limit::ApiLimits;
 pub use openapi::document as openapi_document;
 pub use scoped::{Access, ApiRoute};
 
-pub(crate) use docs::page as docs_page;
 pub(crate) use limit::Meter;
 
 /// Every route of the API with who may call it, as declared.

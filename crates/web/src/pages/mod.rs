@@ -10,6 +10,7 @@
 
 mod accounts;
 mod admin;
+mod api_docs;
 pub(crate) mod assets;
 mod dress;
 mod errors;
@@ -50,6 +51,7 @@ pub(crate) fn routes() -> Vec<Route> {
     let mut all = vec![
         ("/", get(front::show)),
         ("/assets/{name}", get(assets::serve)),
+        ("/api/docs", get(api_docs::show)),
         ("/explore", get(explore::show)),
         ("/search", get(explore::show)),
         ("/new", get(new_repo::show).post(new_repo::create)),

@@ -8,8 +8,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use thirtyfour::prelude::*;
 use thirtyfour::ChromeCapabilities;
+use thirtyfour::prelude::*;
 
 /// How long a page may take to show what is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
