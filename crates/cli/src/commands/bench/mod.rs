@@ -3,13 +3,15 @@
 //! A figure alone says more about the machine than about us, so every case runs its reference in the same run, in turn
 //! with ours, and is judged by the ratio. Targets are goals, not tests: a missed one is shown and ends with code 0.
 //!
-//! `git/` measures the git roads beside `git http-backend`, `store/` units of work beside bare SQL. `report.rs` is how
-//! both are shown, `samples.rs` how both are summed up.
+//! `git/` measures the git roads beside `git http-backend`, `store/` units of work beside bare SQL, `web/` pages
+//! beside the git command line. `report.rs` is how all are shown, `samples.rs` how they are summed up.
 
+mod common;
 mod git;
 mod report;
 mod samples;
 mod store;
+mod web;
 
 use crate::config::Config;
 use crate::failure::Failure;
@@ -24,6 +26,8 @@ pub(crate) enum Action {
     Git(git::Args),
     /// Units of work and reads per second, beside bare SQL with the same statements; --database adds PostgreSQL.
     Store(store::Args),
+    /// Pages: a large directory, a long history, many visitors, beside the git command line.
+    Web(web::Args),
 }
 
 pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> {
@@ -33,6 +37,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
     match action {
         Action::Git(args) => git::run(config, args).await,
         Action::Store(args) => store::run(config, args).await,
+        Action::Web(args) => web::run(config, args).await,
     }
 }
 

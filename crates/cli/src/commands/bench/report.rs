@@ -42,6 +42,8 @@ pub(super) enum Target {
     Ratio(f64),
     /// Less than this, in the unit of the line.
     Below(f64),
+    /// At least this, in the unit of the line.
+    AtLeast(f64),
 }
 
 /// One case.
@@ -77,6 +79,7 @@ impl Line {
         match self.target? {
             Target::Ratio(most) => self.ratio().map(|ratio| ratio <= most),
             Target::Below(limit) => Some(self.ours.median() < limit),
+            Target::AtLeast(limit) => Some(self.ours.median() >= limit),
         }
     }
 
@@ -91,6 +94,7 @@ impl Line {
             match self.target {
                 Some(Target::Ratio(most)) => format!("<= {most:.1}x"),
                 Some(Target::Below(limit)) => format!("< {}", self.unit.show(limit)),
+                Some(Target::AtLeast(limit)) => format!(">= {}", self.unit.show(limit)),
                 None => dash(),
             },
             match self.reached() {
@@ -111,6 +115,7 @@ impl Line {
         let target = self.target.map(|target| match target {
             Target::Ratio(most) => json!({ "ratio_at_most": most }),
             Target::Below(limit) => json!({ "below": limit }),
+            Target::AtLeast(limit) => json!({ "at_least": limit }),
         });
         json!({
             "case": self.case, "unit": self.unit.name(), "ours": side(&self.ours),
@@ -163,5 +168,6 @@ mod tests {
         assert_eq!(line(11.1, Some(10.0), Target::Ratio(1.1)), Some(false));
         assert_eq!(line(11.1, None, Target::Ratio(1.1)), None);
         assert_eq!(line(300.0, None, Target::Below(300.0)), Some(false));
+        assert_eq!(line(300.0, None, Target::AtLeast(300.0)), Some(true));
     }
 }

@@ -1,23 +1,19 @@
 //! `abide bench git`
 //!
-//! Everything lives in one temporary directory: a private server of this same binary (`server.rs`), a private nginx with
-//! fcgiwrap around `git http-backend` (`reference.rs`), and the real `git` as client (`client.rs`) on generated
-//! repositories (`data.rs`). A file per case.
+//! Everything lives in one temporary directory: a private server of this same binary (`common/server.rs`), a private nginx with
+//! fcgiwrap around `git http-backend` (`reference.rs`), and the real `git` as client (`common/client.rs`) on generated
+//! repositories (`common/data.rs`). A file per case.
 
-mod client;
 mod clone;
 mod compare;
-mod data;
 mod footprint;
 mod large;
 mod ls_remote;
-mod memory;
-mod process;
 mod reference;
-mod server;
 mod small_push;
 mod ssh;
 
+use super::common::{client, data, memory, process, server};
 use super::report::Report;
 use super::{Stop, io};
 use crate::config::Config;

@@ -8,7 +8,7 @@ use std::time::Duration;
 const MIB: f64 = 1024.0;
 
 /// MiB of RAM that a process has now.
-pub(super) fn resident(pid: u32) -> Option<f64> {
+pub(in crate::commands::bench) fn resident(pid: u32) -> Option<f64> {
     field(pid, "VmRSS:").map(|kib| kib / MIB)
 }
 
@@ -21,7 +21,7 @@ fn field(pid: u32, name: &str) -> Option<f64> {
 
 /// What a process and its helpers took at most while something ran, in MiB.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Peak {
+pub(in crate::commands::bench) struct Peak {
     /// When it began.
     pub before: f64,
     /// The process itself.
@@ -31,14 +31,14 @@ pub(super) struct Peak {
 }
 
 /// Looks on until it is told to stop.
-pub(super) struct Watch {
+pub(in crate::commands::bench) struct Watch {
     end: Arc<AtomicBool>,
     thread: JoinHandle<Peak>,
     pid: u32,
 }
 
 impl Watch {
-    pub(super) fn start(pid: u32) -> Self {
+    pub(in crate::commands::bench) fn start(pid: u32) -> Self {
         // Lets the kernel's own high-water mark begin anew; where that is forbidden, the samples have to do.
         let _ = std::fs::write(format!("/proc/{pid}/clear_refs"), "5");
         let end = Arc::new(AtomicBool::new(false));
@@ -56,7 +56,7 @@ impl Watch {
         Self { end, thread, pid }
     }
 
-    pub(super) fn stop(self) -> Peak {
+    pub(in crate::commands::bench) fn stop(self) -> Peak {
         self.end.store(true, Ordering::Relaxed);
         let mut peak = self.thread.join().unwrap_or_default();
         let marked = field(self.pid, "VmHWM:").map_or(0.0, |kib| kib / MIB);

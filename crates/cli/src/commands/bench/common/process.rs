@@ -11,34 +11,34 @@ use std::time::{Duration, Instant};
 /// How long a process may take to end after SIGTERM.
 const GRACE: Duration = Duration::from_secs(10);
 
-pub(super) struct Process {
+pub(in crate::commands::bench) struct Process {
     child: Child,
     log: PathBuf,
 }
 
 impl Process {
     /// Starts it in a group of its own, so that one signal reaches its helpers too. What it says as errors is kept.
-    pub(super) fn start(command: &mut Command, log: &Path) -> Result<Self, Failure> {
+    pub(in crate::commands::bench) fn start(command: &mut Command, log: &Path) -> Result<Self, Failure> {
         let program = command.get_program().to_string_lossy().into_owned();
         let file = std::fs::File::create(log).map_err(io("make a log"))?;
         let child = command.stdin(Stdio::null()).stderr(file).process_group(0).spawn();
         Ok(Self { child: child.map_err(io(format!("start {program}")))?, log: log.to_owned() })
     }
 
-    pub(super) fn id(&self) -> u32 {
+    pub(in crate::commands::bench) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    pub(super) fn stdout(&mut self) -> Option<ChildStdout> {
+    pub(in crate::commands::bench) fn stdout(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
     }
 
-    pub(super) fn has_ended(&mut self) -> bool {
+    pub(in crate::commands::bench) fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
     /// The last lines that it wrote as errors.
-    pub(super) fn last_words(&self) -> String {
+    pub(in crate::commands::bench) fn last_words(&self) -> String {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<_> = text.lines().rev().take(5).collect();
         lines.into_iter().rev().collect::<Vec<_>>().join("\n")
@@ -64,7 +64,7 @@ impl Drop for Process {
 }
 
 /// A program, also where Debian keeps those of the system.
-pub(super) fn find(program: &str) -> Option<PathBuf> {
+pub(in crate::commands::bench) fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let system = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
     std::env::split_paths(&path).chain(system).map(|dir| dir.join(program)).find(|file| file.is_file())

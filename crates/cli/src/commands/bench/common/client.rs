@@ -11,35 +11,35 @@ use std::time::{Duration, Instant};
 
 /// Where a repository is, and what a client has to know to get in.
 #[derive(Debug, Clone)]
-pub(super) struct Remote {
+pub(in crate::commands::bench) struct Remote {
     pub url: String,
     /// Settings for git, e.g. the header with the token.
     pub settings: Vec<(&'static str, String)>,
 }
 
-pub(super) struct Client {
+pub(in crate::commands::bench) struct Client {
     binary: PathBuf,
     home: PathBuf,
     stop: Stop,
 }
 
 impl Client {
-    pub(super) fn new(binary: &str, root: &Path, stop: Stop) -> Result<Self, Failure> {
+    pub(in crate::commands::bench) fn new(binary: &str, root: &Path, stop: Stop) -> Result<Self, Failure> {
         let home = root.join("home");
         std::fs::create_dir_all(&home).map_err(io("make a home for git"))?;
         Ok(Self { binary: binary.into(), home, stop })
     }
 
-    pub(super) fn version(&self) -> Result<String, Failure> {
+    pub(in crate::commands::bench) fn version(&self) -> Result<String, Failure> {
         self.text(&self.home, &["version"])
     }
 
-    pub(super) fn home(&self) -> &Path {
+    pub(in crate::commands::bench) fn home(&self) -> &Path {
         &self.home
     }
 
     /// A git command in a directory that knows how to reach these remotes.
-    pub(super) fn command(&self, dir: &Path, settings: &[(&'static str, String)]) -> Command {
+    pub(in crate::commands::bench) fn command(&self, dir: &Path, settings: &[(&'static str, String)]) -> Command {
         let mut command = Command::new(&self.binary);
         command
             .env_clear()
@@ -63,13 +63,18 @@ impl Client {
     }
 
     /// Runs git and returns what it printed, trimmed.
-    pub(super) fn text(&self, dir: &Path, args: &[&str]) -> Result<String, Failure> {
+    pub(in crate::commands::bench) fn text(&self, dir: &Path, args: &[&str]) -> Result<String, Failure> {
         let output = self.finish(self.command(dir, &[]).args(args).stdout(Stdio::piped()))?;
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
     /// Runs git towards a remote and says how long it took. What it prints goes nowhere.
-    pub(super) fn time<A: AsRef<OsStr>>(&self, dir: &Path, remote: &Remote, args: &[A]) -> Result<Duration, Failure> {
+    pub(in crate::commands::bench) fn time<A: AsRef<OsStr>>(
+        &self,
+        dir: &Path,
+        remote: &Remote,
+        args: &[A],
+    ) -> Result<Duration, Failure> {
         let mut command = self.command(dir, &remote.settings);
         command.args(args).stdout(Stdio::null());
         let start = Instant::now();
@@ -78,12 +83,12 @@ impl Client {
     }
 
     /// Pushes everything that is in a repository.
-    pub(super) fn push_all(&self, dir: &Path, remote: &Remote) -> Result<Duration, Failure> {
+    pub(in crate::commands::bench) fn push_all(&self, dir: &Path, remote: &Remote) -> Result<Duration, Failure> {
         self.time(dir, remote, &["push", "-q", &remote.url, "refs/heads/*:refs/heads/*", "refs/tags/*:refs/tags/*"])
     }
 
     /// Makes a bare repository from a stream for `git fast-import`.
-    pub(super) fn import(
+    pub(in crate::commands::bench) fn import(
         &self,
         dir: &Path,
         write: &dyn Fn(&mut dyn Write) -> std::io::Result<()>,
@@ -118,7 +123,7 @@ impl Client {
 }
 
 /// A command that failed measures nothing.
-pub(super) fn judge(what: &str, output: &Output) -> Result<(), Failure> {
+pub(in crate::commands::bench) fn judge(what: &str, output: &Output) -> Result<(), Failure> {
     if output.status.success() {
         return Ok(());
     }

@@ -4,14 +4,14 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// Bytes that cannot be compressed, from a seed (xorshift64*).
-pub(super) struct Noise(u64);
+pub(in crate::commands::bench) struct Noise(u64);
 
 impl Noise {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(in crate::commands::bench) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    pub(super) fn fill(&mut self, bytes: &mut [u8]) {
+    pub(in crate::commands::bench) fn fill(&mut self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {
             self.0 ^= self.0 >> 12;
             self.0 ^= self.0 << 25;
@@ -24,7 +24,7 @@ impl Noise {
 
 /// A straight history on `main`: each commit replaces one of the files.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct History {
+pub(in crate::commands::bench) struct History {
     pub commits: usize,
     pub files: usize,
     pub file_bytes: usize,
@@ -32,7 +32,7 @@ pub(super) struct History {
 
 impl History {
     /// Writes it for `git fast-import`.
-    pub(super) fn write(self, out: &mut dyn Write) -> io::Result<()> {
+    pub(in crate::commands::bench) fn write(self, out: &mut dyn Write) -> io::Result<()> {
         const FIRST: usize = 1_700_000_000;
         const FILES_IN_DIRECTORY: usize = 20;
         let mut content = vec![0; self.file_bytes];
@@ -53,7 +53,7 @@ impl History {
 }
 
 /// Gives a bare repository so many refs, spread over these objects: branches, and a tag in five.
-pub(super) fn write_refs(repo: &Path, objects: &[&str], count: usize) -> io::Result<()> {
+pub(in crate::commands::bench) fn write_refs(repo: &Path, objects: &[&str], count: usize) -> io::Result<()> {
     let name = |number: usize| match number % 5 {
         0 => format!("refs/tags/v{number:06}"),
         _ => format!("refs/heads/topic/{:03}/change-{number:06}", number % 500),
@@ -70,7 +70,7 @@ pub(super) fn write_refs(repo: &Path, objects: &[&str], count: usize) -> io::Res
 }
 
 /// Copies objects and refs from one bare repository to another.
-pub(super) fn copy_repository(from: &Path, to: &Path) -> io::Result<()> {
+pub(in crate::commands::bench) fn copy_repository(from: &Path, to: &Path) -> io::Result<()> {
     copy_tree(&from.join("objects"), &to.join("objects"))?;
     copy_tree(&from.join("refs"), &to.join("refs"))?;
     match std::fs::copy(from.join("packed-refs"), to.join("packed-refs")) {

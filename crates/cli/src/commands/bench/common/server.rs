@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 const USER: &str = "bench";
 
-pub(super) struct Server {
+pub(in crate::commands::bench) struct Server {
     process: Process,
     binary: PathBuf,
     data: PathBuf,
@@ -27,7 +27,7 @@ pub(super) struct Server {
 
 impl Server {
     /// Starts on a data directory, which may be new, and says how long it took until it was ready.
-    pub(super) fn start(binary: &Path, data: &Path) -> Result<(Self, Duration), Failure> {
+    pub(in crate::commands::bench) fn start(binary: &Path, data: &Path) -> Result<(Self, Duration), Failure> {
         std::fs::create_dir_all(data).map_err(io("make a data directory"))?;
         let mut command = abide(binary, data);
         command.args(["serve", "--listen", "127.0.0.1:0", "--ssh-listen", "127.0.0.1:0"]).stdout(Stdio::piped());
@@ -45,7 +45,7 @@ impl Server {
     }
 
     /// Adds someone who may push.
-    pub(super) fn with_account(mut self) -> Result<Self, Failure> {
+    pub(in crate::commands::bench) fn with_account(mut self) -> Result<Self, Failure> {
         self.cli(
             &["user", "add", USER, "--email", "bench@example.org", "--password-stdin"],
             "a password for a moment",
@@ -54,12 +54,12 @@ impl Server {
         Ok(self)
     }
 
-    pub(super) fn id(&self) -> u32 {
+    pub(in crate::commands::bench) fn id(&self) -> u32 {
         self.process.id()
     }
 
     /// Runs a command of the same binary on the same data.
-    pub(super) fn cli(&self, args: &[&str], input: &str) -> Result<String, Failure> {
+    pub(in crate::commands::bench) fn cli(&self, args: &[&str], input: &str) -> Result<String, Failure> {
         let mut command = abide(&self.binary, &self.data);
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(io("start the binary"))?;
@@ -72,7 +72,7 @@ impl Server {
     }
 
     /// Makes a repository over the API.
-    pub(super) fn create(&self, name: &str) -> Result<Repo, Failure> {
+    pub(in crate::commands::bench) fn create(&self, name: &str) -> Result<Repo, Failure> {
         let body = json!({ "name": name }).to_string();
         let mut stream = TcpStream::connect(&self.http).map_err(io("connect to the server"))?;
         let request = format!(
@@ -92,8 +92,18 @@ impl Server {
         }
     }
 
+    /// Where HTTP is served.
+    pub(in crate::commands::bench) fn address(&self) -> &str {
+        &self.http
+    }
+
+    /// Where a repository's pages begin.
+    pub(in crate::commands::bench) fn page(&self, repo: &Repo) -> String {
+        format!("/{USER}/{}", repo.name)
+    }
+
     /// How to reach a repository over HTTP, with the token.
-    pub(super) fn http(&self, repo: &Repo) -> Remote {
+    pub(in crate::commands::bench) fn http(&self, repo: &Repo) -> Remote {
         let header = format!("Authorization: Bearer {}", self.token);
         Remote {
             url: format!("http://{}/{USER}/{}.git", self.http, repo.name),
@@ -102,29 +112,29 @@ impl Server {
     }
 
     /// How to reach a repository over SSH with this private key.
-    pub(super) fn ssh(&self, repo: &Repo, command: String) -> Remote {
+    pub(in crate::commands::bench) fn ssh(&self, repo: &Repo, command: String) -> Remote {
         let url = format!("ssh://git@{}/{USER}/{}.git", self.ssh, repo.name);
         Remote { url, settings: vec![("core.sshCommand", command)] }
     }
 
-    pub(super) fn add_ssh_key(&self, public: &Path) -> Result<(), Failure> {
+    pub(in crate::commands::bench) fn add_ssh_key(&self, public: &Path) -> Result<(), Failure> {
         self.cli(&["ssh-key", "add", USER, &public.to_string_lossy()], "").map(drop)
     }
 
-    pub(super) fn path(&self, repo: &Repo) -> Result<PathBuf, Failure> {
+    pub(in crate::commands::bench) fn path(&self, repo: &Repo) -> Result<PathBuf, Failure> {
         self.cli(&["repo", "path", &repo.id.to_string()], "").map(PathBuf::from)
     }
 
     /// Fills a repository with the objects and refs of another one, before the server looks at it for the first time.
     ///
     /// Pushing is no way to many refs over HTTP: the client compares each with all and takes minutes by itself.
-    pub(super) fn fill(&self, repo: &Repo, from: &Path) -> Result<(), Failure> {
+    pub(in crate::commands::bench) fn fill(&self, repo: &Repo, from: &Path) -> Result<(), Failure> {
         let dir = self.path(repo)?;
         data::copy_repository(from, &dir).map_err(io("fill a repository"))
     }
 
     /// Tidies a repository by our own job, and waits until the server tidies none by itself.
-    pub(super) fn maintain(&self, repo: &Repo) -> Result<(), Failure> {
+    pub(in crate::commands::bench) fn maintain(&self, repo: &Repo) -> Result<(), Failure> {
         self.settle()?;
         let payload = json!({ "repo_id": repo.id }).to_string();
         self.cli(&["jobs", "run", "repo:maintain", "--payload", &payload], "")?;
@@ -132,7 +142,7 @@ impl Server {
     }
 
     /// Waits until the server tidies no repository.
-    pub(super) fn settle(&self) -> Result<(), Failure> {
+    pub(in crate::commands::bench) fn settle(&self) -> Result<(), Failure> {
         const PATIENCE: Duration = Duration::from_secs(600);
         let start = Instant::now();
         while start.elapsed() < PATIENCE {
@@ -152,7 +162,7 @@ impl Server {
 }
 
 /// A repository of the private server.
-pub(super) struct Repo {
+pub(in crate::commands::bench) struct Repo {
     id: i64,
     name: String,
 }
