@@ -259,11 +259,11 @@ mod tests {
     #[test]
     fn the_document_is_the_one_that_was_reviewed() {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
-        let text = format!("{}\n", serde_json::to_string_pretty(document()).unwrap());
         if std::env::var_os("ABIDE_WRITE_SNAPSHOTS").is_some() {
-            std::fs::write(file, &text).unwrap();
+            std::fs::write(file, format!("{}\n", serde_json::to_string_pretty(document()).unwrap())).unwrap();
         }
-        let reviewed = std::fs::read_to_string(file).unwrap_or_default();
-        assert!(reviewed == text, "the API has changed: look at it, then run with ABIDE_WRITE_SNAPSHOTS=1");
+        // As values: in which order fields are kept is for whoever else is built along to say.
+        let reviewed: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+        assert!(reviewed == *document(), "the API has changed: look at it, then run with ABIDE_WRITE_SNAPSHOTS=1");
     }
 }
