@@ -184,7 +184,7 @@ mod tests {
         let lines = lines("a.rs", b"// <b>\nfn main() { let s = \"</td>\"; }\n");
         assert_eq!(lines.len(), 2);
         assert_eq!(lines[0], "<span class=\"c\">// &lt;b&gt;</span>");
-        assert!(lines[1].contains("<span class=\"k\">fn</span>"), "{}", lines[1]);
+        assert!(lines[1].contains("<span class=\"k\">fn </span>"), "{}", lines[1]);
         assert!(lines[1].contains("&lt;/td&gt;"), "{}", lines[1]);
     }
 
@@ -192,7 +192,7 @@ mod tests {
     fn a_comment_over_several_lines_is_one_in_each() {
         let lines = lines("a.c", b"/* one\ntwo */ int x;");
         assert_eq!(lines[0], "<span class=\"c\">/* one</span>");
-        assert!(lines[1].starts_with("<span class=\"c\">two */</span>"), "{}", lines[1]);
+        assert!(lines[1].starts_with("<span class=\"c\">two */ </span>"), "{}", lines[1]);
     }
 
     #[test]

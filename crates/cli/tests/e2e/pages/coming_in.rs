@@ -207,7 +207,7 @@ fn the_first_admin_comes_by_the_link_that_the_server_prints(
     let mut server = server(engine);
     let printed = |server: &abide_testkit::Server| {
         let log = server.log();
-        let line = log.lines().filter_map(|line| line.strip_prefix("Create the first admin at ")).last();
+        let line = log.lines().rev().find_map(|line| line.strip_prefix("Create the first admin at "));
         let link = line.expect("it prints a link").to_owned();
         format!("/setup/{}", link.rsplit_once("/setup/").expect("to the page").1)
     };
