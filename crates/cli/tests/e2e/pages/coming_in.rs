@@ -1,12 +1,12 @@
 //! Signing up, confirming an address, logging in and out, forgetting a password.
 
 use super::browser::{Browser, location};
-use super::{add_admin, logged_in, mailed_link, open_server};
+use super::{SOON, add_admin, logged_in, mailed_link, open_server};
 use crate::support::{builder, query, server};
-use abide_testkit::{Engine, PASSWORD};
+use abide_testkit::{Engine, PASSWORD, Server, eventually};
 use rstest::rstest;
 
-fn unverified(server: &abide_testkit::Server) -> String {
+fn unverified(server: &Server) -> String {
     query(server, "SELECT count(*) FROM emails WHERE verified_at IS NULL")
 }
 
@@ -205,18 +205,18 @@ fn the_first_admin_comes_by_the_link_that_the_server_prints(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
     let mut server = server(engine);
-    let printed = |server: &abide_testkit::Server| {
+    let printed = |server: &Server| {
         let log = server.log();
-        let line = log.lines().rev().find_map(|line| line.strip_prefix("Create the first admin at "));
+        let line = log.lines().filter_map(|line| line.strip_prefix("Create the first admin at ")).next_back();
         let link = line.expect("it prints a link").to_owned();
         format!("/setup/{}", link.rsplit_once("/setup/").expect("to the page").1)
     };
     // Printed right after the line that says that it is ready.
-    abide_testkit::eventually(super::SOON, || server.log().contains("Create the first admin at "));
+    eventually(SOON, || server.log().contains("Create the first admin at "));
     let first = printed(&server);
     assert_eq!(Browser::new(&server).get(&first).status, 200);
     server.restart();
-    abide_testkit::eventually(super::SOON, || printed(&server) != first);
+    eventually(SOON, || printed(&server) != first);
     let link = printed(&server);
 
     let browser = Browser::new(&server);

@@ -2,10 +2,11 @@
 
 use super::browser::{Browser, form_request, location};
 use super::{add_admin, logged_in};
-use crate::support::{person, query, server};
-use abide_testkit::http::Response;
-use abide_testkit::{Engine, Server};
+use crate::support::{query, server};
+use abide_testkit::http::{self, Response};
+use abide_testkit::{Engine, PASSWORD, Server};
 use rstest::rstest;
+use serde_json::json;
 
 /// Everything that a form could have changed.
 fn state(server: &Server) -> String {
@@ -45,20 +46,22 @@ fn addresses(server: &Server) -> Vec<String> {
 fn scene(engine: Engine) -> Server {
     let server = server(engine);
     add_admin(&server, "carol");
-    let bob = person(&server, "bob");
-    let root = server.add_token("carol", "repo");
-    let body = serde_json::json!({ "name": "demo" });
-    let made = abide_testkit::http::post(server.http_addr(), "/api/v3/user/repos", Some(&root), &body);
-    assert_eq!((made.status, bob.name), (201, "bob"), "{}", made.text());
+    server.add_user("bob");
+    let token = server.add_token("carol", "repo");
+    let made = http::post(server.http_addr(), "/api/v3/user/repos", Some(&token), &json!({ "name": "demo" }));
+    assert_eq!(made.status, 201, "{}", made.text());
     server
 }
 
 /// What each form would need to do something, so that only the forgery stops it.
-const FIELDS: [(&str, &str); 8] = [
+const FIELDS: [(&str, &str); 11] = [
+    ("id", "1"),
+    ("confirmation", "carol/demo"),
+    ("visibility", "private"),
     ("name", "mallory"),
     ("email", "mallory@example.org"),
-    ("password", "correct horse battery staple"),
-    ("current_password", "correct horse battery staple"),
+    ("password", PASSWORD),
+    ("current_password", PASSWORD),
     ("label", "planted"),
     ("scope", "repo"),
     ("user", "bob"),
@@ -108,8 +111,8 @@ fn a_form_without_our_token_or_from_another_site_is_refused_by_every_page(
     assert_eq!(state(&server), before);
 
     // The same form is taken when it is ours, so it was the forgery that was refused.
-    let token = sent("/settings/account/emails", Some(&ours), Some(("Sec-Fetch-Site", "same-origin")));
-    assert_eq!(location(&token), "/settings/account?done=mail-sent");
+    let taken = sent("/settings/account/emails", Some(&ours), Some(("Sec-Fetch-Site", "same-origin")));
+    assert_eq!(location(&taken), "/settings/account?done=mail-sent");
     assert_ne!(state(&server), before);
 }
 
@@ -119,13 +122,11 @@ fn strangers_need_our_token_too(#[values(Engine::Sqlite, Engine::Postgres)] engi
     let before = state(&server);
     let (stranger, other) = (Browser::new(&server), Browser::new(&server));
     let (ours, theirs) = (stranger.token("/login"), other.token("/login"));
-    let fields =
-        |token: &'static str| [("login", "bob"), ("password", "correct horse battery staple"), ("_token", token)];
-    assert_eq!(stranger.post("/login", &fields("")).status, 403);
     let with = |browser: &Browser<'_>, token: &str| {
-        let fields = [("login", "bob"), ("password", "correct horse battery staple"), ("_token", token)];
+        let fields = [("login", "bob"), ("password", PASSWORD), ("_token", token)];
         browser.post("/login", &fields).status
     };
+    assert_eq!(with(&stranger, ""), 403);
     assert_eq!(with(&stranger, &theirs), 403, "nobody can be logged in by someone else's form");
     assert_eq!(with(&Browser::new(&server), &ours), 403, "a token is worth nothing without its cookie");
     assert_eq!(state(&server), before);

@@ -1,10 +1,10 @@
 //! Cookies: how they are made, what they open, and when they stop opening it.
 
 use super::browser::{Browser, location};
-use super::{add_admin, logged_in};
+use super::{SOON, logged_in};
 use crate::support::{builder, person, query, server};
-use abide_testkit::http::Request;
-use abide_testkit::{Engine, PASSWORD};
+use abide_testkit::http::{Request, Response};
+use abide_testkit::{Engine, PASSWORD, eventually};
 use rstest::rstest;
 
 #[test]
@@ -17,7 +17,7 @@ fn cookies_are_out_of_reach_of_scripts_and_other_sites_and_bound_to_https_where_
         let fields = [("login", "alice"), ("password", PASSWORD)];
         let entered = browser.submit_in(&form.text(), "/login", "", &fields);
         assert_eq!(entered.status, 303, "{}", entered.text());
-        let set = |response: &abide_testkit::http::Response| {
+        let set = |response: &Response| {
             let all = response.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
             all.map(|(_, cookie)| cookie.clone()).collect::<Vec<_>>()
         };
@@ -63,7 +63,7 @@ fn a_login_that_is_used_lasts_longer_and_so_does_its_cookie(
     let again = browser.get("/explore");
     let renewed = again.header("set-cookie").expect("a cookie");
     assert!(renewed.starts_with(&format!("abide={cookie}; ")) && renewed.contains("Max-Age=2592000"), "{renewed}");
-    abide_testkit::eventually(super::SOON, || query(&server, "SELECT expires_at FROM sessions") > ends);
+    eventually(SOON, || query(&server, "SELECT expires_at FROM sessions") > ends);
 }
 
 #[test]
@@ -210,7 +210,6 @@ fn a_cookie_opens_neither_the_api_nor_git(#[values(Engine::Sqlite, Engine::Postg
 #[test]
 fn pages_for_members_ask_for_a_login_and_come_back() {
     let server = server(Engine::Sqlite);
-    add_admin(&server, "carol");
     let stranger = Browser::new(&server);
     for path in abide_web::page_paths().into_iter().filter(|path| path.starts_with("/settings")) {
         let answer = stranger.get(path);
