@@ -9,7 +9,7 @@ mod config;
 mod failure;
 mod show;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use config::Flags;
 use failure::Failure;
 use std::process::ExitCode;
@@ -59,6 +59,10 @@ enum Command {
     /// Measure this binary on this machine, beside what it is compared with.
     #[command(subcommand)]
     Bench(commands::bench::Action),
+    /// Print a script that lets a shell complete commands and flags.
+    Completions(commands::completions::Args),
+    /// Print the man page, or write one for every command.
+    Man(commands::man::Args),
 }
 
 fn main() -> ExitCode {
@@ -76,10 +80,13 @@ fn main() -> ExitCode {
 async fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let flags = match &cli.command {
         Command::Serve(args) => args.add_to(cli.flags),
+        // A package is built where no settings are.
+        Command::Completions(args) => return done(commands::completions::run(Cli::command(), args)),
+        Command::Man(args) => return done(commands::man::run(Cli::command(), args)),
         _ => cli.flags,
     };
     let config = config::load(&flags)?;
-    let done = match cli.command {
+    done(match cli.command {
         Command::Serve(_) => commands::serve::run(config).await,
         Command::Config(args) => commands::config::run(&config, &args),
         Command::User(action) => commands::user::run(&config, action).await,
@@ -89,6 +96,10 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Jobs(action) => commands::jobs::run(&config, action).await,
         Command::Bench(action) => commands::bench::run(&config, action).await,
         Command::Doctor(args) => return commands::doctor::run(&config, &args).await,
-    };
-    done.map(|()| ExitCode::SUCCESS)
+        Command::Completions(_) | Command::Man(_) => unreachable!("they ended before any setting was read"),
+    })
+}
+
+fn done(result: Result<(), Failure>) -> Result<ExitCode, Failure> {
+    result.map(|()| ExitCode::SUCCESS)
 }

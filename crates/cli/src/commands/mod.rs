@@ -1,9 +1,11 @@
 //! A file per command.
 
 pub(crate) mod bench;
+pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod jobs;
+pub(crate) mod man;
 pub(crate) mod repo;
 pub(crate) mod serve;
 pub(crate) mod ssh_key;
@@ -15,7 +17,7 @@ use crate::config::Config;
 use crate::failure::Failure;
 use abide_forge::Forge;
 use abide_forge::accounts::{self, User};
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _, Write as _};
 
 /// Builds the use cases, runs a command with them and closes them properly.
 async fn with_forge<T>(config: &Config, run: impl AsyncFnOnce(&Forge) -> Result<T, Failure>) -> Result<T, Failure> {
@@ -44,4 +46,15 @@ fn from_stdin() -> Result<String, Failure> {
         .read_to_string(&mut text)
         .map_err(|error| Failure::failed(format!("cannot read standard input: {error}")))?;
     Ok(text.trim_end_matches(['\n', '\r']).to_owned())
+}
+
+/// Prints all of it. Whoever read it may have seen enough before its end, as `head` does.
+fn to_stdout(bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
 }

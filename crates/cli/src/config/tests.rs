@@ -71,3 +71,35 @@ fn a_password_in_an_address_is_not_shown() {
 fn durations_are_read_as_people_write_them(#[case] text: &str, #[case] millis: u64) {
     assert_eq!(value::duration(text), Ok(Duration::from_millis(millis)));
 }
+
+const SAMPLE: &str = include_str!("../../../../deploy/abide.toml");
+
+#[test]
+fn the_sample_configuration_is_read() {
+    let config = with(Flags::default(), &[], Some(SAMPLE)).unwrap();
+    assert!(config.text("server.public_url").starts_with("https://"));
+    assert!(!config.is_default("mail.from"));
+}
+
+#[test]
+fn what_the_sample_leaves_out_is_the_default() {
+    let is_setting = |line: &str| line.contains(" = ");
+    let left_out = |line: &str| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ') && is_setting(rest)).map(str::to_owned);
+    let sections_and_left_out: Vec<_> =
+        SAMPLE.lines().filter_map(|line| if line.starts_with('[') { Some(line.to_owned()) } else { left_out(line) }).collect();
+    let given = with(Flags::default(), &[], Some(&sections_and_left_out.join("\n"))).unwrap();
+    let defaults = with(Flags::default(), &[], None).unwrap();
+    let named = KEYS.iter().filter(|key| !given.is_default(key.name));
+    let settings = named.inspect(|key| assert_eq!(given.text(key.name), defaults.text(key.name), "{}", key.name)).count();
+    assert_eq!(settings, sections_and_left_out.iter().filter(|line| is_setting(line)).count());
+    assert!(settings > 10);
+}
+
+#[test]
+fn the_service_manager_waits_until_running_work_is_finished() {
+    let unit = include_str!("../../../../deploy/abide.service");
+    let stop = unit.lines().find_map(|line| line.strip_prefix("TimeoutStopSec=")).unwrap();
+    // Connections are finished first, jobs after them.
+    let drain = with(Flags::default(), &[], None).unwrap().duration("server.drain");
+    assert!(value::duration(stop).unwrap() > drain * 2);
+}

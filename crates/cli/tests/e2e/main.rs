@@ -10,6 +10,7 @@ mod crash;
 mod git;
 mod nodes;
 mod operations;
+mod packaging;
 mod pages;
 mod security;
 mod support;

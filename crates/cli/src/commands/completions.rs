@@ -1,0 +1,20 @@
+//! `abide completions`
+
+use super::to_stdout;
+use crate::failure::Failure;
+use clap_complete::Shell;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Whose language it is written in.
+    shell: Shell,
+}
+
+/// Prints the script that completes this command line.
+pub(crate) fn run(mut command: clap::Command, args: &Args) -> Result<(), Failure> {
+    // Into memory first: the generator takes a reader that went away for a bug and panics.
+    let mut script = Vec::new();
+    let name = command.get_name().to_owned();
+    clap_complete::generate(args.shell, &mut command, name, &mut script);
+    to_stdout(&script)
+}
