@@ -10,6 +10,7 @@
 mod api;
 mod app;
 mod auth;
+mod forwarded;
 mod git;
 mod layers;
 mod ops;
@@ -21,5 +22,7 @@ mod slow;
 
 pub use api::{Access, ApiLimits, ApiRoute, api_routes, openapi_document};
 pub use app::App;
+pub use forwarded::network;
+pub use ipnet::IpNet;
 pub use routes::{API, FIRST_SEGMENTS, page_paths, router};
 pub use server::{Options, serve};

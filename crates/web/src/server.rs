@@ -1,11 +1,13 @@
 //! The accept loop.
 
+use crate::forwarded;
 use crate::slow::Patient;
 use axum::Router;
 use axum::extract::Request;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
+use ipnet::IpNet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +27,8 @@ pub struct Options {
     pub write_timeout: Duration,
     /// How long running requests may take once the server stops.
     pub drain_timeout: Duration,
+    /// Proxies that are believed when they say who their client is.
+    pub trusted_proxies: Arc<[IpNet]>,
 }
 
 /// Where a request comes from.
@@ -72,9 +76,11 @@ fn spawn(
     let _ = stream.set_nodelay(true);
     let io = TokioIo::new(Patient::new(stream, options.write_timeout));
     let router = router.clone();
+    let trusted = options.trusted_proxies.clone();
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(axum::body::Body::new);
         request.extensions_mut().insert(peer);
+        forwarded::resolve(&trusted, &mut request);
         router.clone().oneshot(request)
     });
     let connection = hyper::server::conn::http1::Builder::new()

@@ -147,6 +147,7 @@ fn serve_http(
         header_timeout: config.duration("server.header_timeout"),
         write_timeout: config.duration("server.write_timeout"),
         drain_timeout: config.duration("server.drain"),
+        trusted_proxies: config.list("server.trusted_proxies").filter_map(abide_web::network).collect(),
     };
     let limits = abide_web::ApiLimits {
         account: config.number("api.rate_limit_per_hour"),

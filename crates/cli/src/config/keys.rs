@@ -60,6 +60,14 @@ fn database(value: &str) -> Result<(), String> {
     }
 }
 
+fn networks(value: &str) -> Result<(), String> {
+    let bad = value::list(value).find(|text| abide_web::network(text).is_none());
+    match bad {
+        Some(text) => Err(format!("{text:?} is neither an address such as 10.0.0.1 nor a network such as 10.0.0.0/8")),
+        None => Ok(()),
+    }
+}
+
 fn node(value: &str) -> Result<(), String> {
     let fine = !value.is_empty() && value.len() <= 64 && value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     if fine { Ok(()) } else { Err("it has 1 to 64 letters, digits and hyphens".into()) }
@@ -126,6 +134,12 @@ pub(super) const KEYS: &[Key] = &[
     ),
     key("server.node", "main", node, "The name of this server among several on one database."),
     key("server.drain", "30s", duration, "How long a stopping server waits for running work."),
+    key(
+        "server.trusted_proxies",
+        "",
+        networks,
+        "Proxies whose X-Forwarded-For is believed: addresses or networks, e.g. 127.0.0.1,10.0.0.0/8.",
+    ),
     key("server.max_connections", "2000", at_least_one, "HTTP connections at once."),
     key(
         "server.header_timeout",

@@ -185,6 +185,10 @@ impl Config {
         value::number(self.text(name)).expect("every value was checked when it was read")
     }
 
+    pub(crate) fn list(&self, name: &str) -> impl Iterator<Item = &str> {
+        value::list(self.text(name))
+    }
+
     pub(crate) fn address(&self, name: &str) -> SocketAddr {
         self.text(name).parse().expect("every value was checked when it was read")
     }

@@ -38,6 +38,11 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
     number.checked_mul(factor).ok_or_else(rule)
 }
 
+/// The parts of a list, separated by commas.
+pub(super) fn list(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|part| !part.is_empty())
+}
+
 /// A whole number.
 pub(super) fn number(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| "it is a whole number that is not negative".to_owned())
