@@ -84,13 +84,18 @@ fn the_sample_configuration_is_read() {
 #[test]
 fn what_the_sample_leaves_out_is_the_default() {
     let is_setting = |line: &str| line.contains(" = ");
-    let left_out = |line: &str| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ') && is_setting(rest)).map(str::to_owned);
-    let sections_and_left_out: Vec<_> =
-        SAMPLE.lines().filter_map(|line| if line.starts_with('[') { Some(line.to_owned()) } else { left_out(line) }).collect();
+    let left_out = |line: &str| {
+        line.strip_prefix('#').filter(|rest| !rest.starts_with(' ') && is_setting(rest)).map(str::to_owned)
+    };
+    let sections_and_left_out: Vec<_> = SAMPLE
+        .lines()
+        .filter_map(|line| if line.starts_with('[') { Some(line.to_owned()) } else { left_out(line) })
+        .collect();
     let given = with(Flags::default(), &[], Some(&sections_and_left_out.join("\n"))).unwrap();
     let defaults = with(Flags::default(), &[], None).unwrap();
     let named = KEYS.iter().filter(|key| !given.is_default(key.name));
-    let settings = named.inspect(|key| assert_eq!(given.text(key.name), defaults.text(key.name), "{}", key.name)).count();
+    let settings =
+        named.inspect(|key| assert_eq!(given.text(key.name), defaults.text(key.name), "{}", key.name)).count();
     assert_eq!(settings, sections_and_left_out.iter().filter(|line| is_setting(line)).count());
     assert!(settings > 10);
 }

@@ -7,7 +7,7 @@ use axum::extract::Request;
 use axum::http::header;
 use axum::response::Response;
 use bytes::Bytes;
-use futures_util::{TryStreamExt as _, stream};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use std::convert::Infallible;
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt as _, BufReader};
@@ -48,10 +48,12 @@ pub(super) fn from_reader(reader: impl AsyncRead + Send + 'static) -> Body {
     Body::from_stream(ReaderStream::with_capacity(reader, PIECE))
 }
 
-/// An answer that comes piece by piece. Dropping it tells the sender that the client is gone.
-pub(super) fn from_channel(pieces: mpsc::Receiver<Bytes>) -> Body {
-    Body::from_stream(stream::unfold(pieces, |mut pieces| async {
+/// An answer that comes piece by piece, the first of which is there. Dropping it tells the sender that the client is
+/// gone.
+pub(super) fn from_channel(first: Option<Bytes>, pieces: mpsc::Receiver<Bytes>) -> Body {
+    let rest = stream::unfold(pieces, |mut pieces| async {
         let piece = pieces.recv().await?;
-        Some((Ok::<_, Infallible>(piece), pieces))
-    }))
+        Some((piece, pieces))
+    });
+    Body::from_stream(stream::iter(first).chain(rest).map(Ok::<_, Infallible>))
 }

@@ -81,7 +81,8 @@ pub(crate) async fn upload_pack(State(app): State<App>, request: Request) -> Res
     }
 }
 
-/// `POST …/git-receive-pack`: a push. The answer begins at once, so that it can carry progress and keep-alives.
+/// `POST …/git-receive-pack`: a push. The answer begins with the first thing there is to say, progress and keep-alives
+/// included. Not before: nginx passes nothing more of a request on once its answer has begun.
 pub(crate) async fn receive_pack(State(app): State<App>, request: Request) -> Response {
     let ticket = match Knock::of(&request).for_push(&app).await {
         Ok(ticket) => ticket,
@@ -91,10 +92,11 @@ pub(crate) async fn receive_pack(State(app): State<App>, request: Request) -> Re
         Ok(input) => input,
         Err(response) => return *response,
     };
-    let (out, said) = mpsc::channel(16);
+    let (out, mut said) = mpsc::channel(16);
     let forge = app.forge.clone();
     tokio::spawn(async move { push::receive(&forge, ticket, input, out).await });
-    answer::result(Service::ReceivePack, body::from_channel(said))
+    let first = said.recv().await;
+    answer::result(Service::ReceivePack, body::from_channel(first, said))
 }
 
 fn version(headers: &HeaderMap) -> ProtocolVersion {

@@ -5,6 +5,7 @@
 
 mod addresses;
 mod bad_packs;
+mod behind_a_proxy;
 mod concurrency;
 mod fetching;
 mod first_push;

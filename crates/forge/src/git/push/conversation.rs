@@ -1,7 +1,7 @@
 //! The client's side of a push: commands in, pack in, keep-alives and the report out.
 
 use super::commit::{self, Work};
-use super::{Ticket, incoming_key};
+use super::{Ticket, Transport, incoming_key};
 use crate::git::snapshots::{self, Refs};
 use crate::{Fault, Forge, disk};
 use abide_core::push::{self, CurrentRefs};
@@ -11,9 +11,11 @@ use abide_git::report::{self, KEEPALIVE, RefResult, Report};
 use abide_git::{Capabilities, Incoming, PacketReader, PushRequest, ReceiveLimits};
 use bytes::Bytes;
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::mpsc;
+use tokio_util::io::InspectReader;
 
 /// Clients give up after fifteen silent seconds.
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(5);
@@ -66,7 +68,7 @@ where
             return Rest::Unread;
         }
     };
-    let client = Client { out, capabilities: request.capabilities.clone() };
+    let client = Client::new(out, request.capabilities.clone());
     let (report, rest) = match run(forge, ticket, &request, reader, &limits, &client).await {
         Ok((results, rest)) => (Report { unpack: Ok(()), refs: zip(&request, results) }, rest),
         Err(Stopped { reason, rest }) => {
@@ -182,11 +184,20 @@ where
         .map_err(|error| Stopped::fault(&error.into(), Rest::Unread))?;
     let (progress, mut said) = mpsc::channel(16);
     let quiet = client.capabilities.quiet || !client.capabilities.side_band_64k;
-    let taking = incoming.receive(&mut *reader, limits, (!quiet).then_some(progress));
+    // Over HTTP the answer waits for the request: proxies pass nothing more of a request on once its answer has begun.
+    client.sends_keepalives(ticket.transport != Transport::Http);
+    let input = InspectReader::new(&mut *reader, |piece: &[u8]| {
+        if piece.is_empty() {
+            client.sends_keepalives(true);
+        }
+    });
+    let taking = incoming.receive(input, limits, (!quiet).then_some(progress));
     let taking = tokio::time::timeout(forge.settings().push_timeout, taking);
     let forwarding = async {
         while let Some(bytes) = said.recv().await {
-            client.send(report::sideband_progress(&bytes)).await;
+            if client.may_speak() {
+                client.send(report::sideband_progress(&bytes)).await;
+            }
         }
         std::future::pending::<()>().await
     };
@@ -194,6 +205,7 @@ where
         outcome = client.waiting_for(taking) => outcome,
         () = forwarding => unreachable!("forwarding never ends by itself"),
     };
+    client.sends_keepalives(true);
     let late =
         || Stopped { reason: "the pack took too long to arrive; push in several steps".into(), rest: Rest::Read };
     let outcome = outcome.map_err(|_| late())?.map_err(|error| stopped(error, Rest::Unread))?;
@@ -235,9 +247,24 @@ async fn drain(forge: &Forge, reader: &mut (impl AsyncRead + Unpin)) {
 struct Client {
     out: mpsc::Sender<Bytes>,
     capabilities: Capabilities,
+    keepalives: AtomicBool,
 }
 
 impl Client {
+    fn new(out: mpsc::Sender<Bytes>, capabilities: Capabilities) -> Self {
+        Self { keepalives: AtomicBool::new(capabilities.side_band_64k), out, capabilities }
+    }
+
+    /// Says whether keep-alives may be sent just now. Without a side-band there is no way to.
+    fn sends_keepalives(&self, now: bool) {
+        self.keepalives.store(now && self.capabilities.side_band_64k, Ordering::Relaxed);
+    }
+
+    /// Whether anything may be said before the report.
+    fn may_speak(&self) -> bool {
+        self.keepalives.load(Ordering::Relaxed)
+    }
+
     async fn send(&self, bytes: Bytes) {
         // A client that is gone needs no answer; the outer select notices it.
         if !bytes.is_empty() {
@@ -251,7 +278,7 @@ impl Client {
         loop {
             match tokio::time::timeout(KEEPALIVE_EVERY, &mut work).await {
                 Ok(value) => return value,
-                Err(_) if self.capabilities.side_band_64k => self.send(Bytes::from_static(KEEPALIVE)).await,
+                Err(_) if self.may_speak() => self.send(Bytes::from_static(KEEPALIVE)).await,
                 Err(_) => {}
             }
         }
