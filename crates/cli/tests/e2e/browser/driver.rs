@@ -3,6 +3,7 @@
 use abide_testkit::{Server, http};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
+use std::mem::ManuallyDrop;
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -16,9 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A browser that is looking at one server.
 pub struct Browser {
-    // First, so that a test that fails ends it before the session waits for an answer.
     chromedriver: Chromedriver,
-    pub driver: WebDriver,
+    /// Never dropped by itself: it would wait for an answer, and a test that fails would hang instead.
+    pub driver: ManuallyDrop<WebDriver>,
     base: String,
     _profile: tempfile::TempDir,
 }
@@ -85,7 +86,7 @@ impl Browser {
         wishes.set("goog:loggingPrefs", json!({ "browser": "ALL" })).expect("preferences are JSON");
         let driver =
             WebDriver::new(format!("http://{}", chromedriver.address), wishes).await.expect("the browser starts");
-        Self { chromedriver, driver, base: server.url(), _profile: profile }
+        Self { chromedriver, driver: ManuallyDrop::new(driver), base: server.url(), _profile: profile }
     }
 
     /// Goes to a page.
@@ -179,6 +180,6 @@ impl Browser {
 
     /// Ends the browser.
     pub async fn close(self) {
-        self.driver.quit().await.expect("the browser ends");
+        ManuallyDrop::into_inner(self.driver).quit().await.expect("the browser ends");
     }
 }
