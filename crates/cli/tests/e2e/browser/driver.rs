@@ -78,6 +78,8 @@ impl Browser {
             "--disable-sync",
             "--disable-dev-shm-usage",
             "--hide-scrollbars",
+            // A page that is still scrolling cannot be clicked on.
+            "--force-prefers-reduced-motion",
             "--window-size=1400,1000",
             &format!("--user-data-dir={}", profile.path().display()),
         ] {
