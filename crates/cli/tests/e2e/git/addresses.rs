@@ -43,10 +43,13 @@ fn under_an_old_name_of_its_owner_a_repository_is_served_in_place(
         let clone = clone(git, &scene.url_of(path), &[]);
         assert_eq!(git.ok(&clone, &["rev-parse", "HEAD"]), commit, "{path}");
     }
-    for path in ["/api/v3/repos/alice/demo", "/api/v3/repos/ada/demo"] {
-        let answer = http::get(scene.server.http_addr(), path, None);
-        assert_eq!((answer.status, &answer.json()["full_name"]), (200, &"ada/demo".into()), "{path}");
-    }
+    let answer = http::get(scene.server.http_addr(), "/api/v3/repos/ada/demo", None).json();
+    assert_eq!(answer["full_name"], "ada/demo");
+    // The API points to the address that lasts; what is below is served in place.
+    let moved = http::get(scene.server.http_addr(), "/api/v3/repos/alice/demo", None);
+    let lasting = format!("{}/api/v3/repositories/{}", scene.server.url(), answer["id"]);
+    assert_eq!((moved.status, moved.header("location")), (301, Some(lasting.as_str())));
+    assert_eq!(http::get(scene.server.http_addr(), "/api/v3/repos/alice/demo/branches", None).status, 200);
     // Nobody can take the name and with it the links.
     scene.server.add_user("bob");
     let taken = scene.server.cli(&["user", "rename", "bob", "alice"]);
