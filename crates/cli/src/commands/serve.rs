@@ -11,7 +11,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
@@ -62,13 +62,14 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     roads.spawn(serve_http(forge.clone(), &config, http, stop.clone())?);
     roads.spawn(serve_ssh(forge.clone(), &config, ssh, stop.clone()));
 
+    let signals = StopSignals::watch()?;
     say(&format!("Abide is ready at http://{http_at} (ssh {ssh_at})"));
     match setup::link(&forge).await {
         Ok(Some(link)) => say(&format!("Create the first admin at {link}")),
         Ok(None) => {}
         Err(error) => tracing::warn!(%error, "no link for the first admin could be made; start again for one"),
     }
-    wait_for_the_end(&mut roads).await?;
+    wait_for_the_end(signals, &mut roads).await?;
     tracing::info!("stopping: no new connections, running work is finished");
     stop.cancel();
     while roads.join_next().await.is_some() {}
@@ -179,13 +180,24 @@ fn serve_ssh(
     }
 }
 
+/// Someone who asks us to stop. Watched for before anyone is told that we are ready.
+struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl StopSignals {
+    fn watch() -> Result<Self, Failure> {
+        let watch = |kind| signal(kind).map_err(|error| Failure::failed(format!("cannot watch for signals: {error}")));
+        Ok(Self { terminate: watch(SignalKind::terminate())?, interrupt: watch(SignalKind::interrupt())? })
+    }
+}
+
 /// Returns when someone asks us to stop; fails if a road ends by itself.
-async fn wait_for_the_end(roads: &mut JoinSet<()>) -> Result<(), Failure> {
-    let watch = |kind| signal(kind).map_err(|error| Failure::failed(format!("cannot watch for signals: {error}")));
-    let (mut terminate, mut interrupt) = (watch(SignalKind::terminate())?, watch(SignalKind::interrupt())?);
+async fn wait_for_the_end(mut signals: StopSignals, roads: &mut JoinSet<()>) -> Result<(), Failure> {
     tokio::select! {
-        _ = terminate.recv() => Ok(()),
-        _ = interrupt.recv() => Ok(()),
+        _ = signals.terminate.recv() => Ok(()),
+        _ = signals.interrupt.recv() => Ok(()),
         _ = roads.join_next() => Err(Failure::failed("a part of the server ended by itself; see the log")),
     }
 }

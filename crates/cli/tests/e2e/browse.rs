@@ -267,7 +267,9 @@ fn a_private_repository_is_absent_on_every_page(#[values(Engine::Sqlite, Engine:
 impl Scene {
     fn ann_repo_id(&self, name: &str) -> i64 {
         let path = format!("/api/v3/repos/ann/{name}");
-        http::get(self.server.http_addr(), &path, Some(&self.ann.token)).json()["id"].as_i64().expect("a repository has an id")
+        http::get(self.server.http_addr(), &path, Some(&self.ann.token)).json()["id"]
+            .as_i64()
+            .expect("a repository has an id")
     }
 }
 

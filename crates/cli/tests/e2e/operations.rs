@@ -146,7 +146,8 @@ fn every_request_has_an_id_that_is_in_the_log() {
 #[case::named("127.0.0.1", "203.0.113.9")]
 #[case::not_named("10.0.0.0/8", "127.0.0.1")]
 fn a_proxy_is_believed_about_its_client_only_if_it_is_named(#[case] trusted: &str, #[case] seen: &str) {
-    let builder = builder(Engine::Sqlite).env("ABIDE_LOG__FORMAT", "json").env("ABIDE_SERVER__TRUSTED_PROXIES", trusted);
+    let builder =
+        builder(Engine::Sqlite).env("ABIDE_LOG__FORMAT", "json").env("ABIDE_SERVER__TRUSTED_PROXIES", trusted);
     let server = builder.start();
     Request::new("GET", "/healthz").header("X-Forwarded-For", "6.6.6.6, 203.0.113.9").send(server.http_addr());
     let answered: Vec<Value> =
