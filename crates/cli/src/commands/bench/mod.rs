@@ -16,9 +16,11 @@ mod web;
 use crate::config::Config;
 use crate::failure::Failure;
 use rustix::process::{Pid, Signal, kill_process_group};
+use std::path::Path;
 use std::process::{Child, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use tempfile::TempDir;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Action {
@@ -84,6 +86,17 @@ impl Stop {
         self.0.group.store(0, Ordering::SeqCst);
         output
     }
+}
+
+/// A directory that goes with the benchmark, in `dir` if that is given.
+fn temporary(dir: Option<&Path>) -> Result<TempDir, Failure> {
+    let mut builder = tempfile::Builder::new();
+    let builder = builder.prefix("abide-bench-");
+    let made = match dir {
+        Some(dir) => builder.tempdir_in(dir),
+        None => builder.tempdir(),
+    };
+    made.map_err(io("make a temporary directory"))
 }
 
 /// Turns an I/O error into a failure that says what was being done.

@@ -15,7 +15,7 @@ mod ssh;
 
 use super::common::{client, data, memory, process, server};
 use super::report::Report;
-use super::{Stop, io};
+use super::{Stop, io, temporary};
 use crate::config::Config;
 use crate::failure::Failure;
 use client::{Client, Remote};
@@ -94,13 +94,7 @@ impl Bench {
 
 fn measure(args: &Args, git: &str, stop: Stop) -> Result<Report, Failure> {
     let wanted = |case| args.only.is_empty() || args.only.contains(&case);
-    let mut temp = tempfile::Builder::new();
-    let temp = temp.prefix("abide-bench-");
-    let root = match &args.temp {
-        Some(dir) => temp.tempdir_in(dir),
-        None => temp.tempdir(),
-    };
-    let root = root.map_err(io("make a temporary directory"))?;
+    let root = temporary(args.temp.as_deref())?;
     let binary = match &args.binary {
         Some(binary) => binary.canonicalize().map_err(io("find the binary"))?,
         None => std::env::current_exe().map_err(io("find this binary"))?,

@@ -11,7 +11,7 @@ mod seed;
 
 use super::report::{Line, Report, Unit};
 use super::samples::Samples;
-use super::{Stop, io};
+use super::{Stop, io, temporary};
 use crate::config::Config;
 use crate::failure::Failure;
 use abide_core::time::SystemClock;
@@ -61,13 +61,7 @@ pub(crate) async fn run(config: &Config, args: Args) -> Result<(), Failure> {
 }
 
 async fn sqlite(args: &Args, stop: &Stop, report: &mut Report) -> Result<(), Failure> {
-    let mut temp = tempfile::Builder::new();
-    let temp = temp.prefix("abide-bench-");
-    let dir = match &args.temp {
-        Some(dir) => temp.tempdir_in(dir),
-        None => temp.tempdir(),
-    };
-    let dir = dir.map_err(io("make a temporary directory"))?;
+    let dir = temporary(args.temp.as_deref())?;
     // A file each: neither side waits for the other's lock or reads what the other wrote.
     let [mine, theirs] = ["ours.db", "bare.db"].map(|name| Options::sqlite(dir.path().join(name)));
     let mut pair = Pair::open("SQLite", &mine, &theirs, Bare::sqlite(theirs.sqlite_file.clone())).await?;

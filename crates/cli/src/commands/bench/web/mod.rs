@@ -11,7 +11,7 @@ use super::common::memory;
 use super::common::server::{Repo, Server};
 use super::report::{Line, Report, Target, Unit};
 use super::samples::Samples;
-use super::{Stop, io};
+use super::{Stop, io, temporary};
 use crate::config::Config;
 use crate::failure::Failure;
 use std::path::{Path, PathBuf};
@@ -57,13 +57,7 @@ struct Bench<'a> {
 }
 
 fn measure(args: &Args, git: &str, stop: Stop) -> Result<Report, Failure> {
-    let mut temp = tempfile::Builder::new();
-    let temp = temp.prefix("abide-bench-");
-    let root = match &args.temp {
-        Some(dir) => temp.tempdir_in(dir),
-        None => temp.tempdir(),
-    };
-    let root = root.map_err(io("make a temporary directory"))?;
+    let root = temporary(args.temp.as_deref())?;
     let client = Client::new(git, root.path(), stop)?;
     let binary = std::env::current_exe().map_err(io("find this binary"))?;
     let server = Server::start(&binary, &root.path().join("data"))?.0.with_account()?;
