@@ -11,7 +11,7 @@ mod seed;
 
 use super::report::{Line, Report, Unit};
 use super::samples::Samples;
-use super::{Stop, io, temporary};
+use super::{Stop, temporary};
 use crate::config::Config;
 use crate::failure::Failure;
 use abide_core::time::SystemClock;
