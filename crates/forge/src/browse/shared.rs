@@ -16,6 +16,10 @@ type PathKey = (RepoId, Oid, Vec<u8>);
 type LogKey = (RepoId, Oid, Vec<u8>, usize, usize);
 type Blamed = Arc<Vec<(BlameRange, Arc<Commit>)>>;
 
+/// How many answers a cache expects. So few that it is not split into parts: what outweighs a part would not be kept at
+/// all, and the answer for a large directory is the one that is worth most.
+const FEW: usize = 32;
+
 /// So many walks over last changes may wait for each other by chance; those of one directory always do.
 const TURNS: usize = 64;
 
@@ -40,13 +44,13 @@ impl Shared {
         let share = |percent: u64| bytes / 100 * percent;
         Self {
             readers: Cache::new(readers.max(1)),
-            listings: Cache::with_weighter(1_000, share(25), Bytes),
+            listings: Cache::with_weighter(FEW, share(25), Bytes),
             readmes: Cache::new(10_000),
-            last_changes: Cache::with_weighter(1_000, share(30), Bytes),
+            last_changes: Cache::with_weighter(FEW, share(30), Bytes),
             newest_walk: Cache::new(10_000),
-            logs: Cache::with_weighter(1_000, share(15), Bytes),
-            diffs: Cache::with_weighter(100, share(20), Bytes),
-            blames: Cache::with_weighter(100, share(10), Bytes),
+            logs: Cache::with_weighter(FEW, share(15), Bytes),
+            diffs: Cache::with_weighter(FEW, share(20), Bytes),
+            blames: Cache::with_weighter(FEW, share(10), Bytes),
             counts: Cache::new(10_000),
             heavy: Semaphore::new(heavy.max(1)),
             turns: (0..TURNS).map(|_| Mutex::new(())).collect(),

@@ -14,6 +14,8 @@ use tokio::sync::Semaphore;
 
 /// How much is kept.
 const BYTES: u64 = 24 * 1024 * 1024;
+/// How many a cache expects: so few that it is not split into parts, which large files would outweigh.
+const FEW: usize = 32;
 /// Files that are rendered at once.
 const AT_ONCE: usize = 4;
 
@@ -27,8 +29,8 @@ pub(crate) struct Rendered {
 impl Rendered {
     pub(crate) fn new() -> Self {
         Self {
-            documents: Cache::with_weighter(500, BYTES / 2, Weight),
-            files: Cache::with_weighter(200, BYTES / 2, Weight),
+            documents: Cache::with_weighter(FEW, BYTES / 2, Weight),
+            files: Cache::with_weighter(FEW, BYTES / 2, Weight),
             places: Semaphore::new(AT_ONCE),
         }
     }
