@@ -49,7 +49,6 @@ struct Readme {
 struct EmptyPage {
     frame: Frame,
     head: Head,
-    has_keys: bool,
 }
 
 /// A README larger than this is not shown below the files.
@@ -62,7 +61,7 @@ pub(super) async fn home(State(app): State<App>, visitor: Visitor, address: Addr
         Ok(place) => directory(&app, &room, place, true).await,
         Err(BrowseError::Empty) => {
             let frame = Frame::new(&app, &room.visitor, room.repo().slug());
-            Ok(respond::page(&EmptyPage { frame, head: room.head(&app, "code").await, has_keys: false }))
+            Ok(respond::page(&EmptyPage { frame, head: room.head(&app, "code").await }))
         }
         Err(error) => Err(error.into()),
     }
