@@ -4,7 +4,9 @@ use crate::config::Config;
 use crate::failure::Failure;
 use abide_core::Random as _;
 use abide_core::time::SystemClock;
-use abide_forge::{Browsing, Forge, MailSettings, Node, OsRandom, PeopleSettings, Rate, Settings, SmtpUrl, secret};
+use abide_forge::{
+    Browsing, Forge, LifecycleSettings, MailSettings, Node, OsRandom, PeopleSettings, Rate, Settings, SmtpUrl, secret,
+};
 use abide_git::{Git, GitLimits, Layout};
 use abide_store::{Options, Store};
 use std::path::Path;
@@ -118,6 +120,13 @@ fn settings(config: &Config, part: Part) -> Settings {
         poll_interval: config.duration("jobs.poll"),
         history: config.duration("jobs.history"),
         drain_timeout: config.duration("server.drain"),
+        lifecycle: LifecycleSettings {
+            grace: config.duration("lifecycle.grace"),
+            transfer_ttl: config.duration("lifecycle.transfer_ttl"),
+            rename_limit: config.number("lifecycle.rename_limit") as usize,
+            rename_window: config.duration("lifecycle.rename_window"),
+            sweep_interval: config.duration("lifecycle.sweep_interval"),
+        },
         browse: Browsing {
             entries: config.number("browse.entries") as usize,
             compare_commits: config.number("browse.compare_commits") as usize,

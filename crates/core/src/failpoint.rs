@@ -7,61 +7,114 @@ use std::sync::OnceLock;
 
 static ARMED: OnceLock<String> = OnceLock::new();
 
-/// Every failpoint there is, so that a crash test can walk all of them and a typo is refused at start.
-pub const ALL: &[&str] = &[
-    CREATE_BEFORE_COMMIT,
-    CREATE_COMMITTED,
-    CREATE_DIRECTORY_MADE,
-    FORK_RESERVED,
-    FORK_BUILT,
-    FORK_PLACED,
-    FORK_BEFORE_COMMIT,
-    FORK_COMMITTED,
-    PUSH_PACK_RECEIVED,
-    PUSH_CONNECTED,
-    PUSH_INTENT_COMMITTED,
-    PUSH_PACK_WITHOUT_INDEX,
-    PUSH_OBJECTS_MIGRATED,
-    PUSH_REFS_UPDATED,
-    PUSH_FINISH_BEFORE_COMMIT,
-    PUSH_FINISHED,
-    PUSH_REPORTED,
-];
+/// Declares the failpoints and lists them.
+macro_rules! points {
+    ($($(#[$doc:meta])* $name:ident = $text:literal,)+) => {
+        $($(#[$doc])* pub const $name: &str = $text;)+
 
-/// Creating: the rows are written, the transaction is still open.
-pub const CREATE_BEFORE_COMMIT: &str = "create:before-commit";
-/// Creating: the rows are committed, the client does not know yet.
-pub const CREATE_COMMITTED: &str = "create:committed";
-/// Creating: the bare directory exists too, the client does not know yet.
-pub const CREATE_DIRECTORY_MADE: &str = "create:directory-made";
-/// Forking: an id is reserved, nothing else is there.
-pub const FORK_RESERVED: &str = "fork:reserved";
-/// Forking: the repository is whole, apart from the others.
-pub const FORK_BUILT: &str = "fork:built";
-/// Forking: the repository is in its place, without a row.
-pub const FORK_PLACED: &str = "fork:placed";
-/// Forking: the rows are written, the transaction is still open.
-pub const FORK_BEFORE_COMMIT: &str = "fork:before-commit";
-/// Forking: everything is committed, the client does not know yet.
-pub const FORK_COMMITTED: &str = "fork:committed";
-/// Pushing: the objects are in the incoming area.
-pub const PUSH_PACK_RECEIVED: &str = "push:pack-received";
-/// Pushing: the new tips are known to be complete.
-pub const PUSH_CONNECTED: &str = "push:connected";
-/// Pushing: the intent row is committed and the generation is odd.
-pub const PUSH_INTENT_COMMITTED: &str = "push:intent-committed";
-/// Pushing: a pack was moved in, its index was not.
-pub const PUSH_PACK_WITHOUT_INDEX: &str = "push:pack-without-index";
-/// Pushing: all objects are in the repository, no ref has moved.
-pub const PUSH_OBJECTS_MIGRATED: &str = "push:objects-migrated";
-/// Pushing: the refs have moved, the database does not know.
-pub const PUSH_REFS_UPDATED: &str = "push:refs-updated";
-/// Pushing: state, audit and event are written, the transaction is still open.
-pub const PUSH_FINISH_BEFORE_COMMIT: &str = "push:finish-before-commit";
-/// Pushing: everything is committed, the client does not know yet.
-pub const PUSH_FINISHED: &str = "push:finished";
-/// Pushing: the report is on its way.
-pub const PUSH_REPORTED: &str = "push:reported";
+        /// Every failpoint there is, so that a crash test can walk all of them and a typo is refused at start.
+        pub const ALL: &[&str] = &[$($name),+];
+    };
+}
+
+points! {
+    /// Creating: the rows are written, the transaction is still open.
+    CREATE_BEFORE_COMMIT = "create:before-commit",
+    /// Creating: the rows are committed, the client does not know yet.
+    CREATE_COMMITTED = "create:committed",
+    /// Creating: the bare directory exists too, the client does not know yet.
+    CREATE_DIRECTORY_MADE = "create:directory-made",
+    /// Forking: an id is reserved, nothing else is there.
+    FORK_RESERVED = "fork:reserved",
+    /// Forking: the repository is whole, apart from the others.
+    FORK_BUILT = "fork:built",
+    /// Forking: the repository is in its place, without a row.
+    FORK_PLACED = "fork:placed",
+    /// Forking: the rows are written, the transaction is still open.
+    FORK_BEFORE_COMMIT = "fork:before-commit",
+    /// Forking: everything is committed, the client does not know yet.
+    FORK_COMMITTED = "fork:committed",
+    /// Pushing: the objects are in the incoming area.
+    PUSH_PACK_RECEIVED = "push:pack-received",
+    /// Pushing: the new tips are known to be complete.
+    PUSH_CONNECTED = "push:connected",
+    /// Pushing: the intent row is committed and the generation is odd.
+    PUSH_INTENT_COMMITTED = "push:intent-committed",
+    /// Pushing: a pack was moved in, its index was not.
+    PUSH_PACK_WITHOUT_INDEX = "push:pack-without-index",
+    /// Pushing: all objects are in the repository, no ref has moved.
+    PUSH_OBJECTS_MIGRATED = "push:objects-migrated",
+    /// Pushing: the refs have moved, the database does not know.
+    PUSH_REFS_UPDATED = "push:refs-updated",
+    /// Pushing: state, audit and event are written, the transaction is still open.
+    PUSH_FINISH_BEFORE_COMMIT = "push:finish-before-commit",
+    /// Pushing: everything is committed, the client does not know yet.
+    PUSH_FINISHED = "push:finished",
+    /// Pushing: the report is on its way.
+    PUSH_REPORTED = "push:reported",
+    /// Renaming: the rows are written, the transaction is still open.
+    RENAME_BEFORE_COMMIT = "rename:before-commit",
+    /// Renaming: everything is committed, nobody knows yet.
+    RENAME_COMMITTED = "rename:committed",
+    /// Archiving: the rows are written, the transaction is still open.
+    ARCHIVE_BEFORE_COMMIT = "archive:before-commit",
+    /// Archiving: everything is committed, nobody knows yet.
+    ARCHIVE_COMMITTED = "archive:committed",
+    /// Unarchiving: the rows are written, the transaction is still open.
+    UNARCHIVE_BEFORE_COMMIT = "unarchive:before-commit",
+    /// Unarchiving: everything is committed, nobody knows yet.
+    UNARCHIVE_COMMITTED = "unarchive:committed",
+    /// Changing who may read it: the rows are written, the transaction is still open.
+    VISIBILITY_BEFORE_COMMIT = "visibility:before-commit",
+    /// Changing who may read it: everything is committed, nobody knows yet.
+    VISIBILITY_COMMITTED = "visibility:committed",
+    /// Soft-deleting: the rows are written, the transaction is still open.
+    DELETE_BEFORE_COMMIT = "delete:before-commit",
+    /// Soft-deleting: everything is committed, nobody knows yet.
+    DELETE_COMMITTED = "delete:committed",
+    /// Restoring: the rows are written, the transaction is still open.
+    RESTORE_BEFORE_COMMIT = "restore:before-commit",
+    /// Restoring: everything is committed, nobody knows yet.
+    RESTORE_COMMITTED = "restore:committed",
+    /// Offering it to someone: the rows are written, the transaction is still open.
+    OFFER_BEFORE_COMMIT = "offer:before-commit",
+    /// Offering it to someone: everything is committed, nobody knows yet.
+    OFFER_COMMITTED = "offer:committed",
+    /// Accepting an offer: the rows are written, the transaction is still open.
+    ACCEPT_BEFORE_COMMIT = "accept:before-commit",
+    /// Accepting an offer: everything is committed, nobody knows yet.
+    ACCEPT_COMMITTED = "accept:committed",
+    /// Declining an offer: the rows are written, the transaction is still open.
+    DECLINE_BEFORE_COMMIT = "decline:before-commit",
+    /// Declining an offer: everything is committed, nobody knows yet.
+    DECLINE_COMMITTED = "decline:committed",
+    /// Taking an offer back: the rows are written, the transaction is still open.
+    CANCEL_BEFORE_COMMIT = "cancel:before-commit",
+    /// Taking an offer back: everything is committed, nobody knows yet.
+    CANCEL_COMMITTED = "cancel:committed",
+    /// Handing over by the operator: the rows are written, the transaction is still open.
+    HAND_OVER_BEFORE_COMMIT = "hand-over:before-commit",
+    /// Handing over by the operator: everything is committed, nobody knows yet.
+    HAND_OVER_COMMITTED = "hand-over:committed",
+    /// Releasing an old name: the rows are written, the transaction is still open.
+    RELEASE_BEFORE_COMMIT = "release:before-commit",
+    /// Releasing an old name: everything is committed, nobody knows yet.
+    RELEASE_COMMITTED = "release:committed",
+    /// Letting offers expire: the rows are written, the transaction is still open.
+    EXPIRE_BEFORE_COMMIT = "expire:before-commit",
+    /// Letting offers expire: everything is committed, nobody knows yet.
+    EXPIRE_COMMITTED = "expire:committed",
+    /// Removing for good: the row is deleted, the transaction is still open.
+    PURGE_BEFORE_COMMIT = "purge:before-commit",
+    /// Removing for good: the row is gone, the directory is whole.
+    PURGE_COMMITTED = "purge:committed",
+    /// Removing for good: the directory has left its place, none of it is removed.
+    PURGE_BURIED = "purge:buried",
+    /// Removing for good: the directory is gone, the note that it should go is not.
+    PURGE_DIRECTORY_REMOVED = "purge:directory-removed",
+    /// Removing for good: nothing is left of it.
+    PURGE_FINISHED = "purge:finished",
+}
 
 /// The name is none of [`ALL`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

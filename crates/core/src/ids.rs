@@ -59,6 +59,14 @@ id! {
     /// One push, from its intent on.
     PushId
 }
+id! {
+    /// One offer to hand a repository over.
+    TransferId
+}
+id! {
+    /// One old name of a repository.
+    RedirectId
+}
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,7 @@
 //! * [`names`], [`refs`], [`oid`]: text from outside, parsed once at the edge into types that cannot be wrong.
 //! * [`policy`]: who may do what. The only place that compares owners, roles, visibility or marks.
 //! * [`account`]: who may sign up, what an account may say, what an admin may do to it.
-//! * [`lifecycle`]: which state a repository may move to, and why not.
+//! * [`lifecycle`]: which state a repository may move to, and why not. [`transfer`]: offers to hand one over.
 //! * [`push`]: which ref updates are acceptable before any object is looked at.
 //! * [`scope`]: what an access token is good for. [`topics`], [`search`]: the words a repository is found by.
 //! * [`failpoint`]: the named places where a crash test may end the process.
@@ -28,9 +28,10 @@ pub mod scope;
 pub mod search;
 pub mod time;
 pub mod topics;
+pub mod transfer;
 pub mod words;
 
-pub use ids::{PushId, RepoId, UserId};
+pub use ids::{PushId, RedirectId, RepoId, TransferId, UserId};
 pub use names::{RepoName, UserName};
 pub use oid::Oid;
 pub use push::RefUpdate;

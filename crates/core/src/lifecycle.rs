@@ -4,7 +4,7 @@
 //! leaves it archived. Who may do it is [`crate::policy`]'s question; this module answers whether it makes sense.
 
 use crate::Timestamp;
-use crate::repo::Visibility;
+use crate::repo::{Governance, Visibility};
 use std::time::Duration;
 
 /// The marks that a transition reads and changes.
@@ -16,6 +16,8 @@ pub struct State {
     pub archived_at: Option<Timestamp>,
     /// Since when it is soft-deleted.
     pub deleted_at: Option<Timestamp>,
+    /// Where its authority comes from. Read here, never changed.
+    pub governance: Governance,
 }
 
 /// What is asked for.
@@ -34,6 +36,15 @@ pub enum Action {
         /// How long after the soft delete it can be brought back.
         grace: Duration,
     },
+    /// Offer it to someone else, or hand it over.
+    Transfer,
+    /// Give it another name.
+    Rename,
+    /// Remove it for good, once the grace is over.
+    Purge {
+        /// How long after the soft delete it can still be brought back.
+        grace: Duration,
+    },
 }
 
 /// What to write.
@@ -41,6 +52,8 @@ pub enum Action {
 pub enum Change {
     /// It is so already, and asking again is harmless.
     Nothing,
+    /// The marks stay; what the action itself is about may be written.
+    Go,
     /// The new marks.
     To(State),
 }
@@ -63,6 +76,12 @@ pub enum Refusal {
     /// Restoring too late.
     #[error("the time in which the repository could be restored has passed")]
     PastGrace,
+    /// Removing it for good while it can be restored.
+    #[error("the repository can still be restored, so it is not removed yet")]
+    InGrace,
+    /// A signed announcement says where it is and that everyone may read it.
+    #[error("a nostr key rules this repository: it cannot be transferred or made private here")]
+    NostrGoverned,
 }
 
 /// Decides one transition.
@@ -72,8 +91,16 @@ pub fn transition(state: State, action: Action, now: Timestamp) -> Result<Change
             Ok(Change::To(State { deleted_at: None, ..state }))
         }
         (Some(_), Action::Restore { .. }) => Err(Refusal::PastGrace),
+        (Some(deleted_at), Action::Purge { grace }) if now < deleted_at.plus(grace) => Err(Refusal::InGrace),
+        (Some(_), Action::Purge { .. }) => Ok(Change::Go),
         (Some(_), _) => Err(Refusal::AlreadyDeleted),
-        (None, Action::Restore { .. }) => Err(Refusal::NotDeleted),
+        (None, Action::Restore { .. } | Action::Purge { .. }) => Err(Refusal::NotDeleted),
+        (None, Action::Transfer | Action::SetVisibility(Visibility::Private))
+            if state.governance == Governance::Nostr =>
+        {
+            Err(Refusal::NostrGoverned)
+        }
+        (None, Action::Transfer | Action::Rename) => Ok(Change::Go),
         (None, Action::SoftDelete) => Ok(Change::To(State { deleted_at: Some(now), ..state })),
         (None, Action::Archive) if state.archived_at.is_some() => Err(Refusal::AlreadyArchived),
         (None, Action::Archive) => Ok(Change::To(State { archived_at: Some(now), ..state })),
@@ -82,6 +109,17 @@ pub fn transition(state: State, action: Action, now: Timestamp) -> Result<Change
         (None, Action::SetVisibility(wanted)) if wanted == state.visibility => Ok(Change::Nothing),
         (None, Action::SetVisibility(visibility)) => Ok(Change::To(State { visibility, ..state })),
     }
+}
+
+/// How long to wait before a repository may be renamed once more; `None`: not at all. `renames` are the times of its
+/// renames, the latest first; those before the window do not count, and more than `limit` of them need not be given.
+pub fn rename_wait(renames: &[Timestamp], limit: usize, window: Duration, now: Timestamp) -> Option<Duration> {
+    let decisive = match limit {
+        0 => return Some(window),
+        limit => renames.get(limit - 1)?,
+    };
+    let free = decisive.plus(window);
+    (now < free).then(|| free.since(now))
 }
 
 #[cfg(test)]
@@ -96,7 +134,9 @@ mod tests {
         for &visibility in Visibility::ALL {
             for archived_at in [None, Some(NOW.minus(Duration::from_secs(9)))] {
                 for deleted_at in [None, Some(NOW.minus(GRACE)), Some(NOW.minus(GRACE - Duration::from_micros(1)))] {
-                    all.push(State { visibility, archived_at, deleted_at });
+                    for &governance in Governance::ALL {
+                        all.push(State { visibility, archived_at, deleted_at, governance });
+                    }
                 }
             }
         }
@@ -104,7 +144,15 @@ mod tests {
     }
 
     fn actions() -> Vec<Action> {
-        let mut all = vec![Action::Archive, Action::Unarchive, Action::SoftDelete, Action::Restore { grace: GRACE }];
+        let mut all = vec![
+            Action::Archive,
+            Action::Unarchive,
+            Action::SoftDelete,
+            Action::Restore { grace: GRACE },
+            Action::Transfer,
+            Action::Rename,
+            Action::Purge { grace: GRACE },
+        ];
         all.extend(Visibility::ALL.iter().map(|&v| Action::SetVisibility(v)));
         all
     }
@@ -120,6 +168,7 @@ mod tests {
                     Action::SetVisibility(visibility) => State { visibility, ..before },
                     Action::SoftDelete => State { deleted_at: Some(NOW), ..before },
                     Action::Restore { .. } => State { deleted_at: None, ..before },
+                    Action::Transfer | Action::Rename | Action::Purge { .. } => panic!("{action:?} changes no mark"),
                 };
                 assert_eq!(after, expected, "{before:?} {action:?}");
                 assert_ne!(after, before, "a change changes something");
@@ -128,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deleted_repository_can_only_be_restored_and_only_within_the_grace() {
+    fn a_deleted_repository_is_restored_within_the_grace_and_removed_after_it_and_nothing_else() {
         for state in states().into_iter().filter(|state| state.deleted_at.is_some()) {
             for action in actions() {
                 let answer = transition(state, action, NOW);
@@ -137,6 +186,10 @@ mod tests {
                         assert_eq!(answer, Err(Refusal::PastGrace));
                     }
                     Action::Restore { .. } => assert!(matches!(answer, Ok(Change::To(_)))),
+                    Action::Purge { .. } if state.deleted_at == Some(NOW.minus(GRACE)) => {
+                        assert_eq!(answer, Ok(Change::Go));
+                    }
+                    Action::Purge { .. } => assert_eq!(answer, Err(Refusal::InGrace)),
                     _ => assert_eq!(answer, Err(Refusal::AlreadyDeleted)),
                 }
             }
@@ -153,8 +206,37 @@ mod tests {
             } else {
                 assert_eq!(unarchive, Err(Refusal::NotArchived));
             }
-            assert_eq!(transition(state, Action::SetVisibility(state.visibility), NOW), Ok(Change::Nothing));
+            let same = transition(state, Action::SetVisibility(state.visibility), NOW);
+            match (state.governance, state.visibility) {
+                (Governance::Nostr, Visibility::Private) => assert_eq!(same, Err(Refusal::NostrGoverned)),
+                _ => assert_eq!(same, Ok(Change::Nothing)),
+            }
             assert_eq!(transition(state, Action::Restore { grace: GRACE }, NOW), Err(Refusal::NotDeleted));
+            assert_eq!(transition(state, Action::Purge { grace: GRACE }, NOW), Err(Refusal::NotDeleted));
         }
+    }
+
+    #[test]
+    fn a_repository_of_a_nostr_key_is_neither_handed_over_nor_hidden_but_may_be_renamed() {
+        for state in states().into_iter().filter(|state| state.deleted_at.is_none()) {
+            let ruled = state.governance == Governance::Nostr;
+            let expected = if ruled { Err(Refusal::NostrGoverned) } else { Ok(Change::Go) };
+            assert_eq!(transition(state, Action::Transfer, NOW), expected);
+            assert_eq!(transition(state, Action::Rename, NOW), Ok(Change::Go), "archived or not");
+            let hidden = transition(state, Action::SetVisibility(Visibility::Private), NOW);
+            assert_eq!(hidden == Err(Refusal::NostrGoverned), ruled);
+        }
+    }
+
+    #[test]
+    fn the_sixth_rename_waits_until_the_first_of_five_is_old() {
+        let window = Duration::from_secs(30);
+        let ago = |seconds| NOW.minus(Duration::from_secs(seconds));
+        let wait = |renames: &[Timestamp]| rename_wait(renames, 5, window, NOW);
+        assert_eq!(wait(&[]), None);
+        assert_eq!(wait(&[ago(1), ago(2), ago(3), ago(4)]), None);
+        assert_eq!(wait(&[ago(1), ago(2), ago(3), ago(4), ago(20)]), Some(Duration::from_secs(10)));
+        assert_eq!(wait(&[ago(1), ago(2), ago(3), ago(4), ago(30)]), None, "it has just left the window");
+        assert_eq!(rename_wait(&[], 0, window, NOW), Some(window), "no rename at all");
     }
 }

@@ -11,6 +11,8 @@ use crate::words::words;
 pub enum Actor {
     /// Nobody in particular.
     Anonymous,
+    /// Whoever runs the server, at its command line.
+    Operator,
     /// A logged-in account.
     User {
         /// Which one.
@@ -26,7 +28,7 @@ impl Actor {
     /// The account, if there is one.
     pub fn user_id(&self) -> Option<UserId> {
         match self {
-            Self::Anonymous => None,
+            Self::Anonymous | Self::Operator => None,
             Self::User { id, .. } => Some(*id),
         }
     }
@@ -104,6 +106,8 @@ words! {
         TombstoneRead = "tombstone:read",
         /// Bring one's own repository back.
         RepoRestore = "repo:restore",
+        /// Remove it for good.
+        RepoPurge = "repo:purge",
         /// Anything this version does not know: for admins only.
         Unknown = "unknown",
     }
@@ -127,9 +131,8 @@ impl Action {
         match self {
             RepoRead | CollaboratorList | WatcherList | AuditRead | TombstoneRead => Effect::Read,
             StarCreate | WatchSet | ForkCreate => Effect::Personal,
-            RepoAdmin | RepoTransfer | RepoArchive | RepoUnarchive | RepoVisibility | RepoDelete | RepoRestore => {
-                Effect::Life
-            }
+            RepoAdmin | RepoTransfer | RepoArchive | RepoUnarchive | RepoVisibility | RepoDelete | RepoRestore
+            | RepoPurge => Effect::Life,
             GitPush | IssueCreate | IssueComment | IssueTriage | RepoEdit | CollaboratorManage | DefaultBranchSet
             | WebhookManage | RedirectRelease | Unknown => Effect::Write,
         }
@@ -146,7 +149,7 @@ impl Action {
             RepoEdit => Some(Role::Maintain),
             CollaboratorManage | DefaultBranchSet | WatcherList | WebhookManage | AuditRead | RepoAdmin
             | RedirectRelease | RepoTransfer | RepoArchive | RepoUnarchive | RepoVisibility | RepoDelete
-            | TombstoneRead | RepoRestore | Unknown => Some(Role::Admin),
+            | TombstoneRead | RepoRestore | RepoPurge | Unknown => Some(Role::Admin),
         }
     }
 }
@@ -169,6 +172,8 @@ pub enum DenyCode {
         /// The least that would be.
         needed: Role,
     },
+    /// Only the other side of an offer may do this.
+    OtherSide,
 }
 
 /// The answer.
@@ -205,14 +210,19 @@ pub fn can(actor: &Actor, action: Action, repo: &RepoFacts, role: Option<Role>) 
 
     if repo.deleted {
         let owner = actor.user_id() == Some(repo.owner);
-        let of_owner =
-            matches!(action, Action::TombstoneRead) || (action == Action::RepoRestore && !actor.is_suspended());
-        return if owner && of_owner { Decision::Allow } else { deny(DenyCode::Deleted, true) };
+        let allowed = match action {
+            Action::TombstoneRead => owner || *actor == Actor::Operator,
+            Action::RepoRestore => (owner && !actor.is_suspended()) || *actor == Actor::Operator,
+            Action::RepoPurge => *actor == Actor::Operator,
+            _ => false,
+        };
+        return if allowed { Decision::Allow } else { deny(DenyCode::Deleted, true) };
     }
-    if actor.is_site_admin() && reads {
+    let known = *actor == Actor::Operator;
+    if (actor.is_site_admin() || known) && reads {
         return Decision::Allow;
     }
-    let readable = actor.is_site_admin() || repo.visibility == Visibility::Public || role.is_some();
+    let readable = known || actor.is_site_admin() || repo.visibility == Visibility::Public || role.is_some();
     if actor.is_suspended() && !reads {
         return deny(DenyCode::Suspended, !readable);
     }
@@ -229,8 +239,67 @@ pub fn can(actor: &Actor, action: Action, repo: &RepoFacts, role: Option<Role>) 
         return deny(DenyCode::LoginRequired, false);
     }
     match action.minimum_role() {
-        Some(needed) if role < Some(needed) => deny(DenyCode::RoleTooLow { needed }, false),
+        // What a reader keeps for themselves needs someone to keep it for.
+        None if known => deny(DenyCode::LoginRequired, false),
+        Some(needed) if role < Some(needed) && !known => deny(DenyCode::RoleTooLow { needed }, false),
         _ => Decision::Allow,
+    }
+}
+
+words! {
+    /// What can be done about an offer to hand a repository over.
+    OfferAction {
+        /// Look at it.
+        See = "see",
+        /// Take the repository.
+        Accept = "accept",
+        /// Say no.
+        Decline = "decline",
+        /// Take the offer back.
+        Cancel = "cancel",
+    }
+}
+
+/// The two sides of an offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfferFacts {
+    /// Whose the repository was when it was offered.
+    pub from_owner: UserId,
+    /// To whom it is offered.
+    pub recipient: UserId,
+}
+
+/// Decides whether `actor`, who has `role` in the offered `repo`, may do `action` to the offer. Only its two sides and
+/// those who administer the repository know of it, whether or not the recipient may read the repository.
+pub fn can_offer(
+    actor: &Actor,
+    action: OfferAction,
+    offer: &OfferFacts,
+    repo: &RepoFacts,
+    role: Option<Role>,
+) -> Decision {
+    let is = |user: UserId| actor.user_id() == Some(user);
+    let (gives, takes) = (is(offer.from_owner), is(offer.recipient));
+    let administers = can(actor, Action::RepoTransfer, repo, role);
+    let knows = gives || takes || administers.is_allowed() || *actor == Actor::Operator || actor.is_site_admin();
+    if !knows {
+        return deny(DenyCode::Private, true);
+    }
+    if action == OfferAction::See {
+        return Decision::Allow;
+    }
+    if actor.is_suspended() {
+        return deny(DenyCode::Suspended, false);
+    }
+    let allowed = match action {
+        OfferAction::See => true,
+        OfferAction::Accept | OfferAction::Decline => takes,
+        // Who gave it away is no admin any more, and still hears that it was too late rather than nothing.
+        OfferAction::Cancel => gives || administers.is_allowed(),
+    };
+    match allowed {
+        true => Decision::Allow,
+        false => deny(DenyCode::OtherSide, false),
     }
 }
 

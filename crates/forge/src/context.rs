@@ -162,6 +162,11 @@ impl Caller {
         Self { actor: Actor::Anonymous, scopes: None, ip }
     }
 
+    /// Whoever runs the server, at its command line or by its clock.
+    pub fn operator() -> Self {
+        Self { actor: Actor::Operator, scopes: None, ip: None }
+    }
+
     /// The account, if there is one.
     pub fn user_id(&self) -> Option<UserId> {
         self.actor.user_id()

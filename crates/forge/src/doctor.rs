@@ -1,14 +1,16 @@
-//! Proving that database and disk agree, that no push is stuck and that nobody touched the audit log.
+//! Proving that database and disk agree, that no push is stuck and that nobody touched the audit log; and putting right
+//! what can be put right without losing anything: what does not belong is set aside, never removed.
 
-use crate::repos::fork;
+use crate::git::reconcile;
+use crate::repos::{create, fork};
 use crate::{Fault, Forge};
 use abide_core::{PushId, RepoId};
 use abide_git::locks;
 use abide_store::audit::{self, ChainReport};
 use abide_store::repos::Repo;
-use abide_store::{events, leases, pushes, repos};
+use abide_store::{events, leases, purges, pushes, redirects, repos, transfers};
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Something that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +19,23 @@ pub struct Finding {
     pub check: &'static str,
     /// What is wrong, and what to do.
     pub message: String,
+    /// What lies where it does not belong.
+    pub path: Option<PathBuf>,
+}
+
+/// Findings under way.
+#[derive(Default)]
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn add(&mut self, check: &'static str, message: String) {
+        self.0.push(Finding { check, message, path: None });
+    }
+
+    fn add_path(&mut self, check: &'static str, path: PathBuf, what: &str) {
+        let message = format!("{} {what}; `abide doctor --fix` sets it aside", path.display());
+        self.0.push(Finding { check, message, path: Some(path) });
+    }
 }
 
 /// What the doctor saw.
@@ -32,29 +51,64 @@ pub struct Report {
     pub events_unnumbered: i64,
     /// Pushes that are running at this moment, under a lease.
     pub pushes_running: i64,
+    /// Removed repositories whose directories the next sweep removes.
+    pub purges_waiting: i64,
 }
 
 /// Looks at everything.
 pub async fn examine(forge: &Forge) -> Result<Report, Fault> {
-    let mut findings = Vec::new();
-    let mut add = |check, message| findings.push(Finding { check, message });
-
-    let known = examine_repos(forge, &mut add).await?;
-    examine_directories(forge, &known, &mut add).await?;
-    examine_pushes(forge, &mut add).await?;
+    let mut findings = Findings::default();
+    let known = examine_repos(forge, &mut findings).await?;
+    examine_directories(forge, &known, &mut findings).await?;
+    examine_pushes(forge, &mut findings).await?;
+    examine_names(forge, &mut findings).await?;
 
     let mut conn = forge.store().read().await?;
     let chain = audit::verify(&mut conn, forge.key()).await?;
     if let Some(place) = chain.broken_at {
-        add("audit chain", format!("the seal at place {place} does not fit: a row was altered or removed"));
+        findings.add("audit chain", format!("the seal at place {place} does not fit: a row was altered or removed"));
     }
     let events_unnumbered = events::count_unnumbered(&mut conn).await?;
     let pushes_running = pushes::count_running(&mut conn).await?;
-    Ok(Report { findings, repos: known.len() as u64, chain, events_unnumbered, pushes_running })
+    let purges_waiting = purges::count(&mut conn).await?;
+    let (findings, repos) = (findings.0, known.len() as u64);
+    Ok(Report { findings, repos, chain, events_unnumbered, pushes_running, purges_waiting })
+}
+
+/// Puts right what can be. Returns what was done, a line each.
+pub async fn fix(forge: &Forge) -> Result<Vec<String>, Fault> {
+    let mut done = Vec::new();
+    let pushes = reconcile::all(forge).await?;
+    if pushes > 0 {
+        done.push(format!("finished or undid {pushes} pushes that were left running"));
+    }
+    let directories = create::heal_directories(forge).await?;
+    if directories > 0 {
+        done.push(format!("made {directories} directories of repositories that were never pushed to"));
+    }
+    for path in examine(forge).await?.findings.into_iter().filter_map(|found| found.path) {
+        if let Some(place) = set_aside(forge, &path)? {
+            done.push(format!("moved {} to {}", path.display(), place.display()));
+        }
+    }
+    Ok(done)
+}
+
+/// Moves something to the quarantine; `None` if it is gone already.
+fn set_aside(forge: &Forge, path: &Path) -> Result<Option<PathBuf>, Fault> {
+    let layout = forge.layout();
+    let below = path.strip_prefix(layout.data()).unwrap_or(path).to_string_lossy().replace('/', "_");
+    let place = layout.quarantine().join(format!("{}-{below}", forge.clock().now().micros()));
+    let moved = std::fs::create_dir_all(layout.quarantine()).and_then(|()| std::fs::rename(path, &place));
+    match moved {
+        Ok(()) => Ok(Some(place)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Fault::Internal(format!("cannot move {}: {error}", path.display()))),
+    }
 }
 
 /// Every row has its directory; refs are at rest and no lock is left unless a push is running.
-async fn examine_repos(forge: &Forge, add: &mut impl FnMut(&'static str, String)) -> Result<HashSet<RepoId>, Fault> {
+async fn examine_repos(forge: &Forge, findings: &mut Findings) -> Result<HashSet<RepoId>, Fault> {
     const PAGE: i64 = 500;
     let mut known = HashSet::new();
     let mut after = RepoId::new(0);
@@ -65,12 +119,15 @@ async fn examine_repos(forge: &Forge, add: &mut impl FnMut(&'static str, String)
             known.insert(repo.id);
             let dir = forge.layout().repo(repo.id);
             if !dir.join("HEAD").is_file() {
-                add("directory", format!("{} (id {}) has no repository at {}", repo.slug(), repo.id, dir.display()));
+                if repos::by_id(&mut *forge.store().read().await?, repo.id, None).await?.is_some() {
+                    let what = format!("{} (id {}) has no repository at {}", repo.slug(), repo.id, dir.display());
+                    findings.add("directory", what);
+                }
                 continue;
             }
             let locks = locks::stale_locks(&dir)?;
             if (repo.refs_generation % 2 != 0 || !locks.is_empty()) && at_rest(forge, repo).await? {
-                examine_motion(repo, &locks, add);
+                examine_motion(repo, &locks, findings);
             }
         }
         if page.len() < PAGE as usize {
@@ -89,47 +146,66 @@ async fn at_rest(forge: &Forge, repo: &Repo) -> Result<bool, Fault> {
     Ok(running.is_empty() && holder.is_none() && generation == Some(repo.refs_generation))
 }
 
-fn examine_motion(repo: &Repo, locks: &[PathBuf], add: &mut impl FnMut(&'static str, String)) {
+fn examine_motion(repo: &Repo, locks: &[PathBuf], findings: &mut Findings) {
     if repo.refs_generation % 2 != 0 {
         let what = "is marked as moving, but no push is running; push to it or run `abide jobs run push:reconcile`";
-        add("generation", format!("{} (id {}) {what}", repo.slug(), repo.id));
+        findings.add("generation", format!("{} (id {}) {what}", repo.slug(), repo.id));
     }
     for lock in locks.iter().filter(|lock| lock.exists()) {
-        add("lock", format!("{} was left by a writer that is gone", lock.display()));
+        findings.add_path("lock", lock.clone(), "was left by a writer that is gone");
     }
 }
 
 /// Every directory has its row, and nothing else lies among them.
-async fn examine_directories(
-    forge: &Forge,
-    known: &HashSet<RepoId>,
-    add: &mut impl FnMut(&'static str, String),
-) -> Result<(), Fault> {
+async fn examine_directories(forge: &Forge, known: &HashSet<RepoId>, findings: &mut Findings) -> Result<(), Fault> {
     let dirs =
         forge.layout().repo_dirs().map_err(|error| Fault::Internal(format!("cannot list repositories: {error}")))?;
     for (id, path) in dirs.repos {
         if !known.contains(&id) && !came_meanwhile(forge, id).await? {
-            add("orphan", format!("{} belongs to no repository", path.display()));
+            findings.add_path("orphan", path, "belongs to no repository");
         }
     }
-    for path in dirs.strays {
-        add("stray", format!("{} does not belong among the repositories", path.display()));
+    for (id, path) in dirs.graves {
+        if !purges::known(&mut *forge.store().read().await?, id).await? && path.exists() {
+            findings.add_path("stray", path, "is what is left of a removed repository");
+        }
+    }
+    for path in dirs.strays.into_iter().filter(|path| path.exists()) {
+        findings.add_path("stray", path, "does not belong among the repositories");
     }
     Ok(())
 }
 
-/// Whether a directory's row was written after the rows were read, or is about to be.
+/// Whether a directory's row was written after the rows were read, or is about to be; or whether the directory is about
+/// to go after its row.
 async fn came_meanwhile(forge: &Forge, id: RepoId) -> Result<bool, Fault> {
-    Ok(fork::under_way(forge, id)? || repos::by_id(&mut *forge.store().read().await?, id, None).await?.is_some())
+    let mut conn = forge.store().read().await?;
+    Ok(fork::under_way(forge, id)?
+        || purges::known(&mut conn, id).await?
+        || repos::by_id(&mut conn, id, None).await?.is_some()
+        || !forge.layout().repo(id).exists())
+}
+
+/// No old name is hidden by a live repository, and nothing that is deleted is on offer.
+async fn examine_names(forge: &Forge, findings: &mut Findings) -> Result<(), Fault> {
+    const MANY: i64 = 1000;
+    let mut conn = forge.store().read().await?;
+    for id in redirects::shadowed(&mut conn, MANY).await? {
+        findings.add("old name", format!("the redirect {id} is hidden by a live repository of the same name"));
+    }
+    for id in transfers::of_deleted(&mut conn, MANY).await? {
+        findings.add("offer", format!("the offer {id} is pending, but its repository is deleted"));
+    }
+    Ok(())
 }
 
 /// No push is left running by a dead process.
-async fn examine_pushes(forge: &Forge, add: &mut impl FnMut(&'static str, String)) -> Result<(), Fault> {
+async fn examine_pushes(forge: &Forge, findings: &mut Findings) -> Result<(), Fault> {
     let now = forge.clock().now();
     let mut conn = forge.store().read().await?;
     for push in pushes::orphaned(&mut conn, now, PushId::new(0), 1000).await? {
         let what = "was left running by a process that is gone; run `abide jobs run push:reconcile`";
-        add("push", format!("push {} to repository {} {what}", push.id, push.repo_id));
+        findings.add("push", format!("push {} to repository {} {what}", push.id, push.repo_id));
     }
     Ok(())
 }

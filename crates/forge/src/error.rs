@@ -78,6 +78,7 @@ fn explain(code: DenyCode) -> String {
         }
         DenyCode::Archived => "repository is archived; pushes are disabled".into(),
         DenyCode::LoginRequired => "this needs a login".into(),
+        DenyCode::OtherSide => "only the other side of the offer can do this".into(),
         DenyCode::RoleTooLow { needed } => format!("this needs the role {needed} in the repository; ask its owner"),
     }
 }

@@ -33,4 +33,4 @@ pub use abide_git::GitError;
 pub use context::{Caller, Forge, OsRandom};
 pub use error::{Access, Fault};
 pub use node::{Node, NodeError};
-pub use settings::{Browsing, MailSettings, PeopleSettings, Rate, Settings, SmtpUrl};
+pub use settings::{Browsing, LifecycleSettings, MailSettings, PeopleSettings, Rate, Settings, SmtpUrl};

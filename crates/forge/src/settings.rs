@@ -47,6 +47,8 @@ pub struct Settings {
     pub history: Duration,
     /// How long a stopping server waits for running work.
     pub drain_timeout: Duration,
+    /// How a repository's life goes on.
+    pub lifecycle: LifecycleSettings,
     /// Looking into repositories.
     pub browse: Browsing,
     /// Who may make an account for themselves.
@@ -166,6 +168,33 @@ impl fmt::Debug for SmtpUrl {
     }
 }
 
+/// How a repository's life goes on.
+#[derive(Debug, Clone)]
+pub struct LifecycleSettings {
+    /// How long a deleted repository can be restored.
+    pub grace: Duration,
+    /// How long an offer to hand one over can be answered.
+    pub transfer_ttl: Duration,
+    /// How often one may be renamed in the window.
+    pub rename_limit: usize,
+    /// How long renames count.
+    pub rename_window: Duration,
+    /// How often expired offers and deleted repositories past their grace are looked for.
+    pub sweep_interval: Duration,
+}
+
+impl Default for LifecycleSettings {
+    fn default() -> Self {
+        Self {
+            grace: 7 * DAY,
+            transfer_ttl: 7 * DAY,
+            rename_limit: 5,
+            rename_window: 30 * DAY,
+            sweep_interval: 5 * MINUTE,
+        }
+    }
+}
+
 /// How far looking into repositories goes.
 #[derive(Debug, Clone)]
 pub struct Browsing {
@@ -223,6 +252,7 @@ impl Default for Settings {
             poll_interval: Duration::from_secs(1),
             history: Duration::from_secs(30 * 86_400),
             drain_timeout: Duration::from_secs(30),
+            lifecycle: LifecycleSettings::default(),
             browse: Browsing::default(),
             signup_mode: SignUpMode::Invite,
             people: PeopleSettings::default(),

@@ -5,7 +5,7 @@
 use crate::durable::{remove_tree, sync_all, sync_dir, write_new};
 use crate::error::blocking;
 use crate::{GitError, Layout};
-use abide_core::{RefName, RepoId};
+use abide_core::{RefName, RepoId, failpoint};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -91,19 +91,24 @@ pub async fn set_head(repo_dir: &Path, branch: &RefName) -> Result<(), GitError>
     .await
 }
 
-/// Removes a repository for good. It is gone from its place at once, even if a crash leaves some of it as a stray.
+/// Takes a repository from its place. Ids are never given out twice, so what lies in its grave is of it alone: left by
+/// a removal that was cut short, which this one finishes.
+fn bury(target: &Path, grave: &Path) -> io::Result<()> {
+    match std::fs::rename(target, grave) {
+        Ok(()) => sync_dir(target.parent().expect("a repository is below its shard"))?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    failpoint::hit(failpoint::PURGE_BURIED);
+    Ok(())
+}
+
+/// Removes a repository for good. It is gone from its place at once; if a crash leaves some of it, calling this again
+/// finishes it.
 pub async fn remove_repo(layout: &Layout, id: RepoId) -> Result<(), GitError> {
-    let target = layout.repo(id);
+    let (target, grave) = (layout.repo(id), layout.grave(id));
     blocking(move || {
-        let grave = sibling(&target, "gone");
-        let removed = match std::fs::rename(&target, &grave) {
-            Ok(()) => {
-                sync_dir(target.parent().expect("a repository is below its shard")).and_then(|()| remove_tree(&grave))
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error),
-        };
-        removed.map_err(GitError::io("remove repository", &target))
+        bury(&target, &grave).and_then(|()| remove_tree(&grave)).map_err(GitError::io("remove repository", &target))
     })
     .await
 }

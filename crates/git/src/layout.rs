@@ -15,7 +15,9 @@ pub struct Layout {
 pub struct RepoDirs {
     /// Repositories, by id.
     pub repos: Vec<(RepoId, PathBuf)>,
-    /// Everything else: leftovers of a crash while creating or removing, or what somebody put there by hand.
+    /// What is being removed, or was when a crash came, by id.
+    pub graves: Vec<(RepoId, PathBuf)>,
+    /// Everything else: leftovers of a crash while creating, or what somebody put there by hand.
     pub strays: Vec<PathBuf>,
 }
 
@@ -39,6 +41,16 @@ impl Layout {
     /// A repository: `repos/{id & 0xff:02x}/{id}.git`. The low byte spreads them, so no directory grows too long.
     pub fn repo(&self, id: RepoId) -> PathBuf {
         self.data.join(format!("repos/{:02x}/{id}.git", id.get() & 0xff))
+    }
+
+    /// Where a repository lies while it is removed, next to its place and never taken for one.
+    pub fn grave(&self, id: RepoId) -> PathBuf {
+        self.data.join(format!("repos/{:02x}/.{id}.git.gone", id.get() & 0xff))
+    }
+
+    /// Where the doctor puts what does not belong.
+    pub fn quarantine(&self) -> PathBuf {
+        self.data.join("quarantine")
     }
 
     /// The directory of all incoming areas.
@@ -65,9 +77,12 @@ impl Layout {
                 continue;
             };
             for path in children {
-                match repo_id(&path).filter(|&id| self.repo(id) == path) {
-                    Some(id) => found.repos.push((id, path)),
-                    None => found.strays.push(path),
+                let id = file_name(&path).and_then(repo_id);
+                let buried = file_name(&path).and_then(|name| repo_id(name.strip_prefix('.')?.strip_suffix(".gone")?));
+                match (id, buried) {
+                    (Some(id), _) if self.repo(id) == path => found.repos.push((id, path)),
+                    (_, Some(id)) if self.grave(id) == path => found.graves.push((id, path)),
+                    _ => found.strays.push(path),
                 }
             }
         }
@@ -77,8 +92,12 @@ impl Layout {
     }
 }
 
-fn repo_id(path: &Path) -> Option<RepoId> {
-    path.file_name()?.to_str()?.strip_suffix(".git")?.parse().ok()
+fn file_name(path: &Path) -> Option<&str> {
+    path.file_name()?.to_str()
+}
+
+fn repo_id(name: &str) -> Option<RepoId> {
+    name.strip_suffix(".git")?.parse().ok()
 }
 
 /// The paths in a directory; one that does not exist holds nothing.
@@ -106,12 +125,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let layout = Layout::new(dir.path());
         assert!(layout.repo_dirs().unwrap().repos.is_empty());
-        for path in ["01/1.git", "01/257.git", "02/1.git", "01/.1.tmp", "01/x.git", "01/01.git"] {
+        let repos = ["01/1.git", "01/257.git", "02/1.git", "01/.1.tmp", "01/x.git", "01/01.git"];
+        for path in repos.into_iter().chain(["01/.1.git.gone", "01/.2.git.gone"]) {
             std::fs::create_dir_all(layout.repos().join(path)).unwrap();
         }
         std::fs::write(layout.repos().join("note"), "").unwrap();
         let found = layout.repo_dirs().unwrap();
         assert_eq!(found.repos.iter().map(|(id, _)| id.get()).collect::<Vec<_>>(), [1, 257]);
-        assert_eq!(found.strays.len(), 5);
+        assert_eq!(
+            found.graves.iter().map(|(id, _)| id.get()).collect::<Vec<_>>(),
+            [1],
+            "the other is another shard's"
+        );
+        assert_eq!(found.strays.len(), 6);
     }
 }

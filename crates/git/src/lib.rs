@@ -6,7 +6,7 @@
 //! * [`snapshot`], [`reftx`]: all refs at one moment, and the one transaction that moves them.
 //! * [`read`]: commits, directories, files and differences, for pages and the API.
 //! * [`write`], [`copy`]: a first commit without a working tree, and a fork with objects of its own.
-//! * [`upload`] serves a fetch; [`incoming`] is where a push's objects wait until its refs may move.
+//! * [`upload`] serves a fetch, [`hint`] says something in its answer; [`incoming`] is where a push's objects wait until its refs may move.
 //!
 //! Not here: users, policy, SQL, HTTP, leases, and the order of a push's steps. Who may do what is decided in
 //! `abide-core`; `abide-forge` calls these pieces in the right order under the right lease.
@@ -18,6 +18,7 @@ pub mod copy;
 mod durable;
 mod environment;
 pub mod error;
+pub mod hint;
 pub mod incoming;
 pub mod layout;
 pub mod locks;

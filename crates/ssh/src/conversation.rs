@@ -5,8 +5,7 @@
 
 use crate::channel::Output;
 use crate::{Command, Service};
-use abide_forge::git::push::Transport;
-use abide_forge::git::{ProtocolVersion, error_packet, fetch, push};
+use abide_forge::git::{ProtocolVersion, Transport, error_packet, fetch, push};
 use abide_forge::repos::open::Door;
 use abide_forge::{Access, Caller, Fault, Forge};
 use bytes::Bytes;
@@ -71,7 +70,8 @@ impl Conversation<'_> {
     }
 
     async fn fetch(&self, door: &Door, input: impl AsyncRead + Unpin + Send) -> Result<Done, Access> {
-        let repo = fetch::admit(self.forge, self.caller, door).await?;
+        let fetch::Ticket { repo, hint } = fetch::admit(self.forge, self.caller, door, Transport::Ssh).await?;
+        self.hint(hint.as_deref()).await;
         let spoke = AtomicBool::new(false);
         let output = InspectWriter::new(self.output.writer(), |_: &[u8]| spoke.store(true, Ordering::Relaxed));
         match fetch::converse(self.forge, &repo, self.version, input, output).await {
@@ -91,6 +91,7 @@ impl Conversation<'_> {
 
     async fn push(&self, door: &Door, input: impl AsyncRead + Unpin + Send) -> Result<Done, Access> {
         let ticket = push::admit(self.forge, self.caller, door, Transport::Ssh).await?;
+        self.hint(ticket.hint.as_deref()).await;
         let advertisement = push::advertisement(self.forge, &ticket, self.version).await?;
         if self.output.send(advertisement).await.is_err() {
             return Ok(Done::Failed);
@@ -108,6 +109,14 @@ impl Conversation<'_> {
             }
         }
         true
+    }
+
+    /// A line for the person, as git shows those that come with a pack.
+    async fn hint(&self, hint: Option<&str>) {
+        if let Some(hint) = hint {
+            // A client that is gone needs no hint; the conversation notices it.
+            let _ = self.output.say(&format!("remote: {hint}")).await;
+        }
     }
 
     async fn refuse(&self, access: &Access) -> Done {

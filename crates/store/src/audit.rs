@@ -15,6 +15,18 @@ macro_rules! columns {
     };
 }
 
+/// The columns and tables of [`Named`].
+macro_rules! named {
+    () => {
+        "SELECT a.id, a.seq, a.prev_hash, a.hash, a.actor_user_id, a.action, a.repo_id, a.ip, a.meta, a.created_at,
+            u.name AS actor_name, o.name AS owner_name, r.name AS repo_name
+        FROM audit_log a
+        LEFT JOIN users u ON u.id = a.actor_user_id
+        LEFT JOIN repos r ON r.id = a.repo_id
+        LEFT JOIN users o ON o.id = r.owner_id "
+    };
+}
+
 statements! {
     INSERT = "INSERT INTO audit_log (actor_user_id, action, repo_id, ip, meta, created_at)
         VALUES ($1, $2, $3, $4, $5, $6)";
@@ -22,17 +34,15 @@ statements! {
     COUNT_UNSEALED = "SELECT count(*) AS n FROM audit_log WHERE seq IS NULL";
     SEAL = "UPDATE audit_log SET seq = $2, prev_hash = $3, hash = $4 WHERE id = $1 AND seq IS NULL";
     SEALED = concat!("SELECT ", columns!(), " FROM audit_log WHERE seq > $1 ORDER BY seq LIMIT $2");
-    OF_REPO = concat!("SELECT ", columns!(), " FROM audit_log WHERE repo_id = $1 ORDER BY id DESC LIMIT $2");
+    /// Newest first behind $2.
+    PAGE_OF_REPO = concat!(named!(), "WHERE a.repo_id = $1 AND a.id < $2 ORDER BY a.id DESC LIMIT $3");
+    RENAMES = "SELECT created_at FROM audit_log
+        WHERE action = 'repo_renamed' AND repo_id = $1 AND created_at > $2 ORDER BY created_at DESC LIMIT $3";
     /// Newest first behind $1; $2, $3 and $4 choose an action, an actor and a repository, each if it is given.
-    PAGE = "SELECT a.id, a.seq, a.prev_hash, a.hash, a.actor_user_id, a.action, a.repo_id, a.ip, a.meta, a.created_at,
-            u.name AS actor_name, o.name AS owner_name, r.name AS repo_name
-        FROM audit_log a
-        LEFT JOIN users u ON u.id = a.actor_user_id
-        LEFT JOIN repos r ON r.id = a.repo_id
-        LEFT JOIN users o ON o.id = r.owner_id
+    PAGE = concat!(named!(), "
         WHERE a.id < $1 AND ($2 = '' OR a.action = $2) AND (CAST($3 AS BIGINT) IS NULL OR a.actor_user_id = $3)
           AND (CAST($4 AS BIGINT) IS NULL OR a.repo_id = $4)
-        ORDER BY a.id DESC LIMIT $5";
+        ORDER BY a.id DESC LIMIT $5");
 }
 
 /// What is to be remembered.
@@ -190,11 +200,6 @@ pub async fn verify(conn: &mut Conn, key: &[u8]) -> Result<ChainReport, StoreErr
     Ok(ChainReport { sealed: seq, unsealed, broken_at })
 }
 
-/// What was done to a repository, newest first.
-pub async fn of_repo(conn: &mut Conn, repo: RepoId, limit: i64) -> Result<Vec<Record>, StoreError> {
-    conn.all(&OF_REPO, params![repo, limit]).await?.iter().map(Record::from_row).collect()
-}
-
 /// Which rows of the log to show.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
@@ -217,17 +222,35 @@ pub struct Named {
     pub repo: Option<String>,
 }
 
-/// A page of the log, newest first, behind a row.
-pub async fn page(conn: &mut Conn, filter: &Filter, before: i64, limit: i64) -> Result<Vec<Named>, StoreError> {
-    let action = filter.action.as_deref().unwrap_or_default();
-    let rows = conn.all(&PAGE, params![before, action, filter.actor, filter.repo, limit]).await?;
-    let named = |row: &Row| {
+impl Named {
+    fn from_row(row: &Row) -> Result<Self, StoreError> {
         let repo = match (row.opt_text("owner_name")?, row.opt_text("repo_name")?) {
             (Some(owner), Some(name)) => Some(format!("{owner}/{name}")),
             _ => None,
         };
         let actor = row.opt_text("actor_name")?.map(UserName::from_stored);
-        Ok(Named { record: Record::from_row(row)?, actor, repo })
-    };
-    rows.iter().map(named).collect()
+        Ok(Self { record: Record::from_row(row)?, actor, repo })
+    }
+}
+
+/// A page of the log, newest first, behind a row.
+pub async fn page(conn: &mut Conn, filter: &Filter, before: i64, limit: i64) -> Result<Vec<Named>, StoreError> {
+    let action = filter.action.as_deref().unwrap_or_default();
+    let rows = conn.all(&PAGE, params![before, action, filter.actor, filter.repo, limit]).await?;
+    rows.iter().map(Named::from_row).collect()
+}
+
+/// A page of what was done to a repository, newest first, behind a row.
+pub async fn page_of_repo(conn: &mut Conn, repo: RepoId, before: i64, limit: i64) -> Result<Vec<Named>, StoreError> {
+    conn.all(&PAGE_OF_REPO, params![repo, before, limit]).await?.iter().map(Named::from_row).collect()
+}
+
+/// When a repository was renamed since then, the latest first.
+pub async fn renames(
+    conn: &mut Conn,
+    repo: RepoId,
+    since: Timestamp,
+    limit: i64,
+) -> Result<Vec<Timestamp>, StoreError> {
+    conn.all(&RENAMES, params![repo, since, limit]).await?.iter().map(|row| row.time("created_at")).collect()
 }

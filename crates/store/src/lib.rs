@@ -3,8 +3,7 @@
 //! * [`Store`]: open, read, and write in units of work. [`writer`] is SQLite's single writer with group commit.
 //! * One module per aggregate. People: [`users`], [`emails`], [`user_redirects`], [`sessions`], [`links`], [`totp`],
 //!   [`throttles`], [`tokens`], [`ssh_keys`]. Repositories: [`repos`], [`forks`], [`topics`],
-//!   [`search`], [`collaborators`], [`pushes`]. Work: [`jobs`],
-//!   [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`].
+//!   [`search`], [`collaborators`], [`redirects`], [`transfers`], [`purges`], [`pushes`]. Work: [`jobs`], [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`].
 //! * `migrations/{sqlite,postgres}`: forward-only, in step, checked at start by [`migrate`].
 //!
 //! To add a statement: put it into the `statements!` block of its module, with `$1` parameters and SQL that both engines
@@ -23,7 +22,9 @@ pub mod jobs;
 pub mod leases;
 pub mod links;
 pub mod migrate;
+pub mod purges;
 pub mod pushes;
+pub mod redirects;
 pub mod repos;
 pub mod search;
 pub mod sequencer;
@@ -35,6 +36,7 @@ pub mod throttles;
 pub mod tokens;
 pub mod topics;
 pub mod totp;
+pub mod transfers;
 pub mod user_redirects;
 pub mod users;
 mod value;

@@ -32,8 +32,12 @@ macro_rules! migration {
 }
 
 /// Every step, in order.
-pub const ALL: &[Migration] =
-    &[migration!(1, "0001_groundwork"), migration!(2, "0002_people"), migration!(3, "0003_discovery")];
+pub const ALL: &[Migration] = &[
+    migration!(1, "0001_groundwork"),
+    migration!(2, "0002_people"),
+    migration!(3, "0003_discovery"),
+    migration!(4, "0004_lifecycle"),
+];
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (
     version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at BIGINT NOT NULL)";

@@ -33,6 +33,14 @@ macro_rules! visible {
 }
 pub(crate) use visible;
 
+/// Who is called $1, or was.
+macro_rules! owner {
+    () => {
+        "COALESCE((SELECT id FROM users WHERE name = $1), (SELECT user_id FROM user_redirects WHERE old_name = $1))"
+    };
+}
+pub(crate) use owner;
+
 statements! {
     NAME_TAKEN = "SELECT r.id FROM repos r WHERE r.owner_id = $1 AND r.name = $2 AND r.deleted_at IS NULL";
     RESERVE_ID = "INSERT INTO repo_ids (reserved_at) VALUES ($1) RETURNING id";
@@ -41,13 +49,28 @@ statements! {
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)";
 
     /// The live repository of that slug, with the role that one user has in it. The owner is found by their name or
-    /// else by an old one of theirs. One statement for hit and miss alike.
+    /// else by an old one of theirs, the repository likewise. One statement for hit and miss alike.
     BY_SLUG = concat!("SELECT ", columns!(), ", c.role AS role
-        FROM users u
-        JOIN repos r ON r.owner_id = u.id AND r.name = $2 AND r.deleted_at IS NULL
+        FROM repos r
+        JOIN users u ON u.id = r.owner_id
         LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $3
-        WHERE u.id = COALESCE((SELECT id FROM users WHERE name = $1),
-            (SELECT user_id FROM user_redirects WHERE old_name = $1))");
+        WHERE r.deleted_at IS NULL AND r.id = COALESCE(
+            (SELECT l.id FROM repos l WHERE l.owner_id = ", owner!(), " AND l.name = $2 AND l.deleted_at IS NULL),
+            (SELECT d.repo_id FROM repo_redirects d WHERE d.old_owner_id = ", owner!(), " AND d.old_name = $2))");
+    /// The latest that was deleted under this name.
+    DELETED_BY_SLUG = concat!("SELECT ", columns!(), ", CAST(NULL AS TEXT) AS role
+        FROM users u
+        JOIN repos r ON r.owner_id = u.id AND r.name = $2 AND r.deleted_at IS NOT NULL
+        WHERE u.id = ", owner!(), " ORDER BY r.deleted_at DESC, r.id DESC LIMIT 1");
+    DELETED_OF_OWNER = concat!("SELECT ", columns!(), ", CAST(NULL AS TEXT) AS role
+        FROM repos r JOIN users u ON u.id = r.owner_id
+        WHERE r.owner_id = $1 AND r.deleted_at IS NOT NULL
+        ORDER BY r.deleted_at DESC, r.id DESC LIMIT $2 OFFSET $3");
+    COUNT_DELETED_OF_OWNER = "SELECT count(*) AS n FROM repos WHERE owner_id = $1 AND deleted_at IS NOT NULL";
+    /// Deleted until $1, behind ($2, $3): the sweep's way through them.
+    DELETED_UNTIL = "SELECT id, deleted_at FROM repos
+        WHERE deleted_at IS NOT NULL AND deleted_at <= $1 AND (deleted_at > $2 OR (deleted_at = $2 AND id > $3))
+        ORDER BY deleted_at, id LIMIT $4";
     BY_ID = concat!("SELECT ", columns!(), ", c.role AS role
         FROM repos r
         JOIN users u ON u.id = r.owner_id
@@ -96,6 +119,10 @@ statements! {
 
     UPDATE_ABOUT = "UPDATE repos SET description = $2, default_branch = $3, updated_at = $4 WHERE id = $1";
     UPDATE_MARKS = "UPDATE repos SET visibility = $2, archived_at = $3, deleted_at = $4, updated_at = $5 WHERE id = $1";
+
+    RENAME = "UPDATE repos SET name = $2, updated_at = $3 WHERE id = $1";
+    HAND_OVER = "UPDATE repos SET owner_id = $2, updated_at = $3 WHERE id = $1";
+    REMOVE = "DELETE FROM repos WHERE id = $1";
 
     /// Odd while refs may be moving: whatever it was, it becomes the next odd number.
     GENERATION_BEGIN = "UPDATE repos SET refs_generation = refs_generation + 1 + (refs_generation % 2)
@@ -194,7 +221,12 @@ impl Repo {
 
     /// What the lifecycle needs to know.
     pub fn state(&self) -> State {
-        State { visibility: self.visibility, archived_at: self.archived_at, deleted_at: self.deleted_at }
+        State {
+            visibility: self.visibility,
+            archived_at: self.archived_at,
+            deleted_at: self.deleted_at,
+            governance: self.governance,
+        }
     }
 
     /// `owner/name` right now.
@@ -252,8 +284,8 @@ pub async fn insert(tx: &mut Tx, new: &NewRepo) -> Result<RepoId, StoreError> {
     Ok(id)
 }
 
-/// The live repository `owner/name`, with the viewer's role in it. An owner who was renamed is found under old names too:
-/// then [`Repo::slug`] differs from what was asked for.
+/// The live repository `owner/name`, with the viewer's role in it. It is found under old names of the owner and of its
+/// own too: then [`Repo::slug`] differs from what was asked for.
 pub async fn by_slug(
     conn: &mut Conn,
     owner: &UserName,
@@ -338,6 +370,49 @@ pub async fn set_marks(tx: &mut Tx, id: RepoId, state: &State) -> Result<(), Sto
     let now = tx.now();
     let values = params![id, state.visibility.as_str(), state.archived_at, state.deleted_at, now];
     tx.execute(&UPDATE_MARKS, values).await.map(drop)
+}
+
+/// Gives a repository another name; [`StoreError::Unique`] if the owner has a live one of it.
+pub async fn rename(tx: &mut Tx, id: RepoId, name: &RepoName) -> Result<(), StoreError> {
+    let now = tx.now();
+    tx.execute(&RENAME, params![id, name.as_str(), now]).await.map(drop)
+}
+
+/// Gives a repository another owner; [`StoreError::Unique`] if they have a live one of its name.
+pub async fn hand_over(tx: &mut Tx, id: RepoId, owner: UserId) -> Result<(), StoreError> {
+    let now = tx.now();
+    tx.execute(&HAND_OVER, params![id, owner, now]).await.map(drop)
+}
+
+/// Removes a repository's row and all that hangs on it. Forks lose their source, events their repository.
+pub async fn remove(tx: &mut Tx, id: RepoId) -> Result<(), StoreError> {
+    tx.execute(&REMOVE, params![id]).await.map(drop)
+}
+
+/// The deleted repository that was last called `owner/name`.
+pub async fn deleted_by_slug(conn: &mut Conn, owner: &UserName, name: &RepoName) -> Result<Option<Repo>, StoreError> {
+    conn.one(&DELETED_BY_SLUG, params![owner.as_str(), name.as_str()]).await?.as_ref().map(Repo::from_row).transpose()
+}
+
+/// A page of an owner's deleted repositories, the latest first, and how many there are in all.
+pub async fn deleted_of_owner(conn: &mut Conn, owner: UserId, page: Page) -> Result<(Vec<Repo>, i64), StoreError> {
+    let rows = conn.all(&DELETED_OF_OWNER, params![owner, page.limit, page.offset]).await?;
+    let total = conn.only(&COUNT_DELETED_OF_OWNER, params![owner]).await?.int("n")?;
+    Ok((rows.iter().map(Repo::from_row).collect::<Result<_, _>>()?, total))
+}
+
+/// A place in the order in which repositories were deleted.
+pub type DeletedAt = (Timestamp, RepoId);
+
+/// A page of those deleted until then, the longest deleted first, behind a place.
+pub async fn deleted_until(
+    conn: &mut Conn,
+    until: Timestamp,
+    behind: DeletedAt,
+    limit: i64,
+) -> Result<Vec<DeletedAt>, StoreError> {
+    let rows = conn.all(&DELETED_UNTIL, params![until, behind.0, behind.1, limit]).await?;
+    rows.iter().map(|row| Ok((row.time("deleted_at")?, RepoId::new(row.int("id")?)))).collect()
 }
 
 /// Announces that refs are about to move. Returns the odd generation to hand to [`end_refs`].

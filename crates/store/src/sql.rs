@@ -84,7 +84,9 @@ pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
         ("jobs", crate::jobs::ALL),
         ("leases", crate::leases::ALL),
         ("links", crate::links::ALL),
+        ("purges", crate::purges::ALL),
         ("pushes", crate::pushes::ALL),
+        ("redirects", crate::redirects::ALL),
         ("repos", crate::repos::ALL),
         ("search", crate::search::ALL),
         ("sequencer", crate::sequencer::ALL),
@@ -94,6 +96,7 @@ pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
         ("tokens", crate::tokens::ALL),
         ("topics", crate::topics::ALL),
         ("totp", crate::totp::ALL),
+        ("transfers", crate::transfers::ALL),
         ("user_redirects", crate::user_redirects::ALL),
         ("users", crate::users::ALL),
     ];

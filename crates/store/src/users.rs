@@ -1,6 +1,6 @@
 //! Accounts. Their addresses are in [`crate::emails`], their old names in [`crate::user_redirects`].
 
-use crate::repos::Page;
+use crate::repos::{Page, owner};
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx, emails, user_redirects};
@@ -34,8 +34,7 @@ statements! {
     /// By the name, or else by an old one. One statement whatever is found.
     BY_ANY_NAME = concat!("SELECT ", user_columns!(), " FROM users u
         LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary
-        WHERE u.id = COALESCE((SELECT id FROM users WHERE name = $1),
-            (SELECT user_id FROM user_redirects WHERE old_name = $1))");
+        WHERE u.id = ", owner!());
     /// By an address that counts as theirs: the primary one, or one they have proved.
     BY_EMAIL = concat!("SELECT ", user_columns!(), " FROM emails f
         JOIN users u ON u.id = f.user_id

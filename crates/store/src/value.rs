@@ -1,7 +1,7 @@
 //! Parameters and rows that are the same on both engines.
 
 use crate::StoreError;
-use abide_core::{PushId, RepoId, Timestamp, UserId};
+use abide_core::{PushId, RedirectId, RepoId, Timestamp, TransferId, UserId};
 use sqlx::Row as _;
 use std::str::FromStr;
 
@@ -39,6 +39,8 @@ into_value! {
     i64 => Int(|value| value),
     Timestamp => Int(Timestamp::micros),
     RepoId => Int(RepoId::get),
+    RedirectId => Int(RedirectId::get),
+    TransferId => Int(TransferId::get),
     UserId => Int(UserId::get),
     PushId => Int(PushId::get),
     &str => Text(str::to_owned),

@@ -16,36 +16,49 @@ pub(crate) struct Args {
     /// JSON instead of lines.
     #[arg(long)]
     json: bool,
+    /// Put right what can be first: finish what was interrupted, and set aside (never remove) what does not belong.
+    #[arg(long)]
+    fix: bool,
 }
 
 pub(crate) async fn run(config: &Config, args: &Args) -> Result<ExitCode, Failure> {
-    let report = with_forge(config, async |forge| Ok(doctor::examine(forge).await?)).await?;
+    let (done, report) = with_forge(config, async |forge| {
+        let done = if args.fix { doctor::fix(forge).await? } else { Vec::new() };
+        Ok((done, doctor::examine(forge).await?))
+    })
+    .await?;
     if args.json {
-        as_json(&report)
+        as_json(&done, &report)
     } else {
-        as_lines(&report)
+        as_lines(&done, &report)
     }
     Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(SICK) })
 }
 
-fn as_json(report: &Report) {
+fn as_json(done: &[String], report: &Report) {
     let findings: Vec<_> =
         report.findings.iter().map(|found| json!({ "check": found.check, "message": found.message })).collect();
     show::json(&json!({
         "healthy": findings.is_empty(),
         "findings": findings,
+        "fixed": done,
         "repositories": report.repos,
         "audit": { "sealed": report.chain.sealed, "unsealed": report.chain.unsealed, "broken_at": report.chain.broken_at },
         "events_unnumbered": report.events_unnumbered,
         "pushes_running": report.pushes_running,
+        "purges_waiting": report.purges_waiting,
     }));
 }
 
-fn as_lines(report: &Report) {
+fn as_lines(done: &[String], report: &Report) {
+    for line in done {
+        println!("FIXED  {line}");
+    }
     println!("repositories  {} looked at", report.repos);
     println!("audit chain   {} rows sealed, {} waiting", report.chain.sealed, report.chain.unsealed);
     println!("event log     {} waiting for their place", report.events_unnumbered);
     println!("pushes        {} running", report.pushes_running);
+    println!("removals      {} waiting for the next sweep", report.purges_waiting);
     for found in &report.findings {
         println!("WRONG  {}: {}", found.check, found.message);
     }

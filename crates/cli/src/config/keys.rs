@@ -174,6 +174,16 @@ pub(super) const KEYS: &[Key] = &[
     key("ssh.idle_timeout", "10m", some_time, "How long an SSH connection may be silent."),
     key("repos.per_user", "1000", at_least_one, "Repositories one account may own."),
     key("repos.search_scan", "50000", at_least_one, "Repositories one search looks through, the latest changes first."),
+    key("lifecycle.grace", "7d", duration, "How long a deleted repository can be restored."),
+    key("lifecycle.transfer_ttl", "7d", some_time, "How long an offer to hand a repository over can be answered."),
+    key("lifecycle.rename_limit", "5", number, "How often a repository can be renamed in lifecycle.rename_window."),
+    key("lifecycle.rename_window", "30d", some_time, "How long renames count."),
+    key(
+        "lifecycle.sweep_interval",
+        "5m",
+        some_time,
+        "How often offers expire and deleted repositories past their grace are removed.",
+    ),
     key("api.rate_limit_per_hour", "15000", number, "Requests to the API in an hour, of one account; 0 for no limit."),
     key(
         "api.anonymous_rate_limit_per_hour",

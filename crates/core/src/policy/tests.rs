@@ -14,7 +14,7 @@ fn user(id: UserId, site_admin: bool, suspended: bool) -> Actor {
 
 /// Every actor kind, with the collaborator role it may carry.
 fn actors() -> Vec<(Actor, Option<Role>)> {
-    let mut all = vec![(Actor::Anonymous, None)];
+    let mut all = vec![(Actor::Anonymous, None), (Actor::Operator, None)];
     for suspended in [false, true] {
         for site_admin in [false, true] {
             all.push((user(OWNER, site_admin, suspended), None));
@@ -53,9 +53,8 @@ fn expectations(action: Action) -> (Option<Role>, bool, bool) {
         CollaboratorManage | DefaultBranchSet | WebhookManage | RedirectRelease | Unknown => {
             (Some(Role::Admin), false, false)
         }
-        RepoAdmin | RepoTransfer | RepoArchive | RepoUnarchive | RepoVisibility | RepoDelete | RepoRestore => {
-            (Some(Role::Admin), false, true)
-        }
+        RepoAdmin | RepoTransfer | RepoArchive | RepoUnarchive | RepoVisibility | RepoDelete | RepoRestore
+        | RepoPurge => (Some(Role::Admin), false, true),
     };
     (role, looks, archived)
 }
@@ -64,6 +63,11 @@ fn expected_to_be_allowed(actor: &Actor, action: Action, repo: &RepoFacts, role:
     let (least, looks, while_archived) = expectations(action);
     let is_owner = actor.user_id() == Some(OWNER);
     let (site_admin, suspended) = match actor {
+        // The operator does everything but what is kept for a person.
+        Actor::Operator if repo.deleted => {
+            return matches!(action, Action::TombstoneRead | Action::RepoRestore | Action::RepoPurge);
+        }
+        Actor::Operator => return least.is_some() && (while_archived || !repo.archived),
         Actor::Anonymous => (false, false),
         Actor::User { site_admin, suspended, .. } => (*site_admin, *suspended),
     };
@@ -97,7 +101,7 @@ fn the_whole_matrix_holds() {
             }
         }
     }
-    assert_eq!(cells, 29 * 8 * Action::ALL.len());
+    assert_eq!(cells, 30 * 8 * Action::ALL.len());
 }
 
 #[test]
@@ -145,4 +149,40 @@ fn a_higher_role_never_takes_anything_away() {
 fn roles_are_ordered_as_the_words_say() {
     assert!(None < Some(Role::Read) && Role::Read < Role::Triage && Role::Triage < Role::Write);
     assert!(Role::Write < Role::Maintain && Role::Maintain < Role::Admin);
+}
+
+#[test]
+fn an_offer_is_known_to_its_two_sides_and_to_admins_and_answered_by_the_right_one() {
+    const GIVER: UserId = OWNER;
+    const TAKER: UserId = UserId::new(3);
+    let offer = OfferFacts { from_owner: GIVER, recipient: TAKER };
+    let mut cells = 0;
+    for owner in [GIVER, TAKER] {
+        for repo in repos().into_iter().map(|repo| RepoFacts { owner, ..repo }) {
+            for (actor, role) in actors().into_iter().chain([(user(TAKER, false, false), None)]) {
+                for &action in OfferAction::ALL {
+                    let decision = can_offer(&actor, action, &offer, &repo, role);
+                    let (id, suspended, site_admin) = match actor {
+                        Actor::User { id, suspended, site_admin } => (Some(id), suspended, site_admin),
+                        _ => (None, false, actor == Actor::Operator),
+                    };
+                    let admin = !repo.deleted
+                        && !suspended
+                        && (id == Some(owner) || role == Some(Role::Admin) || actor == Actor::Operator);
+                    let side = id == Some(GIVER) || id == Some(TAKER);
+                    let expected = match action {
+                        OfferAction::See => side || admin || site_admin,
+                        OfferAction::Accept | OfferAction::Decline => id == Some(TAKER) && !suspended,
+                        OfferAction::Cancel => (id == Some(GIVER) && !suspended) || admin,
+                    };
+                    assert_eq!(decision.is_allowed(), expected, "{actor:?} {role:?} {action} {repo:?}");
+                    if let Decision::Deny { hidden, .. } = decision {
+                        assert_eq!(hidden, !(side || admin || site_admin), "{actor:?} {role:?} {action} {repo:?}");
+                    }
+                    cells += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(cells, 2 * 8 * 31 * OfferAction::ALL.len());
 }

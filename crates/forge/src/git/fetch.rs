@@ -1,10 +1,11 @@
 //! Fetching: refs are answered from memory, packs are streamed through git.
 
-use super::{AGENT, ProtocolVersion, ensure_directory, snapshots};
+use super::{AGENT, ProtocolVersion, Transport, ensure_directory, moved_hint, snapshots};
 use crate::repos::open::{Door, open};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::policy::Action;
 use abide_core::scope::Scope;
+use abide_git::hint::Hinted;
 use abide_git::upload::{self, UploadPack, UploadStream};
 use abide_git::v2::{self, V2Request};
 use abide_git::{PacketReader, advertise};
@@ -12,10 +13,20 @@ use abide_store::repos::Repo;
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+/// A fetch that the policy allows.
+#[derive(Debug, Clone)]
+pub struct Ticket {
+    /// Where from.
+    pub repo: Repo,
+    /// What to tell the person at the other end.
+    pub hint: Option<String>,
+}
+
 /// Opens a repository for fetching.
-pub async fn admit(forge: &Forge, caller: &Caller, door: &Door) -> Result<Repo, Access> {
+pub async fn admit(forge: &Forge, caller: &Caller, door: &Door, transport: Transport) -> Result<Ticket, Access> {
     caller.ensure_scope(Scope::RepoRead)?;
-    open(forge, caller, door, Action::RepoRead).await
+    let repo = open(forge, caller, door, Action::RepoRead).await?;
+    Ok(Ticket { hint: moved_hint(forge, door, &repo, transport), repo })
 }
 
 /// What a client of one-request transports hears first.
@@ -33,13 +44,13 @@ pub enum Answer {
     /// It was known.
     Ready(Bytes),
     /// git makes it while it is read. Dropping it ends git.
-    Stream(Box<UploadStream>),
+    Stream(Box<Hinted<UploadStream>>),
 }
 
 /// Answers one request of a stateless client.
 pub async fn answer(
     forge: &Forge,
-    repo: &Repo,
+    Ticket { repo, hint }: &Ticket,
     version: ProtocolVersion,
     input: impl AsyncRead + Unpin + Send + 'static,
 ) -> Result<Answer, Fault> {
@@ -53,7 +64,9 @@ pub async fn answer(
     }
     ensure_directory(forge, repo).await?;
     metrics::counter!("abide_fetches_total", "transport" => "http").increment(1);
-    Ok(Answer::Stream(Box::new(upload::spawn(forge.git(), &call(forge, repo, version, true), reader).await?)))
+    let stream = upload::spawn(forge.git(), &call(forge, repo, version, true), reader).await?;
+    let hint = hint.as_deref().filter(|_| version == ProtocolVersion::V2);
+    Ok(Answer::Stream(Box::new(Hinted::new(stream, hint))))
 }
 
 /// Holds a whole conversation with a client that stays connected.

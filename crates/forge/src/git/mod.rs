@@ -11,6 +11,7 @@ pub mod push;
 pub mod reconcile;
 pub mod snapshots;
 
+use crate::repos::open::{self, Door};
 use crate::{Fault, Forge};
 use abide_git::bare;
 use abide_store::repos::Repo;
@@ -21,6 +22,37 @@ pub(crate) const AGENT: &str = concat!("abide/", env!("CARGO_PKG_VERSION"));
 pub use abide_git::ProtocolVersion;
 pub use abide_git::advertise::service as service_header;
 pub use abide_git::report::error_packet;
+
+/// How someone comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// Smart HTTP.
+    Http,
+    /// SSH.
+    Ssh,
+    /// This server itself, in someone's name.
+    Server,
+}
+
+impl Transport {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Ssh => "ssh",
+            Self::Server => "server",
+        }
+    }
+}
+
+/// What to tell someone who came by an old name: it goes on working, but there is a better one.
+fn moved_hint(forge: &Forge, door: &Door, repo: &Repo, transport: Transport) -> Option<String> {
+    let settings = forge.settings();
+    let base = match transport {
+        Transport::Ssh => &settings.ssh_url,
+        Transport::Http | Transport::Server => &settings.public_url,
+    };
+    open::moved(door, repo).then(|| format!("this repository moved to {base}/{}.git", repo.slug()))
+}
 
 /// Makes the bare directory if a crash right after creation left it out.
 async fn ensure_directory(forge: &Forge, repo: &Repo) -> Result<(), Fault> {

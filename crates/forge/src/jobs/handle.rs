@@ -4,6 +4,7 @@ use super::{Job, Kind};
 use crate::accounts::reset;
 use crate::git::{maintain, reconcile};
 use crate::mail::{self, DeliveryError};
+use crate::repos::purge;
 use crate::{Fault, Forge};
 use abide_core::RepoId;
 use abide_store::{StoreError, jobs, links, pushes, sessions, throttles};
@@ -48,6 +49,13 @@ pub(super) async fn handle(forge: &Forge, job: &Job) -> Result<(), JobError> {
         Some(Kind::PushReconcile) => {
             reconcile::all(forge).await?;
             reconcile::sweep_incoming(forge, INCOMING_AGE).await?;
+            Ok(())
+        }
+        Some(Kind::LifecycleSweep) => {
+            let swept = purge::sweep(forge).await?;
+            if swept != purge::Swept::default() {
+                tracing::info!(?swept, "swept repositories and offers");
+            }
             Ok(())
         }
         Some(Kind::HistoryPrune) => prune(forge).await,

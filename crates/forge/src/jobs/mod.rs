@@ -25,6 +25,8 @@ pub enum Kind {
     PushReconcile,
     /// Forgets ended jobs and pushes, ended logins, dead links, old counts and mails.
     HistoryPrune,
+    /// Lets offers expire and removes deleted repositories past their grace.
+    LifecycleSweep,
     /// Delivers one mail.
     MailSend,
     /// Answers someone who has forgotten their password.
@@ -33,8 +35,14 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: &[Self] =
-        &[Self::RepoMaintain, Self::PushReconcile, Self::HistoryPrune, Self::MailSend, Self::AccountReset];
+    pub const ALL: &[Self] = &[
+        Self::RepoMaintain,
+        Self::PushReconcile,
+        Self::HistoryPrune,
+        Self::LifecycleSweep,
+        Self::MailSend,
+        Self::AccountReset,
+    ];
 
     /// What it is called in the table and on the command line.
     pub const fn as_str(self) -> &'static str {
@@ -42,6 +50,7 @@ impl Kind {
             Self::RepoMaintain => "repo:maintain",
             Self::PushReconcile => "push:reconcile",
             Self::HistoryPrune => "history:prune",
+            Self::LifecycleSweep => "lifecycle:sweep",
             Self::MailSend => "mail:send",
             Self::AccountReset => "account:reset",
         }
@@ -56,7 +65,7 @@ impl Kind {
     const fn max_attempts(self) -> i64 {
         match self {
             Self::RepoMaintain => 3,
-            Self::PushReconcile | Self::HistoryPrune | Self::AccountReset => 5,
+            Self::PushReconcile | Self::HistoryPrune | Self::LifecycleSweep | Self::AccountReset => 5,
             // With growing pauses that is about a day and a half: mail servers may be down for a night.
             Self::MailSend => 40,
         }

@@ -14,18 +14,22 @@ struct Entry {
     every: Duration,
 }
 
-const ENTRIES: &[Entry] = &[
-    Entry { kind: Kind::PushReconcile, every: Duration::from_secs(60) },
-    Entry { kind: Kind::HistoryPrune, every: Duration::from_secs(3600) },
-];
+fn entries(forge: &Forge) -> [Entry; 3] {
+    [
+        Entry { kind: Kind::PushReconcile, every: Duration::from_secs(60) },
+        Entry { kind: Kind::HistoryPrune, every: Duration::from_secs(3600) },
+        Entry { kind: Kind::LifecycleSweep, every: forge.settings().lifecycle.sweep_interval },
+    ]
+}
 
 /// How often the entries are looked at.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// Queues what is due until told to stop.
 pub async fn run(forge: Forge, stop: CancellationToken) {
+    let entries = entries(&forge);
     while !stop.is_cancelled() {
-        for entry in ENTRIES {
+        for entry in &entries {
             if let Err(error) = queue_if_due(&forge, entry).await {
                 tracing::warn!(%error, kind = entry.kind.as_str(), "could not look at the schedule; trying again");
             }

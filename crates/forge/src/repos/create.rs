@@ -16,7 +16,7 @@ use abide_core::repo::{Governance, Visibility};
 use abide_core::{RefName, RepoName, UserId};
 use abide_git::{GitError, bare};
 use abide_store::repos::{self, NewRepo, Page, Repo, Viewer};
-use abide_store::{StoreError, Tx};
+use abide_store::{StoreError, Tx, redirects};
 use first_commit::Plan;
 use serde_json::json;
 
@@ -88,10 +88,19 @@ impl From<GitError> for CreateError {
     }
 }
 
+/// A new repository.
+#[derive(Debug, Clone)]
+pub struct Created {
+    /// The repository.
+    pub repo: Repo,
+    /// The name led to another repository until now, and no longer does.
+    pub replaced: bool,
+}
+
 /// Creates a repository for the caller.
-pub async fn create(forge: &Forge, caller: &Caller, request: Request) -> Result<Repo, CreateError> {
+pub async fn create(forge: &Forge, caller: &Caller, request: Request) -> Result<Created, CreateError> {
     let owner = match caller.actor {
-        Actor::Anonymous => return Err(CreateError::LoginRequired),
+        Actor::Anonymous | Actor::Operator => return Err(CreateError::LoginRequired),
         Actor::User { suspended: true, .. } => return Err(CreateError::Suspended),
         Actor::User { id, .. } => id,
     };
@@ -99,18 +108,14 @@ pub async fn create(forge: &Forge, caller: &Caller, request: Request) -> Result<
     let plan = Plan::of(request.init.clone())?;
     let new = check(owner, request)?;
     let unit = Unit { new, who: Who::from(caller), limit: forge.settings().repos_per_user };
-    let repo = forge.store().write(unit, |tx, unit| Box::pin(insert(tx, unit))).await?;
+    let Created { repo, replaced } = forge.store().write(unit, |tx, unit| Box::pin(insert(tx, unit))).await?;
     failpoint::hit(failpoint::CREATE_COMMITTED);
     bare::init_bare(forge.layout(), repo.id, &repo.default_branch).await?;
     failpoint::hit(failpoint::CREATE_DIRECTORY_MADE);
-    match plan {
-        None => Ok(repo),
-        Some(plan) => {
-            first_commit::push(forge, caller, &repo, &plan).await?;
-            let pushed = repos::by_id(&mut *forge.store().read().await?, repo.id, Some(owner)).await?;
-            Ok(pushed.unwrap_or(repo))
-        }
-    }
+    let Some(plan) = plan else { return Ok(Created { repo, replaced }) };
+    first_commit::push(forge, caller, &repo, &plan).await?;
+    let pushed = repos::by_id(&mut *forge.store().read().await?, repo.id, Some(owner)).await?;
+    Ok(Created { repo: pushed.unwrap_or(repo), replaced })
 }
 
 fn check(owner_id: UserId, request: Request) -> Result<NewRepo, CreateError> {
@@ -139,18 +144,19 @@ struct Unit {
     limit: i64,
 }
 
-async fn insert(tx: &mut Tx, unit: &Unit) -> Result<Repo, CreateError> {
+async fn insert(tx: &mut Tx, unit: &Unit) -> Result<Created, CreateError> {
     let owner = unit.new.owner_id;
     if owns_too_many(tx, owner, unit.limit).await? {
         return Err(CreateError::TooMany(unit.limit));
     }
     let id = repos::insert(tx, &unit.new).await?;
+    let replaced = redirects::claim(tx, owner, &unit.new.name).await?.is_some();
     let repo = repos::by_id(tx, id, Some(owner)).await?.ok_or(StoreError::Missing)?;
     let meta = json!({ "slug": repo.slug(), "visibility": repo.visibility.as_str() });
     audit_repo(tx, &unit.who, "repo_created", &repo, meta).await?;
     event_repo(tx, &unit.who, "repo_created", &repo, json!({ "default_branch": repo.default_branch.as_str() })).await?;
     failpoint::hit(failpoint::CREATE_BEFORE_COMMIT);
-    Ok(repo)
+    Ok(Created { repo, replaced })
 }
 
 /// Whether an account may not own one more.

@@ -1,15 +1,18 @@
-//! Changing what a repository says about itself: description, default branch, visibility. One transaction for all.
+//! Changing several things of a repository at once: what it says about itself, its name, its marks. One transaction for
+//! all of them, and asking for what holds already changes and tells nothing.
 
 use super::create::{MAX_DESCRIPTION, check_description};
-use super::open::open_locked;
+use super::marks::{self, Mark};
+use super::open::{judge, open_locked};
+use super::refusal::LifeError;
+use super::rename::{self, Limits};
 use crate::git::snapshots;
 use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Access, Caller, Fault, Forge};
-use abide_core::lifecycle::{self, Change, Refusal};
 use abide_core::policy::Action;
 use abide_core::refs::InvalidRefName;
 use abide_core::repo::Visibility;
-use abide_core::{RefName, RepoId};
+use abide_core::{RefName, RepoId, RepoName};
 use abide_git::bare;
 use abide_store::repos::{self, Repo};
 use abide_store::{StoreError, Tx};
@@ -22,6 +25,10 @@ pub struct Request {
     pub description: Option<String>,
     /// A branch, without `refs/heads/`.
     pub default_branch: Option<String>,
+    /// What it is to be called, as typed.
+    pub name: Option<String>,
+    /// Whether it is to be read-only.
+    pub archived: Option<bool>,
     /// Who may read it.
     pub visibility: Option<Visibility>,
 }
@@ -41,9 +48,18 @@ pub enum EditError {
     /// There is no such branch.
     #[error("default_branch: the repository has no branch {0}; push it first")]
     NoSuchBranch(String),
-    /// The lifecycle forbids it.
+    /// Its life forbids it.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Life(LifeError),
+}
+
+impl From<LifeError> for EditError {
+    fn from(error: LifeError) -> Self {
+        match error {
+            LifeError::Access(access) => Self::Access(access),
+            other => Self::Life(other),
+        }
+    }
 }
 
 impl From<StoreError> for EditError {
@@ -68,8 +84,19 @@ pub async fn edit(forge: &Forge, caller: &Caller, repo: &Repo, request: Request)
         Some(short) => Some(existing_branch(forge, repo, short).await?),
         None => None,
     };
-    let unit =
-        Unit { id: repo.id, caller: caller.clone(), description, default_branch, visibility: request.visibility };
+    let name = request.name.as_deref().map(|typed| typed.trim().parse()).transpose().map_err(LifeError::from)?;
+    let mut marks = Vec::new();
+    marks.extend(request.visibility.map(Mark::Visibility));
+    marks.extend(request.archived.map(Mark::Archived));
+    let unit = Unit {
+        id: repo.id,
+        caller: caller.clone(),
+        description,
+        default_branch,
+        name,
+        marks,
+        limits: Limits::of(forge),
+    };
     let edited = forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await?;
     if edited.default_branch != repo.default_branch {
         // HEAD follows the database: should we die here, the next reader of the refs sets it.
@@ -95,44 +122,56 @@ struct Unit {
     caller: Caller,
     description: Option<String>,
     default_branch: Option<RefName>,
-    visibility: Option<Visibility>,
+    name: Option<RepoName>,
+    marks: Vec<Mark>,
+    limits: Limits,
 }
 
 async fn write(tx: &mut Tx, unit: &Unit) -> Result<Repo, EditError> {
-    let who = Who::from(&unit.caller);
-    let mut repo = open_locked(tx, &unit.caller, unit.id, Action::RepoRead).await?;
-    let before = repo.clone();
+    let caller = &unit.caller;
+    let mut repo = open_locked(tx, caller, unit.id, Action::RepoRead).await?;
+    // What makes it writable comes before what needs that; what makes it read-only comes after.
+    for mark in unit.marks.iter().filter(|mark| matches!(mark, Mark::Archived(false))) {
+        set(tx, caller, &mut repo, *mark).await?;
+    }
+    about(tx, unit, &mut repo).await?;
+    if let Some(name) = unit.name.as_ref().filter(|name| **name != repo.name) {
+        judge(caller, Some(repo.clone()), Action::RepoAdmin)?;
+        rename::step(tx, caller, &mut repo, name, unit.limits).await?;
+    }
+    for mark in unit.marks.iter().filter(|mark| !matches!(mark, Mark::Archived(false))) {
+        set(tx, caller, &mut repo, *mark).await?;
+    }
+    Ok(repo)
+}
 
+async fn set(tx: &mut Tx, caller: &Caller, repo: &mut Repo, mark: Mark) -> Result<(), EditError> {
+    match mark.holds(repo) {
+        true => Ok(()),
+        false => Ok(marks::step(tx, caller, repo, mark).await?),
+    }
+}
+
+/// Description and default branch.
+async fn about(tx: &mut Tx, unit: &Unit, repo: &mut Repo) -> Result<(), EditError> {
+    let before = repo.clone();
     if let Some(description) = unit.description.as_ref().filter(|text| **text != repo.description) {
-        open_locked(tx, &unit.caller, unit.id, Action::RepoEdit).await?;
+        judge(&unit.caller, Some(before.clone()), Action::RepoEdit)?;
         repo.description.clone_from(description);
     }
     if let Some(branch) = unit.default_branch.as_ref().filter(|branch| **branch != repo.default_branch) {
-        open_locked(tx, &unit.caller, unit.id, Action::DefaultBranchSet).await?;
+        judge(&unit.caller, Some(before.clone()), Action::DefaultBranchSet)?;
         repo.default_branch = branch.clone();
     }
-    if repo.description != before.description || repo.default_branch != before.default_branch {
-        repos::set_about(tx, repo.id, &repo.description, &repo.default_branch).await?;
-        let meta = json!({
-            "before": { "description": before.description, "default_branch": before.default_branch.as_str() },
-            "after": { "description": repo.description, "default_branch": repo.default_branch.as_str() },
-        });
-        audit_repo(tx, &who, "repo_edited", &repo, meta).await?;
-        event_repo(tx, &who, "repo_edited", &repo, json!({})).await?;
+    if repo.description == before.description && repo.default_branch == before.default_branch {
+        return Ok(());
     }
-
-    if let Some(visibility) = unit.visibility {
-        let change = lifecycle::transition(repo.state(), lifecycle::Action::SetVisibility(visibility), tx.now())?;
-        if let Change::To(state) = change {
-            open_locked(tx, &unit.caller, unit.id, Action::RepoVisibility).await?;
-            repos::set_marks(tx, repo.id, &state).await?;
-            repo.visibility = visibility;
-            let meta = json!({ "before": before.visibility.as_str(), "after": visibility.as_str() });
-            audit_repo(tx, &who, "repo_visibility_changed", &repo, meta.clone()).await?;
-            // What was private when it happened stays so, whatever comes later: the stricter of the two counts.
-            let told_as = if before.visibility == Visibility::Private { &before } else { &repo };
-            event_repo(tx, &who, "repo_visibility_changed", told_as, meta).await?;
-        }
-    }
-    Ok(repo)
+    repos::set_about(tx, repo.id, &repo.description, &repo.default_branch).await?;
+    let who = Who::from(&unit.caller);
+    let meta = json!({
+        "before": { "description": before.description, "default_branch": before.default_branch.as_str() },
+        "after": { "description": repo.description, "default_branch": repo.default_branch.as_str() },
+    });
+    audit_repo(tx, &who, "repo_edited", repo, meta).await?;
+    Ok(event_repo(tx, &who, "repo_edited", repo, json!({})).await?)
 }

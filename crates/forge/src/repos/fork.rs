@@ -18,7 +18,7 @@ use abide_git::copy::Draft;
 use abide_git::{GitError, Ref, Snapshot, bare, incoming, maintain::disk_usage};
 use abide_store::forks::{self, NewFork};
 use abide_store::repos::{self, NewRepo, Page, Repo};
-use abide_store::{StoreError, Tx};
+use abide_store::{StoreError, Tx, redirects};
 use serde_json::json;
 use std::collections::HashMap;
 
@@ -212,6 +212,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Written, ForkError> {
         },
     };
     forks::insert(tx, &new).await?;
+    redirects::claim(tx, unit.owner, &unit.name).await?;
     let repo = repos::by_id(tx, unit.id, Some(unit.owner)).await?.ok_or(StoreError::Missing)?;
     let who = Who::from(&unit.caller);
     let about = json!({ "source_id": source.id.get(), "source": source.slug(), "ref_count": unit.ref_count });

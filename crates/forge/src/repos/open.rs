@@ -1,5 +1,6 @@
 //! Opening a repository: the one way from an address to a repository that the caller may use.
 
+use super::redirects;
 use crate::{Access, Caller, Forge};
 use abide_core::policy::{self, Action, Decision};
 use abide_core::{RepoId, RepoName, UserName};
@@ -40,7 +41,23 @@ pub async fn open(forge: &Forge, caller: &Caller, door: &Door, action: Action) -
             Err(_) => None,
         },
     };
-    judge(caller, found, action)
+    let repo = judge(caller, found, action)?;
+    if let Door::Slug { owner, name } = door
+        && moved(door, &repo)
+        && let (Ok(owner), Ok(name)) = (owner.parse(), name.parse())
+        && let Err(error) = redirects::note_use(forge, &owner, &name, &repo).await
+    {
+        tracing::warn!(%error, repo = repo.id.get(), "could not note that an old name was used");
+    }
+    Ok(repo)
+}
+
+/// Whether the repository that a door opened is called otherwise now.
+pub fn moved(door: &Door, repo: &Repo) -> bool {
+    match door {
+        Door::Slug { owner, name } => !repo.slug().eq_ignore_ascii_case(&format!("{owner}/{name}")),
+        Door::Id(_) => false,
+    }
 }
 
 /// Loads a repository for a change and holds it until the unit ends; the policy is asked about what is true now.
@@ -52,8 +69,14 @@ pub(crate) async fn open_locked(tx: &mut Tx, caller: &Caller, id: RepoId, action
 /// The role comes with the row, so the policy has all it needs.
 pub(super) fn judge(caller: &Caller, found: Option<Repo>, action: Action) -> Result<Repo, Access> {
     let repo = found.ok_or(Access::NotFound)?;
-    match policy::can(&caller.actor, action, &repo.facts(), repo.role) {
-        Decision::Allow => Ok(repo),
+    judge_decision(policy::can(&caller.actor, action, &repo.facts(), repo.role))?;
+    Ok(repo)
+}
+
+/// The policy's answer as callers get it: what is hidden is not there.
+pub(super) fn judge_decision(decision: Decision) -> Result<(), Access> {
+    match decision {
+        Decision::Allow => Ok(()),
         Decision::Deny { hidden: true, .. } => Err(Access::NotFound),
         Decision::Deny { code, hidden: false } => Err(Access::Denied(code)),
     }

@@ -22,7 +22,7 @@ async fn created(rig: &Rig, caller: &Caller, name: &str, init: Init) -> Repo {
         default_branch: None,
         init: Some(init),
     };
-    create::create(&rig.forge, caller, request).await.expect("the repository is created")
+    create::create(&rig.forge, caller, request).await.expect("the repository is created").repo
 }
 
 async fn assert_healthy(rig: &Rig) {

@@ -68,7 +68,7 @@ impl Rig {
             default_branch: None,
             init: None,
         };
-        let repo = create::create(&self.forge, &caller, request).await.expect("the repository is created");
+        let repo = create::create(&self.forge, &caller, request).await.expect("the repository is created").repo;
         let tree = self.git(repo.id, &["hash-object", "-w", "-t", "tree", "/dev/null"]);
         let commit = self.git(repo.id, &["commit-tree", &tree, "-m", "one"]);
         self.git(repo.id, &["update-ref", "refs/heads/main", &commit]);

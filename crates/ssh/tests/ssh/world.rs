@@ -117,7 +117,7 @@ impl World {
             default_branch: None,
             init: None,
         };
-        self.run(create::create(&self.forge, &self.caller(owner), request)).unwrap()
+        self.run(create::create(&self.forge, &self.caller(owner), request)).unwrap().repo
     }
 
     /// A repository with one commit on `main`.

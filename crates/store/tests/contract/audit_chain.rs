@@ -142,7 +142,10 @@ async fn the_rows_of_a_repository_are_listed_newest_first(#[values(Engine::Sqlit
     }
     happen(&world.store, 1).await;
 
-    let records = audit::of_repo(&mut world.store.read().await.unwrap(), repo, 2).await.unwrap();
+    let records = audit::page_of_repo(&mut world.store.read().await.unwrap(), repo, i64::MAX, 2).await.unwrap();
 
-    assert_eq!(records.iter().map(|record| record.action.as_str()).collect::<Vec<_>>(), ["repo:delete", "repo:rename"]);
+    assert_eq!(
+        records.iter().map(|record| record.record.action.as_str()).collect::<Vec<_>>(),
+        ["repo:delete", "repo:rename"]
+    );
 }

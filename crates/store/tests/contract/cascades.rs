@@ -66,7 +66,7 @@ async fn a_removed_repository_takes_its_own_rows_and_leaves_both_logs(
     assert_eq!(raw.number("SELECT count(*) FROM domain_events WHERE repo_id IS NULL").await, 2);
     let mut conn = world.store.read().await.unwrap();
     assert_eq!(events::after(&mut conn, 0, 10).await.unwrap()[0].repo, None);
-    assert_eq!(audit::of_repo(&mut conn, id, 10).await.unwrap().len(), 2);
+    assert_eq!(audit::page_of_repo(&mut conn, id, i64::MAX, 10).await.unwrap().len(), 2);
     assert_eq!(audit::verify(&mut conn, KEY).await.unwrap().broken_at, None);
     assert_eq!(repos::by_id(&mut conn, fork, None).await.unwrap().unwrap().fork_of, None);
     drop(conn);

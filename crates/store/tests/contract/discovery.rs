@@ -31,7 +31,12 @@ async fn tag(store: &Store, repo: RepoId, text: &[&str]) {
 }
 
 async fn set(store: &Store, repo: RepoId, visibility: Visibility, deleted: bool) {
-    let state = State { visibility, archived_at: None, deleted_at: deleted.then_some(TestClock::START) };
+    let state = State {
+        visibility,
+        archived_at: None,
+        deleted_at: deleted.then_some(TestClock::START),
+        governance: abide_core::repo::Governance::Account,
+    };
     unit!(store, (repo, state), |tx, (repo, state)| repos::set_marks(tx, *repo, state).await).await.unwrap();
 }
 

@@ -26,9 +26,21 @@ const HOT: &[Hot] = &[
     hot(
         "repos",
         "BY_SLUG",
-        &["sqlite_autoindex_users_1", "sqlite_autoindex_user_redirects_1", "repos_live_name"],
-        &["users_name_key", "user_redirects_pkey", "repos_live_name"],
+        &[
+            "sqlite_autoindex_users_1",
+            "sqlite_autoindex_user_redirects_1",
+            "repos_live_name",
+            "sqlite_autoindex_repo_redirects_1",
+        ],
+        &["users_name_key", "user_redirects_pkey", "repos_live_name", "repo_redirects_old_owner_id_old_name_key"],
     ),
+    hot("repos", "DELETED_UNTIL", &["repos_deleted"], &["repos_deleted"]),
+    hot("repos", "DELETED_OF_OWNER", &["repos_deleted_of_owner"], &["repos_deleted_of_owner"]),
+    hot("audit", "RENAMES", &["audit_log_renames"], &["audit_log_renames"]),
+    hot("audit", "PAGE_OF_REPO", &["audit_log_by_repo"], &["audit_log_by_repo"]),
+    hot("transfers", "DUE", &["repo_transfers_due"], &["repo_transfers_due"]),
+    hot("transfers", "COUNT_TO_ANSWER", &["repo_transfers_by_recipient"], &["repo_transfers_by_recipient"]),
+    hot("transfers", "PENDING_OF_REPO", &["repo_transfers_one_pending"], &["repo_transfers_one_pending"]),
     hot("repos", "BY_ID", &["r USING INTEGER PRIMARY KEY"], &["repos_pkey"]),
     hot("repos", "LOCKED_BY_ID", &["r USING INTEGER PRIMARY KEY"], &["repos_pkey"]),
     hot("repos", "GENERATION", &["repos USING INTEGER PRIMARY KEY"], &["repos_pkey"]),
@@ -106,6 +118,11 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("users", "SEARCH"),
     ("users", "COUNT_FOUND"),
     ("audit", "PAGE"),
+    // Asked by the doctor: what should not be there, over all of it.
+    ("redirects", "SHADOWED"),
+    ("transfers", "OF_DELETED"),
+    // As many as were removed since the last sweep.
+    ("purges", "COUNT"),
     // Stops at the first row.
     ("users", "ANY"),
     // SQLite lists what it would look through if foreign keys were open, which they never are.
@@ -197,6 +214,13 @@ const FILL: &str = "
     UPDATE repos SET fork_of_repo_id = id - 1 WHERE id % 3 = 2;
     INSERT INTO repo_topics (repo_id, topic, position) SELECT id, 't' || id % 1000, 0 FROM repos;
     INSERT INTO repo_topics (repo_id, topic, position) SELECT id, 's' || id % 700, 1 FROM repos;
+    INSERT INTO repo_redirects (old_owner_id, old_name, repo_id, created_at)
+        SELECT owner_id, 'was' || id, id, 0 FROM repos WHERE id % 3 = 0;
+    INSERT INTO repo_transfers (repo_id, slug, from_owner_id, recipient_id, created_by, status, created_at, expires_at)
+        SELECT id, 'x', owner_id, owner_id % 5000 + 1, owner_id, CASE id % 50 WHEN 0 THEN 'pending' ELSE 'declined' END, 0, id
+        FROM repos;
+    INSERT INTO repo_purges (repo_id, slug, created_at) SELECT id + 100000, 'x', 0 FROM repos;
+    UPDATE repos SET deleted_at = id WHERE id % 20 = 1;
     INSERT INTO leases (name, holder, token, expires_at) SELECT 'repo:' || id, 'x', 1, 0 FROM repos;
     INSERT INTO pushes
         (repo_id, state, transport, incoming, updates, lease_token, generation, started_at, finished_at)

@@ -123,7 +123,12 @@ async fn what_is_set_reads_back(#[values(Engine::Sqlite, Engine::Postgres)] engi
     })
     .await
     .unwrap();
-    let state = State { visibility: Visibility::Private, archived_at: Some(later), deleted_at: None };
+    let state = State {
+        visibility: Visibility::Private,
+        archived_at: Some(later),
+        deleted_at: None,
+        governance: abide_core::repo::Governance::Account,
+    };
     set_marks(&world.store, id, state).await.unwrap();
 
     let read = by_id(&world.store, id).await;
@@ -257,7 +262,13 @@ async fn lists_agree(store: &Store, owner: &str, others: [UserId; 2], drafts: &[
     for (index, &(visibility, deleted, one, two)) in drafts.iter().enumerate() {
         let id = repo(store, owner, &format!("r{index}")).await;
         let deleted_at = deleted.then_some(TestClock::START);
-        set_marks(store, id, State { visibility, archived_at: None, deleted_at }).await.unwrap();
+        set_marks(
+            store,
+            id,
+            State { visibility, archived_at: None, deleted_at, governance: abide_core::repo::Governance::Account },
+        )
+        .await
+        .unwrap();
         for (other, role) in others.into_iter().zip([one, two]) {
             if let Some(role) = role {
                 set_role(store, id, other, role).await;

@@ -9,11 +9,11 @@ use abide_forge::accounts::ssh_keys::AddKeyError;
 use abide_forge::browse::{BrowseError, ObjectError};
 use abide_forge::repos::collaborators::CollaboratorError;
 use abide_forge::repos::create::{CreateError, UnknownChoice};
-use abide_forge::repos::delete::DeleteError;
 use abide_forge::repos::edit::EditError;
 use abide_forge::repos::fork::ForkError;
 use abide_forge::repos::search::SearchError;
 use abide_forge::repos::topics::TopicsError;
+use abide_forge::repos::{Class, LifeError};
 use abide_forge::{Access, Fault, GitError};
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -255,16 +255,30 @@ impl From<EditError> for ApiError {
             EditError::Access(access) => access.into(),
             EditError::Description => invalid("description"),
             EditError::BranchName(_) | EditError::NoSuchBranch(_) => invalid("default_branch"),
-            EditError::Refused(_) => Self::new(StatusCode::CONFLICT, error.to_string()),
+            EditError::Life(life) => life.into(),
         }
     }
 }
 
-impl From<DeleteError> for ApiError {
-    fn from(error: DeleteError) -> Self {
-        match error {
-            DeleteError::Access(access) => access.into(),
-            DeleteError::Refused(_) => Self::new(StatusCode::CONFLICT, error.to_string()),
+impl From<LifeError> for ApiError {
+    fn from(error: LifeError) -> Self {
+        let told = error.to_string();
+        match (error.class(), error) {
+            (_, LifeError::Access(access)) => access.into(),
+            (_, LifeError::NameTaken) => {
+                let taken = "the owner already has a repository of this name";
+                Self { status: StatusCode::CONFLICT, ..Self::invalid("Repository", "name", "already_exists", taken) }
+            }
+            (Class::Invalid(field), _) => {
+                let told = told.split_once(": ").map_or(told.as_str(), |(_, rule)| rule);
+                Self::invalid("Repository", field.unwrap_or("base"), "unprocessable", told)
+            }
+            (Class::Gone, _) => Self::new(StatusCode::GONE, told),
+            (Class::TooOften(wait), _) => {
+                let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX).max(1);
+                Self { retry_after: Some(seconds), ..Self::new(StatusCode::TOO_MANY_REQUESTS, told) }
+            }
+            (Class::Conflict | Class::Access, _) => Self::new(StatusCode::CONFLICT, told),
         }
     }
 }

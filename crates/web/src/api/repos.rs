@@ -12,6 +12,7 @@ use abide_core::policy::Action;
 use abide_core::repo::Visibility;
 use abide_forge::Caller;
 use abide_forge::browse::{self, Browser};
+use abide_forge::repos::create::Created;
 use abide_forge::repos::open::{Door, open};
 use abide_forge::repos::{Repo, create, delete, edit, list};
 use axum::Json;
@@ -115,7 +116,7 @@ pub(super) async fn create(
             gitignore: body.gitignore_template,
         }),
     };
-    let repo = create::create(&app.forge, &caller, request).await?;
+    let Created { repo, .. } = create::create(&app.forge, &caller, request).await?;
     Ok((StatusCode::CREATED, Json(shape::one(&app, &caller, &repo).await?)))
 }
 
@@ -140,17 +141,11 @@ pub(super) async fn edit(
     Input(body): Input<Edit>,
 ) -> Result<Json<Repository>, ApiError> {
     let repo = at(&app, &caller, slug, Action::RepoRead).await?;
-    if body.name.as_ref().is_some_and(|name| !name.eq_ignore_ascii_case(repo.name.as_str())) {
-        let rule = "renaming is not offered by this version";
-        return Err(ApiError::invalid("Repository", "name", "unprocessable", rule));
-    }
-    if body.archived.is_some_and(|archived| archived != repo.archived_at.is_some()) {
-        let rule = "archiving is not offered by this version";
-        return Err(ApiError::invalid("Repository", "archived", "unprocessable", rule));
-    }
     let request = edit::Request {
         description: body.description.map(Option::unwrap_or_default),
         default_branch: body.default_branch,
+        name: body.name,
+        archived: body.archived,
         visibility: visibility(body.visibility, body.private)?,
     };
     let edited = edit::edit(&app.forge, &caller, &repo, request).await?;

@@ -8,9 +8,8 @@ mod body;
 use crate::App;
 use crate::auth::{self, Credentials};
 use abide_core::policy::DenyCode;
-use abide_forge::git::push::{self, Ticket, Transport};
-use abide_forge::git::{ProtocolVersion, fetch};
-use abide_forge::repos::Repo;
+use abide_forge::git::push::{self, Ticket};
+use abide_forge::git::{ProtocolVersion, Transport, fetch};
 use abide_forge::repos::open::Door;
 use abide_forge::{Access, Fault};
 use axum::body::Body;
@@ -49,7 +48,7 @@ pub(crate) async fn info_refs(State(app): State<App>, request: Request) -> Respo
     let knock = Knock::of(&request);
     let body = match service {
         Service::UploadPack => match knock.for_fetch(&app).await {
-            Ok(repo) => fetch::advertisement(&app.forge, &repo, version).await,
+            Ok(ticket) => fetch::advertisement(&app.forge, &ticket.repo, version).await,
             Err(refusal) => return refusal.advertised(service),
         },
         Service::ReceivePack => match knock.for_push(&app).await {
@@ -66,15 +65,15 @@ pub(crate) async fn info_refs(State(app): State<App>, request: Request) -> Respo
 /// `POST …/git-upload-pack`: one request of a fetch.
 pub(crate) async fn upload_pack(State(app): State<App>, request: Request) -> Response {
     let version = version(request.headers());
-    let repo = match Knock::of(&request).for_fetch(&app).await {
-        Ok(repo) => repo,
+    let ticket = match Knock::of(&request).for_fetch(&app).await {
+        Ok(ticket) => ticket,
         Err(refusal) => return refusal.answered(Service::UploadPack),
     };
     let input = match body::reader(request, Service::UploadPack, Some(body::MAX_FETCH_REQUEST)) {
         Ok(input) => input,
         Err(response) => return *response,
     };
-    match fetch::answer(&app.forge, &repo, version, input).await {
+    match fetch::answer(&app.forge, &ticket, version, input).await {
         Ok(fetch::Answer::Ready(bytes)) => answer::result(Service::UploadPack, Body::from(bytes)),
         Ok(fetch::Answer::Stream(stream)) => answer::result(Service::UploadPack, body::from_reader(*stream)),
         Err(fault) => answer::fault(&fault),
@@ -134,16 +133,14 @@ impl Knock {
         Self { door, headers: request.headers().clone(), ip: auth::peer(request.extensions()) }
     }
 
-    async fn for_fetch(&self, app: &App) -> Result<Repo, Refusal> {
-        match auth::identify(app, &self.headers, self.ip).await.map_err(Refusal::Fault)? {
-            Credentials::Bad => Err(Refusal::Login),
-            Credentials::None(caller) => {
-                fetch::admit(&app.forge, &caller, &self.door).await.map_err(|access| Refusal::from(access, false))
-            }
-            Credentials::Good(caller) => {
-                fetch::admit(&app.forge, &caller, &self.door).await.map_err(|access| Refusal::from(access, true))
-            }
-        }
+    async fn for_fetch(&self, app: &App) -> Result<fetch::Ticket, Refusal> {
+        let (caller, known) = match auth::identify(app, &self.headers, self.ip).await.map_err(Refusal::Fault)? {
+            Credentials::Bad => return Err(Refusal::Login),
+            Credentials::None(caller) => (caller, false),
+            Credentials::Good(caller) => (caller, true),
+        };
+        let admitted = fetch::admit(&app.forge, &caller, &self.door, Transport::Http).await;
+        admitted.map_err(|access| Refusal::from(access, known))
     }
 
     async fn for_push(&self, app: &App) -> Result<Ticket, Refusal> {

@@ -71,7 +71,10 @@ pub(super) async fn create(State(app): State<App>, visitor: Visitor, form: Form)
         init: wants_commit.then_some(init),
     };
     match create::create(&app.forge, &visitor.caller(), request).await {
-        Ok(repo) => Ok(respond::see_other(&format!("/{}", repo.slug()))),
+        Ok(created) => {
+            let notice = if created.replaced { "?done=replaced" } else { "" };
+            Ok(respond::see_other(&format!("/{}{notice}", created.repo.slug())))
+        }
         Err(CreateError::Fault(fault)) => Err(fault.into()),
         Err(error) => {
             let errors = Errors::of(&["name", "description", "default_branch"], &error);

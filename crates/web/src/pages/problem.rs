@@ -5,6 +5,7 @@ use super::frame::Frame;
 use super::respond;
 use abide_core::policy::DenyCode;
 use abide_forge::browse::BrowseError;
+use abide_forge::repos::{Class, LifeError};
 use abide_forge::{Access, Fault};
 use askama::Template;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -123,6 +124,26 @@ impl From<Access> for Problem {
             }
             Access::Denied(_) | Access::Scope(_) => Self::new(StatusCode::FORBIDDEN, sentence(&access.to_string())),
             Access::Fault(fault) => Self::fault(&fault),
+        }
+    }
+}
+
+impl From<LifeError> for Problem {
+    fn from(error: LifeError) -> Self {
+        let told = error.to_string();
+        // A field's name is for forms and programs.
+        let detail = sentence(told.split_once(": ").map_or(told.as_str(), |(_, rule)| rule));
+        match error.class() {
+            Class::Invalid(_) => Self::new(StatusCode::BAD_REQUEST, detail),
+            Class::Conflict => Self::new(StatusCode::CONFLICT, detail),
+            Class::Gone => Self::new(StatusCode::GONE, detail),
+            Class::TooOften(wait) => {
+                Self { retry_after: Some(wait), ..Self::new(StatusCode::TOO_MANY_REQUESTS, detail) }
+            }
+            Class::Access => match error {
+                LifeError::Access(access) => access.into(),
+                _ => Self::new(StatusCode::FORBIDDEN, detail),
+            },
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The client's side of a push: commands in, pack in, keep-alives and the report out.
 
 use super::commit::{self, Work};
-use super::{Ticket, Transport, incoming_key};
+use super::{Ticket, incoming_key};
+use crate::git::Transport;
 use crate::git::snapshots::{self, Refs};
 use crate::{Fault, Forge, disk};
 use abide_core::push::{self, CurrentRefs};
@@ -69,6 +70,8 @@ where
         }
     };
     let client = Client::new(out, request.capabilities.clone());
+    // Over SSH it was said at once, on standard error.
+    let hint = ticket.hint.clone().filter(|_| ticket.transport == Transport::Http);
     let (report, rest) = match run(forge, ticket, &request, reader, &limits, &client).await {
         Ok((results, rest)) => (Report { unpack: Ok(()), refs: zip(&request, results) }, rest),
         Err(Stopped { reason, rest }) => {
@@ -78,6 +81,9 @@ where
     };
     let end = if report.refs.iter().all(|(_, result)| *result == RefResult::Ok) { "ok" } else { "refused" };
     metrics::counter!("abide_pushes_total", "end" => end).increment(1);
+    if let Some(hint) = hint.filter(|_| client.capabilities.side_band_64k) {
+        client.send(report::sideband_message(&hint)).await;
+    }
     client.send(report.encode(&client.capabilities)).await;
     failpoint::hit(failpoint::PUSH_REPORTED);
     // Who sends no pack has nothing more to say.

@@ -10,7 +10,7 @@ mod commit;
 mod conversation;
 mod own;
 
-use super::{ProtocolVersion, fetch};
+use super::{ProtocolVersion, Transport, fetch, moved_hint};
 use crate::repos::open::{Door, open};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::policy::Action;
@@ -22,32 +22,13 @@ pub(crate) use commit::finish;
 pub use conversation::receive;
 pub(crate) use own::own;
 
-/// How a push came in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Transport {
-    /// Smart HTTP.
-    Http,
-    /// SSH.
-    Ssh,
-    /// Written by this server in someone's name.
-    Server,
-}
-
-impl Transport {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Http => "http",
-            Self::Ssh => "ssh",
-            Self::Server => "server",
-        }
-    }
-}
-
 /// A push that the policy allows.
 #[derive(Debug, Clone)]
 pub struct Ticket {
     /// Where to.
     pub repo: Repo,
+    /// What to tell the person at the other end.
+    pub hint: Option<String>,
     caller: Caller,
     transport: Transport,
 }
@@ -56,7 +37,7 @@ pub struct Ticket {
 pub async fn admit(forge: &Forge, caller: &Caller, door: &Door, transport: Transport) -> Result<Ticket, Access> {
     caller.ensure_scope(Scope::Repo)?;
     let repo = open(forge, caller, door, Action::GitPush).await?;
-    Ok(Ticket { repo, caller: caller.clone(), transport })
+    Ok(Ticket { hint: moved_hint(forge, door, &repo, transport), repo, caller: caller.clone(), transport })
 }
 
 /// What the client hears first.

@@ -5,14 +5,13 @@ use crate::pages::errors::Errors;
 use crate::pages::form::Form;
 use crate::pages::frame::Frame;
 use crate::pages::path::Address;
-use crate::pages::problem::{Problem, sentence};
+use crate::pages::problem::Problem;
 use crate::pages::repo::head::{Head, Room, Shown};
 use crate::pages::respond;
 use crate::pages::visitor::Visitor;
 use abide_core::policy::Action;
 use abide_core::repo::Visibility;
-use abide_forge::repos::delete::{self, DeleteError};
-use abide_forge::repos::edit::{self, EditError};
+use abide_forge::repos::{delete, marks};
 use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -87,12 +86,8 @@ pub(in crate::pages::repo) async fn visibility(
         .text("visibility")
         .parse()
         .map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "The visibility is public or private."))?;
-    let request = edit::Request { visibility: Some(wanted), ..edit::Request::default() };
-    match edit::edit(&app.forge, &room.visitor.caller(), room.repo(), request).await {
-        Ok(repo) => Ok(respond::see_other(&format!("/{}/settings?done=saved", repo.slug()))),
-        Err(EditError::Access(access)) => Err(access.into()),
-        Err(error) => Err(Problem::new(StatusCode::CONFLICT, sentence(&error.to_string())).into()),
-    }
+    let repo = marks::set_visibility(&app.forge, &room.visitor.caller(), room.repo(), wanted).await?;
+    Ok(respond::see_other(&format!("/{}/settings?done=saved", repo.slug())))
 }
 
 /// `GET /{owner}/{repo}/settings/delete`
@@ -115,11 +110,8 @@ pub(in crate::pages::repo) async fn delete(
         let errors = Errors::at("confirmation", &format!("type {} to confirm", room.repo().slug()));
         return Ok(respond::form_again(&delete_page(&app, &room, errors).await));
     }
-    match delete::delete(&app.forge, &room.visitor.caller(), room.repo()).await {
-        Ok(()) => Ok(respond::see_other("/?done=deleted")),
-        Err(DeleteError::Access(access)) => Err(access.into()),
-        Err(error) => Err(Problem::new(StatusCode::CONFLICT, sentence(&error.to_string())).into()),
-    }
+    delete::delete(&app.forge, &room.visitor.caller(), room.repo()).await?;
+    Ok(respond::see_other("/?done=deleted"))
 }
 
 async fn delete_page(app: &App, room: &Room, errors: Errors) -> ConfirmPage {

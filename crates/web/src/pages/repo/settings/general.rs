@@ -74,7 +74,7 @@ async fn write(app: &App, room: &Room, typed: &Typed) -> Result<Result<(), Error
     let request = edit::Request {
         description: Some(typed.description.clone()),
         default_branch: (!branch.is_empty()).then(|| branch.to_owned()),
-        visibility: None,
+        ..edit::Request::default()
     };
     match edit::edit(&app.forge, &caller, room.repo(), request).await {
         Ok(_) => (),

@@ -1,0 +1,109 @@
+//! Archiving, unarchiving and changing who may read: one mark in one transaction, nothing on disk.
+
+use super::open::open_locked;
+use super::refusal::LifeError;
+use crate::tell::{Who, audit_repo, event_repo};
+use crate::{Caller, Forge};
+use abide_core::lifecycle::{self, Action as Life, Change};
+use abide_core::policy::Action;
+use abide_core::repo::Visibility;
+use abide_core::{RepoId, failpoint};
+use abide_store::Tx;
+use abide_store::repos::{self, Repo};
+use serde_json::json;
+
+/// Makes a repository read-only.
+pub async fn archive(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Repo, LifeError> {
+    set(forge, caller, repo, Mark::Archived(true)).await
+}
+
+/// Makes a repository writable again.
+pub async fn unarchive(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Repo, LifeError> {
+    set(forge, caller, repo, Mark::Archived(false)).await
+}
+
+/// Changes who may read a repository. Asking for what holds already changes and tells nothing.
+pub async fn set_visibility(forge: &Forge, caller: &Caller, repo: &Repo, to: Visibility) -> Result<Repo, LifeError> {
+    set(forge, caller, repo, Mark::Visibility(to)).await
+}
+
+/// A mark, as it is to be.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Mark {
+    Archived(bool),
+    Visibility(Visibility),
+}
+
+impl Mark {
+    fn policy(self) -> Action {
+        match self {
+            Self::Archived(true) => Action::RepoArchive,
+            Self::Archived(false) => Action::RepoUnarchive,
+            Self::Visibility(_) => Action::RepoVisibility,
+        }
+    }
+
+    fn life(self) -> Life {
+        match self {
+            Self::Archived(true) => Life::Archive,
+            Self::Archived(false) => Life::Unarchive,
+            Self::Visibility(to) => Life::SetVisibility(to),
+        }
+    }
+
+    fn told(self) -> &'static str {
+        match self {
+            Self::Archived(true) => "repo_archived",
+            Self::Archived(false) => "repo_unarchived",
+            Self::Visibility(_) => "repo_visibility_changed",
+        }
+    }
+
+    fn failpoints(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Archived(true) => (failpoint::ARCHIVE_BEFORE_COMMIT, failpoint::ARCHIVE_COMMITTED),
+            Self::Archived(false) => (failpoint::UNARCHIVE_BEFORE_COMMIT, failpoint::UNARCHIVE_COMMITTED),
+            Self::Visibility(_) => (failpoint::VISIBILITY_BEFORE_COMMIT, failpoint::VISIBILITY_COMMITTED),
+        }
+    }
+
+    /// Whether a repository has it.
+    pub(super) fn holds(self, repo: &Repo) -> bool {
+        match self {
+            Self::Archived(wanted) => repo.archived_at.is_some() == wanted,
+            Self::Visibility(wanted) => repo.visibility == wanted,
+        }
+    }
+}
+
+async fn set(forge: &Forge, caller: &Caller, repo: &Repo, mark: Mark) -> Result<Repo, LifeError> {
+    let changed = forge.store().write((repo.id, caller.clone(), mark), |tx, unit| Box::pin(write(tx, unit))).await?;
+    failpoint::hit(mark.failpoints().1);
+    Ok(changed)
+}
+
+async fn write(tx: &mut Tx, (id, caller, mark): &(RepoId, Caller, Mark)) -> Result<Repo, LifeError> {
+    let mut repo = open_locked(tx, caller, *id, mark.policy()).await?;
+    step(tx, caller, &mut repo, *mark).await?;
+    failpoint::hit(mark.failpoints().0);
+    Ok(repo)
+}
+
+/// Sets a mark of a locked repository, asking the policy about it.
+pub(super) async fn step(tx: &mut Tx, caller: &Caller, repo: &mut Repo, mark: Mark) -> Result<(), LifeError> {
+    super::open::judge(caller, Some(repo.clone()), mark.policy())?;
+    let Change::To(state) = lifecycle::transition(repo.state(), mark.life(), tx.now())? else { return Ok(()) };
+    let before = repo.clone();
+    repos::set_marks(tx, repo.id, &state).await?;
+    (repo.visibility, repo.archived_at) = (state.visibility, state.archived_at);
+
+    let who = Who::from(caller);
+    let meta = match mark {
+        Mark::Archived(archived) => json!({ "before": !archived, "after": archived }),
+        Mark::Visibility(to) => json!({ "before": before.visibility.as_str(), "after": to.as_str() }),
+    };
+    audit_repo(tx, &who, mark.told(), repo, meta.clone()).await?;
+    // What was private when it happened stays so, whatever comes later: the stricter of the two counts.
+    let told_as = if before.visibility == Visibility::Private { &before } else { &*repo };
+    Ok(event_repo(tx, &who, mark.told(), told_as, meta).await?)
+}

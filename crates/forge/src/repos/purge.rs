@@ -1,0 +1,171 @@
+//! The end of a deleted repository, once nobody can restore it: the only operation of its life that touches the disk.
+//!
+//! In two phases, so that a crash anywhere is finished by the next sweep: one transaction removes the row, keeps what
+//! it said in the logs and notes that the directory is to go; then the directory goes; then the note does.
+
+use super::open::open_locked;
+use super::refusal::LifeError;
+use super::transfer;
+use crate::tell::{Who, audit_repo, event_repo};
+use crate::{Access, Caller, Fault, Forge};
+use abide_core::lifecycle::{self, Action as Life};
+use abide_core::policy::Action;
+use abide_core::{RepoId, Timestamp, failpoint};
+use abide_git::bare;
+use abide_store::leases::{self, Lease};
+use abide_store::pushes;
+use abide_store::repos::{self, Repo};
+use abide_store::{StoreError, Tx, purges};
+use serde_json::{Value as Json, json};
+use std::future::Future;
+use std::time::Duration;
+
+/// One repository may take so long; then it is the next one's turn, and the next sweep goes on with this one.
+const PATIENCE: Duration = Duration::from_secs(45);
+
+/// What a sweep did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Offers that nobody answered in time.
+    pub expired: u64,
+    /// Repositories whose row was removed.
+    pub removed: u64,
+    /// Repositories that could not be removed this time.
+    pub failed: u64,
+}
+
+/// Lets offers expire, finishes what a crash interrupted, and removes what is past its grace, the oldest first.
+pub async fn sweep(forge: &Forge) -> Result<Swept, Fault> {
+    let mut swept = Swept { expired: transfer::expire_due(forge).await?, ..Swept::default() };
+    finish_all(forge, &mut swept).await?;
+
+    const PAGE: i64 = 100;
+    let grace = forge.settings().lifecycle.grace;
+    let until = forge.clock().now().minus(grace);
+    let mut place = (Timestamp::from_micros(0), RepoId::new(0));
+    loop {
+        let page = repos::deleted_until(&mut *forge.store().read().await?, until, place, PAGE).await?;
+        for &(at, id) in &page {
+            place = (at, id);
+            match within(PATIENCE, remove(forge, &Caller::operator(), id, grace)).await {
+                Ok(()) => swept.removed += 1,
+                // Restored or removed meanwhile, or someone is at work in it: nothing is wrong.
+                Err(LifeError::Refused(_) | LifeError::Busy | LifeError::Access(Access::NotFound)) => {}
+                Err(error) => note_failure(&mut swept, id, &error),
+            }
+        }
+        if page.len() < PAGE as usize {
+            return Ok(swept);
+        }
+    }
+}
+
+/// Removes a deleted repository at once, without waiting for the end of the grace, which is for the operator alone.
+pub async fn purge(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<(), LifeError> {
+    remove(forge, caller, repo.id, Duration::ZERO).await
+}
+
+/// Finishes every removal whose row is gone and whose directory may not be.
+async fn finish_all(forge: &Forge, swept: &mut Swept) -> Result<(), Fault> {
+    const PAGE: i64 = 100;
+    let mut after = RepoId::new(0);
+    loop {
+        let page = purges::page(&mut *forge.store().read().await?, after, PAGE).await?;
+        for &id in &page {
+            after = id;
+            let finished = within(PATIENCE, async { Ok(remove_directory(forge, id).await?) }).await;
+            if let Err(error) = finished {
+                note_failure(swept, id, &error);
+            }
+        }
+        if page.len() < PAGE as usize {
+            return Ok(());
+        }
+    }
+}
+
+fn note_failure(swept: &mut Swept, id: RepoId, error: &LifeError) {
+    tracing::error!(%error, repo = id.get(), "a repository could not be removed; the next sweep tries again");
+    swept.failed += 1;
+}
+
+async fn within(limit: Duration, work: impl Future<Output = Result<(), LifeError>>) -> Result<(), LifeError> {
+    match tokio::time::timeout(limit, work).await {
+        Ok(result) => result,
+        Err(_) => Err(Fault::Internal(format!("it took more than {} seconds", limit.as_secs())).into()),
+    }
+}
+
+/// Both phases of one removal.
+async fn remove(forge: &Forge, caller: &Caller, id: RepoId, grace: Duration) -> Result<(), LifeError> {
+    let unit = Unit {
+        id,
+        caller: caller.clone(),
+        grace,
+        holder: forge.node().holder().to_owned(),
+        ttl: forge.settings().lease_ttl,
+    };
+    forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await?;
+    failpoint::hit(failpoint::PURGE_COMMITTED);
+    Ok(remove_directory(forge, id).await?)
+}
+
+struct Unit {
+    id: RepoId,
+    caller: Caller,
+    grace: Duration,
+    holder: String,
+    ttl: Duration,
+}
+
+async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), LifeError> {
+    // Nobody pushes to it or packs its refs in the moment in which it goes.
+    let name = pushes::lease_name(unit.id);
+    let lease: Lease = leases::take(tx, &name, &unit.holder, unit.ttl).await?.ok_or(LifeError::Busy)?;
+    let repo = open_locked(tx, &unit.caller, unit.id, Action::RepoPurge).await?;
+    lifecycle::transition(repo.state(), Life::Purge { grace: unit.grace }, tx.now())?;
+    if !pushes::running_of(tx, repo.id).await?.is_empty() {
+        return Err(LifeError::Busy);
+    }
+    let who = Who::from(&unit.caller);
+    let meta = snapshot(&repo);
+    audit_repo(tx, &who, "repo_hard_deleted", &repo, meta.clone()).await?;
+    // The event loses its repository with the row, and keeps what it tells about it.
+    event_repo(tx, &who, "repo_hard_deleted", &repo, json!({ "snapshot": meta })).await?;
+    purges::insert(tx, repo.id, &repo.slug()).await?;
+    repos::remove(tx, repo.id).await?;
+    leases::release(tx, &lease).await?;
+    failpoint::hit(failpoint::PURGE_BEFORE_COMMIT);
+    Ok(())
+}
+
+/// What remains of a repository in the logs.
+fn snapshot(repo: &Repo) -> Json {
+    let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
+    json!({
+        "id": repo.id.get(),
+        "slug": repo.slug(),
+        "owner_id": repo.owner_id.get(),
+        "name": repo.name.as_str(),
+        "description": repo.description,
+        "visibility": repo.visibility.as_str(),
+        "governance": repo.governance.as_str(),
+        "default_branch": repo.default_branch.as_str(),
+        "fork_of": repo.fork_of.map(RepoId::get),
+        "size_bytes": repo.size_bytes,
+        "created_at": repo.created_at.to_string(),
+        "pushed_at": time(repo.pushed_at),
+        "archived_at": time(repo.archived_at),
+        "deleted_at": time(repo.deleted_at),
+    })
+}
+
+/// The second phase: directory, then note.
+async fn remove_directory(forge: &Forge, id: RepoId) -> Result<(), Fault> {
+    bare::remove_repo(forge.layout(), id).await?;
+    failpoint::hit(failpoint::PURGE_DIRECTORY_REMOVED);
+    let forgotten: Result<(), StoreError> = forge.store().write(id, |tx, id| Box::pin(purges::remove(tx, *id))).await;
+    forgotten?;
+    failpoint::hit(failpoint::PURGE_FINISHED);
+    Ok(())
+}

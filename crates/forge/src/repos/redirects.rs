@@ -1,0 +1,47 @@
+//! A repository's old names.
+
+use super::open::open_locked;
+use crate::tell::{Who, audit_repo, event_repo};
+use crate::{Access, Caller, Fault, Forge};
+use abide_core::policy::Action;
+use abide_core::{RedirectId, RepoId, RepoName, UserName, failpoint};
+use abide_store::repos::Repo;
+use abide_store::{StoreError, Tx, redirects};
+use serde_json::json;
+
+pub use abide_store::redirects::Redirect;
+
+/// The old names of a repository that the caller administers, the latest first.
+pub async fn list(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Vec<Redirect>, Access> {
+    super::open::judge(caller, Some(repo.clone()), Action::AuditRead)?;
+    Ok(redirects::list(&mut *forge.store().read().await?, repo.id).await?)
+}
+
+/// Releases an old name: it leads nowhere any more.
+pub async fn release(forge: &Forge, caller: &Caller, repo: &Repo, id: &str) -> Result<(), Access> {
+    let id: RedirectId = id.parse().map_err(|_| Access::NotFound)?;
+    let unit = (repo.id, caller.clone(), id);
+    forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await?;
+    failpoint::hit(failpoint::RELEASE_COMMITTED);
+    Ok(())
+}
+
+async fn write(tx: &mut Tx, (repo, caller, id): &(RepoId, Caller, RedirectId)) -> Result<(), Access> {
+    let repo = open_locked(tx, caller, *repo, Action::RedirectRelease).await?;
+    let Some((owner, name)) = redirects::remove(tx, repo.id, *id).await? else { return Err(Access::NotFound) };
+    let who = Who::from(caller);
+    let meta = json!({ "old_owner_id": owner.get(), "old_name": name.as_str() });
+    audit_repo(tx, &who, "repo_redirect_released", &repo, meta.clone()).await?;
+    event_repo(tx, &who, "repo_redirect_released", &repo, meta).await?;
+    failpoint::hit(failpoint::RELEASE_BEFORE_COMMIT);
+    Ok(())
+}
+
+/// Notes, to the hour, that somebody came to a repository by an old name.
+pub(super) async fn note_use(forge: &Forge, owner: &UserName, name: &RepoName, repo: &Repo) -> Result<(), Fault> {
+    let before = forge.clock().now().minus(redirects::GRAIN);
+    let stale = redirects::to_note(&mut *forge.store().read().await?, owner, name, repo.id, before).await?;
+    let Some(id) = stale else { return Ok(()) };
+    let noted: Result<(), StoreError> = forge.store().write(id, |tx, id| Box::pin(redirects::touch(tx, *id))).await;
+    Ok(noted?)
+}

@@ -1,0 +1,92 @@
+//! Renaming: one transaction, nothing on disk. The old name keeps leading to the repository.
+
+use super::open::open_locked;
+use super::refusal::LifeError;
+use crate::tell::{Who, audit_repo, event_repo};
+use crate::{Caller, Forge};
+use abide_core::lifecycle::{self, Action as Life};
+use abide_core::policy::{Action, Actor};
+use abide_core::{RepoId, RepoName, failpoint};
+use abide_store::repos::{self, Repo};
+use abide_store::{Tx, audit, redirects};
+use serde_json::json;
+use std::time::Duration;
+
+/// A repository that has the name it was to get.
+#[derive(Debug, Clone)]
+pub struct Renamed {
+    /// The repository.
+    pub repo: Repo,
+    /// The name led to another repository until now, and no longer does.
+    pub replaced: bool,
+}
+
+/// Gives a repository another name.
+pub async fn rename(forge: &Forge, caller: &Caller, repo: &Repo, typed: &str) -> Result<Renamed, LifeError> {
+    let unit = Unit { id: repo.id, caller: caller.clone(), name: typed.trim().parse()?, limits: Limits::of(forge) };
+    let renamed = forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await?;
+    failpoint::hit(failpoint::RENAME_COMMITTED);
+    Ok(renamed)
+}
+
+/// How often a repository may be renamed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    limit: usize,
+    window: Duration,
+}
+
+impl Limits {
+    pub(super) fn of(forge: &Forge) -> Self {
+        let life = &forge.settings().lifecycle;
+        Self { limit: life.rename_limit, window: life.rename_window }
+    }
+}
+
+struct Unit {
+    id: RepoId,
+    caller: Caller,
+    name: RepoName,
+    limits: Limits,
+}
+
+async fn write(tx: &mut Tx, unit: &Unit) -> Result<Renamed, LifeError> {
+    let mut repo = open_locked(tx, &unit.caller, unit.id, Action::RepoAdmin).await?;
+    if repo.name == unit.name {
+        return Err(LifeError::SameName);
+    }
+    let replaced = step(tx, &unit.caller, &mut repo, &unit.name, unit.limits).await?;
+    failpoint::hit(failpoint::RENAME_BEFORE_COMMIT);
+    Ok(Renamed { repo, replaced })
+}
+
+/// Renames a locked repository to another name. Returns whether the name led to another one until now.
+pub(super) async fn step(
+    tx: &mut Tx,
+    caller: &Caller,
+    repo: &mut Repo,
+    name: &RepoName,
+    limits: Limits,
+) -> Result<bool, LifeError> {
+    let now = tx.now();
+    lifecycle::transition(repo.state(), Life::Rename, now)?;
+    let Limits { limit, window } = limits;
+    if caller.actor != Actor::Operator {
+        // From the audit log: transfers write redirects too, and going back and forth writes none.
+        let since = now.minus(window);
+        let recent = audit::renames(tx, repo.id, since, i64::try_from(limit).unwrap_or(i64::MAX)).await?;
+        if let Some(wait) = lifecycle::rename_wait(&recent, limit, window, now) {
+            return Err(LifeError::RenameRateLimited { limit, window, wait });
+        }
+    }
+    let old = std::mem::replace(&mut repo.name, name.clone());
+    repos::rename(tx, repo.id, name).await?;
+    let led_to = redirects::claim(tx, repo.owner_id, name).await?;
+    redirects::point(tx, repo.owner_id, &old, repo.id).await?;
+
+    let who = Who::from(caller);
+    let meta = json!({ "old_name": old.as_str(), "new_name": name.as_str() });
+    audit_repo(tx, &who, "repo_renamed", repo, meta.clone()).await?;
+    event_repo(tx, &who, "repo_renamed", repo, meta).await?;
+    Ok(led_to.is_some_and(|other| other != repo.id))
+}

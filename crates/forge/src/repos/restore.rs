@@ -1,0 +1,97 @@
+//! Restoring what was soft-deleted: the same identity with everything that hangs on it, under its name or another.
+
+use super::create::owns_too_many;
+use super::open::{Door, judge, open_locked};
+use super::refusal::LifeError;
+use crate::tell::{Who, audit_repo, event_repo};
+use crate::{Access, Caller, Fault, Forge};
+use abide_core::lifecycle::{self, Change};
+use abide_core::policy::{Action, DenyCode};
+use abide_core::{RepoId, RepoName, Timestamp, UserName, failpoint};
+use abide_store::repos::{self, Page, Repo};
+use abide_store::{Tx, redirects};
+use serde_json::json;
+use std::time::Duration;
+
+/// Until when a deleted repository can be restored; `None` if it is not deleted.
+pub fn until(forge: &Forge, repo: &Repo) -> Option<Timestamp> {
+    repo.deleted_at.map(|at| at.plus(forge.settings().lifecycle.grace))
+}
+
+/// Brings a deleted repository back, under another name if one is given.
+pub async fn restore(forge: &Forge, caller: &Caller, id: &str, name: Option<&str>) -> Result<Repo, LifeError> {
+    let id: RepoId = id.parse().map_err(|_| Access::NotFound)?;
+    let name = name.map(str::trim).filter(|typed| !typed.is_empty());
+    let unit = Unit {
+        id,
+        caller: caller.clone(),
+        name: name.map(str::parse).transpose()?,
+        grace: forge.settings().lifecycle.grace,
+        limit: forge.settings().repos_per_user,
+    };
+    let restored = forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await?;
+    failpoint::hit(failpoint::RESTORE_COMMITTED);
+    Ok(restored)
+}
+
+struct Unit {
+    id: RepoId,
+    caller: Caller,
+    name: Option<RepoName>,
+    grace: Duration,
+    limit: i64,
+}
+
+async fn write(tx: &mut Tx, unit: &Unit) -> Result<Repo, LifeError> {
+    let mut repo = open_locked(tx, &unit.caller, unit.id, Action::RepoRestore).await?;
+    let action = lifecycle::Action::Restore { grace: unit.grace };
+    let Change::To(state) = lifecycle::transition(repo.state(), action, tx.now())? else {
+        return Err(lifecycle::Refusal::NotDeleted.into());
+    };
+    if owns_too_many(tx, repo.owner_id, unit.limit).await? {
+        return Err(LifeError::TooMany(unit.limit));
+    }
+    let old = repo.name.clone();
+    if let Some(name) = &unit.name {
+        // Before it is alive again, so that only the new name has to be free.
+        repos::rename(tx, repo.id, name).await?;
+        repo.name = name.clone();
+    }
+    repos::set_marks(tx, repo.id, &state).await?;
+    repo.deleted_at = None;
+    redirects::claim(tx, repo.owner_id, &repo.name).await?;
+    if repo.name != old && !repos::name_taken(tx, repo.owner_id, &old).await? {
+        redirects::point(tx, repo.owner_id, &old, repo.id).await?;
+    }
+    let who = Who::from(&unit.caller);
+    let meta = json!({ "old_name": old.as_str(), "new_name": repo.name.as_str() });
+    audit_repo(tx, &who, "repo_restored", &repo, meta.clone()).await?;
+    event_repo(tx, &who, "repo_restored", &repo, meta).await?;
+    failpoint::hit(failpoint::RESTORE_BEFORE_COMMIT);
+    Ok(repo)
+}
+
+/// A page of the caller's deleted repositories, the latest first, and how many there are in all.
+pub async fn list(forge: &Forge, caller: &Caller, page: Page) -> Result<(Vec<Repo>, i64), Access> {
+    let user = caller.user_id().ok_or(Access::Denied(DenyCode::LoginRequired))?;
+    Ok(repos::deleted_of_owner(&mut *forge.store().read().await?, user, page).await?)
+}
+
+/// The deleted repository that an owner of it may still hear of behind a door that opens nothing else.
+pub async fn tombstone(forge: &Forge, caller: &Caller, door: &Door) -> Result<Option<Repo>, Fault> {
+    if caller.user_id().is_none() {
+        return Ok(None);
+    }
+    let mut conn = forge.store().read().await?;
+    let found = match door {
+        Door::Slug { owner, name } => match (owner.parse::<UserName>(), name.parse::<RepoName>()) {
+            (Ok(owner), Ok(name)) => repos::deleted_by_slug(&mut conn, &owner, &name).await?,
+            _ => None,
+        },
+        Door::Id(id) => match id.parse() {
+            Ok(id) => repos::by_id(&mut conn, id, caller.user_id()).await?.filter(|repo| repo.deleted_at.is_some()),
+            Err(_) => None,
+        },
+    };
+    Ok(judge(caller, found, Action::TombstoneRead).ok())
+}

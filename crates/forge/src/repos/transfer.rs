@@ -1,0 +1,353 @@
+//! Handing a repository over: an offer, and an answer to it. The operator hands over without asking.
+//!
+//! Locks are taken in one order, the repository's row before the offer's, so that an answer, a deletion and a rename
+//! wait for each other instead of deadlocking.
+
+use super::create::owns_too_many;
+use super::open::{judge_decision, open_locked};
+use super::refusal::LifeError;
+use crate::tell::{Who, audit_repo, event_repo};
+use crate::{Access, Caller, Fault, Forge};
+use abide_core::lifecycle::{self, Action as Life};
+use abide_core::policy::{self, Action, DenyCode, OfferAction, OfferFacts};
+use abide_core::repo::Visibility;
+use abide_core::transfer::{self, Answer, Status};
+use abide_core::{RepoId, Timestamp, TransferId, UserId, UserName, failpoint};
+use abide_store::repos::{self, Page, Repo};
+use abide_store::transfers::{self, NewTransfer, Transfer};
+use abide_store::{StoreError, Tx, collaborators, redirects, users};
+use serde_json::{Value as Json, json};
+use std::time::Duration;
+
+/// An offer and the repository that it is about, as it is now.
+#[derive(Debug, Clone)]
+pub struct Offer {
+    /// The offer.
+    pub transfer: Transfer,
+    /// The repository, for the eyes of the offer's two sides.
+    pub repo: Repo,
+}
+
+impl Offer {
+    /// What the repository is called: now while the offer is pending, and as it was offered afterwards.
+    pub fn slug(&self) -> String {
+        match self.transfer.status {
+            Status::Pending => self.repo.slug(),
+            _ => self.transfer.slug.clone(),
+        }
+    }
+
+    /// Where it stands at a moment: an offer that was not answered in time has expired, whether or not anyone has
+    /// noted it.
+    pub fn status(&self, now: Timestamp) -> Status {
+        match self.transfer.status {
+            Status::Pending if now >= self.transfer.expires_at => Status::Expired,
+            status => status,
+        }
+    }
+}
+
+/// Offers a repository to someone.
+pub async fn offer(forge: &Forge, caller: &Caller, repo: &Repo, new_owner: &str) -> Result<Offer, LifeError> {
+    let unit = Unit::of(forge, caller, repo, new_owner);
+    let offer = forge.store().write(unit, |tx, unit| Box::pin(write_offer(tx, unit))).await?;
+    failpoint::hit(failpoint::OFFER_COMMITTED);
+    Ok(offer)
+}
+
+/// Hands a repository over at once, which is for the operator alone.
+pub async fn hand_over(forge: &Forge, caller: &Caller, repo: &Repo, new_owner: &str) -> Result<Repo, LifeError> {
+    let unit = Unit::of(forge, caller, repo, new_owner);
+    let repo = forge.store().write(unit, |tx, unit| Box::pin(write_hand_over(tx, unit))).await?;
+    failpoint::hit(failpoint::HAND_OVER_COMMITTED);
+    Ok(repo)
+}
+
+struct Unit {
+    id: RepoId,
+    caller: Caller,
+    new_owner: String,
+    ttl: Duration,
+    limit: i64,
+}
+
+impl Unit {
+    fn of(forge: &Forge, caller: &Caller, repo: &Repo, new_owner: &str) -> Self {
+        Self {
+            id: repo.id,
+            caller: caller.clone(),
+            new_owner: new_owner.trim().to_owned(),
+            ttl: forge.settings().lifecycle.transfer_ttl,
+            limit: forge.settings().repos_per_user,
+        }
+    }
+
+    /// Who is to get it.
+    async fn recipient(&self, tx: &mut Tx, repo: &Repo) -> Result<UserId, LifeError> {
+        let name: UserName = self.new_owner.parse().map_err(|_| LifeError::UnknownRecipient)?;
+        let user = users::by_name(tx, &name).await?.filter(|user| user.suspended_at.is_none());
+        let user = user.ok_or(LifeError::UnknownRecipient)?;
+        if user.id == repo.owner_id {
+            return Err(transfer::Refusal::ToSelf.into());
+        }
+        Ok(user.id)
+    }
+
+    fn row(&self, tx: &Tx, repo: &Repo, recipient: UserId, status: Status) -> NewTransfer {
+        NewTransfer {
+            repo_id: repo.id,
+            slug: repo.slug(),
+            from_owner: repo.owner_id,
+            recipient,
+            created_by: self.caller.user_id(),
+            status,
+            expires_at: tx.now().plus(self.ttl),
+        }
+    }
+}
+
+async fn write_offer(tx: &mut Tx, unit: &Unit) -> Result<Offer, LifeError> {
+    let repo = open_locked(tx, &unit.caller, unit.id, Action::RepoTransfer).await?;
+    lifecycle::transition(repo.state(), Life::Transfer, tx.now())?;
+    let recipient = unit.recipient(tx, &repo).await?;
+    if let Some(earlier) = transfers::pending_of(tx, repo.id).await? {
+        if tx.now() < earlier.expires_at {
+            return Err(transfer::Refusal::Pending.into());
+        }
+        expire_one(tx, &earlier).await?;
+    }
+    let row = unit.row(tx, &repo, recipient, Status::Pending);
+    let id = transfers::insert(tx, &row).await?;
+    let transfer = transfers::by_id(tx, id).await?.ok_or(StoreError::Missing)?;
+    tell(tx, &Who::from(&unit.caller), "repo_transfer_requested", &repo, &transfer).await?;
+    failpoint::hit(failpoint::OFFER_BEFORE_COMMIT);
+    Ok(Offer { transfer, repo })
+}
+
+async fn write_hand_over(tx: &mut Tx, unit: &Unit) -> Result<Repo, LifeError> {
+    if unit.caller.actor != policy::Actor::Operator {
+        return Err(Access::Denied(DenyCode::OtherSide).into());
+    }
+    let who = Who::from(&unit.caller);
+    let mut repo = open_locked(tx, &unit.caller, unit.id, Action::RepoTransfer).await?;
+    lifecycle::transition(repo.state(), Life::Transfer, tx.now())?;
+    let recipient = unit.recipient(tx, &repo).await?;
+    cancel_pending(tx, &who, &repo).await?;
+    let row = unit.row(tx, &repo, recipient, Status::Accepted);
+    let id = transfers::insert(tx, &row).await?;
+    let transfer = transfers::by_id(tx, id).await?.ok_or(StoreError::Missing)?;
+    tell(tx, &who, "repo_transfer_requested", &repo, &transfer).await?;
+    change_owner(tx, &who, &mut repo, &transfer, unit.limit).await?;
+    failpoint::hit(failpoint::HAND_OVER_BEFORE_COMMIT);
+    Ok(repo)
+}
+
+/// Answers an offer.
+pub async fn answer(forge: &Forge, caller: &Caller, id: &str, answer: Answer) -> Result<Offer, LifeError> {
+    let id: TransferId = id.parse().map_err(|_| Access::NotFound)?;
+    let input = Reply { id, caller: caller.clone(), answer, limit: forge.settings().repos_per_user };
+    let offer = forge.store().write(input, |tx, input| Box::pin(write_answer(tx, input))).await?;
+    failpoint::hit(input_failpoints(answer).1);
+    Ok(offer)
+}
+
+fn input_failpoints(answer: Answer) -> (&'static str, &'static str) {
+    match answer {
+        Answer::Accept => (failpoint::ACCEPT_BEFORE_COMMIT, failpoint::ACCEPT_COMMITTED),
+        Answer::Decline => (failpoint::DECLINE_BEFORE_COMMIT, failpoint::DECLINE_COMMITTED),
+        Answer::Cancel => (failpoint::CANCEL_BEFORE_COMMIT, failpoint::CANCEL_COMMITTED),
+    }
+}
+
+struct Reply {
+    id: TransferId,
+    caller: Caller,
+    answer: Answer,
+    limit: i64,
+}
+
+async fn write_answer(tx: &mut Tx, reply: &Reply) -> Result<Offer, LifeError> {
+    let asked = match reply.answer {
+        Answer::Accept => OfferAction::Accept,
+        Answer::Decline => OfferAction::Decline,
+        Answer::Cancel => OfferAction::Cancel,
+    };
+    let repo_id = transfers::by_id(tx, reply.id).await?.ok_or(Access::NotFound)?.repo_id;
+    let mut repo = repos::lock(tx, repo_id, reply.caller.user_id()).await?.ok_or(Access::NotFound)?;
+    let mut transfer = transfers::lock(tx, reply.id).await?.ok_or(Access::NotFound)?;
+    allow(&reply.caller, asked, &transfer, &repo)?;
+    let status = transfer::answer(facts(&transfer, &repo), reply.answer, tx.now())?;
+
+    let who = Who::from(&reply.caller);
+    transfers::decide(tx, transfer.id, status).await?;
+    (transfer.status, transfer.decided_at) = (status, Some(tx.now()));
+    match reply.answer {
+        Answer::Accept => {
+            lifecycle::transition(repo.state(), Life::Transfer, tx.now())?;
+            ensure_active(tx, transfer.recipient).await?;
+            change_owner(tx, &who, &mut repo, &transfer, reply.limit).await?;
+        }
+        Answer::Decline => tell(tx, &who, "repo_transfer_declined", &repo, &transfer).await?,
+        Answer::Cancel => tell(tx, &who, "repo_transfer_canceled", &repo, &transfer).await?,
+    }
+    failpoint::hit(input_failpoints(reply.answer).0);
+    Ok(Offer { transfer, repo })
+}
+
+/// Fails if the account was suspended since the request was let in.
+async fn ensure_active(tx: &mut Tx, user: UserId) -> Result<(), LifeError> {
+    match users::lock(tx, user).await? {
+        Some(user) if user.suspended_at.is_none() => Ok(()),
+        _ => Err(Access::Denied(DenyCode::Suspended).into()),
+    }
+}
+
+/// Makes the recipient the owner of a locked repository. The old address keeps leading to it, the old owner's access
+/// ends, and the role that the recipient may have had is no longer needed.
+async fn change_owner(
+    tx: &mut Tx,
+    who: &Who,
+    repo: &mut Repo,
+    transfer: &Transfer,
+    limit: i64,
+) -> Result<(), LifeError> {
+    if owns_too_many(tx, transfer.recipient, limit).await? {
+        return Err(LifeError::TooMany(limit));
+    }
+    repos::hand_over(tx, repo.id, transfer.recipient).await?;
+    redirects::claim(tx, transfer.recipient, &repo.name).await?;
+    redirects::point(tx, transfer.from_owner, &repo.name, repo.id).await?;
+    collaborators::remove(tx, repo.id, transfer.recipient).await?;
+    repo.owner_id = transfer.recipient;
+    repo.owner_name.clone_from(&transfer.recipient_name);
+    repo.role = None;
+    Ok(tell(tx, who, "repo_transfer_accepted", repo, transfer).await?)
+}
+
+/// Cancels the pending offer of a locked repository, if there is one.
+pub(super) async fn cancel_pending(tx: &mut Tx, who: &Who, repo: &Repo) -> Result<(), StoreError> {
+    let Some(id) = transfers::cancel_of(tx, repo.id).await? else { return Ok(()) };
+    let transfer = transfers::by_id(tx, id).await?.ok_or(StoreError::Missing)?;
+    tell(tx, who, "repo_transfer_canceled", repo, &transfer).await
+}
+
+/// Lets one offer expire. Told as an event; the row itself is the record, so the audit log says nothing.
+async fn expire_one(tx: &mut Tx, transfer: &Transfer) -> Result<(), StoreError> {
+    if !transfers::decide(tx, transfer.id, Status::Expired).await? {
+        return Ok(());
+    }
+    match repos::by_id(tx, transfer.repo_id, None).await? {
+        Some(repo) => event_repo(tx, &Who::default(), "repo_transfer_expired", &repo, about(transfer)).await,
+        None => Ok(()),
+    }
+}
+
+/// Lets every offer expire that nobody answered in time. Returns how many.
+pub(super) async fn expire_due(forge: &Forge) -> Result<u64, Fault> {
+    const AT_ONCE: i64 = 200;
+    let mut all = 0;
+    loop {
+        let expired: Result<u64, StoreError> = forge
+            .store()
+            .write((), |tx, ()| {
+                Box::pin(async move {
+                    let now = tx.now();
+                    let due = transfers::due(tx, now, AT_ONCE).await?;
+                    for transfer in &due {
+                        expire_one(tx, transfer).await?;
+                    }
+                    failpoint::hit(failpoint::EXPIRE_BEFORE_COMMIT);
+                    Ok(due.len() as u64)
+                })
+            })
+            .await;
+        failpoint::hit(failpoint::EXPIRE_COMMITTED);
+        let expired = expired?;
+        all += expired;
+        if expired < AT_ONCE as u64 {
+            return Ok(all);
+        }
+    }
+}
+
+fn facts(transfer: &Transfer, repo: &Repo) -> transfer::Offer {
+    transfer::Offer {
+        status: transfer.status,
+        expires_at: transfer.expires_at,
+        from_owner: transfer.from_owner,
+        owner: repo.owner_id,
+        deleted: repo.deleted_at.is_some(),
+    }
+}
+
+fn allow(caller: &Caller, action: OfferAction, transfer: &Transfer, repo: &Repo) -> Result<(), Access> {
+    let sides = OfferFacts { from_owner: transfer.from_owner, recipient: transfer.recipient };
+    judge_decision(policy::can_offer(&caller.actor, action, &sides, &repo.facts(), repo.role))
+}
+
+fn about(transfer: &Transfer) -> Json {
+    json!({
+        "transfer_id": transfer.id.get(),
+        "from": transfer.from_name.as_ref().map(UserName::as_str),
+        "from_id": transfer.from_owner.get(),
+        "to": transfer.recipient_name.as_ref().map(UserName::as_str),
+        "to_id": transfer.recipient.get(),
+        "offered_as": transfer.slug,
+        "expires_at": transfer.expires_at.to_string(),
+    })
+}
+
+/// Audit row and event. Offers concern two people; the event is never public unless it changed the owner.
+async fn tell(tx: &mut Tx, who: &Who, what: &'static str, repo: &Repo, transfer: &Transfer) -> Result<(), StoreError> {
+    audit_repo(tx, who, what, repo, about(transfer)).await?;
+    match what {
+        "repo_transfer_accepted" => event_repo(tx, who, what, repo, about(transfer)).await,
+        _ => {
+            let kept = Repo { visibility: Visibility::Private, ..repo.clone() };
+            event_repo(tx, who, what, &kept, about(transfer)).await
+        }
+    }
+}
+
+/// An offer, for someone who may know of it.
+pub async fn see(forge: &Forge, caller: &Caller, id: &str) -> Result<Offer, Access> {
+    let id: TransferId = id.parse().map_err(|_| Access::NotFound)?;
+    let mut conn = forge.store().read().await?;
+    let transfer = transfers::by_id(&mut conn, id).await?.ok_or(Access::NotFound)?;
+    let repo = repos::by_id(&mut conn, transfer.repo_id, caller.user_id()).await?.ok_or(Access::NotFound)?;
+    allow(caller, OfferAction::See, &transfer, &repo)?;
+    Ok(Offer { transfer, repo })
+}
+
+/// A page of the pending offers to the caller and of what they own, the latest first, and how many there are in all.
+pub async fn inbox(forge: &Forge, caller: &Caller, page: Page) -> Result<(Vec<Offer>, i64), Access> {
+    let user = caller.user_id().ok_or(Access::Denied(DenyCode::LoginRequired))?;
+    let mut conn = forge.store().read().await?;
+    let (list, total) = transfers::pending_of_user(&mut conn, user, page).await?;
+    let mut offers = Vec::with_capacity(list.len());
+    for transfer in list {
+        if let Some(repo) = repos::by_id(&mut conn, transfer.repo_id, Some(user)).await? {
+            offers.push(Offer { transfer, repo });
+        }
+    }
+    Ok((offers, total))
+}
+
+/// How many offers wait for the caller's answer.
+pub async fn to_answer(forge: &Forge, caller: &Caller) -> Result<i64, Fault> {
+    match caller.user_id() {
+        Some(user) => {
+            let now = forge.clock().now();
+            Ok(transfers::count_to_answer(&mut *forge.store().read().await?, user, now).await?)
+        }
+        None => Ok(0),
+    }
+}
+
+/// The offer of a repository that waits for an answer, for those who administer it.
+pub async fn pending(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Option<Offer>, Access> {
+    let found = transfers::pending_of(&mut *forge.store().read().await?, repo.id).await?;
+    let Some(transfer) = found else { return Ok(None) };
+    allow(caller, OfferAction::See, &transfer, repo)?;
+    Ok(Some(Offer { transfer, repo: repo.clone() }))
+}
