@@ -9,6 +9,7 @@ mod config;
 mod failure;
 mod show;
 
+use abide_core::failpoint;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use config::Flags;
 use failure::Failure;
@@ -86,6 +87,9 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         _ => cli.flags,
     };
     let config = config::load(&flags)?;
+    if let Ok(name) = std::env::var("ABIDE_FAILPOINT") {
+        failpoint::arm(&name).map_err(|error| Failure::usage(error.to_string()))?;
+    }
     done(match cli.command {
         Command::Serve(_) => commands::serve::run(config).await,
         Command::Config(args) => commands::config::run(&config, &args),

@@ -3,7 +3,6 @@
 use crate::compose::{self, Part};
 use crate::config::{Config, Flags};
 use crate::failure::Failure;
-use abide_core::failpoint;
 use abide_forge::accounts::setup;
 use abide_forge::{Forge, jobs, sequencer, start};
 use metrics_exporter_prometheus::PrometheusBuilder;
@@ -41,9 +40,6 @@ impl Args {
 
 pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     start_logging(&config)?;
-    if let Ok(name) = std::env::var("ABIDE_FAILPOINT") {
-        failpoint::arm(&name).map_err(|error| Failure::usage(error.to_string()))?;
-    }
     let http = bind(config.address("server.listen")).await?;
     let ssh = bind(config.address("server.ssh_listen")).await?;
     let (http_at, ssh_at) = (address(&http)?, address(&ssh)?);

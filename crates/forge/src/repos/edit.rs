@@ -12,7 +12,7 @@ use crate::{Access, Caller, Fault, Forge};
 use abide_core::policy::Action;
 use abide_core::refs::InvalidRefName;
 use abide_core::repo::Visibility;
-use abide_core::{RefName, RepoId, RepoName};
+use abide_core::{RefName, RepoId, RepoName, failpoint};
 use abide_git::bare;
 use abide_store::repos::{self, Repo};
 use abide_store::{StoreError, Tx};
@@ -94,10 +94,14 @@ pub async fn edit(forge: &Forge, caller: &Caller, repo: &Repo, request: Request)
         description,
         default_branch,
         name,
-        marks,
+        marks: marks.clone(),
         limits: Limits::of(forge),
     };
     let edited = forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await?;
+    if edited.name != repo.name {
+        failpoint::hit(failpoint::RENAME_COMMITTED);
+    }
+    marks.into_iter().for_each(Mark::committed);
     if edited.default_branch != repo.default_branch {
         // HEAD follows the database: should we die here, the next reader of the refs sets it.
         bare::set_head(&forge.layout().repo(repo.id), &edited.default_branch).await.map_err(Fault::from)?;

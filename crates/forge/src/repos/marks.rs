@@ -59,6 +59,11 @@ impl Mark {
         }
     }
 
+    /// Ends the process if it is to end when the mark is committed.
+    pub(super) fn committed(self) {
+        failpoint::hit(self.failpoints().1);
+    }
+
     fn failpoints(self) -> (&'static str, &'static str) {
         match self {
             Self::Archived(true) => (failpoint::ARCHIVE_BEFORE_COMMIT, failpoint::ARCHIVE_COMMITTED),
@@ -78,14 +83,13 @@ impl Mark {
 
 async fn set(forge: &Forge, caller: &Caller, repo: &Repo, mark: Mark) -> Result<Repo, LifeError> {
     let changed = forge.store().write((repo.id, caller.clone(), mark), |tx, unit| Box::pin(write(tx, unit))).await?;
-    failpoint::hit(mark.failpoints().1);
+    mark.committed();
     Ok(changed)
 }
 
 async fn write(tx: &mut Tx, (id, caller, mark): &(RepoId, Caller, Mark)) -> Result<Repo, LifeError> {
     let mut repo = open_locked(tx, caller, *id, mark.policy()).await?;
     step(tx, caller, &mut repo, *mark).await?;
-    failpoint::hit(mark.failpoints().0);
     Ok(repo)
 }
 
@@ -105,5 +109,7 @@ pub(super) async fn step(tx: &mut Tx, caller: &Caller, repo: &mut Repo, mark: Ma
     audit_repo(tx, &who, mark.told(), repo, meta.clone()).await?;
     // What was private when it happened stays so, whatever comes later: the stricter of the two counts.
     let told_as = if before.visibility == Visibility::Private { &before } else { &*repo };
-    Ok(event_repo(tx, &who, mark.told(), told_as, meta).await?)
+    event_repo(tx, &who, mark.told(), told_as, meta).await?;
+    failpoint::hit(mark.failpoints().0);
+    Ok(())
 }

@@ -56,7 +56,6 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Renamed, LifeError> {
         return Err(LifeError::SameName);
     }
     let replaced = step(tx, &unit.caller, &mut repo, &unit.name, unit.limits).await?;
-    failpoint::hit(failpoint::RENAME_BEFORE_COMMIT);
     Ok(Renamed { repo, replaced })
 }
 
@@ -88,5 +87,6 @@ pub(super) async fn step(
     let meta = json!({ "old_name": old.as_str(), "new_name": name.as_str() });
     audit_repo(tx, &who, "repo_renamed", repo, meta.clone()).await?;
     event_repo(tx, &who, "repo_renamed", repo, meta).await?;
+    failpoint::hit(failpoint::RENAME_BEFORE_COMMIT);
     Ok(led_to.is_some_and(|other| other != repo.id))
 }

@@ -2,6 +2,7 @@
 
 mod forks;
 mod jobs;
+mod lifecycle;
 mod people;
 mod reconcile;
 mod rig;

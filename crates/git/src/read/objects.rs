@@ -5,12 +5,13 @@ use super::history::History;
 use crate::GitError;
 use abide_core::Oid;
 use gix::commitgraph::Graph;
-use gix::objs::{Find, Kind};
+use gix::objs::{Data, Find, Kind};
 use gix::odb::store::init::{Options, Slots};
 use gix::odb::{HandleArc, Header, Store, pack};
 use gix::{ObjectId, hash};
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 /// No object larger than this is ever loaded; larger blobs are streamed. A tree of this size has a million entries.
 pub(crate) const LARGEST_OBJECT: u64 = 32 * 1024 * 1024;
@@ -20,6 +21,8 @@ const LARGEST_ALLOCATION: usize = 2 * LARGEST_OBJECT as usize;
 const DELTA_BASES: usize = 16 * 1024 * 1024;
 /// How long a chain of tags may be.
 const TAG_DEPTH: usize = 16;
+/// How often something that is not found is looked for again in a store that is opened anew.
+const LOOK_AGAIN: usize = 3;
 /// The fewest digits that are taken for an abbreviated id.
 pub(crate) const SHORTEST_PREFIX: usize = 4;
 
@@ -55,7 +58,7 @@ pub struct Reader(Arc<Inner>);
 
 struct Inner {
     repo: PathBuf,
-    store: Arc<Store>,
+    store: RwLock<Arc<Store>>,
     graph: OnceLock<Option<Graph>>,
 }
 
@@ -68,16 +71,8 @@ impl std::fmt::Debug for Reader {
 impl Reader {
     /// Opens the objects of this repository; indexes and the commit-graph are mapped when first needed.
     pub fn open(repo_dir: &Path) -> Result<Self, GitError> {
-        let objects = repo_dir.join("objects");
-        let options = Options {
-            // Packs may come while this reader is kept.
-            slots: Slots::AsNeededByDiskState { multiplier: 2.0, minimum: 128 },
-            alloc_limit_bytes: Some(LARGEST_ALLOCATION),
-            ..Options::default()
-        };
-        let store = Store::at_opts(objects.clone(), hash::Kind::Sha1, &mut std::iter::empty(), options)
-            .map_err(GitError::io("open", &objects))?;
-        Ok(Self(Arc::new(Inner { repo: repo_dir.to_owned(), store: Arc::new(store), graph: OnceLock::new() })))
+        let store = RwLock::new(open_store(repo_dir)?);
+        Ok(Self(Arc::new(Inner { repo: repo_dir.to_owned(), store, graph: OnceLock::new() })))
     }
 
     /// The repository's directory.
@@ -112,7 +107,8 @@ impl Reader {
             return Err(ReadError::NotFound);
         }
         let prefix = hash::Prefix::from_hex(hex).map_err(|_| ReadError::NotFound)?;
-        match self.handle().lookup_prefix(prefix, None).map_err(|error| self.broken(error))? {
+        let objects = self.objects();
+        match objects.look(|handle| handle.lookup_prefix(prefix, None).map_err(|error| error.to_string()))? {
             None => Err(ReadError::NotFound),
             Some(Err(())) => Err(ReadError::Ambiguous),
             Some(Ok(found)) => Ok(oid(&found)),
@@ -121,9 +117,7 @@ impl Reader {
 
     /// Objects for the length of one call, with a cache that ends with it.
     pub(super) fn objects(&self) -> Objects<'_> {
-        let mut handle = self.handle();
-        handle.set_pack_cache(|| Box::new(pack::cache::lru::MemoryCappedHashmap::new(DELTA_BASES)));
-        Objects { reader: self, handle, buffer: Vec::new() }
+        Objects { reader: self, handle: RefCell::new(handle(&self.store())), buffer: Vec::new() }
     }
 
     /// The history for the length of one call.
@@ -131,8 +125,13 @@ impl Reader {
         History::new(self.graph(), self.objects())
     }
 
-    fn handle(&self) -> HandleArc {
-        self.0.store.to_cache_arc()
+    fn store(&self) -> Arc<Store> {
+        self.0.store.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Goes on with a store that has found what the present one had not.
+    fn keep(&self, store: Arc<Store>) {
+        *self.0.store.write().unwrap_or_else(PoisonError::into_inner) = store;
     }
 
     fn graph(&self) -> Option<&Graph> {
@@ -156,10 +155,29 @@ impl Reader {
     }
 }
 
+fn open_store(repo_dir: &Path) -> Result<Arc<Store>, GitError> {
+    let objects = repo_dir.join("objects");
+    let options = Options {
+        // Packs may come while this reader is kept.
+        slots: Slots::AsNeededByDiskState { multiplier: 2.0, minimum: 128 },
+        alloc_limit_bytes: Some(LARGEST_ALLOCATION),
+        ..Options::default()
+    };
+    let store = Store::at_opts(objects.clone(), hash::Kind::Sha1, &mut std::iter::empty(), options);
+    Ok(Arc::new(store.map_err(GitError::io("open", &objects))?))
+}
+
+/// A handle with a cache that ends with it.
+fn handle(store: &Arc<Store>) -> HandleArc {
+    let mut handle = store.to_cache_arc();
+    handle.set_pack_cache(|| Box::new(pack::cache::lru::MemoryCappedHashmap::new(DELTA_BASES)));
+    handle
+}
+
 /// The object database during one call.
 pub(super) struct Objects<'a> {
     reader: &'a Reader,
-    handle: HandleArc,
+    handle: RefCell<HandleArc>,
     buffer: Vec<u8>,
 }
 
@@ -168,9 +186,29 @@ impl<'a> Objects<'a> {
         self.reader
     }
 
+    /// Looks for something. Maintenance moves objects while we look (from loose files into a pack, from packs into
+    /// another), and then a lookup can miss on both sides: what is not found is looked for again in a store that knows
+    /// nothing of before. That one is kept only if it finds it, so that asking for what never was costs others nothing.
+    fn look<T>(&self, mut find: impl FnMut(&HandleArc) -> Result<Option<T>, String>) -> Result<Option<T>, ReadError> {
+        let mut found = find(&self.handle.borrow());
+        for _ in 0..LOOK_AGAIN {
+            if let Ok(Some(_)) = found {
+                break;
+            }
+            let store = open_store(&self.reader.0.repo).map_err(|error| self.reader.broken(error))?;
+            let fresh = handle(&store);
+            found = find(&fresh);
+            if let Ok(Some(_)) = found {
+                *self.handle.borrow_mut() = fresh;
+                self.reader.keep(store);
+            }
+        }
+        found.map_err(|error| self.reader.broken(error))
+    }
+
     /// Kind and size without loading.
     pub fn header(&self, id: &hash::oid) -> Result<(Kind, u64), ReadError> {
-        let header = self.handle.try_header(id).map_err(|error| self.reader.broken(error))?;
+        let header = self.look(|handle| handle.try_header(id).map_err(|error| error.to_string()))?;
         let header = header.ok_or(ReadError::NotFound)?;
         Ok((header.kind(), header.size()))
     }
@@ -207,17 +245,32 @@ impl<'a> Objects<'a> {
     }
 
     fn load(&mut self, id: &hash::oid, kind: Kind, other: ReadError) -> Result<&[u8], ReadError> {
-        let found = self.handle.try_find(id, &mut self.buffer).map_err(|error| self.reader.broken(error))?;
-        match found {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let found = self.find(id, &mut buffer);
+        self.buffer = buffer;
+        match found? {
             None => Err(ReadError::NotFound),
-            Some(object) if object.kind == kind => Ok(object.data),
+            Some(found) if found == kind => Ok(&self.buffer),
             Some(_) => Err(other),
         }
     }
 
-    /// The handle itself, for gix's own algorithms.
-    pub fn handle(&self) -> &HandleArc {
-        &self.handle
+    /// Loads an object into the buffer and says what it is.
+    fn find(&self, id: &hash::oid, buffer: &mut Vec<u8>) -> Result<Option<Kind>, ReadError> {
+        self.look(|handle| {
+            let found = handle.try_find(id, buffer).map_err(|error| error.to_string())?;
+            Ok(found.map(|object| object.kind))
+        })
+    }
+}
+
+/// For gix's own algorithms.
+impl Find for Objects<'_> {
+    fn try_find<'a>(&self, id: &hash::oid, buffer: &'a mut Vec<u8>) -> gix::error::Result<Option<Data<'a>>> {
+        match Objects::find(self, id, buffer).map_err(gix::error::Error::from_error)? {
+            Some(kind) => Ok(Some(Data::new(buffer, kind, hash::Kind::Sha1))),
+            None => Ok(None),
+        }
     }
 }
 

@@ -280,3 +280,48 @@ fn the_readme_is_found_by_preference_whatever_its_case() {
     let z = sample(Storage::Loose);
     assert_eq!(z.reader().readme(z.oid("main"), b"z").unwrap().unwrap().name, "readme.MD");
 }
+
+/// Maintenance takes loose objects and old packs away under a reader's eyes; what is there is found all the same.
+#[test]
+fn everything_is_found_while_maintenance_moves_it() {
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let bare = Bare::new();
+    let (known, done) = (Mutex::new(Vec::<Oid>::new()), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut kept = bare.reader();
+                for round in 0.. {
+                    if done.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    // One that is kept, as pages keep theirs, and now and then a new one.
+                    if round % 50 == 0 {
+                        kept = bare.reader();
+                    }
+                    let all = known.lock().unwrap().clone();
+                    for oid in all {
+                        let listing = kept.tree(oid, b"dir", 10);
+                        assert!(listing.is_ok(), "{oid}: {listing:?}");
+                        assert_eq!(kept.object(oid).unwrap().0, ObjectKind::Commit);
+                    }
+                }
+            });
+        }
+        for number in 0..40 {
+            let mut script = Script::default();
+            let text = format!("{number}");
+            script.commit(
+                &format!("b{number}"),
+                1_700_000_000 + number,
+                &[],
+                &[("100644", b"dir/file", text.as_bytes())],
+            );
+            bare.more(&script.0, if number % 3 == 0 { Storage::Packed } else { Storage::Loose });
+            known.lock().unwrap().push(bare.oid(&format!("b{number}")));
+            bare.run(&["repack", "--geometric=2", "-d", "-l", "-q", "--write-midx", "--write-bitmap-index"]);
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}

@@ -252,8 +252,11 @@ async fn a_look_tells_whether_a_runner_would_find_anything(#[values(Engine::Sqli
     assert!(!look().await, "not due");
     world.clock.advance(SHORT);
     assert!(look().await, "due");
-    let running = claim(&world.store, SHORT).await.unwrap();
+    let running = claim(&world.store, LONG).await.unwrap();
     assert!(!look().await, "running");
+    assert!(finish(&world.store, &running).await);
+    enqueue(&world.store, job("greet")).await;
+    let running = claim(&world.store, SHORT).await.unwrap();
     world.pass(SHORT).await;
     assert!(look().await, "its runner is past its time");
     reap(&world.store).await;

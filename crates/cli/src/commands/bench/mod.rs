@@ -4,10 +4,11 @@
 //! with ours, and is judged by the ratio. Targets are goals, not tests: a missed one is shown and ends with code 0.
 //!
 //! `git/` measures the git roads beside `git http-backend`, `store/` units of work beside bare SQL, `web/` pages
-//! beside the git command line. `report.rs` is how all are shown, `samples.rs` how they are summed up.
+//! beside the git command line, `lifecycle.rs` a large repository's life beside an empty one's. `report.rs` is how all are shown, `samples.rs` how they are summed up.
 
 mod common;
 mod git;
+mod lifecycle;
 mod report;
 mod samples;
 mod store;
@@ -28,6 +29,8 @@ pub(crate) enum Action {
     Git(git::Args),
     /// Units of work and reads per second, beside bare SQL with the same statements; --database adds PostgreSQL.
     Store(store::Args),
+    /// Rename, transfer, delete and the rest: a repository of 1 GiB beside an empty one, and with many writers.
+    Lifecycle(lifecycle::Args),
     /// Pages: a large directory, a long history, many visitors, beside the git command line.
     Web(web::Args),
 }
@@ -39,6 +42,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
     match action {
         Action::Git(args) => git::run(config, args).await,
         Action::Store(args) => store::run(config, args).await,
+        Action::Lifecycle(args) => lifecycle::run(config, args).await,
         Action::Web(args) => web::run(config, args).await,
     }
 }

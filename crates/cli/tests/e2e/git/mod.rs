@@ -9,6 +9,7 @@ mod behind_a_proxy;
 mod concurrency;
 mod fetching;
 mod first_push;
+mod lifecycle;
 mod many_refs;
 mod packs;
 mod raw;

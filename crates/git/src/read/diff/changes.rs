@@ -34,7 +34,7 @@ pub(super) fn between(
         path_bytes: 0,
         seen: 0,
     };
-    let walked = gix::diff::tree(iter(&old), iter(&new), tree::State::default(), objects.handle(), &mut delegate);
+    let walked = gix::diff::tree(iter(&old), iter(&new), tree::State::default(), &*objects, &mut delegate);
     let mut truncated = match walked {
         Ok(()) => false,
         Err(tree::Error::Cancelled) => true,

@@ -5,4 +5,5 @@ pub(super) mod client;
 pub(super) mod data;
 pub(super) mod memory;
 pub(super) mod process;
+pub(super) mod scratch;
 pub(super) mod server;

@@ -2,13 +2,13 @@
 //!
 //! A unit is what a small use case writes: a domain event, an audit row, and the repository's row. `seed.rs` fills a
 //! fresh database, `ours.rs` goes through `abide_store::Store`, `bare.rs` runs the very same statements on connections of
-//! its own, `scratch.rs` makes a PostgreSQL database and drops it again.
+//! its own.
 
 mod bare;
 mod ours;
-mod scratch;
 mod seed;
 
+use super::common::scratch::Scratch;
 use super::report::{Line, Report, Unit};
 use super::samples::Samples;
 use super::{Stop, temporary};
@@ -17,7 +17,6 @@ use crate::failure::Failure;
 use abide_core::time::SystemClock;
 use abide_store::{Options, Store};
 use bare::Bare;
-use scratch::Scratch;
 use seed::Seed;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -168,6 +167,6 @@ where
 }
 
 /// A statement that failed measures nothing.
-fn failed(error: impl std::fmt::Display) -> Failure {
+pub(super) fn failed(error: impl std::fmt::Display) -> Failure {
     Failure::failed(format!("the database failed: {error}"))
 }

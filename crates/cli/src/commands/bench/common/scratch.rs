@@ -1,6 +1,6 @@
 //! A PostgreSQL database for a moment, beside whatever else the server holds.
 
-use super::failed;
+use super::super::store::failed;
 use crate::failure::Failure;
 use abide_core::Random as _;
 use abide_forge::OsRandom;
@@ -8,7 +8,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 use std::str::FromStr as _;
 
-pub(super) struct Scratch {
+pub(in crate::commands::bench) struct Scratch {
     server: PgConnectOptions,
     name: String,
     url: String,
@@ -16,7 +16,7 @@ pub(super) struct Scratch {
 
 impl Scratch {
     /// Makes an empty database on the server of this address. The database that the address names is not touched.
-    pub(super) async fn create(url: &str) -> Result<Self, Failure> {
+    pub(in crate::commands::bench) async fn create(url: &str) -> Result<Self, Failure> {
         let server = PgConnectOptions::from_str(url).map_err(failed)?.disable_statement_logging();
         let mut random = [0; 8];
         OsRandom.fill(&mut random);
@@ -27,12 +27,12 @@ impl Scratch {
         Ok(scratch)
     }
 
-    pub(super) fn url(&self) -> &str {
+    pub(in crate::commands::bench) fn url(&self) -> &str {
         &self.url
     }
 
     /// Drops it, with whoever is still connected.
-    pub(super) async fn remove(self) -> Result<(), Failure> {
+    pub(in crate::commands::bench) async fn remove(self) -> Result<(), Failure> {
         self.run(&format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name)).await
     }
 

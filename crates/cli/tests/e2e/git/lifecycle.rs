@@ -1,0 +1,227 @@
+//! What git clients see of a repository's life: addresses that keep working, and answers that say what happened.
+
+use super::scene::{Road, Scene, clone};
+use crate::support::{Person, assert_healthy, builder, query};
+use abide_testkit::{Engine, http};
+use rstest::rstest;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::Output;
+
+impl Scene {
+    /// A request to the API that must succeed.
+    #[track_caller]
+    fn api(&self, who: &Person, method: &str, path: &str, body: &Value) -> Value {
+        let request = http::Request::new(method, &format!("/api/v3{path}")).token(Some(&who.token)).json(body);
+        let answer = request.send(self.server.http_addr());
+        assert!(answer.status < 300, "{method} {path}: {} {}", answer.status, answer.text());
+        if answer.text().is_empty() { Value::Null } else { answer.json() }
+    }
+
+    fn edit(&self, changes: &Value) {
+        self.api(&self.alice, "PATCH", "/repos/alice/demo", changes);
+    }
+
+    fn hand_over(&self, to: &Person) {
+        let offer = self.api(&self.alice, "POST", "/repos/alice/demo/transfer", &json!({ "new_owner": to.name }));
+        self.api(to, "POST", &format!("/repository_transfers/{}/accept", offer["id"]), &json!({}));
+    }
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[track_caller]
+fn assert_moved(output: &Output, to: &str) {
+    let told = told(output);
+    assert!(output.status.success(), "{told}");
+    assert!(told.contains(&format!("remote: this repository moved to {to}")), "{told}");
+}
+
+#[rstest]
+fn after_a_rename_fetch_and_push_by_the_old_address_work_and_say_where_it_moved(
+    #[values(Road::Http, Road::Ssh)] road: Road,
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(road, engine);
+    let (work, _) = scene.pushed();
+    scene.edit(&json!({ "name": "renamed" }));
+    let new = scene.url_of("alice/renamed.git");
+
+    let second = scene.git().commit_file(&work, "a", "two", "two");
+    assert_moved(&scene.git().run(&work, &["push", "origin", "main"]), &new);
+    let dir = scene.git().fresh_dir();
+    assert_moved(&scene.git().run(&dir, &["clone", &scene.url(), "."]), &new);
+    assert_eq!(scene.git().ok(&dir, &["rev-parse", "HEAD"]).trim(), second);
+    let third = scene.git().commit_file(&work, "a", "three", "three");
+    scene.git().ok(&work, &["push", "--quiet", &new, "main"]);
+    assert_moved(&scene.git().run(&dir, &["fetch", "origin"]), &new);
+    assert_eq!(scene.git().ok(&dir, &["rev-parse", "origin/main"]).trim(), third);
+
+    // By the present address and by the permanent one nothing is said.
+    for url in [new.clone(), scene.url_of(&format!("r/{}.git", scene.id))] {
+        let output = scene.git().run(&scene.git().fresh_dir(), &["clone", &url, "."]);
+        assert!(output.status.success() && !told(&output).contains("moved"), "{}", told(&output));
+    }
+    // Older protocols have no room for the hint over HTTP, and work.
+    for version in ["0", "1"] {
+        let version = format!("protocol.version={version}");
+        clone(scene.git(), &scene.url(), &["-c", &version]);
+    }
+    assert_healthy(&scene.server);
+}
+
+#[rstest]
+fn after_a_transfer_clones_keep_working_for_those_who_may(
+    #[values(Road::Http, Road::Ssh)] road: Road,
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(road, engine);
+    let bob = scene.person("bob");
+    let carol = scene.collaborator("carol", "write");
+    let (work, _) = scene.pushed();
+    scene.hand_over(&bob);
+    let new = scene.url_of("bob/demo.git");
+
+    let copy = clone(&carol.git, &scene.url(), &[]);
+    carol.git.commit_file(&copy, "c", "carol", "by carol");
+    assert_moved(&carol.git.run(&copy, &["push", "origin", "main"]), &new);
+    assert_moved(&bob.git.run(&bob.git.fresh_dir(), &["clone", &scene.url(), "."]), &new);
+    scene.git().ok(&work, &["pull", "--quiet", "origin", "main"]);
+    scene.git().commit_file(&work, "b", "two", "two");
+    let refused = scene.git().run(&work, &["push", "origin", "main"]);
+    assert!(!refused.status.success(), "the old owner may read it like everyone, and no longer push");
+
+    scene.api(&bob, "PATCH", "/repos/bob/demo", &json!({ "private": true }));
+    let gone = scene.git().run(&work, &["fetch", "origin"]);
+    let never = scene.git().run(&work, &["fetch", &scene.url_of("alice/never.git")]);
+    assert_eq!(told(&gone).replace("demo", "never"), told(&never), "a private one looks like none, and tells no name");
+    assert_healthy(&scene.server);
+}
+
+#[rstest]
+fn an_archived_repository_is_read_and_not_written(
+    #[values(Road::Http, Road::Ssh)] road: Road,
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(road, engine);
+    let bob = scene.person("bob");
+    let (work, _) = scene.pushed();
+    scene.edit(&json!({ "archived": true }));
+    scene.clone(&[]);
+    scene.git().commit_file(&work, "a", "two", "two");
+    let refused = scene.git().run(&work, &["push", "origin", "main"]);
+    assert!(!refused.status.success());
+    assert!(told(&refused).contains("repository is archived; pushes are disabled"), "{}", told(&refused));
+
+    // Who may not read it does not hear that it is archived.
+    scene.edit(&json!({ "private": true }));
+    let stranger = bob.git.run(&work, &["push", &scene.url(), "main"]);
+    assert!(!stranger.status.success() && !told(&stranger).contains("archived"), "{}", told(&stranger));
+
+    scene.edit(&json!({ "archived": false }));
+    scene.git().ok(&work, &["push", "--quiet", "origin", "main"]);
+    assert_healthy(&scene.server);
+}
+
+#[rstest]
+fn a_deleted_repository_is_gone_and_comes_back_with_every_byte(
+    #[values(Road::Http, Road::Ssh)] road: Road,
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(road, engine);
+    let (work, first) = scene.pushed();
+    scene.api(&scene.alice, "DELETE", "/repos/alice/demo", &json!({}));
+    let gone = scene.git().run(&work, &["fetch", "origin"]);
+    let never = scene.git().run(&work, &["fetch", &scene.url_of("alice/never.git")]);
+    assert!(!gone.status.success());
+    assert_eq!(told(&gone).replace("demo", "never"), told(&never), "also to its owner");
+    scene.git().commit_file(&work, "a", "two", "two");
+    assert!(!scene.git().run(&work, &["push", "origin", "main"]).status.success());
+
+    // The name is free: another repository answers under it until it moves away.
+    scene.alice.create(&scene.server, "demo", false);
+    let path = format!("/repositories/{}/restore", scene.id);
+    scene.api(&scene.alice, "POST", &path, &json!({ "name": "again" }));
+    let back = scene.url_of("alice/again.git");
+    let copy = clone(scene.git(), &back, &[]);
+    assert_eq!(scene.git().ok(&copy, &["rev-parse", "HEAD"]).trim(), first);
+    scene.git().ok(&work, &["push", "--quiet", &back, "main"]);
+    assert_healthy(&scene.server);
+}
+
+#[rstest]
+fn a_repository_past_its_grace_is_gone_for_good(
+    #[values(Road::Http, Road::Ssh)] road: Road,
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let server =
+        builder(engine).env("ABIDE_LIFECYCLE__GRACE", "0s").env("ABIDE_LIFECYCLE__SWEEP_INTERVAL", "1h").start();
+    let scene = Scene::on(server, road);
+    let (work, _) = scene.pushed();
+    scene.api(&scene.alice, "DELETE", "/repos/alice/demo", &json!({}));
+    scene.server.cli_ok(&["jobs", "run", "lifecycle:sweep"]);
+    assert!(!scene.bare().exists());
+    for url in [scene.url(), scene.url_of(&format!("r/{}.git", scene.id))] {
+        assert!(!scene.git().run(&work, &["fetch", &url]).status.success(), "{url}");
+    }
+    let kept = "SELECT count(*) FROM domain_events WHERE kind = 'repo_hard_deleted' AND repo_id IS NULL";
+    assert_eq!(query(&scene.server, kept), "1");
+    assert_healthy(&scene.server);
+}
+
+#[rstest]
+fn a_user_rename_breaks_no_clone(
+    #[values(Road::Http, Road::Ssh)] road: Road,
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(road, engine);
+    let (work, _) = scene.pushed();
+    scene.server.cli_ok(&["user", "rename", "alice", "ada"]);
+    scene.git().commit_file(&work, "a", "two", "two");
+    let new = scene.url_of("ada/demo.git");
+    assert_moved(&scene.git().run(&work, &["push", "origin", "main"]), &new);
+    assert_moved(&scene.git().run(&scene.git().fresh_dir(), &["clone", &scene.url(), "."]), &new);
+    // And on top of it the repository's own name changes.
+    scene.api(&scene.alice, "PATCH", "/repos/ada/demo", &json!({ "name": "other" }));
+    assert_moved(
+        &scene.git().run(&scene.git().fresh_dir(), &["clone", &scene.url(), "."]),
+        &scene.url_of("ada/other.git"),
+    );
+    assert_healthy(&scene.server);
+}
+
+/// Deleting in the middle of pushes: each push is there with its event, or was refused and left nothing.
+#[rstest]
+fn of_a_delete_and_a_push_at_once_the_push_is_whole_or_refused(
+    #[values(Road::Http, Road::Ssh)] road: Road,
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    const ROUNDS: usize = 6;
+    let scene = Scene::new(road, engine);
+    let (work, mut at) = scene.pushed();
+    let restore = format!("/repositories/{}/restore", scene.id);
+    let mut pushes = 1;
+    for round in 0..ROUNDS {
+        let next = scene.git().commit_file(&work, "a", format!("{round}"), &format!("round {round}"));
+        let push = std::thread::scope(|scope| {
+            let push = scope.spawn(|| scene.git().run(&work, &["push", "origin", "main"]));
+            std::thread::sleep(std::time::Duration::from_millis(20 * round as u64));
+            scene.api(&scene.alice, "DELETE", "/repos/alice/demo", &json!({}));
+            push.join().expect("no panic")
+        });
+        scene.assert_nothing_incoming();
+        scene.api(&scene.alice, "POST", &restore, &json!({}));
+        let now = scene.refs()["refs/heads/main"].clone();
+        if push.status.success() {
+            assert_eq!(now, next, "what was acknowledged is there");
+        }
+        assert!(now == next || now == at, "nothing else can be");
+        pushes += i64::from(now == next);
+        at = now;
+        assert_healthy(&scene.server);
+    }
+    assert_eq!(crate::support::push_events(&scene.server, scene.id), pushes, "one event for each push that happened");
+    scene.git().ok(Path::new(&work), &["push", "--quiet", "origin", "main"]);
+}

@@ -1,0 +1,199 @@
+//! Names, old names, and how often they change.
+
+use super::*;
+use abide_core::lifecycle::Refusal;
+use abide_forge::repos::{LifeError, delete, marks, redirects, restore};
+use rstest::rstest;
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_renamed_repository_is_found_under_all_its_names(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = world(engine).await;
+    let repo = world.public(&world.alice, "one").await;
+    let repo = world.rename(&repo, " Two ").await;
+    assert_eq!(repo.slug(), "alice/two");
+    let repo = world.rename(&repo, "three").await;
+    let id = Some(repo.id.get());
+    for slug in ["alice/one", "alice/two", "alice/three", "Alice/ONE"] {
+        assert_eq!(world.leads(&world.bob, slug).await, id, "{slug}");
+    }
+    assert_eq!(world.leads(&world.bob, "bob/one").await, None);
+
+    let back = world.rename(&repo, "one").await;
+    let names = redirects::list(world.forge(), &world.alice, &back).await.expect("readable");
+    let names: Vec<_> = names.iter().map(|redirect| redirect.name.as_str()).collect();
+    assert_eq!(names, ["three", "two"], "a name that it has again is no old one");
+    assert_eq!(world.audited(&repo).await, ["repo_created", "push", "repo_renamed", "repo_renamed", "repo_renamed"]);
+    assert_eq!(world.events("repo_renamed").await, 3);
+    world.assert_healthy().await;
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn ping_pong_renames_hit_the_limit_and_waiting_helps(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = world(engine).await;
+    let mut repo = world.public(&world.alice, "ping").await;
+    for name in ["pong", "ping", "pong", "ping", "pong"] {
+        world.rig.clock.advance(DAY);
+        repo = world.rename(&repo, name).await;
+    }
+    let refused = rename::rename(world.forge(), &world.alice, &repo, "ping").await.expect_err("the sixth");
+    let LifeError::RenameRateLimited { wait, .. } = refused else { panic!("{refused}") };
+    assert_eq!(wait, DAY * 26, "until the first of the five is 30 days old");
+    assert_eq!(world.audited(&repo).await.len(), 7, "a refusal is not told");
+    let operator = Caller::operator();
+    rename::rename(world.forge(), &operator, &repo, "by-hand").await.expect("the operator is not limited");
+
+    world.rig.clock.advance(wait + DAY);
+    rename::rename(world.forge(), &world.alice, &repo, "ping").await.expect("two of the six are old enough");
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn transfers_do_not_use_up_the_rename_budget(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = world(engine).await;
+    let mut repo = world.public(&world.alice, "project").await;
+    let operator = Caller::operator();
+    for to in ["bob", "alice", "bob", "alice", "bob", "alice"] {
+        repo = transfer::hand_over(world.forge(), &operator, &repo, to).await.expect("handed over");
+    }
+    for name in ["a", "b", "c", "d", "e"] {
+        repo = world.rename(&repo, name).await;
+    }
+    let refused = rename::rename(world.forge(), &world.alice, &repo, "f").await;
+    assert!(matches!(refused, Err(LifeError::RenameRateLimited { .. })), "{refused:?}");
+    world.assert_healthy().await;
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reused_name_never_sends_the_other_repositorys_links_astray(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = world(engine).await;
+    let old = world.public(&world.alice, "tool").await;
+    world.rename(&old, "tool-classic").await;
+    let request = create::Request {
+        name: "tool".into(),
+        description: String::new(),
+        visibility: Visibility::Public,
+        default_branch: None,
+        init: None,
+    };
+    let created = create::create(world.forge(), &world.alice, request).await.expect("created");
+    assert!(created.replaced, "whoever takes an old name hears that it led somewhere");
+    let new = created.repo;
+    assert_eq!(world.leads(&world.bob, "alice/tool").await, Some(new.id.get()), "the live name wins");
+    assert_eq!(world.leads(&world.bob, "alice/tool-classic").await, Some(old.id.get()));
+
+    // The new one moves on: its old name leads to it, never back to the first.
+    world.rename(&new, "tool-next").await;
+    assert_eq!(world.leads(&world.bob, "alice/tool").await, Some(new.id.get()));
+    // And when it is deleted, the name leads nowhere, least of all to a repository that once had it.
+    delete::delete(world.forge(), &world.alice, &new).await.expect("deleted");
+    assert_eq!(world.leads(&world.bob, "alice/tool").await, None);
+    assert_eq!(world.leads(&world.bob, "alice/tool-next").await, None);
+    restore::restore(world.forge(), &world.alice, &new.id.to_string(), None).await.expect("restored");
+    assert_eq!(world.leads(&world.bob, "alice/tool").await, Some(new.id.get()), "its links come back with it");
+    world.assert_healthy().await;
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_break_a_rule_or_are_taken_change_nothing(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = world(engine).await;
+    let repo = world.public(&world.alice, "one").await;
+    world.public(&world.alice, "two").await;
+    let refused = async |name: &str| {
+        rename::rename(world.forge(), &world.alice, &repo, name).await.expect_err("refused").to_string()
+    };
+    assert!(refused("ONE").await.contains("the name already"));
+    assert!(refused("two").await.contains("already has a repository"));
+    assert!(refused("settings").await.contains("reserved"));
+    assert!(refused("a/b").await.contains("only letters"));
+    let stranger = rename::rename(world.forge(), &world.bob, &repo, "three").await;
+    assert!(matches!(stranger, Err(LifeError::Access(Access::Denied(_)))), "{stranger:?}");
+    assert_eq!(world.audited(&repo).await, ["repo_created", "push"]);
+    assert_eq!(world.leads(&world.bob, "alice/one").await, Some(repo.id.get()));
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_name_leads_only_to_what_the_viewer_may_read(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = world(engine).await;
+    let repo = world.public(&world.alice, "one").await;
+    let repo = world.rename(&repo, "two").await;
+    let hidden = marks::set_visibility(world.forge(), &world.alice, &repo, Visibility::Private).await.expect("hidden");
+    assert_eq!(world.leads(&world.bob, "alice/one").await, None);
+    assert_eq!(world.leads(&world.alice, "alice/one").await, Some(repo.id.get()));
+    marks::set_visibility(world.forge(), &world.alice, &hidden, Visibility::Public).await.expect("shown");
+    assert_eq!(world.leads(&world.bob, "alice/one").await, Some(repo.id.get()));
+    assert_eq!(world.events("repo_visibility_changed").await, 2);
+    marks::set_visibility(world.forge(), &world.alice, &repo, Visibility::Public).await.expect("as it is");
+    assert_eq!(world.events("repo_visibility_changed").await, 2, "what changes nothing tells nothing");
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_name_tells_when_it_was_last_used_and_can_be_released(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = world(engine).await;
+    let repo = world.public(&world.alice, "one").await;
+    let repo = world.rename(&repo, "two").await;
+    let only = async || {
+        let mut names = redirects::list(world.forge(), &world.alice, &repo).await.expect("readable");
+        (names.len() == 1).then(|| names.remove(0))
+    };
+    assert_eq!(only().await.expect("one").last_used, None);
+    let first = world.rig.clock.advance(DAY);
+    world.leads(&world.bob, "alice/one").await;
+    assert_eq!(only().await.expect("one").last_used, Some(first));
+    world.rig.clock.advance(Duration::from_secs(60));
+    world.leads(&world.bob, "alice/one").await;
+    assert_eq!(only().await.expect("one").last_used, Some(first), "noted to the hour");
+    let later = world.rig.clock.advance(DAY);
+    world.leads(&world.bob, "alice/one").await;
+    assert_eq!(only().await.expect("one").last_used, Some(later));
+
+    let id = only().await.expect("one").id.to_string();
+    let stranger = redirects::release(world.forge(), &world.bob, &repo, &id).await;
+    assert!(matches!(stranger, Err(Access::Denied(_))), "{stranger:?}");
+    redirects::release(world.forge(), &world.alice, &repo, &id).await.expect("released");
+    assert!(only().await.is_none());
+    assert_eq!(world.leads(&world.alice, "alice/one").await, None);
+    let again = redirects::release(world.forge(), &world.alice, &repo, &id).await;
+    assert!(matches!(again, Err(Access::NotFound)), "{again:?}");
+    assert_eq!(world.audited(&repo).await.last().map(String::as_str), Some("repo_redirect_released"));
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn unarchive_works_and_so_does_the_rest_of_its_life_while_archived(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = world(engine).await;
+    let forge = world.forge();
+    let repo = world.public(&world.alice, "one").await;
+    let repo = marks::archive(forge, &world.alice, &repo).await.expect("archived");
+    let twice = marks::archive(forge, &world.alice, &repo).await;
+    assert!(matches!(twice, Err(LifeError::Refused(Refusal::AlreadyArchived))), "{twice:?}");
+
+    let repo = world.rename(&repo, "two").await;
+    let offer = world.offer(&repo).await;
+    transfer::answer(forge, &world.alice, &offer, abide_core::transfer::Answer::Cancel).await.expect("cancelled");
+    marks::set_visibility(forge, &world.alice, &repo, Visibility::Private).await.expect("hidden");
+    delete::delete(forge, &world.alice, &repo).await.expect("deleted");
+    let back = restore::restore(forge, &world.alice, &repo.id.to_string(), None).await.expect("restored");
+    assert!(back.archived_at.is_some(), "it comes back as it went");
+
+    let live = marks::unarchive(forge, &world.alice, &back).await.expect("unarchived");
+    assert_eq!(live.archived_at, None);
+    let twice = marks::unarchive(forge, &world.alice, &live).await;
+    assert!(matches!(twice, Err(LifeError::Refused(Refusal::NotArchived))), "{twice:?}");
+    assert_eq!((world.events("repo_archived").await, world.events("repo_unarchived").await), (1, 1));
+}
