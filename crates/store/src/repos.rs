@@ -76,11 +76,7 @@ statements! {
         JOIN users u ON u.id = r.owner_id
         LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $2
         WHERE r.id = $1");
-    LOCKED_BY_ID = concat!("SELECT ", columns!(), ", c.role AS role
-        FROM repos r
-        JOIN users u ON u.id = r.owner_id
-        LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $2
-        WHERE r.id = $1"), postgres " FOR UPDATE OF r";
+    LOCK = "SELECT id FROM repos WHERE id = $1", postgres " FOR UPDATE";
 
     /// The live repositories of an owner that a viewer may read: $2 is the viewer, $3 whether they read everything.
     LIST_OF_OWNER = concat!("SELECT ", columns!(), ", c.role AS role
@@ -302,8 +298,14 @@ pub async fn by_id(conn: &mut Conn, id: RepoId, viewer: Option<UserId>) -> Resul
 }
 
 /// As [`by_id`], holding the row until the unit ends, so that what was decided on it is still true when written.
+///
+/// Locked first and read then: one statement for both would join the row that it waited for, which may have another
+/// owner now, with the owner from before, and find nothing.
 pub async fn lock(tx: &mut Tx, id: RepoId, viewer: Option<UserId>) -> Result<Option<Repo>, StoreError> {
-    tx.one(&LOCKED_BY_ID, params![id, viewer]).await?.as_ref().map(Repo::from_row).transpose()
+    match tx.one(&LOCK, params![id]).await? {
+        Some(_) => by_id(tx, id, viewer).await,
+        None => Ok(None),
+    }
 }
 
 /// Who looks at a list.

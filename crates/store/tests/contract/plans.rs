@@ -42,7 +42,7 @@ const HOT: &[Hot] = &[
     hot("transfers", "COUNT_TO_ANSWER", &["repo_transfers_by_recipient"], &["repo_transfers_by_recipient"]),
     hot("transfers", "PENDING_OF_REPO", &["repo_transfers_one_pending"], &["repo_transfers_one_pending"]),
     hot("repos", "BY_ID", &["r USING INTEGER PRIMARY KEY"], &["repos_pkey"]),
-    hot("repos", "LOCKED_BY_ID", &["r USING INTEGER PRIMARY KEY"], &["repos_pkey"]),
+    hot("repos", "LOCK", &["repos USING INTEGER PRIMARY KEY"], &["repos_pkey"]),
     hot("repos", "GENERATION", &["repos USING INTEGER PRIMARY KEY"], &["repos_pkey"]),
     hot(
         "users",
