@@ -239,7 +239,10 @@ fn repositories_are_listed_shown_and_found_on_disk(#[values(Engine::Sqlite, Engi
     for (field, value) in listed[0].as_object().expect("an entry") {
         assert_eq!(shown[field], *value, "{field}");
     }
-    assert_eq!((listed.as_array().map(Vec::len), &shown["old_names"], &shown["offer"]), (Some(1), &json!([]), &json!(null)));
+    assert_eq!(
+        (listed.as_array().map(Vec::len), &shown["old_names"], &shown["offer"]),
+        (Some(1), &json!([]), &json!(null))
+    );
     assert_eq!(shown, cli(&server, &["repo", "show", &id, "--json"]).json());
     for (field, value) in
         [("slug", "alice/project"), ("visibility", "private"), ("state", "active"), ("default_branch", "main")]

@@ -330,7 +330,8 @@ fn deleted_repositories_come_in_pages() {
         assert_eq!(api.delete(&format!("/repos/alice/{name}")).status, 204);
     }
     let first = api.get("/user/deleted_repos?per_page=2");
-    let names = |list: Value| list.as_array().expect("a list").iter().map(|one| one["name"].clone()).collect::<Vec<_>>();
+    let names =
+        |list: Value| list.as_array().expect("a list").iter().map(|one| one["name"].clone()).collect::<Vec<_>>();
     assert_eq!(names(first.json()), ["c", "b"], "the latest first");
     assert!(first.header("link").is_some_and(|link| link.contains("page=2>; rel=\"next\"")), "{first:?}");
     assert_eq!(names(api.read("/user/deleted_repos?per_page=2&page=2")), ["a"]);
