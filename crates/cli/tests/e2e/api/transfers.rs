@@ -2,7 +2,7 @@
 
 use super::hidden::comparable;
 use super::{Api, assert_error, assert_refused};
-use crate::support::{Person, assert_healthy, person, query, server};
+use crate::support::{Person, assert_healthy, person, query, server, wait_for_first_sweep};
 use abide_core::Timestamp;
 use abide_testkit::http::Response;
 use abide_testkit::{Engine, Server};
@@ -168,7 +168,7 @@ fn each_side_gives_its_own_answer(#[values(Engine::Sqlite, Engine::Postgres)] en
     assert_error(&answer(&taker, &offer, "cancel"), 403);
     let declined = answer(&taker, &offer, "decline");
     assert_eq!((declined.status, &declined.json()["status"]), (200, &json!("declined")));
-    assert_eq!(declined.json()["repository"]["description"], Value::Null, "what was not taken is private again");
+    assert_eq!(declined.json()["repository"]["private"], Value::Null, "what was not taken is private again");
     assert_conflict(&answer(&taker, &offer, "accept"), "declined already");
     assert_conflict(&answer(&giver, &offer, "cancel"), "declined already");
 
@@ -239,6 +239,7 @@ fn an_offer_ends_by_itself(#[values(Engine::Sqlite, Engine::Postgres)] engine: E
     let scene = scene(engine);
     let (giver, taker) = (scene.giver(), scene.taker());
     let offer = scene.offer();
+    wait_for_first_sweep(&scene.server);
     query(&scene.server, "UPDATE repo_transfers SET expires_at = 1");
     let before = scene.traces();
     assert_conflict(&answer(&taker, &offer, "accept"), "expired");
