@@ -1,5 +1,8 @@
 //! How a command fails: a line that says what happened, lines that say what to do, and an exit code.
 
+use abide_core::lifecycle::Refusal;
+use abide_forge::repos::LifeError;
+use abide_forge::repos::find::FindError;
 use abide_forge::{Access, Fault};
 use std::process::ExitCode;
 
@@ -60,6 +63,31 @@ impl From<Access> for Failure {
             Access::NotFound => Self::not_found("repository not found"),
             Access::Denied(_) | Access::Scope(_) => Self::refused(access.to_string()),
             Access::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<FindError> for Failure {
+    fn from(error: FindError) -> Self {
+        let said = error.to_string();
+        match error {
+            FindError::Nothing(_) => Self::not_found(said).hint("`abide repo list` shows all"),
+            FindError::Several { .. } => Self::refused(said).hint("say which one by its id"),
+            FindError::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<LifeError> for Failure {
+    fn from(error: LifeError) -> Self {
+        let said = error.to_string();
+        match error {
+            LifeError::Access(access) => access.into(),
+            LifeError::Refused(Refusal::AlreadyDeleted) => {
+                Self::refused(said).hint("`abide repo restore` brings it back, `abide repo purge` removes it for good")
+            }
+            LifeError::Refused(Refusal::NotDeleted) => Self::refused(said).hint("`abide repo delete` deletes it"),
+            _ => Self::refused(said),
         }
     }
 }

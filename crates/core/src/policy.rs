@@ -208,17 +208,17 @@ pub fn can(actor: &Actor, action: Action, repo: &RepoFacts, role: Option<Role>) 
     let effect = action.effect();
     let reads = matches!(effect, Effect::Read);
 
-    if repo.deleted {
+    let known = *actor == Actor::Operator;
+    // The operator knows what is deleted; what still makes sense with it is for the lifecycle to say.
+    if repo.deleted && !known {
         let owner = actor.user_id() == Some(repo.owner);
         let allowed = match action {
-            Action::TombstoneRead => owner || *actor == Actor::Operator,
-            Action::RepoRestore => (owner && !actor.is_suspended()) || *actor == Actor::Operator,
-            Action::RepoPurge => *actor == Actor::Operator,
+            Action::TombstoneRead => owner,
+            Action::RepoRestore => owner && !actor.is_suspended(),
             _ => false,
         };
         return if allowed { Decision::Allow } else { deny(DenyCode::Deleted, true) };
     }
-    let known = *actor == Actor::Operator;
     if (actor.is_site_admin() || known) && reads {
         return Decision::Allow;
     }

@@ -57,11 +57,11 @@ statements! {
         WHERE r.deleted_at IS NULL AND r.id = COALESCE(
             (SELECT l.id FROM repos l WHERE l.owner_id = ", owner!(), " AND l.name = $2 AND l.deleted_at IS NULL),
             (SELECT d.repo_id FROM repo_redirects d WHERE d.old_owner_id = ", owner!(), " AND d.old_name = $2))");
-    /// The latest that was deleted under this name.
+    /// What was deleted under this name, the latest first.
     DELETED_BY_SLUG = concat!("SELECT ", columns!(), ", CAST(NULL AS TEXT) AS role
         FROM users u
         JOIN repos r ON r.owner_id = u.id AND r.name = $2 AND r.deleted_at IS NOT NULL
-        WHERE u.id = ", owner!(), " ORDER BY r.deleted_at DESC, r.id DESC LIMIT 1");
+        WHERE u.id = ", owner!(), " ORDER BY r.deleted_at DESC, r.id DESC LIMIT $3");
     DELETED_OF_OWNER = concat!("SELECT ", columns!(), ", CAST(NULL AS TEXT) AS role
         FROM repos r JOIN users u ON u.id = r.owner_id
         WHERE r.owner_id = $1 AND r.deleted_at IS NOT NULL
@@ -391,9 +391,15 @@ pub async fn remove(tx: &mut Tx, id: RepoId) -> Result<(), StoreError> {
     tx.execute(&REMOVE, params![id]).await.map(drop)
 }
 
-/// The deleted repository that was last called `owner/name`.
-pub async fn deleted_by_slug(conn: &mut Conn, owner: &UserName, name: &RepoName) -> Result<Option<Repo>, StoreError> {
-    conn.one(&DELETED_BY_SLUG, params![owner.as_str(), name.as_str()]).await?.as_ref().map(Repo::from_row).transpose()
+/// The deleted repositories that were last called `owner/name`, the latest first.
+pub async fn deleted_by_slug(
+    conn: &mut Conn,
+    owner: &UserName,
+    name: &RepoName,
+    limit: i64,
+) -> Result<Vec<Repo>, StoreError> {
+    let values = params![owner.as_str(), name.as_str(), limit];
+    conn.all(&DELETED_BY_SLUG, values).await?.iter().map(Repo::from_row).collect()
 }
 
 /// A page of an owner's deleted repositories, the latest first, and how many there are in all.

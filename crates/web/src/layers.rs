@@ -46,7 +46,7 @@ fn allow_everyone(headers: &mut HeaderMap) {
         header::ACCESS_CONTROL_EXPOSE_HEADERS,
         HeaderValue::from_static(
             "Link, ETag, X-Request-Id, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, \
-             X-RateLimit-Used, X-RateLimit-Resource",
+             X-RateLimit-Used, X-RateLimit-Resource, X-Abide-Notice",
         ),
     );
 }

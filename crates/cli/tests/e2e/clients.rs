@@ -4,9 +4,9 @@
 
 use crate::api::scene::{Scene, scene};
 use crate::support::{Person, person, server};
-use abide_testkit::{Engine, GitClient};
+use abide_testkit::{Engine, GitClient, http};
 use rstest::rstest;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -79,7 +79,7 @@ fn schemathesis_finds_no_failure_and_no_answer_that_is_not_described() {
     let python = installed("ABIDE_TEST_PYTHON", "schemathesis");
     let scene = scene(Engine::Sqlite);
     let dir = scene.alice.git.fresh_dir();
-    fs::write(dir.join("schemathesis.toml"), existing(&scene)).expect("writable");
+    fs::write(dir.join("schemathesis.toml"), existing(&scene, &lived(&scene))).expect("writable");
     let mut command = Command::new(python);
     command
         .current_dir(&dir)
@@ -95,27 +95,60 @@ fn schemathesis_finds_no_failure_and_no_answer_that_is_not_described() {
     assert!(!scene.server.log().contains("panicked"), "{}", scene.server.log());
 }
 
+/// Numbers of what a life leaves behind.
+struct Lived {
+    /// An offer to the owner.
+    offer: Value,
+    /// A repository that the owner deleted.
+    deleted: Value,
+}
+
+/// Lets the project have an old name, the owner an offer, and something to restore.
+fn lived(scene: &Scene) -> Lived {
+    let Scene { server, alice, .. } = scene;
+    let addr = server.http_addr();
+    let path = |tail: &str| format!("/api/v3{tail}");
+    for name in ["elsewhere", "project"] {
+        let renamed = http::patch(addr, &path("/repos/alice/project"), Some(&alice.token), &json!({ "name": name }));
+        assert_eq!(renamed.status, 200, "{}", renamed.text());
+    }
+    let bob = person(server, "bob");
+    bob.create(server, "offered", true);
+    let transfer = path("/repos/bob/offered/transfer");
+    let offer = http::post(addr, &transfer, Some(&bob.token), &json!({ "new_owner": "alice" }));
+    assert_eq!(offer.status, 202, "{}", offer.text());
+    let deleted = alice.create(server, "gone", false)["id"].clone();
+    assert_eq!(http::delete(addr, &path("/repos/alice/gone"), Some(&alice.token)).status, 204);
+    Lived { offer: offer.json()["id"].clone(), deleted }
+}
+
 /// Names of what is there, for some of the requests: random ones find nothing to describe.
-fn existing(scene: &Scene) -> String {
+fn existing(scene: &Scene, lived: &Lived) -> String {
     let mut config =
         "[parameters]\n\"path.owner\" = \"alice\"\n\"path.repo\" = \"project\"\n\"path.user\" = \"alice\"\n".to_owned();
-    let blob = scene.git(&["rev-parse", "main:src/lib.rs"]);
-    let (commit, tag) = (scene.git(&["rev-parse", "main"]), scene.git(&["rev-parse", "v1.0"]));
-    for (operation, name, value) in [
-        ("branches-branch", "branch", "feature/x"),
-        ("commits-ref", "ref", "main"),
-        ("compare-basehead", "basehead", "main...feature/x"),
-        ("contents-path", "path", "src"),
-        ("readme-dir", "dir", "src/deep"),
-        ("git-ref-ref", "ref", "heads/main"),
-        ("git-trees-sha", "sha", "main"),
-        ("git-blobs-sha", "sha", &blob),
-        ("git-commits-sha", "sha", &commit),
-        ("git-tags-sha", "sha", &tag),
-    ] {
-        config += &format!(
-            "[[operations]]\ninclude-operation-id = \"get-repos-owner-repo-{operation}\"\nparameters = {{ {name} = {value:?} }}\n"
-        );
+    let object = |name: &str| json!(scene.git(&["rev-parse", name]));
+    let in_repo = [
+        ("branches-branch", "branch", json!("feature/x")),
+        ("commits-ref", "ref", json!("main")),
+        ("compare-basehead", "basehead", json!("main...feature/x")),
+        ("contents-path", "path", json!("src")),
+        ("readme-dir", "dir", json!("src/deep")),
+        ("git-ref-ref", "ref", json!("heads/main")),
+        ("git-trees-sha", "sha", json!("main")),
+        ("git-blobs-sha", "sha", object("main:src/lib.rs")),
+        ("git-commits-sha", "sha", object("main")),
+        ("git-tags-sha", "sha", object("v1.0")),
+    ]
+    .map(|(tail, name, value)| (format!("get-repos-owner-repo-{tail}"), name, value));
+    let by_number = [
+        ("get-repository_transfers-id", lived.offer.clone()),
+        ("post-repository_transfers-id-accept", lived.offer.clone()),
+        ("post-repositories-id-restore", lived.deleted.clone()),
+    ]
+    .map(|(operation, number)| (operation.to_owned(), "id", number));
+    for (operation, name, value) in in_repo.into_iter().chain(by_number) {
+        config +=
+            &format!("[[operations]]\ninclude-operation-id = \"{operation}\"\nparameters = {{ {name} = {value} }}\n");
     }
     config
 }

@@ -5,6 +5,7 @@ mod api;
 mod browse;
 mod browser;
 mod cli;
+mod cli_repo;
 mod clients;
 mod crash;
 mod git;

@@ -102,6 +102,40 @@ test("a repository is forked, tagged with topics and found", async () => {
   assert.equal(found.items[0].full_name, `${server.owner}/${server.pushed}`);
 });
 
+test("a repository is renamed, archived, handed over, and found by its old names", async () => {
+  const friend = client(server.friend_token);
+  const { data: made } = await octokit.rest.repos.createForAuthenticatedUser({ name: "js-before" });
+  const before = { owner: server.owner, repo: made.name };
+  const { data: renamed } = await octokit.rest.repos.update({ ...before, name: "js-after" });
+  assert.equal(renamed.full_name, `${server.owner}/js-after`);
+  const { data: found } = await octokit.rest.repos.get(before);
+  assert.equal(found.id, made.id);
+
+  const after = { owner: server.owner, repo: "js-after" };
+  assert.equal((await octokit.rest.repos.update({ ...after, archived: true })).data.archived, true);
+  await assert.rejects(octokit.rest.repos.update({ ...after, description: "too late" }), status(403));
+  assert.equal((await octokit.rest.repos.update({ ...after, archived: false })).data.archived, false);
+
+  const { status: offered, data: offer } = await octokit.rest.repos.transfer({ ...after, new_owner: server.friend });
+  assert.equal(offered, 202);
+  assert.equal(offer.status, "pending");
+  const offers = await friend.paginate("GET /user/repository_transfers", { per_page: 1 });
+  assert.ok(offers.some((one) => one.id === offer.id));
+  const { data: taken } = await friend.request("POST /repository_transfers/{id}/accept", { id: offer.id });
+  assert.equal(taken.repository.full_name, `${server.friend}/js-after`);
+  for (const old of [before, after]) {
+    assert.equal((await friend.rest.repos.get(old)).data.full_name, `${server.friend}/js-after`);
+    assert.equal((await friend.rest.repos.listBranches(old)).status, 200);
+  }
+  const again = octokit.request("POST /repository_transfers/{id}/cancel", { id: offer.id });
+  await assert.rejects(again, status(409));
+
+  await friend.rest.repos.delete({ owner: server.friend, repo: "js-after" });
+  await assert.rejects(friend.rest.repos.get(before), status(404));
+  const { data: restored } = await friend.request("POST /repositories/{id}/restore", { id: made.id });
+  assert.equal(restored.id, made.id);
+});
+
 test("what is known is not sent again, and the limit is told", async () => {
   const { headers } = await octokit.rest.repos.get(at);
   assert.ok(Number(headers["x-ratelimit-remaining"]) > 0);

@@ -209,6 +209,59 @@ class Content(Scenario):
         self.assertEqual(self.github.rate_limiting[1], rate.limit)
 
 
+class Life(Scenario):
+    def test_one_is_renamed_and_found_by_its_old_name(self):
+        repo = self.create("py-before")
+        old = repo.full_name
+        repo.edit(name="py-after")
+        self.assertEqual((repo.name, repo.full_name), ("py-after", f"{SERVER['owner']}/py-after"))
+        again = self.github.get_repo(old)
+        self.assertEqual((again.id, again.name), (repo.id, "py-after"))
+        # What is below it is there by the old name too, without going elsewhere.
+        _, topics = again.requester.requestJsonAndCheck("GET", f"/repos/{old}/topics")
+        self.assertEqual(topics, {"names": []})
+        self.create("py-other")
+        with self.assertRaises(GithubException) as caught:
+            repo.edit(name="py-other")
+        self.assertEqual(self.field_errors(caught.exception, 409), [("name", "already_exists")])
+
+    def test_one_is_archived_and_unarchived(self):
+        repo = self.create("py-archived")
+        repo.edit(archived=True)
+        self.assertTrue(self.github.get_repo(repo.id).archived)
+        with self.assertRaises(GithubException) as caught:
+            repo.edit(description="too late")
+        self.assertEqual(caught.exception.status, 403)
+        repo.edit(archived=True)
+        repo.edit(archived=False, description="writable")
+        again = self.github.get_repo(repo.id)
+        self.assertEqual((again.archived, again.description), (False, "writable"))
+
+    def test_one_is_handed_over_and_found_by_its_old_name(self):
+        repo = self.create("py-given", private=True)
+        self.assertTrue(repo.transfer_ownership(SERVER["friend"]))
+        friend = client(SERVER["friend_token"])
+        with self.assertRaises(UnknownObjectException):
+            friend.get_repo(repo.id)
+        _, offers = friend.requester.requestJsonAndCheck("GET", "/user/repository_transfers")
+        (offer,) = [one for one in offers if one["repository"]["id"] == repo.id]
+        _, taken = friend.requester.requestJsonAndCheck("POST", f"/repository_transfers/{offer['id']}/accept")
+        self.assertEqual(taken["status"], "accepted")
+        given = friend.get_repo(f"{SERVER['owner']}/py-given")
+        self.assertEqual((given.id, given.full_name), (repo.id, f"{SERVER['friend']}/py-given"))
+        with self.assertRaises(UnknownObjectException):
+            self.github.get_repo(f"{SERVER['owner']}/py-given")
+        given.delete()
+
+    def test_a_deleted_one_is_restored(self):
+        repo = self.create("py-restored")
+        repo.delete()
+        _, deleted = self.github.requester.requestJsonAndCheck("GET", "/user/deleted_repos")
+        self.assertIn(repo.id, [one["id"] for one in deleted])
+        self.github.requester.requestJsonAndCheck("POST", f"/repositories/{repo.id}/restore", input={"name": "py-back"})
+        self.assertEqual(self.github.get_repo(repo.id).name, "py-back")
+
+
 class Collaborators(Scenario):
     def test_they_are_added_listed_changed_and_removed(self):
         repo = self.create("py-shared", private=True)

@@ -74,8 +74,17 @@ impl From<Fault> for EditError {
     }
 }
 
+/// A repository as it was to be.
+#[derive(Debug, Clone)]
+pub struct Edited {
+    /// The repository.
+    pub repo: Repo,
+    /// Its new name led to another repository until now, and no longer does.
+    pub replaced: bool,
+}
+
 /// Changes a repository. Asking for what holds already changes and tells nothing.
-pub async fn edit(forge: &Forge, caller: &Caller, repo: &Repo, request: Request) -> Result<Repo, EditError> {
+pub async fn edit(forge: &Forge, caller: &Caller, repo: &Repo, request: Request) -> Result<Edited, EditError> {
     let description = match &request.description {
         Some(typed) => Some(check_description(typed).ok_or(EditError::Description)?),
         None => None,
@@ -98,13 +107,13 @@ pub async fn edit(forge: &Forge, caller: &Caller, repo: &Repo, request: Request)
         limits: Limits::of(forge),
     };
     let edited = forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await?;
-    if edited.name != repo.name {
+    if edited.repo.name != repo.name {
         failpoint::hit(failpoint::RENAME_COMMITTED);
     }
     marks.into_iter().for_each(Mark::committed);
-    if edited.default_branch != repo.default_branch {
+    if edited.repo.default_branch != repo.default_branch {
         // HEAD follows the database: should we die here, the next reader of the refs sets it.
-        bare::set_head(&forge.layout().repo(repo.id), &edited.default_branch).await.map_err(Fault::from)?;
+        bare::set_head(&forge.layout().repo(repo.id), &edited.repo.default_branch).await.map_err(Fault::from)?;
     }
     Ok(edited)
 }
@@ -131,8 +140,9 @@ struct Unit {
     limits: Limits,
 }
 
-async fn write(tx: &mut Tx, unit: &Unit) -> Result<Repo, EditError> {
+async fn write(tx: &mut Tx, unit: &Unit) -> Result<Edited, EditError> {
     let caller = &unit.caller;
+    let mut replaced = false;
     let mut repo = open_locked(tx, caller, unit.id, Action::RepoRead).await?;
     // What makes it writable comes before what needs that; what makes it read-only comes after.
     for mark in unit.marks.iter().filter(|mark| matches!(mark, Mark::Archived(false))) {
@@ -141,12 +151,12 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Repo, EditError> {
     about(tx, unit, &mut repo).await?;
     if let Some(name) = unit.name.as_ref().filter(|name| **name != repo.name) {
         judge(caller, Some(repo.clone()), Action::RepoAdmin)?;
-        rename::step(tx, caller, &mut repo, name, unit.limits).await?;
+        replaced = rename::step(tx, caller, &mut repo, name, unit.limits).await?;
     }
     for mark in unit.marks.iter().filter(|mark| !matches!(mark, Mark::Archived(false))) {
         set(tx, caller, &mut repo, *mark).await?;
     }
-    Ok(repo)
+    Ok(Edited { repo, replaced })
 }
 
 async fn set(tx: &mut Tx, caller: &Caller, repo: &mut Repo, mark: Mark) -> Result<(), EditError> {

@@ -2,17 +2,72 @@
 
 use crate::{Fault, Forge};
 use abide_core::{RepoId, RepoName, UserName};
+use abide_store::StoreError;
 use abide_store::repos::{self, Repo};
 
-/// The repository with that id, or the live one of that slug.
-pub async fn for_operator(forge: &Forge, text: &str) -> Result<Option<Repo>, Fault> {
+/// So many deleted repositories of one name are told apart in the answer.
+const NAMED: i64 = 20;
+
+/// Why there is not the one repository that was meant.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    /// There is none.
+    #[error("there is no repository {0}")]
+    Nothing(String),
+    /// Several deleted ones had that name.
+    #[error("several deleted repositories were called {slug}; their ids are {}", in_words(ids))]
+    Several {
+        /// What was asked for.
+        slug: String,
+        /// Which they are, the latest first.
+        ids: Vec<RepoId>,
+    },
+    /// The machine failed.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+impl From<StoreError> for FindError {
+    fn from(error: StoreError) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+fn in_words(ids: &[RepoId]) -> String {
+    ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Which one is meant by a name that both a live and a deleted repository have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meant {
+    /// The live one.
+    Live,
+    /// The deleted one.
+    Deleted,
+}
+
+/// The repository with that id or slug. A deleted one has a slug too, as long as no other deleted one has it.
+pub async fn for_operator(forge: &Forge, text: &str, meant: Meant) -> Result<Repo, FindError> {
     let mut conn = forge.store().read().await?;
+    let nothing = || FindError::Nothing(text.to_owned());
     if let Ok(id) = text.parse::<RepoId>() {
-        return Ok(repos::by_id(&mut conn, id, None).await?);
+        return repos::by_id(&mut conn, id, None).await?.ok_or_else(nothing);
     }
-    let Some((owner, name)) = text.split_once('/') else { return Ok(None) };
-    match (owner.parse::<UserName>(), name.parse::<RepoName>()) {
-        (Ok(owner), Ok(name)) => Ok(repos::by_slug(&mut conn, &owner, &name, None).await?),
-        _ => Ok(None),
+    let (owner, name) = slug(text).ok_or_else(nothing)?;
+    let live = repos::by_slug(&mut conn, &owner, &name, None).await?;
+    let deleted = repos::deleted_by_slug(&mut conn, &owner, &name, NAMED).await?;
+    match (live, deleted.as_slice()) {
+        (Some(live), []) => Ok(live),
+        (Some(live), _) if meant == Meant::Live => Ok(live),
+        (_, [only]) => Ok(only.clone()),
+        (None, []) => Err(nothing()),
+        (_, several) => {
+            Err(FindError::Several { slug: text.to_owned(), ids: several.iter().map(|repo| repo.id).collect() })
+        }
     }
+}
+
+fn slug(text: &str) -> Option<(UserName, RepoName)> {
+    let (owner, name) = text.split_once('/')?;
+    Some((owner.parse().ok()?, name.parse().ok()?))
 }

@@ -38,6 +38,15 @@ pub struct Forked {
     pub repo: Repo,
     /// The caller had it already.
     pub existed: bool,
+    /// The name led to another repository until now, and no longer does.
+    pub replaced: bool,
+}
+
+impl Forked {
+    /// One that was there before.
+    fn known(repo: Repo) -> Self {
+        Self { repo, existed: true, replaced: false }
+    }
 }
 
 /// Why there is no fork.
@@ -92,7 +101,7 @@ pub async fn fork(forge: &Forge, caller: &Caller, source: &Repo, request: Reques
         None => source.name.clone(),
     };
     if let Some(repo) = existing(forge, source, owner).await? {
-        return Ok(Forked { repo, existed: true });
+        return Ok(Forked::known(repo));
     }
     if repos::name_taken(&mut *forge.store().read().await?, owner, &name).await? {
         return Err(ForkError::NameTaken);
@@ -160,7 +169,10 @@ struct Unit {
 
 /// What one try to write the row came to.
 enum Written {
-    Made(Box<Repo>),
+    Made {
+        repo: Box<Repo>,
+        replaced: bool,
+    },
     /// Another request of the same person was faster.
     Existing(Box<Repo>),
 }
@@ -172,11 +184,11 @@ async fn finish(forge: Forge, draft: Draft, unit: Unit) -> Result<Forked, ForkEr
     failpoint::hit(failpoint::FORK_PLACED);
     let written = forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await;
     let forked = match written {
-        Ok(Written::Made(repo)) => {
+        Ok(Written::Made { repo, replaced }) => {
             failpoint::hit(failpoint::FORK_COMMITTED);
-            Ok(Forked { repo: *repo, existed: false })
+            Ok(Forked { repo: *repo, existed: false, replaced })
         }
-        Ok(Written::Existing(repo)) => Ok(Forked { repo: *repo, existed: true }),
+        Ok(Written::Existing(repo)) => Ok(Forked::known(*repo)),
         Err(error) => Err(error),
     };
     // Whether the row is there is uncertain after a failure of the database, so it is looked at.
@@ -212,7 +224,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Written, ForkError> {
         },
     };
     forks::insert(tx, &new).await?;
-    redirects::claim(tx, unit.owner, &unit.name).await?;
+    let replaced = redirects::claim(tx, unit.owner, &unit.name).await?.is_some();
     let repo = repos::by_id(tx, unit.id, Some(unit.owner)).await?.ok_or(StoreError::Missing)?;
     let who = Who::from(&unit.caller);
     let about = json!({ "source_id": source.id.get(), "source": source.slug(), "ref_count": unit.ref_count });
@@ -220,7 +232,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Written, ForkError> {
     event_repo(tx, &who, "repo_forked", &repo, about).await?;
     maintain::enqueue(tx, repo.id).await?;
     failpoint::hit(failpoint::FORK_BEFORE_COMMIT);
-    Ok(Written::Made(Box::new(repo)))
+    Ok(Written::Made { repo: Box::new(repo), replaced })
 }
 
 /// A page of the forks of a repository that the caller may read, the latest first, and how many there are in all.

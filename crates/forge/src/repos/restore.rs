@@ -85,7 +85,7 @@ pub async fn tombstone(forge: &Forge, caller: &Caller, door: &Door) -> Result<Op
     let mut conn = forge.store().read().await?;
     let found = match door {
         Door::Slug { owner, name } => match (owner.parse::<UserName>(), name.parse::<RepoName>()) {
-            (Ok(owner), Ok(name)) => repos::deleted_by_slug(&mut conn, &owner, &name).await?,
+            (Ok(owner), Ok(name)) => repos::deleted_by_slug(&mut conn, &owner, &name, 1).await?.pop(),
             _ => None,
         },
         Door::Id(id) => match id.parse() {

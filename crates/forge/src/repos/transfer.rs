@@ -167,15 +167,10 @@ struct Reply {
 }
 
 async fn write_answer(tx: &mut Tx, reply: &Reply) -> Result<Offer, LifeError> {
-    let asked = match reply.answer {
-        Answer::Accept => OfferAction::Accept,
-        Answer::Decline => OfferAction::Decline,
-        Answer::Cancel => OfferAction::Cancel,
-    };
     let repo_id = transfers::by_id(tx, reply.id).await?.ok_or(Access::NotFound)?.repo_id;
     let mut repo = repos::lock(tx, repo_id, reply.caller.user_id()).await?.ok_or(Access::NotFound)?;
     let mut transfer = transfers::lock(tx, reply.id).await?.ok_or(Access::NotFound)?;
-    allow(&reply.caller, asked, &transfer, &repo)?;
+    allow(&reply.caller, asked(reply.answer), &transfer, &repo)?;
     let status = transfer::answer(facts(&transfer, &repo), reply.answer, tx.now())?;
 
     let who = Who::from(&reply.caller);
@@ -283,6 +278,20 @@ fn facts(transfer: &Transfer, repo: &Repo) -> transfer::Offer {
 fn allow(caller: &Caller, action: OfferAction, transfer: &Transfer, repo: &Repo) -> Result<(), Access> {
     let sides = OfferFacts { from_owner: transfer.from_owner, recipient: transfer.recipient };
     judge_decision(policy::can_offer(&caller.actor, action, &sides, &repo.facts(), repo.role))
+}
+
+/// What the policy calls an answer.
+fn asked(answer: Answer) -> OfferAction {
+    match answer {
+        Answer::Accept => OfferAction::Accept,
+        Answer::Decline => OfferAction::Decline,
+        Answer::Cancel => OfferAction::Cancel,
+    }
+}
+
+/// Whether an answer is the caller's to give. That the offer still waits for one is another question.
+pub fn may(caller: &Caller, offer: &Offer, answer: Answer) -> bool {
+    allow(caller, asked(answer), &offer.transfer, &offer.repo).is_ok()
 }
 
 fn about(transfer: &Transfer) -> Json {

@@ -9,8 +9,31 @@ use utoipa::openapi::{RefOr, Schema};
 pub(super) struct About {
     pub summary: &'static str,
     pub query: Vec<Query>,
-    pub body: Option<Body>,
+    pub body: Takes,
     pub answers: Vec<Answer>,
+}
+
+/// The body of a request.
+#[derive(Clone, Copy)]
+pub(super) enum Takes {
+    /// Not said: there is none where the method has none.
+    Unsaid,
+    /// None, though the method could have one.
+    Nothing,
+    /// It may be left out.
+    Perhaps(Body),
+    /// It is needed.
+    Always(Body),
+}
+
+impl Takes {
+    /// What it consists of, if there is one.
+    pub(super) fn body(self) -> Option<Body> {
+        match self {
+            Self::Unsaid | Self::Nothing => None,
+            Self::Perhaps(body) | Self::Always(body) => Some(body),
+        }
+    }
 }
 
 /// A parameter of the query.
@@ -62,7 +85,7 @@ pub(super) enum Content {
 
 /// Begins a description.
 pub(super) fn about(summary: &'static str) -> About {
-    About { summary, query: Vec::new(), body: None, answers: Vec::new() }
+    About { summary, query: Vec::new(), body: Takes::Unsaid, answers: Vec::new() }
 }
 
 impl About {
@@ -72,17 +95,33 @@ impl About {
         self
     }
 
-    /// The parameters of every list.
-    pub(super) fn paged(mut self) -> Self {
-        self.query.push(Query { name: "per_page", about: "How many entries a page has: 1 to 100.", kind: "integer" });
-        self.query.push(Query { name: "page", about: "Which page, from 1.", kind: "integer" });
+    fn number(mut self, name: &'static str, about: &'static str) -> Self {
+        self.query.push(Query { name, about, kind: "integer" });
         self
     }
 
+    fn per_page(self) -> Self {
+        self.number("per_page", "How many entries a page has: 1 to 100.")
+    }
+
+    /// The parameters of every list.
+    pub(super) fn paged(self) -> Self {
+        self.per_page().number("page", "Which page, from 1.")
+    }
+
     /// The body it takes.
-    pub(super) fn takes<T: ToSchema>(mut self) -> Self {
-        self.body = Some(Body::of::<T>());
-        self
+    pub(super) fn takes<T: ToSchema>(self) -> Self {
+        Self { body: Takes::Always(Body::of::<T>()), ..self }
+    }
+
+    /// The body it takes, if there is one.
+    pub(super) fn takes_perhaps<T: ToSchema>(self) -> Self {
+        Self { body: Takes::Perhaps(Body::of::<T>()), ..self }
+    }
+
+    /// The address says it all.
+    pub(super) fn takes_nothing(self) -> Self {
+        Self { body: Takes::Nothing, ..self }
     }
 
     fn answers(mut self, status: u16, about: &'static str, content: Content) -> Self {
@@ -103,6 +142,12 @@ impl About {
     /// A page of a list.
     pub(super) fn gives_page<T: ToSchema>(self) -> Self {
         self.paged().answers(200, "A page of the list; `Link` leads to the others.", Content::Many(Body::of::<T>()))
+    }
+
+    /// A page of a log, the latest first.
+    pub(super) fn gives_log<T: ToSchema>(self) -> Self {
+        let paged = self.per_page().number("before", "Only what is older than the entry with this number.");
+        paged.answers(200, "The latest of them; `Link` leads to older ones.", Content::Many(Body::of::<T>()))
     }
 
     /// One thing or a list of them.

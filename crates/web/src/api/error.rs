@@ -269,10 +269,8 @@ impl From<LifeError> for ApiError {
                 let taken = "the owner already has a repository of this name";
                 Self { status: StatusCode::CONFLICT, ..Self::invalid("Repository", "name", "already_exists", taken) }
             }
-            (Class::Invalid(field), _) => {
-                let told = told.split_once(": ").map_or(told.as_str(), |(_, rule)| rule);
-                Self::invalid("Repository", field.unwrap_or("base"), "unprocessable", told)
-            }
+            (Class::Invalid(Some(field)), _) => Self::invalid("Repository", field, "invalid", rule(&told)),
+            (Class::Invalid(None), _) => Self::invalid("Repository", "base", "unprocessable", told),
             (Class::Gone, _) => Self::new(StatusCode::GONE, told),
             (Class::TooOften(wait), _) => {
                 let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX).max(1);

@@ -6,14 +6,14 @@ use super::page::Paged;
 use super::repos;
 use super::scoped::Who;
 use super::segments::Segments;
-use super::shape::{self, Repository};
+use super::shape;
 use crate::App;
 use abide_core::policy::Action;
 use abide_forge::repos::fork;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -43,9 +43,10 @@ pub(super) async fn create(
     Who(caller): Who,
     Segments(slug): Segments<(String, String)>,
     Input(body): Input<Create>,
-) -> Result<(StatusCode, Json<Repository>), ApiError> {
+) -> Result<Response, ApiError> {
     let source = repos::at(&app, &caller, slug, Action::ForkCreate).await?;
     let request = fork::Request { name: body.name, default_branch_only: body.default_branch_only.unwrap_or(false) };
     let forked = fork::fork(&app.forge, &caller, &source, request).await?;
-    Ok((StatusCode::ACCEPTED, Json(shape::one(&app, &caller, &forked.repo).await?)))
+    let shape = shape::one(&app, &caller, &forked.repo).await?;
+    Ok((StatusCode::ACCEPTED, repos::notice(forked.replaced), Json(shape)).into_response())
 }

@@ -4,21 +4,24 @@
 //!   happens around each: login, scope, limit (`limit.rs`), `ETag` (`fresh.rs`).
 //! * `about.rs`: what a route says about itself; `openapi.rs` makes the document of it, `docs.rs` what people see.
 //! * `error.rs`: what went wrong, in GitHub's body; every use case's errors are mapped there and nowhere else.
-//! * `shape/`: what answers are made of. `page.rs`: pages and their links. `input.rs`: bodies. `segments.rs`: what
-//!   stands in an address. `media.rs`: in which form an answer is wanted. `patch.rs`, `bytes.rs`: answers that are no JSON.
+//! * `shape/`: what answers are made of. `page.rs`: pages and their links; `keyset.rs`: of logs. `input.rs`: bodies.
+//!   `segments.rs`: what stands in an address. `media.rs`: in which form an answer is wanted. `patch.rs`, `bytes.rs`: answers that are no JSON.
 //! * One file per area, named after it.
 
 mod about;
+mod audit;
 mod bytes;
 mod collaborators;
 mod commits;
 mod contents;
+mod deleted;
 pub(crate) mod docs;
 mod error;
 mod forks;
 mod fresh;
 mod input;
 mod keys;
+mod keyset;
 mod limit;
 mod media;
 mod meta;
@@ -26,6 +29,7 @@ mod objects;
 mod openapi;
 mod page;
 mod patch;
+mod redirects;
 mod refs;
 mod repos;
 mod routes;
@@ -34,6 +38,7 @@ mod search;
 mod segments;
 mod shape;
 mod topics;
+mod transfers;
 mod user;
 
 use crate::App;

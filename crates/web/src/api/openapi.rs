@@ -1,6 +1,6 @@
 //! The OpenAPI 3.1 document, made of the route table and of the types that are sent.
 
-use super::about::{Answer, Body, Content};
+use super::about::{Answer, Body, Content, Takes};
 use super::error;
 use super::routes::routes;
 use super::scoped::{Access, Declared};
@@ -82,9 +82,10 @@ fn operation(declared: &Declared) -> Value {
         "parameters": parameters(declared),
         "responses": responses,
     });
-    if let Some(body) = about.body {
+    if let Some(body) = about.body.body() {
         let schema = json!({ "application/json": { "schema": reference(body) } });
-        operation["requestBody"] = json!({ "required": true, "content": schema });
+        let required = matches!(about.body, Takes::Always(_));
+        operation["requestBody"] = json!({ "required": required, "content": schema });
     }
     if let Access::Logged(_) = route.access {
         operation["security"] = json!([{ "token": [] }]);
@@ -129,7 +130,7 @@ fn collect(declared: &Declared, schemas: &mut Map<String, Value>) {
         Content::One(body) | Content::Many(body) | Content::OneOrMany(body) => Some(body),
         Content::Nothing | Content::Json | Content::Media(_) => None,
     });
-    for body in sent.chain(declared.about.body) {
+    for body in sent.chain(declared.about.body.body()) {
         add(body, schemas);
     }
 }
@@ -229,8 +230,15 @@ mod tests {
             for parameter in operation["parameters"].as_array().unwrap() {
                 assert!(parameter["description"].as_str().is_some_and(|text| !text.is_empty()), "{parameter}");
             }
-            let takes = matches!(method.as_str(), "POST" | "PUT" | "PATCH");
-            assert_eq!(operation["requestBody"].is_object(), takes, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn what_can_have_a_body_says_whether_it_does_and_nothing_else_has_one() {
+        for declared in routes().declared() {
+            let could = matches!(declared.route.method, "POST" | "PUT" | "PATCH");
+            let said = !matches!(declared.about.body, Takes::Unsaid);
+            assert_eq!(said, could, "{:?}", declared.route);
         }
     }
 

@@ -10,7 +10,8 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-const DEFAULT: i64 = 30;
+/// As many entries as a page has if nobody says otherwise.
+pub(super) const DEFAULT: i64 = 30;
 const MAX: i64 = 100;
 /// Deeper pages cost the database more than a list is worth; there is always a narrower question.
 const MAX_OFFSET: i64 = 10_000;
@@ -40,7 +41,7 @@ impl Paged {
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             // What is no number counts as not given, as at GitHub.
             match pair.split_once('=') {
-                Some(("per_page", value)) => paged.per_page = value.parse().unwrap_or(DEFAULT).clamp(1, MAX),
+                Some(("per_page", value)) => paged.per_page = size(value),
                 Some(("page", value)) => paged.page = value.parse().unwrap_or(1).max(1),
                 _ => paged.rest.push(pair.to_owned()),
             }
@@ -54,6 +55,13 @@ impl Paged {
 
     pub(super) fn page(&self) -> Page {
         Page { limit: self.per_page, offset: (self.page - 1) * self.per_page }
+    }
+
+    /// The part of a list that is whole in memory.
+    pub(super) fn part<'a, T>(&self, all: &'a [T]) -> &'a [T] {
+        let at = |place: i64| usize::try_from(place).unwrap_or(usize::MAX).min(all.len());
+        let Page { limit, offset } = self.page();
+        &all[at(offset)..at(offset + limit)]
     }
 
     fn link(&self, app: &App, page: i64, rel: &str) -> String {
@@ -91,14 +99,24 @@ impl Paged {
             links.push(self.link(app, self.page + 1, "next"));
             links.extend(last.map(|last| self.link(app, last, "last")));
         }
-        let mut response = Json(body).into_response();
-        if let Ok(value) = HeaderValue::from_str(&links.join(", "))
-            && !links.is_empty()
-        {
-            response.headers_mut().insert(header::LINK, value);
-        }
-        response
+        linked(body, &links)
     }
+}
+
+/// How many entries a page has, as it was asked for.
+pub(super) fn size(asked: &str) -> i64 {
+    asked.parse().unwrap_or(DEFAULT).clamp(1, MAX)
+}
+
+/// A body with links beside it.
+pub(super) fn linked<T: Serialize + ?Sized>(body: &T, links: &[String]) -> Response {
+    let mut response = Json(body).into_response();
+    if let Ok(value) = HeaderValue::from_str(&links.join(", "))
+        && !links.is_empty()
+    {
+        response.headers_mut().insert(header::LINK, value);
+    }
+    response
 }
 
 #[cfg(test)]

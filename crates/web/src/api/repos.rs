@@ -13,7 +13,8 @@ use abide_core::repo::Visibility;
 use abide_forge::Caller;
 use abide_forge::browse::{self, Browser};
 use abide_forge::repos::create::Created;
-use abide_forge::repos::open::{Door, open};
+use abide_forge::repos::edit::Edited;
+use abide_forge::repos::open::{Door, moved, open};
 use abide_forge::repos::{Repo, create, delete, edit, list};
 use axum::Json;
 use axum::extract::State;
@@ -45,18 +46,23 @@ pub(super) async fn show(
     Who(caller): Who,
     Segments(slug): Segments<(String, String)>,
 ) -> Result<Response, ApiError> {
-    let asked = format!("{}/{}", slug.0, slug.1).to_lowercase();
-    let repo = at(&app, &caller, slug, Action::RepoRead).await?;
-    // Under an old name of its owner it is found, and clients that follow learn the address that never changes.
-    if repo.slug() != asked {
-        return Ok(moved(&app.url(&format!("/api/v3/repositories/{}", repo.id))));
+    let door = Door::slug(slug.0, slug.1);
+    let repo = open(&app.forge, &caller, &door, Action::RepoRead).await?;
+    // Whoever comes by an old name learns the address that never changes.
+    if moved(&door, &repo) {
+        return Ok(moved_to(&app.url(&format!("/api/v3/repositories/{}", repo.id))));
     }
     Ok(Json(shape::one(&app, &caller, &repo).await?).into_response())
 }
 
-fn moved(url: &str) -> Response {
+fn moved_to(url: &str) -> Response {
     let body = json!({ "message": "Moved Permanently", "url": url, "documentation_url": "/api/docs" });
     (StatusCode::MOVED_PERMANENTLY, [(header::LOCATION, url)], Json(body)).into_response()
+}
+
+/// Said beside an answer when a name was taken that led elsewhere until now; nothing else is different.
+pub(super) fn notice(replaced: bool) -> Option<[(&'static str, &'static str); 1]> {
+    replaced.then_some([("X-Abide-Notice", "this name led to another repository until now")])
 }
 
 pub(super) async fn show_by_id(
@@ -104,7 +110,7 @@ pub(super) async fn create(
     State(app): State<App>,
     Who(caller): Who,
     Input(body): Input<Create>,
-) -> Result<(StatusCode, Json<Repository>), ApiError> {
+) -> Result<Response, ApiError> {
     let request = create::Request {
         name: body.name,
         description: body.description.unwrap_or_default(),
@@ -116,8 +122,8 @@ pub(super) async fn create(
             gitignore: body.gitignore_template,
         }),
     };
-    let Created { repo, .. } = create::create(&app.forge, &caller, request).await?;
-    Ok((StatusCode::CREATED, Json(shape::one(&app, &caller, &repo).await?)))
+    let Created { repo, replaced } = create::create(&app.forge, &caller, request).await?;
+    Ok((StatusCode::CREATED, notice(replaced), Json(shape::one(&app, &caller, &repo).await?)).into_response())
 }
 
 /// What to change; what is left out stays as it is.
@@ -139,7 +145,7 @@ pub(super) async fn edit(
     Who(caller): Who,
     Segments(slug): Segments<(String, String)>,
     Input(body): Input<Edit>,
-) -> Result<Json<Repository>, ApiError> {
+) -> Result<Response, ApiError> {
     let repo = at(&app, &caller, slug, Action::RepoRead).await?;
     let request = edit::Request {
         description: body.description.map(Option::unwrap_or_default),
@@ -148,8 +154,8 @@ pub(super) async fn edit(
         archived: body.archived,
         visibility: visibility(body.visibility, body.private)?,
     };
-    let edited = edit::edit(&app.forge, &caller, &repo, request).await?;
-    Ok(Json(shape::one(&app, &caller, &edited).await?))
+    let Edited { repo, replaced } = edit::edit(&app.forge, &caller, &repo, request).await?;
+    Ok((notice(replaced), Json(shape::one(&app, &caller, &repo).await?)).into_response())
 }
 
 /// `visibility` and the older `private` say the same; the former wins.

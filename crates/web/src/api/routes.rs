@@ -4,19 +4,32 @@ use super::about::about;
 use super::scoped::Access::{Everyone, Logged, Open, Uncounted};
 use super::scoped::Routes;
 use super::shape::{
-    Branch, Collaborator, CommitItem, Comparison, Content, Email, Found, FullCommit, GitBlob, GitCommit, GitRef,
-    GitTag, GitTree, Key, OwnUser, Permission, Repository, ShortBranch, Tag, TopicNames, User,
+    AuditEntry, Branch, Collaborator, CommitItem, Comparison, Content, DeletedRepository, Email, Found, FullCommit,
+    GitBlob, GitCommit, GitRef, GitTag, GitTree, Key, OwnUser, Permission, Redirect, Repository, ShortBranch, Tag,
+    TopicNames, Transfer, User,
 };
-use super::{collaborators, commits, contents, forks, keys, meta, objects, openapi, refs, repos, search, topics, user};
+use super::{
+    audit, collaborators, commits, contents, deleted, forks, keys, meta, objects, openapi, redirects, refs, repos,
+    search, topics, transfers, user,
+};
 use abide_core::scope::Scope;
 
 const REF: (&str, &str) = ("ref", "A branch, tag or commit; the default branch if not given.");
+const CREATED: &str = "It was created. `X-Abide-Notice` says so if the name led to another one until now.";
+const CHANGED: &str = "As it is now. `X-Abide-Notice` says so if the new name led to another one until now.";
 /// Asked for as `application/vnd.github.raw`.
 const RAW: &[&str] = &["application/octet-stream"];
 const DIFFS: &[&str] = &["application/vnd.github.diff", "application/vnd.github.patch"];
 
 pub(super) fn routes() -> Routes {
-    about_the_server().and(people()).and(repositories()).and(sharing()).and(content()).and(history()).and(git_objects())
+    about_the_server()
+        .and(people())
+        .and(repositories())
+        .and(life())
+        .and(sharing())
+        .and(content())
+        .and(history())
+        .and(git_objects())
 }
 
 fn about_the_server() -> Routes {
@@ -77,7 +90,7 @@ fn repositories() -> Routes {
             "/user/repos",
             Logged(Scope::Repo),
             repos::create,
-            about("Create a repository").takes::<repos::Create>().gives_with::<Repository>(201, "It was created."),
+            about("Create a repository").takes::<repos::Create>().gives_with::<Repository>(201, CREATED),
         )
         .get(
             "/users/{user}/repos",
@@ -95,13 +108,15 @@ fn repositories() -> Routes {
             "/repos/{owner}/{repo}",
             Logged(Scope::Repo),
             repos::edit,
-            about("Change a repository").takes::<repos::Edit>().gives::<Repository>(),
+            about("Change a repository: rename it, archive it, change who may read it")
+                .takes::<repos::Edit>()
+                .gives_with::<Repository>(200, CHANGED),
         )
         .delete(
             "/repos/{owner}/{repo}",
             Logged(Scope::Repo),
             repos::delete,
-            about("Delete a repository").gives_nothing(),
+            about("Delete a repository; its owner can restore it for some time").gives_nothing(),
         )
         .get(
             "/repositories/{id}",
@@ -132,6 +147,76 @@ fn repositories() -> Routes {
             Logged(Scope::Repo),
             topics::replace,
             about("Replace a repository's topics").takes::<TopicNames>().gives::<TopicNames>(),
+        )
+}
+
+fn life() -> Routes {
+    let answer = |summary| about(summary).takes_nothing().gives::<Transfer>();
+    Routes::of("Lifecycle")
+        .post(
+            "/repos/{owner}/{repo}/transfer",
+            Logged(Scope::Repo),
+            transfers::offer,
+            about("Offer a repository to someone")
+                .takes::<transfers::Offer>()
+                .gives_with::<Transfer>(202, "The offer, which waits for the recipient's answer."),
+        )
+        .get(
+            "/user/repository_transfers",
+            Logged(Scope::RepoRead),
+            transfers::inbox,
+            about("Open offers to the caller and of what the caller owns, the latest first").gives_page::<Transfer>(),
+        )
+        .get(
+            "/repository_transfers/{id}",
+            Logged(Scope::RepoRead),
+            transfers::show,
+            about("An offer, for its two sides and those who administer the repository").gives::<Transfer>(),
+        )
+        .post(
+            "/repository_transfers/{id}/accept",
+            Logged(Scope::Repo),
+            transfers::accept,
+            answer("Take an offered repository"),
+        )
+        .post(
+            "/repository_transfers/{id}/decline",
+            Logged(Scope::Repo),
+            transfers::decline,
+            answer("Decline an offered repository"),
+        )
+        .post("/repository_transfers/{id}/cancel", Logged(Scope::Repo), transfers::cancel, answer("Take an offer back"))
+        .get(
+            "/user/deleted_repos",
+            Logged(Scope::RepoRead),
+            deleted::list,
+            about("The caller's deleted repositories, the latest first").gives_page::<DeletedRepository>(),
+        )
+        .post(
+            "/repositories/{id}/restore",
+            Logged(Scope::Repo),
+            deleted::restore,
+            about("Restore a deleted repository, perhaps under another name")
+                .takes_perhaps::<deleted::Restore>()
+                .gives::<Repository>(),
+        )
+        .get(
+            "/repos/{owner}/{repo}/redirects",
+            Logged(Scope::RepoRead),
+            redirects::list,
+            about("A repository's old names, the latest first").gives_page::<Redirect>(),
+        )
+        .delete(
+            "/repos/{owner}/{repo}/redirects/{id}",
+            Logged(Scope::Repo),
+            redirects::release,
+            about("Release an old name: it leads nowhere any more").gives_nothing(),
+        )
+        .get(
+            "/repos/{owner}/{repo}/audit",
+            Logged(Scope::RepoRead),
+            audit::list,
+            about("What was done to a repository, the latest first").gives_log::<AuditEntry>(),
         )
 }
 

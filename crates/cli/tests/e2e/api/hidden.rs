@@ -8,7 +8,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 /// An answer without what differs between any two answers.
-fn comparable(mut response: Response) -> Response {
+pub(super) fn comparable(mut response: Response) -> Response {
     let differs = ["date", "x-request-id", "x-ratelimit-remaining", "x-ratelimit-used", "x-ratelimit-reset"];
     response.headers.retain(|(name, _)| !differs.contains(&name.to_lowercase().as_str()));
     response
@@ -67,6 +67,11 @@ fn private_deleted_and_never_made_are_one_answer(#[values(Engine::Sqlite, Engine
         ("PUT", "/collaborators/bob", json!({ "permission": "admin" }), 401, 404),
         ("DELETE", "/collaborators/bob", Value::Null, 401, 404),
         ("DELETE", "/collaborators/alice", Value::Null, 401, 404),
+        ("PATCH", "", json!({ "archived": true }), 401, 404),
+        ("POST", "/transfer", json!({ "new_owner": "bob" }), 401, 404),
+        ("GET", "/redirects", Value::Null, 401, 404),
+        ("DELETE", "/redirects/1", Value::Null, 401, 404),
+        ("GET", "/audit", Value::Null, 401, 404),
     ];
     for (who, of_nobody) in [(&nobody, true), (&stranger, false)] {
         for (method, tail, body, anonymous, logged) in by_slug {
@@ -84,6 +89,8 @@ fn private_deleted_and_never_made_are_one_answer(#[values(Engine::Sqlite, Engine
         let ask = |id: &str| comparable(who.get(&format!("/repositories/{id}")));
         for (_, id) in &absent {
             assert_eq!(ask(id), ask("987654321"), "/repositories/{id}");
+            let restore = |id: &str| comparable(who.post(&format!("/repositories/{id}/restore"), json!({})));
+            assert_eq!(restore(id), restore("987654321"), "/repositories/{id}/restore");
         }
     }
     for who in [&nobody, &stranger] {

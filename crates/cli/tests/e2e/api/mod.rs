@@ -9,14 +9,17 @@ mod discovery;
 mod hidden;
 mod history;
 mod keys;
+mod lifecycle;
 mod login;
 mod names;
+mod old_names;
 mod pages;
 mod people;
 mod repos;
 pub mod scene;
 mod scopes;
 mod shapes;
+mod transfers;
 
 pub use keys::WEAK as WEAK_KEY;
 

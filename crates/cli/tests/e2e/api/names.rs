@@ -154,6 +154,7 @@ fn try_everywhere(
         format!("/repositories/{a}"),
         format!("/repos/alice/project/collaborators/{a}"),
         format!("/user/keys/{a}"),
+        format!("/repository_transfers/{a}"),
     ] {
         let response = api.get(&path);
         let odd = matches!(how, Written::Raw) || may_exist(first) || may_exist(second);
@@ -178,6 +179,15 @@ fn try_everywhere(
             prop_assert_eq!(made.status, 422, "{}", made.text());
             prop_assert!(made.text().contains(&rule.to_string()), "{}", made.text());
         }
+    }
+    if let Err(rule) = first.trim().parse::<RepoName>() {
+        let renamed = api.patch("/repos/alice/project", json!({ "name": first }));
+        prop_assert_eq!(renamed.status, 422, "{}", renamed.text());
+        prop_assert!(renamed.text().contains(&rule.to_string()), "{}", renamed.text());
+    }
+    if first.trim().parse::<UserName>().is_err() {
+        let offered = api.post("/repos/alice/project/transfer", json!({ "new_owner": first }));
+        prop_assert_eq!(offered.status, 422, "{}", offered.text());
     }
     for field in ["description", "default_branch"] {
         let edited = api.patch("/repos/alice/project", json!({ field: first }));

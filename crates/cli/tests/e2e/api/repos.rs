@@ -166,18 +166,6 @@ fn the_default_branch_is_one_that_exists_and_head_follows(#[values(Engine::Sqlit
     assert_healthy(&server);
 }
 
-#[test]
-fn what_this_version_does_not_offer_is_said() {
-    let server = server(Engine::Sqlite);
-    let alice = person(&server, "alice");
-    alice.create(&server, "project", false);
-    let api = Api::of(&server, &alice);
-    for (change, field) in [(json!({ "name": "other" }), "name"), (json!({ "archived": true }), "archived")] {
-        let rule = assert_refused(&api.patch("/repos/alice/project", change), field, "unprocessable");
-        assert!(rule.contains("not offered"), "{rule}");
-    }
-}
-
 #[rstest]
 fn a_deleted_repository_is_gone_for_all_and_its_name_free(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let server = server(engine);

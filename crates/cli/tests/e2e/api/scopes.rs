@@ -53,6 +53,8 @@ fn a_token_for_reading_changes_nothing() {
     assert_error(&api.put("/repos/alice/project/collaborators/bob", json!({})), 403);
     assert_error(&api.delete("/repos/alice/project/collaborators/alice"), 403);
     assert_error(&api.delete("/repos/alice/project"), 403);
+    assert_error(&api.post("/repos/alice/project/transfer", json!({ "new_owner": "bob" })), 403);
+    assert_eq!(api.read("/repos/alice/project/redirects"), json!([]), "its owner's settings are read too");
     assert_error(&api.post("/user/keys", json!({ "key": "x" })), 403);
     assert_eq!(api.read("/repos/alice/project")["description"], json!(null));
     assert_eq!(api.read("/user/repos").as_array().map(Vec::len), Some(1));

@@ -70,7 +70,7 @@ async fn a_second_soft_delete_does_not_restart_the_clock(#[values(Engine::Sqlite
     let again = delete::delete(forge, &world.alice, &repo).await;
     assert!(matches!(again, Err(LifeError::Access(Access::NotFound))), "{again:?}");
     let again = delete::delete(forge, &Caller::operator(), &repo).await;
-    assert!(matches!(again, Err(LifeError::Access(Access::NotFound))), "nor for the operator: {again:?}");
+    assert!(matches!(again, Err(LifeError::Refused(Refusal::AlreadyDeleted))), "nor for the operator: {again:?}");
     world.rig.clock.advance(2 * DAY);
     let late = restore::restore(forge, &world.alice, &repo.id.to_string(), None).await;
     assert!(matches!(late, Err(LifeError::Refused(Refusal::PastGrace))), "{late:?}");

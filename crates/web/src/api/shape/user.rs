@@ -41,6 +41,10 @@ impl SimpleUser {
         }
     }
 
+    pub(super) fn login(&self) -> &str {
+        &self.login
+    }
+
     pub(in crate::api) fn of(app: &App, user: &accounts::User) -> Self {
         Self::new(app, user.id, user.name.as_ref().map(|name| name.as_str()), user.site_admin)
     }

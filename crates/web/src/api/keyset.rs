@@ -1,0 +1,85 @@
+//! Pages of a log, the latest entry first: `before` and `per_page` in, a `Link` to what is older out.
+//!
+//! By entry, not by number: a log grows at its top while someone reads it, and any page costs the same.
+
+use super::error::ApiError;
+use super::page::{DEFAULT, linked, size};
+use crate::App;
+use axum::extract::{FromRequestParts, OriginalUri};
+use axum::http::request::Parts;
+use axum::response::Response;
+use serde::Serialize;
+
+/// The part of a log that is asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Keyset {
+    /// Only what is older than this entry.
+    pub before: Option<i64>,
+    per_page: i64,
+    path: String,
+}
+
+impl FromRequestParts<App> for Keyset {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, ApiError> {
+        let uri = parts.extensions.get::<OriginalUri>().map_or(&parts.uri, |original| &original.0);
+        Ok(Self::parse(uri.path(), uri.query().unwrap_or("")))
+    }
+}
+
+impl Keyset {
+    fn parse(path: &str, query: &str) -> Self {
+        let mut asked = Self { before: None, per_page: DEFAULT, path: path.to_owned() };
+        for pair in query.split('&') {
+            // What is no number counts as not given, as in every list.
+            match pair.split_once('=') {
+                Some(("per_page", value)) => asked.per_page = size(value),
+                Some(("before", value)) => asked.before = value.parse().ok(),
+                _ => (),
+            }
+        }
+        asked
+    }
+
+    /// How many entries to load: one more than are shown, to know whether there are older ones.
+    pub(super) fn limit(&self) -> i64 {
+        self.per_page + 1
+    }
+
+    /// Those that are shown, each in its shape, with a link to older ones if there are any.
+    pub(super) fn answer<E, T: Serialize>(
+        &self,
+        app: &App,
+        loaded: &[E],
+        number: impl Fn(&E) -> i64,
+        shape: impl Fn(&E) -> T,
+    ) -> Response {
+        let shown = &loaded[..loaded.len().min(usize::try_from(self.per_page).unwrap_or(usize::MAX))];
+        let older = shown.last().filter(|_| shown.len() < loaded.len());
+        let link = older.map(|last| {
+            let (path, size, last) = (app.url(&self.path), self.per_page, number(last));
+            format!("<{path}?per_page={size}&before={last}>; rel=\"next\"")
+        });
+        linked(&shown.iter().map(shape).collect::<Vec<_>>(), &link.into_iter().collect::<Vec<_>>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_numbers_are_put_right() {
+        for (query, before, limit) in [
+            ("", None, 31),
+            ("per_page=7&before=12", Some(12), 8),
+            ("per_page=1000&before=x", None, 101),
+            ("before=9223372036854775808&per_page=-1", None, 2),
+            ("before=-3&&x&per_page", Some(-3), 31),
+        ] {
+            let asked = Keyset::parse("/x", query);
+            assert_eq!((asked.before, asked.limit()), (before, limit), "{query}");
+        }
+    }
+}
