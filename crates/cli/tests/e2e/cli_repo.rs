@@ -1,7 +1,7 @@
 //! `abide repo`: what an operator does to a repository's life, beside a running server.
 
 use crate::cli::{Said, cli};
-use crate::support::{Person, assert_healthy, person, query, server, wait_for_first_sweep};
+use crate::support::{Person, assert_healthy, person, query, server};
 use abide_testkit::http::{self, Response};
 use abide_testkit::{Engine, Server};
 use rstest::rstest;
@@ -219,7 +219,6 @@ fn delete_and_restore(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine
         cli(&server, command).refused(4, &["several deleted repositories", &ids, "say which one by its id"]);
     }
 
-    wait_for_first_sweep(&server);
     query(&server, "UPDATE repos SET deleted_at = deleted_at - 604800000000 WHERE deleted_at IS NOT NULL");
     cli(&server, &["repo", "restore", &third]).refused(4, &["has passed"]);
     cli(&server, &["repo", "restore", "987654"]).refused(3, &["no repository 987654"]);

@@ -1,9 +1,8 @@
 //! What every scenario starts from.
 
-use abide_testkit::{Engine, GitClient, Server, ServerBuilder, eventually, http};
+use abide_testkit::{Engine, GitClient, Server, ServerBuilder, http};
 use serde_json::{Value, json};
 use std::process::Command;
-use std::time::Duration;
 
 /// The binary under test, with nothing started yet.
 pub fn builder(engine: Engine) -> ServerBuilder {
@@ -95,10 +94,4 @@ pub fn query(server: &Server, sql: &str) -> String {
 pub fn push_events(server: &Server, repo_id: i64) -> i64 {
     let sql = format!("SELECT count(*) FROM domain_events WHERE kind = 'push' AND repo_id = {repo_id}");
     query(server, &sql).parse().expect("a count is a number")
-}
-
-/// Waits for the sweep that follows every start; the next one is minutes away, so that a test can set times back.
-pub fn wait_for_first_sweep(server: &Server) {
-    const DONE: &str = "SELECT count(*) FROM jobs WHERE kind = 'lifecycle:sweep' AND state = 'done'";
-    eventually(Duration::from_secs(30), || query(server, DONE) != "0");
 }

@@ -219,7 +219,7 @@ class Life(Scenario):
         self.assertEqual((again.id, again.name), (repo.id, "py-after"))
         # What is below it is there by the old name too, without going elsewhere.
         _, topics = again.requester.requestJsonAndCheck("GET", f"/repos/{old}/topics")
-        self.assertEqual(topics, {"names": []})
+        self.assertEqual(topics["names"], [])
         self.create("py-other")
         with self.assertRaises(GithubException) as caught:
             repo.edit(name="py-other")

@@ -1,7 +1,7 @@
 //! A repository's life over REST: renamed, archived, hidden, deleted and restored, and the log of it.
 
-use super::{Api, assert_error, assert_refused};
-use crate::support::{assert_healthy, builder, person, query, server, wait_for_first_sweep};
+use super::{Api, assert_conflict, assert_error, assert_refused};
+use crate::support::{assert_healthy, builder, person, query, server};
 use abide_core::Timestamp;
 use abide_testkit::http::Response;
 use abide_testkit::{Engine, Server};
@@ -21,12 +21,6 @@ fn done(api: &Api<'_>, slug: &str) -> Vec<String> {
 
 fn events(server: &Server) -> String {
     query(server, "SELECT count(*) FROM domain_events")
-}
-
-#[track_caller]
-fn assert_conflict(response: &Response, words: &str) {
-    let message = assert_error(response, 409);
-    assert!(message.contains(words), "{message}");
 }
 
 #[rstest]
@@ -310,7 +304,6 @@ fn what_was_deleted_too_long_ago_is_gone(#[values(Engine::Sqlite, Engine::Postgr
     let api = Api::of(&server, &alice);
     let id = alice.create(&server, "project", true)["id"].to_string();
     assert_eq!(api.delete("/repos/alice/project").status, 204);
-    wait_for_first_sweep(&server);
     query(&server, "UPDATE repos SET deleted_at = deleted_at - 604800000000");
     let message = assert_error(&api.post(&format!("/repositories/{id}/restore"), json!({})), 410);
     assert!(message.contains("has passed"), "{message}");

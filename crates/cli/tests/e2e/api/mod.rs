@@ -120,3 +120,10 @@ fn assert_refused(response: &Response, field: &str, code: &str) -> String {
     assert_eq!((errors[0]["field"].as_str(), errors[0]["code"].as_str()), (Some(field), Some(code)), "{body}");
     errors[0]["message"].as_str().unwrap_or_default().to_owned()
 }
+
+/// Fails unless the request does not fit what is so now, and is told so in these words.
+#[track_caller]
+fn assert_conflict(response: &Response, words: &str) {
+    let message = assert_error(response, 409);
+    assert!(message.contains(words), "{message}");
+}

@@ -111,14 +111,14 @@ fn an_old_name_reveals_nothing_that_is_hidden(#[values(Engine::Sqlite, Engine::P
     let (alice, bob) = (person(&server, "alice"), person(&server, "bob"));
     let (api, stranger, nobody) = (Api::of(&server, &alice), Api::of(&server, &bob), Api::nobody(&server));
     let private = alice.create(&server, "private", true)["id"].clone();
-    alice.create(&server, "deleted", false);
+    alice.create(&server, "doomed", false);
     rename(&api, "alice/private", "hidden");
-    rename(&api, "alice/deleted", "gone");
+    rename(&api, "alice/doomed", "gone");
     assert_eq!(api.delete("/repos/alice/gone").status, 204);
 
     assert_leads(&api, "alice/private", &private);
     for (who, names) in
-        [(&stranger, &["private", "deleted"][..]), (&nobody, &["private", "deleted"]), (&api, &["deleted"])]
+        [(&stranger, &["private", "doomed"][..]), (&nobody, &["private", "doomed"]), (&api, &["doomed"])]
     {
         for (method, tail, body) in [
             ("GET", "", Value::Null),

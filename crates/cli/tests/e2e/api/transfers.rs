@@ -1,8 +1,8 @@
 //! Offers to hand a repository over: who sees them, who answers, and what an answer comes to.
 
 use super::hidden::comparable;
-use super::{Api, assert_error, assert_refused};
-use crate::support::{Person, assert_healthy, person, query, server, wait_for_first_sweep};
+use super::{Api, assert_conflict, assert_error, assert_refused};
+use crate::support::{Person, assert_healthy, person, query, server};
 use abide_core::Timestamp;
 use abide_testkit::http::Response;
 use abide_testkit::{Engine, Server};
@@ -50,12 +50,6 @@ impl Scene {
 #[track_caller]
 fn answer(api: &Api<'_>, offer: &Value, answer: &str) -> Response {
     api.request("POST", &format!("/repository_transfers/{}/{answer}", offer["id"])).send(api.server.http_addr())
-}
-
-#[track_caller]
-fn assert_conflict(response: &Response, words: &str) {
-    let message = assert_error(response, 409);
-    assert!(message.contains(words), "{message}");
 }
 
 #[rstest]
@@ -239,7 +233,6 @@ fn an_offer_ends_by_itself(#[values(Engine::Sqlite, Engine::Postgres)] engine: E
     let scene = scene(engine);
     let (giver, taker) = (scene.giver(), scene.taker());
     let offer = scene.offer();
-    wait_for_first_sweep(&scene.server);
     query(&scene.server, "UPDATE repo_transfers SET expires_at = 1");
     let before = scene.traces();
     assert_conflict(&answer(&taker, &offer, "accept"), "expired");
