@@ -53,7 +53,8 @@ impl When {
         let (ahead, passed) = (self.then.since(self.now), self.now.since(self.then));
         match () {
             () if ahead < MOMENT && passed < MOMENT => "just now".to_owned(),
-            () if self.then > self.now => format!("in {}", span(ahead)),
+            // A begun minute is a whole one: what was just said to last a week is a week away.
+            () if self.then > self.now => format!("in {}", span(ahead + Duration::from_secs(59))),
             () => format!("{} ago", span(passed)),
         }
     }
@@ -116,6 +117,7 @@ mod tests {
         assert_eq!(told(15 * 86_400), "2 weeks ago");
         assert_eq!(told(800 * 86_400), "2 years ago");
         assert_eq!(told(-7 * 86_400), "in 1 week");
+        assert_eq!(told(-7 * 86_400 + 2), "in 1 week");
     }
 
     #[test]
