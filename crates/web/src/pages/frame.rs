@@ -76,7 +76,7 @@ fn notice(what: &str) -> Option<&'static str> {
         "archived" => "Archived. The repository is read-only until it is unarchived.",
         "unarchived" => "Unarchived. The repository can be pushed to again.",
         "public" => "The repository is public. Everyone can read it.",
-        "private" => "The repository is private. To everyone else it does not exist.",
+        "private" => "The repository is private. It does not exist to anyone but its owner and collaborators.",
         "offered" => "The repository is offered. It stays here until the offer is accepted.",
         "accepted" => "The repository is yours. Its old address leads here.",
         "declined" => "The offer is declined. The repository stays where it is.",

@@ -2,10 +2,19 @@
 
 use super::driver::Browser;
 use super::{log_in, open_server, push_samples};
-use crate::support;
-use abide_testkit::Engine;
+use crate::support::{self, Person};
+use abide_testkit::{Engine, Server};
 use rstest::rstest;
 use thirtyfour::prelude::*;
+
+/// A server where ann has a repository with content.
+fn scene(engine: Engine, private: bool) -> (Server, Person) {
+    let server = open_server(engine);
+    let ann = support::person(&server, "ann");
+    ann.create(&server, "tool", private);
+    push_samples(&ann.git, &server.http_url("ann", "tool"));
+    (server, ann)
+}
 
 /// Nothing but the answers that were refused on purpose.
 fn silent(browser: &Browser) {
@@ -18,10 +27,7 @@ fn silent(browser: &Browser) {
 #[rstest]
 #[tokio::test]
 async fn the_danger_zone_is_used_with_open_eyes(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let server = open_server(engine);
-    let ann = support::person(&server, "ann");
-    ann.create(&server, "tool", false);
-    push_samples(&ann.git, &server.http_url("ann", "tool"));
+    let (server, _) = scene(engine, false);
     let browser = Browser::open(&server).await;
     log_in(&browser, "ann").await;
 
@@ -61,7 +67,7 @@ async fn the_danger_zone_is_used_with_open_eyes(#[values(Engine::Sqlite, Engine:
     browser.press("Make private").await;
     browser.sees("cannot be recalled").await;
     browser.press("Make it private").await;
-    browser.sees("To everyone else it does not exist.").await;
+    browser.sees("The repository is private.").await;
 
     // All of it is on record.
     browser.press("Audit").await;
@@ -76,11 +82,8 @@ async fn the_danger_zone_is_used_with_open_eyes(#[values(Engine::Sqlite, Engine:
 #[rstest]
 #[tokio::test]
 async fn a_private_repository_is_offered_and_taken(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let server = open_server(engine);
-    let ann = support::person(&server, "ann");
+    let (server, _) = scene(engine, true);
     server.add_user("bob");
-    ann.create(&server, "tool", true);
-    push_samples(&ann.git, &server.http_url("ann", "tool"));
     let giver = Browser::open(&server).await;
     log_in(&giver, "ann").await;
     giver.go("/ann/tool/settings").await;
@@ -122,10 +125,7 @@ async fn a_private_repository_is_offered_and_taken(#[values(Engine::Sqlite, Engi
 async fn what_was_deleted_comes_back_also_under_another_name(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let server = open_server(engine);
-    let ann = support::person(&server, "ann");
-    ann.create(&server, "tool", false);
-    push_samples(&ann.git, &server.http_url("ann", "tool"));
+    let (server, ann) = scene(engine, false);
     let browser = Browser::open(&server).await;
     log_in(&browser, "ann").await;
     for _ in 0..2 {

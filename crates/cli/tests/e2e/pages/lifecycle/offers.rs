@@ -154,11 +154,14 @@ fn a_name_that_the_recipient_uses_already_is_told_with_what_to_do(
     let scene = Scene::new(engine);
     scene.bob.create(&scene.server, "tool", false);
     let (ann, bob) = (scene.browser("ann"), scene.browser("bob"));
+    let forked = bob.submit("/ann/tool/fork", "/ann/tool/fork", &[("name", "tool")]);
+    assert!(forked.status == 409 && forked.text().contains("id=\"name-error\""), "{}", forked.text());
     settle(&ann, "ann/tool", "transfer", &TO_BOB);
     let offer = scene.offer();
     let taken = bob.submit(&offer, &format!("{offer}/accept"), &[]);
     assert!(taken.status == 409 && taken.text().contains("rename or delete yours first"), "{}", taken.text());
     assert_eq!(settle(&bob, "bob/tool", "rename", &[("name", "my-tool")]).status, 303);
+    assert_eq!(bob.get("/bob/tool").status, 301, "which frees the name");
     let html = taken.text();
     let accepted = bob.submit_in(&html, &format!("{offer}/accept"), "", &[]);
     assert_eq!(location(&accepted), "/bob/tool?done=accepted");

@@ -23,8 +23,7 @@ pub(in crate::pages::repo) async fn ask(State(app): State<App>, visitor: Visitor
         ],
         verb: "archive",
         button: "Archive this repository",
-        fields: Vec::new(),
-        hidden: None,
+        ..Question::default()
     };
     Ok(ask::ask(&app, &room, question).await)
 }
@@ -49,8 +48,7 @@ pub(in crate::pages::repo) async fn ask_back(State(app): State<App>, visitor: Vi
         consequences: vec!["Whoever could push to it before it was archived can do so again.".into()],
         verb: "unarchive",
         button: "Unarchive this repository",
-        fields: Vec::new(),
-        hidden: None,
+        ..Question::default()
     };
     Ok(ask::ask(&app, &room, question).await)
 }

@@ -22,6 +22,7 @@ struct AskPage {
 }
 
 /// What is asked.
+#[derive(Default)]
 pub(super) struct Question {
     pub title: &'static str,
     /// What will be so, line by line.

@@ -57,6 +57,6 @@ async fn question(app: &App, room: &Room) -> Result<Question, Elsewhere> {
         verb: "delete",
         button: "Delete this repository",
         fields: vec![Field::confirmation(room)],
-        hidden: None,
+        ..Question::default()
     })
 }

@@ -58,6 +58,6 @@ fn question(app: &App, room: &Room, typed: String) -> Question {
             hint: "Letters a–z, digits, dots, underscores and hyphens.",
             typed,
         }],
-        hidden: None,
+        ..Question::default()
     }
 }

@@ -76,6 +76,6 @@ fn question(app: &App, room: &Room, typed: String) -> Question {
             },
             Field::confirmation(room),
         ],
-        hidden: None,
+        ..Question::default()
     }
 }

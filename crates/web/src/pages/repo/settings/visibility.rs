@@ -64,7 +64,7 @@ fn question(room: &Room) -> Question {
         consequences: consequences.map(str::to_owned).to_vec(),
         verb: "visibility",
         button,
-        fields: Vec::new(),
         hidden: Some(("visibility", target.as_str())),
+        ..Question::default()
     }
 }
