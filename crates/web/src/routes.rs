@@ -11,8 +11,26 @@ pub const API: &str = "/api/v3";
 
 /// First segments of every fixed route; none of them can be a user's name.
 pub const FIRST_SEGMENTS: &[&str] = &[
-    "admin", "api", "assets", "explore", "forgot", "healthz", "invite", "login", "logout", "metrics", "new", "r",
-    "readyz", "reset", "search", "settings", "setup", "signup", "verify",
+    "admin",
+    "api",
+    "assets",
+    "explore",
+    "forgot",
+    "healthz",
+    "invite",
+    "login",
+    "logout",
+    "metrics",
+    "new",
+    "r",
+    "readyz",
+    "reset",
+    "search",
+    "settings",
+    "setup",
+    "signup",
+    "transfers",
+    "verify",
 ];
 
 /// The address of every page, for tests that walk them.

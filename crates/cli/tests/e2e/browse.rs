@@ -251,6 +251,12 @@ fn a_private_repository_is_absent_on_every_page(#[values(Engine::Sqlite, Engine:
         "/settings/collaborators",
         "/settings/delete",
         "/settings/visibility",
+        "/settings/rename",
+        "/settings/transfer",
+        "/settings/archive",
+        "/settings/unarchive",
+        "/settings/old-names",
+        "/settings/audit",
     ] {
         let hidden = scene.get(&format!("/ann/secret{tail}"));
         let absent = scene.get(&format!("/ann/absent{tail}"));

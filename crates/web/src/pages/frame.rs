@@ -70,7 +70,20 @@ fn notice(what: &str) -> Option<&'static str> {
     Some(match what {
         "saved" => "Saved.",
         "created" => "Created.",
+        "replaced" => {
+            "This name led to another repository until now. Whoever follows an old link to it comes here now."
+        }
+        "archived" => "Archived. The repository is read-only until it is unarchived.",
+        "unarchived" => "Unarchived. The repository can be pushed to again.",
+        "public" => "The repository is public. Everyone can read it.",
+        "private" => "The repository is private. It does not exist to anyone but its owner and collaborators.",
+        "offered" => "The repository is offered. It stays here until the offer is accepted.",
+        "accepted" => "The repository is yours. Its old address leads here.",
+        "declined" => "The offer is declined. The repository stays where it is.",
+        "canceled" => "The offer is cancelled. The repository stays where it is.",
         "deleted" => "The repository is deleted. Its owner can restore it for a while from the settings.",
+        "restored" => "Restored, with everything that belonged to it.",
+        "old-name-released" => "The old name is released. It leads nowhere.",
         "removed" => "Removed.",
         "added" => "Added.",
         "forked" => "Your copy is ready. It has its own objects and does not depend on the original.",

@@ -9,7 +9,7 @@ use super::respond;
 use super::visitor::Visitor;
 use crate::App;
 use abide_forge::repos::search::Sort;
-use abide_forge::repos::{Page, Repo, list};
+use abide_forge::repos::{Page, Repo, list, transfer};
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
@@ -28,6 +28,8 @@ struct Dashboard {
     repos: Vec<Repo>,
     page: usize,
     links: Links,
+    /// How many repositories wait for the visitor to take them.
+    offers: i64,
 }
 
 const PER_PAGE: usize = 30;
@@ -44,6 +46,11 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
     let page = address.page();
     let wanted = Page { limit: PER_PAGE as i64, offset: ((page - 1) * PER_PAGE) as i64 };
     let (repos, total) = list::of_member(&app.forge, user.id, wanted).await?;
-    let links = Links::around("/", &address, page, total > (page * PER_PAGE) as i64);
-    Ok(respond::page(&Dashboard { frame: Frame::new(&app, &visitor, "Your repositories"), repos, page, links }))
+    Ok(respond::page(&Dashboard {
+        frame: Frame::new(&app, &visitor, "Your repositories"),
+        links: Links::around("/", &address, page, total > (page * PER_PAGE) as i64),
+        offers: transfer::to_answer(&app.forge, &visitor.caller()).await?,
+        repos,
+        page,
+    }))
 }

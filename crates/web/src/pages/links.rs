@@ -24,4 +24,19 @@ impl Links {
         };
         Self { previous: (page > 1).then(|| to(page - 1)), next: more.then(|| to(page + 1)) }
     }
+
+    /// Links of a list that is read newest first, behind the row `before`. One row more than the `shown` ones tells that
+    /// there are others, and is taken off; `to` is the address of what is behind a row, or of the beginning.
+    pub(crate) fn behind<T>(
+        rows: &mut Vec<T>,
+        shown: usize,
+        before: Option<i64>,
+        id: impl Fn(&T) -> i64,
+        to: impl Fn(Option<i64>) -> String,
+    ) -> Self {
+        let more = rows.len() > shown;
+        rows.truncate(shown);
+        let next = rows.last().filter(|_| more).map(|row| to(Some(id(row))));
+        Self { previous: before.map(|_| to(None)), next }
+    }
 }

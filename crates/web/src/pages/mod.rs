@@ -4,6 +4,7 @@
 //! * `form.rs`: the only way to read a form, which proves that it is ours. `frame.rs`: what the layout needs.
 //! * `problem.rs`: what went wrong, as a page; every use case's errors are mapped there.
 //! * `accounts/`: coming in. `settings/`: one's own account. `admin/`: the site. `member.rs`: who may come there.
+//! * `transfers.rs`: offers of repositories, and answering them.
 //! * `repo/`: everything below `/{owner}/{repo}`; one file per page elsewhere.
 //!
 //! How things look in text (times, sizes, Markdown, source code) is in `crate::show`.
@@ -27,6 +28,7 @@ mod profile;
 mod repo;
 mod respond;
 mod settings;
+mod transfers;
 mod visitor;
 
 use crate::App;
@@ -59,6 +61,7 @@ pub(crate) fn routes() -> Vec<Route> {
     ];
     all.extend(accounts::routes());
     all.extend(settings::routes());
+    all.extend(transfers::routes());
     all.extend(admin::routes());
     all.extend(repo::routes());
     all

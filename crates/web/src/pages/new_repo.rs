@@ -11,6 +11,7 @@ use abide_core::repo::Visibility;
 use abide_forge::repos::create::{self, Choice, CreateError, Init, gitignores, licences};
 use askama::Template;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::Response;
 
 #[derive(Template)]
@@ -78,7 +79,11 @@ pub(super) async fn create(State(app): State<App>, visitor: Visitor, form: Form)
         Err(CreateError::Fault(fault)) => Err(fault.into()),
         Err(error) => {
             let errors = Errors::of(&["name", "description", "default_branch"], &error);
-            Ok(respond::form_again(&page(Frame::new(&app, &visitor, "New repository"), errors, typed)))
+            let status = match error {
+                CreateError::NameTaken => StatusCode::CONFLICT,
+                _ => StatusCode::BAD_REQUEST,
+            };
+            Ok(respond::html(status, &page(Frame::new(&app, &visitor, "New repository"), errors, typed)))
         }
     }
 }

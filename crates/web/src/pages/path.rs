@@ -2,6 +2,7 @@
 //! need not be text.
 
 use axum::extract::FromRequestParts;
+use axum::http::Method;
 use axum::http::request::Parts;
 use percent_encoding::percent_decode_str;
 use std::convert::Infallible;
@@ -11,9 +12,15 @@ use std::convert::Infallible;
 pub(crate) struct Address {
     segments: Vec<String>,
     query: String,
+    reads: bool,
 }
 
 impl Address {
+    /// Whether someone only looks, and sends nothing.
+    pub(crate) fn reads(&self) -> bool {
+        self.reads
+    }
+
     /// One segment, from zero. Empty if there is none.
     pub(crate) fn segment(&self, index: usize) -> &str {
         self.segments.get(index).map_or("", String::as_str)
@@ -61,6 +68,7 @@ impl<S: Sync> FromRequestParts<S> for Address {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         let segments = parts.uri.path().split('/').skip(1).map(str::to_owned).collect();
-        Ok(Self { segments, query: parts.uri.query().unwrap_or_default().to_owned() })
+        let reads = matches!(parts.method, Method::GET | Method::HEAD);
+        Ok(Self { segments, query: parts.uri.query().unwrap_or_default().to_owned(), reads })
     }
 }

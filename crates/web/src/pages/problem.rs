@@ -128,16 +128,23 @@ impl From<Access> for Problem {
     }
 }
 
+/// What a refusal says, without the name of the field: that is for forms and programs.
+pub(crate) fn rule(error: &LifeError) -> String {
+    let told = error.to_string();
+    let rule = ["name: ", "new_owner: "].iter().find_map(|field| told.strip_prefix(field));
+    rule.unwrap_or(&told).to_owned()
+}
+
 impl From<LifeError> for Problem {
     fn from(error: LifeError) -> Self {
-        let told = error.to_string();
-        // A field's name is for forms and programs.
-        let detail = sentence(told.split_once(": ").map_or(told.as_str(), |(_, rule)| rule));
+        let detail = sentence(&rule(&error));
         match error.class() {
-            Class::Invalid(_) => Self::new(StatusCode::BAD_REQUEST, detail),
+            Class::Invalid(Some(_)) => Self::new(StatusCode::BAD_REQUEST, detail),
+            Class::Invalid(None) => Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail),
             Class::Conflict => Self::new(StatusCode::CONFLICT, detail),
             Class::Gone => Self::new(StatusCode::GONE, detail),
             Class::TooOften(wait) => {
+                let detail = format!("{detail} That is in {}.", crate::show::time::span(wait));
                 Self { retry_after: Some(wait), ..Self::new(StatusCode::TOO_MANY_REQUESTS, detail) }
             }
             Class::Access => match error {

@@ -51,6 +51,13 @@ pub(crate) fn moved(to: &str) -> Response {
     response
 }
 
+/// What was sent belongs to another address now: the browser sends it there once more, as it is.
+pub(crate) fn resend(to: &str) -> Response {
+    let mut response = redirect(StatusCode::TEMPORARY_REDIRECT, to);
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}
+
 fn redirect(status: StatusCode, to: &str) -> Response {
     let mut response = status.into_response();
     // Anything that cannot stand in a header cannot be an address of ours.

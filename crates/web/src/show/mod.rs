@@ -7,3 +7,4 @@ pub(crate) mod markdown;
 pub(crate) mod rendered;
 pub(crate) mod text;
 pub(crate) mod time;
+pub(crate) mod trail;

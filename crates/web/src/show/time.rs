@@ -5,6 +5,11 @@ use askama::filters::HtmlSafe;
 use std::fmt;
 use std::time::Duration;
 
+/// An instant as people read it, to the second.
+pub(crate) fn exact(then: Timestamp) -> String {
+    then.to_string().replace('T', " ").replace('Z', " UTC")
+}
+
 /// The present, as the page was made.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Now(pub Timestamp);
@@ -13,6 +18,11 @@ impl Now {
     /// An instant, relative to now.
     pub(crate) fn ago(self, then: &Timestamp) -> When {
         When { now: self.0, then: *then }
+    }
+
+    /// An instant in words that leave no doubt, for what depends on it.
+    pub(crate) fn until(self, then: &Timestamp) -> Until {
+        Until(self.ago(then))
     }
 
     /// Seconds since 1970, relative to now.
@@ -30,21 +40,47 @@ pub(crate) struct When {
 
 impl fmt::Display for When {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let exact = self.then.to_string();
-        let readable = exact.replace('T', " ").replace('Z', " UTC");
-        write!(f, r#"<time datetime="{exact}" title="{readable}">"#)?;
-        if self.then > self.now {
-            let ahead = self.then.since(self.now);
-            if ahead < Duration::from_secs(60) { f.write_str("just now") } else { write!(f, "in {}", span(ahead)) }?;
-        } else {
-            let passed = self.now.since(self.then);
-            if passed < Duration::from_secs(60) { f.write_str("just now") } else { write!(f, "{} ago", span(passed)) }?;
-        }
-        f.write_str("</time>")
+        write!(f, r#"<time datetime="{}" title="{}">"#, self.then, exact(self.then))?;
+        write!(f, "{}</time>", self.words())
     }
 }
 
 impl HtmlSafe for When {}
+
+impl When {
+    fn words(&self) -> String {
+        const MOMENT: Duration = Duration::from_secs(60);
+        let (ahead, passed) = (self.then.since(self.now), self.now.since(self.then));
+        match () {
+            () if ahead < MOMENT && passed < MOMENT => "just now".to_owned(),
+            // A begun minute is a whole one: what was just said to last a week is a week away.
+            () if self.then > self.now => format!("in {}", span(ahead + Duration::from_secs(59))),
+            () => format!("{} ago", span(passed)),
+        }
+    }
+}
+
+/// An instant as HTML, exact, with how far it is away.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Until(When);
+
+impl fmt::Display for Until {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let then = self.0.then;
+        write!(f, r#"<time datetime="{then}">{}</time> ({})"#, exact(then), self.0.words())
+    }
+}
+
+impl HtmlSafe for Until {}
+
+/// A length of time in days if it is whole days, as rules are told.
+pub(crate) fn days(length: Duration) -> String {
+    match (length.as_secs() / 86_400, length.as_secs() % 86_400) {
+        (1, 0) => "1 day".to_owned(),
+        (days, 0) if days > 1 => format!("{days} days"),
+        _ => span(length),
+    }
+}
 
 /// A length of time in its largest unit.
 pub(crate) fn span(length: Duration) -> String {
@@ -81,6 +117,22 @@ mod tests {
         assert_eq!(told(15 * 86_400), "2 weeks ago");
         assert_eq!(told(800 * 86_400), "2 years ago");
         assert_eq!(told(-7 * 86_400), "in 1 week");
+        assert_eq!(told(-7 * 86_400 + 2), "in 1 week");
+    }
+
+    #[test]
+    fn what_depends_on_an_instant_tells_it_exactly() {
+        let now = Timestamp::from_micros(1_700_000_000_000_000);
+        let html = Now(now).until(&now.plus(Duration::from_secs(7 * 86_400))).to_string();
+        assert_eq!(html, r#"<time datetime="2023-11-21T22:13:20Z">2023-11-21 22:13:20 UTC</time> (in 1 week)"#);
+    }
+
+    #[test]
+    fn rules_are_told_in_days() {
+        let told = |seconds| days(Duration::from_secs(seconds));
+        assert_eq!(told(30 * 86_400), "30 days");
+        assert_eq!(told(86_400), "1 day");
+        assert_eq!(told(90 * 60), "1 hour");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod accessible;
 mod driver;
+mod lifecycle;
 mod pictures;
 mod walk;
 
@@ -13,6 +14,43 @@ use driver::Browser;
 /// A server where anyone may make an account.
 fn open_server(engine: Engine) -> Server {
     support::builder(engine).env("ABIDE_SIGNUP__MODE", "open").start()
+}
+
+/// Logs someone in who has an account.
+async fn log_in(browser: &Browser, name: &str) {
+    browser.go("/login").await;
+    browser.fill("login", name).await;
+    browser.fill("password", PASSWORD).await;
+    browser.press("Log in").await;
+    browser.sees("Your repositories").await;
+}
+
+/// Puts something in every list of a repository's life: an offer to ann and one of hers, something deleted, an old name.
+async fn live_a_little(browser: &Browser, server: &Server, ann: &support::Person) {
+    let bob = support::person(server, "bob");
+    bob.create(server, "gift", true);
+    for name in ["gone", "given", "attic"] {
+        ann.create(server, name, false);
+    }
+    push_samples(&bob.git, &server.http_url("bob", "gift"));
+    log_in(browser, "bob").await;
+    settle(browser, "bob/gift", "transfer", &[("new_owner", "ann"), ("confirmation", "bob/gift")]).await;
+    browser.driver.delete_all_cookies().await.expect("cookies can be removed");
+    log_in(browser, "ann").await;
+    settle(browser, "ann/given", "transfer", &[("new_owner", "bob"), ("confirmation", "ann/given")]).await;
+    settle(browser, "ann/gone", "delete", &[("confirmation", "ann/gone")]).await;
+    settle(browser, "ann/attic", "rename", &[("name", "archive")]).await;
+    settle(browser, "ann/archive", "archive", &[]).await;
+}
+
+/// Does something in a repository's settings.
+async fn settle(browser: &Browser, slug: &str, verb: &str, fields: &[(&str, &str)]) {
+    browser.go(&format!("/{slug}/settings/{verb}")).await;
+    for (name, typed) in fields {
+        browser.fill(name, typed).await;
+    }
+    browser.find("main form button").await.click().await.expect("it can be pressed");
+    let _ = browser.find(".notice.good").await;
 }
 
 /// Signs up and is logged in.

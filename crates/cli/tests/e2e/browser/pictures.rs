@@ -1,9 +1,9 @@
 //! Pictures for the README. Not a check: made only when asked for, by `ABIDE_PICTURES=docs/images ./test pictures`.
 
 use super::driver::Browser;
-use super::{open_server, push_samples};
+use super::{live_a_little, open_server, push_samples};
 use crate::support;
-use abide_testkit::{Engine, PASSWORD};
+use abide_testkit::Engine;
 use std::path::PathBuf;
 
 #[tokio::test]
@@ -30,7 +30,17 @@ async fn pictures_are_taken_when_asked_for() {
         ("blame", "/ann/tool/blame/main/src/lib.rs"),
         ("settings", "/ann/tool/settings"),
         ("collaborators", "/ann/tool/settings/collaborators"),
+        ("rename", "/ann/tool/settings/rename"),
+        ("transfer", "/ann/tool/settings/transfer"),
         ("delete", "/ann/tool/settings/delete"),
+        ("audit", "/ann/tool/settings/audit"),
+        ("old-names", "/ann/archive/settings/old-names"),
+        ("archived", "/ann/archive"),
+        ("offered", "/ann/given/settings"),
+        ("transfers", "/transfers"),
+        ("offer", "/transfers/1"),
+        ("deleted", "/settings/repositories"),
+        ("tombstone", "/ann/gone"),
         ("profile", "/ann"),
         ("account", "/settings/account"),
         ("security", "/settings/security"),
@@ -40,11 +50,7 @@ async fn pictures_are_taken_when_asked_for() {
         ("api", "/api/docs"),
     ];
     take(&browser, &directory, &outside).await;
-    browser.go("/login").await;
-    browser.fill("login", "ann").await;
-    browser.fill("password", PASSWORD).await;
-    browser.press("Log in").await;
-    browser.sees("Your repositories").await;
+    live_a_little(&browser, &server, &ann).await;
     take(&browser, &directory, &inside).await;
     browser.close().await;
 }

@@ -70,7 +70,7 @@ async fn someone_signs_up_creates_pushes_browses_makes_a_token_and_deletes(
 
     // Delete, which must be confirmed by name.
     browser.go("/ann/tool/settings").await;
-    browser.press("Delete this repository").await;
+    browser.press("Delete").await;
     browser.fill("confirmation", "ann/other").await;
     browser.press("Delete this repository").await;
     browser.sees("Type ann/tool to confirm").await;
@@ -81,7 +81,7 @@ async fn someone_signs_up_creates_pushes_browses_makes_a_token_and_deletes(
         browser.complaints().into_iter().filter(|line| !line.contains("status of 400")).collect();
     assert_eq!(complaints, Vec::<String>::new(), "the console says nothing");
     browser.go("/ann/tool").await;
-    browser.sees("Not found").await;
+    browser.sees("ann/tool is deleted").await;
     browser.close().await;
 }
 

@@ -152,7 +152,7 @@ fn attribute(tag: &str, name: &str) -> Option<String> {
 /// Where an answer sends the browser.
 #[track_caller]
 pub fn location(response: &Response) -> &str {
-    assert!(matches!(response.status, 301 | 303), "{} {}", response.status, response.text());
+    assert!(matches!(response.status, 301 | 303 | 307), "{} {}", response.status, response.text());
     response.header("location").expect("a redirect leads somewhere")
 }
 

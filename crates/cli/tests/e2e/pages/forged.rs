@@ -23,41 +23,62 @@ fn state(server: &Server) -> String {
         "one_time_links",
         "totp",
         "user_redirects",
+        "repo_redirects",
+        "repo_transfers",
     ];
     let counts = tables.map(|table| format!("(SELECT count(*) FROM {table})"));
     let suspended = "(SELECT count(*) FROM users WHERE suspended_at IS NOT NULL OR site_admin)";
-    query(server, &format!("SELECT {}, {suspended}", counts.join(", ")))
+    let marks =
+        "(SELECT count(*) FROM repos WHERE archived_at IS NOT NULL OR deleted_at IS NOT NULL OR name = 'mallory')";
+    let pending = "(SELECT count(*) FROM repo_transfers WHERE status = 'pending')";
+    query(server, &format!("SELECT {}, {suspended}, {marks}, {pending}", counts.join(", ")))
 }
 
 /// The address of every page, with something real in the place of each name.
 fn addresses(server: &Server) -> Vec<String> {
     let bob = query(server, "SELECT id FROM users WHERE name = 'bob'");
+    let offer = query(server, "SELECT id FROM repo_transfers");
+    let deleted = query(server, "SELECT id FROM repos WHERE deleted_at IS NOT NULL");
     let filled = |path: &str| {
+        let id = match path.split('/').nth(1) {
+            Some("transfers") => &offer,
+            Some("settings") => &deleted,
+            _ => &bob,
+        };
         path.replace("{owner}", "carol")
             .replace("{repo}", "demo")
-            .replace("{id}", &bob)
+            .replace("{id}", id)
             .replace("{*rest}", "main")
             .replace(['{', '}'], "")
     };
     abide_web::page_paths().into_iter().map(filled).collect()
 }
 
-/// A site with an admin who has a repository, and bob.
+/// A site with an admin who has a repository and a deleted one, and bob, who offers them one of his.
 fn scene(engine: Engine) -> Server {
     let server = server(engine);
     add_admin(&server, "carol");
     server.add_user("bob");
-    let token = server.add_token("carol", "repo");
-    let made = http::post(server.http_addr(), "/api/v3/user/repos", Some(&token), &json!({ "name": "demo" }));
-    assert_eq!(made.status, 201, "{}", made.text());
+    for (owner, name) in [("carol", "demo"), ("carol", "gone"), ("bob", "gift")] {
+        let token = server.add_token(owner, "repo");
+        let made = http::post(server.http_addr(), "/api/v3/user/repos", Some(&token), &json!({ "name": name }));
+        assert_eq!(made.status, 201, "{}", made.text());
+    }
+    let delete = "/carol/gone/settings/delete";
+    let deleted = logged_in(&server, "carol").submit(delete, delete, &[("confirmation", "carol/gone")]);
+    let offer = "/bob/gift/settings/transfer";
+    let fields = [("new_owner", "carol"), ("confirmation", "bob/gift")];
+    let offered = logged_in(&server, "bob").submit(offer, offer, &fields);
+    assert_eq!((deleted.status, offered.status), (303, 303));
     server
 }
 
 /// What each form would need to do something, so that only the forgery stops it.
-const FIELDS: [(&str, &str); 11] = [
+const FIELDS: [(&str, &str); 12] = [
     ("id", "1"),
     ("confirmation", "carol/demo"),
     ("visibility", "private"),
+    ("new_owner", "bob"),
     ("name", "mallory"),
     ("email", "mallory@example.org"),
     ("password", PASSWORD),
@@ -107,7 +128,7 @@ fn a_form_without_our_token_or_from_another_site_is_refused_by_every_page(
             assert_eq!(sent(&path, Some(&ours), Some(header)).status, 403, "{path} with {header:?}");
         }
     }
-    assert!(forms > 30, "the pages are walked, not imagined: {forms}");
+    assert!(forms > 45, "the pages are walked, not imagined: {forms}");
     assert_eq!(state(&server), before);
 
     // The same form is taken when it is ours, so it was the forgery that was refused.

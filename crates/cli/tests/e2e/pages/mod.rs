@@ -4,6 +4,7 @@ mod admin;
 mod browser;
 mod coming_in;
 mod forged;
+mod lifecycle;
 mod markup;
 mod names;
 mod sessions;

@@ -35,18 +35,13 @@ pub(super) async fn show(State(app): State<App>, by: Admin, address: Address) ->
     let filled = |name: &str| address.query(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     let filter = AuditFilter { action: filled("action"), actor: filled("actor"), repo: filled("repo") };
     let before = address.query("before").and_then(|id| id.parse().ok());
-    // One more than is shown tells whether there is another page.
-    let limit = PER_PAGE as i64 + 1;
-    let mut rows = admin::audit(&app.forge, &by.viewer.caller, &filter, before, limit).await?;
-    let more = rows.len() > PER_PAGE;
-    rows.truncate(PER_PAGE);
+    let mut rows = admin::audit(&app.forge, &by.viewer.caller, &filter, before, PER_PAGE as i64 + 1).await?;
     let typed = Typed {
         action: filter.action.unwrap_or_default(),
         actor: filter.actor.unwrap_or_default(),
         repo: filter.repo.unwrap_or_default(),
     };
-    let older = rows.last().filter(|_| more).map(|row| link(&typed, Some(row.record.id)));
-    let links = Links { previous: before.map(|_: i64| link(&typed, None)), next: older };
+    let links = Links::behind(&mut rows, PER_PAGE, before, |row| row.record.id, |before| link(&typed, before));
     let frame = Frame::new(&app, &by.visitor, "Audit log");
     Ok(respond::page(&AuditPage { frame, section: "audit", filter: typed, rows, links }))
 }

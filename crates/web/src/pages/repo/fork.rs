@@ -12,6 +12,7 @@ use abide_core::policy::Action;
 use abide_forge::repos::fork::{self, ForkError, Request};
 use askama::Template;
 use axum::extract::State;
+use axum::http::StatusCode;
 
 #[derive(Template)]
 #[template(path = "repo/fork.html")]
@@ -42,7 +43,11 @@ pub(super) async fn fork(State(app): State<App>, visitor: Visitor, address: Addr
         Err(error) => {
             let errors = Errors::of(&["name"], &error);
             let errors = if errors.has("") { Errors::at("name", &error.to_string()) } else { errors };
-            Ok(respond::form_again(&page(&app, &room, errors, typed).await))
+            let status = match error {
+                ForkError::NameTaken => StatusCode::CONFLICT,
+                _ => StatusCode::BAD_REQUEST,
+            };
+            Ok(respond::html(status, &page(&app, &room, errors, typed).await))
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Opening a repository for a page, and what all its pages have in common.
 
+use super::tombstone;
 use crate::App;
 use crate::pages::path::Address;
 use crate::pages::problem::Problem;
@@ -9,6 +10,7 @@ use crate::show::text::{self, url_path};
 use abide_core::Timestamp;
 use abide_core::policy::Action;
 use abide_core::repo::Visibility;
+use abide_forge::Access;
 use abide_forge::browse::{self, Browser};
 use abide_forge::repos::Repo;
 use abide_forge::repos::open::{self, Door};
@@ -22,7 +24,7 @@ pub(super) struct Head {
     pub url: String,
     pub description: String,
     pub private: bool,
-    pub archived: bool,
+    pub archived_at: Option<Timestamp>,
     pub empty: bool,
     pub fork_of: Option<String>,
     pub branches: String,
@@ -39,6 +41,8 @@ pub(super) struct Head {
     pub can_push: bool,
     pub can_fork: bool,
     pub can_see_people: bool,
+    pub can_unarchive: bool,
+    pub can_read_audit: bool,
     pub tab: &'static str,
 }
 
@@ -77,19 +81,46 @@ impl Room {
     pub(super) async fn open(app: &App, visitor: Visitor, address: &Address) -> Result<Self, Elsewhere> {
         let (owner, typed) = (address.segment(0), address.segment(1));
         let name = typed.strip_suffix(".git").unwrap_or(typed);
-        let browser = browse::open(&app.forge, &visitor.caller(), &Door::slug(owner, name)).await?;
+        let door = Door::slug(owner, name);
+        let browser = match browse::open(&app.forge, &visitor.caller(), &door).await {
+            Err(Access::NotFound) => return Err(tombstone::or_nothing(app, &visitor, address, &door).await),
+            found => found?,
+        };
         let slug = browser.repo.slug();
         if slug != format!("{owner}/{typed}") {
             let rest = address.raw_rest(2);
             let slash = if rest.is_empty() { "" } else { "/" };
-            return Err(Elsewhere::To(respond::moved(&format!("/{slug}{slash}{rest}{}", address.raw_query()))));
+            let to = format!("/{slug}{slash}{rest}{}", address.raw_query());
+            return Err(Elsewhere::To(if address.reads() { respond::moved(&to) } else { respond::resend(&to) }));
         }
         Ok(Self { browser, visitor })
+    }
+
+    /// The same for those who may do something to it; others are refused in the policy's words.
+    pub(super) async fn enter(
+        app: &App,
+        visitor: Visitor,
+        address: &Address,
+        action: Action,
+    ) -> Result<Self, Elsewhere> {
+        let room = Self::open(app, visitor, address).await?;
+        room.ensure(app, action).await?;
+        Ok(room)
     }
 
     /// The repository.
     pub(super) fn repo(&self) -> &Repo {
         &self.browser.repo
+    }
+
+    /// What its owner is called.
+    pub(super) fn owner(&self) -> String {
+        self.repo().owner_name.as_ref().map(ToString::to_string).unwrap_or_default()
+    }
+
+    /// Whether it is the visitor's own. Only for the choice of words: what they may do is the policy's to say.
+    pub(super) fn is_owner(&self) -> bool {
+        self.visitor.caller().user_id() == Some(self.repo().owner_id)
     }
 
     /// Whether the visitor may do something to it.
@@ -120,12 +151,12 @@ impl Room {
             None => None,
         };
         Head {
-            owner: repo.owner_name.as_ref().map(ToString::to_string).unwrap_or_default(),
+            owner: self.owner(),
             name: repo.name.to_string(),
             url: format!("/{slug}"),
             description: repo.description.clone(),
             private: repo.visibility == Visibility::Private,
-            archived: repo.archived_at.is_some(),
+            archived_at: repo.archived_at,
             empty: self.browser.is_empty(),
             fork_of,
             branches: text::grouped(branches),
@@ -142,6 +173,8 @@ impl Room {
             can_push: self.may(Action::GitPush),
             can_fork: self.visitor.viewer().is_some() && self.may(Action::ForkCreate) && !self.browser.is_empty(),
             can_see_people: self.may(Action::CollaboratorList),
+            can_unarchive: repo.archived_at.is_some() && self.may(Action::RepoUnarchive),
+            can_read_audit: self.may(Action::AuditRead),
             tab,
         }
     }

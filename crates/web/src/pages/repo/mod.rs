@@ -12,6 +12,7 @@ mod head;
 mod raw;
 mod refs;
 mod settings;
+mod tombstone;
 mod tree;
 mod view;
 
@@ -37,10 +38,14 @@ pub(super) fn routes() -> Vec<Route> {
         ("/{owner}/{repo}/settings", get(settings::general::show).post(settings::general::save)),
         ("/{owner}/{repo}/settings/collaborators", get(settings::people::show).post(settings::people::set)),
         ("/{owner}/{repo}/settings/collaborators/remove", post(settings::people::remove)),
-        (
-            "/{owner}/{repo}/settings/visibility",
-            get(settings::danger::ask_visibility).post(settings::danger::visibility),
-        ),
-        ("/{owner}/{repo}/settings/delete", get(settings::danger::ask_delete).post(settings::danger::delete)),
+        ("/{owner}/{repo}/settings/rename", get(settings::rename::ask).post(settings::rename::rename)),
+        ("/{owner}/{repo}/settings/transfer", get(settings::transfer::ask).post(settings::transfer::offer)),
+        ("/{owner}/{repo}/settings/archive", get(settings::archive::ask).post(settings::archive::archive)),
+        ("/{owner}/{repo}/settings/unarchive", get(settings::archive::ask_back).post(settings::archive::unarchive)),
+        ("/{owner}/{repo}/settings/visibility", get(settings::visibility::ask).post(settings::visibility::set)),
+        ("/{owner}/{repo}/settings/delete", get(settings::delete::ask).post(settings::delete::delete)),
+        ("/{owner}/{repo}/settings/old-names", get(settings::old_names::show)),
+        ("/{owner}/{repo}/settings/old-names/release", post(settings::old_names::release)),
+        ("/{owner}/{repo}/settings/audit", get(settings::audit::show)),
     ]
 }

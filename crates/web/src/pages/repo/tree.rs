@@ -1,6 +1,7 @@
 //! A directory: the repository's home is its root at the default branch.
 
 use super::head::{Elsewhere, Head, Room, Shown};
+use super::tombstone;
 use super::view::{CommitLine, Picker, Trail, subject, tail};
 use crate::App;
 use crate::pages::frame::Frame;
@@ -11,6 +12,7 @@ use crate::pages::visitor::Visitor;
 use crate::show::markdown::Base;
 use crate::show::text::{self, escape_into, shown, url_path};
 use abide_core::policy::Action;
+use abide_forge::Access;
 use abide_forge::browse::{BrowseError, EntryKind, LastChanges, Place, Tree};
 use abide_forge::repos::open::{self, Door};
 use abide_forge::repos::topics;
@@ -71,7 +73,10 @@ pub(super) async fn home(State(app): State<App>, visitor: Visitor, address: Addr
 pub(super) async fn permalink(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
     let id = address.segment(1);
     let door = Door::Id(id.strip_suffix(".git").unwrap_or(id).to_owned());
-    let repo = open::open(&app.forge, &visitor.caller(), &door, Action::RepoRead).await?;
+    let repo = match open::open(&app.forge, &visitor.caller(), &door, Action::RepoRead).await {
+        Err(Access::NotFound) => return Err(tombstone::or_nothing(&app, &visitor, &address, &door).await),
+        found => found?,
+    };
     Ok(respond::moved(&format!("/{}{}", repo.slug(), address.raw_query())))
 }
 

@@ -3,6 +3,7 @@
 mod account;
 mod keys;
 mod profile;
+mod repositories;
 mod security;
 mod tokens;
 mod two_factor;
@@ -39,6 +40,8 @@ pub(super) fn routes() -> Vec<Route> {
         ("/settings/tokens/revoke", post(tokens::revoke)),
         ("/settings/keys", get(keys::show).post(keys::add)),
         ("/settings/keys/remove", post(keys::remove)),
+        ("/settings/repositories", get(repositories::show)),
+        ("/settings/repositories/restore/{id}", post(repositories::restore)),
     ]
 }
 

@@ -1,5 +1,6 @@
 //! What a repository says about itself.
 
+use super::transfer;
 use crate::App;
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
@@ -8,6 +9,7 @@ use crate::pages::path::Address;
 use crate::pages::repo::head::{Elsewhere, Head, Room, Shown};
 use crate::pages::respond;
 use crate::pages::visitor::Visitor;
+use abide_core::Timestamp;
 use abide_core::policy::Action;
 use abide_forge::repos::edit::{self, EditError};
 use abide_forge::repos::topics::{self, TopicsError};
@@ -22,9 +24,24 @@ struct GeneralPage {
     section: &'static str,
     errors: Errors,
     typed: Typed,
+    can_edit: bool,
     can_set_branch: bool,
-    can_delete: bool,
+    /// What can be done to its life, for those who can do it.
+    danger: Option<Danger>,
     branches: Vec<String>,
+}
+
+struct Danger {
+    /// Until when it could be restored if it were deleted now.
+    restore_until: Timestamp,
+    waiting: Option<Waiting>,
+}
+
+/// An offer that waits for an answer.
+struct Waiting {
+    id: i64,
+    to: String,
+    expires_at: Timestamp,
 }
 
 struct Typed {
@@ -46,7 +63,7 @@ pub(in crate::pages::repo) async fn show(State(app): State<App>, visitor: Visito
         topics: topics.join(" "),
         default_branch: repo.default_branch.short().to_owned(),
     };
-    Ok(respond::page(&page(&app, &room, Errors::none(), typed).await))
+    Ok(respond::page(&page(&app, &room, Errors::none(), typed).await?))
 }
 
 /// `POST /{owner}/{repo}/settings`
@@ -64,7 +81,7 @@ pub(in crate::pages::repo) async fn save(
     };
     match write(&app, &room, &typed).await? {
         Ok(()) => Ok(respond::see_other(&format!("/{}/settings?done=saved", room.repo().slug()))),
-        Err(errors) => Ok(respond::form_again(&page(&app, &room, errors, typed).await)),
+        Err(errors) => Ok(respond::form_again(&page(&app, &room, errors, typed).await?)),
     }
 }
 
@@ -90,19 +107,33 @@ async fn write(app: &App, room: &Room, typed: &Typed) -> Result<Result<(), Error
     }
 }
 
-async fn page(app: &App, room: &Room, errors: Errors, typed: Typed) -> GeneralPage {
+async fn danger(app: &App, room: &Room) -> Result<Option<Danger>, Elsewhere> {
+    if !room.may(Action::RepoAdmin) {
+        return Ok(None);
+    }
+    let waiting = transfer::waiting(app, room).await?.map(|offer| Waiting {
+        id: offer.transfer.id.get(),
+        to: offer.transfer.recipient_name.as_ref().map(ToString::to_string).unwrap_or_default(),
+        expires_at: offer.transfer.expires_at,
+    });
+    let restore_until = app.forge.clock().now().plus(app.forge.settings().lifecycle.grace);
+    Ok(Some(Danger { restore_until, waiting }))
+}
+
+async fn page(app: &App, room: &Room, errors: Errors, typed: Typed) -> Result<GeneralPage, Elsewhere> {
     const PROPOSALS: usize = 200;
     let refs = room.browser.refs().prefixed(b"refs/heads/").take(PROPOSALS);
     let branches =
         refs.filter_map(|found| Some(std::str::from_utf8(&found.name).ok()?["refs/heads/".len()..].to_owned()));
-    GeneralPage {
+    Ok(GeneralPage {
         frame: Frame::new(app, &room.visitor, format!("Settings · {}", room.repo().slug())),
         head: room.head(app, "settings").await,
         section: "general",
         errors,
         typed,
+        can_edit: room.may(Action::RepoEdit),
         can_set_branch: room.may(Action::DefaultBranchSet),
-        can_delete: room.may(Action::RepoDelete),
+        danger: danger(app, room).await?,
         branches: branches.collect(),
-    }
+    })
 }

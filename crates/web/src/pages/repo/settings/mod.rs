@@ -1,5 +1,15 @@
 //! A repository's settings.
+//!
+//! What a second click does not undo has a page of its own that tells the consequence first: `ask.rs`, and a file for
+//! each operation.
 
-pub(super) mod danger;
+pub(super) mod archive;
+mod ask;
+pub(super) mod audit;
+pub(super) mod delete;
 pub(super) mod general;
+pub(super) mod old_names;
 pub(super) mod people;
+pub(super) mod rename;
+pub(super) mod transfer;
+pub(super) mod visibility;

@@ -1,0 +1,66 @@
+//! Making a repository read-only, and writable again.
+
+use super::ask::{self, Question};
+use crate::App;
+use crate::pages::form::Form;
+use crate::pages::path::Address;
+use crate::pages::repo::head::{Room, Shown};
+use crate::pages::respond;
+use crate::pages::visitor::Visitor;
+use abide_core::policy::Action;
+use abide_forge::repos::marks;
+use axum::extract::State;
+
+/// `GET /{owner}/{repo}/settings/archive`
+pub(in crate::pages::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::enter(&app, visitor, &address, Action::RepoArchive).await?;
+    let question = Question {
+        title: "Archive",
+        consequences: vec![
+            "It becomes read-only: nobody can push to it or change its issues, description or collaborators.".into(),
+            "It can still be read, cloned and forked by whoever can do so now.".into(),
+            "It can be unarchived at any time, and renamed, transferred or deleted while it is archived.".into(),
+        ],
+        verb: "archive",
+        button: "Archive this repository",
+        ..Question::default()
+    };
+    Ok(ask::ask(&app, &room, question).await)
+}
+
+/// `POST /{owner}/{repo}/settings/archive`
+pub(in crate::pages::repo) async fn archive(
+    State(app): State<App>,
+    visitor: Visitor,
+    address: Address,
+    _: Form,
+) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    let repo = marks::archive(&app.forge, &room.visitor.caller(), room.repo()).await?;
+    Ok(respond::see_other(&format!("/{}/settings?done=archived", repo.slug())))
+}
+
+/// `GET /{owner}/{repo}/settings/unarchive`
+pub(in crate::pages::repo) async fn ask_back(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::enter(&app, visitor, &address, Action::RepoUnarchive).await?;
+    let question = Question {
+        title: "Unarchive",
+        consequences: vec!["Whoever could push to it before it was archived can do so again.".into()],
+        verb: "unarchive",
+        button: "Unarchive this repository",
+        ..Question::default()
+    };
+    Ok(ask::ask(&app, &room, question).await)
+}
+
+/// `POST /{owner}/{repo}/settings/unarchive`
+pub(in crate::pages::repo) async fn unarchive(
+    State(app): State<App>,
+    visitor: Visitor,
+    address: Address,
+    _: Form,
+) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    let repo = marks::unarchive(&app.forge, &room.visitor.caller(), room.repo()).await?;
+    Ok(respond::see_other(&format!("/{}/settings?done=unarchived", repo.slug())))
+}

@@ -1,0 +1,63 @@
+//! Giving a repository another name.
+
+use super::ask::{self, Field, Question};
+use crate::App;
+use crate::pages::form::Form;
+use crate::pages::path::Address;
+use crate::pages::repo::head::{Room, Shown};
+use crate::pages::respond;
+use crate::pages::visitor::Visitor;
+use crate::show::time;
+use abide_core::policy::Action;
+use abide_forge::repos::rename;
+use axum::extract::State;
+
+/// `GET /{owner}/{repo}/settings/rename`
+pub(in crate::pages::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::enter(&app, visitor, &address, Action::RepoAdmin).await?;
+    let question = question(&app, &room, room.repo().name.to_string());
+    Ok(ask::ask(&app, &room, question).await)
+}
+
+/// `POST /{owner}/{repo}/settings/rename`
+pub(in crate::pages::repo) async fn rename(
+    State(app): State<App>,
+    visitor: Visitor,
+    address: Address,
+    form: Form,
+) -> Shown {
+    let room = Room::enter(&app, visitor, &address, Action::RepoAdmin).await?;
+    let typed = form.text("name");
+    match rename::rename(&app.forge, &room.visitor.caller(), room.repo(), &typed).await {
+        Ok(renamed) => {
+            let done = if renamed.replaced { "replaced" } else { "renamed" };
+            Ok(respond::see_other(&format!("/{}/settings?done={done}", renamed.repo.slug())))
+        }
+        Err(error) => {
+            let (status, errors) = ask::refused(error)?;
+            Ok(ask::again(&app, &room, status, question(&app, &room, typed), errors).await)
+        }
+    }
+}
+
+fn question(app: &App, room: &Room, typed: String) -> Question {
+    let life = &app.forge.settings().lifecycle;
+    let (slug, window) = (room.repo().slug(), time::days(life.rename_window));
+    Question {
+        title: "Rename",
+        consequences: vec![
+            format!("The old address {slug} keeps leading here, for browsers, clones and the API."),
+            format!("If you later create something called {}, that takes the old address over.", room.repo().name),
+            format!("A repository can be renamed {} times in {window}.", life.rename_limit),
+        ],
+        verb: "rename",
+        button: "Rename",
+        fields: vec![Field {
+            name: "name",
+            label: "New name".to_owned(),
+            hint: "Letters a–z, digits, dots, underscores and hyphens.",
+            typed,
+        }],
+        ..Question::default()
+    }
+}

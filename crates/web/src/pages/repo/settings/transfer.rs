@@ -1,0 +1,81 @@
+//! Offering a repository to someone.
+
+use super::ask::{self, Field, Question};
+use crate::App;
+use crate::pages::form::Form;
+use crate::pages::path::Address;
+use crate::pages::repo::head::{Elsewhere, Room, Shown};
+use crate::pages::respond;
+use crate::pages::visitor::Visitor;
+use crate::show::time;
+use abide_core::policy::Action;
+use abide_core::transfer::Status;
+use abide_forge::repos::transfer::{self, Offer};
+use axum::extract::State;
+use axum::http::StatusCode;
+
+/// `GET /{owner}/{repo}/settings/transfer`
+pub(in crate::pages::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::enter(&app, visitor, &address, Action::RepoTransfer).await?;
+    if let Some(offer) = waiting(&app, &room).await? {
+        return Ok(respond::see_other(&format!("/transfers/{}", offer.transfer.id)));
+    }
+    let question = question(&app, &room, String::new());
+    Ok(ask::ask(&app, &room, question).await)
+}
+
+/// `POST /{owner}/{repo}/settings/transfer`
+pub(in crate::pages::repo) async fn offer(
+    State(app): State<App>,
+    visitor: Visitor,
+    address: Address,
+    form: Form,
+) -> Shown {
+    let room = Room::enter(&app, visitor, &address, Action::RepoTransfer).await?;
+    let typed = form.text("new_owner");
+    if let Some(errors) = ask::unconfirmed(&room, &form.text("confirmation")) {
+        let question = question(&app, &room, typed);
+        return Ok(ask::again(&app, &room, StatusCode::BAD_REQUEST, question, errors).await);
+    }
+    match transfer::offer(&app.forge, &room.visitor.caller(), room.repo(), &typed).await {
+        Ok(offer) => Ok(respond::see_other(&format!("/{}/settings?done=offered", offer.repo.slug()))),
+        Err(error) => {
+            let (status, errors) = ask::refused(error)?;
+            Ok(ask::again(&app, &room, status, question(&app, &room, typed), errors).await)
+        }
+    }
+}
+
+/// The offer that waits for an answer. One that was not answered in time does not wait.
+pub(super) async fn waiting(app: &App, room: &Room) -> Result<Option<Offer>, Elsewhere> {
+    let now = app.forge.clock().now();
+    let offer = transfer::pending(&app.forge, &room.visitor.caller(), room.repo()).await?;
+    Ok(offer.filter(|offer| offer.status(now) == Status::Pending))
+}
+
+fn question(app: &App, room: &Room, typed: String) -> Question {
+    let slug = room.repo().slug();
+    let whose = if room.is_owner() { "Your".to_owned() } else { format!("{}'s", room.owner()) };
+    let within = time::days(app.forge.settings().lifecycle.transfer_ttl);
+    Question {
+        title: "Transfer",
+        consequences: vec![
+            format!("Nothing changes until the recipient accepts. They have {within} for it, and you can cancel."),
+            "They then own it, and everything that belongs to it goes with it.".to_owned(),
+            format!("{whose} access ends, unless the new owner gives it back. Collaborators keep their roles."),
+            format!("The old address {slug} keeps leading to it, for browsers, clones and the API."),
+        ],
+        verb: "transfer",
+        button: "Offer this repository",
+        fields: vec![
+            Field {
+                name: "new_owner",
+                label: "New owner".to_owned(),
+                hint: "Their user name. They see its name, description and size, also if it is private.",
+                typed,
+            },
+            Field::confirmation(room),
+        ],
+        ..Question::default()
+    }
+}

@@ -1,0 +1,70 @@
+//! Changing who may read a repository.
+
+use super::ask::{self, Question};
+use crate::App;
+use crate::pages::errors::Errors;
+use crate::pages::form::Form;
+use crate::pages::path::Address;
+use crate::pages::repo::head::{Room, Shown};
+use crate::pages::respond;
+use crate::pages::visitor::Visitor;
+use abide_core::policy::Action;
+use abide_core::repo::Visibility;
+use abide_forge::repos::marks;
+use axum::extract::State;
+use axum::http::StatusCode;
+
+/// `GET /{owner}/{repo}/settings/visibility`
+pub(in crate::pages::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::enter(&app, visitor, &address, Action::RepoVisibility).await?;
+    Ok(ask::ask(&app, &room, question(&room)).await)
+}
+
+/// `POST /{owner}/{repo}/settings/visibility`
+pub(in crate::pages::repo) async fn set(
+    State(app): State<App>,
+    visitor: Visitor,
+    address: Address,
+    form: Form,
+) -> Shown {
+    let room = Room::enter(&app, visitor, &address, Action::RepoVisibility).await?;
+    let Ok(wanted) = form.text("visibility").parse::<Visibility>() else {
+        let errors = Errors::at("visibility", "the visibility is public or private");
+        return Ok(ask::again(&app, &room, StatusCode::BAD_REQUEST, question(&room), errors).await);
+    };
+    let repo = marks::set_visibility(&app.forge, &room.visitor.caller(), room.repo(), wanted).await?;
+    Ok(respond::see_other(&format!("/{}/settings?done={wanted}", repo.slug())))
+}
+
+fn question(room: &Room) -> Question {
+    let (title, button, consequences, target) = match room.repo().visibility {
+        Visibility::Private => (
+            "Make public",
+            "Make it public",
+            [
+                "Everyone can read and clone it, with its whole history.",
+                "Look for passwords and keys in old commits first: what was read once cannot be recalled.",
+                "Forks of it stay as they are: private ones stay private.",
+            ],
+            Visibility::Public,
+        ),
+        Visibility::Public => (
+            "Make private",
+            "Make it private",
+            [
+                "Only the owner and collaborators can read it. To everyone else it does not exist.",
+                "Clones that others have made cannot be recalled, and forks stay as they are.",
+                "Stars and watches are kept, and show again if it becomes public again.",
+            ],
+            Visibility::Private,
+        ),
+    };
+    Question {
+        title,
+        consequences: consequences.map(str::to_owned).to_vec(),
+        verb: "visibility",
+        button,
+        hidden: Some(("visibility", target.as_str())),
+        ..Question::default()
+    }
+}

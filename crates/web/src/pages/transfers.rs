@@ -1,0 +1,182 @@
+//! Offers to hand a repository over: what is offered to someone and by them, and answering it.
+//!
+//! Whoever is to take a repository sees what it is before they do, also if they could not read it otherwise. Once an
+//! offer has ended it tells only how.
+
+use super::Route;
+use super::form::Form;
+use super::frame::Frame;
+use super::links::Links;
+use super::member::Member;
+use super::path::Address;
+use super::problem::{Problem, rule, sentence};
+use super::respond;
+use crate::App;
+use crate::show::text;
+use abide_core::policy::Action;
+use abide_core::transfer::{Answer, Status};
+use abide_core::{Timestamp, UserName};
+use abide_forge::Caller;
+use abide_forge::repos::transfer::{self, Offer};
+use abide_forge::repos::{Class, LifeError, Page, Repo, open};
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use axum::routing::{get, post};
+
+const PER_PAGE: usize = 30;
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        ("/transfers", get(inbox)),
+        ("/transfers/{id}", get(show)),
+        ("/transfers/{id}/accept", post(accept)),
+        ("/transfers/{id}/decline", post(decline)),
+        ("/transfers/{id}/cancel", post(cancel)),
+    ]
+}
+
+#[derive(Template)]
+#[template(path = "transfers/inbox.html")]
+struct InboxPage {
+    frame: Frame,
+    section: &'static str,
+    to_me: Vec<Card>,
+    by_me: Vec<Card>,
+    links: Links,
+}
+
+#[derive(Template)]
+#[template(path = "transfers/offer.html")]
+struct OfferPage {
+    frame: Frame,
+    section: &'static str,
+    error: Option<String>,
+    card: Card,
+}
+
+/// An offer, for one who may see it.
+struct Card {
+    id: i64,
+    /// What the repository is called, now or when it was offered.
+    slug: String,
+    /// Where it will be.
+    becomes: String,
+    /// Whether the visitor could also look into it.
+    readable: bool,
+    from: String,
+    to: String,
+    /// Whether the visitor is to answer it.
+    to_me: bool,
+    waits: bool,
+    /// How it ended, if it has.
+    ended: &'static str,
+    ended_at: Option<Timestamp>,
+    expires_at: Timestamp,
+    offered_at: Timestamp,
+    size: String,
+    repo: Repo,
+}
+
+impl Card {
+    fn of(caller: &Caller, offer: Offer, now: Timestamp) -> Self {
+        let name = |name: &Option<UserName>| name.as_ref().map(ToString::to_string).unwrap_or_default();
+        let (status, Offer { transfer, repo }) = (offer.status(now), offer);
+        let waits = status == Status::Pending;
+        let (ended, ended_at) = match status {
+            Status::Pending => ("", None),
+            Status::Accepted => ("was accepted", transfer.decided_at),
+            Status::Declined => ("was declined", transfer.decided_at),
+            Status::Canceled => ("was cancelled", transfer.decided_at),
+            Status::Expired => ("expired, because nobody answered it in time", Some(transfer.expires_at)),
+        };
+        Self {
+            id: transfer.id.get(),
+            slug: if waits { repo.slug() } else { transfer.slug },
+            becomes: format!("{}/{}", name(&transfer.recipient_name), repo.name),
+            readable: open::may(caller, &repo, Action::RepoRead),
+            from: name(&transfer.from_name),
+            to: name(&transfer.recipient_name),
+            to_me: caller.user_id() == Some(transfer.recipient),
+            waits,
+            ended,
+            ended_at,
+            expires_at: transfer.expires_at,
+            offered_at: transfer.created_at,
+            size: text::size(u64::try_from(repo.size_bytes).unwrap_or(0)),
+            repo,
+        }
+    }
+}
+
+/// `GET /transfers`
+async fn inbox(State(app): State<App>, member: Member, address: Address) -> Result<Response, Problem> {
+    let caller = &member.viewer.caller;
+    let page = address.page();
+    let wanted = Page { limit: PER_PAGE as i64, offset: ((page - 1) * PER_PAGE) as i64 };
+    let (offers, total) = transfer::inbox(&app.forge, caller, wanted).await?;
+    let frame = Frame::new(&app, &member.visitor, "Transfers");
+    let cards = offers.into_iter().map(|offer| Card::of(caller, offer, frame.now.0));
+    let (to_me, by_me) = cards.partition(|card: &Card| card.to_me);
+    let links = Links::around("/transfers", &address, page, total > (page * PER_PAGE) as i64);
+    Ok(respond::page(&InboxPage { frame, section: "transfers", to_me, by_me, links }))
+}
+
+/// `GET /transfers/{id}`
+async fn show(State(app): State<App>, member: Member, address: Address) -> Result<Response, Problem> {
+    Ok(respond::page(&offer_page(&app, &member, &address, None).await?))
+}
+
+async fn offer_page(
+    app: &App,
+    member: &Member,
+    address: &Address,
+    error: Option<String>,
+) -> Result<OfferPage, Problem> {
+    let caller = &member.viewer.caller;
+    let offer = transfer::see(&app.forge, caller, address.segment(1)).await?;
+    let frame = Frame::new(app, &member.visitor, "Offer of a repository");
+    let card = Card::of(caller, offer, frame.now.0);
+    Ok(OfferPage { frame, section: "transfers", error, card })
+}
+
+/// `POST /transfers/{id}/accept`
+async fn accept(State(app): State<App>, member: Member, address: Address, _: Form) -> Result<Response, Problem> {
+    answer(&app, &member, &address, Answer::Accept).await
+}
+
+/// `POST /transfers/{id}/decline`
+async fn decline(State(app): State<App>, member: Member, address: Address, _: Form) -> Result<Response, Problem> {
+    answer(&app, &member, &address, Answer::Decline).await
+}
+
+/// `POST /transfers/{id}/cancel`
+async fn cancel(State(app): State<App>, member: Member, address: Address, _: Form) -> Result<Response, Problem> {
+    answer(&app, &member, &address, Answer::Cancel).await
+}
+
+async fn answer(app: &App, member: &Member, address: &Address, answer: Answer) -> Result<Response, Problem> {
+    let error = match transfer::answer(&app.forge, &member.viewer.caller, address.segment(1), answer).await {
+        Ok(offer) => {
+            let slug = offer.repo.slug();
+            return Ok(respond::see_other(&match answer {
+                Answer::Accept => format!("/{slug}?done=accepted"),
+                Answer::Decline => "/transfers?done=declined".to_owned(),
+                Answer::Cancel => format!("/{slug}/settings?done=canceled"),
+            }));
+        }
+        Err(error) => error,
+    };
+    if error.class() != Class::Conflict {
+        return Err(error.into());
+    }
+    let told = match &error {
+        LifeError::NameTaken => {
+            "you have a repository of this name already; rename or delete yours first, then accept".to_owned()
+        }
+        other => rule(other),
+    };
+    let page = offer_page(app, member, address, Some(sentence(&told))).await?;
+    Ok(respond::html(StatusCode::CONFLICT, &page))
+}
