@@ -131,10 +131,10 @@ impl Action {
         match self {
             RepoRead | CollaboratorList | WatcherList | AuditRead | TombstoneRead => Effect::Read,
             StarCreate | WatchSet | ForkCreate => Effect::Personal,
-            RepoAdmin | RepoTransfer | RepoArchive | RepoUnarchive | RepoVisibility | RepoDelete | RepoRestore
-            | RepoPurge => Effect::Life,
+            RepoAdmin | RedirectRelease | RepoTransfer | RepoArchive | RepoUnarchive | RepoVisibility | RepoDelete
+            | RepoRestore | RepoPurge => Effect::Life,
             GitPush | IssueCreate | IssueComment | IssueTriage | RepoEdit | CollaboratorManage | DefaultBranchSet
-            | WebhookManage | RedirectRelease | Unknown => Effect::Write,
+            | WebhookManage | Unknown => Effect::Write,
         }
     }
 

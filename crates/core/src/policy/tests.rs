@@ -50,11 +50,9 @@ fn expectations(action: Action) -> (Option<Role>, bool, bool) {
         RepoEdit => (Some(Role::Maintain), false, false),
         CollaboratorList => (Some(Role::Write), true, true),
         WatcherList | AuditRead | TombstoneRead => (Some(Role::Admin), true, true),
-        CollaboratorManage | DefaultBranchSet | WebhookManage | RedirectRelease | Unknown => {
-            (Some(Role::Admin), false, false)
-        }
-        RepoAdmin | RepoTransfer | RepoArchive | RepoUnarchive | RepoVisibility | RepoDelete | RepoRestore
-        | RepoPurge => (Some(Role::Admin), false, true),
+        CollaboratorManage | DefaultBranchSet | WebhookManage | Unknown => (Some(Role::Admin), false, false),
+        RepoAdmin | RedirectRelease | RepoTransfer | RepoArchive | RepoUnarchive | RepoVisibility | RepoDelete
+        | RepoRestore | RepoPurge => (Some(Role::Admin), false, true),
     };
     (role, looks, archived)
 }

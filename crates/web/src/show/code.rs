@@ -4,17 +4,18 @@
 //! size and in time: what is behind either bound is shown plain.
 
 use super::text::escape_code_into;
+use rustix::time::{ClockId, clock_gettime};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
 /// Files larger than this are shown plain.
 const LARGEST: usize = 512 * 1024;
 /// A line longer than this is shown plain, and so is what follows it.
 const LONGEST_LINE: usize = 5_000;
-/// How long one file is coloured.
+/// How long one file is coloured, in time of the processor: a busy machine does not make a page plain.
 const ALLOWED: Duration = Duration::from_millis(1_500);
 
 static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(two_face::syntax::extra_newlines);
@@ -89,16 +90,14 @@ fn syntax_for(name: &str, text: &str) -> Option<&'static SyntaxReference> {
 
 fn colour(syntax: Option<&SyntaxReference>, text: &str) -> Vec<String> {
     let mut painter = match syntax {
-        Some(syntax) if text.len() <= LARGEST => {
-            Some((ParseState::new(syntax), ScopeStack::new(), Instant::now() + ALLOWED))
-        }
+        Some(syntax) if text.len() <= LARGEST => Some((ParseState::new(syntax), ScopeStack::new(), busy() + ALLOWED)),
         _ => None,
     };
     let mut lines = Vec::new();
     for line in text.split_inclusive('\n') {
         let mut out = String::with_capacity(line.len() + 32);
         let painted = match &mut painter {
-            Some((state, stack, until)) if line.len() <= LONGEST_LINE && Instant::now() < *until => {
+            Some((state, stack, until)) if line.len() <= LONGEST_LINE && busy() < *until => {
                 paint(state, stack, line, &mut out)
             }
             _ => false,
@@ -112,6 +111,12 @@ fn colour(syntax: Option<&SyntaxReference>, text: &str) -> Vec<String> {
         lines.push(out);
     }
     lines
+}
+
+/// How long this thread has had the processor.
+fn busy() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec.cast_unsigned(), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
 /// Colours one line; `false` if it cannot be.
