@@ -1,8 +1,8 @@
 //! What git clients see of a repository's life: addresses that keep working, and answers that say what happened.
 
-use super::scene::{Road, Scene, clone};
+use super::scene::{Road, SOON, Scene, clone};
 use crate::support::{Person, assert_healthy, builder, query};
-use abide_testkit::{Engine, http};
+use abide_testkit::{Engine, eventually, http};
 use rstest::rstest;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -224,4 +224,41 @@ fn of_a_delete_and_a_push_at_once_the_push_is_whole_or_refused(
     }
     assert_eq!(crate::support::push_events(&scene.server, scene.id), pushes, "one event for each push that happened");
     scene.git().ok(Path::new(&work), &["push", "--quiet", "origin", "main"]);
+}
+
+/// Nobody has to start the sweep: the server's own clock does.
+#[rstest]
+fn the_sweep_runs_by_itself(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let server = builder(engine)
+        .env("ABIDE_LIFECYCLE__GRACE", "0s")
+        .env("ABIDE_LIFECYCLE__TRANSFER_TTL", "1ms")
+        .env("ABIDE_LIFECYCLE__SWEEP_INTERVAL", "100ms")
+        .start();
+    let scene = Scene::on(server, Road::Http);
+    let bob = scene.person("bob");
+    scene.pushed();
+    scene.api(&scene.alice, "POST", "/repos/alice/demo/transfer", &json!({ "new_owner": bob.name }));
+    eventually(SOON, || query(&scene.server, "SELECT status FROM repo_transfers") == "expired");
+    scene.api(&scene.alice, "DELETE", "/repos/alice/demo", &json!({}));
+    eventually(SOON, || !scene.bare().exists() && query(&scene.server, "SELECT count(*) FROM repo_purges") == "0");
+    assert_healthy(&scene.server);
+}
+
+#[rstest]
+fn the_doctor_sets_aside_what_does_not_belong(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::new(Road::Http, engine);
+    scene.pushed();
+    let stray = scene.bare().with_file_name("999999.git.old");
+    std::fs::create_dir(&stray).expect("writable");
+    std::fs::write(stray.join("kept"), "bytes").expect("writable");
+    let found = scene.server.cli(&["doctor"]);
+    assert_eq!(found.status.code(), Some(5));
+    assert!(String::from_utf8_lossy(&found.stdout).contains("`abide doctor --fix` sets it aside"));
+    let fixed = scene.server.cli_ok(&["doctor", "--fix"]);
+    assert!(fixed.contains("FIXED") && fixed.contains("quarantine"), "{fixed}");
+    assert!(!stray.exists());
+    let aside = std::fs::read_dir(scene.server.data_dir().join("quarantine")).expect("it is there");
+    let aside: Vec<_> = aside.map(|entry| entry.expect("readable").path()).collect();
+    assert_eq!(std::fs::read_to_string(aside[0].join("kept")).expect("nothing is lost"), "bytes");
+    assert_healthy(&scene.server);
 }
