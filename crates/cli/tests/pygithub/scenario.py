@@ -223,7 +223,7 @@ class Life(Scenario):
         self.create("py-other")
         with self.assertRaises(GithubException) as caught:
             repo.edit(name="py-other")
-        self.assertEqual(self.field_errors(caught.exception, 409), [("name", "already_exists")])
+        self.assertEqual(self.field_errors(caught.exception, 409), [("name", "custom")])
 
     def test_one_is_archived_and_unarchived(self):
         repo = self.create("py-archived")

@@ -131,6 +131,12 @@ impl ApiError {
         Self::new(StatusCode::REQUEST_TIMEOUT, "The body took too long to arrive")
     }
 
+    /// GitHub's body, which its clients look into, under the status that a taken name has everywhere here.
+    fn name_taken() -> Self {
+        let taken = Self::invalid("Repository", "name", "custom", "name already exists on this account");
+        Self { status: StatusCode::CONFLICT, ..taken }
+    }
+
     /// One field breaks a rule.
     pub(super) fn invalid(
         resource: &'static str,
@@ -188,11 +194,7 @@ impl From<CreateError> for ApiError {
             CreateError::LoginRequired => Self::login_required(),
             CreateError::Suspended | CreateError::TooMany(_) => Self::new(StatusCode::FORBIDDEN, error.to_string()),
             CreateError::InvalidName(_) => invalid("name", "invalid"),
-            // GitHub's body, which its clients look into, under the status that a taken name has everywhere here.
-            CreateError::NameTaken => Self {
-                status: StatusCode::CONFLICT,
-                ..Self::invalid("Repository", "name", "custom", "name already exists on this account")
-            },
+            CreateError::NameTaken => Self::name_taken(),
             CreateError::Description => invalid("description", "invalid"),
             CreateError::Branch(_) => invalid("default_branch", "invalid"),
             CreateError::Template(UnknownChoice::Licence(_)) => invalid("license_template", "invalid"),
@@ -265,10 +267,7 @@ impl From<LifeError> for ApiError {
         let told = error.to_string();
         match (error.class(), error) {
             (_, LifeError::Access(access)) => access.into(),
-            (_, LifeError::NameTaken) => {
-                let taken = "the owner already has a repository of this name";
-                Self { status: StatusCode::CONFLICT, ..Self::invalid("Repository", "name", "already_exists", taken) }
-            }
+            (_, LifeError::NameTaken) => Self::name_taken(),
             (Class::Invalid(Some(field)), _) => Self::invalid("Repository", field, "invalid", rule(&told)),
             (Class::Invalid(None), _) => Self::invalid("Repository", "base", "unprocessable", told),
             (Class::Gone, _) => Self::new(StatusCode::GONE, told),

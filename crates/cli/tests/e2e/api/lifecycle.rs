@@ -1,6 +1,6 @@
 //! A repository's life over REST: renamed, archived, hidden, deleted and restored, and the log of it.
 
-use super::{Api, assert_conflict, assert_error, assert_refused};
+use super::{Api, assert_conflict, assert_error, assert_refused, assert_taken};
 use crate::support::{assert_healthy, builder, person, query, server};
 use abide_core::Timestamp;
 use abide_testkit::http::Response;
@@ -58,9 +58,7 @@ fn a_name_that_cannot_be_had_changes_nothing(#[values(Engine::Sqlite, Engine::Po
     let rename = |name: &str| api.patch("/repos/alice/project", json!({ "name": name, "description": "half" }));
 
     let taken = rename("Taken");
-    assert_error(&taken, 409);
-    let error = &taken.json()["errors"][0];
-    assert_eq!((&error["field"], &error["code"]), (&json!("name"), &json!("already_exists")), "{error}");
+    assert_taken(&taken);
     for (name, said) in [
         ("", "1 to 100 characters"),
         ("a b", "only letters"),
@@ -278,9 +276,8 @@ fn a_deleted_repository_is_listed_and_restored(#[values(Engine::Sqlite, Engine::
     // Its name has been taken meanwhile.
     let other = alice.create(&server, "project", false)["id"].clone();
     let taken = restore(json!({}));
-    assert_error(&taken, 409);
-    assert_eq!(taken.json()["errors"][0]["code"], "already_exists");
-    assert_error(&restore(json!({ "name": "project" })), 409);
+    assert_taken(&taken);
+    assert_taken(&restore(json!({ "name": "project" })));
     assert_refused(&restore(json!({ "name": "a b" })), "name", "invalid");
     assert_eq!(api.read("/user/deleted_repos")[0]["id"], made["id"], "it waits for another try");
     let restored = restore(json!({ "name": "Project-2" }));

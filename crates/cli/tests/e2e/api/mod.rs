@@ -127,3 +127,12 @@ fn assert_conflict(response: &Response, words: &str) {
     let message = assert_error(response, 409);
     assert!(message.contains(words), "{message}");
 }
+
+/// Fails unless the name is one that the account has already, in the words that GitHub's clients look for.
+#[track_caller]
+fn assert_taken(response: &Response) {
+    assert_error(response, 409);
+    let error = &response.json()["errors"][0];
+    assert_eq!((error["field"].as_str(), error["code"].as_str()), (Some("name"), Some("custom")), "{error}");
+    assert_eq!(error["message"], "name already exists on this account");
+}

@@ -1,6 +1,6 @@
 //! Creating, changing and deleting repositories.
 
-use super::{Api, assert_error, assert_refused};
+use super::{Api, assert_error, assert_refused, assert_taken};
 use crate::support::{assert_healthy, builder, person, query, server};
 use abide_testkit::{Engine, GitClient};
 use rstest::rstest;
@@ -17,12 +17,7 @@ fn a_name_is_used_once_and_in_one_spelling(#[values(Engine::Sqlite, Engine::Post
 
     for name in ["project", "Project", "PROJECT"] {
         let answer = api.post("/user/repos", json!({ "name": name }));
-        assert_error(&answer, 409);
-        let error = &answer.json()["errors"][0];
-        assert_eq!(
-            (&error["field"], &error["message"]),
-            (&json!("name"), &json!("name already exists on this account"))
-        );
+        assert_taken(&answer);
     }
     bob.create(&server, "project", false);
     assert_eq!(api.read("/user/repos").as_array().map(Vec::len), Some(1));
