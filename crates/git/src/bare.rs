@@ -103,12 +103,26 @@ fn bury(target: &Path, grave: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Removes what is in a grave. A git that was tidying there may add to it for a moment.
+fn clear(grave: &Path) -> io::Result<()> {
+    const TRIES: usize = 20;
+    for _ in 0..TRIES {
+        match remove_tree(grave) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+            }
+            result => return result,
+        }
+    }
+    remove_tree(grave)
+}
+
 /// Removes a repository for good. It is gone from its place at once; if a crash leaves some of it, calling this again
 /// finishes it.
 pub async fn remove_repo(layout: &Layout, id: RepoId) -> Result<(), GitError> {
     let (target, grave) = (layout.repo(id), layout.grave(id));
     blocking(move || {
-        bury(&target, &grave).and_then(|()| remove_tree(&grave)).map_err(GitError::io("remove repository", &target))
+        bury(&target, &grave).and_then(|()| clear(&grave)).map_err(GitError::io("remove repository", &target))
     })
     .await
 }

@@ -98,14 +98,25 @@ async fn within(limit: Duration, work: impl Future<Output = Result<(), LifeError
 
 /// Both phases of one removal.
 async fn remove(forge: &Forge, caller: &Caller, id: RepoId, grace: Duration) -> Result<(), LifeError> {
-    let unit = Unit {
-        id,
-        caller: caller.clone(),
-        grace,
-        holder: forge.node().holder().to_owned(),
-        ttl: forge.settings().lease_ttl,
-    };
-    forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await?;
+    let deadline = tokio::time::Instant::now() + forge.settings().lease_wait;
+    loop {
+        let unit = Unit {
+            id,
+            caller: caller.clone(),
+            grace,
+            holder: forge.node().holder().to_owned(),
+            ttl: forge.settings().lease_ttl,
+        };
+        match forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await {
+            Err(LifeError::Busy) if tokio::time::Instant::now() < deadline => {
+                tokio::select! {
+                    () = forge.lease_freed().notified() => {}
+                    () = tokio::time::sleep(Duration::from_millis(100)) => {}
+                }
+            }
+            result => break result?,
+        }
+    }
     failpoint::hit(failpoint::PURGE_COMMITTED);
     Ok(remove_directory(forge, id).await?)
 }

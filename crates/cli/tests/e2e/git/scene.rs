@@ -143,7 +143,7 @@ impl Scene {
             let jobs: serde_json::Value =
                 serde_json::from_str(&self.server.cli_ok(&["jobs", "list", "--json"])).expect("--json prints JSON");
             let jobs = jobs.as_array().expect("a list");
-            jobs.iter().filter(|job| job["kind"] == "repo.maintain").all(|job| job["state"] == "done")
+            jobs.iter().filter(|job| job["kind"] == "repo:maintain").all(|job| job["state"] == "done")
         });
     }
 
