@@ -116,7 +116,7 @@ async fn a_schedule_fires_once_however_many_nodes_watch_it(#[values(Engine::Sqli
     let stop = CancellationToken::new();
     let second = watch(&stop);
     for _ in 0..500 {
-        if manage::list(&rig.forge, None, 100).await.expect("readable").len() >= 2 {
+        if manage::list(&rig.forge, None, 100).await.expect("readable").len() >= 3 {
             break;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -128,7 +128,7 @@ async fn a_schedule_fires_once_however_many_nodes_watch_it(#[values(Engine::Sqli
     let mut kinds: Vec<_> =
         manage::list(&rig.forge, None, 100).await.expect("readable").into_iter().map(|job| job.kind).collect();
     kinds.sort();
-    assert_eq!(kinds, ["history:prune", "push:reconcile"]);
+    assert_eq!(kinds, ["history:prune", "lifecycle:sweep", "push:reconcile"]);
 }
 
 #[rstest]
