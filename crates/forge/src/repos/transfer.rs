@@ -189,9 +189,10 @@ async fn write_answer(tx: &mut Tx, reply: &Reply) -> Result<Offer, LifeError> {
     Ok(Offer { transfer, repo })
 }
 
-/// Fails if the account was suspended since the request was let in.
+/// Fails if the account was suspended since the request was let in. Read, not locked: whatever else refers to the account
+/// at this moment (a rename of theirs, another offer) holds its row, and they would wait for each other.
 async fn ensure_active(tx: &mut Tx, user: UserId) -> Result<(), LifeError> {
-    match users::lock(tx, user).await? {
+    match users::by_id(tx, user).await? {
         Some(user) if user.suspended_at.is_none() => Ok(()),
         _ => Err(Access::Denied(DenyCode::Suspended).into()),
     }
