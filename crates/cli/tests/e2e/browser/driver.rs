@@ -39,8 +39,15 @@ impl Drop for Chromedriver {
 }
 
 impl Chromedriver {
-    /// Starts it at a port of its own choice.
+    /// Starts it at a port of its own choice. It takes one that is free for IPv4 and gives up if IPv6 has it taken, as
+    /// another one that starts at the same moment may have: then it is started again.
     fn start() -> Self {
+        const TRIES: usize = 10;
+        let started = (0..TRIES).find_map(|_| Self::try_start());
+        started.expect("chromedriver finds a port")
+    }
+
+    fn try_start() -> Option<Self> {
         let mut process = Command::new("chromedriver")
             .arg("--port=0")
             .process_group(0)
@@ -50,14 +57,18 @@ impl Chromedriver {
             .expect("chromedriver is installed by ./test");
         let mut lines = BufReader::new(process.stdout.take().expect("its output is piped")).lines();
         let port = loop {
-            let line = lines.next().expect("it says where it listens").expect("it writes text");
+            let Some(line) = lines.next() else {
+                let _ = process.wait();
+                return None;
+            };
+            let line = line.expect("it writes text");
             if let Some((_, port)) = line.split_once("successfully on port ") {
                 break port.trim_end_matches('.').parse().expect("a port is a number");
             }
         };
         // What else it says is read, so that it never waits for us.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { process, address: SocketAddr::from(([127, 0, 0, 1], port)) }
+        Some(Self { process, address: SocketAddr::from(([127, 0, 0, 1], port)) })
     }
 }
 
