@@ -161,7 +161,7 @@ async fn examine_directories(forge: &Forge, known: &HashSet<RepoId>, findings: &
     let dirs =
         forge.layout().repo_dirs().map_err(|error| Fault::Internal(format!("cannot list repositories: {error}")))?;
     for (id, path) in dirs.repos {
-        if !known.contains(&id) && !came_meanwhile(forge, id).await? {
+        if !known.contains(&id) && !comes_or_goes(forge, id).await? {
             findings.add_path("orphan", path, "belongs to no repository");
         }
     }
@@ -178,7 +178,7 @@ async fn examine_directories(forge: &Forge, known: &HashSet<RepoId>, findings: &
 
 /// Whether a directory's row was written after the rows were read, or is about to be; or whether the directory is about
 /// to go after its row.
-async fn came_meanwhile(forge: &Forge, id: RepoId) -> Result<bool, Fault> {
+async fn comes_or_goes(forge: &Forge, id: RepoId) -> Result<bool, Fault> {
     let mut conn = forge.store().read().await?;
     Ok(fork::under_way(forge, id)?
         || purges::known(&mut conn, id).await?

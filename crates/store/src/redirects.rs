@@ -77,7 +77,7 @@ pub async fn remove(tx: &mut Tx, repo: RepoId, id: RedirectId) -> Result<Option<
     tx.one(&REMOVE, params![repo, id]).await?.map(removed).transpose()
 }
 
-/// The old name by which somebody came to a repository, if its last use was noted longer ago than `stale`.
+/// The old name by which somebody came to a repository, if its last use was not noted after `before`.
 pub async fn to_note(
     conn: &mut Conn,
     owner: &UserName,

@@ -160,10 +160,11 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Edited, EditError> {
 }
 
 async fn set(tx: &mut Tx, caller: &Caller, repo: &mut Repo, mark: Mark) -> Result<(), EditError> {
-    match mark.holds(repo) {
-        true => Ok(()),
-        false => Ok(marks::step(tx, caller, repo, mark).await?),
+    if mark.holds(repo) {
+        return Ok(());
     }
+    judge(caller, Some(repo.clone()), mark.policy())?;
+    Ok(marks::step(tx, caller, repo, mark).await?)
 }
 
 /// Description and default branch.

@@ -147,11 +147,11 @@ pub async fn answer(forge: &Forge, caller: &Caller, id: &str, answer: Answer) ->
     let id: TransferId = id.parse().map_err(|_| Access::NotFound)?;
     let input = Reply { id, caller: caller.clone(), answer, limit: forge.settings().repos_per_user };
     let offer = forge.store().write(input, |tx, input| Box::pin(write_answer(tx, input))).await?;
-    failpoint::hit(input_failpoints(answer).1);
+    failpoint::hit(failpoints(answer).1);
     Ok(offer)
 }
 
-fn input_failpoints(answer: Answer) -> (&'static str, &'static str) {
+fn failpoints(answer: Answer) -> (&'static str, &'static str) {
     match answer {
         Answer::Accept => (failpoint::ACCEPT_BEFORE_COMMIT, failpoint::ACCEPT_COMMITTED),
         Answer::Decline => (failpoint::DECLINE_BEFORE_COMMIT, failpoint::DECLINE_COMMITTED),
@@ -185,7 +185,7 @@ async fn write_answer(tx: &mut Tx, reply: &Reply) -> Result<Offer, LifeError> {
         Answer::Decline => tell(tx, &who, "repo_transfer_declined", &repo, &transfer).await?,
         Answer::Cancel => tell(tx, &who, "repo_transfer_canceled", &repo, &transfer).await?,
     }
-    failpoint::hit(input_failpoints(reply.answer).0);
+    failpoint::hit(failpoints(reply.answer).0);
     Ok(Offer { transfer, repo })
 }
 

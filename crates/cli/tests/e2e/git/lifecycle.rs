@@ -207,6 +207,7 @@ fn of_a_delete_and_a_push_at_once_the_push_is_whole_or_refused(
         let next = scene.git().commit_file(&work, "a", format!("{round}"), &format!("round {round}"));
         let push = std::thread::scope(|scope| {
             let push = scope.spawn(|| scene.git().run(&work, &["push", "origin", "main"]));
+            // No condition: each round the deletion meets the push at another moment.
             std::thread::sleep(std::time::Duration::from_millis(20 * round as u64));
             scene.api(&scene.alice, "DELETE", "/repos/alice/demo", &json!({}));
             push.join().expect("no panic")
