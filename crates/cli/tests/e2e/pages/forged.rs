@@ -23,6 +23,9 @@ fn state(server: &Server) -> String {
         "one_time_links",
         "totp",
         "user_redirects",
+        "stars",
+        "watches",
+        "follows",
     ];
     let counts = tables.map(|table| format!("(SELECT count(*) FROM {table})"));
     let suspended = "(SELECT count(*) FROM users WHERE suspended_at IS NOT NULL OR site_admin)";
@@ -54,7 +57,7 @@ fn scene(engine: Engine) -> Server {
 }
 
 /// What each form would need to do something, so that only the forgery stops it.
-const FIELDS: [(&str, &str); 11] = [
+const FIELDS: [(&str, &str); 14] = [
     ("id", "1"),
     ("confirmation", "carol/demo"),
     ("visibility", "private"),
@@ -66,6 +69,9 @@ const FIELDS: [(&str, &str); 11] = [
     ("scope", "repo"),
     ("user", "bob"),
     ("role", "admin"),
+    ("starred", "1"),
+    ("level", "all"),
+    ("follow", "1"),
 ];
 
 #[rstest]

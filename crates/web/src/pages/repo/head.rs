@@ -1,5 +1,6 @@
 //! Opening a repository for a page, and what all its pages have in common.
 
+use super::attention::Attention;
 use crate::App;
 use crate::pages::path::Address;
 use crate::pages::problem::Problem;
@@ -39,11 +40,12 @@ pub(super) struct Head {
     pub can_push: bool,
     pub can_fork: bool,
     pub can_see_people: bool,
+    pub attention: Attention,
     pub tab: &'static str,
 }
 
 /// Why a page is not shown: something went wrong, or it is elsewhere.
-pub(super) enum Elsewhere {
+pub(in crate::pages) enum Elsewhere {
     Problem(Problem),
     To(Response),
 }
@@ -64,7 +66,7 @@ impl IntoResponse for Elsewhere {
 }
 
 /// The answer of a repository's page.
-pub(super) type Shown = Result<Response, Elsewhere>;
+pub(in crate::pages) type Shown = Result<Response, Elsewhere>;
 
 /// A repository opened for one of its pages.
 pub(super) struct Room {
@@ -142,6 +144,7 @@ impl Room {
             can_push: self.may(Action::GitPush),
             can_fork: self.visitor.viewer().is_some() && self.may(Action::ForkCreate) && !self.browser.is_empty(),
             can_see_people: self.may(Action::CollaboratorList),
+            attention: Attention::of(app, self).await,
             tab,
         }
     }
