@@ -5,12 +5,14 @@ use crate::failure::Failure;
 use abide_core::Random as _;
 use abide_core::time::SystemClock;
 use abide_forge::{
-    Browsing, Forge, LifecycleSettings, MailSettings, Node, OsRandom, PeopleSettings, Rate, Settings, SmtpUrl, secret,
+    AttentionSettings, Browsing, Forge, LifecycleSettings, MailSettings, Node, OsRandom, PeopleSettings, Rate,
+    Settings, SmtpUrl, secret,
 };
 use abide_git::{Git, GitLimits, Layout};
 use abide_store::{Options, Store};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What a process is to the others that share its database.
 pub(crate) enum Part {
@@ -127,6 +129,7 @@ fn settings(config: &Config, part: Part) -> Settings {
             rename_window: config.duration("lifecycle.rename_window"),
             sweep_interval: config.duration("lifecycle.sweep_interval"),
         },
+        attention: attention(config),
         browse: Browsing {
             entries: config.number("browse.entries") as usize,
             compare_commits: config.number("browse.compare_commits") as usize,
@@ -167,6 +170,15 @@ fn people(config: &Config) -> PeopleSettings {
         reset_per_ip: rate("reset.per_ip", "reset.window"),
         reset_per_email: rate("reset.per_email", "reset.window"),
         mails_per_account: rate("mail.per_account", "mail.window"),
+    }
+}
+
+fn attention(config: &Config) -> AttentionSettings {
+    let hourly = |name| Rate { times: config.number(name) as i64, window: Duration::from_secs(3600) };
+    AttentionSettings {
+        stars: hourly("attention.star_limit_per_hour"),
+        watches: hourly("attention.watch_limit_per_hour"),
+        follows: hourly("attention.follow_limit_per_hour"),
     }
 }
 

@@ -6,6 +6,7 @@
 //! * [`names`], [`refs`], [`oid`]: text from outside, parsed once at the edge into types that cannot be wrong.
 //! * [`policy`]: who may do what. The only place that compares owners, roles, visibility or marks.
 //! * [`account`]: who may sign up, what an account may say, what an admin may do to it.
+//! * [`attention`]: how much someone is told, and whom they may follow.
 //! * [`lifecycle`]: which state a repository may move to, and why not. [`transfer`]: offers to hand one over.
 //! * [`push`]: which ref updates are acceptable before any object is looked at.
 //! * [`scope`]: what an access token is good for. [`topics`], [`search`]: the words a repository is found by.
@@ -14,6 +15,7 @@
 //! What is stored lives in `abide-store`, bytes in `abide-git`, use cases in `abide-forge`.
 
 pub mod account;
+pub mod attention;
 pub mod failpoint;
 pub mod ids;
 pub mod lifecycle;
@@ -31,6 +33,7 @@ pub mod topics;
 pub mod transfer;
 pub mod words;
 
+pub use attention::WatchLevel;
 pub use ids::{PushId, RedirectId, RepoId, TransferId, UserId};
 pub use names::{RepoName, UserName};
 pub use oid::Oid;

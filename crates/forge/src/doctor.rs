@@ -8,7 +8,7 @@ use abide_core::{PushId, RepoId};
 use abide_git::locks;
 use abide_store::audit::{self, ChainReport};
 use abide_store::repos::Repo;
-use abide_store::{events, leases, purges, pushes, redirects, repos, transfers};
+use abide_store::{Tx, events, leases, purges, pushes, redirects, repos, stars, transfers, watches};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -62,6 +62,10 @@ pub async fn examine(forge: &Forge) -> Result<Report, Fault> {
     examine_directories(forge, &known, &mut findings).await?;
     examine_pushes(forge, &mut findings).await?;
     examine_names(forge, &mut findings).await?;
+    for (id, what) in miscounted(forge).await? {
+        let message = format!("the number of {what} of repository {id} is wrong; `abide doctor --fix` counts again");
+        findings.add("counter", message);
+    }
 
     let mut conn = forge.store().read().await?;
     let chain = audit::verify(&mut conn, forge.key()).await?;
@@ -85,6 +89,11 @@ pub async fn fix(forge: &Forge) -> Result<Vec<String>, Fault> {
     let directories = create::heal_directories(forge).await?;
     if directories > 0 {
         done.push(format!("made {directories} directories of repositories that were never pushed to"));
+    }
+    let counters = miscounted(forge).await?;
+    for &(id, what) in &counters {
+        forge.store().write(id, |tx, &id| Box::pin(recount(tx, id))).await?;
+        done.push(format!("counted the {what} of repository {id} again"));
     }
     for path in examine(forge).await?.findings.into_iter().filter_map(|found| found.path) {
         if let Some(place) = set_aside(forge, &path)? {
@@ -195,6 +204,23 @@ async fn examine_names(forge: &Forge, findings: &mut Findings) -> Result<(), Fau
     }
     for id in transfers::of_deleted(&mut conn, MANY).await? {
         findings.add("offer", format!("the offer {id} is pending, but its repository is deleted"));
+    }
+    Ok(())
+}
+
+/// Repositories that say another number of stars or watchers than there are.
+async fn miscounted(forge: &Forge) -> Result<Vec<(RepoId, &'static str)>, Fault> {
+    const MANY: i64 = 1000;
+    let mut conn = forge.store().read().await?;
+    let starred = stars::miscounted(&mut conn, MANY).await?.into_iter().map(|id| (id, "stars"));
+    let watched = watches::miscounted(&mut conn, MANY).await?.into_iter().map(|id| (id, "watchers"));
+    Ok(starred.chain(watched).collect())
+}
+
+async fn recount(tx: &mut Tx, id: RepoId) -> Result<(), Fault> {
+    if repos::lock(tx, id, None).await?.is_some() {
+        stars::recount(tx, id).await?;
+        watches::recount(tx, id).await?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! * [`Forge`]: what every use case works with. [`Caller`]: who asks, and from where.
 //! * [`accounts`]: signing up and logging in, users, tokens, keys, and who someone is. [`mail`]: telling people.
 //! * [`repos`]: finding, creating, changing, sharing. [`browse`]: looking into a repository, for pages and the API.
+//! * [`social`]: stars, watches, follows.
 //! * [`git`]: fetch and push, one path behind every road, and what puts a crashed push right.
 //! * [`jobs`]: work that is done later, and the clock that queues it. [`sequencer`]: gives the logs their order.
 //! * [`doctor`]: proves that database and disk agree.
@@ -26,6 +27,7 @@ mod sealed;
 pub mod secret;
 pub mod sequencer;
 mod settings;
+pub mod social;
 pub mod start;
 mod tell;
 
@@ -33,4 +35,6 @@ pub use abide_git::GitError;
 pub use context::{Caller, Forge, OsRandom};
 pub use error::{Access, Fault};
 pub use node::{Node, NodeError};
-pub use settings::{Browsing, LifecycleSettings, MailSettings, PeopleSettings, Rate, Settings, SmtpUrl};
+pub use settings::{
+    AttentionSettings, Browsing, LifecycleSettings, MailSettings, PeopleSettings, Rate, Settings, SmtpUrl,
+};

@@ -49,6 +49,8 @@ pub struct Settings {
     pub drain_timeout: Duration,
     /// How a repository's life goes on.
     pub lifecycle: LifecycleSettings,
+    /// Stars, watches and follows.
+    pub attention: AttentionSettings,
     /// Looking into repositories.
     pub browse: Browsing,
     /// Who may make an account for themselves.
@@ -195,6 +197,24 @@ impl Default for LifecycleSettings {
     }
 }
 
+/// How often one account may change what it keeps an eye on.
+#[derive(Debug, Clone)]
+pub struct AttentionSettings {
+    /// Stars given and taken back.
+    pub stars: Rate,
+    /// Choices of what to be told.
+    pub watches: Rate,
+    /// People followed and followed no more.
+    pub follows: Rate,
+}
+
+impl Default for AttentionSettings {
+    fn default() -> Self {
+        let rate = Rate { times: 100, window: HOUR };
+        Self { stars: rate, watches: rate, follows: rate }
+    }
+}
+
 /// How far looking into repositories goes.
 #[derive(Debug, Clone)]
 pub struct Browsing {
@@ -253,6 +273,7 @@ impl Default for Settings {
             history: Duration::from_secs(30 * 86_400),
             drain_timeout: Duration::from_secs(30),
             lifecycle: LifecycleSettings::default(),
+            attention: AttentionSettings::default(),
             browse: Browsing::default(),
             signup_mode: SignUpMode::Invite,
             people: PeopleSettings::default(),

@@ -3,7 +3,8 @@
 //! * [`Store`]: open, read, and write in units of work. [`writer`] is SQLite's single writer with group commit.
 //! * One module per aggregate. People: [`users`], [`emails`], [`user_redirects`], [`sessions`], [`links`], [`totp`],
 //!   [`throttles`], [`tokens`], [`ssh_keys`]. Repositories: [`repos`], [`forks`], [`topics`],
-//!   [`search`], [`collaborators`], [`redirects`], [`transfers`], [`purges`], [`pushes`]. Work: [`jobs`], [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`].
+//!   [`search`], [`collaborators`], [`redirects`], [`transfers`], [`purges`], [`pushes`]. Attention: [`stars`], [`watches`],
+//!   [`follows`]. Work: [`jobs`], [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`].
 //! * `migrations/{sqlite,postgres}`: forward-only, in step, checked at start by [`migrate`].
 //!
 //! To add a statement: put it into the `statements!` block of its module, with `$1` parameters and SQL that both engines
@@ -17,10 +18,12 @@ mod conn;
 pub mod emails;
 mod error;
 pub mod events;
+pub mod follows;
 pub mod forks;
 pub mod jobs;
 pub mod leases;
 pub mod links;
+pub mod lists;
 pub mod migrate;
 pub mod purges;
 pub mod pushes;
@@ -31,6 +34,7 @@ pub mod sequencer;
 pub mod sessions;
 mod sql;
 pub mod ssh_keys;
+pub mod stars;
 mod store;
 pub mod throttles;
 pub mod tokens;
@@ -40,6 +44,7 @@ pub mod transfers;
 pub mod user_redirects;
 pub mod users;
 mod value;
+pub mod watches;
 mod writer;
 
 pub use conn::{Conn, Engine, Tx};

@@ -166,7 +166,7 @@ pub async fn find(
     Ok((rows.iter().map(Repo::from_row).collect::<Result<_, _>>()?, total))
 }
 
-fn anywhere(word: &str) -> String {
+pub(crate) fn anywhere(word: &str) -> String {
     format!("%{}", beginning(word))
 }
 

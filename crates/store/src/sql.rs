@@ -80,6 +80,7 @@ pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
         ("collaborators", crate::collaborators::ALL),
         ("emails", crate::emails::ALL),
         ("events", crate::events::ALL),
+        ("follows", crate::follows::ALL),
         ("forks", crate::forks::ALL),
         ("jobs", crate::jobs::ALL),
         ("leases", crate::leases::ALL),
@@ -92,6 +93,7 @@ pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
         ("sequencer", crate::sequencer::ALL),
         ("sessions", crate::sessions::ALL),
         ("ssh_keys", crate::ssh_keys::ALL),
+        ("stars", crate::stars::ALL),
         ("throttles", crate::throttles::ALL),
         ("tokens", crate::tokens::ALL),
         ("topics", crate::topics::ALL),
@@ -99,6 +101,7 @@ pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
         ("transfers", crate::transfers::ALL),
         ("user_redirects", crate::user_redirects::ALL),
         ("users", crate::users::ALL),
+        ("watches", crate::watches::ALL),
     ];
     MODULES.iter().flat_map(|(module, list)| list.iter().map(|sql| (*module, *sql)))
 }

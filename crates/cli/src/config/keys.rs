@@ -184,6 +184,14 @@ pub(super) const KEYS: &[Key] = &[
         some_time,
         "How often offers expire and deleted repositories past their grace are removed.",
     ),
+    key("attention.star_limit_per_hour", "100", at_least_one, "Stars one account gives and takes back in an hour."),
+    key(
+        "attention.watch_limit_per_hour",
+        "100",
+        at_least_one,
+        "How often one account chooses what to be told in an hour.",
+    ),
+    key("attention.follow_limit_per_hour", "100", at_least_one, "People one account follows or stops to in an hour."),
     key("api.rate_limit_per_hour", "15000", number, "Requests to the API in an hour, of one account; 0 for no limit."),
     key(
         "api.anonymous_rate_limit_per_hour",

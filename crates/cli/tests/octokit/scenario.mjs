@@ -136,6 +136,34 @@ test("a repository is renamed, archived, handed over, and found by its old names
   assert.equal(restored.id, made.id);
 });
 
+test("a repository is starred and watched, and a friend is followed", async () => {
+  const friend = client(server.friend_token);
+  const { activity, users } = friend.rest;
+  await assert.rejects(activity.checkRepoIsStarredByAuthenticatedUser(at), status(404));
+  await activity.starRepoForAuthenticatedUser(at);
+  assert.equal((await activity.checkRepoIsStarredByAuthenticatedUser(at)).status, 204);
+  const { data: plain } = await octokit.rest.activity.listStargazersForRepo(at);
+  assert.deepEqual(plain.map((one) => one.login), [server.friend]);
+  const { data: dated } = await octokit.rest.activity.listStargazersForRepo({ ...at, mediaType: { format: "star" } });
+  assert.ok(!Number.isNaN(Date.parse(dated[0].starred_at)));
+  const { data: starred } = await activity.listReposStarredByAuthenticatedUser();
+  assert.deepEqual(starred.map((one) => one.name), [server.pushed]);
+  await activity.unstarRepoForAuthenticatedUser(at);
+
+  const { data: set } = await activity.setRepoSubscription({ ...at, subscribed: true });
+  assert.equal(set.subscribed, true);
+  assert.equal((await octokit.rest.repos.get(at)).data.subscribers_count, 1);
+  assert.equal((await octokit.rest.activity.listWatchersForRepo(at)).data.length, 1);
+  await assert.rejects(activity.listWatchersForRepo(at), status(403));
+  await activity.deleteRepoSubscription(at);
+  await assert.rejects(activity.getRepoSubscription(at), status(404));
+
+  await users.follow({ username: server.owner });
+  const { data: followers } = await octokit.rest.users.listFollowersForAuthenticatedUser();
+  assert.deepEqual(followers.map((one) => one.login), [server.friend]);
+  await users.unfollow({ username: server.owner });
+});
+
 test("what is known is not sent again, and the limit is told", async () => {
   const { headers } = await octokit.rest.repos.get(at);
   assert.ok(Number(headers["x-ratelimit-remaining"]) > 0);

@@ -312,5 +312,42 @@ class Keys(Scenario):
         self.assertEqual(self.field_errors(caught.exception), [("key", "invalid")])
 
 
+class Attention(Scenario):
+    def test_a_repository_is_starred_and_its_stargazers_are_listed(self):
+        repo = self.create("py-starred")
+        self.assertFalse(self.me.has_in_starred(repo))
+        self.me.add_to_starred(repo)
+        self.assertTrue(self.me.has_in_starred(repo))
+        self.assertIn("py-starred", [one.name for one in self.me.get_starred()])
+        self.assertEqual([one.login for one in repo.get_stargazers()], [SERVER["owner"]])
+        (star,) = repo.get_stargazers_with_dates()
+        self.assertEqual(star.user.login, SERVER["owner"])
+        self.assertIsNotNone(star.starred_at.tzinfo)
+        self.assertEqual(self.github.get_repo(repo.id).stargazers_count, 1)
+        self.me.remove_from_starred(repo)
+        self.assertFalse(self.me.has_in_starred(repo))
+
+    def test_a_repository_is_watched(self):
+        repo = self.create("py-watched")
+        self.assertFalse(self.me.has_in_watched(repo))
+        self.me.add_to_watched(repo)
+        self.assertTrue(self.me.has_in_watched(repo))
+        self.assertIn("py-watched", [one.name for one in self.me.get_watched()])
+        self.assertEqual([one.login for one in repo.get_subscribers()], [SERVER["owner"]])
+        self.assertEqual(self.github.get_repo(repo.id).subscribers_count, 1)
+        self.me.remove_from_watched(repo)
+        self.assertFalse(self.me.has_in_watched(repo))
+
+    def test_a_friend_is_followed(self):
+        friend = self.github.get_user(SERVER["friend"])
+        self.assertFalse(self.me.has_in_following(friend))
+        self.me.add_to_following(friend)
+        self.assertTrue(self.me.has_in_following(friend))
+        self.assertEqual([one.login for one in friend.get_followers()], [SERVER["owner"]])
+        self.assertEqual(self.github.get_user(SERVER["friend"]).followers, 1)
+        self.me.remove_from_following(friend)
+        self.assertFalse(self.me.has_in_following(friend))
+
+
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0]])

@@ -26,7 +26,7 @@ pub mod setup;
 pub mod sign_up;
 pub mod ssh_keys;
 pub mod suspend;
-mod throttle;
+pub(crate) mod throttle;
 mod ticket;
 pub mod tokens;
 pub mod totp;

@@ -1,6 +1,7 @@
 //! Who works on a repository that is not theirs.
 
 use super::open::open_locked;
+use crate::social::watch;
 use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::policy::Action;
@@ -101,6 +102,9 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<bool, CollaboratorError> {
         (None, Some(_)) => "collaborator_added",
         (Some(_), Some(_)) => "collaborator_changed",
     };
+    if before.is_none() {
+        watch::on_collaborator(tx, unit.user, repo.id).await?;
+    }
     match unit.role {
         Some(role) => collaborators::set(tx, repo.id, unit.user, role).await?,
         None => collaborators::remove(tx, repo.id, unit.user).await.map(drop)?,

@@ -67,7 +67,7 @@ pub(crate) async fn open_locked(tx: &mut Tx, caller: &Caller, id: RepoId, action
 }
 
 /// The role comes with the row, so the policy has all it needs.
-pub(super) fn judge(caller: &Caller, found: Option<Repo>, action: Action) -> Result<Repo, Access> {
+pub(crate) fn judge(caller: &Caller, found: Option<Repo>, action: Action) -> Result<Repo, Access> {
     let repo = found.ok_or(Access::NotFound)?;
     judge_decision(policy::can(&caller.actor, action, &repo.facts(), repo.role))?;
     Ok(repo)

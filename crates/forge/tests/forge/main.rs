@@ -6,3 +6,4 @@ mod lifecycle;
 mod people;
 mod reconcile;
 mod rig;
+mod social;

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test has nobody else to tell")]
 
 mod accounts;
+mod attention;
 mod audit_chain;
 mod cascades;
 mod conflicts;

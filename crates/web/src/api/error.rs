@@ -14,12 +14,14 @@ use abide_forge::repos::fork::ForkError;
 use abide_forge::repos::search::SearchError;
 use abide_forge::repos::topics::TopicsError;
 use abide_forge::repos::{Class, LifeError};
+use abide_forge::social::SocialError;
 use abide_forge::{Access, Fault, GitError};
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use std::borrow::Cow;
+use std::time::Duration;
 use utoipa::ToSchema;
 
 const DOCUMENTATION: &str = "/api/docs";
@@ -101,6 +103,11 @@ impl ApiError {
             if known { "wait for the next hour" } else { "log in for a higher limit, or wait for the next hour" };
         let error = Self::new(StatusCode::TOO_MANY_REQUESTS, format!("API rate limit exceeded; {hint}"));
         Self { retry_after: Some(retry_after.max(1)), ..error }
+    }
+
+    fn too_often(wait: Duration, told: String) -> Self {
+        let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX).max(1);
+        Self { retry_after: Some(seconds), ..Self::new(StatusCode::TOO_MANY_REQUESTS, told) }
     }
 
     pub(super) fn method_not_allowed() -> Self {
@@ -271,11 +278,18 @@ impl From<LifeError> for ApiError {
             (Class::Invalid(Some(field)), _) => Self::invalid("Repository", field, "invalid", rule(&told)),
             (Class::Invalid(None), _) => Self::invalid("Repository", "base", "unprocessable", told),
             (Class::Gone, _) => Self::new(StatusCode::GONE, told),
-            (Class::TooOften(wait), _) => {
-                let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX).max(1);
-                Self { retry_after: Some(seconds), ..Self::new(StatusCode::TOO_MANY_REQUESTS, told) }
-            }
+            (Class::TooOften(wait), _) => Self::too_often(wait, told),
             (Class::Conflict | Class::Access, _) => Self::new(StatusCode::CONFLICT, told),
+        }
+    }
+}
+
+impl From<SocialError> for ApiError {
+    fn from(error: SocialError) -> Self {
+        match error {
+            SocialError::Access(access) => access.into(),
+            SocialError::Oneself => Self::invalid("User", "username", "invalid", error.to_string()),
+            SocialError::TooOften { retry_after } => Self::too_often(retry_after, error.to_string()),
         }
     }
 }

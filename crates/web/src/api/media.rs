@@ -19,6 +19,8 @@ pub(super) enum Media {
     Patch,
     /// The id of a commit alone.
     Sha,
+    /// Stars with the time of each.
+    Star,
 }
 
 impl Media {
@@ -37,6 +39,7 @@ impl Media {
             "diff" => Some(Self::Diff),
             "patch" => Some(Self::Patch),
             "sha" => Some(Self::Sha),
+            "star" => Some(Self::Star),
             _ => None,
         }
     }

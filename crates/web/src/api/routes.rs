@@ -5,12 +5,12 @@ use super::scoped::Access::{Everyone, Logged, Open, Uncounted};
 use super::scoped::Routes;
 use super::shape::{
     AuditEntry, Branch, Collaborator, CommitItem, Comparison, Content, DeletedRepository, Email, Found, FullCommit,
-    GitBlob, GitCommit, GitRef, GitTag, GitTree, Key, OwnUser, Permission, Redirect, Repository, ShortBranch, Tag,
-    TopicNames, Transfer, User,
+    GitBlob, GitCommit, GitRef, GitTag, GitTree, Key, OwnUser, Permission, Redirect, Repository, ShortBranch,
+    SimpleUser, Subscription, Tag, TopicNames, Transfer, User,
 };
 use super::{
-    audit, collaborators, commits, contents, deleted, forks, keys, meta, objects, openapi, redirects, refs, repos,
-    search, topics, transfers, user,
+    audit, collaborators, commits, contents, deleted, follows, forks, keys, meta, objects, openapi, redirects, refs,
+    repos, search, stars, topics, transfers, user, watches,
 };
 use abide_core::scope::Scope;
 
@@ -19,6 +19,8 @@ const CREATED: &str = "It was created. `X-Abide-Notice` says so if the name led 
 const CHANGED: &str = "As it is now. `X-Abide-Notice` says so if the new name led to another one until now.";
 /// Asked for as `application/vnd.github.raw`.
 const RAW: &[&str] = &["application/octet-stream"];
+/// With the time of each star.
+const STARS: &[&str] = &["application/vnd.github.star+json"];
 const DIFFS: &[&str] = &["application/vnd.github.diff", "application/vnd.github.patch"];
 
 pub(super) fn routes() -> Routes {
@@ -27,6 +29,8 @@ pub(super) fn routes() -> Routes {
         .and(repositories())
         .and(life())
         .and(sharing())
+        .and(attention())
+        .and(following())
         .and(content())
         .and(history())
         .and(git_objects())
@@ -251,6 +255,131 @@ fn sharing() -> Routes {
             Logged(Scope::Repo),
             collaborators::remove,
             about("Take someone's role away").gives_nothing(),
+        )
+}
+
+fn attention() -> Routes {
+    let starred = |summary| {
+        about(summary)
+            .query("sort", "`created` (when it was starred) or `updated`.")
+            .query("direction", "`desc` or `asc`.")
+            .gives_page::<Repository>()
+            .or_media(STARS)
+    };
+    Routes::of("Stars and watching")
+        .get("/user/starred", Logged(Scope::RepoRead), stars::mine, starred("What the caller stars, the latest first"))
+        .get(
+            "/users/{user}/starred",
+            Open(Scope::RepoRead),
+            stars::of_user,
+            starred("What someone stars, the latest first, as far as the caller may read it"),
+        )
+        .get(
+            "/user/starred/{owner}/{repo}",
+            Logged(Scope::RepoRead),
+            stars::check,
+            about("Whether the caller stars a repository").gives_nothing(),
+        )
+        .put(
+            "/user/starred/{owner}/{repo}",
+            Logged(Scope::Repo),
+            stars::star,
+            about("Star a repository").takes_nothing().gives_nothing(),
+        )
+        .delete(
+            "/user/starred/{owner}/{repo}",
+            Logged(Scope::Repo),
+            stars::unstar,
+            about("Take a star back").gives_nothing(),
+        )
+        .get(
+            "/repos/{owner}/{repo}/stargazers",
+            Open(Scope::RepoRead),
+            stars::stargazers,
+            about("Who stars a repository, the latest first").gives_page::<SimpleUser>().or_media(STARS),
+        )
+        .get(
+            "/repos/{owner}/{repo}/subscription",
+            Logged(Scope::RepoRead),
+            watches::show,
+            about("What the caller chose to be told about a repository").gives::<Subscription>(),
+        )
+        .put(
+            "/repos/{owner}/{repo}/subscription",
+            Logged(Scope::Repo),
+            watches::set,
+            about("Choose what to be told about a repository").takes_perhaps::<watches::Set>().gives::<Subscription>(),
+        )
+        .delete(
+            "/repos/{owner}/{repo}/subscription",
+            Logged(Scope::Repo),
+            watches::clear,
+            about("Take that choice back").gives_nothing(),
+        )
+        .get(
+            "/repos/{owner}/{repo}/subscribers",
+            Logged(Scope::RepoRead),
+            watches::subscribers,
+            about("Who watches a repository, the latest first, for those who administer it").gives_page::<SimpleUser>(),
+        )
+        .get(
+            "/user/subscriptions",
+            Logged(Scope::RepoRead),
+            watches::mine,
+            about("What the caller watches, the latest first").gives_page::<Repository>(),
+        )
+}
+
+fn following() -> Routes {
+    let people = |summary| about(summary).gives_page::<SimpleUser>();
+    Routes::of("Following")
+        .get(
+            "/user/followers",
+            Logged(Scope::UserRead),
+            follows::my_followers,
+            people("Who follows the caller, the latest first"),
+        )
+        .get(
+            "/user/following",
+            Logged(Scope::UserRead),
+            follows::my_following,
+            people("Whom the caller follows, the latest first"),
+        )
+        .get(
+            "/users/{user}/followers",
+            Open(Scope::UserRead),
+            follows::followers,
+            people("Who follows someone, the latest first"),
+        )
+        .get(
+            "/users/{user}/following",
+            Open(Scope::UserRead),
+            follows::following,
+            people("Whom someone follows, the latest first"),
+        )
+        .get(
+            "/users/{user}/following/{target}",
+            Open(Scope::UserRead),
+            follows::check_other,
+            about("Whether one follows another").gives_nothing(),
+        )
+        .get(
+            "/user/following/{user}",
+            Logged(Scope::UserRead),
+            follows::check,
+            about("Whether the caller follows someone").gives_nothing(),
+        )
+        .put(
+            "/user/following/{user}",
+            Logged(Scope::User),
+            follows::follow,
+            about("Follow someone").takes_nothing().gives_nothing(),
+        )
+        .delete(
+            "/user/following/{user}",
+            Logged(Scope::User),
+            follows::unfollow,
+            about("Follow someone no more").gives_nothing(),
         )
 }
 

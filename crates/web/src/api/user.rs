@@ -5,12 +5,13 @@ use super::input::{Input, even_null};
 use super::page::Paged;
 use super::scoped::Who;
 use super::segments::Segments;
-use super::shape::{self, OwnUser};
+use super::shape::{self, Counts, OwnUser};
 use crate::App;
 use abide_core::UserName;
 use abide_forge::Caller;
 use abide_forge::accounts::{self, User, emails, profile};
 use abide_forge::repos::{Page, list};
+use abide_forge::social::follow;
 use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
@@ -29,15 +30,17 @@ pub(super) async fn own(app: &App, caller: &Caller) -> Result<User, ApiError> {
     accounts::by_id(&app.forge, id).await?.ok_or_else(ApiError::not_found)
 }
 
-async fn public_repos(app: &App, user: &User) -> Result<i64, ApiError> {
+async fn counts(app: &App, user: &User) -> Result<Counts, ApiError> {
     let stranger = Caller::anonymous(None);
-    Ok(list::of_owner(&app.forge, &stranger, user.id, Page { limit: 1, offset: 0 }).await?.1)
+    let (_, public_repos) = list::of_owner(&app.forge, &stranger, user.id, Page { limit: 1, offset: 0 }).await?;
+    let (followers, following) = follow::counts(&app.forge, user.id).await?;
+    Ok(Counts { public_repos, followers, following })
 }
 
 pub(super) async fn me(State(app): State<App>, Who(caller): Who) -> Result<Json<OwnUser>, ApiError> {
     let user = own(&app, &caller).await?;
-    let repos = public_repos(&app, &user).await?;
-    Ok(Json(OwnUser::of(&app, &user, repos)))
+    let counts = counts(&app, &user).await?;
+    Ok(Json(OwnUser::of(&app, &user, counts)))
 }
 
 /// What to change; what is left out stays as it is, and `null` empties it.
@@ -90,6 +93,6 @@ pub(super) async fn show(
     Segments(name): Segments<String>,
 ) -> Result<Json<shape::User>, ApiError> {
     let user = named(&app, &name).await?;
-    let repos = public_repos(&app, &user).await?;
-    Ok(Json(shape::User::of(&app, &user, repos)))
+    let counts = counts(&app, &user).await?;
+    Ok(Json(shape::User::of(&app, &user, counts)))
 }

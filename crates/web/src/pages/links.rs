@@ -1,6 +1,7 @@
 //! Pages of a list.
 
 use super::path::Address;
+use abide_forge::social::Place;
 
 /// Links to the pages beside one.
 #[derive(Default)]
@@ -12,16 +13,7 @@ pub(crate) struct Links {
 impl Links {
     /// Links around page `page` of a list whose address is `path`.
     pub(crate) fn around(path: &str, address: &Address, page: usize, more: bool) -> Self {
-        let to = |page: usize| {
-            let mut query = form_urlencoded::Serializer::new(String::new());
-            for (key, value) in form_urlencoded::parse(address.raw_query().trim_start_matches('?').as_bytes()) {
-                if key != "page" && key != "done" {
-                    query.append_pair(&key, &value);
-                }
-            }
-            query.append_pair("page", &page.to_string());
-            format!("{path}?{}", query.finish())
-        };
+        let to = |page: usize| with(path, address, "page", &page.to_string());
         Self { previous: (page > 1).then(|| to(page - 1)), next: more.then(|| to(page + 1)) }
     }
 
@@ -39,4 +31,43 @@ impl Links {
         let next = rows.last().filter(|_| more).map(|row| to(Some(id(row))));
         Self { previous: before.map(|_| to(None)), next }
     }
+
+    /// Links of a list that goes from an entry to older ones. One more than `shown` was loaded if there are any, and is
+    /// taken away.
+    pub(crate) fn older<E>(
+        path: &str,
+        address: &Address,
+        loaded: &mut Vec<E>,
+        shown: usize,
+        place: impl Fn(&E) -> Place,
+    ) -> Self {
+        let more = loaded.len() > shown;
+        loaded.truncate(shown);
+        let last = loaded.last().filter(|_| more).map(place);
+        Self {
+            previous: address.query("before").map(|_| without(path, address)),
+            next: last.map(|place| with(path, address, "before", &format!("{}.{}", place.at.micros(), place.id))),
+        }
+    }
+}
+
+/// The parameters of an address that do not say which part of a list is shown.
+fn kept(address: &Address) -> form_urlencoded::Serializer<'static, String> {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    for (key, value) in form_urlencoded::parse(address.raw_query().trim_start_matches('?').as_bytes()) {
+        if !["page", "before", "done"].contains(&key.as_ref()) {
+            query.append_pair(&key, &value);
+        }
+    }
+    query
+}
+
+fn with(path: &str, address: &Address, key: &str, value: &str) -> String {
+    format!("{path}?{}", kept(address).append_pair(key, value).finish())
+}
+
+/// The beginning of the list.
+fn without(path: &str, address: &Address) -> String {
+    let query = kept(address).finish();
+    if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }

@@ -4,7 +4,7 @@
 //! * `form.rs`: the only way to read a form, which proves that it is ours. `frame.rs`: what the layout needs.
 //! * `problem.rs`: what went wrong, as a page; every use case's errors are mapped there.
 //! * `accounts/`: coming in. `settings/`: one's own account. `admin/`: the site. `member.rs`: who may come there.
-//! * `transfers.rs`: offers of repositories, and answering them.
+//! * `transfers.rs`: offers of repositories, and answering them. `profile/`: someone's page.
 //! * `repo/`: everything below `/{owner}/{repo}`; one file per page elsewhere.
 //!
 //! How things look in text (times, sizes, Markdown, source code) is in `crate::show`.
@@ -58,6 +58,8 @@ pub(crate) fn routes() -> Vec<Route> {
         ("/search", get(explore::show)),
         ("/new", get(new_repo::show).post(new_repo::create)),
         ("/{owner}", get(profile::show)),
+        ("/{owner}/followers", get(profile::followers).post(profile::change)),
+        ("/{owner}/following", get(profile::following)),
     ];
     all.extend(accounts::routes());
     all.extend(settings::routes());

@@ -1,6 +1,8 @@
 //! What stands in a page's address. Taken from the raw path: names are ASCII, and paths in repositories are bytes that
 //! need not be text.
 
+use abide_core::Timestamp;
+use abide_forge::social::Place;
 use axum::extract::FromRequestParts;
 use axum::http::Method;
 use axum::http::request::Parts;
@@ -55,6 +57,16 @@ impl Address {
     /// The number of the page that is asked for, from one.
     pub(crate) fn page(&self) -> usize {
         self.query("page").and_then(|page| page.parse().ok()).unwrap_or(1).clamp(1, 1_000_000)
+    }
+
+    /// The entry behind which a list is to go on, as `Links::older` writes it; its top if there is none.
+    pub(crate) fn behind(&self) -> Place {
+        let asked = self.query("before");
+        let place = asked
+            .as_deref()
+            .and_then(|text| text.split_once('.'))
+            .and_then(|(at, id)| Some(Place { at: Timestamp::from_micros(at.parse().ok()?), id: id.parse().ok()? }));
+        place.unwrap_or(Place::TOP)
     }
 
     /// The raw query, with its question mark, or nothing.

@@ -6,6 +6,7 @@ use super::respond;
 use abide_core::policy::DenyCode;
 use abide_forge::browse::BrowseError;
 use abide_forge::repos::{Class, LifeError};
+use abide_forge::social::SocialError;
 use abide_forge::{Access, Fault};
 use askama::Template;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -151,6 +152,16 @@ impl From<LifeError> for Problem {
                 LifeError::Access(access) => access.into(),
                 _ => Self::new(StatusCode::FORBIDDEN, detail),
             },
+        }
+    }
+}
+
+impl From<SocialError> for Problem {
+    fn from(error: SocialError) -> Self {
+        match error {
+            SocialError::Access(access) => access.into(),
+            SocialError::Oneself => Self::new(StatusCode::BAD_REQUEST, sentence(&error.to_string())),
+            SocialError::TooOften { retry_after } => Self::too_often(retry_after),
         }
     }
 }

@@ -55,6 +55,11 @@ pub(crate) fn grouped(number: usize) -> String {
     out
 }
 
+/// A counter of the database, with its thousands apart.
+pub(crate) fn tally(number: &i64) -> String {
+    grouped(usize::try_from(*number).unwrap_or(0))
+}
+
 /// `1 file`, `2 files`.
 pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
     format!("{} {}", grouped(number), if number == 1 { one } else { many })

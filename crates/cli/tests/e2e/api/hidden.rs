@@ -72,6 +72,11 @@ fn private_deleted_and_never_made_are_one_answer(#[values(Engine::Sqlite, Engine
         ("GET", "/redirects", Value::Null, 401, 404),
         ("DELETE", "/redirects/1", Value::Null, 401, 404),
         ("GET", "/audit", Value::Null, 401, 404),
+        ("GET", "/stargazers", Value::Null, 404, 404),
+        ("GET", "/subscribers", Value::Null, 401, 404),
+        ("GET", "/subscription", Value::Null, 401, 404),
+        ("PUT", "/subscription", json!({ "subscribed": true }), 401, 404),
+        ("DELETE", "/subscription", Value::Null, 401, 404),
     ];
     for (who, of_nobody) in [(&nobody, true), (&stranger, false)] {
         for (method, tail, body, anonymous, logged) in by_slug {

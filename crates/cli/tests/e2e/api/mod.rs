@@ -19,6 +19,7 @@ mod repos;
 pub mod scene;
 mod scopes;
 mod shapes;
+mod social;
 mod transfers;
 
 pub use keys::WEAK as WEAK_KEY;

@@ -12,12 +12,16 @@ use std::path::PathBuf;
 const OUTSIDE: [&str; 6] = ["/", "/login", "/signup", "/forgot", "/explore", "/nowhere/at/all"];
 
 /// Pages of someone who is, with something in all of them.
-const INSIDE: [&str; 43] = [
+const INSIDE: [&str; 47] = [
     "/",
     "/new",
     "/search?q=tool",
     "/ann",
+    "/ann?tab=stars",
+    "/ann/followers",
     "/ann/tool",
+    "/ann/tool/stargazers",
+    "/ann/tool/watchers",
     "/ann/empty",
     "/ann/tool/tree/main/src",
     "/ann/tool/blob/main/src/lib.rs",

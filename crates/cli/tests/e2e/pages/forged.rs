@@ -25,6 +25,9 @@ fn state(server: &Server) -> String {
         "user_redirects",
         "repo_redirects",
         "repo_transfers",
+        "stars",
+        "watches",
+        "follows",
     ];
     let counts = tables.map(|table| format!("(SELECT count(*) FROM {table})"));
     let suspended = "(SELECT count(*) FROM users WHERE suspended_at IS NOT NULL OR site_admin)";
@@ -74,7 +77,7 @@ fn scene(engine: Engine) -> Server {
 }
 
 /// What each form would need to do something, so that only the forgery stops it.
-const FIELDS: [(&str, &str); 12] = [
+const FIELDS: [(&str, &str); 15] = [
     ("id", "1"),
     ("confirmation", "carol/demo"),
     ("visibility", "private"),
@@ -87,6 +90,9 @@ const FIELDS: [(&str, &str); 12] = [
     ("scope", "repo"),
     ("user", "bob"),
     ("role", "admin"),
+    ("starred", "1"),
+    ("level", "all"),
+    ("follow", "1"),
 ];
 
 #[rstest]

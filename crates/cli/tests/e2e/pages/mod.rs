@@ -1,6 +1,7 @@
 //! The pages, as someone with a browser meets them: forms are filled in as they stand on the page.
 
 mod admin;
+mod attention;
 mod browser;
 mod coming_in;
 mod forged;

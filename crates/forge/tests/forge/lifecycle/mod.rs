@@ -19,29 +19,29 @@ use std::time::Duration;
 const DAY: Duration = Duration::from_secs(86_400);
 
 /// Alice and Bob.
-struct World {
-    rig: Rig,
-    alice: Caller,
-    bob: Caller,
+pub(crate) struct World {
+    pub rig: Rig,
+    pub alice: Caller,
+    pub bob: Caller,
 }
 
-async fn world(engine: Engine) -> World {
+pub(crate) async fn world(engine: Engine) -> World {
     of(rig(engine).await).await
 }
 
-async fn of(rig: Rig) -> World {
+pub(crate) async fn of(rig: Rig) -> World {
     let alice = rig.user("alice").await;
     let bob = rig.user("bob").await;
     World { rig, alice, bob }
 }
 
 impl World {
-    fn forge(&self) -> &Forge {
+    pub(crate) fn forge(&self) -> &Forge {
         &self.rig.forge
     }
 
     /// A repository with a README.
-    async fn repo(&self, owner: &Caller, name: &str, visibility: Visibility) -> Repo {
+    pub(crate) async fn repo(&self, owner: &Caller, name: &str, visibility: Visibility) -> Repo {
         let request = create::Request {
             name: name.into(),
             description: String::new(),
@@ -52,7 +52,7 @@ impl World {
         create::create(self.forge(), owner, request).await.expect("created").repo
     }
 
-    async fn public(&self, owner: &Caller, name: &str) -> Repo {
+    pub(crate) async fn public(&self, owner: &Caller, name: &str) -> Repo {
         self.repo(owner, name, Visibility::Public).await
     }
 
@@ -76,7 +76,7 @@ impl World {
     }
 
     /// What the audit log says was done to a repository, the oldest first.
-    async fn audited(&self, repo: &Repo) -> Vec<String> {
+    pub(crate) async fn audited(&self, repo: &Repo) -> Vec<String> {
         let operator = Caller::operator();
         let alive = Repo { deleted_at: None, ..repo.clone() };
         let page = trail::page(self.forge(), &operator, &alive, None, 1000).await.expect("readable");
@@ -84,14 +84,14 @@ impl World {
     }
 
     /// How many events of a kind there are, whether or not their repository is.
-    async fn events(&self, kind: &str) -> usize {
+    pub(crate) async fn events(&self, kind: &str) -> usize {
         abide_forge::sequencer::catch_up(self.forge()).await.expect("numbered");
         let mut conn = self.rig.store.read().await.expect("readable");
         let all = events::after(&mut conn, 0, 10_000).await.expect("readable");
         all.iter().filter(|event| event.kind == kind).count()
     }
 
-    async fn assert_healthy(&self) {
+    pub(crate) async fn assert_healthy(&self) {
         assert_eq!(doctor::examine(self.forge()).await.expect("examined").findings, []);
     }
 }

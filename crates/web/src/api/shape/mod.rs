@@ -3,12 +3,14 @@
 //! Each is a type, so that the OpenAPI document is generated from what is sent. `user.rs`: people and their keys.
 //! `repo.rs`: repositories. `git.rs`: refs, commits and objects. `change.rs`: what a commit changed. `content.rs`: files.
 //! `life.rs`: offers, deleted repositories, old names, what was done.
+//! `social.rs`: stars, watches, follows.
 
 mod change;
 mod content;
 mod git;
 mod life;
 mod repo;
+mod social;
 mod user;
 
 pub(super) use change::{ChangedFile, Comparison, Stats};
@@ -18,7 +20,8 @@ pub(super) use git::{
 };
 pub(super) use life::{AuditEntry, DeletedRepository, Redirect, Transfer};
 pub(super) use repo::{Collaborator, Found, Match, Permission, Repository, TopicNames, legacy_permission, one, page};
-pub(super) use user::{Email, Key, OwnUser, SimpleUser, User};
+pub(super) use social::{Stargazer, Starred, Subscription};
+pub(super) use user::{Counts, Email, Key, OwnUser, SimpleUser, User};
 
 use crate::App;
 use abide_core::Timestamp;
@@ -26,7 +29,7 @@ use abide_forge::browse::Signature;
 use abide_forge::repos::Repo;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-fn time(at: Timestamp) -> String {
+pub(super) fn time(at: Timestamp) -> String {
     at.to_string()
 }
 

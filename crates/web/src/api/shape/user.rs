@@ -18,6 +18,9 @@ pub(in crate::api) struct SimpleUser {
     url: String,
     html_url: String,
     repos_url: String,
+    starred_url: String,
+    followers_url: String,
+    following_url: String,
     #[serde(rename = "type")]
     kind: &'static str,
     site_admin: bool,
@@ -35,6 +38,9 @@ impl SimpleUser {
             url: api(""),
             html_url: app.url(&format!("/{login}")),
             repos_url: api("/repos"),
+            starred_url: api("/starred{/owner}{/repo}"),
+            followers_url: api("/followers"),
+            following_url: api("/following{/other_user}"),
             kind: "User",
             site_admin,
             login,
@@ -68,8 +74,16 @@ pub(in crate::api) struct User {
     updated_at: String,
 }
 
+/// How many there are of what belongs to a user.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::api) struct Counts {
+    pub public_repos: i64,
+    pub followers: i64,
+    pub following: i64,
+}
+
 impl User {
-    pub(in crate::api) fn of(app: &App, user: &accounts::User, public_repos: i64) -> Self {
+    pub(in crate::api) fn of(app: &App, user: &accounts::User, counts: Counts) -> Self {
         Self {
             simple: SimpleUser::of(app, user),
             name: user.display_name.clone(),
@@ -78,9 +92,9 @@ impl User {
             location: some(&user.location),
             email: None,
             bio: some(&user.bio),
-            public_repos,
-            followers: 0,
-            following: 0,
+            public_repos: counts.public_repos,
+            followers: counts.followers,
+            following: counts.following,
             created_at: time(user.created_at),
             updated_at: time(user.updated_at),
         }
@@ -100,8 +114,8 @@ pub(in crate::api) struct OwnUser {
 }
 
 impl OwnUser {
-    pub(in crate::api) fn of(app: &App, account: &accounts::User, public_repos: i64) -> Self {
-        let user = User { email: account.email.clone(), ..User::of(app, account, public_repos) };
+    pub(in crate::api) fn of(app: &App, account: &accounts::User, counts: Counts) -> Self {
+        let user = User { email: account.email.clone(), ..User::of(app, account, counts) };
         Self { user, two_factor_authentication: false }
     }
 }

@@ -1,5 +1,6 @@
 //! Opening a repository for a page, and what all its pages have in common.
 
+use super::attention::Attention;
 use super::tombstone;
 use crate::App;
 use crate::pages::path::Address;
@@ -43,11 +44,12 @@ pub(super) struct Head {
     pub can_see_people: bool,
     pub can_unarchive: bool,
     pub can_read_audit: bool,
+    pub attention: Attention,
     pub tab: &'static str,
 }
 
 /// Why a page is not shown: something went wrong, or it is elsewhere.
-pub(super) enum Elsewhere {
+pub(in crate::pages) enum Elsewhere {
     Problem(Problem),
     To(Response),
 }
@@ -68,7 +70,7 @@ impl IntoResponse for Elsewhere {
 }
 
 /// The answer of a repository's page.
-pub(super) type Shown = Result<Response, Elsewhere>;
+pub(in crate::pages) type Shown = Result<Response, Elsewhere>;
 
 /// A repository opened for one of its pages.
 pub(super) struct Room {
@@ -175,6 +177,7 @@ impl Room {
             can_see_people: self.may(Action::CollaboratorList),
             can_unarchive: repo.archived_at.is_some() && self.may(Action::RepoUnarchive),
             can_read_audit: self.may(Action::AuditRead),
+            attention: Attention::of(app, self).await,
             tab,
         }
     }

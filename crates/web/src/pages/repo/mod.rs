@@ -2,6 +2,7 @@
 //!
 //! `head.rs` opens the repository and gathers what its pages have in common; each other file is a page.
 
+mod attention;
 mod blame;
 mod blob;
 mod commit;
@@ -15,6 +16,8 @@ mod settings;
 mod tombstone;
 mod tree;
 mod view;
+
+pub(super) use head::{Elsewhere, Shown};
 
 use super::Route;
 use axum::routing::{get, post};
@@ -35,6 +38,10 @@ pub(super) fn routes() -> Vec<Route> {
         ("/{owner}/{repo}/branches", get(refs::branches)),
         ("/{owner}/{repo}/tags", get(refs::tags)),
         ("/{owner}/{repo}/fork", get(fork::show).post(fork::fork)),
+        ("/{owner}/{repo}/star", post(attention::star)),
+        ("/{owner}/{repo}/stargazers", get(attention::stargazers)),
+        ("/{owner}/{repo}/watch", post(attention::watch)),
+        ("/{owner}/{repo}/watchers", get(attention::watchers)),
         ("/{owner}/{repo}/settings", get(settings::general::show).post(settings::general::save)),
         ("/{owner}/{repo}/settings/collaborators", get(settings::people::show).post(settings::people::set)),
         ("/{owner}/{repo}/settings/collaborators/remove", post(settings::people::remove)),

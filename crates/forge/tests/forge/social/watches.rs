@@ -1,0 +1,97 @@
+//! Watching, and being made to.
+
+use super::*;
+use crate::lifecycle::world;
+use abide_core::WatchLevel::{self, All, Ignore, Participating};
+use abide_core::policy::DenyCode;
+use abide_core::repo::{Role, Visibility};
+use abide_forge::repos::collaborators;
+use abide_forge::social::{SocialError, watch};
+use abide_forge::{Access, Caller};
+use rstest::rstest;
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_choice_holds_until_it_is_taken_back(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = world(engine).await;
+    let forge = world.forge();
+    let repo = world.public(&world.alice, "project").await;
+    let bob = world.account("bob").await.id;
+    assert_eq!(watch::current_level(forge, bob, repo.id).await.expect("readable"), Participating);
+    assert_eq!(watch::choice(forge, &world.bob, &repo).await.expect("readable"), None);
+    for (level, watchers) in [(All, 1), (Ignore, 0), (Participating, 1)] {
+        assert!(watch::set(forge, &world.bob, &repo, level).await.expect("chosen"));
+        assert!(!watch::set(forge, &world.bob, &repo, level).await.expect("chosen before"));
+        assert_eq!(watch::current_level(forge, bob, repo.id).await.expect("readable"), level);
+        assert_eq!(world.now(repo.id).await.watcher_count, watchers, "{level}");
+    }
+    assert!(watch::clear(forge, &world.bob, &repo).await.expect("taken back"));
+    assert!(!watch::clear(forge, &world.bob, &repo).await.expect("nothing to take back"));
+    assert_eq!(world.now(repo.id).await.watcher_count, 0);
+    assert_eq!(world.deeds("bob").await, ["watch_set"; 4]);
+    assert_eq!(world.now(repo.id).await.updated_at, repo.updated_at);
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn who_watches_is_for_admins_and_what_for_those_who_may_read(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = world(engine).await;
+    let forge = world.forge();
+    let repo = world.public(&world.alice, "project").await;
+    watch::set(forge, &world.bob, &repo, All).await.expect("chosen");
+    let seen = watch::watchers(forge, &world.alice, &repo, FIRST).await.expect("the owner may");
+    assert_eq!(names(&seen), ["bob"]);
+    for caller in [&world.bob, &Caller::anonymous(None)] {
+        let refused = watch::watchers(forge, caller, &repo, FIRST).await;
+        assert!(matches!(refused, Err(Access::Denied(_))), "{refused:?}");
+    }
+    let bob = world.account("bob").await.id;
+    assert_eq!(watch::of_user(forge, &world.bob, bob, FIRST).await.expect("readable").1, 1);
+
+    let hidden = world.repo(&world.alice, "hidden", Visibility::Private).await;
+    let refused = watch::set(forge, &world.bob, &hidden, All).await;
+    assert!(matches!(refused, Err(SocialError::Access(Access::NotFound))), "{refused:?}");
+    let refused = watch::set(forge, &Caller::anonymous(None), &repo, All).await;
+    assert!(matches!(refused, Err(SocialError::Access(Access::Denied(DenyCode::LoginRequired)))), "{refused:?}");
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn collaborators_are_told_everything_and_those_involved_what_concerns_them_unless_they_chose(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = world(engine).await;
+    let (forge, bob) = (world.forge(), world.account("bob").await);
+    let level = async |repo: &Repo| watch::choice(forge, &world.bob, repo).await.expect("readable").map(|c| c.level);
+    let involve = async |repo: &Repo| {
+        let unit = (bob.id, repo.id);
+        let store = &world.rig.store;
+        let done: Result<(), abide_store::StoreError> =
+            store.write(unit, |tx, &(user, repo)| Box::pin(watch::on_involvement(tx, user, repo))).await;
+        done.expect("written");
+    };
+
+    let repo = world.public(&world.alice, "fresh").await;
+    collaborators::set(forge, &world.alice, &repo, &bob, Role::Read).await.expect("added");
+    assert_eq!(level(&repo).await, Some(All));
+    involve(&repo).await;
+    assert_eq!(level(&repo).await, Some(All));
+    watch::clear(forge, &world.bob, &repo).await.expect("taken back");
+    collaborators::set(forge, &world.alice, &repo, &bob, Role::Write).await.expect("changed");
+    assert_eq!(level(&repo).await, None, "another role is no new work");
+
+    let repo = world.public(&world.alice, "involved").await;
+    involve(&repo).await;
+    assert_eq!(level(&repo).await, Some(Participating));
+    assert_eq!(world.now(repo.id).await.watcher_count, 1);
+
+    for &chosen in WatchLevel::ALL {
+        let repo = world.public(&world.alice, &format!("chosen-{chosen}")).await;
+        watch::set(forge, &world.bob, &repo, chosen).await.expect("chosen");
+        involve(&repo).await;
+        collaborators::set(forge, &world.alice, &repo, &bob, Role::Read).await.expect("added");
+        assert_eq!(level(&repo).await, Some(chosen));
+    }
+}

@@ -1,0 +1,77 @@
+//! Someone's page: `repos.rs` what they own, `stars.rs` what they star, `people.rs` who follows whom.
+
+mod people;
+mod repos;
+mod stars;
+
+pub(super) use people::{change, followers, following};
+
+use super::path::Address;
+use super::problem::Problem;
+use super::repo::{Elsewhere, Shown};
+use super::respond;
+use super::visitor::Visitor;
+use crate::App;
+use crate::show::text;
+use abide_core::UserName;
+use abide_forge::accounts::{self, User};
+use abide_forge::repos::{Page, list};
+use abide_forge::social::{follow, star};
+use axum::extract::State;
+
+const PER_PAGE: usize = 30;
+
+/// What all pages about someone show beside.
+struct Side {
+    user: User,
+    name: String,
+    display_name: String,
+    repos: String,
+    stars: String,
+    followers: String,
+    following: String,
+    /// Whether the visitor follows them; `None` if that is not theirs to do.
+    followed: Option<bool>,
+    tab: &'static str,
+}
+
+impl Side {
+    /// Of the person that an address names. An old name leads to the same page under the present one.
+    async fn of(app: &App, visitor: &Visitor, address: &Address, tab: &'static str) -> Result<Self, Elsewhere> {
+        let asked: UserName = address.segment(0).parse().map_err(|_| Problem::not_found())?;
+        let user = accounts::find_by_any_name(&app.forge, &asked).await?.ok_or_else(Problem::not_found)?;
+        let name = user.name.as_ref().map(ToString::to_string).unwrap_or_default();
+        if name != address.segment(0) {
+            let rest = address.raw_rest(1);
+            let slash = if rest.is_empty() { "" } else { "/" };
+            return Err(Elsewhere::To(respond::moved(&format!("/{name}{slash}{rest}{}", address.raw_query()))));
+        }
+        let (caller, none) = (visitor.caller(), Page { limit: 0, offset: 0 });
+        let (_, repos) = list::of_owner(&app.forge, &caller, user.id, none).await?;
+        let (_, stars) = star::of_user(&app.forge, &caller, user.id, none).await?;
+        let (followers, following) = follow::counts(&app.forge, user.id).await?;
+        let followed = match caller.user_id() {
+            Some(me) if me != user.id => Some(follow::follows(&app.forge, me, user.id).await?),
+            _ => None,
+        };
+        Ok(Self {
+            display_name: user.display_name.clone().unwrap_or_default(),
+            repos: text::tally(&repos),
+            stars: text::tally(&stars),
+            followers: text::tally(&followers),
+            following: text::tally(&following),
+            user,
+            name,
+            followed,
+            tab,
+        })
+    }
+}
+
+/// `GET /{user}`
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    match address.query("tab").as_deref() {
+        Some("stars") => stars::show(&app, &visitor, &address).await,
+        _ => repos::show(&app, &visitor, &address).await,
+    }
+}

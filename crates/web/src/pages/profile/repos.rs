@@ -1,0 +1,30 @@
+//! What someone owns.
+
+use super::{PER_PAGE, Side};
+use crate::App;
+use crate::pages::frame::Frame;
+use crate::pages::links::Links;
+use crate::pages::path::Address;
+use crate::pages::repo::Shown;
+use crate::pages::respond;
+use crate::pages::visitor::Visitor;
+use abide_forge::repos::{Page, Repo, list};
+use askama::Template;
+
+#[derive(Template)]
+#[template(path = "profile/repos.html")]
+struct ReposPage {
+    frame: Frame,
+    side: Side,
+    repos: Vec<Repo>,
+    links: Links,
+}
+
+pub(super) async fn show(app: &App, visitor: &Visitor, address: &Address) -> Shown {
+    let side = Side::of(app, visitor, address, "repos").await?;
+    let page = address.page();
+    let wanted = Page { limit: PER_PAGE as i64, offset: ((page - 1) * PER_PAGE) as i64 };
+    let (repos, total) = list::of_owner(&app.forge, &visitor.caller(), side.user.id, wanted).await?;
+    let links = Links::around(&format!("/{}", side.name), address, page, total > (page * PER_PAGE) as i64);
+    Ok(respond::page(&ReposPage { frame: Frame::new(app, visitor, side.name.clone()), side, repos, links }))
+}
