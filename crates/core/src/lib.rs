@@ -7,6 +7,7 @@
 //! * [`policy`]: who may do what. The only place that compares owners, roles, visibility or marks.
 //! * [`account`]: who may sign up, what an account may say, what an admin may do to it.
 //! * [`lifecycle`]: which state a repository may move to, and why not. [`transfer`]: offers to hand one over.
+//! * [`issues`]: what issues may say, what a text refers to, what a list is asked for.
 //! * [`push`]: which ref updates are acceptable before any object is looked at.
 //! * [`scope`]: what an access token is good for. [`topics`], [`search`]: the words a repository is found by.
 //! * [`failpoint`]: the named places where a crash test may end the process.
@@ -16,6 +17,7 @@
 pub mod account;
 pub mod failpoint;
 pub mod ids;
+pub mod issues;
 pub mod lifecycle;
 pub mod names;
 pub mod oid;
@@ -31,7 +33,7 @@ pub mod topics;
 pub mod transfer;
 pub mod words;
 
-pub use ids::{PushId, RedirectId, RepoId, TransferId, UserId};
+pub use ids::{CommentId, IssueId, LabelId, MilestoneId, PushId, RedirectId, RepoId, TransferId, UserId};
 pub use names::{RepoName, UserName};
 pub use oid::Oid;
 pub use push::RefUpdate;

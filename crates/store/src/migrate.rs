@@ -37,6 +37,7 @@ pub const ALL: &[Migration] = &[
     migration!(2, "0002_people"),
     migration!(3, "0003_discovery"),
     migration!(4, "0004_lifecycle"),
+    migration!(5, "0005_issues"),
 ];
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (

@@ -16,7 +16,7 @@ pub async fn of_member(forge: &Forge, user: UserId, page: Page) -> Result<(Vec<R
 }
 
 /// The caller, as lists and counts take them.
-pub(super) fn viewer(caller: &Caller) -> Viewer {
+pub(crate) fn viewer(caller: &Caller) -> Viewer {
     let reads_everything = matches!(caller.actor, Actor::User { site_admin: true, .. });
     Viewer { user: caller.user_id(), reads_everything }
 }
