@@ -7,6 +7,7 @@ use abide_core::policy::DenyCode;
 use abide_forge::accounts::profile::ProfileError;
 use abide_forge::accounts::ssh_keys::AddKeyError;
 use abide_forge::browse::{BrowseError, ObjectError};
+use abide_forge::issues::{self, IssueError};
 use abide_forge::repos::collaborators::CollaboratorError;
 use abide_forge::repos::create::{CreateError, UnknownChoice};
 use abide_forge::repos::edit::EditError;
@@ -20,6 +21,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use std::borrow::Cow;
+use std::time::Duration;
 use utoipa::ToSchema;
 
 const DOCUMENTATION: &str = "/api/docs";
@@ -129,6 +131,11 @@ impl ApiError {
 
     pub(super) fn timeout() -> Self {
         Self::new(StatusCode::REQUEST_TIMEOUT, "The body took too long to arrive")
+    }
+
+    fn too_often(wait: Duration, message: String) -> Self {
+        let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX).max(1);
+        Self { retry_after: Some(seconds), ..Self::new(StatusCode::TOO_MANY_REQUESTS, message) }
     }
 
     /// One field breaks a rule.
@@ -272,11 +279,21 @@ impl From<LifeError> for ApiError {
             (Class::Invalid(Some(field)), _) => Self::invalid("Repository", field, "invalid", rule(&told)),
             (Class::Invalid(None), _) => Self::invalid("Repository", "base", "unprocessable", told),
             (Class::Gone, _) => Self::new(StatusCode::GONE, told),
-            (Class::TooOften(wait), _) => {
-                let seconds = i64::try_from(wait.as_secs()).unwrap_or(i64::MAX).max(1);
-                Self { retry_after: Some(seconds), ..Self::new(StatusCode::TOO_MANY_REQUESTS, told) }
-            }
+            (Class::TooOften(wait), _) => Self::too_often(wait, told),
             (Class::Conflict | Class::Access, _) => Self::new(StatusCode::CONFLICT, told),
+        }
+    }
+}
+
+impl From<IssueError> for ApiError {
+    fn from(error: IssueError) -> Self {
+        let told = error.to_string();
+        match (error.class(), error) {
+            (_, IssueError::Access(access)) => access.into(),
+            (issues::Class::Invalid(field), _) => Self::invalid("Issue", field, "invalid", rule(&told)),
+            (issues::Class::Taken(field), _) => Self::invalid("Issue", field, "already_exists", rule(&told)),
+            (issues::Class::NotFound | issues::Class::Access, _) => Self::not_found(),
+            (issues::Class::TooOften(wait), _) => Self::too_often(wait, told),
         }
     }
 }

@@ -4,6 +4,7 @@ mod admin;
 mod browser;
 mod coming_in;
 mod forged;
+mod issues;
 mod markup;
 mod names;
 mod sessions;

@@ -9,6 +9,7 @@ mod commits;
 mod compare;
 mod fork;
 mod head;
+mod issues;
 mod raw;
 mod refs;
 mod settings;
@@ -19,7 +20,7 @@ use super::Route;
 use axum::routing::{get, post};
 
 pub(super) fn routes() -> Vec<Route> {
-    vec![
+    let mut routes = vec![
         ("/{owner}/{repo}", get(tree::home)),
         ("/r/{repo}", get(tree::permalink)),
         ("/{owner}/{repo}/tree/{*rest}", get(tree::show)),
@@ -42,5 +43,7 @@ pub(super) fn routes() -> Vec<Route> {
             get(settings::danger::ask_visibility).post(settings::danger::visibility),
         ),
         ("/{owner}/{repo}/settings/delete", get(settings::danger::ask_delete).post(settings::danger::delete)),
-    ]
+    ];
+    routes.extend(issues::routes());
+    routes
 }
