@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use abide_core::Random as _;
 use abide_core::time::SystemClock;
 use abide_forge::{
-    AttentionSettings, Browsing, Forge, LifecycleSettings, MailSettings, Node, OsRandom, PeopleSettings, Rate,
-    Settings, SmtpUrl, secret,
+    AttentionSettings, Browsing, Forge, IssueSettings, LifecycleSettings, MailSettings, Node, OsRandom, PeopleSettings,
+    Rate, Settings, SmtpUrl, secret,
 };
 use abide_git::{Git, GitLimits, Layout};
 use abide_store::{Options, Store};
@@ -143,6 +143,24 @@ fn settings(config: &Config, part: Part) -> Settings {
         signup_mode: config.text("signup.mode").parse().expect("every value was checked when it was read"),
         people: people(config),
         mail: mail(config),
+        issues: issues(config),
+    }
+}
+
+fn issues(config: &Config) -> IssueSettings {
+    let number = |name| config.number(name) as i64;
+    let rate = |times| Rate { times: number(times), window: config.duration("issues.window") };
+    IssueSettings {
+        body_bytes: config.bytes("issues.body_bytes") as usize,
+        comments_per_issue: number("issues.comments_per_issue"),
+        labels: number("issues.labels"),
+        labels_per_issue: number("issues.labels_per_issue") as usize,
+        assignees_per_issue: number("issues.assignees_per_issue") as usize,
+        milestones: number("issues.milestones"),
+        created: rate("issues.created"),
+        commented: rate("issues.commented"),
+        scan: number("issues.scan"),
+        keyword_commits: number("issues.keyword_commits") as usize,
     }
 }
 

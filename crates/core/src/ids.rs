@@ -67,6 +67,22 @@ id! {
     /// One old name of a repository.
     RedirectId
 }
+id! {
+    /// One issue. People know it by its number in its repository.
+    IssueId
+}
+id! {
+    /// One comment on an issue.
+    CommentId
+}
+id! {
+    /// One label of a repository.
+    LabelId
+}
+id! {
+    /// One milestone of a repository. People know it by its number there.
+    MilestoneId
+}
 
 #[cfg(test)]
 mod tests {

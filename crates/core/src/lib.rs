@@ -8,6 +8,7 @@
 //! * [`account`]: who may sign up, what an account may say, what an admin may do to it.
 //! * [`attention`]: how much someone is told, and whom they may follow.
 //! * [`lifecycle`]: which state a repository may move to, and why not. [`transfer`]: offers to hand one over.
+//! * [`issues`]: what issues may say, what a text refers to, what a list is asked for.
 //! * [`push`]: which ref updates are acceptable before any object is looked at.
 //! * [`scope`]: what an access token is good for. [`topics`], [`search`]: the words a repository is found by.
 //! * [`failpoint`]: the named places where a crash test may end the process.
@@ -18,6 +19,7 @@ pub mod account;
 pub mod attention;
 pub mod failpoint;
 pub mod ids;
+pub mod issues;
 pub mod lifecycle;
 pub mod names;
 pub mod oid;
@@ -34,7 +36,7 @@ pub mod transfer;
 pub mod words;
 
 pub use attention::WatchLevel;
-pub use ids::{PushId, RedirectId, RepoId, TransferId, UserId};
+pub use ids::{CommentId, IssueId, LabelId, MilestoneId, PushId, RedirectId, RepoId, TransferId, UserId};
 pub use names::{RepoName, UserName};
 pub use oid::Oid;
 pub use push::RefUpdate;

@@ -74,6 +74,8 @@ words! {
         IssueComment = "issue:comment",
         /// Label, assign, close.
         IssueTriage = "issue:triage",
+        /// Change what others wrote; make labels and milestones.
+        IssueModerate = "issue:moderate",
         /// Change description, topics, homepage.
         RepoEdit = "repo:edit",
         /// See who works on it.
@@ -133,8 +135,8 @@ impl Action {
             StarCreate | WatchSet | ForkCreate => Effect::Personal,
             RepoAdmin | RedirectRelease | RepoTransfer | RepoArchive | RepoUnarchive | RepoVisibility | RepoDelete
             | RepoRestore | RepoPurge => Effect::Life,
-            GitPush | IssueCreate | IssueComment | IssueTriage | RepoEdit | CollaboratorManage | DefaultBranchSet
-            | WebhookManage | Unknown => Effect::Write,
+            GitPush | IssueCreate | IssueComment | IssueTriage | IssueModerate | RepoEdit | CollaboratorManage
+            | DefaultBranchSet | WebhookManage | Unknown => Effect::Write,
         }
     }
 
@@ -145,7 +147,7 @@ impl Action {
             RepoRead => Some(Role::Read),
             StarCreate | WatchSet | ForkCreate | IssueCreate | IssueComment => None,
             IssueTriage => Some(Role::Triage),
-            GitPush | CollaboratorList => Some(Role::Write),
+            GitPush | IssueModerate | CollaboratorList => Some(Role::Write),
             RepoEdit => Some(Role::Maintain),
             CollaboratorManage | DefaultBranchSet | WatcherList | WebhookManage | AuditRead | RepoAdmin
             | RedirectRelease | RepoTransfer | RepoArchive | RepoUnarchive | RepoVisibility | RepoDelete
@@ -244,6 +246,41 @@ pub fn can(actor: &Actor, action: Action, repo: &RepoFacts, role: Option<Role>) 
         Some(needed) if role < Some(needed) && !known => deny(DenyCode::RoleTooLow { needed }, false),
         _ => Decision::Allow,
     }
+}
+
+words! {
+    /// What can be done to one issue, or to one comment, by those who wrote it and by those who look after all of them.
+    IssueAction {
+        /// Change its title or its text.
+        Edit = "edit",
+        /// Close it.
+        Close = "close",
+        /// Open it again.
+        Reopen = "reopen",
+        /// Remove it: a comment; issues stay.
+        Remove = "remove",
+        /// Label it, make someone responsible, put it into a milestone.
+        Triage = "triage",
+    }
+}
+
+/// Decides whether `actor`, who has `role` in `repo`, may do `action` to what `author` wrote there. Authors may change,
+/// close and open again what is theirs as long as they may still speak in the repository.
+pub fn can_issue(
+    actor: &Actor,
+    action: IssueAction,
+    author: Option<UserId>,
+    repo: &RepoFacts,
+    role: Option<Role>,
+) -> Decision {
+    let theirs = author.is_some() && actor.user_id() == author;
+    let needed = match action {
+        IssueAction::Triage => Action::IssueTriage,
+        _ if theirs => Action::IssueComment,
+        IssueAction::Close | IssueAction::Reopen => Action::IssueTriage,
+        IssueAction::Edit | IssueAction::Remove => Action::IssueModerate,
+    };
+    can(actor, needed, repo, role)
 }
 
 words! {

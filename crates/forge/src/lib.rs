@@ -5,6 +5,7 @@
 //! * [`accounts`]: signing up and logging in, users, tokens, keys, and who someone is. [`mail`]: telling people.
 //! * [`repos`]: finding, creating, changing, sharing. [`browse`]: looking into a repository, for pages and the API.
 //! * [`social`]: stars, watches, follows.
+//! * [`issues`]: what is to be done, and what is said about it.
 //! * [`git`]: fetch and push, one path behind every road, and what puts a crashed push right.
 //! * [`jobs`]: work that is done later, and the clock that queues it. [`sequencer`]: gives the logs their order.
 //! * [`doctor`]: proves that database and disk agree.
@@ -18,6 +19,7 @@ pub mod disk;
 pub mod doctor;
 mod error;
 pub mod git;
+pub mod issues;
 pub mod jobs;
 pub mod mail;
 mod node;
@@ -36,5 +38,6 @@ pub use context::{Caller, Forge, OsRandom};
 pub use error::{Access, Fault};
 pub use node::{Node, NodeError};
 pub use settings::{
-    AttentionSettings, Browsing, LifecycleSettings, MailSettings, PeopleSettings, Rate, Settings, SmtpUrl,
+    AttentionSettings, Browsing, IssueSettings, LifecycleSettings, MailSettings, PeopleSettings, Rate, Settings,
+    SmtpUrl,
 };

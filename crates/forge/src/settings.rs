@@ -59,6 +59,50 @@ pub struct Settings {
     pub people: PeopleSettings,
     /// How mail is sent.
     pub mail: MailSettings,
+    /// How much can be said in issues, and how often.
+    pub issues: IssueSettings,
+}
+
+/// How much can be said in issues, and how often.
+#[derive(Debug, Clone)]
+pub struct IssueSettings {
+    /// Bytes of the text of an issue or a comment.
+    pub body_bytes: usize,
+    /// Comments one issue may have.
+    pub comments_per_issue: i64,
+    /// Labels one repository may have.
+    pub labels: i64,
+    /// Labels one issue may have.
+    pub labels_per_issue: usize,
+    /// People who may be responsible for one issue.
+    pub assignees_per_issue: usize,
+    /// Milestones one repository may have.
+    pub milestones: i64,
+    /// Issues that one account may open.
+    pub created: Rate,
+    /// Comments that one account may write.
+    pub commented: Rate,
+    /// Issues that one list looks through.
+    pub scan: i64,
+    /// Commits of one push that are read for what they close.
+    pub keyword_commits: usize,
+}
+
+impl Default for IssueSettings {
+    fn default() -> Self {
+        Self {
+            body_bytes: 64 << 10,
+            comments_per_issue: 10_000,
+            labels: 500,
+            labels_per_issue: 100,
+            assignees_per_issue: 10,
+            milestones: 500,
+            created: Rate { times: 100, window: HOUR },
+            commented: Rate { times: 500, window: HOUR },
+            scan: 50_000,
+            keyword_commits: 250,
+        }
+    }
 }
 
 /// How often something may be done in how long.
@@ -278,6 +322,7 @@ impl Default for Settings {
             signup_mode: SignUpMode::Invite,
             people: PeopleSettings::default(),
             mail: MailSettings::default(),
+            issues: IssueSettings::default(),
         }
     }
 }

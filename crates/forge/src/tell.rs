@@ -76,6 +76,18 @@ pub(crate) async fn event_repo(
     repo: &Repo,
     extra: Json,
 ) -> Result<(), StoreError> {
+    event_in_repo(tx, who, kind, repo, ("repo", repo.id.get()), extra).await
+}
+
+/// As [`event_repo`], about something else in the repository: what kind of thing, and which one.
+pub(crate) async fn event_in_repo(
+    tx: &mut Tx,
+    who: &Who,
+    kind: &'static str,
+    repo: &Repo,
+    (source_kind, source_id): (&'static str, i64),
+    extra: Json,
+) -> Result<(), StoreError> {
     let mut payload = Map::new();
     payload.insert("repo_id".into(), repo.id.get().into());
     payload.insert("slug".into(), repo.slug().into());
@@ -86,8 +98,8 @@ pub(crate) async fn event_repo(
         actor: who.user,
         kind,
         repo: Some(repo.id),
-        source_kind: "repo",
-        source_id: repo.id.get(),
+        source_kind,
+        source_id,
         public: repo.visibility == Visibility::Public,
         payload: Json::Object(payload),
     };

@@ -5,6 +5,7 @@
 //!   [`throttles`], [`tokens`], [`ssh_keys`]. Repositories: [`repos`], [`forks`], [`topics`],
 //!   [`search`], [`collaborators`], [`redirects`], [`transfers`], [`purges`], [`pushes`]. Attention: [`stars`], [`watches`],
 //!   [`follows`]. Work: [`jobs`], [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`].
+//! * Issues: [`issues`], [`issue_list`], [`issue_people`], [`issue_timeline`], [`comments`], [`labels`], [`milestones`].
 //! * `migrations/{sqlite,postgres}`: forward-only, in step, checked at start by [`migrate`].
 //!
 //! To add a statement: put it into the `statements!` block of its module, with `$1` parameters and SQL that both engines
@@ -14,17 +15,24 @@
 
 pub mod audit;
 pub mod collaborators;
+pub mod comments;
 mod conn;
 pub mod emails;
 mod error;
 pub mod events;
 pub mod follows;
 pub mod forks;
+pub mod issue_list;
+pub mod issue_people;
+pub mod issue_timeline;
+pub mod issues;
 pub mod jobs;
+pub mod labels;
 pub mod leases;
 pub mod links;
 pub mod lists;
 pub mod migrate;
+pub mod milestones;
 pub mod purges;
 pub mod pushes;
 pub mod redirects;

@@ -38,6 +38,7 @@ pub const ALL: &[Migration] = &[
     migration!(3, "0003_discovery"),
     migration!(4, "0004_lifecycle"),
     migration!(5, "0005_attention"),
+    migration!(6, "0006_issues"),
 ];
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (

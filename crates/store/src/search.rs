@@ -175,7 +175,7 @@ fn beginning(word: &str) -> String {
 }
 
 /// A word in which nothing stands for anything but itself.
-fn escaped(word: &str) -> String {
+pub(crate) fn escaped(word: &str) -> String {
     let mut pattern = String::with_capacity(word.len());
     for c in word.chars() {
         if matches!(c, '%' | '_' | '!') {

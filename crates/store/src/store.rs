@@ -24,7 +24,7 @@ use tokio_util::task::TaskTracker;
 const RETRIES: u32 = 10;
 
 /// How many prepared statements a connection keeps: more than the store has.
-const STATEMENTS: usize = 256;
+const STATEMENTS: usize = 512;
 
 /// Where the database is and how much of it to use.
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! Parameters and rows that are the same on both engines.
 
 use crate::StoreError;
-use abide_core::{PushId, RedirectId, RepoId, Timestamp, TransferId, UserId};
+use abide_core::{CommentId, IssueId, LabelId, MilestoneId, PushId, RedirectId, RepoId, Timestamp, TransferId, UserId};
 use sqlx::Row as _;
 use std::str::FromStr;
 
@@ -43,6 +43,10 @@ into_value! {
     TransferId => Int(TransferId::get),
     UserId => Int(UserId::get),
     PushId => Int(PushId::get),
+    IssueId => Int(IssueId::get),
+    CommentId => Int(CommentId::get),
+    LabelId => Int(LabelId::get),
+    MilestoneId => Int(MilestoneId::get),
     &str => Text(str::to_owned),
     &String => Text(String::clone),
     String => Text(|value| value),
@@ -118,6 +122,15 @@ impl Row {
     /// A time or nothing.
     pub fn opt_time(&self, column: &'static str) -> Result<Option<Timestamp>, StoreError> {
         Ok(self.opt_int(column)?.map(Timestamp::from_micros))
+    }
+
+    /// A value of a closed set or nothing.
+    pub fn opt_parsed<T>(&self, column: &'static str) -> Result<Option<T>, StoreError>
+    where
+        T: FromStr,
+        T::Err: std::fmt::Display,
+    {
+        self.opt_text(column)?.map(|_| self.parsed(column)).transpose()
     }
 
     /// Text that stands for a value of a closed set.

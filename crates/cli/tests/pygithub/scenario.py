@@ -66,6 +66,36 @@ class Account(Scenario):
         self.assertEqual(caught.exception.data["message"], "Bad credentials")
 
 
+class Issues(Scenario):
+    def test_one_is_opened_discussed_labelled_and_closed(self):
+        repo = self.create("py-issues")
+        repo.create_label("bug", "d73a4a", "Broken")
+        plan = repo.create_milestone("v1")
+        issue = repo.create_issue("It crashes", body="At start", labels=["bug"], milestone=plan)
+        self.assertEqual((issue.number, issue.state, issue.user.login), (1, "open", SERVER["owner"]))
+        self.assertEqual([label.color for label in issue.labels], ["d73a4a"])
+        comment = issue.create_comment("Looking at it")
+        comment.edit("Looked at it")
+        self.assertEqual([said.body for said in issue.get_comments()], ["Looked at it"])
+        issue.add_to_labels("ui")
+        self.assertEqual([label.name for label in issue.get_labels()], ["bug", "ui"])
+        issue.remove_from_labels("ui")
+        issue.set_labels("bug", "later")
+        issue.add_to_assignees(SERVER["owner"])
+        self.assertEqual(repo.get_issue(1).assignee.login, SERVER["owner"])
+        self.assertEqual(self.github.get_repo(repo.id).open_issues_count, 1)
+        issue.edit(state="closed", state_reason="not_planned")
+        self.assertEqual((issue.state, issue.state_reason), ("closed", "not_planned"))
+        self.assertEqual(repo.get_issues().totalCount, 0)
+        self.assertEqual([found.number for found in repo.get_issues(state="closed", labels=["bug"])], [1])
+        self.assertEqual(repo.get_milestone(plan.number).closed_issues, 1)
+        events = [event.event for event in issue.get_timeline()]
+        self.assertEqual((events[0], events[-1]), ("labeled", "closed"))
+        comment.delete()
+        with self.assertRaises(UnknownObjectException):
+            repo.get_issue(2)
+
+
 class Repositories(Scenario):
     def test_a_public_one_is_created_and_read_again(self):
         created = self.create("py-public", description="Made by PyGithub")

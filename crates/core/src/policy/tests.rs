@@ -47,6 +47,7 @@ fn expectations(action: Action) -> (Option<Role>, bool, bool) {
         StarCreate | WatchSet | ForkCreate => (None, false, true),
         IssueCreate | IssueComment => (None, false, false),
         IssueTriage => (Some(Role::Triage), false, false),
+        IssueModerate => (Some(Role::Write), false, false),
         RepoEdit => (Some(Role::Maintain), false, false),
         CollaboratorList => (Some(Role::Write), true, true),
         WatcherList | AuditRead | TombstoneRead => (Some(Role::Admin), true, true),
@@ -144,6 +145,44 @@ fn a_higher_role_never_takes_anything_away() {
 fn roles_are_ordered_as_the_words_say() {
     assert!(None < Some(Role::Read) && Role::Read < Role::Triage && Role::Triage < Role::Write);
     assert!(Role::Write < Role::Maintain && Role::Maintain < Role::Admin);
+}
+
+#[test]
+fn what_someone_wrote_is_theirs_to_change_and_everything_is_for_those_who_look_after_it() {
+    let mut cells = 0;
+    for (actor, role) in actors() {
+        for repo in repos() {
+            for author in [None, Some(OWNER), Some(OTHER), Some(UserId::new(3))] {
+                for &action in IssueAction::ALL {
+                    let decision = can_issue(&actor, action, author, &repo, role);
+                    let (id, suspended, site_admin) = match actor {
+                        Actor::User { id, suspended, site_admin } => (Some(id), suspended, site_admin),
+                        _ => (None, false, false),
+                    };
+                    let theirs = author.is_some() && id == author;
+                    let role = if id == Some(OWNER) { Some(Role::Admin) } else { role };
+                    let reads =
+                        !repo.deleted && (repo.visibility == Visibility::Public || role.is_some() || site_admin);
+                    let least = match action {
+                        IssueAction::Close | IssueAction::Reopen | IssueAction::Triage => Role::Triage,
+                        IssueAction::Edit | IssueAction::Remove => Role::Write,
+                    };
+                    let enough = role >= Some(least) || (theirs && action != IssueAction::Triage);
+                    let expected = match actor {
+                        Actor::Operator => !repo.archived,
+                        _ => reads && enough && !suspended && !repo.archived,
+                    };
+                    assert_eq!(decision.is_allowed(), expected, "{actor:?} {role:?} {action} {author:?} {repo:?}");
+                    if let Decision::Deny { hidden, .. } = decision {
+                        let may_read = can(&actor, Action::RepoRead, &repo, role).is_allowed();
+                        assert_eq!(hidden, !may_read, "{actor:?} {role:?} {action} {author:?} {repo:?}");
+                    }
+                    cells += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(cells, 30 * 8 * 4 * IssueAction::ALL.len());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::{Job, Kind};
 use crate::accounts::reset;
 use crate::git::{maintain, reconcile};
+use crate::issues::keywords;
 use crate::mail::{self, DeliveryError};
 use crate::repos::purge;
 use crate::{Fault, Forge};
@@ -61,6 +62,10 @@ pub(super) async fn handle(forge: &Forge, job: &Job) -> Result<(), JobError> {
         Some(Kind::HistoryPrune) => prune(forge).await,
         Some(Kind::MailSend) => Ok(mail::deliver(forge, job, &payload(job)).await?),
         Some(Kind::AccountReset) => Ok(reset::answer(forge, &payload(job)).await?),
+        Some(Kind::IssueKeywords) => match keywords::run(forge, &payload(job)).await? {
+            true => Ok(()),
+            false => Err(JobError::Final("the payload lacks what was pushed; this job is queued by a push".into())),
+        },
         None => Err(JobError::Final(format!("this version does not know jobs of the kind {}", job.kind))),
     }
 }

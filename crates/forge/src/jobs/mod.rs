@@ -31,6 +31,8 @@ pub enum Kind {
     MailSend,
     /// Answers someone who has forgotten their password.
     AccountReset,
+    /// Reads what a push brought for what it says about issues.
+    IssueKeywords,
 }
 
 impl Kind {
@@ -42,6 +44,7 @@ impl Kind {
         Self::LifecycleSweep,
         Self::MailSend,
         Self::AccountReset,
+        Self::IssueKeywords,
     ];
 
     /// What it is called in the table and on the command line.
@@ -53,6 +56,7 @@ impl Kind {
             Self::LifecycleSweep => "lifecycle:sweep",
             Self::MailSend => "mail:send",
             Self::AccountReset => "account:reset",
+            Self::IssueKeywords => "issues:keywords",
         }
     }
 
@@ -65,7 +69,11 @@ impl Kind {
     const fn max_attempts(self) -> i64 {
         match self {
             Self::RepoMaintain => 3,
-            Self::PushReconcile | Self::HistoryPrune | Self::LifecycleSweep | Self::AccountReset => 5,
+            Self::PushReconcile
+            | Self::HistoryPrune
+            | Self::LifecycleSweep
+            | Self::AccountReset
+            | Self::IssueKeywords => 5,
             // With growing pauses that is about a day and a half: mail servers may be down for a night.
             Self::MailSend => 40,
         }

@@ -74,7 +74,7 @@ pub(crate) fn judge(caller: &Caller, found: Option<Repo>, action: Action) -> Res
 }
 
 /// The policy's answer as callers get it: what is hidden is not there.
-pub(super) fn judge_decision(decision: Decision) -> Result<(), Access> {
+pub(crate) fn judge_decision(decision: Decision) -> Result<(), Access> {
     match decision {
         Decision::Allow => Ok(()),
         Decision::Deny { hidden: true, .. } => Err(Access::NotFound),

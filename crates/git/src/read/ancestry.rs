@@ -6,7 +6,7 @@
 use super::history::{Facts, History, Marks, Node, Queue};
 use super::log::newest_first;
 use super::objects::oid;
-use super::{ReadError, Reader};
+use super::{Commit, ReadError, Reader};
 use abide_core::Oid;
 use gix::commitgraph::GENERATION_NUMBER_INFINITY;
 
@@ -64,6 +64,15 @@ impl Reader {
         let mut painting = Painting::begin(&mut history, base, head)?;
         let exact = painting.run(&mut history, cap)?;
         Ok(painting.ahead_behind(exact))
+    }
+
+    /// What a head has and the base has not, newest first: `commits` of them at most, looking at no more than `cap`.
+    /// Without a base, the head's whole history.
+    pub fn brought(&self, base: Option<Oid>, head: Oid, commits: usize, cap: usize) -> Result<Vec<Commit>, ReadError> {
+        match base {
+            Some(base) => self.commits(&self.relation(base, head, commits, cap)?.commits),
+            None => Ok(self.log(head, 0, commits)?.commits),
+        }
     }
 
     /// All that a comparison needs, in one walk.

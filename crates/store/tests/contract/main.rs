@@ -13,6 +13,7 @@ mod discovery;
 mod disk_full;
 mod errors;
 mod group_commit;
+mod issues;
 mod jobs;
 mod leases;
 mod logins;

@@ -94,6 +94,11 @@ const HOT: &[Hot] = &[
     hot("follows", "HAS", &["sqlite_autoindex_follows_1"], &["follows_pkey"]),
     hot("follows", "FOLLOWERS", &["follows_by_followed"], &["follows_by_followed"]),
     hot("follows", "FOLLOWING", &["follows_by_follower"], &["follows_by_follower"]),
+    hot("issues", "BY_NUMBER", &["sqlite_autoindex_issues_1"], &["issues_repo_id_number_key"]),
+    hot("issues", "COUNTS", &["sqlite_autoindex_issue_counters_1"], &["issue_counters_pkey"]),
+    hot("comments", "OF_ISSUE", &["comments_by_issue"], &["comments_by_issue"]),
+    hot("labels", "OF_MANY", &["sqlite_autoindex_issue_labels_1"], &["issue_labels_pkey"]),
+    hot("issue_timeline", "PAGE", &["issue_events_by_issue"], &["issue_events_by_issue"]),
     hot("leases", "HELD", &["sqlite_autoindex_leases_1"], &["leases_pkey"]),
 ];
 
@@ -139,7 +144,14 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("users", "ANY"),
     // SQLite lists what it would look through if foreign keys were open, which they never are.
     ("users", "INSERT"),
-    // Their own test below: they look through a bounded number of repositories.
+    // Their own tests below: they look through a bounded number of issues or repositories.
+    ("issue_list", "NEWEST"),
+    ("issue_list", "OLDEST"),
+    ("issue_list", "LATEST"),
+    ("issue_list", "STALEST"),
+    ("issue_list", "LOUDEST"),
+    ("issue_list", "QUIETEST"),
+    ("issue_list", "COUNT"),
     ("search", "LIST_RECENT"),
     ("search", "COUNT_RECENT"),
     ("search", "LIST_OWNED"),
@@ -169,6 +181,27 @@ async fn a_search_comes_by_its_repositories_through_an_index_and_never_reads_all
         let scans: Vec<_> = full_scans(&plan).into_iter().filter(whole).filter(|line| !line.contains(index)).collect();
         if !plan.contains(index) || !scans.is_empty() {
             wrong.push(format!("{module}::{} should use {index}:\n{plan}", sql.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_issues_walks_the_index_of_its_order(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = large(engine).await;
+    let mut raw = world.raw().await;
+    let mut wrong = Vec::new();
+    for (_, sql) in all_statements().filter(|(module, _)| *module == "issue_list") {
+        let index = match (sql.name, engine) {
+            ("LATEST" | "STALEST", _) => "issues_by_update",
+            ("LOUDEST" | "QUIETEST", _) => "issues_by_comments",
+            (_, Engine::Sqlite) => "sqlite_autoindex_issues_1",
+            (_, Engine::Postgres) => "issues_repo_id_number_key",
+        };
+        let plan = plan(&mut raw, sql.text(world.store.engine())).await;
+        if !plan.contains(index) || ["Seq Scan on issues", "SCAN s"].iter().any(|scan| plan.contains(scan)) {
+            wrong.push(format!("{} should use {index}:\n{plan}", sql.name));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
@@ -231,6 +264,22 @@ const FILL: &str = "
     INSERT INTO repo_transfers (repo_id, slug, from_owner_id, recipient_id, created_by, status, created_at, expires_at)
         SELECT id, 'x', owner_id, owner_id % 5000 + 1, owner_id, CASE id % 50 WHEN 0 THEN 'pending' ELSE 'declined' END, 0, id
         FROM repos;
+    INSERT INTO issue_counters (repo_id, last_issue) SELECT id, 5 FROM repos;
+    INSERT INTO milestones (repo_id, number, title, folded, state, creator_id, created_at, updated_at)
+        SELECT id, 1, 'x', 'x', 'open', owner_id, 0, 0 FROM repos;
+    INSERT INTO issues (repo_id, number, author_id, title, body, state, milestone_id, closed_by, created_at, updated_at)
+        SELECT r.id % 100 + 1, r.id, r.owner_id, 'x', 'y', 'open', m.id, r.owner_id, 0, r.id
+        FROM repos r JOIN milestones m ON m.repo_id = r.id;
+    INSERT INTO comments (repo_id, issue_id, author_id, body, created_at, updated_at)
+        SELECT i.repo_id, i.id, i.author_id, 'x', 0, 0 FROM issues i;
+    INSERT INTO labels (repo_id, name, folded, color, created_at) SELECT id, 'x', 'x', 'ededed', 0 FROM repos;
+    INSERT INTO issue_labels (issue_id, label_id) SELECT i.id, l.id FROM issues i JOIN labels l ON l.repo_id = i.id;
+    INSERT INTO issue_assignees (issue_id, user_id, created_at) SELECT id, author_id, 0 FROM issues;
+    INSERT INTO issue_subscriptions (issue_id, user_id, subscribed, reason, updated_at)
+        SELECT id, author_id, TRUE, 'author', 0 FROM issues;
+    INSERT INTO issue_events (issue_id, actor_id, kind, detail, comment_id, source_repo_id, source_issue_id, once, created_at)
+        SELECT i.id, i.author_id, 'x', '{}', c.id, i.repo_id, i.id, 'x', 0
+        FROM issues i JOIN comments c ON c.issue_id = i.id;
     INSERT INTO repo_purges (repo_id, slug, created_at) SELECT id + 100000, 'x', 0 FROM repos;
     ALTER TABLE stars DISABLE TRIGGER USER;
     ALTER TABLE watches DISABLE TRIGGER USER;

@@ -144,6 +144,11 @@ impl About {
         self.paged().answers(200, "A page of the list; `Link` leads to the others.", Content::Many(Body::of::<T>()))
     }
 
+    /// A short list as a whole.
+    pub(super) fn gives_list<T: ToSchema>(self) -> Self {
+        self.answers(200, "All of them.", Content::Many(Body::of::<T>()))
+    }
+
     /// A page of a log, the latest first.
     pub(super) fn gives_log<T: ToSchema>(self) -> Self {
         let paged = self.per_page().number("before", "Only what is older than the entry with this number.");

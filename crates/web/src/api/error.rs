@@ -7,6 +7,7 @@ use abide_core::policy::DenyCode;
 use abide_forge::accounts::profile::ProfileError;
 use abide_forge::accounts::ssh_keys::AddKeyError;
 use abide_forge::browse::{BrowseError, ObjectError};
+use abide_forge::issues::{self, IssueError};
 use abide_forge::repos::collaborators::CollaboratorError;
 use abide_forge::repos::create::{CreateError, UnknownChoice};
 use abide_forge::repos::edit::EditError;
@@ -290,6 +291,19 @@ impl From<SocialError> for ApiError {
             SocialError::Access(access) => access.into(),
             SocialError::Oneself => Self::invalid("User", "username", "invalid", error.to_string()),
             SocialError::TooOften { retry_after } => Self::too_often(retry_after, error.to_string()),
+        }
+    }
+}
+
+impl From<IssueError> for ApiError {
+    fn from(error: IssueError) -> Self {
+        let told = error.to_string();
+        match (error.class(), error) {
+            (_, IssueError::Access(access)) => access.into(),
+            (issues::Class::Invalid(field), _) => Self::invalid("Issue", field, "invalid", rule(&told)),
+            (issues::Class::Taken(field), _) => Self::invalid("Issue", field, "already_exists", rule(&told)),
+            (issues::Class::NotFound | issues::Class::Access, _) => Self::not_found(),
+            (issues::Class::TooOften(wait), _) => Self::too_often(wait, told),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Bodies: JSON of bounded size that arrives in bounded time.
 
 use super::error::ApiError;
-use axum::body::to_bytes;
+use axum::body::{Bytes, to_bytes};
 use axum::extract::{FromRequest, Request};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer};
+use std::marker::PhantomData;
 use std::time::Duration;
 
 /// No API body needs more.
@@ -23,11 +24,37 @@ where
     type Rejection = ApiError;
 
     async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
-        let body = tokio::time::timeout(MAX_TIME, to_bytes(request.into_body(), MAX_BODY))
-            .await
-            .map_err(|_| ApiError::timeout())?
-            .map_err(|_| ApiError::too_large(MAX_BODY))?;
-        parse(&body).map(Self)
+        parse(&whole(request).await?).map(Self)
+    }
+}
+
+async fn whole(request: Request) -> Result<Bytes, ApiError> {
+    tokio::time::timeout(MAX_TIME, to_bytes(request.into_body(), MAX_BODY))
+        .await
+        .map_err(|_| ApiError::timeout())?
+        .map_err(|_| ApiError::too_large(MAX_BODY))
+}
+
+/// A JSON object that holds a list, or the list alone, as GitHub's clients send both.
+pub(super) struct InputOrList<T, I>(pub T, pub PhantomData<I>);
+
+impl<T, I, S> FromRequest<S> for InputOrList<T, I>
+where
+    T: DeserializeOwned + From<Vec<I>>,
+    I: DeserializeOwned,
+    S: Send + Sync,
+{
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let body = whole(request).await?;
+        let value = match body.trim_ascii().starts_with(b"[") {
+            true => serde_json::from_slice::<Vec<I>>(&body)
+                .map_err(|error| ApiError::bad_request(format!("Problems parsing JSON: {error}")))?
+                .into(),
+            false => parse(&body)?,
+        };
+        Ok(Self(value, PhantomData))
     }
 }
 

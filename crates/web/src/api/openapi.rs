@@ -147,7 +147,7 @@ fn parameters(declared: &Declared) -> Value {
     let variables = declared.route.path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
     let in_path = variables.map(|variable| {
         let name = variable.trim_start_matches('*');
-        let kind = if name == "id" { "integer" } else { "string" };
+        let kind = if ["id", "number"].contains(&name) { "integer" } else { "string" };
         json!({ "name": name, "in": "path", "required": true, "description": variable_in_words(name), "schema": { "type": kind } })
     });
     let in_query = declared.about.query.iter().map(|query| {
@@ -161,7 +161,10 @@ fn variable_in_words(name: &str) -> &'static str {
         "owner" => "Whose repository it is.",
         "repo" => "What the repository is called.",
         "user" => "What the account is called.",
+        "target" => "What the other account is called.",
         "id" => "Its number.",
+        "number" => "Its number in the repository.",
+        "name" => "What the label is called.",
         "path" | "dir" => "A path in the repository; slashes may stand as they are.",
         "branch" => "A branch; slashes may stand as they are.",
         "ref" => "A ref; slashes may stand as they are.",

@@ -14,6 +14,8 @@ use super::{
 };
 use abide_core::scope::Scope;
 
+mod issue_routes;
+
 const REF: (&str, &str) = ("ref", "A branch, tag or commit; the default branch if not given.");
 const CREATED: &str = "It was created. `X-Abide-Notice` says so if the name led to another one until now.";
 const CHANGED: &str = "As it is now. `X-Abide-Notice` says so if the new name led to another one until now.";
@@ -31,6 +33,8 @@ pub(super) fn routes() -> Routes {
         .and(sharing())
         .and(attention())
         .and(following())
+        .and(issue_routes::issues())
+        .and(issue_routes::labels_and_milestones())
         .and(content())
         .and(history())
         .and(git_objects())

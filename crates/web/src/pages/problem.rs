@@ -5,6 +5,7 @@ use super::frame::Frame;
 use super::respond;
 use abide_core::policy::DenyCode;
 use abide_forge::browse::BrowseError;
+use abide_forge::issues::{self, IssueError};
 use abide_forge::repos::{Class, LifeError};
 use abide_forge::social::SocialError;
 use abide_forge::{Access, Fault};
@@ -162,6 +163,21 @@ impl From<SocialError> for Problem {
             SocialError::Access(access) => access.into(),
             SocialError::Oneself => Self::new(StatusCode::BAD_REQUEST, sentence(&error.to_string())),
             SocialError::TooOften { retry_after } => Self::too_often(retry_after),
+        }
+    }
+}
+
+impl From<IssueError> for Problem {
+    fn from(error: IssueError) -> Self {
+        let told = error.to_string();
+        let detail = sentence(told.split_once(": ").map_or(told.as_str(), |(_, rule)| rule));
+        match (error.class(), error) {
+            (_, IssueError::Access(access)) => access.into(),
+            (issues::Class::NotFound, _) => Self::absent(detail),
+            (issues::Class::TooOften(wait), _) => {
+                Self { retry_after: Some(wait), ..Self::new(StatusCode::TOO_MANY_REQUESTS, detail) }
+            }
+            _ => Self::new(StatusCode::BAD_REQUEST, detail),
         }
     }
 }

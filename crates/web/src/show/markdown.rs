@@ -3,11 +3,12 @@
 
 use super::code;
 use super::text::{escape_into, last_segment, shown, url_path};
+use abide_core::issues::references::{self, Mark};
 use ammonia::{Builder, UrlRelative};
 use comrak::adapters::{HeadingAdapter, HeadingMeta, SyntaxHighlighterAdapter};
-use comrak::nodes::Sourcepos;
+use comrak::nodes::{Node, NodeLink, NodeValue, Sourcepos};
 use comrak::options::Plugins;
-use comrak::{Anchorizer, Options, markdown_to_html_with_plugins};
+use comrak::{Anchorizer, Arena, Options, format_html_with_plugins, parse_document};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -45,22 +46,77 @@ pub(crate) fn render(name: &[u8], data: &[u8], base: &Base) -> String {
         out.push_str("</pre></div>");
         return out;
     }
+    let mut options = options();
+    options.extension.front_matter_delimiter = Some("---".into());
+    framed(&text, &options, base, |_, _| {})
+}
+
+/// What someone wrote in an issue, as HTML that is safe to show: people and issues that it names become links below
+/// the site's address.
+pub(crate) fn said(text: &str, base: &Base, site: &str) -> String {
+    framed(text, &options(), base, |arena, root| link_marks(arena, root, &base.repo, site))
+}
+
+fn options<'c>() -> Options<'c> {
     let mut options = Options::default();
     options.extension.strikethrough = true;
     options.extension.table = true;
     options.extension.autolink = true;
     options.extension.tasklist = true;
     options.extension.footnotes = true;
-    options.extension.front_matter_delimiter = Some("---".into());
     options.render.gfm_quirks = true;
     // Markup inside Markdown is common in READMEs; what it may be is decided below.
     options.render.r#unsafe = true;
+    options
+}
+
+fn framed(text: &str, options: &Options, base: &Base, change: impl for<'a> FnOnce(&'a Arena<'a>, Node<'a>)) -> String {
     let mut plugins = Plugins::default();
     plugins.render.codefence_syntax_highlighter = Some(&Colours);
     let headings = Headings::default();
     plugins.render.heading_adapter = Some(&headings);
-    let html = markdown_to_html_with_plugins(&text, &options, &plugins);
+    let arena = Arena::new();
+    let root = parse_document(&arena, text, options);
+    change(&arena, root);
+    let mut html = String::new();
+    format_html_with_plugins(root, options, &mut html, &plugins).expect("writing to a string does not fail");
     format!("<div class=\"prose\">{}</div>", sanitise(&html, base.clone()))
+}
+
+/// Turns `@name`, `#12` and `owner/repo#12` in running text into links. Whether they lead anywhere is not asked: the
+/// text says no more than it did.
+fn link_marks<'a>(arena: &'a Arena<'a>, root: Node<'a>, repo: &str, site: &str) {
+    let is_text = |node: &Node<'a>| matches!(node.data.borrow().value, NodeValue::Text(_));
+    let linked = |node: Node<'a>| {
+        node.ancestors().any(|above| matches!(above.data.borrow().value, NodeValue::Link(_) | NodeValue::Image(_)))
+    };
+    let texts: Vec<Node<'a>> = root.descendants().filter(|node| is_text(node) && !linked(*node)).collect();
+    for node in texts {
+        let text = match &node.data.borrow().value {
+            NodeValue::Text(text) => text.to_string(),
+            _ => continue,
+        };
+        let marks = references::marks(&text);
+        if marks.is_empty() {
+            continue;
+        }
+        let plain = |text: &str| arena.alloc(NodeValue::Text(text.to_owned().into()).into());
+        let mut at = 0;
+        for (start, end, mark) in marks {
+            let url = match mark {
+                Mark::Person(name) => format!("{site}/{name}"),
+                Mark::Issue(None, number) => format!("{site}/{repo}/issues/{number}"),
+                Mark::Issue(Some((owner, name)), number) => format!("{site}/{owner}/{name}/issues/{number}"),
+            };
+            let link = arena.alloc(NodeValue::Link(Box::new(NodeLink { url, title: String::new() })).into());
+            node.insert_before(plain(&text[at..start]));
+            link.append(plain(&text[start..end]));
+            node.insert_before(link);
+            at = end;
+        }
+        node.insert_before(plain(&text[at..]));
+        node.detach();
+    }
 }
 
 fn sanitise(html: &str, base: Base) -> String {

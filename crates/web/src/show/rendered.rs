@@ -80,6 +80,11 @@ impl Rendered {
             .await
     }
 
+    /// What people wrote in issues, one after the other.
+    pub(crate) async fn said(&self, texts: Vec<String>, base: Base, site: String) -> Result<Vec<String>, Problem> {
+        self.work(move || texts.iter().map(|text| markdown::said(text, &base, &site)).collect()).await
+    }
+
     async fn work<T: Send + 'static>(&self, make: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
         let _place = self.places.acquire().await;
         let made = tokio::task::spawn_blocking(make).await;

@@ -8,6 +8,7 @@ mod cors;
 mod discovery;
 mod hidden;
 mod history;
+mod issues;
 mod keys;
 mod lifecycle;
 mod login;

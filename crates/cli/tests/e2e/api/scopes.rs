@@ -17,7 +17,8 @@ fn a_token_without_the_scope_is_told_which_one_it_lacks() {
     for route in api_routes() {
         // Nobody of these exists, so a token that passes changes nothing.
         let path = route.path.replace("{owner}", "absent").replace("{user}", "absent").replace("{repo}", "absent");
-        let path = path.replace("{id}", "987654321").replace("{sha}", "absent").replace("{target}", "absent");
+        let path = path.replace("{id}", "987654321").replace("{number}", "987654321");
+        let path = path.replace("{sha}", "absent").replace("{name}", "absent").replace("{target}", "absent");
         let path = ["path", "dir", "branch", "ref", "sha", "basehead"]
             .iter()
             .fold(path, |path, name| path.replace(&format!("{{*{name}}}"), "absent"));

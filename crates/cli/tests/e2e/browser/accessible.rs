@@ -3,8 +3,9 @@
 use super::driver::Browser;
 use super::{live_a_little, open_server, push_samples};
 use crate::support;
-use abide_testkit::Engine;
+use abide_testkit::{Engine, Server, http};
 use rstest::rstest;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
 
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 const OUTSIDE: [&str; 6] = ["/", "/login", "/signup", "/forgot", "/explore", "/nowhere/at/all"];
 
 /// Pages of someone who is, with something in all of them.
-const INSIDE: [&str; 47] = [
+const INSIDE: [&str; 53] = [
     "/",
     "/new",
     "/search?q=tool",
@@ -34,6 +35,12 @@ const INSIDE: [&str; 47] = [
     "/ann/tool/branches",
     "/ann/tool/tags",
     "/ann/tool/fork",
+    "/ann/tool/issues",
+    "/ann/tool/issues?q=is:closed",
+    "/ann/tool/issues/new",
+    "/ann/tool/issues/1",
+    "/ann/tool/labels",
+    "/ann/tool/milestones",
     "/ann/tool/settings",
     "/ann/tool/settings/collaborators",
     "/ann/tool/settings/rename",
@@ -76,6 +83,7 @@ async fn no_page_has_a_serious_accessibility_problem_or_a_complaint_in_the_conso
         ann.create(&server, name, false);
     }
     push_samples(&ann.git, &server.http_url("ann", "tool"));
+    discuss(&server, &ann.token);
     let axe = fs::read_to_string(axe_file()).expect("axe-core is installed by ./test");
     let browser = Browser::open(&server).await;
     browser.looks(width, 900, scheme).await;
@@ -89,6 +97,21 @@ async fn no_page_has_a_serious_accessibility_problem_or_a_complaint_in_the_conso
     }
     browser.close().await;
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// An issue with something of everything.
+fn discuss(server: &Server, token: &str) {
+    let send = |tail: &str, body: Value| {
+        let made = http::post(server.http_addr(), &format!("/api/v3/repos/ann/tool{tail}"), Some(token), &body);
+        assert_eq!(made.status, 201, "{tail}: {}", made.text());
+    };
+    send("/labels", json!({ "name": "bug", "color": "d73a4a", "description": "Broken" }));
+    send("/milestones", json!({ "title": "v1", "due_on": "2026-12-31T00:00:00Z" }));
+    send(
+        "/issues",
+        json!({ "title": "It crashes", "body": "See @ann", "labels": ["bug"], "assignees": ["ann"], "milestone": 1 }),
+    );
+    send("/issues/1/comments", json!({ "body": "Looking at it: #1" }));
 }
 
 fn axe_file() -> PathBuf {

@@ -5,6 +5,7 @@ mod attention;
 mod browser;
 mod coming_in;
 mod forged;
+mod issues;
 mod lifecycle;
 mod markup;
 mod names;

@@ -2,6 +2,7 @@
 
 use super::conversation::Verdicts;
 use crate::git::{maintain, reconcile, snapshots};
+use crate::issues::keywords;
 use crate::repos::open::open_locked;
 use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Access, Caller, Fault, Forge};
@@ -260,7 +261,8 @@ pub(crate) async fn finish(tx: &mut Tx, push: &Push, outcome: Outcome, who: &Who
     let refs = told_refs(push);
     let told = json!({ "push_id": push.id.get(), "ref_count": push.updates.len(), "refs": refs });
     event_repo(tx, who, "push", &repo, told.clone()).await?;
-    audit_repo(tx, who, "push", &repo, json!({ "transport": push.transport, "push": told })).await
+    audit_repo(tx, who, "push", &repo, json!({ "transport": push.transport, "push": told })).await?;
+    keywords::enqueue(tx, push, &repo, who.user).await
 }
 
 /// As many refs, before and after, as fit into an event; `ref_count` tells how many there were.

@@ -2,12 +2,13 @@
 //!
 //! Each is a type, so that the OpenAPI document is generated from what is sent. `user.rs`: people and their keys.
 //! `repo.rs`: repositories. `git.rs`: refs, commits and objects. `change.rs`: what a commit changed. `content.rs`: files.
-//! `life.rs`: offers, deleted repositories, old names, what was done.
+//! `issue.rs`: issues, labels, milestones. `life.rs`: offers, deleted repositories, old names, what was done.
 //! `social.rs`: stars, watches, follows.
 
 mod change;
 mod content;
 mod git;
+mod issue;
 mod life;
 mod repo;
 mod social;
@@ -18,6 +19,7 @@ pub(super) use content::Content;
 pub(super) use git::{
     Branch, CommitItem, FullCommit, GitBlob, GitCommit, GitRef, GitTag, GitTree, ShortBranch, Tag, TreeItem,
 };
+pub(super) use issue::{Issue, IssueComment, Label, Milestone, TimelineEvent, person};
 pub(super) use life::{AuditEntry, DeletedRepository, Redirect, Transfer};
 pub(super) use repo::{Collaborator, Found, Match, Permission, Repository, TopicNames, legacy_permission, one, page};
 pub(super) use social::{Stargazer, Starred, Subscription};

@@ -6,11 +6,13 @@ use crate::api::error::ApiError;
 use abide_core::RepoId;
 use abide_core::policy::Action;
 use abide_core::repo::{Role, Visibility};
+use abide_forge::issues::show as issues;
 use abide_forge::repos::collaborators::Collaborator as Member;
 use abide_forge::repos::open::{self, Door};
 use abide_forge::repos::{Repo, fork, topics};
 use abide_forge::{Access, Caller};
 use serde::Serialize;
+use std::collections::HashMap;
 use utoipa::ToSchema;
 
 /// A repository as the caller sees it.
@@ -33,6 +35,7 @@ pub(in crate::api) struct Repository {
     updated_at: String,
     permissions: Permissions,
     topics: Vec<String>,
+    has_issues: bool,
     /// What it was forked from, where one repository is shown and the caller may read that one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(no_recursion)]
@@ -63,6 +66,11 @@ struct Addresses {
     stargazers_url: String,
     subscribers_url: String,
     subscription_url: String,
+    issues_url: String,
+    issue_comment_url: String,
+    labels_url: String,
+    milestones_url: String,
+    assignees_url: String,
     git_refs_url: String,
     git_commits_url: String,
     git_tags_url: String,
@@ -93,7 +101,6 @@ struct NotOffered {
     homepage: Option<String>,
     language: Option<String>,
     license: Option<String>,
-    has_issues: bool,
     has_projects: bool,
     has_wiki: bool,
     has_pages: bool,
@@ -133,16 +140,24 @@ pub(in crate::api) async fn page(app: &App, caller: &Caller, repos: &[Repo]) -> 
     let ids: Vec<RepoId> = repos.iter().map(|repo| repo.id).collect();
     let mut topics = topics::of_many(&app.forge, &ids).await?;
     let forks = fork::counts(&app.forge, caller, &ids).await?;
+    let issues = issues::open_of_many(&app.forge, &ids).await?;
     let shape = |repo: &Repo| {
         let topics = topics.remove(&repo.id).unwrap_or_default();
-        let forks = forks.get(&repo.id).copied().unwrap_or(0);
-        Repository::new(app, caller, repo, topics.iter().map(ToString::to_string).collect(), forks)
+        let of = |counts: &HashMap<RepoId, i64>| counts.get(&repo.id).copied().unwrap_or(0);
+        let counted = Counted { forks: of(&forks), issues: of(&issues) };
+        Repository::new(app, caller, repo, topics.iter().map(ToString::to_string).collect(), counted)
     };
     Ok(repos.iter().map(shape).collect())
 }
 
+/// What is counted beside a repository's row.
+struct Counted {
+    forks: i64,
+    issues: i64,
+}
+
 impl Repository {
-    fn new(app: &App, caller: &Caller, repo: &Repo, topics: Vec<String>, forks: i64) -> Self {
+    fn new(app: &App, caller: &Caller, repo: &Repo, topics: Vec<String>, counted: Counted) -> Self {
         let owner = repo.owner_name.as_ref().map(|name| name.as_str());
         Self {
             id: repo.id.get(),
@@ -162,6 +177,7 @@ impl Repository {
             updated_at: time(repo.updated_at),
             permissions: permissions(caller, repo),
             topics,
+            has_issues: true,
             parent: None,
             source: None,
             addresses: Addresses::of(app, repo),
@@ -170,10 +186,10 @@ impl Repository {
                 watchers_count: repo.star_count,
                 watchers: repo.star_count,
                 subscribers_count: repo.watcher_count,
-                forks_count: forks,
-                forks,
-                open_issues_count: 0,
-                open_issues: 0,
+                forks_count: counted.forks,
+                forks: counted.forks,
+                open_issues_count: counted.issues,
+                open_issues: counted.issues,
             },
             not_offered: NotOffered::default(),
         }
@@ -196,6 +212,11 @@ impl Addresses {
             stargazers_url: urls.api("/stargazers"),
             subscribers_url: urls.api("/subscribers"),
             subscription_url: urls.api("/subscription"),
+            issues_url: urls.api("/issues{/number}"),
+            issue_comment_url: urls.api("/issues/comments{/number}"),
+            labels_url: urls.api("/labels{/name}"),
+            milestones_url: urls.api("/milestones{/number}"),
+            assignees_url: urls.api("/assignees{/user}"),
             git_refs_url: urls.api("/git/refs{/sha}"),
             git_commits_url: urls.api("/git/commits{/sha}"),
             git_tags_url: urls.api("/git/tags{/sha}"),

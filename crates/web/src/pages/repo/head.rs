@@ -13,6 +13,7 @@ use abide_core::policy::Action;
 use abide_core::repo::Visibility;
 use abide_forge::Access;
 use abide_forge::browse::{self, Browser};
+use abide_forge::issues::show as issues;
 use abide_forge::repos::Repo;
 use abide_forge::repos::open::{self, Door};
 use axum::response::{IntoResponse, Response};
@@ -30,6 +31,8 @@ pub(super) struct Head {
     pub fork_of: Option<String>,
     pub branches: String,
     pub tags: String,
+    /// How many issues are open.
+    pub issues: String,
     pub default_branch: String,
     pub default_branch_query: String,
     pub clone_http: String,
@@ -144,6 +147,7 @@ impl Room {
         let slug = repo.slug();
         let default_branch = repo.default_branch.short().to_owned();
         let (branches, tags) = self.browser.ref_counts();
+        let issues = issues::counts(&app.forge, repo).await.unwrap_or_default().open;
         let fork_of = match repo.fork_of {
             Some(id) => {
                 let door = Door::Id(id.to_string());
@@ -163,6 +167,7 @@ impl Room {
             fork_of,
             branches: text::grouped(branches),
             tags: text::grouped(tags),
+            issues: text::grouped(usize::try_from(issues).unwrap_or_default()),
             default_branch_query: url_path(default_branch.as_bytes()),
             default_branch,
             clone_http: format!("{}/{slug}.git", settings.public_url),

@@ -10,6 +10,7 @@ mod commits;
 mod compare;
 mod fork;
 mod head;
+mod issues;
 mod raw;
 mod refs;
 mod settings;
@@ -23,7 +24,7 @@ use super::Route;
 use axum::routing::{get, post};
 
 pub(super) fn routes() -> Vec<Route> {
-    vec![
+    let mut routes = vec![
         ("/{owner}/{repo}", get(tree::home)),
         ("/r/{repo}", get(tree::permalink)),
         ("/{owner}/{repo}/tree/{*rest}", get(tree::show)),
@@ -54,5 +55,7 @@ pub(super) fn routes() -> Vec<Route> {
         ("/{owner}/{repo}/settings/old-names", get(settings::old_names::show)),
         ("/{owner}/{repo}/settings/old-names/release", post(settings::old_names::release)),
         ("/{owner}/{repo}/settings/audit", get(settings::audit::show)),
-    ]
+    ];
+    routes.extend(issues::routes());
+    routes
 }

@@ -1,0 +1,362 @@
+//! What a list of issues is asked for: `is:open label:bug author:alice no:assignee sort:updated-desc crash`.
+//!
+//! A [`Filter`] is read from text and written back as text ([`std::fmt::Display`]), so that a page can offer the same list with one thing
+//! changed. What cannot be satisfied is kept as such: the list is then empty, rather than another one than was asked
+//! for.
+
+use super::{Reason, State};
+use crate::UserName;
+use crate::words::words;
+use std::fmt;
+
+/// How many words one filter may look for; the store's statements have a place for each.
+pub const MAX_WORDS: usize = 5;
+/// How many labels one filter may name.
+pub const MAX_LABELS: usize = 20;
+/// The longest text that is looked at.
+pub const MAX_TEXT: usize = 512;
+
+words! {
+    /// What a list is ordered by.
+    Sort {
+        /// When issues were opened.
+        Created = "created",
+        /// When they last changed.
+        Updated = "updated",
+        /// How much was said about them.
+        Comments = "comments",
+    }
+}
+
+/// Something an issue has one of, or several, or none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Wanted<T> {
+    /// Whatever it is.
+    #[default]
+    Any,
+    /// None at all.
+    None,
+    /// At least one, whichever.
+    Some,
+    /// This one.
+    Is(T),
+}
+
+/// What a list of issues is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    /// Only issues in this state.
+    pub state: Option<State>,
+    /// Only issues that are in their state for this reason.
+    pub reason: Option<Reason>,
+    /// Only issues that have all of these labels, folded.
+    pub labels: Vec<String>,
+    /// Only issues without a label.
+    pub no_label: bool,
+    /// Only issues of this author.
+    pub author: Option<UserName>,
+    /// Only issues that this person, somebody or nobody is responsible for.
+    pub assignee: Wanted<UserName>,
+    /// Only issues of the milestone of this title, of some or of none.
+    pub milestone: Wanted<String>,
+    /// Lower-case words, each of which has to be found.
+    pub words: Vec<String>,
+    /// What the list is ordered by.
+    pub sort: Sort,
+    /// The other way round: the least or the oldest first.
+    pub ascending: bool,
+    /// Something was asked for that nothing can satisfy: the list is empty.
+    pub impossible: bool,
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self {
+            state: None,
+            reason: None,
+            labels: Vec::new(),
+            no_label: false,
+            author: None,
+            assignee: Wanted::Any,
+            milestone: Wanted::Any,
+            words: Vec::new(),
+            sort: Sort::Created,
+            ascending: false,
+            impossible: false,
+        }
+    }
+}
+
+/// Which rule a filter breaks. Worded for the person who typed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidFilter {
+    /// Too long.
+    #[error("a filter has at most {MAX_TEXT} characters")]
+    TooLong,
+    /// Too many words.
+    #[error("a filter has at most {MAX_WORDS} words to look for")]
+    TooManyWords,
+    /// Too many labels.
+    #[error("a filter names at most {MAX_LABELS} labels")]
+    TooManyLabels,
+}
+
+impl Filter {
+    /// Reads what was typed. What may be given once is taken from the last time it is given.
+    pub fn parse(text: &str) -> Result<Self, InvalidFilter> {
+        if text.chars().count() > MAX_TEXT {
+            return Err(InvalidFilter::TooLong);
+        }
+        let mut filter = Self::default();
+        for token in tokens(text) {
+            match token.qualifier {
+                Some(name) if filter.qualify(&name, &token.value) => {}
+                Some(name) => filter.words.push(format!("{name}:{}", token.value).to_lowercase()),
+                None if token.value.is_empty() => {}
+                None => filter.words.push(token.value.to_lowercase()),
+            }
+        }
+        if filter.words.len() > MAX_WORDS {
+            return Err(InvalidFilter::TooManyWords);
+        }
+        if filter.labels.len() > MAX_LABELS {
+            return Err(InvalidFilter::TooManyLabels);
+        }
+        Ok(filter)
+    }
+
+    /// Takes a qualifier in; `false` if there is none of that name.
+    fn qualify(&mut self, name: &str, value: &str) -> bool {
+        match name {
+            "is" | "state" if value == "issue" => {}
+            "is" | "state" => match value.parse() {
+                Ok(state) => self.state = Some(state),
+                Err(_) => self.impossible = true,
+            },
+            "reason" => match value.replace(['-', ' '], "_").parse() {
+                Ok(reason) => self.reason = Some(reason),
+                Err(_) => self.impossible = true,
+            },
+            "label" => self.only_label(value),
+            "author" => self.only_author(value),
+            "assignee" => self.only_assignee(value),
+            "milestone" => self.only_milestone(value),
+            "no" => match value {
+                "label" => self.no_label = true,
+                "assignee" => self.assignee = Wanted::None,
+                "milestone" => self.milestone = Wanted::None,
+                _ => self.impossible = true,
+            },
+            "sort" => self.order(value),
+            _ => return false,
+        }
+        true
+    }
+
+    /// Narrows the list to issues with a label.
+    pub fn only_label(&mut self, name: &str) {
+        let folded = name.trim().to_lowercase();
+        if !self.labels.contains(&folded) {
+            self.labels.push(folded);
+        }
+    }
+
+    /// Narrows the list to an author's; what is no name, nobody has.
+    pub fn only_author(&mut self, name: &str) {
+        match name.trim_start_matches('@').parse() {
+            Ok(author) => self.author = Some(author),
+            Err(_) => self.impossible = true,
+        }
+    }
+
+    /// Narrows the list to what someone is responsible for; `*` is anybody and `none` nobody.
+    pub fn only_assignee(&mut self, name: &str) {
+        self.assignee = match name {
+            "*" => Wanted::Some,
+            "none" => Wanted::None,
+            name => match name.trim_start_matches('@').parse() {
+                Ok(name) => Wanted::Is(name),
+                Err(_) => return self.impossible = true,
+            },
+        };
+    }
+
+    /// Narrows the list to a milestone, by its title; `*` is any and `none` none.
+    pub fn only_milestone(&mut self, title: &str) {
+        self.milestone = match title {
+            "*" => Wanted::Some,
+            "none" => Wanted::None,
+            title => Wanted::Is(title.trim().to_lowercase()),
+        };
+    }
+
+    /// `created-asc`, `updated-desc`, `comments`: anything else changes nothing.
+    fn order(&mut self, text: &str) {
+        let (sort, direction) = text.split_once('-').unwrap_or((text, "desc"));
+        if let Ok(sort) = sort.parse()
+            && ["asc", "desc"].contains(&direction)
+        {
+            (self.sort, self.ascending) = (sort, direction == "asc");
+        }
+    }
+
+    /// The same list in another state.
+    pub fn in_state(&self, state: State) -> Self {
+        // A reason belongs to a state.
+        let reason = self.reason.filter(|reason| reason.fits(state));
+        Self { state: Some(state), reason, ..self.clone() }
+    }
+
+    /// Whether nothing but the state and the order was asked for.
+    pub fn is_plain(&self) -> bool {
+        let plain = Self { state: self.state, sort: self.sort, ascending: self.ascending, ..Self::default() };
+        *self == plain
+    }
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        parts.extend(self.state.map(|state| format!("is:{state}")));
+        parts.extend(self.reason.map(|reason| format!("reason:{reason}")));
+        parts.extend(self.author.iter().map(|author| format!("author:{author}")));
+        match &self.assignee {
+            Wanted::Any => {}
+            Wanted::None => parts.push("no:assignee".into()),
+            Wanted::Some => parts.push("assignee:*".into()),
+            Wanted::Is(name) => parts.push(format!("assignee:{name}")),
+        }
+        parts.extend(self.labels.iter().map(|label| format!("label:{}", quoted(label))));
+        if self.no_label {
+            parts.push("no:label".into());
+        }
+        match &self.milestone {
+            Wanted::Any => {}
+            Wanted::None => parts.push("no:milestone".into()),
+            Wanted::Some => parts.push("milestone:*".into()),
+            Wanted::Is(title) => parts.push(format!("milestone:{}", quoted(title))),
+        }
+        if (self.sort, self.ascending) != (Sort::Created, false) {
+            parts.push(format!("sort:{}-{}", self.sort, if self.ascending { "asc" } else { "desc" }));
+        }
+        if self.impossible {
+            parts.push("no:way".into());
+        }
+        parts.extend(self.words.iter().map(|word| quoted(word)));
+        f.write_str(&parts.join(" "))
+    }
+}
+
+/// A value as it is typed: in quotes where it would otherwise end too soon or be taken for something else.
+fn quoted(value: &str) -> String {
+    let plain = |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, '"' | ':');
+    let reserved = value.is_empty() || value == "*" || value == "none";
+    if !reserved && value.chars().all(plain) { value.to_owned() } else { format!("\"{}\"", value.replace('"', "")) }
+}
+
+struct Token {
+    qualifier: Option<String>,
+    value: String,
+}
+
+/// Words that space parts, but not within quotes. What stands before the first colon is a qualifier, unless quoted.
+fn tokens(text: &str) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    let mut token = Token { qualifier: None, value: String::new() };
+    let (mut quoted, mut begun, mut was_quoted) = (false, false, false);
+    let ended = |token: &mut Token| std::mem::replace(token, Token { qualifier: None, value: String::new() });
+    for c in text.chars() {
+        match c {
+            '"' => (quoted, begun, was_quoted) = (!quoted, true, true),
+            c if !quoted && (c.is_whitespace() || c.is_control()) => {
+                if begun {
+                    tokens.push(ended(&mut token));
+                }
+                (begun, was_quoted) = (false, false);
+            }
+            ':' if !was_quoted && token.qualifier.is_none() && !token.value.is_empty() => {
+                token.qualifier = Some(std::mem::take(&mut token.value));
+            }
+            c if c.is_control() => token.value.push(' '),
+            c => {
+                begun = true;
+                token.value.push(c);
+            }
+        }
+    }
+    if begun {
+        tokens.push(token);
+    }
+    tokens
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn everything_that_can_be_asked_for_is_understood() {
+        let text = "is:open Label:x label:Bug label:\"good first issue\" author:@Alice assignee:bob milestone:\"v 1\" \
+                    sort:updated-asc Crash \"is:open\" in:title";
+        let filter = Filter::parse(text).unwrap();
+        let expected = Filter {
+            state: Some(State::Open),
+            labels: vec!["bug".into(), "good first issue".into()],
+            author: Some("alice".parse().unwrap()),
+            assignee: Wanted::Is("bob".parse().unwrap()),
+            milestone: Wanted::Is("v 1".into()),
+            words: vec!["label:x".into(), "crash".into(), "is:open".into(), "in:title".into()],
+            sort: Sort::Updated,
+            ascending: true,
+            ..Filter::default()
+        };
+        assert_eq!(filter, expected);
+        let none = Filter::parse("no:label no:assignee no:milestone is:closed reason:\"not planned\"").unwrap();
+        assert!(none.no_label && none.assignee == Wanted::None && none.milestone == Wanted::None);
+        assert_eq!((none.state, none.reason), (Some(State::Closed), Some(Reason::NotPlanned)));
+        assert_eq!(Filter::parse("assignee:* milestone:*").unwrap().milestone, Wanted::Some);
+        assert_eq!(Filter::parse("").unwrap(), Filter::default());
+    }
+
+    #[test]
+    fn what_nothing_can_satisfy_finds_nothing() {
+        for text in ["is:merged", "author:", "author:a/b", "assignee:-", "no:way", "reason:because", "state:"] {
+            assert!(Filter::parse(text).unwrap().impossible, "{text}");
+        }
+        assert!(!Filter::parse("is:issue sort:backwards").unwrap().impossible);
+    }
+
+    #[test]
+    fn long_filters_are_refused() {
+        assert_eq!(Filter::parse(&"a".repeat(513)), Err(InvalidFilter::TooLong));
+        assert_eq!(Filter::parse("a b c d e f"), Err(InvalidFilter::TooManyWords));
+        let labels: String = (0..21).map(|number| format!("label:{number} ")).collect();
+        assert_eq!(Filter::parse(&labels), Err(InvalidFilter::TooManyLabels));
+    }
+
+    #[test]
+    fn another_state_keeps_the_rest_but_a_reason_that_does_not_fit() {
+        let filter = Filter::parse("is:closed reason:completed label:bug x").unwrap().in_state(State::Open);
+        assert_eq!(filter.to_string(), "is:open label:bug x");
+        assert!(Filter::parse("is:open sort:comments").unwrap().is_plain());
+        assert!(!filter.is_plain());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(text in "((is|label|author|assignee|milestone|no|sort|x)?:?\"?[a-zA-Z* \\-äÉ:]{0,8}\"? ?){0,6}") {
+            if let Ok(filter) = Filter::parse(&text) {
+                let again = Filter::parse(&filter.to_string());
+                prop_assert_eq!(again, Ok(filter.clone()), "{}", filter);
+            }
+        }
+
+        #[test]
+        fn arbitrary_text_never_panics_and_stays_bounded(text: String) {
+            if let Ok(filter) = Filter::parse(&text) {
+                prop_assert!(filter.words.len() <= MAX_WORDS && filter.labels.len() <= MAX_LABELS);
+            }
+        }
+    }
+}

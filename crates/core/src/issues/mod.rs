@@ -1,0 +1,102 @@
+//! The one module that owns the rules of issues: what they may say, what a text refers to, and what a list is asked for.
+//!
+//! [`text`]: titles, bodies, labels, milestones. [`references`]: who and what a text mentions, and what a commit closes.
+//! [`filter`]: the words of the filter box. Who may do what is in [`crate::policy`].
+
+pub mod filter;
+pub mod references;
+pub mod text;
+
+use crate::UserId;
+use crate::repo::Role;
+use crate::words::words;
+
+words! {
+    /// Whether something is still to be done.
+    State {
+        /// It is.
+        Open = "open",
+        /// It is not.
+        Closed = "closed",
+    }
+}
+
+words! {
+    /// Why an issue is in its state.
+    Reason {
+        /// Closed, because it is done.
+        Completed = "completed",
+        /// Closed, because nobody will do it.
+        NotPlanned = "not_planned",
+        /// Open again.
+        Reopened = "reopened",
+    }
+}
+
+impl Reason {
+    /// Whether it can be the reason of that state.
+    pub fn fits(self, state: State) -> bool {
+        match self {
+            Self::Completed | Self::NotPlanned => state == State::Closed,
+            Self::Reopened => state == State::Open,
+        }
+    }
+}
+
+/// How an issue gets from one state to another: what it is then, and why. `None`: nothing changes.
+pub fn moved(from: State, was: Option<Reason>, to: State, why: Option<Reason>) -> Option<(State, Option<Reason>)> {
+    match (from, to) {
+        (State::Open, State::Open) => None,
+        (State::Open, State::Closed) => Some((State::Closed, Some(why.unwrap_or(Reason::Completed)))),
+        (State::Closed, State::Open) => Some((State::Open, Some(Reason::Reopened))),
+        // A closed issue can still be closed for another reason.
+        (State::Closed, State::Closed) => why.filter(|why| was != Some(*why)).map(|why| (State::Closed, Some(why))),
+    }
+}
+
+/// Whether someone can be made responsible: they have a part in the repository and are not suspended.
+pub fn assignable(user: UserId, owner: UserId, role: Option<Role>, suspended: bool) -> bool {
+    !suspended && (user == owner || role.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_move_between_states_is_known() {
+        use Reason::{Completed, NotPlanned, Reopened};
+        let reasons = [None, Some(Completed), Some(NotPlanned), Some(Reopened)];
+        for &from in State::ALL {
+            for was in reasons.into_iter().filter(|was| was.is_none_or(|was| was.fits(from))) {
+                for &to in State::ALL {
+                    for why in reasons.into_iter().filter(|why| why.is_none_or(|why| why.fits(to))) {
+                        let moved = moved(from, was, to, why);
+                        let expected = match (from, to) {
+                            (State::Open, State::Open) => None,
+                            (State::Closed, State::Open) => Some((State::Open, Some(Reopened))),
+                            (State::Closed, State::Closed) if why.is_none() || why == was => None,
+                            (_, State::Closed) => Some((State::Closed, why.or(Some(Completed)))),
+                        };
+                        assert_eq!(moved, expected, "{from} ({was:?}) to {to} ({why:?})");
+                        if let Some((state, reason)) = moved {
+                            assert!(reason.is_none_or(|reason| reason.fits(state)));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn only_those_with_a_part_in_the_repository_are_made_responsible() {
+        let (owner, other) = (UserId::new(1), UserId::new(2));
+        assert!(assignable(owner, owner, None, false));
+        assert!(!assignable(owner, owner, None, true));
+        assert!(!assignable(other, owner, None, false));
+        for &role in Role::ALL {
+            assert!(assignable(other, owner, Some(role), false));
+            assert!(!assignable(other, owner, Some(role), true));
+        }
+    }
+}

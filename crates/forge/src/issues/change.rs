@@ -1,0 +1,103 @@
+//! Changing an issue: whatever is asked for at once is written at once, or not at all.
+
+use super::scene::{Scene, Target};
+use super::{IssueError, assign, label, milestone, state, text};
+use crate::{Caller, Forge};
+use abide_core::issues::text::{Title, body};
+use abide_core::issues::{Reason, State};
+use abide_store::issues::{self, Issue};
+use abide_store::repos::Repo;
+use abide_store::{StoreError, Tx};
+
+/// What to do with a set of names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Names {
+    /// These, and no others.
+    Set(Vec<String>),
+    /// These too.
+    Add(Vec<String>),
+    /// Not these, each of which is there.
+    Remove(Vec<String>),
+}
+
+/// What is to be different.
+#[derive(Debug, Clone, Default)]
+pub struct Change {
+    /// In one line.
+    pub title: Option<String>,
+    /// Markdown.
+    pub body: Option<String>,
+    /// Closed or open again, and perhaps why.
+    pub state: Option<(State, Option<Reason>)>,
+    /// Names of labels.
+    pub labels: Option<Names>,
+    /// Who is responsible.
+    pub assignees: Option<Names>,
+    /// The number of a milestone, or none.
+    pub milestone: Option<Option<i64>>,
+}
+
+struct Unit {
+    target: Target,
+    title: Option<Title>,
+    body: Option<String>,
+    change: Change,
+}
+
+/// Changes an issue. Asking for what holds already changes and tells nothing.
+pub async fn change(
+    forge: &Forge,
+    caller: &Caller,
+    repo: &Repo,
+    number: i64,
+    change: Change,
+) -> Result<Issue, IssueError> {
+    let settings = forge.settings().issues.clone();
+    if let Some((state, Some(reason))) = change.state
+        && !reason.fits(state)
+    {
+        return Err(IssueError::Reason);
+    }
+    let title = change.title.as_deref().map(str::parse).transpose().map_err(IssueError::at("title"))?;
+    let text = change.body.as_deref().map(|text| body(text, settings.body_bytes)).transpose();
+    let body = text.map_err(IssueError::at("body"))?;
+    let target = Target { caller: caller.clone(), repo: repo.id, number, settings };
+    forge.store().write(Unit { target, title, body, change }, |tx, unit| Box::pin(write(tx, unit))).await
+}
+
+/// Closes an issue.
+pub async fn close(
+    forge: &Forge,
+    caller: &Caller,
+    repo: &Repo,
+    number: i64,
+    reason: Option<Reason>,
+) -> Result<Issue, IssueError> {
+    change(forge, caller, repo, number, Change { state: Some((State::Closed, reason)), ..Change::default() }).await
+}
+
+/// Opens an issue again.
+pub async fn reopen(forge: &Forge, caller: &Caller, repo: &Repo, number: i64) -> Result<Issue, IssueError> {
+    change(forge, caller, repo, number, Change { state: Some((State::Open, None)), ..Change::default() }).await
+}
+
+async fn write(tx: &mut Tx, unit: &Unit) -> Result<Issue, IssueError> {
+    let Unit { target, title, body, change } = unit;
+    let mut scene = Scene::open(tx, target).await?;
+    if title.is_some() || body.is_some() {
+        text::step(tx, &mut scene, title.as_ref(), body.as_deref()).await?;
+    }
+    if let Some(names) = &change.labels {
+        label::step(tx, &scene, names).await?;
+    }
+    if let Some(names) = &change.assignees {
+        assign::step(tx, &scene, names).await?;
+    }
+    if let Some(number) = change.milestone {
+        milestone::step(tx, &mut scene, number).await?;
+    }
+    if let Some((to, why)) = change.state {
+        state::step(tx, &mut scene, to, why, None).await?;
+    }
+    Ok(issues::by_id(tx, scene.issue.id).await?.ok_or(StoreError::Missing)?)
+}

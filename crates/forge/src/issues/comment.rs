@@ -1,0 +1,122 @@
+//! Saying something about an issue, changing it, and taking it back.
+
+use super::IssueError;
+use super::involve::{involved, listen};
+use super::scene::{Scene, Target, throttle, writer};
+use crate::repos::open::judge_decision;
+use crate::tell::audit_repo;
+use crate::{Caller, Forge};
+use abide_core::CommentId;
+use abide_core::issues::text;
+use abide_core::policy::{self, Action, IssueAction};
+use abide_store::comments::{self, Comment};
+use abide_store::issue_people::Why;
+use abide_store::issue_timeline::Told;
+use abide_store::repos::Repo;
+use abide_store::{StoreError, Tx};
+use serde_json::json;
+
+/// Comments on an issue.
+pub async fn add(forge: &Forge, caller: &Caller, repo: &Repo, number: i64, body: &str) -> Result<Comment, IssueError> {
+    let (target, body) = prepared(forge, caller, repo, number, body)?;
+    forge.store().write((target, body), |tx, (target, body)| Box::pin(write(tx, target, body))).await
+}
+
+fn prepared(
+    forge: &Forge,
+    caller: &Caller,
+    repo: &Repo,
+    number: i64,
+    body: &str,
+) -> Result<(Target, String), IssueError> {
+    let settings = forge.settings().issues.clone();
+    let body = text::comment(body, settings.body_bytes).map_err(IssueError::at("body"))?;
+    Ok((Target { caller: caller.clone(), repo: repo.id, number, settings }, body))
+}
+
+async fn write(tx: &mut Tx, target: &Target, body: &str) -> Result<Comment, IssueError> {
+    let scene = Scene::open(tx, target).await?;
+    let facts = scene.repo.facts();
+    judge_decision(policy::can(&scene.caller.actor, Action::IssueComment, &facts, scene.repo.role))?;
+    let author = writer(&scene.caller)?;
+    if scene.issue.comment_count >= scene.settings.comments_per_issue {
+        return Err(IssueError::TooMany { field: "comments", limit: scene.settings.comments_per_issue });
+    }
+    throttle(tx, "comment", scene.settings.commented, author).await?;
+    let id = comments::insert(tx, scene.repo.id, scene.issue.id, author, body).await?;
+    scene.tell(tx, Told { kind: "commented", comment: Some(id), ..Told::default() }).await?;
+    involved(tx, author, &scene.repo, &scene.issue, Why::Comment).await?;
+    let mentions = listen(tx, &scene, "", body).await?;
+    let told = json!({ "comment_id": id.get(), "mentions": mentions, "excerpt": text::excerpt(body, 200) });
+    scene.event(tx, "issue_comment_created", told).await?;
+    Ok(comments::by_id(tx, scene.repo.id, id).await?.ok_or(StoreError::Missing)?)
+}
+
+/// One comment of a repository.
+pub async fn show(forge: &Forge, repo: &Repo, id: &str) -> Result<Comment, IssueError> {
+    let id = comment_id(id)?;
+    let found = comments::by_id(&mut *forge.store().read().await?, repo.id, id).await?;
+    found.ok_or(IssueError::NotFound("comment"))
+}
+
+/// Replaces what a comment says.
+pub async fn edit(forge: &Forge, caller: &Caller, repo: &Repo, id: &str, body: &str) -> Result<Comment, IssueError> {
+    let comment = show(forge, repo, id).await?;
+    let (target, body) = prepared(forge, caller, repo, comment.number, body)?;
+    let unit = (target, comment.id, body);
+    forge.store().write(unit, |tx, (target, id, body)| Box::pin(rewrite(tx, target, *id, body))).await
+}
+
+async fn rewrite(tx: &mut Tx, target: &Target, id: CommentId, body: &str) -> Result<Comment, IssueError> {
+    let (scene, comment) = opened(tx, target, id, IssueAction::Edit).await?;
+    if comment.body == body {
+        return Ok(comment);
+    }
+    comments::set_body(tx, id, body).await?;
+    let mentions = listen(tx, &scene, &comment.body, body).await?;
+    scene.event(tx, "issue_comment_edited", json!({ "comment_id": id.get(), "mentions": mentions })).await?;
+    moderated(tx, &scene, &comment, "issue_comment_moderated").await?;
+    Ok(comments::by_id(tx, scene.repo.id, id).await?.ok_or(StoreError::Missing)?)
+}
+
+/// Removes a comment for good. Returns what it was.
+pub async fn remove(forge: &Forge, caller: &Caller, repo: &Repo, id: &str) -> Result<Comment, IssueError> {
+    let comment = show(forge, repo, id).await?;
+    let settings = forge.settings().issues.clone();
+    let target = Target { caller: caller.clone(), repo: repo.id, number: comment.number, settings };
+    forge.store().write((target, comment.id), |tx, (target, id)| Box::pin(unwrite(tx, target, *id))).await
+}
+
+async fn unwrite(tx: &mut Tx, target: &Target, id: CommentId) -> Result<Comment, IssueError> {
+    let (scene, comment) = opened(tx, target, id, IssueAction::Remove).await?;
+    comments::remove(tx, &comment).await?;
+    scene.event(tx, "issue_comment_deleted", json!({ "comment_id": id.get() })).await?;
+    moderated(tx, &scene, &comment, "issue_comment_removed").await?;
+    Ok(comment)
+}
+
+async fn opened(
+    tx: &mut Tx,
+    target: &Target,
+    id: CommentId,
+    action: IssueAction,
+) -> Result<(Scene, Comment), IssueError> {
+    let scene = Scene::open(tx, target).await?;
+    let found = comments::by_id(tx, scene.repo.id, id).await?.ok_or(IssueError::NotFound("comment"))?;
+    scene.ensure_of(action, found.author_id)?;
+    Ok((scene, found))
+}
+
+/// What someone does to another one's words is kept in the audit log.
+async fn moderated(tx: &mut Tx, scene: &Scene, comment: &Comment, action: &'static str) -> Result<(), StoreError> {
+    if scene.who.user == comment.author_id {
+        return Ok(());
+    }
+    let author = comment.author_name.as_ref().map(ToString::to_string);
+    let meta = json!({ "number": comment.number, "comment_id": comment.id.get(), "author": author });
+    audit_repo(tx, &scene.who, action, &scene.repo, meta).await
+}
+
+fn comment_id(text: &str) -> Result<CommentId, IssueError> {
+    text.parse().map_err(|_| IssueError::NotFound("comment"))
+}

@@ -1,0 +1,74 @@
+//! Opening an issue.
+
+use super::change::Names;
+use super::involve::{involved, listen};
+use super::scene::{Scene, throttle, writer};
+use super::{IssueError, assign, label, milestone};
+use crate::repos::open::{may, open_locked};
+use crate::tell::Who;
+use crate::{Caller, Forge, IssueSettings};
+use abide_core::RepoId;
+use abide_core::issues::text::{self, Title};
+use abide_core::policy::Action;
+use abide_store::issue_people::Why;
+use abide_store::issues::{self, Issue};
+use abide_store::repos::Repo;
+use abide_store::{StoreError, Tx};
+use serde_json::json;
+
+/// What a new issue starts with. Who may not sort issues has labels, assignees and milestone left out.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// In one line.
+    pub title: String,
+    /// Markdown.
+    pub body: String,
+    /// Names of labels.
+    pub labels: Vec<String>,
+    /// Who is to be responsible.
+    pub assignees: Vec<String>,
+    /// The number of a milestone.
+    pub milestone: Option<i64>,
+}
+
+struct Unit {
+    caller: Caller,
+    repo: RepoId,
+    title: Title,
+    body: String,
+    request: Request,
+    settings: IssueSettings,
+}
+
+/// Opens an issue.
+pub async fn create(forge: &Forge, caller: &Caller, repo: &Repo, request: Request) -> Result<Issue, IssueError> {
+    let settings = forge.settings().issues.clone();
+    let title = request.title.parse().map_err(IssueError::at("title"))?;
+    let body = text::body(&request.body, settings.body_bytes).map_err(IssueError::at("body"))?;
+    let unit = Unit { caller: caller.clone(), repo: repo.id, title, body, request, settings };
+    forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await
+}
+
+async fn write(tx: &mut Tx, unit: &Unit) -> Result<Issue, IssueError> {
+    let repo = open_locked(tx, &unit.caller, unit.repo, Action::IssueCreate).await?;
+    let author = writer(&unit.caller)?;
+    throttle(tx, "issue", unit.settings.created, author).await?;
+    let (id, _) = issues::insert(tx, repo.id, author, unit.title.as_str(), &unit.body).await?;
+    let issue = issues::by_id(tx, id).await?.ok_or(StoreError::Missing)?;
+    let (caller, who) = (unit.caller.clone(), Who::from(&unit.caller));
+    let mut scene = Scene { caller, who, repo, issue, settings: unit.settings.clone() };
+    involved(tx, author, &scene.repo, &scene.issue, Why::Author).await?;
+    let mentions = listen(tx, &scene, "", &unit.body).await?;
+    scene
+        .event(tx, "issue_created", json!({ "mentions": mentions, "excerpt": text::excerpt(&unit.body, 200) }))
+        .await?;
+    if may(&scene.caller, &scene.repo, Action::IssueTriage) {
+        let request = &unit.request;
+        label::step(tx, &scene, &Names::Add(request.labels.clone())).await?;
+        assign::step(tx, &scene, &Names::Add(request.assignees.clone())).await?;
+        if let Some(number) = request.milestone {
+            milestone::step(tx, &mut scene, Some(number)).await?;
+        }
+    }
+    Ok(issues::by_id(tx, id).await?.ok_or(StoreError::Missing)?)
+}

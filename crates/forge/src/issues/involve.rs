@@ -1,0 +1,77 @@
+//! Whom a text concerns: people who are named in it, issues that it refers to, and whoever takes part.
+
+use super::scene::Scene;
+use crate::Caller;
+use crate::social::watch;
+use abide_core::UserId;
+use abide_core::issues::references::{self, Found, Reference};
+use abide_core::policy::{self, Action};
+use abide_store::issue_people::{self, Why};
+use abide_store::issue_timeline::{self, Told};
+use abide_store::issues::{self, Issue};
+use abide_store::repos::{self, Repo};
+use abide_store::{StoreError, Tx, collaborators, users};
+use serde_json::Value as Json;
+
+/// Someone takes part in an issue: they hear of it from then on, and watch its repository for what concerns them, unless
+/// they have said otherwise. The one place that every involvement goes through.
+pub(super) async fn involved(
+    tx: &mut Tx,
+    user: UserId,
+    repo: &Repo,
+    issue: &Issue,
+    why: Why,
+) -> Result<(), StoreError> {
+    debug_assert_eq!(repo.id, issue.repo_id, "an issue is one of its repository");
+    issue_people::involve(tx, issue.id, user, why).await?;
+    watch::on_involvement(tx, user, repo.id).await
+}
+
+/// Listens to a text that was written into an issue: names people, tells other issues. `before` is what stood there.
+/// Returns who is named in it and was not before, for the event.
+pub(super) async fn listen(tx: &mut Tx, scene: &Scene, before: &str, text: &str) -> Result<Json, StoreError> {
+    let (earlier, Found { people, issues }) = (references::in_markdown(before), references::in_markdown(text));
+    let mut named: Vec<i64> = Vec::new();
+    for name in people.iter().filter(|name| !earlier.people.contains(name)) {
+        let Some(user) = users::by_name(tx, name).await? else { continue };
+        let role = collaborators::role(tx, scene.repo.id, user.id).await?;
+        // Whoever may not read the repository does not learn that they were named in it.
+        let reads = policy::can(&user.actor(), Action::RepoRead, &scene.repo.facts(), role).is_allowed();
+        if reads && user.suspended_at.is_none() && Some(user.id) != scene.who.user {
+            involved(tx, user.id, &scene.repo, &scene.issue, Why::Mention).await?;
+            named.push(user.id.get());
+        }
+    }
+    for reference in issues.iter().filter(|reference| !earlier.issues.contains(reference)) {
+        if let Some((_, target)) = target(tx, &scene.caller, &scene.repo, reference).await?
+            && target.id != scene.issue.id
+        {
+            let told = Told {
+                kind: "cross-referenced",
+                source_repo: Some(scene.repo.id),
+                source_issue: Some(scene.issue.id),
+                once: Some(format!("issue:{}", scene.issue.id)),
+                ..Told::default()
+            };
+            issue_timeline::append(tx, target.id, scene.who.user, &told).await?;
+        }
+    }
+    Ok(named.into())
+}
+
+/// The issue that a text in a repository refers to, if its writer may speak there: a reference is told over there.
+pub(super) async fn target(
+    tx: &mut Tx,
+    caller: &Caller,
+    here: &Repo,
+    reference: &Reference,
+) -> Result<Option<(Repo, Issue)>, StoreError> {
+    let repo = match &reference.repo {
+        None => Some(here.clone()),
+        Some((owner, name)) => repos::by_slug(tx, owner, name, caller.user_id()).await?,
+    };
+    let speaks = |repo: &Repo| policy::can(&caller.actor, Action::IssueComment, &repo.facts(), repo.role).is_allowed();
+    let Some(repo) = repo.filter(speaks) else { return Ok(None) };
+    let issue = issues::by_number(tx, repo.id, reference.number).await?;
+    Ok(issue.map(|issue| (repo, issue)))
+}

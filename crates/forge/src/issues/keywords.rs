@@ -1,0 +1,143 @@
+//! What commits say about issues: `fixes #12` on the default branch closes it, `#12` is told there.
+//!
+//! The end of a push queues a job. Each commit is told of an issue once, by a key in its timeline, so a job that runs
+//! again, or a commit that comes again, changes nothing.
+
+use super::scene::{Scene, Target};
+use super::{IssueError, involve, state};
+use crate::jobs::{self, Kind};
+use crate::repos::open::open_locked;
+use crate::{Access, Caller, Fault, Forge, IssueSettings};
+use abide_core::issues::references::{self, Reference};
+use abide_core::issues::text::excerpt;
+use abide_core::issues::{Reason, State};
+use abide_core::policy::{Action, IssueAction};
+use abide_core::{Oid, RepoId, UserId};
+use abide_git::read::Commit;
+use abide_store::issue_timeline::Told;
+use abide_store::pushes::Push;
+use abide_store::repos::{self, Repo};
+use abide_store::{StoreError, Tx, users};
+use serde_json::{Value as Json, json};
+
+/// Queues the reading of what a push brought to the default branch. Called in the transaction that ends the push.
+pub(crate) async fn enqueue(tx: &mut Tx, push: &Push, repo: &Repo, pusher: Option<UserId>) -> Result<(), StoreError> {
+    let moved = push.updates.iter().find(|update| update.name == repo.default_branch && !update.is_delete());
+    let (Some(update), Some(pusher)) = (moved, pusher) else { return Ok(()) };
+    let payload = json!({
+        "repo_id": repo.id.get(), "pusher": pusher.get(), "old": update.old.to_string(), "new": update.new.to_string(),
+    });
+    jobs::enqueue(tx, Kind::IssueKeywords, payload, Some(push.id.to_string())).await
+}
+
+/// What a job was queued for.
+struct Brought {
+    repo: RepoId,
+    pusher: UserId,
+    old: Oid,
+    new: Oid,
+}
+
+impl Brought {
+    fn parse(payload: &Json) -> Option<Self> {
+        let oid = |name: &str| payload[name].as_str()?.parse().ok();
+        Some(Self {
+            repo: RepoId::new(payload["repo_id"].as_i64()?),
+            pusher: UserId::new(payload["pusher"].as_i64()?),
+            old: oid("old")?,
+            new: oid("new")?,
+        })
+    }
+}
+
+/// Reads what a push brought, and tells and closes issues in the pusher's name. `false`: the payload is not one.
+pub(crate) async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
+    let Some(brought) = Brought::parse(payload) else { return Ok(false) };
+    let mut conn = forge.store().read().await?;
+    let repo = repos::by_id(&mut conn, brought.repo, Some(brought.pusher)).await?;
+    let pusher = users::by_id(&mut conn, brought.pusher).await?;
+    drop(conn);
+    let (Some(repo), Some(pusher)) = (repo.filter(|repo| repo.deleted_at.is_none()), pusher) else { return Ok(true) };
+    let caller = Caller { actor: pusher.actor(), scopes: None, ip: None };
+    for commit in commits(forge, &repo, &brought).await? {
+        for reference in references::in_text(&message(&commit)).issues {
+            let unit = Unit {
+                caller: caller.clone(),
+                here: repo.id,
+                commit: commit.oid,
+                subject: excerpt(&String::from_utf8_lossy(&commit.subject), 100),
+                reference,
+                settings: forge.settings().issues.clone(),
+            };
+            let told: Result<(), IssueError> = forge.store().write(unit, |tx, unit| Box::pin(tell(tx, unit))).await;
+            match told {
+                Ok(()) => {}
+                Err(IssueError::Access(Access::Fault(fault))) => return Err(fault),
+                // What the pusher may not, a commit of theirs may not either.
+                Err(error) => {
+                    tracing::debug!(%error, commit = %commit.oid, "a commit's word about an issue was not heard")
+                }
+            }
+        }
+    }
+    Ok(true)
+}
+
+fn message(commit: &Commit) -> String {
+    format!("{}\n\n{}", String::from_utf8_lossy(&commit.subject), String::from_utf8_lossy(&commit.body))
+}
+
+/// The commits that a push brought, the oldest first; the latest ones, if they are too many.
+async fn commits(forge: &Forge, repo: &Repo, brought: &Brought) -> Result<Vec<Commit>, Fault> {
+    let browser = match crate::browse::of_repo(forge, repo.clone()).await {
+        Ok(browser) => browser,
+        Err(Access::Fault(fault)) => return Err(fault),
+        Err(_) => return Ok(Vec::new()),
+    };
+    let base = (!brought.old.is_zero()).then_some(brought.old);
+    let (head, most, walk) = (brought.new, forge.settings().issues.keyword_commits, forge.settings().browse.walk);
+    match browser.read_heavy(move |reader| reader.brought(base, head, most, walk)).await {
+        Ok(mut commits) => {
+            commits.reverse();
+            Ok(commits)
+        }
+        // Rewritten and cleaned away meanwhile, or too far apart to compare: nothing to read.
+        Err(error) => {
+            tracing::warn!(%error, repo = repo.id.get(), "what a push brought could not be read for issues");
+            Ok(Vec::new())
+        }
+    }
+}
+
+struct Unit {
+    caller: Caller,
+    here: RepoId,
+    commit: Oid,
+    subject: String,
+    reference: Reference,
+    settings: IssueSettings,
+}
+
+async fn tell(tx: &mut Tx, unit: &Unit) -> Result<(), IssueError> {
+    let Some(here) = repos::by_id(tx, unit.here, unit.caller.user_id()).await? else { return Ok(()) };
+    let Some((there, issue)) = involve::target(tx, &unit.caller, &here, &unit.reference).await? else { return Ok(()) };
+    open_locked(tx, &unit.caller, there.id, Action::IssueComment).await?;
+    let (caller, settings) = (unit.caller.clone(), unit.settings.clone());
+    let mut scene = Scene::open(tx, &Target { caller, repo: there.id, number: issue.number, settings }).await?;
+    let told = Told {
+        kind: "referenced",
+        detail: json!({ "subject": unit.subject }),
+        source_repo: Some(here.id),
+        commit: Some(unit.commit.to_string()),
+        once: Some(format!("commit:{}:{}", here.id, unit.commit)),
+        ..Told::default()
+    };
+    if !scene.tell(tx, told).await? || !unit.reference.closes || scene.issue.state == State::Closed {
+        return Ok(());
+    }
+    if scene.ensure(IssueAction::Close).is_ok() {
+        let by = (scene.repo.id == here.id).then_some(unit.commit);
+        state::step(tx, &mut scene, State::Closed, Some(Reason::Completed), by).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! Putting an issue into a milestone.
+
+use super::IssueError;
+use super::scene::Scene;
+use abide_core::policy::IssueAction;
+use abide_store::issue_timeline::Told;
+use abide_store::{Tx, issues, milestones};
+use serde_json::json;
+
+/// Puts an issue into the milestone of that number, or out of the one it is in.
+pub(super) async fn step(tx: &mut Tx, scene: &mut Scene, number: Option<i64>) -> Result<(), IssueError> {
+    scene.ensure(IssueAction::Triage)?;
+    let wanted = match number {
+        None => None,
+        Some(number) => {
+            let found = milestones::by_number(tx, scene.repo.id, number).await?;
+            Some(found.ok_or(IssueError::UnknownMilestone(number))?)
+        }
+    };
+    let before = scene.issue.milestone_id;
+    let after = wanted.as_ref().map(|milestone| milestone.id);
+    if before == after {
+        return Ok(());
+    }
+    issues::set_milestone(tx, scene.issue.id, after).await?;
+    scene.issue.milestone_id = after;
+    if let Some(before) = before {
+        let left = milestones::by_ids(tx, &[before]).await?;
+        let title = left.first().map(|milestone| milestone.title.as_str());
+        told(tx, scene, "demilestoned", "issue_demilestoned", title.unwrap_or_default()).await?;
+    }
+    if let Some(milestone) = wanted {
+        told(tx, scene, "milestoned", "issue_milestoned", &milestone.title).await?;
+    }
+    Ok(())
+}
+
+async fn told(
+    tx: &mut Tx,
+    scene: &Scene,
+    timeline: &'static str,
+    event: &'static str,
+    title: &str,
+) -> Result<(), IssueError> {
+    let detail = json!({ "milestone": { "title": title } });
+    scene.tell(tx, Told { kind: timeline, detail: detail.clone(), ..Told::default() }).await?;
+    Ok(scene.event(tx, event, detail).await?)
+}

@@ -1,0 +1,34 @@
+//! Issues: what is to be done in a repository, and what is said about it.
+//!
+//! Every change locks the repository's row first, so the numbers of issues and the order of a timeline need no other
+//! lock. [`create`], [`change`] (text, state, labels, assignees, milestone, together in one transaction), [`comment`],
+//! [`subscribe`]; [`labels`] and [`milestones`] of a repository; [`list`] and [`show`] to read; [`keywords`] for what
+//! commits close. Why not is always an [`IssueError`]. Whoever takes part hears of it: [`involve`].
+
+mod assign;
+pub mod change;
+pub mod comment;
+pub mod create;
+mod involve;
+pub mod keywords;
+mod label;
+pub mod labels;
+pub mod list;
+mod milestone;
+pub mod milestones;
+mod refusal;
+mod scene;
+pub mod show;
+mod state;
+pub mod subscribe;
+mod text;
+
+pub use abide_core::issues::{Reason, State};
+pub use abide_store::comments::Comment;
+pub use abide_store::issue_people::{Person, Subscription};
+pub use abide_store::issue_timeline::Entry;
+pub use abide_store::issues::{Counts, Issue};
+pub use abide_store::labels::Label;
+pub use abide_store::milestones::Milestone;
+pub use refusal::{Class, IssueError};
+pub use show::Detailed;

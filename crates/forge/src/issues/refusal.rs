@@ -1,0 +1,116 @@
+//! Why an issue did not change: one enum for every operation, so that each road maps it in one place.
+
+use crate::{Access, Fault};
+use abide_core::issues::filter::InvalidFilter;
+use abide_core::issues::text::InvalidText;
+use abide_store::StoreError;
+use std::time::Duration;
+
+/// Why an issue, a comment, a label or a milestone did not change, or was not found.
+#[derive(Debug, thiserror::Error)]
+pub enum IssueError {
+    /// The caller may not, or there is no such repository.
+    #[error(transparent)]
+    Access(#[from] Access),
+    /// There is no such thing in this repository.
+    #[error("there is no such {0}")]
+    NotFound(&'static str),
+    /// What was written breaks a rule.
+    #[error("{field}: {rule}")]
+    Invalid {
+        /// Where.
+        field: &'static str,
+        /// Which rule.
+        rule: InvalidText,
+    },
+    /// The filter breaks a rule.
+    #[error("q: {0}")]
+    Filter(#[from] InvalidFilter),
+    /// The reason belongs to the other state.
+    #[error("state_reason: an issue is closed as completed or not_planned, and reopened without a choice")]
+    Reason,
+    /// A label of that name is not there, and the caller may not make one.
+    #[error("labels: there is no label {0:?} in this repository")]
+    UnknownLabel(String),
+    /// Nobody of that name can be made responsible.
+    #[error("assignees: {0:?} has no part in this repository, so nothing can be assigned to them")]
+    UnknownAssignee(String),
+    /// No such milestone.
+    #[error("milestone: there is no milestone {0} in this repository")]
+    UnknownMilestone(i64),
+    /// A label or milestone of that name is there already.
+    #[error("{field}: there is one of this name already")]
+    Taken {
+        /// Where.
+        field: &'static str,
+    },
+    /// As many as there may be.
+    #[error("{field}: there are at most {limit} here")]
+    TooMany {
+        /// Of what.
+        field: &'static str,
+        /// How many.
+        limit: i64,
+    },
+    /// Too often of late.
+    #[error("that was done too often of late; try again in {} minutes", .0.as_secs().div_ceil(60).max(1))]
+    TooOften(Duration),
+}
+
+/// What kind of answer it deserves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// What was sent is wrong; where.
+    Invalid(&'static str),
+    /// One of that name is there; where.
+    Taken(&'static str),
+    /// There is nothing.
+    NotFound,
+    /// It will be possible after so long.
+    TooOften(Duration),
+    /// As [`Access`] says.
+    Access,
+}
+
+impl IssueError {
+    /// What kind of answer it deserves.
+    pub fn class(&self) -> Class {
+        match self {
+            Self::Access(_) => Class::Access,
+            Self::NotFound(_) => Class::NotFound,
+            Self::Invalid { field, .. } | Self::TooMany { field, .. } => Class::Invalid(field),
+            Self::Filter(_) => Class::Invalid("q"),
+            Self::Reason => Class::Invalid("state_reason"),
+            Self::UnknownLabel(_) => Class::Invalid("labels"),
+            Self::UnknownAssignee(_) => Class::Invalid("assignees"),
+            Self::UnknownMilestone(_) => Class::Invalid("milestone"),
+            Self::Taken { field } => Class::Taken(field),
+            Self::TooOften(wait) => Class::TooOften(*wait),
+        }
+    }
+
+    /// What was written at a field breaks a rule.
+    pub(super) fn at(field: &'static str) -> impl Fn(InvalidText) -> Self {
+        move |rule| Self::Invalid { field, rule }
+    }
+
+    /// A unique index refused a name.
+    pub(super) fn taken(field: &'static str) -> impl Fn(StoreError) -> Self {
+        move |error| match error {
+            StoreError::Unique => Self::Taken { field },
+            other => other.into(),
+        }
+    }
+}
+
+impl From<StoreError> for IssueError {
+    fn from(error: StoreError) -> Self {
+        Self::Access(error.into())
+    }
+}
+
+impl From<Fault> for IssueError {
+    fn from(fault: Fault) -> Self {
+        Self::Access(fault.into())
+    }
+}

@@ -1,0 +1,102 @@
+//! Looking at an issue: what belongs to it, and what happened to it. Repositories were opened before.
+
+use super::IssueError;
+use crate::repos::list::viewer;
+use crate::{Caller, Fault, Forge};
+use abide_core::policy::{self, IssueAction};
+use abide_core::{IssueId, RepoId, Timestamp, UserId};
+use abide_store::comments::{self, Comment};
+use abide_store::issue_people::{self, Person};
+use abide_store::issue_timeline::{self, Entry};
+use abide_store::issues::{self, Counts, Issue};
+use abide_store::labels::{self, Label};
+use abide_store::milestones::{self, Milestone};
+use abide_store::repos::{Page, Repo};
+use std::collections::HashMap;
+
+/// An issue with what belongs to it.
+#[derive(Debug, Clone)]
+pub struct Detailed {
+    /// The issue itself.
+    pub issue: Issue,
+    /// Its labels by name.
+    pub labels: Vec<Label>,
+    /// Who is responsible.
+    pub assignees: Vec<Person>,
+    /// What it is to be done for.
+    pub milestone: Option<Milestone>,
+}
+
+/// The issue of a number, as it stands in an address. What is no number names no issue.
+pub async fn show(forge: &Forge, repo: &Repo, number: &str) -> Result<Issue, IssueError> {
+    let found = match number_of(number) {
+        Some(number) => issues::by_number(&mut *forge.store().read().await?, repo.id, number).await?,
+        None => None,
+    };
+    found.ok_or(IssueError::NotFound("issue"))
+}
+
+/// A number, written as numbers of issues and milestones are.
+pub fn number_of(text: &str) -> Option<i64> {
+    text.parse::<IssueId>().ok().map(IssueId::get)
+}
+
+/// What belongs to several issues.
+pub async fn detailed(forge: &Forge, issues: Vec<Issue>) -> Result<Vec<Detailed>, Fault> {
+    let mut conn = forge.store().read().await?;
+    let ids: Vec<_> = issues.iter().map(|issue| issue.id).collect();
+    let mut labels = labels::of_many(&mut conn, &ids).await?;
+    let mut assignees = issue_people::assignees_of_many(&mut conn, &ids).await?;
+    let mut wanted: Vec<_> = issues.iter().filter_map(|issue| issue.milestone_id).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    let milestones = milestones::by_ids(&mut conn, &wanted).await?;
+    let with = |issue: Issue| Detailed {
+        labels: labels.remove(&issue.id).unwrap_or_default(),
+        assignees: assignees.remove(&issue.id).unwrap_or_default(),
+        milestone: milestones.iter().find(|found| Some(found.id) == issue.milestone_id).cloned(),
+        issue,
+    };
+    Ok(issues.into_iter().map(with).collect())
+}
+
+/// What belongs to one issue.
+pub async fn detail(forge: &Forge, issue: Issue) -> Result<Detailed, Fault> {
+    let mut one = detailed(forge, vec![issue]).await?;
+    one.pop().ok_or_else(|| Fault::Internal("an issue was asked for and none came back".into()))
+}
+
+/// A page of what happened to an issue, as far as the caller may see it, and how much there is in all.
+pub async fn timeline(forge: &Forge, caller: &Caller, issue: &Issue, page: Page) -> Result<(Vec<Entry>, i64), Fault> {
+    Ok(issue_timeline::page(&mut *forge.store().read().await?, issue.id, viewer(caller), page).await?)
+}
+
+/// A page of an issue's comments, the oldest first, and how many there are in all.
+pub async fn comments(
+    forge: &Forge,
+    issue: &Issue,
+    since: Option<Timestamp>,
+    page: Page,
+) -> Result<(Vec<Comment>, i64), Fault> {
+    Ok(comments::of_issue(&mut *forge.store().read().await?, issue.id, since, page).await?)
+}
+
+/// A page of those who can be made responsible in a repository, and how many there are in all.
+pub async fn assignable(forge: &Forge, repo: &Repo, page: Page) -> Result<(Vec<Person>, i64), Fault> {
+    Ok(issue_people::assignable(&mut *forge.store().read().await?, repo.id, page).await?)
+}
+
+/// How many issues a repository has.
+pub async fn counts(forge: &Forge, repo: &Repo) -> Result<Counts, Fault> {
+    Ok(issues::counts(&mut *forge.store().read().await?, repo.id).await?)
+}
+
+/// How many open issues several repositories have; those that never had one are not in it.
+pub async fn open_of_many(forge: &Forge, repos: &[RepoId]) -> Result<HashMap<RepoId, i64>, Fault> {
+    Ok(issues::open_of_many(&mut *forge.store().read().await?, repos).await?)
+}
+
+/// Whether the caller may do something to what someone wrote in a repository that was opened.
+pub fn may(caller: &Caller, repo: &Repo, action: IssueAction, author: Option<UserId>) -> bool {
+    policy::can_issue(&caller.actor, action, author, &repo.facts(), repo.role).is_allowed()
+}

@@ -1,0 +1,32 @@
+//! Hearing of an issue, or not.
+
+use super::IssueError;
+use super::scene::writer;
+use crate::repos::open::open_locked;
+use crate::{Caller, Fault, Forge};
+use abide_core::policy::Action;
+use abide_core::{IssueId, RepoId};
+use abide_store::Tx;
+use abide_store::issue_people::{self, Subscription};
+use abide_store::issues::Issue;
+use abide_store::repos::Repo;
+
+/// What holds for the caller, if anything does.
+pub async fn of(forge: &Forge, caller: &Caller, issue: &Issue) -> Result<Option<Subscription>, Fault> {
+    match caller.user_id() {
+        Some(user) => Ok(issue_people::subscription(&mut *forge.store().read().await?, issue.id, user).await?),
+        None => Ok(None),
+    }
+}
+
+/// Lets the caller hear of an issue, or not any more. This is theirs alone, so nothing is told about it, and it works
+/// in an archived repository too.
+pub async fn set(forge: &Forge, caller: &Caller, repo: &Repo, issue: &Issue, wanted: bool) -> Result<(), IssueError> {
+    let unit = (caller.clone(), repo.id, issue.id, wanted);
+    forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await
+}
+
+async fn write(tx: &mut Tx, (caller, repo, issue, wanted): &(Caller, RepoId, IssueId, bool)) -> Result<(), IssueError> {
+    open_locked(tx, caller, *repo, Action::WatchSet).await?;
+    Ok(issue_people::subscribe(tx, *issue, writer(caller)?, *wanted).await?)
+}

@@ -1,0 +1,44 @@
+//! Changing what an issue says.
+
+use super::IssueError;
+use super::involve::listen;
+use super::scene::Scene;
+use crate::tell::audit_repo;
+use abide_core::issues::text::Title;
+use abide_core::policy::IssueAction;
+use abide_store::issue_timeline::Told;
+use abide_store::{Tx, issues};
+use serde_json::json;
+
+/// Replaces the title, the text or both.
+pub(super) async fn step(
+    tx: &mut Tx,
+    scene: &mut Scene,
+    title: Option<&Title>,
+    body: Option<&str>,
+) -> Result<(), IssueError> {
+    scene.ensure(IssueAction::Edit)?;
+    let before = scene.issue.clone();
+    let title = title.map_or(before.title.as_str(), Title::as_str).to_owned();
+    let body = body.unwrap_or(&before.body).to_owned();
+    let (renamed, rewritten) = (title != before.title, body != before.body);
+    if !renamed && !rewritten {
+        return Ok(());
+    }
+    issues::set_text(tx, before.id, &title, &body).await?;
+    if renamed {
+        let detail = json!({ "from": before.title, "to": title });
+        scene.tell(tx, Told { kind: "renamed", detail, ..Told::default() }).await?;
+    }
+    (scene.issue.title, scene.issue.body) = (title, body);
+    let mentions = listen(tx, scene, &before.body, &scene.issue.body).await?;
+    let changed: Vec<&str> =
+        [("title", renamed), ("body", rewritten)].into_iter().filter(|(_, is)| *is).map(|(name, _)| name).collect();
+    let told = json!({ "changed": changed, "before": renamed.then_some(&before.title), "mentions": mentions });
+    scene.event(tx, "issue_edited", told).await?;
+    if scene.who.user != before.author_id {
+        let meta = json!({ "number": before.number, "changed": changed });
+        audit_repo(tx, &scene.who, "issue_moderated", &scene.repo, meta).await?;
+    }
+    Ok(())
+}

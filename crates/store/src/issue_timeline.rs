@@ -1,0 +1,182 @@
+//! What happened to an issue, in order: comments, changes, and what refers to it from elsewhere.
+//!
+//! Rows are written under the lock of the issue's repository, so ids are the order. What refers to an issue from another
+//! repository is shown to whoever may read that one: list and count go by the predicate of every other list.
+
+use crate::repos::{Page, Viewer, visible};
+use crate::sql::statements;
+use crate::value::params;
+use crate::{Conn, Row, StoreError, Tx};
+use abide_core::issues::State;
+use abide_core::{CommentId, IssueId, RepoId, Timestamp, UserId, UserName};
+use serde_json::Value as Json;
+
+/// The rows of issue $1 that viewer $2 may see, who perhaps reads everything ($3).
+macro_rules! seen {
+    () => {
+        concat!(
+            " FROM issue_events e
+        LEFT JOIN repos r ON r.id = e.source_repo_id
+        LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $2
+        LEFT JOIN users o ON o.id = r.owner_id
+        LEFT JOIN users a ON a.id = e.actor_id
+        LEFT JOIN issues s ON s.id = e.source_issue_id
+        LEFT JOIN comments k ON k.id = e.comment_id
+        WHERE e.issue_id = $1 AND (e.source_repo_id IS NULL OR (",
+            visible!("$2", "$3"),
+            "))"
+        )
+    };
+}
+
+statements! {
+    APPEND = "INSERT INTO issue_events
+        (issue_id, actor_id, kind, detail, comment_id, source_repo_id, source_issue_id, commit_id, once, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (issue_id, once) DO NOTHING";
+    PAGE = concat!("SELECT e.id, e.actor_id, a.name AS actor_name, e.kind, e.detail, e.commit_id, e.created_at,
+            e.source_repo_id, o.name AS source_owner, r.name AS source_name, s.id AS source_issue_id,
+            s.number AS source_number, s.title AS source_title, s.state AS source_state,
+            k.id AS comment_id, k.body AS comment_body, k.updated_at AS comment_updated_at,
+            k.edited_at AS comment_edited_at", seen!(), " ORDER BY e.id LIMIT $4 OFFSET $5");
+    COUNT = concat!("SELECT count(*) AS n", seen!());
+}
+
+/// Something to be told.
+#[derive(Debug, Clone, Default)]
+pub struct Told {
+    /// What, in the words of GitHub's timeline.
+    pub kind: &'static str,
+    /// Names of the time, and the like.
+    pub detail: Json,
+    /// The comment, if it is one.
+    pub comment: Option<CommentId>,
+    /// From which repository, if that is another thing than the issue itself.
+    pub source_repo: Option<RepoId>,
+    /// From which issue.
+    pub source_issue: Option<IssueId>,
+    /// By which commit.
+    pub commit: Option<String>,
+    /// Not told again if something of this key was told of the issue.
+    pub once: Option<String>,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Its row.
+    pub id: i64,
+    /// Who made it happen.
+    pub actor_id: Option<UserId>,
+    /// What they are called.
+    pub actor_name: Option<UserName>,
+    /// What.
+    pub kind: String,
+    /// Names of the time, and the like.
+    pub detail: Json,
+    /// By which commit.
+    pub commit: Option<String>,
+    /// In which repository that commit or the other issue is, `owner/name` of now.
+    pub source_slug: Option<String>,
+    /// The issue that refers to this one.
+    pub source: Option<Source>,
+    /// The comment, if it is one.
+    pub comment: Option<Said>,
+    /// When.
+    pub created_at: Timestamp,
+}
+
+/// An issue that refers to another one, as it is now.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Which.
+    pub id: IssueId,
+    /// What people call it.
+    pub number: i64,
+    /// Its title.
+    pub title: String,
+    /// Its state.
+    pub state: State,
+}
+
+/// A comment in the timeline.
+#[derive(Debug, Clone)]
+pub struct Said {
+    /// Which.
+    pub id: CommentId,
+    /// Markdown.
+    pub body: String,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+    /// When its text last changed, if it did.
+    pub edited_at: Option<Timestamp>,
+}
+
+impl Entry {
+    fn from_row(row: &Row) -> Result<Self, StoreError> {
+        let source = match row.opt_int("source_issue_id")? {
+            None => None,
+            Some(id) => Some(Source {
+                id: IssueId::new(id),
+                number: row.int("source_number")?,
+                title: row.text("source_title")?,
+                state: row.parsed("source_state")?,
+            }),
+        };
+        let comment = match row.opt_int("comment_id")? {
+            None => None,
+            Some(id) => Some(Said {
+                id: CommentId::new(id),
+                body: row.text("comment_body")?,
+                updated_at: row.time("comment_updated_at")?,
+                edited_at: row.opt_time("comment_edited_at")?,
+            }),
+        };
+        let source_slug = match (row.opt_int("source_repo_id")?, row.opt_text("source_owner")?) {
+            (Some(_), Some(owner)) => Some(format!("{owner}/{}", row.text("source_name")?)),
+            _ => None,
+        };
+        Ok(Self {
+            id: row.int("id")?,
+            actor_id: row.opt_int("actor_id")?.map(UserId::new),
+            actor_name: row.opt_text("actor_name")?.map(UserName::from_stored),
+            kind: row.text("kind")?,
+            detail: serde_json::from_str(&row.text("detail")?).unwrap_or_default(),
+            commit: row.opt_text("commit_id")?,
+            source_slug,
+            source,
+            comment,
+            created_at: row.time("created_at")?,
+        })
+    }
+}
+
+/// Tells something of an issue; `false` if it was told already.
+pub async fn append(tx: &mut Tx, issue: IssueId, actor: Option<UserId>, told: &Told) -> Result<bool, StoreError> {
+    let now = tx.now();
+    let values = params![
+        issue,
+        actor,
+        told.kind,
+        told.detail.to_string(),
+        told.comment,
+        told.source_repo,
+        told.source_issue,
+        told.commit.as_deref(),
+        told.once.as_deref(),
+        now
+    ];
+    Ok(tx.execute(&APPEND, values).await? > 0)
+}
+
+/// A page of what happened to an issue that the viewer may see, the oldest first, and how much there is in all.
+pub async fn page(
+    conn: &mut Conn,
+    issue: IssueId,
+    viewer: Viewer,
+    page: Page,
+) -> Result<(Vec<Entry>, i64), StoreError> {
+    let Viewer { user, reads_everything } = viewer;
+    let rows = conn.all(&PAGE, params![issue, user, reads_everything, page.limit, page.offset]).await?;
+    let total = conn.only(&COUNT, params![issue, user, reads_everything]).await?.int("n")?;
+    Ok((rows.iter().map(Entry::from_row).collect::<Result<_, _>>()?, total))
+}

@@ -1,0 +1,204 @@
+//! Issues: what they say and in which state they are. Their lists are in [`crate::issue_list`], whom they concern in
+//! [`crate::issue_people`], what happened to them in [`crate::issue_timeline`].
+
+use crate::repos::id_list;
+use crate::sql::statements;
+use crate::value::params;
+use crate::{Conn, Row, StoreError, Tx};
+use abide_core::issues::{Reason, State};
+use abide_core::{IssueId, MilestoneId, RepoId, Timestamp, UserId, UserName};
+use std::collections::HashMap;
+
+/// The columns of [`Issue`], of `issues i` with `users a` and `users z`.
+macro_rules! issue_columns {
+    () => {
+        "i.id, i.repo_id, i.number, i.author_id, a.name AS author_name, i.title, i.body, i.state, i.state_reason,
+            i.closed_by, z.name AS closer_name, i.closed_at, i.milestone_id, i.comment_count, i.created_at,
+            i.updated_at, i.edited_at"
+    };
+}
+pub(crate) use issue_columns;
+
+/// Who wrote and who closed an issue.
+macro_rules! issue_people {
+    () => {
+        " LEFT JOIN users a ON a.id = i.author_id LEFT JOIN users z ON z.id = i.closed_by"
+    };
+}
+pub(crate) use issue_people;
+
+statements! {
+    /// The next number, and one more open issue.
+    COUNT_ONE_MORE = "INSERT INTO issue_counters (repo_id, last_issue, open_issues) VALUES ($1, 1, 1)
+        ON CONFLICT (repo_id) DO UPDATE SET
+            last_issue = issue_counters.last_issue + 1, open_issues = issue_counters.open_issues + 1
+        RETURNING last_issue";
+    COUNT_MOVED = "UPDATE issue_counters SET open_issues = open_issues + $2, closed_issues = closed_issues - $2
+        WHERE repo_id = $1";
+    COUNTS = "SELECT open_issues, closed_issues FROM issue_counters WHERE repo_id = $1";
+    /// Of a page of repositories at once.
+    OPEN_OF_MANY = "SELECT repo_id, open_issues FROM issue_counters WHERE repo_id ",
+        sqlite "IN (SELECT value FROM json_each('[' || $1 || ']'))",
+        postgres "= ANY (CAST(string_to_array($1, ',') AS BIGINT[]))";
+    INSERT = "INSERT INTO issues (repo_id, number, author_id, title, body, state, created_at, updated_at)
+        VALUES ($1, $2, $3, $4, $5, 'open', $6, $6) RETURNING id";
+    BY_NUMBER = concat!("SELECT ", issue_columns!(), " FROM issues i", issue_people!(), "
+        WHERE i.repo_id = $1 AND i.number = $2");
+    BY_ID = concat!("SELECT ", issue_columns!(), " FROM issues i", issue_people!(), " WHERE i.id = $1");
+    SET_TEXT = "UPDATE issues SET title = $2, body = $3, edited_at = $4, updated_at = $4 WHERE id = $1";
+    SET_STATE = "UPDATE issues SET state = $2, state_reason = $3, closed_by = $4, closed_at = $5, updated_at = $6
+        WHERE id = $1";
+    SET_MILESTONE = "UPDATE issues SET milestone_id = $2, updated_at = $3 WHERE id = $1";
+    TOUCH = "UPDATE issues SET updated_at = $2 WHERE id = $1";
+}
+
+/// An issue as its row tells it.
+#[derive(Debug, Clone)]
+pub struct Issue {
+    /// For life.
+    pub id: IssueId,
+    /// Where it is.
+    pub repo_id: RepoId,
+    /// What people call it there.
+    pub number: i64,
+    /// Who wrote it; `None` once they are gone.
+    pub author_id: Option<UserId>,
+    /// What they are called.
+    pub author_name: Option<UserName>,
+    /// In one line.
+    pub title: String,
+    /// Markdown.
+    pub body: String,
+    /// Whether something is still to be done.
+    pub state: State,
+    /// Why it is in that state, if someone put it there.
+    pub reason: Option<Reason>,
+    /// Who closed it.
+    pub closed_by: Option<UserId>,
+    /// What they are called.
+    pub closer_name: Option<UserName>,
+    /// When.
+    pub closed_at: Option<Timestamp>,
+    /// What it is to be done for.
+    pub milestone_id: Option<MilestoneId>,
+    /// How many comments it has.
+    pub comment_count: i64,
+    /// When it was written.
+    pub created_at: Timestamp,
+    /// When anything of it changed.
+    pub updated_at: Timestamp,
+    /// When its title or text last changed.
+    pub edited_at: Option<Timestamp>,
+}
+
+impl Issue {
+    pub(crate) fn from_row(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: IssueId::new(row.int("id")?),
+            repo_id: RepoId::new(row.int("repo_id")?),
+            number: row.int("number")?,
+            author_id: row.opt_int("author_id")?.map(UserId::new),
+            author_name: row.opt_text("author_name")?.map(UserName::from_stored),
+            title: row.text("title")?,
+            body: row.text("body")?,
+            state: row.parsed("state")?,
+            reason: row.opt_parsed("state_reason")?,
+            closed_by: row.opt_int("closed_by")?.map(UserId::new),
+            closer_name: row.opt_text("closer_name")?.map(UserName::from_stored),
+            closed_at: row.opt_time("closed_at")?,
+            milestone_id: row.opt_int("milestone_id")?.map(MilestoneId::new),
+            comment_count: row.int("comment_count")?,
+            created_at: row.time("created_at")?,
+            updated_at: row.time("updated_at")?,
+            edited_at: row.opt_time("edited_at")?,
+        })
+    }
+}
+
+/// How many issues a repository has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Those where something is still to be done.
+    pub open: i64,
+    /// The others.
+    pub closed: i64,
+}
+
+/// Adds an open issue under the next number of the repository.
+pub async fn insert(
+    tx: &mut Tx,
+    repo: RepoId,
+    author: UserId,
+    title: &str,
+    body: &str,
+) -> Result<(IssueId, i64), StoreError> {
+    let now = tx.now();
+    let number = tx.only(&COUNT_ONE_MORE, params![repo]).await?.int("last_issue")?;
+    let row = tx.only(&INSERT, params![repo, number, author, title, body, now]).await?;
+    Ok((IssueId::new(row.int("id")?), number))
+}
+
+/// The issue of that number.
+pub async fn by_number(conn: &mut Conn, repo: RepoId, number: i64) -> Result<Option<Issue>, StoreError> {
+    conn.one(&BY_NUMBER, params![repo, number]).await?.as_ref().map(Issue::from_row).transpose()
+}
+
+/// The issue with that id.
+pub async fn by_id(conn: &mut Conn, id: IssueId) -> Result<Option<Issue>, StoreError> {
+    conn.one(&BY_ID, params![id]).await?.as_ref().map(Issue::from_row).transpose()
+}
+
+/// Replaces what an issue says.
+pub async fn set_text(tx: &mut Tx, id: IssueId, title: &str, body: &str) -> Result<(), StoreError> {
+    let now = tx.now();
+    tx.execute(&SET_TEXT, params![id, title, body, now]).await.map(drop)
+}
+
+/// Puts an issue into a state; `closer` is who closes it.
+pub async fn set_state(
+    tx: &mut Tx,
+    issue: &Issue,
+    state: State,
+    reason: Option<Reason>,
+    closer: Option<UserId>,
+) -> Result<(), StoreError> {
+    let now = tx.now();
+    let (closed_by, closed_at) = match state {
+        State::Open => (None, None),
+        State::Closed => (closer, Some(now)),
+    };
+    let values = params![issue.id, state.as_str(), reason.map(Reason::as_str), closed_by, closed_at, now];
+    tx.execute(&SET_STATE, values).await?;
+    let opened = match (issue.state, state) {
+        (State::Open, State::Closed) => -1,
+        (State::Closed, State::Open) => 1,
+        _ => return Ok(()),
+    };
+    tx.execute(&COUNT_MOVED, params![issue.repo_id, opened]).await.map(drop)
+}
+
+/// Puts an issue into a milestone, or out of it.
+pub async fn set_milestone(tx: &mut Tx, id: IssueId, milestone: Option<MilestoneId>) -> Result<(), StoreError> {
+    let now = tx.now();
+    tx.execute(&SET_MILESTONE, params![id, milestone, now]).await.map(drop)
+}
+
+/// Notes that something about an issue changed.
+pub async fn touch(tx: &mut Tx, id: IssueId) -> Result<(), StoreError> {
+    let now = tx.now();
+    tx.execute(&TOUCH, params![id, now]).await.map(drop)
+}
+
+/// How many issues a repository has.
+pub async fn counts(conn: &mut Conn, repo: RepoId) -> Result<Counts, StoreError> {
+    match conn.one(&COUNTS, params![repo]).await? {
+        Some(row) => Ok(Counts { open: row.int("open_issues")?, closed: row.int("closed_issues")? }),
+        None => Ok(Counts::default()),
+    }
+}
+
+/// How many open issues several repositories have; those that never had one are not in it.
+pub async fn open_of_many(conn: &mut Conn, repos: &[RepoId]) -> Result<HashMap<RepoId, i64>, StoreError> {
+    let rows = conn.all(&OPEN_OF_MANY, params![id_list(repos)]).await?;
+    rows.iter().map(|row| Ok((RepoId::new(row.int("repo_id")?), row.int("open_issues")?))).collect()
+}

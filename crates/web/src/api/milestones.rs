@@ -1,0 +1,115 @@
+//! The milestones of a repository.
+
+use super::error::ApiError;
+use super::input::{Input, even_null};
+use super::issues::{number, word};
+use super::page::Paged;
+use super::repos;
+use super::scoped::Who;
+use super::segments::{Query, Segments};
+use super::shape::Milestone;
+use crate::App;
+use abide_core::policy::Action;
+use abide_core::{Timestamp, time};
+use abide_forge::issues::State as MilestoneState;
+use abide_forge::issues::milestones::{self, Request};
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+type Slug = Segments<(String, String)>;
+type Address = Segments<(String, String, String)>;
+
+pub(super) async fn list(
+    State(app): State<App>,
+    Who(caller): Who,
+    Segments(slug): Slug,
+    paged: Paged,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let repo = repos::at(&app, &caller, slug, Action::RepoRead).await?;
+    let state = match query.get("state") {
+        Some("all") => None,
+        _ => Some(word(&query, "state")?.unwrap_or(MilestoneState::Open)),
+    };
+    let (found, total) = milestones::list(&app.forge, &repo, state, paged.page()).await?;
+    let items: Vec<_> = found.iter().map(|milestone| Milestone::of(&app, &repo, milestone)).collect();
+    Ok(paged.answer(&app, &items, total))
+}
+
+/// What a milestone is to be. A new one has a title.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = MilestoneEdit)]
+pub(super) struct Plan {
+    title: Option<String>,
+    description: Option<String>,
+    /// `open` or `closed`.
+    state: Option<String>,
+    /// `2026-01-31T12:00:00Z`, or null for no end.
+    #[serde(default, deserialize_with = "even_null")]
+    due_on: Option<Option<String>>,
+}
+
+impl Plan {
+    fn request(self) -> Result<Request, ApiError> {
+        let wrong = |field: &'static str, rule: String| ApiError::invalid("Milestone", field, "invalid", rule);
+        let state = self.state.map(|text| {
+            text.parse().map_err(|error: abide_core::words::UnknownWord| wrong("state", error.to_string()))
+        });
+        let due = |text: String| -> Result<Timestamp, ApiError> {
+            time::parse_rfc3339(&text)
+                .ok_or_else(|| wrong("due_on", "a time looks like 2026-01-31T12:00:00Z".to_owned()))
+        };
+        Ok(Request {
+            title: self.title,
+            description: self.description,
+            state: state.transpose()?,
+            due_on: self.due_on.map(|text| text.map(due).transpose()).transpose()?,
+        })
+    }
+}
+
+pub(super) async fn create(
+    State(app): State<App>,
+    Who(caller): Who,
+    Segments(slug): Slug,
+    Input(body): Input<Plan>,
+) -> Result<(StatusCode, Json<Milestone>), ApiError> {
+    let repo = repos::at(&app, &caller, slug, Action::RepoRead).await?;
+    let milestone = milestones::create(&app.forge, &caller, &repo, body.request()?).await?;
+    Ok((StatusCode::CREATED, Json(Milestone::of(&app, &repo, &milestone))))
+}
+
+pub(super) async fn show(
+    State(app): State<App>,
+    Who(caller): Who,
+    Segments((owner, name, at)): Address,
+) -> Result<Json<Milestone>, ApiError> {
+    let repo = repos::at(&app, &caller, (owner, name), Action::RepoRead).await?;
+    let milestone = milestones::show(&app.forge, &repo, number(&at)?).await?;
+    Ok(Json(Milestone::of(&app, &repo, &milestone)))
+}
+
+pub(super) async fn edit(
+    State(app): State<App>,
+    Who(caller): Who,
+    Segments((owner, name, at)): Address,
+    Input(body): Input<Plan>,
+) -> Result<Json<Milestone>, ApiError> {
+    let repo = repos::at(&app, &caller, (owner, name), Action::RepoRead).await?;
+    let milestone = milestones::edit(&app.forge, &caller, &repo, number(&at)?, body.request()?).await?;
+    Ok(Json(Milestone::of(&app, &repo, &milestone)))
+}
+
+pub(super) async fn remove(
+    State(app): State<App>,
+    Who(caller): Who,
+    Segments((owner, name, at)): Address,
+) -> Result<StatusCode, ApiError> {
+    let repo = repos::at(&app, &caller, (owner, name), Action::RepoRead).await?;
+    milestones::remove(&app.forge, &caller, &repo, number(&at)?).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,125 @@
+//! Changing what an issue or a comment says, and removing a comment.
+
+use super::new::FormPage;
+use super::{issue, number};
+use crate::App;
+use crate::pages::errors::Errors;
+use crate::pages::form::Form;
+use crate::pages::frame::Frame;
+use crate::pages::path::Address;
+use crate::pages::problem::Problem;
+use crate::pages::repo::head::{Elsewhere, Room, Shown};
+use crate::pages::respond;
+use crate::pages::visitor::Visitor;
+use abide_core::UserId;
+use abide_core::policy::IssueAction;
+use abide_forge::issues::change::{self, Change};
+use abide_forge::issues::{Comment, IssueError, comment, show as look};
+use axum::extract::State;
+use axum::http::StatusCode;
+
+fn ensure(room: &Room, action: IssueAction, author: Option<UserId>) -> Result<(), Problem> {
+    match look::may(&room.visitor.caller(), room.repo(), action, author) {
+        true => Ok(()),
+        false => Err(Problem::new(StatusCode::FORBIDDEN, "Only its author and those who may push can change this.")),
+    }
+}
+
+/// `GET /{owner}/{repo}/issues/{number}/edit`
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    let issue = issue(&app, &room, &address).await?;
+    ensure(&room, IssueAction::Edit, issue.author_id)?;
+    Ok(respond::page(&page(&app, &room, issue.number, Errors::none(), issue.title, issue.body).await))
+}
+
+/// `POST /{owner}/{repo}/issues/{number}/edit`
+pub(super) async fn save(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    let number = number(&address)?;
+    let (title, body) = (form.text("title"), form.text("body"));
+    let to = Change { title: Some(title.clone()), body: Some(body.clone()), ..Change::default() };
+    match change::change(&app.forge, &room.visitor.caller(), room.repo(), number, to).await {
+        Ok(_) => Ok(respond::see_other(&format!("/{}/issues/{number}?done=saved", room.repo().slug()))),
+        Err(error @ IssueError::Invalid { .. }) => {
+            let errors = Errors::of(&["title", "body"], &error);
+            Ok(respond::form_again(&page(&app, &room, number, errors, title, body).await))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn page(app: &App, room: &Room, number: i64, errors: Errors, title: String, body: String) -> FormPage {
+    let head = room.head(app, "issues").await;
+    FormPage {
+        frame: Frame::new(app, &room.visitor, format!("Edit issue {number} · {}", room.repo().slug())),
+        errors,
+        heading: format!("Edit issue {number}"),
+        action: format!("{}/issues/{number}/edit", head.url),
+        back: format!("{}/issues/{number}", head.url),
+        title: Some(title),
+        body,
+        button: "Save",
+        head,
+    }
+}
+
+/// The comment of an address, which belongs to the issue there.
+async fn said(app: &App, room: &Room, address: &Address) -> Result<Comment, Elsewhere> {
+    let found = comment::show(&app.forge, room.repo(), address.segment(5)).await?;
+    match found.number == number(address)? {
+        true => Ok(found),
+        false => Err(Problem::absent("There is no such comment.").into()),
+    }
+}
+
+/// `GET /{owner}/{repo}/issues/{number}/comments/{id}`
+pub(super) async fn show_comment(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    let found = said(&app, &room, &address).await?;
+    ensure(&room, IssueAction::Edit, found.author_id)?;
+    let body = found.body.clone();
+    Ok(respond::page(&comment_page(&app, &room, &found, Errors::none(), body).await))
+}
+
+/// `POST /{owner}/{repo}/issues/{number}/comments/{id}`
+pub(super) async fn save_comment(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    let found = said(&app, &room, &address).await?;
+    let body = form.text("body");
+    match comment::edit(&app.forge, &room.visitor.caller(), room.repo(), &found.id.to_string(), &body).await {
+        Ok(_) => {
+            let to = format!("/{}/issues/{}?done=saved#comment-{}", room.repo().slug(), found.number, found.id);
+            Ok(respond::see_other(&to))
+        }
+        Err(error @ IssueError::Invalid { .. }) => {
+            let errors = Errors::of(&["body"], &error);
+            Ok(respond::form_again(&comment_page(&app, &room, &found, errors, body).await))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn comment_page(app: &App, room: &Room, comment: &Comment, errors: Errors, body: String) -> FormPage {
+    let head = room.head(app, "issues").await;
+    let at = format!("{}/issues/{}", head.url, comment.number);
+    FormPage {
+        frame: Frame::new(app, &room.visitor, format!("Edit comment · {}", room.repo().slug())),
+        errors,
+        heading: format!("Edit comment on issue {}", comment.number),
+        action: format!("{at}/comments/{}", comment.id),
+        back: at,
+        title: None,
+        body,
+        button: "Save",
+        head,
+    }
+}
+
+/// `POST /{owner}/{repo}/issues/{number}/comments/{id}/remove`
+pub(super) async fn remove_comment(State(app): State<App>, visitor: Visitor, address: Address, _: Form) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    let found = said(&app, &room, &address).await?;
+    comment::remove(&app.forge, &room.visitor.caller(), room.repo(), &found.id.to_string()).await?;
+    Ok(respond::see_other(&format!("/{}/issues/{}?done=removed", room.repo().slug(), found.number)))
+}

@@ -1,0 +1,77 @@
+//! The labels of a repository.
+
+use crate::App;
+use crate::pages::errors::Errors;
+use crate::pages::form::Form;
+use crate::pages::frame::Frame;
+use crate::pages::path::Address;
+use crate::pages::repo::head::{Elsewhere, Head, Room, Shown};
+use crate::pages::respond;
+use crate::pages::visitor::Visitor;
+use abide_core::policy::Action;
+use abide_forge::issues::labels::{self, Request};
+use abide_forge::issues::{IssueError, Label};
+use abide_forge::repos::Page;
+use askama::Template;
+use axum::extract::State;
+
+#[derive(Template)]
+#[template(path = "repo/issues/labels.html")]
+struct LabelsPage {
+    frame: Frame,
+    head: Head,
+    errors: Errors,
+    typed: Request,
+    labels: Vec<Label>,
+    can_manage: bool,
+}
+
+/// So many are shown; a repository with more is managed through the API.
+const SHOWN: Page = Page { limit: 500, offset: 0 };
+
+/// `GET /{owner}/{repo}/labels`
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    Ok(respond::page(&page(&app, &room, Errors::none(), Request::default()).await?))
+}
+
+/// `POST /{owner}/{repo}/labels`: makes a label, or changes the one named by `label`.
+pub(super) async fn save(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    let caller = room.visitor.caller();
+    let request = Request {
+        name: Some(form.text("name")),
+        color: form.filled("color"),
+        description: Some(form.text("description")),
+    };
+    let saved = match form.filled("label") {
+        Some(label) => labels::edit(&app.forge, &caller, room.repo(), &label, request.clone()).await,
+        None => labels::create(&app.forge, &caller, room.repo(), request.clone()).await,
+    };
+    match saved {
+        Ok(_) => Ok(respond::see_other(&format!("/{}/labels?done=saved", room.repo().slug()))),
+        Err(IssueError::Access(access)) => Err(access.into()),
+        Err(error) => {
+            let errors = Errors::of(&["name", "color", "description"], &error);
+            Ok(respond::form_again(&page(&app, &room, errors, request).await?))
+        }
+    }
+}
+
+/// `POST /{owner}/{repo}/labels/remove`
+pub(super) async fn remove(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    labels::remove(&app.forge, &room.visitor.caller(), room.repo(), &form.text("label")).await?;
+    Ok(respond::see_other(&format!("/{}/labels?done=removed", room.repo().slug())))
+}
+
+async fn page(app: &App, room: &Room, errors: Errors, typed: Request) -> Result<LabelsPage, Elsewhere> {
+    Ok(LabelsPage {
+        frame: Frame::new(app, &room.visitor, format!("Labels · {}", room.repo().slug())),
+        head: room.head(app, "issues").await,
+        errors,
+        typed,
+        labels: labels::list(&app.forge, room.repo(), SHOWN).await?.0,
+        can_manage: room.may(Action::IssueModerate),
+    })
+}

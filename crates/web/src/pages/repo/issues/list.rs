@@ -1,0 +1,109 @@
+//! The list of issues, with its filter.
+
+use super::filtered;
+use crate::App;
+use crate::pages::errors::Errors;
+use crate::pages::frame::Frame;
+use crate::pages::links::Links;
+use crate::pages::path::Address;
+use crate::pages::repo::head::{Head, Room, Shown};
+use crate::pages::respond;
+use crate::pages::visitor::Visitor;
+use abide_core::issues::filter::{Filter, Sort};
+use abide_core::policy::Action;
+use abide_forge::issues::list::{self, MAX_TOTAL, Wish};
+use abide_forge::issues::{Counts, Detailed, State as IssueState, show as look};
+use abide_forge::repos::Page;
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
+
+#[derive(Template)]
+#[template(path = "repo/issues/list.html")]
+struct ListPage {
+    frame: Frame,
+    head: Head,
+    errors: Errors,
+    typed: String,
+    open: Tab,
+    closed: Tab,
+    issues: Vec<Detailed>,
+    /// Whether nothing but the state was asked for.
+    plain: bool,
+    sorts: Vec<Order>,
+    can_open: bool,
+    links: Links,
+}
+
+/// The same list in one of the states.
+struct Tab {
+    url: String,
+    here: bool,
+    /// How many, where that is known without looking.
+    count: Option<i64>,
+}
+
+/// The same list in another order.
+struct Order {
+    name: &'static str,
+    url: String,
+    here: bool,
+}
+
+const PER_PAGE: usize = 25;
+
+const ORDERS: [(&str, Sort, bool); 6] = [
+    ("Newest", Sort::Created, false),
+    ("Oldest", Sort::Created, true),
+    ("Latest changes", Sort::Updated, false),
+    ("Longest unchanged", Sort::Updated, true),
+    ("Most comments", Sort::Comments, false),
+    ("Fewest comments", Sort::Comments, true),
+];
+
+/// `GET /{owner}/{repo}/issues`
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    let typed = address.query("q").unwrap_or_else(|| "is:open".into());
+    let (filter, errors) = match Filter::parse(&typed) {
+        Ok(filter) => (filter, Errors::none()),
+        Err(error) => (Filter { impossible: true, ..Filter::default() }, Errors::at("q", &error.to_string())),
+    };
+    let number = address.page().min(MAX_TOTAL as usize / PER_PAGE);
+    let page = Page { limit: PER_PAGE as i64, offset: ((number - 1) * PER_PAGE) as i64 };
+    let wish = Wish { filter: filter.clone(), ..Wish::default() };
+    let (found, total) = list::list(&app.forge, room.repo(), &wish, page).await?;
+    let counts = look::counts(&app.forge, room.repo()).await?;
+    let head = room.head(&app, "issues").await;
+    let path = format!("{}/issues", head.url);
+    let to = |filter: &Filter| filtered(&head.url, &filter.to_string());
+    let sorted = |(name, sort, ascending)| Order {
+        name,
+        url: to(&Filter { sort, ascending, ..filter.clone() }),
+        here: (filter.sort, filter.ascending) == (sort, ascending),
+    };
+    let plain = filter.is_plain();
+    let failed = errors.has("q");
+    let tabs = |state| tab(&filter, state, to(&filter.in_state(state)), plain.then_some(counts));
+    Ok(respond::html(
+        if failed { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK },
+        &ListPage {
+            frame: Frame::new(&app, &room.visitor, format!("Issues · {}", room.repo().slug())),
+            open: tabs(IssueState::Open),
+            closed: tabs(IssueState::Closed),
+            issues: look::detailed(&app.forge, found).await?,
+            sorts: ORDERS.into_iter().map(sorted).collect(),
+            plain,
+            can_open: room.visitor.viewer().is_some() && room.may(Action::IssueCreate),
+            links: Links::around(&path, &address, number, total > (number * PER_PAGE) as i64),
+            errors,
+            typed,
+            head,
+        },
+    ))
+}
+
+fn tab(filter: &Filter, state: IssueState, url: String, counts: Option<Counts>) -> Tab {
+    let count = counts.map(|counts| if state == IssueState::Open { counts.open } else { counts.closed });
+    Tab { url, here: filter.state == Some(state), count }
+}
