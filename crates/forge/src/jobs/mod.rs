@@ -33,6 +33,8 @@ pub enum Kind {
     AccountReset,
     /// Reads what a push brought for what it says about issues.
     IssueKeywords,
+    /// Counts which repositories are popular.
+    TrendingCount,
 }
 
 impl Kind {
@@ -45,6 +47,7 @@ impl Kind {
         Self::MailSend,
         Self::AccountReset,
         Self::IssueKeywords,
+        Self::TrendingCount,
     ];
 
     /// What it is called in the table and on the command line.
@@ -57,6 +60,7 @@ impl Kind {
             Self::MailSend => "mail:send",
             Self::AccountReset => "account:reset",
             Self::IssueKeywords => "issues:keywords",
+            Self::TrendingCount => "trending:count",
         }
     }
 
@@ -68,7 +72,7 @@ impl Kind {
     /// How often to try before giving up.
     const fn max_attempts(self) -> i64 {
         match self {
-            Self::RepoMaintain => 3,
+            Self::RepoMaintain | Self::TrendingCount => 3,
             Self::PushReconcile
             | Self::HistoryPrune
             | Self::LifecycleSweep
