@@ -17,6 +17,7 @@ pub const FIRST_SEGMENTS: &[&str] = &[
     "explore",
     "forgot",
     "healthz",
+    "home",
     "invite",
     "login",
     "logout",
@@ -30,6 +31,7 @@ pub const FIRST_SEGMENTS: &[&str] = &[
     "setup",
     "signup",
     "transfers",
+    "trending",
     "verify",
 ];
 

@@ -117,7 +117,7 @@ fn what_turns_private_is_told_to_those_inside_alone_and_what_was_private_stays_s
     let (alice, bob, carol) = (person(&server, "alice"), person(&server, "bob"), person(&server, "carol"));
     let (owner, fan) = lively(&server, &alice, &bob);
     let (nobody, member) = (Api::nobody(&server), Api::of(&server, &carol));
-    assert_eq!(owner.put("/repos/alice/kit/collaborators/carol", json!({ "permission": "pull" })).status, 201);
+    assert_eq!(owner.put("/repos/alice/kit/collaborators/carol", json!({ "permission": "pull" })).status, 204);
     assert_eq!(fan.put("/repos/alice/kit/subscription", json!({ "subscribed": true })).status, 200);
     wait_for(&nobody, "/events", 5);
 
@@ -192,8 +192,8 @@ fn a_stream_tells_what_happens_and_goes_on_where_it_was_left(
 fn admins_see_how_far_consumers_have_come(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let server = server(engine);
     let bob = person(&server, "bob");
-    server.add_admin("root");
-    let token = server.add_token("root", "admin");
+    server.add_admin("boss");
+    let token = server.add_token("boss", "admin");
     let with_scope = Api::with(&server, &token);
     let all = with_scope.read("/admin/consumers");
     assert!(all.as_array().is_some_and(|list| list.iter().all(|entry| entry["failures"] == 0)), "{all}");
