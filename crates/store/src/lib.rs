@@ -6,6 +6,7 @@
 //!   [`search`], [`collaborators`], [`redirects`], [`transfers`], [`purges`], [`pushes`]. Attention: [`stars`], [`watches`],
 //!   [`follows`]. Work: [`jobs`], [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`].
 //! * Issues: [`issues`], [`issue_list`], [`issue_people`], [`issue_timeline`], [`comments`], [`labels`], [`milestones`].
+//! * Webhooks: [`webhooks`], [`deliveries`].
 //! * `migrations/{sqlite,postgres}`: forward-only, in step, checked at start by [`migrate`].
 //!
 //! To add a statement: put it into the `statements!` block of its module, with `$1` parameters and SQL that both engines
@@ -17,6 +18,7 @@ pub mod audit;
 pub mod collaborators;
 pub mod comments;
 mod conn;
+pub mod deliveries;
 pub mod emails;
 mod error;
 pub mod events;
@@ -53,6 +55,7 @@ pub mod user_redirects;
 pub mod users;
 mod value;
 pub mod watches;
+pub mod webhooks;
 mod writer;
 
 pub use conn::{Conn, Engine, Tx};
