@@ -8,12 +8,14 @@
 //! * [`issues`]: what is to be done, and what is said about it.
 //! * [`git`]: fetch and push, one path behind every road, and what puts a crashed push right.
 //! * [`jobs`]: work that is done later, and the clock that queues it. [`sequencer`]: gives the logs their order.
+//! * [`consumers`]: what acts on the log of events.
 //! * [`doctor`]: proves that database and disk agree.
 //!
 //! Roads (`abide-web`, `abide-ssh`, the command line) translate to and from these; they never call the store or git.
 
 pub mod accounts;
 pub mod browse;
+pub mod consumers;
 mod context;
 pub mod disk;
 pub mod doctor;

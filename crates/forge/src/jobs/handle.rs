@@ -8,7 +8,7 @@ use crate::mail::{self, DeliveryError};
 use crate::repos::purge;
 use crate::{Fault, Forge};
 use abide_core::RepoId;
-use abide_store::{StoreError, jobs, links, pushes, sessions, throttles};
+use abide_store::{StoreError, events, jobs, links, pushes, sessions, throttles};
 use std::time::Duration;
 
 /// No window of a throttle is longer: settings are refused if they are.
@@ -81,9 +81,25 @@ fn repo_id(job: &Job) -> Result<RepoId, JobError> {
         .ok_or_else(|| JobError::Final("the payload lacks repo_id; run it for one repository".into()))
 }
 
+/// Events that one transaction forgets.
+const EVENTS: i64 = 2000;
+
+/// Forgets old events, a part at a time so that others can write meanwhile.
+async fn prune_events(forge: &Forge) -> Result<(), StoreError> {
+    let before = forge.clock().now().minus(forge.settings().attention.event_retention);
+    loop {
+        let forgotten: Result<u64, StoreError> =
+            forge.store().write(before, |tx, before| Box::pin(events::prune(tx, *before, EVENTS))).await;
+        if forgotten? < EVENTS as u64 {
+            return Ok(());
+        }
+    }
+}
+
 async fn prune(forge: &Forge) -> Result<(), JobError> {
     let before = forge.clock().now().minus(forge.settings().history);
     mail::prune(forge, before).await;
+    prune_events(forge).await?;
     forge
         .store()
         .write(before, |tx, before| {
