@@ -21,3 +21,5 @@ pub use allow::{AllowError, AllowList};
 pub use gate::{Gate, GateError, Limits, Vetted};
 pub use post::{Answer, Post};
 pub use resolve::{Resolver, SystemResolver};
+
+pub use http;

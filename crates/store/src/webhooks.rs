@@ -59,7 +59,7 @@ statements! {
         WHERE h.id = $1 RETURNING h.token, ", columns!());
     IDLE = "UPDATE webhooks SET next_at = NULL, holder = NULL, expires_at = NULL WHERE id = $1";
     /// Whether this is still the one who sends, and keeps it so until the unit ends.
-    HELD = "SELECT active FROM webhooks WHERE id = $1 AND token = $2 AND expires_at IS NOT NULL", postgres " FOR UPDATE";
+    HELD = "SELECT failures, open_since FROM webhooks WHERE id = $1 AND token = $2 AND expires_at IS NOT NULL", postgres " FOR UPDATE";
     /// What a try changed; lets go of the hook.
     SETTLE = "UPDATE webhooks SET failures = $2, open_since = $3, probe_at = $4, holder = NULL, expires_at = NULL,
             next_at = CASE WHEN EXISTS (SELECT 1 FROM webhook_deliveries
@@ -272,10 +272,11 @@ async fn begin(tx: &mut Tx, id: HookId, holder: &str, ttl: Duration) -> Result<O
     Ok(Some(Claim { hook: Hook::from_row(&row)?, delivery, token: row.int("token")? }))
 }
 
-/// Fails unless the claim still holds, and keeps it so until the unit ends.
-pub async fn check(tx: &mut Tx, claim: &Claim) -> Result<(), StoreError> {
+/// Fails unless the claim still holds, and keeps it so until the unit ends. Returns the breaker as it is then: the hook
+/// may have been changed since.
+pub async fn check(tx: &mut Tx, claim: &Claim) -> Result<Breaker, StoreError> {
     match tx.one(&HELD, params![claim.hook.id, claim.token]).await? {
-        Some(_) => Ok(()),
+        Some(row) => Ok(Breaker { failures: row.int("failures")?, open_since: row.opt_time("open_since")? }),
         None => Err(StoreError::LeaseLost(format!("webhook {}", claim.hook.id))),
     }
 }

@@ -99,8 +99,11 @@ pub enum KindsError {
     #[error("must name at least one event")]
     Nothing,
     /// There is no such event.
-    #[error("{0:?} is not an event of this server; choose from {}, or * for all", names())]
-    Unknown(String),
+    #[error("{word:?} is not an event of this server; choose from {}, or * for all", names())]
+    Unknown {
+        /// What was asked for.
+        word: String,
+    },
 }
 
 fn names() -> String {
@@ -124,7 +127,7 @@ impl Kinds {
         for word in words {
             match word.as_ref() {
                 EVERYTHING => kinds.everything = true,
-                word => kinds.named.push(word.parse().map_err(|_| KindsError::Unknown(word.to_owned()))?),
+                word => kinds.named.push(word.parse().map_err(|_| KindsError::Unknown { word: word.to_owned() })?),
             }
         }
         kinds.named.sort_unstable();
@@ -224,7 +227,7 @@ mod tests {
         assert_eq!(all.words(), ["*"]);
         assert_eq!(Kinds::parse::<&str>([]), Err(KindsError::Nothing));
         let error = Kinds::parse(["push", "deployment"]).unwrap_err();
-        assert_eq!(error, KindsError::Unknown("deployment".into()));
+        assert_eq!(error, KindsError::Unknown { word: "deployment".into() });
         assert!(error.to_string().contains("push, repository, star"), "{error}");
     }
 
