@@ -37,7 +37,9 @@ pub mod start;
 mod tell;
 pub mod webhooks;
 
+pub use abide_core::webhooks::Schedule;
 pub use abide_git::GitError;
+pub use abide_outbound::{AllowList, Limits as OutboundLimits};
 pub use context::{Caller, Forge, OsRandom};
 pub use error::{Access, Fault};
 pub use node::{Node, NodeError};

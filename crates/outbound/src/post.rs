@@ -74,6 +74,7 @@ fn server_name(host: &Host) -> std::io::Result<ServerName<'static>> {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "the connection was made by the gate")]
 async fn exchange<S>(stream: S, post: Post, room: usize) -> Result<Answer, GateError>
 where
     S: Read + Write + Unpin + Send + 'static,

@@ -20,6 +20,7 @@ mod error;
 mod follows;
 mod forks;
 mod fresh;
+mod hooks;
 mod input;
 mod issues;
 mod keys;

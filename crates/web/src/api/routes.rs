@@ -14,6 +14,7 @@ use super::{
 };
 use abide_core::scope::Scope;
 
+mod hook_routes;
 mod issue_routes;
 
 const REF: (&str, &str) = ("ref", "A branch, tag or commit; the default branch if not given.");
@@ -35,6 +36,7 @@ pub(super) fn routes() -> Routes {
         .and(following())
         .and(issue_routes::issues())
         .and(issue_routes::labels_and_milestones())
+        .and(hook_routes::webhooks())
         .and(content())
         .and(history())
         .and(git_objects())
