@@ -29,6 +29,7 @@ CREATE TABLE webhooks (
 CREATE INDEX webhooks_by_repo ON webhooks (repo_id, id);
 CREATE INDEX webhooks_by_creator ON webhooks (created_by) WHERE created_by IS NOT NULL;
 CREATE INDEX webhooks_due ON webhooks (next_at, id) WHERE next_at IS NOT NULL;
+CREATE INDEX webhooks_held ON webhooks (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX webhooks_gone ON webhooks (gone_at) WHERE gone_at IS NOT NULL;
 
 CREATE TABLE webhook_deliveries (

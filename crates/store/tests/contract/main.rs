@@ -26,3 +26,4 @@ mod sequencer;
 mod statements;
 mod support;
 mod units;
+mod webhooks;
