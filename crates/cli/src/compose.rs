@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use abide_core::Random as _;
 use abide_core::time::SystemClock;
 use abide_forge::{
-    AttentionSettings, Browsing, Forge, IssueSettings, LifecycleSettings, MailSettings, Node, OsRandom, PeopleSettings,
-    Rate, Settings, SmtpUrl, secret,
+    AllowList, AttentionSettings, Browsing, Forge, IssueSettings, LifecycleSettings, MailSettings, Node, OsRandom,
+    OutboundLimits, OutboundSettings, PeopleSettings, Rate, Schedule, Settings, SmtpUrl, WebhookSettings, secret,
 };
 use abide_git::{Git, GitLimits, Layout};
 use abide_store::{Options, Store};
@@ -144,6 +144,8 @@ fn settings(config: &Config, part: Part) -> Settings {
         people: people(config),
         mail: mail(config),
         issues: issues(config),
+        webhooks: webhooks(config),
+        outbound: outbound(config),
     }
 }
 
@@ -161,6 +163,38 @@ fn issues(config: &Config) -> IssueSettings {
         commented: rate("issues.commented"),
         scan: number("issues.scan"),
         keyword_commits: number("issues.keyword_commits") as usize,
+    }
+}
+
+fn webhooks(config: &Config) -> WebhookSettings {
+    let number = |name| config.number(name) as i64;
+    WebhookSettings {
+        per_repo: number("webhooks.per_repo"),
+        schedule: Schedule {
+            tries: number("webhooks.tries"),
+            first_pause: config.duration("webhooks.first_pause"),
+            longest_pause: config.duration("webhooks.longest_pause"),
+            failures: number("webhooks.failures"),
+            probe: config.duration("webhooks.probe"),
+        },
+        at_once: number("webhooks.at_once") as usize,
+        in_a_row: number("webhooks.in_a_row") as usize,
+        retention: config.duration("webhooks.retention"),
+        refs_per_push: number("webhooks.refs_per_push") as usize,
+        commits: number("webhooks.commits") as usize,
+        payload_bytes: config.bytes("webhooks.payload_bytes") as usize,
+    }
+}
+
+fn outbound(config: &Config) -> OutboundSettings {
+    OutboundSettings {
+        allow: AllowList::parse(config.list("outbound.allow")).expect("every value was checked when it was read"),
+        limits: OutboundLimits {
+            connect: config.duration("outbound.connect_timeout"),
+            total: config.duration("outbound.timeout"),
+            body: config.bytes("outbound.answer_bytes") as usize,
+            at_once: config.number("outbound.at_once") as usize,
+        },
     }
 }
 

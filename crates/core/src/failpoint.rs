@@ -114,6 +114,10 @@ points! {
     PURGE_DIRECTORY_REMOVED = "purge:directory-removed",
     /// Removing for good: nothing is left of it.
     PURGE_FINISHED = "purge:finished",
+    /// Telling a webhook: the try is written, nothing is sent.
+    WEBHOOK_BEGUN = "webhook:begun",
+    /// Telling a webhook: the receiver has answered, nobody has noted it.
+    WEBHOOK_ANSWERED = "webhook:answered",
     /// Reading the log of events: what they bring about is written, the transaction is still open.
     CONSUMER_BEFORE_COMMIT = "consumer:before-commit",
     /// Reading the log of events: what they bring about is committed, and so is the place in the log.

@@ -83,6 +83,14 @@ id! {
     /// One milestone of a repository. People know it by its number there.
     MilestoneId
 }
+id! {
+    /// One webhook of a repository.
+    HookId
+}
+id! {
+    /// One delivery to a webhook.
+    DeliveryId
+}
 
 #[cfg(test)]
 mod tests {

@@ -10,6 +10,7 @@
 //! * [`feed`]: what is told of events, and what is popular.
 //! * [`lifecycle`]: which state a repository may move to, and why not. [`transfer`]: offers to hand one over.
 //! * [`issues`]: what issues may say, what a text refers to, what a list is asked for.
+//! * [`webhooks`]: what other servers are told, when it is tried again, and when not any more.
 //! * [`push`]: which ref updates are acceptable before any object is looked at.
 //! * [`scope`]: what an access token is good for. [`topics`], [`search`]: the words a repository is found by.
 //! * [`failpoint`]: the named places where a crash test may end the process.
@@ -35,10 +36,13 @@ pub mod search;
 pub mod time;
 pub mod topics;
 pub mod transfer;
+pub mod webhooks;
 pub mod words;
 
 pub use attention::WatchLevel;
-pub use ids::{CommentId, IssueId, LabelId, MilestoneId, PushId, RedirectId, RepoId, TransferId, UserId};
+pub use ids::{
+    CommentId, DeliveryId, HookId, IssueId, LabelId, MilestoneId, PushId, RedirectId, RepoId, TransferId, UserId,
+};
 pub use names::{RepoName, UserName};
 pub use oid::Oid;
 pub use push::RefUpdate;

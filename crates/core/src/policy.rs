@@ -86,6 +86,8 @@ words! {
         DefaultBranchSet = "default_branch:set",
         /// See who watches it.
         WatcherList = "watcher:list",
+        /// See its webhooks and what they sent.
+        WebhookList = "webhook:list",
         /// Manage webhooks.
         WebhookManage = "webhook:manage",
         /// Read its audit trail.
@@ -131,7 +133,7 @@ impl Action {
     fn effect(self) -> Effect {
         use Action::*;
         match self {
-            RepoRead | CollaboratorList | WatcherList | AuditRead | TombstoneRead => Effect::Read,
+            RepoRead | CollaboratorList | WatcherList | WebhookList | AuditRead | TombstoneRead => Effect::Read,
             StarCreate | WatchSet | ForkCreate => Effect::Personal,
             RepoAdmin | RedirectRelease | RepoTransfer | RepoArchive | RepoUnarchive | RepoVisibility | RepoDelete
             | RepoRestore | RepoPurge => Effect::Life,
@@ -149,9 +151,9 @@ impl Action {
             IssueTriage => Some(Role::Triage),
             GitPush | IssueModerate | CollaboratorList => Some(Role::Write),
             RepoEdit => Some(Role::Maintain),
-            CollaboratorManage | DefaultBranchSet | WatcherList | WebhookManage | AuditRead | RepoAdmin
-            | RedirectRelease | RepoTransfer | RepoArchive | RepoUnarchive | RepoVisibility | RepoDelete
-            | TombstoneRead | RepoRestore | RepoPurge | Unknown => Some(Role::Admin),
+            CollaboratorManage | DefaultBranchSet | WatcherList | WebhookList | WebhookManage | AuditRead
+            | RepoAdmin | RedirectRelease | RepoTransfer | RepoArchive | RepoUnarchive | RepoVisibility
+            | RepoDelete | TombstoneRead | RepoRestore | RepoPurge | Unknown => Some(Role::Admin),
         }
     }
 }

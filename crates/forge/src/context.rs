@@ -7,6 +7,7 @@ use abide_core::policy::Actor;
 use abide_core::scope::{Scope, Scopes};
 use abide_core::{Clock, Random, UserId};
 use abide_git::{Git, Layout};
+use abide_outbound::{Gate, SystemResolver};
 use abide_store::Store;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -32,6 +33,7 @@ struct Inner {
     tasks: TaskTracker,
     lease_freed: Notify,
     hashing: Hashing,
+    gate: Gate,
     numbered: watch::Sender<u64>,
 }
 
@@ -49,6 +51,7 @@ impl Forge {
         let snapshots = Snapshots::new(settings.ref_cache_refs);
         let browse = browse::Shared::new(settings.browse.cache, settings.browse.open_repos, settings.browse.heavy);
         let hashing = Hashing::new(settings.people.hashes_at_once, settings.people.hashes_waiting);
+        let gate = Gate::new(settings.outbound.allow.clone(), SystemResolver, settings.outbound.limits.clone());
         let inner = Inner {
             store,
             git,
@@ -62,6 +65,7 @@ impl Forge {
             tasks: TaskTracker::new(),
             lease_freed: Notify::new(),
             hashing,
+            gate,
             numbered: watch::Sender::new(0),
         };
         Self { inner: Arc::new(inner) }
@@ -142,6 +146,11 @@ impl Forge {
     /// How many passwords may be hashed at once.
     pub(crate) fn hashing(&self) -> &Hashing {
         &self.inner.hashing
+    }
+
+    /// The only way out.
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.inner.gate
     }
 
     /// Waits for the work that must reach its end, then closes the database.

@@ -6,6 +6,7 @@
 //! * [`repos`]: finding, creating, changing, sharing. [`browse`]: looking into a repository, for pages and the API.
 //! * [`social`]: stars, watches, follows.
 //! * [`issues`]: what is to be done, and what is said about it.
+//! * [`webhooks`]: what other servers are told.
 //! * [`git`]: fetch and push, one path behind every road, and what puts a crashed push right.
 //! * [`jobs`]: work that is done later, and the clock that queues it. [`sequencer`]: gives the logs their order.
 //! * [`consumers`]: what acts on the log of events. [`feeds`]: what people read of it.
@@ -35,12 +36,15 @@ mod settings;
 pub mod social;
 pub mod start;
 mod tell;
+pub mod webhooks;
 
+pub use abide_core::webhooks::Schedule;
 pub use abide_git::GitError;
+pub use abide_outbound::{AllowList, Limits as OutboundLimits};
 pub use context::{Caller, Forge, OsRandom};
 pub use error::{Access, Fault};
 pub use node::{Node, NodeError};
 pub use settings::{
-    AttentionSettings, Browsing, IssueSettings, LifecycleSettings, MailSettings, PeopleSettings, Rate, Settings,
-    SmtpUrl,
+    AttentionSettings, Browsing, IssueSettings, LifecycleSettings, MailSettings, OutboundSettings, PeopleSettings,
+    Rate, Settings, SmtpUrl, WebhookSettings,
 };

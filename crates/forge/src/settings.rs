@@ -1,6 +1,8 @@
 //! Limits and intervals of the use cases, with their defaults. The command line fills them from the configuration.
 
 use abide_core::account::SignUpMode;
+use abide_core::webhooks::Schedule;
+use abide_outbound::{AllowList, Limits};
 use std::fmt;
 use std::time::Duration;
 
@@ -61,6 +63,10 @@ pub struct Settings {
     pub mail: MailSettings,
     /// How much can be said in issues, and how often.
     pub issues: IssueSettings,
+    /// Telling other servers.
+    pub webhooks: WebhookSettings,
+    /// Going out at all.
+    pub outbound: OutboundSettings,
 }
 
 /// How much can be said in issues, and how often.
@@ -103,6 +109,51 @@ impl Default for IssueSettings {
             keyword_commits: 250,
         }
     }
+}
+
+/// How other servers are told.
+#[derive(Debug, Clone)]
+pub struct WebhookSettings {
+    /// Hooks one repository may have.
+    pub per_repo: i64,
+    /// When deliveries are tried again and when not any more.
+    pub schedule: Schedule,
+    /// Hooks that are told something at once.
+    pub at_once: usize,
+    /// Deliveries that one hook sends before others get their turn.
+    pub in_a_row: usize,
+    /// How long deliveries are kept.
+    pub retention: Duration,
+    /// Refs of one push that are told.
+    pub refs_per_push: usize,
+    /// Commits of one ref that are told.
+    pub commits: usize,
+    /// Bytes of a payload with commits.
+    pub payload_bytes: usize,
+}
+
+impl Default for WebhookSettings {
+    fn default() -> Self {
+        Self {
+            per_repo: 20,
+            schedule: Schedule::default(),
+            at_once: 64,
+            in_a_row: 50,
+            retention: 30 * DAY,
+            refs_per_push: 100,
+            commits: 100,
+            payload_bytes: 1 << 20,
+        }
+    }
+}
+
+/// Whom this server talks to on someone's behalf, and for how long.
+#[derive(Debug, Clone, Default)]
+pub struct OutboundSettings {
+    /// What the guard lets through although it is not public.
+    pub allow: AllowList,
+    /// Time, size and number of conversations.
+    pub limits: Limits,
 }
 
 /// How often something may be done in how long.
@@ -327,6 +378,8 @@ impl Default for Settings {
             people: PeopleSettings::default(),
             mail: MailSettings::default(),
             issues: IssueSettings::default(),
+            webhooks: WebhookSettings::default(),
+            outbound: OutboundSettings::default(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::git::reconcile;
 use crate::repos::create;
 use crate::{Fault, Forge};
-use abide_store::{StoreError, jobs, leases};
+use abide_store::{StoreError, jobs, leases, webhooks};
 
 /// What was put right.
 #[derive(Debug, Clone, Copy, Default)]
@@ -27,6 +27,7 @@ pub async fn recover(forge: &Forge) -> Result<Recovered, Fault> {
             Box::pin(async move {
                 leases::expire_of(tx, prefix, me).await?;
                 jobs::expire_of(tx, prefix, me).await?;
+                webhooks::expire_of(tx, prefix, me).await?;
                 jobs::reap(tx).await?;
                 Ok(())
             })

@@ -1,8 +1,8 @@
 //! Saying what happened: the audit row and the domain event of a change, side by side.
 
 use crate::Caller;
-use abide_core::UserId;
 use abide_core::repo::Visibility;
+use abide_core::{HookId, UserId};
 use abide_store::repos::Repo;
 use abide_store::{StoreError, Tx, audit, events};
 use serde_json::{Map, Value as Json};
@@ -104,4 +104,18 @@ pub(crate) async fn event_in_repo(
         payload: Json::Object(payload),
     };
     events::append(tx, &event).await
+}
+
+/// Writes the domain event of something that happened to a webhook. Who is told what is nobody's business but that of
+/// those who work on the repository, so it is never public.
+pub(crate) async fn event_hook(
+    tx: &mut Tx,
+    who: &Who,
+    kind: &'static str,
+    repo: &Repo,
+    hook: HookId,
+    extra: Json,
+) -> Result<(), StoreError> {
+    let kept = Repo { visibility: Visibility::Private, ..repo.clone() };
+    event_in_repo(tx, who, kind, &kept, ("webhook", hook.get()), extra).await
 }

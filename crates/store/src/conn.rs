@@ -211,6 +211,7 @@ pub struct Tx {
 pub(crate) struct Wakes {
     pub log: bool,
     pub jobs: bool,
+    pub deliveries: bool,
 }
 
 impl Tx {
@@ -227,6 +228,11 @@ impl Tx {
     /// A hint to the job runners that there is something to do.
     pub(crate) fn wake_jobs(&mut self) {
         self.wakes.jobs = true;
+    }
+
+    /// A hint to whoever sends to webhooks that something waits.
+    pub(crate) fn wake_deliveries(&mut self) {
+        self.wakes.deliveries = true;
     }
 }
 

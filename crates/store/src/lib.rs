@@ -7,6 +7,7 @@
 //!   [`follows`],
 //!   [`feeds`], [`trending`]. Work: [`jobs`], [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`] and [`consumers`].
 //! * Issues: [`issues`], [`issue_list`], [`issue_people`], [`issue_timeline`], [`comments`], [`labels`], [`milestones`].
+//! * Webhooks: [`webhooks`], [`deliveries`].
 //! * `migrations/{sqlite,postgres}`: forward-only, in step, checked at start by [`migrate`].
 //!
 //! To add a statement: put it into the `statements!` block of its module, with `$1` parameters and SQL that both engines
@@ -19,6 +20,7 @@ pub mod collaborators;
 pub mod comments;
 mod conn;
 pub mod consumers;
+pub mod deliveries;
 pub mod emails;
 mod error;
 pub mod events;
@@ -57,6 +59,7 @@ pub mod user_redirects;
 pub mod users;
 mod value;
 pub mod watches;
+pub mod webhooks;
 mod writer;
 
 pub use conn::{Conn, Engine, Tx};

@@ -27,6 +27,9 @@ statements! {
             AND l.token = p.lease_token AND l.expires_at > $1
         WHERE p.state = 'running' AND p.id > $2 AND l.name IS NULL
         ORDER BY p.id LIMIT $3");
+    UPDATES = "SELECT updates FROM pushes WHERE id = $1";
+    LATEST_DONE = concat!("SELECT ", columns!(), " FROM pushes p
+        WHERE p.repo_id = $1 AND p.state = 'done' ORDER BY p.id DESC LIMIT 1");
     RUNNING = "SELECT count(*) AS n FROM pushes WHERE state = 'running'";
     PRUNE = "DELETE FROM pushes WHERE state <> 'running' AND finished_at < $1";
 }
@@ -167,6 +170,19 @@ pub async fn running_of(conn: &mut Conn, repo: RepoId) -> Result<Vec<Push>, Stor
 pub async fn orphaned(conn: &mut Conn, local: Timestamp, after: PushId, limit: i64) -> Result<Vec<Push>, StoreError> {
     let now = leases::now(conn, local).await?;
     conn.all(&ORPHANED, params![now, after, limit]).await?.iter().map(Push::from_row).collect()
+}
+
+/// The latest push to a repository whose refs moved, unless that is forgotten.
+pub async fn latest_of(conn: &mut Conn, repo: RepoId) -> Result<Option<Push>, StoreError> {
+    conn.one(&LATEST_DONE, params![repo]).await?.as_ref().map(Push::from_row).transpose()
+}
+
+/// What a push asked for; nothing once that is forgotten.
+pub async fn updates(conn: &mut Conn, id: PushId) -> Result<Vec<RefUpdate>, StoreError> {
+    match conn.one(&UPDATES, params![id]).await? {
+        Some(row) => decode(&row.text("updates")?),
+        None => Ok(Vec::new()),
+    }
 }
 
 /// How many pushes have no end yet.

@@ -79,6 +79,7 @@ pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
         ("audit", crate::audit::ALL),
         ("collaborators", crate::collaborators::ALL),
         ("comments", crate::comments::ALL),
+        ("deliveries", crate::deliveries::ALL),
         ("emails", crate::emails::ALL),
         ("events", crate::events::ALL),
         ("feeds", crate::feeds::ALL),
@@ -112,6 +113,7 @@ pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
         ("user_redirects", crate::user_redirects::ALL),
         ("users", crate::users::ALL),
         ("watches", crate::watches::ALL),
+        ("webhooks", crate::webhooks::ALL),
     ];
     MODULES.iter().flat_map(|(module, list)| list.iter().map(|sql| (*module, *sql)))
 }

@@ -85,6 +85,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     log_grew: Notify,
     jobs_grew: Notify,
+    deliveries_grew: Notify,
 }
 
 /// A unit of work: SQL only, and it may be run more than once, so it must not change anything but `tx`.
@@ -101,7 +102,9 @@ impl Store {
             Some(url) => Self::open_postgres(options, url, &*clock).await?,
             None => Self::open_sqlite(options, clock.clone()).await?,
         };
-        Ok(Self { inner: Arc::new(Inner { pools, clock, log_grew: Notify::new(), jobs_grew: Notify::new() }) })
+        let inner =
+            Inner { pools, clock, log_grew: Notify::new(), jobs_grew: Notify::new(), deliveries_grew: Notify::new() };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     async fn open_sqlite(options: &Options, clock: Arc<dyn Clock>) -> Result<Pools, StoreError> {
@@ -200,12 +203,20 @@ impl Store {
         self.inner.jobs_grew.notified().await;
     }
 
+    /// Returns when someone in this process may have queued something for a webhook. A hint: poll as well.
+    pub async fn deliveries_grew(&self) {
+        self.inner.deliveries_grew.notified().await;
+    }
+
     pub(crate) fn wake(&self, wakes: Wakes) {
         if wakes.log {
             self.inner.log_grew.notify_one();
         }
         if wakes.jobs {
             self.inner.jobs_grew.notify_one();
+        }
+        if wakes.deliveries {
+            self.inner.deliveries_grew.notify_one();
         }
     }
 

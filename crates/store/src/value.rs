@@ -1,7 +1,10 @@
 //! Parameters and rows that are the same on both engines.
 
 use crate::StoreError;
-use abide_core::{CommentId, IssueId, LabelId, MilestoneId, PushId, RedirectId, RepoId, Timestamp, TransferId, UserId};
+use abide_core::{
+    CommentId, DeliveryId, HookId, IssueId, LabelId, MilestoneId, PushId, RedirectId, RepoId, Timestamp, TransferId,
+    UserId,
+};
 use sqlx::Row as _;
 use std::str::FromStr;
 
@@ -47,6 +50,8 @@ into_value! {
     CommentId => Int(CommentId::get),
     LabelId => Int(LabelId::get),
     MilestoneId => Int(MilestoneId::get),
+    HookId => Int(HookId::get),
+    DeliveryId => Int(DeliveryId::get),
     &str => Text(str::to_owned),
     &String => Text(String::clone),
     String => Text(|value| value),

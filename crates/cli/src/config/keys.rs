@@ -2,7 +2,7 @@
 
 use super::value;
 use abide_core::account::SignUpMode;
-use abide_forge::mail;
+use abide_forge::{AllowList, mail};
 use std::net::SocketAddr;
 
 /// One setting.
@@ -71,6 +71,19 @@ fn networks(value: &str) -> Result<(), String> {
 fn node(value: &str) -> Result<(), String> {
     let fine = !value.is_empty() && value.len() <= 64 && value.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     if fine { Ok(()) } else { Err("it has 1 to 64 letters, digits and hyphens".into()) }
+}
+
+fn allowed(value: &str) -> Result<(), String> {
+    AllowList::parse(value::list(value)).map(drop).map_err(|error| error.to_string())
+}
+
+/// A try must end well before its hold on the webhook does.
+fn outbound_timeout(value: &str) -> Result<(), String> {
+    some_time(value)?;
+    match value::duration(value)? > std::time::Duration::from_secs(30) {
+        true => Err("it is at most 30s".into()),
+        false => Ok(()),
+    }
 }
 
 fn log_format(value: &str) -> Result<(), String> {
@@ -269,6 +282,33 @@ pub(super) const KEYS: &[Key] = &[
     key("issues.window", "1h", window, "How long that is counted."),
     key("issues.scan", "50000", at_least_one, "Issues of a repository that one list looks through."),
     key("issues.keyword_commits", "250", number, "Commits of one push that are read for issues they close."),
+    key(
+        "outbound.allow",
+        "",
+        allowed,
+        "Hosts, addresses and networks that may be sent to although they are not public, e.g. ci.internal,10.0.0.0/8.",
+    ),
+    key("outbound.connect_timeout", "5s", some_time, "How long looking up and connecting to another server may take."),
+    key("outbound.timeout", "10s", outbound_timeout, "How long another server may take to answer."),
+    key("outbound.answer_bytes", "16KiB", bytes, "Bytes of another server's answer that are read and kept."),
+    key("outbound.at_once", "256", at_least_one, "Conversations with other servers at once."),
+    key("webhooks.per_repo", "20", at_least_one, "Webhooks one repository may have."),
+    key("webhooks.at_once", "64", at_least_one, "Webhooks that are told something at once."),
+    key("webhooks.in_a_row", "50", at_least_one, "Deliveries one webhook sends before others get their turn."),
+    key("webhooks.tries", "8", at_least_one, "How often a delivery is tried."),
+    key("webhooks.first_pause", "30s", some_time, "The pause after the first try; it doubles with each."),
+    key("webhooks.longest_pause", "1h", some_time, "The longest pause between two tries."),
+    key("webhooks.failures", "5", at_least_one, "So many deliveries that failed in a row suspend a webhook."),
+    key("webhooks.probe", "15m", some_time, "How often a suspended webhook's oldest delivery is tried."),
+    key("webhooks.retention", "30d", some_time, "How long deliveries are kept, and wait at most."),
+    key("webhooks.refs_per_push", "100", at_least_one, "Refs of one push that are told."),
+    key("webhooks.commits", "100", at_least_one, "Commits of one ref that are told."),
+    key(
+        "webhooks.payload_bytes",
+        "1MiB",
+        bytes,
+        "Bytes of a payload with commits; beyond, files and commits are left out.",
+    ),
     key("jobs.workers", "2", at_least_one, "Jobs that run at once."),
     key("jobs.poll", "1s", some_time, "How often logs and jobs are looked at without a hint."),
     key("jobs.history", "30d", some_time, "How long ended jobs and pushes are kept."),

@@ -3,7 +3,8 @@
 //! What they do is in `tests/pygithub/scenario.py` and `tests/octokit/scenario.mjs`; schemathesis reads our document.
 
 use crate::api::scene::{Scene, scene};
-use crate::support::{Person, person, server};
+use crate::support::{Person, builder, person};
+use crate::webhooks::receiver::Receiver;
 use abide_testkit::{Engine, GitClient, http};
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 /// What `./test` installs for these tests and says in a variable.
-fn installed(variable: &str, what: &str) -> String {
+pub fn installed(variable: &str, what: &str) -> String {
     std::env::var(variable).unwrap_or_else(|_| {
         panic!("this test needs {what}: run it through `./test clients`, which installs it and sets {variable}")
     })
@@ -21,7 +22,8 @@ fn installed(variable: &str, what: &str) -> String {
 #[rstest]
 fn pygithub_works_unchanged(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let python = installed("ABIDE_TEST_PYTHON", "PyGithub");
-    let server = server(engine);
+    let server = builder(engine).env("ABIDE_OUTBOUND__ALLOW", "127.0.0.1").start();
+    let receiver = Receiver::start();
     let alice = person(&server, "alice");
     let bob = person(&server, "bob");
     alice.create(&server, "pushed", false);
@@ -33,6 +35,8 @@ fn pygithub_works_unchanged(#[values(Engine::Sqlite, Engine::Postgres)] engine: 
         "owner": alice.name,
         "token": alice.token,
         "read_token": server.add_token("alice", "repo:read,user:read"),
+        "hooks_token": server.add_token("alice", "repo,hooks"),
+        "receiver": receiver.url(),
         "friend": "bob",
         "friend_token": bob.token,
         "pushed": "pushed",

@@ -15,3 +15,4 @@ mod packaging;
 mod pages;
 mod security;
 mod support;
+mod webhooks;

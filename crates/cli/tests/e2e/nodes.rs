@@ -8,13 +8,13 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 /// A second server beside the first. Killed when dropped.
-struct Second {
+pub struct Second {
     child: Child,
     url: String,
 }
 
 impl Second {
-    fn start(first: &Server) -> Self {
+    pub fn start(first: &Server) -> Self {
         let mut command = first.command(&["serve", "--listen", "127.0.0.1:0", "--ssh-listen", "127.0.0.1:0"]);
         let mut child = command
             .env("ABIDE_SERVER__NODE", "second")

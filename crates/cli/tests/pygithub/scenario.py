@@ -1,12 +1,13 @@
 """Abide through PyGithub, unchanged but for its base URL.
 
 Started by the test `pygithub`, which describes the server on standard input:
-{"api": URL, "owner": NAME, "token": TOKEN, "read_token": TOKEN, "friend": NAME, "friend_token": TOKEN,
+{"api": URL, "owner": NAME, "token": TOKEN, "read_token": TOKEN, "hooks_token": TOKEN, "receiver": URL, "friend": NAME, "friend_token": TOKEN,
 "pushed": REPOSITORY, "key": LINE}
 """
 
 import json
 import sys
+import time
 import unittest
 
 from github import Auth, BadCredentialsException, Github, GithubException, UnknownObjectException
@@ -377,6 +378,47 @@ class Attention(Scenario):
         self.assertEqual(self.github.get_user(SERVER["friend"]).followers, 1)
         self.me.remove_from_following(friend)
         self.assertFalse(self.me.has_in_following(friend))
+
+
+class Webhooks(Scenario):
+    def setUp(self):
+        super().setUp()
+        self.hooks = client(SERVER["hooks_token"]).get_repo(f"{SERVER['owner']}/{SERVER['pushed']}")
+
+    def test_a_hook_is_added_edited_pinged_and_removed(self):
+        config = {"url": SERVER["receiver"], "content_type": "json", "secret": "hush"}
+        hook = self.hooks.create_hook("web", config, events=["push", "star"], active=True)
+        self.assertEqual((hook.name, hook.active, hook.events), ("web", True, ["push", "star"]))
+        self.assertEqual(hook.config["secret"], "********")
+        self.assertEqual([one.id for one in self.hooks.get_hooks()], [hook.id])
+        self.assertEqual(self.hooks.get_hook(hook.id).config["url"], SERVER["receiver"])
+        hook.edit("web", {"url": SERVER["receiver"], "content_type": "form"}, events=["issues"], add_events=["star"])
+        self.assertEqual(self.hooks.get_hook(hook.id).events, ["star", "issues"])
+        self.assertEqual(self.hooks.get_hook(hook.id).config["content_type"], "form")
+        hook.ping()
+        hook.test()
+        for _ in range(600):
+            deliveries = list(self.hooks.get_hook_deliveries(hook.id))
+            if len(deliveries) == 2 and all(one.status_code == 200 for one in deliveries):
+                break
+            time.sleep(0.05)
+        self.assertEqual([(one.event, one.status, one.redelivery) for one in deliveries], [("ping", "OK", False)] * 2)
+        self.assertEqual(len({one.guid for one in deliveries}), 2)
+        detail = self.hooks.get_hook_delivery(hook.id, deliveries[0].id)
+        self.assertEqual(detail.request.payload["repository"]["full_name"], f"{SERVER['owner']}/{SERVER['pushed']}")
+        self.assertEqual(detail.request.headers["X-GitHub-Event"], "ping")
+        self.assertEqual(detail.response.payload, "said")
+        self.assertEqual(self.hooks.get_hook(hook.id).last_response.code, 200)
+        hook.delete()
+        self.assertEqual(list(self.hooks.get_hooks()), [])
+
+    def test_what_is_wrong_is_named(self):
+        with self.assertRaises(GithubException) as caught:
+            self.hooks.create_hook("web", {"url": "http://10.0.0.1/"})
+        self.assertEqual(self.field_errors(caught.exception), [("url", "invalid")])
+        with self.assertRaises(GithubException) as caught:
+            self.hooks.create_hook("web", {"url": SERVER["receiver"]}, events=["deployment"])
+        self.assertEqual(self.field_errors(caught.exception), [("events", "invalid")])
 
 
 if __name__ == "__main__":

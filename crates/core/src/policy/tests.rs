@@ -50,7 +50,7 @@ fn expectations(action: Action) -> (Option<Role>, bool, bool) {
         IssueModerate => (Some(Role::Write), false, false),
         RepoEdit => (Some(Role::Maintain), false, false),
         CollaboratorList => (Some(Role::Write), true, true),
-        WatcherList | AuditRead | TombstoneRead => (Some(Role::Admin), true, true),
+        WatcherList | WebhookList | AuditRead | TombstoneRead => (Some(Role::Admin), true, true),
         CollaboratorManage | DefaultBranchSet | WebhookManage | Unknown => (Some(Role::Admin), false, false),
         RepoAdmin | RedirectRelease | RepoTransfer | RepoArchive | RepoUnarchive | RepoVisibility | RepoDelete
         | RepoRestore | RepoPurge => (Some(Role::Admin), false, true),

@@ -9,7 +9,7 @@
 pub mod manage;
 mod turn;
 
-use crate::{Fault, Forge, sequencer};
+use crate::{Fault, Forge, sequencer, webhooks};
 use abide_store::events::Numbered;
 use abide_store::{Tx, consumers};
 use futures_util::future::BoxFuture;
@@ -36,7 +36,7 @@ pub type Shared = Arc<dyn Consumer>;
 
 /// Every consumer of this version.
 pub fn all() -> Vec<Shared> {
-    Vec::new()
+    vec![Arc::new(webhooks::Webhooks)]
 }
 
 /// Makes consumers known to the database. What happens from now on reaches them.

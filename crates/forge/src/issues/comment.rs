@@ -6,9 +6,9 @@ use super::scene::{Scene, Target, throttle, writer};
 use crate::repos::open::judge_decision;
 use crate::tell::audit_repo;
 use crate::{Caller, Forge};
-use abide_core::CommentId;
 use abide_core::issues::text;
 use abide_core::policy::{self, Action, IssueAction};
+use abide_core::{CommentId, UserId};
 use abide_store::comments::{self, Comment};
 use abide_store::issue_people::Why;
 use abide_store::issue_timeline::Told;
@@ -90,7 +90,9 @@ pub async fn remove(forge: &Forge, caller: &Caller, repo: &Repo, id: &str) -> Re
 async fn unwrite(tx: &mut Tx, target: &Target, id: CommentId) -> Result<Comment, IssueError> {
     let (scene, comment) = opened(tx, target, id, IssueAction::Remove).await?;
     comments::remove(tx, &comment).await?;
-    scene.event(tx, "issue_comment_deleted", json!({ "comment_id": id.get() })).await?;
+    let by = comment.author_name.as_ref().map(ToString::to_string);
+    let told = json!({ "comment_id": id.get(), "comment_author_id": comment.author_id.map(UserId::get), "comment_author": by });
+    scene.event(tx, "issue_comment_deleted", told).await?;
     moderated(tx, &scene, &comment, "issue_comment_removed").await?;
     Ok(comment)
 }

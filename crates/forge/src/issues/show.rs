@@ -12,6 +12,7 @@ use abide_store::issues::{self, Counts, Issue};
 use abide_store::labels::{self, Label};
 use abide_store::milestones::{self, Milestone};
 use abide_store::repos::{Page, Repo};
+use abide_store::{Conn, StoreError};
 use std::collections::HashMap;
 
 /// An issue with what belongs to it.
@@ -43,14 +44,18 @@ pub fn number_of(text: &str) -> Option<i64> {
 
 /// What belongs to several issues.
 pub async fn detailed(forge: &Forge, issues: Vec<Issue>) -> Result<Vec<Detailed>, Fault> {
-    let mut conn = forge.store().read().await?;
+    Ok(detailed_in(&mut *forge.store().read().await?, issues).await?)
+}
+
+/// The same for someone who has a connection.
+pub(crate) async fn detailed_in(conn: &mut Conn, issues: Vec<Issue>) -> Result<Vec<Detailed>, StoreError> {
     let ids: Vec<_> = issues.iter().map(|issue| issue.id).collect();
-    let mut labels = labels::of_many(&mut conn, &ids).await?;
-    let mut assignees = issue_people::assignees_of_many(&mut conn, &ids).await?;
+    let mut labels = labels::of_many(conn, &ids).await?;
+    let mut assignees = issue_people::assignees_of_many(conn, &ids).await?;
     let mut wanted: Vec<_> = issues.iter().filter_map(|issue| issue.milestone_id).collect();
     wanted.sort_unstable();
     wanted.dedup();
-    let milestones = milestones::by_ids(&mut conn, &wanted).await?;
+    let milestones = milestones::by_ids(conn, &wanted).await?;
     let with = |issue: Issue| Detailed {
         labels: labels.remove(&issue.id).unwrap_or_default(),
         assignees: assignees.remove(&issue.id).unwrap_or_default(),

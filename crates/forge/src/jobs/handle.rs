@@ -8,7 +8,7 @@ use crate::mail::{self, DeliveryError};
 use crate::repos::purge;
 use crate::{Fault, Forge, feeds};
 use abide_core::RepoId;
-use abide_store::{StoreError, events, jobs, links, pushes, sessions, throttles};
+use abide_store::{StoreError, deliveries, events, jobs, links, pushes, sessions, throttles, webhooks};
 use std::time::Duration;
 
 /// No window of a throttle is longer: settings are refused if they are.
@@ -98,10 +98,13 @@ async fn prune(forge: &Forge) -> Result<(), JobError> {
     let before = forge.clock().now().minus(forge.settings().history);
     mail::prune(forge, before).await;
     prune_events(forge).await?;
+    let told = forge.clock().now().minus(forge.settings().webhooks.retention);
     forge
         .store()
-        .write(before, |tx, before| {
+        .write((before, told), |tx, (before, told)| {
             Box::pin(async move {
+                deliveries::prune(tx, *told).await?;
+                webhooks::prune_gone(tx, *told).await?;
                 jobs::prune(tx, *before).await?;
                 pushes::prune(tx, *before).await?;
                 sessions::prune(tx).await?;

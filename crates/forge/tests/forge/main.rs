@@ -9,3 +9,4 @@ mod people;
 mod reconcile;
 mod rig;
 mod social;
+mod webhooks;

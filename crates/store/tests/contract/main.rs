@@ -27,3 +27,4 @@ mod sequencer;
 mod statements;
 mod support;
 mod units;
+mod webhooks;

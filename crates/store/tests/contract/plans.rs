@@ -109,6 +109,12 @@ const HOT: &[Hot] = &[
         &["domain_events_told_by_repo", "domain_events_told_by_actor"],
     ),
     hot("feeds", "AFTER", &["domain_events_told "], &["domain_events_told "]),
+    hot("webhooks", "LISTENING", &["webhooks_by_repo"], &["webhooks_by_repo"]),
+    hot("webhooks", "PICK", &["webhooks_due"], &["webhooks_due"]),
+    hot("webhooks", "ANYTHING", &["webhooks_due"], &["webhooks_due"]),
+    hot("deliveries", "OLDEST", &["webhook_deliveries_waiting"], &["webhook_deliveries_waiting"]),
+    hot("deliveries", "OF_HOOK", &["webhook_deliveries_by_hook"], &["webhook_deliveries_by_hook"]),
+    hot("deliveries", "PRUNE", &["webhook_deliveries_by_age"], &["webhook_deliveries_by_age"]),
     hot("leases", "HELD", &["sqlite_autoindex_leases_1"], &["leases_pkey"]),
 ];
 
@@ -303,6 +309,13 @@ const FILL: &str = "
         SELECT (id + n * 13) % 5000 + 1, id, CASE n WHEN 1 THEN 'ignore' ELSE 'all' END, n FROM repos, generate_series(1, 3) n;
     INSERT INTO follows (follower_id, followed_id, followed_at)
         SELECT id, (id + n * 17) % 5000 + 1, n FROM users, generate_series(1, 5) n;
+    INSERT INTO webhooks (repo_id, url, content_type, events, active, created_by, created_at, updated_at, gone_at, next_at,
+            expires_at)
+        SELECT id, 'x', 'json', '[]', TRUE, owner_id, 0, 0, CASE id % 100 WHEN 0 THEN id END,
+            CASE id % 200 WHEN 1 THEN id END, CASE id % 400 WHEN 1 THEN id END FROM repos;
+    INSERT INTO webhook_deliveries (hook_id, guid, event_id, kind, payload, draft, state, redelivery_of, created_at)
+        SELECT id, 'x', n, 'push', '{}', FALSE, CASE n % 5 WHEN 0 THEN 'queued' ELSE 'ok' END, NULL, id
+        FROM webhooks, generate_series(1, 5) n;
     UPDATE repos SET deleted_at = id WHERE id % 20 = 1;
     INSERT INTO leases (name, holder, token, expires_at) SELECT 'repo:' || id, 'x', 1, 0 FROM repos;
     INSERT INTO pushes
@@ -343,8 +356,16 @@ async fn plan(raw: &mut Raw, text: &str) -> String {
 /// The lines of a plan that read a whole table, or the whole of an index that covers one.
 fn full_scans(plan: &str) -> Vec<&str> {
     /// Their size is that of the work at hand, not of the table.
-    const PARTIAL: &[&str] =
-        &["jobs_due", "jobs_running", "_unnumbered", "_unsealed", "pushes_running", "users_admins"];
+    const PARTIAL: &[&str] = &[
+        "jobs_due",
+        "jobs_running",
+        "_unnumbered",
+        "_unsealed",
+        "pushes_running",
+        "users_admins",
+        "webhooks_due",
+        "webhooks_held",
+    ];
     /// A row per log, per cron entry, per consumer of events and per popular repository.
     const SMALL: &[&str] = &["on log_heads", "on schedules", "on event_consumers", "on trending"];
     /// What a part of the statement produced, not a table.

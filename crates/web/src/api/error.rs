@@ -16,6 +16,7 @@ use abide_forge::repos::search::SearchError;
 use abide_forge::repos::topics::TopicsError;
 use abide_forge::repos::{Class, LifeError};
 use abide_forge::social::SocialError;
+use abide_forge::webhooks::HookError;
 use abide_forge::{Access, Fault, GitError};
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -310,6 +311,19 @@ impl From<IssueError> for ApiError {
             (issues::Class::Taken(field), _) => Self::invalid("Issue", field, "already_exists", rule(&told)),
             (issues::Class::NotFound | issues::Class::Access, _) => Self::not_found(),
             (issues::Class::TooOften(wait), _) => Self::too_often(wait, told),
+        }
+    }
+}
+
+impl From<HookError> for ApiError {
+    fn from(error: HookError) -> Self {
+        let told = error.to_string();
+        match error {
+            HookError::Access(access) => access.into(),
+            HookError::Invalid { field, rule } => Self::invalid("Hook", field, "invalid", rule),
+            HookError::TooMany(_) => Self::invalid("Hook", "base", "custom", told),
+            HookError::Inactive => Self::invalid("Hook", "active", "invalid", told),
+            HookError::NotFound(_) => Self::not_found(),
         }
     }
 }

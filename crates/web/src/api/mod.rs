@@ -21,6 +21,7 @@ mod events;
 mod follows;
 mod forks;
 mod fresh;
+mod hooks;
 mod input;
 mod issues;
 mod keys;

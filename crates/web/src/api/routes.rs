@@ -15,6 +15,7 @@ use super::{
 use abide_core::scope::Scope;
 
 mod event_routes;
+mod hook_routes;
 mod issue_routes;
 
 const REF: (&str, &str) = ("ref", "A branch, tag or commit; the default branch if not given.");
@@ -37,6 +38,7 @@ pub(super) fn routes() -> Routes {
         .and(event_routes::events())
         .and(issue_routes::issues())
         .and(issue_routes::labels_and_milestones())
+        .and(hook_routes::webhooks())
         .and(content())
         .and(history())
         .and(git_objects())

@@ -8,6 +8,7 @@ use abide_forge::browse::BrowseError;
 use abide_forge::issues::{self, IssueError};
 use abide_forge::repos::{Class, LifeError};
 use abide_forge::social::SocialError;
+use abide_forge::webhooks::HookError;
 use abide_forge::{Access, Fault};
 use askama::Template;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -163,6 +164,19 @@ impl From<SocialError> for Problem {
             SocialError::Access(access) => access.into(),
             SocialError::Oneself => Self::new(StatusCode::BAD_REQUEST, sentence(&error.to_string())),
             SocialError::TooOften { retry_after } => Self::too_often(retry_after),
+        }
+    }
+}
+
+impl From<HookError> for Problem {
+    fn from(error: HookError) -> Self {
+        match error {
+            HookError::Access(access) => access.into(),
+            HookError::NotFound(_) => Self::absent("There is no such webhook or delivery. It may be removed."),
+            HookError::Inactive => Self::new(StatusCode::CONFLICT, sentence(&error.to_string())),
+            HookError::Invalid { .. } | HookError::TooMany(_) => {
+                Self::new(StatusCode::BAD_REQUEST, sentence(&error.to_string()))
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod code;
 pub(crate) mod diff;
+pub(crate) mod hook;
 pub(crate) mod markdown;
 pub(crate) mod rendered;
 pub(crate) mod text;

@@ -35,6 +35,11 @@ pub(crate) fn told(action: &str, meta: &str) -> Option<String> {
             format!("Role of {} changed from {} to {}", text("user"), text("before"), text("after"))
         }
         "collaborator_removed" => format!("{} removed, who had the role {}", text("user"), text("before")),
+        "webhook_created" => format!("Webhook to {} added", text("host")),
+        "webhook_edited" => format!("Webhook to {} changed", text("host")),
+        "webhook_deleted" => format!("Webhook to {} deleted", text("host")),
+        "webhook_suspended" => format!("Webhook to {} suspended: it failed again and again", text("host")),
+        "webhook_resumed" => format!("Webhook to {} answers again", text("host")),
         _ => return None,
     })
 }

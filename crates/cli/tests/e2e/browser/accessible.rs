@@ -13,7 +13,7 @@ use std::path::PathBuf;
 const OUTSIDE: [&str; 6] = ["/", "/login", "/signup", "/forgot", "/explore", "/nowhere/at/all"];
 
 /// Pages of someone who is, with something in all of them.
-const INSIDE: [&str; 53] = [
+const INSIDE: [&str; 58] = [
     "/",
     "/new",
     "/search?q=tool",
@@ -49,6 +49,11 @@ const INSIDE: [&str; 53] = [
     "/ann/tool/settings/visibility",
     "/ann/tool/settings/delete",
     "/ann/tool/settings/audit",
+    "/ann/tool/settings/webhooks",
+    "/ann/tool/settings/webhooks/new",
+    "/ann/tool/settings/webhooks/1",
+    "/ann/tool/settings/webhooks/1/delete",
+    "/ann/tool/settings/webhooks/1/deliveries/1",
     "/ann/archive",
     "/ann/archive/settings/old-names",
     "/ann/archive/settings/unarchive",
@@ -84,6 +89,7 @@ async fn no_page_has_a_serious_accessibility_problem_or_a_complaint_in_the_conso
     }
     push_samples(&ann.git, &server.http_url("ann", "tool"));
     discuss(&server, &ann.token);
+    add_webhook(&server);
     let axe = fs::read_to_string(axe_file()).expect("axe-core is installed by ./test");
     let browser = Browser::open(&server).await;
     browser.looks(width, 900, scheme).await;
@@ -97,6 +103,14 @@ async fn no_page_has_a_serious_accessibility_problem_or_a_complaint_in_the_conso
     }
     browser.close().await;
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// A webhook that nobody answers, with a ping that waits to be sent.
+fn add_webhook(server: &Server) {
+    let body = json!({ "config": { "url": "https://hooks.invalid/", "secret": "x" } });
+    let token = server.add_token("ann", "hooks");
+    let made = http::post(server.http_addr(), "/api/v3/repos/ann/tool/hooks", Some(&token), &body);
+    assert_eq!(made.status, 201, "{}", made.text());
 }
 
 /// An issue with something of everything.

@@ -28,6 +28,8 @@ fn state(server: &Server) -> String {
         "stars",
         "watches",
         "follows",
+        "webhooks",
+        "webhook_deliveries",
     ];
     let counts = tables.map(|table| format!("(SELECT count(*) FROM {table})"));
     let suspended = "(SELECT count(*) FROM users WHERE suspended_at IS NOT NULL OR site_admin)";
@@ -42,6 +44,8 @@ fn addresses(server: &Server) -> Vec<String> {
     let bob = query(server, "SELECT id FROM users WHERE name = 'bob'");
     let offer = query(server, "SELECT id FROM repo_transfers");
     let deleted = query(server, "SELECT id FROM repos WHERE deleted_at IS NOT NULL");
+    let hook = query(server, "SELECT id FROM webhooks");
+    let delivery = query(server, "SELECT id FROM webhook_deliveries");
     let filled = |path: &str| {
         let id = match path.split('/').nth(1) {
             Some("transfers") => &offer,
@@ -51,6 +55,8 @@ fn addresses(server: &Server) -> Vec<String> {
         path.replace("{owner}", "carol")
             .replace("{repo}", "demo")
             .replace("{id}", id)
+            .replace("{hook}", &hook)
+            .replace("{delivery}", &delivery)
             .replace("{*rest}", "main")
             .replace(['{', '}'], "")
     };
@@ -73,11 +79,23 @@ fn scene(engine: Engine) -> Server {
     let fields = [("new_owner", "carol"), ("confirmation", "bob/gift")];
     let offered = logged_in(&server, "bob").submit(offer, offer, &fields);
     assert_eq!((deleted.status, offered.status), (303, 303));
+    // A hook that sends nothing by itself while the forms are tried.
+    let hooks = server.add_token("carol", "hooks");
+    let wanted = json!({ "active": false, "config": { "url": "https://hooks.example/" } });
+    let made = http::post(server.http_addr(), "/api/v3/repos/carol/demo/hooks", Some(&hooks), &wanted);
+    assert_eq!(made.status, 201, "{}", made.text());
+    let row = "INSERT INTO webhook_deliveries (hook_id, guid, kind, payload, draft, state, created_at) \
+        SELECT id, 'x', 'ping', '{}', FALSE, 'ok', 0 FROM webhooks";
+    query(&server, row);
     server
 }
 
 /// What each form would need to do something, so that only the forgery stops it.
-const FIELDS: [(&str, &str); 15] = [
+const FIELDS: [(&str, &str); 19] = [
+    ("url", "https://mallory.example/"),
+    ("content_type", "json"),
+    ("which", "all"),
+    ("active", "1"),
     ("id", "1"),
     ("confirmation", "carol/demo"),
     ("visibility", "private"),

@@ -2,7 +2,7 @@
 
 mod admin;
 mod attention;
-mod browser;
+pub mod browser;
 mod coming_in;
 mod feeds;
 mod forged;

@@ -3,12 +3,13 @@
 //! Each is a type, so that the OpenAPI document is generated from what is sent. `user.rs`: people and their keys.
 //! `repo.rs`: repositories. `git.rs`: refs, commits and objects. `change.rs`: what a commit changed. `content.rs`: files.
 //! `issue.rs`: issues, labels, milestones. `life.rs`: offers, deleted repositories, old names, what was done.
-//! `event.rs`: what happened, and who acts on it. `social.rs`: stars, watches, follows.
+//! `event.rs`: what happened, and who acts on it. `social.rs`: stars, watches, follows. `hook.rs`: webhooks.
 
 mod change;
 mod content;
 mod event;
 mod git;
+mod hook;
 mod issue;
 mod life;
 mod repo;
@@ -21,6 +22,7 @@ pub(super) use event::{Consumer, Event, SetAside};
 pub(super) use git::{
     Branch, CommitItem, FullCommit, GitBlob, GitCommit, GitRef, GitTag, GitTree, ShortBranch, Tag, TreeItem,
 };
+pub(super) use hook::{HIDDEN, Hook, HookConfig, HookDelivery, HookDeliveryDetail};
 pub(super) use issue::{Issue, IssueComment, Label, Milestone, TimelineEvent, person};
 pub(super) use life::{AuditEntry, DeletedRepository, Redirect, Transfer};
 pub(super) use repo::{Collaborator, Found, Match, Permission, Repository, TopicNames, legacy_permission, one, page};

@@ -47,6 +47,7 @@ pub(super) struct Head {
     pub can_see_people: bool,
     pub can_unarchive: bool,
     pub can_read_audit: bool,
+    pub can_see_hooks: bool,
     pub attention: Attention,
     pub tab: &'static str,
 }
@@ -182,6 +183,7 @@ impl Room {
             can_see_people: self.may(Action::CollaboratorList),
             can_unarchive: repo.archived_at.is_some() && self.may(Action::RepoUnarchive),
             can_read_audit: self.may(Action::AuditRead),
+            can_see_hooks: self.may(Action::WebhookList),
             attention: Attention::of(app, self).await,
             tab,
         }

@@ -60,5 +60,6 @@ pub(super) fn routes() -> Vec<Route> {
         ("/{owner}/{repo}/settings/audit", get(settings::audit::show)),
     ];
     routes.extend(issues::routes());
+    routes.extend(settings::webhooks::routes());
     routes
 }

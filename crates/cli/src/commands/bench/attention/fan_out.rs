@@ -29,8 +29,11 @@ pub(super) async fn measure(
     let mut people = (first..=last).map(|n| format!("({n}, 'p{n}', 0, 0)")).collect::<Vec<_>>();
     while !people.is_empty() {
         let some = people.split_off(people.len().saturating_sub(500)).join(", ");
-        let ids = if matches!(link, super::super::common::bare::Link::Postgres(_)) { " OVERRIDING SYSTEM VALUE" } else { "" };
-        link.run(&format!("INSERT INTO users (id, name, created_at, updated_at){ids} VALUES {some}")).await.map_err(failed)?;
+        let ids =
+            if matches!(link, super::super::common::bare::Link::Postgres(_)) { " OVERRIDING SYSTEM VALUE" } else { "" };
+        link.run(&format!("INSERT INTO users (id, name, created_at, updated_at){ids} VALUES {some}"))
+            .await
+            .map_err(failed)?;
     }
     link.run(&format!(
         "INSERT INTO watches (user_id, repo_id, level, updated_at) SELECT id, {}, 'all', 0 FROM users WHERE id >= {first}",

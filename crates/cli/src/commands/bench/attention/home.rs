@@ -41,7 +41,10 @@ pub(super) async fn measure(
             let page = feeds::read(&forge, &reader, Feed::Home(id), before, 30).await.map_err(failed)?;
             let took = start.elapsed();
             if page.items.len() < 30 {
-                return Err(Failure::failed(format!("the feed has {} entries where 30 were asked for", page.items.len())));
+                return Err(Failure::failed(format!(
+                    "the feed has {} entries where 30 were asked for",
+                    page.items.len()
+                )));
             }
             if round > 0 {
                 samples[side].push(took.as_secs_f64() * 1e3);
@@ -61,7 +64,9 @@ pub(super) async fn measure(
 fn filling(engine: Engine, reader: i64, args: &Args) -> Vec<String> {
     let numbers = |count: u32| match engine {
         Engine::Sqlite => {
-            format!("(WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM k WHERE n < {count}) SELECT n FROM k)")
+            format!(
+                "(WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM k WHERE n < {count}) SELECT n FROM k)"
+            )
         }
         Engine::Postgres => format!("(SELECT generate_series(1, {count}) AS n)"),
     };

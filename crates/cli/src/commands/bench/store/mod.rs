@@ -151,7 +151,11 @@ impl Pair {
 }
 
 /// Lets so many workers do their work until the time is over, and says how much they did per second, all together.
-pub(super) async fn per_second<F>(workers: usize, time: Duration, work: impl Fn(usize, Instant) -> F) -> Result<f64, Failure>
+pub(super) async fn per_second<F>(
+    workers: usize,
+    time: Duration,
+    work: impl Fn(usize, Instant) -> F,
+) -> Result<f64, Failure>
 where
     F: Future<Output = Result<usize, Failure>> + Send + 'static,
 {

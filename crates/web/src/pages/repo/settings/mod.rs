@@ -13,3 +13,4 @@ pub(super) mod people;
 pub(super) mod rename;
 pub(super) mod transfer;
 pub(super) mod visibility;
+pub(super) mod webhooks;

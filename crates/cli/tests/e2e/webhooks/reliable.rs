@@ -1,0 +1,85 @@
+//! A server that dies while it tells someone tells them again, under the same id; two servers tell everything once.
+
+use super::{SOON, prepared, scene, scene_of};
+use crate::nodes::Second;
+use crate::support::{assert_healthy, query};
+use abide_core::failpoint;
+use abide_testkit::{Engine, eventually};
+use rstest::rstest;
+use std::collections::BTreeSet;
+
+#[rstest]
+fn crash_in_a_delivery_loses_nothing_and_gives_it_no_second_id(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values(failpoint::WEBHOOK_BEGUN, failpoint::WEBHOOK_ANSWERED)] point: &str,
+) {
+    let mut scene = scene(engine);
+    scene.hook(&["star"]);
+    eventually(SOON, || query(&scene.server, "SELECT count(*) FROM webhook_deliveries WHERE state = 'ok'") == "1");
+    scene.server.restart_with_failpoint(point);
+    // The answer to the request may be lost with the server; the star is not.
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| scene.stars(1)));
+    scene.server.wait_exit();
+    let before = scene.receiver.of("star");
+    assert_eq!(before.len(), usize::from(point == failpoint::WEBHOOK_ANSWERED));
+    assert_eq!(query(&scene.server, "SELECT state, attempts FROM webhook_deliveries WHERE kind = 'star'"), "sending|1");
+
+    scene.server.restart();
+    let done = "SELECT count(*) FROM webhook_deliveries WHERE kind = 'star' AND state = 'ok' AND attempts = 2";
+    eventually(SOON, || query(&scene.server, done) == "1");
+    let after = scene.receiver.of("star");
+    assert_eq!(after.len(), before.len() + 1);
+    let guids: BTreeSet<_> = after.iter().map(|got| got.guid.clone()).collect();
+    assert_eq!(guids.len(), 1, "{guids:?}");
+    assert_eq!(query(&scene.server, "SELECT count(*) FROM webhook_deliveries WHERE kind = 'star'"), "1");
+    assert_healthy(&scene.server);
+}
+
+#[rstest]
+fn what_is_killed_in_the_middle_of_many_deliveries_is_told_in_full(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut scene = scene(engine);
+    scene.hook(&["star"]);
+    scene.stars(40);
+    eventually(SOON, || scene.receiver.of("star").len() >= 10);
+    scene.server.kill();
+    scene.server.restart();
+    let waiting = "SELECT count(*) FROM webhook_deliveries WHERE state <> 'ok'";
+    let events = "SELECT count(*) FROM webhook_deliveries WHERE kind = 'star'";
+    eventually(SOON, || query(&scene.server, events) == "40" && query(&scene.server, waiting) == "0");
+    let mut order: Vec<String> = Vec::new();
+    for got in scene.receiver.of("star") {
+        if order.last() != Some(&got.guid) {
+            order.push(got.guid);
+        }
+    }
+    let queued = query(&scene.server, "SELECT guid FROM webhook_deliveries WHERE kind = 'star' ORDER BY id");
+    assert_eq!(
+        order,
+        queued.lines().collect::<Vec<_>>(),
+        "each under its one id, in order, the last one before the end perhaps twice"
+    );
+}
+
+#[test]
+fn two_servers_on_one_database_send_each_delivery_once() {
+    let scene = scene_of(prepared(Engine::Postgres).start());
+    let _second = Second::start(&scene.server);
+    let others: Vec<_> = (0..3).map(|_| super::Receiver::start()).collect();
+    scene.hook(&["star"]);
+    for other in &others {
+        scene.hook_to(&other.url(), &["star"]);
+    }
+    scene.stars(40);
+    let waiting = "SELECT count(*) FROM webhook_deliveries WHERE kind = 'star' AND state = 'ok'";
+    eventually(SOON, || query(&scene.server, waiting) == "160");
+    for receiver in others.iter().chain([&scene.receiver]) {
+        let got = receiver.of("star");
+        let guids: BTreeSet<_> = got.iter().map(|got| got.guid.clone()).collect();
+        assert_eq!((got.len(), guids.len()), (40, 40));
+        let actions: Vec<_> = got.iter().map(|got| got.body["action"].clone()).collect();
+        let expected: Vec<_> = (0..40).map(|turn| if turn % 2 == 0 { "created" } else { "deleted" }).collect();
+        assert_eq!(actions, expected);
+    }
+}

@@ -1,0 +1,84 @@
+//! What someone chooses for a hook, and whether that can be.
+
+use super::{Hook, HookError, SECRET};
+use crate::{Forge, sealed};
+use abide_core::webhooks::{self as rules, ContentType, Kinds};
+use abide_outbound::Address;
+use abide_store::webhooks::Choice;
+
+/// What is to become of the secret.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Secret {
+    /// It stays as it is.
+    #[default]
+    Keep,
+    /// Nothing is signed any more.
+    Remove,
+    /// This one.
+    Set(String),
+}
+
+/// What someone wants of a hook; nothing: as it is, or as usual.
+#[derive(Debug, Clone, Default)]
+pub struct Change {
+    /// Whom it tells.
+    pub url: Option<String>,
+    /// `json` or `form`.
+    pub content_type: Option<String>,
+    /// What it signs with.
+    pub secret: Secret,
+    /// Whether to talk to whoever answers, without asking who they are. It is refused.
+    pub insecure_ssl: bool,
+    /// What it tells.
+    pub events: Option<Vec<String>>,
+    /// Whether it does.
+    pub active: Option<bool>,
+}
+
+/// Checks what someone wants and puts it together with what is there.
+pub(super) fn choose(forge: &Forge, change: &Change, before: Option<&Hook>) -> Result<Choice, HookError> {
+    if change.insecure_ssl {
+        return Err(invalid("insecure_ssl", "is not possible: certificates are always verified"));
+    }
+    let url = match (&change.url, before) {
+        (Some(typed), _) => address(forge, typed)?,
+        (None, Some(hook)) => hook.url.clone(),
+        (None, None) => return Err(invalid("url", "is missing")),
+    };
+    let content_type = match (&change.content_type, before) {
+        (Some(word), _) => word.parse().map_err(|error| invalid("content_type", error))?,
+        (None, Some(hook)) => hook.content_type,
+        (None, None) => ContentType::Json,
+    };
+    let events = match (&change.events, before) {
+        (Some(words), _) => Kinds::parse(words).map_err(|error| invalid("events", error))?,
+        (None, Some(hook)) => hook.events.clone(),
+        (None, None) => Kinds::usual(),
+    };
+    let secret = match &change.secret {
+        Secret::Keep => before.and_then(|hook| hook.secret.clone()),
+        Secret::Remove => None,
+        Secret::Set(typed) => {
+            let plain = rules::secret(typed).map_err(|error| invalid("secret", error))?;
+            plain.map(|plain| sealed::seal(forge, SECRET, plain.as_bytes()))
+        }
+    };
+    let active = change.active.or(before.map(|hook| hook.active)).unwrap_or(true);
+    Ok(Choice { url, content_type, secret, events, active })
+}
+
+/// Where to send. What the guard would refuse in any case is refused at once; the rest is looked at with every try.
+fn address(forge: &Forge, typed: &str) -> Result<String, HookError> {
+    let address: Address = typed.trim().parse().map_err(|error| invalid("url", error))?;
+    forge.gate().screen(&address).map_err(|error| invalid("url", format!("cannot be used: {error}")))?;
+    Ok(address.as_str().to_owned())
+}
+
+fn invalid(field: &'static str, rule: impl ToString) -> HookError {
+    HookError::Invalid { field, rule: rule.to_string() }
+}
+
+/// The part of an address that may be told: what follows the host is often a secret.
+pub(super) fn host(url: &str) -> String {
+    url.parse::<Address>().map(|address| address.authority()).unwrap_or_default()
+}

@@ -1,0 +1,47 @@
+//! Adding a webhook. It is pinged at once, so that whoever added it sees whether anyone is there.
+
+use super::choice::{Change, choose, host};
+use super::{Hook, HookError, ask};
+use crate::repos::open::open_locked;
+use crate::tell::{Who, audit_repo, event_hook};
+use crate::{Caller, Forge};
+use abide_core::RepoId;
+use abide_core::policy::Action;
+use abide_store::repos::Repo;
+use abide_store::webhooks::{self, Choice};
+use abide_store::{StoreError, Tx};
+use serde_json::json;
+
+/// Adds a webhook to a repository that the caller administers.
+pub async fn create(forge: &Forge, caller: &Caller, repo: &Repo, change: &Change) -> Result<Hook, HookError> {
+    crate::repos::open::judge(caller, Some(repo.clone()), Action::WebhookManage)?;
+    let choice = choose(forge, change, None)?;
+    let unit = Unit { forge: forge.clone(), caller: caller.clone(), repo: repo.id, choice };
+    forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await
+}
+
+struct Unit {
+    forge: Forge,
+    caller: Caller,
+    repo: RepoId,
+    choice: Choice,
+}
+
+async fn write(tx: &mut Tx, unit: &Unit) -> Result<Hook, HookError> {
+    let repo = open_locked(tx, &unit.caller, unit.repo, Action::WebhookManage).await?;
+    let limit = unit.forge.settings().webhooks.per_repo;
+    if webhooks::count_of_repo(tx, repo.id).await? >= limit {
+        return Err(HookError::TooMany(limit));
+    }
+    let id = webhooks::insert(tx, repo.id, &unit.choice, unit.caller.user_id()).await?;
+    let hook = webhooks::by_id(tx, repo.id, id).await?.ok_or(StoreError::Missing)?;
+    if hook.active {
+        ask::enqueue_ping(tx, &unit.forge, &unit.caller, &repo, &hook).await?;
+    }
+    let who = Who::from(&unit.caller);
+    let meta =
+        json!({ "hook_id": id.get(), "host": host(&hook.url), "events": hook.events.words(), "active": hook.active });
+    audit_repo(tx, &who, "webhook_created", &repo, meta.clone()).await?;
+    event_hook(tx, &who, "webhook_created", &repo, id, meta).await?;
+    Ok(webhooks::by_id(tx, repo.id, id).await?.ok_or(StoreError::Missing)?)
+}

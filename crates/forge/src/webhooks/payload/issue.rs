@@ -1,0 +1,191 @@
+//! Issues and what is said about them, with the fields that the API gives them.
+
+use super::repository::{Urls, person};
+use super::someone;
+use crate::Forge;
+use crate::issues::show::{Detailed, detailed_in};
+use abide_core::issues::Reason;
+use abide_core::{CommentId, IssueId, UserId, UserName};
+use abide_store::comments::{self, Comment};
+use abide_store::labels::Label;
+use abide_store::milestones::Milestone;
+use abide_store::repos::Repo;
+use abide_store::{StoreError, Tx, issues as stored};
+use serde_json::{Map, Value as Json, json};
+
+type Said = Map<String, Json>;
+
+/// What happened to an issue. `false` if the issue is gone.
+pub(super) async fn issues(
+    tx: &mut Tx,
+    forge: &Forge,
+    repo: &Repo,
+    told: &Json,
+    action: Option<&str>,
+    said: &mut Said,
+) -> Result<bool, StoreError> {
+    let Some(detailed) = load(tx, told).await? else { return Ok(false) };
+    said.insert("issue".into(), shape(forge, repo, &detailed));
+    match action.unwrap_or_default() {
+        "assigned" | "unassigned" => {
+            let who = told["assignee_id"].as_i64().map(UserId::new);
+            said.insert("assignee".into(), someone(tx, forge, who).await?);
+        }
+        "labeled" | "unlabeled" => {
+            let name = told["label"]["name"].as_str().unwrap_or_default();
+            let known = detailed.labels.iter().find(|found| found.name.as_str() == name);
+            let shape = known.map_or_else(|| told["label"].clone(), |found| label(forge, repo, found));
+            said.insert("label".into(), shape);
+        }
+        "milestoned" | "demilestoned" => {
+            let title = told["milestone"]["title"].as_str().unwrap_or_default();
+            let known = detailed.milestone.as_ref().filter(|found| found.title == title);
+            let shape = known.map_or_else(|| told["milestone"].clone(), |found| milestone(forge, repo, found));
+            said.insert("milestone".into(), shape);
+        }
+        "edited" => {
+            let changes = match told["before"].as_str() {
+                Some(title) => json!({ "title": { "from": title } }),
+                None => json!({}),
+            };
+            said.insert("changes".into(), changes);
+        }
+        _ => {}
+    }
+    Ok(true)
+}
+
+/// What happened to a comment. `false` if its issue is gone.
+pub(super) async fn comments(
+    tx: &mut Tx,
+    forge: &Forge,
+    repo: &Repo,
+    told: &Json,
+    action: Option<&str>,
+    said: &mut Said,
+) -> Result<bool, StoreError> {
+    let Some(detailed) = load(tx, told).await? else { return Ok(false) };
+    said.insert("issue".into(), shape(forge, repo, &detailed));
+    let id = CommentId::new(told["comment_id"].as_i64().unwrap_or_default());
+    let comment = match comments::by_id(tx, repo.id, id).await? {
+        Some(found) => comment(forge, repo, &found),
+        // It was removed, now or since: what it said is gone.
+        None => {
+            let urls = Urls::of(forge, repo);
+            json!({
+                "id": id.get(),
+                "node_id": format!("IC_{id}"),
+                "url": urls.api(&format!("/issues/comments/{id}")),
+                "html_url": urls.page(&format!("/issues/{}#comment-{id}", detailed.issue.number)),
+                "issue_url": urls.api(&format!("/issues/{}", detailed.issue.number)),
+                "body": "",
+                "user": someone(tx, forge, told["comment_author_id"].as_i64().map(UserId::new)).await?,
+            })
+        }
+    };
+    said.insert("comment".into(), comment);
+    if action == Some("edited") {
+        said.insert("changes".into(), json!({}));
+    }
+    Ok(true)
+}
+
+async fn load(tx: &mut Tx, told: &Json) -> Result<Option<Detailed>, StoreError> {
+    let Some(id) = told["issue_id"].as_i64() else { return Ok(None) };
+    let found = stored::by_id(tx, IssueId::new(id)).await?;
+    Ok(detailed_in(tx, found.into_iter().collect()).await?.pop())
+}
+
+/// Someone who may be gone.
+fn perhaps(forge: &Forge, id: Option<UserId>, name: Option<&UserName>) -> Json {
+    id.map_or(Json::Null, |id| person(forge, id, name, false))
+}
+
+fn shape(forge: &Forge, repo: &Repo, detailed: &Detailed) -> Json {
+    let (urls, issue) = (Urls::of(forge, repo), &detailed.issue);
+    let at = |tail: &str| urls.api(&format!("/issues/{}{tail}", issue.number));
+    let assignees: Vec<Json> =
+        detailed.assignees.iter().map(|found| person(forge, found.id, found.name.as_ref(), found.site_admin)).collect();
+    json!({
+        "id": issue.id.get(),
+        "node_id": format!("I_{}", issue.id),
+        "url": at(""),
+        "repository_url": urls.api(""),
+        "labels_url": at("/labels{/name}"),
+        "comments_url": at("/comments"),
+        "timeline_url": at("/timeline"),
+        "html_url": urls.page(&format!("/issues/{}", issue.number)),
+        "number": issue.number,
+        "state": issue.state.as_str(),
+        "state_reason": issue.reason.map(Reason::as_str),
+        "title": issue.title,
+        "body": (!issue.body.is_empty()).then_some(&issue.body),
+        "user": perhaps(forge, issue.author_id, issue.author_name.as_ref()),
+        "labels": detailed.labels.iter().map(|found| label(forge, repo, found)).collect::<Vec<_>>(),
+        "assignee": assignees.first(),
+        "assignees": assignees,
+        "milestone": detailed.milestone.as_ref().map(|found| milestone(forge, repo, found)),
+        "locked": false,
+        "active_lock_reason": null,
+        "comments": issue.comment_count,
+        "created_at": issue.created_at.to_string(),
+        "updated_at": issue.updated_at.to_string(),
+        "closed_at": issue.closed_at.map(|at| at.to_string()),
+        "closed_by": perhaps(forge, issue.closed_by, issue.closer_name.as_ref()),
+    })
+}
+
+fn label(forge: &Forge, repo: &Repo, found: &Label) -> Json {
+    json!({
+        "id": found.id.get(),
+        "node_id": format!("LA_{}", found.id),
+        "url": Urls::of(forge, repo).api(&format!("/labels/{}", in_path(found.name.as_str()))),
+        "name": found.name.as_str(),
+        "color": found.color.as_str(),
+        "default": false,
+        "description": (!found.description.is_empty()).then_some(&found.description),
+    })
+}
+
+fn milestone(forge: &Forge, repo: &Repo, found: &Milestone) -> Json {
+    let urls = Urls::of(forge, repo);
+    json!({
+        "id": found.id.get(),
+        "node_id": format!("MI_{}", found.id),
+        "url": urls.api(&format!("/milestones/{}", found.number)),
+        "html_url": urls.page("/milestones"),
+        "number": found.number,
+        "title": found.title,
+        "description": (!found.description.is_empty()).then_some(&found.description),
+        "creator": perhaps(forge, found.creator_id, found.creator_name.as_ref()),
+        "open_issues": found.open_issues,
+        "closed_issues": found.closed_issues,
+        "state": found.state.as_str(),
+        "created_at": found.created_at.to_string(),
+        "updated_at": found.updated_at.to_string(),
+        "due_on": found.due_on.map(|at| at.to_string()),
+        "closed_at": found.closed_at.map(|at| at.to_string()),
+    })
+}
+
+fn comment(forge: &Forge, repo: &Repo, found: &Comment) -> Json {
+    let urls = Urls::of(forge, repo);
+    json!({
+        "id": found.id.get(),
+        "node_id": format!("IC_{}", found.id),
+        "url": urls.api(&format!("/issues/comments/{}", found.id)),
+        "html_url": urls.page(&format!("/issues/{}#comment-{}", found.number, found.id)),
+        "issue_url": urls.api(&format!("/issues/{}", found.number)),
+        "body": found.body,
+        "user": perhaps(forge, found.author_id, found.author_name.as_ref()),
+        "created_at": found.created_at.to_string(),
+        "updated_at": found.updated_at.to_string(),
+    })
+}
+
+/// A name in an address: everything that is not plain is escaped.
+fn in_path(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte);
+    let escape = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(escape).collect()
+}

@@ -1,0 +1,190 @@
+//! What is sent, in GitHub's words.
+//!
+//! Everything is as the repository's administrators see it, at the moment in which an event is taken in: about a second
+//! after it happened. What the API shows has the same names and values here. `repository.rs`: repositories and people.
+//! `issue.rs`: issues. `push.rs`: pushes, whose commits are read from the repository before the first try.
+
+mod issue;
+mod push;
+mod repository;
+
+use super::Hook;
+use crate::tell::Who;
+use crate::{Fault, Forge};
+use abide_core::webhooks::{ContentType, Kind, Telling};
+use abide_core::{HookId, RefUpdate, RepoId, UserId};
+use abide_store::deliveries::NewDelivery;
+use abide_store::events::Numbered;
+use abide_store::repos::{self, Repo};
+use abide_store::{StoreError, Tx, pushes, users};
+use serde_json::{Map, Value as Json, json};
+
+pub(super) use push::complete;
+
+/// Something to be sent.
+#[derive(Debug, Clone)]
+pub(super) struct Message {
+    kind: Kind,
+    action: Option<&'static str>,
+    payload: Json,
+    draft: bool,
+}
+
+impl Message {
+    fn new(kind: Kind, action: Option<&'static str>, payload: Json) -> Self {
+        Self { kind, action, payload, draft: false }
+    }
+
+    /// The same for one hook.
+    pub(super) fn for_hook(&self, hook: HookId, guid: String, event: Option<(i64, i64)>) -> NewDelivery {
+        NewDelivery {
+            hook_id: hook,
+            guid,
+            event,
+            kind: self.kind,
+            action: self.action.map(str::to_owned),
+            redelivery_of: None,
+            payload: self.payload.to_string(),
+            draft: self.draft,
+        }
+    }
+}
+
+/// What one telling of an event says. Nothing, if it cannot be said any more.
+pub(super) async fn of_event(
+    tx: &mut Tx,
+    forge: &Forge,
+    event: &Numbered,
+    told: &Json,
+    repo_id: RepoId,
+    telling: Telling,
+) -> Result<Vec<Message>, Fault> {
+    let found = repos::by_id(tx, repo_id, None).await?;
+    let Some(repo) = found.or_else(|| repository::from_snapshot(&told["snapshot"])) else { return Ok(Vec::new()) };
+    if telling.kind == Kind::Push {
+        return pushed(tx, forge, event, told, &repo).await;
+    }
+    let mut said = Map::new();
+    said.insert("action".into(), telling.action.into());
+    let complete = match telling.kind {
+        Kind::Issues => issue::issues(tx, forge, &repo, told, telling.action, &mut said).await?,
+        Kind::IssueComment => issue::comments(tx, forge, &repo, told, telling.action, &mut said).await?,
+        Kind::Member => {
+            said.insert("member".into(), someone(tx, forge, told["user_id"].as_i64().map(UserId::new)).await?);
+            said.insert("changes".into(), json!({ "permission": { "from": told["before"], "to": told["after"] } }));
+            true
+        }
+        Kind::Star => {
+            let given = (telling.action == Some("created")).then(|| event.created_at.to_string());
+            said.insert("starred_at".into(), given.into());
+            true
+        }
+        Kind::Repository => {
+            if let Some(changes) = repository::changes(forge, telling.action, told) {
+                said.insert("changes".into(), changes);
+            }
+            true
+        }
+        Kind::Watch | Kind::Ping | Kind::Push => true,
+    };
+    if !complete {
+        return Ok(Vec::new());
+    }
+    said.insert("repository".into(), repository::full(tx, forge, &repo).await?);
+    said.insert("sender".into(), someone(tx, forge, event.actor).await?);
+    Ok(vec![Message::new(telling.kind, telling.action, Json::Object(said))])
+}
+
+/// One message for each ref that moved, up to a limit.
+async fn pushed(tx: &mut Tx, forge: &Forge, event: &Numbered, told: &Json, repo: &Repo) -> Result<Vec<Message>, Fault> {
+    // The push's own row has every ref; what the event tells may be cut short.
+    let mut updates = match told["push_id"].as_i64() {
+        Some(id) => pushes::updates(tx, abide_core::PushId::new(id)).await?,
+        None => Vec::new(),
+    };
+    if updates.is_empty() {
+        updates = told["refs"].as_array().into_iter().flatten().filter_map(update).collect();
+    }
+    let mut messages = Vec::new();
+    for update in updates.iter().take(forge.settings().webhooks.refs_per_push) {
+        messages.push(self::push(tx, forge, event.actor, repo, update).await?);
+    }
+    Ok(messages)
+}
+
+fn update(told: &Json) -> Option<RefUpdate> {
+    Some(RefUpdate {
+        name: told["name"].as_str()?.parse().ok()?,
+        old: told["before"].as_str()?.parse().ok()?,
+        new: told["after"].as_str()?.parse().ok()?,
+    })
+}
+
+/// What a push of one ref says, without its commits.
+pub(super) async fn push(
+    tx: &mut Tx,
+    forge: &Forge,
+    pusher: Option<UserId>,
+    repo: &Repo,
+    update: &RefUpdate,
+) -> Result<Message, StoreError> {
+    let sender = someone(tx, forge, pusher).await?;
+    let repository = repository::full(tx, forge, repo).await?;
+    let payload = push::draft(forge, repo, update, repository, sender);
+    Ok(Message { kind: Kind::Push, action: None, payload, draft: true })
+}
+
+/// What a ping says: which hook it is.
+pub(super) async fn ping(
+    tx: &mut Tx,
+    forge: &Forge,
+    who: &Who,
+    repo: &Repo,
+    hook: &Hook,
+) -> Result<Message, StoreError> {
+    let payload = json!({
+        "zen": "A repository is an identity with a life, not a path.",
+        "hook_id": hook.id.get(),
+        "hook": described(forge, repo, hook),
+        "repository": repository::full(tx, forge, repo).await?,
+        "sender": someone(tx, forge, who.user).await?,
+    });
+    Ok(Message::new(Kind::Ping, None, payload))
+}
+
+/// A hook as its receiver may see it.
+fn described(forge: &Forge, repo: &Repo, hook: &Hook) -> Json {
+    let at = format!("{}/api/v3/repos/{}/hooks/{}", forge.settings().public_url, repo.slug(), hook.id);
+    json!({
+        "type": "Repository",
+        "id": hook.id.get(),
+        "name": "web",
+        "active": hook.active,
+        "events": hook.events.words(),
+        "config": {
+            "url": hook.url,
+            "content_type": ContentType::as_str(hook.content_type),
+            "insecure_ssl": "0",
+            "secret": hook.secret.as_ref().map(|_| "********"),
+        },
+        "created_at": hook.created_at.to_string(),
+        "updated_at": hook.updated_at.to_string(),
+        "url": at,
+        "ping_url": format!("{at}/pings"),
+        "test_url": format!("{at}/tests"),
+        "deliveries_url": format!("{at}/deliveries"),
+    })
+}
+
+/// Who did something; nobody is the server itself.
+async fn someone(tx: &mut Tx, forge: &Forge, id: Option<UserId>) -> Result<Json, StoreError> {
+    let found = match id {
+        Some(id) => users::by_id(tx, id).await?,
+        None => None,
+    };
+    Ok(match (found, id) {
+        (Some(user), _) => repository::person(forge, user.id, user.name.as_ref(), user.site_admin),
+        (None, Some(id)) => repository::person(forge, id, None, false),
+        (None, None) => repository::server(forge),
+    })
+}

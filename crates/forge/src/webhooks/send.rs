@@ -1,0 +1,296 @@
+//! Handing deliveries over: one at a time for each hook, in order; many hooks side by side.
+//!
+//! A try is written before anything is sent, under a hold on the hook that no other node shares, and its end is written
+//! only by whoever still has the hold. So a delivery is never sent twice at once; and one whose sender died is sent again,
+//! under the same id, as soon as the hold ends.
+
+use super::{SECRET, choice, payload};
+use crate::tell::{Who, audit_repo, event_hook};
+use crate::{Fault, Forge, sealed};
+use abide_core::failpoint;
+use abide_core::webhooks::{Answered, Breaker, ContentType, DeliveryState, Outcome};
+use abide_outbound::http::{HeaderMap, HeaderName, HeaderValue};
+use abide_outbound::{Address, Answer, GateError, Post};
+use abide_store::deliveries::{self, Tried};
+use abide_store::webhooks::{self, Claim};
+use abide_store::{StoreError, Tx, repos};
+use hmac::{Hmac, Mac as _};
+use serde_json::{Map, Value as Json, json};
+use sha2::Sha256;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// How long a hook is held without an end of its try: longer than any try can take.
+const HOLD: Duration = Duration::from_secs(60);
+/// What deliveries say they are from.
+const AGENT: &str = concat!("Abide-Hookshot/", env!("CARGO_PKG_VERSION"));
+/// Bytes of an answer's headers that are kept.
+const HEADERS: usize = 8 << 10;
+
+/// Sends what is due until told to stop; what is under way then is brought to its end.
+pub async fn run(forge: Forge, stop: CancellationToken) {
+    let mut under_way = JoinSet::new();
+    while !stop.is_cancelled() {
+        let free = under_way.len() < forge.settings().webhooks.at_once.max(1);
+        if free {
+            match claim(&forge).await {
+                Ok(Some(claim)) => {
+                    under_way.spawn(serve(forge.clone(), claim, stop.clone()));
+                    continue;
+                }
+                Ok(None) => {}
+                Err(error) => tracing::warn!(%error, "could not look for deliveries to webhooks; trying again"),
+            }
+        }
+        tokio::select! {
+            () = stop.cancelled() => {}
+            Some(_) = under_way.join_next() => {}
+            () = forge.store().deliveries_grew(), if free => {}
+            () = tokio::time::sleep(forge.settings().poll_interval) => {}
+        }
+    }
+    while under_way.join_next().await.is_some() {}
+}
+
+/// Sends what is due now, side by side, until nothing is. For commands and tests without a server.
+pub async fn catch_up(forge: &Forge) -> Result<(), Fault> {
+    let stop = CancellationToken::new();
+    let mut under_way = JoinSet::new();
+    loop {
+        while let Some(claim) = claim(forge).await? {
+            under_way.spawn(serve(forge.clone(), claim, stop.clone()));
+        }
+        if under_way.join_next().await.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// Looks without the write lock first, so that an idle server writes nothing.
+async fn claim(forge: &Forge) -> Result<Option<Claim>, Fault> {
+    let now = forge.clock().now();
+    if !webhooks::anything_to_do(&mut *forge.store().read().await?, now).await? {
+        return Ok(None);
+    }
+    let holder = forge.node().holder().to_owned();
+    let claimed = forge
+        .store()
+        .write(holder, |tx, holder| Box::pin(async move { Ok::<_, Fault>(webhooks::claim(tx, holder, HOLD).await?) }));
+    claimed.await
+}
+
+/// Sends a hook's deliveries one after another, as long as they are due. After a while others get their turn.
+async fn serve(forge: Forge, first: Claim, stop: CancellationToken) {
+    let mut claim = first;
+    for turn in 1.. {
+        let go_on = turn < forge.settings().webhooks.in_a_row && !stop.is_cancelled();
+        match hand_over(&forge, claim, go_on).await {
+            Ok(Some(next)) => claim = next,
+            Ok(None) => return,
+            Err(Fault::Store(StoreError::LeaseLost(what))) => {
+                tracing::info!(what, "was changed or taken over while something was sent to it");
+                return;
+            }
+            Err(error) => {
+                tracing::warn!(%error, "could not note what a webhook answered; it is told again");
+                return;
+            }
+        }
+    }
+}
+
+/// Tries one delivery and writes its end; goes on with the next one if that is wanted and due.
+async fn hand_over(forge: &Forge, claim: Claim, go_on: bool) -> Result<Option<Claim>, Fault> {
+    failpoint::hit(failpoint::WEBHOOK_BEGUN);
+    let (answered, tried) = attempt(forge, &claim).await?;
+    failpoint::hit(failpoint::WEBHOOK_ANSWERED);
+    let mut spread = [0];
+    forge.random().fill(&mut spread);
+    let end = End { forge: forge.clone(), claim, answered, tried, spread: spread[0], go_on };
+    forge.store().write(end, |tx, end| Box::pin(write_end(tx, end))).await
+}
+
+/// What was sent and what came back.
+async fn attempt(forge: &Forge, claim: &Claim) -> Result<(Answered, Tried), Fault> {
+    let (hook, delivery) = (&claim.hook, &claim.delivery);
+    let payload = match delivery.draft {
+        true => payload::complete(forge, hook.repo_id, &delivery.payload).await?,
+        false => delivery.payload.clone(),
+    };
+    let body = match hook.content_type {
+        ContentType::Json => payload.clone(),
+        ContentType::Form => format!("payload={}", form_escaped(&payload)),
+    };
+    let headers = headers(forge, claim, body.as_bytes())?;
+    let mut tried = Tried { payload, request_headers: as_json(&headers), ..Tried::default() };
+    let begun = Instant::now();
+    let sent = match hook.url.parse::<Address>() {
+        Ok(address) => {
+            let headers = headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+            forge.gate().post(Post { address, headers, body: body.into() }).await
+        }
+        Err(error) => Err(GateError::Http(format!("the address {error}"))),
+    };
+    tried.duration = begun.elapsed();
+    let answered = match sent {
+        Ok(answer) => {
+            let answered = Answered::by_status(answer.status.as_u16());
+            keep(&mut tried, &answer, answered);
+            answered
+        }
+        Err(error) => {
+            tried.error = Some(error.to_string());
+            // The guard would say the same the next time.
+            if matches!(error, GateError::Refused { .. }) { Answered::No } else { Answered::NotNow }
+        }
+    };
+    let end = match answered {
+        Answered::Yes => "arrived",
+        Answered::NotNow => "not_now",
+        Answered::No => "refused",
+    };
+    metrics::counter!("abide_webhook_tries_total", "end" => end).increment(1);
+    metrics::histogram!("abide_webhook_try_seconds").record(tried.duration.as_secs_f64());
+    Ok((answered, tried))
+}
+
+fn keep(tried: &mut Tried, answer: &Answer, answered: Answered) {
+    tried.status = Some(answer.status.as_u16().into());
+    tried.response_headers = Some(as_json(&answer.headers));
+    // PostgreSQL keeps no NUL in text.
+    let mut text = String::from_utf8_lossy(&answer.body).replace('\0', "\u{fffd}");
+    if answer.cut {
+        text.push_str("\n… (there was more)");
+    }
+    tried.response_body = Some(text);
+    if answer.status.is_redirection() {
+        tried.error = Some("redirects are not followed; give the webhook the address that this one leads to".into());
+    } else if answered != Answered::Yes {
+        tried.error = Some(format!("the receiver answered {}", answer.status));
+    }
+}
+
+/// What a delivery is sent with.
+fn headers(forge: &Forge, claim: &Claim, body: &[u8]) -> Result<HeaderMap, Fault> {
+    let (hook, delivery) = (&claim.hook, &claim.delivery);
+    let mut headers = HeaderMap::new();
+    let mut add = |name: &'static str, value: &str| -> Result<(), Fault> {
+        let value = HeaderValue::from_str(value).map_err(|error| Fault::Internal(error.to_string()))?;
+        headers.insert(HeaderName::from_static(name), value);
+        Ok(())
+    };
+    add("user-agent", AGENT)?;
+    add("accept", "*/*")?;
+    add("content-type", hook.content_type.mime())?;
+    add("x-github-event", delivery.kind.as_str())?;
+    add("x-github-delivery", &delivery.guid)?;
+    add("x-github-hook-id", &hook.id.to_string())?;
+    add("x-github-hook-installation-target-id", &hook.repo_id.to_string())?;
+    add("x-github-hook-installation-target-type", "repository")?;
+    add("x-abide-event", delivery.kind.as_str())?;
+    add("x-abide-delivery", &delivery.guid)?;
+    add("x-abide-attempt", &delivery.attempts.to_string())?;
+    if let Some(sealed) = &hook.secret {
+        let unreadable = || Fault::Internal("a webhook's secret was sealed with another secret.key".into());
+        let secret = sealed::open(forge, SECRET, sealed).ok_or_else(unreadable)?;
+        add("x-hub-signature-256", &format!("sha256={}", signature(&secret, body)))?;
+    }
+    Ok(headers)
+}
+
+fn signature(secret: &[u8], body: &[u8]) -> String {
+    let mut mac = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(secret).expect("HMAC takes keys of any length");
+    mac.update(body);
+    hex::encode(mac.finalize().into_bytes())
+}
+
+/// Headers as people read them, up to a size.
+fn as_json(headers: &HeaderMap) -> String {
+    let mut kept = Map::new();
+    let mut size = 0;
+    for (name, value) in headers {
+        let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+        size += name.as_str().len() + value.len();
+        if size > HEADERS {
+            break;
+        }
+        kept.insert(shown(name), value.into());
+    }
+    Json::Object(kept).to_string()
+}
+
+/// `x-github-event` as it is usually written.
+fn shown(name: &HeaderName) -> String {
+    let part = |part: &str| match part {
+        "github" => "GitHub".to_owned(),
+        "id" => "ID".to_owned(),
+        other => other[..1].to_ascii_uppercase() + &other[1..],
+    };
+    name.as_str()
+        .split('-')
+        .map(|it| if it.is_empty() { String::new() } else { part(it) })
+        .collect::<Vec<_>>()
+        .join("-")
+}
+
+fn form_escaped(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let mut escaped = String::with_capacity(text.len() * 3 / 2);
+    for byte in text.bytes() {
+        match byte {
+            b' ' => escaped.push('+'),
+            byte if plain(byte) => escaped.push(char::from(byte)),
+            byte => escaped.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    escaped
+}
+
+struct End {
+    forge: Forge,
+    claim: Claim,
+    answered: Answered,
+    tried: Tried,
+    spread: u8,
+    go_on: bool,
+}
+
+async fn write_end(tx: &mut Tx, end: &End) -> Result<Option<Claim>, Fault> {
+    let (claim, now) = (&end.claim, tx.now());
+    let before = webhooks::check(tx, claim).await?;
+    let schedule = end.forge.settings().webhooks.schedule;
+    let step = schedule.after(before, claim.delivery.attempts, end.answered, now, end.spread);
+    let state = match step.outcome {
+        Outcome::Arrived => DeliveryState::Ok,
+        Outcome::Failed => DeliveryState::Failed,
+        Outcome::Again(_) => DeliveryState::Queued,
+    };
+    deliveries::end(tx, claim.delivery.id, state, &end.tried).await?;
+    webhooks::settle(tx, claim, step.breaker, step.next).await?;
+    tell(tx, claim, before, step.breaker).await?;
+    match end.go_on {
+        true => Ok(webhooks::go_on(tx, claim, end.forge.node().holder(), HOLD).await?),
+        false => Ok(None),
+    }
+}
+
+/// Says so when a hook is suspended, and when it is not any more.
+async fn tell(tx: &mut Tx, claim: &Claim, before: Breaker, after: Breaker) -> Result<(), StoreError> {
+    let what = match (before.open_since, after.open_since) {
+        (None, Some(_)) => "webhook_suspended",
+        (Some(_), None) => "webhook_resumed",
+        _ => return Ok(()),
+    };
+    let Some(repo) = repos::by_id(tx, claim.hook.repo_id, None).await? else { return Ok(()) };
+    let who = Who::default();
+    let meta = json!({
+        "hook_id": claim.hook.id.get(),
+        "host": choice::host(&claim.hook.url),
+        "failures": after.failures,
+        "owner_id": repo.owner_id.get(),
+    });
+    audit_repo(tx, &who, what, &repo, meta.clone()).await?;
+    event_hook(tx, &who, what, &repo, claim.hook.id, meta).await
+}

@@ -1,0 +1,64 @@
+//! Looking at webhooks and at what they sent. An id counts only in its own repository.
+
+use super::HookError;
+use crate::repos::open::judge;
+use crate::{Caller, Forge};
+use abide_core::policy::Action;
+use abide_core::{DeliveryId, HookId};
+use abide_store::deliveries::{self, Delivery};
+use abide_store::repos::{Page, Repo};
+use abide_store::webhooks::{self, Hook};
+
+/// A hook with what its latest delivery brought and how many wait.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// The hook.
+    pub hook: Hook,
+    /// The latest delivery that was tried, without what is long.
+    pub latest: Option<Delivery>,
+    /// How many wait.
+    pub waiting: i64,
+}
+
+/// A page of the webhooks of a repository that the caller administers, and how many there are.
+pub async fn list(forge: &Forge, caller: &Caller, repo: &Repo, page: Page) -> Result<(Vec<Seen>, i64), HookError> {
+    judge(caller, Some(repo.clone()), Action::WebhookList)?;
+    let mut conn = forge.store().read().await?;
+    let hooks = webhooks::of_repo(&mut conn, repo.id, page).await?;
+    let total = webhooks::count_of_repo(&mut conn, repo.id).await?;
+    let mut seen = Vec::with_capacity(hooks.len());
+    for hook in hooks {
+        let latest = deliveries::latest_tried(&mut conn, hook.id).await?;
+        let waiting = deliveries::waiting(&mut conn, hook.id).await?;
+        seen.push(Seen { hook, latest, waiting });
+    }
+    Ok((seen, total))
+}
+
+/// One webhook.
+pub async fn hook(forge: &Forge, caller: &Caller, repo: &Repo, id: &str) -> Result<Seen, HookError> {
+    judge(caller, Some(repo.clone()), Action::WebhookList)?;
+    let id: HookId = id.parse().map_err(|_| HookError::NotFound("webhook"))?;
+    let mut conn = forge.store().read().await?;
+    let hook = webhooks::by_id(&mut conn, repo.id, id).await?.ok_or(HookError::NotFound("webhook"))?;
+    let latest = deliveries::latest_tried(&mut conn, hook.id).await?;
+    let waiting = deliveries::waiting(&mut conn, hook.id).await?;
+    Ok(Seen { hook, latest, waiting })
+}
+
+/// Deliveries of a hook that was looked up, the latest first, before one of them; without what is long.
+pub async fn deliveries(
+    forge: &Forge,
+    hook: &Hook,
+    before: Option<DeliveryId>,
+    limit: i64,
+) -> Result<Vec<Delivery>, HookError> {
+    Ok(deliveries::of_hook(&mut *forge.store().read().await?, hook.id, before, limit).await?)
+}
+
+/// One delivery of a hook that was looked up, with all there is.
+pub async fn delivery(forge: &Forge, hook: &Hook, id: &str) -> Result<Delivery, HookError> {
+    let id: DeliveryId = id.parse().map_err(|_| HookError::NotFound("delivery"))?;
+    let found = deliveries::by_id(&mut *forge.store().read().await?, hook.id, id).await?;
+    found.ok_or(HookError::NotFound("delivery"))
+}

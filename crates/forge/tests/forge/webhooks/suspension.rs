@@ -1,0 +1,116 @@
+//! A receiver that fails again and again is left in peace, and gets everything once it is back.
+
+use super::receiver::Reply;
+use super::sending::happen;
+use super::{change, scene};
+use abide_core::webhooks::DeliveryState;
+use abide_forge::webhooks::{ask, edit};
+use abide_store::events;
+use abide_testkit::Engine;
+use rstest::rstest;
+
+const QUARTER: u64 = 15 * 60;
+
+#[rstest]
+#[case::refusing(Reply::Status(404))]
+#[case::broken(Reply::Status(500))]
+#[tokio::test(flavor = "multi_thread")]
+async fn five_failures_suspend_a_hook_and_nothing_is_dropped(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[case] reply: Reply,
+) {
+    let scene = scene(engine).await;
+    let hook = scene.hook(&["star"]).await;
+    scene.receiver.always(reply);
+    happen(&scene, 5).await;
+    // Each of five deliveries has up to eight tries.
+    for _ in 0..40 {
+        scene.deliver().await;
+        if scene.seen(hook.id).await.breaker.open_since.is_some() {
+            break;
+        }
+        scene.pass(3600);
+    }
+    let suspended = scene.seen(hook.id).await;
+    assert_eq!(suspended.breaker.failures, 5);
+    let now = abide_core::Clock::now(&scene.rig.clock);
+    assert_eq!((suspended.breaker.open_since, suspended.next_at), (Some(now), None), "nothing waits yet");
+    let rows = scene.deliveries(&hook).await;
+    assert!(rows[1..].iter().all(|row| row.state == DeliveryState::Failed), "{rows:?}");
+    assert_eq!(told(&scene, "webhook_suspended").await, 1);
+
+    // What happens now queues, untried.
+    scene.receiver.clear();
+    happen(&scene, 1).await;
+    scene.pass(60);
+    happen_more(&scene, 6).await;
+    scene.deliver().await;
+    assert!(scene.receiver.got().is_empty());
+    let probe = scene.seen(hook.id).await.next_at.expect("a probe is planned");
+    assert_eq!(probe, now.plus(std::time::Duration::from_secs(QUARTER)));
+
+    // The oldest is the probe, every quarter of an hour, and keeps its place.
+    for probes in 1..=3 {
+        scene.pass(QUARTER);
+        scene.deliver().await;
+        scene.deliver().await;
+        assert_eq!(scene.receiver.got().len(), probes);
+    }
+    let guids: Vec<_> = scene.receiver.got().iter().map(|got| got.guid()).collect();
+    assert!(guids.iter().all(|guid| *guid == guids[0]), "{guids:?}");
+
+    // Back again: the probe arrives and the others follow in order.
+    scene.receiver.always(Reply::Status(200));
+    scene.receiver.clear();
+    scene.pass(QUARTER);
+    scene.deliver().await;
+    let rows = scene.deliveries(&hook).await;
+    let queued: Vec<_> = rows[6..].iter().map(|row| row.guid.clone()).collect();
+    let got: Vec<_> = scene.receiver.got().iter().map(|got| got.guid()).collect();
+    assert_eq!((got.len(), got), (7, queued));
+    assert!(rows[6..].iter().all(|row| row.state == DeliveryState::Ok));
+    assert_eq!(scene.seen(hook.id).await.breaker, abide_core::webhooks::Breaker::default());
+    assert_eq!(told(&scene, "webhook_resumed").await, 1);
+}
+
+/// As `happen`, going on where an odd number left off.
+async fn happen_more(scene: &super::Scene, times: usize) {
+    use abide_forge::social::star;
+    for turn in 0..times {
+        let changed = match turn % 2 {
+            0 => star::unstar(&scene.rig.forge, &scene.alice, &scene.repo).await,
+            _ => star::star(&scene.rig.forge, &scene.alice, &scene.repo).await,
+        };
+        assert!(changed.is_ok());
+    }
+}
+
+async fn told(scene: &super::Scene, kind: &str) -> i64 {
+    let mut conn = scene.rig.store.read().await.expect("readable");
+    events::count_of_kind(&mut conn, scene.repo.id, kind).await.expect("readable")
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_asks_by_hand_or_changes_the_hook_does_not_wait_for_the_probe(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = scene(engine).await;
+    let hook = scene.hook(&["star"]).await;
+    scene.receiver.always(Reply::Status(410));
+    happen(&scene, 7).await;
+    scene.deliver().await;
+    assert!(scene.seen(hook.id).await.breaker.open_since.is_some());
+    assert_eq!(scene.receiver.got().len(), 5);
+    ask::ping(&scene.rig.forge, &scene.alice, &scene.repo, &hook).await.expect("allowed");
+    scene.deliver().await;
+    assert_eq!(scene.receiver.got().len(), 6, "the oldest was tried at once");
+    scene.receiver.always(Reply::Status(200));
+    scene.receiver.clear();
+    edit::edit(&scene.rig.forge, &scene.alice, &scene.repo, hook.id, &change(&scene.receiver.url(), &["star"]))
+        .await
+        .expect("allowed");
+    scene.deliver().await;
+    let events: Vec<_> = scene.receiver.got().iter().map(|got| got.event().to_owned()).collect();
+    assert_eq!(events, ["star", "star", "ping"]);
+}

@@ -1,0 +1,241 @@
+//! An address that someone typed: `http` or `https`, a host and a port.
+//!
+//! Parsed by the rules that browsers follow, so that the spellings of an internet address that only look like a name
+//! (`0x7f.1`, `2130706433`, `0177.0.0.1`, full-width digits) are the address that they are before anyone judges them.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+use url::Url;
+
+/// The longest address that is taken.
+pub const MAX_LEN: usize = 2048;
+
+/// Why a text is no address to send to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// It has no shape that could be read.
+    #[error("is not a URL: {0}")]
+    Unreadable(String),
+    /// Another protocol.
+    #[error("must begin with http:// or https://")]
+    Scheme,
+    /// A name and perhaps a password before the host.
+    #[error("must not contain a user name or password")]
+    Credentials,
+    /// More text than an address needs.
+    #[error("must not be longer than {MAX_LEN} characters")]
+    TooLong,
+    /// Line breaks and the like, which the parser would have left out silently.
+    #[error("must not contain spaces or control characters")]
+    Characters,
+}
+
+/// How to speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// In the clear.
+    Http,
+    /// Over TLS.
+    Https,
+}
+
+/// Whom to speak to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Host {
+    /// A name that has to be looked up: lower case, without a dot at the end.
+    Name(String),
+    /// An internet address, however it was spelled.
+    Ip(IpAddr),
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Ip(IpAddr::V6(ip)) => write!(f, "[{ip}]"),
+            Self::Ip(ip) => ip.fmt(f),
+        }
+    }
+}
+
+/// Where something is to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    scheme: Scheme,
+    host: Host,
+    port: u16,
+    target: String,
+    text: String,
+}
+
+impl Address {
+    /// How to speak.
+    pub fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    /// Whom to speak to.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// At which port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Path and query, as the request line has them.
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// The address as one text, without a fragment.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// What the `Host` header says: the port only where it is not the usual one.
+    pub fn authority(&self) -> String {
+        match (self.scheme, self.port) {
+            (Scheme::Http, 80) | (Scheme::Https, 443) => self.host.to_string(),
+            (_, port) => format!("{}:{port}", self.host),
+        }
+    }
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        if text.len() > MAX_LEN {
+            return Err(AddressError::TooLong);
+        }
+        if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+            return Err(AddressError::Characters);
+        }
+        let mut url = Url::parse(text).map_err(|error| AddressError::Unreadable(error.to_string()))?;
+        let scheme = match url.scheme() {
+            "http" => Scheme::Http,
+            "https" => Scheme::Https,
+            _ => return Err(AddressError::Scheme),
+        };
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(AddressError::Credentials);
+        }
+        url.set_fragment(None);
+        let host = match url.host() {
+            Some(url::Host::Domain(name)) => name_of(name)?,
+            Some(url::Host::Ipv4(ip)) => Host::Ip(ip.into()),
+            Some(url::Host::Ipv6(ip)) => Host::Ip(ip.into()),
+            None => return Err(AddressError::Unreadable("it names no host".into())),
+        };
+        let port = url.port_or_known_default().ok_or(AddressError::Scheme)?;
+        if port == 0 {
+            return Err(AddressError::Unreadable("there is no port 0".into()));
+        }
+        let target = match url.query() {
+            Some(query) => format!("{}?{query}", url.path()),
+            None => url.path().to_owned(),
+        };
+        Ok(Self { scheme, host, port, target, text: url.into() })
+    }
+}
+
+fn name_of(name: &str) -> Result<Host, AddressError> {
+    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    if name.is_empty() || name.len() > 253 || name.split('.').any(str::is_empty) || !name.chars().all(plain) {
+        return Err(AddressError::Unreadable("its host is not a name".into()));
+    }
+    // With the dot gone it may be an internet address after all.
+    Ok(match name.parse() {
+        Ok(ip) => Host::Ip(ip),
+        Err(_) => Host::Name(name),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guard;
+    use proptest::prelude::*;
+
+    fn host(text: &str) -> Host {
+        text.parse::<Address>().expect(text).host
+    }
+
+    #[test]
+    fn an_address_is_split_into_what_a_request_needs() {
+        let address: Address = "https://Example.COM:8443/in/a%20b?x=1#part".parse().unwrap();
+        assert_eq!(address.scheme(), Scheme::Https);
+        assert_eq!(address.host(), &Host::Name("example.com".into()));
+        assert_eq!((address.port(), address.target()), (8443, "/in/a%20b?x=1"));
+        assert_eq!(address.authority(), "example.com:8443");
+        assert_eq!(address.as_str(), "https://example.com:8443/in/a%20b?x=1");
+        assert_eq!("http://example.com".parse::<Address>().unwrap().authority(), "example.com");
+        assert_eq!("http://[2606:4700::1111]:81/".parse::<Address>().unwrap().authority(), "[2606:4700::1111]:81");
+    }
+
+    #[test]
+    fn every_spelling_of_an_internet_address_is_that_address() {
+        for text in [
+            "http://127.0.0.1/",
+            "http://127.1/",
+            "http://2130706433/",
+            "http://0x7f000001/",
+            "http://0x7F.0.0.1/",
+            "http://0177.0.0.1/",
+            "http://017700000001/",
+            "http://127.0.0.1./",
+            "http://127.0x0.0.01/",
+            "http://１２７.０.０.１/",
+            "http://127。0。0。1/",
+            "http://%31%32%37.0.0.1/",
+            "http:127.0.0.1",
+            "http:\\\\127.0.0.1\\x",
+        ] {
+            assert_eq!(host(text), Host::Ip("127.0.0.1".parse().unwrap()), "{text}");
+        }
+        for text in ["http://[::ffff:127.0.0.1]/", "http://[::ffff:7f00:1]/", "http://[0:0:0:0:0:ffff:7f00:0001]/"] {
+            let Host::Ip(ip) = host(text) else { panic!("{text}") };
+            assert_eq!(guard::refused(ip), Some(guard::Reason::Loopback), "{text}");
+        }
+        assert_eq!(host("http://localhost./"), Host::Name("localhost".into()));
+        assert_eq!(host("http://LocalHost/"), Host::Name("localhost".into()));
+    }
+
+    #[test]
+    fn what_is_no_address_to_send_to_is_refused_with_its_reason() {
+        let error = |text: &str| text.parse::<Address>().expect_err(text);
+        for text in ["ftp://example.com/", "file:///etc/passwd", "gopher://x/", "javascript:alert(1)", "data:,x"] {
+            assert_eq!(error(text), AddressError::Scheme, "{text}");
+        }
+        for text in ["http://user@example.com/", "https://a:b@example.com/", "http://127.0.0.1@example.com/"] {
+            assert_eq!(error(text), AddressError::Credentials, "{text}");
+        }
+        for text in ["http://exam ple.com/", "http://example.com/\r\nHost: x", " http://example.com", "http://a\tb/"] {
+            assert_eq!(error(text), AddressError::Characters, "{text}");
+        }
+        for text in
+            ["", "example.com", "http://", "http://[fe80::1%25eth0]/", "http://[::1", "http://a..b/", "http://x:0/"]
+        {
+            assert!(matches!(error(text), AddressError::Unreadable(_)), "{text}: {:?}", error(text));
+        }
+        assert_eq!(error(&format!("http://example.com/{}", "x".repeat(MAX_LEN))), AddressError::TooLong);
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_read_reads_back_the_same(text in "https?://[ -~]{0,60}") {
+            if let Ok(address) = text.parse::<Address>() {
+                prop_assert_eq!(address.as_str().parse::<Address>().unwrap(), address);
+            }
+        }
+
+        #[test]
+        fn arbitrary_text_never_panics(text: String) {
+            let _ = text.parse::<Address>();
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What the operator lets through although the guard would not.
+
+use crate::address::Host;
+use crate::guard;
+use ipnet::IpNet;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// Hosts by name, and nets. A name lets through whatever it leads to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AllowList {
+    names: Vec<String>,
+    nets: Vec<IpNet>,
+}
+
+/// An entry that is neither.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is neither a host name nor an address or net such as 10.0.0.0/8")]
+pub struct AllowError(String);
+
+impl AllowList {
+    /// Reads the entries.
+    pub fn parse<S: AsRef<str>>(entries: impl IntoIterator<Item = S>) -> Result<Self, AllowError> {
+        let mut list = Self::default();
+        for entry in entries {
+            let entry = entry.as_ref().trim();
+            if let Ok(net) = IpNet::from_str(entry) {
+                list.nets.push(net.trunc());
+            } else if let Ok(ip) = entry.trim_matches(['[', ']']).parse() {
+                list.nets.push(guard::alone(ip));
+            } else if is_name(entry) {
+                list.names.push(entry.trim_end_matches('.').to_ascii_lowercase());
+            } else {
+                return Err(AllowError(entry.to_owned()));
+            }
+        }
+        Ok(list)
+    }
+
+    /// Whether the operator named this host.
+    pub fn names(&self, host: &Host) -> bool {
+        matches!(host, Host::Name(name) if self.names.contains(name))
+    }
+
+    /// Whether an address is in one of the nets.
+    pub fn holds(&self, ip: IpAddr) -> bool {
+        let ip = guard::unwrapped(ip);
+        self.nets.iter().any(|net| net.contains(&ip))
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    // Something with a slash or only digits and dots was meant to be a net.
+    let letters = text.bytes().any(|b| b.is_ascii_alphabetic());
+    letters && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_addresses_and_nets_are_told_apart() {
+        let list = AllowList::parse(["CI.internal.", "10.1.2.3/8", "::1", " 192.168.7.7 "]).unwrap();
+        assert!(list.names(&Host::Name("ci.internal".into())));
+        assert!(!list.names(&Host::Name("x.ci.internal".into())));
+        for (ip, held) in [
+            ("10.200.0.1", true),
+            ("::ffff:10.0.0.1", true),
+            ("::1", true),
+            ("192.168.7.7", true),
+            ("192.168.7.8", false),
+            ("127.0.0.1", false),
+        ] {
+            assert_eq!(list.holds(ip.parse().unwrap()), held, "{ip}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        for bad in ["", "10.0.0.0/33", "1.2.3", "http://x", "a b", "*"] {
+            assert_eq!(AllowList::parse([bad]), Err(AllowError(bad.to_owned())), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The gate against real sockets: who is let through, to where, and how much an answer may cost.
+#![allow(clippy::unwrap_used, reason = "a test has nobody else to tell")]
+
+use abide_outbound::http::{HeaderName, HeaderValue};
+use abide_outbound::{Address, AllowList, Answer, Gate, GateError, Limits, Post, Resolver};
+use futures_util::future::BoxFuture;
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+/// Names with their addresses; each look-up of a name gets the next list.
+#[derive(Clone, Default)]
+struct Book {
+    entries: Arc<Mutex<HashMap<&'static str, Vec<Vec<IpAddr>>>>>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Book {
+    fn with(self, name: &'static str, answers: &[&[&str]]) -> Self {
+        let parsed = answers.iter().map(|ips| ips.iter().map(|ip| ip.parse().unwrap()).collect()).collect();
+        self.entries.lock().unwrap().insert(name, parsed);
+        self
+    }
+}
+
+impl Resolver for Book {
+    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        let turn = self.asked.fetch_add(1, Ordering::SeqCst);
+        let entries = self.entries.lock().unwrap();
+        let found = entries.get(name).map(|lists| lists[turn.min(lists.len() - 1)].clone());
+        Box::pin(async move { found.ok_or_else(|| io::Error::other("no such name")) })
+    }
+}
+
+fn gate(book: Book, allow: &[&str], limits: Limits) -> Gate {
+    Gate::new(AllowList::parse(allow).unwrap(), book, limits)
+}
+
+fn short() -> Limits {
+    Limits { total: Duration::from_millis(400), connect: Duration::from_millis(200), body: 1024, at_once: 8 }
+}
+
+fn address(text: &str) -> Address {
+    text.parse().unwrap()
+}
+
+async fn post(gate: &Gate, to: &str) -> Result<Answer, GateError> {
+    let headers = vec![(HeaderName::from_static("x-test"), HeaderValue::from_static("yes"))];
+    gate.post(Post { address: address(to), headers, body: "hello".into() }).await
+}
+
+/// Reads one request and gives its text.
+async fn request(stream: &mut TcpStream) -> String {
+    let mut text = Vec::new();
+    let mut buffer = [0; 4096];
+    while !text.ends_with(b"hello") {
+        let read = stream.read(&mut buffer).await.unwrap();
+        assert!(read > 0, "the request broke off: {}", String::from_utf8_lossy(&text));
+        text.extend_from_slice(&buffer[..read]);
+    }
+    String::from_utf8(text).unwrap()
+}
+
+/// A server that answers every request with the same bytes, and tells what it was asked.
+async fn serving(answer: &'static [u8]) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = seen.clone();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let log = log.clone();
+            tokio::spawn(async move {
+                let asked = request(&mut stream).await;
+                log.lock().unwrap().push(asked);
+                let _ = stream.write_all(answer).await;
+            });
+        }
+    });
+    (at, seen)
+}
+
+#[tokio::test]
+async fn a_request_arrives_whole_and_its_answer_comes_back() {
+    let (at, seen) = serving(b"HTTP/1.1 201 Created\r\nX-From: there\r\nContent-Length: 4\r\n\r\nfine").await;
+    let gate = gate(Book::default(), &["127.0.0.1"], Limits::default());
+    let answer = post(&gate, &format!("http://{at}/hook?x=1")).await.unwrap();
+    assert_eq!((answer.status.as_u16(), &answer.body[..], answer.cut), (201, &b"fine"[..], false));
+    assert_eq!(answer.headers["x-from"], "there");
+    let asked = seen.lock().unwrap()[0].to_lowercase();
+    assert!(asked.starts_with("post /hook?x=1 http/1.1\r\n"), "{asked}");
+    assert!(asked.contains(&format!("host: {at}\r\n")) && asked.contains("x-test: yes\r\n"), "{asked}");
+}
+
+#[tokio::test]
+async fn what_is_not_public_is_refused_however_it_is_spelled() {
+    let (at, seen) = serving(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
+    let book = Book::default().with("inside.example", &[&["127.0.0.1"]]).with("localhost", &[&["127.0.0.1", "::1"]]);
+    let gate = gate(book, &[], Limits::default());
+    let port = at.port();
+    for host in ["127.0.0.1", "127.1", "2130706433", "0x7f.0.0.1", "0177.1", "[::ffff:127.0.0.1]", "[::1]", "0"] {
+        let to = format!("http://{host}:{port}/");
+        assert!(matches!(gate.screen(&address(&to)), Err(GateError::Refused { .. })), "{to}");
+        assert!(matches!(post(&gate, &to).await, Err(GateError::Refused { .. })), "{to}");
+    }
+    for host in ["inside.example", "INSIDE.example.", "localhost"] {
+        let refused = post(&gate, &format!("http://{host}:{port}/")).await;
+        assert!(matches!(refused, Err(GateError::Refused { .. })), "{host}: {refused:?}");
+    }
+    let told = post(&gate, &format!("http://inside.example:{port}/")).await.unwrap_err().to_string();
+    assert!(told.contains("inside.example leads to 127.0.0.1, and it is this machine"), "{told}");
+    assert!(seen.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn one_refused_address_among_several_refuses_the_name() {
+    let book = Book::default().with("mixed.example", &[&["93.184.216.34", "10.0.0.7"]]);
+    let refused = gate(book, &[], short()).vet(&address("https://mixed.example/")).await;
+    assert!(matches!(refused, Err(GateError::Refused { ip, .. }) if ip.to_string() == "10.0.0.7"), "{refused:?}");
+    let book = Book::default().with("public.example", &[&["93.184.216.34", "2606:4700::1111"]]);
+    let vetted = gate(book, &[], short()).vet(&address("https://public.example/")).await.unwrap();
+    let addrs: Vec<_> = vetted.addrs().iter().map(ToString::to_string).collect();
+    assert_eq!(addrs, ["93.184.216.34:443", "[2606:4700::1111]:443"]);
+}
+
+#[tokio::test]
+async fn a_name_is_looked_up_once_so_it_cannot_lead_elsewhere_between_check_and_connection() {
+    let (at, seen) = serving(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
+    // The second look-up would lead to an address that is refused, and a third to nowhere.
+    let book = Book::default().with("turning.example", &[&["127.0.0.1"], &["10.0.0.1"]]);
+    let asked = book.asked.clone();
+    let gate = gate(book, &["127.0.0.0/8"], Limits::default());
+    post(&gate, &format!("http://turning.example:{}/", at.port())).await.unwrap();
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    assert!(seen.lock().unwrap()[0].to_lowercase().contains(&format!("host: turning.example:{}", at.port())));
+    let refused = post(&gate, &format!("http://turning.example:{}/", at.port())).await;
+    assert!(matches!(refused, Err(GateError::Refused { .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_host_that_the_operator_names_may_lead_anywhere_and_others_may_not() {
+    let (at, _) = serving(b"HTTP/1.1 204 No Content\r\n\r\n").await;
+    let book = Book::default().with("ci.internal", &[&["127.0.0.1"]]).with("other.internal", &[&["127.0.0.1"]]);
+    let gate = gate(book, &["ci.internal"], Limits::default());
+    assert_eq!(post(&gate, &format!("http://ci.internal:{}/", at.port())).await.unwrap().status, 204);
+    for host in ["other.internal", "127.0.0.1"] {
+        let refused = post(&gate, &format!("http://{host}:{}/", at.port())).await;
+        assert!(matches!(refused, Err(GateError::Refused { .. })), "{host}: {refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn redirects_are_answers_and_nobody_follows_them() {
+    let (at, seen) = serving(b"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n").await;
+    let gate = gate(Book::default(), &["127.0.0.1"], Limits::default());
+    let answer = post(&gate, &format!("http://{at}/")).await.unwrap();
+    assert_eq!((answer.status.as_u16(), answer.headers["location"].to_str().unwrap()), (302, "/elsewhere"));
+    assert_eq!(seen.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn only_the_beginning_of_a_huge_answer_is_read() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    let endless = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        request(&mut stream).await;
+        stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
+        // Until the other side hangs up: more than any buffer between the two holds.
+        let mut sent = 0_usize;
+        while stream.write_all(&[b'x'; 64 << 10]).await.is_ok() {
+            sent += 64 << 10;
+            assert!(sent < 1 << 30, "nobody stopped reading");
+        }
+    });
+    let gate = gate(Book::default(), &["127.0.0.1"], Limits { body: 1000, ..Limits::default() });
+    let answer = post(&gate, &format!("http://{at}/")).await.unwrap();
+    assert_eq!((answer.body.len(), answer.cut), (1000, true));
+    endless.await.unwrap();
+}
+
+#[tokio::test]
+async fn whoever_does_not_answer_in_time_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    let gate = gate(Book::default(), &["127.0.0.1"], short());
+    let (silent, held) = tokio::join!(post(&gate, &format!("http://{at}/")), listener.accept());
+    assert!(matches!(silent, Err(GateError::TimedOut(_))), "{silent:?}");
+    drop(held);
+    drop(listener);
+    let gone = post(&gate, &format!("http://{at}/")).await;
+    assert!(matches!(gone, Err(GateError::Connect { .. })), "{gone:?}");
+}
+
+#[tokio::test]
+async fn what_is_no_http_and_what_is_no_tls_is_an_error_and_not_a_panic() {
+    let (at, _) = serving(b"220 mail.example ESMTP\r\n").await;
+    let gate = gate(Book::default(), &["127.0.0.1"], Limits::default());
+    let odd = post(&gate, &format!("http://{at}/")).await;
+    assert!(matches!(odd, Err(GateError::Http(_))), "{odd:?}");
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let plain = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut hello = [0; 1024];
+        let _ = stream.read(&mut hello).await;
+        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+    });
+    let odd = post(&gate, &format!("https://{plain}/")).await;
+    assert!(matches!(odd, Err(GateError::Tls { .. })), "{odd:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_so_many_conversations_are_under_way_at_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    let (open, most, go) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
+    let server = (open.clone(), most.clone(), go.clone());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let (open, most, go) = server.clone();
+            tokio::spawn(async move {
+                request(&mut stream).await;
+                most.fetch_max(open.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                go.acquire().await.unwrap().forget();
+                open.fetch_sub(1, Ordering::SeqCst);
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
+            });
+        }
+    });
+    let gate = gate(Book::default(), &["127.0.0.1"], Limits { at_once: 3, ..Limits::default() });
+    let to = format!("http://{at}/");
+    let posts: Vec<_> = (0..9)
+        .map(|_| {
+            let (gate, to) = (gate.clone(), to.clone());
+            tokio::spawn(async move { post(&gate, &to).await.unwrap().status })
+        })
+        .collect();
+    // One after another is let go, so that all nine pass while never more than three are inside.
+    while open.load(Ordering::SeqCst) < 3 {
+        tokio::task::yield_now().await;
+    }
+    go.add_permits(9);
+    for post in posts {
+        assert_eq!(post.await.unwrap(), 200);
+    }
+    assert_eq!(most.load(Ordering::SeqCst), 3);
+}

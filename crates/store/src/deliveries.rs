@@ -1,0 +1,241 @@
+//! What is sent to webhooks: a row each, with what was sent and what was answered last.
+
+use crate::sql::statements;
+use crate::value::params;
+use crate::{Conn, Row, StoreError, Tx, webhooks};
+use abide_core::webhooks::{DeliveryState, Kind};
+use abide_core::{DeliveryId, HookId, Timestamp};
+use std::time::Duration;
+
+/// The columns of [`Delivery`].
+macro_rules! columns {
+    () => {
+        "id, hook_id, guid, kind, action, redelivery_of, payload, draft, state, attempts, created_at, attempted_at,
+            finished_at, duration, request_headers, status, error, response_headers, response_body"
+    };
+}
+
+/// The same without what is long.
+macro_rules! short_columns {
+    () => {
+        "id, hook_id, guid, kind, action, redelivery_of, '' AS payload, draft, state, attempts, created_at, attempted_at,
+            finished_at, duration, CAST(NULL AS TEXT) AS request_headers, status, error,
+            CAST(NULL AS TEXT) AS response_headers, CAST(NULL AS TEXT) AS response_body"
+    };
+}
+
+statements! {
+    INSERT = "INSERT INTO webhook_deliveries
+        (hook_id, guid, event_id, part, kind, action, redelivery_of, payload, draft, state, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'queued', $10)
+        ON CONFLICT (hook_id, event_id, part) DO NOTHING
+        RETURNING id";
+    /// The oldest that waits. One whose sender is gone waits too.
+    OLDEST = "SELECT id FROM webhook_deliveries WHERE hook_id = $1 AND state IN ('queued', 'sending') ORDER BY id LIMIT 1";
+    BEGIN = concat!("UPDATE webhook_deliveries SET state = 'sending', attempts = attempts + 1, attempted_at = $2
+        WHERE id = $1 RETURNING ", columns!());
+    END = "UPDATE webhook_deliveries SET state = $2, finished_at = $3, duration = $4, payload = $5, draft = FALSE,
+            request_headers = $6, status = $7, error = $8, response_headers = $9, response_body = $10
+        WHERE id = $1";
+    HAND_BACK = "UPDATE webhook_deliveries SET state = 'queued', attempts = attempts - 1 WHERE id = $1 AND state = 'sending'";
+    OF_HOOK = concat!("SELECT ", short_columns!(), " FROM webhook_deliveries
+        WHERE hook_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3");
+    BY_ID = concat!("SELECT ", columns!(), " FROM webhook_deliveries WHERE hook_id = $1 AND id = $2");
+    COUNT_WAITING = "SELECT count(*) AS n FROM webhook_deliveries WHERE hook_id = $1 AND state IN ('queued', 'sending')";
+    /// The latest of a hook that was tried.
+    LATEST_TRIED = concat!("SELECT ", short_columns!(), " FROM webhook_deliveries
+        WHERE hook_id = $1 AND duration IS NOT NULL ORDER BY id DESC LIMIT 1");
+    PRUNE = "DELETE FROM webhook_deliveries WHERE created_at < $1 AND state <> 'sending'";
+}
+
+/// A delivery.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    /// Its number.
+    pub id: DeliveryId,
+    /// For which hook.
+    pub hook_id: HookId,
+    /// What the receiver knows it by.
+    pub guid: String,
+    /// Of what.
+    pub kind: Kind,
+    /// What happened.
+    pub action: Option<String>,
+    /// Which delivery this one repeats.
+    pub redelivery_of: Option<DeliveryId>,
+    /// JSON. Empty in lists.
+    pub payload: String,
+    /// The payload lacks what has to be read from the repository.
+    pub draft: bool,
+    /// Where it stands.
+    pub state: DeliveryState,
+    /// How often it was tried.
+    pub attempts: i64,
+    /// When it was queued.
+    pub created_at: Timestamp,
+    /// When it was last tried.
+    pub attempted_at: Option<Timestamp>,
+    /// When it ended.
+    pub finished_at: Option<Timestamp>,
+    /// How long the latest try took.
+    pub duration: Option<Duration>,
+    /// What it was sent with: a JSON object.
+    pub request_headers: Option<String>,
+    /// What was answered.
+    pub status: Option<i64>,
+    /// Why there was no answer, or what was wrong with it.
+    pub error: Option<String>,
+    /// What the answer came with: a JSON object.
+    pub response_headers: Option<String>,
+    /// The beginning of the answer.
+    pub response_body: Option<String>,
+}
+
+impl Delivery {
+    fn from_row(row: &Row) -> Result<Self, StoreError> {
+        let duration = row.opt_int("duration")?;
+        Ok(Self {
+            id: DeliveryId::new(row.int("id")?),
+            hook_id: HookId::new(row.int("hook_id")?),
+            guid: row.text("guid")?,
+            kind: row.parsed("kind")?,
+            action: row.opt_text("action")?,
+            redelivery_of: row.opt_int("redelivery_of")?.map(DeliveryId::new),
+            payload: row.text("payload")?,
+            draft: row.bool("draft")?,
+            state: row.parsed("state")?,
+            attempts: row.int("attempts")?,
+            created_at: row.time("created_at")?,
+            attempted_at: row.opt_time("attempted_at")?,
+            finished_at: row.opt_time("finished_at")?,
+            duration: duration.map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or(0))),
+            request_headers: row.opt_text("request_headers")?,
+            status: row.opt_int("status")?,
+            error: row.opt_text("error")?,
+            response_headers: row.opt_text("response_headers")?,
+            response_body: row.opt_text("response_body")?,
+        })
+    }
+}
+
+/// A delivery to be queued.
+#[derive(Debug, Clone)]
+pub struct NewDelivery {
+    /// For which hook.
+    pub hook_id: HookId,
+    /// What the receiver will know it by.
+    pub guid: String,
+    /// Which event it tells, and which part of it; nothing for what someone asked for.
+    pub event: Option<(i64, i64)>,
+    /// Of what.
+    pub kind: Kind,
+    /// What happened.
+    pub action: Option<String>,
+    /// Which delivery it repeats.
+    pub redelivery_of: Option<DeliveryId>,
+    /// JSON.
+    pub payload: String,
+    /// The payload lacks what has to be read from the repository.
+    pub draft: bool,
+}
+
+/// Queues a delivery behind those that wait; `None` if the same part of the same event was queued before.
+pub async fn enqueue(tx: &mut Tx, new: &NewDelivery) -> Result<Option<DeliveryId>, StoreError> {
+    let now = tx.now();
+    let (event, part) = new.event.unzip();
+    let values = params![
+        new.hook_id,
+        new.guid.as_str(),
+        event,
+        part.unwrap_or(0),
+        new.kind.as_str(),
+        new.action.as_deref(),
+        new.redelivery_of,
+        new.payload.as_str(),
+        new.draft,
+        now
+    ];
+    let Some(row) = tx.one(&INSERT, values).await? else { return Ok(None) };
+    webhooks::wake(tx, new.hook_id).await?;
+    row.int("id").map(|id| Some(DeliveryId::new(id)))
+}
+
+/// Begins the oldest delivery of a hook that waits. The caller holds the hook.
+pub(crate) async fn begin_oldest(tx: &mut Tx, hook: HookId) -> Result<Option<Delivery>, StoreError> {
+    let now = tx.now();
+    let Some(row) = tx.one(&OLDEST, params![hook]).await? else { return Ok(None) };
+    Delivery::from_row(&tx.only(&BEGIN, params![row.int("id")?, now]).await?).map(Some)
+}
+
+/// What a try was and brought.
+#[derive(Debug, Clone, Default)]
+pub struct Tried {
+    /// What was sent.
+    pub payload: String,
+    /// With which headers: a JSON object.
+    pub request_headers: String,
+    /// How long it took.
+    pub duration: Duration,
+    /// What was answered.
+    pub status: Option<i64>,
+    /// Why nothing was, or what was wrong with it.
+    pub error: Option<String>,
+    /// What the answer came with: a JSON object.
+    pub response_headers: Option<String>,
+    /// Its beginning.
+    pub response_body: Option<String>,
+}
+
+/// Writes how a try ended and where the delivery stands now. The caller holds the hook.
+pub async fn end(tx: &mut Tx, id: DeliveryId, state: DeliveryState, tried: &Tried) -> Result<(), StoreError> {
+    let ended = matches!(state, DeliveryState::Ok | DeliveryState::Failed).then(|| tx.now());
+    let values = params![
+        id,
+        state.as_str(),
+        ended,
+        i64::try_from(tried.duration.as_micros()).unwrap_or(i64::MAX),
+        tried.payload.as_str(),
+        tried.request_headers.as_str(),
+        tried.status,
+        tried.error.as_deref(),
+        tried.response_headers.as_deref(),
+        tried.response_body.as_deref()
+    ];
+    tx.execute(&END, values).await.map(drop)
+}
+
+/// Returns a delivery untried, because the sender is stopping. The caller holds the hook.
+pub async fn hand_back(tx: &mut Tx, id: DeliveryId) -> Result<(), StoreError> {
+    tx.execute(&HAND_BACK, params![id]).await.map(drop)
+}
+
+/// Deliveries of a hook before one of them, the latest first, without what is long.
+pub async fn of_hook(
+    conn: &mut Conn,
+    hook: HookId,
+    before: Option<DeliveryId>,
+    limit: i64,
+) -> Result<Vec<Delivery>, StoreError> {
+    let before = before.map_or(i64::MAX, DeliveryId::get);
+    conn.all(&OF_HOOK, params![hook, before, limit]).await?.iter().map(Delivery::from_row).collect()
+}
+
+/// A delivery of a hook.
+pub async fn by_id(conn: &mut Conn, hook: HookId, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
+    conn.one(&BY_ID, params![hook, id]).await?.as_ref().map(Delivery::from_row).transpose()
+}
+
+/// How many deliveries of a hook wait.
+pub async fn waiting(conn: &mut Conn, hook: HookId) -> Result<i64, StoreError> {
+    conn.only(&COUNT_WAITING, params![hook]).await?.int("n")
+}
+
+/// The latest delivery of a hook that was tried, without what is long.
+pub async fn latest_tried(conn: &mut Conn, hook: HookId) -> Result<Option<Delivery>, StoreError> {
+    conn.one(&LATEST_TRIED, params![hook]).await?.as_ref().map(Delivery::from_row).transpose()
+}
+
+/// Forgets deliveries that were queued before an instant, whatever became of them.
+pub async fn prune(tx: &mut Tx, before: Timestamp) -> Result<u64, StoreError> {
+    tx.execute(&PRUNE, params![before]).await
+}

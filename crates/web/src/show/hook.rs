@@ -1,0 +1,22 @@
+//! How what was sent to a webhook stands.
+
+use abide_core::webhooks::DeliveryState;
+
+/// A class of badge.
+pub(crate) fn class(state: &DeliveryState) -> &'static str {
+    match state {
+        DeliveryState::Queued | DeliveryState::Sending => "",
+        DeliveryState::Ok => "ok",
+        DeliveryState::Failed => "danger",
+    }
+}
+
+/// A word or two.
+pub(crate) fn word(state: &DeliveryState) -> &'static str {
+    match state {
+        DeliveryState::Queued => "Waiting",
+        DeliveryState::Sending => "Being sent",
+        DeliveryState::Ok => "Arrived",
+        DeliveryState::Failed => "Failed",
+    }
+}
