@@ -83,6 +83,10 @@ id! {
     /// One milestone of a repository. People know it by its number there.
     MilestoneId
 }
+id! {
+    /// One thread that people are told about.
+    ThreadId
+}
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,7 @@
 //! * [`names`], [`refs`], [`oid`]: text from outside, parsed once at the edge into types that cannot be wrong.
 //! * [`policy`]: who may do what. The only place that compares owners, roles, visibility or marks.
 //! * [`account`]: who may sign up, what an account may say, what an admin may do to it.
-//! * [`attention`]: how much someone is told, and whom they may follow.
+//! * [`attention`]: how much someone is told, and whom they may follow. [`notify`]: who is told of what, and why.
 //! * [`lifecycle`]: which state a repository may move to, and why not. [`transfer`]: offers to hand one over.
 //! * [`issues`]: what issues may say, what a text refers to, what a list is asked for.
 //! * [`push`]: which ref updates are acceptable before any object is looked at.
@@ -22,6 +22,7 @@ pub mod ids;
 pub mod issues;
 pub mod lifecycle;
 pub mod names;
+pub mod notify;
 pub mod oid;
 pub mod policy;
 pub mod push;
@@ -36,7 +37,7 @@ pub mod transfer;
 pub mod words;
 
 pub use attention::WatchLevel;
-pub use ids::{CommentId, IssueId, LabelId, MilestoneId, PushId, RedirectId, RepoId, TransferId, UserId};
+pub use ids::{CommentId, IssueId, LabelId, MilestoneId, PushId, RedirectId, RepoId, ThreadId, TransferId, UserId};
 pub use names::{RepoName, UserName};
 pub use oid::Oid;
 pub use push::RefUpdate;

@@ -5,6 +5,7 @@
 //!   [`throttles`], [`tokens`], [`ssh_keys`]. Repositories: [`repos`], [`forks`], [`topics`],
 //!   [`search`], [`collaborators`], [`redirects`], [`transfers`], [`purges`], [`pushes`]. Attention: [`stars`], [`watches`],
 //!   [`follows`]. Work: [`jobs`], [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`].
+//! * Being told: [`notifications`] who is, [`inbox`] what of, [`notification_mail`] by mail.
 //! * Issues: [`issues`], [`issue_list`], [`issue_people`], [`issue_timeline`], [`comments`], [`labels`], [`milestones`].
 //! * `migrations/{sqlite,postgres}`: forward-only, in step, checked at start by [`migrate`].
 //!
@@ -22,6 +23,7 @@ mod error;
 pub mod events;
 pub mod follows;
 pub mod forks;
+pub mod inbox;
 pub mod issue_list;
 pub mod issue_people;
 pub mod issue_timeline;
@@ -33,6 +35,8 @@ pub mod links;
 pub mod lists;
 pub mod migrate;
 pub mod milestones;
+pub mod notification_mail;
+pub mod notifications;
 pub mod purges;
 pub mod pushes;
 pub mod redirects;

@@ -1,7 +1,9 @@
 //! Parameters and rows that are the same on both engines.
 
 use crate::StoreError;
-use abide_core::{CommentId, IssueId, LabelId, MilestoneId, PushId, RedirectId, RepoId, Timestamp, TransferId, UserId};
+use abide_core::{
+    CommentId, IssueId, LabelId, MilestoneId, PushId, RedirectId, RepoId, ThreadId, Timestamp, TransferId, UserId,
+};
 use sqlx::Row as _;
 use std::str::FromStr;
 
@@ -47,6 +49,7 @@ into_value! {
     CommentId => Int(CommentId::get),
     LabelId => Int(LabelId::get),
     MilestoneId => Int(MilestoneId::get),
+    ThreadId => Int(ThreadId::get),
     &str => Text(str::to_owned),
     &String => Text(String::clone),
     String => Text(|value| value),
@@ -112,6 +115,10 @@ impl Row {
     getter! {
         /// A truth value.
         bool -> bool
+    }
+    getter! {
+        /// A truth value or nothing.
+        opt_bool -> Option<bool>
     }
 
     /// A time.
