@@ -1,7 +1,8 @@
 //! What people keep an eye on: how much they are told about a repository, and whom they may follow.
 
 use crate::UserId;
-use crate::policy::Actor;
+use crate::policy::{self, Action, Actor, RepoFacts};
+use crate::repo::{Role, Visibility};
 use crate::words::words;
 
 words! {
@@ -44,6 +45,15 @@ words! {
     }
 }
 
+/// Decides whether `actor`, who has `role` in `repo`, may learn now of an event that happened there. Whether everyone could
+/// see it then is one half: what happened in private is for those who could read the repository were it still private.
+/// That they may read it now is the other.
+pub fn event_visible(actor: &Actor, public_then: bool, repo: &RepoFacts, role: Option<Role>) -> bool {
+    let reads = |facts: &RepoFacts| policy::can(actor, Action::RepoRead, facts, role).is_allowed();
+    let private = RepoFacts { visibility: Visibility::Private, ..*repo };
+    reads(repo) && (public_then || reads(&private))
+}
+
 /// Why someone is not followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FollowRefusal {
@@ -79,6 +89,42 @@ mod tests {
             assert_eq!(WatchLevel::current(Some(level)), level);
             assert_eq!(level.watches(), level != WatchLevel::Ignore);
         }
+    }
+
+    #[test]
+    fn an_event_is_seen_by_whom_the_repository_lets_in_now_and_let_in_then() {
+        let owner = UserId::new(1);
+        let user = |id, site_admin| Actor::User { id: UserId::new(id), site_admin, suspended: false };
+        let actors = [Actor::Anonymous, Actor::Operator, user(1, false), user(2, false), user(3, true)];
+        let roles = || std::iter::once(None).chain(Role::ALL.iter().copied().map(Some));
+        let mut seen = 0;
+        for actor in actors {
+            for role in roles() {
+                for deleted in [false, true] {
+                    let facts = |visibility| RepoFacts { owner, visibility, archived: false, deleted };
+                    let reads =
+                        |visibility| policy::can(&actor, Action::RepoRead, &facts(visibility), role).is_allowed();
+                    for &now in Visibility::ALL {
+                        for then in [false, true] {
+                            let visible = event_visible(&actor, then, &facts(now), role);
+                            let all_of = match then {
+                                true => vec![now],
+                                false => vec![now, Visibility::Private],
+                            };
+                            assert_eq!(visible, all_of.into_iter().all(reads), "{actor:?} {role:?} {now:?} {then}");
+                            seen += usize::from(visible);
+                        }
+                    }
+                }
+            }
+        }
+        assert!(seen > 0);
+        let open = RepoFacts { owner, visibility: Visibility::Public, archived: false, deleted: false };
+        assert!(event_visible(&Actor::Anonymous, true, &open, None));
+        assert!(!event_visible(&Actor::Anonymous, false, &open, None), "it happened in private");
+        let closed = RepoFacts { visibility: Visibility::Private, ..open };
+        assert!(!event_visible(&user(2, false), true, &closed, None), "the repository is private now");
+        assert!(event_visible(&user(2, false), false, &closed, Some(Role::Read)));
     }
 
     #[test]

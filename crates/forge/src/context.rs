@@ -10,7 +10,7 @@ use abide_git::{Git, Layout};
 use abide_store::Store;
 use std::net::IpAddr;
 use std::sync::Arc;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio_util::task::TaskTracker;
 
 /// Everything a use case needs, wired up once. Clones share it.
@@ -32,6 +32,7 @@ struct Inner {
     tasks: TaskTracker,
     lease_freed: Notify,
     hashing: Hashing,
+    numbered: watch::Sender<u64>,
 }
 
 impl Forge {
@@ -61,6 +62,7 @@ impl Forge {
             tasks: TaskTracker::new(),
             lease_freed: Notify::new(),
             hashing,
+            numbered: watch::Sender::new(0),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -130,6 +132,11 @@ impl Forge {
     /// Tells waiting pushes of this process that a repository's lease was given back. A hint.
     pub(crate) fn lease_freed(&self) -> &Notify {
         &self.inner.lease_freed
+    }
+
+    /// Counts the times that this process gave events their place. A hint for readers of the log: others do so too.
+    pub(crate) fn numbered(&self) -> &watch::Sender<u64> {
+        &self.inner.numbered
     }
 
     /// How many passwords may be hashed at once.

@@ -4,16 +4,18 @@
 //! * [`Forge`]: what every use case works with. [`Caller`]: who asks, and from where.
 //! * [`accounts`]: signing up and logging in, users, tokens, keys, and who someone is. [`mail`]: telling people.
 //! * [`repos`]: finding, creating, changing, sharing. [`browse`]: looking into a repository, for pages and the API.
-//! * [`social`]: stars, watches, follows.
+//! * [`social`]: stars, watches, follows. [`notify`]: who is told of what, in the inbox and by mail.
 //! * [`issues`]: what is to be done, and what is said about it.
 //! * [`git`]: fetch and push, one path behind every road, and what puts a crashed push right.
 //! * [`jobs`]: work that is done later, and the clock that queues it. [`sequencer`]: gives the logs their order.
+//! * [`consumers`]: what acts on the log of events.
 //! * [`doctor`]: proves that database and disk agree.
 //!
 //! Roads (`abide-web`, `abide-ssh`, the command line) translate to and from these; they never call the store or git.
 
 pub mod accounts;
 pub mod browse;
+pub mod consumers;
 mod context;
 pub mod disk;
 pub mod doctor;
@@ -23,6 +25,7 @@ pub mod issues;
 pub mod jobs;
 pub mod mail;
 mod node;
+pub mod notify;
 pub mod ready;
 pub mod repos;
 mod sealed;

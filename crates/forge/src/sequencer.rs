@@ -53,6 +53,9 @@ async fn drain(forge: &Forge, lease: &mut Option<Lease>) -> Result<(), Fault> {
         let Some(step) = step(forge, lease).await? else { return Ok(()) };
         metrics::counter!("abide_events_numbered_total").increment(step.events);
         metrics::counter!("abide_audit_sealed_total").increment(step.audit);
+        if step.events > 0 {
+            forge.numbered().send_modify(|steps| *steps += 1);
+        }
         if step.events < BATCH as u64 && step.audit < BATCH as u64 {
             return Ok(());
         }
@@ -83,17 +86,8 @@ async fn step(forge: &Forge, lease: &mut Option<Lease>) -> Result<Option<Step>, 
         .store()
         .write(unit, |tx, unit| {
             Box::pin(async move {
-                let kept = match &unit.lease {
-                    Some(lease) => leases::renew(tx, lease, unit.ttl).await.is_ok().then(|| lease.clone()),
-                    None => None,
-                };
-                let lease = match kept {
-                    Some(lease) => lease,
-                    None => match leases::take(tx, sequencer::LEASE, &unit.holder, unit.ttl).await? {
-                        Some(lease) => lease,
-                        None => return Ok::<_, Fault>(None),
-                    },
-                };
+                let held = leases::hold(tx, unit.lease.as_ref(), sequencer::LEASE, &unit.holder, unit.ttl).await?;
+                let Some(lease) = held else { return Ok::<_, Fault>(None) };
                 let step = sequencer::step(tx, &lease, &unit.key, BATCH).await?;
                 Ok(Some((lease, step)))
             })

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 /// The columns of [`Numbered`].
 macro_rules! columns {
     () => {
-        "seq, id, actor_user_id, kind, repo_id, public, payload, created_at"
+        "seq, id, actor_user_id, kind, repo_id, source_kind, source_id, public, payload, created_at"
     };
 }
 
@@ -23,6 +23,13 @@ statements! {
               FROM domain_events WHERE seq IS NULL ORDER BY id LIMIT $2) AS fresh
         WHERE domain_events.id = fresh.id";
     AFTER = concat!("SELECT ", columns!(), " FROM domain_events WHERE seq > $1 ORDER BY seq LIMIT $2");
+    AT = concat!("SELECT ", columns!(), " FROM domain_events WHERE seq = $1");
+    /// Old events that every consumer has passed and none has set aside.
+    PRUNE = "DELETE FROM domain_events WHERE id IN (
+        SELECT e.id FROM domain_events e
+        WHERE e.seq <= (SELECT coalesce(min(cursor), 0) FROM event_consumers) AND e.created_at < $1
+            AND NOT EXISTS (SELECT 1 FROM event_failures f WHERE f.seq = e.seq)
+        ORDER BY e.seq LIMIT $2)";
     COUNT_UNNUMBERED = "SELECT count(*) AS n FROM domain_events WHERE seq IS NULL";
     COUNT_OF_KIND = "SELECT count(*) AS n FROM domain_events WHERE repo_id = $1 AND kind = $2";
 }
@@ -74,6 +81,10 @@ pub struct Numbered {
     pub kind: String,
     /// In which repository; `None` once that is gone.
     pub repo: Option<RepoId>,
+    /// What kind of thing it is about.
+    pub source_kind: String,
+    /// Which one.
+    pub source_id: i64,
     /// Whether everyone could see it when it happened.
     pub public: bool,
     /// JSON.
@@ -90,6 +101,8 @@ impl Numbered {
             actor: row.opt_int("actor_user_id")?.map(UserId::new),
             kind: row.text("kind")?,
             repo: row.opt_int("repo_id")?.map(RepoId::new),
+            source_kind: row.text("source_kind")?,
+            source_id: row.int("source_id")?,
             public: row.bool("public")?,
             payload: row.text("payload")?,
             created_at: row.time("created_at")?,
@@ -100,6 +113,16 @@ impl Numbered {
 /// Events behind a cursor, in order.
 pub async fn after(conn: &mut Conn, seq: i64, limit: i64) -> Result<Vec<Numbered>, StoreError> {
     conn.all(&AFTER, params![seq, limit]).await?.iter().map(Numbered::from_row).collect()
+}
+
+/// The event at a place.
+pub async fn at(conn: &mut Conn, seq: i64) -> Result<Option<Numbered>, StoreError> {
+    conn.one(&AT, params![seq]).await?.map(|row| Numbered::from_row(&row)).transpose()
+}
+
+/// Forgets up to `limit` events from before an instant, unless a consumer still needs them; returns how many.
+pub async fn prune(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u64, StoreError> {
+    tx.execute(&PRUNE, params![before, limit]).await
 }
 
 /// How many events of a kind a repository has, numbered or not.

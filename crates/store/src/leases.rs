@@ -61,6 +61,22 @@ pub async fn renew(tx: &mut Tx, lease: &Lease, ttl: Duration) -> Result<(), Stor
     if renewed > 0 { Ok(()) } else { Err(StoreError::LeaseLost(lease.name.clone())) }
 }
 
+/// Keeps a lease that is still held, or takes it anew; `None` if someone else has it.
+pub async fn hold(
+    tx: &mut Tx,
+    held: Option<&Lease>,
+    name: &str,
+    holder: &str,
+    ttl: Duration,
+) -> Result<Option<Lease>, StoreError> {
+    if let Some(lease) = held
+        && renew(tx, lease, ttl).await.is_ok()
+    {
+        return Ok(Some(lease.clone()));
+    }
+    take(tx, name, holder, ttl).await
+}
+
 /// Gives a lease back. Harmless if it was lost.
 pub async fn release(tx: &mut Tx, lease: &Lease) -> Result<(), StoreError> {
     tx.execute(&RELEASE, params![lease.name.as_str(), lease.token]).await.map(drop)

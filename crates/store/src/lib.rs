@@ -4,7 +4,7 @@
 //! * One module per aggregate. People: [`users`], [`emails`], [`user_redirects`], [`sessions`], [`links`], [`totp`],
 //!   [`throttles`], [`tokens`], [`ssh_keys`]. Repositories: [`repos`], [`forks`], [`topics`],
 //!   [`search`], [`collaborators`], [`redirects`], [`transfers`], [`purges`], [`pushes`]. Attention: [`stars`], [`watches`],
-//!   [`follows`]. Work: [`jobs`], [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`].
+//!   [`follows`]. Work: [`jobs`], [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`] and [`consumers`].
 //! * Being told: [`notifications`] who is, [`inbox`] what of, [`notification_mail`] by mail.
 //! * Issues: [`issues`], [`issue_list`], [`issue_people`], [`issue_timeline`], [`comments`], [`labels`], [`milestones`].
 //! * `migrations/{sqlite,postgres}`: forward-only, in step, checked at start by [`migrate`].
@@ -18,6 +18,7 @@ pub mod audit;
 pub mod collaborators;
 pub mod comments;
 mod conn;
+pub mod consumers;
 pub mod emails;
 mod error;
 pub mod events;

@@ -39,6 +39,7 @@ pub const ALL: &[Migration] = &[
     migration!(4, "0004_lifecycle"),
     migration!(5, "0005_attention"),
     migration!(6, "0006_issues"),
+    migration!(7, "0007_consumers"),
     migration!(8, "0008_notifications"),
 ];
 

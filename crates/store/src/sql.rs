@@ -100,6 +100,7 @@ pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
         ("redirects", crate::redirects::ALL),
         ("repos", crate::repos::ALL),
         ("search", crate::search::ALL),
+        ("consumers", crate::consumers::ALL),
         ("sequencer", crate::sequencer::ALL),
         ("sessions", crate::sessions::ALL),
         ("ssh_keys", crate::ssh_keys::ALL),

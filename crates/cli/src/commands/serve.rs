@@ -4,7 +4,7 @@ use crate::compose::{self, Part};
 use crate::config::{Config, Flags};
 use crate::failure::Failure;
 use abide_forge::accounts::setup;
-use abide_forge::{Forge, jobs, sequencer, start};
+use abide_forge::{Forge, consumers, jobs, sequencer, start};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -48,10 +48,13 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     let recovered = start::recover(&forge).await?;
     tracing::info!(?recovered, "took over from earlier runs");
 
+    consumers::register(&forge, &consumers::all()).await?;
+
     let stop = CancellationToken::new();
     let mut background = JoinSet::new();
     let quiet = CancellationToken::new();
     background.spawn(sequencer::run(forge.clone(), quiet.clone()));
+    background.spawn(consumers::run(forge.clone(), quiet.clone()));
     background.spawn(jobs::runner::run(forge.clone(), quiet.clone()));
     background.spawn(jobs::schedule::run(forge.clone(), quiet.clone()));
     let mut roads = JoinSet::new();

@@ -192,6 +192,19 @@ pub(super) const KEYS: &[Key] = &[
         "How often one account chooses what to be told in an hour.",
     ),
     key("attention.follow_limit_per_hour", "100", at_least_one, "People one account follows or stops to in an hour."),
+    key("attention.event_tries", "5", at_least_one, "How often a consumer tries an event before it is set aside."),
+    key(
+        "attention.event_retention",
+        "400d",
+        some_time,
+        "How long the log of events is kept; what a consumer has not taken in is kept longer.",
+    ),
+    key(
+        "attention.mail_window",
+        "10m",
+        duration,
+        "One mail at most about one thread to one person in so long; what happens meanwhile is told in the next.",
+    ),
     key("api.rate_limit_per_hour", "15000", number, "Requests to the API in an hour, of one account; 0 for no limit."),
     key(
         "api.anonymous_rate_limit_per_hour",

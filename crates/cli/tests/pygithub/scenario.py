@@ -82,7 +82,7 @@ class Issues(Scenario):
         issue.remove_from_labels("ui")
         issue.set_labels("bug", "later")
         issue.add_to_assignees(SERVER["owner"])
-        self.assertEqual(repo.get_issue(1).assignee.login, SERVER["owner"])
+        self.assertEqual([who.login for who in repo.get_issue(1).assignees], [SERVER["owner"]])
         self.assertEqual(self.github.get_repo(repo.id).open_issues_count, 1)
         issue.edit(state="closed", state_reason="not_planned")
         self.assertEqual((issue.state, issue.state_reason), ("closed", "not_planned"))

@@ -5,10 +5,11 @@ use crate::accounts::reset;
 use crate::git::{maintain, reconcile};
 use crate::issues::keywords;
 use crate::mail::{self, DeliveryError};
+use crate::notify::mailing;
 use crate::repos::purge;
 use crate::{Fault, Forge};
 use abide_core::RepoId;
-use abide_store::{StoreError, jobs, links, pushes, sessions, throttles};
+use abide_store::{StoreError, events, jobs, links, pushes, sessions, throttles};
 use std::time::Duration;
 
 /// No window of a throttle is longer: settings are refused if they are.
@@ -66,6 +67,7 @@ pub(super) async fn handle(forge: &Forge, job: &Job) -> Result<(), JobError> {
             true => Ok(()),
             false => Err(JobError::Final("the payload lacks what was pushed; this job is queued by a push".into())),
         },
+        Some(Kind::NotifyMail) => Ok(mailing::run(forge).await?),
         None => Err(JobError::Final(format!("this version does not know jobs of the kind {}", job.kind))),
     }
 }
@@ -81,9 +83,25 @@ fn repo_id(job: &Job) -> Result<RepoId, JobError> {
         .ok_or_else(|| JobError::Final("the payload lacks repo_id; run it for one repository".into()))
 }
 
+/// Events that one transaction forgets.
+const EVENTS: i64 = 2000;
+
+/// Forgets old events, a part at a time so that others can write meanwhile.
+async fn prune_events(forge: &Forge) -> Result<(), StoreError> {
+    let before = forge.clock().now().minus(forge.settings().attention.event_retention);
+    loop {
+        let forgotten: Result<u64, StoreError> =
+            forge.store().write(before, |tx, before| Box::pin(events::prune(tx, *before, EVENTS))).await;
+        if forgotten? < EVENTS as u64 {
+            return Ok(());
+        }
+    }
+}
+
 async fn prune(forge: &Forge) -> Result<(), JobError> {
     let before = forge.clock().now().minus(forge.settings().history);
     mail::prune(forge, before).await;
+    prune_events(forge).await?;
     forge
         .store()
         .write(before, |tx, before| {

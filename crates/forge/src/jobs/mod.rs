@@ -33,6 +33,8 @@ pub enum Kind {
     AccountReset,
     /// Reads what a push brought for what it says about issues.
     IssueKeywords,
+    /// Writes the mails about what people were told that are due.
+    NotifyMail,
 }
 
 impl Kind {
@@ -45,6 +47,7 @@ impl Kind {
         Self::MailSend,
         Self::AccountReset,
         Self::IssueKeywords,
+        Self::NotifyMail,
     ];
 
     /// What it is called in the table and on the command line.
@@ -57,6 +60,7 @@ impl Kind {
             Self::MailSend => "mail:send",
             Self::AccountReset => "account:reset",
             Self::IssueKeywords => "issues:keywords",
+            Self::NotifyMail => "notify:mail",
         }
     }
 
@@ -73,7 +77,8 @@ impl Kind {
             | Self::HistoryPrune
             | Self::LifecycleSweep
             | Self::AccountReset
-            | Self::IssueKeywords => 5,
+            | Self::IssueKeywords
+            | Self::NotifyMail => 5,
             // With growing pauses that is about a day and a half: mail servers may be down for a night.
             Self::MailSend => 40,
         }

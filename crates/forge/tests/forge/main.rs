@@ -1,5 +1,6 @@
 //! Use cases on both engines, where a scenario over the network could not arrange or see enough.
 
+mod consumers;
 mod forks;
 mod issues;
 mod jobs;

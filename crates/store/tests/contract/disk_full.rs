@@ -94,7 +94,10 @@ async fn fill_the_disk() {
     let world = World::new(Engine::Sqlite).await;
     note(&world.store, "first").await.unwrap();
     let limit = getrlimit(Resource::Fsize);
-    setrlimit(Resource::Fsize, Rlimit { current: Some(700 * 1024), ..limit }).unwrap();
+    let largest =
+        std::fs::read_dir(world.database.data_dir()).unwrap().map(|file| file.unwrap().metadata().unwrap().len());
+    let room = largest.max().unwrap() + 400 * 1024;
+    setrlimit(Resource::Fsize, Rlimit { current: Some(room), ..limit }).unwrap();
 
     let mut tasks = Vec::new();
     for index in 0..150_usize {

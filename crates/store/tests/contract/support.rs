@@ -32,7 +32,7 @@ pub struct World {
     pub store: Store,
     pub clock: TestClock,
     options: Options,
-    database: TestDatabase,
+    pub database: TestDatabase,
 }
 
 impl World {

@@ -1,0 +1,114 @@
+//! What an operator does with consumers: look, try again what was set aside, let it go.
+
+use super::Shared;
+use crate::accounts::admin;
+use crate::tell::{Who, audit_account};
+use crate::{Access, Caller, Fault, Forge};
+use abide_store::{StoreError, Tx, consumers, events};
+use serde_json::json;
+
+pub use abide_store::consumers::{Failure, Progress};
+
+/// What becomes of an event that was set aside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settle {
+    /// It is taken in after all.
+    Retry,
+    /// It is not.
+    Drop,
+}
+
+/// Why an event stays set aside.
+#[derive(Debug, thiserror::Error)]
+pub enum SettleError {
+    /// No consumer of this version has that name.
+    #[error("no consumer is called {0:?}; `abide events status` lists them")]
+    NoConsumer(String),
+    /// It was not set aside, or is settled already.
+    #[error("event {seq} is not set aside for {consumer}; `abide events failures` lists what is")]
+    NotSetAside {
+        /// For whom.
+        consumer: String,
+        /// Which.
+        seq: i64,
+    },
+    /// It failed again.
+    #[error("it failed again: {0}")]
+    Again(String),
+    /// The caller may not, or the machine failed.
+    #[error(transparent)]
+    Access(#[from] Access),
+}
+
+impl From<StoreError> for SettleError {
+    fn from(error: StoreError) -> Self {
+        Self::Access(error.into())
+    }
+}
+
+/// How far each consumer has come.
+pub async fn status(forge: &Forge) -> Result<Vec<Progress>, Fault> {
+    Ok(consumers::all(&mut *forge.store().read().await?).await?)
+}
+
+/// What is set aside, the latest first, before a place in the log.
+pub async fn failures(forge: &Forge, before: i64, limit: i64) -> Result<Vec<Failure>, Fault> {
+    Ok(consumers::failures(&mut *forge.store().read().await?, before, limit).await?)
+}
+
+/// Settles an event that was set aside, by the operator.
+pub async fn settle(forge: &Forge, consumers: &[Shared], what: (&str, i64), how: Settle) -> Result<(), SettleError> {
+    settle_as(forge, Who::default(), consumers, what, how).await
+}
+
+/// The same by a site admin.
+pub async fn settle_by_admin(
+    forge: &Forge,
+    caller: &Caller,
+    consumers: &[Shared],
+    what: (&str, i64),
+    how: Settle,
+) -> Result<(), SettleError> {
+    admin::ensure(caller)?;
+    settle_as(forge, Who::from(caller), consumers, what, how).await
+}
+
+async fn settle_as(
+    forge: &Forge,
+    who: Who,
+    consumers: &[Shared],
+    (name, seq): (&str, i64),
+    how: Settle,
+) -> Result<(), SettleError> {
+    let consumer = consumers.iter().find(|consumer| consumer.name() == name);
+    let consumer = consumer.cloned().ok_or_else(|| SettleError::NoConsumer(name.to_owned()))?;
+    let unit = Unit { consumer, forge: forge.clone(), seq, how, who };
+    forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await
+}
+
+struct Unit {
+    consumer: Shared,
+    forge: Forge,
+    seq: i64,
+    how: Settle,
+    who: Who,
+}
+
+async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), SettleError> {
+    let (name, seq) = (unit.consumer.name(), unit.seq);
+    if !consumers::settle(tx, name, seq).await? {
+        return Err(SettleError::NotSetAside { consumer: name.to_owned(), seq });
+    }
+    if unit.how == Settle::Retry
+        && let Some(event) = events::at(tx, seq).await?
+    {
+        let taken_in = unit.consumer.apply(tx, &unit.forge, &event).await;
+        taken_in.map_err(|error| SettleError::Again(error.to_string()))?;
+    }
+    let what = match unit.how {
+        Settle::Retry => "event_retried",
+        Settle::Drop => "event_dropped",
+    };
+    audit_account(tx, &unit.who, what, json!({ "consumer": name, "seq": seq })).await?;
+    Ok(())
+}

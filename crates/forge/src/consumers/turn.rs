@@ -1,0 +1,195 @@
+//! One consumer's walk along the log, a few events at a time.
+
+use super::Shared;
+use crate::{Fault, Forge};
+use abide_core::failpoint;
+use abide_store::consumers::{self, Failure, Progress};
+use abide_store::events::{self, Numbered};
+use abide_store::leases::{self, Lease};
+use abide_store::{StoreError, Tx};
+use std::time::Duration;
+
+/// Events per transaction. On SQLite nobody else writes meanwhile.
+const BATCH: i64 = 50;
+/// First wait after a failure; doubles with each.
+const BACKOFF: Duration = Duration::from_secs(1);
+/// Bytes of an error that are kept.
+const ERROR_BYTES: usize = 1000;
+
+/// A consumer on its way.
+pub(super) struct Reader {
+    consumer: Shared,
+    lease: Option<Lease>,
+    /// A batch failed: until here events are taken one by one, to find the one that fails.
+    singly_until: i64,
+}
+
+/// What a unit works with.
+struct Work {
+    consumer: Shared,
+    forge: Forge,
+    lease: Option<Lease>,
+    /// Where the consumer stood when the events were read.
+    from: i64,
+    events: Vec<Numbered>,
+    /// Where it stands afterwards.
+    to: i64,
+}
+
+/// How a unit ended that did not fail.
+enum Done {
+    /// Everything is taken in.
+    Moved(Lease),
+    /// Someone else holds the lease.
+    Elsewhere,
+    /// Someone else has moved the cursor meanwhile.
+    Overtaken(Lease),
+}
+
+impl Reader {
+    pub(super) fn new(consumer: Shared) -> Self {
+        Self { consumer, lease: None, singly_until: 0 }
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        self.consumer.name()
+    }
+
+    /// Takes in what comes next. `false` if there is nothing to do now.
+    pub(super) async fn turn(&mut self, forge: &Forge) -> Result<bool, Fault> {
+        let Some((progress, read)) = self.look(forge).await? else { return Ok(false) };
+        let alone = progress.tries > 0 || progress.cursor < self.singly_until;
+        let (events, to) = self.choose(read, alone);
+        let (many, first) = (events.len() > 1, events.first().cloned());
+        let work = Work {
+            consumer: self.consumer.clone(),
+            forge: forge.clone(),
+            lease: self.lease.clone(),
+            from: progress.cursor,
+            events,
+            to,
+        };
+        match forge.store().write(work, |tx, work| Box::pin(take_in(tx, work))).await {
+            Ok(Done::Moved(lease)) => {
+                failpoint::hit(failpoint::CONSUMER_COMMITTED);
+                self.lease = Some(lease);
+                metrics::gauge!("abide_consumer_lag", "consumer" => self.name()).set((progress.head - to) as f64);
+                Ok(true)
+            }
+            Ok(Done::Overtaken(lease)) => {
+                self.lease = Some(lease);
+                Ok(true)
+            }
+            Ok(Done::Elsewhere) => {
+                self.lease = None;
+                Ok(false)
+            }
+            Err(error) => {
+                let Some(event) = first else { return Err(error) };
+                tracing::warn!(%error, consumer = self.name(), seq = event.seq, many, "events could not be taken in");
+                if many {
+                    self.singly_until = to;
+                } else {
+                    self.failed(forge, &progress, &event, &error).await?;
+                }
+                Ok(true)
+            }
+        }
+    }
+
+    /// Where the consumer stands and what is behind it; `None` if nothing is, or it is to wait.
+    async fn look(&self, forge: &Forge) -> Result<Option<(Progress, Vec<Numbered>)>, Fault> {
+        let mut conn = forge.store().read().await?;
+        let progress = consumers::get(&mut conn, self.name()).await?;
+        let now = forge.clock().now();
+        let ready = |progress: &Progress| progress.lag() > 0 && progress.retry_at.is_none_or(|at| at <= now);
+        let Some(progress) = progress.filter(ready) else { return Ok(None) };
+        let read = events::after(&mut conn, progress.cursor, BATCH).await?;
+        Ok((!read.is_empty()).then_some((progress, read)))
+    }
+
+    /// Of what was read, the events that concern this consumer, and the place that it stands at behind them.
+    fn choose(&self, read: Vec<Numbered>, alone: bool) -> (Vec<Numbered>, i64) {
+        let last = read.last().map_or(0, |event| event.seq);
+        let mut wanted: Vec<_> = read.into_iter().filter(|event| self.consumer.wants(&event.kind)).collect();
+        if alone && wanted.len() > 1 {
+            wanted.truncate(1);
+            let to = wanted[0].seq;
+            return (wanted, to);
+        }
+        (wanted, last)
+    }
+
+    /// Counts a failure, or sets the event aside if that was one too many.
+    async fn failed(&mut self, forge: &Forge, at: &Progress, event: &Numbered, error: &Fault) -> Result<(), Fault> {
+        let mut text = error.to_string();
+        text.truncate(text.floor_char_boundary(ERROR_BYTES));
+        let failure = Failure {
+            consumer: self.name().to_owned(),
+            seq: event.seq,
+            kind: event.kind.clone(),
+            error: text,
+            tries: at.tries + 1,
+            failed_at: forge.clock().now(),
+        };
+        let wait = BACKOFF.saturating_mul(1 << u32::try_from(at.tries.clamp(0, 16)).unwrap_or(0));
+        let given_up = failure.tries >= forge.settings().attention.event_tries;
+        if given_up {
+            tracing::error!(
+                consumer = self.name(),
+                seq = event.seq,
+                "an event is set aside; see `abide events failures`"
+            );
+            metrics::counter!("abide_events_set_aside_total", "consumer" => self.name()).increment(1);
+        }
+        forge
+            .store()
+            .write((failure, at.cursor, wait, given_up), |tx, (failure, cursor, wait, given_up)| {
+                Box::pin(async move {
+                    // Another node may have got further meanwhile: then this failure is of no interest.
+                    if consumers::lock(tx, &failure.consumer).await? != Some(*cursor) {
+                        return Ok::<_, Fault>(());
+                    }
+                    if *given_up {
+                        consumers::set_aside(tx, failure).await?;
+                        consumers::advance(tx, &failure.consumer, failure.seq).await?;
+                    } else {
+                        let retry_at = tx.now().plus(*wait);
+                        consumers::failed(tx, &failure.consumer, &failure.error, retry_at).await?;
+                    }
+                    Ok(())
+                })
+            })
+            .await
+    }
+
+    /// Gives the lease back.
+    pub(super) async fn rest(self, forge: &Forge) {
+        if let Some(lease) = self.lease {
+            let released: Result<(), StoreError> =
+                forge.store().write(lease, |tx, lease| Box::pin(leases::release(tx, lease))).await;
+            if let Err(error) = released {
+                tracing::debug!(%error, "a consumer's lease could not be given back; it ends by itself");
+            }
+        }
+    }
+}
+
+/// The unit: lease, effects and cursor together.
+async fn take_in(tx: &mut Tx, work: &Work) -> Result<Done, Fault> {
+    let name = work.consumer.name();
+    let (holder, ttl) = (work.forge.node().holder(), work.forge.settings().lease_ttl);
+    let held = leases::hold(tx, work.lease.as_ref(), &format!("consumer:{name}"), holder, ttl).await?;
+    let Some(lease) = held else { return Ok(Done::Elsewhere) };
+    if consumers::lock(tx, name).await? != Some(work.from) {
+        return Ok(Done::Overtaken(lease));
+    }
+    for event in &work.events {
+        work.consumer.apply(tx, &work.forge, event).await?;
+    }
+    consumers::advance(tx, name, work.to).await?;
+    if !work.events.is_empty() {
+        failpoint::hit(failpoint::CONSUMER_BEFORE_COMMIT);
+    }
+    Ok(Done::Moved(lease))
+}

@@ -1,0 +1,154 @@
+//! Who reads the log of events, how far they have come, and what they could not take in.
+
+use crate::sql::statements;
+use crate::value::params;
+use crate::{Conn, Row, StoreError, Tx};
+use abide_core::Timestamp;
+
+statements! {
+    /// A consumer that is new begins at the end of the log: what happened before it came is not its affair.
+    REGISTER = "INSERT INTO event_consumers (name, cursor, moved_at)
+        SELECT $1, seq, $2 FROM log_heads WHERE name = 'events'
+        ON CONFLICT (name) DO NOTHING";
+    GET = "SELECT c.name, c.cursor, c.tries, c.last_error, c.retry_at, c.moved_at, h.seq AS head, CAST(0 AS BIGINT) AS failures
+        FROM event_consumers c JOIN log_heads h ON h.name = 'events' WHERE c.name = $1";
+    EVERY = "SELECT c.name, c.cursor, c.tries, c.last_error, c.retry_at, c.moved_at, h.seq AS head,
+            (SELECT count(*) FROM event_failures f WHERE f.consumer = c.name) AS failures
+        FROM event_consumers c JOIN log_heads h ON h.name = 'events' ORDER BY c.name";
+    LOCK = "SELECT cursor FROM event_consumers WHERE name = $1", postgres " FOR UPDATE";
+    MOVE = "UPDATE event_consumers SET cursor = $2, tries = 0, last_error = NULL, retry_at = NULL, moved_at = $3
+        WHERE name = $1";
+    FAILED = "UPDATE event_consumers SET tries = tries + 1, last_error = $2, retry_at = $3 WHERE name = $1";
+    SET_ASIDE = "INSERT INTO event_failures (consumer, seq, kind, error, tries, failed_at) VALUES ($1, $2, $3, $4, $5, $6)";
+    FAILURES = "SELECT consumer, seq, kind, error, tries, failed_at FROM event_failures
+        WHERE seq < $1 ORDER BY seq DESC, consumer LIMIT $2";
+    SETTLE = "DELETE FROM event_failures WHERE consumer = $1 AND seq = $2";
+    REMOVE = "DELETE FROM event_consumers WHERE name = $1";
+    REMOVE_FAILURES = "DELETE FROM event_failures WHERE consumer = $1";
+}
+
+/// A consumer of the log.
+#[derive(Debug, Clone)]
+pub struct Progress {
+    /// Which.
+    pub name: String,
+    /// The last place that it has taken in, set aside or passed over.
+    pub cursor: i64,
+    /// The last place there is.
+    pub head: i64,
+    /// How often the event behind the cursor has failed.
+    pub tries: i64,
+    /// Why, the last time.
+    pub last_error: Option<String>,
+    /// When that event is tried again.
+    pub retry_at: Option<Timestamp>,
+    /// When the cursor last moved.
+    pub moved_at: Timestamp,
+    /// How many events are set aside; counted by [`all`] alone.
+    pub failures: i64,
+}
+
+impl Progress {
+    fn from_row(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            name: row.text("name")?,
+            cursor: row.int("cursor")?,
+            head: row.int("head")?,
+            tries: row.int("tries")?,
+            last_error: row.opt_text("last_error")?,
+            retry_at: row.opt_int("retry_at")?.map(Timestamp::from_micros),
+            moved_at: row.time("moved_at")?,
+            failures: row.int("failures")?,
+        })
+    }
+
+    /// How many events it has not come to.
+    pub fn lag(&self) -> i64 {
+        (self.head - self.cursor).max(0)
+    }
+}
+
+/// An event that a consumer could not take in.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// Which consumer.
+    pub consumer: String,
+    /// The event's place in the log.
+    pub seq: i64,
+    /// What happened.
+    pub kind: String,
+    /// Why it could not be taken in.
+    pub error: String,
+    /// How often that was tried.
+    pub tries: i64,
+    /// When it was set aside.
+    pub failed_at: Timestamp,
+}
+
+impl Failure {
+    fn from_row(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            consumer: row.text("consumer")?,
+            seq: row.int("seq")?,
+            kind: row.text("kind")?,
+            error: row.text("error")?,
+            tries: row.int("tries")?,
+            failed_at: row.time("failed_at")?,
+        })
+    }
+}
+
+/// Makes a consumer known, at the end of the log; nothing changes if it is.
+pub async fn register(tx: &mut Tx, name: &str) -> Result<(), StoreError> {
+    let now = tx.now();
+    tx.execute(&REGISTER, params![name, now]).await.map(drop)
+}
+
+/// How far a consumer has come.
+pub async fn get(conn: &mut Conn, name: &str) -> Result<Option<Progress>, StoreError> {
+    conn.one(&GET, params![name]).await?.map(|row| Progress::from_row(&row)).transpose()
+}
+
+/// How far each has come, by name.
+pub async fn all(conn: &mut Conn) -> Result<Vec<Progress>, StoreError> {
+    conn.all(&EVERY, &[]).await?.iter().map(Progress::from_row).collect()
+}
+
+/// Where a consumer stands, kept from moving until the unit ends.
+pub async fn lock(tx: &mut Tx, name: &str) -> Result<Option<i64>, StoreError> {
+    tx.one(&LOCK, params![name]).await?.map(|row| row.int("cursor")).transpose()
+}
+
+/// Moves the cursor, which ends all trying.
+pub async fn advance(tx: &mut Tx, name: &str, cursor: i64) -> Result<(), StoreError> {
+    let now = tx.now();
+    tx.execute(&MOVE, params![name, cursor, now]).await.map(drop)
+}
+
+/// The event behind the cursor failed once more.
+pub async fn failed(tx: &mut Tx, name: &str, error: &str, retry_at: Timestamp) -> Result<(), StoreError> {
+    tx.execute(&FAILED, params![name, error, retry_at]).await.map(drop)
+}
+
+/// Writes down that an event is not taken in.
+pub async fn set_aside(tx: &mut Tx, failure: &Failure) -> Result<(), StoreError> {
+    let Failure { consumer, seq, kind, error, tries, failed_at } = failure;
+    let values = params![consumer.as_str(), *seq, kind.as_str(), error.as_str(), *tries, *failed_at];
+    tx.execute(&SET_ASIDE, values).await.map(drop)
+}
+
+/// What is set aside, the latest first, before a place in the log.
+pub async fn failures(conn: &mut Conn, before: i64, limit: i64) -> Result<Vec<Failure>, StoreError> {
+    conn.all(&FAILURES, params![before, limit]).await?.iter().map(Failure::from_row).collect()
+}
+
+/// Takes an event from what is set aside; `false` if it is not there.
+pub async fn settle(tx: &mut Tx, name: &str, seq: i64) -> Result<bool, StoreError> {
+    Ok(tx.execute(&SETTLE, params![name, seq]).await? > 0)
+}
+
+/// Forgets a consumer that this version no longer has, and what it set aside, so that the log need not be kept for it.
+pub async fn forget(tx: &mut Tx, name: &str) -> Result<bool, StoreError> {
+    tx.execute(&REMOVE_FAILURES, params![name]).await?;
+    Ok(tx.execute(&REMOVE, params![name]).await? > 0)
+}
