@@ -51,11 +51,11 @@ statements! {
         RETURNING id";
     /// Those who watch everything and those who hear of the issue, behind $4, so many.
     CROWD = concat!("SELECT ", facts!(), " FROM (
-            SELECT a.user_id FROM (SELECT user_id FROM watches WHERE repo_id = $1 AND level = 'all' AND user_id > $4
-                ORDER BY user_id LIMIT $5) a
+            SELECT watching.user_id FROM (SELECT user_id FROM watches WHERE repo_id = $1 AND level = 'all' AND user_id > $4
+                ORDER BY user_id LIMIT $5) watching
             UNION
-            SELECT b.user_id FROM (SELECT user_id FROM issue_subscriptions
-                WHERE issue_id = $2 AND subscribed AND user_id > $4 ORDER BY user_id LIMIT $5) b
+            SELECT hearing.user_id FROM (SELECT user_id FROM issue_subscriptions
+                WHERE issue_id = $2 AND subscribed AND user_id > $4 ORDER BY user_id LIMIT $5) hearing
         ) who JOIN users u ON u.id = who.user_id", joined!(), " ORDER BY u.id LIMIT $5");
     /// These people.
     PEOPLE = concat!("SELECT ", facts!(), " FROM users u", joined!(), " WHERE u.id "),

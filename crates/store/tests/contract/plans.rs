@@ -286,6 +286,12 @@ const FILL: &str = "
     INSERT INTO stars (user_id, repo_id, starred_at) SELECT (id + n * 11) % 5000 + 1, id, n FROM repos, generate_series(1, 3) n;
     INSERT INTO watches (user_id, repo_id, level, updated_at)
         SELECT (id + n * 13) % 5000 + 1, id, CASE n WHEN 1 THEN 'ignore' ELSE 'all' END, n FROM repos, generate_series(1, 3) n;
+    INSERT INTO notification_threads (repo_id, subject_kind, subject_id, created_at, updated_at)
+        SELECT id, 'repo', id, 0, 0 FROM repos;
+    INSERT INTO notifications (user_id, thread_id, title, reason, state, private, last_seq, updated_at, mail_due_at)
+        SELECT (t.id + n * 7) % 5000 + 1, t.id, 'x', 'subscribed', CASE n WHEN 1 THEN 'unread' ELSE 'read' END, FALSE, t.id,
+            t.id, CASE t.id % 1000 WHEN 0 THEN t.id END FROM notification_threads t, generate_series(1, 3) n;
+    INSERT INTO mail_opt_outs (user_id, reason, created_at) SELECT id, 'mention', 0 FROM users;
     INSERT INTO follows (follower_id, followed_id, followed_at)
         SELECT id, (id + n * 17) % 5000 + 1, n FROM users, generate_series(1, 5) n;
     UPDATE repos SET deleted_at = id WHERE id % 20 = 1;
@@ -326,12 +332,13 @@ async fn plan(raw: &mut Raw, text: &str) -> String {
 fn full_scans(plan: &str) -> Vec<&str> {
     /// Their size is that of the work at hand, not of the table.
     const PARTIAL: &[&str] =
-        &["jobs_due", "jobs_running", "_unnumbered", "_unsealed", "pushes_running", "users_admins"];
+        &["jobs_due", "jobs_running", "_unnumbered", "_unsealed", "pushes_running", "users_admins", "notifications_mail_due"];
     /// A row per log, and a row per cron entry.
     const SMALL: &[&str] = &["on log_heads", "on schedules"];
     /// What a part of the statement produced, not a table.
     const PRODUCED: &[&str] =
-        &["SCAN fresh", "SCAN kept", "SCAN CONSTANT ROW", "SCAN (subquery", "SCAN SUBQUERY", "SCAN json_each"];
+        &["SCAN fresh", "SCAN kept", "SCAN CONSTANT ROW", "SCAN (subquery", "SCAN SUBQUERY", "SCAN json_each", "SCAN watching",
+        "SCAN hearing", "SCAN who"];
     let lines: Vec<&str> = plan.lines().collect();
     let mut scans = Vec::new();
     for (index, line) in lines.iter().enumerate() {
