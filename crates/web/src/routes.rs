@@ -22,6 +22,7 @@ pub const FIRST_SEGMENTS: &[&str] = &[
     "logout",
     "metrics",
     "new",
+    "notifications",
     "r",
     "readyz",
     "reset",

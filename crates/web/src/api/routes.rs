@@ -15,6 +15,7 @@ use super::{
 use abide_core::scope::Scope;
 
 mod issue_routes;
+mod notification_routes;
 
 const REF: (&str, &str) = ("ref", "A branch, tag or commit; the default branch if not given.");
 const CREATED: &str = "It was created. `X-Abide-Notice` says so if the name led to another one until now.";
@@ -35,6 +36,7 @@ pub(super) fn routes() -> Routes {
         .and(following())
         .and(issue_routes::issues())
         .and(issue_routes::labels_and_milestones())
+        .and(notification_routes::notifications())
         .and(content())
         .and(history())
         .and(git_objects())

@@ -13,6 +13,7 @@ mod keys;
 mod lifecycle;
 mod login;
 mod names;
+mod notifications;
 mod old_names;
 mod pages;
 mod people;

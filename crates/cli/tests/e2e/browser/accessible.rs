@@ -13,7 +13,7 @@ use std::path::PathBuf;
 const OUTSIDE: [&str; 6] = ["/", "/login", "/signup", "/forgot", "/explore", "/nowhere/at/all"];
 
 /// Pages of someone who is, with something in all of them.
-const INSIDE: [&str; 53] = [
+const INSIDE: [&str; 56] = [
     "/",
     "/new",
     "/search?q=tool",
@@ -57,6 +57,9 @@ const INSIDE: [&str; 53] = [
     "/transfers/1",
     "/ann/gone",
     "/settings/repositories",
+    "/settings/notifications",
+    "/notifications",
+    "/notifications?all=1",
     "/settings/profile",
     "/settings/account",
     "/settings/security",

@@ -35,7 +35,8 @@ async fn everyone_is_told_for_their_reason_and_never_of_what_they_did_themselves
     world.share("bob", Role::Triage).await;
     let assign = Change { assignees: Some(Names::Add(vec!["bob".into()])), ..Change::default() };
     change::change(world.forge(), &world.ann, &world.repo, issue.number, assign).await.expect("assigned");
-    let told: Vec<_> = world.told(&world.bob).await.into_iter().map(|(reason, _)| reason).collect();
+    let mut told: Vec<_> = world.told(&world.bob).await.into_iter().map(|(reason, _)| reason).collect();
+    told.sort();
     assert_eq!(told, [Reason::Assign, Reason::Lifecycle]);
     assert_eq!(world.told(&world.carol).await, [], "who is responsible concerns them alone");
     world.all_read().await;

@@ -3,13 +3,14 @@
 //! Each is a type, so that the OpenAPI document is generated from what is sent. `user.rs`: people and their keys.
 //! `repo.rs`: repositories. `git.rs`: refs, commits and objects. `change.rs`: what a commit changed. `content.rs`: files.
 //! `issue.rs`: issues, labels, milestones. `life.rs`: offers, deleted repositories, old names, what was done.
-//! `social.rs`: stars, watches, follows.
+//! `social.rs`: stars, watches, follows. `notification.rs`: what one was told.
 
 mod change;
 mod content;
 mod git;
 mod issue;
 mod life;
+mod notification;
 mod repo;
 mod social;
 mod user;
@@ -21,6 +22,7 @@ pub(super) use git::{
 };
 pub(super) use issue::{Issue, IssueComment, Label, Milestone, TimelineEvent, person};
 pub(super) use life::{AuditEntry, DeletedRepository, Redirect, Transfer};
+pub(super) use notification::{Notification, ThreadSubscription};
 pub(super) use repo::{Collaborator, Found, Match, Permission, Repository, TopicNames, legacy_permission, one, page};
 pub(super) use social::{Stargazer, Starred, Subscription};
 pub(super) use user::{Counts, Email, Key, OwnUser, SimpleUser, User};
