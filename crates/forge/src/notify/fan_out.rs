@@ -147,8 +147,8 @@ impl Scene<'_> {
         }
         let mut mailed = false;
         for ((reason, mail), people) in told {
-            // What happens to their own repository is never out of their sight.
-            let private = self.news.private && reason != Reason::Lifecycle;
+            // What happens to their own repository, which is mailed by itself, is never out of their sight.
+            let private = self.news.private && mail;
             let news = News { private, ..self.news.clone() };
             mailed |= notifications::tell(tx, &news, reason, mail, &people).await? > 0 && mail;
         }

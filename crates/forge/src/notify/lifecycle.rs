@@ -18,6 +18,10 @@ pub(super) async fn concerned(tx: &mut Tx, event: &Numbered, payload: &Json) -> 
     let ids = |fields: &[&str]| -> Vec<_> {
         fields.iter().filter_map(|field| payload[*field].as_i64()).map(UserId::new).collect()
     };
+    // The operator hands over without asking: that it was accepted is the news.
+    if event.kind == "repo_transfer_requested" && payload["status"] != "pending" {
+        return Ok(Vec::new());
+    }
     if event.kind.starts_with("repo_transfer_") {
         return Ok(ids(&["from_id", "to_id"]));
     }

@@ -172,7 +172,7 @@ impl Visitor {
 
 /// Whether the answer has a head that tells how much is unread: forms lead to other pages, and assets have none.
 fn shows_a_page(parts: &Parts) -> bool {
-    parts.method == Method::GET && !parts.uri.path().starts_with("/assets/")
+    matches!(parts.method, Method::GET | Method::HEAD) && !parts.uri.path().starts_with("/assets/")
 }
 
 /// The visitor that `dress` found.

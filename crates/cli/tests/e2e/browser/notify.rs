@@ -47,9 +47,9 @@ async fn bob_stars_and_watches_anns_repository_and_hears_of_what_she_does(
     ann.sees("tool").await;
 
     bob.go("/ann/tool").await;
-    bob.press("Star").await;
+    bob.find("form[action=\"/ann/tool/star\"] button").await.click().await.expect("it can be pressed");
     bob.sees("Unstar").await;
-    bob.find("details.watch summary, details[class*=watch] summary").await.click().await.expect("it opens");
+    bob.find(".attention details summary").await.click().await.expect("it opens");
     bob.find("button[name=\"level\"][value=\"all\"]").await.click().await.expect("it can be chosen");
     bob.sees("Watching").await;
     bob.go("/notifications").await;
@@ -62,7 +62,7 @@ async fn bob_stars_and_watches_anns_repository_and_hears_of_what_she_does(
     ann.go("/ann/gadget/issues/new").await;
     ann.fill("title", "It squeaks").await;
     ann.fill("body", "Listen, @bob.").await;
-    ann.press("Open the issue").await;
+    ann.press("Open issue").await;
     ann.sees("Listen").await;
 
     let renamed = mail(&server, "bob", "Renamed from tool to gadget");

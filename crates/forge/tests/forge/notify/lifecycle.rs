@@ -136,6 +136,17 @@ async fn both_sides_of_an_offer_hear_of_it_also_of_a_private_repository(
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
+async fn what_the_operator_hands_over_is_told_once(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = world(engine).await;
+    transfer::hand_over(world.forge(), &Caller::operator(), &world.repo, "bob").await.expect("handed over");
+    let mails = world.mails().await;
+    let mut names: Vec<_> = mails.iter().map(|mail| (mail.to.clone(), mail.subject.clone())).collect();
+    names.sort();
+    assert_eq!(names, to(&["ann", "bob"], "[bob/tool] Handed over from ann to bob"));
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
 async fn only_the_two_sides_see_in_their_inbox_that_something_was_offered(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
