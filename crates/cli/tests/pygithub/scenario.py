@@ -371,7 +371,7 @@ class Notifications(Scenario):
         self.assertEqual(self.inbox.get_notification(told.id).id, told.id)
         told.mark_as_read()
         self.told(0)
-        (again,) = [one for one in self.told(1, all=True, source=self.inbox_repo(repo))]
+        (again,) = self.told(1, all=True, source=self.inbox_repo(repo))
         self.assertFalse(again.unread)
         self.assertIsNotNone(again.last_read_at.tzinfo)
         first.create_comment("@" + SERVER["owner"] + " again")

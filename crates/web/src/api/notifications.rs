@@ -17,6 +17,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
+use std::time::Duration;
 use utoipa::ToSchema;
 
 fn instant(field: &'static str, text: &str) -> Result<Timestamp, ApiError> {
@@ -71,6 +72,8 @@ pub(super) struct Mark {
 
 async fn mark_until(app: &App, caller: &Caller, repo: Option<RepoId>, body: Mark) -> Result<StatusCode, ApiError> {
     let until = body.last_read_at.map(|text| instant("last_read_at", &text)).transpose()?;
+    // Clients name the second in which they looked; what came within it was on their screen.
+    let until = until.map(|at| at.plus(Duration::from_micros(999_999)));
     if body.read != Some(false) {
         inbox::mark_all(&app.forge, caller, repo, until).await?;
     }

@@ -17,6 +17,8 @@ fn crash_while_people_are_told_leaves_nobody_out_and_tells_nobody_twice(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
     #[values(
         failpoint::NOTIFY_HALFWAY,
+        failpoint::CONSUMER_BEFORE_COMMIT,
+        failpoint::CONSUMER_COMMITTED,
         failpoint::NOTIFY_MAIL_BEFORE_COMMIT,
         failpoint::NOTIFY_MAIL_COMMITTED
     )]
@@ -48,7 +50,7 @@ fn crash_while_people_are_told_leaves_nobody_out_and_tells_nobody_twice(
     assert_eq!(opened.status, 201, "{}", opened.text());
     server.wait_exit();
     let told = "SELECT count(*) FROM notifications WHERE state = 'unread'";
-    if point == failpoint::NOTIFY_HALFWAY {
+    if [failpoint::NOTIFY_HALFWAY, failpoint::CONSUMER_BEFORE_COMMIT].contains(&point) {
         assert_eq!(query(&server, told), "0", "half of them is none of them");
     }
     server.restart();
