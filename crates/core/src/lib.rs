@@ -7,6 +7,7 @@
 //! * [`policy`]: who may do what. The only place that compares owners, roles, visibility or marks.
 //! * [`account`]: who may sign up, what an account may say, what an admin may do to it.
 //! * [`attention`]: how much someone is told, and whom they may follow. [`notify`]: who is told of what, and why.
+//! * [`feed`]: what is told of events, and what is popular.
 //! * [`lifecycle`]: which state a repository may move to, and why not. [`transfer`]: offers to hand one over.
 //! * [`issues`]: what issues may say, what a text refers to, what a list is asked for.
 //! * [`push`]: which ref updates are acceptable before any object is looked at.
@@ -18,6 +19,7 @@
 pub mod account;
 pub mod attention;
 pub mod failpoint;
+pub mod feed;
 pub mod ids;
 pub mod issues;
 pub mod lifecycle;

@@ -8,7 +8,7 @@
 //! * [`issues`]: what is to be done, and what is said about it.
 //! * [`git`]: fetch and push, one path behind every road, and what puts a crashed push right.
 //! * [`jobs`]: work that is done later, and the clock that queues it. [`sequencer`]: gives the logs their order.
-//! * [`consumers`]: what acts on the log of events.
+//! * [`consumers`]: what acts on the log of events. [`feeds`]: what people read of it.
 //! * [`doctor`]: proves that database and disk agree.
 //!
 //! Roads (`abide-web`, `abide-ssh`, the command line) translate to and from these; they never call the store or git.
@@ -20,6 +20,7 @@ mod context;
 pub mod disk;
 pub mod doctor;
 mod error;
+pub mod feeds;
 pub mod git;
 pub mod issues;
 pub mod jobs;

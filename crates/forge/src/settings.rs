@@ -261,7 +261,14 @@ pub struct AttentionSettings {
 impl Default for AttentionSettings {
     fn default() -> Self {
         let rate = Rate { times: 100, window: HOUR };
-        Self { stars: rate, watches: rate, follows: rate, event_tries: 5, event_retention: 400 * DAY, mail_window: 10 * MINUTE }
+        Self {
+            stars: rate,
+            watches: rate,
+            follows: rate,
+            event_tries: 5,
+            event_retention: 400 * DAY,
+            mail_window: 10 * MINUTE,
+        }
     }
 }
 

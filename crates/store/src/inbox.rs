@@ -239,12 +239,7 @@ pub async fn set_state(
 }
 
 /// Marks as read what was told until an instant, in one repository or everywhere; returns how much.
-pub async fn read_all(
-    tx: &mut Tx,
-    user: UserId,
-    repo: Option<RepoId>,
-    until: Timestamp,
-) -> Result<u64, StoreError> {
+pub async fn read_all(tx: &mut Tx, user: UserId, repo: Option<RepoId>, until: Timestamp) -> Result<u64, StoreError> {
     let now = tx.now();
     tx.execute(&READ_ALL, params![user, until, repo.map_or(0, RepoId::get), now]).await
 }

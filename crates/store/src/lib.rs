@@ -4,7 +4,8 @@
 //! * One module per aggregate. People: [`users`], [`emails`], [`user_redirects`], [`sessions`], [`links`], [`totp`],
 //!   [`throttles`], [`tokens`], [`ssh_keys`]. Repositories: [`repos`], [`forks`], [`topics`],
 //!   [`search`], [`collaborators`], [`redirects`], [`transfers`], [`purges`], [`pushes`]. Attention: [`stars`], [`watches`],
-//!   [`follows`]. Work: [`jobs`], [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`] and [`consumers`].
+//!   [`follows`],
+//!   [`feeds`], [`trending`]. Work: [`jobs`], [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`] and [`consumers`].
 //! * Being told: [`notifications`] who is, [`inbox`] what of, [`notification_mail`] by mail.
 //! * Issues: [`issues`], [`issue_list`], [`issue_people`], [`issue_timeline`], [`comments`], [`labels`], [`milestones`].
 //! * `migrations/{sqlite,postgres}`: forward-only, in step, checked at start by [`migrate`].
@@ -22,6 +23,7 @@ pub mod consumers;
 pub mod emails;
 mod error;
 pub mod events;
+pub mod feeds;
 pub mod follows;
 pub mod forks;
 pub mod inbox;
@@ -54,6 +56,7 @@ pub mod tokens;
 pub mod topics;
 pub mod totp;
 pub mod transfers;
+pub mod trending;
 pub mod user_redirects;
 pub mod users;
 mod value;

@@ -194,7 +194,6 @@ pub async fn tell(
     tx.execute(&TELL, values).await
 }
 
-
 fn id_list(people: &[UserId]) -> String {
     people.iter().map(UserId::to_string).collect::<Vec<_>>().join(",")
 }

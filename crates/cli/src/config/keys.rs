@@ -213,6 +213,7 @@ pub(super) const KEYS: &[Key] = &[
         "Requests to the API in an hour without a token, from one address; 0 for no limit.",
     ),
     key("api.rate_limit_tracked", "100000", at_least_one, "Accounts and addresses whose requests are counted apart."),
+    key("api.streams", "200", at_least_one, "Clients that may listen to the stream of events at once."),
     key("browse.entries", "20000", at_least_one, "Entries of one directory that are shown."),
     key("browse.compare_commits", "250", at_least_one, "Commits that a comparison lists."),
     key("browse.walk", "1000000", at_least_one, "Commits that one request looks at."),

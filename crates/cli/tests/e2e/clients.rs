@@ -91,6 +91,8 @@ fn schemathesis_finds_no_failure_and_no_answer_that_is_not_described() {
         .args(["--checks", "response_schema_conformance"])
         // The one request after which there is nothing left to try.
         .args(["--exclude-operation-id", "delete-repos-owner-repo"])
+        // The one answer that has no end.
+        .args(["--exclude-operation-id", "get-events-stream"])
         .args(["-H", &format!("Authorization: Bearer {}", scene.alice.token)]);
     run(&mut command, "");
     assert!(!scene.server.log().contains("panicked"), "{}", scene.server.log());

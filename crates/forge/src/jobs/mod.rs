@@ -35,6 +35,8 @@ pub enum Kind {
     IssueKeywords,
     /// Writes the mails about what people were told that are due.
     NotifyMail,
+    /// Counts which repositories are popular.
+    TrendingCount,
 }
 
 impl Kind {
@@ -48,6 +50,7 @@ impl Kind {
         Self::AccountReset,
         Self::IssueKeywords,
         Self::NotifyMail,
+        Self::TrendingCount,
     ];
 
     /// What it is called in the table and on the command line.
@@ -61,6 +64,7 @@ impl Kind {
             Self::AccountReset => "account:reset",
             Self::IssueKeywords => "issues:keywords",
             Self::NotifyMail => "notify:mail",
+            Self::TrendingCount => "trending:count",
         }
     }
 
@@ -72,7 +76,7 @@ impl Kind {
     /// How often to try before giving up.
     const fn max_attempts(self) -> i64 {
         match self {
-            Self::RepoMaintain => 3,
+            Self::RepoMaintain | Self::TrendingCount => 3,
             Self::PushReconcile
             | Self::HistoryPrune
             | Self::LifecycleSweep

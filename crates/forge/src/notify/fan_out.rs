@@ -83,8 +83,7 @@ async fn scene<'a>(
         Subject::Issue => Some(IssueId::new(event.source_id)),
         Subject::Repo => None,
     };
-    let about =
-        About { repo: repo.id, subject: topic.subject, subject_id: issue.map_or(repo.id.get(), IssueId::get) };
+    let about = About { repo: repo.id, subject: topic.subject, subject_id: issue.map_or(repo.id.get(), IssueId::get) };
     let title = match topic.subject {
         Subject::Issue => payload["title"].as_str().unwrap_or_default().to_owned(),
         Subject::Repo => lifecycle::title(&event.kind, payload),

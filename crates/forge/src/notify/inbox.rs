@@ -25,12 +25,7 @@ pub(super) fn account(caller: &Caller) -> Result<UserId, Access> {
 }
 
 /// A part of the caller's inbox, the latest first.
-pub async fn list(
-    forge: &Forge,
-    caller: &Caller,
-    filter: Filter,
-    part: impl Into<Part>,
-) -> Result<Vec<Item>, Access> {
+pub async fn list(forge: &Forge, caller: &Caller, filter: Filter, part: impl Into<Part>) -> Result<Vec<Item>, Access> {
     account(caller)?;
     Ok(inbox::list(&mut *forge.store().read().await?, viewer(caller), filter, part.into()).await?)
 }

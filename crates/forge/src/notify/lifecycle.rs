@@ -141,7 +141,9 @@ impl Told<'_> {
             "repo_unarchived" => format!("{who} unarchived {slug}. It can be pushed to again."),
             "repo_visibility_changed" => format!("{who} made {slug} {}.", self.text("after")),
             "repo_transfer_requested" => format!("{who} offered the repository {slug} of {from} to {to}."),
-            "repo_transfer_accepted" => format!("The repository {} of {from} belongs to {to} now.", self.text("offered_as")),
+            "repo_transfer_accepted" => {
+                format!("The repository {} of {from} belongs to {to} now.", self.text("offered_as"))
+            }
             "repo_transfer_declined" => format!("{to} declined the repository {slug}. It stays with {from}."),
             "repo_transfer_canceled" => format!("{who} took the offer of {slug} to {to} back. It stays with {from}."),
             "repo_transfer_expired" => {
@@ -149,7 +151,9 @@ impl Told<'_> {
             }
             "repo_restored" => format!("{who} restored {slug}, with everything that belonged to it."),
             "repo_soft_deleted" => format!("{who} deleted the repository {slug}."),
-            "repo_hard_deleted" => format!("The repository {slug} was removed for good. It cannot be restored any more."),
+            "repo_hard_deleted" => {
+                format!("The repository {slug} was removed for good. It cannot be restored any more.")
+            }
             "repo_redirect_released" => {
                 format!("{who} released the old name {} of {slug}. It leads nowhere any more.", self.text("old_name"))
             }
@@ -188,7 +192,10 @@ impl Told<'_> {
             "repo_renamed" => vec!["Its old address keeps leading to it:".into(), page],
             // The old owner may not be able to read it any more, so there is nothing to point at.
             "repo_transfer_accepted" if !self.is("to_id") => vec!["The old address keeps leading to it.".into()],
-            _ if self.kind.starts_with("repo_transfer_") && self.is("to_id") && self.kind != "repo_transfer_accepted" => {
+            _ if self.kind.starts_with("repo_transfer_")
+                && self.is("to_id")
+                && self.kind != "repo_transfer_accepted" =>
+            {
                 Vec::new()
             }
             _ => vec![page],

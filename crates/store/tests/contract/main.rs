@@ -12,6 +12,7 @@ mod conflicts;
 mod discovery;
 mod disk_full;
 mod errors;
+mod feeds;
 mod group_commit;
 mod issues;
 mod jobs;

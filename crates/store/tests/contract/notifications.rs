@@ -51,15 +51,14 @@ async fn titles(store: &Store, user: UserId, filter: Filter) -> Vec<String> {
 }
 
 async fn due(store: &Store) -> Vec<(UserId, i64)> {
-    let due: Result<Vec<_>, StoreError> =
-        unit!(store, (), |tx, _| {
-            let all = notification_mail::due(tx, 100).await?;
-            for mail in &all {
-                notification_mail::sent(tx, mail).await?;
-            }
-            Ok(all.into_iter().map(|mail| (mail.user, mail.events)).collect())
-        })
-        .await;
+    let due: Result<Vec<_>, StoreError> = unit!(store, (), |tx, _| {
+        let all = notification_mail::due(tx, 100).await?;
+        for mail in &all {
+            notification_mail::sent(tx, mail).await?;
+        }
+        Ok(all.into_iter().map(|mail| (mail.user, mail.events)).collect())
+    })
+    .await;
     due.unwrap()
 }
 

@@ -17,6 +17,7 @@ mod contents;
 mod deleted;
 pub(crate) mod docs;
 mod error;
+mod events;
 mod follows;
 mod forks;
 mod fresh;

@@ -3,10 +3,10 @@
 use super::error::ApiError;
 use super::input::Input;
 use super::page::Paged;
+use super::repos;
 use super::scoped::Who;
 use super::segments::{Query, Segments};
 use super::shape::{self, Notification, ThreadSubscription};
-use super::repos;
 use crate::App;
 use abide_core::policy::Action;
 use abide_core::{RepoId, Timestamp, time};
@@ -36,8 +36,7 @@ async fn page(app: &App, caller: &Caller, filter: Filter, paged: &Paged) -> Resu
     let total = inbox::count(&app.forge, caller, filter).await?;
     let repos: Vec<_> = items.iter().map(|item| item.repo.clone()).collect();
     let shaped = shape::page(app, caller, &repos).await?;
-    let items: Vec<_> =
-        items.iter().zip(shaped).map(|(item, repo)| Notification::of(app, item, repo)).collect();
+    let items: Vec<_> = items.iter().zip(shaped).map(|(item, repo)| Notification::of(app, item, repo)).collect();
     Ok(paged.answer(app, &items, total))
 }
 

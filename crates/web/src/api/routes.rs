@@ -14,6 +14,7 @@ use super::{
 };
 use abide_core::scope::Scope;
 
+mod event_routes;
 mod issue_routes;
 mod notification_routes;
 
@@ -34,6 +35,7 @@ pub(super) fn routes() -> Routes {
         .and(sharing())
         .and(attention())
         .and(following())
+        .and(event_routes::events())
         .and(issue_routes::issues())
         .and(issue_routes::labels_and_milestones())
         .and(notification_routes::notifications())

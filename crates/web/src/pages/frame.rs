@@ -120,6 +120,7 @@ fn notice(what: &str) -> Option<&'static str> {
         "released" => "The name is released. It leads nowhere, and anyone may take it.",
         "suspended" => "The account is suspended and its sessions are ended.",
         "unsuspended" => "The account may be used again.",
+        "taken-in" => "The event is taken in.",
         "queued" => "The job will run soon.",
         _ => return None,
     })

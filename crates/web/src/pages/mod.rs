@@ -5,6 +5,7 @@
 //! * `problem.rs`: what went wrong, as a page; every use case's errors are mapped there.
 //! * `accounts/`: coming in. `settings/`: one's own account. `admin/`: the site. `member.rs`: who may come there.
 //! * `transfers.rs`: offers of repositories, and answering them. `notifications.rs`: the inbox. `profile/`: someone's page.
+//! * `feed.rs`: what happened, on pages and for feed readers.
 //! * `repo/`: everything below `/{owner}/{repo}`; one file per page elsewhere.
 //!
 //! How things look in text (times, sizes, Markdown, source code) is in `crate::show`.
@@ -16,6 +17,7 @@ pub(crate) mod assets;
 mod dress;
 mod errors;
 mod explore;
+mod feed;
 mod form;
 mod frame;
 mod front;
@@ -56,11 +58,17 @@ pub(crate) fn routes() -> Vec<Route> {
         ("/assets/{name}", get(assets::serve)),
         ("/api/docs", get(api_docs::show)),
         ("/explore", get(explore::show)),
+        ("/explore/activity", get(feed::explore)),
+        ("/explore/atom", get(feed::explore_atom)),
+        ("/trending", get(feed::trending)),
+        ("/home/atom", get(feed::home_atom)),
         ("/search", get(explore::show)),
         ("/new", get(new_repo::show).post(new_repo::create)),
         ("/{owner}", get(profile::show)),
         ("/{owner}/followers", get(profile::followers).post(profile::change)),
         ("/{owner}/following", get(profile::following)),
+        ("/{owner}/activity", get(profile::activity::show)),
+        ("/{owner}/atom", get(profile::activity::atom)),
     ];
     all.extend(accounts::routes());
     all.extend(settings::routes());

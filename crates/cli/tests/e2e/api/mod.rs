@@ -6,6 +6,7 @@ mod collaborators;
 mod contents;
 mod cors;
 mod discovery;
+mod events;
 mod hidden;
 mod history;
 mod issues;

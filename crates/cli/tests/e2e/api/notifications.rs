@@ -116,9 +116,12 @@ fn a_thread_is_nobody_elses_and_goes_with_the_access(#[values(Engine::Sqlite, En
     let path = format!("/notifications/threads/{thread}");
     let others = Api::with(&server, &server.add_token("alice", "notifications"));
     let absent = others.get("/notifications/threads/987654321");
-    for (method, path) in
-        [("GET", path.clone()), ("PATCH", path.clone()), ("DELETE", path.clone()), ("PUT", format!("{path}/subscription"))]
-    {
+    for (method, path) in [
+        ("GET", path.clone()),
+        ("PATCH", path.clone()),
+        ("DELETE", path.clone()),
+        ("PUT", format!("{path}/subscription")),
+    ] {
         let refused = others.send(method, &path, &json!({}));
         assert_error(&refused, 404);
         assert_eq!(refused.text(), absent.text());

@@ -4,6 +4,7 @@ mod admin;
 mod attention;
 mod browser;
 mod coming_in;
+mod feeds;
 mod forged;
 mod issues;
 mod lifecycle;

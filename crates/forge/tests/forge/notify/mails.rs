@@ -71,9 +71,7 @@ async fn mail_goes_only_to_verified_addresses_and_never_to_who_did_it(
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
-async fn everyone_chooses_for_which_reasons_they_get_mail(
-    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
-) {
+async fn everyone_chooses_for_which_reasons_they_get_mail(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let world = world(engine).await;
     world.watch(&world.bob, All).await;
     let all = preferences::mails(world.forge(), &world.bob).await.expect("readable");

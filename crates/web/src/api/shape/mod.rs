@@ -3,10 +3,12 @@
 //! Each is a type, so that the OpenAPI document is generated from what is sent. `user.rs`: people and their keys.
 //! `repo.rs`: repositories. `git.rs`: refs, commits and objects. `change.rs`: what a commit changed. `content.rs`: files.
 //! `issue.rs`: issues, labels, milestones. `life.rs`: offers, deleted repositories, old names, what was done.
-//! `social.rs`: stars, watches, follows. `notification.rs`: what one was told.
+//! `event.rs`: what happened, and who acts on it. `social.rs`: stars, watches, follows. `notification.rs`: what one was
+//! told.
 
 mod change;
 mod content;
+mod event;
 mod git;
 mod issue;
 mod life;
@@ -17,6 +19,7 @@ mod user;
 
 pub(super) use change::{ChangedFile, Comparison, Stats};
 pub(super) use content::Content;
+pub(super) use event::{Consumer, Event, SetAside};
 pub(super) use git::{
     Branch, CommitItem, FullCommit, GitBlob, GitCommit, GitRef, GitTag, GitTree, ShortBranch, Tag, TreeItem,
 };

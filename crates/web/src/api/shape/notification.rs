@@ -50,12 +50,7 @@ impl Notification {
         Self {
             id: item.thread.to_string(),
             repository,
-            subject: NotificationSubject {
-                title: item.title.clone(),
-                latest_comment_url: url.clone(),
-                url,
-                kind,
-            },
+            subject: NotificationSubject { title: item.title.clone(), latest_comment_url: url.clone(), url, kind },
             reason: item.reason.as_str(),
             unread: item.state == State::Unread,
             updated_at: time(item.told_at),
