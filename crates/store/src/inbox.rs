@@ -133,7 +133,7 @@ impl Item {
 }
 
 /// What of an inbox is asked for.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Filter {
     /// What was seen too.
     pub all: bool,

@@ -125,14 +125,14 @@ async fn one_click_ends_a_thread_and_a_forged_one_ends_nothing(
     world.watch(&world.bob, All).await;
     let issue = world.open(&world.ann, "News", "").await;
     let token = token(&world.mails().await[0]);
-    let (parts, signature) = token.rsplit_once('-').map_or((token.as_str(), ""), |parts| parts);
-    let (user, thread) = parts.split_once('-').map(|(user, rest)| (user, rest)).expect("two numbers");
-    let thread = thread.split('-').next().expect("a number");
+    let (user, rest) = token.split_once('-').expect("for whom");
+    let (thread, signature) = rest.split_once('-').expect("about what");
     let forged = [
         String::new(),
         "x".into(),
         token[..token.len() - 1].to_owned(),
-        format!("{}-{thread}-{}", id(&world.carol), &token[user.len() + thread.len() + 2..]),
+        format!("{}-{thread}-{signature}", id(&world.carol)),
+        format!("{user}-{}-{signature}", thread.parse::<i64>().expect("a number") + 1),
         format!("{user}-{thread}"),
         format!("{user}-{thread}-"),
         format!("0{token}"),

@@ -114,7 +114,7 @@ impl World {
     /// Someone proves that they read their mail.
     async fn verify(&self, name: &str) {
         let user = self.account(name).await.id;
-        let email = emails::list(&mut *self.rig.store.read().await.expect("readable"), user).await.expect("readable");
+        let email = emails::list(&mut self.rig.store.read().await.expect("readable"), user).await.expect("readable");
         let done: Result<bool, StoreError> =
             self.rig.store.write(email[0].id, |tx, id| Box::pin(emails::verify(tx, *id))).await;
         assert!(done.expect("written"));
