@@ -9,6 +9,7 @@ import json
 import sys
 import time
 import unittest
+from datetime import datetime, timezone
 
 from github import Auth, BadCredentialsException, Github, GithubException, UnknownObjectException
 
@@ -360,7 +361,7 @@ class Notifications(Scenario):
     def test_they_are_read_one_by_one_and_all_at_once(self):
         repo = self.create("py-told")
         friend = client(SERVER["friend_token"]).get_repo(repo.id)
-        self.inbox.mark_notifications_as_read()
+        self.inbox.mark_notifications_as_read(self.now())
         first = friend.create_issue("First", body="@" + SERVER["owner"])
         (told,) = self.told(1)
         self.assertEqual((told.subject.title, told.subject.type, told.reason), ("First", "Issue", "mention"))
@@ -376,14 +377,18 @@ class Notifications(Scenario):
         self.assertIsNotNone(again.last_read_at.tzinfo)
         first.create_comment("@" + SERVER["owner"] + " again")
         (again,) = self.told(1, participating=True)
-        self.inbox_repo(repo).mark_notifications_as_read()
+        self.inbox_repo(repo).mark_notifications_as_read(self.now())
         self.told(0)
         again.mark_as_done()
         self.told(0, all=True, source=self.inbox_repo(repo))
         first.create_comment("@" + SERVER["owner"] + " once more")
         self.told(1)
-        self.inbox.mark_notifications_as_read()
+        self.inbox.mark_notifications_as_read(self.now())
         self.told(0)
+
+    def now(self):
+        """PyGithub's own default is the moment in which it was imported."""
+        return datetime.now(timezone.utc)
 
     def inbox_repo(self, repo):
         return client(SERVER["inbox_token"]).get_repo(repo.id)

@@ -109,6 +109,16 @@ const HOT: &[Hot] = &[
         &["domain_events_told_by_repo", "domain_events_told_by_actor"],
     ),
     hot("feeds", "AFTER", &["domain_events_told "], &["domain_events_told "]),
+    hot(
+        "notifications",
+        "CROWD",
+        &["watches_told", "sqlite_autoindex_issue_subscriptions_1"],
+        &["watches_told", "issue_subscriptions_pkey"],
+    ),
+    hot("notification_mail", "DUE", &["notifications_mail_due"], &["notifications_mail_due"]),
+    hot("inbox", "UNREAD", &["notifications_unread"], &["notifications_unread"]),
+    hot("inbox", "KEPT", &["notifications_inbox"], &["notifications_inbox"]),
+    hot("inbox", "COUNT_SOME", &["notifications_unread"], &["notifications_unread"]),
     hot("leases", "HELD", &["sqlite_autoindex_leases_1"], &["leases_pkey"]),
 ];
 
