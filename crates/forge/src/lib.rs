@@ -4,7 +4,7 @@
 //! * [`Forge`]: what every use case works with. [`Caller`]: who asks, and from where.
 //! * [`accounts`]: signing up and logging in, users, tokens, keys, and who someone is. [`mail`]: telling people.
 //! * [`repos`]: finding, creating, changing, sharing. [`browse`]: looking into a repository, for pages and the API.
-//! * [`social`]: stars, watches, follows.
+//! * [`social`]: stars, watches, follows. [`notify`]: who is told of what, in the inbox and by mail.
 //! * [`issues`]: what is to be done, and what is said about it.
 //! * [`webhooks`]: what other servers are told.
 //! * [`git`]: fetch and push, one path behind every road, and what puts a crashed push right.
@@ -27,6 +27,7 @@ pub mod issues;
 pub mod jobs;
 pub mod mail;
 mod node;
+pub mod notify;
 pub mod ready;
 pub mod repos;
 mod sealed;

@@ -6,6 +6,7 @@
 //!   [`search`], [`collaborators`], [`redirects`], [`transfers`], [`purges`], [`pushes`]. Attention: [`stars`], [`watches`],
 //!   [`follows`],
 //!   [`feeds`], [`trending`]. Work: [`jobs`], [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`] and [`consumers`].
+//! * Being told: [`notifications`] who is, [`inbox`] what of, [`notification_mail`] by mail.
 //! * Issues: [`issues`], [`issue_list`], [`issue_people`], [`issue_timeline`], [`comments`], [`labels`], [`milestones`].
 //! * Webhooks: [`webhooks`], [`deliveries`].
 //! * `migrations/{sqlite,postgres}`: forward-only, in step, checked at start by [`migrate`].
@@ -27,6 +28,7 @@ pub mod events;
 pub mod feeds;
 pub mod follows;
 pub mod forks;
+pub mod inbox;
 pub mod issue_list;
 pub mod issue_people;
 pub mod issue_timeline;
@@ -38,6 +40,8 @@ pub mod links;
 pub mod lists;
 pub mod migrate;
 pub mod milestones;
+pub mod notification_mail;
+pub mod notifications;
 pub mod purges;
 pub mod pushes;
 pub mod redirects;

@@ -23,6 +23,7 @@ pub const FIRST_SEGMENTS: &[&str] = &[
     "logout",
     "metrics",
     "new",
+    "notifications",
     "r",
     "readyz",
     "reset",

@@ -212,6 +212,12 @@ pub(super) const KEYS: &[Key] = &[
         some_time,
         "How long the log of events is kept; what a consumer has not taken in is kept longer.",
     ),
+    key(
+        "attention.mail_window",
+        "10m",
+        duration,
+        "One mail at most about one thread to one person in so long; what happens meanwhile is told in the next.",
+    ),
     key("api.rate_limit_per_hour", "15000", number, "Requests to the API in an hour, of one account; 0 for no limit."),
     key(
         "api.anonymous_rate_limit_per_hour",

@@ -39,6 +39,7 @@ fn pygithub_works_unchanged(#[values(Engine::Sqlite, Engine::Postgres)] engine: 
         "receiver": receiver.url(),
         "friend": "bob",
         "friend_token": bob.token,
+        "inbox_token": server.add_token("alice", "repo,user,notifications"),
         "pushed": "pushed",
         "key": fs::read_to_string(with_key.public_key()).expect("the key was just made").trim(),
     });

@@ -5,6 +5,7 @@ use crate::accounts::reset;
 use crate::git::{maintain, reconcile};
 use crate::issues::keywords;
 use crate::mail::{self, DeliveryError};
+use crate::notify::mailing;
 use crate::repos::purge;
 use crate::{Fault, Forge, feeds};
 use abide_core::RepoId;
@@ -67,6 +68,7 @@ pub(super) async fn handle(forge: &Forge, job: &Job) -> Result<(), JobError> {
             true => Ok(()),
             false => Err(JobError::Final("the payload lacks what was pushed; this job is queued by a push".into())),
         },
+        Some(Kind::NotifyMail) => Ok(mailing::run(forge).await?),
         None => Err(JobError::Final(format!("this version does not know jobs of the kind {}", job.kind))),
     }
 }

@@ -33,6 +33,8 @@ pub enum Kind {
     AccountReset,
     /// Reads what a push brought for what it says about issues.
     IssueKeywords,
+    /// Writes the mails about what people were told that are due.
+    NotifyMail,
     /// Counts which repositories are popular.
     TrendingCount,
 }
@@ -47,6 +49,7 @@ impl Kind {
         Self::MailSend,
         Self::AccountReset,
         Self::IssueKeywords,
+        Self::NotifyMail,
         Self::TrendingCount,
     ];
 
@@ -60,6 +63,7 @@ impl Kind {
             Self::MailSend => "mail:send",
             Self::AccountReset => "account:reset",
             Self::IssueKeywords => "issues:keywords",
+            Self::NotifyMail => "notify:mail",
             Self::TrendingCount => "trending:count",
         }
     }
@@ -77,7 +81,8 @@ impl Kind {
             | Self::HistoryPrune
             | Self::LifecycleSweep
             | Self::AccountReset
-            | Self::IssueKeywords => 5,
+            | Self::IssueKeywords
+            | Self::NotifyMail => 5,
             // With growing pauses that is about a day and a half: mail servers may be down for a night.
             Self::MailSend => 40,
         }

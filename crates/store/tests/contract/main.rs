@@ -19,6 +19,7 @@ mod jobs;
 mod leases;
 mod logins;
 mod migrations;
+mod notifications;
 mod people;
 mod plans;
 mod pushes;

@@ -115,6 +115,16 @@ const HOT: &[Hot] = &[
     hot("deliveries", "OLDEST", &["webhook_deliveries_waiting"], &["webhook_deliveries_waiting"]),
     hot("deliveries", "OF_HOOK", &["webhook_deliveries_by_hook"], &["webhook_deliveries_by_hook"]),
     hot("deliveries", "PRUNE", &["webhook_deliveries_by_age"], &["webhook_deliveries_by_age"]),
+    hot(
+        "notifications",
+        "CROWD",
+        &["watches_told", "sqlite_autoindex_issue_subscriptions_1"],
+        &["watches_told", "issue_subscriptions_pkey"],
+    ),
+    hot("notification_mail", "DUE", &["notifications_mail_due"], &["notifications_mail_due"]),
+    hot("inbox", "UNREAD", &["notifications_unread"], &["notifications_unread"]),
+    hot("inbox", "KEPT", &["notifications_inbox"], &["notifications_inbox"]),
+    hot("inbox", "COUNT_SOME", &["notifications_unread"], &["notifications_unread"]),
     hot("leases", "HELD", &["sqlite_autoindex_leases_1"], &["leases_pkey"]),
 ];
 
@@ -307,6 +317,12 @@ const FILL: &str = "
     INSERT INTO stars (user_id, repo_id, starred_at) SELECT (id + n * 11) % 5000 + 1, id, n FROM repos, generate_series(1, 3) n;
     INSERT INTO watches (user_id, repo_id, level, updated_at)
         SELECT (id + n * 13) % 5000 + 1, id, CASE n WHEN 1 THEN 'ignore' ELSE 'all' END, n FROM repos, generate_series(1, 3) n;
+    INSERT INTO notification_threads (repo_id, subject_kind, subject_id, created_at, updated_at)
+        SELECT id, 'repo', id, 0, 0 FROM repos;
+    INSERT INTO notifications (user_id, thread_id, title, reason, state, private, last_seq, updated_at, mail_due_at)
+        SELECT (t.id + n * 7) % 5000 + 1, t.id, 'x', 'subscribed', CASE n WHEN 1 THEN 'unread' ELSE 'read' END, FALSE, t.id,
+            t.id, CASE t.id % 1000 WHEN 0 THEN t.id END FROM notification_threads t, generate_series(1, 3) n;
+    INSERT INTO mail_opt_outs (user_id, reason, created_at) SELECT id, 'mention', 0 FROM users;
     INSERT INTO follows (follower_id, followed_id, followed_at)
         SELECT id, (id + n * 17) % 5000 + 1, n FROM users, generate_series(1, 5) n;
     INSERT INTO webhooks (repo_id, url, content_type, events, active, created_by, created_at, updated_at, gone_at, next_at,
@@ -365,6 +381,7 @@ fn full_scans(plan: &str) -> Vec<&str> {
         "users_admins",
         "webhooks_due",
         "webhooks_held",
+        "notifications_mail_due",
     ];
     /// A row per log, per cron entry, per consumer of events and per popular repository.
     const SMALL: &[&str] = &["on log_heads", "on schedules", "on event_consumers", "on trending"];
@@ -380,6 +397,9 @@ fn full_scans(plan: &str) -> Vec<&str> {
         "SCAN (subquery",
         "SCAN SUBQUERY",
         "SCAN json_each",
+        "SCAN watching",
+        "SCAN hearing",
+        "SCAN who",
     ];
     let lines: Vec<&str> = plan.lines().collect();
     let mut scans = Vec::new();

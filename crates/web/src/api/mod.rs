@@ -31,6 +31,7 @@ mod limit;
 mod media;
 mod meta;
 mod milestones;
+mod notifications;
 mod objects;
 mod openapi;
 mod page;

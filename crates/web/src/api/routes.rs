@@ -17,6 +17,7 @@ use abide_core::scope::Scope;
 mod event_routes;
 mod hook_routes;
 mod issue_routes;
+mod notification_routes;
 
 const REF: (&str, &str) = ("ref", "A branch, tag or commit; the default branch if not given.");
 const CREATED: &str = "It was created. `X-Abide-Notice` says so if the name led to another one until now.";
@@ -39,6 +40,7 @@ pub(super) fn routes() -> Routes {
         .and(issue_routes::issues())
         .and(issue_routes::labels_and_milestones())
         .and(hook_routes::webhooks())
+        .and(notification_routes::notifications())
         .and(content())
         .and(history())
         .and(git_objects())

@@ -4,7 +4,7 @@
 //! * `form.rs`: the only way to read a form, which proves that it is ours. `frame.rs`: what the layout needs.
 //! * `problem.rs`: what went wrong, as a page; every use case's errors are mapped there.
 //! * `accounts/`: coming in. `settings/`: one's own account. `admin/`: the site. `member.rs`: who may come there.
-//! * `transfers.rs`: offers of repositories, and answering them. `profile/`: someone's page.
+//! * `transfers.rs`: offers of repositories, and answering them. `notifications.rs`: the inbox. `profile/`: someone's page.
 //! * `feed.rs`: what happened, on pages and for feed readers.
 //! * `repo/`: everything below `/{owner}/{repo}`; one file per page elsewhere.
 //!
@@ -24,6 +24,7 @@ mod front;
 mod links;
 mod member;
 mod new_repo;
+mod notifications;
 mod path;
 mod problem;
 mod profile;
@@ -72,6 +73,7 @@ pub(crate) fn routes() -> Vec<Route> {
     all.extend(accounts::routes());
     all.extend(settings::routes());
     all.extend(transfers::routes());
+    all.extend(notifications::routes());
     all.extend(admin::routes());
     all.extend(repo::routes());
     all

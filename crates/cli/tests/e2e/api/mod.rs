@@ -14,6 +14,7 @@ mod keys;
 mod lifecycle;
 mod login;
 mod names;
+mod notifications;
 mod old_names;
 mod pages;
 mod people;

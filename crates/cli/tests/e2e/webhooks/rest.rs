@@ -42,8 +42,8 @@ fn a_hook_is_added_changed_and_removed_and_its_secret_never_comes_back(
         trail.lines().collect::<Vec<_>>(),
         ["webhook_created", "webhook_edited", "webhook_edited", "webhook_edited", "webhook_deleted"]
     );
-    let kept =
-        query(&scene.server, "SELECT meta FROM audit_log") + query(&scene.server, "SELECT payload FROM domain_events").as_str();
+    let kept = query(&scene.server, "SELECT meta FROM audit_log")
+        + query(&scene.server, "SELECT payload FROM domain_events").as_str();
     assert!(!kept.contains(SECRET) && !kept.contains("/hook\""), "{kept}");
     assert!(!scene.server.log().contains(SECRET));
 }

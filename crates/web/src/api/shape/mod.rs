@@ -4,6 +4,7 @@
 //! `repo.rs`: repositories. `git.rs`: refs, commits and objects. `change.rs`: what a commit changed. `content.rs`: files.
 //! `issue.rs`: issues, labels, milestones. `life.rs`: offers, deleted repositories, old names, what was done.
 //! `event.rs`: what happened, and who acts on it. `social.rs`: stars, watches, follows. `hook.rs`: webhooks.
+//! `notification.rs`: what one was told.
 
 mod change;
 mod content;
@@ -12,6 +13,7 @@ mod git;
 mod hook;
 mod issue;
 mod life;
+mod notification;
 mod repo;
 mod social;
 mod user;
@@ -25,6 +27,7 @@ pub(super) use git::{
 pub(super) use hook::{HIDDEN, Hook, HookConfig, HookDelivery, HookDeliveryDetail};
 pub(super) use issue::{Issue, IssueComment, Label, Milestone, TimelineEvent, person};
 pub(super) use life::{AuditEntry, DeletedRepository, Redirect, Transfer};
+pub(super) use notification::{Notification, ThreadSubscription};
 pub(super) use repo::{Collaborator, Found, Match, Permission, Repository, TopicNames, legacy_permission, one, page};
 pub(super) use social::{Stargazer, Starred, Subscription};
 pub(super) use user::{Counts, Email, Key, OwnUser, SimpleUser, User};
