@@ -152,8 +152,8 @@ impl Action {
             GitPush | IssueModerate | CollaboratorList => Some(Role::Write),
             RepoEdit => Some(Role::Maintain),
             CollaboratorManage | DefaultBranchSet | WatcherList | WebhookList | WebhookManage | AuditRead
-            | RepoAdmin | RedirectRelease | RepoTransfer | RepoArchive | RepoUnarchive | RepoVisibility | RepoDelete
-            | TombstoneRead | RepoRestore | RepoPurge | Unknown => Some(Role::Admin),
+            | RepoAdmin | RedirectRelease | RepoTransfer | RepoArchive | RepoUnarchive | RepoVisibility
+            | RepoDelete | TombstoneRead | RepoRestore | RepoPurge | Unknown => Some(Role::Admin),
         }
     }
 }

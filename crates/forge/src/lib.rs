@@ -44,7 +44,6 @@ pub use context::{Caller, Forge, OsRandom};
 pub use error::{Access, Fault};
 pub use node::{Node, NodeError};
 pub use settings::{
-    AttentionSettings, Browsing, IssueSettings, LifecycleSettings, MailSettings, OutboundSettings, PeopleSettings, Rate,
-    Settings,
-    SmtpUrl, WebhookSettings,
+    AttentionSettings, Browsing, IssueSettings, LifecycleSettings, MailSettings, OutboundSettings, PeopleSettings,
+    Rate, Settings, SmtpUrl, WebhookSettings,
 };

@@ -1,8 +1,8 @@
 //! Saying what happened: the audit row and the domain event of a change, side by side.
 
 use crate::Caller;
-use abide_core::{HookId, UserId};
 use abide_core::repo::Visibility;
+use abide_core::{HookId, UserId};
 use abide_store::repos::Repo;
 use abide_store::{StoreError, Tx, audit, events};
 use serde_json::{Map, Value as Json};

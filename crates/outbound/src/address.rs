@@ -217,7 +217,8 @@ mod tests {
         for text in ["http://exam ple.com/", "http://example.com/\r\nHost: x", " http://example.com", "http://a\tb/"] {
             assert_eq!(error(text), AddressError::Characters, "{text}");
         }
-        for text in ["", "example.com", "http://", "http://[fe80::1%25eth0]/", "http://[::1", "http://a..b/", "http://x:0/"]
+        for text in
+            ["", "example.com", "http://", "http://[fe80::1%25eth0]/", "http://[::1", "http://a..b/", "http://x:0/"]
         {
             assert!(matches!(error(text), AddressError::Unreadable(_)), "{text}: {:?}", error(text));
         }

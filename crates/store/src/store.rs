@@ -102,13 +102,8 @@ impl Store {
             Some(url) => Self::open_postgres(options, url, &*clock).await?,
             None => Self::open_sqlite(options, clock.clone()).await?,
         };
-        let inner = Inner {
-            pools,
-            clock,
-            log_grew: Notify::new(),
-            jobs_grew: Notify::new(),
-            deliveries_grew: Notify::new(),
-        };
+        let inner =
+            Inner { pools, clock, log_grew: Notify::new(), jobs_grew: Notify::new(), deliveries_grew: Notify::new() };
         Ok(Self { inner: Arc::new(inner) })
     }
 

@@ -302,7 +302,12 @@ pub(super) const KEYS: &[Key] = &[
     key("webhooks.retention", "30d", some_time, "How long deliveries are kept, and wait at most."),
     key("webhooks.refs_per_push", "100", at_least_one, "Refs of one push that are told."),
     key("webhooks.commits", "100", at_least_one, "Commits of one ref that are told."),
-    key("webhooks.payload_bytes", "1MiB", bytes, "Bytes of a payload with commits; beyond, files and commits are left out."),
+    key(
+        "webhooks.payload_bytes",
+        "1MiB",
+        bytes,
+        "Bytes of a payload with commits; beyond, files and commits are left out.",
+    ),
     key("jobs.workers", "2", at_least_one, "Jobs that run at once."),
     key("jobs.poll", "1s", some_time, "How often logs and jobs are looked at without a hint."),
     key("jobs.history", "30d", some_time, "How long ended jobs and pushes are kept."),

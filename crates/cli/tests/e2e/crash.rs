@@ -223,7 +223,8 @@ fn crash_in_forking_leaves_a_whole_fork_or_no_trace(
 
 #[test]
 fn crash_tests_walk_every_failpoint() {
-    let source = [include_str!("crash.rs"), include_str!("crash/lifecycle.rs"), include_str!("webhooks/reliable.rs")].concat();
+    let source =
+        [include_str!("crash.rs"), include_str!("crash/lifecycle.rs"), include_str!("webhooks/reliable.rs")].concat();
     for name in failpoint::ALL {
         let constant = name.to_uppercase().replace([':', '-'], "_");
         assert!(source.contains(&format!("failpoint::{constant}")), "no crash test passes {name}");

@@ -39,7 +39,8 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Hook, HookError> {
         ask::enqueue_ping(tx, &unit.forge, &unit.caller, &repo, &hook).await?;
     }
     let who = Who::from(&unit.caller);
-    let meta = json!({ "hook_id": id.get(), "host": host(&hook.url), "events": hook.events.words(), "active": hook.active });
+    let meta =
+        json!({ "hook_id": id.get(), "host": host(&hook.url), "events": hook.events.words(), "active": hook.active });
     audit_repo(tx, &who, "webhook_created", &repo, meta.clone()).await?;
     event_hook(tx, &who, "webhook_created", &repo, id, meta).await?;
     Ok(webhooks::by_id(tx, repo.id, id).await?.ok_or(StoreError::Missing)?)

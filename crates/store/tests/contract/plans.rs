@@ -338,8 +338,16 @@ async fn plan(raw: &mut Raw, text: &str) -> String {
 /// The lines of a plan that read a whole table, or the whole of an index that covers one.
 fn full_scans(plan: &str) -> Vec<&str> {
     /// Their size is that of the work at hand, not of the table.
-    const PARTIAL: &[&str] =
-        &["jobs_due", "jobs_running", "_unnumbered", "_unsealed", "pushes_running", "users_admins", "webhooks_due", "webhooks_held"];
+    const PARTIAL: &[&str] = &[
+        "jobs_due",
+        "jobs_running",
+        "_unnumbered",
+        "_unsealed",
+        "pushes_running",
+        "users_admins",
+        "webhooks_due",
+        "webhooks_held",
+    ];
     /// A row per log, and a row per cron entry.
     const SMALL: &[&str] = &["on log_heads", "on schedules"];
     /// What a part of the statement produced, not a table.

@@ -60,7 +60,12 @@ async fn claim(store: &Store, ttl: Duration) -> Option<Claim> {
 async fn end(store: &Store, claim: &Claim, state: DeliveryState, next: Timestamp) -> Result<(), StoreError> {
     unit!(store, (claim.clone(), state, next), |tx, (claim, state, next)| {
         let breaker = webhooks::check(tx, claim).await?;
-        let tried = Tried { payload: "{\"sent\":1}".into(), request_headers: "{}".into(), status: Some(200), ..Tried::default() };
+        let tried = Tried {
+            payload: "{\"sent\":1}".into(),
+            request_headers: "{}".into(),
+            status: Some(200),
+            ..Tried::default()
+        };
         deliveries::end(tx, claim.delivery.id, *state, &tried).await?;
         webhooks::settle(tx, claim, breaker, *next).await
     })
@@ -79,8 +84,14 @@ async fn a_hook_reads_back_as_it_was_chosen_and_only_in_its_repository(
     let (world, repo, id) = world(engine).await;
     let mut conn = world.store.read().await.unwrap();
     let hook = webhooks::by_id(&mut conn, repo, id).await.unwrap().unwrap();
-    assert_eq!((hook.url.as_str(), hook.content_type, hook.secret), ("https://ci.example/hook", ContentType::Json, Some(vec![1, 2, 3])));
-    assert_eq!((hook.events.words(), hook.active, hook.breaker, hook.next_at), (vec!["push", "star"], true, Breaker::default(), None));
+    assert_eq!(
+        (hook.url.as_str(), hook.content_type, hook.secret),
+        ("https://ci.example/hook", ContentType::Json, Some(vec![1, 2, 3]))
+    );
+    assert_eq!(
+        (hook.events.words(), hook.active, hook.breaker, hook.next_at),
+        (vec!["push", "star"], true, Breaker::default(), None)
+    );
     assert!(webhooks::by_id(&mut conn, RepoId::new(repo.get() + 1), id).await.unwrap().is_none());
     assert_eq!(webhooks::count_of_repo(&mut conn, repo).await.unwrap(), 1);
     assert_eq!(webhooks::listening(&mut conn, repo, TestClock::START).await.unwrap().len(), 1);
@@ -157,7 +168,10 @@ async fn a_sender_that_was_thought_dead_can_do_no_harm(#[values(Engine::Sqlite, 
     let lost = claim(&world.store, SHORT).await.unwrap();
     world.pass(SHORT).await;
     let again = claim(&world.store, LONG).await.unwrap();
-    assert_eq!((again.delivery.id, again.delivery.guid.as_str(), again.delivery.attempts), (id, lost.delivery.guid.as_str(), 2));
+    assert_eq!(
+        (again.delivery.id, again.delivery.guid.as_str(), again.delivery.attempts),
+        (id, lost.delivery.guid.as_str(), 2)
+    );
     let late = end(&world.store, &lost, DeliveryState::Failed, TestClock::START).await;
     assert!(matches!(late, Err(StoreError::LeaseLost(_))), "{late:?}");
     assert_eq!(read(&world.store, hook, id).await.state, DeliveryState::Sending);

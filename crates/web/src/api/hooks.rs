@@ -78,7 +78,11 @@ impl Config {
     }
 }
 
-async fn hook(app: &App, caller: &Caller, (owner, name, id): (String, String, String)) -> Result<(Repo, Seen), ApiError> {
+async fn hook(
+    app: &App,
+    caller: &Caller,
+    (owner, name, id): (String, String, String),
+) -> Result<(Repo, Seen), ApiError> {
     let repo = repos::at(app, caller, (owner, name), Action::WebhookList).await?;
     let seen = show::hook(&app.forge, caller, &repo, &id).await?;
     Ok((repo, seen))

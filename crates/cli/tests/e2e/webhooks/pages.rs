@@ -17,9 +17,16 @@ fn a_hook_is_added_inspected_and_removed_on_its_pages(#[values(Engine::Sqlite, E
     assert!(browser.page(LIST).contains("No webhooks yet"));
     let new = format!("{LIST}/new");
     let fields = |url: &str| -> Vec<(String, String)> {
-        [("url", url), ("content_type", "json"), ("secret", super::SECRET), ("which", "some"), ("event", "star"), ("active", "1")]
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .to_vec()
+        [
+            ("url", url),
+            ("content_type", "json"),
+            ("secret", super::SECRET),
+            ("which", "some"),
+            ("event", "star"),
+            ("active", "1"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec()
     };
     let send = |page: &str, action: &str, fields: &[(String, String)]| {
         let fields: Vec<_> = fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
@@ -27,7 +34,10 @@ fn a_hook_is_added_inspected_and_removed_on_its_pages(#[values(Engine::Sqlite, E
     };
     let wrong = send(&new, LIST, &fields("http://192.168.0.1/"));
     let html = wrong.text();
-    assert!(wrong.status == 400 && html.contains("id=\"url-error\"") && html.contains("value=\"http://192.168.0.1/\""), "{html}");
+    assert!(
+        wrong.status == 400 && html.contains("id=\"url-error\"") && html.contains("value=\"http://192.168.0.1/\""),
+        "{html}"
+    );
     assert!(!html.contains(super::SECRET));
     let made = location(&send(&new, LIST, &fields(&scene.receiver.url()))).to_owned();
     let hook = made.split('?').next().expect("a path").to_owned();
@@ -41,7 +51,10 @@ fn a_hook_is_added_inspected_and_removed_on_its_pages(#[values(Engine::Sqlite, E
     let delivery = format!("{hook}/deliveries/{id}");
     eventually(SOON, || browser.page(&delivery).contains("Status <strong>200</strong>"));
     let html = browser.page(&delivery);
-    assert!(html.contains("X-Hub-Signature-256") && html.contains("stargazers_count") && html.contains("said"), "{html}");
+    assert!(
+        html.contains("X-Hub-Signature-256") && html.contains("stargazers_count") && html.contains("said"),
+        "{html}"
+    );
     assert!(browser.page(&format!("{hook}/deliveries")).contains(&format!("/deliveries/{id}\"")));
     let again = browser.submit(&delivery, &format!("{delivery}/redeliver"), &[]);
     assert!(location(&again).ends_with("?done=sending"), "{}", location(&again));
@@ -82,7 +95,9 @@ fn a_suspended_hook_says_so_and_when_it_is_tried_next(#[values(Engine::Sqlite, E
     browser.log_in("alice", PASSWORD);
     assert!(browser.page(LIST).contains("Suspended"));
     let html = browser.page(&format!("{LIST}/{id}"));
-    for words in ["This webhook is suspended", "2 deliveries failed", "2 deliveries wait", "tried as a probe", "in 15 minutes"] {
+    for words in
+        ["This webhook is suspended", "2 deliveries failed", "2 deliveries wait", "tried as a probe", "in 15 minutes"]
+    {
         assert!(html.contains(words), "{words} in {html}");
     }
     assert_eq!(scene.receiver.of("star").len(), 2, "nothing is tried meanwhile");

@@ -55,7 +55,11 @@ fn what_is_killed_in_the_middle_of_many_deliveries_is_told_in_full(
         }
     }
     let queued = query(&scene.server, "SELECT guid FROM webhook_deliveries WHERE kind = 'star' ORDER BY id");
-    assert_eq!(order, queued.lines().collect::<Vec<_>>(), "each under its one id, in order, the last one before the end perhaps twice");
+    assert_eq!(
+        order,
+        queued.lines().collect::<Vec<_>>(),
+        "each under its one id, in order, the last one before the end perhaps twice"
+    );
 }
 
 #[test]

@@ -18,22 +18,33 @@ fn a_hook_is_added_changed_and_removed_and_its_secret_never_comes_back(
     let hook = scene.must("GET", &at, json!({}));
     assert_eq!((&hook["type"], &hook["name"], &hook["active"]), (&json!("Repository"), &json!("web"), &json!(true)));
     assert_eq!(hook["events"], json!(["push", "star"]));
-    let config = json!({ "url": scene.receiver.url(), "content_type": "json", "insecure_ssl": "0", "secret": "********" });
+    let config =
+        json!({ "url": scene.receiver.url(), "content_type": "json", "insecure_ssl": "0", "secret": "********" });
     assert_eq!(hook["config"], config);
     assert!(hook["ping_url"].as_str().is_some_and(|url| url.ends_with(&format!("{at}/pings"))), "{hook}");
 
-    let edited = scene.must("PATCH", &at, json!({ "add_events": ["issues"], "remove_events": ["push"], "active": false }));
+    let edited =
+        scene.must("PATCH", &at, json!({ "add_events": ["issues"], "remove_events": ["push"], "active": false }));
     assert_eq!((&edited["events"], &edited["active"]), (&json!(["star", "issues"]), &json!(false)));
     let form = scene.must("PATCH", &format!("{at}/config"), json!({ "content_type": "form" }));
-    assert_eq!((&form["content_type"], &form["secret"]), (&json!("form"), &json!("********")), "what is not mentioned stays");
+    assert_eq!(
+        (&form["content_type"], &form["secret"]),
+        (&json!("form"), &json!("********")),
+        "what is not mentioned stays"
+    );
     let whole = scene.must("PATCH", &at, json!({ "config": { "url": scene.receiver.url() }, "active": true }));
     assert_eq!(whole["config"].get("secret"), None, "a config as a whole says all there is");
     assert_eq!(scene.must("GET", HOOKS, json!({})).as_array().map(Vec::len), Some(1));
     assert_eq!(scene.api("DELETE", &at, json!({})).status, 204);
     assert_eq!(scene.api("GET", &at, json!({})).status, 404);
     let trail = query(&scene.server, "SELECT action FROM audit_log WHERE action LIKE 'webhook_%' ORDER BY id");
-    assert_eq!(trail.lines().collect::<Vec<_>>(), ["webhook_created", "webhook_edited", "webhook_edited", "webhook_edited", "webhook_deleted"]);
-    let kept = query(&scene.server, "SELECT meta FROM audit_log") + &query(&scene.server, "SELECT payload FROM domain_events");
+    assert_eq!(
+        trail.lines().collect::<Vec<_>>(),
+        ["webhook_created", "webhook_edited", "webhook_edited", "webhook_edited", "webhook_deleted"]
+    );
+    let kept = ["SELECT meta FROM audit_log", "SELECT payload FROM domain_events"]
+        .map(|sql| query(&scene.server, sql))
+        .concat();
     assert!(!kept.contains(SECRET) && !kept.contains("/hook\""), "{kept}");
     assert!(!scene.server.log().contains(SECRET));
 }
@@ -49,8 +60,14 @@ fn what_was_sent_can_be_looked_at_and_sent_again(#[values(Engine::Sqlite, Engine
     let list = || scene.must("GET", &format!("{at}/deliveries"), json!({}));
     eventually(SOON, || list()[0]["state"] == "queued" && list()[0]["status_code"] == 500);
     let listed = list();
-    assert_eq!((&listed[0]["event"], &listed[0]["action"], &listed[0]["attempts"]), (&json!("star"), &json!("created"), &json!(1)));
-    assert_eq!((&listed[1]["event"], &listed[1]["status"], &listed[1]["redelivery"]), (&json!("ping"), &json!("OK"), &json!(false)));
+    assert_eq!(
+        (&listed[0]["event"], &listed[0]["action"], &listed[0]["attempts"]),
+        (&json!("star"), &json!("created"), &json!(1))
+    );
+    assert_eq!(
+        (&listed[1]["event"], &listed[1]["status"], &listed[1]["redelivery"]),
+        (&json!("ping"), &json!("OK"), &json!(false))
+    );
     let detail = scene.must("GET", &format!("{at}/deliveries/{}", listed[0]["id"]), json!({}));
     assert_eq!(detail["request"]["payload"]["sender"]["login"], "alice");
     assert_eq!(detail["request"]["headers"]["X-GitHub-Delivery"], listed[0]["guid"]);
@@ -60,11 +77,22 @@ fn what_was_sent_can_be_looked_at_and_sent_again(#[values(Engine::Sqlite, Engine
     let page = scene.api("GET", &format!("{at}/deliveries?per_page=1"), json!({}));
     assert!(page.header("link").is_some_and(|link| link.contains("rel=\"next\"")), "{:?}", page.headers);
     let again = scene.api("POST", &format!("{at}/deliveries/{}/attempts", listed[1]["id"]), json!({}));
-    assert_eq!((again.status, &again.json()["guid"], &again.json()["redelivery"]), (202, &listed[1]["guid"], &json!(true)));
+    assert_eq!(
+        (again.status, &again.json()["guid"], &again.json()["redelivery"]),
+        (202, &listed[1]["guid"], &json!(true))
+    );
     let hook = scene.must("GET", &at, json!({}));
-    assert_eq!((&hook["last_response"]["code"], &hook["waiting"]), (&json!(500), &json!(2)), "it waits behind what is tried again");
+    assert_eq!(
+        (&hook["last_response"]["code"], &hook["waiting"]),
+        (&json!(500), &json!(2)),
+        "it waits behind what is tried again"
+    );
     assert_eq!(scene.api("POST", &format!("{at}/pings"), json!({})).status, 204);
-    assert_eq!(scene.api("POST", &format!("{at}/tests"), json!({})).status, 204, "there is nothing to send, and that is fine");
+    assert_eq!(
+        scene.api("POST", &format!("{at}/tests"), json!({})).status,
+        204,
+        "there is nothing to send, and that is fine"
+    );
 }
 
 #[rstest]
@@ -91,7 +119,10 @@ fn what_a_payload_says_of_a_repository_is_what_the_api_says(
     assert_eq!(told["comment"], comments[0]);
     let mut sender = scene.must("GET", "/users/alice", json!({}));
     let simple = |user: &Value| ["login", "id", "url", "html_url", "type", "site_admin"].map(|name| user[name].clone());
-    assert_eq!(simple(&told["sender"]), simple(sender.take().as_object().map(|map| json!(map)).as_ref().expect("an object")));
+    assert_eq!(
+        simple(&told["sender"]),
+        simple(sender.take().as_object().map(|map| json!(map)).as_ref().expect("an object"))
+    );
     let labeled = scene.receiver.got().into_iter().find(|got| got.body["action"] == "labeled").expect("it was told");
     assert_eq!(labeled.body["label"], told["issue"]["labels"][0]);
 }

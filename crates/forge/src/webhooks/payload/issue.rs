@@ -104,11 +104,8 @@ fn perhaps(forge: &Forge, id: Option<UserId>, name: Option<&UserName>) -> Json {
 fn shape(forge: &Forge, repo: &Repo, detailed: &Detailed) -> Json {
     let (urls, issue) = (Urls::of(forge, repo), &detailed.issue);
     let at = |tail: &str| urls.api(&format!("/issues/{}{tail}", issue.number));
-    let assignees: Vec<Json> = detailed
-        .assignees
-        .iter()
-        .map(|found| person(forge, found.id, found.name.as_ref(), found.site_admin))
-        .collect();
+    let assignees: Vec<Json> =
+        detailed.assignees.iter().map(|found| person(forge, found.id, found.name.as_ref(), found.site_admin)).collect();
     json!({
         "id": issue.id.get(),
         "node_id": format!("I_{}", issue.id),

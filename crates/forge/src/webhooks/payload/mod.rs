@@ -60,7 +60,8 @@ pub(super) async fn of_event(
     telling: Telling,
 ) -> Result<Vec<Message>, Fault> {
     let found = repos::by_id(tx, repo_id, None).await?;
-    let Some(repo) = found.or_else(|| repository::from_snapshot(&told["snapshot"])) else { return Ok(Vec::new()) };
+    let kept = || repository::from_snapshot(&told["snapshot"]).or_else(|| repository::remembered(event, told));
+    let Some(repo) = found.or_else(kept) else { return Ok(Vec::new()) };
     if telling.kind == Kind::Push {
         return pushed(tx, forge, event, told, &repo).await;
     }
@@ -96,13 +97,7 @@ pub(super) async fn of_event(
 }
 
 /// One message for each ref that moved, up to a limit.
-async fn pushed(
-    tx: &mut Tx,
-    forge: &Forge,
-    event: &Numbered,
-    told: &Json,
-    repo: &Repo,
-) -> Result<Vec<Message>, Fault> {
+async fn pushed(tx: &mut Tx, forge: &Forge, event: &Numbered, told: &Json, repo: &Repo) -> Result<Vec<Message>, Fault> {
     // The push's own row has every ref; what the event tells may be cut short.
     let mut updates = match told["push_id"].as_i64() {
         Some(id) => pushes::updates(tx, abide_core::PushId::new(id)).await?,

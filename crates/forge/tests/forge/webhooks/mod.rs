@@ -57,7 +57,8 @@ pub fn change(url: &str, events: &[&str]) -> Change {
 impl Scene {
     /// A hook that was pinged already.
     pub async fn hook(&self, events: &[&str]) -> Hook {
-        let hook = create::create(&self.rig.forge, &self.alice, &self.repo, &change(&self.receiver.url(), events)).await;
+        let hook =
+            create::create(&self.rig.forge, &self.alice, &self.repo, &change(&self.receiver.url(), events)).await;
         let hook = hook.expect("the hook is added");
         self.deliver().await;
         self.receiver.clear();
@@ -93,6 +94,8 @@ impl Scene {
     /// The repository as it is now.
     pub async fn again(&self) -> Repo {
         let door = open::Door::Id(self.repo.id.to_string());
-        open::open(&self.rig.forge, &self.alice, &door, abide_core::policy::Action::RepoRead).await.expect("it is there")
+        open::open(&self.rig.forge, &self.alice, &door, abide_core::policy::Action::RepoRead)
+            .await
+            .expect("it is there")
     }
 }

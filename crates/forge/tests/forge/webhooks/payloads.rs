@@ -46,7 +46,10 @@ async fn a_new_hook_is_pinged_with_githubs_headers_and_a_signature(
     assert_eq!(got.header("content-type"), "application/json");
     assert_eq!(got.header("x-hub-signature-256"), format!("sha256={}", signature(&got.body)));
     let said = got.json();
-    assert_eq!((said["hook_id"].clone(), said["hook"]["config"]["secret"].clone()), (json!(hook.id.get()), json!("********")));
+    assert_eq!(
+        (said["hook_id"].clone(), said["hook"]["config"]["secret"].clone()),
+        (json!(hook.id.get()), json!("********"))
+    );
     assert_eq!(said["repository"]["full_name"], "alice/project");
     assert_eq!(said["sender"]["login"], "alice");
 }
@@ -97,7 +100,10 @@ async fn a_repositorys_life_is_told_to_its_end(#[values(Engine::Sqlite, Engine::
     marks::unarchive(forge, alice, &scene.again().await).await.expect("allowed");
     marks::set_visibility(forge, alice, &scene.again().await, Visibility::Private).await.expect("allowed");
     scene.deliver().await;
-    assert_eq!((last(&scene)["action"].clone(), last(&scene)["repository"]["private"].clone()), (json!("privatized"), json!(true)));
+    assert_eq!(
+        (last(&scene)["action"].clone(), last(&scene)["repository"]["private"].clone()),
+        (json!("privatized"), json!(true))
+    );
     marks::set_visibility(forge, alice, &scene.again().await, Visibility::Public).await.expect("allowed");
     delete::delete(forge, alice, &scene.again().await).await.expect("allowed");
     scene.deliver().await;
@@ -123,7 +129,10 @@ async fn a_repositorys_life_is_told_to_its_end(#[values(Engine::Sqlite, Engine::
         ]
     );
     let end = last(&scene);
-    assert_eq!((end["repository"]["id"].clone(), end["repository"]["full_name"].clone()), (json!(scene.repo.id.get()), json!("alice/renamed")));
+    assert_eq!(
+        (end["repository"]["id"].clone(), end["repository"]["full_name"].clone()),
+        (json!(scene.repo.id.get()), json!("alice/renamed"))
+    );
     assert_eq!((end["sender"]["login"].clone(), end["sender"]["type"].clone()), (json!("abide"), json!("Bot")));
 }
 
@@ -164,7 +173,10 @@ async fn stars_members_issues_and_comments_are_told(#[values(Engine::Sqlite, Eng
     assert_eq!(got[0].json()["repository"]["stargazers_count"], got[0].json()["repository"]["watchers_count"]);
     assert_eq!(got[3].json()["member"]["login"], "bob");
     assert_eq!(got[4].json()["issue"]["title"], "It crashes");
-    assert_eq!((last(&scene)["comment"]["user"]["login"].clone(), last(&scene)["comment"]["body"].clone()), (json!("alice"), json!("")));
+    assert_eq!(
+        (last(&scene)["comment"]["user"]["login"].clone(), last(&scene)["comment"]["body"].clone()),
+        (json!("alice"), json!(""))
+    );
 }
 
 #[rstest]
@@ -252,9 +264,15 @@ async fn each_ref_of_a_push_is_told_with_the_commits_that_it_brought(
     assert_eq!((got[0]["head_commit"]["id"].clone(), got[0]["after"].clone()), (json!(three), json!(three)));
     assert_eq!(got[0]["pusher"]["name"], "alice");
     assert!(got[0]["compare"].as_str().expect("text").ends_with(&format!("/alice/project/compare/{one}...{three}")));
-    assert_eq!((marks(&got[1]), commits(&got[1])), ((json!(true), json!(false), json!(false)), vec!["other".to_owned()]));
+    assert_eq!(
+        (marks(&got[1]), commits(&got[1])),
+        ((json!(true), json!(false), json!(false)), vec!["other".to_owned()])
+    );
     assert_eq!((got[2]["ref"].clone(), got[2]["head_commit"]["id"].clone()), (json!("refs/tags/v1"), json!(two)));
-    assert_eq!((marks(&got[3]), got[3]["head_commit"].clone()), ((json!(false), json!(true), json!(false)), Json::Null));
+    assert_eq!(
+        (marks(&got[3]), got[3]["head_commit"].clone()),
+        ((json!(false), json!(true), json!(false)), Json::Null)
+    );
     assert_eq!(marks(&got[4]), (json!(false), json!(false), json!(true)), "what was there before is not behind it");
     let guids: std::collections::BTreeSet<_> = scene.receiver.got().iter().map(|got| got.guid()).collect();
     assert_eq!(guids.len(), 5);

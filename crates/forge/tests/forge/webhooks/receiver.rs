@@ -82,9 +82,8 @@ impl Receiver {
                 let inner = shared.clone();
                 tokio::spawn(async move {
                     let answer = service_fn(|request| answer(inner.clone(), request));
-                    let _ = hyper::server::conn::http1::Builder::new()
-                        .serve_connection(TokioIo::new(stream), answer)
-                        .await;
+                    let _ =
+                        hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await;
                 });
             }
         });

@@ -51,10 +51,7 @@ async fn what_the_receiver_cannot_take_now_is_tried_again_under_the_same_id(
     assert_eq!(actions, ["created", "created", "created", "created", "deleted"]);
     let rows = scene.deliveries(&hook).await;
     let ended: Vec<_> = rows.iter().map(|row| (row.kind.as_str(), row.state, row.attempts)).collect();
-    assert_eq!(
-        ended,
-        [("ping", DeliveryState::Ok, 1), ("star", DeliveryState::Ok, 4), ("star", DeliveryState::Ok, 1)]
-    );
+    assert_eq!(ended, [("ping", DeliveryState::Ok, 1), ("star", DeliveryState::Ok, 4), ("star", DeliveryState::Ok, 1)]);
 }
 
 #[rstest]
@@ -113,7 +110,11 @@ async fn the_beginning_of_a_huge_answer_is_kept_and_silence_is_a_try_that_failed
     let rows = scene.deliveries(&hook).await;
     let huge = show::delivery(&scene.rig.forge, &hook, &rows[1].id.to_string()).await.expect("it is there");
     let kept = huge.response_body.expect("an answer");
-    assert!(kept.len() < (16 << 10) + 100 && kept.starts_with("xxx") && kept.ends_with("(there was more)"), "{}", kept.len());
+    assert!(
+        kept.len() < (16 << 10) + 100 && kept.starts_with("xxx") && kept.ends_with("(there was more)"),
+        "{}",
+        kept.len()
+    );
     assert_eq!(huge.state, DeliveryState::Ok);
     assert_eq!((rows[2].state, rows[2].attempts, rows[2].status), (DeliveryState::Queued, 1, None));
     assert!(rows[2].error.as_ref().is_some_and(|error| error.contains("no answer within")), "{:?}", rows[2].error);

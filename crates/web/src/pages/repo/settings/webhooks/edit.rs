@@ -170,13 +170,7 @@ fn refused(error: HookError) -> Result<Errors, Elsewhere> {
     }
 }
 
-async fn page(
-    app: &App,
-    room: &Room,
-    seen: Option<Seen>,
-    typed: Typed,
-    errors: Errors,
-) -> Result<HookPage, Elsewhere> {
+async fn page(app: &App, room: &Room, seen: Option<Seen>, typed: Typed, errors: Errors) -> Result<HookPage, Elsewhere> {
     let recent = match &seen {
         Some(seen) => show::deliveries(&app.forge, &seen.hook, None, RECENT).await?,
         None => Vec::new(),
