@@ -190,11 +190,12 @@ async fn whoever_does_not_answer_in_time_is_given_up() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
     let gate = gate(Book::default(), &["127.0.0.1"], short());
-    let (silent, held) = tokio::join!(post(&gate, &format!("http://{at}/")), listener.accept());
+    let to = format!("http://{at}/");
+    let (silent, held) = tokio::join!(post(&gate, &to), listener.accept());
     assert!(matches!(silent, Err(GateError::TimedOut(_))), "{silent:?}");
     drop(held);
     drop(listener);
-    let gone = post(&gate, &format!("http://{at}/")).await;
+    let gone = post(&gate, &to).await;
     assert!(matches!(gone, Err(GateError::Connect { .. })), "{gone:?}");
 }
 

@@ -14,8 +14,8 @@ use std::time::Duration;
 /// The columns of [`Hook`].
 macro_rules! columns {
     () => {
-        "h.id, h.repo_id, h.url, h.content_type, h.secret, h.events, h.active, h.created_by, h.created_at, h.updated_at,
-            h.failures, h.open_since, h.probe_at, h.next_at"
+        "id, repo_id, url, content_type, secret, events, active, created_by, created_at, updated_at,
+            failures, open_since, probe_at, next_at"
     };
 }
 
@@ -28,15 +28,15 @@ statements! {
             next_at = CASE WHEN next_at IS NULL THEN NULL ELSE CAST($7 AS BIGINT) END
         WHERE id = $1";
     DELETE = "DELETE FROM webhooks WHERE id = $1";
-    BY_ID = concat!("SELECT ", columns!(), " FROM webhooks h WHERE h.repo_id = $1 AND h.id = $2 AND h.gone_at IS NULL");
-    LOCKED_BY_ID = concat!("SELECT ", columns!(), " FROM webhooks h
-        WHERE h.repo_id = $1 AND h.id = $2 AND h.gone_at IS NULL"), postgres " FOR UPDATE";
-    OF_REPO = concat!("SELECT ", columns!(), " FROM webhooks h WHERE h.repo_id = $1 AND h.gone_at IS NULL
-        ORDER BY h.id LIMIT $2 OFFSET $3");
+    BY_ID = concat!("SELECT ", columns!(), " FROM webhooks WHERE repo_id = $1 AND id = $2 AND gone_at IS NULL");
+    LOCKED_BY_ID = concat!("SELECT ", columns!(), " FROM webhooks
+        WHERE repo_id = $1 AND id = $2 AND gone_at IS NULL"), postgres " FOR UPDATE";
+    OF_REPO = concat!("SELECT ", columns!(), " FROM webhooks WHERE repo_id = $1 AND gone_at IS NULL
+        ORDER BY id LIMIT $2 OFFSET $3");
     COUNT_OF_REPO = "SELECT count(*) AS n FROM webhooks WHERE repo_id = $1 AND gone_at IS NULL";
     /// Those that an event of the time $2 concerns: hooks that came later know nothing of it.
-    LISTENING = concat!("SELECT ", columns!(), " FROM webhooks h
-        WHERE h.repo_id = $1 AND h.active AND h.created_at <= $2 AND h.gone_at IS NULL ORDER BY h.id");
+    LISTENING = concat!("SELECT ", columns!(), " FROM webhooks
+        WHERE repo_id = $1 AND active AND created_at <= $2 AND gone_at IS NULL ORDER BY id");
     GONE = "UPDATE webhooks SET gone_at = $2 WHERE repo_id = $1 AND gone_at IS NULL";
     PRUNE_GONE = "DELETE FROM webhooks WHERE gone_at < $1";
 
@@ -50,13 +50,13 @@ statements! {
     HURRY = "UPDATE webhooks SET next_at = $2, probe_at = NULL WHERE id = $1 AND open_since IS NOT NULL";
 
     /// A look that needs no write lock.
-    ANYTHING = "SELECT 1 AS n WHERE EXISTS (SELECT 1 FROM webhooks
-        WHERE next_at <= $1 AND active AND (expires_at IS NULL OR expires_at <= $2))";
+    ANYTHING = "SELECT id FROM webhooks WHERE next_at <= $1 AND active AND (expires_at IS NULL OR expires_at <= $2)
+        ORDER BY next_at, id LIMIT 1";
     /// The hook that has waited longest. Others that are being picked at this moment are passed over.
     PICK = "SELECT id FROM webhooks WHERE next_at <= $1 AND active AND (expires_at IS NULL OR expires_at <= $2)
         ORDER BY next_at, id LIMIT 1", postgres " FOR UPDATE SKIP LOCKED";
-    HOLD = concat!("UPDATE webhooks AS h SET holder = $2, token = h.token + 1, expires_at = $3
-        WHERE h.id = $1 RETURNING h.token, ", columns!());
+    HOLD = concat!("UPDATE webhooks SET holder = $2, token = token + 1, expires_at = $3
+        WHERE id = $1 RETURNING token, ", columns!());
     IDLE = "UPDATE webhooks SET next_at = NULL, holder = NULL, expires_at = NULL WHERE id = $1";
     /// Whether this is still the one who sends, and keeps it so until the unit ends.
     HELD = "SELECT failures, open_since FROM webhooks WHERE id = $1 AND token = $2 AND expires_at IS NOT NULL", postgres " FOR UPDATE";

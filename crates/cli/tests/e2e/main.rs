@@ -8,6 +8,7 @@ mod cli;
 mod cli_repo;
 mod clients;
 mod crash;
+mod flip;
 mod git;
 mod nodes;
 mod operations;

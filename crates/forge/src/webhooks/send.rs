@@ -123,7 +123,14 @@ async fn attempt(forge: &Forge, claim: &Claim) -> Result<(Answered, Tried), Faul
         ContentType::Json => payload.clone(),
         ContentType::Form => format!("payload={}", form_escaped(&payload)),
     };
-    let headers = headers(forge, claim, body.as_bytes())?;
+    let headers = match headers(forge, claim, body.as_bytes()) {
+        Ok(headers) => headers,
+        // Nobody is told anything unsigned that should be signed.
+        Err(error) => {
+            let tried = Tried { payload, request_headers: "{}".into(), error: Some(error), ..Tried::default() };
+            return Ok((Answered::No, tried));
+        }
+    };
     let mut tried = Tried { payload, request_headers: as_json(&headers), ..Tried::default() };
     let begun = Instant::now();
     let sent = match hook.url.parse::<Address>() {
@@ -173,11 +180,11 @@ fn keep(tried: &mut Tried, answer: &Answer, answered: Answered) {
 }
 
 /// What a delivery is sent with.
-fn headers(forge: &Forge, claim: &Claim, body: &[u8]) -> Result<HeaderMap, Fault> {
+fn headers(forge: &Forge, claim: &Claim, body: &[u8]) -> Result<HeaderMap, String> {
     let (hook, delivery) = (&claim.hook, &claim.delivery);
     let mut headers = HeaderMap::new();
-    let mut add = |name: &'static str, value: &str| -> Result<(), Fault> {
-        let value = HeaderValue::from_str(value).map_err(|error| Fault::Internal(error.to_string()))?;
+    let mut add = |name: &'static str, value: &str| -> Result<(), String> {
+        let value = HeaderValue::from_str(value).map_err(|error| error.to_string())?;
         headers.insert(HeaderName::from_static(name), value);
         Ok(())
     };
@@ -193,8 +200,8 @@ fn headers(forge: &Forge, claim: &Claim, body: &[u8]) -> Result<HeaderMap, Fault
     add("x-abide-delivery", &delivery.guid)?;
     add("x-abide-attempt", &delivery.attempts.to_string())?;
     if let Some(sealed) = &hook.secret {
-        let unreadable = || Fault::Internal("a webhook's secret was sealed with another secret.key".into());
-        let secret = sealed::open(forge, SECRET, sealed).ok_or_else(unreadable)?;
+        let unreadable = "the secret was sealed with another secret.key; set it again";
+        let secret = sealed::open(forge, SECRET, sealed).ok_or(unreadable)?;
         add("x-hub-signature-256", &format!("sha256={}", signature(&secret, body)))?;
     }
     Ok(headers)

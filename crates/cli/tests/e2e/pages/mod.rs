@@ -40,7 +40,7 @@ fn add_admin(server: &Server, name: &str) {
 
 /// A browser in which someone is logged in.
 #[track_caller]
-fn logged_in<'a>(server: &'a Server, name: &str) -> Browser<'a> {
+pub fn logged_in<'a>(server: &'a Server, name: &str) -> Browser<'a> {
     let browser = Browser::new(server);
     browser.log_in(name, PASSWORD);
     browser

@@ -60,7 +60,8 @@ pub(super) async fn of_event(
     telling: Telling,
 ) -> Result<Vec<Message>, Fault> {
     let found = repos::by_id(tx, repo_id, None).await?;
-    let Some(repo) = found.or_else(|| repository::from_snapshot(&told["snapshot"])) else { return Ok(Vec::new()) };
+    let kept = || repository::from_snapshot(&told["snapshot"]).or_else(|| repository::remembered(event, told));
+    let Some(repo) = found.or_else(kept) else { return Ok(Vec::new()) };
     if telling.kind == Kind::Push {
         return pushed(tx, forge, event, told, &repo).await;
     }

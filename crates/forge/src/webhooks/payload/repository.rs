@@ -1,8 +1,9 @@
 //! Repositories and people, with the fields that the API gives them.
 
 use crate::Forge;
-use abide_core::repo::Visibility;
+use abide_core::repo::{Governance, Visibility};
 use abide_core::{RepoId, RepoName, Timestamp, UserId, UserName, time};
+use abide_store::events::Numbered;
 use abide_store::repos::{Repo, Viewer};
 use abide_store::{StoreError, Tx, forks, issues, topics};
 use serde_json::{Value as Json, json};
@@ -164,6 +165,21 @@ pub(super) fn changes(forge: &Forge, action: Option<&str>, told: &Json) -> Optio
         }
         _ => None,
     }
+}
+
+/// A repository that went before its event was taken in: what every event keeps of it.
+pub(super) fn remembered(event: &Numbered, told: &Json) -> Option<Repo> {
+    let (owner, name) = told["slug"].as_str()?.split_once('/')?;
+    from_snapshot(&json!({
+        "id": told["repo_id"],
+        "slug": told["slug"],
+        "owner_id": 0,
+        "name": name,
+        "visibility": if event.public { Visibility::Public } else { Visibility::Private }.as_str(),
+        "governance": Governance::Account.as_str(),
+        "default_branch": "refs/heads/main",
+    }))
+    .filter(|_| !owner.is_empty())
 }
 
 /// A repository that is gone, from what its last event keeps of it.
