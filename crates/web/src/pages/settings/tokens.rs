@@ -37,11 +37,13 @@ struct Choice {
 }
 
 /// What each scope opens. Those that open nothing yet are not offered.
-const SCOPES: [(Scope, &str); 5] = [
+const SCOPES: [(Scope, &str); 7] = [
     (Scope::RepoRead, "Read every repository that you can read, private ones too: clone, fetch, look through the API."),
     (Scope::Repo, "Everything that you may do with repositories: push, create, change, delete."),
     (Scope::UserRead, "Read your account: profile, addresses, keys."),
     (Scope::User, "Read and change your account: profile, keys."),
+    (Scope::Notifications, "Read what you are told, mark it and mute it."),
+    (Scope::Hooks, "Manage webhooks of repositories that you administer."),
     (Scope::Admin, "Administer this site as you may."),
 ];
 
