@@ -233,6 +233,7 @@ fn attention(config: &Config) -> AttentionSettings {
         follows: hourly("attention.follow_limit_per_hour"),
         event_tries: config.number("attention.event_tries") as i64,
         event_retention: config.duration("attention.event_retention"),
+        mail_window: config.duration("attention.mail_window"),
     }
 }
 

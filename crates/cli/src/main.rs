@@ -55,6 +55,9 @@ enum Command {
     /// Work that is done later.
     #[command(subcommand)]
     Jobs(commands::jobs::Action),
+    /// The log of events, and who acts on it.
+    #[command(subcommand)]
+    Events(commands::events::Action),
     /// Check that database and disk agree, that no push is stuck and that the audit log is whole.
     Doctor(commands::doctor::Args),
     /// Measure this binary on this machine, beside what it is compared with.
@@ -98,6 +101,7 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::SshKey(action) => commands::ssh_key::run(&config, action).await,
         Command::Repo(action) => commands::repo::run(&config, action).await,
         Command::Jobs(action) => commands::jobs::run(&config, action).await,
+        Command::Events(action) => commands::events::run(&config, action).await,
         Command::Bench(action) => commands::bench::run(&config, action).await,
         Command::Doctor(args) => return commands::doctor::run(&config, &args).await,
         Command::Completions(_) | Command::Man(_) => unreachable!("they ended before any setting was read"),

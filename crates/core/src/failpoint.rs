@@ -122,6 +122,12 @@ points! {
     CONSUMER_BEFORE_COMMIT = "consumer:before-commit",
     /// Reading the log of events: what they bring about is committed, and so is the place in the log.
     CONSUMER_COMMITTED = "consumer:committed",
+    /// Telling people: some of those whom an event concerns have their row, others do not, the transaction is open.
+    NOTIFY_HALFWAY = "notify:halfway",
+    /// Mailing what people were told: the mails are queued, the transaction is still open.
+    NOTIFY_MAIL_BEFORE_COMMIT = "notify-mail:before-commit",
+    /// Mailing what people were told: the mails are queued and committed.
+    NOTIFY_MAIL_COMMITTED = "notify-mail:committed",
 }
 
 /// The name is none of [`ALL`].

@@ -91,6 +91,10 @@ id! {
     /// One delivery to a webhook.
     DeliveryId
 }
+id! {
+    /// One thread that people are told about.
+    ThreadId
+}
 
 #[cfg(test)]
 mod tests {

@@ -6,7 +6,8 @@
 //! * [`names`], [`refs`], [`oid`]: text from outside, parsed once at the edge into types that cannot be wrong.
 //! * [`policy`]: who may do what. The only place that compares owners, roles, visibility or marks.
 //! * [`account`]: who may sign up, what an account may say, what an admin may do to it.
-//! * [`attention`]: how much someone is told, and whom they may follow.
+//! * [`attention`]: how much someone is told, and whom they may follow. [`notify`]: who is told of what, and why.
+//! * [`feed`]: what is told of events, and what is popular.
 //! * [`lifecycle`]: which state a repository may move to, and why not. [`transfer`]: offers to hand one over.
 //! * [`issues`]: what issues may say, what a text refers to, what a list is asked for.
 //! * [`webhooks`]: what other servers are told, when it is tried again, and when not any more.
@@ -19,10 +20,12 @@
 pub mod account;
 pub mod attention;
 pub mod failpoint;
+pub mod feed;
 pub mod ids;
 pub mod issues;
 pub mod lifecycle;
 pub mod names;
+pub mod notify;
 pub mod oid;
 pub mod policy;
 pub mod push;
@@ -39,7 +42,8 @@ pub mod words;
 
 pub use attention::WatchLevel;
 pub use ids::{
-    CommentId, DeliveryId, HookId, IssueId, LabelId, MilestoneId, PushId, RedirectId, RepoId, TransferId, UserId,
+    CommentId, DeliveryId, HookId, IssueId, LabelId, MilestoneId, PushId, RedirectId, RepoId, ThreadId, TransferId,
+    UserId,
 };
 pub use names::{RepoName, UserName};
 pub use oid::Oid;

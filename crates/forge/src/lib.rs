@@ -4,12 +4,12 @@
 //! * [`Forge`]: what every use case works with. [`Caller`]: who asks, and from where.
 //! * [`accounts`]: signing up and logging in, users, tokens, keys, and who someone is. [`mail`]: telling people.
 //! * [`repos`]: finding, creating, changing, sharing. [`browse`]: looking into a repository, for pages and the API.
-//! * [`social`]: stars, watches, follows.
+//! * [`social`]: stars, watches, follows. [`notify`]: who is told of what, in the inbox and by mail.
 //! * [`issues`]: what is to be done, and what is said about it.
 //! * [`webhooks`]: what other servers are told.
 //! * [`git`]: fetch and push, one path behind every road, and what puts a crashed push right.
 //! * [`jobs`]: work that is done later, and the clock that queues it. [`sequencer`]: gives the logs their order.
-//! * [`consumers`]: what acts on the log of events.
+//! * [`consumers`]: what acts on the log of events. [`feeds`]: what people read of it.
 //! * [`doctor`]: proves that database and disk agree.
 //!
 //! Roads (`abide-web`, `abide-ssh`, the command line) translate to and from these; they never call the store or git.
@@ -21,11 +21,13 @@ mod context;
 pub mod disk;
 pub mod doctor;
 mod error;
+pub mod feeds;
 pub mod git;
 pub mod issues;
 pub mod jobs;
 pub mod mail;
 mod node;
+pub mod notify;
 pub mod ready;
 pub mod repos;
 mod sealed;

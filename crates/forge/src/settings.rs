@@ -305,12 +305,21 @@ pub struct AttentionSettings {
     pub event_tries: i64,
     /// How long events are kept once every consumer has taken them in.
     pub event_retention: Duration,
+    /// One mail at most about one thread to one person in so long.
+    pub mail_window: Duration,
 }
 
 impl Default for AttentionSettings {
     fn default() -> Self {
         let rate = Rate { times: 100, window: HOUR };
-        Self { stars: rate, watches: rate, follows: rate, event_tries: 5, event_retention: 400 * DAY }
+        Self {
+            stars: rate,
+            watches: rate,
+            follows: rate,
+            event_tries: 5,
+            event_retention: 400 * DAY,
+            mail_window: 10 * MINUTE,
+        }
     }
 }
 

@@ -91,6 +91,7 @@ pub(crate) async fn event_in_repo(
     let mut payload = Map::new();
     payload.insert("repo_id".into(), repo.id.get().into());
     payload.insert("slug".into(), repo.slug().into());
+    payload.insert("owner_id".into(), repo.owner_id.get().into());
     if let Json::Object(extra) = extra {
         payload.extend(extra);
     }

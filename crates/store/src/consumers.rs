@@ -21,7 +21,7 @@ statements! {
     FAILED = "UPDATE event_consumers SET tries = tries + 1, last_error = $2, retry_at = $3 WHERE name = $1";
     SET_ASIDE = "INSERT INTO event_failures (consumer, seq, kind, error, tries, failed_at) VALUES ($1, $2, $3, $4, $5, $6)";
     FAILURES = "SELECT consumer, seq, kind, error, tries, failed_at FROM event_failures
-        WHERE seq < $1 ORDER BY seq DESC, consumer LIMIT $2";
+        WHERE seq < $1 ORDER BY seq DESC, consumer DESC LIMIT $2";
     SETTLE = "DELETE FROM event_failures WHERE consumer = $1 AND seq = $2";
     REMOVE = "DELETE FROM event_consumers WHERE name = $1";
     REMOVE_FAILURES = "DELETE FROM event_failures WHERE consumer = $1";

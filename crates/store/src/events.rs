@@ -3,7 +3,7 @@
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
-use abide_core::{RepoId, Timestamp, UserId};
+use abide_core::{RepoId, Timestamp, UserId, feed};
 use serde_json::Value as Json;
 
 /// The columns of [`Numbered`].
@@ -15,8 +15,8 @@ macro_rules! columns {
 
 statements! {
     INSERT = "INSERT INTO domain_events
-        (actor_user_id, kind, repo_id, source_kind, source_id, public, payload, created_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+        (actor_user_id, kind, repo_id, source_kind, source_id, public, payload, created_at, told)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
     /// Numbers committed rows in the order of their ids, behind $1.
     NUMBER = "UPDATE domain_events SET seq = $1 + fresh.place
         FROM (SELECT id, row_number() OVER (ORDER BY id) AS place
@@ -29,7 +29,7 @@ statements! {
         SELECT e.id FROM domain_events e
         WHERE e.seq <= (SELECT coalesce(min(cursor), 0) FROM event_consumers) AND e.created_at < $1
             AND NOT EXISTS (SELECT 1 FROM event_failures f WHERE f.seq = e.seq)
-        ORDER BY e.seq LIMIT $2)";
+        ORDER BY e.seq LIMIT 2000)";
     COUNT_UNNUMBERED = "SELECT count(*) AS n FROM domain_events WHERE seq IS NULL";
     COUNT_OF_KIND = "SELECT count(*) AS n FROM domain_events WHERE repo_id = $1 AND kind = $2";
 }
@@ -61,8 +61,9 @@ pub async fn append(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
     let now = tx.now();
     let payload = event.payload.to_string();
     debug_assert!(payload.len() < MAX_PAYLOAD, "{} payload has {} bytes", event.kind, payload.len());
-    let values =
-        params![event.actor, event.kind, event.repo, event.source_kind, event.source_id, event.public, payload, now];
+    let Event { actor, kind, repo, source_kind, source_id, public, .. } = *event;
+    let told = feed::is_told(kind);
+    let values = params![actor, kind, repo, source_kind, source_id, public, payload, now, told];
     tx.execute(&INSERT, values).await?;
     tx.wake_log();
     Ok(())
@@ -120,9 +121,9 @@ pub async fn at(conn: &mut Conn, seq: i64) -> Result<Option<Numbered>, StoreErro
     conn.one(&AT, params![seq]).await?.map(|row| Numbered::from_row(&row)).transpose()
 }
 
-/// Forgets up to `limit` events from before an instant, unless a consumer still needs them; returns how many.
-pub async fn prune(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<u64, StoreError> {
-    tx.execute(&PRUNE, params![before, limit]).await
+/// Forgets some events from before an instant that no consumer needs any more; `false` once none are left.
+pub async fn prune(tx: &mut Tx, before: Timestamp) -> Result<bool, StoreError> {
+    Ok(tx.execute(&PRUNE, params![before]).await? > 0)
 }
 
 /// How many events of a kind a repository has, numbered or not.

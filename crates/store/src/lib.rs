@@ -4,7 +4,9 @@
 //! * One module per aggregate. People: [`users`], [`emails`], [`user_redirects`], [`sessions`], [`links`], [`totp`],
 //!   [`throttles`], [`tokens`], [`ssh_keys`]. Repositories: [`repos`], [`forks`], [`topics`],
 //!   [`search`], [`collaborators`], [`redirects`], [`transfers`], [`purges`], [`pushes`]. Attention: [`stars`], [`watches`],
-//!   [`follows`]. Work: [`jobs`], [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`] and [`consumers`].
+//!   [`follows`],
+//!   [`feeds`], [`trending`]. Work: [`jobs`], [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`] and [`consumers`].
+//! * Being told: [`notifications`] who is, [`inbox`] what of, [`notification_mail`] by mail.
 //! * Issues: [`issues`], [`issue_list`], [`issue_people`], [`issue_timeline`], [`comments`], [`labels`], [`milestones`].
 //! * Webhooks: [`webhooks`], [`deliveries`].
 //! * `migrations/{sqlite,postgres}`: forward-only, in step, checked at start by [`migrate`].
@@ -23,8 +25,10 @@ pub mod deliveries;
 pub mod emails;
 mod error;
 pub mod events;
+pub mod feeds;
 pub mod follows;
 pub mod forks;
+pub mod inbox;
 pub mod issue_list;
 pub mod issue_people;
 pub mod issue_timeline;
@@ -36,6 +40,8 @@ pub mod links;
 pub mod lists;
 pub mod migrate;
 pub mod milestones;
+pub mod notification_mail;
+pub mod notifications;
 pub mod purges;
 pub mod pushes;
 pub mod redirects;
@@ -52,6 +58,7 @@ pub mod tokens;
 pub mod topics;
 pub mod totp;
 pub mod transfers;
+pub mod trending;
 pub mod user_redirects;
 pub mod users;
 mod value;

@@ -40,7 +40,9 @@ pub const ALL: &[Migration] = &[
     migration!(5, "0005_attention"),
     migration!(6, "0006_issues"),
     migration!(7, "0007_consumers"),
+    migration!(8, "0008_notifications"),
     migration!(9, "0009_webhooks"),
+    migration!(10, "0010_feeds"),
 ];
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (

@@ -59,7 +59,7 @@ const fn highest_parameter(text: &str) -> usize {
 /// Columns are named, never `*`: another process may add one while this one keeps its prepared statements, and then
 /// PostgreSQL refuses them and SQLite's driver reads past the columns that it knows.
 macro_rules! statements {
-    ($($(#[$doc:meta])* $name:ident = $text:expr $(, sqlite $sqlite:literal)? $(, postgres $postgres:literal)?;)+) => {
+    ($($(#[$doc:meta])* $name:ident = $text:expr $(, sqlite $sqlite:expr)? $(, postgres $postgres:expr)?;)+) => {
         $($(#[$doc])* const $name: $crate::Sql = $crate::Sql::new(
             module_path!(),
             stringify!($name),
@@ -82,8 +82,10 @@ pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
         ("deliveries", crate::deliveries::ALL),
         ("emails", crate::emails::ALL),
         ("events", crate::events::ALL),
+        ("feeds", crate::feeds::ALL),
         ("follows", crate::follows::ALL),
         ("forks", crate::forks::ALL),
+        ("inbox", crate::inbox::ALL),
         ("issue_list", crate::issue_list::ALL),
         ("issue_people", crate::issue_people::ALL),
         ("issue_timeline", crate::issue_timeline::ALL),
@@ -93,6 +95,8 @@ pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
         ("leases", crate::leases::ALL),
         ("links", crate::links::ALL),
         ("milestones", crate::milestones::ALL),
+        ("notification_mail", crate::notification_mail::ALL),
+        ("notifications", crate::notifications::ALL),
         ("purges", crate::purges::ALL),
         ("pushes", crate::pushes::ALL),
         ("redirects", crate::redirects::ALL),
@@ -107,6 +111,7 @@ pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
         ("tokens", crate::tokens::ALL),
         ("topics", crate::topics::ALL),
         ("totp", crate::totp::ALL),
+        ("trending", crate::trending::ALL),
         ("transfers", crate::transfers::ALL),
         ("user_redirects", crate::user_redirects::ALL),
         ("users", crate::users::ALL),

@@ -2,8 +2,8 @@
 
 use crate::StoreError;
 use abide_core::{
-    CommentId, DeliveryId, HookId, IssueId, LabelId, MilestoneId, PushId, RedirectId, RepoId, Timestamp, TransferId,
-    UserId,
+    CommentId, DeliveryId, HookId, IssueId, LabelId, MilestoneId, PushId, RedirectId, RepoId, ThreadId, Timestamp,
+    TransferId, UserId,
 };
 use sqlx::Row as _;
 use std::str::FromStr;
@@ -52,6 +52,7 @@ into_value! {
     MilestoneId => Int(MilestoneId::get),
     HookId => Int(HookId::get),
     DeliveryId => Int(DeliveryId::get),
+    ThreadId => Int(ThreadId::get),
     &str => Text(str::to_owned),
     &String => Text(String::clone),
     String => Text(|value| value),
@@ -117,6 +118,10 @@ impl Row {
     getter! {
         /// A truth value.
         bool -> bool
+    }
+    getter! {
+        /// A truth value or nothing.
+        opt_bool -> Option<bool>
     }
 
     /// A time.

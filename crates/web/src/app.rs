@@ -4,6 +4,8 @@ use crate::api::{ApiLimits, Meter};
 use crate::show::rendered::Rendered;
 use abide_forge::Forge;
 use std::sync::Arc;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 /// The use cases, and how metrics are written down.
 #[derive(Clone)]
@@ -16,13 +18,23 @@ pub struct App {
     pub(crate) api: Arc<Meter>,
     /// What pages were made of before.
     pub(crate) rendered: Arc<Rendered>,
+    /// Places for those who listen to events.
+    pub(crate) streams: Arc<Semaphore>,
+    /// When it comes, those who listen are let go.
+    pub(crate) stop: CancellationToken,
 }
 
 impl App {
-    /// Puts the parts together.
-    pub fn new(forge: Forge, metrics: Arc<dyn Fn() -> String + Send + Sync>, limits: ApiLimits) -> Self {
+    /// Puts the parts together. `stop` comes when the server is to end.
+    pub fn new(
+        forge: Forge,
+        metrics: Arc<dyn Fn() -> String + Send + Sync>,
+        limits: ApiLimits,
+        stop: CancellationToken,
+    ) -> Self {
+        let streams = Arc::new(Semaphore::new(limits.streams));
         let api = Arc::new(Meter::new(limits, forge.clock().clone()));
-        Self { forge, metrics, api, rendered: Arc::new(Rendered::new()) }
+        Self { forge, metrics, api, rendered: Arc::new(Rendered::new()), streams, stop }
     }
 
     /// An address of ours, made absolute.

@@ -17,11 +17,13 @@ pub const FIRST_SEGMENTS: &[&str] = &[
     "explore",
     "forgot",
     "healthz",
+    "home",
     "invite",
     "login",
     "logout",
     "metrics",
     "new",
+    "notifications",
     "r",
     "readyz",
     "reset",
@@ -30,6 +32,7 @@ pub const FIRST_SEGMENTS: &[&str] = &[
     "setup",
     "signup",
     "transfers",
+    "trending",
     "verify",
 ];
 

@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod doctor;
+pub(crate) mod events;
 pub(crate) mod jobs;
 pub(crate) mod man;
 pub(crate) mod repo;

@@ -212,6 +212,12 @@ pub(super) const KEYS: &[Key] = &[
         some_time,
         "How long the log of events is kept; what a consumer has not taken in is kept longer.",
     ),
+    key(
+        "attention.mail_window",
+        "10m",
+        duration,
+        "One mail at most about one thread to one person in so long; what happens meanwhile is told in the next.",
+    ),
     key("api.rate_limit_per_hour", "15000", number, "Requests to the API in an hour, of one account; 0 for no limit."),
     key(
         "api.anonymous_rate_limit_per_hour",
@@ -220,6 +226,7 @@ pub(super) const KEYS: &[Key] = &[
         "Requests to the API in an hour without a token, from one address; 0 for no limit.",
     ),
     key("api.rate_limit_tracked", "100000", at_least_one, "Accounts and addresses whose requests are counted apart."),
+    key("api.streams", "200", at_least_one, "Clients that may listen to the stream of events at once."),
     key("browse.entries", "20000", at_least_one, "Entries of one directory that are shown."),
     key("browse.compare_commits", "250", at_least_one, "Commits that a comparison lists."),
     key("browse.walk", "1000000", at_least_one, "Commits that one request looks at."),

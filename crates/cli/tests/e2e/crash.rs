@@ -1,6 +1,7 @@
 //! A server that dies at the worst moment loses nothing it acknowledged and leaves nothing half done.
 
 mod lifecycle;
+mod notify;
 
 use crate::support::{Person, assert_healthy, builder, person, push_events, query};
 use abide_core::failpoint;
@@ -223,8 +224,13 @@ fn crash_in_forking_leaves_a_whole_fork_or_no_trace(
 
 #[test]
 fn crash_tests_walk_every_failpoint() {
-    let source =
-        [include_str!("crash.rs"), include_str!("crash/lifecycle.rs"), include_str!("webhooks/reliable.rs")].concat();
+    let source = [
+        include_str!("crash.rs"),
+        include_str!("crash/lifecycle.rs"),
+        include_str!("crash/notify.rs"),
+        include_str!("webhooks/reliable.rs"),
+    ]
+    .concat();
     for name in failpoint::ALL {
         let constant = name.to_uppercase().replace([':', '-'], "_");
         assert!(source.contains(&format!("failpoint::{constant}")), "no crash test passes {name}");

@@ -2,13 +2,14 @@
 
 Started by the test `pygithub`, which describes the server on standard input:
 {"api": URL, "owner": NAME, "token": TOKEN, "read_token": TOKEN, "hooks_token": TOKEN, "receiver": URL, "friend": NAME, "friend_token": TOKEN,
-"pushed": REPOSITORY, "key": LINE}
+"inbox_token": TOKEN, "pushed": REPOSITORY, "key": LINE}
 """
 
 import json
 import sys
 import time
 import unittest
+from datetime import datetime, timezone
 
 from github import Auth, BadCredentialsException, Github, GithubException, UnknownObjectException
 
@@ -341,6 +342,56 @@ class Keys(Scenario):
         with self.assertRaises(GithubException) as caught:
             self.me.create_key("nonsense", "ssh-ed25519 nonsense")
         self.assertEqual(self.field_errors(caught.exception), [("key", "invalid")])
+
+
+class Notifications(Scenario):
+    def setUp(self):
+        super().setUp()
+        self.inbox = client(SERVER["inbox_token"]).get_user()
+
+    def told(self, count, source=None, **options):
+        """What was told; it arrives a moment after it happened."""
+        for _ in range(300):
+            found = list((source or self.inbox).get_notifications(**options))
+            if len(found) == count:
+                return found
+            time.sleep(0.1)
+        self.fail(f"{len(found)} notifications instead of {count}")
+
+    def test_they_are_read_one_by_one_and_all_at_once(self):
+        repo = self.create("py-told")
+        friend = client(SERVER["friend_token"]).get_repo(repo.id)
+        self.inbox.mark_notifications_as_read(self.now())
+        first = friend.create_issue("First", body="@" + SERVER["owner"])
+        (told,) = self.told(1)
+        self.assertEqual((told.subject.title, told.subject.type, told.reason), ("First", "Issue", "mention"))
+        self.assertEqual(told.repository.full_name, repo.full_name)
+        self.assertTrue(told.unread)
+        self.assertIsNone(told.last_read_at)
+        self.assertEqual(told.get_issue().number, first.number)
+        self.assertEqual(self.inbox.get_notification(told.id).id, told.id)
+        told.mark_as_read()
+        self.told(0)
+        (again,) = self.told(1, all=True, source=self.inbox_repo(repo))
+        self.assertFalse(again.unread)
+        self.assertIsNotNone(again.last_read_at.tzinfo)
+        first.create_comment("@" + SERVER["owner"] + " again")
+        (again,) = self.told(1, participating=True)
+        self.inbox_repo(repo).mark_notifications_as_read(self.now())
+        self.told(0)
+        again.mark_as_done()
+        self.told(0, all=True, source=self.inbox_repo(repo))
+        first.create_comment("@" + SERVER["owner"] + " once more")
+        self.told(1)
+        self.inbox.mark_notifications_as_read(self.now())
+        self.told(0)
+
+    def now(self):
+        """PyGithub's own default is the moment in which it was imported."""
+        return datetime.now(timezone.utc)
+
+    def inbox_repo(self, repo):
+        return client(SERVER["inbox_token"]).get_repo(repo.id)
 
 
 class Attention(Scenario):

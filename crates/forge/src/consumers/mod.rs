@@ -9,7 +9,9 @@
 pub mod manage;
 mod turn;
 
-use crate::{Fault, Forge, sequencer, webhooks};
+use crate::notify::Notifications;
+use crate::webhooks::Webhooks;
+use crate::{Fault, Forge, sequencer};
 use abide_store::events::Numbered;
 use abide_store::{Tx, consumers};
 use futures_util::future::BoxFuture;
@@ -36,7 +38,7 @@ pub type Shared = Arc<dyn Consumer>;
 
 /// Every consumer of this version.
 pub fn all() -> Vec<Shared> {
-    vec![Arc::new(webhooks::Webhooks)]
+    vec![Arc::new(Notifications), Arc::new(Webhooks)]
 }
 
 /// Makes consumers known to the database. What happens from now on reaches them.

@@ -5,8 +5,9 @@ use crate::accounts::reset;
 use crate::git::{maintain, reconcile};
 use crate::issues::keywords;
 use crate::mail::{self, DeliveryError};
+use crate::notify::mailing;
 use crate::repos::purge;
-use crate::{Fault, Forge};
+use crate::{Fault, Forge, feeds};
 use abide_core::RepoId;
 use abide_store::{StoreError, deliveries, events, jobs, links, pushes, sessions, throttles, webhooks};
 use std::time::Duration;
@@ -62,10 +63,12 @@ pub(super) async fn handle(forge: &Forge, job: &Job) -> Result<(), JobError> {
         Some(Kind::HistoryPrune) => prune(forge).await,
         Some(Kind::MailSend) => Ok(mail::deliver(forge, job, &payload(job)).await?),
         Some(Kind::AccountReset) => Ok(reset::answer(forge, &payload(job)).await?),
+        Some(Kind::TrendingCount) => Ok(feeds::count_popular(forge).await?),
         Some(Kind::IssueKeywords) => match keywords::run(forge, &payload(job)).await? {
             true => Ok(()),
             false => Err(JobError::Final("the payload lacks what was pushed; this job is queued by a push".into())),
         },
+        Some(Kind::NotifyMail) => Ok(mailing::run(forge).await?),
         None => Err(JobError::Final(format!("this version does not know jobs of the kind {}", job.kind))),
     }
 }
@@ -81,16 +84,13 @@ fn repo_id(job: &Job) -> Result<RepoId, JobError> {
         .ok_or_else(|| JobError::Final("the payload lacks repo_id; run it for one repository".into()))
 }
 
-/// Events that one transaction forgets.
-const EVENTS: i64 = 2000;
-
 /// Forgets old events, a part at a time so that others can write meanwhile.
 async fn prune_events(forge: &Forge) -> Result<(), StoreError> {
     let before = forge.clock().now().minus(forge.settings().attention.event_retention);
     loop {
-        let forgotten: Result<u64, StoreError> =
-            forge.store().write(before, |tx, before| Box::pin(events::prune(tx, *before, EVENTS))).await;
-        if forgotten? < EVENTS as u64 {
+        let forgotten: Result<bool, StoreError> =
+            forge.store().write(before, |tx, before| Box::pin(events::prune(tx, *before))).await;
+        if !forgotten? {
             return Ok(());
         }
     }

@@ -33,6 +33,10 @@ pub enum Kind {
     AccountReset,
     /// Reads what a push brought for what it says about issues.
     IssueKeywords,
+    /// Writes the mails about what people were told that are due.
+    NotifyMail,
+    /// Counts which repositories are popular.
+    TrendingCount,
 }
 
 impl Kind {
@@ -45,6 +49,8 @@ impl Kind {
         Self::MailSend,
         Self::AccountReset,
         Self::IssueKeywords,
+        Self::NotifyMail,
+        Self::TrendingCount,
     ];
 
     /// What it is called in the table and on the command line.
@@ -57,6 +63,8 @@ impl Kind {
             Self::MailSend => "mail:send",
             Self::AccountReset => "account:reset",
             Self::IssueKeywords => "issues:keywords",
+            Self::NotifyMail => "notify:mail",
+            Self::TrendingCount => "trending:count",
         }
     }
 
@@ -68,12 +76,13 @@ impl Kind {
     /// How often to try before giving up.
     const fn max_attempts(self) -> i64 {
         match self {
-            Self::RepoMaintain => 3,
+            Self::RepoMaintain | Self::TrendingCount => 3,
             Self::PushReconcile
             | Self::HistoryPrune
             | Self::LifecycleSweep
             | Self::AccountReset
-            | Self::IssueKeywords => 5,
+            | Self::IssueKeywords
+            | Self::NotifyMail => 5,
             // With growing pauses that is about a day and a half: mail servers may be down for a night.
             Self::MailSend => 40,
         }

@@ -1,5 +1,6 @@
 //! From a letter to the bytes that mail servers and readers understand.
 
+use super::List;
 use super::letters::Letter;
 use abide_core::Timestamp;
 use lettre::Message;
@@ -24,23 +25,45 @@ pub(super) fn sender(from: &str) -> Result<Mailbox, Unsendable> {
 }
 
 /// Builds the message. The same job gives the same message, so one that is sent twice is recognised by its id.
-pub(super) fn build(from: &str, to: &str, letter: &Letter, at: Timestamp, id: i64) -> Result<Message, Unsendable> {
+pub(super) fn build(
+    from: &str,
+    to: &str,
+    letter: &Letter,
+    list: Option<&List>,
+    at: Timestamp,
+    id: i64,
+) -> Result<Message, Unsendable> {
     let from = sender(from)?;
     let to = Mailbox::new(None, to.parse().map_err(|_| Unsendable::To)?);
     let date = UNIX_EPOCH + Duration::from_micros(u64::try_from(at.micros()).unwrap_or(0));
-    let id = format!("<abide-{id}-{}@{}>", at.micros(), from.email.domain());
-    let message = Message::builder()
+    let host = from.email.domain().to_owned();
+    let id = format!("<abide-{id}-{}@{host}>", at.micros());
+    let mut message = Message::builder()
         .from(from)
         .to(to)
         .date(date)
         .message_id(Some(id))
         .subject(letter.subject.as_str())
         // So that nobody's holiday notice answers.
-        .raw_header(HeaderValue::new(HeaderName::new_from_ascii_str("Auto-Submitted"), "auto-generated".into()))
-        .header(MIME_VERSION_1_0)
-        .header(ContentType::TEXT_PLAIN)
-        .body(letter.text.clone())?;
-    Ok(message)
+        .raw_header(raw("Auto-Submitted", "auto-generated".into()));
+    if let Some(list) = list {
+        // No mail bears the id that all refer to; readers put mails together by what they refer to.
+        let thread = format!("<{}@{host}>", list.thread);
+        message = message
+            .in_reply_to(thread.clone())
+            .references(thread)
+            .raw_header(raw("List-ID", format!("\"{}\" <{}.{host}>", list.name, list.id)))
+            .raw_header(raw("List-Archive", format!("<{}>", list.archive)))
+            .raw_header(raw("List-Unsubscribe", format!("<{}>", list.unsubscribe)))
+            .raw_header(raw("List-Unsubscribe-Post", "List-Unsubscribe=One-Click".into()))
+            .raw_header(raw("Precedence", "list".into()));
+    }
+    Ok(message.header(MIME_VERSION_1_0).header(ContentType::TEXT_PLAIN).body(letter.text.clone())?)
+}
+
+/// A header in plain characters.
+fn raw(name: &'static str, value: String) -> HeaderValue {
+    HeaderValue::new(HeaderName::new_from_ascii_str(name), value)
 }
 
 #[cfg(test)]
@@ -61,7 +84,7 @@ mod tests {
         ) {
             let Ok(to) = address.parse::<EmailAddress>() else { return Ok(()) };
             let letter = Letter { subject, text: format!("{text}\nBcc: eve@example.org\n") };
-            let built = build("Forge <forge@example.org>", to.as_str(), &letter, Timestamp::from_micros(1), 7);
+            let built = build("Forge <forge@example.org>", to.as_str(), &letter, None, Timestamp::from_micros(1), 7);
             let bytes = built.map_err(|error| TestCaseError::fail(format!("{to}: {error}")))?.formatted();
             let mail = MessageParser::default().parse(&bytes).expect("a mail");
             let all: Vec<_> = mail.to().expect("a recipient").iter().filter_map(|to| to.address()).collect();

@@ -8,6 +8,7 @@ mod message;
 mod outbox;
 
 use crate::jobs::{self, Job, Kind};
+use crate::notify::mailing;
 use crate::{Forge, sealed};
 use abide_core::Timestamp;
 use abide_store::{StoreError, Tx};
@@ -19,18 +20,63 @@ use serde_json::{Value as Json, json};
 /// What a queued mail is sealed for: it may hold a link that sets a password, and jobs are kept and shown.
 const PURPOSE: &str = "queued mail";
 
+/// The thread that a mail belongs to, for programs that sort mail.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct List {
+    /// What people call it.
+    pub name: String,
+    /// What filters go by, without the host: for life.
+    pub id: String,
+    /// What all mails of the thread refer to, without the host.
+    pub thread: String,
+    /// Where it can be read.
+    pub archive: String,
+    /// Where a single POST ends it.
+    pub unsubscribe: String,
+}
+
+/// To whom a mail may be sent: asked each time it is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Gate {
+    /// Whom it is for.
+    pub user: i64,
+    /// What it is about.
+    pub thread: i64,
+    /// It tells of what happened out of the public's sight.
+    pub private: bool,
+}
+
 /// Queues a mail in the caller's transaction.
 pub(crate) async fn enqueue(tx: &mut Tx, forge: &Forge, to: &str, letter: &Letter) -> Result<(), StoreError> {
-    let plain = json!({ "to": to, "letter": letter }).to_string();
-    let payload = sealed::seal_payload(forge, PURPOSE, plain.as_bytes());
+    queue(tx, forge, &Queued { to: to.to_owned(), letter: letter.clone(), list: None, gate: None }).await
+}
+
+/// The same of a mail that belongs to a thread, and is sent only to someone who may see it by then.
+pub(crate) async fn enqueue_listed(
+    tx: &mut Tx,
+    forge: &Forge,
+    to: &str,
+    letter: &Letter,
+    list: List,
+    gate: Gate,
+) -> Result<(), StoreError> {
+    queue(tx, forge, &Queued { to: to.to_owned(), letter: letter.clone(), list: Some(list), gate: Some(gate) }).await
+}
+
+async fn queue(tx: &mut Tx, forge: &Forge, mail: &Queued) -> Result<(), StoreError> {
+    let payload = sealed::seal_payload(forge, PURPOSE, json!(mail).to_string().as_bytes());
     jobs::enqueue(tx, Kind::MailSend, payload, None).await
 }
 
 /// What a queued mail says.
-#[derive(serde::Deserialize)]
+#[derive(serde::Serialize, serde::Deserialize)]
 struct Queued {
     to: String,
     letter: Letter,
+    #[serde(default)]
+    list: Option<List>,
+    #[serde(default)]
+    gate: Option<Gate>,
 }
 
 /// Why a mail was not delivered.
@@ -59,9 +105,15 @@ pub(crate) async fn deliver(forge: &Forge, job: &Job, payload: &Json) -> Result<
     let plain = sealed::open_payload(forge, PURPOSE, payload);
     let queued = plain.and_then(|plain| serde_json::from_slice::<Queued>(&plain).ok());
     let unreadable = || DeliveryError::Never("the mail cannot be read with this secret.key".into());
-    let Queued { to, letter } = queued.ok_or_else(unreadable)?;
+    let Queued { to, letter, list, gate } = queued.ok_or_else(unreadable)?;
+    if let Some(gate) = gate
+        && !mailing::may_send(forge, &gate, &to).await.map_err(|error| DeliveryError::Later(error.to_string()))?
+    {
+        tracing::debug!(job = job.id, "a mail is not sent: its recipient may not see it any more, or does not want it");
+        return Ok(());
+    }
     let settings = &forge.settings().mail;
-    let message = message::build(&settings.from, &to, &letter, job.created_at, job.id)?;
+    let message = message::build(&settings.from, &to, &letter, list.as_ref(), job.created_at, job.id)?;
     match &settings.smtp_url {
         Some(url) => send(&url.0, settings.timeout, message).await,
         None => store(forge, job, message).await,

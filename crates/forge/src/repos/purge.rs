@@ -6,16 +6,17 @@
 use super::open::open_locked;
 use super::refusal::LifeError;
 use super::transfer;
+use crate::notify::MAX_ADMINS;
 use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::lifecycle::{self, Action as Life};
 use abide_core::policy::Action;
-use abide_core::{RepoId, Timestamp, failpoint};
+use abide_core::{RepoId, Timestamp, UserId, failpoint};
 use abide_git::bare;
 use abide_store::leases::{self, Lease};
 use abide_store::pushes;
 use abide_store::repos::{self, Repo};
-use abide_store::{StoreError, Tx, purges};
+use abide_store::{StoreError, Tx, notifications, purges};
 use serde_json::{Value as Json, json};
 use std::future::Future;
 use std::time::Duration;
@@ -141,8 +142,9 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), LifeError> {
     let who = Who::from(&unit.caller);
     let meta = snapshot(&repo);
     audit_repo(tx, &who, "repo_hard_deleted", &repo, meta.clone()).await?;
-    // The event loses its repository with the row, and keeps what it tells about it.
-    event_repo(tx, &who, "repo_hard_deleted", &repo, json!({ "snapshot": meta })).await?;
+    // The event loses its repository with the row, and keeps what it tells about it and who is to hear of it.
+    let admins: Vec<_> = notifications::admins(tx, repo.id, MAX_ADMINS).await?.into_iter().map(UserId::get).collect();
+    event_repo(tx, &who, "repo_hard_deleted", &repo, json!({ "snapshot": meta, "admins": admins })).await?;
     purges::insert(tx, repo.id, &repo.slug()).await?;
     repos::remove(tx, repo.id).await?;
     leases::release(tx, &lease).await?;

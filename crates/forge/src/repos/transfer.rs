@@ -304,6 +304,7 @@ fn about(transfer: &Transfer) -> Json {
         "to_id": transfer.recipient.get(),
         "offered_as": transfer.slug,
         "expires_at": transfer.expires_at.to_string(),
+        "status": transfer.status.as_str(),
     })
 }
 

@@ -5,6 +5,7 @@ mod forks;
 mod issues;
 mod jobs;
 mod lifecycle;
+mod notify;
 mod people;
 mod reconcile;
 mod rig;

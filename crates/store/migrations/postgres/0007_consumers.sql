@@ -19,4 +19,4 @@ CREATE TABLE event_failures (
     failed_at BIGINT NOT NULL,
     PRIMARY KEY (consumer, seq)
 );
-CREATE INDEX event_failures_by_seq ON event_failures (seq);
+CREATE INDEX event_failures_by_seq ON event_failures (seq, consumer);

@@ -177,6 +177,11 @@ impl About {
 
     /// No content.
     pub(super) fn gives_nothing(self) -> Self {
-        self.answers(204, "Done, or true.", Content::Nothing)
+        self.gives_empty(204)
+    }
+
+    /// No content, with a status of its own.
+    pub(super) fn gives_empty(self, status: u16) -> Self {
+        self.answers(status, "Done, or true.", Content::Nothing)
     }
 }

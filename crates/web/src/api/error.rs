@@ -124,6 +124,12 @@ impl ApiError {
         Self::new(StatusCode::UNAUTHORIZED, "Requires authentication")
     }
 
+    /// So many listen already that another one is not taken on.
+    pub(super) fn crowded() -> Self {
+        let told = "too many clients listen to events at this moment; try again later, or ask by pages";
+        Self { retry_after: Some(30), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, told) }
+    }
+
     pub(super) fn internal() -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The server failed; try again later")
     }

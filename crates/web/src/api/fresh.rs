@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 const LARGEST: usize = 64 << 20;
 
 /// Tags an answer to a reading request, and sends none of it to a client that has it already. An answer that comes
-/// with a tag of its own is taken as it is, so that a stream stays one.
+/// with a tag of its own is taken as it is, so that a stream stays one; one that goes on for ever has no tag.
 pub(super) async fn conditional(method: &Method, asked: Option<&HeaderValue>, response: Response) -> Response {
     if !matches!(*method, Method::GET | Method::HEAD) {
         return response;
@@ -18,6 +18,13 @@ pub(super) async fn conditional(method: &Method, asked: Option<&HeaderValue>, re
     let mut response = response;
     about_caches(response.headers_mut());
     if response.status() != StatusCode::OK {
+        return response;
+    }
+    if response
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
+    {
         return response;
     }
     let mut response = if response.headers().contains_key(header::ETAG) { response } else { tagged(response).await };

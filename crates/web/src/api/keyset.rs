@@ -47,6 +47,20 @@ impl Keyset {
         self.per_page + 1
     }
 
+    /// How many entries are asked for.
+    pub(super) fn per_page(&self) -> i64 {
+        self.per_page
+    }
+
+    /// These, with a link to what is behind a place if there may be something.
+    pub(super) fn behind<T: Serialize>(&self, app: &App, shown: &[T], next: Option<i64>) -> Response {
+        linked(&shown, &next.map(|place| self.link(app, place)).into_iter().collect::<Vec<_>>())
+    }
+
+    fn link(&self, app: &App, before: i64) -> String {
+        format!("<{}?per_page={}&before={before}>; rel=\"next\"", app.url(&self.path), self.per_page)
+    }
+
     /// Those that are shown, each in its shape, with a link to older ones if there are any.
     pub(super) fn answer<E, T: Serialize>(
         &self,
@@ -57,10 +71,7 @@ impl Keyset {
     ) -> Response {
         let shown = &loaded[..loaded.len().min(usize::try_from(self.per_page).unwrap_or(usize::MAX))];
         let older = shown.last().filter(|_| shown.len() < loaded.len());
-        let link = older.map(|last| {
-            let (path, size, last) = (app.url(&self.path), self.per_page, number(last));
-            format!("<{path}?per_page={size}&before={last}>; rel=\"next\"")
-        });
+        let link = older.map(|last| self.link(app, number(last)));
         linked(&shown.iter().map(shape).collect::<Vec<_>>(), &link.into_iter().collect::<Vec<_>>())
     }
 }

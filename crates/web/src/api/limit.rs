@@ -25,11 +25,13 @@ pub struct ApiLimits {
     pub anonymous: u64,
     /// How many accounts and addresses are kept apart.
     pub tracked: usize,
+    /// How many may listen to events at once.
+    pub streams: usize,
 }
 
 impl Default for ApiLimits {
     fn default() -> Self {
-        Self { account: 15_000, anonymous: 3_600, tracked: 100_000 }
+        Self { account: 15_000, anonymous: 3_600, tracked: 100_000, streams: 200 }
     }
 }
 
@@ -179,7 +181,7 @@ mod tests {
     fn meter(account: u64, anonymous: u64, tracked: usize) -> (Meter, Arc<Turned>) {
         let clock = Arc::new(Turned::default());
         clock.0.store(HOUR * 500_000 + 60, Ordering::Relaxed);
-        (Meter::new(ApiLimits { account, anonymous, tracked }, clock.clone()), clock)
+        (Meter::new(ApiLimits { account, anonymous, tracked, streams: 0 }, clock.clone()), clock)
     }
 
     fn someone(id: i64) -> Caller {

@@ -14,8 +14,10 @@ use super::{
 };
 use abide_core::scope::Scope;
 
+mod event_routes;
 mod hook_routes;
 mod issue_routes;
+mod notification_routes;
 
 const REF: (&str, &str) = ("ref", "A branch, tag or commit; the default branch if not given.");
 const CREATED: &str = "It was created. `X-Abide-Notice` says so if the name led to another one until now.";
@@ -34,9 +36,11 @@ pub(super) fn routes() -> Routes {
         .and(sharing())
         .and(attention())
         .and(following())
+        .and(event_routes::events())
         .and(issue_routes::issues())
         .and(issue_routes::labels_and_milestones())
         .and(hook_routes::webhooks())
+        .and(notification_routes::notifications())
         .and(content())
         .and(history())
         .and(git_objects())

@@ -1,6 +1,7 @@
 //! What surrounds every page: who looks, headers that keep browsers on our side, and the face of errors.
 
 use super::frame::Frame;
+use super::notifications::UNSUBSCRIBE;
 use super::problem::Problem;
 use super::visitor::Visitor;
 use crate::App;
@@ -38,7 +39,9 @@ where
         }
     };
     let reads = matches!(parts.method, Method::GET | Method::HEAD);
-    let ours = reads || same_origin(&parts.headers, &app.forge.settings().public_url);
+    // Mail programs send that form from wherever they are, and its address is the proof that they may.
+    let by_mail = parts.uri.path().starts_with(UNSUBSCRIBE);
+    let ours = reads || by_mail || same_origin(&parts.headers, &app.forge.settings().public_url);
     parts.extensions.insert(visitor.clone());
     let mut response = match ours {
         true => serve(Request::from_parts(parts, body)).await,

@@ -16,9 +16,10 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 #[derive(Template)]
-#[template(path = "explore.html")]
+#[template(path = "explore/search.html")]
 struct ExplorePage {
     frame: Frame,
+    tab: &'static str,
     query: String,
     topic: String,
     sort: String,
@@ -51,7 +52,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
     let links = Links::around(path, &address, page, total > (page * PER_PAGE) as i64);
     let title = if query.is_empty() { "Explore".to_owned() } else { format!("Search: {query}") };
     let frame = Frame::new(&app, &visitor, title);
-    Ok(respond::page(&ExplorePage { frame, query, topic, sort, sorts: &SORTS, found, repos, links }))
+    Ok(respond::page(&ExplorePage { frame, tab: "repos", query, topic, sort, sorts: &SORTS, found, repos, links }))
 }
 
 /// What matches and may be read by the visitor.

@@ -4,12 +4,22 @@ use super::visitor::Visitor;
 use crate::App;
 use crate::show::time::Now;
 use abide_forge::accounts::sign_up::SignUpMode;
+use abide_forge::notify::inbox::BADGE;
 
 /// Who is logged in, as far as the layout shows it.
 #[derive(Debug, Clone)]
 pub(crate) struct Badge {
     pub name: String,
     pub site_admin: bool,
+    /// How much they have not read, as far as it is counted.
+    pub unread: i64,
+}
+
+impl Badge {
+    /// The same as it is shown.
+    pub(crate) fn waiting(&self) -> String {
+        if self.unread < BADGE { self.unread.to_string() } else { format!("{}+", BADGE - 1) }
+    }
 }
 
 /// What the layout around a page needs.
@@ -32,6 +42,7 @@ impl Frame {
         let badge = visitor.user().map(|user| Badge {
             name: user.name.as_ref().map(ToString::to_string).unwrap_or_default(),
             site_admin: user.site_admin,
+            unread: visitor.unread(),
         });
         let here = visitor.path_and_query();
         let query = here.split_once('?').map_or("", |(_, query)| query);
@@ -112,6 +123,7 @@ fn notice(what: &str) -> Option<&'static str> {
         "released" => "The name is released. It leads nowhere, and anyone may take it.",
         "suspended" => "The account is suspended and its sessions are ended.",
         "unsuspended" => "The account may be used again.",
+        "taken-in" => "The event is taken in.",
         "queued" => "The job will run soon.",
         _ => return None,
     })

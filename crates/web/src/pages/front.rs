@@ -1,13 +1,15 @@
-//! The front page: one's own repositories, or what this place is.
+//! The front page: what one keeps an eye on and one's own repositories, or what this place is.
 
-use super::explore;
 use super::frame::Frame;
 use super::links::Links;
 use super::path::Address;
 use super::problem::Problem;
 use super::respond;
 use super::visitor::Visitor;
+use super::{explore, feed};
 use crate::App;
+use crate::show::told::Sentence;
+use abide_forge::feeds::Feed;
 use abide_forge::repos::search::Sort;
 use abide_forge::repos::{Page, Repo, list, transfer};
 use askama::Template;
@@ -22,9 +24,10 @@ struct FrontPage {
 }
 
 #[derive(Template)]
-#[template(path = "dashboard.html")]
-struct Dashboard {
+#[template(path = "home/repos.html")]
+struct ReposPage {
     frame: Frame,
+    tab: &'static str,
     repos: Vec<Repo>,
     page: usize,
     links: Links,
@@ -32,7 +35,21 @@ struct Dashboard {
     offers: i64,
 }
 
+#[derive(Template)]
+#[template(path = "home/activity.html")]
+struct HomePage {
+    frame: Frame,
+    tab: &'static str,
+    sentences: Vec<Sentence>,
+    links: Links,
+    /// Some of the visitor's own, beside.
+    repos: Vec<Repo>,
+    offers: i64,
+}
+
 const PER_PAGE: usize = 30;
+/// Repositories beside what happened.
+const BESIDE: i64 = 10;
 /// So many are shown to strangers.
 const RECENT: i64 = 10;
 
@@ -43,13 +60,22 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
         let (repos, _) = explore::find(&app, &visitor, "", "", Sort::Updated, page).await?;
         return Ok(respond::page(&FrontPage { frame: Frame::new(&app, &visitor, "A git forge"), repos }));
     };
+    let offers = transfer::to_answer(&app.forge, &visitor.caller()).await?;
+    let in_pages = address.query("page").is_some() || address.query_text("tab") == "repositories";
+    if !in_pages {
+        let (sentences, links) = feed::page(&app, &visitor.caller(), Feed::Home(user.id), "/", &address).await?;
+        let (repos, _) = list::of_member(&app.forge, user.id, Page { limit: BESIDE, offset: 0 }).await?;
+        let frame = Frame::new(&app, &visitor, "Home");
+        return Ok(respond::page(&HomePage { frame, tab: "activity", sentences, links, repos, offers }));
+    }
     let page = address.page();
     let wanted = Page { limit: PER_PAGE as i64, offset: ((page - 1) * PER_PAGE) as i64 };
     let (repos, total) = list::of_member(&app.forge, user.id, wanted).await?;
-    Ok(respond::page(&Dashboard {
+    Ok(respond::page(&ReposPage {
         frame: Frame::new(&app, &visitor, "Your repositories"),
         links: Links::around("/", &address, page, total > (page * PER_PAGE) as i64),
-        offers: transfer::to_answer(&app.forge, &visitor.caller()).await?,
+        tab: "repositories",
+        offers,
         repos,
         page,
     }))

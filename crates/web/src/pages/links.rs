@@ -32,6 +32,14 @@ impl Links {
         Self { previous: before.map(|_| to(None)), next }
     }
 
+    /// Links of a feed that goes on behind a place, if it does.
+    pub(crate) fn feed(path: &str, address: &Address, next: Option<i64>) -> Self {
+        Self {
+            previous: address.query("before").map(|_| without(path, address)),
+            next: next.map(|place| with(path, address, "before", &place.to_string())),
+        }
+    }
+
     /// Links of a list that goes from an entry to older ones. One more than `shown` was loaded if there are any, and is
     /// taken away.
     pub(crate) fn older<E>(

@@ -4,7 +4,8 @@
 //! * `form.rs`: the only way to read a form, which proves that it is ours. `frame.rs`: what the layout needs.
 //! * `problem.rs`: what went wrong, as a page; every use case's errors are mapped there.
 //! * `accounts/`: coming in. `settings/`: one's own account. `admin/`: the site. `member.rs`: who may come there.
-//! * `transfers.rs`: offers of repositories, and answering them. `profile/`: someone's page.
+//! * `transfers.rs`: offers of repositories, and answering them. `notifications.rs`: the inbox. `profile/`: someone's page.
+//! * `feed.rs`: what happened, on pages and for feed readers.
 //! * `repo/`: everything below `/{owner}/{repo}`; one file per page elsewhere.
 //!
 //! How things look in text (times, sizes, Markdown, source code) is in `crate::show`.
@@ -16,12 +17,14 @@ pub(crate) mod assets;
 mod dress;
 mod errors;
 mod explore;
+mod feed;
 mod form;
 mod frame;
 mod front;
 mod links;
 mod member;
 mod new_repo;
+mod notifications;
 mod path;
 mod problem;
 mod profile;
@@ -55,15 +58,22 @@ pub(crate) fn routes() -> Vec<Route> {
         ("/assets/{name}", get(assets::serve)),
         ("/api/docs", get(api_docs::show)),
         ("/explore", get(explore::show)),
+        ("/explore/activity", get(feed::explore)),
+        ("/explore/atom", get(feed::explore_atom)),
+        ("/trending", get(feed::trending)),
+        ("/home/atom", get(feed::home_atom)),
         ("/search", get(explore::show)),
         ("/new", get(new_repo::show).post(new_repo::create)),
         ("/{owner}", get(profile::show)),
         ("/{owner}/followers", get(profile::followers).post(profile::change)),
         ("/{owner}/following", get(profile::following)),
+        ("/{owner}/activity", get(profile::activity::show)),
+        ("/{owner}/atom", get(profile::activity::atom)),
     ];
     all.extend(accounts::routes());
     all.extend(settings::routes());
     all.extend(transfers::routes());
+    all.extend(notifications::routes());
     all.extend(admin::routes());
     all.extend(repo::routes());
     all

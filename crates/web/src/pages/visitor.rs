@@ -4,13 +4,14 @@ use crate::App;
 use crate::server::Peer;
 use abide_forge::accounts::User;
 use abide_forge::accounts::sessions::{self, Viewer};
+use abide_forge::notify::inbox;
 use abide_forge::{Caller, Fault};
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{Extensions, HeaderMap, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, Method, StatusCode, header};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 /// The visitor of a page. Cheap to clone.
 #[derive(Clone)]
@@ -26,6 +27,7 @@ struct Inner {
     fresh: bool,
     wants_forms: AtomicBool,
     path_and_query: String,
+    unread: AtomicI64,
 }
 
 /// Names of our cookies. With https they carry the prefix that binds them to this host and to encryption.
@@ -79,6 +81,10 @@ impl Visitor {
         let known = session.filter(|_| viewer.is_some()).or_else(|| cookie(&parts.headers, cookies.form()));
         let fresh = known.is_none();
         let form_key = known.unwrap_or_else(|| app.forge.random_token());
+        let unread = match &viewer {
+            Some(viewer) if shows_a_page(parts) => inbox::unread(&app.forge, &viewer.caller).await?,
+            _ => 0,
+        };
         let agent = parts.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
         Ok(Self(Arc::new(Inner {
             viewer,
@@ -87,6 +93,7 @@ impl Visitor {
             form_key,
             fresh,
             wants_forms: AtomicBool::new(false),
+            unread: AtomicI64::new(unread),
             path_and_query: parts.uri.path_and_query().map_or("/".into(), |text| text.as_str().to_owned()),
         })))
     }
@@ -121,6 +128,16 @@ impl Visitor {
         &self.0.path_and_query
     }
 
+    /// How much they have not read, as far as it is counted.
+    pub(crate) fn unread(&self) -> i64 {
+        self.0.unread.load(Ordering::Relaxed)
+    }
+
+    /// They are reading one of those now.
+    pub(crate) fn reads_one(&self) {
+        self.0.unread.fetch_sub(1, Ordering::Relaxed);
+    }
+
     /// What the forms on this page carry.
     pub(crate) fn form_token(&self, app: &App) -> String {
         self.0.wants_forms.store(true, Ordering::Relaxed);
@@ -151,6 +168,11 @@ impl Visitor {
     pub(crate) fn session_cookie(app: &App, headers: &HeaderMap) -> Option<String> {
         cookie(headers, Cookies::of(app).session())
     }
+}
+
+/// Whether the answer has a head that tells how much is unread: forms lead to other pages, and assets have none.
+fn shows_a_page(parts: &Parts) -> bool {
+    matches!(parts.method, Method::GET | Method::HEAD) && !parts.uri.path().starts_with("/assets/")
 }
 
 /// The visitor that `dress` found.

@@ -8,4 +8,5 @@ pub(crate) mod markdown;
 pub(crate) mod rendered;
 pub(crate) mod text;
 pub(crate) mod time;
+pub(crate) mod told;
 pub(crate) mod trail;

@@ -7,21 +7,19 @@
 use super::common::client::Client;
 use super::common::data::History;
 use super::common::scratch::Scratch;
+use super::common::site::{self, failed};
 use super::report::{Line, Report, Target, Unit};
 use super::samples::Samples;
 use super::{Stop, io, temporary};
 use crate::config::Config;
 use crate::failure::Failure;
 use abide_core::repo::Visibility;
-use abide_core::time::SystemClock;
 use abide_core::transfer::Answer;
-use abide_forge::accounts::{self, add_user};
-use abide_forge::repos::{Repo, create, delete, marks, purge, rename, restore, transfer};
-use abide_forge::{Caller, Forge, Node, OsRandom, Settings};
-use abide_git::{Git, GitLimits, Layout};
-use abide_store::{Options, Store};
+use abide_forge::repos::{Repo, delete, marks, purge, rename, restore, transfer};
+use abide_forge::{Caller, Forge};
+use abide_git::Layout;
+use abide_store::Options;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
@@ -176,30 +174,13 @@ struct Site {
 
 impl Site {
     async fn open(options: &Options, data: &Path) -> Result<Self, Failure> {
-        for part in ["repos", "incoming"] {
-            std::fs::create_dir_all(data.join(part)).map_err(io("make a data directory"))?;
-        }
-        let store = Store::open(options, Arc::new(SystemClock)).await.map_err(failed)?;
-        let layout = Layout::new(data);
-        let git = Git::detect(Path::new("git"), &layout, GitLimits::default()).await.map_err(failed)?;
-        let mut settings = Settings::default();
-        settings.lifecycle.rename_limit = usize::MAX;
-        settings.min_free_percent = 0;
-        let node = Node::command("bench");
-        let forge = Forge::new(store, git, layout.clone(), Arc::new(OsRandom), settings, node, [1; 32]);
-        let (alice, bob) = (person(&forge, "alice").await?, person(&forge, "bob").await?);
+        let (forge, layout) = site::open(options, data).await?;
+        let (alice, bob) = (site::person(&forge, "alice").await?, site::person(&forge, "bob").await?);
         Ok(Self { forge, layout, alice, bob })
     }
 
     async fn repo(&self, name: &str) -> Result<Repo, Failure> {
-        let request = create::Request {
-            name: name.to_owned(),
-            description: String::new(),
-            visibility: Visibility::Public,
-            default_branch: None,
-            init: None,
-        };
-        Ok(create::create(&self.forge, &self.alice, request).await.map_err(failed)?.repo)
+        site::repo(&self.forge, &self.alice, name).await
     }
 
     /// One round of [`OPERATIONS`], and what each took. Alice and Bob take turns at owning it.
@@ -247,23 +228,4 @@ impl Site {
         purge::purge(&self.forge, &operator, repo).await.map_err(failed)?;
         Ok(start.elapsed())
     }
-}
-
-async fn person(forge: &Forge, name: &str) -> Result<Caller, Failure> {
-    let request = add_user::Request {
-        name: name.to_owned(),
-        email: format!("{name}@example.org"),
-        password: "not a secret at all".to_owned(),
-        site_admin: false,
-    };
-    add_user::add_user(forge, request).await.map_err(failed)?;
-    let name = name.parse().map_err(failed)?;
-    let user = accounts::find(forge, &name).await.map_err(failed)?;
-    let user = user.ok_or_else(|| Failure::failed("the account vanished"))?;
-    Ok(Caller { actor: user.actor(), scopes: None, ip: None })
-}
-
-/// An operation that failed measures nothing.
-fn failed(error: impl std::fmt::Display) -> Failure {
-    Failure::failed(error.to_string())
 }

@@ -4,8 +4,10 @@
 //! with ours, and is judged by the ratio. Targets are goals, not tests: a missed one is shown and ends with code 0.
 //!
 //! `git/` measures the git roads beside `git http-backend`, `store/` units of work beside bare SQL, `web/` pages
-//! beside the git command line, `lifecycle.rs` a large repository's life beside an empty one's. `report.rs` is how all are shown, `samples.rs` how they are summed up.
+//! beside the git command line, `lifecycle.rs` a large repository's life beside an empty one's, `attention/` what
+//! stars, notifications, webhooks and feeds cost. `report.rs` is how all are shown, `samples.rs` how they are summed up.
 
+mod attention;
 mod common;
 mod git;
 mod lifecycle;
@@ -31,6 +33,8 @@ pub(crate) enum Action {
     Store(store::Args),
     /// Rename, transfer, delete and the rest: a repository of 1 GiB beside an empty one, and with many writers.
     Lifecycle(lifecycle::Args),
+    /// Stars beside bare SQL, notifications to many, webhooks to a receiver here, and the home feed over a long log.
+    Attention(attention::Args),
     /// Pages: a large directory, a long history, many visitors, beside the git command line.
     Web(web::Args),
 }
@@ -43,6 +47,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
         Action::Git(args) => git::run(config, args).await,
         Action::Store(args) => store::run(config, args).await,
         Action::Lifecycle(args) => lifecycle::run(config, args).await,
+        Action::Attention(args) => attention::run(config, args).await,
         Action::Web(args) => web::run(config, args).await,
     }
 }

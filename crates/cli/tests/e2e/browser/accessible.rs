@@ -13,16 +13,21 @@ use std::path::PathBuf;
 const OUTSIDE: [&str; 6] = ["/", "/login", "/signup", "/forgot", "/explore", "/nowhere/at/all"];
 
 /// Pages of someone who is, with something in all of them.
-const INSIDE: [&str; 58] = [
+const INSIDE: [&str; 67] = [
     "/",
+    "/?tab=repositories",
+    "/explore/activity",
+    "/trending",
     "/new",
     "/search?q=tool",
     "/ann",
     "/ann?tab=stars",
     "/ann/followers",
+    "/ann/activity",
     "/ann/tool",
     "/ann/tool/stargazers",
     "/ann/tool/watchers",
+    "/ann/tool/activity",
     "/ann/empty",
     "/ann/tool/tree/main/src",
     "/ann/tool/blob/main/src/lib.rs",
@@ -62,6 +67,9 @@ const INSIDE: [&str; 58] = [
     "/transfers/1",
     "/ann/gone",
     "/settings/repositories",
+    "/settings/notifications",
+    "/notifications",
+    "/notifications?all=1",
     "/settings/profile",
     "/settings/account",
     "/settings/security",
@@ -70,6 +78,7 @@ const INSIDE: [&str; 58] = [
     "/admin/users",
     "/admin/invites",
     "/admin/jobs",
+    "/admin/events",
     "/admin/audit",
     "/api/docs",
 ];

@@ -12,8 +12,8 @@ const MARKUP: &str = "--><script>alert(1)</script><img src=x onerror=alert(2)>\"
 
 /// What Markdown must not let through.
 const TRICKS: &str = "<script>alert(1)</script> <img src=x onerror=alert(2)> <a href=\"javascript:alert(3)\">x</a> \
-    [y](javascript:alert(4)) <svg onload=alert(5)> <iframe src=//x></iframe> <form action=/logout><button>z</button></form> \
-    <p style=\"position:fixed\">w</p> #12 @carol";
+    <svg onload=alert(5)> <iframe src=//x></iframe> <form action=/logout><button>z</button></form> \
+    <p style=\"position:fixed\">w</p>\n\n[y](javascript:alert(4)) #12 @carol";
 
 fn scene(engine: Engine) -> Server {
     let server = server(engine);

@@ -4,11 +4,13 @@ mod admin;
 mod attention;
 pub mod browser;
 mod coming_in;
+mod feeds;
 mod forged;
 mod issues;
 mod lifecycle;
 mod markup;
 mod names;
+mod notifications;
 mod sessions;
 mod settings;
 mod two_factor;
@@ -46,7 +48,7 @@ fn logged_in<'a>(server: &'a Server, name: &str) -> Browser<'a> {
 
 /// Waits for a mail with a link to such a page and returns the link's path.
 #[track_caller]
-fn mailed_link(server: &Server, page: &str) -> String {
+pub(crate) fn mailed_link(server: &Server, page: &str) -> String {
     let outbox = server.data_dir().join("outbox");
     let mut found = None;
     eventually(SOON, || {

@@ -99,7 +99,7 @@ impl Rig {
     }
 
     /// Runs every job that waits, and those that they queue.
-    async fn run_jobs(&self) {
+    pub(crate) async fn run_jobs(&self) {
         let stop = CancellationToken::new();
         let running = tokio::spawn(runner::run(self.forge.clone(), stop.clone()));
         for _ in 0..1000 {

@@ -1,6 +1,7 @@
 //! The site's administration. To everyone who does not administer it, none of these pages exist.
 
 mod audit;
+mod events;
 mod invites;
 mod jobs;
 mod users;
@@ -25,6 +26,8 @@ pub(super) fn routes() -> Vec<Route> {
         ("/admin/invites/revoke", post(invites::revoke)),
         ("/admin/jobs", get(jobs::show)),
         ("/admin/jobs/retry", post(jobs::retry)),
+        ("/admin/events", get(events::show)),
+        ("/admin/events/settle", post(events::settle)),
         ("/admin/audit", get(audit::show)),
     ]
 }

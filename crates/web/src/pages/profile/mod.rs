@@ -1,5 +1,7 @@
-//! Someone's page: `repos.rs` what they own, `stars.rs` what they star, `people.rs` who follows whom.
+//! Someone's page: `repos.rs` what they own, `stars.rs` what they star, `people.rs` who follows whom,
+//! `activity.rs` what they do.
 
+pub(super) mod activity;
 mod people;
 mod repos;
 mod stars;

@@ -2,6 +2,7 @@
 //!
 //! `head.rs` opens the repository and gathers what its pages have in common; each other file is a page.
 
+mod activity;
 mod attention;
 mod blame;
 mod blob;
@@ -39,6 +40,8 @@ pub(super) fn routes() -> Vec<Route> {
         ("/{owner}/{repo}/branches", get(refs::branches)),
         ("/{owner}/{repo}/tags", get(refs::tags)),
         ("/{owner}/{repo}/fork", get(fork::show).post(fork::fork)),
+        ("/{owner}/{repo}/activity", get(activity::show)),
+        ("/{owner}/{repo}/activity.atom", get(activity::atom)),
         ("/{owner}/{repo}/star", post(attention::star)),
         ("/{owner}/{repo}/stargazers", get(attention::stargazers)),
         ("/{owner}/{repo}/watch", post(attention::watch)),

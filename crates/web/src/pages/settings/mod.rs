@@ -2,6 +2,7 @@
 
 mod account;
 mod keys;
+mod notifications;
 mod profile;
 mod repositories;
 mod security;
@@ -36,6 +37,7 @@ pub(super) fn routes() -> Vec<Route> {
         ("/settings/security/two-factor/confirm", post(two_factor::confirm)),
         ("/settings/security/two-factor/codes", get(two_factor::ask_codes).post(two_factor::new_codes)),
         ("/settings/security/two-factor/off", get(two_factor::ask_off).post(two_factor::off)),
+        ("/settings/notifications", get(notifications::show).post(notifications::save)),
         ("/settings/tokens", get(tokens::show).post(tokens::create)),
         ("/settings/tokens/revoke", post(tokens::revoke)),
         ("/settings/keys", get(keys::show).post(keys::add)),

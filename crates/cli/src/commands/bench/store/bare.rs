@@ -1,16 +1,12 @@
 //! The same statements on connections of our own, with nothing around them: what the engine itself can do.
 
+use super::super::common::bare::{At, Link};
 use super::seed::Seed;
 use super::{failed, per_second};
 use crate::failure::Failure;
 use abide_core::Clock as _;
 use abide_core::time::SystemClock;
 use abide_store::{Engine, all_statements};
-use sqlx::postgres::{PgConnectOptions, PgConnection};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{ConnectOptions as _, Connection as _};
-use std::path::PathBuf;
-use std::str::FromStr as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
@@ -21,30 +17,9 @@ pub(super) struct Bare {
     links: Vec<Arc<Mutex<Link>>>,
 }
 
-enum At {
-    Sqlite(Box<SqliteConnectOptions>),
-    Postgres(Box<PgConnectOptions>),
-}
-
-enum Link {
-    Sqlite(SqliteConnection),
-    Postgres(PgConnection),
-}
-
 impl Bare {
-    pub(super) fn sqlite(file: PathBuf) -> Self {
-        let options = SqliteConnectOptions::new()
-            .filename(file)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .foreign_keys(true)
-            .disable_statement_logging();
-        Self { at: At::Sqlite(Box::new(options)), links: Vec::new() }
-    }
-
-    pub(super) fn postgres(url: &str) -> Result<Self, Failure> {
-        let options = PgConnectOptions::from_str(url).map_err(failed)?.disable_statement_logging();
-        Ok(Self { at: At::Postgres(Box::new(options)), links: Vec::new() })
+    pub(super) fn new(at: At) -> Self {
+        Self { at, links: Vec::new() }
     }
 
     /// SQLite lets one write at a time: more connections would only wait.
@@ -62,7 +37,7 @@ impl Bare {
     ) -> Result<f64, Failure> {
         let writers = if self.has_one_writer() { 1 } else { writers };
         self.connect(writers).await?;
-        let statements = Statements::find(self.engine())?;
+        let statements = Statements::find(self.at.engine())?;
         per_second(writers, time, |worker, end| {
             let (link, seed) = (self.links[worker].clone(), seed.clone());
             async move {
@@ -71,7 +46,7 @@ impl Bare {
                 while Instant::now() < end {
                     link.begin().await.map_err(failed)?;
                     for _ in 0..units {
-                        link.unit(&statements, &seed, worker, turn).await.map_err(failed)?;
+                        unit(&mut link, &statements, &seed, worker, turn).await.map_err(failed)?;
                         turn += 1;
                     }
                     link.commit().await.map_err(failed)?;
@@ -85,14 +60,14 @@ impl Bare {
     /// Repositories found by slug per second.
     pub(super) async fn read(&mut self, seed: &Arc<Seed>, readers: usize, time: Duration) -> Result<f64, Failure> {
         self.connect(readers).await?;
-        let statements = Statements::find(self.engine())?;
+        let statements = Statements::find(self.at.engine())?;
         per_second(readers, time, |worker, end| {
             let (link, seed) = (self.links[worker].clone(), seed.clone());
             async move {
                 let mut link = link.lock().await;
                 let mut turn = 0;
                 while Instant::now() < end {
-                    let found = link.by_slug(&statements, &seed, worker, turn).await.map_err(failed)?;
+                    let found = by_slug(&mut link, &statements, &seed, worker, turn).await.map_err(failed)?;
                     if !found {
                         return Err(failed("a repository is gone"));
                     }
@@ -104,32 +79,19 @@ impl Bare {
         .await
     }
 
-    fn engine(&self) -> Engine {
-        match self.at {
-            At::Sqlite(_) => Engine::Sqlite,
-            At::Postgres(_) => Engine::Postgres,
-        }
-    }
-
     /// Connecting is not part of any measurement.
     async fn connect(&mut self, count: usize) -> Result<(), Failure> {
         while self.links.len() < count {
-            let link = match &self.at {
-                At::Sqlite(options) => Link::Sqlite(options.connect().await.map_err(failed)?),
-                At::Postgres(options) => Link::Postgres(options.connect().await.map_err(failed)?),
-            };
-            self.links.push(Arc::new(Mutex::new(link)));
+            self.links.push(Arc::new(Mutex::new(self.at.connect().await?)));
         }
         Ok(())
     }
 
     pub(super) async fn close(self) {
         for link in self.links {
-            // Every worker is gone, and with it the other owner. What cannot be closed properly is closed by dropping.
-            match Arc::into_inner(link).map(Mutex::into_inner) {
-                Some(Link::Sqlite(conn)) => drop(conn.close().await),
-                Some(Link::Postgres(conn)) => drop(conn.close().await),
-                None => {}
+            // Every worker is gone, and with it the other owner.
+            if let Some(link) = Arc::into_inner(link) {
+                link.into_inner().close().await;
             }
         }
     }
@@ -169,59 +131,43 @@ macro_rules! unit {
         let payload = $seed.payload(repo, $turn).to_string();
         sqlx::query($statements.touch).bind(id).bind(now).execute(&mut *$conn).await?;
         let event = sqlx::query($statements.event).bind(user).bind("push").bind(id).bind("repo").bind(id).bind(true);
-        event.bind(payload.as_str()).bind(now).execute(&mut *$conn).await?;
+        event.bind(payload.as_str()).bind(now).bind(true).execute(&mut *$conn).await?;
         let audit = sqlx::query($statements.audit).bind(user).bind("push").bind(id).bind("127.0.0.1");
         audit.bind(payload.as_str()).bind(now).execute(&mut *$conn).await?;
         Ok(())
     }};
 }
 
-impl Link {
-    async fn begin(&mut self) -> Result<(), sqlx::Error> {
-        match self {
-            Self::Sqlite(conn) => sqlx::raw_sql("BEGIN IMMEDIATE").execute(conn).await.map(drop),
-            Self::Postgres(conn) => sqlx::raw_sql("BEGIN").execute(conn).await.map(drop),
-        }
+async fn unit(
+    link: &mut Link,
+    statements: &Statements,
+    seed: &Seed,
+    worker: usize,
+    turn: usize,
+) -> Result<(), sqlx::Error> {
+    match link {
+        Link::Sqlite(conn) => unit!(conn, statements, seed, worker, turn),
+        Link::Postgres(conn) => unit!(conn, statements, seed, worker, turn),
     }
+}
 
-    async fn commit(&mut self) -> Result<(), sqlx::Error> {
-        match self {
-            Self::Sqlite(conn) => sqlx::raw_sql("COMMIT").execute(conn).await.map(drop),
-            Self::Postgres(conn) => sqlx::raw_sql("COMMIT").execute(conn).await.map(drop),
+async fn by_slug(
+    link: &mut Link,
+    statements: &Statements,
+    seed: &Seed,
+    worker: usize,
+    turn: usize,
+) -> Result<bool, sqlx::Error> {
+    let (_, name) = seed.repo(worker, turn);
+    let (owner, name, viewer) = (seed.owner.as_str(), name.as_str(), seed.user.get());
+    match link {
+        Link::Sqlite(conn) => {
+            let query = sqlx::query(statements.by_slug).bind(owner).bind(name).bind(viewer);
+            query.fetch_optional(conn).await.map(|row| row.is_some())
         }
-    }
-
-    async fn unit(
-        &mut self,
-        statements: &Statements,
-        seed: &Seed,
-        worker: usize,
-        turn: usize,
-    ) -> Result<(), sqlx::Error> {
-        match self {
-            Self::Sqlite(conn) => unit!(conn, statements, seed, worker, turn),
-            Self::Postgres(conn) => unit!(conn, statements, seed, worker, turn),
-        }
-    }
-
-    async fn by_slug(
-        &mut self,
-        statements: &Statements,
-        seed: &Seed,
-        worker: usize,
-        turn: usize,
-    ) -> Result<bool, sqlx::Error> {
-        let (_, name) = seed.repo(worker, turn);
-        let (owner, name, viewer) = (seed.owner.as_str(), name.as_str(), seed.user.get());
-        match self {
-            Self::Sqlite(conn) => {
-                let query = sqlx::query(statements.by_slug).bind(owner).bind(name).bind(viewer);
-                query.fetch_optional(conn).await.map(|row| row.is_some())
-            }
-            Self::Postgres(conn) => {
-                let query = sqlx::query(statements.by_slug).bind(owner).bind(name).bind(viewer);
-                query.fetch_optional(conn).await.map(|row| row.is_some())
-            }
+        Link::Postgres(conn) => {
+            let query = sqlx::query(statements.by_slug).bind(owner).bind(name).bind(viewer);
+            query.fetch_optional(conn).await.map(|row| row.is_some())
         }
     }
 }

@@ -8,6 +8,7 @@ mod bare;
 mod ours;
 mod seed;
 
+use super::common::bare::At;
 use super::common::scratch::Scratch;
 use super::report::{Line, Report, Unit};
 use super::samples::Samples;
@@ -63,7 +64,7 @@ async fn sqlite(args: &Args, stop: &Stop, report: &mut Report) -> Result<(), Fai
     let dir = temporary(args.temp.as_deref())?;
     // A file each: neither side waits for the other's lock or reads what the other wrote.
     let [mine, theirs] = ["ours.db", "bare.db"].map(|name| Options::sqlite(dir.path().join(name)));
-    let mut pair = Pair::open("SQLite", &mine, &theirs, Bare::sqlite(theirs.sqlite_file.clone())).await?;
+    let mut pair = Pair::open("SQLite", &mine, &theirs, Bare::new(At::sqlite(&theirs.sqlite_file))).await?;
     pair.measure(args, stop, report).await?;
     report.note(format!(
         "bare SQLite: one connection, BEGIN IMMEDIATE … COMMIT at synchronous=FULL; as upper bound {BATCH} units each"
@@ -76,7 +77,7 @@ async fn postgres(args: &Args, url: &str, stop: &Stop, report: &mut Report) -> R
     let (mine, theirs) = (Scratch::create(url).await?, Scratch::create(url).await?);
     let measured = async {
         let (ours, bare) = (Options::postgres(mine.url()), Options::postgres(theirs.url()));
-        let mut pair = Pair::open("PostgreSQL", &ours, &bare, Bare::postgres(theirs.url())?).await?;
+        let mut pair = Pair::open("PostgreSQL", &ours, &bare, Bare::new(At::postgres(theirs.url())?)).await?;
         let measured = pair.measure(args, stop, report).await;
         pair.close().await;
         measured
@@ -150,7 +151,11 @@ impl Pair {
 }
 
 /// Lets so many workers do their work until the time is over, and says how much they did per second, all together.
-async fn per_second<F>(workers: usize, time: Duration, work: impl Fn(usize, Instant) -> F) -> Result<f64, Failure>
+pub(super) async fn per_second<F>(
+    workers: usize,
+    time: Duration,
+    work: impl Fn(usize, Instant) -> F,
+) -> Result<f64, Failure>
 where
     F: Future<Output = Result<usize, Failure>> + Send + 'static,
 {

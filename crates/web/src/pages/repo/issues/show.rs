@@ -10,13 +10,15 @@ use crate::pages::path::Address;
 use crate::pages::repo::head::{Elsewhere, Head, Room, Shown};
 use crate::pages::respond;
 use crate::pages::visitor::Visitor;
-use abide_core::Timestamp;
 use abide_core::policy::{Action, IssueAction};
+use abide_core::{Timestamp, WatchLevel};
 use abide_forge::issues::{
     Detailed, Entry, IssueError, Label, Milestone, Person, Reason, State as IssueState, change, comment, labels,
     milestones, show as look, subscribe,
 };
+use abide_forge::notify::inbox;
 use abide_forge::repos::Page;
+use abide_forge::social::watch;
 use askama::Template;
 use axum::extract::State;
 
@@ -74,6 +76,10 @@ const CHOICES: Page = Page { limit: 200, offset: 0 };
 /// `GET /{owner}/{repo}/issues/{number}`
 pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
+    let issue = issue(&app, &room, &address).await?;
+    if inbox::opened(&app.forge, &room.visitor.caller(), room.repo(), &issue).await? {
+        room.visitor.reads_one();
+    }
     Ok(respond::page(&page(&app, &room, &address, Errors::none(), String::new()).await?))
 }
 
@@ -137,7 +143,12 @@ async fn page(
         people = look::assignable(&app.forge, repo, CHOICES).await?.0;
         milestones = milestones::list(&app.forge, repo, Some(IssueState::Open), CHOICES).await?.0;
     }
-    let subscribed = subscribe::of(&app.forge, &caller, found).await?.is_some_and(|heard| heard.subscribed);
+    let subscribed = match (subscribe::of(&app.forge, &caller, found).await?, caller.user_id()) {
+        (Some(said), _) => said.subscribed,
+        // Who watches everything hears of it without having said so.
+        (None, Some(user)) => watch::current_level(&app.forge, user, repo.id).await? == WatchLevel::All,
+        (None, None) => false,
+    };
     let head = room.head(app, "issues").await;
     let said = entries.iter().filter_map(|entry| entry.comment.as_ref()).map(|said| said.body.clone());
     let texts = std::iter::once(found.body.clone()).chain(said).collect();

@@ -1,0 +1,77 @@
+//! A server that dies while it tells hundreds of people: each is told once and gets one mail.
+
+use super::SOON;
+use crate::support::{assert_healthy, builder, person, query};
+use abide_core::failpoint;
+use abide_testkit::{Engine, eventually, http};
+use rstest::rstest;
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::fs;
+
+/// More than are told with one statement.
+const MANY: usize = 600;
+/// Of whom so many get mail, with something between them and the others.
+const MAILED: usize = 60;
+
+#[rstest]
+fn crash_while_people_are_told_leaves_nobody_out_and_tells_nobody_twice(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values(
+        failpoint::NOTIFY_HALFWAY,
+        failpoint::CONSUMER_BEFORE_COMMIT,
+        failpoint::CONSUMER_COMMITTED,
+        failpoint::NOTIFY_MAIL_BEFORE_COMMIT,
+        failpoint::NOTIFY_MAIL_COMMITTED
+    )]
+    point: &str,
+) {
+    let mut server = builder(engine).start();
+    let alice = person(&server, "alice");
+    alice.create(&server, "tool", false);
+    let numbers = format!("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {MANY}) ");
+    for sql in [
+        format!("{numbers} INSERT INTO users (name, created_at, updated_at) SELECT 'watcher' || i, 0, 0 FROM n"),
+        "INSERT INTO emails (user_id, address, folded, is_primary, verified_at, created_at) \
+         SELECT id, name || '@example.org', name || '@example.org', TRUE, CASE WHEN id % 10 = 0 THEN 1 END, 0 \
+         FROM users WHERE name LIKE 'watcher%'"
+            .into(),
+        "INSERT INTO watches (user_id, repo_id, level, updated_at) \
+         SELECT u.id, r.id, 'all', 0 FROM users u, repos r WHERE u.name LIKE 'watcher%'"
+            .into(),
+    ] {
+        query(&server, &sql);
+    }
+    server.restart_with_failpoint(point);
+
+    let opened = http::post(
+        server.http_addr(),
+        "/api/v3/repos/alice/tool/issues",
+        Some(&alice.token),
+        &json!({ "title": "For all", "body": "" }),
+    );
+    assert_eq!(opened.status, 201, "{}", opened.text());
+    server.wait_exit();
+    let told = "SELECT count(*) FROM notifications WHERE state = 'unread'";
+    if [failpoint::NOTIFY_HALFWAY, failpoint::CONSUMER_BEFORE_COMMIT].contains(&point) {
+        assert_eq!(query(&server, told), "0", "half of them is none of them");
+    }
+    server.restart();
+
+    eventually(SOON, || query(&server, told) == MANY.to_string());
+    let outbox = server.data_dir().join("outbox");
+    let mails = || -> Vec<String> {
+        let files = fs::read_dir(&outbox).into_iter().flatten().flatten().map(|file| file.path());
+        let mails = files.filter(|path| path.extension().is_some_and(|ending| ending == "eml"));
+        mails.filter_map(|path| fs::read_to_string(path).ok()).collect()
+    };
+    eventually(SOON, || mails().len() >= MAILED);
+    let waiting = "SELECT count(*) FROM jobs WHERE state IN ('waiting', 'running') AND kind LIKE '%mail%'";
+    eventually(SOON, || query(&server, waiting) == "0");
+    let mails = mails();
+    let to: BTreeSet<_> = mails.iter().filter_map(|mail| mail.lines().find(|line| line.starts_with("To: "))).collect();
+    assert_eq!((mails.len(), to.len()), (MAILED, MAILED), "one mail each");
+    assert_eq!(query(&server, "SELECT count(*) FROM notifications WHERE mail_due_at IS NOT NULL"), "0");
+    assert_eq!(query(&server, "SELECT count(*) FROM event_failures"), "0");
+    assert_healthy(&server);
+}

@@ -1,0 +1,124 @@
+//! Reading what happened: feeds, page by page and newest first; the log as it grows; and what is popular.
+
+use crate::repos::list::viewer;
+use crate::{Caller, Fault, Forge};
+use abide_core::feed::Period;
+use abide_store::repos::{Repo, Viewer};
+use abide_store::{feeds, sequencer, trending};
+use std::time::Duration;
+
+pub use abide_store::feeds::{Feed, Item, Place};
+
+/// How many runs of the log one request looks through for a page. Where most is hidden, a page may hold less than asked
+/// for, and still lead on.
+const RUNS: usize = 6;
+
+/// Repositories that are kept as popular for each period.
+const POPULAR: i64 = 100;
+
+/// Part of a feed.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// What the reader may know of, newest first.
+    pub items: Vec<Item>,
+    /// Where the next page begins, if there may be one.
+    pub next: Option<i64>,
+}
+
+/// A page of a feed before a place (or its first), as far as the caller may know of it now.
+pub async fn read(
+    forge: &Forge,
+    caller: &Caller,
+    feed: Feed,
+    before: Option<i64>,
+    limit: usize,
+) -> Result<Page, Fault> {
+    page(forge, viewer(caller), feed, before, limit).await
+}
+
+/// The same as far as everyone may.
+pub async fn read_public(forge: &Forge, feed: Feed, before: Option<i64>, limit: usize) -> Result<Page, Fault> {
+    page(forge, Viewer { user: None, reads_everything: false }, feed, before, limit).await
+}
+
+async fn page(forge: &Forge, viewer: Viewer, feed: Feed, before: Option<i64>, limit: usize) -> Result<Page, Fault> {
+    let mut conn = forge.store().read().await?;
+    let mut items: Vec<Item> = Vec::new();
+    let mut next = Some(before.unwrap_or(i64::MAX));
+    for _ in 0..RUNS {
+        let Some(from) = next.filter(|_| items.len() <= limit) else { break };
+        let run = feeds::before(&mut conn, feed, viewer, from).await?;
+        items.extend(run.items);
+        next = run.end.and_then(|(seq, more)| more.then_some(seq));
+    }
+    if items.len() > limit {
+        items.truncate(limit);
+        next = items.last().map(|item| item.seq);
+    }
+    Ok(Page { items, next })
+}
+
+/// Someone who follows the log as it grows.
+pub struct Tail {
+    forge: Forge,
+    viewer: Viewer,
+    place: i64,
+}
+
+impl Tail {
+    /// From behind a place on; from now on if none is given.
+    pub async fn new(forge: &Forge, caller: &Caller, after: Option<i64>) -> Result<Self, Fault> {
+        let place = match after {
+            Some(place) => place,
+            None => sequencer::head(&mut *forge.store().read().await?, "events").await?.0,
+        };
+        Ok(Self { forge: forge.clone(), viewer: viewer(caller), place })
+    }
+
+    /// What came since the last call and may be known now, oldest first. Empty if nothing did within a time, so that a
+    /// sign of life can be given.
+    pub async fn next(&mut self, patience: Duration) -> Result<Vec<Item>, Fault> {
+        let mut numbered = self.forge.numbered().subscribe();
+        let deadline = tokio::time::Instant::now() + patience;
+        loop {
+            numbered.mark_unchanged();
+            // The connection goes back before the wait: those who follow are many.
+            let run = feeds::after(&mut *self.forge.store().read().await?, self.viewer, self.place).await?;
+            if let Some((seq, more)) = run.end {
+                self.place = seq;
+                if !run.items.is_empty() {
+                    return Ok(run.items);
+                }
+                if more {
+                    continue;
+                }
+            }
+            tokio::select! {
+                () = tokio::time::sleep_until(deadline) => return Ok(Vec::new()),
+                _ = numbered.changed() => {}
+                () = tokio::time::sleep(self.forge.settings().poll_interval) => {}
+            }
+        }
+    }
+}
+
+/// What is popular and may be read by the caller, the most popular first.
+pub async fn popular(forge: &Forge, caller: &Caller, period: Period, limit: i64) -> Result<Vec<Repo>, Fault> {
+    Ok(trending::list(&mut *forge.store().read().await?, period, viewer(caller), limit).await?)
+}
+
+/// The job: counts what is popular, each period by itself.
+pub(crate) async fn count_popular(forge: &Forge) -> Result<(), Fault> {
+    for &period in Period::ALL {
+        forge
+            .store()
+            .write(period, |tx, period| {
+                Box::pin(async move {
+                    let since = tx.now().minus(period.length());
+                    Ok::<_, Fault>(trending::count(tx, *period, since, POPULAR).await?)
+                })
+            })
+            .await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! What someone was told, and what they do with it. What they may no longer read is not there.
+
+use super::{Filter, Item, State, Subject, Waiting};
+use crate::repos::list::viewer;
+use crate::{Access, Caller, Fault, Forge};
+use abide_core::policy::{Actor, DenyCode};
+use abide_core::{IssueId, RepoId, ThreadId, Timestamp, UserId};
+use abide_store::issues::Issue;
+use abide_store::lists::Part;
+use abide_store::repos::Repo;
+use abide_store::{StoreError, Tx, inbox, issue_people};
+
+/// How far what waits is counted for the badge on every page.
+pub const BADGE: i64 = 100;
+/// Repositories that are listed beside the inbox.
+const REPOS: i64 = 50;
+
+/// Whoever has an inbox has an account.
+pub(super) fn account(caller: &Caller) -> Result<UserId, Access> {
+    match caller.actor {
+        Actor::User { suspended: true, .. } => Err(Access::Denied(DenyCode::Suspended)),
+        Actor::User { id, .. } => Ok(id),
+        Actor::Anonymous | Actor::Operator => Err(Access::Denied(DenyCode::LoginRequired)),
+    }
+}
+
+/// A part of the caller's inbox, the latest first.
+pub async fn list(forge: &Forge, caller: &Caller, filter: Filter, part: impl Into<Part>) -> Result<Vec<Item>, Access> {
+    account(caller)?;
+    Ok(inbox::list(&mut *forge.store().read().await?, viewer(caller), filter, part.into()).await?)
+}
+
+/// How much of the caller's inbox a filter finds.
+pub async fn count(forge: &Forge, caller: &Caller, filter: Filter) -> Result<i64, Access> {
+    account(caller)?;
+    Ok(inbox::count(&mut *forge.store().read().await?, viewer(caller), filter).await?)
+}
+
+/// How much the caller has not seen, counted up to [`BADGE`].
+pub async fn unread(forge: &Forge, caller: &Caller) -> Result<i64, Fault> {
+    match caller.user_id() {
+        Some(_) => Ok(inbox::count_some(&mut *forge.store().read().await?, viewer(caller), BADGE).await?),
+        None => Ok(0),
+    }
+}
+
+/// The repositories in which most waits for the caller.
+pub async fn waiting(forge: &Forge, caller: &Caller) -> Result<Vec<Waiting>, Access> {
+    account(caller)?;
+    Ok(inbox::waiting(&mut *forge.store().read().await?, viewer(caller), REPOS).await?)
+}
+
+/// One thread of the caller's inbox.
+pub async fn show(forge: &Forge, caller: &Caller, id: &str) -> Result<Item, Access> {
+    account(caller)?;
+    let thread: ThreadId = id.parse().map_err(|_| Access::NotFound)?;
+    let found = inbox::one(&mut *forge.store().read().await?, viewer(caller), thread).await?;
+    found.ok_or(Access::NotFound)
+}
+
+/// Marks a thread as read, or puts it away, as far as the caller has seen it.
+pub async fn mark(forge: &Forge, caller: &Caller, item: &Item, state: State) -> Result<(), Access> {
+    let unit = (account(caller)?, item.thread, state, item.told_at);
+    forge
+        .store()
+        .write(unit, |tx, &(user, thread, state, seen)| {
+            Box::pin(async move { Ok(inbox::set_state(tx, user, thread, state, seen).await.map(drop)?) })
+        })
+        .await
+}
+
+/// Marks as read what the caller was told until an instant, in one repository or everywhere.
+pub async fn mark_all(
+    forge: &Forge,
+    caller: &Caller,
+    repo: Option<RepoId>,
+    until: Option<Timestamp>,
+) -> Result<u64, Access> {
+    let unit = (account(caller)?, repo, until.unwrap_or_else(|| forge.clock().now()));
+    forge
+        .store()
+        .write(unit, |tx, &(user, repo, until)| {
+            Box::pin(async move { Ok(inbox::read_all(tx, user, repo, until).await?) })
+        })
+        .await
+}
+
+/// The caller looks at an issue: what they were told about it is read. `true` if it was not before.
+pub async fn opened(forge: &Forge, caller: &Caller, repo: &Repo, issue: &Issue) -> Result<bool, Access> {
+    if account(caller).is_err() {
+        return Ok(false);
+    }
+    // A look first, so that most pages write nothing.
+    let told = inbox::of_issue(&mut *forge.store().read().await?, viewer(caller), repo.id, issue.id).await?;
+    match told.filter(|item| item.state == State::Unread) {
+        Some(item) => mark(forge, caller, &item, State::Read).await.map(|()| true),
+        None => Ok(false),
+    }
+}
+
+/// Lets the caller hear no more of a thread, or again. For an issue that is the same as its subscription.
+pub async fn set_muted(forge: &Forge, caller: &Caller, item: &Item, muted: bool) -> Result<(), Access> {
+    let unit = (account(caller)?, item.thread, item.subject, item.subject_id, muted);
+    forge
+        .store()
+        .write(unit, |tx, &(user, thread, subject, id, muted)| {
+            Box::pin(async move { Ok(mute(tx, user, thread, subject, id, muted).await?) })
+        })
+        .await
+}
+
+pub(super) async fn mute(
+    tx: &mut Tx,
+    user: UserId,
+    thread: ThreadId,
+    subject: Subject,
+    id: i64,
+    muted: bool,
+) -> Result<(), StoreError> {
+    match subject {
+        Subject::Issue => issue_people::subscribe(tx, IssueId::new(id), user, !muted).await,
+        Subject::Repo => inbox::set_muted(tx, user, thread, muted).await,
+    }
+}

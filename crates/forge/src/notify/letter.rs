@@ -1,0 +1,120 @@
+//! What the mails about threads say.
+
+use super::unsubscribe;
+use crate::Forge;
+use crate::mail::List;
+use crate::mail::letters::Letter;
+use abide_core::notify::{Reason, Subject};
+use abide_core::{CommentId, IssueId};
+use abide_store::notification_mail::{self, Pending};
+use abide_store::repos::{self, Repo};
+use abide_store::{StoreError, Tx, comments, issues};
+use serde_json::Value as Json;
+
+/// Characters of a text that a mail holds.
+const MAX_TEXT: usize = 10_000;
+
+/// What happened last in a thread, for everyone who is told of it.
+pub(super) struct Story {
+    /// Where.
+    pub repo: Repo,
+    /// The issue's number, if it is one.
+    number: Option<i64>,
+    title: String,
+    kind: String,
+    actor: String,
+    /// What was said.
+    text: String,
+}
+
+/// Loads what a mail tells of; `None` if the repository or the issue is gone.
+pub(super) async fn story(tx: &mut Tx, pending: &Pending) -> Result<Option<Story>, StoreError> {
+    let Some(repo) = repos::by_id(tx, pending.repo, None).await? else { return Ok(None) };
+    let (kind, payload, actor) = notification_mail::event(tx, pending.seq).await?.unwrap_or_default();
+    let payload: Json = serde_json::from_str(&payload).unwrap_or_default();
+    let actor = actor.unwrap_or_else(|| "Someone".into());
+    let (number, title, text) = match pending.subject {
+        Subject::Repo => (None, pending.title.clone(), String::new()),
+        Subject::Issue => {
+            let Some(issue) = issues::by_id(tx, IssueId::new(pending.subject_id)).await? else { return Ok(None) };
+            let comment = payload["comment_id"].as_i64().map(CommentId::new);
+            let text = match (kind.as_str(), comment) {
+                ("issue_comment_created" | "issue_comment_edited", Some(id)) => {
+                    let found = comments::by_id(tx, repo.id, id).await?;
+                    found.map_or_else(|| "(The comment has been removed.)".into(), |found| found.body)
+                }
+                ("issue_created" | "issue_edited", _) => issue.body,
+                _ => String::new(),
+            };
+            (Some(issue.number), issue.title, text)
+        }
+    };
+    let text = text.chars().take(MAX_TEXT).collect();
+    Ok(Some(Story { repo, number, title, kind, actor, text }))
+}
+
+/// The mail to one person, and the list that it belongs to.
+pub(super) fn write(forge: &Forge, pending: &Pending, story: &Story) -> (Letter, List) {
+    let (site, slug) = (&forge.settings().public_url, story.repo.slug());
+    let link = match story.number {
+        Some(number) => format!("{site}/{slug}/issues/{number}"),
+        None => format!("{site}/{slug}"),
+    };
+    let unsubscribe = unsubscribe::link(forge, pending.user, pending.thread);
+    let mut text = format!("{}\n", story.said());
+    if !story.text.trim().is_empty() {
+        text.push_str(&format!("\n{}\n", story.text.trim_end()));
+    }
+    if let earlier @ 1.. = pending.events - 1 {
+        let (noun, verb) = if earlier == 1 { ("thing", "has") } else { ("things", "have") };
+        text.push_str(&format!("\n{earlier} more {noun} {verb} happened here since the last mail.\n"));
+    }
+    text.push_str(&format!("\n{link}\n\n-- \nYou get this mail because {}.\n", because(pending.reason)));
+    text.push_str(&format!("Hear no more of this: {unsubscribe}\nChoose your mails: {site}/settings/notifications\n"));
+    let subject = match story.number {
+        Some(number) => format!("[{slug}] {} (#{number})", story.title),
+        None => format!("[{slug}] {}", story.title),
+    };
+    let list = List {
+        name: slug,
+        id: format!("repo-{}", story.repo.id),
+        thread: format!("abide-thread-{}", pending.thread),
+        archive: link,
+        unsubscribe,
+    };
+    (Letter { subject, text }, list)
+}
+
+impl Story {
+    fn said(&self) -> String {
+        let (actor, title) = (&self.actor, &self.title);
+        let what = match self.number {
+            Some(number) => format!("#{number} ({title})"),
+            None => format!("{}: {title}", self.repo.slug()),
+        };
+        match self.kind.as_str() {
+            "issue_created" => format!("{actor} opened {what}"),
+            "issue_comment_created" => format!("{actor} commented on {what}"),
+            "issue_closed" => format!("{actor} closed {what}"),
+            "issue_reopened" => format!("{actor} reopened {what}"),
+            "issue_edited" | "issue_comment_edited" => format!("{actor} mentioned you in {what}"),
+            "issue_assigned" => format!("{actor} made you responsible for {what}"),
+            "review_requested" => format!("{actor} asks you to review {what}"),
+            _ => what,
+        }
+    }
+}
+
+/// Why someone is told, as the end of a sentence that begins with "because".
+fn because(reason: Reason) -> &'static str {
+    match reason {
+        Reason::ReviewRequested => "you are asked to review it",
+        Reason::Mention => "you were mentioned",
+        Reason::Assign => "you are responsible for it",
+        Reason::Lifecycle => "the repository is yours to look after",
+        Reason::Author => "you began it",
+        Reason::Comment => "you said something in it",
+        Reason::Manual => "you asked to hear of it",
+        Reason::Watching => "you watch this repository",
+    }
+}

@@ -1,0 +1,204 @@
+//! What happens to a repository itself: whom it concerns, what the inbox calls it, and the mail about it.
+//!
+//! These mails go to everyone concerned, the one who did it included, whether or not they may read the repository: who is
+//! offered a private one must know, and who deleted one must be able to restore it. They wait for no window and cannot be
+//! turned off: whoever takes over a session could otherwise give a repository away unnoticed.
+
+use super::MAX_ADMINS;
+use crate::mail::{self, letters::Letter};
+use crate::{Fault, Forge};
+use abide_core::UserId;
+use abide_store::events::Numbered;
+use abide_store::{StoreError, Tx, notification_mail, notifications, repos, users};
+use serde_json::Value as Json;
+use std::collections::BTreeSet;
+
+/// Whom an event concerns: of an offer both sides, else the owner and the admins; and who joins.
+pub(super) async fn concerned(tx: &mut Tx, event: &Numbered, payload: &Json) -> Result<Vec<UserId>, StoreError> {
+    let ids = |fields: &[&str]| -> Vec<_> {
+        fields.iter().filter_map(|field| payload[*field].as_i64()).map(UserId::new).collect()
+    };
+    // The operator hands over without asking: that it was accepted is the news.
+    if event.kind == "repo_transfer_requested" && payload["status"] != "pending" {
+        return Ok(Vec::new());
+    }
+    if event.kind.starts_with("repo_transfer_") {
+        return Ok(ids(&["from_id", "to_id"]));
+    }
+    let repo = match event.repo {
+        Some(id) => repos::by_id(tx, id, None).await?,
+        None => None,
+    };
+    let mut people = BTreeSet::new();
+    match repo {
+        Some(repo) => {
+            people.insert(repo.owner_id);
+            people.extend(notifications::admins(tx, repo.id, MAX_ADMINS).await?);
+        }
+        // Who they were is in the event alone.
+        None => {
+            people.extend(ids(&["owner_id"]));
+            let admins = payload["admins"].as_array().into_iter().flatten();
+            people.extend(admins.filter_map(Json::as_i64).map(UserId::new));
+        }
+    }
+    if event.kind == "collaborator_added" {
+        people.extend(ids(&["user_id"]));
+    }
+    Ok(people.into_iter().collect())
+}
+
+/// What the inbox calls it.
+pub(super) fn title(kind: &str, payload: &Json) -> String {
+    let text = |field: &str| payload[field].as_str().unwrap_or("someone").to_owned();
+    match kind {
+        "repo_renamed" => format!("Renamed from {} to {}", text("old_name"), text("new_name")),
+        "repo_archived" => "Archived".into(),
+        "repo_unarchived" => "Unarchived".into(),
+        "repo_visibility_changed" => format!("Made {}", text("after")),
+        "repo_transfer_requested" => format!("Offered to {}", text("to")),
+        "repo_transfer_accepted" => format!("Handed over from {} to {}", text("from"), text("to")),
+        "repo_transfer_declined" => format!("Offer declined by {}", text("to")),
+        "repo_transfer_canceled" => format!("Offer to {} taken back", text("to")),
+        "repo_transfer_expired" => format!("Offer to {} expired", text("to")),
+        "repo_restored" => "Restored".into(),
+        "repo_soft_deleted" => "Deleted".into(),
+        "repo_hard_deleted" => "Removed for good".into(),
+        "repo_redirect_released" => format!("Old name {} released", text("old_name")),
+        "collaborator_added" => format!("{} added as a collaborator", text("user")),
+        other => other.replace('_', " "),
+    }
+}
+
+/// Queues the mails about an event to those whom it concerns.
+pub(super) async fn mail(
+    tx: &mut Tx,
+    forge: &Forge,
+    event: &Numbered,
+    payload: &Json,
+    people: &[UserId],
+) -> Result<(), Fault> {
+    if people.is_empty() {
+        return Ok(());
+    }
+    let actor = match event.actor {
+        Some(id) => users::by_id(tx, id).await?.and_then(|user| user.name).map(|name| name.to_string()),
+        None => None,
+    };
+    for (user, address) in notification_mail::addresses(tx, people).await? {
+        let told = Told { kind: &event.kind, payload, forge, actor: actor.as_deref(), event, user };
+        mail::enqueue(tx, forge, &address, &told.letter()).await?;
+    }
+    Ok(())
+}
+
+/// An event as one of those whom it concerns is told of it.
+struct Told<'a> {
+    kind: &'a str,
+    payload: &'a Json,
+    forge: &'a Forge,
+    event: &'a Numbered,
+    actor: Option<&'a str>,
+    user: UserId,
+}
+
+impl Told<'_> {
+    fn text(&self, field: &str) -> &str {
+        self.payload[field].as_str().unwrap_or_default()
+    }
+
+    fn is(&self, field: &str) -> bool {
+        self.payload[field].as_i64() == Some(self.user.get())
+    }
+
+    fn link(&self, path: &str) -> String {
+        format!("{}{path}", self.forge.settings().public_url)
+    }
+
+    fn letter(&self) -> Letter {
+        let slug = self.text("slug");
+        let mut text = format!("{}\n", self.said());
+        for part in self.next() {
+            text.push_str(&format!("\n{part}\n"));
+        }
+        Letter { subject: format!("[{slug}] {}", title(self.kind, self.payload)), text }
+    }
+
+    /// What happened, in a sentence.
+    fn said(&self) -> String {
+        let slug = self.text("slug");
+        let who = match self.actor {
+            _ if self.event.actor == Some(self.user) => "You",
+            Some(name) => name,
+            None => "The operator of this site",
+        };
+        let (from, to) = (self.text("from"), self.text("to"));
+        match self.kind {
+            "repo_renamed" => {
+                format!("{who} renamed the repository {} to {}.", self.text("old_name"), self.text("new_name"))
+            }
+            "repo_archived" => format!("{who} archived {slug}. It is read-only until it is unarchived."),
+            "repo_unarchived" => format!("{who} unarchived {slug}. It can be pushed to again."),
+            "repo_visibility_changed" => format!("{who} made {slug} {}.", self.text("after")),
+            "repo_transfer_requested" => format!("{who} offered the repository {slug} of {from} to {to}."),
+            "repo_transfer_accepted" => {
+                format!("The repository {} of {from} belongs to {to} now.", self.text("offered_as"))
+            }
+            "repo_transfer_declined" => format!("{to} declined the repository {slug}. It stays with {from}."),
+            "repo_transfer_canceled" => format!("{who} took the offer of {slug} to {to} back. It stays with {from}."),
+            "repo_transfer_expired" => {
+                format!("The offer of {slug} to {to} was not answered in time. It stays with {from}.")
+            }
+            "repo_restored" => format!("{who} restored {slug}, with everything that belonged to it."),
+            "repo_soft_deleted" => format!("{who} deleted the repository {slug}."),
+            "repo_hard_deleted" => {
+                format!("The repository {slug} was removed for good. It cannot be restored any more.")
+            }
+            "repo_redirect_released" => {
+                format!("{who} released the old name {} of {slug}. It leads nowhere any more.", self.text("old_name"))
+            }
+            "collaborator_added" => {
+                format!("{who} made {} a collaborator of {slug}: {}.", self.text("user"), self.text("after"))
+            }
+            other => format!("{slug}: {}.", other.replace('_', " ")),
+        }
+    }
+
+    /// What can be done now, and where.
+    fn next(&self) -> Vec<String> {
+        let page = self.link(&format!("/{}", self.text("slug")));
+        match self.kind {
+            "repo_transfer_requested" => {
+                let offer = self.link(&format!("/transfers/{}", self.payload["transfer_id"]));
+                let until = self.text("expires_at");
+                let what = match self.is("to_id") {
+                    true => format!("Accept or decline it until {until} (UTC):"),
+                    false => format!("It can be taken back until it is answered. It ends at {until} (UTC):"),
+                };
+                vec![what, offer]
+            }
+            "repo_soft_deleted" => {
+                let until = self.text("restore_until");
+                match self.is("owner_id") {
+                    true => vec![
+                        format!("You can restore it until {until} (UTC):"),
+                        self.link(&format!("/settings/repositories#repo-{}", self.payload["repo_id"])),
+                        "If it was not you, restore it and change your password.".into(),
+                    ],
+                    false => vec![format!("Its owner can restore it until {until} (UTC).")],
+                }
+            }
+            "repo_hard_deleted" => Vec::new(),
+            "repo_renamed" => vec!["Its old address keeps leading to it:".into(), page],
+            // The old owner may not be able to read it any more, so there is nothing to point at.
+            "repo_transfer_accepted" if !self.is("to_id") => vec!["The old address keeps leading to it.".into()],
+            _ if self.kind.starts_with("repo_transfer_")
+                && self.is("to_id")
+                && self.kind != "repo_transfer_accepted" =>
+            {
+                Vec::new()
+            }
+            _ => vec![page],
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Telling people what happened, in their inbox and by mail.
+//!
+//! The consumer ([`Notifications`]) goes along the log of events, asks the rule (`abide_core::notify`) about everyone an
+//! event may concern and writes a row for each who is told; a row that is to be mailed says when. [`mailing`] turns rows
+//! that are due into mails, [`letter`] has their words. What happens to a repository itself is mailed to its people by
+//! itself: [`lifecycle`]. [`inbox`], [`preferences`] and [`unsubscribe`] are what people do with it.
+
+mod fan_out;
+pub mod inbox;
+mod letter;
+mod lifecycle;
+pub(crate) mod mailing;
+pub mod preferences;
+pub mod unsubscribe;
+
+use abide_core::attention::event_visible;
+use abide_core::notify::Sight;
+use abide_core::policy::{self, Action, Actor};
+use abide_core::repo::Role;
+use abide_store::repos::Repo;
+
+pub use abide_core::notify::{Reason, State, Subject};
+pub use abide_store::inbox::{Filter, Item, Waiting};
+pub use fan_out::Notifications;
+
+/// How many admins of a repository hear of what happens to it, beside its owner.
+pub(crate) const MAX_ADMINS: i64 = 50;
+
+/// What someone may see of an event in a repository.
+fn sight(actor: &Actor, public_then: bool, repo: &Repo, role: Option<Role>) -> Sight {
+    let facts = repo.facts();
+    if event_visible(actor, public_then, &facts, role) {
+        return Sight::Event;
+    }
+    match policy::can(actor, Action::RepoRead, &facts, role).is_allowed() {
+        true => Sight::Repo,
+        false => Sight::Nothing,
+    }
+}

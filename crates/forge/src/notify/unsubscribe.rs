@@ -1,0 +1,50 @@
+//! Hearing no more of a thread by a link in a mail, without logging in.
+//!
+//! The link is signed with the installation's secret and good for one thing only: muting that thread for that person.
+
+use super::inbox;
+use crate::{Fault, Forge, sealed};
+use abide_core::{ThreadId, UserId};
+use abide_store::notification_mail;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+const PURPOSE: &str = "unsubscribe";
+
+/// The address that mutes a thread for someone.
+pub(super) fn link(forge: &Forge, user: UserId, thread: ThreadId) -> String {
+    let signature = URL_SAFE_NO_PAD.encode(sealed::sign(forge, PURPOSE, &message(user, thread)));
+    format!("{}/notifications/unsubscribe/{user}-{thread}-{signature}", forge.settings().public_url)
+}
+
+fn message(user: UserId, thread: ThreadId) -> Vec<u8> {
+    format!("{user}-{thread}").into_bytes()
+}
+
+/// Whether a link is one of ours that still means something.
+pub async fn is_good(forge: &Forge, token: &str) -> Result<bool, Fault> {
+    let Some((user, thread)) = read(forge, token) else { return Ok(false) };
+    Ok(notification_mail::of(&mut *forge.store().read().await?, user, thread).await?.is_some())
+}
+
+/// Mutes the thread of a link for whom it was made; `false` if it is no link of ours. Doing it twice changes nothing.
+pub async fn unsubscribe(forge: &Forge, token: &str) -> Result<bool, Fault> {
+    let Some((user, thread)) = read(forge, token) else { return Ok(false) };
+    forge
+        .store()
+        .write((user, thread), |tx, &(user, thread)| {
+            Box::pin(async move {
+                let Some(told) = notification_mail::of(tx, user, thread).await? else { return Ok(false) };
+                inbox::mute(tx, user, thread, told.subject, told.subject_id, true).await?;
+                Ok(true)
+            })
+        })
+        .await
+}
+
+fn read(forge: &Forge, token: &str) -> Option<(UserId, ThreadId)> {
+    let mut parts = token.splitn(3, '-');
+    let (user, thread) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    let signature = URL_SAFE_NO_PAD.decode(parts.next()?).ok()?;
+    sealed::is_signed(forge, PURPOSE, &message(user, thread), &signature).then_some((user, thread))
+}

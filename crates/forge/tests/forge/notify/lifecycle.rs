@@ -1,0 +1,168 @@
+//! What happens to a repository itself is mailed to its people, whoever did it and whatever they may read.
+
+use super::*;
+use abide_core::transfer::Answer;
+use abide_forge::repos::{delete, marks, purge, redirects, rename, restore, transfer};
+use rstest::rstest;
+use std::time::Duration;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+fn to(names: &[&str], subject: &str) -> Vec<(String, String)> {
+    names.iter().map(|name| (format!("{name}@example.org"), subject.to_owned())).collect()
+}
+
+/// Ann owns a repository, dave administers it, carol reads it.
+async fn shared(engine: Engine, visibility: Visibility) -> World {
+    let world = world(engine).await;
+    marks::set_visibility(world.forge(), &world.ann, &world.repo, visibility).await.expect("set");
+    world.share("dave", Role::Admin).await;
+    world.share("carol", Role::Read).await;
+    world.mails().await;
+    world
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn owner_and_admins_hear_of_all_that_happens_to_it(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values(Visibility::Public, Visibility::Private)] visibility: Visibility,
+) {
+    let world = shared(engine, visibility).await;
+    let forge = world.forge();
+    let all = ["ann", "dave"];
+    // Carol watches, because she was asked to work on it; what she gets is an ordinary mail, one per window.
+    let renamed = rename::rename(forge, &world.ann, &world.repo, "renamed").await.expect("renamed").repo;
+    let subject = "[ann/renamed] Renamed from tool to renamed";
+    let mut mailed = world.mailed().await;
+    mailed.retain(|(to, _)| to != "carol@example.org");
+    assert_eq!(mailed, to(&all, subject));
+
+    marks::archive(forge, &world.dave, &renamed).await.expect("archived");
+    assert_eq!(world.mailed().await, to(&all, "[ann/renamed] Archived"), "no window holds them back");
+    marks::unarchive(forge, &world.ann, &renamed).await.expect("unarchived");
+    assert_eq!(world.mailed().await, to(&all, "[ann/renamed] Unarchived"));
+
+    let other = if visibility == Visibility::Public { Visibility::Private } else { Visibility::Public };
+    marks::set_visibility(forge, &world.ann, &renamed, other).await.expect("changed");
+    assert_eq!(world.mailed().await, to(&all, &format!("[ann/renamed] Made {other}")));
+    marks::set_visibility(forge, &world.ann, &renamed, visibility).await.expect("changed");
+    world.mails().await;
+
+    let old = redirects::list(forge, &world.ann, &renamed).await.expect("readable").remove(0);
+    redirects::release(forge, &world.ann, &renamed, &old.id.to_string()).await.expect("released");
+    assert_eq!(world.mailed().await, to(&all, "[ann/renamed] Old name tool released"));
+
+    let bob = world.account("bob").await;
+    collaborators::set(forge, &world.ann, &renamed, &bob, Role::Write).await.expect("added");
+    let subject = "[ann/renamed] bob added as a collaborator";
+    assert_eq!(world.mailed().await, to(&["ann", "bob", "dave"], subject));
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_is_mailed_with_the_end_of_its_grace_and_the_way_back(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = shared(engine, Visibility::Private).await;
+    let forge = world.forge();
+    let until = delete::delete(forge, &world.ann, &world.repo).await.expect("deleted");
+    let mut mails = world.mails().await;
+    mails.sort_by(|one, other| one.to.cmp(&other.to));
+    let names: Vec<_> = mails.iter().map(|mail| (mail.to.clone(), mail.subject.clone())).collect();
+    assert_eq!(names, to(&["ann", "dave"], "[ann/tool] Deleted"));
+    let [ann, dave] = &mails[..] else { panic!("{mails:?}") };
+    assert_eq!(until.to_string(), "2026-01-08T00:00:00Z");
+    assert!(ann.text.contains("You deleted the repository ann/tool."), "{}", ann.text);
+    assert!(ann.text.contains("until 2026-01-08T00:00:00Z (UTC)"), "{}", ann.text);
+    let link = format!("{SITE}/settings/repositories#repo-{}", world.repo.id);
+    assert!(ann.text.contains(&link), "{}", ann.text);
+    assert!(dave.text.contains("ann deleted") && !dave.text.contains(&link), "{}", dave.text);
+    assert!(dave.text.contains("until 2026-01-08T00:00:00Z (UTC)"), "{}", dave.text);
+    assert!(!ann.headers.contains_key("list-unsubscribe"), "it cannot be turned off");
+
+    restore::restore(forge, &world.ann, &world.repo.id.to_string(), None).await.expect("restored");
+    let mut mailed = world.mailed().await;
+    mailed.retain(|(to, _)| to != "carol@example.org");
+    assert_eq!(mailed, to(&["ann", "dave"], "[ann/tool] Restored"));
+
+    delete::delete(forge, &world.ann, &world.repo).await.expect("deleted");
+    world.mails().await;
+    world.rig.clock.advance(8 * DAY);
+    assert_eq!(purge::sweep(forge).await.expect("swept").removed, 1);
+    assert_eq!(world.mailed().await, to(&["ann", "dave"], "[ann/tool] Removed for good"));
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn both_sides_of_an_offer_hear_of_it_also_of_a_private_repository(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = shared(engine, Visibility::Private).await;
+    let forge = world.forge();
+    let offer = async || {
+        let offer = transfer::offer(forge, &world.ann, &world.repo_now().await, "bob").await.expect("offered");
+        offer.transfer.id.to_string()
+    };
+    let both = ["ann", "bob"];
+    let first = offer().await;
+    let mut mails = world.mails().await;
+    mails.sort_by(|one, other| one.to.cmp(&other.to));
+    let names: Vec<_> = mails.iter().map(|mail| (mail.to.clone(), mail.subject.clone())).collect();
+    assert_eq!(names, to(&both, "[ann/tool] Offered to bob"));
+    assert!(mails[1].text.contains(&format!("{SITE}/transfers/{first}")), "{}", mails[1].text);
+    assert!(mails[1].text.contains("Accept or decline it until 2026-01-08T00:00:00Z (UTC)"), "{}", mails[1].text);
+    assert_eq!(world.told(&world.bob).await, [], "he may not read it");
+
+    transfer::answer(forge, &world.bob, &first, Answer::Decline).await.expect("declined");
+    assert_eq!(world.mailed().await, to(&both, "[ann/tool] Offer declined by bob"));
+    assert_eq!(world.told(&world.ann).await.len(), 1);
+    let second = offer().await;
+    world.mails().await;
+    transfer::answer(forge, &world.ann, &second, Answer::Cancel).await.expect("taken back");
+    assert_eq!(world.mailed().await, to(&both, "[ann/tool] Offer to bob taken back"));
+    offer().await;
+    world.mails().await;
+    world.rig.clock.advance(8 * DAY);
+    purge::sweep(forge).await.expect("swept");
+    assert_eq!(world.mailed().await, to(&both, "[ann/tool] Offer to bob expired"));
+    let last = offer().await;
+    world.mails().await;
+    transfer::answer(forge, &world.bob, &last, Answer::Accept).await.expect("accepted");
+    let mut mailed = world.mailed().await;
+    mailed.retain(|(to, _)| !["carol@example.org", "dave@example.org"].contains(&to.as_str()));
+    assert_eq!(mailed, to(&both, "[bob/tool] Handed over from ann to bob"));
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_operator_hands_over_is_told_once(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = world(engine).await;
+    transfer::hand_over(world.forge(), &Caller::operator(), &world.repo, "bob").await.expect("handed over");
+    let mails = world.mails().await;
+    let mut names: Vec<_> = mails.iter().map(|mail| (mail.to.clone(), mail.subject.clone())).collect();
+    names.sort();
+    assert_eq!(names, to(&["ann", "bob"], "[bob/tool] Handed over from ann to bob"));
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_two_sides_see_in_their_inbox_that_something_was_offered(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = shared(engine, Visibility::Public).await;
+    world.watch(&world.eve, WatchLevel::All).await;
+    world.all_read().await;
+    transfer::offer(world.forge(), &world.ann, &world.repo, "bob").await.expect("offered");
+    assert_eq!(world.told(&world.bob).await, [(Reason::Lifecycle, "Offered to bob".into())]);
+    assert_eq!(world.who().await, ["bob"], "neither watchers nor other admins");
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_with_an_unverified_address_is_mailed(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = world(engine).await;
+    let eves = make(world.forge(), &world.eve, "eves", Visibility::Public).await;
+    marks::archive(world.forge(), &world.eve, &eves).await.expect("archived");
+    assert_eq!(world.mailed().await, []);
+}

@@ -1,0 +1,248 @@
+//! Feeds: parts of the log of events, newest first, as a viewer may know them now.
+//!
+//! Nothing is copied per reader. Each way through the log picks a bounded run of places by an index; the outer statement
+//! fills them in with the names of today and says of each whether the viewer may know of it. So a request costs the same
+//! however much of the log is hidden from them.
+
+use crate::repos::Viewer;
+use crate::sql::statements;
+use crate::value::params;
+use crate::{Conn, Row, Sql, StoreError};
+use abide_core::feed::Told;
+use abide_core::{RepoId, RepoName, Timestamp, UserId, UserName};
+
+/// So many events are looked at in one go. It stands in the statements as it is: PostgreSQL would plan a parameter as a
+/// tenth of the log.
+pub const RUN: usize = 50;
+
+/// Fills in the places that `$run` picked: $1 is the viewer, $2 whether they read everything.
+///
+/// `shown` is the rule of `abide_core::attention::event_visible`; a test holds them side by side. What people do whose
+/// account is suspended is not shown, nor that someone follows them.
+macro_rules! filled {
+    ($run:expr, $order:literal) => {
+        concat!(
+            "SELECT run.seq, e.kind, e.public, e.payload, e.created_at, a.id AS actor_id, a.name AS actor_name,
+                r.id AS repo_id, r.name AS repo_name, o.name AS owner_name, r.visibility,
+                CASE WHEN a.suspended_at IS NULL AND t.suspended_at IS NULL AND (
+                    (e.source_kind = 'user' AND e.public)
+                    OR (r.deleted_at IS NULL AND (
+                        (r.visibility = 'public' AND e.public) OR r.owner_id = $1 OR c.user_id IS NOT NULL
+                        OR ($2 AND r.id IS NOT NULL))))
+                THEN TRUE ELSE FALSE END AS shown
+            FROM (",
+            $run,
+            ") run
+            JOIN domain_events e ON e.seq = run.seq
+            LEFT JOIN users a ON a.id = e.actor_user_id
+            LEFT JOIN users t ON t.id = e.source_id AND e.source_kind = 'user'
+            LEFT JOIN repos r ON r.id = e.repo_id
+            LEFT JOIN users o ON o.id = r.owner_id
+            LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $1
+            ORDER BY run.seq ",
+            $order
+        )
+    };
+}
+
+/// The latest place before $3 that a source `x` has, so many before it left out.
+macro_rules! latest {
+    ($source:expr, $offset:literal) => {
+        concat!(
+            "(SELECT e.seq FROM domain_events e WHERE e.told AND ",
+            $source,
+            " AND e.seq < $3 ORDER BY e.seq DESC LIMIT 1 OFFSET ",
+            $offset,
+            ")"
+        )
+    };
+}
+
+/// What `x` contributes if it is a repository: what happened in public, and the rest for those inside.
+macro_rules! in_repo {
+    () => {
+        "e.repo_id = x.id AND (e.public OR x.inside)"
+    };
+}
+
+/// What `x` contributes if it is a person: what they did in public; oneself, everything.
+macro_rules! by_person {
+    () => {
+        "e.actor_user_id = x.id AND (e.public OR x.id = $1)"
+    };
+}
+
+/// The latest places before $3 of what $4 keeps an eye on: their repositories and those they watch, themselves and those
+/// they follow.
+///
+/// Of the sources only those [`RUN`] matter whose latest event is the latest: any other has as many events before it. Of
+/// each of those, only its latest [`RUN`]. So the cost is one look per source and a bounded number of events, however
+/// long the log is.
+macro_rules! home {
+    () => {
+        concat!(
+            "WITH kept AS (
+                SELECT r.id FROM repos r WHERE r.owner_id = $4
+                UNION SELECT w.repo_id FROM watches w WHERE w.user_id = $4 AND w.level <> 'ignore'),
+            places AS (
+                SELECT r.id, (coalesce(r.owner_id = $1, FALSE) OR c.user_id IS NOT NULL OR $2) AS inside
+                FROM kept JOIN repos r ON r.id = kept.id
+                LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $1
+                WHERE r.deleted_at IS NULL),
+            people AS (
+                SELECT u.id FROM users u WHERE u.id = $4
+                UNION SELECT f.followed_id FROM follows f WHERE f.follower_id = $4),
+            chosen_places AS (
+                SELECT x.id, x.inside, ",
+            latest!(in_repo!(), "0"),
+            " AS top
+                FROM places x ORDER BY top DESC NULLS LAST LIMIT 50),
+            chosen_people AS (
+                SELECT x.id, ",
+            latest!(by_person!(), "0"),
+            " AS top
+                FROM people x ORDER BY top DESC NULLS LAST LIMIT 50)
+            SELECT seq FROM (
+                SELECT e.seq FROM chosen_places x JOIN domain_events e ON e.told AND ",
+            in_repo!(),
+            " AND e.seq <= x.top AND e.seq >= coalesce(",
+            latest!(in_repo!(), "49"),
+            ", 0)
+                UNION
+                SELECT e.seq FROM chosen_people x JOIN domain_events e ON e.told AND ",
+            by_person!(),
+            " AND e.seq <= x.top AND e.seq >= coalesce(",
+            latest!(by_person!(), "49"),
+            ", 0)
+            ) both_kinds ORDER BY seq DESC LIMIT 50"
+        )
+    };
+}
+
+statements! {
+    PUBLIC = filled!("SELECT seq FROM domain_events WHERE told AND public AND seq < $3 ORDER BY seq DESC LIMIT 50", "DESC");
+    OF_REPO = filled!("SELECT seq FROM domain_events WHERE told AND repo_id = $4 AND seq < $3 ORDER BY seq DESC LIMIT 50", "DESC");
+    OF_ACTOR = filled!("SELECT seq FROM domain_events WHERE told AND actor_user_id = $4 AND seq < $3
+        ORDER BY seq DESC LIMIT 50", "DESC");
+    HOME = filled!(home!(), "DESC");
+    /// The other way round: what came after $3.
+    AFTER = filled!("SELECT seq FROM domain_events WHERE told AND seq > $3 ORDER BY seq LIMIT 50", "ASC");
+}
+
+/// Something that happened, as it is told.
+#[derive(Debug, Clone)]
+pub struct Item {
+    /// Its place in the log.
+    pub seq: i64,
+    /// What.
+    pub told: Told,
+    /// Who made it happen; nobody is the operator, or the system.
+    pub actor: Option<(UserId, UserName)>,
+    /// Where, as it is called today.
+    pub repo: Option<Place>,
+    /// Whether everyone may know of it: it happened in public and the repository is public now.
+    pub public: bool,
+    /// JSON.
+    pub payload: String,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A repository that something happened in.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Which.
+    pub id: RepoId,
+    /// Whose it is.
+    pub owner: UserName,
+    /// What it is called.
+    pub name: RepoName,
+}
+
+impl Place {
+    /// What it is called in addresses.
+    pub fn slug(&self) -> String {
+        format!("{}/{}", self.owner, self.name)
+    }
+}
+
+/// What a run of the log holds for a viewer.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// What they may know of.
+    pub items: Vec<Item>,
+    /// Where the run ends, and whether there is more behind.
+    pub end: Option<(i64, bool)>,
+}
+
+impl Item {
+    fn from_row(row: &Row) -> Result<Option<Self>, StoreError> {
+        // A kind that another version tells of.
+        let Ok(told) = row.text("kind")?.parse() else { return Ok(None) };
+        if !row.bool("shown")? {
+            return Ok(None);
+        }
+        let actor = match (row.opt_int("actor_id")?, row.opt_text("actor_name")?) {
+            (Some(id), Some(name)) => Some((UserId::new(id), UserName::from_stored(name))),
+            _ => None,
+        };
+        let repo = match (row.opt_int("repo_id")?, row.opt_text("owner_name")?, row.opt_text("repo_name")?) {
+            (Some(id), Some(owner), Some(name)) => Some(Place {
+                id: RepoId::new(id),
+                owner: UserName::from_stored(owner),
+                name: RepoName::from_stored(name),
+            }),
+            _ => None,
+        };
+        let public_now = row.opt_text("visibility")?.is_none_or(|visibility| visibility == "public");
+        Ok(Some(Self {
+            seq: row.int("seq")?,
+            told,
+            actor,
+            repo,
+            public: row.bool("public")? && public_now,
+            payload: row.text("payload")?,
+            at: row.time("created_at")?,
+        }))
+    }
+}
+
+/// Which events.
+#[derive(Debug, Clone, Copy)]
+pub enum Feed {
+    /// What happened in public.
+    Public,
+    /// What happened in a repository.
+    Repo(RepoId),
+    /// What someone did.
+    Actor(UserId),
+    /// What someone keeps an eye on.
+    Home(UserId),
+}
+
+/// The latest [`RUN`] events of a feed before a place, as far as the viewer may know of them.
+pub async fn before(conn: &mut Conn, feed: Feed, viewer: Viewer, before: i64) -> Result<Run, StoreError> {
+    let Viewer { user, reads_everything } = viewer;
+    match feed {
+        Feed::Public => run(conn, &PUBLIC, params![user, reads_everything, before]).await,
+        Feed::Repo(id) => run(conn, &OF_REPO, params![user, reads_everything, before, id]).await,
+        Feed::Actor(id) => run(conn, &OF_ACTOR, params![user, reads_everything, before, id]).await,
+        Feed::Home(id) => run(conn, &HOME, params![user, reads_everything, before, id]).await,
+    }
+}
+
+/// The first [`RUN`] events after a place, as far as the viewer may know of them.
+pub async fn after(conn: &mut Conn, viewer: Viewer, after: i64) -> Result<Run, StoreError> {
+    run(conn, &AFTER, params![viewer.user, viewer.reads_everything, after]).await
+}
+
+async fn run(conn: &mut Conn, sql: &'static Sql, values: &[crate::Value]) -> Result<Run, StoreError> {
+    let rows = conn.all(sql, values).await?;
+    let full = rows.len() >= RUN;
+    let end = rows.last().map(|row| row.int("seq")).transpose()?.map(|seq| (seq, full));
+    let mut items = Vec::with_capacity(rows.len());
+    for row in &rows {
+        items.extend(Item::from_row(row)?);
+    }
+    Ok(Run { items, end })
+}

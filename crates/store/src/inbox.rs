@@ -1,0 +1,251 @@
+//! What someone was told, as they see it now: what they may no longer read is neither listed nor counted.
+
+use crate::lists::{Part, Place};
+use crate::repos::{Repo, Viewer, columns, visible};
+use crate::sql::statements;
+use crate::value::params;
+use crate::{Conn, Row, StoreError, Tx};
+use abide_core::issues::State as IssueState;
+use abide_core::notify::{Reason, State, Subject};
+use abide_core::{IssueId, RepoId, ThreadId, Timestamp, UserId};
+
+/// What $1 was told and may still see ($2: they read everything). What happened out of the public's sight stays there,
+/// whoever may read the repository by now.
+macro_rules! seen {
+    () => {
+        concat!(
+            " FROM notifications n
+        JOIN notification_threads t ON t.id = n.thread_id
+        JOIN repos r ON r.id = t.repo_id
+        JOIN users u ON u.id = r.owner_id
+        LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $1
+        LEFT JOIN issues i ON t.subject_kind = 'issue' AND i.id = t.subject_id
+        LEFT JOIN issue_subscriptions s
+            ON t.subject_kind = 'issue' AND s.issue_id = t.subject_id AND s.user_id = $1
+        WHERE n.user_id = $1 AND ",
+            visible!("$1", "$2"),
+            " AND (NOT n.private OR r.owner_id = $1 OR c.user_id IS NOT NULL OR $2)"
+        )
+    };
+}
+
+/// Which of it is asked for: repository $3 (0: any), from taking part alone ($4), told after $5 and before $6.
+macro_rules! asked {
+    () => {
+        " AND (t.repo_id = $3 OR $3 = 0) AND (NOT $4 OR n.reason <> 'subscribed')
+            AND n.updated_at > $5 AND n.updated_at < $6"
+    };
+}
+
+/// The columns of [`Item`].
+macro_rules! item {
+    () => {
+        concat!(
+            "SELECT ",
+            columns!(),
+            ", c.role AS role, n.thread_id, n.reason, n.state, n.updated_at AS told_at, n.read_at,
+            t.subject_kind, t.subject_id, COALESCE(i.title, n.title) AS title, i.number, i.state AS issue_state,
+            CAST(CASE WHEN n.muted_at IS NOT NULL OR NOT s.subscribed THEN 1 ELSE 0 END AS BIGINT) AS muted"
+        )
+    };
+}
+
+macro_rules! part {
+    () => {
+        " AND (n.updated_at, n.thread_id) < ($7, $8) ORDER BY n.updated_at DESC, n.thread_id DESC LIMIT $9 OFFSET $10"
+    };
+}
+
+statements! {
+    UNREAD = concat!(item!(), seen!(), " AND n.state = 'unread'", asked!(), part!());
+    KEPT = concat!(item!(), seen!(), " AND n.state <> 'done'", asked!(), part!());
+    COUNT_UNREAD = concat!("SELECT count(*) AS n", seen!(), " AND n.state = 'unread'", asked!());
+    COUNT_KEPT = concat!("SELECT count(*) AS n", seen!(), " AND n.state <> 'done'", asked!());
+    /// No further than $3: a number that stands on every page.
+    COUNT_SOME = concat!("SELECT count(*) AS n FROM (SELECT n.thread_id", seen!(), " AND n.state = 'unread' LIMIT $3) kept");
+    ONE = concat!(item!(), seen!(), " AND n.thread_id = $3");
+    OF_SUBJECT = concat!(item!(), seen!(), " AND t.repo_id = $3 AND t.subject_kind = $4 AND t.subject_id = $5");
+    SET_STATE = "UPDATE notifications SET state = $3, read_at = $4
+        WHERE user_id = $1 AND thread_id = $2 AND state <> $3 AND updated_at <= $5";
+    READ_ALL = "UPDATE notifications SET state = 'read', read_at = $4
+        WHERE user_id = $1 AND state = 'unread' AND updated_at <= $2
+            AND (thread_id IN (SELECT t.id FROM notification_threads t WHERE t.repo_id = $3) OR $3 = 0)";
+    MUTE = "UPDATE notifications SET muted_at = $3 WHERE user_id = $1 AND thread_id = $2";
+    /// Where there is something unread, and how much.
+    REPOS = concat!("SELECT r.id AS repo_id, u.name AS owner_name, r.name AS repo_name, count(*) AS waiting", seen!(), "
+        AND n.state = 'unread' GROUP BY r.id, u.name, r.name ORDER BY waiting DESC, repo_id LIMIT $3");
+}
+
+/// Something that someone was told.
+#[derive(Debug, Clone)]
+pub struct Item {
+    /// Its thread.
+    pub thread: ThreadId,
+    /// In which repository.
+    pub repo: Repo,
+    /// What kind of thing it is about.
+    pub subject: Subject,
+    /// Which one.
+    pub subject_id: i64,
+    /// What that is called: now, as long as it is there.
+    pub title: String,
+    /// The number and state of the issue, if it is one.
+    pub issue: Option<(i64, IssueState)>,
+    /// Why they were told.
+    pub reason: Reason,
+    /// Whether they have seen it.
+    pub state: State,
+    /// They do not hear of it any more.
+    pub muted: bool,
+    /// When they were told last.
+    pub told_at: Timestamp,
+    /// When they saw it last.
+    pub read_at: Option<Timestamp>,
+}
+
+impl Item {
+    fn from_row(row: &Row) -> Result<Self, StoreError> {
+        let number = row.opt_int("number")?;
+        Ok(Self {
+            thread: ThreadId::new(row.int("thread_id")?),
+            repo: Repo::from_row(row)?,
+            subject: row.parsed("subject_kind")?,
+            subject_id: row.int("subject_id")?,
+            title: row.text("title")?,
+            issue: number.map(|number| Ok::<_, StoreError>((number, row.parsed("issue_state")?))).transpose()?,
+            reason: row.parsed("reason")?,
+            state: row.parsed("state")?,
+            muted: row.int("muted")? != 0,
+            told_at: row.time("told_at")?,
+            read_at: row.opt_time("read_at")?,
+        })
+    }
+
+    /// The issue that it is about.
+    pub fn issue_id(&self) -> Option<IssueId> {
+        (self.subject == Subject::Issue).then(|| IssueId::new(self.subject_id))
+    }
+
+    /// Where it stands in the list.
+    pub fn place(&self) -> Place {
+        Place { at: self.told_at, id: self.thread.get() }
+    }
+}
+
+/// What of an inbox is asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// What was seen too.
+    pub all: bool,
+    /// Only of this repository.
+    pub repo: Option<RepoId>,
+    /// Only what they take part in.
+    pub taking_part: bool,
+    /// Only what was told after this.
+    pub since: Option<Timestamp>,
+    /// Only what was told before this.
+    pub before: Option<Timestamp>,
+}
+
+/// A part of someone's inbox, the latest first.
+pub async fn list(conn: &mut Conn, viewer: Viewer, filter: Filter, part: Part) -> Result<Vec<Item>, StoreError> {
+    let Filter { all, repo, taking_part, since, before } = filter;
+    let (since, before) = (since.map_or(i64::MIN, Timestamp::micros), before.map_or(i64::MAX, Timestamp::micros));
+    let (repo, place) = (repo.map_or(0, RepoId::get), part.behind);
+    let values = params![
+        viewer.user,
+        viewer.reads_everything,
+        repo,
+        taking_part,
+        since,
+        before,
+        place.at,
+        place.id,
+        part.page.limit,
+        part.page.offset
+    ];
+    let rows = conn.all(if all { &KEPT } else { &UNREAD }, values).await?;
+    rows.iter().map(Item::from_row).collect()
+}
+
+/// How much of someone's inbox a filter finds.
+pub async fn count(conn: &mut Conn, viewer: Viewer, filter: Filter) -> Result<i64, StoreError> {
+    let Filter { all, repo, taking_part, since, before } = filter;
+    let (since, before) = (since.map_or(i64::MIN, Timestamp::micros), before.map_or(i64::MAX, Timestamp::micros));
+    let repo = repo.map_or(0, RepoId::get);
+    let values = params![viewer.user, viewer.reads_everything, repo, taking_part, since, before];
+    conn.only(if all { &COUNT_KEPT } else { &COUNT_UNREAD }, values).await?.int("n")
+}
+
+/// How much someone has not seen, counted no further than a limit.
+pub async fn count_some(conn: &mut Conn, viewer: Viewer, limit: i64) -> Result<i64, StoreError> {
+    conn.only(&COUNT_SOME, params![viewer.user, viewer.reads_everything, limit]).await?.int("n")
+}
+
+/// One thread of someone's inbox.
+pub async fn one(conn: &mut Conn, viewer: Viewer, thread: ThreadId) -> Result<Option<Item>, StoreError> {
+    let row = conn.one(&ONE, params![viewer.user, viewer.reads_everything, thread]).await?;
+    row.as_ref().map(Item::from_row).transpose()
+}
+
+/// What someone was told about an issue.
+pub async fn of_issue(
+    conn: &mut Conn,
+    viewer: Viewer,
+    repo: RepoId,
+    issue: IssueId,
+) -> Result<Option<Item>, StoreError> {
+    let kind = Subject::Issue.as_str();
+    let row = conn.one(&OF_SUBJECT, params![viewer.user, viewer.reads_everything, repo, kind, issue]).await?;
+    row.as_ref().map(Item::from_row).transpose()
+}
+
+/// Where someone has not seen something: repositories with how much that is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// The repository.
+    pub repo: RepoId,
+    /// What it is called.
+    pub slug: String,
+    /// How much waits there.
+    pub count: i64,
+}
+
+/// The repositories in which most waits for someone.
+pub async fn waiting(conn: &mut Conn, viewer: Viewer, limit: i64) -> Result<Vec<Waiting>, StoreError> {
+    let rows = conn.all(&REPOS, params![viewer.user, viewer.reads_everything, limit]).await?;
+    let read = |row: &Row| {
+        let owner = row.opt_text("owner_name")?.unwrap_or_default();
+        Ok(Waiting {
+            repo: RepoId::new(row.int("repo_id")?),
+            slug: format!("{owner}/{}", row.text("repo_name")?),
+            count: row.int("waiting")?,
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+/// Puts a thread into a state, unless more was told since an instant; `false` if nothing changed.
+pub async fn set_state(
+    tx: &mut Tx,
+    user: UserId,
+    thread: ThreadId,
+    state: State,
+    seen: Timestamp,
+) -> Result<bool, StoreError> {
+    let now = tx.now();
+    let read_at = (state != State::Unread).then_some(now);
+    Ok(tx.execute(&SET_STATE, params![user, thread, state.as_str(), read_at, seen]).await? > 0)
+}
+
+/// Marks as read what was told until an instant, in one repository or everywhere; returns how much.
+pub async fn read_all(tx: &mut Tx, user: UserId, repo: Option<RepoId>, until: Timestamp) -> Result<u64, StoreError> {
+    let now = tx.now();
+    tx.execute(&READ_ALL, params![user, until, repo.map_or(0, RepoId::get), now]).await
+}
+
+/// Notes that someone does not want to hear of a thread that is no issue, or does again.
+pub async fn set_muted(tx: &mut Tx, user: UserId, thread: ThreadId, muted: bool) -> Result<(), StoreError> {
+    let now = tx.now();
+    tx.execute(&MUTE, params![user, thread, muted.then_some(now)]).await.map(drop)
+}

@@ -1,0 +1,302 @@
+//! Feeds against a reader that goes through the whole log and asks the rule about each event.
+
+use crate::support::{World, repo, run, sql, unit, user};
+use abide_core::attention::event_visible;
+use abide_core::feed::{Period, Told};
+use abide_core::policy::{Actor, RepoFacts};
+use abide_core::repo::{Role, Visibility};
+use abide_core::{RepoId, UserId, WatchLevel};
+use abide_store::events::{self, Event};
+use abide_store::feeds::{self, Feed, Run};
+use abide_store::leases;
+use abide_store::repos::{self, Viewer};
+use abide_store::{Sql, Store, StoreError, collaborators, follows, sequencer, stars, trending, users, watches};
+use abide_testkit::Engine;
+use rstest::rstest;
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+const HIDE: Sql = sql("UPDATE repos SET visibility = $2 WHERE id = $1");
+const DELETE: Sql = sql("UPDATE repos SET deleted_at = $2 WHERE id = $1");
+
+/// Numbers that look random and are the same every time.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % bound
+    }
+}
+
+struct Happened {
+    seq: i64,
+    kind: &'static str,
+    actor: Option<UserId>,
+    repo: Option<RepoId>,
+    about_user: Option<UserId>,
+    public: bool,
+}
+
+async fn number(store: &Store) {
+    let numbered: Result<(), StoreError> = unit!(store, (), |tx, _| {
+        let lease = leases::take(tx, sequencer::LEASE, "test", Duration::from_secs(60)).await?.unwrap();
+        sequencer::step(tx, &lease, &[1; 32], 10_000).await?;
+        leases::release(tx, &lease).await
+    })
+    .await;
+    numbered.unwrap();
+}
+
+async fn emit(store: &Store, event: Event) {
+    let written: Result<(), StoreError> =
+        store.write(event, |tx, event| Box::pin(async move { events::append(tx, event).await })).await;
+    written.unwrap();
+}
+
+/// The seqs of a feed, read run by run.
+async fn all_of(store: &Store, feed: Feed, viewer: Viewer) -> Vec<i64> {
+    let (mut seen, mut before) = (Vec::new(), i64::MAX);
+    loop {
+        let mut conn = store.read().await.unwrap();
+        let Run { items, end } = feeds::before(&mut conn, feed, viewer, before).await.unwrap();
+        seen.extend(items.iter().map(|item| item.seq));
+        match end {
+            Some((seq, true)) => before = seq,
+            _ => return seen,
+        }
+    }
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn every_feed_shows_each_viewer_what_the_rule_lets_them_know(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values(1, 2)] seed: u64,
+) {
+    let World { store, .. } = &World::new(engine).await;
+    let dice = &mut Dice(seed);
+    let mut people = Vec::new();
+    for name in ["ann", "bob", "cem", "dot", "eve"] {
+        people.push(user(store, name).await);
+    }
+    let mut places = Vec::new();
+    for index in 0..8_usize {
+        places.push((repo(store, people[index % 4], &format!("r{index}")).await, people[index % 4]));
+    }
+    let mut roles = BTreeSet::new();
+    let (mut watching, mut following) = (BTreeSet::new(), BTreeSet::new());
+    for _ in 0..12 {
+        let (who, (place, owner)) = (people[dice.below(5)], places[dice.below(8)]);
+        let (watcher, watched) = (people[dice.below(5)], places[dice.below(8)].0);
+        let level = WatchLevel::ALL[dice.below(3)];
+        let (follower, followed) = (people[dice.below(5)], people[dice.below(5)]);
+        let done: Result<(), StoreError> = unit!(store, (), |tx, _| {
+            if who != owner {
+                collaborators::set(tx, place, who, Role::Read).await?;
+            }
+            watches::set(tx, watcher, watched, level).await?;
+            if follower != followed {
+                follows::add(tx, follower, followed).await?;
+            }
+            Ok(())
+        })
+        .await;
+        done.unwrap();
+        roles.extend((who != owner).then_some((place, who)));
+        following.extend((follower != followed).then_some((follower, followed)));
+        if level == WatchLevel::Ignore {
+            watching.remove(&(watcher, watched));
+        } else {
+            watching.insert((watcher, watched));
+        }
+    }
+
+    let kinds: Vec<&'static str> =
+        Told::ALL.iter().map(|told| told.as_str()).chain(["unstar", "repo_edited"]).collect();
+    let mut log = Vec::new();
+    for seq in 1..=300 {
+        let (place, _) = places[dice.below(8)];
+        let actor = (dice.below(12) > 0).then(|| people[dice.below(5)]);
+        let kind = kinds[dice.below(kinds.len())];
+        let (public, about) = (dice.below(3) > 0, people[dice.below(5)]);
+        let follow = kind == "follow";
+        let happened = Happened {
+            seq,
+            kind,
+            actor,
+            repo: (!follow).then_some(place),
+            about_user: follow.then_some(about),
+            public,
+        };
+        let source = if follow { ("user", about.get()) } else { ("repo", place.get()) };
+        let event = Event {
+            actor,
+            kind,
+            repo: happened.repo,
+            source_kind: source.0,
+            source_id: source.1,
+            public,
+            payload: json!({}),
+        };
+        emit(store, event).await;
+        log.push(happened);
+    }
+    number(store).await;
+
+    // Then the world changes: some are hidden, one is deleted, someone is suspended.
+    let mut facts = BTreeMap::new();
+    for (index, (place, owner)) in places.iter().enumerate() {
+        let (hidden, deleted) = (index % 3 == 1, index == 6);
+        if hidden {
+            run(store, HIDE, vec![place.get().into(), "private".into()]).await.unwrap();
+        }
+        if deleted {
+            run(store, DELETE, vec![place.get().into(), 1_i64.into()]).await.unwrap();
+        }
+        let visibility = if hidden { Visibility::Private } else { Visibility::Public };
+        facts.insert(*place, RepoFacts { owner: *owner, visibility, archived: false, deleted });
+    }
+    let suspended = people[3];
+    let done: Result<(), StoreError> = unit!(store, (), |tx, _| users::set_suspended(tx, suspended, true).await).await;
+    done.unwrap();
+
+    let viewers = people[..3].iter().map(|id| (Some(*id), false)).chain([(None, false), (Some(people[4]), true)]);
+    for (viewer, admin) in viewers {
+        let actor = viewer.map_or(Actor::Anonymous, |id| Actor::User { id, site_admin: admin, suspended: false });
+        let may_know = |event: &Happened| {
+            let silent = event.actor == Some(suspended) || event.about_user == Some(suspended);
+            let told = event.kind.parse::<Told>().is_ok();
+            let visible = match event.repo {
+                Some(place) => {
+                    let role = viewer.is_some_and(|who| roles.contains(&(place, who))).then_some(Role::Read);
+                    event_visible(&actor, event.public, &facts[&place], role)
+                }
+                None => event.public,
+            };
+            told && !silent && visible
+        };
+        let expected = |wanted: &dyn Fn(&Happened) -> bool| -> Vec<i64> {
+            log.iter().rev().filter(|event| wanted(event) && may_know(event)).map(|event| event.seq).collect()
+        };
+        let looks = Viewer { user: viewer, reads_everything: admin };
+        let public = all_of(store, Feed::Public, looks).await;
+        assert_eq!(public, expected(&|event| event.public), "public to {viewer:?}");
+        for (place, _) in &places {
+            let of_repo = all_of(store, Feed::Repo(*place), looks).await;
+            assert_eq!(of_repo, expected(&|event| event.repo == Some(*place)), "{place} to {viewer:?}");
+        }
+        for who in &people {
+            let by = all_of(store, Feed::Actor(*who), looks).await;
+            assert_eq!(by, expected(&|event| event.actor == Some(*who)), "by {who} to {viewer:?}");
+            let home = all_of(store, Feed::Home(*who), looks).await;
+            let kept = |event: &Happened| {
+                let here =
+                    event.repo.is_some_and(|place| facts[&place].owner == *who || watching.contains(&(*who, place)));
+                let inside = event.repo.is_some_and(|place| {
+                    Some(facts[&place].owner) == viewer
+                        || admin
+                        || viewer.is_some_and(|me| roles.contains(&(place, me)))
+                });
+                let theirs = event.actor.is_some_and(|actor| actor == *who || following.contains(&(*who, actor)));
+                let own = event.actor.is_some() && event.actor == viewer;
+                (here && (event.public || inside)) || (theirs && (event.public || own))
+            };
+            assert_eq!(home, expected(&kept), "home of {who} to {viewer:?}");
+        }
+        // The other way round, for those who follow the log as it grows.
+        let (mut after, mut seen) = (0, Vec::new());
+        loop {
+            let mut conn = store.read().await.unwrap();
+            let Run { items, end } = feeds::after(&mut conn, looks, after).await.unwrap();
+            seen.extend(items.iter().map(|item| item.seq));
+            match end {
+                Some((seq, true)) => after = seq,
+                _ => break,
+            }
+        }
+        seen.reverse();
+        assert_eq!(seen, expected(&|_| true), "after, to {viewer:?}");
+    }
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_popular_goes_by_distinct_people_and_what_they_did_on_balance(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let World { store, clock, .. } = &World::new(engine).await;
+    let owner = user(store, "owner").await;
+    let old: Vec<_> = [user(store, "old1").await, user(store, "old2").await, user(store, "old3").await].into();
+    clock.advance(Duration::from_secs(30 * 86_400));
+    let mut fresh = Vec::new();
+    for index in 0..9 {
+        fresh.push(user(store, &format!("new{index}")).await);
+    }
+    let names = ["liked", "pushed-up", "undone", "own", "hidden", "gone"];
+    let mut places = Vec::new();
+    for name in names {
+        places.push(repo(store, owner, name).await);
+    }
+    let [liked, pushed_up, undone, own, hidden, gone] = places[..] else { unreachable!() };
+    let act = async |who: UserId, kind: &'static str, place: RepoId| {
+        let (source_kind, source_id) = ("repo", place.get());
+        let event = Event {
+            actor: Some(who),
+            kind,
+            repo: Some(place),
+            source_kind,
+            source_id,
+            public: true,
+            payload: json!({}),
+        };
+        emit(store, event).await;
+    };
+    for who in &old[..2] {
+        act(*who, "star", liked).await;
+        act(*who, "repo_forked", liked).await;
+    }
+    for who in &fresh {
+        act(*who, "star", pushed_up).await;
+    }
+    for _ in 0..20 {
+        act(old[0], "star", undone).await;
+        act(old[0], "unstar", undone).await;
+    }
+    act(old[1], "star", undone).await;
+    act(old[2], "unstar", undone).await;
+    act(owner, "star", own).await;
+    for who in &old {
+        act(*who, "star", hidden).await;
+        act(*who, "star", gone).await;
+    }
+    number(store).await;
+    let count = async |period: Period| {
+        let since = abide_core::Clock::now(clock).minus(period.length());
+        let counted: Result<(), StoreError> =
+            unit!(store, (), |tx, _| trending::count(tx, period, since, 100).await).await;
+        counted.unwrap();
+    };
+    let list = async |period: Period, viewer: Option<UserId>| -> Vec<RepoId> {
+        let viewer = Viewer { user: viewer, reads_everything: false };
+        let mut conn = store.read().await.unwrap();
+        trending::list(&mut conn, period, viewer, 10).await.unwrap().iter().map(|repo| repo.id).collect()
+    };
+    count(Period::Day).await;
+    assert_eq!(list(Period::Day, None).await, [gone, hidden, liked, pushed_up]);
+    // What is hidden or deleted after it was counted is not shown, not even to its owner.
+    run(store, HIDE, vec![hidden.get().into(), "private".into()]).await.unwrap();
+    run(store, DELETE, vec![gone.get().into(), 1_i64.into()]).await.unwrap();
+    for viewer in [None, Some(owner)] {
+        assert_eq!(list(Period::Day, viewer).await, [liked, pushed_up]);
+    }
+    clock.advance(Duration::from_secs(2 * 86_400));
+    count(Period::Day).await;
+    count(Period::Week).await;
+    assert!(list(Period::Day, None).await.is_empty(), "that was not today");
+    assert_eq!(list(Period::Week, None).await, [liked, pushed_up]);
+    let mut conn = store.read().await.unwrap();
+    assert!(repos::by_id(&mut conn, liked, None).await.unwrap().is_some());
+    assert_eq!(stars::count_of_repo(&mut conn, liked).await.unwrap(), 0, "only the log was written here");
+}

@@ -1,0 +1,181 @@
+//! What happened, in words: for feeds on pages and for feed readers.
+
+use abide_core::feed::Told;
+use abide_forge::feeds::Item;
+use serde_json::Value as Json;
+
+/// A piece of a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Piece {
+    /// As it stands.
+    Text(String),
+    /// Leads somewhere: what it says, and where.
+    Link(String, String),
+}
+
+/// Something that happened, as a sentence whose first word is who did it.
+#[derive(Debug, Clone)]
+pub(crate) struct Sentence {
+    pub icon: &'static str,
+    pub pieces: Vec<Piece>,
+    /// The beginning of what was written, if something was.
+    pub excerpt: String,
+    pub item: Item,
+}
+
+impl Sentence {
+    pub(crate) fn of(item: Item) -> Self {
+        let payload: Json = serde_json::from_str(&item.payload).unwrap_or_default();
+        let mut pieces = vec![match &item.actor {
+            Some((_, name)) => Piece::Link(name.to_string(), format!("/{name}")),
+            None => Piece::Text("The operator".into()),
+        }];
+        pieces.extend(deed(&item, &payload));
+        let excerpt = payload["excerpt"].as_str().unwrap_or_default().to_owned();
+        Self { icon: icon(item.told), pieces, excerpt, item }
+    }
+
+    /// The sentence without links.
+    pub(crate) fn text(&self) -> String {
+        let words = self.pieces.iter().map(|piece| match piece {
+            Piece::Text(text) | Piece::Link(text, _) => text.as_str(),
+        });
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    /// Where it leads: the last thing it names that is not the repository alone, or else that.
+    pub(crate) fn target(&self) -> &str {
+        let mut links = self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Link(_, to) => Some(to.as_str()),
+            Piece::Text(_) => None,
+        });
+        let who = links.next().unwrap_or("/");
+        links.next().unwrap_or(who)
+    }
+}
+
+fn icon(told: Told) -> &'static str {
+    match told {
+        Told::Star => "i-star",
+        Told::RepoForked => "i-fork",
+        Told::Push => "i-branch",
+        Told::Follow => "i-eye",
+        Told::IssueCreated | Told::IssueClosed | Told::IssueReopened | Told::IssueCommented => "i-issue",
+        _ => "i-repo",
+    }
+}
+
+/// What they did, behind their name.
+fn deed(item: &Item, payload: &Json) -> Vec<Piece> {
+    let slug = item.repo.as_ref().map(|repo| repo.slug()).unwrap_or_default();
+    let repo = || Piece::Link(slug.clone(), format!("/{slug}"));
+    let word = |key: &str| payload[key].as_str().unwrap_or_default().to_owned();
+    let text = |words: &str| Piece::Text(words.to_owned());
+    let about = |verb: &str| vec![text(verb), repo()];
+    let issue = |verb: &str| {
+        let (number, title) = (payload["number"].as_i64().unwrap_or_default(), word("title"));
+        let link = Piece::Link(format!("#{number} {title}"), format!("/{slug}/issues/{number}"));
+        vec![text(verb), link, text("in"), repo()]
+    };
+    match item.told {
+        Told::RepoCreated => about("created"),
+        Told::RepoForked => about("made a fork,"),
+        Told::Star => about("starred"),
+        Told::RepoArchived => about("archived"),
+        Told::RepoUnarchived => about("unarchived"),
+        Told::RepoRestored => about("restored"),
+        Told::RepoRenamed => vec![text(&format!("renamed {} to", word("old_name"))), repo()],
+        Told::RepoTransferred => vec![text(&format!("took over from {}:", word("from"))), repo()],
+        Told::RepoVisibilityChanged => vec![text("made"), repo(), text(&word("after"))],
+        Told::Follow => {
+            let name = word("user");
+            vec![text("follows"), Piece::Link(name.clone(), format!("/{name}"))]
+        }
+        Told::IssueCreated => issue("opened"),
+        Told::IssueClosed => issue("closed"),
+        Told::IssueReopened => issue("opened again"),
+        Told::IssueCommented => issue("commented on"),
+        Told::Push => pushed(payload, &slug, repo()),
+    }
+}
+
+fn pushed(payload: &Json, slug: &str, repo: Piece) -> Vec<Piece> {
+    let text = |words: String| Piece::Text(words);
+    let count = payload["ref_count"].as_u64().unwrap_or_default();
+    let [only] = payload["refs"].as_array().map_or(&[][..], Vec::as_slice) else {
+        return vec![text(format!("pushed {count} branches and tags to")), repo];
+    };
+    let (name, before, after) = (&only["name"], &only["before"], &only["after"]);
+    let name = name.as_str().unwrap_or_default();
+    let (kind, short) = match (name.strip_prefix("refs/heads/"), name.strip_prefix("refs/tags/")) {
+        (Some(branch), _) => ("branch", branch),
+        (_, Some(tag)) => ("tag", tag),
+        _ => ("ref", name),
+    };
+    let none = |id: &Json| id.as_str().is_none_or(|id| id.bytes().all(|byte| byte == b'0'));
+    let path: String = form_urlencoded::byte_serialize(short.as_bytes()).collect::<String>().replace("%2F", "/");
+    let shown = Piece::Link(short.to_owned(), format!("/{slug}/tree/{}", path.replace('+', "%20")));
+    match (none(before), none(after)) {
+        (_, true) => vec![text(format!("deleted the {kind} {short} in")), repo],
+        (true, _) => vec![text(format!("made the {kind}")), shown, text("in".into()), repo],
+        _ => {
+            let (before, after) = (before.as_str().unwrap_or_default(), after.as_str().unwrap_or_default());
+            let changes = Piece::Link(short.to_owned(), format!("/{slug}/compare/{before}...{after}"));
+            vec![text("pushed to".into()), changes, text("in".into()), repo]
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use abide_core::{RepoId, Timestamp, UserId};
+    use abide_forge::feeds::Place;
+    use serde_json::json;
+
+    fn told(told: Told, payload: Json) -> Sentence {
+        let place = Place { id: RepoId::new(1), owner: "ann".parse().unwrap(), name: "tool".parse().unwrap() };
+        Sentence::of(Item {
+            seq: 1,
+            told,
+            actor: Some((UserId::new(1), "bob".parse().unwrap())),
+            repo: (told != Told::Follow).then_some(place),
+            public: true,
+            payload: payload.to_string(),
+            at: Timestamp::from_micros(0),
+        })
+    }
+
+    #[test]
+    fn everything_that_is_told_has_words_and_leads_somewhere() {
+        for &kind in Told::ALL {
+            let sentence = told(kind, json!({}));
+            assert!(sentence.text().starts_with("bob "), "{kind}");
+            assert!(sentence.text().split(' ').count() > 1, "{kind}");
+            assert!(sentence.target().starts_with('/'), "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_push_says_what_became_of_the_branch() {
+        let zero = "0".repeat(40);
+        let one = "1".repeat(40);
+        let push = |name: &str, before: &str, after: &str| {
+            let refs = json!([{ "name": name, "before": before, "after": after }]);
+            told(Told::Push, json!({ "ref_count": 1, "refs": refs }))
+        };
+        let made = push("refs/heads/a/b c", &zero, &one);
+        assert_eq!(
+            (made.text().as_str(), made.target()),
+            ("bob made the branch a/b c in ann/tool", "/ann/tool/tree/a/b%20c")
+        );
+        assert_eq!(push("refs/tags/v1", &one, &zero).text(), "bob deleted the tag v1 in ann/tool");
+        let moved = push("refs/heads/main", &one, &"2".repeat(40));
+        assert_eq!(moved.text(), "bob pushed to main in ann/tool");
+        assert_eq!(moved.target(), format!("/ann/tool/compare/{one}...{}", "2".repeat(40)));
+        assert_eq!(
+            told(Told::Push, json!({ "ref_count": 3, "refs": [] })).text(),
+            "bob pushed 3 branches and tags to ann/tool"
+        );
+    }
+}
