@@ -74,6 +74,9 @@ pub enum GateError {
     /// The conversation broke off.
     #[error("{0}")]
     Http(String),
+    /// So many conversations are under way that this one never began.
+    #[error("too many conversations with other servers are under way; outbound.at_once is the limit")]
+    Crowded,
     /// It took too long.
     #[error("no answer within {0:?}")]
     TimedOut(Duration),

@@ -40,10 +40,12 @@ pub struct Answer {
 }
 
 impl Gate {
-    /// Posts something and waits for the answer. Redirects are answers like any other.
+    /// Posts something and waits for the answer. Redirects are answers like any other. Waiting for a turn may take as long
+    /// as the conversation, and no longer: whoever calls knows when there is an end.
     pub async fn post(&self, post: Post) -> Result<Answer, GateError> {
-        let _turn = self.turns().acquire().await.map_err(|error| GateError::Http(error.to_string()))?;
         let total = self.limits().total;
+        let turn = timeout(total, self.turns().acquire()).await.map_err(|_| GateError::Crowded)?;
+        let _turn = turn.map_err(|error| GateError::Http(error.to_string()))?;
         timeout(total, self.converse(post)).await.unwrap_or(Err(GateError::TimedOut(total)))
     }
 

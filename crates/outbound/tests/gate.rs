@@ -14,10 +14,13 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
+/// What each look-up of a name answers, one after another.
+type Answers = Vec<Vec<IpAddr>>;
+
 /// Names with their addresses; each look-up of a name gets the next list.
 #[derive(Clone, Default)]
 struct Book {
-    entries: Arc<Mutex<HashMap<&'static str, Vec<Vec<IpAddr>>>>>,
+    entries: Arc<Mutex<HashMap<&'static str, Answers>>>,
     asked: Arc<AtomicUsize>,
 }
 

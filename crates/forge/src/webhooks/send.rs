@@ -22,8 +22,9 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long a hook is held without an end of its try: longer than any try can take.
-const HOLD: Duration = Duration::from_secs(60);
+/// How long a hook is held without an end of its try: longer than any try can take, which is reading commits, waiting for
+/// a turn and the conversation (30 seconds each at most).
+const HOLD: Duration = Duration::from_secs(120);
 /// What deliveries say they are from.
 const AGENT: &str = concat!("Abide-Hookshot/", env!("CARGO_PKG_VERSION"));
 /// Bytes of an answer's headers that are kept.

@@ -62,5 +62,6 @@ CREATE TABLE webhook_deliveries (
 );
 CREATE INDEX webhook_deliveries_by_hook ON webhook_deliveries (hook_id, id);
 CREATE INDEX webhook_deliveries_waiting ON webhook_deliveries (hook_id, id) WHERE state IN ('queued', 'sending');
+CREATE INDEX webhook_deliveries_tried ON webhook_deliveries (hook_id, id) WHERE duration IS NOT NULL;
 CREATE INDEX webhook_deliveries_by_original ON webhook_deliveries (redelivery_of) WHERE redelivery_of IS NOT NULL;
 CREATE INDEX webhook_deliveries_by_age ON webhook_deliveries (created_at);

@@ -114,6 +114,7 @@ const HOT: &[Hot] = &[
     hot("webhooks", "ANYTHING", &["webhooks_due"], &["webhooks_due"]),
     hot("deliveries", "OLDEST", &["webhook_deliveries_waiting"], &["webhook_deliveries_waiting"]),
     hot("deliveries", "OF_HOOK", &["webhook_deliveries_by_hook"], &["webhook_deliveries_by_hook"]),
+    hot("deliveries", "LATEST_TRIED", &["webhook_deliveries_tried"], &["webhook_deliveries_tried"]),
     hot("deliveries", "PRUNE", &["webhook_deliveries_by_age"], &["webhook_deliveries_by_age"]),
     hot(
         "notifications",
@@ -329,8 +330,8 @@ const FILL: &str = "
             expires_at)
         SELECT id, 'x', 'json', '[]', TRUE, owner_id, 0, 0, CASE id % 100 WHEN 0 THEN id END,
             CASE id % 200 WHEN 1 THEN id END, CASE id % 400 WHEN 1 THEN id END FROM repos;
-    INSERT INTO webhook_deliveries (hook_id, guid, event_id, kind, payload, draft, state, redelivery_of, created_at)
-        SELECT id, 'x', n, 'push', '{}', FALSE, CASE n % 5 WHEN 0 THEN 'queued' ELSE 'ok' END, NULL, id
+    INSERT INTO webhook_deliveries (hook_id, guid, event_id, kind, payload, draft, state, redelivery_of, duration, created_at)
+        SELECT id, 'x', n, 'push', '{}', FALSE, CASE n % 5 WHEN 0 THEN 'queued' ELSE 'ok' END, NULL, NULLIF(n, 5), id
         FROM webhooks, generate_series(1, 5) n;
     UPDATE repos SET deleted_at = id WHERE id % 20 = 1;
     INSERT INTO leases (name, holder, token, expires_at) SELECT 'repo:' || id, 'x', 1, 0 FROM repos;

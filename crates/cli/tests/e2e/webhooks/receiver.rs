@@ -77,7 +77,8 @@ fn serve(stream: TcpStream, log: &Mutex<Vec<Got>>, answer: &AtomicU16) -> Option
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    let body = serde_json::from_slice(&body).ok()?;
+    // A form is no JSON, and is received all the same.
+    let body = serde_json::from_slice(&body).unwrap_or_default();
     log.lock().ok()?.push(Got { event, guid, body });
     let status = answer.load(Ordering::SeqCst);
     let mut stream = stream;

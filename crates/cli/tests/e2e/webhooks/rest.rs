@@ -54,6 +54,7 @@ fn what_was_sent_can_be_looked_at_and_sent_again(#[values(Engine::Sqlite, Engine
     let scene = scene(engine);
     let id = scene.hook(&["star"]);
     let at = format!("{HOOKS}/{id}");
+    eventually(SOON, || query(&scene.server, "SELECT count(*) FROM webhook_deliveries WHERE state = 'ok'") == "1");
     scene.receiver.answer(500);
     scene.stars(1);
     eventually(SOON, || !scene.receiver.of("star").is_empty());

@@ -10,9 +10,13 @@ use abide_git::read::diff::Change;
 use abide_git::read::{Commit, Diff, DiffLimits, ReadError, Reader, Signature};
 use abide_store::repos::{self, Repo};
 use serde_json::{Value as Json, json};
+use std::time::Duration;
+use tokio::time::timeout;
 
 /// Bytes of a commit's message that are sent.
 const MESSAGE: usize = 16 << 10;
+/// How long reading commits may take: whoever reads them holds the hook.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Tags of tags that are followed.
 const TAGS: usize = 5;
 
@@ -48,10 +52,11 @@ pub(in crate::webhooks) async fn complete(forge: &Forge, repo: RepoId, payload: 
     let mut said: Json = serde_json::from_str(payload).map_err(|error| Fault::Internal(error.to_string()))?;
     let found = repos::by_id(&mut *forge.store().read().await?, repo, None).await?;
     if let (Some(repo), Some(update)) = (found, moved(&said)) {
-        match look(forge, repo, update).await {
-            Ok(brought) => brought.tell(&mut said),
-            // What cannot be read any more is not worth losing the rest for.
-            Err(error) => tracing::warn!(%error, "the commits of a push could not be read for a webhook"),
+        // What cannot be read, or not now, is not worth losing the rest for.
+        match timeout(PATIENCE, look(forge, repo, update)).await {
+            Ok(Ok(brought)) => brought.tell(&mut said),
+            Ok(Err(error)) => tracing::warn!(error, "the commits of a push could not be read for a webhook"),
+            Err(_) => tracing::warn!("reading the commits of a push for a webhook took too long"),
         }
     }
     Ok(shrunk(said, forge.settings().webhooks.payload_bytes))

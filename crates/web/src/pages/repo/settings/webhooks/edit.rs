@@ -6,6 +6,7 @@ use crate::pages::errors::Errors;
 use crate::pages::form::Form;
 use crate::pages::frame::Frame;
 use crate::pages::path::Address;
+use crate::pages::problem::Problem;
 use crate::pages::repo::head::{Elsewhere, Head, Room, Shown};
 use crate::pages::respond;
 use crate::pages::visitor::Visitor;
@@ -159,7 +160,7 @@ pub(in crate::pages::repo) async fn save(
 }
 
 /// What is wrong with the form; what is not the form's fault is a page of its own.
-fn refused(error: HookError) -> Result<Errors, Elsewhere> {
+fn refused(error: HookError) -> Result<Errors, Problem> {
     match error {
         HookError::Invalid { field, rule } => {
             let field = if ["url", "secret", "events"].contains(&field) { field } else { "" };
