@@ -62,11 +62,9 @@ pub(super) struct Declared {
     pub about: About,
     /// The part of the API it belongs to, for people.
     pub area: &'static str,
-    serve: Serve,
+    /// What serves it, without the guard.
+    serve: MethodRouter<App>,
 }
-
-/// Makes the part of the router that serves a route.
-type Serve = Box<dyn FnOnce(&App) -> MethodRouter<App>>;
 
 macro_rules! methods {
     ($($name:ident $method:ident),+) => {
@@ -94,12 +92,7 @@ impl Routes {
         H: Handler<T, App>,
         T: 'static,
     {
-        let serve = move |app: &App| {
-            let app = app.clone();
-            let guard = from_fn(move |request: Request, next: Next| guard(app.clone(), route.access, request, next));
-            on(method, handler).layer(guard)
-        };
-        self.list.push(Declared { route, about, area: self.area, serve: Box::new(serve) });
+        self.list.push(Declared { route, about, area: self.area, serve: on(method, handler) });
         self
     }
 
@@ -114,10 +107,16 @@ impl Routes {
     }
 
     pub(super) fn into_router(self, app: &App) -> Router<App> {
-        let add =
-            |router: Router<App>, declared: Declared| router.route(&declared.route.full_path(), (declared.serve)(app));
-        self.list.into_iter().fold(Router::new(), add)
+        self.list.into_iter().fold(Router::new(), |router, Declared { route, serve, .. }| {
+            router.route(&route.full_path(), guarded(serve, app.clone(), route.access))
+        })
     }
+}
+
+/// Puts the guard around what serves a route. Not where handlers are added: there its type would hang on each handler's,
+/// and the compiler would make all of it anew for every route.
+fn guarded(serve: MethodRouter<App>, app: App, access: Access) -> MethodRouter<App> {
+    serve.layer(from_fn(move |request: Request, next: Next| guard(app.clone(), access, request, next)))
 }
 
 /// What happens around every route: who is it, may they, have they asked too often, and have they got it already.
