@@ -118,6 +118,8 @@ pub fn topic(kind: &str) -> Option<Topic> {
         | "repo_soft_deleted"
         | "repo_hard_deleted"
         | "repo_redirect_released"
+        | "webhook_suspended"
+        | "webhook_resumed"
         | "collaborator_added" => repo(Concerned),
         _ => None,
     }

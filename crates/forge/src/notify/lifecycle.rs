@@ -66,6 +66,8 @@ pub(super) fn title(kind: &str, payload: &Json) -> String {
         "repo_hard_deleted" => "Removed for good".into(),
         "repo_redirect_released" => format!("Old name {} released", text("old_name")),
         "collaborator_added" => format!("{} added as a collaborator", text("user")),
+        "webhook_suspended" => format!("Webhook to {} suspended", text("host")),
+        "webhook_resumed" => format!("Webhook to {} resumed", text("host")),
         other => other.replace('_', " "),
     }
 }
@@ -160,6 +162,15 @@ impl Told<'_> {
             "collaborator_added" => {
                 format!("{who} made {} a collaborator of {slug}: {}.", self.text("user"), self.text("after"))
             }
+            "webhook_suspended" => format!(
+                "The webhook of {slug} to {} is suspended: {} deliveries in a row failed. What happens from now on waits, \
+                 and is sent in order as soon as the receiver answers again; it is asked now and then.",
+                self.text("host"),
+                self.payload["failures"],
+            ),
+            "webhook_resumed" => {
+                format!("The webhook of {slug} to {} answers again. What waited for it is sent.", self.text("host"))
+            }
             other => format!("{slug}: {}.", other.replace('_', " ")),
         }
     }
@@ -187,6 +198,10 @@ impl Told<'_> {
                     ],
                     false => vec![format!("Its owner can restore it until {until} (UTC).")],
                 }
+            }
+            "webhook_suspended" | "webhook_resumed" => {
+                let hook = format!("/{}/settings/webhooks/{}", self.text("slug"), self.payload["hook_id"]);
+                vec!["What was answered is shown here, and deliveries can be tried again:".into(), self.link(&hook)]
             }
             "repo_hard_deleted" => Vec::new(),
             "repo_renamed" => vec!["Its old address keeps leading to it:".into(), page],

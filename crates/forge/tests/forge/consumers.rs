@@ -162,7 +162,7 @@ async fn a_poisoned_event_is_set_aside_and_the_log_goes_on(
     // The log is not pruned of what is set aside.
     rig.clock.advance(Duration::from_secs(500 * 86_400));
     work::manage::run_now(&rig.forge, work::Kind::HistoryPrune, json!(null)).await.expect("it runs");
-    let kept = events::after(&mut *rig.store.read().await.expect("readable"), 0, 100).await.expect("readable");
+    let kept = events::after(&mut rig.store.read().await.expect("readable"), 0, 100).await.expect("readable");
     assert_eq!(kept.iter().map(|event| event.seq).collect::<Vec<_>>(), [5]);
 
     // Once whatever was wrong is mended, the operator has it taken in after all.
@@ -190,7 +190,7 @@ async fn the_log_is_kept_for_the_slowest_consumer(#[values(Engine::Sqlite, Engin
     rig.clock.advance(Duration::from_secs(500 * 86_400));
     let left = async || {
         work::manage::run_now(&rig.forge, work::Kind::HistoryPrune, json!(null)).await.expect("it runs");
-        events::after(&mut *rig.store.read().await.expect("readable"), 0, 100).await.expect("readable").len()
+        events::after(&mut rig.store.read().await.expect("readable"), 0, 100).await.expect("readable").len()
     };
     assert_eq!(left().await, 3, "nobody has read them");
     catch_up_with(&rig.forge, &[shared]).await.expect("it reads");
@@ -212,6 +212,6 @@ async fn two_nodes_take_in_each_event_once(#[values(Engine::Sqlite, Engine::Post
         one.and(other).expect("both read");
     }
     // Whoever found the lease taken left the rest to the other, who may have been done by then.
-    catch_up_with(&rig.forge, &[shared.clone()]).await.expect("it reads");
+    catch_up_with(&rig.forge, std::slice::from_ref(&shared)).await.expect("it reads");
     assert_eq!(effects(&rig).await, once_each(1..=200));
 }

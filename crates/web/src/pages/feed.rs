@@ -10,9 +10,9 @@ use crate::App;
 use crate::auth::{self, Credentials};
 use crate::show::told::Sentence;
 use abide_core::feed::Period;
+use abide_forge::Caller;
 use abide_forge::feeds::{self, Feed};
 use abide_forge::repos::Repo;
-use abide_forge::{Access, Caller};
 use askama::Template;
 use axum::extract::State;
 use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, header};
@@ -149,7 +149,7 @@ pub(super) async fn home_atom(
         },
     };
     let Some(user) = caller.user_id() else { return Ok(asks_for_token()) };
-    caller.ensure_scope(abide_core::scope::Scope::RepoRead).map_err(Access::from)?;
+    caller.ensure_scope(abide_core::scope::Scope::RepoRead)?;
     let at = ("/", "/home/atom");
     let title = "What you keep an eye on".to_owned();
     atom(&app, &caller, Feed::Home(user), title, at, headers.get(header::IF_NONE_MATCH)).await

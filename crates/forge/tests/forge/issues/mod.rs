@@ -50,7 +50,8 @@ async fn make(forge: &Forge, owner: &Caller, name: &str, visibility: Visibility)
 }
 
 async fn share(forge: &Forge, owner: &Caller, repo: &Repo, name: &str, role: Role) {
-    let user = accounts::find(forge, &name.parse().unwrap()).await.unwrap().unwrap();
+    let name = name.parse().expect("a name");
+    let user = accounts::find(forge, &name).await.expect("readable").expect("the account exists");
     collaborators::set(forge, owner, repo, &user, role).await.expect("shared");
 }
 

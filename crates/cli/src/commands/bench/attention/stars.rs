@@ -76,7 +76,7 @@ pub(super) async fn measure(
                     let mut turn = 0;
                     while Instant::now() < end {
                         let repo = repos[(worker * 7 + turn) % REPOS].id.get();
-                        let add = turn / REPOS % 2 == 0;
+                        let add = (turn / REPOS).is_multiple_of(2);
                         link.begin().await.map_err(failed)?;
                         unit(&mut link, &statements, user, repo, add).await.map_err(failed)?;
                         link.commit().await.map_err(failed)?;
