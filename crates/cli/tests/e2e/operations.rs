@@ -367,7 +367,8 @@ fn the_first_push_is_followed_by_tidying(#[values(Engine::Sqlite, Engine::Postgr
 fn the_clock_queues_what_is_due_once(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let mut server = server(engine);
     let entries = |server: &Server| query(server, "SELECT count(*) FROM schedules").parse::<u32>().expect("a number");
-    eventually(SOON, || entries(&server) == 3);
+    const KINDS: [&str; 5] = ["push:reconcile", "history:prune", "lifecycle:sweep", "trending:count", "notify:mail"];
+    eventually(SOON, || entries(&server) as usize == KINDS.len());
     assert_eq!(jobs(&server, "push:reconcile", "done"), 0, "the first time is an interval away");
 
     // As if the server had been off for long.
@@ -375,7 +376,7 @@ fn the_clock_queues_what_is_due_once(#[values(Engine::Sqlite, Engine::Postgres)]
     query(&server, "UPDATE schedules SET next_run_at = 0 RETURNING name");
     server.restart();
     let done = |kind| jobs(&server, kind, "done");
-    eventually(SOON, || [done("push:reconcile"), done("history:prune"), done("lifecycle:sweep")] == [1, 1, 1]);
-    assert_eq!(query(&server, "SELECT count(*) FROM jobs"), "3", "however many times were missed");
+    eventually(SOON, || KINDS.map(done) == [1; KINDS.len()]);
+    assert_eq!(query(&server, "SELECT count(*) FROM jobs"), KINDS.len().to_string(), "however many times were missed");
     assert_eq!(query(&server, "SELECT count(*) FROM schedules WHERE next_run_at = 0"), "0");
 }

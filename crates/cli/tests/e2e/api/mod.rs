@@ -95,6 +95,11 @@ impl<'a> Api<'a> {
     }
 }
 
+/// The path of a route to walk. A stream of events has no end, unless what it is asked for is refused.
+fn unending(path: String) -> String {
+    if path.ends_with("/stream") { format!("{path}?after=nothing") } else { path }
+}
+
 /// Fails unless this is an error with that status, in GitHub's body. Returns its message.
 #[track_caller]
 fn assert_error(response: &Response, status: u16) -> String {
