@@ -97,14 +97,14 @@ fn hash(pubkey: &str, created_at: u64, kind: u16, tags: &[Vec<String>], content:
     Sha256::digest(canonical.expect("numbers and strings are always JSON")).into()
 }
 
-/// Whether the author signed this id. About 50 µs of processor time: callers drop duplicates first and run this off the
-/// connection's own task.
+/// Whether the author signed this id. About 50 µs of processor time: callers drop duplicates first and run this off
+/// the connection's own task.
 pub fn verify_signature(event: &Event) -> bool {
     event.verify_signature()
 }
 
-/// What decides between two versions of one replaceable event, the winner being the greater: the later `created_at`, and
-/// in the same second the **lowest** id.
+/// What decides between two versions of one replaceable event, the winner being the greater: the later `created_at`,
+/// and in the same second the **lowest** id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rank {
     /// Seconds since the epoch, as the author dated it.

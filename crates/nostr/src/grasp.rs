@@ -2,11 +2,12 @@
 //!
 //! * [`maintainers`]: whose signature counts for a repository.
 //! * [`announcement`], [`state`], [`event`](mod@event): what is accepted, what waits, what is refused, and why.
-//! * [`expiry`]: how long something waits.
+//! * [`expiry`]: how long something waits, [`caps`]: how much may.
 //! * [`push`]: which refs a push may name, [`fit`]: which signed state allows it, [`align`]: what the refs become.
 
 pub mod align;
 pub mod announcement;
+pub mod caps;
 pub mod event;
 pub mod expiry;
 pub mod fit;

@@ -73,7 +73,8 @@ mod tests {
 
     #[test]
     fn every_kind_has_the_class_the_protocol_library_gives_it() {
-        for number in 0..=u16::MAX {
+        // 41 was replaceable once, and still is for the library.
+        for number in (0..=u16::MAX).filter(|number| *number != 41) {
             let kind = nostr::event::Kind::from_u16(number);
             let expected = match class(number) {
                 Class::Replaceable => kind.is_replaceable(),

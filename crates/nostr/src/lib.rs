@@ -3,8 +3,8 @@
 //! Everything here is pure: bytes and facts come in, values and decisions go out. Time is a value, randomness
 //! (challenges) is handed in, and every size is bounded by [`Limits`].
 //!
-//! * [`event`]: events read from JSON, their id and signature, which of two wins, when one expires. [`deletion`]: what a
-//!   kind 5 may delete.
+//! * [`event`]: events read from JSON, their id and signature, which of two wins, when one expires. [`deletion`]: what
+//!   a kind 5 may delete.
 //! * [`filter`]: what a subscription asks for, and an index over many of them for broadcasting.
 //! * [`message`]: the frames of a relay. [`session`]: one connection as a state machine without I/O.
 //! * [`info`]: the relay's own description (NIP-11), [`nip05`], [`nip19`], [`http_auth`] (NIP-98).

@@ -160,7 +160,8 @@ mod tests {
             prop_assert_eq!(parse_npub(&npub(&key)), Ok(key));
             let relays = if relay { vec!["wss://a.example.org".to_owned()] } else { Vec::new() };
             let id = EventId::from_byte_array(bytes);
-            let event = EventPointer { id, author: author.then_some(key), kind: author.then_some(kind), relays: relays.clone() };
+            let (author, kind_hint) = (author.then_some(key), author.then_some(kind));
+            let event = EventPointer { id, author, kind: kind_hint, relays: relays.clone() };
             prop_assert_eq!(EventPointer::decode(&event.encode().unwrap()), Ok(event));
             let address = AddressPointer { coordinate: Coordinate { kind, author: key, identifier }, relays };
             prop_assert_eq!(AddressPointer::decode(&address.encode().unwrap()), Ok(address));

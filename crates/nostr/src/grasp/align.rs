@@ -38,8 +38,8 @@ impl Plan {
 #[error("{0} names a SHA-256 object; repositories here are SHA-1")]
 pub struct OtherHash(pub RefName);
 
-/// Plans the alignment. Refs outside `refs/heads/` and `refs/tags/` are left as they are. A state that says nothing of HEAD
-/// leaves it as it is.
+/// Plans the alignment. Refs outside `refs/heads/` and `refs/tags/` are left as they are, and so is HEAD if the state says
+/// nothing of it.
 pub fn plan(refs: &BTreeMap<RefName, Oid>, head: Option<&RefName>, state: &RepoState) -> Result<Plan, OtherHash> {
     let mut sets = Vec::new();
     for (name, id) in &state.refs {
@@ -170,9 +170,9 @@ mod tests {
                     after.insert(update.name.clone(), update.new);
                 }
             }
-            let (ours, others): (BTreeMap<_, _>, BTreeMap<_, _>) = after.clone().into_iter().partition(|(name, _)| is_state_ref(name.as_str()));
-            prop_assert_eq!(ours, wanted);
-            prop_assert_eq!(others, now.into_iter().filter(|(name, _)| !is_state_ref(name.as_str())).collect::<BTreeMap<_, _>>());
+            type Refs = BTreeMap<RefName, Oid>;
+            let split = |refs: Refs| -> (Refs, Refs) { refs.into_iter().partition(|(name, _)| is_state_ref(name.as_str())) };
+            prop_assert_eq!(split(after.clone()), (wanted, split(now).1));
             prop_assert!(promotes(&after, &state));
             prop_assert!(super::plan(&after, None, &state).unwrap().is_empty(), "doing it twice changes nothing");
         }

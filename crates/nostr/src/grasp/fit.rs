@@ -2,7 +2,7 @@
 
 use super::push::PushRefusal;
 use crate::PublicKey;
-use crate::git::RepoState;
+use crate::git::{ObjectId, RepoState};
 use abide_core::{Oid, RefName, RefUpdate};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub trait Repository {
     /// What a branch or tag points to.
     fn points_to(&self, name: &RefName) -> Option<Oid>;
-    /// Whether an object is here, or comes with this push.
+    /// Whether an object is here already.
     fn has(&self, oid: Oid) -> bool;
 }
 
@@ -78,6 +78,15 @@ pub fn fit<'a>(
     Err(refusal.unwrap_or(PushRefusal::NoState))
 }
 
+/// What of a state is not here: what its author has yet to push. Empty for a state that can be served.
+pub fn missing<'a>(
+    state: &'a RepoState,
+    repository: &impl Repository,
+) -> impl Iterator<Item = (&'a RefName, ObjectId)> {
+    let is_here = |id: &ObjectId| id.sha1().is_some_and(|oid| repository.has(oid));
+    state.refs.iter().filter(move |(_, id)| !is_here(id)).map(|(name, id)| (name, *id))
+}
+
 /// Why a push does not fit a state.
 fn misfit(commands: &[RefUpdate], state: &RepoState, repository: &impl Repository) -> Option<PushRefusal> {
     let pushed: BTreeMap<&RefName, Oid> = commands.iter().map(|command| (&command.name, command.new)).collect();
@@ -89,10 +98,8 @@ fn misfit(commands: &[RefUpdate], state: &RepoState, repository: &impl Repositor
     if let Some((name, _)) = pushed.iter().find(|entry| contradicts(*entry)) {
         return Some(PushRefusal::NotInState((*name).clone()));
     }
-    let missing = |(name, id): &(&RefName, &crate::git::ObjectId)| {
-        !pushed.contains_key(*name) && !id.sha1().is_some_and(|oid| repository.has(oid))
-    };
-    state.refs.iter().find(missing).map(|(name, _)| PushRefusal::Incomplete(name.clone()))
+    let lacking = missing(state, repository).find(|(name, _)| !pushed.contains_key(*name));
+    lacking.map(|(name, _)| PushRefusal::Incomplete(name.clone()))
 }
 
 #[cfg(test)]
@@ -175,6 +182,15 @@ mod tests {
         assert!(judged(&[("main", 1), ("dev", 2)], &[], &waiting, &repo(&[], &[])).is_ok());
         let none = judged(&[("main", 1), ("other", 2)], &[], &waiting, &repo(&[], &[2]));
         assert_eq!(none, Err(PushRefusal::NotInState(name("other"))));
+    }
+
+    #[test]
+    fn what_is_missing_is_told_by_ref() {
+        let state = state(1, 0, &[("main", 1), ("dev", 2), ("same", 2)]);
+        let lacking =
+            |objects: &[u8]| missing(&state, &repo(&[], objects)).map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        assert_eq!(lacking(&[1]), [name("dev"), name("same")]);
+        assert_eq!(lacking(&[1, 2]), []);
     }
 
     #[test]
@@ -261,15 +277,16 @@ mod tests {
                 return Ok(());
             }
             let fits = |refs: &BTreeMap<usize, u8>| {
-                let agrees = (0..SHORT.len()).all(|n| match pushed.get(&n) {
+                let is_here = |value: &u8| objects.contains(value) || here.values().any(|other| other == value);
+                (0..SHORT.len()).all(|n| match pushed.get(&n) {
                     Some(value) => refs.get(&n).copied().unwrap_or(0) == *value,
-                    None => refs.get(&n).is_none_or(|value| objects.contains(value) || here.values().any(|v| v == value)),
-                });
-                agrees
+                    None => refs.get(&n).is_none_or(is_here),
+                })
             };
             let ranked = |n: usize, all: &[RepoState]| all[n].rank;
             let authorised = |author: u8| author == 1 || author == 2;
-            let rules = (0..stored.len()).filter(|n| authorised(stored[*n].0)).max_by_key(|n| ranked(*n, &stored_states));
+            let rules = (0..stored.len()).filter(|n| authorised(stored[*n].0));
+            let rules = rules.max_by_key(|n| ranked(*n, &stored_states));
             let floor = rules.map(|n| ranked(n, &stored_states));
             let mut best = (0..waiting.len())
                 .filter(|n| authorised(waiting[*n].0) && floor.is_none_or(|floor| ranked(*n, &waiting_states) > floor))

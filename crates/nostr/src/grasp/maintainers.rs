@@ -99,7 +99,10 @@ mod tests {
     proptest! {
         /// Reachability over the lists, computed the dumb way: grow until nothing changes.
         #[test]
-        fn the_set_is_what_can_be_reached(listed in btree_map(0_u8..12, vec(0_u8..12, 0..4), 0..12), owner in 0_u8..12) {
+        fn the_set_is_what_can_be_reached(
+            listed in btree_map(0_u8..12, vec(0_u8..12, 0..4), 0..12),
+            owner in 0_u8..12,
+        ) {
             let mut reached = BTreeSet::from([owner]);
             loop {
                 let next: BTreeSet<u8> = reached.iter().filter_map(|n| listed.get(n)).flatten().copied().collect();
