@@ -3,6 +3,7 @@
 //! * [`maintainers`]: whose signature counts for a repository.
 //! * [`announcement`], [`state`], [`event`](mod@event): what is accepted, what waits, what is refused, and why.
 //! * [`expiry`]: how long something waits, [`caps`]: how much may.
+//! * [`names`]: what a repository is called in the forge.
 //! * [`push`]: which refs a push may name, [`fit`]: which signed state allows it, [`align`]: what the refs become.
 
 pub mod align;
@@ -12,6 +13,7 @@ pub mod event;
 pub mod expiry;
 pub mod fit;
 pub mod maintainers;
+pub mod names;
 pub mod push;
 pub mod state;
 

@@ -1,7 +1,8 @@
 //! One connection to the relay, as a state machine without I/O.
 //!
-//! A text frame goes into [`Session::on_message`]; what comes out are [`Action`]s for whoever owns the socket, the store
-//! and the other connections. What those find out comes back through the other `on_…` methods, which return actions too.
+//! A text frame goes into [`Session::on_message`]; what comes out are [`Action`]s for whoever owns the socket, the
+//! store and the other connections. What those find out comes back through the other `on_…` methods, which return
+//! actions too.
 //! Nothing a client sends closes its connection or breaks its session.
 
 mod auth;

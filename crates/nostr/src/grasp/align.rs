@@ -38,8 +38,8 @@ impl Plan {
 #[error("{0} names a SHA-256 object; repositories here are SHA-1")]
 pub struct OtherHash(pub RefName);
 
-/// Plans the alignment. Refs outside `refs/heads/` and `refs/tags/` are left as they are, and so is HEAD if the state says
-/// nothing of it.
+/// Plans the alignment. Refs outside `refs/heads/` and `refs/tags/` are left as they are, and so is HEAD if the state
+/// says nothing of it.
 pub fn plan(refs: &BTreeMap<RefName, Oid>, head: Option<&RefName>, state: &RepoState) -> Result<Plan, OtherHash> {
     let mut sets = Vec::new();
     for (name, id) in &state.refs {
@@ -171,7 +171,8 @@ mod tests {
                 }
             }
             type Refs = BTreeMap<RefName, Oid>;
-            let split = |refs: Refs| -> (Refs, Refs) { refs.into_iter().partition(|(name, _)| is_state_ref(name.as_str())) };
+            let is_ours = |(name, _): &(RefName, Oid)| is_state_ref(name.as_str());
+            let split = |refs: Refs| -> (Refs, Refs) { refs.into_iter().partition(is_ours) };
             prop_assert_eq!(split(after.clone()), (wanted, split(now).1));
             prop_assert!(promotes(&after, &state));
             prop_assert!(super::plan(&after, None, &state).unwrap().is_empty(), "doing it twice changes nothing");

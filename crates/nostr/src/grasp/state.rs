@@ -51,8 +51,8 @@ pub enum Verdict {
     Refuse(Refusal),
 }
 
-/// Decides. Asked again, newest first, for every waiting state of an identifier once git data came: what was waiting may
-/// now be complete, or have been overtaken by its author's own newer one.
+/// Decides. Asked again, newest first, for every waiting state of an identifier once git data came: what was waiting
+/// may be complete by then, or have been overtaken by its author's own newer one.
 pub fn judge(facts: &Facts) -> Verdict {
     let refuse = |prefix, reason: &'static str| Verdict::Refuse(Refusal::new(prefix, reason));
     if !facts.announced {

@@ -54,6 +54,7 @@ impl Session {
         }
     }
 
+    /// Each message costs time in proportion to our side; the bounds on number and size are what keeps that small.
     pub(super) fn continue_reconciliation(&mut self, id: &SubscriptionId, bytes: &[u8]) -> Vec<Action> {
         let storage = match self.reconciliations.get(id).map(|open| &open.stage) {
             Some(Stage::Ready(storage)) => storage,
