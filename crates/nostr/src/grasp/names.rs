@@ -6,8 +6,8 @@ use abide_core::RepoName;
 /// Longest slug: leaves room for a suffix within the hundred characters of a name.
 const LONGEST: usize = 90;
 
-/// Names to try, in order: a slug of the identifier, then the same with `-2`, `-3` and so on. There is always a next one,
-/// so that a clash never refuses an announcement.
+/// Names to try, in order: a slug of the identifier, then the same with `-2`, `-3` and so on. There is always a next
+/// one, so that a clash never refuses an announcement.
 pub fn forge_names(identifier: &Identifier) -> impl Iterator<Item = RepoName> {
     let slug = slug(identifier.as_str());
     let plain = slug.parse().ok();
