@@ -138,6 +138,16 @@ mod tests {
     }
 
     #[test]
+    fn other_checksums_and_filled_padding_are_no_other_spellings() {
+        for text in [
+            "npub1hxm9euqdw389u6nxr28gm2lv6e78dxlc4ekvs2h09z8rv0elp3fsyx5em4",
+            "npub1hxm9euqdw389u6nxr28gm2lv6e78dxlc4ekvs2h09z8rv0elp3f3vvsqr9",
+        ] {
+            assert_eq!(parse_npub(text), Err(NotNip19("npub")), "{text}");
+        }
+    }
+
+    #[test]
     fn a_secret_key_is_never_taken_nor_repeated() {
         let secret = "nsec1vl029mgpspedva04g90vltkh6fvh240zqtv9k0t9af8935ke9laqsnlfe5";
         let error = parse_npub(secret).unwrap_err();

@@ -141,6 +141,7 @@ mod tests {
         assert_eq!(after(rank(100, 6)), None, "the lower id of one second is the newer");
         assert!(after(rank(100, 4)).is_some());
         assert!(after(rank(101, 9)).is_some());
+        assert!(after(rank(100, 5)).is_some(), "nor is it newer than itself");
         let deleted = |at| refused(&Facts { deleted_at: Some(at), ..facts(vec![repo(1)]) });
         assert!(deleted(100).is_some() && deleted(99).is_none());
     }

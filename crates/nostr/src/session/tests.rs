@@ -256,9 +256,11 @@ fn both_sides_find_out_what_the_other_lacks() {
 #[test]
 fn reconciliations_are_bounded_in_number_and_size() {
     let mut session = with(Limits { reconciliations: 1, reconciled_events: 3, ..Limits::default() });
-    let ticket = open(&mut session, "a", &[0x61]);
+    let mut ticket = open(&mut session, "a", &[0x61]);
     let refused = only(session.on_message(r#"["NEG-OPEN","b",{},"61"]"#, NOW));
     assert_eq!((&refused[0], &refused[1]), (&json!("NEG-ERR"), &json!("b")));
+    let replaced = std::mem::replace(&mut ticket, open(&mut session, "a", &[0x61]));
+    assert_eq!(session.on_reconcile_items(&replaced, items(0..4)), [], "replacing one needs no room");
     let err = only(session.on_reconcile_items(&ticket, items(0..4)));
     assert!(err[0] == "NEG-ERR" && err[2].as_str().unwrap().starts_with("blocked: "));
     let ticket = open(&mut session, "a", &[0x61]);
