@@ -97,6 +97,11 @@ fn hash(pubkey: &str, created_at: u64, kind: u16, tags: &[Vec<String>], content:
     Sha256::digest(canonical.expect("numbers and strings are always JSON")).into()
 }
 
+/// The event as JSON, without white space: what is stored and sent.
+pub fn to_json(event: &Event) -> String {
+    serde_json::to_string(event).expect("numbers and strings are always JSON")
+}
+
 /// Whether the author signed this id. About 50 µs of processor time: callers drop duplicates first and run this off
 /// the connection's own task.
 pub fn verify_signature(event: &Event) -> bool {

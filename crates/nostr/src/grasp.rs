@@ -1,6 +1,6 @@
 //! The rules of GRASP: decisions over facts that the caller looked up. Nothing here reads or writes anything.
 //!
-//! * [`maintainers`]: whose signature counts for a repository.
+//! * [`Parsed`]: an event as the rules see it. [`maintainers`]: whose signature counts for a repository.
 //! * [`announcement`], [`state`], [`event`](mod@event): what is accepted, what waits, what is refused, and why.
 //! * [`expiry`]: how long something waits, [`caps`]: how much may.
 //! * [`names`]: what a repository is called in the forge.
@@ -14,8 +14,11 @@ pub mod expiry;
 pub mod fit;
 pub mod maintainers;
 pub mod names;
+mod parsed;
 pub mod push;
 pub mod state;
+
+pub use parsed::Parsed;
 
 use std::borrow::Cow;
 use std::fmt;

@@ -35,6 +35,12 @@ pub struct Wire {
     pub json: Arc<str>,
 }
 
+impl From<&Event> for Wire {
+    fn from(event: &Event) -> Self {
+        Self { id: event.id, json: event::to_json(event).into() }
+    }
+}
+
 /// What is to be done for the client.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {

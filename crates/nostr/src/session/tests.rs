@@ -39,7 +39,9 @@ fn subscribe(session: &mut Session, name: &str) -> Ticket {
 }
 
 fn wire(event: &Event) -> Wire {
-    Wire { id: event.id, json: written(event).into() }
+    let wire = Wire::from(event);
+    assert_eq!(crate::parse_event(&wire.json, &Limits::default()).as_ref(), Ok(event));
+    wire
 }
 
 #[test]
