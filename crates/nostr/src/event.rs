@@ -1,0 +1,331 @@
+//! Events: read from JSON within limits, their id and signature, which of two wins, when one expires.
+
+use crate::hexadecimal;
+use crate::kinds::{self, Class};
+use crate::{Event, EventId, Limits, PublicKey, Signature};
+use abide_core::Timestamp;
+use nostr::event::{Kind, Tag};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use std::cmp::{Ordering, Reverse};
+
+/// An event as it is written, before any of it is believed. Fields that nobody defined are left out.
+#[derive(Deserialize)]
+pub(crate) struct RawEvent {
+    id: String,
+    pubkey: String,
+    created_at: u64,
+    kind: u16,
+    tags: Vec<Vec<String>>,
+    content: String,
+    sig: String,
+}
+
+/// Why text is not an event.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EventError {
+    /// Not JSON of an event's shape.
+    #[error("not an event: {0}")]
+    Shape(String),
+    /// Over the size limit.
+    #[error("the event has more than {0} bytes")]
+    TooLarge(usize),
+    /// Over the limit of tags.
+    #[error("the event has more than {0} tags")]
+    TooManyTags(usize),
+    /// A tag without a name.
+    #[error("a tag is empty; each has at least its name")]
+    EmptyTag,
+    /// `id`, `pubkey` or `sig` is not hexadecimal of the right length.
+    #[error("{0} is not lower-case hexadecimal of its length")]
+    NotHex(&'static str),
+    /// A time that no clock will show.
+    #[error("created_at is out of range")]
+    CreatedAt,
+    /// The id does not belong to the content.
+    #[error("the id is not the hash of the event")]
+    WrongId,
+}
+
+/// Reads one event and checks its shape and its id. The signature is checked by [`verify_signature`], after the caller
+/// knows that the event is not a duplicate.
+pub fn parse_event(json: &str, limits: &Limits) -> Result<Event, EventError> {
+    if json.len() > limits.event_bytes {
+        return Err(EventError::TooLarge(limits.event_bytes));
+    }
+    let raw: RawEvent = serde_json::from_str(json).map_err(|error| EventError::Shape(error.to_string()))?;
+    raw.check(limits)
+}
+
+impl RawEvent {
+    /// The id, if it is one, to answer a refused event with.
+    pub(crate) fn id(&self) -> Option<EventId> {
+        hexadecimal::decode(&self.id).map(EventId::from_byte_array)
+    }
+
+    /// Checks what the JSON's shape does not say.
+    pub(crate) fn check(self, limits: &Limits) -> Result<Event, EventError> {
+        if self.tags.len() > limits.event_tags {
+            return Err(EventError::TooManyTags(limits.event_tags));
+        }
+        // What both databases can store.
+        if i64::try_from(self.created_at).is_err() {
+            return Err(EventError::CreatedAt);
+        }
+        let id = self.id().ok_or(EventError::NotHex("id"))?;
+        let pubkey = hexadecimal::decode(&self.pubkey).ok_or(EventError::NotHex("pubkey"))?;
+        let sig = hexadecimal::decode(&self.sig).ok_or(EventError::NotHex("sig"))?;
+        if hash(&self.pubkey, self.created_at, self.kind, &self.tags, &self.content) != *id.as_bytes() {
+            return Err(EventError::WrongId);
+        }
+        let tags = self.tags.into_iter().map(Tag::parse).collect::<Result<Vec<_>, _>>();
+        Ok(Event::new(
+            id,
+            PublicKey::from_byte_array(pubkey),
+            nostr::types::Timestamp::from_secs(self.created_at),
+            Kind::from_u16(self.kind),
+            tags.map_err(|_| EventError::EmptyTag)?,
+            self.content,
+            Signature::from_byte_array(sig),
+        ))
+    }
+}
+
+/// The hash that is an event's id: SHA-256 over the compact JSON of NIP-01.
+fn hash(pubkey: &str, created_at: u64, kind: u16, tags: &[Vec<String>], content: &str) -> [u8; 32] {
+    let canonical = serde_json::to_vec(&(0, pubkey, created_at, kind, tags, content));
+    Sha256::digest(canonical.expect("numbers and strings are always JSON")).into()
+}
+
+/// The event as JSON, without white space: what is stored and sent.
+pub fn to_json(event: &Event) -> String {
+    serde_json::to_string(event).expect("numbers and strings are always JSON")
+}
+
+/// Whether the author signed this id. About 50 µs of processor time: callers drop duplicates first and run this off
+/// the connection's own task.
+pub fn verify_signature(event: &Event) -> bool {
+    event.verify_signature()
+}
+
+/// What decides between two versions of one replaceable event, the winner being the greater: the later `created_at`,
+/// and in the same second the **lowest** id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Rank {
+    /// Seconds since the epoch, as the author dated it.
+    pub created_at: u64,
+    /// The event.
+    pub id: EventId,
+}
+
+impl Rank {
+    /// The rank of an event.
+    pub fn of(event: &Event) -> Self {
+        Self { created_at: event.created_at.as_secs(), id: event.id }
+    }
+}
+
+impl Ord for Rank {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.created_at, Reverse(self.id)).cmp(&(other.created_at, Reverse(other.id)))
+    }
+}
+
+impl PartialOrd for Rank {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The slot that an event takes, of which only the winner is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Slot {
+    /// The kind.
+    pub kind: u16,
+    /// The author.
+    pub author: PublicKey,
+    /// The first `d` tag; empty for replaceable kinds.
+    pub identifier: String,
+}
+
+/// The slot of a replaceable or addressable event; none for the other classes.
+pub fn slot(event: &Event) -> Option<Slot> {
+    let kind = event.kind.as_u16();
+    let identifier = match kinds::class(kind) {
+        Class::Replaceable => String::new(),
+        Class::Addressable => first_value(event, "d").unwrap_or_default().to_owned(),
+        Class::Regular | Class::Ephemeral => return None,
+    };
+    Some(Slot { kind, author: event.pubkey, identifier })
+}
+
+/// When the event asks to be forgotten (NIP-40), in seconds; a text that is no number asks for nothing.
+pub fn expiration(event: &Event) -> Option<u64> {
+    first_value(event, "expiration")?.parse().ok()
+}
+
+/// Whether the event has asked to be forgotten by now.
+pub fn is_expired(event: &Event, now: Timestamp) -> bool {
+    expiration(event).is_some_and(|at| at <= seconds(now))
+}
+
+/// Whether the event is dated further ahead than the limit.
+pub fn is_ahead(event: &Event, now: Timestamp, limits: &Limits) -> bool {
+    event.created_at.as_secs() > seconds(now).saturating_add(limits.ahead.as_secs())
+}
+
+/// Whole seconds, as nostr counts time.
+pub fn seconds(at: Timestamp) -> u64 {
+    u64::try_from(at.micros().div_euclid(1_000_000)).unwrap_or(0)
+}
+
+/// The name and the values of every tag.
+pub(crate) fn tags(event: &Event) -> impl Iterator<Item = (&str, &[String])> {
+    event.tags.iter().filter_map(|tag| tag.as_slice().split_first()).map(|(name, values)| (name.as_str(), values))
+}
+
+/// The first values of all tags with this name.
+pub(crate) fn values<'a>(event: &'a Event, name: &'a str) -> impl Iterator<Item = &'a str> {
+    tags(event).filter(move |(tag, _)| *tag == name).filter_map(|(_, values)| values.first()).map(String::as_str)
+}
+
+/// The first value of the first tag with this name.
+pub(crate) fn first_value<'a>(event: &'a Event, name: &'a str) -> Option<&'a str> {
+    values(event, name).next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{NOW, NOW_SECONDS, event, json, samples};
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    fn parse(json: &str) -> Result<Event, EventError> {
+        parse_event(json, &Limits::default())
+    }
+
+    fn with(field: &str, value: Value) -> Result<Event, EventError> {
+        let mut object: Value = serde_json::from_str(&json(&event(0, 1, 0, &[&["t", "x"]], "hello"))).unwrap();
+        object[field] = value;
+        parse(&object.to_string())
+    }
+
+    #[test]
+    fn what_a_real_client_sent_is_read_and_verified() {
+        let samples = samples();
+        assert_eq!(samples.len(), 6);
+        assert!(samples.iter().all(verify_signature));
+    }
+
+    #[test]
+    fn a_changed_event_has_the_wrong_id_and_a_changed_signature_does_not_verify() {
+        for (field, value) in [
+            ("content", json!("hellO")),
+            ("created_at", json!(NOW_SECONDS + 1)),
+            ("kind", json!(2)),
+            ("tags", json!([["t", "y"]])),
+            ("pubkey", json!("0".repeat(64))),
+            ("id", json!("0".repeat(64))),
+        ] {
+            assert_eq!(with(field, value), Err(EventError::WrongId), "{field}");
+        }
+        assert!(!verify_signature(&with("sig", json!("0".repeat(128))).unwrap()));
+    }
+
+    #[test]
+    fn bad_shapes_say_what_is_wrong() {
+        for (field, value, error) in [
+            ("id", json!("A".repeat(64)), EventError::NotHex("id")),
+            ("id", json!("a".repeat(63)), EventError::NotHex("id")),
+            (
+                "pubkey",
+                json!("npub1hxm9euqdw389u6nxr28gm2lv6e78dxlc4ekvs2h09z8rv0elp3fs36y47h"),
+                EventError::NotHex("pubkey"),
+            ),
+            ("sig", json!("ab"), EventError::NotHex("sig")),
+            ("created_at", json!(u64::MAX), EventError::CreatedAt),
+        ] {
+            assert_eq!(with(field, value), Err(error), "{field}");
+        }
+        for (field, value) in [
+            ("created_at", json!(-1)),
+            ("created_at", json!(1.5)),
+            ("kind", json!(65_536)),
+            ("kind", json!("1")),
+            ("tags", json!([["a", null]])),
+            ("tags", json!([[1]])),
+            ("tags", json!({})),
+            ("content", Value::Null),
+        ] {
+            assert!(matches!(with(field, value.clone()), Err(EventError::Shape(_))), "{field} {value}");
+        }
+    }
+
+    #[test]
+    fn an_empty_tag_is_refused_even_with_its_right_id() {
+        let id = hex::encode(hash(&"0".repeat(64), 1, 1, &[vec![]], ""));
+        let text = json!({"id": id, "pubkey": "0".repeat(64), "created_at": 1, "kind": 1, "tags": [[]], "content": "",
+            "sig": "0".repeat(128)});
+        assert_eq!(parse(&text.to_string()), Err(EventError::EmptyTag));
+    }
+
+    #[test]
+    fn limits_hold_on_both_sides() {
+        let text = json(&event(0, 1, 0, &[&["t", "x"], &["t", "y"]], "hello"));
+        let limits = |bytes, tags| Limits { event_bytes: bytes, event_tags: tags, ..Limits::default() };
+        assert!(parse_event(&text, &limits(text.len(), 2)).is_ok());
+        assert_eq!(parse_event(&text, &limits(text.len() - 1, 2)), Err(EventError::TooLarge(text.len() - 1)));
+        assert_eq!(parse_event(&text, &limits(text.len(), 1)), Err(EventError::TooManyTags(1)));
+    }
+
+    #[test]
+    fn the_later_wins_and_in_one_second_the_lowest_id() {
+        let rank = |created_at, id: u8| Rank { created_at, id: EventId::from_byte_array([id; 32]) };
+        assert!(rank(2, 9) > rank(1, 0));
+        assert!(rank(1, 3) > rank(1, 4));
+        assert_eq!([rank(1, 1), rank(2, 9), rank(2, 8)].into_iter().max(), Some(rank(2, 8)));
+    }
+
+    #[test]
+    fn slots_are_by_author_kind_and_first_d_tag() {
+        let addressable = event(1, 30_617, 0, &[&["d", "x"], &["d", "y"]], "");
+        assert_eq!(slot(&addressable).unwrap().identifier, "x");
+        assert_eq!(slot(&event(1, 30_617, 0, &[&["d"]], "")).unwrap().identifier, "");
+        assert_eq!(slot(&event(1, 10_002, 0, &[&["d", "x"]], "")).unwrap().identifier, "");
+        assert_eq!(slot(&event(1, 1, 0, &[&["d", "x"]], "")), None);
+        assert_eq!(slot(&event(1, 22_242, 0, &[&["d", "x"]], "")), None);
+    }
+
+    #[test]
+    fn an_event_expires_at_the_second_it_names() {
+        let expiring = |text: &str| event(0, 1, 0, &[&["expiration", text]], "");
+        assert!(is_expired(&expiring(&NOW_SECONDS.to_string()), NOW));
+        assert!(!is_expired(&expiring(&(NOW_SECONDS + 1).to_string()), NOW));
+        assert!(!is_expired(&expiring("soon"), NOW));
+        assert!(!is_expired(&event(0, 1, 0, &[], ""), NOW));
+    }
+
+    #[test]
+    fn fifteen_minutes_ahead_is_the_most() {
+        assert!(!is_ahead(&event(0, 1, 900, &[], ""), NOW, &Limits::default()));
+        assert!(is_ahead(&event(0, 1, 901, &[], ""), NOW, &Limits::default()));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// Our hash is the protocol library's, whatever the text.
+        #[test]
+        fn every_signed_event_reads_back(content in any::<String>(), value in any::<String>(), kind: u16) {
+            let signed = event(3, kind, 0, &[&["x", &value]], &content);
+            let read = parse(&json(&signed));
+            prop_assert_eq!(read.as_ref(), Ok(&signed));
+        }
+
+        #[test]
+        fn arbitrary_text_never_panics(text in any::<String>()) {
+            prop_assert!(parse(&text).is_err());
+        }
+    }
+}

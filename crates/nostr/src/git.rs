@@ -1,0 +1,111 @@
+//! NIP-34: git over nostr. Each event is parsed once at the edge into a type that cannot be wrong.
+
+mod announcement;
+mod object_id;
+mod proposal;
+mod reference;
+mod service;
+mod state;
+mod thread;
+
+pub use announcement::Announcement;
+pub use object_id::ObjectId;
+pub use proposal::{Proposal, ProposalKind};
+pub use reference::{Coordinate, InvalidCoordinate, References};
+pub use service::{InvalidService, Service};
+pub use state::RepoState;
+pub(crate) use state::is_state_ref;
+pub use thread::{Comment, Issue, Root, Status, StatusEvent};
+
+use crate::{Event, Limits, event};
+use std::fmt;
+
+/// What a repository is called by its owner: any text but the empty one. Never a path.
+///
+/// NUL is refused because no address can carry it and one of the databases cannot store it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Identifier(String);
+
+impl Identifier {
+    /// Takes a text as an identifier.
+    pub fn new(text: &str, limits: &Limits) -> Result<Self, Invalid> {
+        match text {
+            "" => Err(Invalid::Missing("d")),
+            _ if text.len() > limits.identifier_bytes => Err(Invalid::LongIdentifier(limits.identifier_bytes)),
+            _ if text.contains('\0') => Err(Invalid::NulIdentifier),
+            _ => Ok(Self(text.to_owned())),
+        }
+    }
+
+    fn of(event: &Event, limits: &Limits) -> Result<Self, Invalid> {
+        Self::new(event::first_value(event, "d").unwrap_or_default(), limits)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Identifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Why an event is not what its kind says. Worded for whoever published it; goes behind `invalid: `.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Invalid {
+    /// Another kind than the type is parsed from.
+    #[error("the event is of another kind")]
+    Kind,
+    /// A tag that must be there.
+    #[error("the event needs a {0:?} tag with a value")]
+    Missing(&'static str),
+    /// A tag that may be there once.
+    #[error("the event has more than one {0:?} tag; put all values into one")]
+    Repeated(&'static str),
+    /// The identifier is too long.
+    #[error("the d tag has more than {0} bytes")]
+    LongIdentifier(usize),
+    /// The identifier holds a NUL.
+    #[error("the d tag holds a NUL character")]
+    NulIdentifier,
+    /// A key in `maintainers` that is none.
+    #[error("the maintainers tag holds something that is no public key in lower-case hexadecimal")]
+    Maintainer,
+    /// A commit that is no object id.
+    #[error("the {0:?} tag is no object id (40 or 64 lower-case hexadecimal digits)")]
+    ObjectId(String),
+    /// A ref name that git would not take.
+    #[error("{0:?} is no ref name: {1}")]
+    RefName(String, abide_core::refs::InvalidRefName),
+    /// One ref with two values.
+    #[error("{0} is named twice with different values")]
+    Contradiction(String),
+    /// `a` and `a/b` cannot both be refs.
+    #[error("{0} and {1} cannot both be refs: one is a directory of the other")]
+    NameInTheWay(String, String),
+    /// HEAD does not name a branch.
+    #[error("HEAD must be \"ref: \" and a branch below refs/heads/")]
+    Head,
+    /// A state without any ref.
+    #[error("the state names no branch and no tag")]
+    NoRefs,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_are_any_text_within_the_limit() {
+        let limits = Limits { identifier_bytes: 10, ..Limits::default() };
+        for text in ["..", "a/../b", "%2F", "🦀", "a b", "-x", ".git", "0123456789"] {
+            assert_eq!(Identifier::new(text, &limits).unwrap().as_str(), text);
+        }
+        assert_eq!(Identifier::new("", &limits), Err(Invalid::Missing("d")));
+        assert_eq!(Identifier::new("0123456789a", &limits), Err(Invalid::LongIdentifier(10)));
+        assert_eq!(Identifier::new("a\0b", &limits), Err(Invalid::NulIdentifier));
+    }
+}

@@ -1,0 +1,260 @@
+//! What becomes of an announcement.
+
+use super::{Prefix, Refusal};
+use crate::event::Rank;
+
+/// What the operator lets an author announce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Anything.
+    Open,
+    /// Nothing: the author is on the list of those who may not.
+    Blocked,
+    /// Nothing: there is a list of those who may, and the author is not on it.
+    NotListed,
+}
+
+/// What is known of the author's own repository of this identifier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// Nothing.
+    Nothing,
+    /// An announcement without a repository here, kept beside another maintainer's.
+    Beside(Rank),
+    /// It waits for git data.
+    Waiting(Rank),
+    /// It is served.
+    Served(Rank),
+}
+
+impl Known {
+    fn rank(self) -> Option<Rank> {
+        match self {
+            Self::Nothing => None,
+            Self::Beside(rank) | Self::Waiting(rank) | Self::Served(rank) => Some(rank),
+        }
+    }
+}
+
+/// An announcement of the same identifier by someone else, in whose maintainer set the author is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Maintains {
+    /// There is none.
+    Nothing,
+    /// There is one, and it waits.
+    Waiting,
+    /// There is one, and it is served.
+    Served,
+}
+
+/// The last deletion of the author's repository: by a kind 5, by the web, or by an announcement that left us out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deleted {
+    /// When, in seconds; announcements up to then are gone.
+    pub at: u64,
+    /// Whether the repository can still be brought back.
+    pub restorable: bool,
+}
+
+/// What the decision needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// The new announcement.
+    pub rank: Rank,
+    /// Whether it names this server in `clone` and in `relays`.
+    pub lists_us: bool,
+    /// What the operator lets the author do.
+    pub access: Access,
+    /// What is here already.
+    pub known: Known,
+    /// Whether the author maintains someone else's.
+    pub maintains: Maintains,
+    /// Whether it was deleted.
+    pub deleted: Option<Deleted>,
+}
+
+/// What was here and goes, because a newer announcement leaves this server out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Withdrawn {
+    /// The waiting entry and its directory, at once.
+    Entry,
+    /// The served repository: deleted with the usual grace.
+    Repo,
+}
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// A new entry waits for git data.
+    Wait,
+    /// It takes the place of the waiting entry, whose time starts anew.
+    ReplaceWaiting,
+    /// It takes the place of the served one at once.
+    Replace,
+    /// The deleted repository comes back under it.
+    Restore,
+    /// It is kept without a repository here, and served when the other maintainer's is.
+    Beside {
+        /// Whether that is so by now.
+        served: bool,
+        /// What goes.
+        withdrawn: Option<Withdrawn>,
+    },
+    /// It is not taken, and what was here goes.
+    Withdraw(Withdrawn, Refusal),
+    /// It is not taken.
+    Refuse(Refusal),
+}
+
+/// Decides.
+pub fn judge(facts: &Facts) -> Verdict {
+    let refuse = |prefix, reason: &'static str| Verdict::Refuse(Refusal::new(prefix, reason));
+    match facts.access {
+        Access::Open => {}
+        Access::Blocked => return refuse(Prefix::Blocked, "this key may not announce repositories here"),
+        Access::NotListed => {
+            return refuse(Prefix::Restricted, "this server takes repositories of listed keys only; ask its operator");
+        }
+    }
+    if facts.deleted.is_some_and(|deleted| facts.rank.created_at <= deleted.at) {
+        return refuse(Prefix::Invalid, "this repository was deleted after that; publish a new announcement");
+    }
+    if facts.known.rank().is_some_and(|known| facts.rank <= known) {
+        return refuse(Prefix::Invalid, "a newer announcement of this repository is here");
+    }
+    if facts.lists_us {
+        return match facts.known {
+            Known::Served(_) => Verdict::Replace,
+            Known::Waiting(_) => Verdict::ReplaceWaiting,
+            Known::Beside(_) | Known::Nothing if facts.deleted.is_some_and(|deleted| deleted.restorable) => {
+                Verdict::Restore
+            }
+            Known::Beside(_) | Known::Nothing => Verdict::Wait,
+        };
+    }
+    let withdrawn = match facts.known {
+        Known::Served(_) => Some(Withdrawn::Repo),
+        Known::Waiting(_) => Some(Withdrawn::Entry),
+        Known::Beside(_) | Known::Nothing => None,
+    };
+    let refusal = Refusal::new(Prefix::Restricted, "list this server in the clone tag and in the relays tag");
+    match (facts.maintains, withdrawn) {
+        (Maintains::Nothing, None) => Verdict::Refuse(refusal),
+        (Maintains::Nothing, Some(withdrawn)) => {
+            let reason = "this announcement no longer lists this server; the repository is no longer kept here";
+            Verdict::Withdraw(withdrawn, Refusal::new(Prefix::Restricted, reason))
+        }
+        (maintains, withdrawn) => Verdict::Beside { served: maintains == Maintains::Served, withdrawn },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::EventId;
+
+    fn rank(created_at: u64, id: u8) -> Rank {
+        Rank { created_at, id: EventId::from_byte_array([id; 32]) }
+    }
+
+    const NEW: u64 = 100;
+
+    fn facts() -> Facts {
+        Facts {
+            rank: rank(NEW, 5),
+            lists_us: true,
+            access: Access::Open,
+            known: Known::Nothing,
+            maintains: Maintains::Nothing,
+            deleted: None,
+        }
+    }
+
+    #[test]
+    fn a_first_announcement_waits_and_a_served_one_is_replaced_at_once() {
+        assert_eq!(judge(&facts()), Verdict::Wait);
+        assert_eq!(judge(&Facts { known: Known::Served(rank(99, 0)), ..facts() }), Verdict::Replace);
+        assert_eq!(judge(&Facts { known: Known::Waiting(rank(99, 0)), ..facts() }), Verdict::ReplaceWaiting);
+        assert_eq!(judge(&Facts { known: Known::Beside(rank(99, 0)), ..facts() }), Verdict::Wait);
+    }
+
+    #[test]
+    fn an_older_one_never_replaces_a_newer_one_and_the_lowest_id_wins_a_second() {
+        for known in [Known::Beside, Known::Waiting, Known::Served] {
+            let judged = |other| judge(&Facts { known: known(other), ..facts() });
+            assert!(matches!(judged(rank(101, 9)), Verdict::Refuse(_)));
+            assert!(matches!(judged(rank(NEW, 4)), Verdict::Refuse(_)));
+            assert!(!matches!(judged(rank(NEW, 6)), Verdict::Refuse(_)));
+            // Nor does an older one that leaves us out take anything away.
+            assert!(matches!(
+                judge(&Facts { known: known(rank(101, 9)), lists_us: false, ..facts() }),
+                Verdict::Refuse(_)
+            ));
+        }
+    }
+
+    #[test]
+    fn only_one_newer_than_the_deletion_brings_a_repository_back() {
+        let deleted = |at, restorable| judge(&Facts { deleted: Some(Deleted { at, restorable }), ..facts() });
+        assert!(matches!(deleted(NEW, true), Verdict::Refuse(_)));
+        assert_eq!(deleted(NEW - 1, true), Verdict::Restore);
+        assert_eq!(deleted(NEW - 1, false), Verdict::Wait, "after the grace it begins anew");
+    }
+
+    #[test]
+    fn leaving_us_out_withdraws_what_was_here() {
+        let left = |known, maintains| judge(&Facts { lists_us: false, known, maintains, ..facts() });
+        assert!(matches!(left(Known::Nothing, Maintains::Nothing), Verdict::Refuse(_)));
+        assert!(matches!(left(Known::Waiting(rank(1, 1)), Maintains::Nothing), Verdict::Withdraw(Withdrawn::Entry, _)));
+        assert!(matches!(left(Known::Served(rank(1, 1)), Maintains::Nothing), Verdict::Withdraw(Withdrawn::Repo, _)));
+        let beside = |served, withdrawn| Verdict::Beside { served, withdrawn };
+        assert_eq!(left(Known::Nothing, Maintains::Served), beside(true, None));
+        assert_eq!(left(Known::Served(rank(1, 1)), Maintains::Waiting), beside(false, Some(Withdrawn::Repo)));
+    }
+
+    /// Every combination of facts, against the sentences of the rules.
+    #[test]
+    fn every_combination_keeps_the_rules() {
+        let others = [rank(99, 5), rank(NEW, 4), rank(NEW, 6), rank(101, 5)];
+        let mut knowns = vec![Known::Nothing];
+        for other in others {
+            knowns.extend([Known::Beside(other), Known::Waiting(other), Known::Served(other)]);
+        }
+        let mut deletions = vec![None];
+        for at in [99, 100, 101] {
+            deletions.extend([true, false].map(|restorable| Some(Deleted { at, restorable })));
+        }
+        let mut seen = 0;
+        for lists_us in [false, true] {
+            for access in [Access::Open, Access::Blocked, Access::NotListed] {
+                for maintains in [Maintains::Nothing, Maintains::Waiting, Maintains::Served] {
+                    for &known in &knowns {
+                        for &deleted in &deletions {
+                            let facts = Facts { lists_us, access, maintains, known, deleted, ..facts() };
+                            let verdict = judge(&facts);
+                            let taken = !matches!(verdict, Verdict::Refuse(_) | Verdict::Withdraw(..));
+                            let newest = known.rank().is_none_or(|known| known < facts.rank);
+                            let alive = deleted.is_none_or(|deleted| deleted.at < NEW);
+                            let wanted = lists_us || maintains != Maintains::Nothing;
+                            assert_eq!(taken, access == Access::Open && newest && alive && wanted, "{facts:?}");
+                            let gets_repo =
+                                !matches!(verdict, Verdict::Refuse(_) | Verdict::Withdraw(..) | Verdict::Beside { .. });
+                            assert!(!gets_repo || lists_us, "{facts:?}");
+                            let goes =
+                                matches!(verdict, Verdict::Withdraw(..) | Verdict::Beside { withdrawn: Some(_), .. });
+                            let had = matches!(known, Known::Waiting(_) | Known::Served(_));
+                            assert_eq!(
+                                goes,
+                                access == Access::Open && newest && alive && !lists_us && had,
+                                "{facts:?}"
+                            );
+                            assert!(verdict != Verdict::Replace || matches!(known, Known::Served(_)), "{facts:?}");
+                            seen += 1;
+                        }
+                    }
+                }
+            }
+        }
+        assert_eq!(seen, 2 * 3 * 3 * 13 * 7);
+    }
+}

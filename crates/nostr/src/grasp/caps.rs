@@ -1,0 +1,60 @@
+//! How much may wait at once.
+
+use super::{Prefix, Refusal};
+
+/// How many entries may wait. Configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caps {
+    /// Of one key.
+    pub per_key: u64,
+    /// From one address of the network.
+    pub per_address: u64,
+    /// Altogether.
+    pub total: u64,
+}
+
+impl Default for Caps {
+    fn default() -> Self {
+        Self { per_key: 100, per_address: 500, total: 20_000 }
+    }
+}
+
+/// How many wait already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// Of the author's.
+    pub of_key: u64,
+    /// From the sender's address.
+    pub of_address: u64,
+    /// Altogether.
+    pub total: u64,
+}
+
+/// Whether one more may wait. What takes the place of a waiting entry is not one more.
+pub fn judge(caps: &Caps, counts: &Counts) -> Result<(), Refusal> {
+    let refuse = |reason: &'static str| Err(Refusal::new(Prefix::RateLimited, reason));
+    if counts.of_key >= caps.per_key {
+        refuse("too many events of this key wait for git data; push what they announce, or wait until they expire")
+    } else if counts.of_address >= caps.per_address {
+        refuse("too many events from this address wait for git data; try again later")
+    } else if counts.total >= caps.total {
+        refuse("too many events wait for git data here; try again later")
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cap_holds_alone() {
+        let caps = Caps { per_key: 1, per_address: 2, total: 3 };
+        let judged = |of_key, of_address, total| judge(&caps, &Counts { of_key, of_address, total });
+        assert_eq!(judged(0, 1, 2), Ok(()));
+        for refused in [judged(1, 1, 2), judged(0, 2, 2), judged(0, 1, 3)] {
+            assert_eq!(refused.unwrap_err().prefix, Prefix::RateLimited);
+        }
+    }
+}

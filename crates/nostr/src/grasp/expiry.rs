@@ -1,0 +1,97 @@
+//! How long something waits.
+
+use abide_core::Timestamp;
+use std::time::Duration;
+
+/// The times of purgatory. Configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expiry {
+    /// How long an entry waits.
+    pub entry: Duration,
+    /// What an authorised push leaves at the least.
+    pub after_push: Duration,
+    /// How long an expired id is remembered, so that it is not fetched again.
+    pub remembered: Duration,
+}
+
+impl Default for Expiry {
+    fn default() -> Self {
+        let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+        Self { entry: minutes(30), after_push: minutes(15), remembered: minutes(7 * 24 * 60) }
+    }
+}
+
+impl Expiry {
+    /// When an entry that arrives ends. Also when one ends that was replaced by a newer version.
+    pub fn of_arrival(&self, now: Timestamp) -> Timestamp {
+        now.plus(self.entry)
+    }
+
+    /// When a state, and its announcement, end after a push that the state allowed. Never earlier than before.
+    pub fn after_push(&self, ends: Timestamp, now: Timestamp) -> Timestamp {
+        ends.max(now.plus(self.after_push))
+    }
+
+    /// When an announcement ends after a state for it arrived. Never earlier than before.
+    pub fn after_state(&self, ends: Timestamp, now: Timestamp) -> Timestamp {
+        ends.max(now.plus(self.entry))
+    }
+
+    /// Whether an entry ends now. Not while a push or a fetch for its repository is running.
+    pub fn is_over(&self, ends: Timestamp, now: Timestamp, busy: Busy) -> bool {
+        busy == Busy::Idle && ends <= now
+    }
+
+    /// Until when the id of an entry that ended is remembered.
+    pub fn remembered_until(&self, ended: Timestamp) -> Timestamp {
+        ended.plus(self.remembered)
+    }
+}
+
+/// Whether the repository of an entry is being written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Busy {
+    /// No push and no fetch is running.
+    Idle,
+    /// One is.
+    Writing,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(minutes: i64) -> Timestamp {
+        Timestamp::from_micros(minutes * 60_000_000)
+    }
+
+    #[test]
+    fn thirty_minutes_fifteen_after_a_push_seven_days_remembered() {
+        let expiry = Expiry::default();
+        assert_eq!(expiry.of_arrival(at(0)), at(30));
+        assert_eq!(expiry.after_push(at(30), at(5)), at(30), "enough is left");
+        assert_eq!(expiry.after_push(at(30), at(20)), at(35));
+        assert_eq!(expiry.after_state(at(30), at(20)), at(50));
+        assert_eq!(expiry.remembered_until(at(30)), at(30 + 7 * 24 * 60));
+    }
+
+    #[test]
+    fn an_entry_ends_on_time_but_not_under_a_push() {
+        let expiry = Expiry::default();
+        assert!(!expiry.is_over(at(30), at(29), Busy::Idle));
+        assert!(expiry.is_over(at(30), at(30), Busy::Idle));
+        assert!(!expiry.is_over(at(30), at(99), Busy::Writing));
+    }
+
+    proptest! {
+        #[test]
+        fn no_event_shortens_the_time(ends in 0_i64..100, now in 0_i64..100) {
+            let expiry = Expiry::default();
+            for later in [expiry.after_push(at(ends), at(now)), expiry.after_state(at(ends), at(now))] {
+                prop_assert!(later >= at(ends));
+                prop_assert!(!expiry.is_over(later, at(now), Busy::Idle));
+            }
+        }
+    }
+}

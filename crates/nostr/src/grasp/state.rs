@@ -1,0 +1,148 @@
+//! What becomes of a signed state when it arrives.
+
+use super::{Prefix, Refusal};
+use crate::PublicKey;
+use crate::event::Rank;
+
+/// A local repository in whose maintainer set the state's author is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ruled {
+    /// Whose repository.
+    pub owner: PublicKey,
+    /// Whether its announcement still waits.
+    pub waiting: bool,
+    /// Whether every object that the state names is in it.
+    pub complete: bool,
+    /// Whether a stored state of one of its maintainers is newer.
+    pub superseded: bool,
+    /// Whether it is archived.
+    pub archived: bool,
+}
+
+/// What the decision needs to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// The state.
+    pub rank: Rank,
+    /// The author's newest **stored** state of this identifier. Waiting ones stand side by side and do not count.
+    pub newest_of_author: Option<Rank>,
+    /// When the author last deleted states of this identifier by coordinate, in seconds.
+    pub deleted_at: Option<u64>,
+    /// Whether any repository of this identifier is announced here, served or waiting.
+    pub announced: bool,
+    /// The repositories that the author may speak for, served or waiting.
+    pub ruled: Vec<Ruled>,
+}
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Store and serve it at once, and align the refs of these owners' repositories.
+    Serve {
+        /// The owners whose repositories follow it.
+        align: Vec<PublicKey>,
+    },
+    /// It waits for git data; the time of these owners' waiting announcements is raised.
+    Wait {
+        /// The owners whose announcements wait.
+        extend: Vec<PublicKey>,
+    },
+    /// It is not taken.
+    Refuse(Refusal),
+}
+
+/// Decides. Asked again, newest first, for every waiting state of an identifier once git data came: what was waiting
+/// may be complete by then, or have been overtaken by its author's own newer one.
+pub fn judge(facts: &Facts) -> Verdict {
+    let refuse = |prefix, reason: &'static str| Verdict::Refuse(Refusal::new(prefix, reason));
+    if !facts.announced {
+        return refuse(Prefix::Restricted, "no repository of this identifier is announced here; announce it first");
+    }
+    if facts.ruled.is_empty() {
+        return refuse(Prefix::Restricted, "the author is no maintainer of a repository of this identifier");
+    }
+    if facts.deleted_at.is_some_and(|at| facts.rank.created_at <= at) {
+        return refuse(Prefix::Invalid, "the author deleted states up to a later time");
+    }
+    if facts.newest_of_author.is_some_and(|newest| facts.rank <= newest) {
+        return refuse(Prefix::Invalid, "a newer state of this author is here");
+    }
+    if facts.ruled.iter().all(|repo| repo.archived) {
+        return refuse(Prefix::Restricted, "the repository is archived and takes no changes");
+    }
+    let mut ruled = facts.ruled.iter().filter(|repo| !repo.archived);
+    if ruled.clone().any(|repo| repo.complete) {
+        // What one repository holds, the others are given; see the alignment of a push.
+        return Verdict::Serve { align: ruled.filter(|repo| !repo.superseded).map(|repo| repo.owner).collect() };
+    }
+    Verdict::Wait { extend: ruled.by_ref().filter(|repo| repo.waiting).map(|repo| repo.owner).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::EventId;
+
+    fn rank(created_at: u64, id: u8) -> Rank {
+        Rank { created_at, id: EventId::from_byte_array([id; 32]) }
+    }
+
+    fn repo(owner: u8) -> Ruled {
+        let owner = PublicKey::from_byte_array([owner; 32]);
+        Ruled { owner, waiting: false, complete: false, superseded: false, archived: false }
+    }
+
+    fn facts(ruled: Vec<Ruled>) -> Facts {
+        Facts { rank: rank(100, 5), newest_of_author: None, deleted_at: None, announced: true, ruled }
+    }
+
+    fn refused(facts: &Facts) -> Option<String> {
+        match judge(facts) {
+            Verdict::Refuse(refusal) => Some(refusal.to_string()),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_state_whose_objects_are_here_is_served_at_once() {
+        let complete = Ruled { complete: true, ..repo(1) };
+        assert_eq!(
+            judge(&facts(vec![complete, repo(2)])),
+            Verdict::Serve { align: vec![complete.owner, repo(2).owner] }
+        );
+    }
+
+    #[test]
+    fn a_superseded_repository_is_left_as_it_is() {
+        let superseded = Ruled { complete: true, superseded: true, ..repo(1) };
+        assert_eq!(judge(&facts(vec![superseded, repo(2)])), Verdict::Serve { align: vec![repo(2).owner] });
+        assert_eq!(judge(&facts(vec![superseded])), Verdict::Serve { align: vec![] });
+    }
+
+    #[test]
+    fn without_git_data_it_waits_and_raises_the_time_of_waiting_announcements() {
+        let waiting = Ruled { waiting: true, ..repo(1) };
+        assert_eq!(judge(&facts(vec![waiting, repo(2)])), Verdict::Wait { extend: vec![waiting.owner] });
+    }
+
+    #[test]
+    fn archived_repositories_take_no_state() {
+        let archived = Ruled { archived: true, complete: true, waiting: true, ..repo(1) };
+        assert!(refused(&facts(vec![archived])).unwrap().starts_with("restricted: "));
+        assert_eq!(judge(&facts(vec![archived, repo(2)])), Verdict::Wait { extend: vec![] });
+    }
+
+    #[test]
+    fn strangers_and_older_states_are_refused() {
+        assert!(refused(&facts(vec![])).unwrap().contains("no maintainer"));
+        assert!(refused(&Facts { announced: false, ..facts(vec![]) }).unwrap().contains("announce it first"));
+        let after = |newest| refused(&Facts { newest_of_author: Some(newest), ..facts(vec![repo(1)]) });
+        assert_eq!(after(rank(99, 0)), None);
+        assert_eq!(after(rank(100, 6)), None, "the lower id of one second is the newer");
+        assert!(after(rank(100, 4)).is_some());
+        assert!(after(rank(101, 9)).is_some());
+        assert!(after(rank(100, 5)).is_some(), "nor is it newer than itself");
+        let deleted = |at| refused(&Facts { deleted_at: Some(at), ..facts(vec![repo(1)]) });
+        assert!(deleted(100).is_some() && deleted(99).is_none());
+    }
+}

@@ -1,0 +1,118 @@
+//! What the relay says about itself (NIP-11).
+
+use crate::Limits;
+use serde::Serialize;
+
+/// The NIPs that the relay keeps to.
+pub const SUPPORTED_NIPS: [u16; 9] = [1, 9, 11, 34, 40, 42, 45, 77, 98];
+
+/// The document served for `Accept: application/nostr+json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RelayInfo {
+    /// The server's name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// The operator's key, in hexadecimal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pubkey: Option<String>,
+    /// How else to reach the operator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contact: Option<String>,
+    /// A picture.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icon: Option<String>,
+    /// See [`SUPPORTED_NIPS`].
+    pub supported_nips: Vec<u16>,
+    /// The parts of GRASP that are switched on, such as `GRASP-01`.
+    pub supported_grasps: Vec<String>,
+    /// Whose repositories are taken.
+    pub repo_acceptance_criteria: String,
+    /// What is left out by the operator's choice; not there at all where nothing is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub curation: Option<String>,
+    /// The project's page.
+    pub software: String,
+    /// Its version.
+    pub version: String,
+    /// The bounds.
+    pub limitation: Limitation,
+}
+
+/// The bounds that clients should know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Limitation {
+    max_message_length: usize,
+    max_event_length: usize,
+    max_subscriptions: usize,
+    max_filters: usize,
+    max_limit: usize,
+    default_limit: usize,
+    max_subid_length: usize,
+    max_event_tags: usize,
+    created_at_upper_limit: u64,
+    auth_required: bool,
+    payment_required: bool,
+    /// Only what has to do with a repository here is taken.
+    restricted_writes: bool,
+}
+
+impl From<&Limits> for Limitation {
+    fn from(limits: &Limits) -> Self {
+        Self {
+            max_message_length: limits.message_bytes,
+            max_event_length: limits.event_bytes,
+            max_subscriptions: limits.subscriptions,
+            max_filters: limits.filters,
+            max_limit: limits.filter_limit,
+            default_limit: limits.filter_limit,
+            max_subid_length: limits.subscription_id_chars,
+            max_event_tags: limits.event_tags,
+            created_at_upper_limit: limits.ahead.as_secs(),
+            auth_required: false,
+            payment_required: false,
+            restricted_writes: true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info() -> RelayInfo {
+        RelayInfo {
+            name: "Abide".into(),
+            description: String::new(),
+            pubkey: None,
+            contact: None,
+            icon: None,
+            supported_nips: SUPPORTED_NIPS.into(),
+            supported_grasps: vec!["GRASP-01".into()],
+            repo_acceptance_criteria: "anyone".into(),
+            curation: None,
+            software: "abide".into(),
+            version: "0".into(),
+            limitation: Limitation::from(&Limits::default()),
+        }
+    }
+
+    #[test]
+    fn the_document_tells_the_bounds_and_what_is_on() {
+        let value = serde_json::to_value(info()).unwrap();
+        assert_eq!(value["limitation"]["max_message_length"], 1_048_576);
+        assert_eq!(value["limitation"]["max_subscriptions"], 500);
+        assert_eq!(value["limitation"]["max_filters"], 20);
+        assert_eq!(value["limitation"]["max_limit"], 500);
+        assert_eq!(value["limitation"]["created_at_upper_limit"], 900);
+        assert_eq!(value["supported_grasps"][0], "GRASP-01");
+        assert_eq!(value["supported_nips"].as_array().unwrap().len(), 9);
+    }
+
+    #[test]
+    fn curation_is_there_only_where_something_is_left_out() {
+        assert!(serde_json::to_value(info()).unwrap().get("curation").is_none());
+        let curating = RelayInfo { curation: Some("no spam".into()), ..info() };
+        assert_eq!(serde_json::to_value(curating).unwrap()["curation"], "no spam");
+    }
+}

@@ -1,0 +1,280 @@
+//! One connection to the relay, as a state machine without I/O.
+//!
+//! A text frame goes into [`Session::on_message`]; what comes out are [`Action`]s for whoever owns the socket, the
+//! store and the other connections. What those find out comes back through the other `on_…` methods, which return
+//! actions too.
+//! Nothing a client sends closes its connection or breaks its session.
+
+mod auth;
+mod reconcile;
+
+use crate::git::Service;
+use crate::message::{self, ClientMessage, MessageError, SubscriptionId};
+use crate::{Event, EventId, Filter, Limits, PublicKey, event};
+use abide_core::Timestamp;
+use reconcile::Reconciliation;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+/// One question of the client's. A later one of the same name has another number, so that late answers to the earlier
+/// are recognised and dropped.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket {
+    /// What the client calls it.
+    pub subscription: SubscriptionId,
+    /// Distinguishes it from others of that name.
+    pub serial: u64,
+}
+
+/// An event ready to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// Its id.
+    pub id: EventId,
+    /// Its JSON.
+    pub json: Arc<str>,
+}
+
+impl From<&Event> for Wire {
+    fn from(event: &Event) -> Self {
+        Self { id: event.id, json: event::to_json(event).into() }
+    }
+}
+
+/// What is to be done for the client.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Send this frame.
+    Send(String),
+    /// Check for a duplicate, verify, decide, store; then [`Session::on_admitted`].
+    Admit(Box<Event>),
+    /// File the filters for broadcasting **first**, then read the stored events: [`Session::on_stored`] for each page,
+    /// [`Session::on_stored_end`] after the last. New events go to [`Session::on_live`].
+    Subscribe(Ticket, Arc<[Filter]>),
+    /// Take the filters away; an unfinished reading may stop.
+    Unsubscribe(Ticket),
+    /// Count the events that match any of these, each once and whatever `limit` says; then [`Session::on_count`].
+    Count(Ticket, Vec<Filter>),
+    /// Find time and id of everything stored that matches, whatever `limit` says, but one more than `at_most` at the
+    /// most; then [`Session::on_reconcile_items`].
+    Reconcile {
+        /// The question.
+        ticket: Ticket,
+        /// What is compared.
+        filter: Box<Filter>,
+        /// How many are compared at the most.
+        at_most: usize,
+    },
+}
+
+/// A subscription: while its stored events are being read, the ids that were sent, so that none comes twice.
+#[derive(Debug)]
+struct Subscription {
+    serial: u64,
+    loading: Option<HashSet<EventId>>,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct Session {
+    limits: Arc<Limits>,
+    service: Service,
+    challenge: String,
+    proven: BTreeSet<PublicKey>,
+    serial: u64,
+    subscriptions: HashMap<SubscriptionId, Subscription>,
+    counts: HashMap<SubscriptionId, u64>,
+    reconciliations: HashMap<SubscriptionId, Reconciliation>,
+    admitting: usize,
+}
+
+impl Session {
+    /// A new connection to `service`, with a challenge that nobody can guess.
+    pub fn new(limits: Arc<Limits>, service: Service, challenge: String) -> Self {
+        Self {
+            limits,
+            service,
+            challenge,
+            proven: BTreeSet::new(),
+            serial: 0,
+            subscriptions: HashMap::new(),
+            counts: HashMap::new(),
+            reconciliations: HashMap::new(),
+            admitting: 0,
+        }
+    }
+
+    /// Asks the client to prove a key.
+    pub fn ask_auth(&self) -> Action {
+        Action::Send(message::auth(&self.challenge))
+    }
+
+    /// The keys that the client has proved to hold.
+    pub fn proven(&self) -> &BTreeSet<PublicKey> {
+        &self.proven
+    }
+
+    /// Takes one text frame.
+    pub fn on_message(&mut self, text: &str, now: Timestamp) -> Vec<Action> {
+        match ClientMessage::parse(text, &self.limits) {
+            Ok(message) => self.on_parsed(message, now),
+            Err(MessageError::Notice(text)) => send(message::notice(&text)),
+            Err(MessageError::Event(id, text)) => send(message::ok(&id, false, &text)),
+            Err(MessageError::Subscription(id, text)) => self.refuse(id, &text),
+            Err(MessageError::Reconciliation(id, text)) => self.end_reconciliation(&id, &text),
+        }
+    }
+
+    /// Answers a frame that is not text.
+    pub fn on_binary(&mut self) -> Vec<Action> {
+        send(message::notice("invalid: messages are JSON in text frames"))
+    }
+
+    fn on_parsed(&mut self, message: ClientMessage, now: Timestamp) -> Vec<Action> {
+        match message {
+            ClientMessage::Event(event) => self.publish(event, now),
+            ClientMessage::Req(id, filters) => self.subscribe(id, filters),
+            ClientMessage::Close(id) => self.forget(&id).into_iter().collect(),
+            ClientMessage::Count(id, filters) => self.count(id, filters),
+            ClientMessage::Auth(event) => self.on_auth(&event, now),
+            ClientMessage::NegOpen(id, filter, bytes) => self.open_reconciliation(id, filter, bytes),
+            ClientMessage::NegMsg(id, bytes) => self.continue_reconciliation(&id, &bytes),
+            ClientMessage::NegClose(id) => {
+                self.reconciliations.remove(&id);
+                Vec::new()
+            }
+        }
+    }
+
+    fn publish(&mut self, event: Box<Event>, now: Timestamp) -> Vec<Action> {
+        let refuse = |text: &str| send(message::ok(&event.id, false, text));
+        if event::is_ahead(&event, now, &self.limits) {
+            let minutes = self.limits.ahead.as_secs() / 60;
+            return refuse(&format!("invalid: created_at is more than {minutes} minutes ahead; check the clock"));
+        }
+        if event::is_expired(&event, now) {
+            return refuse("invalid: the event has expired");
+        }
+        if event.kind.as_u16() == crate::kinds::RELAY_AUTH {
+            return refuse("invalid: proof of a key is sent as AUTH, not published");
+        }
+        if self.admitting >= self.limits.events_under_way {
+            return refuse("rate-limited: too many events under way; wait for their OK");
+        }
+        self.admitting += 1;
+        vec![Action::Admit(event)]
+    }
+
+    /// The event was decided on, and if accepted is safely stored.
+    pub fn on_admitted(&mut self, id: &EventId, answer: &crate::grasp::Answer) -> Vec<Action> {
+        self.admitting = self.admitting.saturating_sub(1);
+        send(message::ok(id, answer.accepted(), &answer.to_string()))
+    }
+
+    fn ticket(&mut self, subscription: SubscriptionId) -> Ticket {
+        self.serial += 1;
+        Ticket { subscription, serial: self.serial }
+    }
+
+    fn subscribe(&mut self, id: SubscriptionId, filters: Vec<Filter>) -> Vec<Action> {
+        let mut actions: Vec<Action> = self.forget(&id).into_iter().collect();
+        if self.subscriptions.len() >= self.limits.subscriptions {
+            let rule = format!("rate-limited: at most {} subscriptions; close one first", self.limits.subscriptions);
+            actions.push(Action::Send(message::closed(&id, &rule)));
+            return actions;
+        }
+        let ticket = self.ticket(id.clone());
+        self.subscriptions.insert(id, Subscription { serial: ticket.serial, loading: Some(HashSet::new()) });
+        actions.push(Action::Subscribe(ticket, filters.into()));
+        actions
+    }
+
+    /// Drops a subscription, if there is one of that name.
+    fn forget(&mut self, id: &SubscriptionId) -> Option<Action> {
+        let gone = self.subscriptions.remove(id)?;
+        Some(Action::Unsubscribe(Ticket { subscription: id.clone(), serial: gone.serial }))
+    }
+
+    /// A request under this name cannot be served; an earlier one of that name was to be replaced, and goes too.
+    fn refuse(&mut self, id: SubscriptionId, text: &str) -> Vec<Action> {
+        self.forget(&id).into_iter().chain([Action::Send(message::closed(&id, text))]).collect()
+    }
+
+    fn current(&mut self, ticket: &Ticket) -> Option<&mut Subscription> {
+        self.subscriptions.get_mut(&ticket.subscription).filter(|open| open.serial == ticket.serial)
+    }
+
+    /// Stored events that match, the newest first.
+    pub fn on_stored(&mut self, ticket: &Ticket, page: Vec<Wire>) -> Vec<Action> {
+        page.into_iter().filter_map(|wire| self.deliver(ticket, &wire)).collect()
+    }
+
+    /// A new event that matches.
+    pub fn on_live(&mut self, ticket: &Ticket, wire: &Wire) -> Vec<Action> {
+        self.deliver(ticket, wire).into_iter().collect()
+    }
+
+    fn deliver(&mut self, ticket: &Ticket, wire: &Wire) -> Option<Action> {
+        let remembered = self.limits.remembered_ids;
+        let open = self.current(ticket)?;
+        if let Some(sent) = &mut open.loading {
+            if sent.contains(&wire.id) {
+                return None;
+            }
+            if sent.len() < remembered {
+                sent.insert(wire.id);
+            }
+        }
+        Some(Action::Send(message::event(&ticket.subscription, &wire.json)))
+    }
+
+    /// All stored events were handed in.
+    pub fn on_stored_end(&mut self, ticket: &Ticket) -> Vec<Action> {
+        match self.current(ticket).and_then(|open| open.loading.take()) {
+            Some(_) => send(message::eose(&ticket.subscription)),
+            None => Vec::new(),
+        }
+    }
+
+    /// The stored events could not be read.
+    pub fn on_query_failed(&mut self, ticket: &Ticket) -> Vec<Action> {
+        if self.current(ticket).is_some() {
+            return self.refuse(ticket.subscription.clone(), "error: the events could not be read; try again");
+        }
+        if self.counts.get(&ticket.subscription) == Some(&ticket.serial) {
+            self.counts.remove(&ticket.subscription);
+            return send(message::closed(&ticket.subscription, "error: the events could not be counted; try again"));
+        }
+        self.reconciliation_failed(ticket)
+    }
+
+    fn count(&mut self, id: SubscriptionId, filters: Vec<Filter>) -> Vec<Action> {
+        if self.counts.len() >= self.limits.counts_under_way && !self.counts.contains_key(&id) {
+            return send(message::closed(&id, "rate-limited: too many counts under way; wait for their answers"));
+        }
+        let ticket = self.ticket(id.clone());
+        self.counts.insert(id, ticket.serial);
+        vec![Action::Count(ticket, filters)]
+    }
+
+    /// The events were counted.
+    pub fn on_count(&mut self, ticket: &Ticket, count: u64) -> Vec<Action> {
+        if self.counts.get(&ticket.subscription) != Some(&ticket.serial) {
+            return Vec::new();
+        }
+        self.counts.remove(&ticket.subscription);
+        send(message::count(&ticket.subscription, count))
+    }
+
+    /// How many subscriptions are open.
+    pub fn subscriptions(&self) -> usize {
+        self.subscriptions.len()
+    }
+}
+
+fn send(text: String) -> Vec<Action> {
+    vec![Action::Send(text)]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,35 @@
+//! Proof of a key (NIP-42).
+
+use super::{Action, Session, send};
+use crate::git::Service;
+use crate::{Event, event, kinds, message, verify_signature};
+use abide_core::Timestamp;
+
+impl Session {
+    /// The signature is checked last: what can be refused for nothing costs nothing.
+    pub(super) fn on_auth(&mut self, proof: &Event, now: Timestamp) -> Vec<Action> {
+        let refusal = self.judge_auth(proof, now);
+        if refusal.is_none() {
+            self.proven.insert(proof.pubkey);
+        }
+        send(message::ok(&proof.id, refusal.is_none(), refusal.unwrap_or_default()))
+    }
+
+    fn judge_auth(&self, proof: &Event, now: Timestamp) -> Option<&'static str> {
+        let off = event::seconds(now).abs_diff(proof.created_at.as_secs());
+        let relay = event::first_value(proof, "relay").and_then(|url| Service::parse(url).ok());
+        if proof.kind.as_u16() != kinds::RELAY_AUTH {
+            Some("invalid: AUTH takes an event of kind 22242")
+        } else if event::first_value(proof, "challenge") != Some(&self.challenge) {
+            Some("invalid: this is not the challenge of this connection")
+        } else if relay.as_ref() != Some(&self.service) {
+            Some("invalid: the relay tag names another relay")
+        } else if off > self.limits.auth_window.as_secs() {
+            Some("invalid: created_at is too far from now; check the clock")
+        } else if !verify_signature(proof) {
+            Some("invalid: the signature is wrong")
+        } else {
+            None
+        }
+    }
+}
