@@ -68,13 +68,13 @@ fn filling(engine: Engine, reader: i64, args: &Args) -> Vec<String> {
                 "(WITH RECURSIVE k(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM k WHERE n < {count}) SELECT n FROM k)"
             )
         }
-        Engine::Postgres => format!("(SELECT generate_series(1, {count}) AS n)"),
+        Engine::Postgres => format!("(SELECT generate_series(CAST(1 AS BIGINT), {count}) AS n)"),
     };
     let (people, repos, events) = (numbers(PEOPLE), numbers(REPOS), numbers(args.events));
     let now = 1_700_000_000_000_000_i64;
     let mut all = vec![
         format!("INSERT INTO users (name, created_at, updated_at) SELECT 'p' || n, {now}, {now} FROM {people} k"),
-        format!("INSERT INTO repo_ids (id) SELECT n FROM {repos} k"),
+        format!("INSERT INTO repo_ids (reserved_at) SELECT {now} FROM {repos} k"),
         format!(
             "INSERT INTO repos (id, owner_id, name, visibility, governance, default_branch, created_at, updated_at)
                 SELECT n, n % {PEOPLE} + {reader} + 1, 'r' || n, 'public', 'account', 'refs/heads/main', {now}, {now} FROM {repos} k"
