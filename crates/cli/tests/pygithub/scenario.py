@@ -420,6 +420,24 @@ class Attention(Scenario):
         self.me.remove_from_watched(repo)
         self.assertFalse(self.me.has_in_watched(repo))
 
+    def test_what_happened_is_read(self):
+        repo = self.create("py-eventful")
+        repo.create_issue("Something happens")
+        for _ in range(300):
+            events = list(repo.get_events())
+            if len(events) == 2:
+                break
+            time.sleep(0.1)
+        self.assertEqual([event.type for event in events], ["IssuesEvent", "CreateEvent"])
+        opened = events[0]
+        self.assertEqual((opened.actor.login, opened.repo.name), (SERVER["owner"], repo.full_name))
+        self.assertEqual(opened.payload["issue"]["title"], "Something happens")
+        self.assertTrue(opened.public)
+        self.assertIsNotNone(opened.created_at.tzinfo)
+        me = self.github.get_user(SERVER["owner"])
+        for source in [self.github.get_events(), me.get_events(), me.get_public_events(), me.get_received_events()]:
+            self.assertIn(opened.id, [event.id for event in source[:60]])
+
     def test_a_friend_is_followed(self):
         friend = self.github.get_user(SERVER["friend"])
         self.assertFalse(self.me.has_in_following(friend))
