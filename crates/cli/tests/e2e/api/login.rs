@@ -1,6 +1,6 @@
 //! Who is let in, and with what.
 
-use super::{Api, assert_error, unending};
+use super::{Api, assert_error, with_an_end};
 use crate::support::{person, query, server};
 use abide_testkit::http::Request;
 use abide_testkit::{Engine, PASSWORD, Server};
@@ -69,7 +69,7 @@ fn only_what_needs_a_login_asks_for_one_and_bad_credentials_open_nothing() {
     let routes = api_routes();
     assert!(routes.len() > 15, "the routes are walked, not imagined");
     for route in routes {
-        let path = unending(route.path.replace(['{', '}'], ""));
+        let path = with_an_end(route.path.replace(['{', '}'], ""));
         let nobody = Api::nobody(&server).send(route.method, &path, &Value::Null);
         match route.access {
             Access::Logged(_) => {

@@ -96,7 +96,7 @@ impl<'a> Api<'a> {
 }
 
 /// The path of a route to walk. A stream of events has no end, unless what it is asked for is refused.
-fn unending(path: String) -> String {
+fn with_an_end(path: String) -> String {
     if path.ends_with("/stream") { format!("{path}?after=nothing") } else { path }
 }
 

@@ -1,6 +1,6 @@
 //! What a token is good for. Every route of the router is tried with every scope there is.
 
-use super::{Api, assert_error, unending};
+use super::{Api, assert_error, with_an_end};
 use crate::support::server;
 use abide_core::scope::Scope;
 use abide_testkit::Engine;
@@ -24,7 +24,7 @@ fn a_token_without_the_scope_is_told_which_one_it_lacks() {
             .iter()
             .fold(path, |path, name| path.replace(&format!("{{*{name}}}"), "absent"));
         assert!(!path.contains('{'), "{path}: say here what stands for the new segment");
-        let path = unending(path);
+        let path = with_an_end(path);
         for (scope, token) in &tokens {
             let response = Api::with(&server, token).send(route.method, &path, &json!({}));
             match route.access {
