@@ -171,10 +171,11 @@ impl Filter {
 
     /// Narrows the list to what someone is responsible for; `*` is anybody and `none` nobody.
     pub fn only_assignee(&mut self, name: &str) {
-        self.assignee = match name {
+        let name = name.trim().trim_start_matches('@').to_lowercase();
+        self.assignee = match name.as_str() {
             "*" => Wanted::Some,
             "none" => Wanted::None,
-            name => match name.trim_start_matches('@').parse() {
+            name => match name.parse() {
                 Ok(name) => Wanted::Is(name),
                 Err(_) => return self.impossible = true,
             },
@@ -183,10 +184,11 @@ impl Filter {
 
     /// Narrows the list to a milestone, by its title; `*` is any and `none` none.
     pub fn only_milestone(&mut self, title: &str) {
-        self.milestone = match title {
+        let title = title.trim().to_lowercase();
+        self.milestone = match title.as_str() {
             "*" => Wanted::Some,
             "none" => Wanted::None,
-            title => Wanted::Is(title.trim().to_lowercase()),
+            _ => Wanted::Is(title),
         };
     }
 
@@ -316,6 +318,8 @@ mod tests {
         assert!(none.no_label && none.assignee == Wanted::None && none.milestone == Wanted::None);
         assert_eq!((none.state, none.reason), (Some(State::Closed), Some(Reason::NotPlanned)));
         assert_eq!(Filter::parse("assignee:* milestone:*").unwrap().milestone, Wanted::Some);
+        let folded = Filter::parse("assignee:@None milestone:\" * \"").unwrap();
+        assert_eq!((folded.assignee, folded.milestone), (Wanted::None, Wanted::Some));
         assert_eq!(Filter::parse("").unwrap(), Filter::default());
     }
 
@@ -345,7 +349,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(text in "((is|label|author|assignee|milestone|no|sort|x)?:?\"?[a-zA-Z* \\-äÉ:]{0,8}\"? ?){0,6}") {
+        fn what_is_written_reads_back(text in "((is|label|author|assignee|milestone|no|sort|x)?:?\"?([a-zA-Z*@ \\-äÉ:]{0,8}|@?[nN]one)\"? ?){0,6}") {
             if let Ok(filter) = Filter::parse(&text) {
                 let again = Filter::parse(&filter.to_string());
                 prop_assert_eq!(again, Ok(filter.clone()), "{}", filter);
