@@ -45,13 +45,15 @@ macro_rules! filled {
     };
 }
 
-/// The latest place before $3 that a source `x` has, so many before it left out.
+/// What a source `x` contributes before $3, newest first, from place `$from` on; one, so many before it left out.
 macro_rules! latest {
-    ($source:expr, $offset:literal) => {
+    ($source:expr, $from:expr, $offset:literal) => {
         concat!(
             "(SELECT e.seq FROM domain_events e WHERE e.told AND ",
             $source,
-            " AND e.seq < $3 ORDER BY e.seq DESC LIMIT 1 OFFSET ",
+            " AND e.seq < $3 AND e.seq >= ",
+            $from,
+            " ORDER BY e.seq DESC LIMIT 1 OFFSET ",
             $offset,
             ")"
         )
@@ -72,12 +74,28 @@ macro_rules! by_person {
     };
 }
 
+/// What the chosen sources contribute: of each its latest [`RUN`], and nothing before the end. `CROSS` tells SQLite to begin
+/// with the sources.
+macro_rules! contributed {
+    ($chosen:literal, $source:expr) => {
+        concat!(
+            "SELECT e.seq FROM ",
+            $chosen,
+            " x CROSS JOIN domain_events e WHERE e.told AND ",
+            $source,
+            " AND e.seq <= x.top AND e.seq >= coalesce(",
+            latest!($source, "(SELECT seq FROM lowest)", "49"),
+            ", (SELECT seq FROM lowest))"
+        )
+    };
+}
+
 /// The latest places before $3 of what $4 keeps an eye on: their repositories and those they watch, themselves and those
 /// they follow.
 ///
-/// Of the sources only those [`RUN`] matter whose latest event is the latest: any other has as many events before it. Of
-/// each of those, only its latest [`RUN`]. So the cost is one look per source and a bounded number of events, however
-/// long the log is.
+/// Of the sources only those [`RUN`] matter whose latest event is the latest: any other has as many events before it. The
+/// earliest of those latest events is the end (`lowest`): as many are at or before it. So the cost is one look per source
+/// and a bounded number of events, however long the log is.
 macro_rules! home {
     () => {
         concat!(
@@ -94,27 +112,23 @@ macro_rules! home {
                 UNION SELECT f.followed_id FROM follows f WHERE f.follower_id = $4),
             chosen_places AS (
                 SELECT x.id, x.inside, ",
-            latest!(in_repo!(), "0"),
+            latest!(in_repo!(), "0", "0"),
             " AS top
                 FROM places x ORDER BY top DESC NULLS LAST LIMIT 50),
             chosen_people AS (
                 SELECT x.id, ",
-            latest!(by_person!(), "0"),
+            latest!(by_person!(), "0", "0"),
             " AS top
-                FROM people x ORDER BY top DESC NULLS LAST LIMIT 50)
-            SELECT seq FROM (
-                SELECT e.seq FROM chosen_places x JOIN domain_events e ON e.told AND ",
-            in_repo!(),
-            " AND e.seq <= x.top AND e.seq >= coalesce(",
-            latest!(in_repo!(), "49"),
-            ", 0)
-                UNION
-                SELECT e.seq FROM chosen_people x JOIN domain_events e ON e.told AND ",
-            by_person!(),
-            " AND e.seq <= x.top AND e.seq >= coalesce(",
-            latest!(by_person!(), "49"),
-            ", 0)
-            ) both_kinds ORDER BY seq DESC LIMIT 50"
+                FROM people x ORDER BY top DESC NULLS LAST LIMIT 50),
+            lowest AS (
+                SELECT coalesce(max(seq), 0) AS seq FROM (
+                    SELECT CASE WHEN count(top) = 50 THEN min(top) END AS seq FROM chosen_places
+                    UNION ALL SELECT CASE WHEN count(top) = 50 THEN min(top) END FROM chosen_people) ends)
+            SELECT seq FROM (",
+            contributed!("chosen_places", in_repo!()),
+            " UNION ",
+            contributed!("chosen_people", by_person!()),
+            ") both_kinds ORDER BY seq DESC LIMIT 50"
         )
     };
 }

@@ -68,6 +68,13 @@ impl Migration {
     }
 }
 
+/// Tells the schema of this version from every other one.
+pub fn fingerprint() -> String {
+    let all = ALL.iter().flat_map(|step| [step.checksum(Engine::Sqlite), step.checksum(Engine::Postgres)]);
+    let digest = Sha256::digest(all.collect::<String>());
+    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Brings a SQLite file up to date. Another process that starts at the same time waits for the write lock.
 pub(crate) async fn sqlite(conn: &mut Conn, now: Timestamp) -> Result<(), StoreError> {
     conn.raw("BEGIN IMMEDIATE").await?;

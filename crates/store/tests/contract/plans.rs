@@ -394,6 +394,8 @@ fn full_scans(plan: &str) -> Vec<&str> {
         "SCAN likings",
         "SCAN x",
         "SCAN both_kinds",
+        "SCAN chosen_p",
+        "SCAN lowest",
         "SCAN CONSTANT ROW",
         "SCAN (subquery",
         "SCAN SUBQUERY",

@@ -22,6 +22,7 @@ mod form;
 mod frame;
 mod front;
 mod links;
+mod listed;
 mod member;
 mod new_repo;
 mod notifications;

@@ -4,6 +4,7 @@
 mod accessible;
 mod driver;
 mod lifecycle;
+mod lively;
 mod notify;
 mod pictures;
 mod walk;
