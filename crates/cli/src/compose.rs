@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::failure::Failure;
 use abide_core::Random as _;
 use abide_core::time::SystemClock;
+use abide_forge::accounts::password::Cost;
 use abide_forge::{
     AllowList, AttentionSettings, Browsing, Forge, IssueSettings, LifecycleSettings, MailSettings, Node, OsRandom,
     OutboundLimits, OutboundSettings, PeopleSettings, Rate, Schedule, Settings, SmtpUrl, WebhookSettings, secret,
@@ -198,6 +199,12 @@ fn outbound(config: &Config) -> OutboundSettings {
     }
 }
 
+/// Tests run development builds, which alone can be told to hash cheaply.
+fn password_cost() -> Cost {
+    let cheap = cfg!(debug_assertions) && std::env::var_os("ABIDE_TEST_CHEAP_PASSWORDS").is_some();
+    if cheap { Cost::Least } else { Cost::Full }
+}
+
 fn people(config: &Config) -> PeopleSettings {
     let number = |name| config.number(name) as i64;
     let rate = |times, window| Rate { times: number(times), window: config.duration(window) };
@@ -213,6 +220,7 @@ fn people(config: &Config) -> PeopleSettings {
         reset_ttl: config.duration("reset.ttl"),
         invite_ttl: config.duration("signup.invite_ttl"),
         setup_ttl: config.duration("signup.setup_ttl"),
+        password_cost: password_cost(),
         hashes_at_once: config.number("login.hashes") as usize,
         hashes_waiting: config.number("login.hashes_waiting") as usize,
         login_per_account: rate("login.per_account", "login.window"),

@@ -50,7 +50,8 @@ impl Forge {
     ) -> Self {
         let snapshots = Snapshots::new(settings.ref_cache_refs);
         let browse = browse::Shared::new(settings.browse.cache, settings.browse.open_repos, settings.browse.heavy);
-        let hashing = Hashing::new(settings.people.hashes_at_once, settings.people.hashes_waiting);
+        let hashing =
+            Hashing::new(settings.people.password_cost, settings.people.hashes_at_once, settings.people.hashes_waiting);
         let gate = Gate::new(settings.outbound.allow.clone(), SystemResolver, settings.outbound.limits.clone());
         let inner = Inner {
             store,

@@ -1,5 +1,6 @@
 //! Limits and intervals of the use cases, with their defaults. The command line fills them from the configuration.
 
+use crate::accounts::password::Cost;
 use abide_core::account::SignUpMode;
 use abide_core::webhooks::Schedule;
 use abide_outbound::{AllowList, Limits};
@@ -190,6 +191,8 @@ pub struct PeopleSettings {
     pub invite_ttl: Duration,
     /// How long the first admin can be made.
     pub setup_ttl: Duration,
+    /// What hashing a password costs.
+    pub password_cost: Cost,
     /// Passwords that are hashed at once: each takes 19 MiB and a core.
     pub hashes_at_once: usize,
     /// Passwords that may wait for that.
@@ -225,6 +228,7 @@ impl Default for PeopleSettings {
             reset_ttl: HOUR,
             invite_ttl: 7 * DAY,
             setup_ttl: 7 * DAY,
+            password_cost: Cost::default(),
             hashes_at_once: 4,
             hashes_waiting: 64,
             login_per_account: rate(10, 15 * MINUTE),

@@ -244,6 +244,7 @@ impl Server {
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.settings.binary);
         process::without_inherited(&mut command, "ABIDE_");
+        command.env("ABIDE_TEST_CHEAP_PASSWORDS", "1");
         command.args(args).arg("--data").arg(self.data_dir());
         if let Some(url) = self.settings.database.url() {
             command.args(["--database", url]);

@@ -89,7 +89,7 @@ fn schemathesis_finds_no_failure_and_no_answer_that_is_not_described() {
     command
         .current_dir(&dir)
         .args(["-m", "schemathesis.cli", "run", &format!("{}/api/v3/openapi.json", scene.server.url())])
-        .args(["--seed", "1", "--generation-database", "none", "--phases", "coverage,fuzzing", "--max-examples", "8"])
+        .args(["--seed", "1", "--generation-database", "none", "--phases", "coverage,fuzzing", "--max-examples", "4"])
         .args(["--workers", "1", "--suppress-health-check", "all", "--warnings", "off", "--no-color"])
         .args(["--checks", "not_a_server_error,status_code_conformance,content_type_conformance"])
         .args(["--checks", "response_schema_conformance"])

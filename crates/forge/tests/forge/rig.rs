@@ -1,6 +1,7 @@
 //! A forge without a server around it, on a database and a clock of the test's.
 
 use abide_core::RepoId;
+use abide_forge::accounts::password::Cost;
 use abide_forge::accounts::{self, add_user};
 use abide_forge::repos::{Repo, create};
 use abide_forge::{Caller, Forge, Node, OsRandom, Settings};
@@ -68,6 +69,7 @@ pub async fn node_with(
     std::fs::create_dir_all(layout.incoming_root()).expect("writable");
     let git = Git::detect(Path::new("git"), &layout, GitLimits::default()).await.expect("git is installed");
     let mut settings = Settings { poll_interval: Duration::from_millis(20), ..Settings::default() };
+    settings.people.password_cost = Cost::Least;
     change(&mut settings);
     let node = Node::server(data, name, "test").expect("the name is free");
     (Forge::new(store.clone(), git, layout, Arc::new(OsRandom), settings, node, [7; 32]), store)

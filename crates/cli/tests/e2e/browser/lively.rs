@@ -49,7 +49,7 @@ pub fn site(engine: Engine) -> Server {
         }
     }
     for (person, slugs) in [
-        (ann, &["bob/weather"][..]),
+        (ann, &["bob/weather", "ann/tool", "ann/field-notes"][..]),
         (bob, &["ann/tool", "ann/field-notes", "carol/a-rather-long-repository-name-for-a-phone"]),
         (carol, &["ann/tool", "bob/weather"]),
     ] {
