@@ -9,6 +9,7 @@
 //! * Being told: [`notifications`] who is, [`inbox`] what of, [`notification_mail`] by mail.
 //! * Issues: [`issues`], [`issue_list`], [`issue_people`], [`issue_timeline`], [`comments`], [`labels`], [`milestones`].
 //! * Webhooks: [`webhooks`], [`deliveries`].
+//! * The relay: [`nostr_events`] what is kept, [`nostr_query`] how it is found, [`nostr_relations`] what belongs to what.
 //! * `migrations/{sqlite,postgres}`: forward-only, in step, checked at start by [`migrate`].
 //!
 //! To add a statement: put it into the `statements!` block of its module, with `$1` parameters and SQL that both engines
@@ -40,6 +41,10 @@ pub mod links;
 pub mod lists;
 pub mod migrate;
 pub mod milestones;
+pub mod nostr_deleted;
+pub mod nostr_events;
+pub mod nostr_query;
+pub mod nostr_relations;
 pub mod notification_mail;
 pub mod notifications;
 pub mod purges;

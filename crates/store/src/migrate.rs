@@ -43,6 +43,7 @@ pub const ALL: &[Migration] = &[
     migration!(8, "0008_notifications"),
     migration!(9, "0009_webhooks"),
     migration!(10, "0010_feeds"),
+    migration!(11, "0011_relay"),
 ];
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (

@@ -62,6 +62,30 @@ const HOT: &[Hot] = &[
     hot("tokens", "BY_HASH", &["sqlite_autoindex_tokens_1"], &["tokens_hash_key"]),
     hot("ssh_keys", "BY_FINGERPRINT", &["sqlite_autoindex_ssh_keys_1"], &["ssh_keys_fingerprint_key"]),
     hot("collaborators", "ROLE", &["(repo_id=? AND user_id=?)"], &["Index Cond: ((user_id = $2) AND (repo_id = $1))"]),
+    hot(
+        "nostr_query",
+        "BY_TAG",
+        &["PRIMARY KEY (key=? AND created_at>? AND created_at<?)", "FOR LAST TERM"],
+        &["nostr_tags_pkey"],
+    ),
+    hot(
+        "nostr_query",
+        "BY_AUTHOR",
+        &["nostr_events_by_author (pubkey=? AND created_at>?", "FOR LAST TERM"],
+        &["nostr_events_by_author"],
+    ),
+    hot(
+        "nostr_query",
+        "BY_KIND",
+        &["nostr_events_by_kind (kind=? AND created_at>?", "FOR LAST TERM"],
+        &["nostr_events_by_kind"],
+    ),
+    hot("nostr_query", "BY_TIME", &["nostr_events_by_time"], &["nostr_events_by_time"]),
+    hot("nostr_query", "BY_IDS", &["sqlite_autoindex_nostr_events_1"], &["nostr_events_event_id_key"]),
+    hot("nostr_relations", "REPOS", &["nostr_events_slot"], &["nostr_events_slot"]),
+    hot("nostr_relations", "TAGGED", &["PRIMARY KEY (key=?)"], &["nostr_tags_pkey"]),
+    hot("nostr_relations", "AUTHORS", &["nostr_events_by_author"], &["nostr_events_by_author"]),
+    hot("nostr_events", "OF_SLOT", &["nostr_events_of_slot"], &["nostr_events_of_slot"]),
     hot("jobs", "PICK", &["jobs_due"], &["jobs_due"]),
     hot("jobs", "REAP", &["jobs_running"], &["jobs_running"]),
     hot("jobs", "PRUNE", &["jobs_finished"], &["jobs_finished"]),
@@ -333,6 +357,14 @@ const FILL: &str = "
     INSERT INTO webhook_deliveries (hook_id, guid, event_id, kind, payload, draft, state, redelivery_of, duration, created_at)
         SELECT id, 'x', n, 'push', '{}', FALSE, CASE n % 5 WHEN 0 THEN 'queued' ELSE 'ok' END, NULL, NULLIF(n, 5), id
         FROM webhooks, generate_series(1, 5) n;
+    INSERT INTO nostr_events (event_id, pubkey, kind, created_at, slot, expires_at, json, stored_at)
+        SELECT sha256(convert_to('e' || n, 'UTF8')), sha256(convert_to('k' || n % 5000, 'UTF8')),
+            CASE n % 10 WHEN 0 THEN 30617 ELSE n % 50 END, n, CASE n % 10 WHEN 0 THEN 'x' || n END,
+            CASE n % 500 WHEN 1 THEN n END, '{}', 0 FROM generate_series(1, 50000) n;
+    INSERT INTO nostr_tags (key, created_at, n) SELECT n % 9000 + m * 100000, created_at, n
+        FROM nostr_events, generate_series(1, 3) m;
+    INSERT INTO nostr_deleted (pubkey, target, at, event_id)
+        SELECT sha256(convert_to('k' || n, 'UTF8')), 'e:' || n, 0, 'x' FROM generate_series(1, 20000) n;
     UPDATE repos SET deleted_at = id WHERE id % 20 = 1;
     INSERT INTO leases (name, holder, token, expires_at) SELECT 'repo:' || id, 'x', 1, 0 FROM repos;
     INSERT INTO pushes
@@ -397,7 +429,7 @@ fn full_scans(plan: &str) -> Vec<&str> {
         "SCAN CONSTANT ROW",
         "SCAN (subquery",
         "SCAN SUBQUERY",
-        "SCAN json_each",
+        "VIRTUAL TABLE",
         "SCAN watching",
         "SCAN hearing",
         "SCAN who",
