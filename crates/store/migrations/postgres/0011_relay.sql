@@ -17,8 +17,7 @@ CREATE TABLE nostr_events (
     json       TEXT NOT NULL,
     stored_at  BIGINT NOT NULL
 );
-CREATE UNIQUE INDEX nostr_events_slot ON nostr_events (kind, pubkey, slot) WHERE slot IS NOT NULL;
-CREATE INDEX nostr_events_of_slot ON nostr_events (kind, slot) WHERE slot IS NOT NULL;
+CREATE UNIQUE INDEX nostr_events_slot ON nostr_events (kind, slot, pubkey) WHERE slot IS NOT NULL;
 CREATE INDEX nostr_events_by_time ON nostr_events (created_at, event_id);
 CREATE INDEX nostr_events_by_kind ON nostr_events (kind, created_at);
 CREATE INDEX nostr_events_by_author ON nostr_events (pubkey, created_at, kind);

@@ -150,7 +150,7 @@ async fn the_latest_deletion_counts(#[values(Engine::Sqlite, Engine::Postgres)] 
     let long = format!("a:30617:{}:{}\0", "ab".repeat(32), "x".repeat(5000));
     for (target, at) in [("e:aa".to_owned(), 5), ("e:aa".to_owned(), 7), ("e:aa".to_owned(), 6), (long.clone(), 1)] {
         let noted =
-            unit!(store, (target, at), |tx, (target, at)| { deleted::note(tx, &[1; 32], target, *at, &[9; 32]).await });
+            unit!(store, (target, at), |tx, (target, at)| deleted::note(tx, &[1; 32], target, *at, &[9; 32]).await);
         noted.await.unwrap();
     }
     let mut conn = store.read().await.unwrap();

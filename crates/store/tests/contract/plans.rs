@@ -85,7 +85,7 @@ const HOT: &[Hot] = &[
     hot("nostr_relations", "REPOS", &["nostr_events_slot"], &["nostr_events_slot"]),
     hot("nostr_relations", "TAGGED", &["PRIMARY KEY (key=?)"], &["nostr_tags_pkey"]),
     hot("nostr_relations", "AUTHORS", &["nostr_events_by_author"], &["nostr_events_by_author"]),
-    hot("nostr_events", "OF_SLOT", &["nostr_events_of_slot"], &["nostr_events_of_slot"]),
+    hot("nostr_events", "OF_SLOT", &["nostr_events_slot"], &["nostr_events_slot"]),
     hot("jobs", "PICK", &["jobs_due"], &["jobs_due"]),
     hot("jobs", "REAP", &["jobs_running"], &["jobs_running"]),
     hot("jobs", "PRUNE", &["jobs_finished"], &["jobs_finished"]),
