@@ -6,7 +6,8 @@ use abide_core::Random as _;
 use abide_core::time::SystemClock;
 use abide_forge::{
     AllowList, AttentionSettings, Browsing, Forge, IssueSettings, LifecycleSettings, MailSettings, Node, OsRandom,
-    OutboundLimits, OutboundSettings, PeopleSettings, Rate, Schedule, Settings, SmtpUrl, WebhookSettings, secret,
+    OutboundLimits, OutboundSettings, PeopleSettings, Rate, RelayLimits, RelaySettings, Schedule, Settings, SmtpUrl,
+    WebhookSettings, secret,
 };
 use abide_git::{Git, GitLimits, Layout};
 use abide_store::{Options, Store};
@@ -146,6 +147,7 @@ fn settings(config: &Config, part: Part) -> Settings {
         issues: issues(config),
         webhooks: webhooks(config),
         outbound: outbound(config),
+        relay: relay(config),
     }
 }
 
@@ -195,6 +197,42 @@ fn outbound(config: &Config) -> OutboundSettings {
             body: config.bytes("outbound.answer_bytes") as usize,
             at_once: config.number("outbound.at_once") as usize,
         },
+    }
+}
+
+fn relay(config: &Config) -> RelaySettings {
+    let number = |name| config.number(name) as usize;
+    let size = |name| config.bytes(name) as usize;
+    RelaySettings {
+        enabled: config.text("relay.enabled") == "true",
+        name: config.text("relay.name").to_owned(),
+        description: config.text("relay.description").to_owned(),
+        contact: config.text("relay.contact").to_owned(),
+        pubkey: config.text("relay.pubkey").to_owned(),
+        limits: RelayLimits {
+            message_bytes: size("relay.message_bytes"),
+            event_bytes: size("relay.event_bytes"),
+            state_bytes: size("relay.state_bytes"),
+            event_tags: number("relay.event_tags"),
+            subscriptions: number("relay.subscriptions"),
+            filters: number("relay.filters"),
+            filter_values: number("relay.filter_values"),
+            filter_limit: number("relay.filter_limit"),
+            ahead: config.duration("relay.ahead"),
+            events_under_way: number("relay.events_under_way"),
+            reconciled_events: number("relay.reconciled_events"),
+            ..RelayLimits::default()
+        },
+        connections: number("relay.connections"),
+        connections_per_ip: number("relay.connections_per_ip"),
+        events_per_ip: Rate { times: number("relay.events_per_ip") as i64, window: config.duration("relay.window") },
+        queue_bytes: size("relay.queue_bytes"),
+        batch: number("relay.batch"),
+        outgoing: number("relay.outgoing"),
+        reads: number("relay.reads"),
+        ping: config.duration("relay.ping"),
+        idle_timeout: config.duration("relay.idle_timeout"),
+        ..RelaySettings::default()
     }
 }
 

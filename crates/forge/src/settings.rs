@@ -1,5 +1,6 @@
 //! Limits and intervals of the use cases, with their defaults. The command line fills them from the configuration.
 
+use crate::relay::RelaySettings;
 use abide_core::account::SignUpMode;
 use abide_core::webhooks::Schedule;
 use abide_outbound::{AllowList, Limits};
@@ -67,6 +68,8 @@ pub struct Settings {
     pub webhooks: WebhookSettings,
     /// Going out at all.
     pub outbound: OutboundSettings,
+    /// Signed events.
+    pub relay: RelaySettings,
 }
 
 /// How much can be said in issues, and how often.
@@ -389,6 +392,7 @@ impl Default for Settings {
             issues: IssueSettings::default(),
             webhooks: WebhookSettings::default(),
             outbound: OutboundSettings::default(),
+            relay: RelaySettings::default(),
         }
     }
 }

@@ -143,6 +143,10 @@ statements! {
     /// What came after, in the order of arrival. On PostgreSQL a lower number may be committed later.
     AFTER = "SELECT n, event_id, CAST(octet_length(json) AS BIGINT) AS bytes, created_at FROM nostr_events
         WHERE n > $1 AND NOT hidden ORDER BY n LIMIT $2";
+    AMONG = "SELECT n, event_id, CAST(octet_length(json) AS BIGINT) AS bytes, created_at FROM nostr_events
+        WHERE NOT hidden AND n ",
+        sqlite "IN (SELECT value FROM json_each('[' || $1 || ']'))",
+        postgres "= ANY (CAST(string_to_array($1, ',') AS BIGINT[]))";
     LAST = "SELECT coalesce(max(n), 0) AS n FROM nostr_events";
 }
 
@@ -310,6 +314,11 @@ pub async fn json_of(conn: &mut Conn, rows: &[i64]) -> Result<HashMap<i64, Strin
 /// Up to `limit` events that arrived after row `after`, in the order of arrival.
 pub async fn after(conn: &mut Conn, after: i64, limit: i64) -> Result<Vec<Place>, StoreError> {
     conn.all(&AFTER, params![after, limit]).await?.iter().map(place).collect()
+}
+
+/// Which of these rows are there.
+pub async fn among(conn: &mut Conn, rows: &[i64]) -> Result<Vec<Place>, StoreError> {
+    conn.all(&AMONG, params![joined(rows)]).await?.iter().map(place).collect()
 }
 
 /// The latest row; 0 if there is none.

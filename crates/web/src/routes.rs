@@ -1,8 +1,9 @@
 //! Which address leads where.
 
-use crate::{App, api, git, layers, ops, pages};
+use crate::{App, api, git, layers, ops, pages, relay};
 use axum::Router;
 use axum::extract::{Request, State};
+use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
 
@@ -44,7 +45,9 @@ pub fn page_paths() -> Vec<&'static str> {
 /// All routes.
 pub fn router(app: App) -> Router {
     let router = outside_the_api().into_iter().fold(Router::new(), |router, (path, serve)| router.route(path, serve));
-    layers::around(router.merge(pages::router(&app)).merge(api::router(&app)).fallback(not_found).with_state(app))
+    let door = from_fn_with_state(app.clone(), relay::door);
+    let router = router.merge(pages::router(&app)).merge(api::router(&app)).fallback(not_found);
+    layers::around(router.layer(door).with_state(app))
 }
 
 /// Routes as data, so that tests can walk all of them.

@@ -7,7 +7,7 @@ use crate::issues::keywords;
 use crate::mail::{self, DeliveryError};
 use crate::notify::mailing;
 use crate::repos::purge;
-use crate::{Fault, Forge, feeds};
+use crate::{Fault, Forge, feeds, relay};
 use abide_core::RepoId;
 use abide_store::{StoreError, deliveries, events, jobs, links, pushes, sessions, throttles, webhooks};
 use std::time::Duration;
@@ -69,6 +69,10 @@ pub(super) async fn handle(forge: &Forge, job: &Job) -> Result<(), JobError> {
             false => Err(JobError::Final("the payload lacks what was pushed; this job is queued by a push".into())),
         },
         Some(Kind::NotifyMail) => Ok(mailing::run(forge).await?),
+        Some(Kind::RelayExpire) => {
+            relay::expire(forge).await?;
+            Ok(())
+        }
         None => Err(JobError::Final(format!("this version does not know jobs of the kind {}", job.kind))),
     }
 }

@@ -35,6 +35,8 @@ pub enum Kind {
     IssueKeywords,
     /// Writes the mails about what people were told that are due.
     NotifyMail,
+    /// Removes events that asked to be forgotten.
+    RelayExpire,
     /// Counts which repositories are popular.
     TrendingCount,
 }
@@ -50,6 +52,7 @@ impl Kind {
         Self::AccountReset,
         Self::IssueKeywords,
         Self::NotifyMail,
+        Self::RelayExpire,
         Self::TrendingCount,
     ];
 
@@ -64,6 +67,7 @@ impl Kind {
             Self::AccountReset => "account:reset",
             Self::IssueKeywords => "issues:keywords",
             Self::NotifyMail => "notify:mail",
+            Self::RelayExpire => "relay:expire",
             Self::TrendingCount => "trending:count",
         }
     }
@@ -82,7 +86,8 @@ impl Kind {
             | Self::LifecycleSweep
             | Self::AccountReset
             | Self::IssueKeywords
-            | Self::NotifyMail => 5,
+            | Self::NotifyMail
+            | Self::RelayExpire => 5,
             // With growing pauses that is about a day and a half: mail servers may be down for a night.
             Self::MailSend => 40,
         }
