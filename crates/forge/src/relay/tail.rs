@@ -8,7 +8,7 @@ use crate::{Fault, Forge};
 use abide_nostr::{Event, EventId};
 use abide_store::nostr_query::{self, Place};
 use abide_store::{Conn, Engine};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -106,10 +106,13 @@ impl Tail {
 async fn pass_on(conn: &mut Conn, hub: &Hub, places: &[Place]) -> Result<(), Fault> {
     let ids: Vec<EventId> = places.iter().map(|place| EventId::from_byte_array(place.id)).collect();
     let untold = hub.untold(&ids);
-    let mut waiting = places.iter().filter(|place| untold.contains(&EventId::from_byte_array(place.id))).peekable();
-    while waiting.peek().is_some() {
+    let mut waiting: VecDeque<Place> =
+        places.iter().copied().filter(|place| untold.contains(&EventId::from_byte_array(place.id))).collect();
+    while !waiting.is_empty() {
         let (mut rows, mut bytes) = (Vec::new(), 0);
-        while let Some(place) = waiting.next_if(|_| bytes < PAGE_BYTES) {
+        while bytes < PAGE_BYTES
+            && let Some(place) = waiting.pop_front()
+        {
             rows.push(place.n);
             bytes += place.bytes;
         }
