@@ -16,18 +16,23 @@ const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Someone with a key. The same number is always the same key.
 #[derive(Clone, Debug)]
-pub struct Author {
+pub struct Key {
     keys: Keys,
 }
 
-impl Author {
-    /// The author number `n`.
+impl Key {
+    /// The machine's time in seconds, which servers under test go by.
+    pub fn now() -> u64 {
+        seconds()
+    }
+
+    /// The key number `n`.
     pub fn new(n: u32) -> Self {
         Self { keys: Keys::parse(&format!("{:064x}", u64::from(n) + 1)).expect("small numbers are keys") }
     }
 
     /// Their public key.
-    pub fn key(&self) -> PublicKey {
+    pub fn public(&self) -> PublicKey {
         self.keys.public_key()
     }
 
@@ -35,7 +40,7 @@ impl Author {
     pub fn event(&self, at: u64, kind: u16, tags: &[&[&str]], content: &str) -> Event {
         let tags = tags.iter().map(|tag| Tag::parse(tag.iter().copied()).expect("a tag has a name"));
         let created_at = nostr::types::Timestamp::from_secs(at);
-        let unsigned = UnsignedEvent::new(self.key(), created_at, Kind::from_u16(kind), tags, content);
+        let unsigned = UnsignedEvent::new(self.public(), created_at, Kind::from_u16(kind), tags, content);
         let id = unsigned.compute_id();
         let signature = self.keys.sign_schnorr_with_aux_rand(&secp256k1::Secp256k1::new(), id.as_bytes(), &[7; 32]);
         unsigned.add_signature(signature).expect("the signature is right")
@@ -51,7 +56,7 @@ impl Author {
 
     /// The address of a repository of theirs, as `a` tags name it.
     pub fn coordinate(&self, identifier: &str) -> String {
-        format!("30617:{}:{identifier}", self.key())
+        format!("30617:{}:{identifier}", self.public())
     }
 }
 
@@ -234,7 +239,7 @@ impl Nostr {
     }
 
     /// Proves a key to the relay, by its challenge.
-    pub fn auth(&mut self, author: &Author, relay: &str) -> (bool, String) {
+    pub fn auth(&mut self, author: &Key, relay: &str) -> (bool, String) {
         let challenge = self.wait(|heard| heard.name() == "AUTH").0[1].as_str().unwrap_or_default().to_owned();
         let proof = author.event(seconds(), 22_242, &[&["relay", relay], &["challenge", &challenge]], "");
         self.say(&json!(["AUTH", proof]));

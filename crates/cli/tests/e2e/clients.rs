@@ -161,7 +161,7 @@ fn existing(scene: &Scene, lived: &Lived) -> String {
 }
 
 /// The secrets go through standard input: arguments and environment of a process are seen by others.
-fn run(command: &mut Command, setting: &str) {
+pub fn run(command: &mut Command, setting: &str) {
     let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = started.unwrap_or_else(|error| panic!("{command:?} did not start: {error}"));
     let mut stdin = child.stdin.take().expect("standard input was asked for");

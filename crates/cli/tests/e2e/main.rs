@@ -14,6 +14,7 @@ mod nodes;
 mod operations;
 mod packaging;
 mod pages;
+mod relay;
 mod security;
 mod support;
 mod webhooks;
