@@ -11,6 +11,9 @@ use crate::{Conn, Sql, StoreError, Value};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
+/// Up to so many events are found by the statements that walk an index in order.
+const FEW: i64 = 500;
+
 /// Up to so many values of a list are asked one by one.
 const ONE_BY_ONE: usize = 16;
 
@@ -49,9 +52,34 @@ macro_rules! within {
     };
 }
 
+/// As [`within`], written so that PostgreSQL does not take it for a narrow window, which it would rather sort than walk.
+macro_rules! from_to {
+    () => {
+        " AND (e.created_at, e.n) >= ($2, 0) AND e.created_at <= $3"
+    };
+}
+
 macro_rules! newest {
     () => {
         " ORDER BY e.created_at DESC, e.event_id LIMIT $8"
+    };
+}
+
+/// For no more than [`FEW`], as the index has them: ids are not in order, which [`newest`] puts right. PostgreSQL plans a
+/// `LIMIT` that is a parameter as a tenth of the table and would rather sort all rows; a number makes it walk and stop.
+macro_rules! walk {
+    (sqlite) => {
+        " ORDER BY e.created_at DESC LIMIT $8"
+    };
+    (postgres) => {
+        " ORDER BY e.created_at DESC LIMIT 500) newest LIMIT $8"
+    };
+}
+
+macro_rules! few {
+    () => {
+        "SELECT n, event_id, created_at, bytes FROM (SELECT e.n, e.event_id, e.created_at,
+            CAST(octet_length(e.json) AS BIGINT) AS bytes "
     };
 }
 
@@ -62,6 +90,13 @@ macro_rules! one_of_ids {
     (postgres) => {
         " FROM nostr_events e WHERE e.event_id = ANY (ARRAY (
             SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))"
+    };
+}
+
+macro_rules! one_tag {
+    () => {
+        " FROM nostr_tags t CROSS JOIN nostr_events e
+            WHERE t.key = $1 AND t.created_at BETWEEN $2 AND $3 AND e.n = t.n"
     };
 }
 
@@ -106,21 +141,29 @@ statements! {
     BY_IDS = places!(),
         sqlite concat!(one_of_ids!(sqlite), within!(), rest!(sqlite), newest!()),
         postgres concat!(one_of_ids!(postgres), within!(), rest!(postgres), newest!());
-    BY_TAG = concat!(places!(), " FROM nostr_tags t CROSS JOIN nostr_events e
-            WHERE t.key = $1 AND t.created_at BETWEEN $2 AND $3 AND e.n = t.n"),
-        sqlite concat!(rest!(sqlite), " ORDER BY t.created_at DESC, e.event_id LIMIT $8"),
-        postgres concat!(rest!(postgres), " ORDER BY t.created_at DESC, e.event_id LIMIT $8");
+    BY_TAG = "",
+        sqlite concat!(places!(), one_tag!(), rest!(sqlite), " ORDER BY t.created_at DESC LIMIT $8"),
+        postgres concat!(few!(), one_tag!(), rest!(postgres),
+            " ORDER BY t.created_at DESC LIMIT 500) newest LIMIT $8");
     BY_TAGS = places!(),
         sqlite concat!(one_of_tags!(sqlite), rest!(sqlite), newest!()),
         postgres concat!(one_of_tags!(postgres), rest!(postgres), newest!());
-    BY_AUTHOR = concat!(places!(), " FROM nostr_events e WHERE e.pubkey = $1", within!()),
-        sqlite concat!(rest!(sqlite), newest!()), postgres concat!(rest!(postgres), newest!());
+    BY_AUTHOR = "",
+        sqlite concat!(places!(), " FROM nostr_events e WHERE e.pubkey = $1", within!(), rest!(sqlite), walk!(sqlite)),
+        postgres concat!(few!(), " FROM nostr_events e WHERE e.pubkey = $1", from_to!(), rest!(postgres), walk!(postgres));
     BY_AUTHORS = places!(),
         sqlite concat!(one_of_authors!(sqlite), within!(), rest!(sqlite), newest!()),
         postgres concat!(one_of_authors!(postgres), within!(), rest!(postgres), newest!());
-    BY_KIND = concat!(places!(), " FROM nostr_events e WHERE e.kind = $1", within!()),
-        sqlite concat!(rest!(sqlite), newest!()), postgres concat!(rest!(postgres), newest!());
-    BY_TIME = concat!(places!(), all_times!(), within!()),
+    BY_KIND = "",
+        sqlite concat!(places!(), " FROM nostr_events e WHERE e.kind = $1", within!(), rest!(sqlite), walk!(sqlite)),
+        postgres concat!(few!(), " FROM nostr_events e WHERE e.kind = $1", from_to!(), rest!(postgres), walk!(postgres));
+    BY_KINDS = places!(),
+        sqlite concat!(one_of_kinds!(sqlite), within!(), rest!(sqlite), newest!()),
+        postgres concat!(one_of_kinds!(postgres), within!(), rest!(postgres), newest!());
+    BY_TIME = "",
+        sqlite concat!(places!(), all_times!(), within!(), rest!(sqlite), walk!(sqlite)),
+        postgres concat!(few!(), all_times!(), from_to!(), rest!(postgres), walk!(postgres));
+    ALL_TIMES = concat!(places!(), all_times!(), within!()),
         sqlite concat!(rest!(sqlite), newest!()), postgres concat!(rest!(postgres), newest!());
 
     COUNT_BY_IDS = "SELECT count(*) AS found",
@@ -243,29 +286,69 @@ pub async fn places(conn: &mut Conn, query: &Query, now: i64) -> Result<Vec<Plac
     if query.is_impossible() || query.limit <= 0 {
         return Ok(Vec::new());
     }
-    let (sql, firsts): (&Sql, Vec<Value>) = match query.entry() {
-        Entry::Ids(ids) => (&BY_IDS, vec![hexadecimal_list(ids).into()]),
-        Entry::Tags(keys) if keys.len() <= ONE_BY_ONE => (&BY_TAG, keys.iter().map(|key| (*key).into()).collect()),
-        Entry::Tags(keys) => (&BY_TAGS, vec![joined(keys).into()]),
-        Entry::Authors(authors) if authors.len() <= ONE_BY_ONE => {
-            (&BY_AUTHOR, authors.iter().map(|author| (&author[..]).into()).collect())
-        }
-        Entry::Authors(authors) => (&BY_AUTHORS, vec![hexadecimal_list(authors).into()]),
-        Entry::Kinds(kinds) => (&BY_KIND, kinds.iter().map(|kind| i64::from(*kind).into()).collect()),
-        Entry::Time => (&BY_TIME, vec!["".into()]),
-    };
+    let few = |values: usize| query.limit <= FEW && values <= ONE_BY_ONE;
     let mut found = Vec::new();
-    for first in firsts {
-        let mut values = query.values(first, now);
-        values.push(query.limit.into());
-        for row in conn.all(sql, &values).await? {
-            found.push(place(&row)?);
+    match query.entry() {
+        Entry::Ids(ids) => found = search(conn, &BY_IDS, hexadecimal_list(ids).into(), query, now).await?,
+        Entry::Tags(keys) if few(keys.len()) => {
+            for key in keys {
+                found.extend(
+                    newest(conn, [&BY_TAG, &BY_TAGS], [(*key).into(), joined(&[*key]).into()], query, now).await?,
+                );
+            }
         }
+        Entry::Tags(keys) => found = search(conn, &BY_TAGS, joined(keys).into(), query, now).await?,
+        Entry::Authors(authors) if few(authors.len()) => {
+            for author in authors {
+                let firsts = [(&author[..]).into(), hexadecimal_list(&[*author]).into()];
+                found.extend(newest(conn, [&BY_AUTHOR, &BY_AUTHORS], firsts, query, now).await?);
+            }
+        }
+        Entry::Authors(authors) => {
+            found = search(conn, &BY_AUTHORS, hexadecimal_list(authors).into(), query, now).await?;
+        }
+        Entry::Kinds(kinds) if query.limit <= FEW => {
+            for kind in kinds {
+                let firsts = [i64::from(*kind).into(), kind.to_string().into()];
+                found.extend(newest(conn, [&BY_KIND, &BY_KINDS], firsts, query, now).await?);
+            }
+        }
+        Entry::Kinds(kinds) => found = search(conn, &BY_KINDS, joined(kinds).into(), query, now).await?,
+        Entry::Time if query.limit <= FEW => {
+            found = newest(conn, [&BY_TIME, &ALL_TIMES], ["".into(), "".into()], query, now).await?;
+        }
+        Entry::Time => found = search(conn, &ALL_TIMES, "".into(), query, now).await?,
     }
     found.sort_unstable_by_key(|place| (Reverse(place.created_at), place.id));
     found.dedup_by_key(|place| place.n);
     found.truncate(usize::try_from(query.limit).unwrap_or(usize::MAX));
     Ok(found)
+}
+
+/// What a walk along an index finds. Where it ends within a second, it may have met the wrong ones of that second, which
+/// is then searched as a whole.
+async fn newest(
+    conn: &mut Conn,
+    [walk, all]: [&Sql; 2],
+    [one, list]: [Value; 2],
+    query: &Query,
+    now: i64,
+) -> Result<Vec<Place>, StoreError> {
+    let mut found = search(conn, walk, one, query, now).await?;
+    let full = found.len() as i64 >= query.limit;
+    if let Some(last) = found.last().map(|place| place.created_at).filter(|_| full) {
+        found.retain(|place| place.created_at > last);
+        let limit = query.limit - found.len() as i64;
+        let second = Query { since: Some(last), until: Some(last), limit, ..query.clone() };
+        found.extend(search(conn, all, list, &second, now).await?);
+    }
+    Ok(found)
+}
+
+async fn search(conn: &mut Conn, sql: &Sql, first: Value, query: &Query, now: i64) -> Result<Vec<Place>, StoreError> {
+    let mut values = query.values(first, now);
+    values.push(query.limit.into());
+    conn.all(sql, &values).await?.iter().map(place).collect()
 }
 
 fn place(row: &crate::Row) -> Result<Place, StoreError> {

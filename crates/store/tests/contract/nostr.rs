@@ -212,7 +212,7 @@ fn asked() -> impl Strategy<Value = Query> {
     let tags = vec((select(&LETTERS[..]), vec(select(&VALUES[..]), 0..3)), 0..3);
     let kinds = vec(select(&KINDS[..]), 0..3);
     let ids = vec(0..40_u8, 0..6);
-    let limit = prop_oneof![Just(500_i64), 0..6_i64];
+    let limit = prop_oneof![Just(500_i64), Just(501), 0..6_i64];
     (of(ids), of(some(0..3)), of(kinds), tags, of(0..6_i64), of(0..6_i64), limit, any::<bool>()).prop_map(
         move |(ids, authors, kinds, tags, since, until, limit, long)| {
             let key = |(letter, values): (char, Vec<&str>)| {
