@@ -115,8 +115,9 @@ impl Client {
     }
 
     fn on_found(&mut self, ticket: &Ticket, found: Found) -> Vec<Action> {
+        // What a question that was given up had found already does not end the one that runs now.
         if !matches!(found, Found::Page(_)) {
-            self.running = None;
+            self.running.take_if(|(running, _)| running == ticket);
         }
         let actions = match found {
             Found::Page(page) => self.session.on_stored(ticket, page),

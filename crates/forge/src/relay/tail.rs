@@ -61,7 +61,7 @@ impl Tail {
         // What was being written at this moment has numbers just below.
         let now = Instant::now();
         let gaps = (high.saturating_sub(GAPS as i64).max(0) + 1..=high).map(|n| (n, now)).collect();
-        Ok(Self { high, gaps }.without_present(forge).await?)
+        Self { high, gaps }.without_present(forge).await
     }
 
     /// Leaves those out that are there already.
