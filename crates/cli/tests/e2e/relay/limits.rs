@@ -32,7 +32,7 @@ fn a_reader_that_does_not_read_is_cut_while_others_are_served() {
 fn metric(scene: &Scene, name: &str) -> f64 {
     let text = abide_testkit::http::get(scene.server.http_addr(), "/metrics", None).text();
     let line = text.lines().find(|line| line.starts_with(name) && !line.starts_with('#'));
-    line.and_then(|line| line.rsplit(' ').next()).map_or(0.0, |value| value.parse().unwrap())
+    line.and_then(|line| line.rsplit(' ').next()).map_or(0.0, |value| value.parse().expect("metrics are numbers"))
 }
 
 #[test]

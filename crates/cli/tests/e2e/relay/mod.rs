@@ -56,12 +56,13 @@ pub fn store(server: &Server, events: &[Event]) {
         None => Options { connections: 1, ..Options::sqlite(server.data_dir().join("abide.db")) },
     };
     let records: Vec<_> = events.iter().map(abide_forge::relay::to_record).collect();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(1).build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(1).build();
+    let runtime = runtime.expect("a runtime can be made");
     runtime.block_on(async {
-        let store = Store::open(&options, Arc::new(SystemClock)).await.unwrap();
+        let store = Store::open(&options, Arc::new(SystemClock)).await.expect("the database opens");
         let written: Result<_, StoreError> =
             store.write(records, |tx, records| Box::pin(nostr_events::insert_many(tx, records))).await;
-        written.unwrap();
+        written.expect("the events are stored");
         store.close().await;
     });
 }

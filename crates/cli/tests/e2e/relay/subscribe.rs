@@ -58,9 +58,9 @@ fn every_condition_of_a_filter_is_kept(#[values(Engine::Sqlite, Engine::Postgres
     assert_eq!(found(json!({"ids": [one.id, three.id]})), [three.clone(), one.clone()]);
     assert_eq!(found(json!({"authors": [bob.public()], "kinds": [1621]})), [two.clone(), one.clone()]);
     assert_eq!(found(json!({"#t": ["bug"], "#a": [scene.repo]})), [two.clone(), one.clone()]);
-    assert_eq!(found(json!({"#t": ["ui"], "#a": [scene.repo]})), [one.clone()]);
+    assert_eq!(found(json!({"#t": ["ui"], "#a": [scene.repo]})), std::slice::from_ref(&one));
     assert_eq!(found(json!({"#t": ["bug"], "authors": [carol.public()]})), []);
-    assert_eq!(found(json!({"#e": [one.id]})), [three.clone()]);
+    assert_eq!(found(json!({"#e": [one.id]})), [three]);
     assert_eq!(found(json!({"kinds": [1621], "since": scene.now - 10})), [two]);
     assert_eq!(found(json!({"kinds": [1621], "until": scene.now - 20})), [one]);
     assert_eq!(found(json!({"kinds": [1621], "limit": 0})), []);
