@@ -4,9 +4,11 @@ use crate::config::Config;
 use crate::failure::Failure;
 use abide_core::Random as _;
 use abide_core::time::SystemClock;
+use abide_forge::accounts::password::Cost;
 use abide_forge::{
-    AllowList, AttentionSettings, Browsing, Forge, IssueSettings, LifecycleSettings, MailSettings, Node, OsRandom,
-    OutboundLimits, OutboundSettings, PeopleSettings, Rate, Schedule, Settings, SmtpUrl, WebhookSettings, secret,
+    AllowList, AttentionSettings, Browsing, Caps, Expiry, Forge, GraspSettings, IssueSettings, LifecycleSettings,
+    MailSettings, Node, OsRandom, OutboundLimits, OutboundSettings, PeopleSettings, Rate, RelayLimits, RelaySettings,
+    Schedule, Settings, SmtpUrl, WebhookSettings, secret,
 };
 use abide_git::{Git, GitLimits, Layout};
 use abide_store::{Options, Store};
@@ -146,6 +148,8 @@ fn settings(config: &Config, part: Part) -> Settings {
         issues: issues(config),
         webhooks: webhooks(config),
         outbound: outbound(config),
+        grasp: grasp(config),
+        relay: relay(config),
     }
 }
 
@@ -198,6 +202,74 @@ fn outbound(config: &Config) -> OutboundSettings {
     }
 }
 
+fn grasp(config: &Config) -> GraspSettings {
+    let keys = |name| {
+        let parts = config.text(name).split(',').map(str::trim);
+        parts.filter_map(|part| abide_nostr::nip19::parse_npub(part).ok()).collect()
+    };
+    GraspSettings {
+        enabled: config.text("grasp.enabled") == "true",
+        expiry: Expiry {
+            entry: config.duration("grasp.expiry"),
+            after_push: config.duration("grasp.after_push"),
+            remembered: config.duration("grasp.remembered"),
+        },
+        caps: Caps {
+            per_key: config.number("grasp.per_key"),
+            per_address: config.number("grasp.per_address"),
+            total: config.number("grasp.entries"),
+        },
+        limits: Arc::new(relay(config).limits),
+        allow: keys("grasp.allow"),
+        deny: keys("grasp.deny"),
+        unsigned_per_address: config.bytes("grasp.unsigned_per_address"),
+        unsigned_total: config.bytes("grasp.unsigned_total"),
+        ..GraspSettings::default()
+    }
+}
+
+fn relay(config: &Config) -> RelaySettings {
+    let number = |name| config.number(name) as usize;
+    let size = |name| config.bytes(name) as usize;
+    RelaySettings {
+        enabled: config.text("relay.enabled") == "true",
+        name: config.text("relay.name").to_owned(),
+        description: config.text("relay.description").to_owned(),
+        contact: config.text("relay.contact").to_owned(),
+        pubkey: config.text("relay.pubkey").to_owned(),
+        limits: RelayLimits {
+            message_bytes: size("relay.message_bytes"),
+            event_bytes: size("relay.event_bytes"),
+            state_bytes: size("relay.state_bytes"),
+            event_tags: number("relay.event_tags"),
+            subscriptions: number("relay.subscriptions"),
+            filters: number("relay.filters"),
+            filter_values: number("relay.filter_values"),
+            filter_limit: number("relay.filter_limit"),
+            ahead: config.duration("relay.ahead"),
+            events_under_way: number("relay.events_under_way"),
+            reconciled_events: number("relay.reconciled_events"),
+            ..RelayLimits::default()
+        },
+        connections: number("relay.connections"),
+        connections_per_ip: number("relay.connections_per_ip"),
+        events_per_ip: Rate { times: number("relay.events_per_ip") as i64, window: config.duration("relay.window") },
+        queue_bytes: size("relay.queue_bytes"),
+        batch: number("relay.batch"),
+        outgoing: number("relay.outgoing"),
+        reads: number("relay.reads"),
+        ping: config.duration("relay.ping"),
+        idle_timeout: config.duration("relay.idle_timeout"),
+        ..RelaySettings::default()
+    }
+}
+
+/// Tests run development builds, which alone can be told to hash cheaply.
+fn password_cost() -> Cost {
+    let cheap = cfg!(debug_assertions) && std::env::var_os("ABIDE_TEST_CHEAP_PASSWORDS").is_some();
+    if cheap { Cost::Least } else { Cost::Full }
+}
+
 fn people(config: &Config) -> PeopleSettings {
     let number = |name| config.number(name) as i64;
     let rate = |times, window| Rate { times: number(times), window: config.duration(window) };
@@ -213,6 +285,7 @@ fn people(config: &Config) -> PeopleSettings {
         reset_ttl: config.duration("reset.ttl"),
         invite_ttl: config.duration("signup.invite_ttl"),
         setup_ttl: config.duration("signup.setup_ttl"),
+        password_cost: password_cost(),
         hashes_at_once: config.number("login.hashes") as usize,
         hashes_waiting: config.number("login.hashes_waiting") as usize,
         login_per_account: rate("login.per_account", "login.window"),

@@ -26,6 +26,67 @@ pub fn password_fits(typed: &str) -> bool {
     PASSWORD_LEN.contains(&typed.chars().count())
 }
 
+/// What is known of a key that someone proves to have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyAccount {
+    /// No account has it.
+    None,
+    /// An account has it, with a name or without.
+    Live,
+    /// The account that has it may not be used.
+    Suspended,
+}
+
+/// What logging in with a key leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyLogin {
+    /// Into the account of that key. Of one that a repository was made under, this is the claim.
+    Enter,
+    /// A new account, without a name until its holder picks one.
+    Make,
+    /// Nowhere: the account is suspended.
+    Suspended,
+    /// Nowhere: a new account would need an invitation.
+    NeedsInvite,
+    /// Nowhere: nobody makes an account for themselves.
+    Closed,
+}
+
+/// Decides what someone gets who has proved to have a key.
+pub fn key_login(account: KeyAccount, mode: SignUpMode) -> KeyLogin {
+    match (account, mode) {
+        (KeyAccount::Live, _) => KeyLogin::Enter,
+        (KeyAccount::Suspended, _) => KeyLogin::Suspended,
+        (KeyAccount::None, SignUpMode::Open) => KeyLogin::Make,
+        (KeyAccount::None, SignUpMode::Invite) => KeyLogin::NeedsInvite,
+        (KeyAccount::None, SignUpMode::Closed) => KeyLogin::Closed,
+    }
+}
+
+/// Why a key stays linked to an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum UnlinkRefusal {
+    /// Nobody could log in any more.
+    #[error("without the key nobody could log in to this account; set a password first")]
+    NoPassword,
+    /// The key rules repositories of the account.
+    #[error("this key governs repositories of this account; they would lose whoever may sign for them")]
+    Governs,
+    /// There is none.
+    #[error("no key is linked to this account")]
+    NoKey,
+}
+
+/// Whether a key may be taken off an account.
+pub fn may_unlink(has_key: bool, has_password: bool, governs: bool) -> Result<(), UnlinkRefusal> {
+    match (has_key, has_password, governs) {
+        (false, ..) => Err(UnlinkRefusal::NoKey),
+        (_, false, _) => Err(UnlinkRefusal::NoPassword),
+        (_, _, true) => Err(UnlinkRefusal::Governs),
+        (true, true, false) => Ok(()),
+    }
+}
+
 /// An address that mail can be sent to: `local@domain`, as typed. Only a mail can prove that someone reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmailAddress(String);
@@ -183,6 +244,30 @@ pub fn may_stop_administering(target: UserId, admins: &[UserId]) -> Result<(), A
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_key_with_an_account_opens_it_in_every_mode_and_another_only_where_accounts_are_made() {
+        use {KeyAccount as A, KeyLogin as L};
+        for &mode in SignUpMode::ALL {
+            assert_eq!(key_login(A::Live, mode), L::Enter);
+            assert_eq!(key_login(A::Suspended, mode), L::Suspended);
+        }
+        let unknown = [SignUpMode::Open, SignUpMode::Invite, SignUpMode::Closed].map(|mode| key_login(A::None, mode));
+        assert_eq!(unknown, [L::Make, L::NeedsInvite, L::Closed]);
+    }
+
+    #[test]
+    fn a_key_is_taken_off_only_if_a_password_remains_and_it_governs_nothing() {
+        for has_password in [false, true] {
+            for governs in [false, true] {
+                assert_eq!(may_unlink(false, has_password, governs), Err(UnlinkRefusal::NoKey));
+            }
+        }
+        assert_eq!(may_unlink(true, false, false), Err(UnlinkRefusal::NoPassword));
+        assert_eq!(may_unlink(true, false, true), Err(UnlinkRefusal::NoPassword));
+        assert_eq!(may_unlink(true, true, true), Err(UnlinkRefusal::Governs));
+        assert_eq!(may_unlink(true, true, false), Ok(()));
+    }
 
     #[test]
     fn what_cannot_be_an_address_is_refused() {

@@ -52,6 +52,10 @@ points! {
     PUSH_FINISHED = "push:finished",
     /// Pushing: the report is on its way.
     PUSH_REPORTED = "push:reported",
+    /// Promoting: the repository is whole, nothing knows of it.
+    PROMOTE_BUILT = "promote:built",
+    /// Promoting: everything is committed, nobody was told.
+    PROMOTE_COMMITTED = "promote:committed",
     /// Renaming: the rows are written, the transaction is still open.
     RENAME_BEFORE_COMMIT = "rename:before-commit",
     /// Renaming: everything is committed, nobody knows yet.

@@ -45,7 +45,7 @@ pub use ids::{
     CommentId, DeliveryId, HookId, IssueId, LabelId, MilestoneId, PushId, RedirectId, RepoId, ThreadId, TransferId,
     UserId,
 };
-pub use names::{RepoName, UserName};
+pub use names::{Handle, RepoName, UserName};
 pub use oid::Oid;
 pub use push::RefUpdate;
 pub use random::Random;

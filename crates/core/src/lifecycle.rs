@@ -80,7 +80,9 @@ pub enum Refusal {
     #[error("the repository can still be restored, so it is not removed yet")]
     InGrace,
     /// A signed announcement says where it is and that everyone may read it.
-    #[error("a nostr key rules this repository: it cannot be transferred or made private here")]
+    #[error(
+        "a nostr key rules this repository: it cannot be transferred or made private here, and its default branch is what is signed"
+    )]
     NostrGoverned,
 }
 

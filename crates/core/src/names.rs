@@ -1,5 +1,6 @@
 //! The one module that owns the rules for names of users and repositories.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -108,6 +109,54 @@ pub struct UserName(String);
 /// A repository's name: 1–100 of `a–z 0–9 . _ -`, lower case.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RepoName(String);
+
+/// What an account goes by in addresses and lists: its name or, as long as it has none, its nostr key (`npub1…`).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Handle(String);
+
+impl Handle {
+    /// Takes what the store keeps: a name, or a key as people write it.
+    pub fn from_stored(text: String) -> Self {
+        Self(text)
+    }
+
+    /// As it stands in addresses.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name, unless it is a key.
+    pub fn name(&self) -> Option<UserName> {
+        (!self.0.starts_with("npub1")).then(|| UserName(self.0.clone()))
+    }
+
+    /// As people read it: a key in short.
+    pub fn shown(&self) -> Cow<'_, str> {
+        shortened_key(&self.0)
+    }
+}
+
+impl From<UserName> for Handle {
+    fn from(name: UserName) -> Self {
+        Self(name.0)
+    }
+}
+
+impl fmt::Display for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A key as `npub1abcde…vwxyz`; any other text as it is. No user's name can be mistaken for a key.
+pub fn shortened_key(text: &str) -> Cow<'_, str> {
+    match (text.get(..10), text.get(text.len().saturating_sub(5)..)) {
+        (Some(head), Some(tail)) if head.starts_with("npub1") && text.len() == 63 => {
+            Cow::Owned(format!("{head}…{tail}"))
+        }
+        _ => Cow::Borrowed(text),
+    }
+}
 
 /// Which rule a name breaks. Worded for the person who typed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -251,6 +300,17 @@ mod tests {
     #[case("settings", Reserved)]
     fn refused_user_names_say_which_rule(#[case] name: &str, #[case] rule: InvalidName) {
         assert_eq!(name.parse::<UserName>(), Err(rule));
+    }
+
+    #[test]
+    fn a_key_is_shown_in_short_and_a_name_as_it_is() {
+        let key = "npub1hxm9euqdw389u6nxr28gm2lv6e78dxlc4ekvs2h09z8rv0elp3fs36y47h";
+        assert_eq!(shortened_key(key), "npub1hxm9e…6y47h");
+        let handle = Handle::from_stored(key.to_owned());
+        assert_eq!((handle.as_str(), &*handle.shown()), (key, "npub1hxm9e…6y47h"));
+        for name in ["", "ada", "npub1", &"ü".repeat(40), &format!("npub1{}", "é".repeat(29))] {
+            assert_eq!(shortened_key(name), name);
+        }
     }
 
     #[rstest]

@@ -46,6 +46,11 @@ pub enum InvalidScopes {
 }
 
 impl Scopes {
+    /// These, and no others.
+    pub fn of(scopes: Vec<Scope>) -> Self {
+        Self(scopes)
+    }
+
     /// Reads a comma-separated list.
     pub fn parse(text: &str) -> Result<Self, InvalidScopes> {
         let mut scopes = Vec::new();

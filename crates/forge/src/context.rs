@@ -2,6 +2,7 @@
 
 use crate::accounts::password::Hashing;
 use crate::git::snapshots::Snapshots;
+use crate::relay::Relay;
 use crate::{Access, Node, Settings, browse};
 use abide_core::policy::Actor;
 use abide_core::scope::{Scope, Scopes};
@@ -35,6 +36,7 @@ struct Inner {
     hashing: Hashing,
     gate: Gate,
     numbered: watch::Sender<u64>,
+    relay: Relay,
 }
 
 impl Forge {
@@ -50,8 +52,10 @@ impl Forge {
     ) -> Self {
         let snapshots = Snapshots::new(settings.ref_cache_refs);
         let browse = browse::Shared::new(settings.browse.cache, settings.browse.open_repos, settings.browse.heavy);
-        let hashing = Hashing::new(settings.people.hashes_at_once, settings.people.hashes_waiting);
+        let hashing =
+            Hashing::new(settings.people.password_cost, settings.people.hashes_at_once, settings.people.hashes_waiting);
         let gate = Gate::new(settings.outbound.allow.clone(), SystemResolver, settings.outbound.limits.clone());
+        let relay = Relay::new(settings.relay.clone(), &settings.public_url);
         let inner = Inner {
             store,
             git,
@@ -67,6 +71,7 @@ impl Forge {
             hashing,
             gate,
             numbered: watch::Sender::new(0),
+            relay,
         };
         Self { inner: Arc::new(inner) }
     }
@@ -151,6 +156,11 @@ impl Forge {
     /// The only way out.
     pub(crate) fn gate(&self) -> &Gate {
         &self.inner.gate
+    }
+
+    /// The relay.
+    pub fn relay(&self) -> &Relay {
+        &self.inner.relay
     }
 
     /// Waits for the work that must reach its end, then closes the database.

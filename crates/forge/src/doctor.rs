@@ -8,7 +8,7 @@ use abide_core::{PushId, RepoId};
 use abide_git::locks;
 use abide_store::audit::{self, ChainReport};
 use abide_store::repos::Repo;
-use abide_store::{Tx, events, leases, purges, pushes, redirects, repos, stars, transfers, watches};
+use abide_store::{Tx, events, leases, purgatory, purges, pushes, redirects, repos, stars, transfers, watches};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -191,6 +191,7 @@ async fn comes_or_goes(forge: &Forge, id: RepoId) -> Result<bool, Fault> {
     let mut conn = forge.store().read().await?;
     Ok(fork::under_way(forge, id)?
         || purges::known(&mut conn, id).await?
+        || purgatory::reserves(&mut conn, id).await?
         || repos::by_id(&mut conn, id, None).await?.is_some()
         || !forge.layout().repo(id).exists())
 }

@@ -8,8 +8,10 @@
 //! * [`issues`]: what is to be done, and what is said about it.
 //! * [`webhooks`]: what other servers are told.
 //! * [`git`]: fetch and push, one path behind every road, and what puts a crashed push right.
+//! * [`grasp`]: repositories that signed events rule, and what waits in purgatory.
 //! * [`jobs`]: work that is done later, and the clock that queues it. [`sequencer`]: gives the logs their order.
 //! * [`consumers`]: what acts on the log of events. [`feeds`]: what people read of it.
+//! * [`relay`]: signed events, taken in, found and passed on.
 //! * [`doctor`]: proves that database and disk agree.
 //!
 //! Roads (`abide-web`, `abide-ssh`, the command line) translate to and from these; they never call the store or git.
@@ -23,12 +25,14 @@ pub mod doctor;
 mod error;
 pub mod feeds;
 pub mod git;
+pub mod grasp;
 pub mod issues;
 pub mod jobs;
 pub mod mail;
 mod node;
 pub mod notify;
 pub mod ready;
+pub mod relay;
 pub mod repos;
 mod sealed;
 pub mod secret;
@@ -37,14 +41,19 @@ mod settings;
 pub mod social;
 pub mod start;
 mod tell;
+pub mod threads;
 pub mod webhooks;
 
 pub use abide_core::webhooks::Schedule;
 pub use abide_git::GitError;
+pub use abide_nostr::Limits as RelayLimits;
+pub use abide_nostr::grasp::{caps::Caps, expiry::Expiry};
 pub use abide_outbound::{AllowList, Limits as OutboundLimits};
 pub use context::{Caller, Forge, OsRandom};
 pub use error::{Access, Fault};
+pub use grasp::GraspSettings;
 pub use node::{Node, NodeError};
+pub use relay::RelaySettings;
 pub use settings::{
     AttentionSettings, Browsing, IssueSettings, LifecycleSettings, MailSettings, OutboundSettings, PeopleSettings,
     Rate, Settings, SmtpUrl, WebhookSettings,

@@ -1,5 +1,8 @@
 //! Limits and intervals of the use cases, with their defaults. The command line fills them from the configuration.
 
+use crate::accounts::password::Cost;
+use crate::grasp::GraspSettings;
+use crate::relay::RelaySettings;
 use abide_core::account::SignUpMode;
 use abide_core::webhooks::Schedule;
 use abide_outbound::{AllowList, Limits};
@@ -67,6 +70,10 @@ pub struct Settings {
     pub webhooks: WebhookSettings,
     /// Going out at all.
     pub outbound: OutboundSettings,
+    /// Repositories that signed events rule.
+    pub grasp: GraspSettings,
+    /// Signed events.
+    pub relay: RelaySettings,
 }
 
 /// How much can be said in issues, and how often.
@@ -190,6 +197,8 @@ pub struct PeopleSettings {
     pub invite_ttl: Duration,
     /// How long the first admin can be made.
     pub setup_ttl: Duration,
+    /// What hashing a password costs.
+    pub password_cost: Cost,
     /// Passwords that are hashed at once: each takes 19 MiB and a core.
     pub hashes_at_once: usize,
     /// Passwords that may wait for that.
@@ -225,6 +234,7 @@ impl Default for PeopleSettings {
             reset_ttl: HOUR,
             invite_ttl: 7 * DAY,
             setup_ttl: 7 * DAY,
+            password_cost: Cost::default(),
             hashes_at_once: 4,
             hashes_waiting: 64,
             login_per_account: rate(10, 15 * MINUTE),
@@ -389,6 +399,8 @@ impl Default for Settings {
             issues: IssueSettings::default(),
             webhooks: WebhookSettings::default(),
             outbound: OutboundSettings::default(),
+            grasp: GraspSettings::default(),
+            relay: RelaySettings::default(),
         }
     }
 }

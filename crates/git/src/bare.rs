@@ -38,6 +38,28 @@ fn make(target: &Path, head: &str) -> io::Result<()> {
     result
 }
 
+/// Makes the empty repository that is read in place of those that have nothing yet, if it is not there.
+pub async fn init_empty(layout: &Layout) -> Result<PathBuf, GitError> {
+    let target = layout.empty();
+    let made = target.clone();
+    blocking(move || {
+        if target.join("HEAD").exists() {
+            return Ok(());
+        }
+        let draft = sibling(&target, "new");
+        let result = fill(&draft, "ref: refs/heads/main\n").and_then(|()| std::fs::rename(&draft, &target));
+        match result {
+            Ok(()) => Ok(()),
+            // Somebody else was faster; all of them are alike.
+            Err(_) if target.join("HEAD").exists() => remove_tree(&draft),
+            Err(error) => Err(error),
+        }
+        .map_err(GitError::io("create repository", &target))
+    })
+    .await?;
+    Ok(made)
+}
+
 /// Moves a repository that is whole to its place, durable when this returns.
 pub(crate) fn place(draft: &Path, target: &Path) -> io::Result<()> {
     let shard = target.parent().expect("a repository is below its shard");

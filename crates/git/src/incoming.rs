@@ -8,6 +8,7 @@ mod connect;
 mod migrate;
 mod unpack;
 
+use crate::durable::sync_dir;
 use crate::error::blocking;
 use crate::layout::entries;
 use crate::runner::Call;
@@ -32,7 +33,12 @@ pub struct Incoming {
 impl Incoming {
     /// Makes an empty area for a push to this repository. The key is ours (a push id), unique among all pushes.
     pub async fn create(git: &Git, layout: &Layout, repo: RepoId, key: &str) -> Result<Self, GitError> {
-        let made = Self { git: git.clone(), area: Area::new(layout, key)?, repo: layout.repo(repo) };
+        Self::create_beside(git, layout, layout.repo(repo), key).await
+    }
+
+    /// As [`Incoming::create`], borrowing the objects of the repository in this directory.
+    pub async fn create_beside(git: &Git, layout: &Layout, repo: PathBuf, key: &str) -> Result<Self, GitError> {
+        let made = Self { git: git.clone(), area: Area::new(layout, key)?, repo };
         let objects = made.objects();
         blocking(move || {
             let info = objects.join("info");
@@ -42,6 +48,26 @@ impl Incoming {
         })
         .await?;
         Ok(made)
+    }
+
+    /// The objects that were kept under this key, in view of this repository. Dropping it leaves them where they are.
+    pub fn reopen(git: &Git, layout: &Layout, repo: PathBuf, key: &str) -> Result<Self, GitError> {
+        let mut area = Area::new(layout, key)?;
+        area.leave();
+        Ok(Self { git: git.clone(), area, repo })
+    }
+
+    /// Keeps the objects under another key, durable when this returns: dropping it no longer removes them.
+    pub async fn keep(mut self, layout: &Layout, key: &str) -> Result<(), GitError> {
+        let mut target = Area::new(layout, key)?;
+        target.leave();
+        let (from, to, root) = (self.area.path().to_owned(), target.path().to_owned(), layout.incoming_root());
+        blocking(move || {
+            std::fs::rename(&from, &to).and_then(|()| sync_dir(&root)).map_err(GitError::io("keep objects in", &to))
+        })
+        .await?;
+        self.area.leave();
+        Ok(())
     }
 
     /// Where the objects wait.

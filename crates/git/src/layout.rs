@@ -48,6 +48,11 @@ impl Layout {
         self.data.join(format!("repos/{:02x}/.{id}.git.gone", id.get() & 0xff))
     }
 
+    /// The one repository that everyone reads from who asks for one that has nothing yet.
+    pub fn empty(&self) -> PathBuf {
+        self.data.join("empty.git")
+    }
+
     /// Where the doctor puts what does not belong.
     pub fn quarantine(&self) -> PathBuf {
         self.data.join("quarantine")

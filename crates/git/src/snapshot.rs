@@ -30,6 +30,8 @@ pub enum Head {
     Symbolic(BString),
     /// An object.
     Detached(Oid),
+    /// Nothing: nobody has said yet which branch it shall be.
+    Unset,
 }
 
 /// All refs, sorted by name as git sorts them, and HEAD.
@@ -42,6 +44,11 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// No refs, and no word of which branch there will be.
+    pub fn empty() -> Self {
+        Self { refs: Vec::new(), head: Head::Unset }
+    }
+
     /// Reads all refs; blocks. No configuration is read, so nothing in the repository can change how.
     pub fn read(repo_dir: &Path) -> Result<Self, GitError> {
         let reader = Reader::new(repo_dir);
@@ -70,7 +77,7 @@ impl Snapshot {
     pub fn head_target(&self) -> Option<&BStr> {
         match &self.head {
             Head::Symbolic(target) => Some(target.as_bstr()),
-            Head::Detached(_) => None,
+            Head::Detached(_) | Head::Unset => None,
         }
     }
 
@@ -79,6 +86,7 @@ impl Snapshot {
         match &self.head {
             Head::Symbolic(target) => self.get(target).map(|found| found.oid),
             Head::Detached(oid) => Some(*oid),
+            Head::Unset => None,
         }
     }
 

@@ -50,11 +50,12 @@ pub enum EventError {
 /// Reads one event and checks its shape and its id. The signature is checked by [`verify_signature`], after the caller
 /// knows that the event is not a duplicate.
 pub fn parse_event(json: &str, limits: &Limits) -> Result<Event, EventError> {
-    if json.len() > limits.event_bytes {
-        return Err(EventError::TooLarge(limits.event_bytes));
+    let most = limits.event_bytes.max(limits.state_bytes);
+    if json.len() > most {
+        return Err(EventError::TooLarge(most));
     }
     let raw: RawEvent = serde_json::from_str(json).map_err(|error| EventError::Shape(error.to_string()))?;
-    raw.check(limits)
+    raw.check(json.len(), limits)
 }
 
 impl RawEvent {
@@ -63,8 +64,12 @@ impl RawEvent {
         hexadecimal::decode(&self.id).map(EventId::from_byte_array)
     }
 
-    /// Checks what the JSON's shape does not say.
-    pub(crate) fn check(self, limits: &Limits) -> Result<Event, EventError> {
+    /// Checks what the JSON's shape does not say. `bytes` is how much was sent.
+    pub(crate) fn check(self, bytes: usize, limits: &Limits) -> Result<Event, EventError> {
+        let most = limits.bytes_of(self.kind);
+        if bytes > most {
+            return Err(EventError::TooLarge(most));
+        }
         if self.tags.len() > limits.event_tags {
             return Err(EventError::TooManyTags(limits.event_tags));
         }
@@ -276,6 +281,10 @@ mod tests {
         let limits = |bytes, tags| Limits { event_bytes: bytes, event_tags: tags, ..Limits::default() };
         assert!(parse_event(&text, &limits(text.len(), 2)).is_ok());
         assert_eq!(parse_event(&text, &limits(text.len() - 1, 2)), Err(EventError::TooLarge(text.len() - 1)));
+        let state = json(&event(0, 30_618, 0, &[], ""));
+        let states = |bytes| Limits { event_bytes: 1, state_bytes: bytes, ..Limits::default() };
+        assert!(parse_event(&state, &states(state.len())).is_ok(), "a state has a bound of its own");
+        assert_eq!(parse_event(&state, &states(state.len() - 1)), Err(EventError::TooLarge(state.len() - 1)));
         assert_eq!(parse_event(&text, &limits(text.len(), 1)), Err(EventError::TooManyTags(1)));
     }
 

@@ -5,6 +5,7 @@ mod object_id;
 mod proposal;
 mod reference;
 mod service;
+mod standing;
 mod state;
 mod thread;
 
@@ -13,6 +14,7 @@ pub use object_id::ObjectId;
 pub use proposal::{Proposal, ProposalKind};
 pub use reference::{Coordinate, InvalidCoordinate, References};
 pub use service::{InvalidService, Service};
+pub use standing::{Tip, may_say, standing, tip, title};
 pub use state::RepoState;
 pub(crate) use state::is_state_ref;
 pub use thread::{Comment, Issue, Root, Status, StatusEvent};

@@ -57,6 +57,9 @@ pub enum HttpAuthError {
     /// For another body.
     #[error("the payload tag is not the hash of this request's body")]
     Payload,
+    /// For another challenge, or for none.
+    #[error("the challenge tag is not the challenge that was given out")]
+    Challenge,
     /// The signature is wrong.
     #[error("the signature is wrong")]
     Signature,
@@ -75,7 +78,29 @@ pub fn verify(header: &str, request: &Request<'_>, now: Timestamp, limits: &Limi
         return Err(EventError::TooLarge(limits.event_bytes).into());
     }
     let json = STANDARD.decode(encoded.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    let proof = parse_event(&json.ok_or(E::NotBase64)?, limits)?;
+    judge(&json.ok_or(E::NotBase64)?, request, None, now, limits)
+}
+
+/// Judges the event that a browser sends in a form, which must answer our challenge.
+pub fn verify_answer(
+    json: &str,
+    request: &Request<'_>,
+    challenge: &str,
+    now: Timestamp,
+    limits: &Limits,
+) -> Result<Proof, HttpAuthError> {
+    judge(json, request, Some(challenge), now, limits)
+}
+
+fn judge(
+    json: &str,
+    request: &Request<'_>,
+    challenge: Option<&str>,
+    now: Timestamp,
+    limits: &Limits,
+) -> Result<Proof, HttpAuthError> {
+    use HttpAuthError as E;
+    let proof = parse_event(json, limits)?;
     let payload = event::first_value(&proof, "payload");
     let same_body = |body: [u8; 32]| payload.is_none_or(|payload| hexadecimal::decode(payload) == Some(body));
     if proof.kind.as_u16() != kinds::HTTP_AUTH {
@@ -88,6 +113,8 @@ pub fn verify(header: &str, request: &Request<'_>, now: Timestamp, limits: &Limi
         Err(E::Method)
     } else if !request.body.is_none_or(same_body) {
         Err(E::Payload)
+    } else if challenge.is_some_and(|given| event::first_value(&proof, "challenge") != Some(given)) {
+        Err(E::Challenge)
     } else if !verify_signature(&proof) {
         Err(E::Signature)
     } else {
@@ -128,6 +155,19 @@ mod tests {
         assert_eq!(judged(27_235, 0, &[u, &["method", "GET"]]), Err(E::Method));
         assert_eq!(judged(27_235, 0, &[u, method, &["payload", &"08".repeat(32)]]), Err(E::Payload));
         assert_eq!(judged(27_235, 0, &[u, method, &["payload", "x"]]), Err(E::Payload));
+    }
+
+    #[test]
+    fn an_answer_is_to_the_challenge_that_was_given() {
+        let (u, method): (&[&str], &[&str]) = (&["u", URL], &["method", "POST"]);
+        let judged = |tags: &[&[&str]]| {
+            let event = json(&event(1, 27_235, 0, tags, ""));
+            verify_answer(&event, &POST, "abc", NOW, &Limits::default()).map(|proof| proof.key)
+        };
+        assert_eq!(judged(&[u, method, &["challenge", "abc"]]), Ok(key(1)));
+        assert_eq!(judged(&[u, method, &["challenge", "abd"]]), Err(HttpAuthError::Challenge));
+        assert_eq!(judged(&[u, method]), Err(HttpAuthError::Challenge));
+        assert_eq!(judged(&[u, &["challenge", "abc"]]), Err(HttpAuthError::Method));
     }
 
     #[test]

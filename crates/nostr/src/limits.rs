@@ -9,6 +9,8 @@ pub struct Limits {
     pub message_bytes: usize,
     /// Bytes of one event as it was sent. Real patches reach 150 KiB.
     pub event_bytes: usize,
+    /// Bytes of one state (kind 30618), which names every ref of a repository: 10,000 refs take 650 KiB.
+    pub state_bytes: usize,
     /// Tags of one event.
     pub event_tags: usize,
     /// Bytes of a `d` tag of the kinds that name repositories.
@@ -41,11 +43,23 @@ pub struct Limits {
     pub auth_window: Duration,
 }
 
+impl Limits {
+    /// Bytes of one event of this kind.
+    pub fn bytes_of(&self, kind: u16) -> usize {
+        match kind {
+            crate::kinds::STATE => self.state_bytes,
+            _ => self.event_bytes,
+        }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
             message_bytes: 1 << 20,
             event_bytes: 256 << 10,
+            // A message less the frame around its event.
+            state_bytes: (1 << 20) - 16,
             event_tags: 20_000,
             identifier_bytes: 1024,
             subscriptions: 500,

@@ -1,6 +1,6 @@
 //! The frames between a client and the relay: JSON arrays that begin with their name.
 
-use crate::event::{EventError, RawEvent};
+use crate::event::RawEvent;
 use crate::{Event, EventId, Filter, Limits, hexadecimal};
 use serde::de::{Deserialize, Deserializer, Error as _, SeqAccess, Visitor};
 use serde_json::{Value, json};
@@ -143,12 +143,9 @@ impl ClientMessage {
 
 fn checked(raw: RawEvent, text: &str, limits: &Limits) -> Result<Event, MessageError> {
     let id = raw.id();
-    let event = if text.len() > limits.event_bytes + EVENT_FRAME {
-        Err(EventError::TooLarge(limits.event_bytes))
-    } else {
-        raw.check(limits)
-    };
-    event.map_err(|error| refused(id, format!("invalid: {error}")))
+    // Without the frame around it.
+    let bytes = text.len().saturating_sub(EVENT_FRAME);
+    raw.check(bytes, limits).map_err(|error| refused(id, format!("invalid: {error}")))
 }
 
 /// An OK where the event can be named, else a NOTICE.

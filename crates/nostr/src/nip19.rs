@@ -1,7 +1,7 @@
 //! Keys, events and repositories as people copy them: `npub1…`, `nevent1…`, `naddr1…` (NIP-19).
 
 use crate::git::Coordinate;
-use crate::{EventId, PublicKey};
+use crate::{EventId, PublicKey, hexadecimal};
 use nostr::event::Kind;
 use nostr::nips::nip01;
 use nostr::nips::nip19::{FromBech32, Nip19Coordinate, Nip19Event, ToBech32};
@@ -65,6 +65,17 @@ impl EventPointer {
             kind: pointer.kind.map(|kind| kind.as_u16()),
             relays: pointer.relays.iter().map(ToString::to_string).collect(),
         })
+    }
+}
+
+/// Reads an event as people name it: its id in hexadecimal, `note1…` or `nevent1…`.
+pub fn parse_event_id(text: &str) -> Result<EventId, NotNip19> {
+    if let Some(id) = hexadecimal::decode(text) {
+        return Ok(EventId::from_byte_array(id));
+    }
+    match text.starts_with("note1") {
+        true => bounded(text).and_then(|text| EventId::from_bech32(text).ok()).ok_or(NotNip19("note")),
+        false => EventPointer::decode(text).map(|pointer| pointer.id),
     }
 }
 
@@ -153,6 +164,17 @@ mod tests {
         let error = parse_npub(secret).unwrap_err();
         assert!(EventPointer::decode(secret).is_err() && AddressPointer::decode(secret).is_err());
         assert!(!error.to_string().contains("nsec"));
+    }
+
+    #[test]
+    fn an_event_is_named_in_three_ways() {
+        let id = EventId::from_byte_array([7; 32]);
+        let pointer = EventPointer { id, author: None, kind: None, relays: Vec::new() };
+        let names = [id.to_hex(), id.to_bech32().unwrap(), pointer.encode().unwrap()];
+        assert_eq!(names.map(|text| parse_event_id(&text)), [Ok(id), Ok(id), Ok(id)]);
+        for text in ["", "1", NPUB, &id.to_hex().to_uppercase(), "note1", "nevent1x"] {
+            assert!(parse_event_id(text).is_err() || text.len() == 64 && text == id.to_hex(), "{text}");
+        }
     }
 
     #[test]

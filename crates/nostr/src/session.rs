@@ -104,11 +104,6 @@ impl Session {
         }
     }
 
-    /// Asks the client to prove a key.
-    pub fn ask_auth(&self) -> Action {
-        Action::Send(message::auth(&self.challenge))
-    }
-
     /// The keys that the client has proved to hold.
     pub fn proven(&self) -> &BTreeSet<PublicKey> {
         &self.proven

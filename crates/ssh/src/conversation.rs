@@ -70,19 +70,19 @@ impl Conversation<'_> {
     }
 
     async fn fetch(&self, door: &Door, input: impl AsyncRead + Unpin + Send) -> Result<Done, Access> {
-        let fetch::Ticket { repo, hint } = fetch::admit(self.forge, self.caller, door, Transport::Ssh).await?;
-        self.hint(hint.as_deref()).await;
+        let ticket = fetch::admit(self.forge, self.caller, door, Transport::Ssh).await?;
+        self.hint(ticket.hint.as_deref()).await;
         let spoke = AtomicBool::new(false);
         let output = InspectWriter::new(self.output.writer(), |_: &[u8]| spoke.store(true, Ordering::Relaxed));
-        match fetch::converse(self.forge, &repo, self.version, input, output).await {
+        match fetch::converse(self.forge, &ticket, self.version, input, output).await {
             Ok(()) => Ok(Done::Well),
             Err(fault) if fault.is_clients() => {
-                tracing::debug!(repo = repo.id.get(), error = %fault, "a client ended its fetch");
+                tracing::debug!(?door, error = %fault, "a client ended its fetch");
                 Ok(Done::Failed)
             }
             // git has told the client what was wrong in its own words.
             Err(fault) if spoke.load(Ordering::Relaxed) => {
-                tracing::warn!(repo = repo.id.get(), error = %fault, "a fetch ended early");
+                tracing::warn!(?door, error = %fault, "a fetch ended early");
                 Ok(Done::Failed)
             }
             Err(fault) => Err(fault.into()),

@@ -1,9 +1,10 @@
 //! The audit log: who did what, append-only, sealed into a chain by the [`crate::sequencer`].
 
+use crate::repos::{address, identifier};
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
-use abide_core::{RepoId, Timestamp, UserId, UserName};
+use abide_core::{Handle, RepoId, Timestamp, UserId};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::Value as Json;
 use sha2::Sha256;
@@ -18,12 +19,15 @@ macro_rules! columns {
 /// The columns and tables of [`Named`].
 macro_rules! named {
     () => {
-        "SELECT a.id, a.seq, a.prev_hash, a.hash, a.actor_user_id, a.action, a.repo_id, a.ip, a.meta, a.created_at,
-            u.name AS actor_name, o.name AS owner_name, r.name AS repo_name
-        FROM audit_log a
+        concat!(
+            "SELECT a.id, a.seq, a.prev_hash, a.hash, a.actor_user_id, a.action, a.repo_id, a.ip, a.meta, a.created_at,
+            COALESCE(u.name, u.npub) AS actor_name, COALESCE(o.name, o.npub) AS owner_name, r.name AS repo_name, ",
+            identifier!(),
+            " FROM audit_log a
         LEFT JOIN users u ON u.id = a.actor_user_id
         LEFT JOIN repos r ON r.id = a.repo_id
         LEFT JOIN users o ON o.id = r.owner_id "
+        )
     };
 }
 
@@ -217,7 +221,7 @@ pub struct Named {
     /// The row.
     pub record: Record,
     /// What the actor is called.
-    pub actor: Option<UserName>,
+    pub actor: Option<Handle>,
     /// `owner/name` of the repository, if it is there.
     pub repo: Option<String>,
 }
@@ -225,10 +229,10 @@ pub struct Named {
 impl Named {
     fn from_row(row: &Row) -> Result<Self, StoreError> {
         let repo = match (row.opt_text("owner_name")?, row.opt_text("repo_name")?) {
-            (Some(owner), Some(name)) => Some(format!("{owner}/{name}")),
+            (Some(owner), Some(name)) => Some(address(&owner, &name, row.opt_text("identifier")?.as_deref())),
             _ => None,
         };
-        let actor = row.opt_text("actor_name")?.map(UserName::from_stored);
+        let actor = row.opt_text("actor_name")?.map(Handle::from_stored);
         Ok(Self { record: Record::from_row(row)?, actor, repo })
     }
 }

@@ -4,14 +4,14 @@ use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, StoreError, Tx};
 use abide_core::repo::Role;
-use abide_core::{RepoId, UserId, UserName};
+use abide_core::{Handle, RepoId, UserId};
 
 statements! {
     ROLE = "SELECT role FROM repo_collaborators WHERE repo_id = $1 AND user_id = $2";
     SET = "INSERT INTO repo_collaborators (repo_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)
         ON CONFLICT (repo_id, user_id) DO UPDATE SET role = excluded.role";
     REMOVE = "DELETE FROM repo_collaborators WHERE repo_id = $1 AND user_id = $2";
-    LIST = "SELECT c.user_id, c.role, u.name, u.site_admin
+    LIST = "SELECT c.user_id, c.role, COALESCE(u.name, u.npub) AS name, u.site_admin
         FROM repo_collaborators c JOIN users u ON u.id = c.user_id
         WHERE c.repo_id = $1 ORDER BY u.name LIMIT $2 OFFSET $3";
     COUNT = "SELECT count(*) AS n FROM repo_collaborators WHERE repo_id = $1";
@@ -23,7 +23,7 @@ pub struct Collaborator {
     /// Who.
     pub user_id: UserId,
     /// What they are called.
-    pub name: Option<UserName>,
+    pub name: Option<Handle>,
     /// Whether they administer the site.
     pub site_admin: bool,
     /// What they may do.
@@ -59,7 +59,7 @@ pub async fn list(
         .map(|row| {
             Ok(Collaborator {
                 user_id: UserId::new(row.int("user_id")?),
-                name: row.opt_text("name")?.map(UserName::from_stored),
+                name: row.opt_text("name")?.map(Handle::from_stored),
                 site_admin: row.bool("site_admin")?,
                 role: row.parsed("role")?,
             })

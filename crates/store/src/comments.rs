@@ -4,12 +4,12 @@ use crate::repos::Page;
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
-use abide_core::{CommentId, IssueId, RepoId, Timestamp, UserId, UserName};
+use abide_core::{CommentId, Handle, IssueId, RepoId, Timestamp, UserId};
 
 /// The columns of [`Comment`], of `comments c` with `issues i` and `users a`.
 macro_rules! comment_columns {
     () => {
-        "c.id, c.repo_id, c.issue_id, i.number, c.author_id, a.name AS author_name, c.body, c.created_at, c.updated_at,
+        "c.id, c.repo_id, c.issue_id, i.number, c.author_id, COALESCE(a.name, a.npub) AS author_name, c.body, c.created_at, c.updated_at,
             c.edited_at FROM comments c JOIN issues i ON i.id = c.issue_id LEFT JOIN users a ON a.id = c.author_id"
     };
 }
@@ -41,7 +41,7 @@ pub struct Comment {
     /// Who wrote it; `None` once they are gone.
     pub author_id: Option<UserId>,
     /// What they are called.
-    pub author_name: Option<UserName>,
+    pub author_name: Option<Handle>,
     /// Markdown.
     pub body: String,
     /// When it was written.
@@ -60,7 +60,7 @@ impl Comment {
             issue_id: IssueId::new(row.int("issue_id")?),
             number: row.int("number")?,
             author_id: row.opt_int("author_id")?.map(UserId::new),
-            author_name: row.opt_text("author_name")?.map(UserName::from_stored),
+            author_name: row.opt_text("author_name")?.map(Handle::from_stored),
             body: row.text("body")?,
             created_at: row.time("created_at")?,
             updated_at: row.time("updated_at")?,

@@ -4,12 +4,12 @@
 //! fills them in with the names of today and says of each whether the viewer may know of it. So a request costs the same
 //! however much of the log is hidden from them.
 
-use crate::repos::Viewer;
+use crate::repos::{Viewer, address, identifier};
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, Sql, StoreError};
 use abide_core::feed::Told;
-use abide_core::{RepoId, RepoName, Timestamp, UserId, UserName};
+use abide_core::{Handle, RepoId, RepoName, Timestamp, UserId};
 
 /// So many events are looked at in one go. It stands in the statements as it is: PostgreSQL would plan a parameter as a
 /// tenth of the log.
@@ -22,8 +22,10 @@ pub const RUN: usize = 50;
 macro_rules! filled {
     ($run:expr, $order:literal) => {
         concat!(
-            "SELECT run.seq, e.kind, e.public, e.payload, e.created_at, a.id AS actor_id, a.name AS actor_name,
-                r.id AS repo_id, r.name AS repo_name, o.name AS owner_name, r.visibility,
+            "SELECT run.seq, e.kind, e.public, e.payload, e.created_at, a.id AS actor_id, COALESCE(a.name, a.npub) AS actor_name,
+                r.id AS repo_id, r.name AS repo_name, COALESCE(o.name, o.npub) AS owner_name, r.visibility, ",
+            identifier!(),
+            ",
                 CASE WHEN a.suspended_at IS NULL AND t.suspended_at IS NULL AND (
                     (e.source_kind = 'user' AND e.public)
                     OR (r.deleted_at IS NULL AND (
@@ -45,13 +47,15 @@ macro_rules! filled {
     };
 }
 
-/// The latest place before $3 that a source `x` has, so many before it left out.
+/// What a source `x` contributes before $3, newest first, from place `$from` on; one, so many before it left out.
 macro_rules! latest {
-    ($source:expr, $offset:literal) => {
+    ($source:expr, $from:expr, $offset:literal) => {
         concat!(
             "(SELECT e.seq FROM domain_events e WHERE e.told AND ",
             $source,
-            " AND e.seq < $3 ORDER BY e.seq DESC LIMIT 1 OFFSET ",
+            " AND e.seq < $3 AND e.seq >= ",
+            $from,
+            " ORDER BY e.seq DESC LIMIT 1 OFFSET ",
             $offset,
             ")"
         )
@@ -72,12 +76,28 @@ macro_rules! by_person {
     };
 }
 
+/// What the chosen sources contribute: of each its latest [`RUN`], and nothing before the end. `CROSS` tells SQLite to begin
+/// with the sources.
+macro_rules! contributed {
+    ($chosen:literal, $source:expr) => {
+        concat!(
+            "SELECT e.seq FROM ",
+            $chosen,
+            " x CROSS JOIN domain_events e WHERE e.told AND ",
+            $source,
+            " AND e.seq <= x.top AND e.seq >= coalesce(",
+            latest!($source, "(SELECT seq FROM lowest)", "49"),
+            ", (SELECT seq FROM lowest))"
+        )
+    };
+}
+
 /// The latest places before $3 of what $4 keeps an eye on: their repositories and those they watch, themselves and those
 /// they follow.
 ///
-/// Of the sources only those [`RUN`] matter whose latest event is the latest: any other has as many events before it. Of
-/// each of those, only its latest [`RUN`]. So the cost is one look per source and a bounded number of events, however
-/// long the log is.
+/// Of the sources only those [`RUN`] matter whose latest event is the latest: any other has as many events before it. The
+/// earliest of those latest events is the end (`lowest`): as many are at or before it. So the cost is one look per source
+/// and a bounded number of events, however long the log is.
 macro_rules! home {
     () => {
         concat!(
@@ -94,27 +114,23 @@ macro_rules! home {
                 UNION SELECT f.followed_id FROM follows f WHERE f.follower_id = $4),
             chosen_places AS (
                 SELECT x.id, x.inside, ",
-            latest!(in_repo!(), "0"),
+            latest!(in_repo!(), "0", "0"),
             " AS top
                 FROM places x ORDER BY top DESC NULLS LAST LIMIT 50),
             chosen_people AS (
                 SELECT x.id, ",
-            latest!(by_person!(), "0"),
+            latest!(by_person!(), "0", "0"),
             " AS top
-                FROM people x ORDER BY top DESC NULLS LAST LIMIT 50)
-            SELECT seq FROM (
-                SELECT e.seq FROM chosen_places x JOIN domain_events e ON e.told AND ",
-            in_repo!(),
-            " AND e.seq <= x.top AND e.seq >= coalesce(",
-            latest!(in_repo!(), "49"),
-            ", 0)
-                UNION
-                SELECT e.seq FROM chosen_people x JOIN domain_events e ON e.told AND ",
-            by_person!(),
-            " AND e.seq <= x.top AND e.seq >= coalesce(",
-            latest!(by_person!(), "49"),
-            ", 0)
-            ) both_kinds ORDER BY seq DESC LIMIT 50"
+                FROM people x ORDER BY top DESC NULLS LAST LIMIT 50),
+            lowest AS (
+                SELECT coalesce(max(seq), 0) AS seq FROM (
+                    SELECT CASE WHEN count(top) = 50 THEN min(top) END AS seq FROM chosen_places
+                    UNION ALL SELECT CASE WHEN count(top) = 50 THEN min(top) END FROM chosen_people) ends)
+            SELECT seq FROM (",
+            contributed!("chosen_places", in_repo!()),
+            " UNION ",
+            contributed!("chosen_people", by_person!()),
+            ") both_kinds ORDER BY seq DESC LIMIT 50"
         )
     };
 }
@@ -137,7 +153,7 @@ pub struct Item {
     /// What.
     pub told: Told,
     /// Who made it happen; nobody is the operator, or the system.
-    pub actor: Option<(UserId, UserName)>,
+    pub actor: Option<(UserId, Handle)>,
     /// Where, as it is called today.
     pub repo: Option<Place>,
     /// Whether everyone may know of it: it happened in public and the repository is public now.
@@ -154,15 +170,17 @@ pub struct Place {
     /// Which.
     pub id: RepoId,
     /// Whose it is.
-    pub owner: UserName,
+    pub owner: Handle,
     /// What it is called.
     pub name: RepoName,
+    /// What the owner's key calls it, as long as the owner has no name.
+    pub identifier: Option<String>,
 }
 
 impl Place {
     /// What it is called in addresses.
     pub fn slug(&self) -> String {
-        format!("{}/{}", self.owner, self.name)
+        address(self.owner.as_str(), self.name.as_str(), self.identifier.as_deref())
     }
 }
 
@@ -183,14 +201,15 @@ impl Item {
             return Ok(None);
         }
         let actor = match (row.opt_int("actor_id")?, row.opt_text("actor_name")?) {
-            (Some(id), Some(name)) => Some((UserId::new(id), UserName::from_stored(name))),
+            (Some(id), Some(name)) => Some((UserId::new(id), Handle::from_stored(name))),
             _ => None,
         };
         let repo = match (row.opt_int("repo_id")?, row.opt_text("owner_name")?, row.opt_text("repo_name")?) {
             (Some(id), Some(owner), Some(name)) => Some(Place {
                 id: RepoId::new(id),
-                owner: UserName::from_stored(owner),
+                owner: Handle::from_stored(owner),
                 name: RepoName::from_stored(name),
+                identifier: row.opt_text("identifier")?,
             }),
             _ => None,
         };

@@ -1,7 +1,7 @@
 //! What someone was told, as they see it now: what they may no longer read is neither listed nor counted.
 
 use crate::lists::{Part, Place};
-use crate::repos::{Repo, Viewer, columns, visible};
+use crate::repos::{Repo, Viewer, address, columns, visible};
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
@@ -72,8 +72,10 @@ statements! {
             AND (thread_id IN (SELECT t.id FROM notification_threads t WHERE t.repo_id = $3) OR $3 = 0)";
     MUTE = "UPDATE notifications SET muted_at = $3 WHERE user_id = $1 AND thread_id = $2";
     /// Where there is something unread, and how much.
-    REPOS = concat!("SELECT r.id AS repo_id, u.name AS owner_name, r.name AS repo_name, count(*) AS waiting", seen!(), "
-        AND n.state = 'unread' GROUP BY r.id, u.name, r.name ORDER BY waiting DESC, repo_id LIMIT $3");
+    REPOS = concat!("SELECT r.id AS repo_id, COALESCE(u.name, u.npub) AS owner_name, r.name AS repo_name,
+            CASE WHEN u.name IS NULL THEN (SELECT d.identifier FROM nostr_repos d WHERE d.repo_id = r.id) END AS identifier,
+            count(*) AS waiting", seen!(), "
+        AND n.state = 'unread' GROUP BY r.id, u.name, u.npub, r.name ORDER BY waiting DESC, repo_id LIMIT $3");
 }
 
 /// Something that someone was told.
@@ -218,7 +220,7 @@ pub async fn waiting(conn: &mut Conn, viewer: Viewer, limit: i64) -> Result<Vec<
         let owner = row.opt_text("owner_name")?.unwrap_or_default();
         Ok(Waiting {
             repo: RepoId::new(row.int("repo_id")?),
-            slug: format!("{owner}/{}", row.text("repo_name")?),
+            slug: address(&owner, &row.text("repo_name")?, row.opt_text("identifier")?.as_deref()),
             count: row.int("waiting")?,
         })
     };

@@ -5,7 +5,7 @@ use crate::repos::Page;
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
-use abide_core::{IssueId, RepoId, UserId, UserName};
+use abide_core::{Handle, IssueId, RepoId, UserId};
 use std::collections::HashMap;
 
 /// Who has a part in repository $1: its owner and its collaborators, but for the suspended.
@@ -20,11 +20,11 @@ statements! {
     ASSIGN = "INSERT INTO issue_assignees (issue_id, user_id, created_at) VALUES ($1, $2, $3)
         ON CONFLICT (issue_id, user_id) DO NOTHING";
     UNASSIGN = "DELETE FROM issue_assignees WHERE issue_id = $1 AND user_id = $2";
-    ASSIGNEES_OF_MANY = "SELECT n.issue_id, u.id, u.name, u.site_admin FROM issue_assignees n
+    ASSIGNEES_OF_MANY = "SELECT n.issue_id, u.id, COALESCE(u.name, u.npub) AS name, u.site_admin FROM issue_assignees n
         JOIN users u ON u.id = n.user_id WHERE n.issue_id ",
         sqlite "IN (SELECT value FROM json_each('[' || $1 || ']')) ORDER BY n.issue_id, n.created_at, u.id",
         postgres "= ANY (CAST(string_to_array($1, ',') AS BIGINT[])) ORDER BY n.issue_id, n.created_at, u.id";
-    ASSIGNABLE = concat!("SELECT u.id, u.name, u.site_admin", with_a_part!(), " ORDER BY u.name LIMIT $2 OFFSET $3");
+    ASSIGNABLE = concat!("SELECT u.id, COALESCE(u.name, u.npub) AS name, u.site_admin", with_a_part!(), " ORDER BY u.name LIMIT $2 OFFSET $3");
     COUNT_ASSIGNABLE = concat!("SELECT count(*) AS n", with_a_part!());
     /// Whoever has said something about it keeps what they said.
     INVOLVE = "INSERT INTO issue_subscriptions (issue_id, user_id, subscribed, reason, updated_at)
@@ -44,7 +44,7 @@ pub struct Person {
     /// Who.
     pub id: UserId,
     /// What they are called.
-    pub name: Option<UserName>,
+    pub name: Option<Handle>,
     /// Whether they administer the site.
     pub site_admin: bool,
 }
@@ -53,7 +53,7 @@ impl Person {
     fn from_row(row: &Row) -> Result<Self, StoreError> {
         Ok(Self {
             id: UserId::new(row.int("id")?),
-            name: row.opt_text("name")?.map(UserName::from_stored),
+            name: row.opt_text("name")?.map(Handle::from_stored),
             site_admin: row.bool("site_admin")?,
         })
     }

@@ -3,12 +3,12 @@
 //! Rows are written under the lock of the issue's repository, so ids are the order. What refers to an issue from another
 //! repository is shown to whoever may read that one: list and count go by the predicate of every other list.
 
-use crate::repos::{Page, Viewer, visible};
+use crate::repos::{Page, Viewer, address, identifier, visible};
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
 use abide_core::issues::State;
-use abide_core::{CommentId, IssueId, RepoId, Timestamp, UserId, UserName};
+use abide_core::{CommentId, Handle, IssueId, RepoId, Timestamp, UserId};
 use serde_json::Value as Json;
 
 /// The rows of issue $1 that viewer $2 may see, who perhaps reads everything ($3).
@@ -33,8 +33,8 @@ statements! {
     APPEND = "INSERT INTO issue_events
         (issue_id, actor_id, kind, detail, comment_id, source_repo_id, source_issue_id, commit_id, once, created_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (issue_id, once) DO NOTHING";
-    PAGE = concat!("SELECT e.id, e.actor_id, a.name AS actor_name, e.kind, e.detail, e.commit_id, e.created_at,
-            e.source_repo_id, o.name AS source_owner, r.name AS source_name, s.id AS source_issue_id,
+    PAGE = concat!("SELECT e.id, e.actor_id, COALESCE(a.name, a.npub) AS actor_name, e.kind, e.detail, e.commit_id, e.created_at,
+            e.source_repo_id, COALESCE(o.name, o.npub) AS source_owner, r.name AS source_name, ", identifier!(), ", s.id AS source_issue_id,
             s.number AS source_number, s.title AS source_title, s.state AS source_state,
             k.id AS comment_id, k.body AS comment_body, k.updated_at AS comment_updated_at,
             k.edited_at AS comment_edited_at", seen!(), " ORDER BY e.id LIMIT $4 OFFSET $5");
@@ -68,7 +68,7 @@ pub struct Entry {
     /// Who made it happen.
     pub actor_id: Option<UserId>,
     /// What they are called.
-    pub actor_name: Option<UserName>,
+    pub actor_name: Option<Handle>,
     /// What.
     pub kind: String,
     /// Names of the time, and the like.
@@ -132,13 +132,15 @@ impl Entry {
             }),
         };
         let source_slug = match (row.opt_int("source_repo_id")?, row.opt_text("source_owner")?) {
-            (Some(_), Some(owner)) => Some(format!("{owner}/{}", row.text("source_name")?)),
+            (Some(_), Some(owner)) => {
+                Some(address(&owner, &row.text("source_name")?, row.opt_text("identifier")?.as_deref()))
+            }
             _ => None,
         };
         Ok(Self {
             id: row.int("id")?,
             actor_id: row.opt_int("actor_id")?.map(UserId::new),
-            actor_name: row.opt_text("actor_name")?.map(UserName::from_stored),
+            actor_name: row.opt_text("actor_name")?.map(Handle::from_stored),
             kind: row.text("kind")?,
             detail: serde_json::from_str(&row.text("detail")?).unwrap_or_default(),
             commit: row.opt_text("commit_id")?,

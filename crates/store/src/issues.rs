@@ -6,14 +6,14 @@ use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
 use abide_core::issues::{Reason, State};
-use abide_core::{IssueId, MilestoneId, RepoId, Timestamp, UserId, UserName};
+use abide_core::{Handle, IssueId, MilestoneId, RepoId, Timestamp, UserId};
 use std::collections::HashMap;
 
 /// The columns of [`Issue`], of `issues i` with `users a` and `users z`.
 macro_rules! issue_columns {
     () => {
-        "i.id, i.repo_id, i.number, i.author_id, a.name AS author_name, i.title, i.body, i.state, i.state_reason,
-            i.closed_by, z.name AS closer_name, i.closed_at, i.milestone_id, i.comment_count, i.created_at,
+        "i.id, i.repo_id, i.number, i.author_id, COALESCE(a.name, a.npub) AS author_name, i.title, i.body, i.state, i.state_reason,
+            i.closed_by, COALESCE(z.name, z.npub) AS closer_name, i.closed_at, i.milestone_id, i.comment_count, i.created_at,
             i.updated_at, i.edited_at"
     };
 }
@@ -64,7 +64,7 @@ pub struct Issue {
     /// Who wrote it; `None` once they are gone.
     pub author_id: Option<UserId>,
     /// What they are called.
-    pub author_name: Option<UserName>,
+    pub author_name: Option<Handle>,
     /// In one line.
     pub title: String,
     /// Markdown.
@@ -76,7 +76,7 @@ pub struct Issue {
     /// Who closed it.
     pub closed_by: Option<UserId>,
     /// What they are called.
-    pub closer_name: Option<UserName>,
+    pub closer_name: Option<Handle>,
     /// When.
     pub closed_at: Option<Timestamp>,
     /// What it is to be done for.
@@ -98,13 +98,13 @@ impl Issue {
             repo_id: RepoId::new(row.int("repo_id")?),
             number: row.int("number")?,
             author_id: row.opt_int("author_id")?.map(UserId::new),
-            author_name: row.opt_text("author_name")?.map(UserName::from_stored),
+            author_name: row.opt_text("author_name")?.map(Handle::from_stored),
             title: row.text("title")?,
             body: row.text("body")?,
             state: row.parsed("state")?,
             reason: row.opt_parsed("state_reason")?,
             closed_by: row.opt_int("closed_by")?.map(UserId::new),
-            closer_name: row.opt_text("closer_name")?.map(UserName::from_stored),
+            closer_name: row.opt_text("closer_name")?.map(Handle::from_stored),
             closed_at: row.opt_time("closed_at")?,
             milestone_id: row.opt_int("milestone_id")?.map(MilestoneId::new),
             comment_count: row.int("comment_count")?,

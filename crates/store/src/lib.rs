@@ -1,14 +1,15 @@
 //! MEMORY: what is stored, on SQLite or PostgreSQL, under one SQL text.
 //!
 //! * [`Store`]: open, read, and write in units of work. [`writer`] is SQLite's single writer with group commit.
-//! * One module per aggregate. People: [`users`], [`emails`], [`user_redirects`], [`sessions`], [`links`], [`totp`],
-//!   [`throttles`], [`tokens`], [`ssh_keys`]. Repositories: [`repos`], [`forks`], [`topics`],
+//! * One module per aggregate. People: [`users`], [`emails`], [`user_redirects`], [`user_keys`], [`sessions`], [`links`],
+//!   [`totp`], [`throttles`], [`tokens`], [`ssh_keys`]. Repositories: [`repos`], [`forks`], [`topics`],
 //!   [`search`], [`collaborators`], [`redirects`], [`transfers`], [`purges`], [`pushes`]. Attention: [`stars`], [`watches`],
 //!   [`follows`],
 //!   [`feeds`], [`trending`]. Work: [`jobs`], [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`] and [`consumers`].
 //! * Being told: [`notifications`] who is, [`inbox`] what of, [`notification_mail`] by mail.
 //! * Issues: [`issues`], [`issue_list`], [`issue_people`], [`issue_timeline`], [`comments`], [`labels`], [`milestones`].
 //! * Webhooks: [`webhooks`], [`deliveries`].
+//! * The relay: [`nostr_events`] what is kept, [`nostr_query`] how it is found, [`nostr_relations`] what belongs to what.
 //! * `migrations/{sqlite,postgres}`: forward-only, in step, checked at start by [`migrate`].
 //!
 //! To add a statement: put it into the `statements!` block of its module, with `$1` parameters and SQL that both engines
@@ -40,8 +41,15 @@ pub mod links;
 pub mod lists;
 pub mod migrate;
 pub mod milestones;
+pub mod nostr_deleted;
+pub mod nostr_events;
+pub mod nostr_query;
+pub mod nostr_relations;
+pub mod nostr_repos;
 pub mod notification_mail;
 pub mod notifications;
+pub mod purgatory;
+pub mod purgatory_proposals;
 pub mod purges;
 pub mod pushes;
 pub mod redirects;
@@ -59,6 +67,7 @@ pub mod topics;
 pub mod totp;
 pub mod transfers;
 pub mod trending;
+pub mod user_keys;
 pub mod user_redirects;
 pub mod users;
 mod value;

@@ -3,7 +3,7 @@
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
-use abide_core::{Timestamp, UserId, UserName};
+use abide_core::{Handle, Timestamp, UserId};
 
 /// The columns of [`Link`].
 macro_rules! columns {
@@ -24,7 +24,7 @@ statements! {
     REVOKE_OF_USER = "DELETE FROM one_time_links WHERE user_id = $1 AND purpose = $2";
     REVOKE_OF_EMAIL = "DELETE FROM one_time_links WHERE email_id = $1 AND purpose = $2";
     REVOKE = "DELETE FROM one_time_links WHERE id = $1 AND purpose = $2 AND used_at IS NULL";
-    INVITES = "SELECT l.id, l.address, l.created_at, l.expires_at, u.name AS created_by
+    INVITES = "SELECT l.id, l.address, l.created_at, l.expires_at, COALESCE(u.name, u.npub) AS created_by
         FROM one_time_links l LEFT JOIN users u ON u.id = l.created_by
         WHERE l.purpose = 'invite' AND l.expires_at > $1 AND l.used_at IS NULL ORDER BY l.id DESC LIMIT $2";
     COUNT_INVITES = "SELECT count(*) AS n FROM one_time_links
@@ -114,7 +114,7 @@ pub struct Invite {
     /// Where it was sent to.
     pub address: Option<String>,
     /// Who invited; `None`: the operator at the command line.
-    pub created_by: Option<UserName>,
+    pub created_by: Option<Handle>,
     /// When.
     pub created_at: Timestamp,
     /// Until when.
@@ -179,7 +179,7 @@ pub async fn invites(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<
         Ok(Invite {
             id: row.int("id")?,
             address: row.opt_text("address")?,
-            created_by: row.opt_text("created_by")?.map(UserName::from_stored),
+            created_by: row.opt_text("created_by")?.map(Handle::from_stored),
             created_at: row.time("created_at")?,
             expires_at: row.time("expires_at")?,
         })

@@ -2,7 +2,7 @@
 
 use crate::repos::{Page, Repo};
 use crate::{Row, StoreError};
-use abide_core::{Timestamp, UserId, UserName};
+use abide_core::{Handle, Timestamp, UserId};
 
 /// A place in a list: when an entry came, and what it is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl From<Page> for Part {
 /// The columns of [`Person`], of `users u`; the list adds `since`.
 macro_rules! person_columns {
     () => {
-        "u.id, u.name, u.site_admin"
+        "u.id, COALESCE(u.name, u.npub) AS name, u.site_admin"
     };
 }
 pub(crate) use person_columns;
@@ -54,7 +54,7 @@ pub struct Person {
     /// Who.
     pub id: UserId,
     /// What they are called.
-    pub name: Option<UserName>,
+    pub name: Option<Handle>,
     /// Whether they administer the site.
     pub site_admin: bool,
     /// Since when they are in the list.
@@ -65,7 +65,7 @@ impl Person {
     pub(crate) fn from_row(row: &Row) -> Result<Self, StoreError> {
         Ok(Self {
             id: UserId::new(row.int("id")?),
-            name: row.opt_text("name")?.map(UserName::from_stored),
+            name: row.opt_text("name")?.map(Handle::from_stored),
             site_admin: row.bool("site_admin")?,
             since: row.time("since")?,
         })

@@ -43,6 +43,9 @@ pub const ALL: &[Migration] = &[
     migration!(8, "0008_notifications"),
     migration!(9, "0009_webhooks"),
     migration!(10, "0010_feeds"),
+    migration!(11, "0011_relay"),
+    migration!(12, "0012_grasp"),
+    migration!(13, "0013_keys"),
 ];
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (
@@ -66,6 +69,13 @@ impl Migration {
     fn checksum(&self, engine: Engine) -> String {
         Sha256::digest(self.text(engine)).iter().map(|byte| format!("{byte:02x}")).collect()
     }
+}
+
+/// Tells the schema of this version from every other one.
+pub fn fingerprint() -> String {
+    let all = ALL.iter().flat_map(|step| [step.checksum(Engine::Sqlite), step.checksum(Engine::Postgres)]);
+    let digest = Sha256::digest(all.collect::<String>());
+    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Brings a SQLite file up to date. Another process that starts at the same time waits for the write lock.

@@ -5,12 +5,12 @@ use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
 use abide_core::issues::State;
-use abide_core::{MilestoneId, RepoId, Timestamp, UserId, UserName};
+use abide_core::{Handle, MilestoneId, RepoId, Timestamp, UserId};
 
 /// The columns of [`Milestone`], of `milestones m` with `users a`.
 macro_rules! columns {
     () => {
-        "m.id, m.repo_id, m.number, m.title, m.description, m.state, m.due_on, m.creator_id, a.name AS creator_name,
+        "m.id, m.repo_id, m.number, m.title, m.description, m.state, m.due_on, m.creator_id, COALESCE(a.name, a.npub) AS creator_name,
             m.created_at, m.updated_at, m.closed_at,
             (SELECT count(*) FROM issues i WHERE i.milestone_id = m.id AND i.state = 'open') AS open_issues,
             (SELECT count(*) FROM issues i WHERE i.milestone_id = m.id AND i.state = 'closed') AS closed_issues
@@ -60,7 +60,7 @@ pub struct Milestone {
     /// Who made it.
     pub creator_id: Option<UserId>,
     /// What they are called.
-    pub creator_name: Option<UserName>,
+    pub creator_name: Option<Handle>,
     /// When it was made.
     pub created_at: Timestamp,
     /// When it last changed.
@@ -84,7 +84,7 @@ impl Milestone {
             state: row.parsed("state")?,
             due_on: row.opt_time("due_on")?,
             creator_id: row.opt_int("creator_id")?.map(UserId::new),
-            creator_name: row.opt_text("creator_name")?.map(UserName::from_stored),
+            creator_name: row.opt_text("creator_name")?.map(Handle::from_stored),
             created_at: row.time("created_at")?,
             updated_at: row.time("updated_at")?,
             closed_at: row.opt_time("closed_at")?,

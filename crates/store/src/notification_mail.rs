@@ -44,7 +44,7 @@ statements! {
         sqlite "IN (SELECT value FROM json_each('[' || $1 || ']')) ORDER BY u.id",
         postgres "= ANY (CAST(string_to_array($1, ',') AS BIGINT[])) ORDER BY u.id";
     /// What happened last, and who did it.
-    EVENT = "SELECT e.kind, e.payload, u.name FROM domain_events e
+    EVENT = "SELECT e.kind, e.payload, COALESCE(u.name, u.npub) AS name FROM domain_events e
         LEFT JOIN users u ON u.id = e.actor_user_id WHERE e.seq = $1";
     OPTED_OUT = "SELECT reason FROM mail_opt_outs WHERE user_id = $1 ORDER BY reason";
     OPT_OUT = "INSERT INTO mail_opt_outs (user_id, reason, created_at) VALUES ($1, $2, $3)

@@ -10,14 +10,14 @@ use abide_core::{Oid, PushId, RefName, RefUpdate, RepoId, Timestamp, UserId};
 macro_rules! columns {
     () => {
         "p.id, p.repo_id, p.actor_user_id, p.transport, p.incoming, p.updates, p.lease_token, p.generation,
-            p.started_at"
+            p.started_at, p.signed"
     };
 }
 
 statements! {
     INSERT = "INSERT INTO pushes
-        (repo_id, actor_user_id, state, transport, incoming, updates, lease_token, generation, started_at)
-        VALUES ($1, $2, 'running', $3, $4, $5, $6, $7, $8) RETURNING id";
+        (repo_id, actor_user_id, state, transport, incoming, updates, lease_token, generation, started_at, signed)
+        VALUES ($1, $2, 'running', $3, $4, $5, $6, $7, $8, $9) RETURNING id";
     END = "UPDATE pushes SET state = $2, finished_at = $3 WHERE id = $1 AND state = 'running'";
     RUNNING_OF_REPO = concat!("SELECT ", columns!(), " FROM pushes p
         WHERE p.repo_id = $1 AND p.state = 'running' ORDER BY p.id");
@@ -69,6 +69,8 @@ pub struct Push {
     pub lease_token: i64,
     /// When it began.
     pub started_at: Timestamp,
+    /// What the signed events say that allow it; `None` if a role does.
+    pub signed: Option<String>,
 }
 
 impl Push {
@@ -83,6 +85,7 @@ impl Push {
             generation: row.int("generation")?,
             lease_token: row.int("lease_token")?,
             started_at: row.time("started_at")?,
+            signed: row.opt_text("signed")?,
         })
     }
 }
@@ -118,6 +121,8 @@ pub struct Intent {
     pub incoming: String,
     /// What is asked for.
     pub updates: Vec<RefUpdate>,
+    /// What the signed events say that allow it; `None` if a role does.
+    pub signed: Option<String>,
 }
 
 /// Writes the intent and makes the generation odd.
@@ -132,7 +137,8 @@ pub async fn begin(tx: &mut Tx, intent: &Intent, lease: &Lease) -> Result<Push, 
         encode(&intent.updates),
         lease.token,
         generation,
-        started_at
+        started_at,
+        intent.signed.as_deref()
     ];
     Ok(Push {
         id: PushId::new(tx.only(&INSERT, values).await?.int("id")?),
@@ -144,6 +150,7 @@ pub async fn begin(tx: &mut Tx, intent: &Intent, lease: &Lease) -> Result<Push, 
         generation,
         lease_token: lease.token,
         started_at,
+        signed: intent.signed.clone(),
     })
 }
 

@@ -6,7 +6,7 @@ use crate::repos::owner;
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
-use abide_core::{RedirectId, RepoId, RepoName, Timestamp, UserId, UserName};
+use abide_core::{Handle, RedirectId, RepoId, RepoName, Timestamp, UserId, UserName};
 use std::time::Duration;
 
 statements! {
@@ -14,7 +14,7 @@ statements! {
         ON CONFLICT (old_owner_id, old_name)
         DO UPDATE SET repo_id = excluded.repo_id, created_at = excluded.created_at, last_used_at = NULL";
     CLAIM = "DELETE FROM repo_redirects WHERE old_owner_id = $1 AND old_name = $2 RETURNING repo_id";
-    LIST = "SELECT d.id, u.name AS owner_name, d.old_name, d.created_at, d.last_used_at
+    LIST = "SELECT d.id, COALESCE(u.name, u.npub) AS owner_name, d.old_name, d.created_at, d.last_used_at
         FROM repo_redirects d JOIN users u ON u.id = d.old_owner_id
         WHERE d.repo_id = $1 ORDER BY d.id DESC LIMIT $2";
     REMOVE = "DELETE FROM repo_redirects WHERE repo_id = $1 AND id = $2 RETURNING old_owner_id, old_name";
@@ -37,7 +37,7 @@ pub struct Redirect {
     /// Its number.
     pub id: RedirectId,
     /// What the owner of that time is called now.
-    pub owner: Option<UserName>,
+    pub owner: Option<Handle>,
     /// The name of that time.
     pub name: RepoName,
     /// Since when it is an old one.
@@ -62,7 +62,7 @@ pub async fn list(conn: &mut Conn, repo: RepoId) -> Result<Vec<Redirect>, StoreE
     let redirect = |row: &Row| {
         Ok(Redirect {
             id: RedirectId::new(row.int("id")?),
-            owner: row.opt_text("owner_name")?.map(UserName::from_stored),
+            owner: row.opt_text("owner_name")?.map(Handle::from_stored),
             name: RepoName::from_stored(row.text("old_name")?),
             since: row.time("created_at")?,
             last_used: row.opt_time("last_used_at")?,

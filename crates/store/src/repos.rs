@@ -4,19 +4,31 @@ use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
 use abide_core::lifecycle::State;
+use abide_core::names::RESERVED_REPO_NAMES;
 use abide_core::policy::RepoFacts;
 use abide_core::repo::{Governance, Role, Visibility};
-use abide_core::{RefName, RepoId, RepoName, Timestamp, UserId, UserName};
+use abide_core::{Handle, RefName, RepoId, RepoName, Timestamp, UserId, UserName};
 
 /// The columns of [`Repo`], but for the role.
 macro_rules! columns {
     () => {
         "r.id, r.owner_id, u.name AS owner_name, r.name, r.description, r.visibility, r.governance, r.default_branch,
             r.archived_at, r.deleted_at, r.fork_of_repo_id, r.refs_generation, r.star_count, r.watcher_count,
-            r.size_bytes, r.pushed_at, r.created_at, r.updated_at"
+            r.size_bytes, r.pushed_at, r.created_at, r.updated_at, u.npub AS owner_npub,
+            CASE WHEN r.governance = 'nostr' THEN
+                (SELECT d.identifier FROM nostr_repos d WHERE d.repo_id = r.id) END AS identifier"
     };
 }
 pub(crate) use columns;
+
+/// What the key of an owner without a name calls a repository, of `repos r` and its owner `users o`.
+macro_rules! identifier {
+    () => {
+        "CASE WHEN o.name IS NULL THEN
+            (SELECT d.identifier FROM nostr_repos d WHERE d.repo_id = r.id) END AS identifier"
+    };
+}
+pub(crate) use identifier;
 
 /// Which repositories a viewer finds in any list or count: the one predicate, for `repos r` with the viewer's row of
 /// `repo_collaborators c`. Takes the parameters of the viewer and of whether they read everything.
@@ -134,6 +146,10 @@ statements! {
     SET_SIZE = "UPDATE repos SET size_bytes = $2 WHERE id = $1";
 }
 
+/// Everything but what RFC 3986 leaves alone.
+const IN_ADDRESS: &percent_encoding::AsciiSet =
+    &percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
 /// A repository as its row tells it.
 #[derive(Debug, Clone)]
 pub struct Repo {
@@ -143,6 +159,10 @@ pub struct Repo {
     pub owner_id: UserId,
     /// What the owner is called; `None` for an unclaimed nostr key.
     pub owner_name: Option<UserName>,
+    /// The owner's key in nostr, as people write it.
+    pub owner_npub: Option<String>,
+    /// What its key calls it, if signed states rule it. Any text.
+    pub identifier: Option<String>,
     /// What it is called.
     pub name: RepoName,
     /// What it says about itself.
@@ -183,6 +203,8 @@ impl Repo {
             id: RepoId::new(row.int("id")?),
             owner_id: UserId::new(row.int("owner_id")?),
             owner_name: row.opt_text("owner_name")?.map(UserName::from_stored),
+            owner_npub: row.opt_text("owner_npub")?,
+            identifier: row.opt_text("identifier")?,
             name: RepoName::from_stored(row.text("name")?),
             description: row.text("description")?,
             visibility: row.parsed("visibility")?,
@@ -225,12 +247,53 @@ impl Repo {
         }
     }
 
-    /// `owner/name` right now.
+    /// `owner/name` right now. Of a key that nobody has claimed yet: `npub/identifier`, safe in an address.
     pub fn slug(&self) -> String {
-        match &self.owner_name {
-            Some(owner) => format!("{owner}/{}", self.name),
-            None => format!("~{}/{}", self.owner_id, self.name),
+        match (&self.owner_name, &self.owner_npub) {
+            (Some(owner), _) => format!("{owner}/{}", self.name),
+            (None, Some(npub)) => address(npub, self.name.as_str(), self.identifier.as_deref()),
+            (None, None) => format!("~{}/{}", self.owner_id, self.name),
         }
+    }
+
+    /// What the owner goes by.
+    pub fn owner(&self) -> Option<Handle> {
+        let key = || self.owner_npub.clone().map(Handle::from_stored);
+        self.owner_name.clone().map(Handle::from).or_else(key)
+    }
+
+    /// Whether the address by key holds the name: there is no identifier, or browsers or the router would take it for
+    /// something else.
+    pub fn goes_by_name(&self) -> bool {
+        self.identifier.as_deref().is_none_or(|identifier| !fits_address(identifier))
+    }
+
+    /// `owner/name` as people read it, with a key in short. No address.
+    pub fn shown(&self) -> String {
+        let owner = self.owner().map_or_else(|| format!("~{}", self.owner_id), |owner| owner.shown().into_owned());
+        format!("{owner}/{}", self.name)
+    }
+
+    /// `npub/identifier`, safe in an address, if signed states rule it.
+    pub fn nostr_slug(&self) -> Option<String> {
+        Some(format!("{}/{}", self.owner_npub.as_deref()?, encoded(self.identifier.as_deref()?)))
+    }
+}
+
+fn encoded(identifier: &str) -> percent_encoding::PercentEncode<'_> {
+    percent_encoding::utf8_percent_encode(identifier, IN_ADDRESS)
+}
+
+fn fits_address(identifier: &str) -> bool {
+    !matches!(identifier, "." | "..") && !RESERVED_REPO_NAMES.contains(&identifier)
+}
+
+/// `owner/name` in the address of a page. An identifier, which only a repository of an owner without a name is called
+/// by, stands there encoded; one that browsers or the router take for something else gives way to the name.
+pub(crate) fn address(owner: &str, name: &str, identifier: Option<&str>) -> String {
+    match identifier.filter(|identifier| fits_address(identifier)) {
+        Some(identifier) => format!("{owner}/{}", encoded(identifier)),
+        None => format!("{owner}/{name}"),
     }
 }
 

@@ -19,7 +19,7 @@ macro_rules! word {
         concat!(
             " AND (r.name LIKE ",
             $pattern,
-            " ESCAPE '!' OR u.name LIKE ",
+            " ESCAPE '!' OR COALESCE(u.name, u.npub) LIKE ",
             $pattern,
             " ESCAPE '!' OR lower(r.description) LIKE ",
             $pattern,

@@ -4,13 +4,14 @@
 //! may not read is left out of everyone's lists, and its stars come back with it.
 
 use crate::lists::{Kept, Part, Person, person_columns};
-use crate::repos::{Page, Viewer, columns, visible};
+use crate::repos::{Page, Viewer, columns, id_list, visible};
 use crate::search::anywhere;
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, StoreError, Tx};
 use abide_core::attention::StarOrder;
 use abide_core::{RepoId, UserId};
+use std::collections::HashSet;
 
 /// Who stars a repository, as far as everyone may know: one predicate for list and count.
 macro_rules! stargazers {
@@ -47,7 +48,7 @@ macro_rules! found {
                 "SELECT t.repo_id, t.starred_at FROM stars t WHERE t.user_id = $1
             ORDER BY t.starred_at DESC, t.repo_id DESC LIMIT $4"
             ),
-            " AND (r.name LIKE $5 ESCAPE '!' OR u.name LIKE $5 ESCAPE '!' OR lower(r.description) LIKE $5 ESCAPE '!')"
+            " AND (r.name LIKE $5 ESCAPE '!' OR COALESCE(u.name, u.npub) LIKE $5 ESCAPE '!' OR lower(r.description) LIKE $5 ESCAPE '!')"
         )
     };
 }
@@ -57,6 +58,10 @@ statements! {
         ON CONFLICT (user_id, repo_id) DO NOTHING";
     REMOVE = "DELETE FROM stars WHERE user_id = $1 AND repo_id = $2";
     HAS = "SELECT user_id FROM stars WHERE user_id = $1 AND repo_id = $2";
+    /// Which of a page of repositories a user stars.
+    AMONG = "SELECT repo_id FROM stars WHERE user_id = $1 AND repo_id ",
+        sqlite "IN (SELECT value FROM json_each('[' || $2 || ']'))",
+        postgres "= ANY (CAST(string_to_array($2, ',') AS BIGINT[]))";
 
     OF_REPO = concat!("SELECT ", person_columns!(), ", s.starred_at AS since", stargazers!("$1"), "
         AND (s.starred_at, s.user_id) < ($2, $3)
@@ -99,6 +104,12 @@ pub async fn remove(tx: &mut Tx, user: UserId, repo: RepoId) -> Result<bool, Sto
 /// Whether a user stars a repository.
 pub async fn has(conn: &mut Conn, user: UserId, repo: RepoId) -> Result<bool, StoreError> {
     Ok(conn.one(&HAS, params![user, repo]).await?.is_some())
+}
+
+/// Those of several repositories that a user stars.
+pub async fn among(conn: &mut Conn, user: UserId, repos: &[RepoId]) -> Result<HashSet<RepoId>, StoreError> {
+    let rows = conn.all(&AMONG, params![user, id_list(repos)]).await?;
+    rows.iter().map(|row| row.int("repo_id").map(RepoId::new)).collect()
 }
 
 /// Who stars a repository, the latest first.

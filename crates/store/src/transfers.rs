@@ -5,12 +5,12 @@ use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
 use abide_core::transfer::Status;
-use abide_core::{RepoId, Timestamp, TransferId, UserId, UserName};
+use abide_core::{Handle, RepoId, Timestamp, TransferId, UserId};
 
 /// The columns of [`Transfer`].
 macro_rules! columns {
     () => {
-        "t.id, t.repo_id, t.slug, t.from_owner_id, g.name AS from_name, t.recipient_id, k.name AS recipient_name,
+        "t.id, t.repo_id, t.slug, t.from_owner_id, COALESCE(g.name, g.npub) AS from_name, t.recipient_id, COALESCE(k.name, k.npub) AS recipient_name,
             t.created_by, t.status, t.created_at, t.expires_at, t.decided_at"
     };
 }
@@ -62,11 +62,11 @@ pub struct Transfer {
     /// Whose it was then.
     pub from_owner: UserId,
     /// What they are called.
-    pub from_name: Option<UserName>,
+    pub from_name: Option<Handle>,
     /// To whom.
     pub recipient: UserId,
     /// What they are called.
-    pub recipient_name: Option<UserName>,
+    pub recipient_name: Option<Handle>,
     /// Who offered it; nobody: the operator.
     pub created_by: Option<UserId>,
     /// Where it stands.
@@ -86,9 +86,9 @@ impl Transfer {
             repo_id: RepoId::new(row.int("repo_id")?),
             slug: row.text("slug")?,
             from_owner: UserId::new(row.int("from_owner_id")?),
-            from_name: row.opt_text("from_name")?.map(UserName::from_stored),
+            from_name: row.opt_text("from_name")?.map(Handle::from_stored),
             recipient: UserId::new(row.int("recipient_id")?),
-            recipient_name: row.opt_text("recipient_name")?.map(UserName::from_stored),
+            recipient_name: row.opt_text("recipient_name")?.map(Handle::from_stored),
             created_by: row.opt_int("created_by")?.map(UserId::new),
             status: row.parsed("status")?,
             created_at: row.time("created_at")?,

@@ -5,13 +5,13 @@ use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx, emails, user_redirects};
 use abide_core::policy::Actor;
-use abide_core::{Timestamp, UserId, UserName};
+use abide_core::{Handle, Timestamp, UserId, UserName};
 
 /// The columns of [`User`], of `users u` with the primary address as `emails e`.
 macro_rules! user_columns {
     () => {
         "u.id, u.name, u.display_name, u.bio, u.website, u.location, u.password_hash, u.site_admin, u.suspended_at,
-            u.created_at, u.updated_at, e.address AS email"
+            u.created_at, u.updated_at, u.npub, e.address AS email"
     };
 }
 pub(crate) use user_columns;
@@ -21,7 +21,7 @@ macro_rules! found {
     () => {
         " FROM users u
         LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary
-        WHERE COALESCE(u.name, '') LIKE $1 ESCAPE '\\' OR EXISTS
+        WHERE COALESCE(u.name, u.npub, '') LIKE $1 ESCAPE '\\' OR EXISTS
             (SELECT 1 FROM emails f WHERE f.user_id = u.id AND f.folded LIKE $1 ESCAPE '\\')"
     };
 }
@@ -49,7 +49,7 @@ statements! {
         LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary WHERE u.id > $1 ORDER BY u.id LIMIT $2");
     SEARCH = concat!("SELECT ", user_columns!(), ",
             (SELECT count(*) FROM repos r WHERE r.owner_id = u.id AND r.deleted_at IS NULL) AS repos",
-        found!(), " ORDER BY COALESCE(u.name, ''), u.id LIMIT $2 OFFSET $3");
+        found!(), " ORDER BY COALESCE(u.name, u.npub, ''), u.id LIMIT $2 OFFSET $3");
     COUNT_FOUND = concat!("SELECT count(*) AS n", found!());
     ANY = "SELECT 1 AS n WHERE EXISTS (SELECT 1 FROM users)";
     /// Who can administer the site, held until the unit ends, so that two of them cannot remove each other.
@@ -81,6 +81,8 @@ pub struct User {
     pub password_hash: Option<String>,
     /// The primary address.
     pub email: Option<String>,
+    /// The nostr key, as people write it.
+    pub npub: Option<String>,
     /// May administer the site.
     pub site_admin: bool,
     /// Since when the account may not change anything.
@@ -102,11 +104,18 @@ impl User {
             location: row.text("location")?,
             password_hash: row.opt_text("password_hash")?,
             email: row.opt_text("email")?,
+            npub: row.opt_text("npub")?,
             site_admin: row.bool("site_admin")?,
             suspended_at: row.opt_time("suspended_at")?,
             created_at: row.time("created_at")?,
             updated_at: row.time("updated_at")?,
         })
+    }
+
+    /// What the account goes by: its name, or else its key.
+    pub fn handle(&self) -> Option<Handle> {
+        let key = || self.npub.clone().map(Handle::from_stored);
+        self.name.clone().map(Handle::from).or_else(key)
     }
 
     /// This account as someone who asks for things.

@@ -124,6 +124,13 @@ impl Row {
         opt_bool -> Option<bool>
     }
 
+    /// An event's id or a key.
+    pub fn bytes32(&self, column: &'static str) -> Result<[u8; 32], StoreError> {
+        let bytes = self.bytes(column)?;
+        <[u8; 32]>::try_from(bytes.as_slice())
+            .map_err(|_| StoreError::Unreadable { column, reason: format!("{} bytes instead of 32", bytes.len()) })
+    }
+
     /// A time.
     pub fn time(&self, column: &'static str) -> Result<Timestamp, StoreError> {
         self.int(column).map(Timestamp::from_micros)

@@ -2,8 +2,9 @@
 
 use std::collections::hash_map::RandomState;
 use std::env;
+use std::fs;
 use std::hash::{BuildHasher, Hasher};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
@@ -43,6 +44,47 @@ impl TestDatabase {
         Self { engine, postgres, data_dir }
     }
 
+    /// Makes a copy of the database that was kept under this stamp, which costs less than making one from nothing; `None`
+    /// if none was kept yet.
+    ///
+    /// # Panics
+    /// As [`TestDatabase::new`].
+    pub fn copied(engine: Engine, stamp: &str) -> Option<Self> {
+        let postgres = match engine {
+            Engine::Sqlite => None,
+            Engine::Postgres => Some(PostgresDatabase::create_like(&template(stamp))?),
+        };
+        let copy = Self { postgres, ..Self::new(Engine::Sqlite) };
+        if engine == Engine::Sqlite && fs::copy(kept_file(stamp), copy.sqlite_file()).is_err() {
+            return None;
+        }
+        Some(Self { engine, ..copy })
+    }
+
+    /// Keeps this database, to which nobody is connected any more, for copies. Every test is a process of its own, so it
+    /// is kept where the next one finds it: beside the test's binary, or in the cluster. Of several that keep one at the
+    /// same time, any will do.
+    ///
+    /// # Panics
+    /// If it cannot be kept.
+    pub fn keep(&self, stamp: &str) {
+        match &self.postgres {
+            Some(database) => database.keep(&template(stamp)),
+            None => {
+                let log = self.data_dir().join("abide.db-wal");
+                assert!(!log.exists(), "the database is still open");
+                let kept = kept_file(stamp);
+                let made = kept.with_extension(random_hex());
+                let copied = fs::copy(self.sqlite_file(), &made).and_then(|_| fs::rename(&made, &kept));
+                copied.unwrap_or_else(|error| panic!("{} cannot be kept: {error}", kept.display()));
+            }
+        }
+    }
+
+    fn sqlite_file(&self) -> PathBuf {
+        self.data_dir().join("abide.db")
+    }
+
     /// The engine this database lives on.
     pub fn engine(&self) -> Engine {
         self.engine
@@ -59,6 +101,20 @@ impl TestDatabase {
     }
 }
 
+fn template(stamp: &str) -> String {
+    format!("abide_template_{stamp}")
+}
+
+fn kept_file(stamp: &str) -> PathBuf {
+    let binary = env::current_exe().expect("a test knows its binary");
+    binary.with_file_name(format!("{}.db", template(stamp)))
+}
+
+/// std seeds every RandomState from the operating system; parallel test processes never meet.
+fn random_hex() -> String {
+    format!("{:016x}", RandomState::new().build_hasher().finish())
+}
+
 /// A database in the shared cluster, under a name nobody else has.
 #[derive(Debug)]
 struct PostgresDatabase {
@@ -69,18 +125,32 @@ struct PostgresDatabase {
 
 impl PostgresDatabase {
     fn create() -> Self {
+        // template0 is never connected to, so parallel creations do not get in each other's way.
+        Self::create_like("template0").expect("every cluster has template0")
+    }
+
+    /// A copy of another one, if there is such a one.
+    fn create_like(template: &str) -> Option<Self> {
         let cluster_url = env::var(POSTGRES_VARIABLE).unwrap_or_else(|_| {
             panic!(
                 "this test needs PostgreSQL: run it through `./test NAME`, which starts a temporary one, \
                  or set {POSTGRES_VARIABLE} to the URL of a cluster where databases may be created"
             )
         });
-        // std seeds every RandomState from the operating system; parallel test processes never meet.
-        let name = format!("abide_test_{:016x}", RandomState::new().build_hasher().finish());
-        // template0 is never connected to, so parallel creations do not get in each other's way.
-        let created = psql(&cluster_url, &format!("CREATE DATABASE {name} TEMPLATE template0"));
-        created.unwrap_or_else(|error| panic!("PostgreSQL at {cluster_url} made no database: {error}"));
-        Self { url: with_database(&cluster_url, &name), name, cluster_url }
+        let name = format!("abide_test_{}", random_hex());
+        match psql(&cluster_url, &format!("CREATE DATABASE {name} TEMPLATE {template}")) {
+            Ok(()) => Some(Self { url: with_database(&cluster_url, &name), name, cluster_url }),
+            Err(error) if error.contains(template) && error.contains("does not exist") => None,
+            Err(error) => panic!("PostgreSQL at {cluster_url} made no database: {error}"),
+        }
+    }
+
+    fn keep(&self, template: &str) {
+        let kept = psql(&self.cluster_url, &format!("CREATE DATABASE {template} TEMPLATE {}", self.name));
+        if let Err(error) = kept {
+            let lost_a_race = error.contains("already exists") || error.contains("pg_database_datname_index");
+            assert!(lost_a_race, "PostgreSQL at {} kept no database: {error}", self.cluster_url);
+        }
     }
 }
 
@@ -142,6 +212,38 @@ mod tests {
         assert_eq!(database.url(), None);
         drop(database);
         assert!(!dir.exists());
+    }
+
+    #[test]
+    fn a_copy_holds_what_was_kept_and_is_its_own() {
+        let stamp = random_hex();
+        assert!(TestDatabase::copied(Engine::Sqlite, &stamp).is_none());
+        let first = TestDatabase::new(Engine::Sqlite);
+        fs::write(first.sqlite_file(), "kept").expect("the directory is writable");
+        first.keep(&stamp);
+        first.keep(&stamp);
+        let copy = TestDatabase::copied(Engine::Sqlite, &stamp).expect("one was kept");
+        fs::write(copy.sqlite_file(), "changed").expect("a copy is writable");
+        let other = TestDatabase::copied(Engine::Sqlite, &stamp).expect("one was kept");
+        assert_eq!(fs::read_to_string(other.sqlite_file()).expect("it is there"), "kept");
+        fs::remove_file(kept_file(&stamp)).expect("it was kept");
+    }
+
+    #[test]
+    fn a_copy_in_postgres_holds_what_was_kept_and_is_its_own() {
+        let stamp = random_hex();
+        assert!(TestDatabase::copied(Engine::Postgres, &stamp).is_none());
+        let first = TestDatabase::new(Engine::Postgres);
+        let url = |database: &TestDatabase| database.url().expect("PostgreSQL has a URL").to_owned();
+        psql(&url(&first), "CREATE TABLE kept (id INT)").expect("the database is writable");
+        first.keep(&stamp);
+        first.keep(&stamp);
+        let copy = TestDatabase::copied(Engine::Postgres, &stamp).expect("one was kept");
+        psql(&url(&copy), "DROP TABLE kept").expect("a copy has what was kept");
+        let other = TestDatabase::copied(Engine::Postgres, &stamp).expect("one was kept");
+        psql(&url(&other), "SELECT * FROM kept").expect("each copy is its own");
+        let cluster = env::var(POSTGRES_VARIABLE).expect("it was used above");
+        psql(&cluster, &format!("DROP DATABASE {}", template(&stamp))).expect("it was kept");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The real `git`, kept away from this machine's configuration.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -96,7 +96,12 @@ impl GitClient {
 
     /// The command `git ARGS` in a directory, for a test that wants to run it its own way.
     pub fn command(&self, dir: &Path, args: &[&str]) -> Command {
-        let mut command = Command::new("git");
+        self.program("git", dir, args)
+    }
+
+    /// A command that works with git, in a directory, with this person's home and configuration.
+    pub fn program(&self, program: impl AsRef<OsStr>, dir: &Path, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
         process::without_inherited(&mut command, "GIT_");
         command
             .args(args)

@@ -5,9 +5,10 @@
 //! * [`Server`]: a real `abide serve` process that can be killed and started again.
 //! * [`GitClient`], [`History`]: the real `git`, kept away from this machine's configuration; big repositories.
 //! * [`http`]: requests down to the exact bytes.
+//! * [`Nostr`], [`Key`]: a client of the relay over a real socket, and keys that sign.
 //! * [`eventually`]: waiting for a condition instead of sleeping.
 //!
-//! Only `abide-core` is known here, because the tests of every other crate use this one. A failure panics with
+//! Only `abide-core` and `abide-nostr` are known here, because the tests of every other crate use this one. A failure panics with
 //! what was seen: a test has nobody else to tell.
 
 mod clock;
@@ -15,10 +16,12 @@ mod database;
 mod git;
 mod history;
 pub mod http;
+mod nostr;
 mod poll;
 mod process;
 mod server;
 
+pub use self::nostr::{Heard, Key, Nostr};
 pub use clock::TestClock;
 pub use database::{Engine, TestDatabase};
 pub use git::GitClient;

@@ -87,13 +87,12 @@ pub struct Server {
 impl Server {
     /// A server of this binary, `env!("CARGO_BIN_EXE_abide")`, on a fresh database.
     pub fn builder(binary: impl Into<PathBuf>, engine: Engine) -> ServerBuilder {
-        ServerBuilder {
-            binary: binary.into(),
-            database: TestDatabase::new(engine),
-            failpoint: None,
-            env: Vec::new(),
-            args: Vec::new(),
-        }
+        Self::builder_on(binary, TestDatabase::new(engine))
+    }
+
+    /// A server of this binary on a database that nobody else uses.
+    pub fn builder_on(binary: impl Into<PathBuf>, database: TestDatabase) -> ServerBuilder {
+        ServerBuilder { binary: binary.into(), database, failpoint: None, env: Vec::new(), args: Vec::new() }
     }
 
     /// Where it answers HTTP, without a slash at the end.
@@ -245,6 +244,7 @@ impl Server {
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.settings.binary);
         process::without_inherited(&mut command, "ABIDE_");
+        command.env("ABIDE_TEST_CHEAP_PASSWORDS", "1");
         command.args(args).arg("--data").arg(self.data_dir());
         if let Some(url) = self.settings.database.url() {
             command.args(["--database", url]);

@@ -20,6 +20,28 @@
     });
   });
 
+  // Forms that a nostr key signs, in the extension that keeps it (NIP-07).
+  for (const form of document.querySelectorAll("form[data-nostr]")) {
+    const hint = form.querySelector("[data-nostr-hint]");
+    form.hidden = false;
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      if (!window.nostr) {
+        hint.textContent = "No extension for nostr was found in this browser. Install one, put your key there, and reload.";
+        return;
+      }
+      const tags = [["u", form.dataset.nostr], ["method", "POST"], ["challenge", form.elements.challenge.value]];
+      const draft = { kind: 27235, created_at: Math.floor(Date.now() / 1000), tags, content: "" };
+      try {
+        form.elements.event.value = JSON.stringify(await window.nostr.signEvent(draft));
+      } catch {
+        hint.textContent = "The extension did not sign. Nothing was sent.";
+        return;
+      }
+      form.submit();
+    });
+  }
+
   // Open menus close when one clicks elsewhere or presses Escape.
   document.addEventListener("click", (event) => {
     for (const menu of document.querySelectorAll("details.menu[open]")) {

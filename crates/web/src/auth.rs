@@ -3,11 +3,22 @@
 use crate::App;
 use crate::server::Peer;
 use abide_forge::accounts::authenticate;
+use abide_forge::accounts::nostr::{self, NostrError};
 use abide_forge::{Caller, Fault};
+use abide_nostr::http_auth::Request;
+use axum::body::{Body, to_bytes};
+use axum::extract::OriginalUri;
+use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest as _, Sha256};
 use std::net::IpAddr;
+use std::time::Duration;
+
+/// No signed request needs a larger body, or longer to arrive.
+const MAX_BODY: usize = 1 << 20;
+const MAX_TIME: Duration = Duration::from_secs(30);
 
 /// What the credentials of a request came to.
 pub(crate) enum Credentials {
@@ -32,6 +43,41 @@ pub(crate) async fn identify(app: &App, headers: &HeaderMap, ip: Option<IpAddr>)
         Some(caller) => Credentials::Good(caller),
         None => Credentials::Bad,
     })
+}
+
+/// As [`identify`], for requests that a nostr key may sign (NIP-98). The body is read only if one did. Why a proof does
+/// not hold may be told: whoever signed it learns nothing about others.
+pub(crate) async fn identify_signed(
+    app: &App,
+    parts: &Parts,
+    body: Body,
+    ip: Option<IpAddr>,
+) -> Result<(Result<Credentials, String>, Body), Fault> {
+    let Some(header) = signed(&parts.headers) else {
+        return Ok((Ok(identify(app, &parts.headers, ip).await?), body));
+    };
+    let read = tokio::time::timeout(MAX_TIME, to_bytes(body, MAX_BODY)).await;
+    let Ok(Ok(body)) = read else {
+        let told = format!("a signed request has a body of at most {MAX_BODY} bytes");
+        return Ok((Err(told), Body::empty()));
+    };
+    let path = parts.extensions.get::<OriginalUri>().map_or(&parts.uri, |original| &original.0);
+    let url = app.url(path.path_and_query().map_or("/", |path| path.as_str()));
+    let hash = (!body.is_empty()).then(|| Sha256::digest(&body).into());
+    let request = Request { method: parts.method.as_str(), url: &url, body: hash };
+    let credentials = match nostr::by_header(&app.forge, header, &request, ip).await {
+        Ok(caller) => Ok(Credentials::Good(caller)),
+        Err(NostrError::Fault(fault)) => return Err(fault),
+        Err(error) => Err(error.to_string()),
+    };
+    Ok((credentials, Body::from(body)))
+}
+
+/// The header, if a nostr key signed the request.
+fn signed(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?.trim();
+    let (scheme, _) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("nostr").then_some(value)
 }
 
 /// The token in an Authorization header: `Bearer`, GitHub's `token`, or `Basic` with the token as password. A token

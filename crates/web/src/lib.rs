@@ -3,6 +3,7 @@
 //! * [`serve`]: the accept loop, with limits on connections, slow headers and slow readers.
 //! * `git/`: smart HTTP. `api/`: REST in GitHub's shapes below `/api/v3`. `pages/`: what people see, with
 //!   `show/` for how it looks. `ops.rs`: health and metrics.
+//! * `relay/`: the WebSocket at `/`, and what the relay says about itself.
 //! * `auth.rs`: who comes with which token. `layers.rs`: request ids, CORS, the access log.
 //!
 //! Nothing here decides or stores anything.
@@ -15,10 +16,12 @@ mod git;
 mod layers;
 mod ops;
 mod pages;
+mod relay;
 mod routes;
 mod server;
 mod show;
 mod slow;
+mod well_known;
 
 pub use api::{Access, ApiLimits, ApiRoute, api_routes, openapi_document};
 pub use app::App;

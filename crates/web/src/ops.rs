@@ -23,5 +23,8 @@ pub(crate) async fn metrics(State(app): State<App>) -> impl IntoResponse {
     if let Err(error) = abide_forge::ready::gauge(&app.forge).await {
         tracing::warn!(%error, "could not read gauges from the database");
     }
+    if let Err(error) = abide_forge::grasp::measure(&app.forge).await {
+        tracing::warn!(%error, "could not count what waits");
+    }
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], (app.metrics)())
 }

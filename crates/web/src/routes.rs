@@ -1,8 +1,9 @@
 //! Which address leads where.
 
-use crate::{App, api, git, layers, ops, pages};
+use crate::{App, api, git, layers, ops, pages, relay, well_known};
 use axum::Router;
 use axum::extract::{Request, State};
+use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
 
@@ -11,6 +12,7 @@ pub const API: &str = "/api/v3";
 
 /// First segments of every fixed route; none of them can be a user's name.
 pub const FIRST_SEGMENTS: &[&str] = &[
+    ".well-known",
     "admin",
     "api",
     "assets",
@@ -44,7 +46,9 @@ pub fn page_paths() -> Vec<&'static str> {
 /// All routes.
 pub fn router(app: App) -> Router {
     let router = outside_the_api().into_iter().fold(Router::new(), |router, (path, serve)| router.route(path, serve));
-    layers::around(router.merge(pages::router(&app)).merge(api::router(&app)).fallback(not_found).with_state(app))
+    let door = from_fn_with_state(app.clone(), relay::door);
+    let router = router.merge(pages::router(&app)).merge(api::router(&app)).fallback(not_found);
+    layers::around(router.layer(door).with_state(app))
 }
 
 /// Routes as data, so that tests can walk all of them.
@@ -53,6 +57,7 @@ fn outside_the_api() -> Vec<(&'static str, MethodRouter<App>)> {
         ("/healthz", get(ops::healthz)),
         ("/readyz", get(ops::readyz)),
         ("/metrics", get(ops::metrics)),
+        ("/.well-known/nostr.json", get(well_known::nostr_json)),
         ("/{owner}/{repo}/info/refs", get(git::info_refs)),
         ("/{owner}/{repo}/git-upload-pack", post(git::upload_pack)),
         ("/{owner}/{repo}/git-receive-pack", post(git::receive_pack)),
@@ -96,7 +101,8 @@ mod tests {
     #[test]
     fn no_user_can_have_the_name_of_a_route() {
         for segment in fixed_first_segments() {
-            assert_eq!(segment.parse::<UserName>(), Err(InvalidName::Reserved), "/{segment} is routed");
+            let refused = segment.parse::<UserName>().unwrap_err();
+            assert!(matches!(refused, InvalidName::Reserved | InvalidName::UserAlphabet), "/{segment} is routed");
         }
     }
 

@@ -6,7 +6,6 @@ use axum::Router;
 use axum::extract::Request;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use ipnet::IpNet;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,6 +13,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
 /// Bounds of the accept loop.
@@ -35,10 +35,14 @@ pub struct Options {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Peer(pub IpAddr);
 
+/// Connections and the relay's sockets, so that the server can wait for their ends.
+#[derive(Debug, Clone)]
+pub(crate) struct Sockets(pub TaskTracker);
+
 /// Serves until told to stop, then lets running requests finish.
 pub async fn serve(listener: TcpListener, router: Router, options: Options, stop: CancellationToken) {
     let places = Arc::new(Semaphore::new(options.max_connections.max(1)));
-    let graceful = GracefulShutdown::new();
+    let sockets = Sockets(TaskTracker::new());
     loop {
         let place = tokio::select! {
             () = stop.cancelled() => break,
@@ -50,7 +54,9 @@ pub async fn serve(listener: TcpListener, router: Router, options: Options, stop
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, address)) => spawn(stream, Peer(address.ip()), &router, &options, &graceful, place),
+            Ok((stream, address)) => {
+                spawn(stream, Peer(address.ip()), &sockets, &router, &options, &stop, place);
+            }
             Err(error) => {
                 // Out of file descriptors, most likely: a pause lets connections end.
                 tracing::warn!(%error, "could not accept a connection");
@@ -59,7 +65,8 @@ pub async fn serve(listener: TcpListener, router: Router, options: Options, stop
         }
     }
     drop(listener);
-    if tokio::time::timeout(options.drain_timeout, graceful.shutdown()).await.is_err() {
+    sockets.0.close();
+    if tokio::time::timeout(options.drain_timeout, sockets.0.wait()).await.is_err() {
         tracing::warn!("some requests did not finish in time and were cut off");
     }
 }
@@ -67,19 +74,22 @@ pub async fn serve(listener: TcpListener, router: Router, options: Options, stop
 fn spawn(
     stream: TcpStream,
     peer: Peer,
+    sockets: &Sockets,
     router: &Router,
     options: &Options,
-    graceful: &GracefulShutdown,
+    stop: &CancellationToken,
     place: OwnedSemaphorePermit,
 ) {
     // Answers are written in few large pieces; waiting to join them only costs time.
     let _ = stream.set_nodelay(true);
     let io = TokioIo::new(Patient::new(stream, options.write_timeout));
     let router = router.clone();
+    let (open, stop) = (sockets.clone(), stop.clone());
     let trusted = options.trusted_proxies.clone();
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(axum::body::Body::new);
         request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(open.clone());
         forwarded::resolve(&trusted, &mut request);
         router.clone().oneshot(request)
     });
@@ -88,11 +98,20 @@ fn spawn(
         .header_read_timeout(options.header_timeout)
         .max_buf_size(64 * 1024)
         .half_close(false)
-        .serve_connection(io, service);
-    let watched = graceful.watch(connection);
-    tokio::spawn(async move {
+        .serve_connection(io, service)
+        // Sockets of the relay go on by themselves.
+        .with_upgrades();
+    sockets.0.spawn(async move {
         let _place = place;
-        if let Err(error) = watched.await {
+        let mut connection = std::pin::pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = stop.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
             tracing::debug!(%error, "a connection ended early");
         }
     });

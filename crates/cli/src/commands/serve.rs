@@ -4,7 +4,7 @@ use crate::compose::{self, Part};
 use crate::config::{Config, Flags};
 use crate::failure::Failure;
 use abide_forge::accounts::setup;
-use abide_forge::{Forge, consumers, jobs, sequencer, start, webhooks};
+use abide_forge::{Forge, consumers, jobs, relay, sequencer, start, webhooks};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -56,6 +56,7 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     background.spawn(sequencer::run(forge.clone(), quiet.clone()));
     background.spawn(consumers::run(forge.clone(), quiet.clone()));
     background.spawn(webhooks::send::run(forge.clone(), quiet.clone()));
+    background.spawn(relay::run(forge.clone(), quiet.clone()));
     background.spawn(jobs::runner::run(forge.clone(), quiet.clone()));
     background.spawn(jobs::schedule::run(forge.clone(), quiet.clone()));
     let mut roads = JoinSet::new();

@@ -135,7 +135,7 @@ async fn show_all(forge: &abide_forge::Forge, as_json: bool) -> Result<(), Failu
             break;
         }
     }
-    let name = |user: &abide_forge::accounts::User| user.name.as_ref().map(ToString::to_string);
+    let name = |user: &abide_forge::accounts::User| user.handle().map(|handle| handle.to_string());
     if as_json {
         let items = all.iter().map(|user| {
             json!({

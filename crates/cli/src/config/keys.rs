@@ -103,6 +103,25 @@ fn bytes(value: &str) -> Result<(), String> {
     value::bytes(value).map(drop)
 }
 
+fn some_bytes(value: &str) -> Result<(), String> {
+    if value::bytes(value)? == 0 { Err("it must not be zero".into()) } else { Ok(()) }
+}
+
+fn truth(value: &str) -> Result<(), String> {
+    value.parse::<bool>().map(drop).map_err(|_| "it is true or false".into())
+}
+
+fn hex_key(value: &str) -> Result<(), String> {
+    let fine = value.len() == 64 && value.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    if value.is_empty() || fine { Ok(()) } else { Err("it has 64 hexadecimal digits in lower case".into()) }
+}
+
+fn npubs(value: &str) -> Result<(), String> {
+    let is_key = |part: &str| abide_nostr::nip19::parse_npub(part.trim()).is_ok();
+    let fine = value.is_empty() || value.split(',').all(is_key);
+    if fine { Ok(()) } else { Err("it is a list of keys, npub1…, with commas between".into()) }
+}
+
 fn number(value: &str) -> Result<(), String> {
     value::number(value).map(drop)
 }
@@ -315,6 +334,58 @@ pub(super) const KEYS: &[Key] = &[
         bytes,
         "Bytes of a payload with commits; beyond, files and commits are left out.",
     ),
+    key(
+        "grasp.enabled",
+        "true",
+        truth,
+        "Whether repositories are taken from nostr: announced there, ruled by what is signed.",
+    ),
+    key("grasp.expiry", "30m", some_time, "How long an event waits for its git data, and git data for its event."),
+    key(
+        "grasp.after_push",
+        "15m",
+        some_time,
+        "What a push that a waiting state allows leaves of its time at the least.",
+    ),
+    key("grasp.remembered", "7d", some_time, "How long it is remembered that something waited in vain."),
+    key("grasp.per_key", "100", at_least_one, "Entries of one key that may wait."),
+    key("grasp.per_address", "500", at_least_one, "Entries from one address that may wait."),
+    key("grasp.entries", "20000", at_least_one, "Entries that may wait altogether."),
+    key("grasp.unsigned_per_address", "1GiB", some_bytes, "Bytes of commits without an event from one address."),
+    key("grasp.unsigned_total", "10GiB", some_bytes, "Bytes of commits without an event altogether."),
+    key(
+        "grasp.allow",
+        "",
+        npubs,
+        "Only these keys may announce repositories, as npub1… with commas between; empty: everyone.",
+    ),
+    key("grasp.deny", "", npubs, "These keys may not announce repositories, as npub1… with commas between."),
+    key("relay.enabled", "true", truth, "Whether nostr events are taken and served, at the address of the front page."),
+    key("relay.name", "Abide", text, "What the relay calls itself."),
+    key("relay.description", "Git repositories with nostr events around them.", any, "What the relay says it is for."),
+    key("relay.contact", "", any, "How to reach whoever runs the relay, e.g. mailto:admin@example.org."),
+    key("relay.pubkey", "", hex_key, "The nostr key of whoever runs the relay, in hexadecimal."),
+    key("relay.message_bytes", "1MiB", some_bytes, "Bytes of one message to the relay."),
+    key("relay.event_bytes", "256KiB", some_bytes, "Bytes of one event."),
+    key("relay.state_bytes", "1048560", some_bytes, "Bytes of one event that names all refs of a repository."),
+    key("relay.event_tags", "20000", at_least_one, "Tags of one event."),
+    key("relay.subscriptions", "500", at_least_one, "Subscriptions of one connection."),
+    key("relay.filters", "20", at_least_one, "Filters of one subscription."),
+    key("relay.filter_values", "5000", at_least_one, "Values of one filter, all its lists together."),
+    key("relay.filter_limit", "500", at_least_one, "Stored events that one filter returns."),
+    key("relay.ahead", "15m", some_time, "How far ahead of our clock an event may be dated."),
+    key("relay.events_under_way", "1000", at_least_one, "Events of one connection that wait for their answer."),
+    key("relay.reconciled_events", "100000", at_least_one, "Events in one reconciliation (NIP-77)."),
+    key("relay.connections", "2000", at_least_one, "Connections to the relay at once."),
+    key("relay.connections_per_ip", "50", at_least_one, "Connections to the relay from one address."),
+    key("relay.events_per_ip", "6000", at_least_one, "Events that one address may publish in relay.window."),
+    key("relay.window", "1m", window, "How long that is counted."),
+    key("relay.queue_bytes", "64MiB", some_bytes, "Bytes of events that are being taken in; beyond, senders wait."),
+    key("relay.batch", "256", at_least_one, "Events that are judged and stored together."),
+    key("relay.outgoing", "1000", at_least_one, "New events that may wait for one reader, who is cut off beyond that."),
+    key("relay.reads", "6", at_least_one, "Questions of the relay's readers that the database answers at once."),
+    key("relay.ping", "30s", some_time, "How often clients of the relay are asked whether they are there."),
+    key("relay.idle_timeout", "2m", some_time, "A client of the relay that is silent for so long is gone."),
     key("jobs.workers", "2", at_least_one, "Jobs that run at once."),
     key("jobs.poll", "1s", some_time, "How often logs and jobs are looked at without a hint."),
     key("jobs.history", "30d", some_time, "How long ended jobs and pushes are kept."),

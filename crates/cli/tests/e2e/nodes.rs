@@ -10,7 +10,7 @@ use std::time::Duration;
 /// A second server beside the first. Killed when dropped.
 pub struct Second {
     child: Child,
-    url: String,
+    pub url: String,
 }
 
 impl Second {

@@ -367,7 +367,15 @@ fn the_first_push_is_followed_by_tidying(#[values(Engine::Sqlite, Engine::Postgr
 fn the_clock_queues_what_is_due_once(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let mut server = server(engine);
     let entries = |server: &Server| query(server, "SELECT count(*) FROM schedules").parse::<u32>().expect("a number");
-    const KINDS: [&str; 5] = ["push:reconcile", "history:prune", "lifecycle:sweep", "trending:count", "notify:mail"];
+    const KINDS: [&str; 7] = [
+        "push:reconcile",
+        "history:prune",
+        "lifecycle:sweep",
+        "trending:count",
+        "notify:mail",
+        "grasp:sweep",
+        "relay:expire",
+    ];
     eventually(SOON, || entries(&server) as usize == KINDS.len());
     assert_eq!(jobs(&server, "push:reconcile", "done"), 0, "the first time is an interval away");
 

@@ -1,12 +1,29 @@
 //! What every scenario starts from.
 
-use abide_testkit::{Engine, GitClient, Server, ServerBuilder, http};
+use abide_store::migrate;
+use abide_testkit::{Engine, GitClient, Server, ServerBuilder, TestDatabase, http};
 use serde_json::{Value, json};
 use std::process::Command;
 
-/// The binary under test, with nothing started yet.
+pub use crate::query::query;
+
+const BINARY: &str = env!("CARGO_BIN_EXE_abide");
+
+/// The binary under test, with nothing started yet, on a database that has the schema of today and nothing in it.
 pub fn builder(engine: Engine) -> ServerBuilder {
-    Server::builder(env!("CARGO_BIN_EXE_abide"), engine)
+    let stamp = migrate::fingerprint();
+    let database = TestDatabase::copied(engine, &stamp).unwrap_or_else(|| {
+        let first = TestDatabase::new(engine);
+        // Any command brings the schema along.
+        let mut command = Command::new(BINARY);
+        command.args(["user", "list", "--data"]).arg(first.data_dir());
+        command.args(first.url().iter().flat_map(|url| ["--database", url]));
+        let made = command.output().expect("the binary starts");
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        first.keep(&stamp);
+        TestDatabase::copied(engine, &stamp).expect("it was just kept")
+    });
+    Server::builder_on(BINARY, database)
 }
 
 /// A running server.
@@ -65,29 +82,6 @@ pub fn assert_healthy(server: &Server) {
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
-}
-
-/// What a query answers, one row a line, columns separated by `|`. Asks the database directly, as an operator could.
-pub fn query(server: &Server, sql: &str) -> String {
-    let mut command = match server.database().url() {
-        Some(url) => {
-            let mut psql = Command::new("psql");
-            psql.args(["-X", "-A", "-t", "-d", url, "-c", sql]);
-            psql
-        }
-        None => {
-            const SCRIPT: &str = "import sqlite3, sys\n\
-                db = sqlite3.connect(sys.argv[1], timeout=30)\n\
-                for row in db.execute(sys.argv[2]): print('|'.join('' if v is None else str(v) for v in row))\n\
-                db.commit()";
-            let mut python = Command::new("python3");
-            python.args(["-c", SCRIPT]).arg(server.data_dir().join("abide.db")).arg(sql);
-            python
-        }
-    };
-    let output = command.output().expect("python3 and psql are installed by ./test");
-    assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
 /// How many `push` events the log has for a repository.

@@ -153,10 +153,11 @@ pub fn about(text: &str, most: usize) -> Result<String, InvalidText> {
     }
 }
 
-/// The beginning of a text in one line, for logs and mails.
+/// The beginning of a text in one line, for logs and mails. The lines around a block of code say nothing in it.
 pub fn excerpt(text: &str, characters: usize) -> String {
+    let fence = |line: &&str| ["```", "~~~"].iter().any(|mark| line.trim_start().starts_with(mark));
     let mut short = String::new();
-    for word in text.split_whitespace() {
+    for word in text.lines().filter(|line| !fence(line)).flat_map(str::split_whitespace) {
         if !short.is_empty() {
             short.push(' ');
         }
@@ -173,6 +174,11 @@ pub fn excerpt(text: &str, characters: usize) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn an_excerpt_leaves_the_fences_of_code_out() {
+        assert_eq!(excerpt("Like this:\n\n```rust\nsum(&[])\n  ```\nor so", 80), "Like this: sum(&[]) or so");
+    }
     use rstest::rstest;
 
     #[rstest]

@@ -1,15 +1,17 @@
 //! What a site admin does with accounts, and what they look at. To everyone else none of it is there.
 
 use super::suspend;
+use crate::repos::open::{Door, open};
 use crate::tell::{Who, audit_account};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::account::{self, AdminRefusal};
-use abide_core::policy::Actor;
+use abide_core::policy::{Action, Actor};
 use abide_core::scope::Scope;
 use abide_core::{UserId, UserName};
-use abide_store::repos::{self, Page};
+use abide_store::repos::Page;
 use abide_store::users::{self, Found};
-use abide_store::{StoreError, Tx, audit, user_redirects};
+use abide_store::{StoreError, Tx, audit, user_keys, user_redirects};
+use percent_encoding::percent_decode_str;
 use serde_json::json;
 
 pub use abide_store::audit::Named as AuditRow;
@@ -153,16 +155,23 @@ pub async fn audit(
     let mut conn = forge.store().read().await?;
     let mut wanted = audit::Filter { action: filter.action.clone(), ..audit::Filter::default() };
     if let Some(actor) = &filter.actor {
-        let Ok(name) = actor.trim().parse::<UserName>() else { return Ok(Vec::new()) };
-        let Some(user) = users::by_any_name(&mut conn, &name).await? else { return Ok(Vec::new()) };
+        let found = match actor.trim().parse::<UserName>() {
+            Ok(name) => users::by_any_name(&mut conn, &name).await?,
+            Err(_) => user_keys::by_npub(&mut conn, actor.trim()).await?,
+        };
+        let Some(user) = found else { return Ok(Vec::new()) };
         wanted.actor = Some(user.id);
     }
     if let Some(slug) = &filter.repo {
-        let parts =
-            slug.trim().split_once('/').and_then(|(owner, name)| Some((owner.parse().ok()?, name.parse().ok()?)));
-        let Some((owner, name)) = parts else { return Ok(Vec::new()) };
-        let Some(repo) = repos::by_slug(&mut conn, &owner, &name, None).await? else { return Ok(Vec::new()) };
-        wanted.repo = Some(repo.id);
+        drop(conn);
+        let Some((owner, name)) = slug.trim().split_once('/') else { return Ok(Vec::new()) };
+        let name = percent_decode_str(name).decode_utf8_lossy();
+        match open(forge, caller, &Door::slug(owner, name), Action::RepoRead).await {
+            Ok(repo) => wanted.repo = Some(repo.id),
+            Err(Access::NotFound) => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        }
+        conn = forge.store().read().await?;
     }
     Ok(audit::page(&mut conn, &wanted, before.unwrap_or(i64::MAX), limit).await?)
 }

@@ -8,6 +8,8 @@ use abide_store::{StoreError, throttles};
 use std::time::Duration;
 
 const SCOPE: &str = "confirm:account";
+/// Whoever has a key and no password proved it by logging in; so long that is enough.
+const FRESH: Duration = Duration::from_secs(15 * 60);
 
 /// Why they were not believed.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +17,9 @@ pub enum ConfirmError {
     /// That is not their password.
     #[error("current_password: that is not your password")]
     Wrong,
+    /// They have no password, and it is a while since they proved their key.
+    #[error("log in with your key again, and do this within 15 minutes")]
+    Stale,
     /// Too many tries.
     #[error("{}", throttle::wait(*.retry_after))]
     Throttled {
@@ -31,7 +36,7 @@ impl ConfirmError {
     pub fn field(&self) -> Option<&'static str> {
         match self {
             Self::Wrong => Some("current_password"),
-            Self::Throttled { .. } | Self::Fault(_) => None,
+            Self::Stale | Self::Throttled { .. } | Self::Fault(_) => None,
         }
     }
 }
@@ -54,6 +59,10 @@ pub(super) async fn password(forge: &Forge, viewer: &Viewer, typed: String) -> R
     }
     // As it is now: it may have been changed since this request began.
     let user = users::by_id(&mut *forge.store().read().await?, viewer.user.id).await?;
+    if user.as_ref().is_some_and(|user| user.password_hash.is_none() && user.npub.is_some()) {
+        let fresh = forge.clock().now().since(viewer.since) <= FRESH;
+        return if fresh { Ok(()) } else { Err(ConfirmError::Stale) };
+    }
     if !hashed::verify(forge, typed, user.and_then(|user| user.password_hash)).await? {
         return Err(ConfirmError::Wrong);
     }

@@ -14,7 +14,7 @@ use abide_store::{StoreError, Tx, totp};
 use std::net::IpAddr;
 use std::time::Duration;
 
-const BY_PLACE: &str = "login:ip";
+pub(super) const BY_PLACE: &str = "login:ip";
 const BY_ACCOUNT: &str = "login:account";
 const BY_FACTOR: &str = "login:factor";
 
@@ -234,6 +234,26 @@ async fn check(tx: &mut Tx, unit: &Unit) -> Result<Verdict, LoginError> {
     ensure_unchanged(tx, &unit.user).await?;
     unit.opening.write(tx).await?;
     Ok(Verdict::In(unit.opening.cookie()))
+}
+
+/// Begins a session for someone who has proved who they are, unless that has changed since they were looked up.
+pub(super) async fn open_unchanged(
+    forge: &Forge,
+    user: &User,
+    agent: &str,
+    ip: Option<IpAddr>,
+) -> Result<Cookie, LoginError> {
+    let unit = (user.clone(), Opening::new(forge, user.id, agent, ip));
+    let opened = forge.store().write(unit, |tx, (user, opening)| {
+        Box::pin(async move {
+            ensure_unchanged(tx, user).await?;
+            opening.write(tx).await?;
+            Ok::<_, LoginError>(opening.cookie())
+        })
+    });
+    let cookie = opened.await?;
+    metrics::counter!("abide_logins_total", "end" => "in").increment(1);
+    Ok(cookie)
 }
 
 /// Begins a session for someone who has just made their account.

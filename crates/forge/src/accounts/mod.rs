@@ -1,7 +1,7 @@
 //! Accounts: making one, logging in, what belongs to one, and finding out who someone is.
 //!
 //! * A new account: [`sign_up`], [`setup`] (the first admin), [`add_user`] (the operator), [`invites`].
-//! * Logging in: [`login`], [`sessions`], [`totp`]; by token or key: [`authenticate`].
+//! * Logging in: [`login`], [`sessions`], [`totp`]; by token or key: [`authenticate`]; by nostr key: [`nostr`].
 //! * One's own: [`change_password`], [`emails`], [`verify`], [`profile`], [`rename`], [`tokens`], [`ssh_keys`].
 //! * Forgotten: [`reset`]. Others': [`admin`], [`suspend`].
 
@@ -15,6 +15,7 @@ pub mod emails;
 pub mod invites;
 pub mod login;
 pub mod new_account;
+pub mod nostr;
 mod one_time;
 pub mod password;
 pub mod profile;

@@ -3,8 +3,8 @@
 
 use crate::{Fault, Forge};
 use abide_core::account::PASSWORD_LEN;
-use argon2::Argon2;
 use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _, phc::PasswordHash};
+use argon2::{Algorithm, Argon2, Params, Version};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
@@ -13,21 +13,50 @@ pub const MIN_LEN: usize = *PASSWORD_LEN.start();
 /// Longest.
 pub const MAX_LEN: usize = *PASSWORD_LEN.end();
 
-/// What the password of nobody is compared with, so that an unknown account costs what a known one does. It matches
-/// nothing, and has the parameters of every hash that we make.
-const NOBODYS: &str =
-    "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+/// What hashing a password costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Cost {
+    /// 19 MiB and two passes.
+    #[default]
+    Full,
+    /// As little as argon2id allows. For tests, which make accounts by the thousand.
+    Least,
+}
+
+impl Cost {
+    fn argon2(self) -> Argon2<'static> {
+        let params = match self {
+            Self::Full => Params::DEFAULT,
+            Self::Least => Params::new(8, 1, 1, None).expect("the least that is allowed"),
+        };
+        Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+    }
+
+    /// What the password of nobody is compared with, so that an unknown account costs what a known one does. It matches
+    /// nothing, and has the parameters of every hash that we make.
+    fn nobodys(self) -> &'static str {
+        match self {
+            Self::Full => {
+                "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+            }
+            Self::Least => {
+                "$argon2id$v=19$m=8,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+            }
+        }
+    }
+}
 
 /// How many passwords may be hashed at once, and how many may wait for it.
 pub(crate) struct Hashing {
+    cost: Cost,
     at_once: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
 }
 
 impl Hashing {
-    pub(crate) fn new(at_once: usize, waiting: usize) -> Self {
+    pub(crate) fn new(cost: Cost, at_once: usize, waiting: usize) -> Self {
         let at_once = at_once.max(1);
-        Self { at_once: Arc::new(Semaphore::new(at_once)), waiting: Arc::new(Semaphore::new(at_once + waiting)) }
+        Self { cost, at_once: Arc::new(Semaphore::new(at_once)), waiting: Arc::new(Semaphore::new(at_once + waiting)) }
     }
 
     /// Runs something that takes memory and a core, when it is its turn. Whoever stops waiting for it does not stop it, so
@@ -46,14 +75,15 @@ impl Hashing {
 
 /// Hashes a password under a fresh salt.
 pub(crate) async fn hash(forge: &Forge, password: String) -> Result<String, Fault> {
-    let hash = move || Argon2::default().hash_password(password.as_bytes()).map(|hash| hash.to_string());
+    let cost = forge.hashing().cost;
+    let hash = move || cost.argon2().hash_password(password.as_bytes()).map(|hash| hash.to_string());
     let hashed = forge.hashing().run(hash).await?;
     hashed.map_err(|error| Fault::Internal(format!("hashing a password failed: {error}")))
 }
 
 /// Whether the password is the one that was hashed. A damaged hash matches nothing, and no hash costs the same.
 pub(crate) async fn verify(forge: &Forge, password: String, hash: Option<String>) -> Result<bool, Fault> {
-    let hash = hash.unwrap_or_else(|| NOBODYS.to_owned());
+    let hash = hash.unwrap_or_else(|| forge.hashing().cost.nobodys().to_owned());
     forge.hashing().run(move || matches(&password, &hash)).await
 }
 
@@ -69,28 +99,39 @@ mod tests {
 
     #[test]
     fn a_hash_matches_its_password_only_and_is_argon2id() {
-        let hash = Argon2::default().hash_password(b"correct horse").unwrap().to_string();
-        assert!(matches("correct horse", &hash));
-        assert!(!matches("wrong horse", &hash));
-        assert!(!matches("anything", "damaged"));
-        for password in ["", "correct horse", &"x".repeat(MAX_LEN + 1)] {
-            assert!(!matches(password, NOBODYS), "{password:?}");
+        for cost in [Cost::Full, Cost::Least] {
+            let hash = cost.argon2().hash_password(b"correct horse").unwrap().to_string();
+            assert!(hash.starts_with("$argon2id$v=19$"), "{hash}");
+            assert!(matches("correct horse", &hash));
+            assert!(!matches("wrong horse", &hash));
+            assert!(!matches("anything", "damaged"));
+            for password in ["", "correct horse", &"x".repeat(MAX_LEN + 1)] {
+                assert!(!matches(password, cost.nobodys()), "{password:?}");
+            }
         }
     }
 
     #[test]
     fn checking_nobodys_password_costs_what_checking_anybodys_does() {
-        let ours = Argon2::default().hash_password(b"correct horse").unwrap().to_string();
         let shape = |hash: &str| {
             let hash = PasswordHash::new(hash).unwrap();
             (hash.algorithm.to_string(), hash.version, hash.params.to_string(), hash.hash.map(|hash| hash.len()))
         };
-        assert_eq!(shape(NOBODYS), shape(&ours));
+        for cost in [Cost::Full, Cost::Least] {
+            let ours = cost.argon2().hash_password(b"correct horse").unwrap().to_string();
+            assert_eq!(shape(cost.nobodys()), shape(&ours));
+        }
+    }
+
+    #[test]
+    fn unless_told_otherwise_a_hash_costs_what_is_advised() {
+        let (params, advised) = (Cost::default().argon2().params().clone(), (19 * 1024, 2, 1));
+        assert_eq!((params.m_cost(), params.t_cost(), params.p_cost()), advised);
     }
 
     #[tokio::test]
     async fn more_than_may_wait_are_sent_away() {
-        let hashing = Hashing::new(1, 1);
+        let hashing = Hashing::new(Cost::Least, 1, 1);
         let (first, second) = (hashing.waiting.try_acquire(), hashing.waiting.try_acquire());
         assert!(first.is_ok() && second.is_ok(), "one runs and one waits");
         assert!(matches!(hashing.run(|| ()).await, Err(Fault::Crowded)));
@@ -100,7 +141,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn what_nobody_waits_for_any_more_keeps_its_place_until_it_has_ended() {
-        let hashing = Hashing::new(1, 0);
+        let hashing = Hashing::new(Cost::Least, 1, 0);
         let (begun, end) = (Arc::new(tokio::sync::Notify::new()), std::sync::mpsc::channel::<()>());
         let work = {
             let (begun, end) = (begun.clone(), end.1);

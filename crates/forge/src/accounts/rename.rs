@@ -21,6 +21,9 @@ pub enum RenameError {
     /// It is the name already.
     #[error("name: this is the name already")]
     Same,
+    /// It has a name, and another one needs more than a first one.
+    #[error("name: this account has a name already; change it in the account's settings")]
+    Named,
     /// So many old names are kept for them that another one is not.
     #[error("name: {0} old names are kept for this account; an admin can release one, or take one of them again")]
     TooMany(i64),
@@ -37,7 +40,7 @@ impl RenameError {
     pub fn field(&self) -> Option<&'static str> {
         match self {
             Self::Field(error) => Some(error.field()),
-            Self::Same | Self::TooMany(_) => Some("name"),
+            Self::Same | Self::Named | Self::TooMany(_) => Some("name"),
             Self::Confirm(error) => error.field(),
             Self::Fault(_) => None,
         }
@@ -62,21 +65,26 @@ pub async fn rename(
 ) -> Result<UserName, RenameError> {
     let name = parse(new_name)?;
     confirm::password(forge, viewer, current_password).await?;
-    change(forge, Who::from(&viewer.caller), viewer.user.id, name).await
+    change(forge, Who::from(&viewer.caller), viewer.user.id, name, false).await
+}
+
+/// Gives the viewer's account its first name. Nothing leads by a name to it yet, so being logged in is enough.
+pub async fn pick(forge: &Forge, viewer: &Viewer, name: &str) -> Result<UserName, RenameError> {
+    change(forge, Who::from(&viewer.caller), viewer.user.id, parse(name)?, true).await
 }
 
 /// Gives an account another name, by the operator at the command line.
 pub async fn rename_by_operator(forge: &Forge, user: UserId, new_name: &str) -> Result<UserName, RenameError> {
-    change(forge, Who::default(), user, parse(new_name)?).await
+    change(forge, Who::default(), user, parse(new_name)?, false).await
 }
 
 fn parse(typed: &str) -> Result<UserName, RenameError> {
     Ok(typed.trim().parse().map_err(|error: InvalidName| FieldError::from(error))?)
 }
 
-async fn change(forge: &Forge, who: Who, user: UserId, name: UserName) -> Result<UserName, RenameError> {
+async fn change(forge: &Forge, who: Who, user: UserId, name: UserName, first: bool) -> Result<UserName, RenameError> {
     let keep = forge.settings().people.old_names_per_user;
-    let unit = Unit { user, name: name.clone(), who, keep };
+    let unit = Unit { user, name: name.clone(), who, keep, first };
     let renamed: Result<(), RenameError> = forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await;
     renamed.map(|()| name)
 }
@@ -86,6 +94,8 @@ struct Unit {
     name: UserName,
     who: Who,
     keep: i64,
+    /// Only if it has none.
+    first: bool,
 }
 
 async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), RenameError> {
@@ -93,6 +103,9 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), RenameError> {
     let user = users::lock(tx, unit.user).await?.ok_or_else(gone)?;
     if user.name.as_ref() == Some(&unit.name) {
         return Err(RenameError::Same);
+    }
+    if unit.first && user.name.is_some() {
+        return Err(RenameError::Named);
     }
     users::set_name(tx, unit.user, user.name.as_ref(), &unit.name).await?;
     if user_redirects::count(tx, unit.user).await? > unit.keep {

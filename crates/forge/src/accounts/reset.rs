@@ -117,7 +117,7 @@ async fn send(tx: &mut Tx, forge: &Forge, address: &str, secret: &OneTime) -> Re
         ..NewLink::new(secret.hash, Purpose::Reset, tx.now().plus(ttl))
     };
     links::insert(tx, &link).await?;
-    let name = user.name.map(|name| name.to_string()).unwrap_or_default();
+    let name = user.handle().map(|handle| handle.shown().into_owned()).unwrap_or_default();
     let letter = letters::reset(&name, &one_time::url(forge, "reset", secret), ttl);
     mail::enqueue(tx, forge, &email.address, &letter).await
 }

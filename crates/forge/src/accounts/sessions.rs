@@ -33,6 +33,8 @@ pub struct Viewer {
     pub caller: Caller,
     /// Which of their logins this is.
     pub session_id: String,
+    /// Since when they are logged in.
+    pub since: Timestamp,
     /// Whether this use makes the login last longer, so that the browser should keep its cookie longer too.
     pub prolonged: bool,
 }
@@ -107,7 +109,7 @@ pub async fn by_cookie(forge: &Forge, cookie: &str, ip: Option<IpAddr>) -> Resul
         note_use(forge, session.hash.clone(), ip);
     }
     let caller = Caller { actor: user.actor(), scopes: None, ip };
-    Ok(Some(Viewer { user, caller, session_id: hex::encode(session.hash), prolonged }))
+    Ok(Some(Viewer { user, caller, session_id: hex::encode(session.hash), since: session.created_at, prolonged }))
 }
 
 /// Writes "last seen" beside the request: nobody waits for it, and losing it is harmless.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 pub use abide_core::account::SignUpMode;
 
-const SCOPE: &str = "signup:ip";
+pub(super) const SCOPE: &str = "signup:ip";
 
 /// What a new account is asked for.
 pub struct Request {

@@ -94,7 +94,7 @@ pub async fn pending(forge: &Forge, viewer: &Viewer) -> Result<Option<Enrolment>
 
 fn enrolment(forge: &Forge, viewer: &Viewer, sealed: &[u8]) -> Result<Enrolment, Fault> {
     let unusable = |error: &dyn std::fmt::Display| Fault::Internal(format!("a second factor cannot be shown: {error}"));
-    let name = viewer.user.name.as_ref().map(ToString::to_string).unwrap_or_default();
+    let name = viewer.user.handle().map(|handle| handle.shown().into_owned()).unwrap_or_default();
     let builder = factor::generator(forge, viewer.user.id, sealed)?;
     // The standard separates issuer and account by a colon, and an address may have one before its port.
     let issuer = format!("Abide {}", host(&forge.settings().public_url).replace(':', " "));

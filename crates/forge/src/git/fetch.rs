@@ -1,6 +1,7 @@
 //! Fetching: refs are answered from memory, packs are streamed through git.
 
-use super::{AGENT, ProtocolVersion, Transport, ensure_directory, moved_hint, snapshots};
+use super::snapshots::{self, Refs};
+use super::{AGENT, ProtocolVersion, Transport, ensure_directory, moved_hint};
 use crate::repos::open::{Door, open};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::policy::Action;
@@ -8,35 +9,67 @@ use abide_core::scope::Scope;
 use abide_git::hint::Hinted;
 use abide_git::upload::{self, UploadPack, UploadStream};
 use abide_git::v2::{self, V2Request};
-use abide_git::{PacketReader, advertise};
+use abide_git::{PacketReader, Snapshot, advertise, bare};
 use abide_store::repos::Repo;
+use abide_store::{nostr_repos, purgatory};
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// A fetch that the policy allows.
 #[derive(Debug, Clone)]
 pub struct Ticket {
-    /// Where from.
-    pub repo: Repo,
+    source: Source,
     /// What to tell the person at the other end.
     pub hint: Option<String>,
+}
+
+/// Where a fetch comes from.
+#[derive(Debug, Clone)]
+enum Source {
+    Repo(Box<Repo>),
+    /// A repository that waits for git data: everyone reads nothing from the same empty one.
+    Nothing,
 }
 
 /// Opens a repository for fetching.
 pub async fn admit(forge: &Forge, caller: &Caller, door: &Door, transport: Transport) -> Result<Ticket, Access> {
     caller.ensure_scope(Scope::RepoRead)?;
-    let repo = open(forge, caller, door, Action::RepoRead).await?;
-    Ok(Ticket { hint: moved_hint(forge, door, &repo, transport), repo })
+    match open(forge, caller, door, Action::RepoRead).await {
+        Ok(repo) => {
+            let hint = moved_hint(forge, door, &repo, transport);
+            Ok(Ticket { hint, source: Source::Repo(Box::new(repo)) })
+        }
+        Err(Access::NotFound) if waits(forge, door).await? => Ok(Ticket { hint: None, source: Source::Nothing }),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a repository waits behind a door that opens nothing else.
+async fn waits(forge: &Forge, door: &Door) -> Result<bool, Fault> {
+    let Door::Nostr { owner, identifier } = door else { return Ok(false) };
+    let mut conn = forge.store().read().await?;
+    if nostr_repos::by_coordinate(&mut conn, owner.as_bytes(), identifier, None).await?.is_some() {
+        return Ok(false);
+    }
+    let entry = purgatory::announcement(&mut conn, owner.as_bytes(), identifier).await?;
+    Ok(entry.is_some_and(|entry| entry.repo_id.is_some()))
+}
+
+/// The refs of a source.
+async fn refs(forge: &Forge, source: &Source) -> Result<Refs, Fault> {
+    match source {
+        Source::Repo(repo) => snapshots::read(forge, repo).await,
+        Source::Nothing => Ok(Refs::nothing()),
+    }
 }
 
 /// What a client of one-request transports hears first.
-pub async fn advertisement(forge: &Forge, repo: &Repo, version: ProtocolVersion) -> Result<Bytes, Fault> {
+pub async fn advertisement(forge: &Forge, ticket: &Ticket, version: ProtocolVersion) -> Result<Bytes, Fault> {
     let capabilities = forge.git().upload_capabilities();
     if version == ProtocolVersion::V2 {
         return Ok(advertise::upload_pack_v2(capabilities));
     }
-    let refs = snapshots::read(forge, repo).await?;
-    Ok(advertise::upload_pack(&refs, capabilities, version))
+    Ok(advertise::upload_pack(&*refs(forge, &ticket.source).await?, capabilities, version))
 }
 
 /// An answer to one request.
@@ -50,7 +83,7 @@ pub enum Answer {
 /// Answers one request of a stateless client.
 pub async fn answer(
     forge: &Forge,
-    Ticket { repo, hint }: &Ticket,
+    Ticket { source, hint }: &Ticket,
     version: ProtocolVersion,
     input: impl AsyncRead + Unpin + Send + 'static,
 ) -> Result<Answer, Fault> {
@@ -58,13 +91,11 @@ pub async fn answer(
     if version == ProtocolVersion::V2 {
         let request = v2::read_request(&mut reader).await.map_err(abide_git::GitError::Client)?;
         if let V2Request::LsRefs(request) = request {
-            let refs = snapshots::read(forge, repo).await?;
-            return Ok(Answer::Ready(advertise::ls_refs(&refs, &request)));
+            return Ok(Answer::Ready(advertise::ls_refs(&*refs(forge, source).await?, &request)));
         }
     }
-    ensure_directory(forge, repo).await?;
     metrics::counter!("abide_fetches_total", "transport" => "http").increment(1);
-    let stream = upload::spawn(forge.git(), &call(forge, repo, version, true), reader).await?;
+    let stream = upload::spawn(forge.git(), &call(forge, source, version, true).await?, reader).await?;
     let hint = hint.as_deref().filter(|_| version == ProtocolVersion::V2);
     Ok(Answer::Stream(Box::new(Hinted::new(stream, hint))))
 }
@@ -72,23 +103,35 @@ pub async fn answer(
 /// Holds a whole conversation with a client that stays connected.
 pub async fn converse(
     forge: &Forge,
-    repo: &Repo,
+    ticket: &Ticket,
     version: ProtocolVersion,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin,
 ) -> Result<(), Fault> {
     // Sets HEAD right if a crash left it behind, which git reads by itself here.
-    drop(snapshots::read(forge, repo).await?);
+    drop(refs(forge, &ticket.source).await?);
     metrics::counter!("abide_fetches_total", "transport" => "ssh").increment(1);
-    Ok(upload::serve(forge.git(), &call(forge, repo, version, false), input, output).await?)
+    Ok(upload::serve(forge.git(), &call(forge, &ticket.source, version, false).await?, input, output).await?)
 }
 
-fn call(forge: &Forge, repo: &Repo, protocol: ProtocolVersion, stateless: bool) -> UploadPack {
-    UploadPack { repo: forge.layout().repo(repo.id), stateless, protocol, idle: forge.settings().idle_timeout }
+async fn call(forge: &Forge, source: &Source, protocol: ProtocolVersion, stateless: bool) -> Result<UploadPack, Fault> {
+    let repo = match source {
+        Source::Repo(repo) => {
+            ensure_directory(forge, repo).await?;
+            forge.layout().repo(repo.id)
+        }
+        Source::Nothing => bare::init_empty(forge.layout()).await?,
+    };
+    Ok(UploadPack { repo, stateless, protocol, idle: forge.settings().idle_timeout })
 }
 
 /// What a pushing client hears first.
 pub(super) async fn push_advertisement(forge: &Forge, repo: &Repo, version: ProtocolVersion) -> Result<Bytes, Fault> {
     let refs = snapshots::read(forge, repo).await?;
     Ok(advertise::receive_pack(&refs, AGENT, version))
+}
+
+/// What a client hears first who pushes to a repository that has nothing yet.
+pub(super) fn empty_push_advertisement(version: ProtocolVersion) -> Bytes {
+    advertise::receive_pack(&Snapshot::empty(), AGENT, version)
 }

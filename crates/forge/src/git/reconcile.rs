@@ -6,6 +6,7 @@
 //! and every object is here.
 
 use super::push::finish;
+use crate::grasp::aside;
 use crate::repos::fork;
 use crate::tell::Who;
 use crate::{Fault, Forge};
@@ -133,7 +134,8 @@ pub(crate) async fn remove_leftovers(forge: &Forge) -> Result<u64, Fault> {
 
 /// Removes incoming areas that nobody has touched for so long that their process must be gone.
 pub async fn sweep_incoming(forge: &Forge, older_than: Duration) -> Result<u64, Fault> {
-    remove_areas(forge, |_, age| age.is_some_and(|age| age > older_than)).await
+    // Those that wait for an event have a sweep of their own.
+    remove_areas(forge, |key, age| !aside::is_aside(key) && age.is_some_and(|age| age > older_than)).await
 }
 
 async fn remove_areas(forge: &Forge, doomed: impl Fn(&str, Option<Duration>) -> bool) -> Result<u64, Fault> {

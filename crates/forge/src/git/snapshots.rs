@@ -85,6 +85,13 @@ pub struct Refs {
     pub generation: Option<i64>,
 }
 
+impl Refs {
+    /// Those of a repository that has nothing yet.
+    pub(crate) fn nothing() -> Self {
+        Self { snapshot: Arc::new(Snapshot::empty()), generation: None }
+    }
+}
+
 impl Deref for Refs {
     type Target = Snapshot;
 

@@ -7,9 +7,9 @@ use crate::issues::keywords;
 use crate::mail::{self, DeliveryError};
 use crate::notify::mailing;
 use crate::repos::purge;
-use crate::{Fault, Forge, feeds};
+use crate::{Fault, Forge, feeds, grasp, relay};
 use abide_core::RepoId;
-use abide_store::{StoreError, deliveries, events, jobs, links, pushes, sessions, throttles, webhooks};
+use abide_store::{StoreError, deliveries, events, jobs, links, pushes, sessions, throttles, user_keys, webhooks};
 use std::time::Duration;
 
 /// No window of a throttle is longer: settings are refused if they are.
@@ -69,6 +69,21 @@ pub(super) async fn handle(forge: &Forge, job: &Job) -> Result<(), JobError> {
             false => Err(JobError::Final("the payload lacks what was pushed; this job is queued by a push".into())),
         },
         Some(Kind::NotifyMail) => Ok(mailing::run(forge).await?),
+        Some(Kind::GraspSettle) => match grasp::settle::run(forge, &payload(job)).await? {
+            true => Ok(()),
+            false => Err(JobError::Final("the payload lacks whose repository; this job is queued by a push".into())),
+        },
+        Some(Kind::GraspSweep) => {
+            let swept = grasp::sweep::sweep(forge).await?;
+            if swept != grasp::sweep::Swept::default() {
+                tracing::info!(?swept, "took away what waited in vain");
+            }
+            Ok(())
+        }
+        Some(Kind::RelayExpire) => {
+            relay::expire(forge).await?;
+            Ok(())
+        }
         None => Err(JobError::Final(format!("this version does not know jobs of the kind {}", job.kind))),
     }
 }
@@ -111,6 +126,7 @@ async fn prune(forge: &Forge) -> Result<(), JobError> {
                 pushes::prune(tx, *before).await?;
                 sessions::prune(tx).await?;
                 links::prune(tx).await?;
+                user_keys::prune(tx).await?;
                 let counted = tx.now().minus(LONGEST_WINDOW);
                 throttles::prune(tx, counted).await?;
                 Ok(())

@@ -35,8 +35,14 @@ pub enum Kind {
     IssueKeywords,
     /// Writes the mails about what people were told that are due.
     NotifyMail,
+    /// Removes events that asked to be forgotten.
+    RelayExpire,
     /// Counts which repositories are popular.
     TrendingCount,
+    /// Takes away what waited in vain for git data, or for its event.
+    GraspSweep,
+    /// Makes every repository of one identifier follow the state that rules it.
+    GraspSettle,
 }
 
 impl Kind {
@@ -50,7 +56,10 @@ impl Kind {
         Self::AccountReset,
         Self::IssueKeywords,
         Self::NotifyMail,
+        Self::RelayExpire,
         Self::TrendingCount,
+        Self::GraspSweep,
+        Self::GraspSettle,
     ];
 
     /// What it is called in the table and on the command line.
@@ -64,7 +73,10 @@ impl Kind {
             Self::AccountReset => "account:reset",
             Self::IssueKeywords => "issues:keywords",
             Self::NotifyMail => "notify:mail",
+            Self::RelayExpire => "relay:expire",
             Self::TrendingCount => "trending:count",
+            Self::GraspSweep => "grasp:sweep",
+            Self::GraspSettle => "grasp:settle",
         }
     }
 
@@ -82,7 +94,10 @@ impl Kind {
             | Self::LifecycleSweep
             | Self::AccountReset
             | Self::IssueKeywords
-            | Self::NotifyMail => 5,
+            | Self::NotifyMail
+            | Self::GraspSweep
+            | Self::GraspSettle
+            | Self::RelayExpire => 5,
             // With growing pauses that is about a day and a half: mail servers may be down for a night.
             Self::MailSend => 40,
         }

@@ -14,12 +14,14 @@ struct Entry {
     every: Duration,
 }
 
-fn entries(forge: &Forge) -> [Entry; 5] {
+fn entries(forge: &Forge) -> [Entry; 7] {
     [
         Entry { kind: Kind::PushReconcile, every: Duration::from_secs(60) },
         Entry { kind: Kind::HistoryPrune, every: Duration::from_secs(3600) },
         Entry { kind: Kind::TrendingCount, every: Duration::from_secs(3600) },
         Entry { kind: Kind::LifecycleSweep, every: forge.settings().lifecycle.sweep_interval },
+        Entry { kind: Kind::GraspSweep, every: Duration::from_secs(60) },
+        Entry { kind: Kind::RelayExpire, every: Duration::from_secs(300) },
         // What is due at once has a job of its own; this is for mails that waited for the end of a window.
         Entry { kind: Kind::NotifyMail, every: Duration::from_secs(60) },
     ]

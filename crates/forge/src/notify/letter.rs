@@ -4,6 +4,7 @@ use super::unsubscribe;
 use crate::Forge;
 use crate::mail::List;
 use crate::mail::letters::Letter;
+use abide_core::names::shortened_key;
 use abide_core::notify::{Reason, Subject};
 use abide_core::{CommentId, IssueId};
 use abide_store::notification_mail::{self, Pending};
@@ -32,7 +33,7 @@ pub(super) async fn story(tx: &mut Tx, pending: &Pending) -> Result<Option<Story
     let Some(repo) = repos::by_id(tx, pending.repo, None).await? else { return Ok(None) };
     let (kind, payload, actor) = notification_mail::event(tx, pending.seq).await?.unwrap_or_default();
     let payload: Json = serde_json::from_str(&payload).unwrap_or_default();
-    let actor = actor.unwrap_or_else(|| "Someone".into());
+    let actor = actor.map_or_else(|| "Someone".into(), |actor| shortened_key(&actor).into_owned());
     let (number, title, text) = match pending.subject {
         Subject::Repo => (None, pending.title.clone(), String::new()),
         Subject::Issue => {
@@ -72,8 +73,8 @@ pub(super) fn write(forge: &Forge, pending: &Pending, story: &Story) -> (Letter,
     text.push_str(&format!("\n{link}\n\n-- \nYou get this mail because {}.\n", because(pending.reason)));
     text.push_str(&format!("Hear no more of this: {unsubscribe}\nChoose your mails: {site}/settings/notifications\n"));
     let subject = match story.number {
-        Some(number) => format!("[{slug}] {} (#{number})", story.title),
-        None => format!("[{slug}] {}", story.title),
+        Some(number) => format!("[{}] {} (#{number})", story.repo.shown(), story.title),
+        None => format!("[{}] {}", story.repo.shown(), story.title),
     };
     let list = List {
         name: slug,
@@ -90,7 +91,7 @@ impl Story {
         let (actor, title) = (&self.actor, &self.title);
         let what = match self.number {
             Some(number) => format!("#{number} ({title})"),
-            None => format!("{}: {title}", self.repo.slug()),
+            None => format!("{}: {title}", self.repo.shown()),
         };
         match self.kind.as_str() {
             "issue_created" => format!("{actor} opened {what}"),

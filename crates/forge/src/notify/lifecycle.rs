@@ -84,7 +84,9 @@ pub(super) async fn mail(
         return Ok(());
     }
     let actor = match event.actor {
-        Some(id) => users::by_id(tx, id).await?.and_then(|user| user.name).map(|name| name.to_string()),
+        Some(id) => {
+            users::by_id(tx, id).await?.and_then(|user| user.handle()).map(|handle| handle.shown().into_owned())
+        }
         None => None,
     };
     for (user, address) in notification_mail::addresses(tx, people).await? {

@@ -76,7 +76,7 @@ async fn change(
     user: &User,
     role: Option<Role>,
 ) -> Result<bool, CollaboratorError> {
-    let name = user.name.as_ref().map(|name| name.to_string()).unwrap_or_default();
+    let name = user.handle().map(|handle| handle.to_string()).unwrap_or_default();
     let unit = Unit { repo: repo.id, caller: caller.clone(), user: user.id, name, role };
     forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await
 }

@@ -16,7 +16,7 @@ use abide_core::repo::{Governance, Visibility};
 use abide_core::{RefName, RepoName, UserId};
 use abide_git::{GitError, bare};
 use abide_store::repos::{self, NewRepo, Page, Repo, Viewer};
-use abide_store::{StoreError, Tx, redirects};
+use abide_store::{StoreError, Tx, redirects, users};
 use first_commit::Plan;
 use serde_json::json;
 
@@ -68,6 +68,9 @@ pub enum CreateError {
     /// The account owns as many as it may.
     #[error("this account already owns {0} repositories, which is the limit here; delete one or ask the operator")]
     TooMany(i64),
+    /// The account has no name.
+    #[error("pick a user name first: the address of a repository begins with it")]
+    Nameless,
     /// The machine failed.
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -138,6 +141,12 @@ pub(super) fn check_description(typed: &str) -> Option<String> {
     (text.chars().count() <= MAX_DESCRIPTION && !text.chars().any(char::is_control)).then(|| text.to_owned())
 }
 
+/// Whether an account has a name for the addresses of its repositories. Below a key's own address there are only those
+/// that it announced.
+pub(super) async fn has_name(tx: &mut Tx, owner: UserId) -> Result<bool, StoreError> {
+    Ok(users::by_id(tx, owner).await?.is_some_and(|user| user.name.is_some()))
+}
+
 struct Unit {
     new: NewRepo,
     who: Who,
@@ -146,6 +155,9 @@ struct Unit {
 
 async fn insert(tx: &mut Tx, unit: &Unit) -> Result<Created, CreateError> {
     let owner = unit.new.owner_id;
+    if !has_name(tx, owner).await? {
+        return Err(CreateError::Nameless);
+    }
     if owns_too_many(tx, owner, unit.limit).await? {
         return Err(CreateError::TooMany(unit.limit));
     }

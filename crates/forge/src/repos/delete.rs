@@ -3,6 +3,7 @@
 use super::open::open_locked;
 use super::refusal::LifeError;
 use super::transfer;
+use crate::grasp::{GraspSettings, life};
 use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Caller, Forge};
 use abide_core::lifecycle::{self, Change};
@@ -15,18 +16,29 @@ use std::time::Duration;
 
 /// Soft-deletes a repository. Returns until when it can be restored.
 pub async fn delete(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Timestamp, LifeError> {
-    let unit = (repo.id, caller.clone(), forge.settings().lifecycle.grace);
+    let settings = forge.settings();
+    let unit =
+        Unit { id: repo.id, caller: caller.clone(), grace: settings.lifecycle.grace, grasp: settings.grasp.clone() };
     let until = forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await?;
     failpoint::hit(failpoint::DELETE_COMMITTED);
     Ok(until)
 }
 
-async fn write(tx: &mut Tx, (id, caller, grace): &(RepoId, Caller, Duration)) -> Result<Timestamp, LifeError> {
+struct Unit {
+    id: RepoId,
+    caller: Caller,
+    grace: Duration,
+    grasp: GraspSettings,
+}
+
+async fn write(tx: &mut Tx, unit: &Unit) -> Result<Timestamp, LifeError> {
+    let Unit { id, caller, grace, grasp } = unit;
     let who = Who::from(caller);
     let until = tx.now().plus(*grace);
     let repo = open_locked(tx, caller, *id, Action::RepoDelete).await?;
     if let Change::To(state) = lifecycle::transition(repo.state(), lifecycle::Action::SoftDelete, tx.now())? {
         transfer::cancel_pending(tx, &who, &repo).await?;
+        life::hide(tx, grasp, &repo).await?;
         repos::set_marks(tx, *id, &state).await?;
         audit_repo(tx, &who, "repo_soft_deleted", &repo, json!({ "slug": repo.slug() })).await?;
         event_repo(tx, &who, "repo_soft_deleted", &repo, json!({ "restore_until": until.to_string() })).await?;

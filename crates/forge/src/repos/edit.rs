@@ -9,9 +9,10 @@ use super::rename::{self, Limits};
 use crate::git::snapshots;
 use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Access, Caller, Fault, Forge};
+use abide_core::lifecycle::Refusal;
 use abide_core::policy::Action;
 use abide_core::refs::InvalidRefName;
-use abide_core::repo::Visibility;
+use abide_core::repo::{Governance, Visibility};
 use abide_core::{RefName, RepoId, RepoName, failpoint};
 use abide_git::bare;
 use abide_store::repos::{self, Repo};
@@ -176,6 +177,9 @@ async fn about(tx: &mut Tx, unit: &Unit, repo: &mut Repo) -> Result<(), EditErro
     }
     if let Some(branch) = unit.default_branch.as_ref().filter(|branch| **branch != repo.default_branch) {
         judge(&unit.caller, Some(before.clone()), Action::DefaultBranchSet)?;
+        if repo.governance == Governance::Nostr {
+            return Err(LifeError::Refused(Refusal::NostrGoverned).into());
+        }
         repo.default_branch = branch.clone();
     }
     if repo.description == before.description && repo.default_branch == before.default_branch {

@@ -2,8 +2,10 @@
 
 use crate::{Fault, Forge};
 use abide_core::{RepoId, RepoName, UserName};
-use abide_store::StoreError;
+use abide_nostr::nip19;
 use abide_store::repos::{self, Repo};
+use abide_store::{Conn, StoreError, nostr_repos, user_keys};
+use percent_encoding::percent_decode_str;
 
 /// So many deleted repositories of one name are told apart in the answer.
 const NAMED: i64 = 20;
@@ -53,6 +55,9 @@ pub async fn for_operator(forge: &Forge, text: &str, meant: Meant) -> Result<Rep
     if let Ok(id) = text.parse::<RepoId>() {
         return repos::by_id(&mut conn, id, None).await?.ok_or_else(nothing);
     }
+    if let Some((npub, name)) = text.split_once('/').filter(|(owner, _)| owner.starts_with("npub1")) {
+        return by_key(&mut conn, npub, name).await?.ok_or_else(nothing);
+    }
     let (owner, name) = slug(text).ok_or_else(nothing)?;
     let live = repos::by_slug(&mut conn, &owner, &name, None).await?;
     let deleted = repos::deleted_by_slug(&mut conn, &owner, &name, NAMED).await?;
@@ -64,6 +69,16 @@ pub async fn for_operator(forge: &Forge, text: &str, meant: Meant) -> Result<Rep
         (_, several) => {
             Err(FindError::Several { slug: text.to_owned(), ids: several.iter().map(|repo| repo.id).collect() })
         }
+    }
+}
+
+/// The repository that a key announced, by what the key calls it as addresses write that, or by its name.
+async fn by_key(conn: &mut Conn, npub: &str, name: &str) -> Result<Option<Repo>, StoreError> {
+    let Ok(key) = nip19::parse_npub(npub) else { return Ok(None) };
+    let identifier = percent_decode_str(name).decode_utf8_lossy();
+    match (nostr_repos::by_coordinate(conn, key.as_bytes(), &identifier, None).await?, name.parse()) {
+        (None, Ok(name)) => user_keys::repo_by_name(conn, npub, &name, None).await,
+        (found, _) => Ok(found),
     }
 }
 

@@ -4,7 +4,7 @@
 //! The copy is put together in an area below `incoming/` whose name holds the id that was reserved for it. It moves to
 //! its place and only then gets its row. After a crash the area tells which directory may lack one, see [`abandon`].
 
-use super::create::owns_too_many;
+use super::create::{has_name, owns_too_many};
 use super::list::viewer;
 use super::open::{judge, open_locked};
 use crate::git::{maintain, snapshots};
@@ -64,6 +64,9 @@ pub enum ForkError {
     /// There is nothing to copy.
     #[error("the repository has no content yet; push something to it first")]
     Empty,
+    /// The account has no name.
+    #[error("pick a user name first: the address of a repository begins with it")]
+    Nameless,
     /// The account owns as many as it may.
     #[error("this account already owns {0} repositories, which is the limit here; delete one or ask the operator")]
     TooMany(i64),
@@ -205,6 +208,9 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Written, ForkError> {
     if let Some(id) = forks::of_owner(tx, source.id, unit.owner).await? {
         let repo = repos::by_id(tx, id, Some(unit.owner)).await?.ok_or(StoreError::Missing)?;
         return Ok(Written::Existing(Box::new(repo)));
+    }
+    if !has_name(tx, unit.owner).await? {
+        return Err(ForkError::Nameless);
     }
     if owns_too_many(tx, unit.owner, unit.limit).await? {
         return Err(ForkError::TooMany(unit.limit));

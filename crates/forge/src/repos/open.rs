@@ -3,9 +3,10 @@
 use super::redirects;
 use crate::{Access, Caller, Forge};
 use abide_core::policy::{self, Action, Decision};
-use abide_core::{RepoId, RepoName, UserName};
-use abide_store::Tx;
+use abide_core::{RepoId, RepoName, UserId, UserName};
+use abide_nostr::{PublicKey, nip19};
 use abide_store::repos::{self, Repo};
+use abide_store::{Conn, StoreError, Tx, nostr_repos, user_keys};
 
 /// Where someone knocks, as they wrote it. Nothing of it is trusted to be a name yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,12 +20,25 @@ pub enum Door {
     },
     /// The permanent address: an id.
     Id(String),
+    /// A key and what it calls its repository.
+    Nostr {
+        /// The key.
+        owner: PublicKey,
+        /// Any text, decoded.
+        identifier: String,
+    },
 }
 
 impl Door {
-    /// The door of `owner/name`.
+    /// The door of `owner/name`, where the owner may be a key: `npub1…/identifier`.
     pub fn slug(owner: impl Into<String>, name: impl Into<String>) -> Self {
-        Self::Slug { owner: owner.into(), name: name.into() }
+        let (owner, name) = (owner.into(), name.into());
+        match nip19::parse_npub(&owner) {
+            // What no database can hold, nobody has announced, and nobody has announced nothing.
+            Ok(owner) if name.contains('\0') => Self::Nostr { owner, identifier: String::new() },
+            Ok(owner) => Self::Nostr { owner, identifier: name },
+            Err(_) => Self::Slug { owner, name },
+        }
     }
 }
 
@@ -40,6 +54,13 @@ pub async fn open(forge: &Forge, caller: &Caller, door: &Door, action: Action) -
             Ok(id) => repos::by_id(&mut *forge.store().read().await?, id, viewer).await?,
             Err(_) => None,
         },
+        Door::Nostr { owner, identifier } => {
+            let mut conn = forge.store().read().await?;
+            match nostr_repos::by_coordinate(&mut conn, owner.as_bytes(), identifier, viewer).await? {
+                Some(repo) => Some(repo),
+                None => by_name(&mut conn, owner, identifier, viewer).await?,
+            }
+        }
     };
     let repo = judge(caller, found, action)?;
     if let Door::Slug { owner, name } = door
@@ -52,11 +73,23 @@ pub async fn open(forge: &Forge, caller: &Caller, door: &Door, action: Action) -
     Ok(repo)
 }
 
+/// The repository of a key that no address can call by its identifier, by the name that stands there instead.
+async fn by_name(
+    conn: &mut Conn,
+    owner: &PublicKey,
+    text: &str,
+    viewer: Option<UserId>,
+) -> Result<Option<Repo>, StoreError> {
+    let Ok(name) = text.parse::<RepoName>() else { return Ok(None) };
+    let found = user_keys::repo_by_name(conn, &nip19::npub(owner), &name, viewer).await?;
+    Ok(found.filter(Repo::goes_by_name))
+}
+
 /// Whether the repository that a door opened is called otherwise now.
 pub fn moved(door: &Door, repo: &Repo) -> bool {
     match door {
         Door::Slug { owner, name } => !repo.slug().eq_ignore_ascii_case(&format!("{owner}/{name}")),
-        Door::Id(_) => false,
+        Door::Id(_) | Door::Nostr { .. } => false,
     }
 }
 

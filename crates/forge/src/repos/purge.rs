@@ -6,6 +6,7 @@
 use super::open::open_locked;
 use super::refusal::LifeError;
 use super::transfer;
+use crate::grasp::{GraspSettings, life};
 use crate::notify::MAX_ADMINS;
 use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Access, Caller, Fault, Forge};
@@ -107,6 +108,7 @@ async fn remove(forge: &Forge, caller: &Caller, id: RepoId, grace: Duration) -> 
             grace,
             holder: forge.node().holder().to_owned(),
             ttl: forge.settings().lease_ttl,
+            grasp: forge.settings().grasp.clone(),
         };
         match forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await {
             Err(LifeError::Busy) if tokio::time::Instant::now() < deadline => {
@@ -128,6 +130,7 @@ struct Unit {
     grace: Duration,
     holder: String,
     ttl: Duration,
+    grasp: GraspSettings,
 }
 
 async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), LifeError> {
@@ -145,6 +148,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), LifeError> {
     // The event loses its repository with the row, and keeps what it tells about it and who is to hear of it.
     let admins: Vec<_> = notifications::admins(tx, repo.id, MAX_ADMINS).await?.into_iter().map(UserId::get).collect();
     event_repo(tx, &who, "repo_hard_deleted", &repo, json!({ "snapshot": meta, "admins": admins })).await?;
+    life::forget(tx, &unit.grasp, &repo).await?;
     purges::insert(tx, repo.id, &repo.slug()).await?;
     repos::remove(tx, repo.id).await?;
     leases::release(tx, &lease).await?;

@@ -43,6 +43,9 @@ pub enum LifeError {
     /// Whoever would own it owns as many as they may.
     #[error("the account already owns {0} repositories, which is the limit here")]
     TooMany(i64),
+    /// The key that it belongs to wants it gone.
+    #[error("its key deleted it; publish a new announcement that lists this server to bring it back")]
+    DeletedByKey,
     /// Someone pushes to it or tidies it at this moment.
     #[error("the repository is busy; try again in a moment")]
     Busy,
@@ -71,7 +74,7 @@ impl LifeError {
             Self::Access(_) => Class::Access,
             Self::Refused(Refusal::PastGrace) => Class::Gone,
             Self::Refused(Refusal::NostrGoverned) => Class::Invalid(None),
-            Self::Refused(_) | Self::NameTaken | Self::TooMany(_) | Self::Busy => Class::Conflict,
+            Self::Refused(_) | Self::NameTaken | Self::TooMany(_) | Self::DeletedByKey | Self::Busy => Class::Conflict,
             Self::Offer(transfer::Refusal::ToSelf) | Self::UnknownRecipient => Class::Invalid(Some("new_owner")),
             Self::Offer(_) => Class::Conflict,
             Self::InvalidName(_) | Self::SameName => Class::Invalid(Some("name")),

@@ -3,13 +3,14 @@
 use super::create::owns_too_many;
 use super::open::{Door, judge, open_locked};
 use super::refusal::LifeError;
+use crate::grasp::{GraspSettings, life};
 use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::lifecycle::{self, Change};
 use abide_core::policy::{Action, DenyCode};
 use abide_core::{RepoId, RepoName, Timestamp, UserName, failpoint};
 use abide_store::repos::{self, Page, Repo};
-use abide_store::{Tx, redirects};
+use abide_store::{Tx, nostr_repos, redirects};
 use serde_json::json;
 use std::time::Duration;
 
@@ -28,6 +29,7 @@ pub async fn restore(forge: &Forge, caller: &Caller, id: &str, name: Option<&str
         name: name.map(str::parse).transpose()?,
         grace: forge.settings().lifecycle.grace,
         limit: forge.settings().repos_per_user,
+        grasp: forge.settings().grasp.clone(),
     };
     let restored = forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await?;
     failpoint::hit(failpoint::RESTORE_COMMITTED);
@@ -40,6 +42,7 @@ struct Unit {
     name: Option<RepoName>,
     grace: Duration,
     limit: i64,
+    grasp: GraspSettings,
 }
 
 async fn write(tx: &mut Tx, unit: &Unit) -> Result<Repo, LifeError> {
@@ -48,6 +51,9 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Repo, LifeError> {
     let Change::To(state) = lifecycle::transition(repo.state(), action, tx.now())? else {
         return Err(lifecycle::Refusal::NotDeleted.into());
     };
+    if life::is_deleted_by_key(tx, &repo).await? {
+        return Err(LifeError::DeletedByKey);
+    }
     if owns_too_many(tx, repo.owner_id, unit.limit).await? {
         return Err(LifeError::TooMany(unit.limit));
     }
@@ -56,9 +62,13 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Repo, LifeError> {
         // Before it is alive again, so that only the new name has to be free.
         repos::rename(tx, repo.id, name).await?;
         repo.name = name.clone();
+    } else if let Some(name) = life::other_name(tx, &repo).await? {
+        repos::rename(tx, repo.id, &name).await?;
+        repo.name = name;
     }
     repos::set_marks(tx, repo.id, &state).await?;
     repo.deleted_at = None;
+    life::show(tx, &unit.grasp, &repo).await?;
     redirects::claim(tx, repo.owner_id, &repo.name).await?;
     if repo.name != old && !repos::name_taken(tx, repo.owner_id, &old).await? {
         redirects::point(tx, repo.owner_id, &old, repo.id).await?;
@@ -92,6 +102,10 @@ pub async fn tombstone(forge: &Forge, caller: &Caller, door: &Door) -> Result<Op
             Ok(id) => repos::by_id(&mut conn, id, caller.user_id()).await?.filter(|repo| repo.deleted_at.is_some()),
             Err(_) => None,
         },
+        Door::Nostr { owner, identifier } => {
+            let found = nostr_repos::by_coordinate(&mut conn, owner.as_bytes(), identifier, caller.user_id()).await?;
+            found.filter(|repo| repo.deleted_at.is_some())
+        }
     };
     Ok(judge(caller, found, Action::TombstoneRead).ok())
 }

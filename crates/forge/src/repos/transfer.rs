@@ -12,7 +12,7 @@ use abide_core::lifecycle::{self, Action as Life};
 use abide_core::policy::{self, Action, DenyCode, OfferAction, OfferFacts};
 use abide_core::repo::Visibility;
 use abide_core::transfer::{self, Answer, Status};
-use abide_core::{RepoId, Timestamp, TransferId, UserId, UserName, failpoint};
+use abide_core::{Handle, RepoId, Timestamp, TransferId, UserId, UserName, failpoint};
 use abide_store::repos::{self, Page, Repo};
 use abide_store::transfers::{self, NewTransfer, Transfer};
 use abide_store::{StoreError, Tx, collaborators, redirects, users};
@@ -215,7 +215,7 @@ async fn change_owner(
     redirects::point(tx, transfer.from_owner, &repo.name, repo.id).await?;
     collaborators::remove(tx, repo.id, transfer.recipient).await?;
     repo.owner_id = transfer.recipient;
-    repo.owner_name.clone_from(&transfer.recipient_name);
+    repo.owner_name = transfer.recipient_name.as_ref().and_then(Handle::name);
     repo.role = None;
     Ok(tell(tx, who, "repo_transfer_accepted", repo, transfer).await?)
 }
@@ -298,9 +298,9 @@ pub fn may(caller: &Caller, offer: &Offer, answer: Answer) -> bool {
 fn about(transfer: &Transfer) -> Json {
     json!({
         "transfer_id": transfer.id.get(),
-        "from": transfer.from_name.as_ref().map(UserName::as_str),
+        "from": transfer.from_name.as_ref().map(Handle::as_str),
         "from_id": transfer.from_owner.get(),
-        "to": transfer.recipient_name.as_ref().map(UserName::as_str),
+        "to": transfer.recipient_name.as_ref().map(Handle::as_str),
         "to_id": transfer.recipient.get(),
         "offered_as": transfer.slug,
         "expires_at": transfer.expires_at.to_string(),

@@ -48,7 +48,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<bool, SocialError> {
         return Ok(false);
     }
     let who = Who::from(&unit.caller);
-    let name = |user: &User| user.name.as_ref().map(ToString::to_string);
+    let name = |user: &User| user.handle().map(|handle| handle.to_string());
     let follower = users::by_id(tx, follower).await?.ok_or(Access::NotFound)?;
     let payload = json!({
         "user_id": followed.id.get(), "user": name(&followed),

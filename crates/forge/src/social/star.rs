@@ -12,6 +12,7 @@ use abide_store::Tx;
 use abide_store::repos::{Page, Repo};
 use abide_store::stars::{self, Search};
 use serde_json::json;
+use std::collections::HashSet;
 
 pub use abide_core::attention::StarOrder;
 
@@ -59,6 +60,14 @@ pub async fn is_starred(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<b
     match caller.user_id() {
         Some(user) => Ok(stars::has(&mut *forge.store().read().await?, user, repo.id).await?),
         None => Ok(false),
+    }
+}
+
+/// Those of several repositories that the caller stars; asks once for all of them.
+pub async fn starred_among(forge: &Forge, caller: &Caller, repos: &[RepoId]) -> Result<HashSet<RepoId>, Fault> {
+    match caller.user_id() {
+        Some(user) if !repos.is_empty() => Ok(stars::among(&mut *forge.store().read().await?, user, repos).await?),
+        _ => Ok(HashSet::new()),
     }
 }
 

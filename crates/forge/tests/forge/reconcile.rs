@@ -20,6 +20,7 @@ async fn abandoned(rig: &Rig) -> (Push, String) {
         transport: "http",
         incoming: "push-abandoned".into(),
         updates: vec![update("refs/heads/a"), update("refs/heads/b")],
+        signed: None,
     };
     std::fs::create_dir_all(rig.database.data_dir().join("incoming/push-abandoned/objects")).expect("writable");
     let push: Result<Push, StoreError> = rig
@@ -103,7 +104,14 @@ async fn a_transaction_cut_short_is_completed(#[values(Engine::Sqlite, Engine::P
 async fn a_push_that_still_has_its_lease_is_left_alone(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let rig = rig(engine).await;
     let (repo, _) = rig.repo_with_commit().await;
-    let intent = Intent { repo_id: repo.id, actor: None, transport: "ssh", incoming: "push-x".into(), updates: vec![] };
+    let intent = Intent {
+        repo_id: repo.id,
+        actor: None,
+        transport: "ssh",
+        incoming: "push-x".into(),
+        updates: vec![],
+        signed: None,
+    };
     let begun: Result<(), StoreError> = rig
         .store
         .write(intent, |tx, intent| {

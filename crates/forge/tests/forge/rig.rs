@@ -1,11 +1,12 @@
 //! A forge without a server around it, on a database and a clock of the test's.
 
 use abide_core::RepoId;
+use abide_forge::accounts::password::Cost;
 use abide_forge::accounts::{self, add_user};
 use abide_forge::repos::{Repo, create};
 use abide_forge::{Caller, Forge, Node, OsRandom, Settings};
 use abide_git::{Git, GitLimits, Layout};
-use abide_store::{Options, Store};
+use abide_store::{Options, Store, migrate};
 use abide_testkit::{Engine, TestClock, TestDatabase};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,10 +26,30 @@ pub async fn rig(engine: Engine) -> Rig {
 
 /// A forge with other settings than the usual ones.
 pub async fn rig_with(engine: Engine, change: impl FnOnce(&mut Settings)) -> Rig {
-    let database = TestDatabase::new(engine);
+    let database = migrated(engine).await;
     let clock = TestClock::new();
     let (forge, store) = node_with(&database, &clock, "first", change).await;
     Rig { forge, store, clock, database }
+}
+
+/// A database with the schema of today and nothing in it.
+async fn migrated(engine: Engine) -> TestDatabase {
+    let stamp = migrate::fingerprint();
+    if let Some(copy) = TestDatabase::copied(engine, &stamp) {
+        return copy;
+    }
+    let database = TestDatabase::new(engine);
+    let store = Store::open(&options(&database), Arc::new(TestClock::new())).await;
+    store.expect("the database opens").close().await;
+    database.keep(&stamp);
+    TestDatabase::copied(engine, &stamp).expect("it was just kept")
+}
+
+fn options(database: &TestDatabase) -> Options {
+    match database.url() {
+        Some(url) => Options::postgres(url),
+        None => Options::sqlite(database.data_dir().join("abide.db")),
+    }
 }
 
 /// Another process on the same database and directories.
@@ -43,15 +64,12 @@ pub async fn node_with(
     change: impl FnOnce(&mut Settings),
 ) -> (Forge, Store) {
     let data = database.data_dir();
-    let options = match database.url() {
-        Some(url) => Options::postgres(url),
-        None => Options::sqlite(data.join("abide.db")),
-    };
-    let store = Store::open(&options, Arc::new(clock.clone())).await.expect("the database opens");
+    let store = Store::open(&options(database), Arc::new(clock.clone())).await.expect("the database opens");
     let layout = Layout::new(data);
     std::fs::create_dir_all(layout.incoming_root()).expect("writable");
     let git = Git::detect(Path::new("git"), &layout, GitLimits::default()).await.expect("git is installed");
     let mut settings = Settings { poll_interval: Duration::from_millis(20), ..Settings::default() };
+    settings.people.password_cost = Cost::Least;
     change(&mut settings);
     let node = Node::server(data, name, "test").expect("the name is free");
     (Forge::new(store.clone(), git, layout, Arc::new(OsRandom), settings, node, [7; 32]), store)

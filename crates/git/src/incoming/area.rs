@@ -27,6 +27,11 @@ impl Area {
         &self.dir
     }
 
+    /// Dropping it no longer removes it.
+    pub fn leave(&mut self) {
+        self.removed = true;
+    }
+
     /// Removes it and all that is left in it.
     pub async fn remove(mut self) -> Result<(), GitError> {
         self.removed = true;

@@ -14,7 +14,12 @@ impl Incoming {
     /// Gives the waiting objects to the repository, durable when this returns. Objects that are there already stay as
     /// they are. The area keeps its copy until it is discarded, so a call that was cut short can be repeated.
     pub async fn migrate(&self) -> Result<(), GitError> {
-        let (from, to) = (self.objects(), self.repo_objects());
+        self.migrate_into(&self.repo).await
+    }
+
+    /// As [`Incoming::migrate`], into another repository than the one whose objects were borrowed.
+    pub async fn migrate_into(&self, repo: &Path) -> Result<(), GitError> {
+        let (from, to) = (self.objects(), repo.join("objects"));
         blocking(move || migrate(&from, &to).map_err(GitError::io("move objects into", &to))).await
     }
 }

@@ -37,6 +37,6 @@ pub use error::ReadError;
 pub use last_commits::{Known, LastCommits};
 pub use log::{Count, LogPage};
 pub(crate) use objects::oid as from_gix;
-pub use objects::{ObjectKind, Reader};
+pub use objects::{ObjectKind, Reader, present};
 pub use tag::TagObject;
 pub use tree::{Entry, EntryKind, Listing};

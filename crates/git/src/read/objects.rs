@@ -5,11 +5,12 @@ use super::history::History;
 use crate::GitError;
 use abide_core::Oid;
 use gix::commitgraph::Graph;
-use gix::objs::{Data, Find, Kind};
+use gix::objs::{Data, Exists as _, Find, Kind};
 use gix::odb::store::init::{Options, Slots};
 use gix::odb::{HandleArc, Header, Store, pack};
 use gix::{ObjectId, hash};
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
@@ -153,6 +154,16 @@ impl Reader {
     pub(super) fn broken(&self, detail: impl std::fmt::Display) -> ReadError {
         ReadError::Broken { repo: self.0.repo.clone(), detail: detail.to_string() }
     }
+}
+
+/// Which of these objects a repository has; blocks. One that is not there has none.
+pub fn present(repo_dir: &Path, oids: impl IntoIterator<Item = Oid>) -> Result<HashSet<Oid>, GitError> {
+    let objects = repo_dir.join("objects");
+    if !objects.exists() {
+        return Ok(HashSet::new());
+    }
+    let store = gix::odb::at(objects.clone(), hash::Kind::Sha1).map_err(GitError::io("open", &objects))?;
+    Ok(oids.into_iter().filter(|oid| store.exists(&id(*oid))).collect())
 }
 
 fn open_store(repo_dir: &Path) -> Result<Arc<Store>, GitError> {

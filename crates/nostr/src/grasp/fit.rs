@@ -98,7 +98,11 @@ fn misfit(commands: &[RefUpdate], state: &RepoState, repository: &impl Repositor
     if let Some((name, _)) = pushed.iter().find(|entry| contradicts(*entry)) {
         return Some(PushRefusal::NotInState((*name).clone()));
     }
-    let lacking = missing(state, repository).find(|(name, _)| !pushed.contains_key(*name));
+    // One object may be named by several refs, of which one was pushed.
+    let brought: BTreeSet<Oid> = pushed.values().copied().collect();
+    let comes =
+        |name: &RefName, id: ObjectId| pushed.contains_key(name) || id.sha1().is_some_and(|oid| brought.contains(&oid));
+    let lacking = missing(state, repository).find(|(name, id)| !comes(name, *id));
     lacking.map(|(name, _)| PushRefusal::Incomplete(name.clone()))
 }
 
@@ -277,7 +281,10 @@ mod tests {
                 return Ok(());
             }
             let fits = |refs: &BTreeMap<usize, u8>| {
-                let is_here = |value: &u8| objects.contains(value) || here.values().any(|other| other == value);
+                let comes = |value: &u8| pushed.values().any(|other| other == value);
+                let is_here = |value: &u8| {
+                    objects.contains(value) || here.values().any(|other| other == value) || comes(value)
+                };
                 (0..SHORT.len()).all(|n| match pushed.get(&n) {
                     Some(value) => refs.get(&n).copied().unwrap_or(0) == *value,
                     None => refs.get(&n).is_none_or(is_here),

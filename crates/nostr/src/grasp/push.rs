@@ -28,9 +28,6 @@ pub enum PushRefusal {
     /// The same ref twice.
     #[error("named more than once in this push")]
     Repeated(RefName),
-    /// Nothing to nothing.
-    #[error("neither an old nor a new object is named")]
-    Nothing(RefName),
     /// Deleting what an event asked for.
     #[error("a ref of an event goes when its author deletes the event (kind 5)")]
     DeletesEventRef(RefName),
@@ -49,6 +46,9 @@ pub struct Commands {
 }
 
 /// Sorts the commands of a push. One that is not allowed refuses the whole push.
+///
+/// A command from nothing to nothing deletes what is gone already: a state that arrives before its push deletes the ref,
+/// and a client that lists the refs in between has no old object to name.
 pub fn sort(updates: &[RefUpdate]) -> Result<Commands, PushRefusal> {
     let mut commands = Commands::default();
     let mut seen = HashSet::new();
@@ -56,9 +56,6 @@ pub fn sort(updates: &[RefUpdate]) -> Result<Commands, PushRefusal> {
         let name = update.name.as_str();
         if !seen.insert(name) {
             return Err(PushRefusal::Repeated(update.name.clone()));
-        }
-        if update.old.is_zero() && update.new.is_zero() {
-            return Err(PushRefusal::Nothing(update.name.clone()));
         }
         if crate::git::is_state_ref(name) {
             commands.state.push(update.clone());
@@ -168,12 +165,19 @@ mod tests {
     }
 
     #[test]
-    fn repeated_empty_and_deleting_commands_are_refused() {
+    fn repeated_commands_and_those_that_delete_event_refs_are_refused() {
         let main = update("refs/heads/main", Oid::ZERO, A);
         assert!(matches!(sort(&[main.clone(), main]), Err(PushRefusal::Repeated(_))));
-        assert!(matches!(sort(&[update("refs/heads/x", Oid::ZERO, Oid::ZERO)]), Err(PushRefusal::Nothing(_))));
         let event = format!("refs/nostr/{}", "ab".repeat(32));
-        assert!(matches!(sort(&[update(&event, A, Oid::ZERO)]), Err(PushRefusal::DeletesEventRef(_))));
+        for old in [A, Oid::ZERO] {
+            assert!(matches!(sort(&[update(&event, old, Oid::ZERO)]), Err(PushRefusal::DeletesEventRef(_))));
+        }
+    }
+
+    #[test]
+    fn deleting_what_is_gone_already_is_for_the_state_to_allow() {
+        let gone = [update("refs/heads/x", Oid::ZERO, Oid::ZERO)];
+        assert_eq!(sort(&gone).unwrap().state, gone);
     }
 
     #[test]

@@ -5,23 +5,31 @@ use crate::git::Service;
 use crate::{Event, event, kinds, message, verify_signature};
 use abide_core::Timestamp;
 
+const OTHER_CHALLENGE: &str = "invalid: this is not the challenge of this connection, which follows";
+
 impl Session {
-    /// The signature is checked last: what can be refused for nothing costs nothing.
+    /// Whoever answers another challenge than this connection's is told the right one, and nobody else is: clients that
+    /// are asked and decline take it for a failure, and give up what they were asking for.
     pub(super) fn on_auth(&mut self, proof: &Event, now: Timestamp) -> Vec<Action> {
         let refusal = self.judge_auth(proof, now);
         if refusal.is_none() {
             self.proven.insert(proof.pubkey);
         }
-        send(message::ok(&proof.id, refusal.is_none(), refusal.unwrap_or_default()))
+        let mut actions = send(message::ok(&proof.id, refusal.is_none(), refusal.unwrap_or_default()));
+        if refusal == Some(OTHER_CHALLENGE) {
+            actions.extend(send(message::auth(&self.challenge)));
+        }
+        actions
     }
 
+    /// The signature is checked last: what can be refused for nothing costs nothing.
     fn judge_auth(&self, proof: &Event, now: Timestamp) -> Option<&'static str> {
         let off = event::seconds(now).abs_diff(proof.created_at.as_secs());
         let relay = event::first_value(proof, "relay").and_then(|url| Service::parse(url).ok());
         if proof.kind.as_u16() != kinds::RELAY_AUTH {
             Some("invalid: AUTH takes an event of kind 22242")
         } else if event::first_value(proof, "challenge") != Some(&self.challenge) {
-            Some("invalid: this is not the challenge of this connection")
+            Some(OTHER_CHALLENGE)
         } else if relay.as_ref() != Some(&self.service) {
             Some("invalid: the relay tag names another relay")
         } else if off > self.limits.auth_window.as_secs() {

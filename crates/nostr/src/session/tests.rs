@@ -182,7 +182,6 @@ fn a_key_is_proved_by_signing_the_challenge_for_this_relay_now() {
         assert_eq!((&frame[0], &frame[1]), (&json!("OK"), &json!(event.id)));
         frame[2].as_bool().unwrap()
     };
-    assert!(!prove(event(2, 22_242, 0, &[relay, &["challenge", "guess"]], "")));
     assert!(!prove(event(2, 22_242, 0, &[&["relay", "wss://other.org"], challenge], "")));
     assert!(!prove(event(2, 22_242, 0, &[challenge], "")));
     assert!(!prove(event(2, 22_242, 601, &[relay, challenge], "")));
@@ -193,7 +192,20 @@ fn a_key_is_proved_by_signing_the_challenge_for_this_relay_now() {
     assert!(!prove(forged));
     assert!(prove(event(2, 22_242, -600, &[relay, challenge], "")));
     assert_eq!(session.proven(), &Set::from([key(2)]));
-    assert_eq!(only(vec![session.ask_auth()]), json!(["AUTH", "chance"]));
+}
+
+#[test]
+fn whoever_answers_another_challenge_is_told_the_right_one() {
+    let mut session = session();
+    for tags in [&[["challenge", "guess"]][..], &[]] {
+        let tags: Vec<&[&str]> = tags.iter().map(|tag| &tag[..]).collect();
+        let proof = event(2, 22_242, 0, &tags, "");
+        let mut told = session.on_message(&format!("[\"AUTH\",{}]", written(&proof)), NOW);
+        let challenge = told.pop().into_iter().collect();
+        assert_eq!(only(told)[2], false);
+        assert_eq!(only(challenge), json!(["AUTH", "chance"]));
+    }
+    assert!(session.proven().is_empty());
 }
 
 #[test]

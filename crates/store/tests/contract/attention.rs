@@ -79,6 +79,27 @@ async fn starring_twice_counts_once_and_taking_back_what_is_not_there_changes_no
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_repositories_is_asked_for_its_stars_at_once(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let World { store, .. } = &World::new(engine).await;
+    let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
+    let mut ids = Vec::new();
+    for name in ["one", "two", "three", "four"] {
+        ids.push(repo(store, alice, name).await);
+    }
+    for (who, index) in [(alice, 0), (alice, 2), (alice, 3), (bob, 1)] {
+        star(store, who, ids[index]).await;
+    }
+    let mut conn = store.read().await.unwrap();
+    assert_eq!(stars::among(&mut conn, alice, &ids[..3]).await.unwrap(), [ids[0], ids[2]].into());
+    assert_eq!(stars::among(&mut conn, bob, &ids).await.unwrap(), [ids[1]].into());
+    assert!(stars::among(&mut conn, bob, &ids[2..]).await.unwrap().is_empty());
+    assert!(stars::among(&mut conn, alice, &[]).await.unwrap().is_empty());
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
 async fn every_step_between_levels_counts_as_it_should(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let World { store, .. } = &World::new(engine).await;
     let alice = user(store, "alice").await;

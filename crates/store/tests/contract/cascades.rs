@@ -47,8 +47,14 @@ async fn a_removed_repository_takes_its_own_rows_and_leaves_both_logs(
     let lease = take(&world.store, &pushes::lease_name(id), Duration::from_secs(60)).await.unwrap();
     unit!(world.store, lease, |tx, lease| {
         collaborators::set(tx, id, bob, Role::Write).await?;
-        let intent =
-            Intent { repo_id: id, actor: Some(bob), transport: "ssh", incoming: "x".into(), updates: Vec::new() };
+        let intent = Intent {
+            repo_id: id,
+            actor: Some(bob),
+            transport: "ssh",
+            incoming: "x".into(),
+            updates: Vec::new(),
+            signed: None,
+        };
         pushes::begin(tx, &intent, lease).await.map(drop)
     })
     .await

@@ -223,6 +223,59 @@ async fn every_feed_shows_each_viewer_what_the_rule_lets_them_know(
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
+async fn home_leaves_nothing_out_where_more_sources_are_kept_than_a_run_has_places(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values(1, 2)] seed: u64,
+) {
+    let World { store, .. } = &World::new(engine).await;
+    let dice = &mut Dice(seed);
+    let reader = user(store, "reader").await;
+    let (mut people, mut places) = (Vec::new(), Vec::new());
+    for index in 0..130 {
+        people.push(user(store, &format!("p{index}")).await);
+        places.push(repo(store, people[index], "r").await);
+    }
+    // Every other one is kept. The first are busy and the last are quiet, some for the whole log.
+    let mut log = Vec::new();
+    for _ in 0..700 {
+        let mut busy = || dice.below(130) * dice.below(130) / 130;
+        let (actor, place) = (busy(), busy());
+        log.push((actor, place, dice.below(4) > 0));
+    }
+    let written: Result<(), StoreError> =
+        unit!(store, (log.clone(), people.clone(), places.clone()), |tx, (log, people, places)| {
+            for index in (0..130).step_by(2) {
+                watches::set(tx, reader, places[index], WatchLevel::All).await?;
+                follows::add(tx, reader, people[index]).await?;
+            }
+            for (actor, place, public) in log {
+                let event = Event {
+                    actor: Some(people[*actor]),
+                    kind: "star",
+                    repo: Some(places[*place]),
+                    source_kind: "repo",
+                    source_id: places[*place].get(),
+                    public: *public,
+                    payload: json!({}),
+                };
+                events::append(tx, &event).await?;
+            }
+            Ok(())
+        })
+        .await;
+    written.unwrap();
+    number(store).await;
+    let kept = |(_, (actor, place, public)): &(i64, (usize, usize, bool))| {
+        *public && (actor.is_multiple_of(2) || place.is_multiple_of(2))
+    };
+    let mut expected: Vec<i64> = (1..).zip(log).filter(kept).map(|(seq, _)| seq).collect();
+    expected.reverse();
+    let viewer = Viewer { user: Some(reader), reads_everything: false };
+    assert_eq!(all_of(store, Feed::Home(reader), viewer).await, expected);
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_popular_goes_by_distinct_people_and_what_they_did_on_balance(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {

@@ -141,7 +141,7 @@ async fn a_link_is_good_once_for_its_purpose_and_for_a_while(
     let waiting = async || links::invites(&mut store.read().await.unwrap(), TestClock::START, 10).await.unwrap();
     let shown = waiting().await;
     assert_eq!((shown[0].id, shown[0].address.as_deref()), (id, Some("x@example.org")));
-    assert_eq!(shown[0].created_by, Some(name("alice")));
+    assert_eq!(shown[0].created_by, Some(name("alice").into()));
     let count = async |now| links::count_invites(&mut store.read().await.unwrap(), now).await.unwrap();
     assert_eq!((count(TestClock::START).await, count(end).await), (1, 0));
     let revoke = |purpose: Purpose| unit!(store, (id, purpose), |tx, &(id, of)| links::revoke(tx, of, id).await);

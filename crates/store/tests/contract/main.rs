@@ -19,6 +19,7 @@ mod jobs;
 mod leases;
 mod logins;
 mod migrations;
+mod nostr;
 mod notifications;
 mod people;
 mod plans;

@@ -2,7 +2,7 @@
 
 use crate::logins::{MINUTE, link, session};
 use crate::support::{World, joined, new_repo, new_user, repo, unit, user};
-use abide_core::{UserId, UserName};
+use abide_core::{Handle, UserId, UserName};
 use abide_store::links::{self, NewLink, Purpose};
 use abide_store::repos::{self, Page};
 use abide_store::users::{self, Profile};
@@ -240,7 +240,7 @@ async fn the_audit_log_is_read_from_its_end_by_what_is_asked_for(
     let page = async |filter: audit::Filter, before, limit| {
         let rows = audit::page(&mut store.read().await.unwrap(), &filter, before, limit).await.unwrap();
         let show = |row: &audit::Named| {
-            let actor = row.actor.as_ref().map_or("-", UserName::as_str);
+            let actor = row.actor.as_ref().map_or("-", Handle::as_str);
             format!("{actor} {} {}", row.record.action, row.repo.as_deref().unwrap_or("-"))
         };
         (rows.iter().map(show).collect::<Vec<_>>().join("; "), rows.last().map(|row| row.record.id))

@@ -62,6 +62,30 @@ const HOT: &[Hot] = &[
     hot("tokens", "BY_HASH", &["sqlite_autoindex_tokens_1"], &["tokens_hash_key"]),
     hot("ssh_keys", "BY_FINGERPRINT", &["sqlite_autoindex_ssh_keys_1"], &["ssh_keys_fingerprint_key"]),
     hot("collaborators", "ROLE", &["(repo_id=? AND user_id=?)"], &["Index Cond: ((user_id = $2) AND (repo_id = $1))"]),
+    hot(
+        "nostr_query",
+        "BY_TAG",
+        &["PRIMARY KEY (key=? AND created_at>? AND created_at<?)"],
+        &["Index Only Scan Backward using nostr_tags_pkey"],
+    ),
+    hot(
+        "nostr_query",
+        "BY_AUTHOR",
+        &["nostr_events_by_author (pubkey=? AND created_at>?"],
+        &["Scan Backward using nostr_events_by_author"],
+    ),
+    hot(
+        "nostr_query",
+        "BY_KIND",
+        &["nostr_events_by_kind (kind=? AND created_at>?"],
+        &["Scan Backward using nostr_events_by_kind"],
+    ),
+    hot("nostr_query", "BY_TIME", &["nostr_events_by_time"], &["Scan Backward using nostr_events_by_time"]),
+    hot("nostr_query", "BY_IDS", &["sqlite_autoindex_nostr_events_1"], &["nostr_events_event_id_key"]),
+    hot("nostr_relations", "REPOS", &["nostr_events_slot"], &["nostr_events_slot"]),
+    hot("nostr_relations", "TAGGED", &["PRIMARY KEY (key=?)"], &["nostr_tags_pkey"]),
+    hot("nostr_relations", "AUTHORS", &["nostr_events_by_author"], &["nostr_events_by_author"]),
+    hot("nostr_events", "OF_SLOT", &["nostr_events_slot"], &["nostr_events_slot"]),
     hot("jobs", "PICK", &["jobs_due"], &["jobs_due"]),
     hot("jobs", "REAP", &["jobs_running"], &["jobs_running"]),
     hot("jobs", "PRUNE", &["jobs_finished"], &["jobs_finished"]),
@@ -170,6 +194,14 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("users", "ANY"),
     // SQLite lists what it would look through if foreign keys were open, which they never are.
     ("users", "INSERT"),
+    ("nostr_repos", "INSERT_USER"),
+    // What waits in purgatory is bounded by number, and these count or show all of it.
+    ("purgatory", "COUNTS"),
+    ("purgatory", "TOTALS"),
+    ("purgatory", "ANNOUNCEMENT_PAGE"),
+    ("purgatory", "STATE_PAGE"),
+    ("purgatory_proposals", "PAGE"),
+    ("purgatory_proposals", "BYTES"),
     // Their own tests below: they look through a bounded number of issues or repositories.
     ("issue_list", "NEWEST"),
     ("issue_list", "OLDEST"),
@@ -333,6 +365,27 @@ const FILL: &str = "
     INSERT INTO webhook_deliveries (hook_id, guid, event_id, kind, payload, draft, state, redelivery_of, duration, created_at)
         SELECT id, 'x', n, 'push', '{}', FALSE, CASE n % 5 WHEN 0 THEN 'queued' ELSE 'ok' END, NULL, NULLIF(n, 5), id
         FROM webhooks, generate_series(1, 5) n;
+    INSERT INTO nostr_events (event_id, pubkey, kind, created_at, slot, expires_at, json, stored_at)
+        SELECT sha256(convert_to('e' || n, 'UTF8')), sha256(convert_to('k' || n % 5000, 'UTF8')),
+            CASE n % 10 WHEN 0 THEN 30617 ELSE 1111 + n % 3 END, n, CASE n % 10 WHEN 0 THEN 'x' || n END,
+            CASE n % 500 WHEN 1 THEN n END, '{}', 0 FROM generate_series(1, 50000) n;
+    INSERT INTO nostr_tags (key, created_at, n) SELECT n % 9000 + m * 100000, created_at, n
+        FROM nostr_events, generate_series(1, 3) m;
+    UPDATE users SET npub = 'npub1' || id WHERE id % 2 = 0;
+    INSERT INTO nostr_repos (repo_id, pubkey, identifier)
+        SELECT id, sha256(convert_to('k' || id, 'UTF8')), 'i' || id FROM repos WHERE id % 2 = 1 ON CONFLICT DO NOTHING;
+    INSERT INTO purgatory_announcements (pubkey, identifier, event_id, event_at, json, address, created_at, expires_at)
+        SELECT sha256(convert_to('k' || n, 'UTF8')), 'i' || n % 9000, sha256(convert_to('a' || n, 'UTF8')), n, '{}', 'x' || n, n,
+            n FROM generate_series(1, 20000) n;
+    INSERT INTO purgatory_states (event_id, pubkey, identifier, event_at, json, address, created_at, expires_at)
+        SELECT event_id, pubkey, identifier, event_at, json, address, created_at, expires_at FROM purgatory_announcements;
+    INSERT INTO purgatory_proposals (event_id, pubkey, commit_id, incoming, bytes, address, created_at, expires_at)
+        SELECT event_id, pubkey, 'x', 'x' || event_at, event_at, address, created_at, expires_at FROM purgatory_announcements;
+    INSERT INTO purgatory_expired (event_id, until) SELECT event_id, event_at FROM purgatory_announcements;
+    UPDATE purgatory_announcements SET repo_id = event_at WHERE event_at % 2 = 0;
+    INSERT INTO nostr_proofs (id, until) SELECT sha256(convert_to('p' || n, 'UTF8')), n FROM generate_series(1, 20000) n;
+    INSERT INTO nostr_deleted (pubkey, target, at, event_id)
+        SELECT sha256(convert_to('k' || n, 'UTF8')), 'e:' || n, 0, 'x' FROM generate_series(1, 20000) n;
     UPDATE repos SET deleted_at = id WHERE id % 20 = 1;
     INSERT INTO leases (name, holder, token, expires_at) SELECT 'repo:' || id, 'x', 1, 0 FROM repos;
     INSERT INTO pushes
@@ -394,10 +447,12 @@ fn full_scans(plan: &str) -> Vec<&str> {
         "SCAN likings",
         "SCAN x",
         "SCAN both_kinds",
+        "SCAN chosen_p",
+        "SCAN lowest",
         "SCAN CONSTANT ROW",
         "SCAN (subquery",
         "SCAN SUBQUERY",
-        "SCAN json_each",
+        "VIRTUAL TABLE",
         "SCAN watching",
         "SCAN hearing",
         "SCAN who",

@@ -24,6 +24,7 @@ fn intent(repo_id: RepoId, actor: Option<UserId>) -> Intent {
             update("refs/heads/main", Oid::ZERO, Oid::from_bytes([1; 20])),
             update("refs/heads/für alle".replace(' ', "-").as_str(), Oid::from_bytes([2; 20]), Oid::ZERO),
         ],
+        signed: None,
     }
 }
 

@@ -4,7 +4,7 @@ use abide_core::repo::{Governance, Visibility};
 use abide_core::{RepoId, Timestamp, UserId};
 use abide_store::repos::NewRepo;
 use abide_store::users::NewUser;
-use abide_store::{Options, Row, Sql, Store, StoreError, leases, repos, users};
+use abide_store::{Options, Row, Sql, Store, StoreError, leases, migrate, repos, users};
 use abide_testkit::{Engine, TestClock, TestDatabase};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -42,7 +42,7 @@ impl World {
 
     /// As [`World::new`], with other options than the usual ones.
     pub async fn with(engine: Engine, change: impl FnOnce(&mut Options)) -> Self {
-        let database = TestDatabase::new(engine);
+        let database = migrated(engine).await;
         let mut options = options(&database);
         change(&mut options);
         let clock = TestClock::new();
@@ -75,6 +75,18 @@ impl World {
         let local = abide_core::Clock::now(&self.clock);
         leases::now(&mut self.store.read().await.unwrap(), local).await.unwrap()
     }
+}
+
+/// A database with the schema of today and nothing in it.
+async fn migrated(engine: Engine) -> TestDatabase {
+    let stamp = migrate::fingerprint();
+    if let Some(copy) = TestDatabase::copied(engine, &stamp) {
+        return copy;
+    }
+    let database = TestDatabase::new(engine);
+    Store::open(&options(&database), Arc::new(TestClock::new())).await.unwrap().close().await;
+    database.keep(&stamp);
+    TestDatabase::copied(engine, &stamp).expect("it was just kept")
 }
 
 /// The options for a store on this database.

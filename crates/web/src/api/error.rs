@@ -120,6 +120,11 @@ impl ApiError {
         Self::new(StatusCode::UNAUTHORIZED, "Bad credentials")
     }
 
+    /// The proof of a key does not hold.
+    pub(super) fn unproved(why: &str) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, format!("Bad credentials: {why}"))
+    }
+
     pub(super) fn login_required() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "Requires authentication")
     }
@@ -207,7 +212,9 @@ impl From<CreateError> for ApiError {
         let invalid = |field: &'static str, code| Self::invalid("Repository", field, code, rule(&error));
         match error {
             CreateError::LoginRequired => Self::login_required(),
-            CreateError::Suspended | CreateError::TooMany(_) => Self::new(StatusCode::FORBIDDEN, error.to_string()),
+            CreateError::Suspended | CreateError::Nameless | CreateError::TooMany(_) => {
+                Self::new(StatusCode::FORBIDDEN, error.to_string())
+            }
             CreateError::InvalidName(_) => invalid("name", "invalid"),
             CreateError::NameTaken => Self::name_taken(),
             CreateError::Description => invalid("description", "invalid"),
@@ -226,7 +233,9 @@ impl From<ForkError> for ApiError {
             ForkError::Access(access) => access.into(),
             ForkError::InvalidName(_) => invalid("name", "invalid"),
             ForkError::NameTaken => Self { status: StatusCode::CONFLICT, ..invalid("name", "custom") },
-            ForkError::Empty | ForkError::TooMany(_) => Self::new(StatusCode::FORBIDDEN, error.to_string()),
+            ForkError::Empty | ForkError::Nameless | ForkError::TooMany(_) => {
+                Self::new(StatusCode::FORBIDDEN, error.to_string())
+            }
         }
     }
 }

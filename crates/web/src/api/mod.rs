@@ -21,6 +21,7 @@ mod events;
 mod follows;
 mod forks;
 mod fresh;
+mod grasp;
 mod hooks;
 mod input;
 mod issues;

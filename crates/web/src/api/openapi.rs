@@ -47,7 +47,7 @@ fn build() -> Value {
         "components": {
             "schemas": schemas,
             "securitySchemes": {
-                "token": { "type": "http", "scheme": "bearer", "description": "An access token, `abide_pat_…`." },
+                "token": { "type": "http", "scheme": "bearer", "description": "An access token, `abide_pat_…`, or a nostr key: `Authorization: Nostr` with a signed event for this one request (NIP-98)." },
             },
         },
     })
@@ -169,6 +169,8 @@ fn variable_in_words(name: &str) -> &'static str {
         "path" | "dir" => "A path in the repository; slashes may stand as they are.",
         "branch" => "A branch; slashes may stand as they are.",
         "ref" => "A ref; slashes may stand as they are.",
+        "npub" => "A nostr key.",
+        "identifier" => "What the key calls its repository: any text, encoded.",
         "sha" => "The id of an object, or what leads to one.",
         "basehead" => "Two branches, tags or commits: base...head.",
         _ => "",

@@ -9,8 +9,8 @@ use super::shape::{
     SimpleUser, Subscription, Tag, TopicNames, Transfer, User,
 };
 use super::{
-    audit, collaborators, commits, contents, deleted, follows, forks, keys, meta, objects, openapi, redirects, refs,
-    repos, search, stars, topics, transfers, user, watches,
+    audit, collaborators, commits, contents, deleted, follows, forks, grasp, keys, meta, objects, openapi, redirects,
+    refs, repos, search, stars, topics, transfers, user, watches,
 };
 use abide_core::scope::Scope;
 
@@ -62,6 +62,13 @@ fn about_the_server() -> Routes {
                 .query("sort", "`stars`, `updated` or `name`; by default the best match comes first.")
                 .paged()
                 .gives::<Found>(),
+        )
+        .get(
+            "/grasp/{npub}/{identifier}/status",
+            Everyone,
+            grasp::status,
+            about("Whether a repository that a nostr key announced is served, or what it waits for")
+                .gives::<grasp::GraspStatus>(),
         )
 }
 

@@ -11,6 +11,7 @@ use crate::{API, App};
 use abide_core::scope::Scope;
 use abide_forge::Caller;
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{FromRequestParts, Request};
 use axum::handler::Handler;
 use axum::http::header;
@@ -124,7 +125,7 @@ async fn guard(app: App, access: Access, request: Request, next: Next) -> Respon
     let method = request.method().clone();
     let (parts, body) = request.into_parts();
     let known = parts.headers.get(header::IF_NONE_MATCH).cloned();
-    let Admission { caller, standing } = admit(&app, access, &parts).await;
+    let (Admission { caller, standing }, body) = admit(&app, access, &parts, body).await;
     let response = match caller {
         Ok(caller) => {
             let mut request = Request::from_parts(parts, body);
@@ -147,12 +148,16 @@ struct Admission {
     standing: Option<Standing>,
 }
 
-async fn admit(app: &App, access: Access, parts: &Parts) -> Admission {
+async fn admit(app: &App, access: Access, parts: &Parts, body: Body) -> (Admission, Body) {
     let ip = auth::peer(&parts.extensions);
-    let (caller, known) = match auth::identify(app, &parts.headers, ip).await {
-        Ok(Credentials::Good(caller) | Credentials::None(caller)) => (caller, true),
-        Ok(Credentials::Bad) => (Caller::anonymous(ip), false),
-        Err(fault) => return Admission { caller: Err(fault.into()), standing: None },
+    let (credentials, body) = match auth::identify_signed(app, parts, body, ip).await {
+        Ok(found) => found,
+        Err(fault) => return (Admission { caller: Err(fault.into()), standing: None }, Body::empty()),
+    };
+    let (caller, refused) = match credentials {
+        Ok(Credentials::Good(caller) | Credentials::None(caller)) => (caller, None),
+        Ok(Credentials::Bad) => (Caller::anonymous(ip), Some(ApiError::bad_credentials())),
+        Err(why) => (Caller::anonymous(ip), Some(ApiError::unproved(&why))),
     };
     let standing = match access {
         // Looking at one's limit does not use it up.
@@ -163,11 +168,11 @@ async fn admit(app: &App, access: Access, parts: &Parts) -> Admission {
         Access::Uncounted => Ok(()),
         _ => standing.ensure_within(&caller),
     };
-    let judged = judged.and_then(|()| match known {
-        true => judge(access, &caller),
-        false => Err(ApiError::bad_credentials()),
+    let judged = judged.and_then(|()| match refused {
+        None => judge(access, &caller),
+        Some(error) => Err(error),
     });
-    Admission { caller: judged.map(|()| caller), standing: Some(standing) }
+    (Admission { caller: judged.map(|()| caller), standing: Some(standing) }, body)
 }
 
 fn judge(access: Access, caller: &Caller) -> Result<(), ApiError> {

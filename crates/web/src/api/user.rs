@@ -18,10 +18,13 @@ use axum::response::Response;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-/// The account of that name; a name that cannot be one belongs to nobody.
+/// The account of that name or key; what can be neither belongs to nobody.
 pub(super) async fn named(app: &App, name: &str) -> Result<User, ApiError> {
-    let name: UserName = name.parse().map_err(|_| ApiError::not_found())?;
-    accounts::find(&app.forge, &name).await?.ok_or_else(ApiError::not_found)
+    let found = match name.parse::<UserName>() {
+        Ok(name) => accounts::find(&app.forge, &name).await?,
+        Err(_) => accounts::nostr::find(&app.forge, name).await?,
+    };
+    found.ok_or_else(ApiError::not_found)
 }
 
 /// The caller's own account. The guard let in only those who have one.

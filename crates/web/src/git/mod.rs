@@ -11,11 +11,12 @@ use abide_core::policy::DenyCode;
 use abide_forge::git::push::{self, Ticket};
 use abide_forge::git::{ProtocolVersion, Transport, fetch};
 use abide_forge::repos::open::Door;
-use abide_forge::{Access, Fault};
+use abide_forge::{Access, Caller, Fault};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse as _, Response};
+use percent_encoding::percent_decode_str;
 use std::net::IpAddr;
 use tokio::sync::mpsc;
 
@@ -48,7 +49,7 @@ pub(crate) async fn info_refs(State(app): State<App>, request: Request) -> Respo
     let knock = Knock::of(&request);
     let body = match service {
         Service::UploadPack => match knock.for_fetch(&app).await {
-            Ok(ticket) => fetch::advertisement(&app.forge, &ticket.repo, version).await,
+            Ok(ticket) => fetch::advertisement(&app.forge, &ticket, version).await,
             Err(refusal) => return refusal.advertised(service),
         },
         Service::ReceivePack => match knock.for_push(&app).await {
@@ -129,11 +130,27 @@ impl Knock {
         let mut segments = request.uri().path().split('/').skip(1);
         let (first, second) = (segments.next().unwrap_or(""), segments.next().unwrap_or(""));
         let name = second.strip_suffix(".git").unwrap_or(second);
-        let door = if first == "r" { Door::Id(name.to_owned()) } else { Door::slug(first, name) };
+        let door = if first == "r" {
+            Door::Id(name.to_owned())
+        } else if first.starts_with("npub1") {
+            // What a key calls its repository is any text, so here it is decoded.
+            Door::slug(first, percent_decode_str(name).decode_utf8().unwrap_or_default())
+        } else {
+            Door::slug(first, name)
+        };
         Self { door, headers: request.headers().clone(), ip: auth::peer(request.extensions()) }
     }
 
+    /// Whoever knocks at the door of a key is nobody in particular: what is signed decides, and nobody is asked to log in.
+    fn by_key(&self) -> Option<Caller> {
+        matches!(self.door, Door::Nostr { .. }).then(|| Caller::anonymous(self.ip))
+    }
+
     async fn for_fetch(&self, app: &App) -> Result<fetch::Ticket, Refusal> {
+        if let Some(caller) = self.by_key() {
+            let admitted = fetch::admit(&app.forge, &caller, &self.door, Transport::Http).await;
+            return admitted.map_err(|access| Refusal::from(access, true));
+        }
         let (caller, known) = match auth::identify(app, &self.headers, self.ip).await.map_err(Refusal::Fault)? {
             Credentials::Bad => return Err(Refusal::Login),
             Credentials::None(caller) => (caller, false),
@@ -144,6 +161,10 @@ impl Knock {
     }
 
     async fn for_push(&self, app: &App) -> Result<Ticket, Refusal> {
+        if let Some(caller) = self.by_key() {
+            let admitted = push::admit(&app.forge, &caller, &self.door, Transport::Http).await;
+            return admitted.map_err(|access| Refusal::from(access, true));
+        }
         match auth::identify(app, &self.headers, self.ip).await.map_err(Refusal::Fault)? {
             // Before anything is looked up: pushing always needs a login, so the answer tells nothing.
             Credentials::Bad | Credentials::None(_) => Err(Refusal::Login),

@@ -2,6 +2,7 @@
 
 use super::frame::Frame;
 use super::links::Links;
+use super::listed::Listed;
 use super::path::Address;
 use super::problem::{Problem, sentence};
 use super::respond;
@@ -25,7 +26,7 @@ struct ExplorePage {
     sort: String,
     sorts: &'static [(&'static str, &'static str)],
     found: String,
-    repos: Vec<Repo>,
+    repos: Vec<Listed>,
     links: Links,
 }
 
@@ -46,6 +47,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
     };
     let wanted = Page { limit: PER_PAGE as i64, offset: ((page - 1) * PER_PAGE) as i64 };
     let (repos, total) = find(&app, &visitor, &query, &topic, order, wanted).await?;
+    let repos = Listed::all(&app, &visitor, repos).await?;
     let more = if total >= MAX_TOTAL { "More than " } else { "" };
     let found = format!("{more}{}", text::count(usize::try_from(total).unwrap_or(0), "repository", "repositories"));
     let path = if address.segment(0) == "explore" { "/explore" } else { "/search" };

@@ -2,6 +2,7 @@
 
 use super::frame::Frame;
 use super::links::Links;
+use super::listed::Listed;
 use super::path::Address;
 use super::problem::Problem;
 use super::respond;
@@ -12,7 +13,6 @@ use crate::show::told::Sentence;
 use abide_core::feed::Period;
 use abide_forge::Caller;
 use abide_forge::feeds::{self, Feed};
-use abide_forge::repos::Repo;
 use askama::Template;
 use axum::extract::State;
 use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, header};
@@ -62,7 +62,7 @@ struct TrendingPage {
     tab: &'static str,
     period: Period,
     periods: &'static [(Period, &'static str)],
-    repos: Vec<Repo>,
+    repos: Vec<Listed>,
 }
 
 const PERIODS: [(Period, &str); 3] =
@@ -72,6 +72,7 @@ const PERIODS: [(Period, &str); 3] =
 pub(super) async fn trending(State(app): State<App>, visitor: Visitor, address: Address) -> Result<Response, Problem> {
     let period = address.query_text("since").parse().unwrap_or(Period::Week);
     let repos = feeds::popular(&app.forge, &visitor.caller(), period, POPULAR).await?;
+    let repos = Listed::all(&app, &visitor, repos).await?;
     let frame = Frame::new(&app, &visitor, "Trending");
     Ok(respond::page(&TrendingPage { frame, tab: "trending", period, periods: &PERIODS, repos }))
 }

@@ -9,7 +9,12 @@ use abide_forge::notify::inbox::BADGE;
 /// Who is logged in, as far as the layout shows it.
 #[derive(Debug, Clone)]
 pub(crate) struct Badge {
+    /// What they go by in addresses.
     pub name: String,
+    /// Whether they have yet to pick a name.
+    pub nameless: bool,
+    /// Whether they have a password to ask for.
+    pub has_password: bool,
     pub site_admin: bool,
     /// How much they have not read, as far as it is counted.
     pub unread: i64,
@@ -40,7 +45,9 @@ pub(crate) struct Frame {
 impl Frame {
     pub(crate) fn new(app: &App, visitor: &Visitor, title: impl Into<String>) -> Self {
         let badge = visitor.user().map(|user| Badge {
-            name: user.name.as_ref().map(ToString::to_string).unwrap_or_default(),
+            name: user.handle().map(|handle| handle.to_string()).unwrap_or_default(),
+            nameless: user.name.is_none(),
+            has_password: user.password_hash.is_some(),
             site_admin: user.site_admin,
             unread: visitor.unread(),
         });
@@ -68,6 +75,11 @@ impl Frame {
     pub(crate) fn login_link(&self) -> String {
         let next: String = form_urlencoded::byte_serialize(self.here.as_bytes()).collect();
         if self.here == "/" { "/login".into() } else { format!("/login?next={next}") }
+    }
+
+    /// Whether there is a password to ask for.
+    pub(crate) fn has_password(&self) -> bool {
+        self.badge.as_ref().is_none_or(|badge| badge.has_password)
     }
 
     /// Whose page it is, if someone is logged in.
@@ -108,6 +120,9 @@ fn notice(what: &str) -> Option<&'static str> {
         "logged-out" => "You are logged out.",
         "sessions-ended" => "All other sessions are ended.",
         "password" => "The password is changed. All other sessions are ended.",
+        "named" => "That is your name now. Links by your key lead to it.",
+        "key-linked" => "The key is linked. You can log in with it.",
+        "key-unlinked" => "The key is unlinked. It opens nothing here any more.",
         "renamed" => "Renamed. The old name leads here.",
         "mail-sent" => "A mail is on its way.",
         "verified" => "The address is confirmed.",

@@ -2,6 +2,7 @@
 
 use super::frame::Frame;
 use super::links::Links;
+use super::listed::Listed;
 use super::path::Address;
 use super::problem::Problem;
 use super::respond;
@@ -11,7 +12,7 @@ use crate::App;
 use crate::show::told::Sentence;
 use abide_forge::feeds::Feed;
 use abide_forge::repos::search::Sort;
-use abide_forge::repos::{Page, Repo, list, transfer};
+use abide_forge::repos::{Page, list, transfer};
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
@@ -20,7 +21,7 @@ use axum::response::Response;
 #[template(path = "front.html")]
 struct FrontPage {
     frame: Frame,
-    repos: Vec<Repo>,
+    repos: Vec<Listed>,
 }
 
 #[derive(Template)]
@@ -28,7 +29,7 @@ struct FrontPage {
 struct ReposPage {
     frame: Frame,
     tab: &'static str,
-    repos: Vec<Repo>,
+    repos: Vec<Listed>,
     page: usize,
     links: Links,
     /// How many repositories wait for the visitor to take them.
@@ -43,7 +44,7 @@ struct HomePage {
     sentences: Vec<Sentence>,
     links: Links,
     /// Some of the visitor's own, beside.
-    repos: Vec<Repo>,
+    repos: Vec<Listed>,
     offers: i64,
 }
 
@@ -58,6 +59,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
     let Some(user) = visitor.user() else {
         let page = Page { limit: RECENT, offset: 0 };
         let (repos, _) = explore::find(&app, &visitor, "", "", Sort::Updated, page).await?;
+        let repos = Listed::all(&app, &visitor, repos).await?;
         return Ok(respond::page(&FrontPage { frame: Frame::new(&app, &visitor, "A git forge"), repos }));
     };
     let offers = transfer::to_answer(&app.forge, &visitor.caller()).await?;
@@ -65,12 +67,14 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
     if !in_pages {
         let (sentences, links) = feed::page(&app, &visitor.caller(), Feed::Home(user.id), "/", &address).await?;
         let (repos, _) = list::of_member(&app.forge, user.id, Page { limit: BESIDE, offset: 0 }).await?;
+        let repos = Listed::all(&app, &visitor, repos).await?;
         let frame = Frame::new(&app, &visitor, "Home");
         return Ok(respond::page(&HomePage { frame, tab: "activity", sentences, links, repos, offers }));
     }
     let page = address.page();
     let wanted = Page { limit: PER_PAGE as i64, offset: ((page - 1) * PER_PAGE) as i64 };
     let (repos, total) = list::of_member(&app.forge, user.id, wanted).await?;
+    let repos = Listed::all(&app, &visitor, repos).await?;
     Ok(respond::page(&ReposPage {
         frame: Frame::new(&app, &visitor, "Your repositories"),
         links: Links::around("/", &address, page, total > (page * PER_PAGE) as i64),

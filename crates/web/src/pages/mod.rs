@@ -1,7 +1,7 @@
 //! Pages for people: rendered here, whole without JavaScript.
 //!
 //! * `visitor.rs`: who looks, from their cookie; `dress.rs`: what surrounds every page (headers, the face of errors).
-//! * `form.rs`: the only way to read a form, which proves that it is ours. `frame.rs`: what the layout needs.
+//! * `sign.rs`: forms that a nostr key signs. `form.rs`: the only way to read a form, which proves that it is ours. `frame.rs`: what the layout needs.
 //! * `problem.rs`: what went wrong, as a page; every use case's errors are mapped there.
 //! * `accounts/`: coming in. `settings/`: one's own account. `admin/`: the site. `member.rs`: who may come there.
 //! * `transfers.rs`: offers of repositories, and answering them. `notifications.rs`: the inbox. `profile/`: someone's page.
@@ -22,6 +22,7 @@ mod form;
 mod frame;
 mod front;
 mod links;
+mod listed;
 mod member;
 mod new_repo;
 mod notifications;
@@ -31,6 +32,7 @@ mod profile;
 mod repo;
 mod respond;
 mod settings;
+mod sign;
 mod transfers;
 mod visitor;
 

@@ -42,6 +42,9 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor) -> Result<Res
     if visitor.viewer().is_none() {
         return Ok(respond::see_other(&frame.login_link()));
     }
+    if visitor.user().is_some_and(|user| user.name.is_none()) {
+        return Ok(respond::see_other("/settings/name?next=/new"));
+    }
     let typed = Typed { default_branch: "main".into(), ..Typed::default() };
     Ok(respond::page(&page(frame, Errors::none(), typed)))
 }

@@ -15,7 +15,7 @@ use crate::App;
 use crate::show::text;
 use abide_core::policy::Action;
 use abide_core::transfer::{Answer, Status};
-use abide_core::{Timestamp, UserName};
+use abide_core::{Handle, Timestamp};
 use abide_forge::Caller;
 use abide_forge::repos::transfer::{self, Offer};
 use abide_forge::repos::{Class, LifeError, Page, Repo, open};
@@ -81,7 +81,7 @@ struct Card {
 
 impl Card {
     fn of(caller: &Caller, offer: Offer, now: Timestamp) -> Self {
-        let name = |name: &Option<UserName>| name.as_ref().map(ToString::to_string).unwrap_or_default();
+        let name = |name: &Option<Handle>| name.as_ref().map(ToString::to_string).unwrap_or_default();
         let (status, Offer { transfer, repo }) = (offer.status(now), offer);
         let waits = status == Status::Pending;
         let (ended, ended_at) = match status {

@@ -144,6 +144,12 @@ impl Visitor {
         sessions::csrf_token(&app.forge, &self.0.form_key)
     }
 
+    /// What only this browser sends: a challenge that is bound to it can be answered from nowhere else.
+    pub(crate) fn bound(&self) -> &str {
+        self.0.wants_forms.store(true, Ordering::Relaxed);
+        &self.0.form_key
+    }
+
     /// Whether a form that was sent is one of ours, made for this visitor.
     pub(crate) fn owns_form(&self, app: &App, token: &str) -> bool {
         !self.0.fresh && sessions::csrf_matches(&app.forge, &self.0.form_key, token)

@@ -5,6 +5,7 @@ pub(crate) mod code;
 pub(crate) mod diff;
 pub(crate) mod hook;
 pub(crate) mod markdown;
+pub(crate) mod patch;
 pub(crate) mod rendered;
 pub(crate) mod text;
 pub(crate) mod time;

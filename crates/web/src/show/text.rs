@@ -1,14 +1,23 @@
 //! Bytes from repositories as text, sizes, numbers and addresses.
 
+use abide_core::names::shortened_key;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use std::borrow::Cow;
 
 /// What must be encoded in the path of an address.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'@');
 
+/// What must be encoded in one segment of it.
+const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
 /// A path of a repository, as it stands in an address.
 pub(crate) fn url_path(bytes: &[u8]) -> String {
     percent_encode(bytes, PATH).to_string()
+}
+
+/// Any text as one segment of an address.
+pub(crate) fn url_segment(text: &str) -> String {
+    percent_encode(text.as_bytes(), SEGMENT).to_string()
 }
 
 /// Bytes as text: what is not UTF-8 is replaced, and what could make a line lie about itself is made visible.
@@ -26,6 +35,20 @@ pub(crate) fn is_treacherous(c: char) -> bool {
         '\u{0}'..='\u{8}' | '\u{A}'..='\u{1F}' | '\u{7F}'..='\u{9F}'
         | '\u{61C}' | '\u{200B}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
 }
+
+/// What an account or a repository goes by in addresses, as people read it: keys in short, nothing encoded.
+pub(crate) fn readable(address: &str) -> String {
+    match address.split_once('/') {
+        None => shortened_key(address).into_owned(),
+        Some((owner, name)) => {
+            let name: Vec<u8> = percent_encoding::percent_decode_str(name).collect();
+            format!("{}/{}", shortened_key(owner), shortened(&shown(&name), NAME))
+        }
+    }
+}
+
+/// Names are cut at this length where they stand among other things.
+const NAME: usize = 100;
 
 /// A number of bytes as people say it.
 pub(crate) fn size(bytes: u64) -> String {

@@ -1,5 +1,6 @@
 //! What happened, in words: for feeds on pages and for feed readers.
 
+use super::text::readable;
 use abide_core::feed::Told;
 use abide_forge::feeds::Item;
 use serde_json::Value as Json;
@@ -27,7 +28,7 @@ impl Sentence {
     pub(crate) fn of(item: Item) -> Self {
         let payload: Json = serde_json::from_str(&item.payload).unwrap_or_default();
         let mut pieces = vec![match &item.actor {
-            Some((_, name)) => Piece::Link(name.to_string(), format!("/{name}")),
+            Some((_, name)) => Piece::Link(name.shown().into_owned(), format!("/{name}")),
             None => Piece::Text("The operator".into()),
         }];
         pieces.extend(deed(&item, &payload));
@@ -68,7 +69,7 @@ fn icon(told: Told) -> &'static str {
 /// What they did, behind their name.
 fn deed(item: &Item, payload: &Json) -> Vec<Piece> {
     let slug = item.repo.as_ref().map(|repo| repo.slug()).unwrap_or_default();
-    let repo = || Piece::Link(slug.clone(), format!("/{slug}"));
+    let repo = || Piece::Link(readable(&slug), format!("/{slug}"));
     let word = |key: &str| payload[key].as_str().unwrap_or_default().to_owned();
     let text = |words: &str| Piece::Text(words.to_owned());
     let about = |verb: &str| vec![text(verb), repo()];
@@ -85,11 +86,11 @@ fn deed(item: &Item, payload: &Json) -> Vec<Piece> {
         Told::RepoUnarchived => about("unarchived"),
         Told::RepoRestored => about("restored"),
         Told::RepoRenamed => vec![text(&format!("renamed {} to", word("old_name"))), repo()],
-        Told::RepoTransferred => vec![text(&format!("took over from {}:", word("from"))), repo()],
+        Told::RepoTransferred => vec![text(&format!("took over from {}:", readable(&word("from")))), repo()],
         Told::RepoVisibilityChanged => vec![text("made"), repo(), text(&word("after"))],
         Told::Follow => {
             let name = word("user");
-            vec![text("follows"), Piece::Link(name.clone(), format!("/{name}"))]
+            vec![text("follows"), Piece::Link(readable(&name), format!("/{name}"))]
         }
         Told::IssueCreated => issue("opened"),
         Told::IssueClosed => issue("closed"),
@@ -129,16 +130,20 @@ fn pushed(payload: &Json, slug: &str, repo: Piece) -> Vec<Piece> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use abide_core::{RepoId, Timestamp, UserId};
+    use abide_core::{Handle, RepoId, Timestamp, UserId};
     use abide_forge::feeds::Place;
     use serde_json::json;
 
+    fn handle(text: &str) -> Handle {
+        Handle::from_stored(text.to_owned())
+    }
+
     fn told(told: Told, payload: Json) -> Sentence {
-        let place = Place { id: RepoId::new(1), owner: "ann".parse().unwrap(), name: "tool".parse().unwrap() };
+        let place = Place { id: RepoId::new(1), owner: handle("ann"), name: "tool".parse().unwrap(), identifier: None };
         Sentence::of(Item {
             seq: 1,
             told,
-            actor: Some((UserId::new(1), "bob".parse().unwrap())),
+            actor: Some((UserId::new(1), handle("bob"))),
             repo: (told != Told::Follow).then_some(place),
             public: true,
             payload: payload.to_string(),

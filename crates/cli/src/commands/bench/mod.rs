@@ -5,12 +5,13 @@
 //!
 //! `git/` measures the git roads beside `git http-backend`, `store/` units of work beside bare SQL, `web/` pages
 //! beside the git command line, `lifecycle.rs` a large repository's life beside an empty one's, `attention/` what
-//! stars, notifications, webhooks and feeds cost. `report.rs` is how all are shown, `samples.rs` how they are summed up.
+//! stars, notifications, webhooks and feeds cost, `nostr/` the relay beside the bare check of signatures. `report.rs` is how all are shown, `samples.rs` how they are summed up.
 
 mod attention;
 mod common;
 mod git;
 mod lifecycle;
+mod nostr;
 mod report;
 mod samples;
 mod store;
@@ -35,6 +36,8 @@ pub(crate) enum Action {
     Lifecycle(lifecycle::Args),
     /// Stars beside bare SQL, notifications to many, webhooks to a receiver here, and the home feed over a long log.
     Attention(attention::Args),
+    /// The relay: events taken in beside the bare check of signatures, questions, many listeners, memory.
+    Nostr(nostr::Args),
     /// Pages: a large directory, a long history, many visitors, beside the git command line.
     Web(web::Args),
 }
@@ -48,6 +51,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
         Action::Store(args) => store::run(config, args).await,
         Action::Lifecycle(args) => lifecycle::run(config, args).await,
         Action::Attention(args) => attention::run(config, args).await,
+        Action::Nostr(args) => nostr::run(config, args).await,
         Action::Web(args) => web::run(config, args).await,
     }
 }

@@ -22,6 +22,7 @@ mod repos;
 pub mod scene;
 mod scopes;
 mod shapes;
+mod signed;
 mod social;
 mod transfers;
 

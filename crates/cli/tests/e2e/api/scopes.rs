@@ -19,6 +19,7 @@ fn a_token_without_the_scope_is_told_which_one_it_lacks() {
         let path = route.path.replace("{owner}", "absent").replace("{user}", "absent").replace("{repo}", "absent");
         let path = path.replace("{id}", "987654321").replace("{number}", "987654321");
         let path = path.replace("{sha}", "absent").replace("{name}", "absent").replace("{target}", "absent");
+        let path = path.replace("{npub}", "absent").replace("{identifier}", "absent");
         let path = path.replace("{hook}", "987654321").replace("{delivery}", "987654321");
         let path = ["path", "dir", "branch", "ref", "sha", "basehead"]
             .iter()

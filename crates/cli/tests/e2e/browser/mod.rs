@@ -3,13 +3,15 @@
 
 mod accessible;
 mod driver;
+mod keys;
 mod lifecycle;
+mod lively;
 mod notify;
 mod pictures;
 mod walk;
 
-use crate::support;
-use abide_testkit::{Engine, GitClient, PASSWORD, Server};
+use crate::{signed, support};
+use abide_testkit::{Engine, GitClient, Key, PASSWORD, Server};
 use driver::Browser;
 
 /// A server where anyone may make an account.
@@ -52,6 +54,51 @@ async fn settle(browser: &Browser, slug: &str, verb: &str, fields: &[(&str, &str
     }
     browser.find("main form button").await.click().await.expect("it can be pressed");
     let _ = browser.find(".notice.good").await;
+}
+
+/// A repository that a key governs, with threads that came by nostr, and one that waits for its git data: their pages.
+fn by_nostr(server: &Server) -> Vec<(&'static str, String)> {
+    let (owner, reporter, at) = (Key::new(1), Key::new(2), Key::now() - 3_600);
+    signed::governed(server, &owner, "my tool", |maker| {
+        push_samples(&maker.git, &server.http_url("maker", "tool"));
+    });
+    let coordinate = owner.coordinate("my tool");
+    let about = |kind, tags: &[&[&str]], text: &str| {
+        let a = ["a", coordinate.as_str()];
+        let tags: Vec<&[&str]> = std::iter::once(&a[..]).chain(tags.iter().copied()).collect();
+        reporter.event(at, kind, &tags, text)
+    };
+    let issue = about(1621, &[&["subject", "It is slow"], &["t", "speed"]], "Adding **many** numbers takes long.");
+    let patch = "Subject: [PATCH] Keep the sum in range\n\nNumbers may be large.\n---\n src/lib.rs | 2 +-\n\n\
+        diff --git a/src/lib.rs b/src/lib.rs\n--- a/src/lib.rs\n+++ b/src/lib.rs\n@@ -5 +5 @@\n-    a + b\n+    \
+        a.saturating_add(b)\n";
+    let patch = about(1617, &[], patch);
+    let pull = about(1618, &[&["subject", "Another way"], &["c", &"ab".repeat(20)]], "A *better* way.");
+    let id = issue.id.to_hex();
+    let events = [
+        reporter.event(at + 60, 1111, &[&["E", &id], &["e", &id]], "Is there a number to compare with?"),
+        owner.event(at + 120, 1631, &[&["e", &id, "", "root"]], ""),
+        owner.event(at + 180, 1632, &[&["e", &patch.id.to_hex(), "", "root"]], ""),
+    ];
+    signed::keep(server, &[&[issue, patch.clone(), pull.clone()][..], &events[..]].concat());
+    let state = [&["d", "waiting"][..], &["refs/heads/main", &"ab".repeat(20)], &["refs/tags/v1", &"cd".repeat(20)]];
+    let waits = owner.announcement(at, "waiting", &server.url());
+    signed::wait(server, "waiting", waits, Some(owner.event(at, 30_618, &state, "")));
+    let key = signed::npub(&owner);
+    let page = |tail: &str| format!("/{key}/my%20tool{tail}");
+    vec![
+        ("nostr-profile", format!("/{key}")),
+        ("nostr-home", page("")),
+        ("nostr-issues", page("/issues")),
+        ("nostr-issue", page(&format!("/nostr/{id}"))),
+        ("nostr-proposals", page("/proposals")),
+        ("nostr-patch", page(&format!("/nostr/{}", patch.id.to_hex()))),
+        ("nostr-pull", page(&format!("/nostr/{}", pull.id.to_hex()))),
+        ("nostr-collaborators", page("/settings/collaborators")),
+        ("nostr-waiting", format!("/{key}/waiting")),
+        ("nostr-account", "/settings/nostr".to_owned()),
+        ("admin-purgatory", "/admin/purgatory".to_owned()),
+    ]
 }
 
 /// Signs up and is logged in.

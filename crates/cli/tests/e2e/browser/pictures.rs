@@ -1,7 +1,7 @@
 //! Pictures for the README. Not a check: made only when asked for, by `ABIDE_PICTURES=docs/images ./test pictures`.
 
 use super::driver::Browser;
-use super::{live_a_little, open_server, push_samples};
+use super::{by_nostr, live_a_little, lively, log_in, open_server, push_samples};
 use crate::support;
 use abide_testkit::Engine;
 use std::path::PathBuf;
@@ -51,6 +51,44 @@ async fn pictures_are_taken_when_asked_for() {
     ];
     take(&browser, &directory, &outside).await;
     live_a_little(&browser, &server, &ann).await;
+    take(&browser, &directory, &inside).await;
+    let by_nostr = by_nostr(&server);
+    let by_nostr: Vec<(&str, &str)> = by_nostr.iter().map(|(name, path)| (*name, path.as_str())).collect();
+    take(&browser, &directory, &by_nostr).await;
+    browser.close().await;
+}
+
+#[tokio::test]
+async fn pictures_of_what_happens_are_taken_when_asked_for() {
+    let Some(directory) = std::env::var_os("ABIDE_PICTURES").map(PathBuf::from) else { return };
+    let server = lively::site(Engine::Sqlite);
+    let browser = Browser::open(&server).await;
+    take(&browser, &directory, &[("lively-front", "/")]).await;
+    log_in(&browser, "ann").await;
+    let failed = support::query(&server, "SELECT max(id) FROM webhook_deliveries WHERE status = 503");
+    let delivery = format!("/ann/tool/settings/webhooks/2/deliveries/{failed}");
+    let inside = [
+        ("feed", "/"),
+        ("your-repositories", "/?tab=repositories"),
+        ("repo-activity", "/ann/tool/activity"),
+        ("lively-repo", "/ann/tool"),
+        ("explore", "/explore"),
+        ("search", "/search?q=weather"),
+        ("explore-activity", "/explore/activity"),
+        ("trending", "/trending?since=day"),
+        ("bob", "/bob"),
+        ("bob-stars", "/bob?tab=stars"),
+        ("bob-activity", "/bob/activity"),
+        ("inbox", "/notifications"),
+        ("inbox-all", "/notifications?all=1"),
+        ("settings-notifications", "/settings/notifications"),
+        ("webhooks", "/ann/tool/settings/webhooks"),
+        ("webhook", "/ann/tool/settings/webhooks/2"),
+        ("webhook-delivery", &delivery),
+        ("issues", "/ann/tool/issues"),
+        ("issue", "/ann/tool/issues/1"),
+        ("admin-events", "/admin/events"),
+    ];
     take(&browser, &directory, &inside).await;
     browser.close().await;
 }

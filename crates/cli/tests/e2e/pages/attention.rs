@@ -14,7 +14,7 @@ fn a_star_is_given_and_taken_back_where_one_is(#[values(Engine::Sqlite, Engine::
     server.add_user("bob");
     let (browser, stranger) = (logged_in(&server, "bob"), Browser::new(&server));
     let (page, action) = ("/alice/tool", "/alice/tool/star");
-    assert!(browser.page(page).contains("value=\"1\"><span class=\"i i-star\""));
+    assert!(browser.page(page).contains("value=\"1\" aria-pressed=\"false\"><span class=\"i i-star\""));
     assert!(browser.page("/alice/tool/stargazers").contains("No stars yet"));
 
     let starred = browser.submit("/alice/tool/stargazers", action, &[("starred", "1")]);
@@ -26,12 +26,85 @@ fn a_star_is_given_and_taken_back_where_one_is(#[values(Engine::Sqlite, Engine::
     assert!(html.contains("/login?next=%2Falice%2Ftool%2Fstargazers"), "a stranger's button leads to the login");
     for list in ["/explore", "/alice", "/search?q=tool", "/bob?tab=stars", "/"] {
         let html = stranger.page(list);
-        assert!(html.contains("1<span class=\"sr\"> stars of tool"), "{list}: {html}");
+        assert!(html.contains("Stargazers of alice/tool: 1\">1</a>"), "{list}: {html}");
     }
     let taken = browser.submit(page, action, &[("starred", "0"), ("next", "https://evil.example/")]);
     assert_eq!(location(&taken), "/");
     assert!(stranger.page(page).contains("Stargazers: 0"));
     assert_eq!(query(&server, "SELECT count(*) FROM stars"), "0");
+}
+
+/// The form on a page that stars or unstars a repository.
+#[track_caller]
+fn star_form(html: &str, slug: &str) -> String {
+    let action = format!("action=\"/{slug}/star\"");
+    let form = html.split("<form").find(|form| form.contains(&action));
+    form.and_then(|form| form.split("</form>").next()).unwrap_or_else(|| panic!("no {action} in\n{html}")).to_owned()
+}
+
+#[rstest]
+fn a_repository_is_starred_and_unstarred_in_every_list(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let server = server(engine);
+    let (alice, bob) = (person(&server, "alice"), person(&server, "bob"));
+    let id = alice.create(&server, "tool", false)["id"].clone();
+    alice.create(&server, "secret", true);
+    let own = bob.create(&server, "own", false)["id"].clone();
+    let (owner, browser) = (logged_in(&server, "alice"), logged_in(&server, "bob"));
+    for repo in ["tool", "secret"] {
+        owner.submit(&format!("/alice/{repo}"), &format!("/alice/{repo}/star"), &[("starred", "1")]);
+    }
+    browser.submit("/alice/tool", "/alice/tool/star", &[("starred", "1")]);
+    server.cli_ok(&["jobs", "run", "trending:count"]);
+    browser.submit("/alice/tool", "/alice/tool/star", &[("starred", "0")]);
+
+    for (list, slug, id) in [
+        ("/explore", "alice/tool", &id),
+        ("/search?q=tool&sort=name", "alice/tool", &id),
+        ("/trending?since=day", "alice/tool", &id),
+        ("/alice", "alice/tool", &id),
+        ("/alice?tab=stars", "alice/tool", &id),
+        ("/?tab=repositories", "bob/own", &own),
+        ("/", "bob/own", &own),
+    ] {
+        let action = format!("/{slug}/star");
+        let html = browser.page(list);
+        let form = star_form(&html, slug);
+        assert!(form.contains("value=\"1\" aria-pressed=\"false\""), "{list}: {form}");
+        assert!(form.contains(&format!("Star<span class=\"sr\"> {slug}</span>")), "{list}: {form}");
+        let place = format!("repo-{id}");
+        assert!(html.contains(&format!("id=\"{place}\"")), "{list}: one comes back to its place: {html}");
+        assert!(!html.contains("alice/secret"), "{list}: {html}");
+
+        let starred = browser.submit(list, &action, &[("starred", "1")]);
+        assert_eq!(location(&starred), format!("{list}#{place}"));
+        let form = star_form(&browser.page(list), slug);
+        assert!(form.contains("value=\"0\" aria-pressed=\"true\""), "{list}: {form}");
+        assert!(form.contains(&format!("Unstar<span class=\"sr\"> {slug}</span>")), "{list}: {form}");
+        let taken = browser.submit(list, &action, &[("starred", "0")]);
+        assert_eq!(location(&taken), format!("{list}#{place}"));
+        assert!(star_form(&browser.page(list), slug).contains("aria-pressed=\"false\""), "{list}");
+    }
+
+    // Others see neither the private one nor its star, nor can they tell that it is there.
+    assert!(star_form(&owner.page("/alice?tab=stars"), "alice/secret").contains("aria-pressed=\"true\""));
+    let token = browser.token("/explore");
+    let refused = browser.post("/alice/secret/star", &[("_token", &token), ("starred", "1")]);
+    assert_eq!(refused.status, 404, "{}", refused.text());
+
+    let stranger = Browser::new(&server);
+    for (list, login) in [
+        ("/", "/login"),
+        ("/explore", "/login?next=%2Fexplore"),
+        ("/search?q=tool", "/login?next=%2Fsearch%3Fq%3Dtool"),
+        ("/trending?since=day", "/login?next=%2Ftrending%3Fsince%3Dday"),
+        ("/alice", "/login?next=%2Falice"),
+        ("/alice?tab=stars", "/login?next=%2Falice%3Ftab%3Dstars"),
+    ] {
+        let html = stranger.page(list);
+        let link = format!("<a class=\"btn small\" href=\"{login}\"><span class=\"i i-star\"");
+        assert!(html.contains(&link) && html.contains("Star<span class=\"sr\"> alice/tool,"), "{list}: {html}");
+        assert!(!html.contains("/star\"") && !html.contains("secret"), "{list}: {html}");
+    }
 }
 
 #[rstest]
@@ -92,11 +165,8 @@ fn long_lists_lead_on_to_older_entries(#[values(Engine::Sqlite, Engine::Postgres
     let server = server(engine);
     let alice = person(&server, "alice");
     alice.create(&server, "tool", false);
-    for number in 0..60 {
-        let name = format!("fan{number}");
-        let user = format!("INSERT INTO users (name, created_at, updated_at) VALUES ('{name}', 0, 0) RETURNING id");
-        query(&server, &user);
-    }
+    let fans: Vec<_> = (0..60).map(|number| format!("('fan{number}', 0, 0)")).collect();
+    query(&server, &format!("INSERT INTO users (name, created_at, updated_at) VALUES {}", fans.join(", ")));
     query(
         &server,
         "INSERT INTO stars (user_id, repo_id, starred_at) SELECT u.id, r.id, 1 FROM users u, repos r \

@@ -6,13 +6,17 @@ pub mod browser;
 mod coming_in;
 mod feeds;
 mod forged;
+mod governed;
 mod issues;
+mod keys;
 mod lifecycle;
 mod markup;
 mod names;
 mod notifications;
+mod purgatory;
 mod sessions;
 mod settings;
+mod threads;
 mod two_factor;
 
 use crate::support::builder;

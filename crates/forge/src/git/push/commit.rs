@@ -1,35 +1,49 @@
 //! The part of a push that must reach its end: from the lease to the finished row.
 
 use super::conversation::Verdicts;
-use crate::git::{maintain, reconcile, snapshots};
+use crate::git::snapshots::{self, Refs};
+use crate::git::{maintain, reconcile};
+use crate::grasp::align;
+use crate::grasp::push::{Coordinate, Decision, Order, Plan, View, decide};
+use crate::grasp::signed::{self, Signed};
 use crate::issues::keywords;
 use crate::repos::open::open_locked;
 use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Access, Caller, Fault, Forge};
-use abide_core::policy::Action;
+use abide_core::policy::{Action, DenyCode};
 use abide_core::{RepoId, failpoint};
 use abide_git::{Incoming, RefTxError, reftx};
 use abide_store::leases::{self, Lease};
 use abide_store::pushes::{self, Intent, Outcome, Push};
 use abide_store::repos::{self, Repo};
-use abide_store::{StoreError, Tx, events};
+use abide_store::{StoreError, Tx, events, purgatory};
 use serde_json::{Value as Json, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A push whose objects are here and complete.
-pub(super) struct Work {
+pub(crate) struct Work {
     pub repo: RepoId,
     pub caller: Caller,
     pub transport: &'static str,
     pub key: String,
     pub incoming: Option<Incoming>,
     pub verdicts: Verdicts,
+    /// What signed events order, where they are the authority and not the caller's role.
+    pub signed: Option<(Coordinate, Order)>,
+}
+
+/// What became of a push.
+pub(crate) struct Committed {
+    pub verdicts: Verdicts,
+    /// Whether anything was written.
+    pub moved: bool,
 }
 
 /// Takes the lease, writes the intent, moves the refs, writes the end. Returns what became of each ref.
-pub(super) async fn commit(forge: Forge, mut work: Work) -> Result<Verdicts, Fault> {
+pub(crate) async fn commit(forge: Forge, mut work: Work) -> Result<Committed, Fault> {
     let Some((push, repo, lease)) = begin(&forge, &mut work).await? else {
-        return Ok(work.verdicts);
+        return Ok(Committed { verdicts: work.verdicts, moved: false });
     };
     let alive = heartbeat(&forge, &lease);
     let ended = tokio::select! {
@@ -44,7 +58,7 @@ pub(super) async fn commit(forge: Forge, mut work: Work) -> Result<Verdicts, Fau
         // The objects are in the repository, or not wanted; nobody waits for the folder to go.
         forge.tasks().spawn(async move { drop(incoming.discard().await) });
     }
-    ended.map(|()| work.verdicts)
+    ended.map(|moved| Committed { verdicts: work.verdicts, moved })
 }
 
 /// After a failure of ours, looks at what became of the refs and writes it down, so that nobody has to wait for the
@@ -91,6 +105,8 @@ struct Try {
     held: Option<Lease>,
     holder: String,
     ttl: Duration,
+    plan: Option<Box<Plan>>,
+    after_push: Duration,
 }
 
 /// Writes the intent under the lease, waiting for another push if need be. `None` if nothing is left to do.
@@ -104,17 +120,20 @@ async fn begin(forge: &Forge, work: &mut Work) -> Result<Option<(Push, Repo, Lea
             return Ok(None);
         };
         let refs = snapshots::read(forge, &repo).await?;
-        work.verdicts.refuse_by_rule(&repo.default_branch, &refs);
-        if work.verdicts.none_left() {
-            release(forge, held).await?;
-            return Ok(None);
-        }
+        let plan = match judge(forge, work, &repo, &refs).await? {
+            Judged::Go(plan) => plan,
+            Judged::Done => {
+                release(forge, held).await?;
+                return Ok(None);
+            }
+        };
         let intent = Intent {
             repo_id: work.repo,
-            actor: work.caller.user_id(),
+            actor: plan.as_ref().map_or(work.caller.user_id(), |plan| plan.actor),
             transport: work.transport,
             incoming: work.key.clone(),
-            updates: work.verdicts.accepted(),
+            updates: plan.as_ref().map_or_else(|| work.verdicts.accepted(), |plan| plan.updates.clone()),
+            signed: plan.as_ref().map(|plan| plan.signed.encode()),
         };
         let one = Try {
             repo: work.repo,
@@ -124,6 +143,8 @@ async fn begin(forge: &Forge, work: &mut Work) -> Result<Option<(Push, Repo, Lea
             held: held.clone(),
             holder: forge.node().holder().to_owned(),
             ttl: forge.settings().lease_ttl,
+            plan,
+            after_push: forge.settings().grasp.expiry.after_push,
         };
         match forge.store().write(one, |tx, one| Box::pin(try_begin(tx, one))).await {
             Ok(Begun::Started(started)) => {
@@ -156,6 +177,52 @@ async fn begin(forge: &Forge, work: &mut Work) -> Result<Option<(Push, Repo, Lea
     }
 }
 
+/// Whether there is anything to do.
+enum Judged {
+    Go(Option<Box<Plan>>),
+    /// Nothing is left, or nothing changes.
+    Done,
+}
+
+/// Asks the authority about the refs as they are: the rules of an account's repository, or what was signed.
+async fn judge(forge: &Forge, work: &mut Work, repo: &Repo, refs: &Refs) -> Result<Judged, Fault> {
+    let Some((coordinate, order)) = &work.signed else {
+        work.verdicts.refuse_by_rule(&repo.default_branch, refs);
+        return Ok(if work.verdicts.none_left() { Judged::Done } else { Judged::Go(None) });
+    };
+    let mut places = vec![forge.layout().repo(repo.id)];
+    places.extend(work.incoming.as_ref().map(align::area));
+    match decide(forge, coordinate, order, &View::of(refs, places)).await? {
+        Decision::Go(plan) => Ok(Judged::Go(Some(plan))),
+        Decision::Nothing => Ok(Judged::Done),
+        Decision::Aside(..) => {
+            work.verdicts.refuse_all("the event of this ref was deleted meanwhile; push again");
+            Ok(Judged::Done)
+        }
+        Decision::Refuse(reason) => {
+            work.verdicts.refuse_all(&reason);
+            Ok(Judged::Done)
+        }
+    }
+}
+
+/// What has to be true of a signed push at the moment of its intent: the repository takes changes, and what allows it is
+/// still there, for as long as this takes.
+async fn still_allowed(tx: &mut Tx, one: &Try, plan: &Plan) -> Result<Repo, NotBegun> {
+    let repo = repos::lock(tx, one.repo, None).await?.filter(|repo| repo.deleted_at.is_none());
+    let repo = repo.ok_or(NotBegun::Access(Access::NotFound))?;
+    if repo.archived_at.is_some() {
+        return Err(NotBegun::Access(Access::Denied(DenyCode::Archived)));
+    }
+    if let Some(state) = plan.waits {
+        let until = tx.now().plus(one.after_push);
+        if !purgatory::raise_state(tx, state.as_bytes(), until).await? {
+            return Err(NotBegun::Moved);
+        }
+    }
+    Ok(repo)
+}
+
 async fn try_begin(tx: &mut Tx, one: &Try) -> Result<Begun, NotBegun> {
     let lease = match &one.held {
         Some(lease) => {
@@ -167,7 +234,10 @@ async fn try_begin(tx: &mut Tx, one: &Try) -> Result<Begun, NotBegun> {
             None => return Err(NotBegun::Busy),
         },
     };
-    let repo = open_locked(tx, &one.caller, one.repo, Action::GitPush).await.map_err(NotBegun::Access)?;
+    let repo = match &one.plan {
+        Some(plan) => still_allowed(tx, one, plan).await?,
+        None => open_locked(tx, &one.caller, one.repo, Action::GitPush).await.map_err(NotBegun::Access)?,
+    };
     if repo.refs_generation % 2 != 0 {
         return Ok(Begun::Unfinished(lease));
     }
@@ -178,7 +248,7 @@ async fn try_begin(tx: &mut Tx, one: &Try) -> Result<Begun, NotBegun> {
     Ok(Begun::Started(Box::new((push, repo, lease))))
 }
 
-async fn release(forge: &Forge, lease: Option<Lease>) -> Result<(), Fault> {
+pub(crate) async fn release(forge: &Forge, lease: Option<Lease>) -> Result<(), Fault> {
     if let Some(lease) = lease {
         forge
             .store()
@@ -190,7 +260,7 @@ async fn release(forge: &Forge, lease: Option<Lease>) -> Result<(), Fault> {
 }
 
 /// Keeps the lease until dropped; comes back only if it was lost.
-async fn heartbeat(forge: &Forge, lease: &Lease) -> Fault {
+pub(crate) async fn heartbeat(forge: &Forge, lease: &Lease) -> Fault {
     let ttl = forge.settings().lease_ttl;
     loop {
         tokio::time::sleep(ttl / 3).await;
@@ -206,28 +276,52 @@ async fn heartbeat(forge: &Forge, lease: &Lease) -> Fault {
     }
 }
 
-/// Moves objects and refs, and writes the end of the push.
-async fn apply(forge: &Forge, work: &mut Work, push: &Push, repo: &Repo, lease: &Lease) -> Result<(), Fault> {
+/// Moves objects and refs, and writes the end of the push. Tells whether it came to anything.
+async fn apply(forge: &Forge, work: &mut Work, push: &Push, repo: &Repo, lease: &Lease) -> Result<bool, Fault> {
     if let Some(incoming) = &work.incoming {
         incoming.migrate().await?;
     }
     failpoint::hit(failpoint::PUSH_OBJECTS_MIGRATED);
-    let moved = reftx::update_refs(forge.git(), &forge.layout().repo(repo.id), &push.updates).await;
+    let moved = move_refs(forge, push, repo).await;
     failpoint::hit(failpoint::PUSH_REFS_UPDATED);
     let outcome = match moved {
         Ok(()) => Outcome::Done,
         Err(RefTxError::Conflict { name, kind }) => {
-            work.verdicts.refuse(&name, &kind.to_string());
-            work.verdicts.refuse_rest("not moved, because another ref of this push could not be");
+            match push.signed {
+                Some(_) => work.verdicts.refuse_all(&format!("{name}: {kind}")),
+                None => {
+                    work.verdicts.refuse(&name, &kind.to_string());
+                    work.verdicts.refuse_rest("not moved, because another ref of this push could not be");
+                }
+            }
             Outcome::Aborted
         }
         // Whether any ref moved is uncertain; the caller looks.
         Err(RefTxError::Git(error)) => return Err(error.into()),
     };
-    let who = Who::from(&work.caller);
+    let who = Who { user: push.actor, ip: work.caller.ip_text() };
     let end = End { push: push.clone(), outcome, who, lease: lease.clone(), maintain: maintain::wanted(push) };
     forge.store().write(end, |tx, end| Box::pin(write_end(tx, end))).await?;
     failpoint::hit(failpoint::PUSH_FINISHED);
+    if outcome == Outcome::Done
+        && let Some(signed) = &push.signed
+    {
+        let events = Signed::decode(signed)?.events();
+        forge.relay().publish(&events.into_iter().map(Arc::new).collect::<Vec<_>>());
+    }
+    Ok(outcome == Outcome::Done)
+}
+
+/// One transaction, but for a signed state that takes a ref away and makes one of a name below it: git does not do both
+/// in one, so the refs that go go first. A crash in between is completed like any other.
+async fn move_refs(forge: &Forge, push: &Push, repo: &Repo) -> Result<(), RefTxError> {
+    let dir = forge.layout().repo(repo.id);
+    if push.signed.is_none() {
+        return reftx::update_refs(forge.git(), &dir, &push.updates).await;
+    }
+    for step in align::steps(&push.updates) {
+        reftx::update_refs(forge.git(), &dir, &step).await?;
+    }
     Ok(())
 }
 
@@ -258,6 +352,13 @@ pub(crate) async fn finish(tx: &mut Tx, push: &Push, outcome: Outcome, who: &Who
     }
     let Some(repo) = repos::by_id(tx, push.repo_id, None).await? else { return Ok(()) };
     repos::touch_pushed(tx, repo.id).await?;
+    if let Some(signed) = &push.signed {
+        signed::finish(tx, &repo, signed).await?;
+    }
+    if push.updates.iter().all(|update| update.name.as_str().starts_with("refs/nostr/")) && push.signed.is_some() {
+        // The commit of a proposal: the event itself tells of it.
+        return Ok(());
+    }
     let refs = told_refs(push);
     let told = json!({ "push_id": push.id.get(), "ref_count": push.updates.len(), "refs": refs });
     event_repo(tx, who, "push", &repo, told.clone()).await?;

@@ -1,7 +1,7 @@
 //! The client's side of a push: commands in, pack in, keep-alives and the report out.
 
 use super::commit::{self, Work};
-use super::{Ticket, incoming_key};
+use super::{Target, Ticket, incoming_key, signed};
 use crate::git::Transport;
 use crate::git::snapshots::{self, Refs};
 use crate::{Fault, Forge, disk};
@@ -12,6 +12,7 @@ use abide_git::report::{self, KEEPALIVE, RefResult, Report};
 use abide_git::{Capabilities, Incoming, PacketReader, PushRequest, ReceiveLimits};
 use bytes::Bytes;
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
@@ -48,7 +49,7 @@ where
 
 /// Whether a client may still be sending when it has its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rest {
+pub(super) enum Rest {
     /// All that it sends was read.
     Read,
     /// The pack was not read, or not to its end.
@@ -106,14 +107,14 @@ fn limits(forge: &Forge) -> ReceiveLimits {
 }
 
 /// The whole push failed, before any ref was looked at by itself.
-struct Stopped {
-    reason: String,
-    rest: Rest,
+pub(super) struct Stopped {
+    pub reason: String,
+    pub rest: Rest,
 }
 
 impl Stopped {
     /// What went wrong on our side is logged in full and told in short.
-    fn fault(fault: &Fault, rest: Rest) -> Self {
+    pub(super) fn fault(fault: &Fault, rest: Rest) -> Self {
         let reason = match fault {
             Fault::DiskFull { .. } | Fault::Git(abide_git::GitError::Busy { .. }) => fault.to_string(),
             _ => {
@@ -137,15 +138,23 @@ where
     R: AsyncRead + Unpin + Send,
 {
     disk::ensure_room(forge).map_err(|fault| Stopped::fault(&fault, Rest::Unread))?;
-    let refs = snapshots::read(forge, &ticket.repo).await.map_err(|fault| Stopped::fault(&fault, Rest::Unread))?;
+    let repo = match &ticket.target {
+        Target::Account(repo) => repo.clone(),
+        Target::Signed { .. } => return signed::run(forge, ticket, request, reader, limits, client).await,
+    };
+    let refs = snapshots::read(forge, &repo).await.map_err(|fault| Stopped::fault(&fault, Rest::Unread))?;
     let mut verdicts = Verdicts::of(request.updates.clone(), request.capabilities.atomic);
-    verdicts.refuse_by_rule(&ticket.repo.default_branch, &refs);
+    verdicts.refuse_by_rule(&repo.default_branch, &refs);
     if verdicts.none_left() {
         return Ok((verdicts.results(), Rest::Unread));
     }
     let key = incoming_key(forge);
     let incoming = match request.needs_pack() {
-        true => Some(take_pack(forge, &ticket, &key, reader, limits, client, &mut verdicts).await?),
+        true => {
+            let dir = forge.layout().repo(repo.id);
+            let taking = Taking { dir, key: &key, transport: ticket.transport, limits, client };
+            Some(take_pack(forge, taking, reader, &mut verdicts).await?)
+        }
         false => None,
     };
     if verdicts.none_left() {
@@ -153,17 +162,18 @@ where
     }
     failpoint::hit(failpoint::PUSH_CONNECTED);
     let work = Work {
-        repo: ticket.repo.id,
+        repo: repo.id,
         caller: ticket.caller,
         transport: ticket.transport.as_str(),
         key,
         incoming,
         verdicts,
+        signed: None,
     };
     // From here on it must reach its end, whatever becomes of the client.
     let task = forge.tasks().spawn(commit::commit(forge.clone(), work));
     match client.waiting_for(task).await {
-        Ok(Ok(verdicts)) => Ok((verdicts.results(), Rest::Read)),
+        Ok(Ok(committed)) => Ok((committed.verdicts.results(), Rest::Read)),
         Ok(Err(fault)) => Err(Stopped::fault(&fault, Rest::Read)),
         Err(error) => {
             let fault = Fault::Internal(format!("the push's task ended early: {error}"));
@@ -172,26 +182,34 @@ where
     }
 }
 
+/// Where a pack is received, and how.
+pub(super) struct Taking<'a> {
+    /// The repository whose objects it builds on.
+    pub dir: PathBuf,
+    /// The area's key.
+    pub key: &'a str,
+    pub transport: Transport,
+    pub limits: &'a ReceiveLimits,
+    pub client: &'a Client,
+}
+
 /// Receives the pack into its own area and checks that every new tip is complete.
-async fn take_pack<R>(
+pub(super) async fn take_pack<R>(
     forge: &Forge,
-    ticket: &Ticket,
-    key: &str,
+    Taking { dir, key, transport, limits, client }: Taking<'_>,
     reader: &mut PacketReader<R>,
-    limits: &ReceiveLimits,
-    client: &Client,
     verdicts: &mut Verdicts,
 ) -> Result<Incoming, Stopped>
 where
     R: AsyncRead + Unpin + Send,
 {
-    let incoming = Incoming::create(forge.git(), forge.layout(), ticket.repo.id, key)
+    let incoming = Incoming::create_beside(forge.git(), forge.layout(), dir, key)
         .await
         .map_err(|error| Stopped::fault(&error.into(), Rest::Unread))?;
     let (progress, mut said) = mpsc::channel(16);
     let quiet = client.capabilities.quiet || !client.capabilities.side_band_64k;
     // Over HTTP the answer waits for the request: proxies pass nothing more of a request on once its answer has begun.
-    client.sends_keepalives(ticket.transport != Transport::Http);
+    client.sends_keepalives(transport != Transport::Http);
     let input = InspectReader::new(&mut *reader, |piece: &[u8]| {
         if piece.is_empty() {
             client.sends_keepalives(true);
@@ -230,7 +248,7 @@ where
     Ok(incoming)
 }
 
-fn stopped(error: ReceiveError, rest: Rest) -> Stopped {
+pub(super) fn stopped(error: ReceiveError, rest: Rest) -> Stopped {
     match error {
         ReceiveError::Git(error) => Stopped::fault(&error.into(), rest),
         error => Stopped { reason: error.to_string(), rest },
@@ -250,9 +268,9 @@ async fn drain(forge: &Forge, reader: &mut (impl AsyncRead + Unpin)) {
 }
 
 /// The way back to the client.
-struct Client {
+pub(super) struct Client {
     out: mpsc::Sender<Bytes>,
-    capabilities: Capabilities,
+    pub(super) capabilities: Capabilities,
     keepalives: AtomicBool,
 }
 
@@ -271,7 +289,7 @@ impl Client {
         self.keepalives.load(Ordering::Relaxed)
     }
 
-    async fn send(&self, bytes: Bytes) {
+    pub(super) async fn send(&self, bytes: Bytes) {
         // A client that is gone needs no answer; the outer select notices it.
         if !bytes.is_empty() {
             let _ = self.out.send(bytes).await;
@@ -279,7 +297,7 @@ impl Client {
     }
 
     /// Waits for something that may take long, telling the client now and then that we are still here.
-    async fn waiting_for<T>(&self, work: impl Future<Output = T>) -> T {
+    pub(super) async fn waiting_for<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = std::pin::pin!(work);
         loop {
             match tokio::time::timeout(KEEPALIVE_EVERY, &mut work).await {
@@ -292,15 +310,17 @@ impl Client {
 }
 
 /// What is to become of each update of a push, as far as it is known.
-pub(super) struct Verdicts {
+pub(crate) struct Verdicts {
     updates: Vec<RefUpdate>,
     refused: Vec<Option<String>>,
     atomic: bool,
+    /// Why nothing at all is done, also where no update is asked for.
+    whole: Option<String>,
 }
 
 impl Verdicts {
-    pub(super) fn of(updates: Vec<RefUpdate>, atomic: bool) -> Self {
-        Self { refused: vec![None; updates.len()], updates, atomic }
+    pub(crate) fn of(updates: Vec<RefUpdate>, atomic: bool) -> Self {
+        Self { refused: vec![None; updates.len()], updates, atomic, whole: None }
     }
 
     /// Judges what is still accepted against the refs as they are.
@@ -330,6 +350,12 @@ impl Verdicts {
         }
     }
 
+    /// Refuses everything, also where no update is asked for.
+    pub(crate) fn refuse_all(&mut self, reason: &str) {
+        self.refuse_rest(reason);
+        self.whole = Some(reason.to_owned());
+    }
+
     fn all_or_nothing(&mut self) {
         if self.atomic && self.refused.iter().any(Option::is_some) {
             self.refuse_rest("atomic push: another ref of it was refused");
@@ -347,11 +373,11 @@ impl Verdicts {
     }
 
     /// Why the first of those that are not made is not.
-    pub(super) fn first_refusal(&self) -> Option<&str> {
-        self.refused.iter().find_map(Option::as_deref)
+    pub(crate) fn refusal(&self) -> Option<&str> {
+        self.whole.as_deref().or_else(|| self.refused.iter().find_map(Option::as_deref))
     }
 
-    fn results(self) -> Vec<RefResult> {
+    pub(super) fn results(self) -> Vec<RefResult> {
         self.refused.into_iter().map(|refused| refused.map_or(RefResult::Ok, RefResult::Ng)).collect()
     }
 }

@@ -6,43 +6,101 @@
 //!    of its own that shutdown waits for; a client that goes away does not stop it.
 //! 4. After a crash, [`super::reconcile`] finishes or aborts what was running.
 
-mod commit;
+pub(crate) mod commit;
 mod conversation;
 mod own;
+mod signed;
 
 use super::{ProtocolVersion, Transport, fetch, moved_hint};
-use crate::repos::open::{Door, open};
+use crate::grasp::push::Coordinate;
+use crate::repos::open::{Door, judge, open};
 use crate::{Access, Caller, Fault, Forge};
-use abide_core::policy::Action;
+use abide_core::RepoId;
+use abide_core::policy::{Action, Actor, DenyCode};
+use abide_core::repo::Governance;
 use abide_core::scope::Scope;
+use abide_nostr::PublicKey;
 use abide_store::repos::Repo;
+use abide_store::{nostr_repos, purgatory};
 use bytes::Bytes;
 
 pub(crate) use commit::finish;
+pub(crate) use conversation::Verdicts;
 pub use conversation::receive;
 pub(crate) use own::own;
 
-/// A push that the policy allows.
+/// A push that the policy allows, or that signed events may allow.
 #[derive(Debug, Clone)]
 pub struct Ticket {
-    /// Where to.
-    pub repo: Repo,
+    target: Target,
     /// What to tell the person at the other end.
     pub hint: Option<String>,
     caller: Caller,
     transport: Transport,
 }
 
-/// Opens a repository for pushing.
+/// Where a push goes, and what its authority is.
+#[derive(Debug, Clone)]
+enum Target {
+    /// The caller's role.
+    Account(Repo),
+    /// What was signed.
+    Signed {
+        coordinate: Coordinate,
+        /// What the id of the repository is, or will be.
+        id: RepoId,
+        /// `None` until it leaves purgatory.
+        repo: Option<Repo>,
+    },
+}
+
+/// Opens a repository for pushing. Where signed events rule, they decide, whoever comes and by whichever road.
 pub async fn admit(forge: &Forge, caller: &Caller, door: &Door, transport: Transport) -> Result<Ticket, Access> {
     caller.ensure_scope(Scope::Repo)?;
-    let repo = open(forge, caller, door, Action::GitPush).await?;
-    Ok(Ticket { hint: moved_hint(forge, door, &repo, transport), repo, caller: caller.clone(), transport })
+    let ticket = |target, hint| Ticket { target, hint, caller: caller.clone(), transport };
+    if let Door::Nostr { owner, identifier } = door {
+        let place = Coordinate { owner: *owner, identifier: identifier.clone() };
+        return Ok(ticket(signed_target(forge, place).await?, None));
+    }
+    let repo = open(forge, caller, door, Action::RepoRead).await?;
+    let hint = moved_hint(forge, door, &repo, transport);
+    if repo.governance == Governance::Nostr {
+        if let Actor::User { suspended: true, .. } = caller.actor {
+            return Err(Access::Denied(DenyCode::Suspended));
+        }
+        let found = nostr_repos::coordinate(&mut *forge.store().read().await?, repo.id).await?;
+        let (owner, identifier) = found.ok_or(Access::NotFound)?;
+        let place = Coordinate { owner: PublicKey::from_byte_array(owner), identifier };
+        return Ok(ticket(signed_target(forge, place).await?, hint));
+    }
+    judge(caller, Some(repo.clone()), Action::GitPush)?;
+    Ok(ticket(Target::Account(repo), hint))
+}
+
+/// A repository that signed events rule, served or waiting.
+async fn signed_target(forge: &Forge, coordinate: Coordinate) -> Result<Target, Access> {
+    let (owner, identifier) = (coordinate.owner.to_bytes(), coordinate.identifier.as_str());
+    let mut conn = forge.store().read().await?;
+    if let Some(repo) = nostr_repos::by_coordinate(&mut conn, &owner, identifier, None).await? {
+        return match (repo.deleted_at, repo.archived_at) {
+            (Some(_), _) => Err(Access::NotFound),
+            (None, Some(_)) => Err(Access::Denied(DenyCode::Archived)),
+            (None, None) => Ok(Target::Signed { coordinate, id: repo.id, repo: Some(repo) }),
+        };
+    }
+    let waiting = purgatory::announcement(&mut conn, &owner, identifier).await?;
+    let id = waiting.and_then(|entry| entry.repo_id).ok_or(Access::NotFound)?;
+    Ok(Target::Signed { coordinate, id, repo: None })
 }
 
 /// What the client hears first.
 pub async fn advertisement(forge: &Forge, ticket: &Ticket, version: ProtocolVersion) -> Result<Bytes, Fault> {
-    fetch::push_advertisement(forge, &ticket.repo, version).await
+    match &ticket.target {
+        Target::Account(repo) | Target::Signed { repo: Some(repo), .. } => {
+            fetch::push_advertisement(forge, repo, version).await
+        }
+        Target::Signed { repo: None, .. } => Ok(fetch::empty_push_advertisement(version)),
+    }
 }
 
 /// A name for an incoming area that no other has, and that tells whose it is.

@@ -23,10 +23,11 @@ pub(crate) async fn own(
         key,
         incoming: Some(incoming),
         verdicts: Verdicts::of(vec![update], true),
+        signed: None,
     };
     let ended = forge.tasks().spawn(commit::commit(forge.clone(), work)).await;
-    let verdicts = ended.map_err(|error| Fault::Internal(format!("the push's task ended early: {error}")))??;
-    match verdicts.first_refusal() {
+    let committed = ended.map_err(|error| Fault::Internal(format!("the push's task ended early: {error}")))??;
+    match committed.verdicts.refusal() {
         None => Ok(()),
         Some(reason) => Err(Fault::Internal(format!("a push of our own was refused: {reason}"))),
     }

@@ -3,7 +3,7 @@
 use super::templates::{Choice, chosen, gitignores, licences};
 use crate::git::push;
 use crate::{Caller, Fault, Forge, accounts};
-use abide_core::{Oid, RefUpdate, Timestamp, UserName};
+use abide_core::{Handle, Oid, RefUpdate, Timestamp};
 use abide_git::Incoming;
 use abide_git::read::Signature;
 use abide_git::write::{WriteError, initial_commit};
@@ -76,7 +76,8 @@ pub(super) async fn push(forge: &Forge, caller: &Caller, repo: &Repo, plan: &Pla
     let now = forge.clock().now();
     let owner = accounts::by_id(forge, repo.owner_id).await?;
     let owner = owner.ok_or_else(|| Fault::Internal("the owner of a new repository is gone".into()))?;
-    let login = owner.name.as_ref().map_or("", UserName::as_str);
+    let handle = owner.handle();
+    let login = handle.as_ref().map_or("", Handle::as_str);
     let name = owner.display_name.as_deref().filter(|name| !name.is_empty()).unwrap_or(login);
     let files = plan.files(repo, name, now);
     let author = Signature {

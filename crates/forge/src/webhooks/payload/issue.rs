@@ -5,7 +5,7 @@ use super::someone;
 use crate::Forge;
 use crate::issues::show::{Detailed, detailed_in};
 use abide_core::issues::Reason;
-use abide_core::{CommentId, IssueId, UserId, UserName};
+use abide_core::{CommentId, Handle, IssueId, UserId};
 use abide_store::comments::{self, Comment};
 use abide_store::labels::Label;
 use abide_store::milestones::Milestone;
@@ -97,7 +97,7 @@ async fn load(tx: &mut Tx, told: &Json) -> Result<Option<Detailed>, StoreError> 
 }
 
 /// Someone who may be gone.
-fn perhaps(forge: &Forge, id: Option<UserId>, name: Option<&UserName>) -> Json {
+fn perhaps(forge: &Forge, id: Option<UserId>, name: Option<&Handle>) -> Json {
     id.map_or(Json::Null, |id| person(forge, id, name, false))
 }
 

@@ -184,7 +184,7 @@ async fn someone(tx: &mut Tx, forge: &Forge, id: Option<UserId>) -> Result<Json,
         None => None,
     };
     Ok(match (found, id) {
-        (Some(user), _) => repository::person(forge, user.id, user.name.as_ref(), user.site_admin),
+        (Some(user), _) => repository::person(forge, user.id, user.handle().as_ref(), user.site_admin),
         (None, Some(id)) => repository::person(forge, id, None, false),
         (None, None) => repository::server(forge),
     })

@@ -2,10 +2,11 @@
 
 use crate::Forge;
 use abide_core::repo::{Governance, Visibility};
-use abide_core::{RepoId, RepoName, Timestamp, UserId, UserName, time};
+use abide_core::{Handle, RepoId, RepoName, Timestamp, UserId, UserName, time};
 use abide_store::events::Numbered;
 use abide_store::repos::{Repo, Viewer};
 use abide_store::{StoreError, Tx, forks, issues, topics};
+use percent_encoding::percent_decode_str;
 use serde_json::{Value as Json, json};
 
 /// Addresses of things in one repository.
@@ -31,7 +32,7 @@ impl Urls {
 }
 
 /// An account.
-pub(super) fn person(forge: &Forge, id: UserId, name: Option<&UserName>, site_admin: bool) -> Json {
+pub(super) fn person(forge: &Forge, id: UserId, name: Option<&Handle>, site_admin: bool) -> Json {
     let login = name.map_or_else(|| format!("~{id}"), ToString::to_string);
     let root = &forge.settings().public_url;
     let api = |tail: &str| format!("{root}/api/v3/users/{login}{tail}");
@@ -94,7 +95,7 @@ fn described(forge: &Forge, repo: &Repo) -> Json {
         "full_name": repo.slug(),
         "private": repo.visibility == Visibility::Private,
         "visibility": repo.visibility.as_str(),
-        "owner": person(forge, repo.owner_id, repo.owner_name.as_ref(), false),
+        "owner": person(forge, repo.owner_id, repo.owner().as_ref(), false),
         "description": (!repo.description.is_empty()).then_some(&repo.description),
         "fork": repo.fork_of.is_some(),
         "size": repo.size_bytes / 1024,
@@ -160,7 +161,7 @@ pub(super) fn changes(forge: &Forge, action: Option<&str>, told: &Json) -> Optio
         "renamed" => Some(json!({ "repository": { "name": { "from": told["old_name"] } } })),
         "transferred" => {
             let from = UserId::new(told["from_id"].as_i64()?);
-            let name = told["from"].as_str().map(|name| UserName::from_stored(name.to_owned()));
+            let name = told["from"].as_str().map(|name| Handle::from_stored(name.to_owned()));
             Some(json!({ "owner": { "from": { "user": person(forge, from, name.as_ref(), false) } } }))
         }
         _ => None,
@@ -185,11 +186,15 @@ pub(super) fn remembered(event: &Numbered, told: &Json) -> Option<Repo> {
 /// A repository that is gone, from what its last event keeps of it.
 pub(super) fn from_snapshot(kept: &Json) -> Option<Repo> {
     let time = |name: &str| kept[name].as_str().and_then(time::parse_rfc3339);
-    let owner = kept["slug"].as_str()?.split_once('/')?.0;
+    let (owner, name) = kept["slug"].as_str()?.split_once('/')?;
+    let key = owner.starts_with("npub1").then(|| owner.to_owned());
+    let identifier = key.as_ref().map(|_| percent_decode_str(name).decode_utf8_lossy().into_owned());
     Some(Repo {
         id: RepoId::new(kept["id"].as_i64()?),
         owner_id: UserId::new(kept["owner_id"].as_i64()?),
-        owner_name: (!owner.starts_with('~')).then(|| UserName::from_stored(owner.to_owned())),
+        owner_name: (key.is_none() && !owner.starts_with('~')).then(|| UserName::from_stored(owner.to_owned())),
+        owner_npub: key,
+        identifier,
         name: RepoName::from_stored(kept["name"].as_str()?.to_owned()),
         description: kept["description"].as_str().unwrap_or_default().to_owned(),
         visibility: kept["visibility"].as_str()?.parse().ok()?,

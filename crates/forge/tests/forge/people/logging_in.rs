@@ -3,6 +3,7 @@
 use super::{LOOPBACK, PASSWORD, cookie, open_site};
 use crate::rig::rig_with;
 use abide_forge::accounts::login::LoginError;
+use abide_forge::accounts::password::Cost;
 use abide_forge::accounts::suspend;
 use abide_testkit::Engine;
 use rstest::rstest;
@@ -140,6 +141,7 @@ async fn a_flood_of_logins_is_sent_away_instead_of_filling_the_memory(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
     let rig = rig_with(engine, |settings| {
+        settings.people.password_cost = Cost::Full;
         settings.people.hashes_at_once = 1;
         settings.people.hashes_waiting = 0;
     })

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod admins;
+mod keys;
 mod logging_in;
 mod logins;
 mod mails;

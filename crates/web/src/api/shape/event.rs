@@ -52,7 +52,7 @@ impl Event {
             actor: item.actor.as_ref().map(|(id, name)| EventActor {
                 id: id.get(),
                 login: name.to_string(),
-                display_login: name.to_string(),
+                display_login: name.shown().into_owned(),
                 gravatar_id: String::new(),
                 url: app.url(&format!("/api/v3/users/{name}")),
                 avatar_url: String::new(),

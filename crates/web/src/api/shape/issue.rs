@@ -3,7 +3,7 @@
 use super::{SimpleUser, Urls, in_path, time};
 use crate::App;
 use abide_core::issues::{Reason, State};
-use abide_core::{UserId, UserName};
+use abide_core::{Handle, UserId};
 use abide_forge::issues::{self, Detailed, Entry, Person};
 use abide_forge::repos::Repo;
 use serde::Serialize;
@@ -41,13 +41,13 @@ pub(in crate::api) struct Issue {
 }
 
 /// Someone who may be gone.
-fn someone(app: &App, id: Option<UserId>, name: Option<&UserName>) -> Option<SimpleUser> {
-    id.map(|id| SimpleUser::new(app, id, name.map(UserName::as_str), false))
+fn someone(app: &App, id: Option<UserId>, name: Option<&Handle>) -> Option<SimpleUser> {
+    id.map(|id| SimpleUser::new(app, id, name.map(Handle::as_str), false))
 }
 
 /// Someone in a list of people.
 pub(in crate::api) fn person(app: &App, person: &Person) -> SimpleUser {
-    SimpleUser::new(app, person.id, person.name.as_ref().map(UserName::as_str), person.site_admin)
+    SimpleUser::new(app, person.id, person.name.as_ref().map(Handle::as_str), person.site_admin)
 }
 
 impl Issue {

@@ -5,7 +5,7 @@ use crate::App;
 use abide_core::policy::Action;
 use abide_core::repo::Visibility;
 use abide_core::transfer::{Answer, Status};
-use abide_core::{UserId, UserName};
+use abide_core::{Handle, UserId};
 use abide_forge::Caller;
 use abide_forge::repos::redirects::Redirect as OldName;
 use abide_forge::repos::trail::Named;
@@ -66,7 +66,7 @@ impl Transfer {
         let status = offer.status(app.forge.clock().now());
         let open = status == Status::Pending;
         let may = |answer| open && transfer::may(caller, offer, answer);
-        let person = |id: UserId, name: &Option<UserName>| {
+        let person = |id: UserId, name: &Option<Handle>| {
             SimpleUser::new(app, id, name.as_ref().map(|name| name.as_str()), false)
         };
         let to = person(row.recipient, &row.recipient_name);

@@ -159,7 +159,8 @@ struct Counted {
 
 impl Repository {
     fn new(app: &App, caller: &Caller, repo: &Repo, topics: Vec<String>, counted: Counted) -> Self {
-        let owner = repo.owner_name.as_ref().map(|name| name.as_str());
+        let owner = repo.owner();
+        let owner = owner.as_ref().map(|handle| handle.as_str());
         Self {
             id: repo.id.get(),
             node_id: format!("R_{}", repo.id),

@@ -52,7 +52,7 @@ impl SimpleUser {
     }
 
     pub(in crate::api) fn of(app: &App, user: &accounts::User) -> Self {
-        Self::new(app, user.id, user.name.as_ref().map(|name| name.as_str()), user.site_admin)
+        Self::new(app, user.id, user.handle().as_ref().map(|handle| handle.as_str()), user.site_admin)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Logging in and out.
 
-use super::{end_session, enter, with_cookie};
+use super::{end_session, enter, nostr, with_cookie};
 use crate::App;
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
@@ -8,6 +8,7 @@ use crate::pages::frame::Frame;
 use crate::pages::path::Address;
 use crate::pages::problem::Problem;
 use crate::pages::respond::{self, safe_next};
+use crate::pages::sign::Sign;
 use crate::pages::visitor::{Cookies, Visitor};
 use abide_forge::accounts::login::{self, LoginError, Outcome};
 use askama::Template;
@@ -17,24 +18,32 @@ use axum::response::Response;
 
 #[derive(Template)]
 #[template(path = "accounts/login.html")]
-struct LoginPage {
+pub(super) struct LoginPage {
     frame: Frame,
     errors: Errors,
     /// The name or address, as typed.
     login: String,
     next: String,
+    sign: Sign,
+}
+
+impl LoginPage {
+    pub(super) fn new(app: &App, visitor: &Visitor, errors: Errors, login: String, next: String) -> Self {
+        let sign = Sign::new(app, visitor, nostr::PATH);
+        Self { frame: Frame::with_forms(app, visitor, TITLE), errors, login, next, sign }
+    }
 }
 
 #[derive(Template)]
 #[template(path = "accounts/login_code.html")]
-struct CodePage {
-    frame: Frame,
-    errors: Errors,
-    ticket: String,
-    next: String,
+pub(super) struct CodePage {
+    pub frame: Frame,
+    pub errors: Errors,
+    pub ticket: String,
+    pub next: String,
 }
 
-const TITLE: &str = "Log in";
+pub(super) const TITLE: &str = "Log in";
 
 /// `GET /login`
 pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Response {
@@ -43,8 +52,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
     if visitor.viewer().is_some() {
         return respond::see_other(next);
     }
-    let frame = Frame::with_forms(&app, &visitor, TITLE);
-    respond::page(&LoginPage { frame, errors: Errors::none(), login: String::new(), next: next.to_owned() })
+    respond::page(&LoginPage::new(&app, &visitor, Errors::none(), String::new(), next.to_owned()))
 }
 
 /// `POST /login`
@@ -69,8 +77,7 @@ pub(super) async fn log_in(
         }
         Err(error) => {
             let errors = refused(error)?;
-            let frame = Frame::with_forms(&app, &visitor, TITLE);
-            Ok(respond::form_again(&LoginPage { frame, errors, login: form.text("login"), next }))
+            Ok(respond::form_again(&LoginPage::new(&app, &visitor, errors, form.text("login"), next)))
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Coming in: log in, log out, sign up, the first admin, a forgotten password, proving an address.
 
 mod login;
+mod nostr;
 mod reset;
 mod setup;
 mod sign_up;
@@ -20,6 +21,7 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         ("/login", get(login::show).post(login::log_in)),
         ("/login/code", get(login::begin_again).post(login::second_factor)),
+        (nostr::PATH, get(login::begin_again).post(nostr::log_in)),
         ("/logout", post(login::log_out)),
         ("/signup", get(sign_up::show).post(sign_up::sign_up)),
         ("/invite/{token}", get(sign_up::invited)),

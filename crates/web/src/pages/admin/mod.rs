@@ -4,6 +4,7 @@ mod audit;
 mod events;
 mod invites;
 mod jobs;
+mod purgatory;
 mod users;
 
 use super::Route;
@@ -28,6 +29,7 @@ pub(super) fn routes() -> Vec<Route> {
         ("/admin/jobs/retry", post(jobs::retry)),
         ("/admin/events", get(events::show)),
         ("/admin/events/settle", post(events::settle)),
+        ("/admin/purgatory", get(purgatory::show)),
         ("/admin/audit", get(audit::show)),
     ]
 }

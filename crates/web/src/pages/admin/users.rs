@@ -60,7 +60,7 @@ impl Row {
         Self {
             is_me: user.id == me,
             id: user.id.get(),
-            name: user.name.map(|name| name.to_string()).unwrap_or_default(),
+            name: user.handle().map(|handle| handle.to_string()).unwrap_or_default(),
             display_name: user.display_name.unwrap_or_default(),
             email: user.email.unwrap_or_default(),
             site_admin: user.site_admin,

@@ -38,11 +38,15 @@ struct Side {
 }
 
 impl Side {
-    /// Of the person that an address names. An old name leads to the same page under the present one.
+    /// Of the person that an address names. An old name, and the key of someone with a name, lead to the same page
+    /// under the present name.
     async fn of(app: &App, visitor: &Visitor, address: &Address, tab: &'static str) -> Result<Self, Elsewhere> {
-        let asked: UserName = address.segment(0).parse().map_err(|_| Problem::not_found())?;
-        let user = accounts::find_by_any_name(&app.forge, &asked).await?.ok_or_else(Problem::not_found)?;
-        let name = user.name.as_ref().map(ToString::to_string).unwrap_or_default();
+        let found = match address.segment(0).parse::<UserName>() {
+            Ok(name) => accounts::find_by_any_name(&app.forge, &name).await?,
+            Err(_) => accounts::nostr::find(&app.forge, address.segment(0)).await?,
+        };
+        let user = found.ok_or_else(Problem::not_found)?;
+        let name = user.handle().map(|handle| handle.to_string()).unwrap_or_default();
         if name != address.segment(0) {
             let rest = address.raw_rest(1);
             let slash = if rest.is_empty() { "" } else { "/" };

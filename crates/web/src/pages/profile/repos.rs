@@ -4,11 +4,12 @@ use super::{PER_PAGE, Side};
 use crate::App;
 use crate::pages::frame::Frame;
 use crate::pages::links::Links;
+use crate::pages::listed::Listed;
 use crate::pages::path::Address;
 use crate::pages::repo::Shown;
 use crate::pages::respond;
 use crate::pages::visitor::Visitor;
-use abide_forge::repos::{Page, Repo, list};
+use abide_forge::repos::{Page, list};
 use askama::Template;
 
 #[derive(Template)]
@@ -16,7 +17,7 @@ use askama::Template;
 struct ReposPage {
     frame: Frame,
     side: Side,
-    repos: Vec<Repo>,
+    repos: Vec<Listed>,
     links: Links,
 }
 
@@ -26,5 +27,6 @@ pub(super) async fn show(app: &App, visitor: &Visitor, address: &Address) -> Sho
     let wanted = Page { limit: PER_PAGE as i64, offset: ((page - 1) * PER_PAGE) as i64 };
     let (repos, total) = list::of_owner(&app.forge, &visitor.caller(), side.user.id, wanted).await?;
     let links = Links::around(&format!("/{}", side.name), address, page, total > (page * PER_PAGE) as i64);
+    let repos = Listed::all(app, visitor, repos).await?;
     Ok(respond::page(&ReposPage { frame: Frame::new(app, visitor, side.name.clone()), side, repos, links }))
 }

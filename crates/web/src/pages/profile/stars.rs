@@ -4,11 +4,12 @@ use super::{PER_PAGE, Side};
 use crate::App;
 use crate::pages::frame::Frame;
 use crate::pages::links::Links;
+use crate::pages::listed::Listed;
 use crate::pages::path::Address;
 use crate::pages::repo::Shown;
 use crate::pages::respond;
 use crate::pages::visitor::Visitor;
-use abide_forge::repos::{Page, Repo};
+use abide_forge::repos::Page;
 use abide_forge::social::star::{self, Query, StarOrder};
 use abide_forge::social::{Kept, Part};
 use askama::Template;
@@ -21,7 +22,7 @@ struct StarsPage {
     query: String,
     order: StarOrder,
     orders: &'static [(StarOrder, &'static str)],
-    repos: Vec<Repo>,
+    repos: Vec<Listed>,
     links: Links,
 }
 
@@ -50,7 +51,7 @@ pub(super) async fn show(app: &App, visitor: &Visitor, address: &Address) -> Sho
         let (kept, total) = star::find_of_user(&app.forge, &caller, user, &asked, wanted).await?;
         (kept, Links::around(&path, address, page, total > (page * PER_PAGE) as i64))
     };
-    let repos = kept.into_iter().map(|kept| kept.repo).collect();
+    let repos = Listed::all(app, visitor, kept.into_iter().map(|kept| kept.repo).collect()).await?;
     let frame = Frame::new(app, visitor, format!("Stars · {}", side.name));
     Ok(respond::page(&StarsPage { frame, side, query, order, orders: &ORDERS, repos, links }))
 }

@@ -29,7 +29,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
     let path = format!("/{}/activity", room.repo().slug());
     let feed = Feed::Repo(room.repo().id);
     let (sentences, links) = feed::page(&app, &room.visitor.caller(), feed, &path, &address).await?;
-    let frame = Frame::new(&app, &room.visitor, format!("Activity · {}", room.repo().slug()));
+    let frame = Frame::new(&app, &room.visitor, format!("Activity · {}", room.repo().shown()));
     Ok(respond::page(&ActivityPage { frame, head: room.head(&app, "activity").await, sentences, links }))
 }
 

@@ -113,7 +113,7 @@ pub(super) async fn stargazers(State(app): State<App>, visitor: Visitor, address
     let head = room.head(&app, "").await;
     let links = links(&head, "stargazers", &address, &mut people);
     Ok(respond::page(&PeoplePage {
-        frame: Frame::new(&app, &room.visitor, format!("Stargazers · {}", room.repo().slug())),
+        frame: Frame::new(&app, &room.visitor, format!("Stargazers · {}", room.repo().shown())),
         head,
         title: "Stargazers",
         icon: "i-star",
@@ -131,7 +131,7 @@ pub(super) async fn watchers(State(app): State<App>, visitor: Visitor, address: 
     let head = room.head(&app, "").await;
     let links = links(&head, "watchers", &address, &mut people);
     Ok(respond::page(&PeoplePage {
-        frame: Frame::new(&app, &room.visitor, format!("Watchers · {}", room.repo().slug())),
+        frame: Frame::new(&app, &room.visitor, format!("Watchers · {}", room.repo().shown())),
         head,
         title: "Watchers",
         icon: "i-eye",

@@ -39,7 +39,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
     }
     let lines = app.rendered.code(entry.oid, last_segment(&place.path), blob.data).await?;
     let ranges = room.browser.blame(place.commit, &place.path).await?;
-    let frame = Frame::new(&app, &room.visitor, format!("Blame of {} · {}", shown(&place.path), room.repo().slug()));
+    let frame = Frame::new(&app, &room.visitor, format!("Blame of {} · {}", shown(&place.path), room.repo().shown()));
     let head = room.head(&app, "code").await;
     let rows = rows(&head.url, &lines, &ranges, &frame);
     let trail = Trail::of(&place);

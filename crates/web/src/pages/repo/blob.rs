@@ -42,7 +42,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
         let to = format!("/{}/tree/{}{}", room.repo().slug(), url_path(place.name().as_bytes()), tail(&place.path));
         return Err(Elsewhere::To(respond::see_other(&to)));
     }
-    let frame = Frame::new(&app, &room.visitor, format!("{} · {}", shown(&place.path), room.repo().slug()));
+    let frame = Frame::new(&app, &room.visitor, format!("{} · {}", shown(&place.path), room.repo().shown()));
     let head = room.head(&app, "code").await;
     let log = room.browser.log(place.commit, &place.path, 0, 1).await?;
     let as_source = address.query("plain").is_some();

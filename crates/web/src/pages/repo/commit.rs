@@ -68,7 +68,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
     let commit = room.browser.commit(place.commit).await?;
     let diff = room.browser.diff(place.commit).await?;
     let detail = Detail::from(&commit);
-    let frame = Frame::new(&app, &room.visitor, format!("{} · {}", detail.subject, room.repo().slug()));
+    let frame = Frame::new(&app, &room.visitor, format!("{} · {}", detail.subject, room.repo().shown()));
     let head = room.head(&app, "commits").await;
     Ok(respond::page(&CommitPage { frame, head, commit: detail, diff: DiffShown::of(&diff) }))
 }

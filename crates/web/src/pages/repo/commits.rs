@@ -51,8 +51,8 @@ async fn page(app: &App, room: &Room, place: Place, address: &Address) -> Shown 
     let number = address.page();
     let log = room.browser.log(place.commit, &place.path, (number - 1) * PER_PAGE, PER_PAGE).await?;
     let title = match place.path.is_empty() {
-        true => format!("Commits · {}", room.repo().slug()),
-        false => format!("History of {} · {}", shown(&place.path), room.repo().slug()),
+        true => format!("Commits · {}", room.repo().shown()),
+        false => format!("History of {} · {}", shown(&place.path), room.repo().shown()),
     };
     let head = room.head(app, "commits").await;
     let path = format!("{}/commits/{}{}", head.url, url_path(place.name().as_bytes()), tail(&place.path));

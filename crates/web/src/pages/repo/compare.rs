@@ -60,7 +60,7 @@ async fn page(app: &App, room: &Room, base: &str, head: &str) -> Shown {
         },
     };
     Ok(respond::page(&ComparePage {
-        frame: Frame::new(app, &room.visitor, format!("Compare · {}", room.repo().slug())),
+        frame: Frame::new(app, &room.visitor, format!("Compare · {}", room.repo().shown())),
         head: room.head(app, "branches").await,
         base: base.to_owned(),
         head_name: head.to_owned(),

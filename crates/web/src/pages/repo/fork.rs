@@ -53,6 +53,6 @@ pub(super) async fn fork(State(app): State<App>, visitor: Visitor, address: Addr
 }
 
 async fn page(app: &App, room: &Room, errors: Errors, typed: String) -> ForkPage {
-    let frame = Frame::new(app, &room.visitor, format!("Fork {}", room.repo().slug()));
+    let frame = Frame::new(app, &room.visitor, format!("Fork {}", room.repo().shown()));
     ForkPage { frame, head: room.head(app, "code").await, errors, typed }
 }

@@ -1,7 +1,8 @@
 //! Opening a repository for a page, and what all its pages have in common.
 
 use super::attention::Attention;
-use super::tombstone;
+use super::nostr::Governance;
+use super::waiting;
 use crate::App;
 use crate::pages::path::Address;
 use crate::pages::problem::Problem;
@@ -9,14 +10,17 @@ use crate::pages::respond;
 use crate::pages::visitor::Visitor;
 use crate::show::text::{self, url_path};
 use abide_core::Timestamp;
+use abide_core::lifecycle::Refusal;
 use abide_core::policy::Action;
-use abide_core::repo::Visibility;
+use abide_core::repo::{Governance as Governed, Visibility};
 use abide_forge::Access;
 use abide_forge::browse::{self, Browser};
 use abide_forge::issues::show as issues;
-use abide_forge::repos::Repo;
 use abide_forge::repos::open::{self, Door};
+use abide_forge::repos::{LifeError, Repo};
+use abide_nostr::nip19;
 use axum::response::{IntoResponse, Response};
+use percent_encoding::percent_decode_str;
 
 /// What the head of a repository's pages shows.
 pub(super) struct Head {
@@ -49,6 +53,8 @@ pub(super) struct Head {
     pub can_read_audit: bool,
     pub can_see_hooks: bool,
     pub attention: Attention,
+    /// The key that rules it, if one does.
+    pub nostr: Option<Governance>,
     pub tab: &'static str,
 }
 
@@ -76,6 +82,25 @@ impl IntoResponse for Elsewhere {
 /// The answer of a repository's page.
 pub(in crate::pages) type Shown = Result<Response, Elsewhere>;
 
+/// The doors that an address may mean, in the order in which they are tried. A name is followed by `.git` at times; what
+/// a key calls its repository is any text, and may itself end so.
+fn doors(address: &Address) -> (Door, Option<Door>) {
+    let (owner, typed) = (address.segment(0), address.segment(1));
+    let bare = typed.strip_suffix(".git");
+    match nip19::parse_npub(owner) {
+        Err(_) => (Door::slug(owner, bare.unwrap_or(typed)), None),
+        Ok(owner) => {
+            let door = |raw: &str| Door::Nostr { owner, identifier: decoded(raw) };
+            (door(typed), bare.map(door))
+        }
+    }
+}
+
+/// What cannot be text is no identifier; the replacement stands in none that anyone asks for by its bytes.
+fn decoded(raw: &str) -> String {
+    percent_decode_str(raw).decode_utf8_lossy().into_owned()
+}
+
 /// A repository opened for one of its pages.
 pub(super) struct Room {
     pub browser: Browser,
@@ -86,10 +111,16 @@ impl Room {
     /// Opens the repository that the address names. An old name leads to the same page under the present one.
     pub(super) async fn open(app: &App, visitor: Visitor, address: &Address) -> Result<Self, Elsewhere> {
         let (owner, typed) = (address.segment(0), address.segment(1));
-        let name = typed.strip_suffix(".git").unwrap_or(typed);
-        let door = Door::slug(owner, name);
-        let browser = match browse::open(&app.forge, &visitor.caller(), &door).await {
-            Err(Access::NotFound) => return Err(tombstone::or_nothing(app, &visitor, address, &door).await),
+        let (door, other) = doors(address);
+        let caller = visitor.caller();
+        let mut found = browse::open(&app.forge, &caller, &door).await;
+        if let (Err(Access::NotFound), Some(other)) = (&found, &other) {
+            found = browse::open(&app.forge, &caller, other).await;
+        }
+        let browser = match found {
+            Err(Access::NotFound) => {
+                return Err(waiting::or_nothing(app, &visitor, address, other.as_ref().unwrap_or(&door)).await);
+            }
             found => found?,
         };
         let slug = browser.repo.slug();
@@ -119,9 +150,9 @@ impl Room {
         &self.browser.repo
     }
 
-    /// What its owner is called.
+    /// What its owner goes by in addresses.
     pub(super) fn owner(&self) -> String {
-        self.repo().owner_name.as_ref().map(ToString::to_string).unwrap_or_default()
+        self.repo().owner().map(|handle| handle.to_string()).unwrap_or_default()
     }
 
     /// Whether it is the visitor's own. Only for the choice of words: what they may do is the policy's to say.
@@ -141,10 +172,19 @@ impl Room {
         Ok(())
     }
 
+    /// Refuses what is not done to a repository that a key governs, before it is asked for.
+    pub(super) fn ensure_ours_to_give(&self) -> Result<(), Problem> {
+        match self.repo().governance {
+            Governed::Nostr => Err(LifeError::Refused(Refusal::NostrGoverned).into()),
+            Governed::Account => Ok(()),
+        }
+    }
+
     /// What the head shows.
     pub(super) async fn head(&self, app: &App, tab: &'static str) -> Head {
         let repo = self.repo();
         let settings = app.forge.settings();
+        let governed = repo.governance == Governed::Nostr;
         let slug = repo.slug();
         let default_branch = repo.default_branch.short().to_owned();
         let (branches, tags) = self.browser.ref_counts();
@@ -178,13 +218,14 @@ impl Room {
             created_at: repo.created_at,
             size: u64::try_from(repo.size_bytes).ok().filter(|&bytes| bytes > 0).map(text::size).unwrap_or_default(),
             can_edit: self.may(Action::RepoEdit) || self.may(Action::RepoDelete),
-            can_push: self.may(Action::GitPush),
+            can_push: self.may(Action::GitPush) && !governed,
             can_fork: self.visitor.viewer().is_some() && self.may(Action::ForkCreate) && !self.browser.is_empty(),
             can_see_people: self.may(Action::CollaboratorList),
             can_unarchive: repo.archived_at.is_some() && self.may(Action::RepoUnarchive),
             can_read_audit: self.may(Action::AuditRead),
             can_see_hooks: self.may(Action::WebhookList),
             attention: Attention::of(app, self).await,
+            nostr: Governance::of(app, repo).await,
             tab,
         }
     }

@@ -12,12 +12,14 @@ mod compare;
 mod fork;
 mod head;
 mod issues;
+mod nostr;
 mod raw;
 mod refs;
 mod settings;
 mod tombstone;
 mod tree;
 mod view;
+mod waiting;
 
 pub(super) use head::{Elsewhere, Shown};
 
@@ -40,6 +42,8 @@ pub(super) fn routes() -> Vec<Route> {
         ("/{owner}/{repo}/branches", get(refs::branches)),
         ("/{owner}/{repo}/tags", get(refs::tags)),
         ("/{owner}/{repo}/fork", get(fork::show).post(fork::fork)),
+        ("/{owner}/{repo}/proposals", get(nostr::proposals::show)),
+        ("/{owner}/{repo}/nostr/{event}", get(nostr::thread::show)),
         ("/{owner}/{repo}/activity", get(activity::show)),
         ("/{owner}/{repo}/activity.atom", get(activity::atom)),
         ("/{owner}/{repo}/star", post(attention::star)),

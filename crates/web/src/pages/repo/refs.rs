@@ -84,7 +84,7 @@ async fn show(app: &App, room: &Room, address: &Address, tab: &'static str, rows
     let head = room.head(app, tab).await;
     let title = if tab == "tags" { "Tags" } else { "Branches" };
     Ok(respond::page(&RefsPage {
-        frame: Frame::new(app, &room.visitor, format!("{title} · {}", room.repo().slug())),
+        frame: Frame::new(app, &room.visitor, format!("{title} · {}", room.repo().shown())),
         is_tags: tab == "tags",
         filter: address.query_text("q"),
         links: Links::around(&format!("{}/{tab}", head.url), address, address.page(), more),

@@ -32,7 +32,7 @@ pub(super) async fn or_nothing(app: &App, visitor: &Visitor, address: &Address, 
     };
     let dates = repo.as_ref().and_then(|repo| Some((repo.deleted_at?, restore::until(&app.forge, repo)?)));
     let (Some(repo), Some((deleted_at, until))) = (repo, dates) else { return Problem::from(Access::NotFound).into() };
-    let frame = Frame::new(app, visitor, format!("{} is deleted", repo.slug()));
+    let frame = Frame::new(app, visitor, format!("{} is deleted", repo.shown()));
     let in_time = frame.now.0 < until;
     // Looking at what was here, or trying to change it: the latter does not fit what is so now.
     let status = if address.reads() { StatusCode::GONE } else { StatusCode::CONFLICT };

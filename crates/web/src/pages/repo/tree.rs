@@ -62,7 +62,7 @@ pub(super) async fn home(State(app): State<App>, visitor: Visitor, address: Addr
     match room.browser.front().await {
         Ok(place) => directory(&app, &room, place, true).await,
         Err(BrowseError::Empty) => {
-            let frame = Frame::new(&app, &room.visitor, room.repo().slug());
+            let frame = Frame::new(&app, &room.visitor, room.repo().shown());
             Ok(respond::page(&EmptyPage { frame, head: room.head(&app, "code").await }))
         }
         Err(error) => Err(error.into()),
@@ -114,8 +114,8 @@ async fn directory(app: &App, room: &Room, place: Place, is_home: bool) -> Shown
     };
     let readme = readme(app, room, &place).await?;
     let title = match place.path.is_empty() {
-        true => room.repo().slug(),
-        false => format!("{} · {}", shown(&place.path), room.repo().slug()),
+        true => room.repo().shown(),
+        false => format!("{} · {}", shown(&place.path), room.repo().shown()),
     };
     let frame = Frame::new(app, &room.visitor, title);
     let head = room.head(app, "code").await;

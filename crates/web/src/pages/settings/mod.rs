@@ -2,6 +2,8 @@
 
 mod account;
 mod keys;
+mod name;
+mod nostr;
 mod notifications;
 mod profile;
 mod repositories;
@@ -28,6 +30,9 @@ pub(super) fn routes() -> Vec<Route> {
         ("/settings/account/emails/remove", post(account::remove_email)),
         ("/settings/account/emails/primary", post(account::make_primary)),
         ("/settings/account/emails/resend", post(account::resend)),
+        ("/settings/name", get(name::show).post(name::pick)),
+        ("/settings/nostr", get(nostr::show).post(nostr::link)),
+        ("/settings/nostr/unlink", post(nostr::unlink)),
         ("/settings/security", get(security::show)),
         ("/settings/security/password", post(security::change_password)),
         ("/settings/security/sessions/end", post(security::end_session)),
@@ -56,6 +61,7 @@ async fn front(_: Member) -> Response {
 fn unconfirmed(error: ConfirmError) -> Result<Errors, Problem> {
     match error {
         ConfirmError::Wrong => Ok(Errors::of(&["current_password"], &error)),
+        ConfirmError::Stale => Ok(Errors::of(&[], &error)),
         ConfirmError::Throttled { retry_after } => Err(Problem::too_often(retry_after)),
         ConfirmError::Fault(fault) => Err(fault.into()),
     }

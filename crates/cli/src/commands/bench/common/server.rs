@@ -28,8 +28,18 @@ pub(in crate::commands::bench) struct Server {
 impl Server {
     /// Starts on a data directory, which may be new, and says how long it took until it was ready.
     pub(in crate::commands::bench) fn start(binary: &Path, data: &Path) -> Result<(Self, Duration), Failure> {
+        Self::start_with(binary, data, &[])
+    }
+
+    /// As [`Server::start`], with settings by the names of their variables.
+    pub(in crate::commands::bench) fn start_with(
+        binary: &Path,
+        data: &Path,
+        settings: &[(&str, &str)],
+    ) -> Result<(Self, Duration), Failure> {
         std::fs::create_dir_all(data).map_err(io("make a data directory"))?;
         let mut command = abide(binary, data);
+        command.envs(settings.iter().copied());
         command.args(["serve", "--listen", "127.0.0.1:0", "--ssh-listen", "127.0.0.1:0"]).stdout(Stdio::piped());
         let start = Instant::now();
         let mut process = Process::start(&mut command, &data.with_extension("log"))?;

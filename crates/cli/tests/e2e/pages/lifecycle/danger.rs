@@ -124,9 +124,11 @@ fn a_repository_that_a_nostr_key_rules_is_neither_handed_over_nor_hidden(
     let scene = Scene::new(engine);
     query(&scene.server, "UPDATE repos SET governance = 'nostr' RETURNING id");
     let ann = scene.browser("ann");
-    let offered = settle(&ann, "ann/tool", "transfer", &[("new_owner", "bob"), ("confirmation", "ann/tool")]);
-    let hidden = settle(&ann, "ann/tool", "visibility", &[]);
-    for refused in [offered, hidden] {
+    let offer: &[(&str, &str)] = &[("new_owner", "bob"), ("confirmation", "ann/tool")];
+    let offered = force(&ann, "/ann/tool/settings/transfer", offer);
+    let hidden = force(&ann, "/ann/tool/settings/visibility", &[("visibility", "private")]);
+    let pages = ["transfer", "visibility"].map(|verb| ann.get(&format!("/ann/tool/settings/{verb}")));
+    for refused in [offered, hidden].into_iter().chain(pages) {
         assert!(refused.status == 422 && refused.text().contains("nostr key"), "{}", refused.text());
     }
 }

@@ -52,7 +52,7 @@ pub(super) async fn save(State(app): State<App>, visitor: Visitor, address: Addr
 async fn page(app: &App, room: &Room, number: i64, errors: Errors, title: String, body: String) -> FormPage {
     let head = room.head(app, "issues").await;
     FormPage {
-        frame: Frame::new(app, &room.visitor, format!("Edit issue {number} · {}", room.repo().slug())),
+        frame: Frame::new(app, &room.visitor, format!("Edit issue {number} · {}", room.repo().shown())),
         errors,
         heading: format!("Edit issue {number}"),
         action: format!("{}/issues/{number}/edit", head.url),
@@ -104,7 +104,7 @@ async fn comment_page(app: &App, room: &Room, comment: &Comment, errors: Errors,
     let head = room.head(app, "issues").await;
     let at = format!("{}/issues/{}", head.url, comment.number);
     FormPage {
-        frame: Frame::new(app, &room.visitor, format!("Edit comment · {}", room.repo().slug())),
+        frame: Frame::new(app, &room.visitor, format!("Edit comment · {}", room.repo().shown())),
         errors,
         heading: format!("Edit comment on issue {}", comment.number),
         action: format!("{at}/comments/{}", comment.id),

@@ -67,7 +67,7 @@ pub(super) async fn remove(State(app): State<App>, visitor: Visitor, address: Ad
 
 async fn page(app: &App, room: &Room, errors: Errors, typed: Request) -> Result<LabelsPage, Elsewhere> {
     Ok(LabelsPage {
-        frame: Frame::new(app, &room.visitor, format!("Labels · {}", room.repo().slug())),
+        frame: Frame::new(app, &room.visitor, format!("Labels · {}", room.repo().shown())),
         head: room.head(app, "issues").await,
         errors,
         typed,

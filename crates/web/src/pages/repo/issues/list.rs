@@ -6,7 +6,8 @@ use crate::pages::errors::Errors;
 use crate::pages::frame::Frame;
 use crate::pages::links::Links;
 use crate::pages::path::Address;
-use crate::pages::repo::head::{Head, Room, Shown};
+use crate::pages::repo::head::{Elsewhere, Head, Room, Shown};
+use crate::pages::repo::nostr::proposals::Row;
 use crate::pages::respond;
 use crate::pages::visitor::Visitor;
 use abide_core::issues::filter::{Filter, Sort};
@@ -14,6 +15,7 @@ use abide_core::policy::Action;
 use abide_forge::issues::list::{self, MAX_TOTAL, Wish};
 use abide_forge::issues::{Counts, Detailed, State as IssueState, show as look};
 use abide_forge::repos::Page;
+use abide_forge::threads;
 use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -33,6 +35,9 @@ struct ListPage {
     sorts: Vec<Order>,
     can_open: bool,
     links: Links,
+    /// Issues that came by nostr, on the first page.
+    by_nostr: Vec<Row>,
+    more_by_nostr: Option<String>,
 }
 
 /// The same list in one of the states.
@@ -83,12 +88,14 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
         here: (filter.sort, filter.ascending) == (sort, ascending),
     };
     let plain = filter.is_plain();
+    let nostr = by_nostr(&app, &room, &address, plain && number == 1).await?;
+    let more = format!("{path}?nostr={}", nostr_page(&address) + 1);
     let failed = errors.has("q");
     let tabs = |state| tab(&filter, state, to(&filter.in_state(state)), plain.then_some(counts));
     Ok(respond::html(
         if failed { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK },
         &ListPage {
-            frame: Frame::new(&app, &room.visitor, format!("Issues · {}", room.repo().slug())),
+            frame: Frame::new(&app, &room.visitor, format!("Issues · {}", room.repo().shown())),
             open: tabs(IssueState::Open),
             closed: tabs(IssueState::Closed),
             issues: look::detailed(&app.forge, found).await?,
@@ -96,11 +103,26 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
             plain,
             can_open: room.visitor.viewer().is_some() && room.may(Action::IssueCreate),
             links: Links::around(&path, &address, number, total > (number * PER_PAGE) as i64),
+            more_by_nostr: nostr.more.then_some(more),
+            by_nostr: nostr.lines.into_iter().map(Row::from).collect(),
             errors,
             typed,
             head,
         },
     ))
+}
+
+/// Issues that came by nostr: beside the plain list only, because no filter knows them.
+async fn by_nostr(app: &App, room: &Room, address: &Address, shown: bool) -> Result<threads::list::Page, Elsewhere> {
+    let governed = threads::governed(&app.forge, room.repo()).await?.filter(|_| shown);
+    match governed {
+        Some(governed) => Ok(threads::list::issues(&app.forge, &governed, nostr_page(address), PER_PAGE).await?),
+        None => Ok(threads::list::Page::default()),
+    }
+}
+
+fn nostr_page(address: &Address) -> usize {
+    address.query("nostr").and_then(|page| page.parse().ok()).unwrap_or(1).clamp(1, threads::list::MAX_PAGES)
 }
 
 fn tab(filter: &Filter, state: IssueState, url: String, counts: Option<Counts>) -> Tab {

@@ -115,7 +115,7 @@ async fn page(
         Line { issues: filtered(&head.url, &query), due: milestone.due_on.map(day), milestone }
     };
     Ok(MilestonesPage {
-        frame: Frame::new(app, &room.visitor, format!("Milestones · {}", room.repo().slug())),
+        frame: Frame::new(app, &room.visitor, format!("Milestones · {}", room.repo().shown())),
         errors,
         title: typed.title.unwrap_or_default(),
         description: typed.description.unwrap_or_default(),

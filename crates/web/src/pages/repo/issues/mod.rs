@@ -46,7 +46,7 @@ async fn issue(app: &App, room: &Room, address: &Address) -> Result<Issue, Elsew
 }
 
 /// What people wrote here, as markup that is safe to show.
-async fn rendered(app: &App, room: &Room, texts: Vec<String>) -> Result<Vec<String>, Problem> {
+pub(super) async fn rendered(app: &App, room: &Room, texts: Vec<String>) -> Result<Vec<String>, Problem> {
     let repo = room.repo();
     let base = Base { repo: repo.slug(), at: repo.default_branch.short().to_owned(), dir: Vec::new() };
     app.rendered.said(texts, base, app.forge.settings().public_url.clone()).await

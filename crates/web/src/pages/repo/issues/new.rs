@@ -55,7 +55,7 @@ pub(super) async fn open(State(app): State<App>, visitor: Visitor, address: Addr
 async fn page(app: &App, room: &Room, errors: Errors, title: String, body: String) -> FormPage {
     let head = room.head(app, "issues").await;
     FormPage {
-        frame: Frame::new(app, &room.visitor, format!("New issue · {}", room.repo().slug())),
+        frame: Frame::new(app, &room.visitor, format!("New issue · {}", room.repo().shown())),
         errors,
         heading: "New issue".into(),
         action: format!("{}/issues/new", head.url),

@@ -157,7 +157,7 @@ async fn page(
     let happened = entries.iter().map(|entry| happened(room, entry, &mut bodies)).collect();
     let path = format!("{}/issues/{}", head.url, found.number);
     Ok(IssuePage {
-        frame: Frame::new(app, &room.visitor, format!("{} · Issue {} · {}", found.title, found.number, repo.slug())),
+        frame: Frame::new(app, &room.visitor, format!("{} · Issue {} · {}", found.title, found.number, repo.shown())),
         body,
         happened,
         links: Links::around(&path, address, number, total > (number * PER_PAGE) as i64),
@@ -211,6 +211,6 @@ fn happened(room: &Room, entry: &Entry, bodies: &mut impl Iterator<Item = String
         ("demilestoned", ..) => told(format!("took this out of the milestone {}", within("milestone", "title"))),
         (other, ..) => told(other.to_owned()),
     };
-    let who = entry.actor_name.as_ref().map_or_else(|| "someone".to_owned(), ToString::to_string);
+    let who = entry.actor_name.as_ref().map_or_else(|| "someone".to_owned(), |name| name.shown().into_owned());
     Happened { who, at: entry.created_at, what }
 }

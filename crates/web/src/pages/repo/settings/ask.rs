@@ -64,7 +64,7 @@ pub(super) async fn ask(app: &App, room: &Room, question: Question) -> Response 
 
 /// Asks once more, and says what was wrong.
 pub(super) async fn again(app: &App, room: &Room, status: StatusCode, question: Question, errors: Errors) -> Response {
-    let frame = Frame::new(app, &room.visitor, format!("{} · {}", question.title, room.repo().slug()));
+    let frame = Frame::new(app, &room.visitor, format!("{} · {}", question.title, room.repo().shown()));
     let head = room.head(app, "settings").await;
     respond::html(status, &AskPage { frame, head, section: "general", errors, question })
 }

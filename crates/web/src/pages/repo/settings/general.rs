@@ -126,7 +126,7 @@ async fn page(app: &App, room: &Room, errors: Errors, typed: Typed) -> Result<Ge
     let branches =
         refs.filter_map(|found| Some(std::str::from_utf8(&found.name).ok()?["refs/heads/".len()..].to_owned()));
     Ok(GeneralPage {
-        frame: Frame::new(app, &room.visitor, format!("Settings · {}", room.repo().slug())),
+        frame: Frame::new(app, &room.visitor, format!("Settings · {}", room.repo().shown())),
         head: room.head(app, "settings").await,
         section: "general",
         errors,

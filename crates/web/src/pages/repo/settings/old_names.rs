@@ -41,7 +41,7 @@ pub(in crate::pages::repo) async fn show(State(app): State<App>, visitor: Visito
         last_used: old.last_used,
     });
     Ok(respond::page(&OldNamesPage {
-        frame: Frame::new(&app, &room.visitor, format!("Old names · {}", room.repo().slug())),
+        frame: Frame::new(&app, &room.visitor, format!("Old names · {}", room.repo().shown())),
         head: room.head(&app, "settings").await,
         section: "old-names",
         can_release: room.may(Action::RedirectRelease),

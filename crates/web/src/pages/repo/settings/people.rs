@@ -117,7 +117,7 @@ async fn page(app: &App, room: &Room, errors: Errors, typed: String) -> Result<P
         role: person.role.as_str(),
     });
     Ok(PeoplePage {
-        frame: Frame::new(app, &room.visitor, format!("Collaborators · {}", room.repo().slug())),
+        frame: Frame::new(app, &room.visitor, format!("Collaborators · {}", room.repo().shown())),
         head: room.head(app, "settings").await,
         section: "collaborators",
         errors,

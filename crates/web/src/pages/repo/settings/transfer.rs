@@ -17,6 +17,7 @@ use axum::http::StatusCode;
 /// `GET /{owner}/{repo}/settings/transfer`
 pub(in crate::pages::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
     let room = Room::enter(&app, visitor, &address, Action::RepoTransfer).await?;
+    room.ensure_ours_to_give()?;
     if let Some(offer) = waiting(&app, &room).await? {
         return Ok(respond::see_other(&format!("/transfers/{}", offer.transfer.id)));
     }

@@ -17,6 +17,7 @@ use axum::http::StatusCode;
 /// `GET /{owner}/{repo}/settings/visibility`
 pub(in crate::pages::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
     let room = Room::enter(&app, visitor, &address, Action::RepoVisibility).await?;
+    room.ensure_ours_to_give()?;
     Ok(ask::ask(&app, &room, question(&room)).await)
 }
 

@@ -44,7 +44,7 @@ pub(in crate::pages::repo) async fn list(State(app): State<App>, visitor: Visito
     };
     let links = Links::behind(&mut rows, PER_PAGE, before, |row| row.id.get(), link);
     Ok(respond::page(&DeliveriesPage {
-        frame: Frame::new(&app, &room.visitor, format!("Deliveries · {}", room.repo().slug())),
+        frame: Frame::new(&app, &room.visitor, format!("Deliveries · {}", room.repo().shown())),
         head: room.head(&app, "settings").await,
         section: "webhooks",
         base: at(&room, &format!("/{}", seen.hook.id)),
@@ -76,7 +76,7 @@ pub(in crate::pages::repo) async fn show(State(app): State<App>, visitor: Visito
     let (room, seen) = enter(&app, visitor, &address, Action::WebhookList).await?;
     let delivery = show::delivery(&app.forge, &seen.hook, address.segment(DELIVERY)).await?;
     Ok(respond::page(&DeliveryPage {
-        frame: Frame::new(&app, &room.visitor, format!("Delivery {} · {}", delivery.id, room.repo().slug())),
+        frame: Frame::new(&app, &room.visitor, format!("Delivery {} · {}", delivery.id, room.repo().shown())),
         head: room.head(&app, "settings").await,
         section: "webhooks",
         can_manage: room.may(Action::WebhookManage),

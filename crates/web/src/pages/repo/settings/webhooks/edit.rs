@@ -183,7 +183,7 @@ async fn page(app: &App, room: &Room, seen: Option<Seen>, typed: Typed, errors: 
     });
     let title = if seen.is_some() { "Webhook" } else { "New webhook" };
     Ok(HookPage {
-        frame: Frame::new(app, &room.visitor, format!("{title} · {}", room.repo().slug())),
+        frame: Frame::new(app, &room.visitor, format!("{title} · {}", room.repo().shown())),
         head: room.head(app, "settings").await,
         section: "webhooks",
         errors,

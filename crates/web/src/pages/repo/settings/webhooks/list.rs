@@ -31,7 +31,7 @@ pub(in crate::pages::repo) async fn show(State(app): State<App>, visitor: Visito
     let page = Page { limit: SHOWN, offset: 0 };
     let (hooks, _) = show::list(&app.forge, &room.visitor.caller(), room.repo(), page).await?;
     Ok(respond::page(&HooksPage {
-        frame: Frame::new(&app, &room.visitor, format!("Webhooks · {}", room.repo().slug())),
+        frame: Frame::new(&app, &room.visitor, format!("Webhooks · {}", room.repo().shown())),
         head: room.head(&app, "settings").await,
         section: "webhooks",
         can_manage: room.may(Action::WebhookManage),

@@ -27,7 +27,7 @@ struct DeletePage {
 pub(in crate::pages::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
     let (room, seen) = enter(&app, visitor, &address, Action::WebhookManage).await?;
     Ok(respond::page(&DeletePage {
-        frame: Frame::new(&app, &room.visitor, format!("Delete a webhook · {}", room.repo().slug())),
+        frame: Frame::new(&app, &room.visitor, format!("Delete a webhook · {}", room.repo().shown())),
         head: room.head(&app, "settings").await,
         section: "webhooks",
         seen,

@@ -1,0 +1,183 @@
+//! Announcements in purgatory.
+
+use super::scene::{Scene, WAITS, now, npub, of, state};
+use crate::support::builder;
+use abide_testkit::Engine;
+use abide_testkit::Key;
+use rstest::rstest;
+
+#[rstest]
+fn announcement_to_purgatory_git_data_promotes_it(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Scene::new(engine);
+    let key = scene.owner.clone();
+    let announcement = scene.announce(&key, "demo", &[&["description", "A demo"]]);
+    assert!(!scene.is_served(&announcement), "nothing is served before there is content");
+    assert_eq!(scene.refs(&key, "demo"), [], "a waiting repository can be read, and has nothing");
+    assert!(scene.directories().is_empty(), "nothing is made before something is pushed");
+    let refused = scene.push_fails(&key, "demo", &["main"]);
+    assert!(refused.contains("no authorised state"), "{refused}");
+
+    let said = state(&key, now() - 5, "demo", &[("refs/heads/main", &scene.first)], Some("main"));
+    scene.state_waits(&said);
+    assert_eq!(scene.say(&said), (true, "duplicate: in purgatory".to_owned()));
+    assert_eq!(scene.relay.req(&[of(&key, "demo")]), []);
+    assert_eq!(scene.relay.count(&[of(&key, "demo")]), 0);
+    scene.push(&key, "demo", &["main"]);
+
+    let mut served: Vec<_> = scene.relay.req(&[of(&key, "demo")]).iter().map(|event| event.id).collect();
+    served.sort();
+    let mut expected = vec![announcement.id, said.id];
+    expected.sort();
+    assert_eq!(served, expected, "both are served the moment the push returns");
+    let head = [("HEAD".to_owned(), scene.first.clone()), ("refs/heads/main".to_owned(), scene.first.clone())];
+    assert_eq!(scene.refs(&key, "demo"), head);
+    let clone = scene.git.fresh_dir();
+    scene.git.ok(&clone, &["clone", &scene.url(&key, "demo"), "clone"]);
+    assert_eq!(scene.git.ok(&clone.join("clone"), &["rev-parse", "HEAD"]).trim(), scene.first);
+    assert_eq!(scene.git.ok(&clone.join("clone"), &["symbolic-ref", "HEAD"]).trim(), "refs/heads/main");
+    assert_eq!(scene.relay.publish(&announcement), (true, "duplicate: already have this event".to_owned()));
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn announcement_expires_without_git_data_and_its_repository_goes(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut scene = Scene::on(builder(engine).env("ABIDE_GRASP__EXPIRY", "1s").start());
+    let key = scene.owner.clone();
+    let announcement = scene.announce(&key, "demo", &[]);
+    abide_testkit::eventually(std::time::Duration::from_secs(30), || {
+        scene.sweep();
+        scene.git.run(&scene.work, &["ls-remote", &scene.url(&key, "demo")]).status.code() != Some(0)
+    });
+    assert!(scene.push_fails(&key, "demo", &["main"]).contains("not found"));
+    assert!(!scene.is_served(&announcement));
+    assert!(scene.directories().is_empty());
+    assert_eq!(scene.relay.publish(&announcement), (true, WAITS.to_owned()), "whoever wants to may try again");
+    scene.assert_healthy();
+}
+
+/// How many seconds something that waits has left, by its status.
+fn left(entry: &serde_json::Value) -> i64 {
+    let text = entry["expires_at"].as_str().expect("it says when it ends");
+    let at = abide_core::time::parse_rfc3339(text).expect("a time").micros() / 1_000_000;
+    at - now() as i64
+}
+
+#[rstest]
+fn state_event_and_git_auth_extend_the_purgatory_expiry(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let server = builder(engine).env("ABIDE_GRASP__EXPIRY", "60s").env("ABIDE_GRASP__AFTER_PUSH", "600s").start();
+    let mut scene = Scene::on(server);
+    let key = scene.owner.clone();
+    scene.announce(&key, "demo", &[]);
+    let before = left(&scene.status(&key, "demo").json());
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let second = scene.git.commit_file(&scene.work, "a", "a", "second");
+    let first = scene.first.clone();
+    let refs = [("refs/heads/main", second.as_str()), ("refs/heads/old", first.as_str())];
+    scene.state_waits(&state(&key, now() - 5, "demo", &refs, Some("main")));
+    let status = scene.status(&key, "demo").json();
+    let after_state = left(&status);
+    assert!(after_state >= before - 1 && after_state <= 60, "a state starts its time anew: {before}, {after_state}");
+    assert_eq!(status["states"][0]["missing_count"], 2, "{status}");
+    // A push that the state allows, cut off in its middle, leaves more time.
+    let url = format!("/{}/demo.git/git-receive-pack", npub(&key));
+    let zero = "0".repeat(40);
+    let line = |text: String| format!("{:04x}{text}", text.len() + 4);
+    let mut body = line(format!("{zero} {second} refs/heads/main\0 report-status side-band-64k\n"));
+    body += &line(format!("{zero} {first} refs/heads/old\n"));
+    body += "0000PACK";
+    let answer = abide_testkit::http::Request::new("POST", &url)
+        .header("Content-Type", "application/x-git-receive-pack-request")
+        .body(body)
+        .send(scene.server.http_addr());
+    assert_eq!(answer.status, 200);
+    let status = scene.status(&key, "demo").json();
+    assert!(left(&status) > 500, "the announcement: {status}");
+    assert!(left(&status["states"][0]) > 500, "and the state: {status}");
+    assert_eq!(scene.metric("abide_purgatory_entries{kind=\"announcement\"}"), Some(1.0));
+    scene.push(&key, "demo", &["main", &format!("{first}:refs/heads/old")]);
+    assert_eq!(scene.metric("abide_purgatory_entries{kind=\"announcement\"}"), Some(0.0));
+    assert_eq!(scene.metric("abide_purgatory_exits_total{kind=\"announcement\",reason=\"promotion\"}"), Some(1.0));
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn newer_announcement_replaces_older_in_purgatory(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Scene::new(engine);
+    let key = scene.owner.clone();
+    let older = scene.announcement(&key, now() - 20, "demo", &[&["name", "older"]]);
+    let newer = scene.announcement(&key, now() - 10, "demo", &[&["name", "newer"]]);
+    assert_eq!(scene.relay.publish(&newer), (true, WAITS.to_owned()));
+    let (taken, reason) = scene.relay.publish(&older);
+    assert!(!taken && reason.starts_with("invalid: a newer announcement"), "{reason}");
+    let newest = scene.announcement(&key, now() - 5, "demo", &[&["name", "newest"]]);
+    assert_eq!(scene.relay.publish(&newest), (true, WAITS.to_owned()));
+    let said = state(&key, now() - 5, "demo", &[("refs/heads/main", &scene.first)], Some("main"));
+    scene.state_waits(&said);
+    scene.push(&key, "demo", &["main"]);
+    assert!(scene.is_served(&newest));
+    assert!(!scene.is_served(&newer));
+    let replacement = scene.announcement(&key, now(), "demo", &[&["name", "again"]]);
+    assert_eq!(scene.relay.publish(&replacement), (true, String::new()), "what is served is replaced at once");
+    assert!(scene.is_served(&replacement) && !scene.is_served(&newest));
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn service_change_clears_the_purgatory_entry(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Scene::new(engine);
+    let key = scene.owner.clone();
+    scene.announce(&key, "demo", &[]);
+    let elsewhere = key.event(
+        now() - 5,
+        30_617,
+        &[&["d", "demo"], &["clone", "https://elsewhere.example/x.git"], &["relays", "wss://elsewhere.example"]],
+        "",
+    );
+    let (taken, reason) = scene.relay.publish(&elsewhere);
+    assert!(!taken && reason.starts_with("restricted:"), "{reason}");
+    assert!(scene.push_fails(&key, "demo", &["main"]).contains("not found"));
+    assert!(scene.directories().is_empty());
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn owners_of_one_identifier_are_kept_apart(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Scene::new(engine);
+    let (alice, bob) = (Key::new(1), Key::new(2));
+    let of_alice = scene.announce(&alice, "demo", &[]);
+    let of_bob = scene.announce(&bob, "demo", &[]);
+    let said = state(&alice, now() - 5, "demo", &[("refs/heads/main", &scene.first)], Some("main"));
+    scene.state_waits(&said);
+    assert!(scene.push_fails(&bob, "demo", &["main"]).contains("no authorised state"), "Alice does not speak for Bob");
+    scene.push(&alice, "demo", &["main"]);
+    assert!(scene.is_served(&of_alice) && !scene.is_served(&of_bob), "Bob's still waits");
+    assert_eq!(scene.refs(&bob, "demo"), []);
+    assert_ne!(npub(&alice), npub(&bob));
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn what_does_not_list_this_server_is_refused(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Scene::new(engine);
+    let key = scene.owner.clone();
+    let url = scene.server.url();
+    let ws = url.replacen("http", "ws", 1);
+    let clone = scene.url(&key, "demo");
+    let almost = format!("{url}.evil.example/x.git");
+    for (clone, relay) in [
+        ("https://elsewhere.example/x.git", ws.as_str()),
+        (clone.as_str(), "wss://elsewhere.example"),
+        (almost.as_str(), ws.as_str()),
+        (clone.as_str(), &format!("wss://elsewhere.example/?{ws}")),
+    ] {
+        let event = key.event(now(), 30_617, &[&["d", "demo"], &["clone", clone], &["relays", relay]], "");
+        let (taken, reason) = scene.relay.publish(&event);
+        assert!(!taken && reason.starts_with("restricted:"), "{clone} {relay}: {reason}");
+    }
+    let empty = key.event(now(), 30_617, &[&["d", ""], &["clone", &clone], &["relays", &ws]], "");
+    assert!(!scene.relay.publish(&empty).0);
+    assert!(scene.push_fails(&key, "demo", &["main"]).contains("not found"), "git data before announcement");
+    assert!(scene.directories().is_empty());
+}

@@ -1,0 +1,12 @@
+//! GRASP, with the real `git` and a nostr client over real sockets, on both engines. The names follow the lists of
+//! scenarios that the specification starts from.
+
+mod announcements;
+mod deletions;
+mod hostile;
+mod life;
+mod many;
+mod proposals;
+mod restarts;
+pub mod scene;
+mod states;

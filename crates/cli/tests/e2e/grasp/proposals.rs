@@ -1,0 +1,166 @@
+//! Pull requests: the event and its commit, whichever comes first.
+
+use super::scene::{Scene, WAITS, now};
+use crate::support::builder;
+use abide_nostr::Event;
+use abide_testkit::{Engine, Key, eventually};
+use rstest::rstest;
+use std::time::Duration;
+
+/// A pull request of someone else, for a commit.
+fn proposal(scene: &Scene, author: &Key, commit: &str, kind: u16, more: &[&[&str]]) -> Event {
+    let coordinate = scene.owner.coordinate("demo");
+    let mut tags: Vec<&[&str]> = Vec::new();
+    let (a, c, subject) = (["a", coordinate.as_str()], ["c", commit], ["subject", "Please take this"]);
+    tags.extend([&a[..], &c[..], &subject[..]]);
+    tags.extend(more);
+    author.event(now(), kind, &tags, "what it does")
+}
+
+/// A served repository, and a commit that is not in it.
+fn scene(engine: Engine) -> (Scene, Key, String) {
+    let mut scene = Scene::new(engine);
+    let key = scene.owner.clone();
+    scene.served(&key, "demo", &[]);
+    let commit = scene.git.commit_file(&scene.work, "feature", "1", "a feature");
+    (scene, Key::new(9), commit)
+}
+
+fn nostr_ref(event: &Event) -> String {
+    format!("refs/nostr/{}", event.id.to_hex())
+}
+
+#[rstest]
+fn pr_event_arrives_no_git_data_then_push_releases_it(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let (mut scene, author, commit) = scene(engine);
+    let event = proposal(&scene, &author, &commit, 1618, &[]);
+    assert_eq!(scene.relay.publish(&event), (true, WAITS.to_owned()));
+    assert!(!scene.is_served(&event));
+    let key = scene.owner.clone();
+    let told = scene.push_fails(&key, "demo", &[&format!("{}:{}", scene.first, nostr_ref(&event))]);
+    assert!(told.contains("commit mismatch"), "{told}");
+    scene.push(&key, "demo", &[&format!("{commit}:{}", nostr_ref(&event))]);
+    assert!(scene.is_served(&event));
+    assert!(scene.refs(&key, "demo").contains(&(nostr_ref(&event), commit)));
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn pr_event_arrives_git_data_exists(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let (mut scene, author, _) = scene(engine);
+    let first = scene.first.clone();
+    let event = proposal(&scene, &author, &first, 1618, &[]);
+    assert_eq!(scene.relay.publish(&event), (true, String::new()));
+    assert!(scene.is_served(&event));
+}
+
+#[rstest]
+fn git_push_arrives_no_pr_event_then_the_event_completes_it(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let (mut scene, author, commit) = scene(engine);
+    let key = scene.owner.clone();
+    let event = proposal(&scene, &author, &commit, 1618, &[]);
+    let told = scene.push(&key, "demo", &[&format!("{commit}:{}", nostr_ref(&event))]);
+    assert!(told.contains("awaiting PR event"), "{told}");
+    assert!(!scene.refs(&key, "demo").iter().any(|(name, _)| name.starts_with("refs/nostr/")));
+    let into = scene.git.fresh_dir();
+    scene.git.ok(&into, &["init", "-q"]);
+    let wanted = scene.git.run(&into, &["fetch", &scene.url(&key, "demo"), &commit]);
+    assert!(!wanted.status.success(), "git would serve any object that it holds, so it must not hold this one");
+    assert_eq!(scene.relay.publish(&event), (true, String::new()));
+    assert!(scene.is_served(&event));
+    assert!(scene.refs(&key, "demo").contains(&(nostr_ref(&event), commit.clone())));
+    scene.git.ok(&into, &["fetch", &scene.url(&key, "demo"), &nostr_ref(&event)]);
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn pr_event_arrives_placeholder_with_a_different_commit(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let (mut scene, author, commit) = scene(engine);
+    let key = scene.owner.clone();
+    let event = proposal(&scene, &author, &commit, 1618, &[]);
+    let garbage = scene.git.commit_file(&scene.work, "garbage", "2", "garbage");
+    scene.push(&key, "demo", &[&format!("{garbage}:{}", nostr_ref(&event))]);
+    assert_eq!(scene.relay.publish(&event), (true, WAITS.to_owned()), "the event wins, and waits for its own commit");
+    scene.push(&key, "demo", &[&format!("{commit}:{}", nostr_ref(&event))]);
+    assert!(scene.is_served(&event));
+    let areas = std::fs::read_dir(scene.server.data_dir().join("incoming")).expect("it is there").count();
+    assert_eq!(areas, 0, "what was pushed for nothing is gone");
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn second_git_push_updates_the_placeholder(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let (mut scene, author, commit) = scene(engine);
+    let key = scene.owner.clone();
+    let second = scene.git.commit_file(&scene.work, "feature", "2", "better");
+    let event = proposal(&scene, &author, &second, 1618, &[]);
+    scene.push(&key, "demo", &[&format!("{commit}:{}", nostr_ref(&event))]);
+    scene.push(&key, "demo", &[&format!("{second}:{}", nostr_ref(&event))]);
+    assert_eq!(scene.relay.publish(&event), (true, String::new()));
+    assert!(scene.refs(&key, "demo").contains(&(nostr_ref(&event), second)));
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn an_update_and_a_patch_with_a_commit_go_the_same_way(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let (mut scene, author, commit) = scene(engine);
+    let key = scene.owner.clone();
+    let event = proposal(&scene, &author, &commit, 1618, &[]);
+    scene.push(&key, "demo", &[&format!("{commit}:{}", nostr_ref(&event))]);
+    assert!(scene.relay.publish(&event).0);
+    let better = scene.git.commit_file(&scene.work, "feature", "2", "better");
+    let parent = event.id.to_hex();
+    let update = proposal(&scene, &author, &better, 1619, &[&["E", &parent]]);
+    scene.push(&key, "demo", &[&format!("{better}:{}", nostr_ref(&update))]);
+    assert_eq!(scene.relay.publish(&update), (true, String::new()));
+    let patch = proposal(&scene, &author, &"1".repeat(40), 1617, &[]);
+    assert_eq!(scene.relay.publish(&patch), (true, WAITS.to_owned()), "a patch that names a commit waits for it");
+    let coordinate = key.coordinate("demo");
+    let plain = author.event(now(), 1617, &[&["a", &coordinate]], "diff --git a/x b/x\n");
+    assert_eq!(scene.relay.publish(&plain), (true, String::new()), "one without is complete by itself");
+    let bad = author.event(now(), 1618, &[&["a", &coordinate], &["c", "xyz"]], "");
+    assert!(scene.relay.publish(&bad).1.starts_with("invalid:"));
+    let elsewhere = author.event(now(), 1618, &[&["a", "30617:00:x"], &["c", &commit]], "");
+    assert!(scene.relay.publish(&elsewhere).1.starts_with("restricted:"));
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn a_placeholder_expires_with_its_objects(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Scene::on(builder(engine).env("ABIDE_GRASP__EXPIRY", "4s").start());
+    let key = scene.owner.clone();
+    scene.served(&key, "demo", &[]);
+    let commit = scene.git.commit_file(&scene.work, "feature", "1", "a feature");
+    let event = proposal(&scene, &Key::new(9), &commit, 1618, &[]);
+    scene.push(&key, "demo", &[&format!("{commit}:{}", nostr_ref(&event))]);
+    let areas = || std::fs::read_dir(scene.server.data_dir().join("incoming")).expect("it is there").count();
+    eventually(Duration::from_secs(30), || {
+        scene.sweep();
+        areas() == 0
+    });
+    assert_eq!(scene.relay.publish(&event), (true, WAITS.to_owned()));
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn unsigned_bytes_have_a_budget(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Scene::on(builder(engine).env("ABIDE_GRASP__UNSIGNED_PER_ADDRESS", "20KiB").start());
+    let key = scene.owner.clone();
+    scene.served(&key, "demo", &[]);
+    let mut told = String::new();
+    for n in 0..20_u32 {
+        let noise: String =
+            (0..4096_u32).map(|i| char::from(33 + (i.wrapping_mul(7919 + n * 31) % 90) as u8)).collect();
+        let commit = scene.git.commit_file(&scene.work, "noise", &noise, "noise");
+        let pushed =
+            scene.git.run(&scene.work, &["push", &scene.url(&key, "demo"), &format!("{commit}:refs/nostr/{n:064x}")]);
+        if !pushed.status.success() {
+            told = String::from_utf8_lossy(&pushed.stderr).into_owned();
+            break;
+        }
+    }
+    assert!(told.contains("wait for their events") || told.contains("limit"), "{told}");
+    scene.assert_healthy();
+}

@@ -1,0 +1,187 @@
+//! A nostr key as a way in: its account, its name, and linking it to an account with a password.
+
+use super::browser::{Browser, location};
+use super::{logged_in, open_server};
+use crate::signed::{governed, npub};
+use crate::support::{builder, query, server};
+use abide_testkit::http::Response;
+use abide_testkit::{Engine, Key, PASSWORD, Server, http};
+use rstest::rstest;
+
+/// A hidden field of the form that goes to `action`.
+#[track_caller]
+fn field(html: &str, action: &str, name: &str) -> String {
+    let form = html.split("<form").find(|form| form.contains(&format!("action=\"{action}\"")));
+    let form = form.unwrap_or_else(|| panic!("no form for {action} in\n{html}"));
+    let value =
+        form.split(&format!("name=\"{name}\" value=\"")).nth(1).unwrap_or_else(|| panic!("no {name} in {form}"));
+    value.split('"').next().unwrap_or_default().to_owned()
+}
+
+/// What an extension signs for a form.
+fn proof(server: &Server, key: &Key, path: &str, challenge: &str) -> String {
+    let url = format!("{}{path}", server.url());
+    let tags: &[&[&str]] = &[&["u", &url], &["method", "POST"], &["challenge", challenge]];
+    abide_nostr::event::to_json(&key.event(Key::now(), 27_235, tags, ""))
+}
+
+/// Logs in with a key.
+#[track_caller]
+pub(super) fn enter(server: &Server, browser: &Browser<'_>, key: &Key, next: &str) -> Response {
+    let html = browser.page(&format!("/login?next={next}"));
+    let event = proof(server, key, "/login/nostr", &field(&html, "/login/nostr", "challenge"));
+    browser.submit_in(&html, "/login/nostr", "", &[("event", &event)])
+}
+
+#[rstest]
+fn a_key_opens_an_account_without_a_name_which_then_picks_one(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let server = open_server(engine);
+    let (key, browser) = (Key::new(1), Browser::new(&server));
+    let own = format!("/{}", npub(&key));
+    assert_eq!(browser.get(&own).status, 404, "nobody has the key yet");
+
+    let entered = enter(&server, &browser, &key, "/explore");
+    assert_eq!(location(&entered), "/settings/name?next=%2Fexplore");
+    assert!(browser.is_in());
+    let page = browser.page(&own);
+    assert!(page.contains(&format!("{}…", &npub(&key)[..10])) && page.contains(&npub(&key)), "{page}");
+    assert_eq!(location(&browser.get("/new")), "/settings/name?next=/new", "repositories need a name");
+
+    for bad in ["npub1abc", "settings", "-", ""] {
+        let refused = browser.submit("/settings/name", "/settings/name", &[("name", bad)]);
+        assert!(refused.status == 400 && refused.text().contains("id=\"name-error\""), "{bad}: {}", refused.text());
+    }
+    let named = browser.submit("/settings/name", "/settings/name", &[("name", "zoe"), ("next", "/")]);
+    assert_eq!(location(&named), "/zoe?done=named");
+    assert_eq!(location(&browser.get(&own)), "/zoe");
+    assert_eq!(location(&browser.get("/settings/name")), "/settings/account");
+    let again = browser.post("/settings/name", &[("_token", &browser.token("/settings/profile")), ("name", "zoey")]);
+    assert_eq!(location(&again), "/settings/account", "another name needs more than a first one");
+    assert!(browser.page("/zoe").contains("zoe"));
+
+    let other = Browser::new(&server);
+    assert_eq!(location(&enter(&server, &other, &key, "/")), "/settings/name?next=%2F");
+    assert_eq!(location(&other.get("/settings/name?next=%2Fexplore")), "/explore");
+    assert_eq!(query(&server, "SELECT count(*) FROM users"), "1");
+    let kinds = query(&server, "SELECT kind FROM domain_events WHERE source_kind = 'user' ORDER BY id");
+    assert_eq!(kinds, "user_created\nuser_renamed");
+    let audit = query(&server, "SELECT action FROM audit_log ORDER BY id");
+    assert_eq!(audit, "user_created\nlogged_in\nuser_renamed\nlogged_in");
+}
+
+#[rstest]
+fn a_proof_serves_once_in_one_browser_for_one_address(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let server = open_server(engine);
+    let key = Key::new(1);
+    let refused = |browser: &Browser<'_>, html: &str, event: &str, why: &str| {
+        let answer = browser.submit_in(html, "/login/nostr", "", &[("event", event)]);
+        assert!(answer.status == 400 && answer.text().contains(why), "{why}: {} {}", answer.status, answer.text());
+    };
+    let (browser, thief) = (Browser::new(&server), Browser::new(&server));
+    let (html, foreign) = (browser.page("/login"), thief.page("/login"));
+    let challenge = field(&html, "/login/nostr", "challenge");
+    let event = proof(&server, &key, "/login/nostr", &challenge);
+
+    refused(&browser, &html, "", "no proof of a key");
+    refused(&browser, &html, &proof(&server, &key, "/settings/nostr", &challenge), "not the address of this request");
+    refused(&browser, &html, &proof(&server, &key, "/login/nostr", "x"), "challenge tag is not");
+    refused(&thief, &foreign, &event, "challenge tag is not");
+    let carried = [("event", event.as_str()), ("challenge", &challenge)];
+    let stolen = thief.submit_in(&foreign, "/login/nostr", "", &carried);
+    assert!(stolen.status == 400 && stolen.text().contains("another browser"), "{}", stolen.text());
+
+    let entered = browser.submit_in(&html, "/login/nostr", "", &[("event", &event)]);
+    assert_eq!(entered.status, 303, "{}", entered.text());
+    browser.submit("/settings/profile", "/logout", &[]);
+    refused(&browser, &html, &event, "used already");
+    let second = proof(&server, &Key::new(2), "/login/nostr", &challenge);
+    refused(&browser, &html, &second, "used already");
+    assert_eq!(query(&server, "SELECT count(*) FROM users"), "1");
+}
+
+#[rstest]
+#[case::invite("invite", "needs an invitation")]
+#[case::closed("closed", "made by this site")]
+fn where_nobody_signs_up_only_keys_with_an_account_come_in(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[case] mode: &str,
+    #[case] why: &str,
+) {
+    let server = builder(engine).env("ABIDE_SIGNUP__MODE", mode).start();
+    let owner = Key::new(1);
+    governed(&server, &owner, "tool", |_| {});
+    let stranger = Browser::new(&server);
+    let refused = enter(&server, &stranger, &Key::new(2), "/");
+    assert!(refused.status == 403 && refused.text().contains(why), "{} {}", refused.status, refused.text());
+    assert!(!stranger.is_in());
+
+    let holder = Browser::new(&server);
+    assert_eq!(enter(&server, &holder, &owner, "/").status, 303, "the account of a repository's key is claimed");
+    let named = holder.submit("/settings/name", "/settings/name", &[("name", "zoe")]);
+    assert_eq!(location(&named), "/zoe?done=named");
+    assert_eq!(location(&holder.get(&format!("/{}/tool", npub(&owner)))), "/zoe/tool");
+}
+
+#[rstest]
+fn a_key_is_linked_with_the_password_and_unlinked_while_a_password_remains(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let server = open_server(engine);
+    for name in ["ann", "bob"] {
+        server.add_user(name);
+    }
+    let key = Key::new(1);
+    let (ann, bob) = (logged_in(&server, "ann"), logged_in(&server, "bob"));
+    let link = |browser: &Browser<'_>, password: &str| {
+        let html = browser.page("/settings/nostr");
+        let event = proof(&server, &key, "/settings/nostr", &field(&html, "/settings/nostr", "challenge"));
+        browser.submit_in(&html, "/settings/nostr", "", &[("event", &event), ("current_password", password)])
+    };
+    let wrong = link(&ann, "wrong");
+    assert!(wrong.status == 400 && wrong.text().contains("current_password-error"), "{}", wrong.text());
+    assert_eq!(location(&link(&ann, PASSWORD)), "/settings/nostr?done=key-linked");
+    assert!(ann.page("/settings/nostr").contains(&npub(&key)));
+    assert_eq!(location(&ann.get(&format!("/{}", npub(&key)))), "/ann");
+    let taken = link(&bob, PASSWORD);
+    assert!(taken.status == 409 && taken.text().contains("log in with that key instead"), "{}", taken.text());
+
+    let browser = Browser::new(&server);
+    enter(&server, &browser, &key, "/");
+    assert!(browser.page("/").contains("href=\"/ann\""));
+
+    let known = http::get(server.http_addr(), "/.well-known/nostr.json?name=ann", None);
+    assert_eq!(known.header("access-control-allow-origin"), Some("*"));
+    assert_eq!(known.json()["names"]["ann"], key.public().to_hex());
+    let relay = server.url().replacen("http", "ws", 1);
+    assert_eq!(known.json()["relays"][key.public().to_hex()][0], relay);
+    for name in ["", "_", "bob", "nobody", "ANN", "a%20b"] {
+        let none = http::get(server.http_addr(), &format!("/.well-known/nostr.json?name={name}"), None);
+        assert_eq!((none.status, none.text()), (200, "{\"names\":{}}".into()), "{name}");
+    }
+
+    let unlinked = ann.submit("/settings/nostr", "/settings/nostr/unlink", &[("current_password", PASSWORD)]);
+    assert_eq!(location(&unlinked), "/settings/nostr?done=key-unlinked");
+    let audit = query(&server, "SELECT action FROM audit_log WHERE action LIKE 'key_%' ORDER BY id");
+    assert_eq!(audit, "key_linked\nkey_unlinked");
+
+    let fresh = Browser::new(&server);
+    enter(&server, &fresh, &key, "/");
+    let alone = fresh.post("/settings/nostr/unlink", &[("_token", &fresh.token("/settings/nostr"))]);
+    assert!(alone.status == 409 && alone.text().contains("set a password first"), "{}", alone.text());
+    let set = fresh.submit("/settings/security", "/settings/security/password", &[("password", PASSWORD)]);
+    assert_eq!(location(&set), "/settings/security?done=password");
+    let now = fresh.submit("/settings/nostr", "/settings/nostr/unlink", &[("current_password", PASSWORD)]);
+    assert_eq!(location(&now), "/settings/nostr?done=key-unlinked");
+}
+
+#[rstest]
+fn a_suspended_account_is_not_opened_by_its_key(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let server = server(engine);
+    let key = Key::new(1);
+    governed(&server, &key, "tool", |_| {});
+    query(&server, "UPDATE users SET suspended_at = 1 WHERE npub IS NOT NULL");
+    let refused = enter(&server, &Browser::new(&server), &key, "/");
+    assert!(refused.status == 403 && refused.text().contains("suspended"), "{}", refused.text());
+}

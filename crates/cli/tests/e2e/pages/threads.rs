@@ -1,0 +1,153 @@
+//! Issues, patches and pull requests that came by nostr.
+
+use super::browser::Browser;
+use crate::signed::{governed, keep, npub};
+use crate::support::{query, server};
+use abide_nostr::Event;
+use abide_testkit::{Engine, Key, Server};
+use rstest::rstest;
+
+const DIFF: &str = "From abc Mon Sep 17 00:00:00 2001\nFrom: A <a@b.c>\nSubject: [PATCH] Mend it\n\nIt *was* broken.\n\
+    ---\n a | 2 +-\n\ndiff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-<old>\n+new\n";
+
+struct World {
+    server: Server,
+    owner: Key,
+    reporter: Key,
+    home: String,
+    at: u64,
+}
+
+fn world(engine: Engine) -> World {
+    let (server, owner, reporter) = (server(engine), Key::new(1), Key::new(2));
+    let url = server.http_url("maker", "tool");
+    governed(&server, &owner, "tool", |maker| {
+        let dir = maker.git.init_work_tree();
+        maker.git.commit_file(&dir, "a", "old\n", "One");
+        maker.git.ok(&dir, &["push", "--quiet", &url, "main"]);
+    });
+    let home = format!("/{}/tool", npub(&owner));
+    World { server, owner, reporter, home, at: Key::now() - 90 }
+}
+
+impl World {
+    /// An event about the repository, so many seconds after the others.
+    fn about(&self, key: &Key, later: u64, kind: u16, tags: &[&[&str]], content: &str) -> Event {
+        let coordinate = self.owner.coordinate("tool");
+        let a = ["a", coordinate.as_str()];
+        let tags: Vec<&[&str]> = std::iter::once(&a[..]).chain(tags.iter().copied()).collect();
+        key.event(self.at + later, kind, &tags, content)
+    }
+
+    fn status(&self, key: &Key, later: u64, kind: u16, root: &Event) -> Event {
+        key.event(self.at + later, kind, &[&["e", &root.id.to_hex(), "", "root"]], "")
+    }
+
+    #[track_caller]
+    fn page(&self, tail: &str) -> String {
+        Browser::new(&self.server).page(&format!("{}{tail}", self.home))
+    }
+}
+
+#[rstest]
+fn an_issue_by_nostr_is_listed_with_its_status_and_has_a_page(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = world(engine);
+    let body = "It **broke** <script>alert(1)</script>";
+    let issue = world.about(&world.reporter, 0, 1621, &[&["subject", "Bug one"], &["t", "urgent"]], body);
+    let id = issue.id.to_hex();
+    let comment = |key: &Key, later, text: &str| {
+        key.event(world.at + later, 1111, &[&["E", &id], &["e", &id], &["K", "1621"]], text)
+    };
+    let elsewhere = world.reporter.event(world.at, 1621, &[&["a", &world.owner.coordinate("other")]], "not here");
+    let stranger = Key::new(9);
+    keep(
+        &world.server,
+        &[
+            issue.clone(),
+            elsewhere.clone(),
+            comment(&world.owner, 2, "I _see_"),
+            comment(&stranger, 1, "Me too"),
+            world.status(&stranger, 9, 1632, &issue),
+        ],
+    );
+    let list = world.page("/issues");
+    assert!(list.contains("Bug one") && list.contains("badge ok\">Open"), "a stranger closes nothing: {list}");
+    assert!(!list.contains("not here"), "{list}");
+
+    let page = world.page(&format!("/nostr/{id}"));
+    assert!(page.contains("<strong>broke</strong>") && !page.contains("<script>alert"), "{page}");
+    let (first, second) = (page.find("Me too").unwrap(), page.find("<em>see</em>").unwrap());
+    assert!(first < second, "in order");
+    assert!(page.contains("urgent") && page.contains(&npub(&world.reporter)[..10]), "{page}");
+
+    keep(&world.server, &[world.status(&world.owner, 10, 1631, &issue)]);
+    assert!(world.page("/issues").contains("badge warn\">Resolved"));
+    assert!(world.page(&format!("/nostr/{id}")).contains("set this to"));
+    keep(&world.server, &[world.status(&world.reporter, 11, 1630, &issue)]);
+    assert!(world.page("/issues").contains("badge ok\">Open"), "the author opens it again");
+
+    let browser = Browser::new(&world.server);
+    let note = abide_nostr::nip19::EventPointer { id: issue.id, author: None, kind: None, relays: Vec::new() };
+    let named = format!("{}/nostr/{}", world.home, note.encode().unwrap());
+    assert!(browser.page(&named).contains("Bug one"));
+    for other in [elsewhere.id.to_hex(), "0".repeat(64), "x".into()] {
+        assert_eq!(browser.get(&format!("{}/nostr/{other}", world.home)).status, 404);
+    }
+    query(&world.server, "UPDATE nostr_events SET hidden = TRUE WHERE kind = 1621");
+    assert_eq!(browser.get(&format!("{}/nostr/{id}", world.home)).status, 404, "what is not served is not shown");
+    assert!(!world.page("/issues").contains("Bug one"));
+}
+
+#[rstest]
+fn patches_and_pull_requests_are_listed_and_shown(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = world(engine);
+    let main = query(&world.server, "SELECT max(id) FROM repos");
+    let dir = world.server.data_dir().join("repos");
+    let bare = format!("{}/{:02x}/{main}.git", dir.display(), main.parse::<i64>().unwrap() & 0xff);
+    let git = abide_testkit::GitClient::new();
+    let base = git.ok(std::path::Path::new(&bare), &["rev-parse", "refs/heads/main"]).trim().to_owned();
+    let patch = world.about(&world.reporter, 0, 1617, &[], DIFF);
+    let tags: &[&[&str]] = &[&["subject", "MyPR"], &["c", &base], &["merge-base", &base]];
+    let pull = world.about(&world.reporter, 1, 1618, tags, "Please *pull*");
+    let (missing, id) = ("ab".repeat(20), pull.id.to_hex());
+    keep(&world.server, &[patch.clone(), pull.clone(), world.status(&world.owner, 5, 1632, &patch)]);
+
+    let list = world.page("/proposals");
+    let (first, second) = (list.find("MyPR").unwrap(), list.find("Mend it").unwrap());
+    assert!(first < second && list.contains("badge warn\">Closed") && list.contains("badge ok\">Open"), "{list}");
+
+    let shown = world.page(&format!("/nostr/{}", patch.id.to_hex()));
+    assert!(shown.contains("It <em>was</em> broken.") && shown.contains("&lt;old&gt;"), "{shown}");
+    let before = world.page(&format!("/nostr/{id}"));
+    assert!(before.contains("It has not arrived here") && before.contains("<em>pull</em>"), "{before}");
+    git.ok(std::path::Path::new(&bare), &["update-ref", &format!("refs/nostr/{id}"), &base]);
+    query(&world.server, "UPDATE repos SET refs_generation = refs_generation + 2");
+    let arrived = world.page(&format!("/nostr/{id}"));
+    let compare = format!("{}/compare/{base}...{base}", world.home);
+    assert!(arrived.contains(&format!("href=\"{compare}\"")), "{arrived}");
+    assert_eq!(Browser::new(&world.server).get(&compare).status, 200);
+
+    let update: &[&[&str]] = &[&["E", &id], &["c", &missing]];
+    keep(&world.server, &[world.about(&world.reporter, 7, 1619, update, "")]);
+    let updated = world.page(&format!("/nostr/{id}"));
+    assert!(updated.contains("proposed another commit") && updated.contains(&missing), "{updated}");
+    keep(&world.server, &[world.about(&Key::new(9), 8, 1619, &[&["E", &id], &["c", &"cd".repeat(20)]], "")]);
+    assert!(world.page(&format!("/nostr/{id}")).contains(&missing), "a stranger updates nothing");
+}
+
+#[rstest]
+fn lists_go_on_page_by_page(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = world(engine);
+    let patch = |n: u64| world.about(&world.reporter, n, 1617, &[&["subject", &format!("Patch number {n}.")]], "x");
+    let issue = |n: u64| world.about(&world.reporter, n, 1621, &[&["subject", &format!("Issue number {n}.")]], "x");
+    keep(&world.server, &(0..30).map(patch).chain((0..30).map(issue)).collect::<Vec<_>>());
+    let (first, second) = (world.page("/proposals"), world.page("/proposals?page=2"));
+    assert!(first.contains("number 29.") && !first.contains("number 4.") && first.contains("rel=\"next\""), "{first}");
+    assert!(second.contains("number 4.") && !second.contains("number 5.") && !second.contains("rel=\"next\""));
+    let issues = world.page("/issues");
+    assert!(issues.contains("Issue number 29.") && issues.contains("/issues?nostr=2"), "{issues}");
+    assert!(world.page("/issues?nostr=2").contains("Issue number 4."));
+    assert!(!world.page("/issues?q=is:closed%20label:x").contains("Issue number"));
+}

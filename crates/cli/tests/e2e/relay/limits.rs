@@ -1,0 +1,109 @@
+//! One client never costs the others their service.
+
+use super::{Scene, store};
+use abide_testkit::{Engine, Key, Nostr, eventually};
+use serde_json::json;
+use std::time::Duration;
+use tungstenite::Error;
+
+/// Reached only by a test that fails.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[test]
+fn a_reader_that_does_not_read_is_cut_while_others_are_served() {
+    let settings = [("ABIDE_RELAY__OUTGOING", "10"), ("ABIDE_SERVER__WRITE_TIMEOUT", "2s")];
+    let scene = Scene::with(Engine::Sqlite, &settings);
+    let (mut slow, mut quick, mut writer) = (scene.connect(), scene.connect(), scene.connect());
+    for client in [&mut slow, &mut quick] {
+        client.subscribe("live", &[json!({"kinds": [1621]})]);
+    }
+    let text = "x".repeat(200 << 10);
+    // More than any buffer between here and there holds.
+    for number in 0..80 {
+        let issue = scene.issue(2, &format!("{number} {text}"));
+        assert!(writer.publish(&issue).0);
+        assert_eq!(quick.live("live").id, issue.id);
+    }
+    eventually(PATIENCE, || metric(&scene, "abide_relay_connections") == 2.0);
+    assert_eq!(quick.count(&[json!({"kinds": [1621]})]), 80);
+    drop(slow);
+}
+
+fn metric(scene: &Scene, name: &str) -> f64 {
+    let text = abide_testkit::http::get(scene.server.http_addr(), "/metrics", None).text();
+    let line = text.lines().find(|line| line.starts_with(name) && !line.starts_with('#'));
+    line.and_then(|line| line.rsplit(' ').next()).map_or(0.0, |value| value.parse().expect("metrics are numbers"))
+}
+
+#[test]
+fn one_address_has_so_many_connections_and_events() {
+    let settings = [
+        ("ABIDE_RELAY__CONNECTIONS_PER_IP", "2"),
+        ("ABIDE_RELAY__EVENTS_PER_IP", "3"),
+        ("ABIDE_RELAY__WINDOW", "1h"),
+        ("ABIDE_SERVER__TRUSTED_PROXIES", "127.0.0.1"),
+    ];
+    let scene = Scene::with(Engine::Sqlite, &settings);
+    let mut first = scene.connect();
+    let second = scene.connect();
+    let Err(refused) = Nostr::try_connect(&scene.server.url()) else { panic!("a third connection") };
+    assert!(matches!(*refused, Error::Http(ref response) if response.status() == 429), "{refused}");
+    drop(second);
+    eventually(PATIENCE, || Nostr::try_connect(&scene.server.url()).is_ok());
+    let answers: Vec<_> = (0..5).map(|number| first.publish(&scene.issue(2, &number.to_string()))).collect();
+    let accepted = answers.iter().filter(|(accepted, _)| *accepted).count();
+    // The hour of the clock may begin anew in between.
+    assert!((3..5).contains(&accepted), "{answers:?}");
+    assert!(answers.iter().any(|(_, text)| text.starts_with("rate-limited: ")), "{answers:?}");
+}
+
+#[test]
+fn a_client_that_is_silent_is_asked_and_then_gone() {
+    let settings = [("ABIDE_RELAY__PING", "50ms"), ("ABIDE_RELAY__IDLE_TIMEOUT", "200ms")];
+    let scene = Scene::with(Engine::Sqlite, &settings);
+    let idle = scene.connect();
+    eventually(PATIENCE, || metric(&scene, "abide_relay_connections") == 0.0);
+    drop(idle);
+    let mut answering = scene.connect();
+    for _ in 0..5 {
+        // Reading answers the pings.
+        assert_eq!(answering.hear_within(Duration::from_millis(100)), None);
+        assert_eq!(answering.count(&[json!({})]), 1);
+    }
+}
+
+#[test]
+fn a_key_is_proved_by_the_connections_own_challenge() {
+    let scene = Scene::new(Engine::Sqlite);
+    let mut client = scene.connect();
+    client.ask("REQ", "first", &[json!({ "kinds": [1] })]);
+    let first = client.hear_within(PATIENCE).map(|heard| heard.0);
+    assert_eq!(first, Some(json!(["EOSE", "first"])), "nobody is asked for a proof that nothing needs");
+    assert_eq!(client.auth(&Key::new(2), &scene.server.url().replace("http", "ws")), (true, String::new()));
+    let (accepted, text) = scene.connect().auth(&Key::new(2), "ws://elsewhere.example");
+    assert_eq!((accepted, text.as_str()), (false, "invalid: the relay tag names another relay"));
+}
+
+#[test]
+fn a_stopping_server_says_so_and_does_not_wait_for_its_readers() {
+    let mut scene = Scene::new(Engine::Sqlite);
+    let (mut idle, mut busy) = (scene.connect(), scene.connect());
+    busy.subscribe("live", &[json!({})]);
+    assert!(scene.server.terminate().success());
+    assert_eq!(idle.closed(), Some((1001, "the server is stopping".into())));
+    assert_eq!(busy.closed().map(|(code, _)| code), Some(1001));
+}
+
+#[test]
+fn what_is_hidden_is_served_to_nobody() {
+    let scene = Scene::new(Engine::Sqlite);
+    let hidden = Key::new(5).announcement(scene.now, "secret", &scene.server.url());
+    store(&scene.server, std::slice::from_ref(&hidden));
+    let mut client = scene.connect();
+    assert_eq!(client.count(&[json!({"kinds": [30_617]})]), 2);
+    crate::support::query(&scene.server, "UPDATE nostr_events SET hidden = TRUE WHERE slot = 'secret'");
+    assert_eq!(client.req(&[json!({"ids": [hidden.id]})]), []);
+    assert_eq!(client.count(&[json!({"kinds": [30_617]})]), 1);
+    let issue = Key::new(2).event(scene.now, 1621, &[&["a", &Key::new(5).coordinate("secret")]], "x");
+    assert!(!client.publish(&issue).0, "nothing relates to it");
+}

@@ -1,0 +1,174 @@
+//! What is taken, and why the rest is not.
+
+use super::{Scene, store};
+use crate::support::query;
+use abide_testkit::{Engine, Key};
+use rstest::rstest;
+use serde_json::{Value, json};
+
+fn refused((accepted, text): (bool, String)) -> String {
+    assert!(!accepted, "accepted: {text}");
+    text
+}
+
+#[rstest]
+fn what_belongs_to_a_repository_is_taken_and_what_does_not_is_refused(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(engine);
+    let mut client = scene.connect();
+    let bob = Key::new(2);
+    let issue = scene.issue(2, "it is broken");
+    assert_eq!(client.publish(&issue), (true, String::new()));
+    assert_eq!(client.publish(&issue), (true, "duplicate: already have this event".into()));
+    let comment = bob.event(scene.now, 1111, &[&["E", &issue.id.to_hex()]], "really");
+    assert_eq!(client.publish(&comment), (true, String::new()), "by the id of an issue");
+    let quote = bob.event(scene.now, 1, &[&["q", &scene.repo]], "look");
+    assert_eq!(client.publish(&quote), (true, String::new()), "any kind");
+    let (elsewhere, nothing) = (bob.coordinate("other"), "ab".repeat(32));
+    for tags in [&[][..], &[&["a", &elsewhere][..]], &[&["e", &nothing]]] {
+        let unrelated = bob.event(scene.now, 1621, tags, "x");
+        assert!(refused(client.publish(&unrelated)).starts_with("restricted: the event has to do with no repository"));
+    }
+    assert_eq!(client.req(&[json!({"kinds": [1621, 1111, 1]})]).len(), 3);
+}
+
+#[rstest]
+fn what_a_root_tags_is_taken(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::new(engine);
+    let mut client = scene.connect();
+    let note = Key::new(3).event(scene.now, 1, &[], "an idea");
+    refused(client.publish(&note));
+    let issue = Key::new(2).event(scene.now, 1621, &[&["a", &scene.repo], &["q", &note.id.to_hex()]], "see there");
+    assert!(client.publish(&issue).0);
+    assert_eq!(client.publish(&note), (true, String::new()));
+}
+
+#[rstest]
+fn profiles_are_taken_from_those_who_are_known(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::new(engine);
+    let mut client = scene.connect();
+    let profile = |key: u32, kind| Key::new(key).event(scene.now, kind, &[], "{}");
+    for kind in [0, 10_002, 10_317] {
+        assert!(refused(client.publish(&profile(2, kind))).starts_with("restricted: the author has no repository"));
+        assert_eq!(client.publish(&profile(1, kind)), (true, String::new()));
+    }
+    assert!(client.publish(&scene.issue(2, "x")).0);
+    assert!(client.publish(&profile(2, 0)).0, "a contribution makes an author known");
+}
+
+#[test]
+fn events_that_are_not_what_they_claim_are_refused() {
+    let scene = Scene::new(Engine::Sqlite);
+    let mut client = scene.connect();
+    let mut sent = |change: &dyn Fn(&mut Value)| {
+        let mut event = serde_json::to_value(scene.issue(2, "text")).unwrap();
+        change(&mut event);
+        client.say(&json!(["EVENT", event]));
+        let answer = client.wait(|heard| heard.name() == "OK");
+        assert_eq!(answer.0[2], false);
+        answer.0[3].as_str().unwrap().to_owned()
+    };
+    assert_eq!(sent(&|event| event["content"] = json!("other")), "invalid: the id is not the hash of the event");
+    let signature = sent(&|event| event["sig"] = json!("0".repeat(128)));
+    assert_eq!(signature, "invalid: the signature is not that of the event's author");
+    let large = Key::new(2).event(scene.now, 1621, &[&["a", &scene.repo]], &"x".repeat(256 << 10));
+    assert_eq!(refused(client.publish(&large)), "invalid: the event has more than 262144 bytes");
+    let future = Key::new(2).event(scene.now + 3600, 1621, &[&["a", &scene.repo]], "x");
+    assert!(refused(client.publish(&future)).starts_with("invalid: created_at is more than 15 minutes ahead"));
+    let gone = (scene.now - 1).to_string();
+    let expired = Key::new(2).event(scene.now, 1621, &[&["a", &scene.repo], &["expiration", &gone]], "x");
+    assert_eq!(refused(client.publish(&expired)), "invalid: the event has expired");
+    assert_eq!(client.req(&[json!({"kinds": [1621]})]).len(), 0);
+}
+
+#[rstest]
+fn of_versions_in_one_second_the_lowest_id_stays(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::new(engine);
+    let mut client = scene.connect();
+    for (kind, slot) in [(10_002, None), (30_023, Some("article"))] {
+        let version = |at, text: &str| {
+            let named = ["d", slot.unwrap_or_default()];
+            scene.owner.event(at, kind, &[&["a", &scene.repo], &named], text)
+        };
+        let mut versions: Vec<_> = ["a", "b", "c"].iter().map(|text| version(scene.now, text)).collect();
+        versions.sort_by_key(|event| event.id);
+        assert!(client.publish(&versions[1]).0);
+        assert_eq!(refused(client.publish(&versions[2])), "invalid: a newer version of this event is here");
+        assert_eq!(
+            refused(client.publish(&version(scene.now - 1, "older"))),
+            "invalid: a newer version of this event is here"
+        );
+        assert!(client.publish(&versions[0]).0);
+        assert_eq!(client.req(&[json!({"kinds": [kind]})]), [versions[0].clone()]);
+        let newer = version(scene.now + 1, "newer");
+        assert!(client.publish(&newer).0);
+        assert_eq!(client.req(&[json!({"kinds": [kind]})]), [newer]);
+    }
+}
+
+#[rstest]
+fn ephemeral_events_are_passed_on_and_not_kept(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::new(engine);
+    let (mut client, mut listener) = (scene.connect(), scene.connect());
+    assert!(listener.subscribe("live", &[json!({"kinds": [20_001]})]).is_empty());
+    let typing = Key::new(2).event(scene.now, 20_001, &[&["a", &scene.repo]], "typing");
+    assert_eq!(client.publish(&typing), (true, String::new()));
+    assert_eq!(listener.live("live"), typing);
+    assert!(client.req(&[json!({"kinds": [20_001]})]).is_empty());
+    let elsewhere = Key::new(2).event(scene.now, 20_001, &[], "typing");
+    refused(client.publish(&elsewhere));
+}
+
+#[rstest]
+fn what_asked_to_be_forgotten_is_not_served_and_goes(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::new(engine);
+    let mut client = scene.connect();
+    let fleeting = |until: u64| {
+        let until = until.to_string();
+        Key::new(2).event(scene.now, 1621, &[&["a", &scene.repo], &["expiration", &until]], "x")
+    };
+    store(&scene.server, &[fleeting(scene.now - 5)]);
+    let later = fleeting(scene.now + 3600);
+    assert!(client.publish(&later).0);
+    assert_eq!(client.req(&[json!({"kinds": [1621]})]), [later]);
+    assert_eq!(client.count(&[json!({"kinds": [1621]})]), 1);
+    assert!(scene.server.cli(&["jobs", "run", "relay:expire"]).status.success());
+    assert_eq!(query(&scene.server, "SELECT count(*) FROM nostr_events WHERE kind = 1621").trim(), "1");
+}
+
+#[rstest]
+fn what_its_author_deleted_does_not_come_back(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::new(engine);
+    let mut client = scene.connect();
+    let (gone, other) = (scene.issue(2, "gone"), scene.issue(3, "other"));
+    for issue in [&gone, &other] {
+        let bytes = |text: String| match scene.server.database().url() {
+            Some(_) => format!("decode('{text}', 'hex')"),
+            None => format!("x'{text}'"),
+        };
+        let author = bytes(Key::new(2).public().to_hex());
+        let sql = format!(
+            "INSERT INTO nostr_deleted (pubkey, target, at, event_id) VALUES ({author}, 'e:{}', 1, {author})",
+            issue.id
+        );
+        query(&scene.server, &sql);
+    }
+    assert_eq!(refused(client.publish(&gone)), "blocked: this event was deleted by its author");
+    assert!(client.publish(&other).0, "nobody deletes what is not theirs");
+}
+
+#[test]
+fn the_limits_of_states_are_their_own() {
+    let scene = Scene::new(Engine::Sqlite);
+    let mut client = scene.connect();
+    let tags: Vec<[String; 2]> =
+        (0..5_000).map(|n| [format!("refs/heads/branch-{n:05}-with-a-name"), "a".repeat(40)]).collect();
+    let mut tags: Vec<Vec<&str>> = tags.iter().map(|tag| tag.iter().map(String::as_str).collect()).collect();
+    tags.insert(0, vec!["d", "project"]);
+    let tags: Vec<&[&str]> = tags.iter().map(Vec::as_slice).collect();
+    let state = scene.owner.event(scene.now, 30_618, &tags, "");
+    assert!(serde_json::to_string(&state).unwrap().len() > 256 << 10);
+    let (_, text) = client.publish(&state);
+    assert!(!text.contains("bytes"), "{text}");
+}

@@ -1,0 +1,63 @@
+//! Reconciliation (NIP-77) with the reference library as the client.
+
+use super::{Scene, store};
+use abide_testkit::{Engine, Key};
+use negentropy::{Id, Negentropy, NegentropyStorageVector};
+use rstest::rstest;
+use serde_json::json;
+use std::collections::BTreeSet;
+
+#[rstest]
+fn both_sides_find_out_what_the_other_lacks(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::new(engine);
+    let issues: Vec<_> =
+        (0..600).map(|n| Key::new(2).event(scene.now - n, 1621, &[&["a", &scene.repo]], &n.to_string())).collect();
+    let (theirs, ours) = (&issues[..500], &issues[100..]);
+    store(&scene.server, theirs);
+    let mut storage = NegentropyStorageVector::new();
+    for event in ours {
+        storage.insert(event.created_at.as_secs(), Id::from_byte_array(event.id.to_bytes())).unwrap();
+    }
+    storage.seal().unwrap();
+    let mut negentropy = Negentropy::borrowed(&storage, 60_000).unwrap();
+
+    let mut client = scene.connect();
+    let first = hex(&negentropy.initiate().unwrap());
+    client.say(&json!(["NEG-OPEN", "n", {"kinds": [1621]}, first]));
+    let (mut have, mut need) = (Vec::new(), Vec::new());
+    loop {
+        let heard = client.wait(|heard| heard.0[1] == "n");
+        assert_eq!(heard.name(), "NEG-MSG", "{}", heard.0);
+        let message = bytes(heard.0[2].as_str().unwrap());
+        match negentropy.reconcile_with_ids(&message, &mut have, &mut need).unwrap() {
+            Some(next) => client.say(&json!(["NEG-MSG", "n", hex(&next)])),
+            None => break,
+        }
+    }
+    client.say(&json!(["NEG-CLOSE", "n"]));
+    let ids = |ids: &[Id]| ids.iter().map(|id| id.to_bytes()).collect::<BTreeSet<[u8; 32]>>();
+    let of = |events: &[abide_nostr::Event]| events.iter().map(|event| event.id.to_bytes()).collect::<BTreeSet<_>>();
+    assert_eq!(ids(&need), of(&issues[..100]));
+    assert_eq!(ids(&have), of(&issues[500..]));
+}
+
+#[test]
+fn too_many_events_are_not_compared() {
+    let scene = Scene::with(Engine::Sqlite, &[("ABIDE_RELAY__RECONCILED_EVENTS", "5")]);
+    store(&scene.server, &(0..6).map(|n| scene.issue(2, &n.to_string())).collect::<Vec<_>>());
+    let mut client = scene.connect();
+    client.say(&json!(["NEG-OPEN", "n", {"kinds": [1621]}, "61"]));
+    let heard = client.wait(|heard| heard.0[1] == "n");
+    assert_eq!(
+        (heard.name(), heard.0[2].as_str()),
+        ("NEG-ERR", Some("blocked: more than 5 events match; narrow the filter"))
+    );
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal")).collect()
+}

@@ -1,0 +1,60 @@
+//! Linking a key to one's account, and taking it off again.
+
+use super::{Answer, NostrError, Proved, check, use_up};
+use crate::accounts::confirm;
+use crate::accounts::sessions::Viewer;
+use crate::tell::{Who, audit_account, event_user};
+use crate::{Fault, Forge};
+use abide_core::UserId;
+use abide_core::account::may_unlink;
+use abide_store::{StoreError, Tx, user_keys, users};
+use serde_json::json;
+
+/// Links the key that an answer proves to the viewer's account.
+pub async fn link(forge: &Forge, viewer: &Viewer, answer: &Answer, password: String) -> Result<(), NostrError> {
+    let proved = check(forge, answer)?;
+    confirm::password(forge, viewer, password).await?;
+    let unit = (proved, viewer.user.id, Who::from(&viewer.caller));
+    forge.store().write(unit, |tx, (proved, user, who)| Box::pin(write_link(tx, proved, *user, who))).await
+}
+
+async fn write_link(tx: &mut Tx, proved: &Proved, user: UserId, who: &Who) -> Result<(), NostrError> {
+    use_up(tx, proved).await?;
+    let npub = proved.npub();
+    let account = users::lock(tx, user).await?.ok_or_else(gone)?;
+    if account.npub.is_some() {
+        return Err(NostrError::HasKey);
+    }
+    if user_keys::by_npub(tx, &npub).await?.is_some() {
+        return Err(NostrError::KeyTaken);
+    }
+    user_keys::set(tx, user, Some(&npub)).await?;
+    tell(tx, who, "key_linked", user, &npub).await?;
+    Ok(())
+}
+
+/// Takes the viewer's key off their account.
+pub async fn unlink(forge: &Forge, viewer: &Viewer, password: String) -> Result<(), NostrError> {
+    confirm::password(forge, viewer, password).await?;
+    let unit = (viewer.user.id, Who::from(&viewer.caller));
+    forge.store().write(unit, |tx, (user, who)| Box::pin(write_unlink(tx, *user, who))).await
+}
+
+async fn write_unlink(tx: &mut Tx, user: UserId, who: &Who) -> Result<(), NostrError> {
+    let account = users::lock(tx, user).await?.ok_or_else(gone)?;
+    let governs = user_keys::governs(tx, user).await?;
+    may_unlink(account.npub.is_some(), account.password_hash.is_some(), governs)?;
+    user_keys::set(tx, user, None).await?;
+    tell(tx, who, "key_unlinked", user, account.npub.as_deref().unwrap_or_default()).await?;
+    Ok(())
+}
+
+fn gone() -> Fault {
+    Fault::Internal("the account vanished".into())
+}
+
+async fn tell(tx: &mut Tx, who: &Who, what: &'static str, user: UserId, npub: &str) -> Result<(), StoreError> {
+    let meta = json!({ "user_id": user.get(), "npub": npub });
+    audit_account(tx, who, what, meta.clone()).await?;
+    event_user(tx, who, what, user, meta).await
+}

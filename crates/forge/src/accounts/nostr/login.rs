@@ -1,0 +1,106 @@
+//! Logging in with a key: into its account, or into a new one where people make accounts for themselves.
+
+use super::{Answer, NostrError, Proved, check, use_up};
+use crate::accounts::login::{self, Outcome, Ticket};
+use crate::accounts::{sign_up, throttle, ticket};
+use crate::tell::{Who, audit_account, event_user};
+use crate::{Fault, Forge};
+use abide_core::UserId;
+use abide_core::account::{KeyAccount, KeyLogin, SignUpMode, key_login};
+use abide_store::throttles::{self, Limit};
+use abide_store::users::{self, User};
+use abide_store::{StoreError, Tx, nostr_repos, totp, user_keys};
+use serde_json::json;
+use std::net::IpAddr;
+
+/// Logs the holder of a key in, or asks for the second factor of their account.
+pub async fn login(forge: &Forge, answer: &Answer, agent: &str, ip: Option<IpAddr>) -> Result<Outcome, NostrError> {
+    count(forge, ip).await?;
+    let unit = Unit {
+        proved: check(forge, answer)?,
+        mode: forge.settings().signup_mode,
+        sign_ups: throttle::limit(sign_up::SCOPE, forge.settings().people.signup_per_ip),
+        place: throttle::place(ip),
+        ip,
+    };
+    let known = match forge.store().write(unit.clone(), |tx, unit| Box::pin(admit(tx, unit))).await {
+        // Another login of this key made the account at this very moment: now it is there.
+        Err(NostrError::KeyTaken) => forge.store().write(unit, |tx, unit| Box::pin(admit(tx, unit))).await?,
+        admitted => admitted?,
+    };
+    if known.user.suspended_at.is_some() {
+        return Err(NostrError::Suspended);
+    }
+    if known.needs_factor {
+        return Ok(Outcome::SecondFactor(Ticket(ticket::issue(forge, &known.user))));
+    }
+    match login::open_unchanged(forge, &known.user, agent, ip).await {
+        Ok(cookie) => Ok(Outcome::In(cookie)),
+        Err(login::LoginError::Fault(fault)) => Err(fault.into()),
+        // Suspended between the two.
+        Err(_) => Err(NostrError::Suspended),
+    }
+}
+
+/// Counts a try before anything is checked, with those of passwords.
+async fn count(forge: &Forge, ip: Option<IpAddr>) -> Result<(), NostrError> {
+    let unit = (throttle::limit(login::BY_PLACE, forge.settings().people.login_per_ip), throttle::place(ip));
+    let hit = forge.store().write(unit, |tx, (limit, place)| Box::pin(throttles::hit(tx, *limit, place)));
+    match hit.await.map_err(|error: StoreError| NostrError::from(error))? {
+        Some(retry_after) => Err(NostrError::Throttled { retry_after }),
+        None => Ok(()),
+    }
+}
+
+#[derive(Clone)]
+struct Unit {
+    proved: Proved,
+    mode: SignUpMode,
+    sign_ups: Limit,
+    place: String,
+    ip: Option<IpAddr>,
+}
+
+struct Known {
+    user: User,
+    needs_factor: bool,
+}
+
+/// Uses the proof up and finds the account, or makes it.
+async fn admit(tx: &mut Tx, unit: &Unit) -> Result<Known, NostrError> {
+    use_up(tx, &unit.proved).await?;
+    throttles::forgive(tx, login::BY_PLACE, &unit.place).await?;
+    let npub = unit.proved.npub();
+    let found = user_keys::by_npub(tx, &npub).await?;
+    let account = match &found {
+        None => KeyAccount::None,
+        Some(user) if user.suspended_at.is_some() => KeyAccount::Suspended,
+        Some(_) => KeyAccount::Live,
+    };
+    let user = match (key_login(account, unit.mode), found) {
+        (KeyLogin::Make, _) => make(tx, unit, &npub).await?,
+        (KeyLogin::NeedsInvite, _) => return Err(NostrError::NeedsInvite),
+        (KeyLogin::Closed, _) => return Err(NostrError::Closed),
+        (KeyLogin::Enter | KeyLogin::Suspended, Some(user)) => user,
+        (KeyLogin::Enter | KeyLogin::Suspended, None) => return Err(NostrError::UnknownKey),
+    };
+    let factor = totp::get(tx, user.id).await?;
+    Ok(Known { user, needs_factor: factor.is_some_and(|totp| totp.confirmed_at.is_some()) })
+}
+
+async fn make(tx: &mut Tx, unit: &Unit, npub: &str) -> Result<User, NostrError> {
+    if let Some(retry_after) = throttles::hit(tx, unit.sign_ups, &unit.place).await? {
+        return Err(NostrError::Throttled { retry_after });
+    }
+    let id = nostr_repos::user_for(tx, npub).await?;
+    tell(tx, id, npub, unit.ip).await?;
+    let gone = || Fault::Internal("a new account vanished".into());
+    Ok(users::by_id(tx, id).await?.ok_or_else(gone)?)
+}
+
+async fn tell(tx: &mut Tx, id: UserId, npub: &str, ip: Option<IpAddr>) -> Result<(), StoreError> {
+    let who = Who::new(id, ip);
+    let meta = json!({ "user_id": id.get(), "name": null, "npub": npub, "site_admin": false });
+    audit_account(tx, &who, "user_created", meta).await?;
+    event_user(tx, &who, "user_created", id, json!({ "user_id": id.get(), "name": null, "npub": npub })).await
+}

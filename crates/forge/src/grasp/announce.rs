@@ -1,0 +1,259 @@
+//! An announcement arrives.
+
+use super::life::{self, Fate};
+use super::promote::describe;
+use super::scene::{Place, Scene};
+use super::settle::settle;
+use super::{Halt, ensure_room, entry, id, left, seconds, stop};
+use crate::relay::to_record;
+use crate::tell::{Who, audit_repo, event_repo};
+use crate::{Fault, Forge};
+use abide_core::RepoId;
+use abide_nostr::event::seconds as whole_seconds;
+use abide_nostr::git::{Announcement, Service};
+use abide_nostr::grasp::Answer;
+use abide_nostr::grasp::announcement::{Access, Deleted, Facts, Known, Maintains, Verdict, Withdrawn, judge};
+use abide_nostr::{Event, EventId, Rank, kinds, nip19};
+use abide_store::nostr_events::{self, deleted};
+use abide_store::repos::{self, Repo};
+use abide_store::{StoreError, Tx, nostr_repos, purgatory, purges};
+use serde_json::json;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// The coordinate of a key's announcement, as deletions note it.
+pub(super) fn target(event: &Event, identifier: &str) -> String {
+    format!("a:{}:{}:{identifier}", kinds::ANNOUNCEMENT, event.pubkey.to_hex())
+}
+
+/// Decides about an announcement.
+pub(super) async fn admit(
+    forge: &Forge,
+    event: &Event,
+    announcement: Announcement,
+    from: Option<IpAddr>,
+) -> Result<Answer, Fault> {
+    let identifier = announcement.identifier.as_str().to_owned();
+    let mut tries = 0;
+    let done = loop {
+        let mut conn = forge.store().read().await?;
+        let scene = Scene::load(&forge.settings().grasp, &mut conn, &identifier, event.pubkey).await?;
+        drop(conn);
+        let unit = Unit {
+            event: event.clone(),
+            announcement: announcement.clone(),
+            access: access(forge, event),
+            lists_us: service(forge).is_some_and(|service| announcement.lists(&service)),
+            maintains: maintains(&scene, event),
+            from,
+            settings: forge.settings().grasp.clone(),
+            grace: forge.settings().lifecycle.grace,
+        };
+        match forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await {
+            Ok(done) => break done,
+            Err(Halt::Refused(refusal)) => return Ok(Answer::Refused(refusal)),
+            // Another version of it arrived at the same moment; look again.
+            Err(Halt::Store(StoreError::Unique)) if tries < 5 => tries += 1,
+            Err(Halt::Store(error)) => return Err(error.into()),
+        }
+    };
+    if let Some(repo) = done.clear {
+        life::clear_directory(forge, repo).await?;
+    }
+    if done.answer == Answer::Stored {
+        forge.relay().publish(&[Arc::new(event.clone())]);
+    }
+    if done.answer.accepted() {
+        settle(forge, &identifier, event.pubkey).await?;
+    }
+    // Another maintainer's state may have ruled it already: then it is served by now.
+    let served = done.answer == Answer::Waiting && !super::waits(forge, &event.id).await?;
+    Ok(if served { Answer::Stored } else { done.answer })
+}
+
+/// What the operator lets an author announce.
+fn access(forge: &Forge, event: &Event) -> Access {
+    let settings = &forge.settings().grasp;
+    if settings.deny.contains(&event.pubkey) {
+        Access::Blocked
+    } else if settings.allow.is_empty() || settings.allow.contains(&event.pubkey) {
+        Access::Open
+    } else {
+        Access::NotListed
+    }
+}
+
+/// This server as announcements name it.
+pub(super) fn service(forge: &Forge) -> Option<Service> {
+    Service::parse(&forge.settings().public_url).ok()
+}
+
+/// Whether the author maintains somebody else's repository of this identifier.
+fn maintains(scene: &Scene, event: &Event) -> Maintains {
+    let mut found = Maintains::Nothing;
+    for known in scene.ruled_by(event.pubkey).filter(|known| known.owner() != event.pubkey) {
+        match known.place {
+            Place::Served(_) => return Maintains::Served,
+            Place::Waiting(..) => found = Maintains::Waiting,
+            Place::Beside => {}
+        }
+    }
+    found
+}
+
+struct Unit {
+    event: Event,
+    announcement: Announcement,
+    access: Access,
+    lists_us: bool,
+    maintains: Maintains,
+    from: Option<IpAddr>,
+    settings: super::GraspSettings,
+    grace: std::time::Duration,
+}
+
+struct Done {
+    answer: Answer,
+    /// The directory of this one goes.
+    clear: Option<RepoId>,
+}
+
+impl Done {
+    fn of(answer: Answer) -> Self {
+        Self { answer, clear: None }
+    }
+}
+
+/// What is here of the author's repository, held until the unit ends.
+struct Here {
+    known: Known,
+    deleted: Option<Deleted>,
+    entry: Option<purgatory::Announcement>,
+    repo: Option<Repo>,
+}
+
+async fn look(tx: &mut Tx, unit: &Unit) -> Result<Here, StoreError> {
+    let (owner, identifier) = (unit.event.pubkey.to_bytes(), unit.announcement.identifier.as_str());
+    let entry = purgatory::lock_announcement(tx, &owner, identifier).await?;
+    let repo = match nostr_repos::by_coordinate(tx, &owner, identifier, None).await? {
+        Some(repo) => repos::lock(tx, repo.id, None).await?,
+        None => None,
+    };
+    let kept = nostr_events::in_slot(tx, kinds::ANNOUNCEMENT, &owner, identifier).await?;
+    let rank =
+        |id: [u8; 32], at: i64| Rank { created_at: u64::try_from(at).unwrap_or(0), id: EventId::from_byte_array(id) };
+    let live = repo.as_ref().is_some_and(|repo| repo.deleted_at.is_none());
+    let known = match (&entry, &kept) {
+        (Some(entry), _) if entry.repo_id.is_some() => Known::Waiting(rank(entry.event_id, entry.event_at)),
+        (Some(entry), _) => Known::Beside(rank(entry.event_id, entry.event_at)),
+        (None, Some(kept)) if live => Known::Served(rank(kept.id, kept.created_at)),
+        (None, Some(kept)) if !kept.hidden => Known::Beside(rank(kept.id, kept.created_at)),
+        (None, _) => Known::Nothing,
+    };
+    let noted = deleted::at(tx, &owner, &target(&unit.event, identifier)).await?;
+    let by_id = deleted::at(tx, &owner, &format!("e:{}", unit.event.id.to_hex())).await?;
+    let by_web = repo.as_ref().and_then(|repo| repo.deleted_at);
+    let restorable = by_web.is_some_and(|at| tx.now() < at.plus(unit.grace));
+    let at = [noted, by_id, by_web.map(|at| i64::try_from(whole_seconds(at)).unwrap_or(i64::MAX))];
+    let deleted = at.into_iter().flatten().max().map(|at| Deleted { at: u64::try_from(at).unwrap_or(0), restorable });
+    Ok(Here { known, deleted, entry, repo })
+}
+
+async fn write(tx: &mut Tx, unit: &Unit) -> Result<Done, Halt> {
+    let here = look(tx, unit).await?;
+    let facts = Facts {
+        rank: unit.announcement.rank,
+        lists_us: unit.lists_us,
+        access: unit.access,
+        known: here.known,
+        maintains: unit.maintains,
+        deleted: here.deleted,
+    };
+    let (identifier, owner) = (unit.announcement.identifier.as_str(), unit.event.pubkey.to_bytes());
+    let until = unit.settings.expiry.of_arrival(tx.now());
+    let entry = entry(&unit.event, identifier, unit.from, until);
+    match judge(&facts) {
+        Verdict::Refuse(refusal) => Err(refusal.into()),
+        Verdict::Wait => {
+            ensure_room(tx, &unit.settings.caps, &entry).await?;
+            let repo = repos::reserve_id(tx).await?;
+            purgatory::put_announcement(tx, &entry, Some(repo)).await?;
+            Ok(Done::of(Answer::Waiting))
+        }
+        Verdict::ReplaceWaiting => {
+            left("announcement", "replacement");
+            let repo = here.entry.and_then(|entry| entry.repo_id);
+            purgatory::put_announcement(tx, &entry, repo).await?;
+            Ok(Done::of(Answer::Waiting))
+        }
+        Verdict::Replace => {
+            nostr_events::insert(tx, &to_record(&unit.event)).await?;
+            if let Some(repo) = &here.repo {
+                describe(tx, repo, &unit.announcement).await?;
+                let who = author(tx, unit).await?;
+                let about = json!({ "event": unit.event.id.to_hex() });
+                audit_repo(tx, &who, "announcement_replaced", repo, about.clone()).await?;
+                event_repo(tx, &who, "announcement_replaced", repo, about).await?;
+            }
+            Ok(Done::of(Answer::Stored))
+        }
+        Verdict::Restore => {
+            let Some(repo) = here.repo else { return Err(StoreError::Missing.into()) };
+            let who = author(tx, unit).await?;
+            life::restore(tx, &unit.settings, &who, &repo, unit.grace).await.map_err(stop)?;
+            nostr_events::insert(tx, &to_record(&unit.event)).await?;
+            describe(tx, &repo, &unit.announcement).await?;
+            Ok(Done::of(Answer::Stored))
+        }
+        Verdict::Beside { served, withdrawn } => {
+            let clear = withdraw(tx, unit, withdrawn, &here).await?;
+            let answer = if served {
+                nostr_events::insert(tx, &to_record(&unit.event)).await?;
+                // Its place was hidden with the repository; what it says about others is not.
+                nostr_events::set_hidden(tx, &id(&unit.event.id), false).await?;
+                Answer::Stored
+            } else {
+                if here.entry.is_none() {
+                    ensure_room(tx, &unit.settings.caps, &entry).await?;
+                }
+                purgatory::put_announcement(tx, &entry, None).await?;
+                Answer::Waiting
+            };
+            Ok(Done { answer, clear })
+        }
+        Verdict::Withdraw(withdrawn, refusal) => {
+            let clear = withdraw(tx, unit, Some(withdrawn), &here).await?;
+            let note = target(&unit.event, identifier);
+            deleted::note(tx, &owner, &note, seconds(&unit.event), &id(&unit.event.id)).await?;
+            Ok(Done { answer: Answer::Refused(refusal), clear })
+        }
+    }
+}
+
+/// Takes away what a newer announcement leaves this server out of. Returns whose directory goes.
+async fn withdraw(tx: &mut Tx, unit: &Unit, what: Option<Withdrawn>, here: &Here) -> Result<Option<RepoId>, Halt> {
+    match what {
+        None => Ok(None),
+        Some(Withdrawn::Entry) => {
+            let Some(entry) = &here.entry else { return Ok(None) };
+            purgatory::take_announcement(tx, entry).await?;
+            left("announcement", "service change");
+            if let Some(repo) = entry.repo_id {
+                purges::insert(tx, repo, &format!("{}/{}", nip19::npub(&unit.event.pubkey), entry.identifier)).await?;
+            }
+            Ok(entry.repo_id)
+        }
+        Some(Withdrawn::Repo) => {
+            let Some(repo) = &here.repo else { return Ok(None) };
+            let who = author(tx, unit).await?;
+            life::soft_delete(tx, &unit.settings, &who, repo, unit.grace, Fate::Withdrawn).await.map_err(stop)?;
+            Ok(None)
+        }
+    }
+}
+
+/// The author, as the logs name them.
+async fn author(tx: &mut Tx, unit: &Unit) -> Result<Who, StoreError> {
+    let user = nostr_repos::user_of(tx, &nip19::npub(&unit.event.pubkey)).await?;
+    Ok(Who { user, ip: unit.from.map(|ip| ip.to_string()) })
+}

@@ -1,0 +1,199 @@
+//! A deletion request arrives. It reaches its author's own events only.
+
+use super::align::{Bringer, Objects, align};
+use super::life::{self, Fate};
+use super::push::{Coordinate, Order};
+use super::{GraspSettings, Halt, id, left, seconds, stop};
+use crate::relay::to_record;
+use crate::tell::Who;
+use crate::{Fault, Forge};
+use abide_core::RepoId;
+use abide_git::incoming;
+use abide_nostr::deletion::Deletion;
+use abide_nostr::event::slot;
+use abide_nostr::git::{Coordinate as Address, Proposal};
+use abide_nostr::grasp::Answer;
+use abide_nostr::grasp::event::{Effect, Relation, Target, deletion as judge};
+use abide_nostr::{Event, EventId, kinds, nip19, parse_event};
+use abide_store::nostr_events::{self, Found, deleted};
+use abide_store::purgatory_proposals as proposals;
+use abide_store::{Tx, nostr_repos, purgatory, purges, repos};
+use std::sync::Arc;
+use std::time::Duration;
+
+struct Unit {
+    event: Event,
+    request: Deletion,
+    relation: Relation,
+    settings: GraspSettings,
+    grace: Duration,
+}
+
+/// What is left to do once it is written.
+#[derive(Default)]
+struct After {
+    directories: Vec<RepoId>,
+    areas: Vec<String>,
+    /// Proposals whose refs go.
+    refs: Vec<Event>,
+    covered: usize,
+}
+
+/// Decides about a deletion request and does what it asks for.
+pub(super) async fn admit(forge: &Forge, event: &Event, request: Deletion) -> Result<Answer, Fault> {
+    let unit = Unit {
+        event: event.clone(),
+        request,
+        relation: super::relation::of(forge, event).await?,
+        settings: forge.settings().grasp.clone(),
+        grace: forge.settings().lifecycle.grace,
+    };
+    let after = match forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await {
+        Ok(after) => after,
+        Err(Halt::Refused(refusal)) => return Ok(Answer::Refused(refusal)),
+        Err(Halt::Store(error)) => return Err(error.into()),
+    };
+    for repo in after.directories {
+        life::clear_directory(forge, repo).await?;
+    }
+    for key in after.areas {
+        incoming::remove_incoming(forge.layout(), &key).await?;
+    }
+    for proposal in after.refs {
+        forget_refs(forge, &proposal).await?;
+    }
+    forge.relay().publish(&[Arc::new(event.clone())]);
+    Ok(Answer::Stored)
+}
+
+/// The refs of a proposal that is no more go from the repositories it was for.
+async fn forget_refs(forge: &Forge, proposal: &Event) -> Result<(), Fault> {
+    let Ok(parsed) = Proposal::parse(proposal) else { return Ok(()) };
+    for named in parsed.repos {
+        let place = Coordinate { owner: named.author, identifier: named.identifier };
+        align(forge, &place, Order::Forget(proposal.id), Objects::Here, Bringer::server()).await?;
+    }
+    Ok(())
+}
+
+async fn write(tx: &mut Tx, unit: &Unit) -> Result<After, Halt> {
+    let mut after = After::default();
+    for target in &unit.request.ids {
+        by_id(tx, unit, target, &mut after).await?;
+    }
+    for address in &unit.request.coordinates {
+        by_address(tx, unit, address, &mut after).await?;
+    }
+    judge(&unit.request, after.covered, unit.relation)?;
+    let (author, at, request) = (unit.event.pubkey.to_bytes(), seconds(&unit.event), id(&unit.event.id));
+    for target in &unit.request.ids {
+        deleted::note(tx, &author, &format!("e:{}", target.to_hex()), at, &request).await?;
+    }
+    for address in &unit.request.coordinates {
+        let target = format!("a:{}:{}:{}", address.kind, address.author.to_hex(), address.identifier);
+        deleted::note(tx, &author, &target, at, &request).await?;
+    }
+    nostr_events::insert(tx, &to_record(&unit.event)).await?;
+    Ok(after)
+}
+
+/// Whatever of the author's has this id, stored or waiting.
+async fn by_id(tx: &mut Tx, unit: &Unit, target: &EventId, after: &mut After) -> Result<(), Halt> {
+    if let Some(found) = nostr_events::by_id(tx, target.as_bytes()).await? {
+        return stored(tx, unit, &found, after).await;
+    }
+    let author = unit.event.pubkey.to_bytes();
+    if let Some(half) = proposals::lock(tx, target.as_bytes()).await?
+        && half.pubkey == Some(author)
+    {
+        after.areas.extend(proposals::take(tx, target.as_bytes()).await?.and_then(|half| half.incoming));
+        after.covered += 1;
+        left("proposal", "deletion");
+        return Ok(());
+    }
+    if let Some(entry) = purgatory::announcement_by_event(tx, target.as_bytes()).await?
+        && entry.pubkey == author
+    {
+        return waiting_announcement(tx, unit, &entry, after).await;
+    }
+    if purgatory::author_of_state(tx, target.as_bytes()).await? == Some(author)
+        && purgatory::take_state(tx, target.as_bytes()).await?
+    {
+        after.covered += 1;
+        left("state", "deletion");
+    }
+    Ok(())
+}
+
+/// Whatever of the author's is at this coordinate and not newer than the request.
+async fn by_address(tx: &mut Tx, unit: &Unit, address: &Address, after: &mut After) -> Result<(), Halt> {
+    let (author, at) = (unit.event.pubkey.to_bytes(), seconds(&unit.event));
+    if address.kind == kinds::ANNOUNCEMENT
+        && let Some(entry) = purgatory::lock_announcement(tx, &author, &address.identifier).await?
+        && entry.event_at <= at
+    {
+        waiting_announcement(tx, unit, &entry, after).await?;
+    }
+    if address.kind == kinds::STATE {
+        for (state, _) in purgatory::states_until(tx, &author, &address.identifier, at).await? {
+            if purgatory::take_state(tx, &state).await? {
+                after.covered += 1;
+                left("state", "deletion");
+            }
+        }
+    }
+    match nostr_events::in_slot(tx, address.kind, &author, &address.identifier).await? {
+        Some(found) if found.created_at <= at => stored(tx, unit, &found, after).await,
+        _ => Ok(()),
+    }
+}
+
+/// A waiting announcement goes at once, with its directory.
+async fn waiting_announcement(
+    tx: &mut Tx,
+    unit: &Unit,
+    entry: &purgatory::Announcement,
+    after: &mut After,
+) -> Result<(), Halt> {
+    debug_assert_eq!(Target::WaitingAnnouncement.effect(), Effect::RemoveEntryAndDirectory);
+    if !purgatory::take_announcement(tx, entry).await? {
+        return Ok(());
+    }
+    after.covered += 1;
+    left("announcement", "deletion");
+    if let Some(repo) = entry.repo_id {
+        let slug = format!("{}/{}", nip19::npub(&unit.event.pubkey), entry.identifier);
+        purges::insert(tx, repo, &slug).await?;
+        after.directories.push(repo);
+    }
+    Ok(())
+}
+
+/// Something that is stored: a repository is soft-deleted with its announcement, everything else goes.
+async fn stored(tx: &mut Tx, unit: &Unit, found: &Found, after: &mut After) -> Result<(), Halt> {
+    let limits = &unit.settings.limits;
+    let Ok(event) = parse_event(&found.json, limits) else { return Ok(()) };
+    if !unit.request.covers(&event) {
+        return Ok(());
+    }
+    after.covered += 1;
+    if found.kind == kinds::ANNOUNCEMENT
+        && let Some(slot) = slot(&event)
+        && let Some(repo) = nostr_repos::by_coordinate(tx, &found.pubkey, &slot.identifier, None).await?
+        && let Some(repo) = repos::lock(tx, repo.id, None).await?
+    {
+        if repo.deleted_at.is_none() {
+            let who = Who { user: Some(repo.owner_id), ip: None };
+            life::soft_delete(tx, &unit.settings, &who, &repo, unit.grace, Fate::Deleted).await.map_err(stop)?;
+            // Named by its id alone, it is its coordinate that must not come back.
+            let target = format!("a:{}:{}:{}", found.kind, event.pubkey.to_hex(), slot.identifier);
+            deleted::note(tx, &found.pubkey, &target, seconds(&unit.event), &id(&unit.event.id)).await?;
+        }
+        return Ok(());
+    }
+    nostr_events::remove(tx, &found.id).await?;
+    if matches!(found.kind, kinds::PATCH | kinds::PULL_REQUEST | kinds::PULL_REQUEST_UPDATE) {
+        after.refs.push(event);
+    }
+    Ok(())
+}

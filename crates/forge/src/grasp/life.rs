@@ -1,0 +1,173 @@
+//! How the life of a repository reaches the relay: what is deleted is not served, what is restored is again.
+
+use super::GraspSettings;
+use super::promote::free_name;
+use super::scene::{Place, Scene};
+use crate::tell::{Who, audit_repo, event_repo};
+use crate::{Fault, Forge};
+use abide_core::lifecycle::{self, Change};
+use abide_core::repo::Governance;
+use abide_core::{RepoId, RepoName, failpoint};
+use abide_git::bare;
+use abide_nostr::git::Identifier;
+use abide_nostr::{Limits, PublicKey, kinds};
+use abide_store::nostr_events::{self, deleted};
+use abide_store::repos::{self, Repo};
+use abide_store::{StoreError, Tx, nostr_repos, purges, redirects};
+use serde_json::json;
+use std::time::Duration;
+
+/// States of one identifier that are looked at.
+const AT_MOST: i64 = 2_000;
+
+/// Why a repository goes without its owner's hand on the web.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Its key deleted the announcement.
+    Deleted,
+    /// A newer announcement leaves this server out.
+    Withdrawn,
+}
+
+/// Stops serving the announcement of a repository, and the states that speak for no other one here. Called in the
+/// transaction that deletes it, before it is deleted.
+pub(crate) async fn hide(tx: &mut Tx, settings: &GraspSettings, repo: &Repo) -> Result<(), Fault> {
+    let Some((owner, identifier)) = coordinate(tx, repo).await? else { return Ok(()) };
+    let scene = Scene::load(settings, tx, &identifier, owner).await?;
+    let maintainers = scene.maintainers(owner);
+    let speaks_elsewhere = |author: PublicKey| {
+        let mut others = scene.ruled_by(author).filter(|known| known.owner() != owner);
+        others.any(|known| matches!(known.place, Place::Served(_)))
+    };
+    for said in &scene.stored {
+        let author = said.event.pubkey;
+        if maintainers.contains(&author) && !speaks_elsewhere(author) {
+            nostr_events::set_hidden(tx, said.event.id.as_bytes(), true).await?;
+        }
+    }
+    if let Some(kept) = nostr_events::in_slot(tx, kinds::ANNOUNCEMENT, owner.as_bytes(), &identifier).await? {
+        nostr_events::set_hidden(tx, &kept.id, true).await?;
+    }
+    Ok(())
+}
+
+/// Serves the announcement of a repository and its states again.
+pub(crate) async fn show(tx: &mut Tx, settings: &GraspSettings, repo: &Repo) -> Result<(), Fault> {
+    let Some((owner, identifier)) = coordinate(tx, repo).await? else { return Ok(()) };
+    if let Some(kept) = nostr_events::in_slot(tx, kinds::ANNOUNCEMENT, owner.as_bytes(), &identifier).await? {
+        nostr_events::set_hidden(tx, &kept.id, false).await?;
+    }
+    let maintainers = Scene::load(settings, tx, &identifier, owner).await?.maintainers(owner);
+    for state in nostr_events::of_slot(tx, kinds::STATE, &identifier, AT_MOST).await? {
+        if state.hidden && maintainers.contains(&PublicKey::from_byte_array(state.pubkey)) {
+            nostr_events::set_hidden(tx, &state.id, false).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether its key asked for the end of a repository: then only a newer announcement brings it back.
+pub(crate) async fn is_deleted_by_key(tx: &mut Tx, repo: &Repo) -> Result<bool, StoreError> {
+    let Some((owner, identifier)) = coordinate(tx, repo).await? else { return Ok(false) };
+    let target = format!("a:{}:{}:{identifier}", kinds::ANNOUNCEMENT, owner.to_hex());
+    let Some(at) = deleted::at(tx, owner.as_bytes(), &target).await? else { return Ok(false) };
+    let kept = nostr_events::in_slot(tx, kinds::ANNOUNCEMENT, owner.as_bytes(), &identifier).await?;
+    Ok(kept.is_none_or(|kept| kept.created_at <= at))
+}
+
+/// What a repository that signed events rule is called when it comes back and its name is taken: a clash never keeps it
+/// away.
+pub(crate) async fn other_name(tx: &mut Tx, repo: &Repo) -> Result<Option<RepoName>, StoreError> {
+    let Some((_, identifier)) = coordinate(tx, repo).await? else { return Ok(None) };
+    let Ok(identifier) = Identifier::new(&identifier, &Limits::default()) else { return Ok(None) };
+    match repos::name_taken(tx, repo.owner_id, &repo.name).await? {
+        true => free_name(tx, repo.owner_id, &identifier).await.map(Some),
+        false => Ok(None),
+    }
+}
+
+/// Forgets the announcement and the states of a repository that goes for good. Deletions stay.
+pub(crate) async fn forget(tx: &mut Tx, settings: &GraspSettings, repo: &Repo) -> Result<(), Fault> {
+    let Some((owner, identifier)) = coordinate(tx, repo).await? else { return Ok(()) };
+    let scene = Scene::load(settings, tx, &identifier, owner).await?;
+    if let Some(kept) = nostr_events::in_slot(tx, kinds::ANNOUNCEMENT, owner.as_bytes(), &identifier).await? {
+        nostr_events::remove(tx, &kept.id).await?;
+    }
+    // Hidden states speak for nobody who is here; those that speak for others were not hidden.
+    for state in nostr_events::of_slot(tx, kinds::STATE, &identifier, AT_MOST).await? {
+        let author = PublicKey::from_byte_array(state.pubkey);
+        if state.hidden && scene.ruled_by(author).next().is_none() {
+            nostr_events::remove(tx, &state.id).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn coordinate(tx: &mut Tx, repo: &Repo) -> Result<Option<(PublicKey, String)>, StoreError> {
+    if repo.governance != Governance::Nostr {
+        return Ok(None);
+    }
+    let found = nostr_repos::coordinate(tx, repo.id).await?;
+    Ok(found.map(|(owner, identifier)| (PublicKey::from_byte_array(owner), identifier)))
+}
+
+/// Deletes a served repository because its key says so, with the usual grace.
+pub(super) async fn soft_delete(
+    tx: &mut Tx,
+    settings: &GraspSettings,
+    who: &Who,
+    repo: &Repo,
+    grace: Duration,
+    fate: Fate,
+) -> Result<(), Fault> {
+    let until = tx.now().plus(grace);
+    let Ok(Change::To(state)) = lifecycle::transition(repo.state(), lifecycle::Action::SoftDelete, tx.now()) else {
+        return Ok(());
+    };
+    hide(tx, settings, repo).await?;
+    repos::set_marks(tx, repo.id, &state).await?;
+    let by = match fate {
+        Fate::Deleted => "deletion request",
+        Fate::Withdrawn => "newer announcement",
+    };
+    audit_repo(tx, who, "repo_soft_deleted", repo, json!({ "slug": repo.slug(), "by": by })).await?;
+    event_repo(tx, who, "repo_soft_deleted", repo, json!({ "restore_until": until.to_string() })).await?;
+    Ok(())
+}
+
+/// Brings a deleted repository back under a newer announcement, under another name if its own is taken.
+pub(super) async fn restore(
+    tx: &mut Tx,
+    settings: &GraspSettings,
+    who: &Who,
+    repo: &Repo,
+    grace: Duration,
+) -> Result<(), Fault> {
+    let action = lifecycle::Action::Restore { grace };
+    let Ok(Change::To(state)) = lifecycle::transition(repo.state(), action, tx.now()) else {
+        return Err(Fault::Internal("a repository that can be restored cannot be restored".into()));
+    };
+    let mut restored = repo.clone();
+    if let Some(name) = other_name(tx, repo).await? {
+        repos::rename(tx, repo.id, &name).await?;
+        restored.name = name;
+    }
+    repos::set_marks(tx, repo.id, &state).await?;
+    restored.deleted_at = None;
+    redirects::claim(tx, repo.owner_id, &restored.name).await?;
+    show(tx, settings, &restored).await?;
+    let meta = json!({ "old_name": repo.name.as_str(), "new_name": restored.name.as_str() });
+    audit_repo(tx, who, "repo_restored", &restored, meta.clone()).await?;
+    event_repo(tx, who, "repo_restored", &restored, meta).await?;
+    Ok(())
+}
+
+/// Removes the directory of a repository that left purgatory without git data. Its note stays until this is done, so
+/// that the sweep finishes what a crash leaves.
+pub(super) async fn clear_directory(forge: &Forge, repo: RepoId) -> Result<(), Fault> {
+    bare::remove_repo(forge.layout(), repo).await?;
+    failpoint::hit(failpoint::PURGE_DIRECTORY_REMOVED);
+    let forgotten: Result<(), StoreError> =
+        forge.store().write(repo, |tx, repo| Box::pin(purges::remove(tx, *repo))).await;
+    Ok(forgotten?)
+}

@@ -1,0 +1,170 @@
+//! GRASP: repositories that signed events rule. What is accepted, what waits in purgatory, and what leaves it.
+//!
+//! * [`admit`]: an event arrives; one file each for announcements, states, proposals and deletions.
+//! * [`push`]: which signed state allows a push. [`align`]: makes a repository what a state says. [`settle`]: looks
+//!   again at everything that waits for one identifier. [`aside`]: commits whose proposal has not come yet.
+//! * [`scene`]: everything that is known of one identifier. [`signed`]: what a push brings out of purgatory.
+//! * [`life`]: how deletion and restoring reach the relay. [`sweep`]: what waited in vain. [`status`]: why something
+//!   waits.
+//!
+//! The rules themselves are in `abide_nostr::grasp`.
+
+mod admit;
+pub(crate) mod align;
+mod announce;
+pub(crate) mod aside;
+mod deletion;
+pub(crate) mod life;
+pub(crate) mod promote;
+mod proposal;
+pub(crate) mod push;
+mod relation;
+mod scene;
+pub(crate) mod settle;
+pub(crate) mod signed;
+mod state;
+pub mod status;
+pub mod sweep;
+
+pub(crate) use admit::{admit, waits};
+
+use crate::Forge;
+use abide_core::Timestamp;
+use abide_nostr::grasp::caps::{self, Caps};
+use abide_nostr::grasp::expiry::Expiry;
+use abide_nostr::grasp::maintainers::Bounds;
+use abide_nostr::grasp::{Prefix, Refusal};
+use abide_nostr::{Event, EventId, Limits, PublicKey};
+use abide_store::purgatory::{self, Entry};
+use abide_store::{StoreError, Tx};
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// How repositories that signed events rule are kept. Configuration.
+#[derive(Debug, Clone)]
+pub struct GraspSettings {
+    /// Whether repositories are taken from nostr at all.
+    pub enabled: bool,
+    /// How long something waits.
+    pub expiry: Expiry,
+    /// How much may wait.
+    pub caps: Caps,
+    /// How far maintainers of maintainers count.
+    pub maintainers: Bounds,
+    /// What events may look like.
+    pub limits: Arc<Limits>,
+    /// Only these keys may announce repositories; empty: everyone.
+    pub allow: BTreeSet<PublicKey>,
+    /// These keys may not.
+    pub deny: BTreeSet<PublicKey>,
+    /// Bytes of commits without a proposal that one address may leave here.
+    pub unsigned_per_address: u64,
+    /// Bytes of commits without a proposal from everyone together.
+    pub unsigned_total: u64,
+}
+
+impl Default for GraspSettings {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            expiry: Expiry::default(),
+            caps: Caps::default(),
+            maintainers: Bounds::default(),
+            limits: Arc::new(Limits::default()),
+            allow: BTreeSet::new(),
+            deny: BTreeSet::new(),
+            unsigned_per_address: 1 << 30,
+            unsigned_total: 10 << 30,
+        }
+    }
+}
+
+/// A change that was not made, because a rule stands against it or the machine failed.
+#[derive(Debug)]
+enum Halt {
+    Refused(Refusal),
+    Store(StoreError),
+}
+
+impl From<StoreError> for Halt {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<Refusal> for Halt {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// A fault in the middle of a unit ends it.
+fn stop(fault: crate::Fault) -> Halt {
+    match fault {
+        crate::Fault::Store(error) => Halt::Store(error),
+        other => {
+            tracing::error!(error = %other, "what an event asks for could not be written");
+            Halt::Store(StoreError::Missing)
+        }
+    }
+}
+
+/// A refusal that is worded here rather than in a rule.
+fn refusal(prefix: Prefix, reason: &'static str) -> Refusal {
+    Refusal::new(prefix, reason)
+}
+
+/// An event as an entry of purgatory.
+fn entry(event: &Event, identifier: &str, from: Option<IpAddr>, expires_at: Timestamp) -> Entry {
+    Entry {
+        event_id: id(&event.id),
+        pubkey: event.pubkey.to_bytes(),
+        identifier: identifier.to_owned(),
+        event_at: seconds(event),
+        json: abide_nostr::event::to_json(event),
+        address: from.map(|ip| ip.to_string()),
+        expires_at,
+    }
+}
+
+fn id(id: &EventId) -> [u8; 32] {
+    *id.as_bytes()
+}
+
+/// The author's date. Parsing has made sure that it fits.
+fn seconds(event: &Event) -> i64 {
+    i64::try_from(event.created_at.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// Whether one more may wait.
+async fn ensure_room(tx: &mut Tx, caps: &Caps, entry: &Entry) -> Result<(), Halt> {
+    let counts = purgatory::counts(tx, &entry.pubkey, entry.address.as_deref()).await?;
+    let count = |n: i64| u64::try_from(n).unwrap_or(0);
+    let counts = caps::Counts {
+        of_key: count(counts.of_key),
+        of_address: if entry.address.is_some() { count(counts.of_address) } else { 0 },
+        total: count(counts.total),
+    };
+    Ok(caps::judge(caps, &counts)?)
+}
+
+/// Counts something that left purgatory.
+fn left(kind: &'static str, reason: &'static str) {
+    metrics::counter!("abide_purgatory_exits_total", "kind" => kind, "reason" => reason).increment(1);
+}
+
+/// How much waits, for the metrics.
+pub async fn measure(forge: &Forge) -> Result<(), crate::Fault> {
+    let totals = purgatory::totals(&mut *forge.store().read().await?).await?;
+    for (kind, count) in [
+        ("announcement", totals.announcements),
+        ("state", totals.states),
+        ("proposal", totals.proposals),
+        ("placeholder", totals.placeholders),
+    ] {
+        metrics::gauge!("abide_purgatory_entries", "kind" => kind).set(count as f64);
+    }
+    metrics::gauge!("abide_purgatory_bytes").set(totals.bytes as f64);
+    Ok(())
+}

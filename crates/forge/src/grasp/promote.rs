@@ -1,0 +1,131 @@
+//! Leaving purgatory: a repository with git data gets its row, and its announcement is served. All in the transaction
+//! that ends the push.
+
+use super::scene::announcement;
+use super::signed::Signed;
+use super::{left, scene};
+use crate::git::push::finish;
+use crate::relay::to_record;
+use crate::tell::{Who, audit_repo, event_repo};
+use crate::{Fault, Forge};
+use abide_core::repo::{Governance, Visibility};
+use abide_core::{RefName, RefUpdate, RepoId, RepoName, UserId};
+use abide_nostr::git::{Announcement, Identifier};
+use abide_nostr::grasp::names::forge_names;
+use abide_nostr::{Event, nip19};
+use abide_store::leases::{self, Lease};
+use abide_store::pushes::{self, Intent, Outcome};
+use abide_store::repos::{self, NewRepo, Repo};
+use abide_store::{StoreError, Tx, nostr_events, nostr_repos, purgatory, redirects};
+use serde_json::json;
+
+/// A description is one line of a list; what is longer is cut.
+const LONGEST_DESCRIPTION: usize = 350;
+
+/// What is written when a waiting repository has its git data in place.
+#[derive(Debug, Clone)]
+pub(super) struct Promotion {
+    pub entry: purgatory::Announcement,
+    pub id: RepoId,
+    pub event: Event,
+    pub announcement: Announcement,
+    /// Announcements of maintainers that wait beside this one.
+    pub beside: Vec<(purgatory::Announcement, Event)>,
+    pub lease: Lease,
+    pub transport: &'static str,
+    pub updates: Vec<RefUpdate>,
+    pub head: RefName,
+    pub signed: Signed,
+    pub actor: Option<UserId>,
+    pub ip: Option<String>,
+}
+
+/// Writes it; `false` if the announcement no longer waits: it expired, was deleted, or a newer one is in its place.
+pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<bool, Fault> {
+    let Promotion { entry, id, announcement, .. } = promotion;
+    leases::check(tx, &promotion.lease).await?;
+    if !purgatory::take_announcement(tx, entry).await? {
+        return Ok(false);
+    }
+    let owner = nostr_repos::user_for(tx, &nip19::npub(&announcement.owner)).await?;
+    let name = free_name(tx, owner, &announcement.identifier).await?;
+    let new = NewRepo {
+        owner_id: owner,
+        name: name.clone(),
+        description: description(announcement),
+        visibility: Visibility::Public,
+        governance: Governance::Nostr,
+        default_branch: promotion.head.clone(),
+    };
+    nostr_repos::insert(tx, *id, &new, &entry.pubkey, &entry.identifier).await?;
+    redirects::claim(tx, owner, &name).await?;
+    nostr_events::insert(tx, &to_record(&promotion.event)).await?;
+    left("announcement", "promotion");
+    for (waiting, event) in &promotion.beside {
+        if purgatory::take_announcement(tx, waiting).await? {
+            nostr_events::insert(tx, &to_record(event)).await?;
+            left("announcement", "promotion");
+        }
+    }
+    let repo = repos::by_id(tx, *id, None).await?.ok_or(StoreError::Missing)?;
+    let who = Who { user: promotion.actor.or(Some(owner)), ip: promotion.ip.clone() };
+    let about = json!({ "pubkey": hex::encode(entry.pubkey), "identifier": entry.identifier });
+    audit_repo(tx, &who, "announcement_promoted", &repo, about.clone()).await?;
+    event_repo(tx, &who, "announcement_promoted", &repo, about).await?;
+    let intent = Intent {
+        repo_id: *id,
+        actor: who.user,
+        transport: promotion.transport,
+        incoming: String::new(),
+        updates: promotion.updates.clone(),
+        signed: Some(promotion.signed.encode()),
+    };
+    let push = pushes::begin(tx, &intent, &promotion.lease).await?;
+    finish(tx, &push, Outcome::Done, &who).await?;
+    crate::git::maintain::enqueue(tx, *id).await?;
+    leases::release(tx, &promotion.lease).await?;
+    Ok(true)
+}
+
+/// The first name that the owner has free.
+pub(super) async fn free_name(tx: &mut Tx, owner: UserId, identifier: &Identifier) -> Result<RepoName, StoreError> {
+    for name in forge_names(identifier) {
+        if !repos::name_taken(tx, owner, &name).await? {
+            return Ok(name);
+        }
+    }
+    Err(StoreError::Missing)
+}
+
+/// What a repository says about itself, from its announcement.
+pub(super) fn description(announcement: &Announcement) -> String {
+    let text = announcement.description.as_deref().unwrap_or_default();
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    line.chars().filter(|c| !c.is_control()).take(LONGEST_DESCRIPTION).collect()
+}
+
+/// The announcements that wait beside one and are served with it.
+pub(super) async fn waiting_beside(
+    forge: &Forge,
+    scene: &scene::Scene,
+    entry: &purgatory::Announcement,
+    owner: abide_nostr::PublicKey,
+) -> Result<Vec<(purgatory::Announcement, Event)>, Fault> {
+    let maintainers = scene.maintainers(owner);
+    let waiting = purgatory::announcements(&mut *forge.store().read().await?, &entry.identifier, 2_000).await?;
+    let beside = waiting.into_iter().filter(|other| other.repo_id.is_none()).filter_map(|other| {
+        let listed = announcement(&forge.settings().grasp, &other.json)?;
+        let event = scene::stored_event(&forge.settings().grasp, &other.json)?;
+        maintainers.contains(&listed.owner).then_some((other, event))
+    });
+    Ok(beside.collect())
+}
+
+/// Makes a repository's own words those of its newest announcement.
+pub(super) async fn describe(tx: &mut Tx, repo: &Repo, announcement: &Announcement) -> Result<(), StoreError> {
+    let wanted = description(announcement);
+    if wanted != repo.description {
+        repos::set_about(tx, repo.id, &wanted, &repo.default_branch).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,27 @@
+//! How one event is linked to what is served here.
+
+use crate::{Fault, Forge};
+use abide_nostr::Event;
+use abide_nostr::event::slot;
+use abide_nostr::git::{Coordinate, References};
+use abide_nostr::grasp::event::Relation;
+use abide_store::nostr_events::tag_key;
+use abide_store::nostr_relations::{repos, roots, tagged};
+
+/// Whether an event tags a repository, issue, patch or pull request that is served, or is tagged by one.
+pub(super) async fn of(forge: &Forge, event: &Event) -> Result<Relation, Fault> {
+    let references = References::of(event);
+    let named: Vec<_> = references.repos().map(|repo| (repo.author.to_bytes(), repo.identifier.clone())).collect();
+    let ids: Vec<_> = references.ids.iter().map(|id| id.to_bytes()).collect();
+    let mut conn = forge.store().read().await?;
+    if !repos(&mut conn, &named).await?.is_empty() || !roots(&mut conn, &ids).await?.is_empty() {
+        return Ok(Relation::Tags);
+    }
+    let mut keys: Vec<i64> = ['e', 'E', 'q'].map(|letter| tag_key(letter, &event.id.to_hex())).into();
+    if let Some(slot) = slot(event) {
+        let coordinate = Coordinate::from(slot).to_string();
+        keys.extend(['a', 'A', 'q'].map(|letter| tag_key(letter, &coordinate)));
+    }
+    let found = !tagged(&mut conn, &keys).await?.is_empty();
+    Ok(if found { Relation::Tagged } else { Relation::None })
+}

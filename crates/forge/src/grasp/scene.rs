@@ -1,0 +1,193 @@
+//! Everything that is known of one identifier: who announced it, who may speak for whom, and what was signed.
+
+use super::GraspSettings;
+use crate::Fault;
+use abide_core::RepoId;
+use abide_nostr::git::{Announcement, RepoState};
+use abide_nostr::grasp::fit::Candidates;
+use abide_nostr::grasp::maintainers::{Model, maintainers};
+use abide_nostr::{Event, PublicKey, kinds, parse_event};
+use abide_store::repos::Repo;
+use abide_store::{Conn, nostr_events, nostr_repos, purgatory};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Announcements, or states, of one identifier that are looked at. Strangers may use the same identifier; whoever is
+/// asked about is looked up beside them.
+const AT_MOST: i64 = 2_000;
+
+/// Where an announced repository is.
+#[derive(Debug, Clone)]
+pub(super) enum Place {
+    /// It has git data and is served.
+    Served(Box<Repo>),
+    /// It waits for git data under this id.
+    Waiting(RepoId, Box<purgatory::Announcement>),
+    /// It has no place here: kept beside another maintainer's announcement.
+    Beside,
+}
+
+/// An announcement that counts, served or waiting.
+#[derive(Debug, Clone)]
+pub(super) struct Announced {
+    pub announcement: Announcement,
+    pub place: Place,
+}
+
+impl Announced {
+    pub(super) fn owner(&self) -> PublicKey {
+        self.announcement.owner
+    }
+
+    /// The id under which its git data is kept, or will be.
+    pub(super) fn repo_id(&self) -> Option<RepoId> {
+        match &self.place {
+            Place::Served(repo) => Some(repo.id),
+            Place::Waiting(id, _) => Some(*id),
+            Place::Beside => None,
+        }
+    }
+
+    pub(super) fn is_archived(&self) -> bool {
+        matches!(&self.place, Place::Served(repo) if repo.archived_at.is_some())
+    }
+}
+
+/// A state with the event that it was read from.
+#[derive(Debug, Clone)]
+pub(super) struct Said {
+    pub state: RepoState,
+    pub event: Event,
+}
+
+/// Everything that is known of one identifier.
+#[derive(Debug, Default)]
+pub(super) struct Scene {
+    /// By id, so that whoever needs several leases takes them in this order. Those without a place come last.
+    pub announced: Vec<Announced>,
+    pub stored: Vec<Said>,
+    pub waiting: Vec<Said>,
+    maintainers: BTreeMap<PublicKey, BTreeSet<PublicKey>>,
+}
+
+impl Scene {
+    /// Loads it. `key` is whose announcement must not be missed among many others.
+    pub(super) async fn load(
+        settings: &GraspSettings,
+        conn: &mut Conn,
+        identifier: &str,
+        key: PublicKey,
+    ) -> Result<Self, Fault> {
+        let mut scene = Self::default();
+        scene.load_announcements(settings, conn, identifier, key).await?;
+        for found in nostr_events::of_slot(conn, kinds::STATE, identifier, AT_MOST).await? {
+            scene.stored.extend(said(settings, &found.json).filter(|_| !found.hidden));
+        }
+        for found in purgatory::states(conn, identifier, AT_MOST).await? {
+            scene.waiting.extend(said(settings, &found.json));
+        }
+        let listed: BTreeMap<PublicKey, Vec<PublicKey>> =
+            scene.announced.iter().map(|known| (known.owner(), known.announcement.maintainers.clone())).collect();
+        let of = |owner| (owner, maintainers(owner, &listed, Model::Recursive, settings.maintainers));
+        scene.maintainers = listed.keys().copied().map(of).collect();
+        Ok(scene)
+    }
+
+    async fn load_announcements(
+        &mut self,
+        settings: &GraspSettings,
+        conn: &mut Conn,
+        identifier: &str,
+        key: PublicKey,
+    ) -> Result<(), Fault> {
+        let owner = key.to_bytes();
+        let mut kept = nostr_events::of_slot(conn, kinds::ANNOUNCEMENT, identifier, AT_MOST).await?;
+        kept.extend(nostr_events::in_slot(conn, kinds::ANNOUNCEMENT, &owner, identifier).await?);
+        let mut repos: BTreeMap<[u8; 32], Repo> =
+            nostr_repos::of_identifier(conn, identifier, AT_MOST).await?.into_iter().collect();
+        if let Some(repo) = nostr_repos::by_coordinate(conn, &owner, identifier, None).await? {
+            repos.insert(owner, repo);
+        }
+        let mut waiting = purgatory::announcements(conn, identifier, AT_MOST).await?;
+        waiting.extend(purgatory::announcement(conn, &owner, identifier).await?);
+
+        let mut found: BTreeMap<PublicKey, Announced> = BTreeMap::new();
+        for event in kept.iter().filter(|found| !found.hidden) {
+            let Some(announcement) = announcement(settings, &event.json) else { continue };
+            let place = match repos.get(&event.pubkey).filter(|repo| repo.deleted_at.is_none()) {
+                Some(repo) => Place::Served(Box::new(repo.clone())),
+                None => Place::Beside,
+            };
+            found.insert(announcement.owner, Announced { announcement, place });
+        }
+        for entry in waiting {
+            let Some(announcement) = announcement(settings, &entry.json) else { continue };
+            let place = match entry.repo_id {
+                Some(id) => Place::Waiting(id, Box::new(entry)),
+                None => Place::Beside,
+            };
+            // What waits is newer than what is kept beside it, and never waits beside what is served.
+            found.insert(announcement.owner, Announced { announcement, place });
+        }
+        self.announced = found.into_values().collect();
+        self.announced.sort_by_key(|known| known.repo_id().map_or(i64::MAX, RepoId::get));
+        Ok(())
+    }
+
+    /// The announcement of a key.
+    pub(super) fn of(&self, owner: PublicKey) -> Option<&Announced> {
+        self.announced.iter().find(|known| known.owner() == owner)
+    }
+
+    /// Whose signature counts for a key's repository.
+    pub(super) fn maintainers(&self, owner: PublicKey) -> BTreeSet<PublicKey> {
+        self.maintainers.get(&owner).cloned().unwrap_or_else(|| BTreeSet::from([owner]))
+    }
+
+    /// The repositories, served or waiting, that a key may speak for.
+    pub(super) fn ruled_by(&self, author: PublicKey) -> impl Iterator<Item = &Announced> {
+        let counts = move |known: &&Announced| self.maintainers(known.owner()).contains(&author);
+        self.announced.iter().filter(|known| known.repo_id().is_some()).filter(counts)
+    }
+
+    /// Asks which signed states may speak for a key's repository, with another one that has just come.
+    pub(super) fn candidates<T>(
+        &self,
+        owner: PublicKey,
+        arriving: Option<&RepoState>,
+        ask: impl FnOnce(&Candidates<'_>) -> T,
+    ) -> T {
+        let states = |said: &[Said]| said.iter().map(|said| said.state.clone()).collect::<Vec<_>>();
+        let (stored, mut waiting, maintainers) = (states(&self.stored), states(&self.waiting), self.maintainers(owner));
+        waiting.extend(arriving.cloned());
+        ask(&Candidates { stored: &stored, waiting: &waiting, maintainers: &maintainers })
+    }
+
+    /// The event of a state that is stored or waits.
+    pub(super) fn event_of(&self, state: &RepoState) -> Option<&Event> {
+        let same = |said: &&Said| said.event.id == state.rank.id;
+        self.stored.iter().chain(&self.waiting).find(same).map(|said| &said.event)
+    }
+}
+
+/// An announcement as we stored it.
+pub(super) fn announcement(settings: &GraspSettings, json: &str) -> Option<Announcement> {
+    let event = stored_event(settings, json)?;
+    Announcement::parse(&event, &settings.limits).ok()
+}
+
+fn said(settings: &GraspSettings, json: &str) -> Option<Said> {
+    let event = stored_event(settings, json)?;
+    let state = RepoState::parse(&event, &settings.limits).ok()?;
+    Some(Said { state, event })
+}
+
+/// An event that was checked when it came. Limits may have become narrower since: then it does not count any more.
+pub(super) fn stored_event(settings: &GraspSettings, json: &str) -> Option<Event> {
+    match parse_event(json, &settings.limits) {
+        Ok(event) => Some(event),
+        Err(error) => {
+            tracing::warn!(%error, "an event that is stored cannot be read any more");
+            None
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Looks again at everything that waits for one identifier: git data that came to one repository may complete a state
+//! that rules another.
+
+use super::align::{Aligned, Bringer, Objects, align};
+use super::push::{Coordinate, Order, is_complete, objects_of};
+use super::scene::{Announced, Place, Scene};
+use crate::git::snapshots;
+use crate::{Fault, Forge, jobs};
+use abide_core::RepoId;
+use abide_nostr::git::RepoState;
+use abide_nostr::grasp::align::plan;
+use abide_nostr::{EventId, PublicKey};
+use abide_store::{StoreError, Tx, nostr_repos, purgatory};
+use serde_json::{Value as Json, json};
+use std::collections::HashSet;
+
+/// Steps of one settling: each moves one repository to one state, so there are never more than repositories.
+const AT_MOST: usize = 1_000;
+
+/// Moves every repository of an identifier to the newest state whose objects are here.
+pub(crate) async fn settle(forge: &Forge, identifier: &str, key: PublicKey) -> Result<(), Fault> {
+    let mut tried: HashSet<(RepoId, EventId)> = HashSet::new();
+    for _ in 0..AT_MOST {
+        let mut conn = forge.store().read().await?;
+        let scene = Scene::load(&forge.settings().grasp, &mut conn, identifier, key).await?;
+        drop(conn);
+        let Some(step) = next(forge, &scene, &tried).await? else { return Ok(()) };
+        tried.insert((step.repo, step.state.rank.id));
+        let Some(event) = scene.event_of(&step.state).cloned() else { continue };
+        let coordinate = Coordinate { owner: step.owner, identifier: identifier.to_owned() };
+        let objects = Objects::Of(step.source, objects_of(&step.state).collect());
+        let aligned = align(forge, &coordinate, Order::State(Box::new(event)), objects, Bringer::server()).await?;
+        if let Aligned::Refused(reason) = aligned {
+            tracing::info!(identifier, repo = step.repo.get(), reason, "a repository does not follow a state");
+        }
+    }
+    Ok(())
+}
+
+/// Queues a settling in the transaction that ends a push, so that a crash right after it leaves nobody behind. Only where
+/// somebody else uses the same identifier.
+pub(super) async fn enqueue(tx: &mut Tx, repo: RepoId) -> Result<(), StoreError> {
+    let Some((owner, identifier)) = nostr_repos::coordinate(tx, repo).await? else { return Ok(()) };
+    let places = nostr_repos::of_identifier(tx, &identifier, 2).await?.len()
+        + purgatory::announcements(tx, &identifier, 2).await?.len();
+    if places < 2 {
+        return Ok(());
+    }
+    let payload = json!({ "owner": hex::encode(owner), "identifier": identifier });
+    jobs::enqueue(tx, jobs::Kind::GraspSettle, payload, Some(format!("{repo}"))).await
+}
+
+/// The job: `false` if its payload is not one of ours.
+pub(crate) async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
+    let owner = payload["owner"].as_str().and_then(|text| PublicKey::from_hex(text).ok());
+    let (Some(owner), Some(identifier)) = (owner, payload["identifier"].as_str()) else { return Ok(false) };
+    settle(forge, identifier, owner).await?;
+    Ok(true)
+}
+
+struct Step {
+    repo: RepoId,
+    owner: PublicKey,
+    state: RepoState,
+    source: RepoId,
+}
+
+/// The next repository that is not where it should be.
+async fn next(forge: &Forge, scene: &Scene, tried: &HashSet<(RepoId, EventId)>) -> Result<Option<Step>, Fault> {
+    for known in scene.announced.iter().filter(|known| !known.is_archived()) {
+        let Some(repo) = known.repo_id() else { continue };
+        for state in in_order(scene, known.owner()) {
+            let Some(source) = source(forge, scene, known, &state).await? else { continue };
+            if !tried.contains(&(repo, state.rank.id)) && !is_there(forge, scene, known, &state).await? {
+                return Ok(Some(Step { repo, owner: known.owner(), state, source }));
+            }
+            // The newest that can be followed; older ones are superseded by it.
+            break;
+        }
+    }
+    Ok(None)
+}
+
+/// The states that may rule a key's repository, the newest first, ending with the stored one that does.
+fn in_order(scene: &Scene, owner: PublicKey) -> Vec<RepoState> {
+    scene.candidates(owner, None, |candidates| {
+        let rules = candidates.authoritative();
+        let counts = |state: &&RepoState| {
+            candidates.maintainers.contains(&state.author) && rules.is_none_or(|rules| state.rank > rules.rank)
+        };
+        let mut states: Vec<RepoState> = candidates.waiting.iter().filter(counts).cloned().collect();
+        states.sort_by_key(|state| std::cmp::Reverse(state.rank));
+        states.extend(rules.cloned());
+        states
+    })
+}
+
+/// A repository that has all objects of a state and that its author may speak for; itself first.
+async fn source(forge: &Forge, scene: &Scene, known: &Announced, state: &RepoState) -> Result<Option<RepoId>, Fault> {
+    let others = scene.ruled_by(state.author).filter(|other| other.owner() != known.owner());
+    for place in std::iter::once(known).chain(others) {
+        if let Place::Served(repo) = &place.place
+            && is_complete(state, forge.layout().repo(repo.id)).await?
+        {
+            return Ok(Some(repo.id));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a repository is what a state says, and the state is served.
+async fn is_there(forge: &Forge, scene: &Scene, known: &Announced, state: &RepoState) -> Result<bool, Fault> {
+    let Place::Served(repo) = &known.place else { return Ok(false) };
+    let served = scene.stored.iter().any(|said| said.state.rank == state.rank);
+    let refs = snapshots::read(forge, repo).await?;
+    let view = super::push::View::of(&refs, Vec::new());
+    Ok(served && plan(&view.refs, view.head.as_ref(), state).is_ok_and(|plan| plan.is_empty()))
+}

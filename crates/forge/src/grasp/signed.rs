@@ -1,0 +1,103 @@
+//! What a push brings out of purgatory. It is written beside the push's intent, so that whoever ends the push, be it
+//! after a crash, ends it the same way.
+
+use super::{id, left, seconds, settle};
+use crate::relay::to_record;
+use abide_core::RefName;
+use abide_nostr::event::to_json;
+use abide_nostr::{Event, Limits, Rank, kinds, parse_event};
+use abide_store::repos::{self, Repo};
+use abide_store::{StoreError, Tx, nostr_events, purgatory, purgatory_proposals};
+use serde::{Deserialize, Serialize};
+
+/// The signed events that allow a push, and what they say beside refs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Signed {
+    /// The state that the refs follow.
+    state: Option<String>,
+    /// Proposals whose commits come.
+    proposals: Vec<String>,
+    /// The branch that HEAD names from now on.
+    head: Option<String>,
+}
+
+impl Signed {
+    /// The refs become what a state says.
+    pub(super) fn follow(&mut self, state: &Event, head: Option<&RefName>) {
+        self.state = Some(to_json(state));
+        self.head = head.map(|name| name.as_str().to_owned());
+    }
+
+    /// The commit of a proposal comes.
+    pub(super) fn release(&mut self, proposal: &Event) {
+        self.proposals.push(to_json(proposal));
+    }
+
+    /// The branch that HEAD names from now on, if that changes.
+    pub(super) fn head(&self) -> Option<RefName> {
+        self.head.as_deref()?.parse().ok()
+    }
+
+    pub(crate) fn encode(&self) -> String {
+        serde_json::to_string(self).expect("strings are always JSON")
+    }
+
+    pub(crate) fn decode(text: &str) -> Result<Self, StoreError> {
+        serde_json::from_str(text)
+            .map_err(|error| StoreError::Unreadable { column: "signed", reason: error.to_string() })
+    }
+
+    /// The events themselves, for those who listen.
+    pub(crate) fn events(&self) -> Vec<Event> {
+        self.state.iter().chain(&self.proposals).filter_map(|json| read(json).ok()).collect()
+    }
+}
+
+/// An event that was checked before it was written down.
+fn read(json: &str) -> Result<Event, StoreError> {
+    let most = usize::MAX;
+    let limits = Limits { event_bytes: most, state_bytes: most, event_tags: most, ..Limits::default() };
+    parse_event(json, &limits).map_err(|error| StoreError::Unreadable { column: "signed", reason: error.to_string() })
+}
+
+/// Serves the events of a push whose refs moved, in the transaction that ends it.
+pub(crate) async fn finish(tx: &mut Tx, repo: &Repo, signed: &str) -> Result<(), StoreError> {
+    let signed = Signed::decode(signed)?;
+    if let Some(json) = &signed.state {
+        serve_state(tx, &read(json)?).await?;
+        settle::enqueue(tx, repo.id).await?;
+    }
+    for json in &signed.proposals {
+        let event = read(json)?;
+        nostr_events::insert(tx, &to_record(&event)).await?;
+        if purgatory_proposals::take(tx, &id(&event.id)).await?.is_some() {
+            left("proposal", "promotion");
+        }
+    }
+    if let Some(head) = signed.head.as_deref().and_then(|name| name.parse::<RefName>().ok())
+        && head != repo.default_branch
+    {
+        repos::set_about(tx, repo.id, &repo.description, &head).await?;
+    }
+    Ok(())
+}
+
+/// Stores a state, and lets go what it overtakes: waiting states of the same author that are older.
+pub(super) async fn serve_state(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
+    debug_assert_eq!(event.kind.as_u16(), kinds::STATE);
+    nostr_events::insert(tx, &to_record(event)).await?;
+    if purgatory::take_state(tx, &id(&event.id)).await? {
+        left("state", "promotion");
+    }
+    let slot = abide_nostr::event::slot(event).map(|slot| slot.identifier).unwrap_or_default();
+    let rank = Rank::of(event);
+    for older in purgatory::states_until(tx, &event.pubkey.to_bytes(), &slot, seconds(event)).await? {
+        let (older_id, at) = older;
+        let older_rank =
+            Rank { created_at: u64::try_from(at).unwrap_or(0), id: abide_nostr::EventId::from_byte_array(older_id) };
+        if older_rank < rank && purgatory::take_state(tx, &older_id).await? {
+            left("state", "replacement");
+        }
+    }
+    Ok(())
+}

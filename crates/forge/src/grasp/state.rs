@@ -1,0 +1,149 @@
+//! A signed state arrives.
+
+use super::align::{Aligned, Bringer, Objects, align};
+use super::push::{Coordinate, Order, is_complete, objects_of};
+use super::scene::{Place, Scene};
+use super::settle::settle;
+use super::signed::serve_state;
+use super::{Halt, ensure_room, entry, refusal};
+use crate::{Fault, Forge};
+use abide_nostr::git::RepoState;
+use abide_nostr::grasp::state::{Facts, Ruled, Verdict, judge};
+use abide_nostr::grasp::{Answer, Prefix};
+use abide_nostr::{Event, EventId, PublicKey, Rank, kinds};
+use abide_store::nostr_events::{self, deleted};
+use abide_store::purgatory;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Decides about a state.
+pub(super) async fn admit(
+    forge: &Forge,
+    event: &Event,
+    state: RepoState,
+    from: Option<IpAddr>,
+) -> Result<Answer, Fault> {
+    let identifier = state.identifier.as_str().to_owned();
+    let mut conn = forge.store().read().await?;
+    let scene = Scene::load(&forge.settings().grasp, &mut conn, &identifier, event.pubkey).await?;
+    let author = event.pubkey.to_bytes();
+    let newest = nostr_events::in_slot(&mut conn, kinds::STATE, &author, &identifier).await?;
+    let target = format!("a:{}:{}:{identifier}", kinds::STATE, event.pubkey.to_hex());
+    let deleted_at = deleted::at(&mut conn, &author, &target).await?;
+    drop(conn);
+    let facts = Facts {
+        rank: state.rank,
+        newest_of_author: newest.map(|found| Rank {
+            created_at: u64::try_from(found.created_at).unwrap_or(0),
+            id: EventId::from_byte_array(found.id),
+        }),
+        deleted_at: deleted_at.map(|at| u64::try_from(at).unwrap_or(0)),
+        announced: scene.announced.iter().any(|known| known.repo_id().is_some()),
+        ruled: ruled(forge, &scene, &state).await?,
+    };
+    match judge(&facts) {
+        Verdict::Refuse(refusal) => Ok(Answer::Refused(refusal)),
+        Verdict::Wait { extend } => wait(forge, event, &identifier, from, extend).await,
+        Verdict::Serve { align } => serve(forge, event, &state, &scene, align, &facts).await,
+    }
+}
+
+/// What the author may speak for, and what is there of it.
+async fn ruled(forge: &Forge, scene: &Scene, state: &RepoState) -> Result<Vec<Ruled>, Fault> {
+    let mut ruled = Vec::new();
+    for known in scene.ruled_by(state.author) {
+        let superseded = scene.candidates(known.owner(), None, |candidates| {
+            candidates.authoritative().is_some_and(|rules| rules.rank > state.rank)
+        });
+        let complete = match &known.place {
+            Place::Served(repo) => is_complete(state, forge.layout().repo(repo.id)).await?,
+            Place::Waiting(..) | Place::Beside => false,
+        };
+        ruled.push(Ruled {
+            owner: known.owner(),
+            waiting: matches!(known.place, Place::Waiting(..)),
+            complete,
+            superseded,
+            archived: known.is_archived(),
+        });
+    }
+    Ok(ruled)
+}
+
+/// All that it asks for is here: it is stored and followed at once.
+async fn serve(
+    forge: &Forge,
+    event: &Event,
+    state: &RepoState,
+    scene: &Scene,
+    owners: Vec<PublicKey>,
+    facts: &Facts,
+) -> Result<Answer, Fault> {
+    let complete = |owner: &PublicKey| facts.ruled.iter().any(|repo| repo.owner == *owner && repo.complete);
+    let source = facts.ruled.iter().find(|repo| repo.complete).and_then(|repo| scene.of(repo.owner)?.repo_id());
+    let Some(source) = source else { return Err(Fault::Internal("a complete state has no repository".into())) };
+    let mut stored = false;
+    for owner in owners {
+        let coordinate = Coordinate { owner, identifier: state.identifier.as_str().to_owned() };
+        let objects = match complete(&owner) {
+            true => Objects::Here,
+            false => Objects::Of(source, objects_of(state).collect()),
+        };
+        let order = Order::State(Box::new(event.clone()));
+        match align(forge, &coordinate, order, objects, Bringer::server()).await? {
+            Aligned::Done | Aligned::Nothing => stored = true,
+            Aligned::Refused(reason) => tracing::info!(reason, "a repository does not follow a new state"),
+        }
+    }
+    if !stored {
+        // Newer states rule wherever it could: it is kept, and changes nothing.
+        let served: Result<(), Fault> = forge
+            .store()
+            .write(event.clone(), |tx, event| Box::pin(async move { Ok(serve_state(tx, event).await?) }))
+            .await;
+        served?;
+        forge.relay().publish(&[Arc::new(event.clone())]);
+    }
+    settle(forge, state.identifier.as_str(), event.pubkey).await?;
+    Ok(Answer::Stored)
+}
+
+/// It waits for git data.
+async fn wait(
+    forge: &Forge,
+    event: &Event,
+    identifier: &str,
+    from: Option<IpAddr>,
+    extend: Vec<PublicKey>,
+) -> Result<Answer, Fault> {
+    let settings = forge.settings().grasp.clone();
+    let input = (event.clone(), identifier.to_owned(), from, extend, settings);
+    let written = forge
+        .store()
+        .write(input, |tx, (event, identifier, from, extend, settings)| {
+            Box::pin(async move {
+                let until = settings.expiry.of_arrival(tx.now());
+                let entry = entry(event, identifier, *from, until);
+                ensure_room(tx, &settings.caps, &entry).await?;
+                purgatory::put_state(tx, &entry).await?;
+                for owner in extend {
+                    purgatory::raise_announcement(tx, &owner.to_bytes(), identifier, until).await?;
+                }
+                Ok::<_, Halt>(())
+            })
+        })
+        .await;
+    match written {
+        Ok(()) => {}
+        Err(Halt::Refused(refusal)) => return Ok(Answer::Refused(refusal)),
+        Err(Halt::Store(error)) => return Err(error.into()),
+    }
+    // The announcement may have expired while this was decided; then nothing speaks for the state any more.
+    let mut conn = forge.store().read().await?;
+    let scene = Scene::load(&forge.settings().grasp, &mut conn, identifier, event.pubkey).await?;
+    if scene.ruled_by(event.pubkey).next().is_none() {
+        let reason = "the announcement expired a moment ago; publish it again, then the state";
+        return Ok(Answer::Refused(refusal(Prefix::Restricted, reason)));
+    }
+    Ok(Answer::Waiting)
+}

@@ -1,0 +1,243 @@
+//! Why something waits, for whoever asks.
+
+use super::push::objects_of;
+use super::scene::{Place, Scene, stored_event};
+use crate::{Fault, Forge};
+use abide_core::Timestamp;
+use abide_git::read;
+use abide_nostr::git::{ObjectId, Proposal};
+use abide_nostr::grasp::push::KnownEvent;
+use abide_nostr::{Event, EventId, PublicKey, nip19};
+use abide_store::purgatory_proposals as proposals;
+use abide_store::{nostr_events, nostr_repos, purgatory};
+use std::collections::HashSet;
+
+pub use abide_store::purgatory::Totals;
+
+/// Missing objects that are told one by one.
+const TOLD: usize = 100;
+
+/// What is known of a key's repository.
+#[derive(Debug, Clone)]
+pub enum Status {
+    /// It waits for git data.
+    Waiting(Waiting),
+    /// It is served.
+    Served {
+        /// Where.
+        slug: String,
+    },
+}
+
+/// A repository that waits for git data.
+#[derive(Debug, Clone)]
+pub struct Waiting {
+    /// The key.
+    pub npub: String,
+    /// What the key calls it.
+    pub identifier: String,
+    /// The announcement's id.
+    pub announcement: String,
+    /// Since when it waits.
+    pub since: Timestamp,
+    /// When it ends.
+    pub expires_at: Timestamp,
+    /// The states that wait for the same identifier.
+    pub states: Vec<WaitingState>,
+}
+
+/// A state that waits.
+#[derive(Debug, Clone)]
+pub struct WaitingState {
+    /// Its id.
+    pub event: String,
+    /// Whose.
+    pub author: String,
+    /// Whether its author may speak for the repository.
+    pub authorised: bool,
+    /// Since when it waits.
+    pub since: Timestamp,
+    /// When it ends.
+    pub expires_at: Timestamp,
+    /// How many refs it names.
+    pub refs: usize,
+    /// The first of the objects that are not here.
+    pub missing: Vec<Missing>,
+    /// How many are not here.
+    pub missing_count: usize,
+}
+
+/// An object that is not here.
+#[derive(Debug, Clone)]
+pub struct Missing {
+    /// The ref that needs it.
+    pub name: String,
+    /// The object.
+    pub oid: String,
+}
+
+/// What is known of a key's repository; `None` if nothing is.
+pub async fn of(forge: &Forge, owner: &PublicKey, identifier: &str) -> Result<Option<Status>, Fault> {
+    let mut conn = forge.store().read().await?;
+    if let Some(repo) = nostr_repos::by_coordinate(&mut conn, owner.as_bytes(), identifier, None).await? {
+        return Ok(Some(Status::Served { slug: repo.slug() }).filter(|_| repo.deleted_at.is_none()));
+    }
+    let Some(entry) = purgatory::announcement(&mut conn, owner.as_bytes(), identifier).await? else {
+        return Ok(None);
+    };
+    let scene = Scene::load(&forge.settings().grasp, &mut conn, identifier, *owner).await?;
+    let rows = purgatory::states(&mut conn, identifier, TOLD as i64).await?;
+    drop(conn);
+    let maintainers = scene.maintainers(*owner);
+    let mut states = Vec::new();
+    for row in rows {
+        let Some(said) = scene.waiting.iter().find(|said| said.event.id.as_bytes() == &row.event_id) else { continue };
+        let here = here(forge, &scene, said.state.author, objects_of(&said.state).collect()).await?;
+        let lacking = |id: &ObjectId| id.sha1().is_none_or(|oid| !here.contains(&oid));
+        let missing: Vec<_> = said.state.refs.iter().filter(|(_, id)| lacking(id)).collect();
+        states.push(WaitingState {
+            event: said.event.id.to_hex(),
+            author: nip19::npub(&said.event.pubkey),
+            authorised: maintainers.contains(&said.event.pubkey),
+            since: row.created_at,
+            expires_at: row.expires_at,
+            refs: said.state.refs.len(),
+            missing_count: missing.len(),
+            missing: missing
+                .into_iter()
+                .take(TOLD)
+                .map(|(name, id)| Missing { name: name.to_string(), oid: id.to_string() })
+                .collect(),
+        });
+    }
+    Ok(Some(Status::Waiting(Waiting {
+        npub: nip19::npub(owner),
+        identifier: identifier.to_owned(),
+        announcement: hex::encode(entry.event_id),
+        since: entry.created_at,
+        expires_at: entry.expires_at,
+        states,
+    })))
+}
+
+/// Which of these objects are in a repository that a key may speak for.
+async fn here(
+    forge: &Forge,
+    scene: &Scene,
+    author: PublicKey,
+    oids: Vec<abide_core::Oid>,
+) -> Result<HashSet<abide_core::Oid>, Fault> {
+    let served = scene.ruled_by(author).filter_map(|known| match &known.place {
+        Place::Served(repo) => Some(forge.layout().repo(repo.id)),
+        Place::Waiting(..) | Place::Beside => None,
+    });
+    let places: Vec<_> = served.collect();
+    let looked = tokio::task::spawn_blocking(move || {
+        let mut found = HashSet::new();
+        for place in &places {
+            found.extend(read::present(place, oids.iter().copied())?);
+        }
+        Ok::<_, abide_git::GitError>(found)
+    });
+    Ok(looked.await.map_err(|error| Fault::Internal(format!("looking for objects was interrupted: {error}")))??)
+}
+
+/// Everything that waits, for the operator.
+#[derive(Debug, Clone)]
+pub struct Contents {
+    /// How much.
+    pub totals: Totals,
+    /// What ends first.
+    pub entries: Vec<ContentsEntry>,
+}
+
+/// Something that waits.
+#[derive(Debug, Clone)]
+pub struct ContentsEntry {
+    /// `announcement`, `state`, `proposal` or `placeholder`.
+    pub kind: &'static str,
+    /// The event's id.
+    pub event: String,
+    /// Whose, if that is known.
+    pub author: Option<String>,
+    /// Of which repository, if it says so.
+    pub identifier: Option<String>,
+    /// Bytes that are kept for it.
+    pub bytes: i64,
+    /// Since when it waits.
+    pub since: Timestamp,
+    /// When it ends.
+    pub expires_at: Timestamp,
+}
+
+/// What waits, the entries that end first at the front.
+pub async fn contents(forge: &Forge, limit: i64) -> Result<Contents, Fault> {
+    let mut conn = forge.store().read().await?;
+    let author = |key: [u8; 32]| nip19::npub(&PublicKey::from_byte_array(key));
+    let mut entries = Vec::new();
+    for entry in purgatory::announcement_page(&mut conn, limit).await? {
+        entries.push(ContentsEntry {
+            kind: "announcement",
+            event: hex::encode(entry.event_id),
+            author: Some(author(entry.pubkey)),
+            identifier: Some(entry.identifier),
+            bytes: 0,
+            since: entry.created_at,
+            expires_at: entry.expires_at,
+        });
+    }
+    for entry in purgatory::state_page(&mut conn, limit).await? {
+        entries.push(ContentsEntry {
+            kind: "state",
+            event: hex::encode(entry.event_id),
+            author: Some(author(entry.pubkey)),
+            identifier: Some(entry.identifier),
+            bytes: 0,
+            since: entry.created_at,
+            expires_at: entry.expires_at,
+        });
+    }
+    for half in proposals::page(&mut conn, limit).await? {
+        entries.push(ContentsEntry {
+            kind: if half.json.is_some() { "proposal" } else { "placeholder" },
+            event: hex::encode(half.event_id),
+            author: half.pubkey.map(author),
+            identifier: None,
+            bytes: half.bytes,
+            since: half.created_at,
+            expires_at: half.expires_at,
+        });
+    }
+    entries.sort_by_key(|entry| entry.expires_at);
+    entries.truncate(usize::try_from(limit).unwrap_or(0));
+    Ok(Contents { totals: purgatory::totals(&mut conn).await?, entries })
+}
+
+/// What is known of the event that a pushed ref is named after.
+pub(super) struct KnownProposal {
+    pub known: KnownEvent,
+    pub event: Option<Event>,
+}
+
+/// Looks an event up that a pushed ref is named after.
+pub(super) async fn known_proposal(forge: &Forge, id: &EventId) -> Result<KnownProposal, Fault> {
+    let mut conn = forge.store().read().await?;
+    let commit = |event: &Event| Proposal::parse(event).ok().and_then(|proposal| proposal.commit);
+    if let Some(found) = nostr_events::by_id(&mut conn, id.as_bytes()).await? {
+        let event = stored_event(&forge.settings().grasp, &found.json);
+        let known = match event.as_ref().and_then(commit) {
+            Some(oid) => KnownEvent::Served(oid.sha1()),
+            None => KnownEvent::OtherKind,
+        };
+        return Ok(KnownProposal { known, event });
+    }
+    let Some(half) = proposals::get(&mut conn, id.as_bytes()).await? else {
+        return Ok(KnownProposal { known: KnownEvent::Unknown, event: None });
+    };
+    let event = half.json.as_deref().and_then(|json| stored_event(&forge.settings().grasp, json));
+    let known = match &event {
+        Some(_) => KnownEvent::Waiting(Some(half.commit)),
+        None => KnownEvent::Placeholder(half.commit),
+    };
+    Ok(KnownProposal { known, event })
+}

@@ -1,0 +1,171 @@
+//! What waited in vain goes: entries whose time is over, with their directories and objects.
+
+use super::{aside, left, life};
+use crate::{Fault, Forge};
+use abide_git::incoming;
+use abide_nostr::PublicKey;
+use abide_nostr::nip19;
+use abide_store::leases::{self, Lease};
+use abide_store::purgatory::{self, Announcement};
+use abide_store::purgatory_proposals as proposals;
+use abide_store::{StoreError, Tx, purges, pushes};
+use std::time::Duration;
+
+/// Entries of one kind that one look takes on.
+const PAGE: i64 = 200;
+
+/// Areas without an entry that nobody has touched for so long belong to nobody.
+const AREA_AGE: Duration = Duration::from_secs(600);
+
+/// What a sweep took away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Announcements.
+    pub announcements: u64,
+    /// States.
+    pub states: u64,
+    /// Proposals without a commit, and commits without a proposal.
+    pub proposals: u64,
+}
+
+/// Takes everything away whose time is over.
+pub async fn sweep(forge: &Forge) -> Result<Swept, Fault> {
+    let mut swept = Swept { announcements: announcements(forge).await?, ..Swept::default() };
+    swept.states = states(forge).await?;
+    swept.proposals = proposed(forge).await?;
+    areas(forge).await?;
+    super::measure(forge).await?;
+    Ok(swept)
+}
+
+async fn announcements(forge: &Forge) -> Result<u64, Fault> {
+    let mut gone = 0;
+    loop {
+        let now = forge.clock().now();
+        let page = purgatory::announcements_over(&mut *forge.store().read().await?, now, PAGE).await?;
+        let mut moved = false;
+        for entry in &page {
+            if expire(forge, entry).await? {
+                (gone, moved) = (gone + 1, true);
+            }
+        }
+        if !moved || page.len() < PAGE as usize {
+            return Ok(gone);
+        }
+    }
+}
+
+/// Lets one announcement go; `false` if it is being pushed to, or was promoted or extended meanwhile.
+async fn expire(forge: &Forge, entry: &Announcement) -> Result<bool, Fault> {
+    let remembered = forge.settings().grasp.expiry.remembered;
+    let input = (entry.clone(), forge.node().holder().to_owned(), forge.settings().lease_ttl, remembered);
+    let taken: Result<bool, StoreError> = forge
+        .store()
+        .write(input, |tx, (entry, holder, ttl, remembered)| Box::pin(take(tx, entry, holder, *ttl, *remembered)))
+        .await;
+    if !taken? {
+        return Ok(false);
+    }
+    left("announcement", "expiry");
+    if let Some(repo) = entry.repo_id {
+        life::clear_directory(forge, repo).await?;
+    }
+    Ok(true)
+}
+
+async fn take(
+    tx: &mut Tx,
+    entry: &Announcement,
+    holder: &str,
+    ttl: Duration,
+    remembered: Duration,
+) -> Result<bool, StoreError> {
+    let mut lease: Option<Lease> = None;
+    if let Some(repo) = entry.repo_id {
+        // Whoever pushes holds this; then it does not expire.
+        match leases::take(tx, &pushes::lease_name(repo), holder, ttl).await? {
+            Some(taken) => lease = Some(taken),
+            None => return Ok(false),
+        }
+    }
+    let gone = purgatory::take_announcement_over(tx, entry).await?;
+    if gone {
+        let until = tx.now().plus(remembered);
+        purgatory::remember(tx, &entry.event_id, until).await?;
+        if let Some(repo) = entry.repo_id {
+            let owner = nip19::npub(&PublicKey::from_byte_array(entry.pubkey));
+            purges::insert(tx, repo, &format!("{owner}/{}", entry.identifier)).await?;
+        }
+    }
+    if let Some(lease) = lease {
+        leases::release(tx, &lease).await?;
+    }
+    Ok(gone)
+}
+
+async fn states(forge: &Forge) -> Result<u64, Fault> {
+    let remembered = forge.settings().grasp.expiry.remembered;
+    let gone: Result<u64, StoreError> = forge
+        .store()
+        .write(remembered, |tx, remembered| {
+            Box::pin(async move {
+                let until = tx.now().plus(*remembered);
+                let gone = purgatory::take_states_over(tx).await?;
+                for id in &gone {
+                    purgatory::remember(tx, id, until).await?;
+                }
+                purgatory::forget(tx).await?;
+                Ok(gone.len() as u64)
+            })
+        })
+        .await;
+    let gone = gone?;
+    (0..gone).for_each(|_| left("state", "expiry"));
+    Ok(gone)
+}
+
+async fn proposed(forge: &Forge) -> Result<u64, Fault> {
+    let now = forge.clock().now();
+    let page = proposals::over(&mut *forge.store().read().await?, now, PAGE).await?;
+    let mut gone = 0;
+    for half in page {
+        let remembered = forge.settings().grasp.expiry.remembered;
+        let taken: Result<Option<proposals::Half>, StoreError> = forge
+            .store()
+            .write((half.event_id, remembered), |tx, (id, remembered)| {
+                Box::pin(async move {
+                    let now = tx.now();
+                    match proposals::lock(tx, id).await? {
+                        Some(half) if half.expires_at <= now => {
+                            if half.json.is_some() {
+                                purgatory::remember(tx, id, now.plus(*remembered)).await?;
+                            }
+                            proposals::take(tx, id).await
+                        }
+                        _ => Ok(None),
+                    }
+                })
+            })
+            .await;
+        let Some(half) = taken? else { continue };
+        left(if half.json.is_some() { "proposal" } else { "placeholder" }, "expiry");
+        gone += 1;
+        if let Some(key) = half.incoming {
+            incoming::remove_incoming(forge.layout(), &key).await?;
+        }
+    }
+    Ok(gone)
+}
+
+/// Removes areas whose entry was never written, or went before its area did.
+async fn areas(forge: &Forge) -> Result<(), Fault> {
+    for key in incoming::list_incoming(forge.layout())?.iter().filter(|key| aside::is_aside(key)) {
+        let path = forge.layout().incoming(key);
+        let age = path.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
+        let old = age.is_some_and(|age| age > AREA_AGE);
+        if old && !proposals::holds_area(&mut *forge.store().read().await?, key).await? {
+            incoming::remove_incoming(forge.layout(), key).await?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! What moves repositories: admitted one by one, in the order in which a connection sent it. A state that follows its
+//! announcement at once must find it.
+
+use super::{Verified, failed};
+use crate::{Forge, grasp};
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+/// Events that may wait in one lane before the batch road waits too.
+const WAITING: usize = 64;
+
+pub(super) struct Lanes {
+    senders: Vec<mpsc::Sender<Verified>>,
+    tasks: JoinSet<()>,
+}
+
+impl Lanes {
+    pub(super) fn start(forge: &Forge, count: usize) -> Self {
+        let mut tasks = JoinSet::new();
+        let mut lane = || {
+            let (sender, receiver) = mpsc::channel(WAITING);
+            tasks.spawn(walk(forge.clone(), receiver));
+            sender
+        };
+        Self { senders: (0..count.max(1)).map(|_| lane()).collect(), tasks }
+    }
+
+    pub(super) async fn take(&self, events: Vec<Verified>) {
+        for event in events {
+            let lane = event.pending.submission.lane % self.senders.len() as u64;
+            // The walk ends only after its sender.
+            let _ = self.senders[usize::try_from(lane).unwrap_or(0)].send(event).await;
+        }
+    }
+
+    pub(super) async fn finish(self) {
+        let Self { senders, mut tasks } = self;
+        drop(senders);
+        while tasks.join_next().await.is_some() {}
+    }
+}
+
+async fn walk(forge: Forge, mut events: mpsc::Receiver<Verified>) {
+    while let Some(Verified { pending, parsed }) = events.recv().await {
+        let event = Arc::clone(pending.event());
+        let from = pending.submission.from;
+        // In a task of its own: a panic takes one event down, not the lane.
+        let admitting = {
+            let forge = forge.clone();
+            tokio::spawn(async move { grasp::admit(&forge, &event, parsed, from).await })
+        };
+        let answer = match admitting.await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(fault)) => failed(&fault),
+            Err(error) => failed(&crate::Fault::Internal(error.to_string())),
+        };
+        pending.answer(answer);
+    }
+}

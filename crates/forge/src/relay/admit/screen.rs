@@ -1,0 +1,90 @@
+//! What can be answered without the rules: duplicates and wrong signatures.
+//!
+//! No memory of ids stands before the store: it would have to be told of everything that is deleted, replaced or
+//! expires, and one look for a whole batch costs a few microseconds for each event.
+
+use super::{Pending, Verified, failed};
+use crate::{Fault, Forge, grasp};
+use abide_nostr::grasp::event::{Rule, rule};
+use abide_nostr::grasp::{Answer, Parsed, Prefix, Refusal};
+use abide_nostr::{Limits, verify_signature};
+use abide_store::nostr_events;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Answers what is here already or is not what it claims to be; returns the others, in their order.
+pub(super) async fn screen(forge: &Forge, batch: Vec<Pending>) -> Vec<Verified> {
+    let fresh = unknown(forge, batch).await;
+    let mut seen = HashSet::new();
+    let (once, again): (Vec<_>, Vec<_>) = fresh.into_iter().partition(|pending| seen.insert(pending.event().id));
+    let verified = verify(forge.relay().limits(), once).await;
+    // The same event twice in one batch: the second comes again in another, when it is known what became of the first.
+    for pending in again {
+        let _ = forge.relay().admissions.sender.send(pending);
+    }
+    verified
+}
+
+/// Leaves those out that are stored or wait, and answers them.
+async fn unknown(forge: &Forge, batch: Vec<Pending>) -> Vec<Pending> {
+    let ids: Vec<[u8; 32]> = batch.iter().map(|pending| pending.event().id.to_bytes()).collect();
+    let known = async { Ok::<_, Fault>(nostr_events::known(&mut *forge.store().read().await?, &ids).await?) };
+    let known = match known.await {
+        Ok(known) => known,
+        Err(fault) => {
+            batch.into_iter().for_each(|pending| pending.answer(failed(&fault)));
+            return Vec::new();
+        }
+    };
+    let mut fresh = Vec::with_capacity(batch.len());
+    for pending in batch {
+        let event = Arc::clone(pending.event());
+        if known.contains(event.id.as_bytes()) {
+            pending.answer(Answer::DuplicateStored);
+            continue;
+        }
+        let may_wait = matches!(rule(event.kind.as_u16()), Rule::Announcement | Rule::State | Rule::Proposal);
+        match if may_wait { grasp::waits(forge, &event.id).await } else { Ok(false) } {
+            Ok(false) => fresh.push(pending),
+            Ok(true) => pending.answer(Answer::DuplicateWaiting),
+            Err(fault) => pending.answer(failed(&fault)),
+        }
+    }
+    fresh
+}
+
+/// Checks signatures and reads events by their kinds, on as many threads as the machine has.
+async fn verify(limits: &Arc<Limits>, batch: Vec<Pending>) -> Vec<Verified> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = batch.len().div_ceil(threads).max(1);
+    let mut shares = Vec::with_capacity(threads);
+    let mut batch = batch.into_iter().peekable();
+    while batch.peek().is_some() {
+        let (part, limits) = (batch.by_ref().take(share).collect::<Vec<_>>(), limits.clone());
+        shares.push(tokio::task::spawn_blocking(move || {
+            let judged = part.into_iter().map(|pending| {
+                let judged = judge(&pending, &limits);
+                (pending, judged)
+            });
+            judged.collect::<Vec<_>>()
+        }));
+    }
+    let mut verified = Vec::new();
+    for share in shares {
+        // A share that panicked answers nobody; their senders see the connection stay silent for those events only.
+        for (pending, judged) in share.await.unwrap_or_default() {
+            match judged {
+                Ok(parsed) => verified.push(Verified { pending, parsed }),
+                Err(refusal) => pending.answer(Answer::Refused(refusal)),
+            }
+        }
+    }
+    verified
+}
+
+fn judge(pending: &Pending, limits: &Limits) -> Result<Parsed, Refusal> {
+    if !verify_signature(pending.event()) {
+        return Err(Refusal::new(Prefix::Invalid, "the signature is not that of the event's author"));
+    }
+    Parsed::of(pending.event(), limits)
+}

@@ -1,0 +1,199 @@
+//! One connection to the relay, whatever carries it: text goes in, text comes out.
+//!
+//! What it says is decided by [`Session`]; this does what the session asks for. Questions are answered one after
+//! another, each page only when the one before was taken.
+
+use super::TooMany;
+use super::admit::Submission;
+use super::door::Place;
+use super::hub::Live;
+use super::reading::{self, Asked, Found};
+use crate::Forge;
+use abide_nostr::git::Service;
+use abide_nostr::grasp::{Answer, Prefix, Refusal};
+use abide_nostr::session::Ticket;
+use abide_nostr::{Action, Event, EventId, Session};
+use std::collections::{HashSet, VecDeque};
+use std::net::IpAddr;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+/// Why a connection is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Ended {
+    /// New events came faster than it read.
+    #[error("events came faster than they were read")]
+    TooSlow,
+}
+
+/// A connection.
+pub struct Client {
+    forge: Forge,
+    session: Session,
+    ip: Option<IpAddr>,
+    number: u64,
+    live: mpsc::Receiver<Live>,
+    answers: mpsc::UnboundedReceiver<(EventId, Answer)>,
+    answer_to: mpsc::UnboundedSender<(EventId, Answer)>,
+    found: mpsc::Receiver<(Ticket, Found)>,
+    found_to: mpsc::Sender<(Ticket, Found)>,
+    questions: VecDeque<(Ticket, Asked)>,
+    running: Option<(Ticket, JoinHandle<()>)>,
+    open: HashSet<Ticket>,
+    _place: Place,
+}
+
+impl Client {
+    /// Takes a connection on, if there is a place for it.
+    pub fn connect(forge: &Forge, ip: Option<IpAddr>) -> Result<Self, TooMany> {
+        let relay = forge.relay();
+        let place = relay.door.enter(ip)?;
+        let (number, live) = relay.hub.join();
+        let (answer_to, answers) = mpsc::unbounded_channel();
+        let (found_to, found) = mpsc::channel(1);
+        let service = relay.service.clone().unwrap_or_else(nowhere);
+        Ok(Self {
+            session: Session::new(relay.limits.clone(), service, forge.random_token()),
+            forge: forge.clone(),
+            ip,
+            number,
+            live,
+            answers,
+            answer_to,
+            found,
+            found_to,
+            questions: VecDeque::new(),
+            running: None,
+            open: HashSet::new(),
+            _place: place,
+        })
+    }
+
+    /// Whether another message can be taken: questions that wait for their answers are bounded.
+    pub fn ready(&self) -> bool {
+        let limits = self.forge.relay().limits();
+        self.questions.len() < limits.subscriptions + limits.counts_under_way + limits.reconciliations
+    }
+
+    /// Takes a text frame.
+    pub async fn on_text(&mut self, text: &str) -> Vec<String> {
+        let actions = self.session.on_message(text, self.forge.clock().now());
+        self.act(actions).await
+    }
+
+    /// Takes a frame that is not text.
+    pub async fn on_binary(&mut self) -> Vec<String> {
+        let actions = self.session.on_binary();
+        self.act(actions).await
+    }
+
+    /// Waits for what comes from elsewhere: answers, stored events, new events. Nothing is lost if the wait is given up.
+    pub async fn next(&mut self) -> Result<Vec<String>, Ended> {
+        let actions = tokio::select! {
+            biased;
+            Some((id, answer)) = self.answers.recv() => {
+                let mut actions = self.session.on_admitted(&id, &answer);
+                while let Ok((id, answer)) = self.answers.try_recv() {
+                    actions.extend(self.session.on_admitted(&id, &answer));
+                }
+                actions
+            }
+            live = self.live.recv() => match live {
+                Some(Live { ticket, wire }) => self.session.on_live(&ticket, &wire),
+                None => return Err(Ended::TooSlow),
+            },
+            Some((ticket, found)) = self.found.recv() => self.on_found(&ticket, found),
+        };
+        Ok(self.act(actions).await)
+    }
+
+    fn on_found(&mut self, ticket: &Ticket, found: Found) -> Vec<Action> {
+        // What a question that was given up had found already does not end the one that runs now.
+        if !matches!(found, Found::Page(_)) {
+            self.running.take_if(|(running, _)| running == ticket);
+        }
+        let actions = match found {
+            Found::Page(page) => self.session.on_stored(ticket, page),
+            Found::End => self.session.on_stored_end(ticket),
+            Found::Count(count) => self.session.on_count(ticket, count),
+            Found::Items(items) => self.session.on_reconcile_items(ticket, items),
+            Found::Failed => self.session.on_query_failed(ticket),
+        };
+        self.ask_next();
+        actions
+    }
+
+    async fn act(&mut self, actions: Vec<Action>) -> Vec<String> {
+        let mut frames = Vec::with_capacity(actions.len());
+        for action in actions {
+            match action {
+                Action::Send(text) => frames.push(text),
+                Action::Admit(event) => self.admit(event).await,
+                Action::Subscribe(ticket, filters) => {
+                    self.forge.relay().hub.subscribe(self.number, ticket.clone(), filters.clone());
+                    self.open.insert(ticket.clone());
+                    self.ask(ticket, Asked::Events(filters));
+                }
+                Action::Unsubscribe(ticket) => self.unsubscribe(ticket),
+                Action::Count(ticket, filters) => self.ask(ticket, Asked::Count(filters)),
+                Action::Reconcile { ticket, filter, at_most } => {
+                    self.ask(ticket, Asked::Reconcile { filter, at_most });
+                }
+            }
+        }
+        frames
+    }
+
+    /// Hands an event over; waits while too many are under way, and so the client waits.
+    async fn admit(&mut self, event: Box<Event>) {
+        let relay = self.forge.relay();
+        if !relay.door.event(self.ip, self.forge.clock().now()) {
+            let refusal = Refusal::new(Prefix::RateLimited, "too many events from this address; slow down");
+            let _ = self.answer_to.send((event.id, Answer::Refused(refusal)));
+            return;
+        }
+        let submission =
+            Submission { event: Arc::from(event), from: self.ip, lane: self.number, answer: self.answer_to.clone() };
+        relay.admissions.submit(submission).await;
+    }
+
+    fn unsubscribe(&mut self, ticket: Ticket) {
+        self.questions.retain(|(waiting, _)| *waiting != ticket);
+        if let Some((_, task)) = self.running.take_if(|(running, _)| *running == ticket) {
+            task.abort();
+            self.ask_next();
+        }
+        self.open.remove(&ticket);
+        self.forge.relay().hub.unsubscribe(self.number, ticket);
+    }
+
+    fn ask(&mut self, ticket: Ticket, asked: Asked) {
+        self.questions.push_back((ticket, asked));
+        self.ask_next();
+    }
+
+    /// Begins with the next question if none is being answered.
+    fn ask_next(&mut self) {
+        if self.running.is_some() {
+            return;
+        }
+        let Some((ticket, asked)) = self.questions.pop_front() else { return };
+        let task = reading::read(self.forge.clone(), ticket.clone(), asked, self.found_to.clone());
+        self.running = Some((ticket, tokio::spawn(task)));
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if let Some((_, task)) = self.running.take() {
+            task.abort();
+        }
+        self.forge.relay().hub.leave(self.number, self.open.drain());
+    }
+}
+
+/// Stands for an address that cannot be read, so that no proof of a key is ever meant for it.
+fn nowhere() -> Service {
+    Service::parse("http://invalid").expect("this is an address")
+}

@@ -1,0 +1,160 @@
+//! Who listens to what, and passing on.
+
+use abide_nostr::session::{Ticket, Wire};
+use abide_nostr::{Event, EventId, Filter, SubscriptionIndex};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::mpsc;
+
+/// A subscription among those of all connections.
+type Name = (u64, Ticket);
+
+/// A new event for one subscription.
+pub(super) struct Live {
+    pub ticket: Ticket,
+    pub wire: Wire,
+}
+
+pub(super) struct Hub {
+    /// New events that may wait for one reader.
+    outgoing: usize,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    next: u64,
+    subscriptions: SubscriptionIndex<Name>,
+    readers: HashMap<u64, mpsc::Sender<Live>>,
+    told: Recent,
+}
+
+impl Hub {
+    pub(super) fn new(outgoing: usize, remembered: usize) -> Self {
+        let inner = Inner {
+            next: 0,
+            subscriptions: SubscriptionIndex::default(),
+            readers: HashMap::new(),
+            told: Recent::new(remembered),
+        };
+        Self { outgoing: outgoing.max(1), inner: Mutex::new(inner) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A new reader: its number, and where its events come. The channel ends when the reader is too slow.
+    pub(super) fn join(&self) -> (u64, mpsc::Receiver<Live>) {
+        let (sender, receiver) = mpsc::channel(self.outgoing);
+        let mut inner = self.lock();
+        inner.next += 1;
+        let number = inner.next;
+        inner.readers.insert(number, sender);
+        (number, receiver)
+    }
+
+    /// The reader is gone, and so are its subscriptions.
+    pub(super) fn leave(&self, number: u64, open: impl Iterator<Item = Ticket>) {
+        let mut inner = self.lock();
+        inner.readers.remove(&number);
+        for ticket in open {
+            inner.subscriptions.remove(&(number, ticket));
+        }
+        inner.count();
+    }
+
+    pub(super) fn subscribe(&self, number: u64, ticket: Ticket, filters: Arc<[Filter]>) {
+        let mut inner = self.lock();
+        inner.subscriptions.insert((number, ticket), filters);
+        inner.count();
+    }
+
+    pub(super) fn unsubscribe(&self, number: u64, ticket: Ticket) {
+        let mut inner = self.lock();
+        inner.subscriptions.remove(&(number, ticket));
+        inner.count();
+    }
+
+    /// Which of these were not passed on lately.
+    pub(super) fn untold(&self, ids: &[EventId]) -> HashSet<EventId> {
+        let inner = self.lock();
+        ids.iter().copied().filter(|id| !inner.told.contains(id)).collect()
+    }
+
+    pub(super) fn publish(&self, events: &[Arc<Event>]) {
+        let mut inner = self.lock();
+        for event in events {
+            if inner.told.insert(event.id) {
+                inner.pass_on(event);
+            }
+        }
+    }
+}
+
+impl Inner {
+    fn pass_on(&mut self, event: &Event) {
+        let listening = self.subscriptions.matching(event);
+        if listening.is_empty() {
+            return;
+        }
+        let wire = Wire::from(event);
+        for (number, ticket) in listening {
+            let Some(reader) = self.readers.get(&number) else { continue };
+            // A reader that does not read loses its connection: dropping the sender ends its channel.
+            if reader.try_send(Live { ticket, wire: wire.clone() }).is_err() {
+                self.readers.remove(&number);
+                metrics::counter!("abide_relay_cut_total").increment(1);
+            }
+        }
+    }
+
+    fn count(&self) {
+        metrics::gauge!("abide_relay_subscriptions").set(self.subscriptions.len() as f64);
+    }
+}
+
+/// A bounded memory of ids; the oldest is forgotten first.
+struct Recent {
+    most: usize,
+    ids: HashSet<EventId>,
+    order: VecDeque<EventId>,
+}
+
+impl Recent {
+    fn new(most: usize) -> Self {
+        Self { most: most.max(1), ids: HashSet::new(), order: VecDeque::new() }
+    }
+
+    fn contains(&self, id: &EventId) -> bool {
+        self.ids.contains(id)
+    }
+
+    /// Remembers an id; `false` if it is remembered already.
+    fn insert(&mut self, id: EventId) -> bool {
+        if !self.ids.insert(id) {
+            return false;
+        }
+        self.order.push_back(id);
+        if self.order.len() > self.most
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.ids.remove(&oldest);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_id_is_forgotten_first() {
+        let id = |n| EventId::from_byte_array([n; 32]);
+        let mut recent = Recent::new(2);
+        assert!(recent.insert(id(1)) && recent.insert(id(2)) && !recent.insert(id(1)));
+        assert!(recent.insert(id(3)));
+        assert!(!recent.contains(&id(1)) && recent.contains(&id(2)) && recent.contains(&id(3)));
+        assert_eq!((recent.ids.len(), recent.order.len()), (2, 2));
+    }
+}

@@ -1,0 +1,103 @@
+//! The relay: signed events come in, are judged, stored and passed on.
+//!
+//! * [`Client`]: one connection, whatever carries it: text in, text out. `reading.rs` finds the stored events it asks for.
+//! * `admit/`: what is published goes through one queue: duplicates, signatures on other threads, the rules, one commit
+//!   for many, and only then the answers.
+//! * `hub.rs`: who listens to what. Everyone who stored events calls [`Relay::publish`] after the commit; `tail.rs` sees
+//!   what other nodes stored.
+//! * `record.rs`: events as rows. `door.rs`: how many connections and events one address may have. `expire.rs`: the end
+//!   of what asked to be forgotten.
+
+mod admit;
+mod client;
+mod door;
+mod expire;
+mod hub;
+mod reading;
+mod record;
+mod settings;
+mod tail;
+
+pub use client::{Client, Ended};
+pub use door::TooMany;
+pub(crate) use expire::expire;
+pub use record::to_record;
+pub use settings::RelaySettings;
+
+use crate::Forge;
+use abide_nostr::git::Service;
+use abide_nostr::info::{Limitation, RelayInfo, SUPPORTED_NIPS};
+use abide_nostr::{Event, Limits};
+use admit::Admissions;
+use door::Door;
+use hub::Hub;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+/// What all connections share.
+pub struct Relay {
+    settings: RelaySettings,
+    limits: Arc<Limits>,
+    service: Option<Service>,
+    hub: Hub,
+    door: Door,
+    admissions: Admissions,
+    /// Questions to the database that run at once.
+    reads: Semaphore,
+}
+
+impl Relay {
+    pub(crate) fn new(settings: RelaySettings, public_url: &str) -> Self {
+        let limits = Arc::new(settings.limits.clone());
+        Self {
+            service: Service::parse(public_url).ok(),
+            hub: Hub::new(settings.outgoing, settings.remembered),
+            door: Door::new(&settings),
+            admissions: Admissions::new(&settings),
+            reads: Semaphore::new(settings.reads.max(1)),
+            limits,
+            settings,
+        }
+    }
+
+    /// What is configured.
+    pub fn settings(&self) -> &RelaySettings {
+        &self.settings
+    }
+
+    /// The bounds of a connection.
+    pub(crate) fn limits(&self) -> &Arc<Limits> {
+        &self.limits
+    }
+
+    /// Passes events on to those who asked for them. Called after the commit that stored them; an event that was passed
+    /// on a while ago is not passed on again.
+    pub(crate) fn publish(&self, events: &[Arc<Event>]) {
+        self.hub.publish(events);
+    }
+
+    /// What the relay says about itself (NIP-11).
+    pub fn info(&self, version: &str) -> RelayInfo {
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        RelayInfo {
+            name: self.settings.name.clone(),
+            description: self.settings.description.clone(),
+            pubkey: text(&self.settings.pubkey),
+            contact: text(&self.settings.contact),
+            icon: None,
+            supported_nips: SUPPORTED_NIPS.into(),
+            supported_grasps: vec!["GRASP-01".into()],
+            repo_acceptance_criteria: self.settings.acceptance.clone(),
+            curation: text(&self.settings.curation),
+            software: "abide".into(),
+            version: version.to_owned(),
+            limitation: Limitation::from(&*self.limits),
+        }
+    }
+}
+
+/// Takes in what is published and looks for what other nodes stored, until told to stop and nothing is under way.
+pub async fn run(forge: Forge, stop: CancellationToken) {
+    tokio::join!(admit::run(&forge, &stop), tail::run(&forge, &stop));
+}

@@ -1,0 +1,125 @@
+//! What other nodes stored, for those who listen here.
+//!
+//! Rows are numbered when they are written and seen when they are committed, so a lower number may come to sight later.
+//! A number that is skipped is looked for again for a while; most were never used.
+
+use super::hub::Hub;
+use crate::{Fault, Forge};
+use abide_nostr::{Event, EventId};
+use abide_store::nostr_query::{self, Place};
+use abide_store::{Conn, Engine};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// How long a skipped number is looked for: longer than any transaction takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How many skipped numbers are looked for at most; the highest are.
+const GAPS: usize = 2_000;
+
+/// Rows that are read at a time.
+const PAGE: i64 = 1_000;
+
+/// Bytes of events that are read at a time.
+const PAGE_BYTES: i64 = 4 << 20;
+
+/// Passes on what other nodes stored, until told to stop. With SQLite there are none.
+pub(super) async fn run(forge: &Forge, stop: &CancellationToken) {
+    if forge.store().engine() == Engine::Sqlite {
+        return;
+    }
+    let mut tail: Option<Tail> = None;
+    while !stop.is_cancelled() {
+        let looked = match &mut tail {
+            Some(tail) => tail.look(forge).await,
+            None => Tail::start(forge).await.map(|started| tail = Some(started)),
+        };
+        if let Err(error) = looked {
+            tracing::warn!(%error, "could not look for events of other nodes; trying again");
+        }
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = tokio::time::sleep(forge.settings().poll_interval) => {}
+        }
+    }
+}
+
+/// How far the table was read.
+struct Tail {
+    high: i64,
+    /// Numbers below that were not there, and since when.
+    gaps: BTreeMap<i64, Instant>,
+}
+
+impl Tail {
+    /// From here on.
+    async fn start(forge: &Forge) -> Result<Self, Fault> {
+        let high = nostr_query::last(&mut *forge.store().read().await?).await?;
+        // What was being written at this moment has numbers just below.
+        let now = Instant::now();
+        let gaps = (high.saturating_sub(GAPS as i64).max(0) + 1..=high).map(|n| (n, now)).collect();
+        Self { high, gaps }.without_present(forge).await
+    }
+
+    /// Leaves those out that are there already.
+    async fn without_present(mut self, forge: &Forge) -> Result<Self, Fault> {
+        let numbers: Vec<i64> = self.gaps.keys().copied().collect();
+        for place in nostr_query::among(&mut *forge.store().read().await?, &numbers).await? {
+            self.gaps.remove(&place.n);
+        }
+        Ok(self)
+    }
+
+    async fn look(&mut self, forge: &Forge) -> Result<(), Fault> {
+        let mut conn = forge.store().read().await?;
+        let now = Instant::now();
+        self.gaps.retain(|_, since| now.duration_since(*since) < PATIENCE);
+        if !self.gaps.is_empty() {
+            let numbers: Vec<i64> = self.gaps.keys().copied().collect();
+            let late = nostr_query::among(&mut conn, &numbers).await?;
+            for place in &late {
+                self.gaps.remove(&place.n);
+            }
+            pass_on(&mut conn, &forge.relay().hub, &late).await?;
+        }
+        loop {
+            let page = nostr_query::after(&mut conn, self.high, PAGE).await?;
+            for place in &page {
+                self.gaps.extend((self.high + 1..place.n).rev().take(GAPS).map(|gap| (gap, now)));
+                self.high = place.n;
+            }
+            while self.gaps.len() > GAPS {
+                self.gaps.pop_first();
+            }
+            pass_on(&mut conn, &forge.relay().hub, &page).await?;
+            if (page.len() as i64) < PAGE {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Reads those that were not passed on here, and passes them on.
+async fn pass_on(conn: &mut Conn, hub: &Hub, places: &[Place]) -> Result<(), Fault> {
+    let ids: Vec<EventId> = places.iter().map(|place| EventId::from_byte_array(place.id)).collect();
+    let untold = hub.untold(&ids);
+    let mut waiting: VecDeque<Place> =
+        places.iter().copied().filter(|place| untold.contains(&EventId::from_byte_array(place.id))).collect();
+    while !waiting.is_empty() {
+        let (mut rows, mut bytes) = (Vec::new(), 0);
+        while bytes < PAGE_BYTES
+            && let Some(place) = waiting.pop_front()
+        {
+            rows.push(place.n);
+            bytes += place.bytes;
+        }
+        let texts = nostr_query::json_of(conn, &rows).await?;
+        let read = |n: &i64| texts.get(n).and_then(|text| serde_json::from_str::<Event>(text).ok());
+        let events: Vec<Arc<Event>> = rows.iter().filter_map(read).map(Arc::new).collect();
+        hub.publish(&events);
+    }
+    Ok(())
+}

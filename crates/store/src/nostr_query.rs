@@ -1,0 +1,410 @@
+//! Finding events: for subscriptions, counts and reconciliations. Hidden and expired ones are never found.
+//!
+//! A query goes in by its most telling condition: ids, tags, authors, kinds, else time. A list of few values is asked
+//! value by value, because then an index has the rows in order and the search ends at the limit; the answers are merged
+//! here. Only places are found first; [`json_of`] reads the events themselves, so that the caller can go in steps.
+
+use crate::nostr_events::{fixed, hexadecimal_list};
+use crate::sql::statements;
+use crate::value::params;
+use crate::{Conn, Sql, StoreError, Value};
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+
+/// Up to so many events are found by the statements that walk an index in order.
+const FEW: i64 = 500;
+
+/// Up to so many values of a list are asked one by one.
+const ONE_BY_ONE: usize = 16;
+
+/// Kinds are asked one by one up to here; a longer list is searched by time.
+const KINDS_ONE_BY_ONE: usize = 64;
+
+macro_rules! places {
+    () => {
+        "SELECT e.n, e.event_id, e.created_at, CAST(octet_length(e.json) AS BIGINT) AS bytes "
+    };
+}
+
+/// What holds for every event that is found: the conditions besides the one it is found by.
+macro_rules! rest {
+    (sqlite) => {
+        " AND ($4 IS NULL OR e.kind IN (SELECT value FROM json_each('[' || $4 || ']')))
+            AND ($5 IS NULL OR e.pubkey IN (SELECT unhex(value) FROM json_each($5)))
+            AND NOT EXISTS (SELECT 1 FROM json_each($6) need WHERE NOT EXISTS (SELECT 1 FROM nostr_tags o
+                WHERE o.n = e.n AND o.key IN (SELECT value FROM json_each(need.value))))
+            AND NOT e.hidden AND (e.expires_at IS NULL OR e.expires_at > $7)"
+    };
+    (postgres) => {
+        " AND (CAST($4 AS TEXT) IS NULL OR e.kind = ANY (CAST(string_to_array($4, ',') AS BIGINT[])))
+            AND (CAST($5 AS TEXT) IS NULL OR e.pubkey = ANY (ARRAY (
+                SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($5 AS TEXT) AS JSON)))))
+            AND ($6 = '[]' OR NOT EXISTS (SELECT 1 FROM json_array_elements(CAST(CAST($6 AS TEXT) AS JSON)) AS need (list)
+                WHERE NOT EXISTS (SELECT 1 FROM nostr_tags o WHERE o.n = e.n
+                    AND o.key = ANY (ARRAY (SELECT CAST(k AS BIGINT) FROM json_array_elements_text(need.list) k)))))
+            AND NOT e.hidden AND (e.expires_at IS NULL OR e.expires_at > $7)"
+    };
+}
+
+macro_rules! within {
+    () => {
+        " AND e.created_at BETWEEN $2 AND $3"
+    };
+}
+
+/// As [`within`], written so that PostgreSQL does not take it for a narrow window, which it would rather sort than walk.
+macro_rules! from_to {
+    () => {
+        " AND (e.created_at, e.n) >= ($2, 0) AND e.created_at <= $3"
+    };
+}
+
+macro_rules! newest {
+    () => {
+        " ORDER BY e.created_at DESC, e.event_id LIMIT $8"
+    };
+}
+
+/// For no more than [`FEW`], as the index has them: ids are not in order, which [`newest`] puts right. PostgreSQL plans a
+/// `LIMIT` that is a parameter as a tenth of the table and would rather sort all rows; a number makes it walk and stop.
+macro_rules! walk {
+    (sqlite) => {
+        " ORDER BY e.created_at DESC LIMIT $8"
+    };
+    (postgres) => {
+        " ORDER BY e.created_at DESC LIMIT 500) newest LIMIT $8"
+    };
+}
+
+macro_rules! few {
+    () => {
+        "SELECT n, event_id, created_at, bytes FROM (SELECT e.n, e.event_id, e.created_at,
+            CAST(octet_length(e.json) AS BIGINT) AS bytes "
+    };
+}
+
+macro_rules! one_of_ids {
+    (sqlite) => {
+        " FROM nostr_events e WHERE e.event_id IN (SELECT unhex(value) FROM json_each($1))"
+    };
+    (postgres) => {
+        " FROM nostr_events e WHERE e.event_id = ANY (ARRAY (
+            SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))"
+    };
+}
+
+macro_rules! one_tag {
+    () => {
+        " FROM nostr_tags t CROSS JOIN nostr_events e
+            WHERE t.key = $1 AND t.created_at BETWEEN $2 AND $3 AND e.n = t.n"
+    };
+}
+
+macro_rules! one_of_tags {
+    (sqlite) => {
+        " FROM nostr_events e WHERE e.n IN (SELECT t.n FROM nostr_tags t
+            WHERE t.key IN (SELECT value FROM json_each('[' || $1 || ']')) AND t.created_at BETWEEN $2 AND $3)"
+    };
+    (postgres) => {
+        " FROM nostr_events e WHERE e.n IN (SELECT t.n FROM nostr_tags t
+            WHERE t.key = ANY (CAST(string_to_array($1, ',') AS BIGINT[])) AND t.created_at BETWEEN $2 AND $3)"
+    };
+}
+
+macro_rules! one_of_authors {
+    (sqlite) => {
+        " FROM nostr_events e WHERE e.pubkey IN (SELECT unhex(value) FROM json_each($1))"
+    };
+    (postgres) => {
+        " FROM nostr_events e WHERE e.pubkey = ANY (ARRAY (
+            SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))"
+    };
+}
+
+macro_rules! one_of_kinds {
+    (sqlite) => {
+        " FROM nostr_events e WHERE e.kind IN (SELECT value FROM json_each('[' || $1 || ']'))"
+    };
+    (postgres) => {
+        " FROM nostr_events e WHERE e.kind = ANY (CAST(string_to_array($1, ',') AS BIGINT[]))"
+    };
+}
+
+/// Everything. The first parameter is there so that all statements take the same.
+macro_rules! all_times {
+    () => {
+        " FROM nostr_events e WHERE $1 = ''"
+    };
+}
+
+statements! {
+    BY_IDS = places!(),
+        sqlite concat!(one_of_ids!(sqlite), within!(), rest!(sqlite), newest!()),
+        postgres concat!(one_of_ids!(postgres), within!(), rest!(postgres), newest!());
+    BY_TAG = "",
+        sqlite concat!(places!(), one_tag!(), rest!(sqlite), " ORDER BY t.created_at DESC LIMIT $8"),
+        postgres concat!(few!(), one_tag!(), rest!(postgres),
+            " ORDER BY t.created_at DESC LIMIT 500) newest LIMIT $8");
+    BY_TAGS = places!(),
+        sqlite concat!(one_of_tags!(sqlite), rest!(sqlite), newest!()),
+        postgres concat!(one_of_tags!(postgres), rest!(postgres), newest!());
+    BY_AUTHOR = "",
+        sqlite concat!(places!(), " FROM nostr_events e WHERE e.pubkey = $1", within!(), rest!(sqlite), walk!(sqlite)),
+        postgres concat!(few!(), " FROM nostr_events e WHERE e.pubkey = $1", from_to!(), rest!(postgres), walk!(postgres));
+    BY_AUTHORS = places!(),
+        sqlite concat!(one_of_authors!(sqlite), within!(), rest!(sqlite), newest!()),
+        postgres concat!(one_of_authors!(postgres), within!(), rest!(postgres), newest!());
+    BY_KIND = "",
+        sqlite concat!(places!(), " FROM nostr_events e WHERE e.kind = $1", within!(), rest!(sqlite), walk!(sqlite)),
+        postgres concat!(few!(), " FROM nostr_events e WHERE e.kind = $1", from_to!(), rest!(postgres), walk!(postgres));
+    BY_KINDS = places!(),
+        sqlite concat!(one_of_kinds!(sqlite), within!(), rest!(sqlite), newest!()),
+        postgres concat!(one_of_kinds!(postgres), within!(), rest!(postgres), newest!());
+    BY_TIME = "",
+        sqlite concat!(places!(), all_times!(), within!(), rest!(sqlite), walk!(sqlite)),
+        postgres concat!(few!(), all_times!(), from_to!(), rest!(postgres), walk!(postgres));
+    ALL_TIMES = concat!(places!(), all_times!(), within!()),
+        sqlite concat!(rest!(sqlite), newest!()), postgres concat!(rest!(postgres), newest!());
+
+    COUNT_BY_IDS = "SELECT count(*) AS found",
+        sqlite concat!(one_of_ids!(sqlite), within!(), rest!(sqlite)),
+        postgres concat!(one_of_ids!(postgres), within!(), rest!(postgres));
+    COUNT_BY_TAGS = "SELECT count(*) AS found",
+        sqlite concat!(one_of_tags!(sqlite), rest!(sqlite)), postgres concat!(one_of_tags!(postgres), rest!(postgres));
+    COUNT_BY_AUTHORS = "SELECT count(*) AS found",
+        sqlite concat!(one_of_authors!(sqlite), within!(), rest!(sqlite)),
+        postgres concat!(one_of_authors!(postgres), within!(), rest!(postgres));
+    COUNT_BY_KINDS = "SELECT count(*) AS found",
+        sqlite concat!(one_of_kinds!(sqlite), within!(), rest!(sqlite)),
+        postgres concat!(one_of_kinds!(postgres), within!(), rest!(postgres));
+    COUNT_BY_TIME = concat!("SELECT count(*) AS found", all_times!(), within!()),
+        sqlite rest!(sqlite), postgres rest!(postgres);
+
+    JSON_OF = "SELECT n, json FROM nostr_events WHERE NOT hidden AND n ",
+        sqlite "IN (SELECT value FROM json_each('[' || $1 || ']'))",
+        postgres "= ANY (CAST(string_to_array($1, ',') AS BIGINT[]))";
+    /// What came after, in the order of arrival. On PostgreSQL a lower number may be committed later.
+    AFTER = "SELECT n, event_id, CAST(octet_length(json) AS BIGINT) AS bytes, created_at FROM nostr_events
+        WHERE n > $1 AND NOT hidden ORDER BY n LIMIT $2";
+    AMONG = "SELECT n, event_id, CAST(octet_length(json) AS BIGINT) AS bytes, created_at FROM nostr_events
+        WHERE NOT hidden AND n ",
+        sqlite "IN (SELECT value FROM json_each('[' || $1 || ']'))",
+        postgres "= ANY (CAST(string_to_array($1, ',') AS BIGINT[]))";
+    LAST = "SELECT coalesce(max(n), 0) AS n FROM nostr_events";
+}
+
+/// What is looked for. All conditions that are there must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Query {
+    /// One of these events.
+    pub ids: Option<Vec<[u8; 32]>>,
+    /// By one of these authors.
+    pub authors: Option<Vec<[u8; 32]>>,
+    /// Of one of these kinds.
+    pub kinds: Option<Vec<u16>>,
+    /// For each letter that is asked for, the [`crate::nostr_events::tag_key`]s of which the event has one.
+    pub tags: Vec<Vec<i64>>,
+    /// Dated at or after, in seconds.
+    pub since: Option<i64>,
+    /// Dated at or before, in seconds.
+    pub until: Option<i64>,
+    /// At most so many, the newest.
+    pub limit: i64,
+}
+
+/// Where an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// Its row.
+    pub n: i64,
+    /// Its id.
+    pub id: [u8; 32],
+    /// The author's time, in seconds.
+    pub created_at: i64,
+    /// How long its JSON is.
+    pub bytes: i64,
+}
+
+/// The condition a query goes in by.
+enum Entry<'a> {
+    Ids(&'a [[u8; 32]]),
+    Tags(&'a [i64]),
+    Authors(&'a [[u8; 32]]),
+    Kinds(&'a [u16]),
+    Time,
+}
+
+impl Query {
+    fn is_impossible(&self) -> bool {
+        self.ids.as_ref().is_some_and(Vec::is_empty)
+            || self.authors.as_ref().is_some_and(Vec::is_empty)
+            || self.kinds.as_ref().is_some_and(Vec::is_empty)
+            || self.tags.iter().any(Vec::is_empty)
+    }
+
+    fn entry(&self) -> Entry<'_> {
+        if let Some(ids) = &self.ids {
+            return Entry::Ids(ids);
+        }
+        if let Some(keys) = self.tags.iter().min_by_key(|keys| keys.len()) {
+            return Entry::Tags(keys);
+        }
+        if let Some(authors) = &self.authors {
+            return Entry::Authors(authors);
+        }
+        match &self.kinds {
+            Some(kinds) if kinds.len() <= KINDS_ONE_BY_ONE => Entry::Kinds(kinds),
+            _ => Entry::Time,
+        }
+    }
+
+    /// The parameters: the value it goes in by, the time, and what else must hold.
+    fn values(&self, first: Value, now: i64) -> Vec<Value> {
+        let kinds = self.kinds.as_ref().map(|kinds| joined(kinds));
+        let authors = self.authors.as_ref().map(|authors| hexadecimal_list(authors));
+        // The shortest list may be the one it goes in by, and asking it twice changes nothing.
+        let needs = if self.ids.is_none() && self.tags.len() <= 1 { Vec::new() } else { self.tags.clone() };
+        let needs = serde_json::Value::from(needs).to_string();
+        vec![
+            first,
+            self.since.unwrap_or(0).into(),
+            self.until.unwrap_or(i64::MAX).into(),
+            kinds.into(),
+            authors.into(),
+            needs.into(),
+            now.into(),
+        ]
+    }
+}
+
+fn joined<T: ToString>(list: &[T]) -> String {
+    list.iter().map(T::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// The newest that match, in order; of one second the lowest id first. `now` is in seconds.
+pub async fn places(conn: &mut Conn, query: &Query, now: i64) -> Result<Vec<Place>, StoreError> {
+    if query.is_impossible() || query.limit <= 0 {
+        return Ok(Vec::new());
+    }
+    let few = |values: usize| query.limit <= FEW && values <= ONE_BY_ONE;
+    let mut found = Vec::new();
+    match query.entry() {
+        Entry::Ids(ids) => found = search(conn, &BY_IDS, hexadecimal_list(ids).into(), query, now).await?,
+        Entry::Tags(keys) if few(keys.len()) => {
+            for key in keys {
+                found.extend(
+                    newest(conn, [&BY_TAG, &BY_TAGS], [(*key).into(), joined(&[*key]).into()], query, now).await?,
+                );
+            }
+        }
+        Entry::Tags(keys) => found = search(conn, &BY_TAGS, joined(keys).into(), query, now).await?,
+        Entry::Authors(authors) if few(authors.len()) => {
+            for author in authors {
+                let firsts = [(&author[..]).into(), hexadecimal_list(&[*author]).into()];
+                found.extend(newest(conn, [&BY_AUTHOR, &BY_AUTHORS], firsts, query, now).await?);
+            }
+        }
+        Entry::Authors(authors) => {
+            found = search(conn, &BY_AUTHORS, hexadecimal_list(authors).into(), query, now).await?;
+        }
+        Entry::Kinds(kinds) if query.limit <= FEW => {
+            for kind in kinds {
+                let firsts = [i64::from(*kind).into(), kind.to_string().into()];
+                found.extend(newest(conn, [&BY_KIND, &BY_KINDS], firsts, query, now).await?);
+            }
+        }
+        Entry::Kinds(kinds) => found = search(conn, &BY_KINDS, joined(kinds).into(), query, now).await?,
+        Entry::Time if query.limit <= FEW => {
+            found = newest(conn, [&BY_TIME, &ALL_TIMES], ["".into(), "".into()], query, now).await?;
+        }
+        Entry::Time => found = search(conn, &ALL_TIMES, "".into(), query, now).await?,
+    }
+    found.sort_unstable_by_key(|place| (Reverse(place.created_at), place.id));
+    found.dedup_by_key(|place| place.n);
+    found.truncate(usize::try_from(query.limit).unwrap_or(usize::MAX));
+    Ok(found)
+}
+
+/// What a walk along an index finds. Where it ends within a second, it may have met the wrong ones of that second, which
+/// is then searched as a whole.
+async fn newest(
+    conn: &mut Conn,
+    [walk, all]: [&Sql; 2],
+    [one, list]: [Value; 2],
+    query: &Query,
+    now: i64,
+) -> Result<Vec<Place>, StoreError> {
+    let mut found = search(conn, walk, one, query, now).await?;
+    let full = found.len() as i64 >= query.limit;
+    if let Some(last) = found.last().map(|place| place.created_at).filter(|_| full) {
+        found.retain(|place| place.created_at > last);
+        let limit = query.limit - found.len() as i64;
+        let second = Query { since: Some(last), until: Some(last), limit, ..query.clone() };
+        found.extend(search(conn, all, list, &second, now).await?);
+    }
+    Ok(found)
+}
+
+async fn search(conn: &mut Conn, sql: &Sql, first: Value, query: &Query, now: i64) -> Result<Vec<Place>, StoreError> {
+    let mut values = query.values(first, now);
+    values.push(query.limit.into());
+    conn.all(sql, &values).await?.iter().map(place).collect()
+}
+
+fn place(row: &crate::Row) -> Result<Place, StoreError> {
+    Ok(Place {
+        n: row.int("n")?,
+        id: fixed(row, "event_id")?,
+        created_at: row.int("created_at")?,
+        bytes: row.int("bytes")?,
+    })
+}
+
+/// How many match any of these, each once and whatever their limits; of several, no more than `most` each are looked at.
+pub async fn count(conn: &mut Conn, queries: &[Query], most: i64, now: i64) -> Result<u64, StoreError> {
+    if let [query] = queries {
+        return count_one(conn, query, now).await;
+    }
+    let mut found = HashSet::new();
+    for query in queries {
+        let query = Query { limit: most, ..query.clone() };
+        found.extend(places(conn, &query, now).await?.into_iter().map(|place| place.n));
+    }
+    Ok(found.len() as u64)
+}
+
+async fn count_one(conn: &mut Conn, query: &Query, now: i64) -> Result<u64, StoreError> {
+    if query.is_impossible() {
+        return Ok(0);
+    }
+    let (sql, first): (&Sql, Value) = match query.entry() {
+        Entry::Ids(ids) => (&COUNT_BY_IDS, hexadecimal_list(ids).into()),
+        Entry::Tags(keys) => (&COUNT_BY_TAGS, joined(keys).into()),
+        Entry::Authors(authors) => (&COUNT_BY_AUTHORS, hexadecimal_list(authors).into()),
+        Entry::Kinds(kinds) => (&COUNT_BY_KINDS, joined(kinds).into()),
+        Entry::Time => (&COUNT_BY_TIME, "".into()),
+    };
+    let found = conn.only(sql, &query.values(first, now)).await?.int("found")?;
+    Ok(u64::try_from(found).unwrap_or(0))
+}
+
+/// The JSON of these rows; those that went or were hidden meanwhile are left out.
+pub async fn json_of(conn: &mut Conn, rows: &[i64]) -> Result<HashMap<i64, String>, StoreError> {
+    let rows = conn.all(&JSON_OF, params![joined(rows)]).await?;
+    rows.iter().map(|row| Ok((row.int("n")?, row.text("json")?))).collect()
+}
+
+/// Up to `limit` events that arrived after row `after`, in the order of arrival.
+pub async fn after(conn: &mut Conn, after: i64, limit: i64) -> Result<Vec<Place>, StoreError> {
+    conn.all(&AFTER, params![after, limit]).await?.iter().map(place).collect()
+}
+
+/// Which of these rows are there.
+pub async fn among(conn: &mut Conn, rows: &[i64]) -> Result<Vec<Place>, StoreError> {
+    conn.all(&AMONG, params![joined(rows)]).await?.iter().map(place).collect()
+}
+
+/// The latest row; 0 if there is none.
+pub async fn last(conn: &mut Conn) -> Result<i64, StoreError> {
+    conn.only(&LAST, &[]).await?.int("n")
+}

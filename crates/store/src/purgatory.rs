@@ -1,0 +1,383 @@
+//! Purgatory: announcements and states that are accepted and not served, because their git data is not here yet.
+//! Proposals, which can wait from either side, are in [`crate::purgatory_proposals`].
+
+use crate::sql::statements;
+use crate::value::params;
+use crate::{Conn, Row, StoreError, Tx};
+use abide_core::{RepoId, Timestamp};
+
+/// An event's id or a public key.
+pub type Bytes32 = [u8; 32];
+
+macro_rules! announcement_columns {
+    () => {
+        "a.pubkey, a.identifier, a.event_id, a.event_at, a.json, a.repo_id, a.created_at, a.expires_at"
+    };
+}
+
+macro_rules! state_columns {
+    () => {
+        "s.event_id, s.pubkey, s.identifier, s.event_at, s.json, s.created_at, s.expires_at"
+    };
+}
+
+statements! {
+    PUT_ANNOUNCEMENT = "INSERT INTO purgatory_announcements
+        (pubkey, identifier, event_id, event_at, json, repo_id, address, created_at, expires_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+        ON CONFLICT (identifier, pubkey) DO UPDATE SET event_id = excluded.event_id, event_at = excluded.event_at,
+            json = excluded.json, repo_id = excluded.repo_id, address = excluded.address,
+            expires_at = excluded.expires_at";
+    ANNOUNCEMENT = concat!("SELECT ", announcement_columns!(), " FROM purgatory_announcements a
+        WHERE a.identifier = $2 AND a.pubkey = $1");
+    LOCK_ANNOUNCEMENT = concat!("SELECT ", announcement_columns!(), " FROM purgatory_announcements a
+        WHERE a.identifier = $2 AND a.pubkey = $1"), postgres " FOR UPDATE";
+    BY_EVENT = concat!("SELECT ", announcement_columns!(), " FROM purgatory_announcements a WHERE a.event_id = $1");
+    ANNOUNCEMENTS = concat!("SELECT ", announcement_columns!(), " FROM purgatory_announcements a
+        WHERE a.identifier = $1 ORDER BY a.created_at LIMIT $2");
+    ANNOUNCEMENT_PAGE = concat!("SELECT ", announcement_columns!(), " FROM purgatory_announcements a
+        ORDER BY a.expires_at, a.event_id LIMIT $1");
+    ANNOUNCEMENTS_OVER = concat!("SELECT ", announcement_columns!(), " FROM purgatory_announcements a
+        WHERE a.expires_at <= $1 ORDER BY a.expires_at LIMIT $2");
+    /// Whoever gets the row back decides what becomes of it: promotion, expiry and deletion cannot all have it.
+    TAKE_ANNOUNCEMENT = "DELETE FROM purgatory_announcements WHERE identifier = $2 AND pubkey = $1 AND event_id = $3
+        RETURNING repo_id";
+    TAKE_ANNOUNCEMENT_OVER = "DELETE FROM purgatory_announcements
+        WHERE identifier = $2 AND pubkey = $1 AND expires_at <= $3 RETURNING event_id";
+    RAISE_ANNOUNCEMENT = "UPDATE purgatory_announcements SET expires_at = $3
+        WHERE identifier = $2 AND pubkey = $1 AND expires_at < $3";
+    ANNOUNCEMENT_OF_REPO = "SELECT repo_id FROM purgatory_announcements WHERE repo_id = $1";
+
+    PUT_STATE = "INSERT INTO purgatory_states
+        (event_id, pubkey, identifier, event_at, json, address, created_at, expires_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (event_id) DO NOTHING";
+    STATES = concat!("SELECT ", state_columns!(), " FROM purgatory_states s
+        WHERE s.identifier = $1 ORDER BY s.event_at DESC, s.event_id LIMIT $2");
+    STATE_PAGE = concat!("SELECT ", state_columns!(), " FROM purgatory_states s
+        ORDER BY s.expires_at, s.event_id LIMIT $1");
+    RAISE_STATE = "UPDATE purgatory_states SET expires_at = CASE WHEN expires_at < $2 THEN $2 ELSE expires_at END
+        WHERE event_id = $1";
+    AUTHOR_OF_STATE = "SELECT pubkey FROM purgatory_states WHERE event_id = $1";
+    TAKE_STATE = "DELETE FROM purgatory_states WHERE event_id = $1 RETURNING identifier";
+    /// States of one author that a newer one of theirs, or a deletion, has overtaken.
+    STATES_UNTIL = "SELECT event_id, event_at FROM purgatory_states WHERE identifier = $2 AND pubkey = $1 AND event_at <= $3";
+    STATES_OVER = "DELETE FROM purgatory_states WHERE expires_at <= $1 RETURNING event_id";
+
+    WAITS = "SELECT 1 AS n WHERE EXISTS (SELECT 1 FROM purgatory_announcements WHERE event_id = $1)
+        OR EXISTS (SELECT 1 FROM purgatory_states WHERE event_id = $1)
+        OR EXISTS (SELECT 1 FROM purgatory_proposals WHERE event_id = $1 AND json IS NOT NULL)";
+    COUNTS = "SELECT
+        (SELECT count(*) FROM purgatory_announcements WHERE pubkey = $1)
+            + (SELECT count(*) FROM purgatory_states WHERE pubkey = $1)
+            + (SELECT count(*) FROM purgatory_proposals WHERE pubkey = $1) AS of_key,
+        (SELECT count(*) FROM purgatory_announcements WHERE address = $2)
+            + (SELECT count(*) FROM purgatory_states WHERE address = $2)
+            + (SELECT count(*) FROM purgatory_proposals WHERE address = $2) AS of_address,
+        (SELECT count(*) FROM purgatory_announcements) + (SELECT count(*) FROM purgatory_states)
+            + (SELECT count(*) FROM purgatory_proposals) AS total";
+    TOTALS = "SELECT (SELECT count(*) FROM purgatory_announcements) AS announcements,
+        (SELECT count(*) FROM purgatory_states) AS states,
+        (SELECT count(*) FROM purgatory_proposals WHERE json IS NOT NULL) AS proposals,
+        (SELECT count(*) FROM purgatory_proposals WHERE json IS NULL) AS placeholders,
+        (SELECT CAST(COALESCE(sum(bytes), 0) AS BIGINT) FROM purgatory_proposals) AS bytes";
+    REMEMBER = "INSERT INTO purgatory_expired (event_id, until) VALUES ($1, $2)
+        ON CONFLICT (event_id) DO UPDATE SET until = excluded.until";
+    REMEMBERED = "SELECT until FROM purgatory_expired WHERE event_id = $1";
+    FORGET = "DELETE FROM purgatory_expired WHERE until <= $1";
+}
+
+/// An announcement that waits.
+#[derive(Debug, Clone)]
+pub struct Announcement {
+    /// Whose.
+    pub pubkey: Bytes32,
+    /// Of which repository.
+    pub identifier: String,
+    /// The event.
+    pub event_id: Bytes32,
+    /// The author's date, in seconds.
+    pub event_at: i64,
+    /// The event as it was sent.
+    pub json: String,
+    /// What the repository will be; `None`: kept beside another maintainer's, without a repository here.
+    pub repo_id: Option<RepoId>,
+    /// Since when it waits.
+    pub created_at: Timestamp,
+    /// When it ends.
+    pub expires_at: Timestamp,
+}
+
+impl Announcement {
+    fn from_row(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            pubkey: row.bytes32("pubkey")?,
+            identifier: row.text("identifier")?,
+            event_id: row.bytes32("event_id")?,
+            event_at: row.int("event_at")?,
+            json: row.text("json")?,
+            repo_id: row.opt_int("repo_id")?.map(RepoId::new),
+            created_at: row.time("created_at")?,
+            expires_at: row.time("expires_at")?,
+        })
+    }
+}
+
+/// A state that waits.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// The event.
+    pub event_id: Bytes32,
+    /// Whose.
+    pub pubkey: Bytes32,
+    /// Of which repositories.
+    pub identifier: String,
+    /// The author's date, in seconds.
+    pub event_at: i64,
+    /// The event as it was sent.
+    pub json: String,
+    /// Since when it waits.
+    pub created_at: Timestamp,
+    /// When it ends.
+    pub expires_at: Timestamp,
+}
+
+impl State {
+    fn from_row(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            event_id: row.bytes32("event_id")?,
+            pubkey: row.bytes32("pubkey")?,
+            identifier: row.text("identifier")?,
+            event_at: row.int("event_at")?,
+            json: row.text("json")?,
+            created_at: row.time("created_at")?,
+            expires_at: row.time("expires_at")?,
+        })
+    }
+}
+
+/// What is about to wait.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// The event.
+    pub event_id: Bytes32,
+    /// Whose.
+    pub pubkey: Bytes32,
+    /// Of which repository.
+    pub identifier: String,
+    /// The author's date, in seconds.
+    pub event_at: i64,
+    /// The event as it was sent.
+    pub json: String,
+    /// Where it came from.
+    pub address: Option<String>,
+    /// When it ends.
+    pub expires_at: Timestamp,
+}
+
+/// Lets an announcement wait, in place of an earlier one of its author's.
+pub async fn put_announcement(tx: &mut Tx, entry: &Entry, repo: Option<RepoId>) -> Result<(), StoreError> {
+    let now = tx.now();
+    let values = params![
+        &entry.pubkey[..],
+        entry.identifier.as_str(),
+        &entry.event_id[..],
+        entry.event_at,
+        entry.json.as_str(),
+        repo,
+        entry.address.as_deref(),
+        now,
+        entry.expires_at
+    ];
+    tx.execute(&PUT_ANNOUNCEMENT, values).await.map(drop)
+}
+
+/// The waiting announcement of a key's repository.
+pub async fn announcement(
+    conn: &mut Conn,
+    pubkey: &Bytes32,
+    identifier: &str,
+) -> Result<Option<Announcement>, StoreError> {
+    let row = conn.one(&ANNOUNCEMENT, params![&pubkey[..], identifier]).await?;
+    row.as_ref().map(Announcement::from_row).transpose()
+}
+
+/// As [`announcement`], holding the row until the unit ends.
+pub async fn lock_announcement(
+    tx: &mut Tx,
+    pubkey: &Bytes32,
+    identifier: &str,
+) -> Result<Option<Announcement>, StoreError> {
+    let row = tx.one(&LOCK_ANNOUNCEMENT, params![&pubkey[..], identifier]).await?;
+    row.as_ref().map(Announcement::from_row).transpose()
+}
+
+/// The waiting announcement that is this event.
+pub async fn announcement_by_event(conn: &mut Conn, id: &Bytes32) -> Result<Option<Announcement>, StoreError> {
+    conn.one(&BY_EVENT, params![&id[..]]).await?.as_ref().map(Announcement::from_row).transpose()
+}
+
+/// Who signed a waiting state.
+pub async fn author_of_state(conn: &mut Conn, id: &Bytes32) -> Result<Option<Bytes32>, StoreError> {
+    conn.one(&AUTHOR_OF_STATE, params![&id[..]]).await?.map(|row| row.bytes32("pubkey")).transpose()
+}
+
+/// The waiting announcements of an identifier, of every author.
+pub async fn announcements(conn: &mut Conn, identifier: &str, limit: i64) -> Result<Vec<Announcement>, StoreError> {
+    conn.all(&ANNOUNCEMENTS, params![identifier, limit]).await?.iter().map(Announcement::from_row).collect()
+}
+
+/// Those that end first, for the operator.
+pub async fn announcement_page(conn: &mut Conn, limit: i64) -> Result<Vec<Announcement>, StoreError> {
+    conn.all(&ANNOUNCEMENT_PAGE, params![limit]).await?.iter().map(Announcement::from_row).collect()
+}
+
+/// Announcements whose time is over.
+pub async fn announcements_over(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<Announcement>, StoreError> {
+    conn.all(&ANNOUNCEMENTS_OVER, params![now, limit]).await?.iter().map(Announcement::from_row).collect()
+}
+
+/// Takes a certain announcement out; `false` if somebody else has, or a newer one is in its place.
+pub async fn take_announcement(tx: &mut Tx, entry: &Announcement) -> Result<bool, StoreError> {
+    let values = params![&entry.pubkey[..], entry.identifier.as_str(), &entry.event_id[..]];
+    Ok(tx.one(&TAKE_ANNOUNCEMENT, values).await?.is_some())
+}
+
+/// Takes an announcement out if its time is over at this moment.
+pub async fn take_announcement_over(tx: &mut Tx, entry: &Announcement) -> Result<bool, StoreError> {
+    let now = tx.now();
+    let values = params![&entry.pubkey[..], entry.identifier.as_str(), now];
+    Ok(tx.one(&TAKE_ANNOUNCEMENT_OVER, values).await?.is_some())
+}
+
+/// Lets an announcement wait at least until then.
+pub async fn raise_announcement(
+    tx: &mut Tx,
+    pubkey: &Bytes32,
+    identifier: &str,
+    until: Timestamp,
+) -> Result<(), StoreError> {
+    tx.execute(&RAISE_ANNOUNCEMENT, params![&pubkey[..], identifier, until]).await.map(drop)
+}
+
+/// Whether an announcement waits for which this id was reserved.
+pub async fn reserves(conn: &mut Conn, repo: RepoId) -> Result<bool, StoreError> {
+    Ok(conn.one(&ANNOUNCEMENT_OF_REPO, params![repo]).await?.is_some())
+}
+
+/// Lets a state wait beside others.
+pub async fn put_state(tx: &mut Tx, entry: &Entry) -> Result<(), StoreError> {
+    let now = tx.now();
+    let values = params![
+        &entry.event_id[..],
+        &entry.pubkey[..],
+        entry.identifier.as_str(),
+        entry.event_at,
+        entry.json.as_str(),
+        entry.address.as_deref(),
+        now,
+        entry.expires_at
+    ];
+    tx.execute(&PUT_STATE, values).await.map(drop)
+}
+
+/// The waiting states of an identifier, of every author, the newest first.
+pub async fn states(conn: &mut Conn, identifier: &str, limit: i64) -> Result<Vec<State>, StoreError> {
+    conn.all(&STATES, params![identifier, limit]).await?.iter().map(State::from_row).collect()
+}
+
+/// Those that end first, for the operator.
+pub async fn state_page(conn: &mut Conn, limit: i64) -> Result<Vec<State>, StoreError> {
+    conn.all(&STATE_PAGE, params![limit]).await?.iter().map(State::from_row).collect()
+}
+
+/// Lets a state wait at least until then; `false` if it does not wait any more.
+pub async fn raise_state(tx: &mut Tx, id: &Bytes32, until: Timestamp) -> Result<bool, StoreError> {
+    Ok(tx.execute(&RAISE_STATE, params![&id[..], until]).await? > 0)
+}
+
+/// Takes a state out; `false` if it did not wait.
+pub async fn take_state(tx: &mut Tx, id: &Bytes32) -> Result<bool, StoreError> {
+    Ok(tx.one(&TAKE_STATE, params![&id[..]]).await?.is_some())
+}
+
+/// The waiting states of an author that are not newer than a date, with their own.
+pub async fn states_until(
+    conn: &mut Conn,
+    pubkey: &Bytes32,
+    identifier: &str,
+    at: i64,
+) -> Result<Vec<(Bytes32, i64)>, StoreError> {
+    let rows = conn.all(&STATES_UNTIL, params![&pubkey[..], identifier, at]).await?;
+    rows.iter().map(|row| Ok((row.bytes32("event_id")?, row.int("event_at")?))).collect()
+}
+
+/// Takes all states out whose time is over, and returns their ids.
+pub async fn take_states_over(tx: &mut Tx) -> Result<Vec<Bytes32>, StoreError> {
+    let now = tx.now();
+    tx.all(&STATES_OVER, params![now]).await?.iter().map(|row| row.bytes32("event_id")).collect()
+}
+
+/// Whether an event waits.
+pub async fn waits(conn: &mut Conn, id: &Bytes32) -> Result<bool, StoreError> {
+    Ok(conn.one(&WAITS, params![&id[..]]).await?.is_some())
+}
+
+/// How many entries there are of a key, from an address and altogether.
+#[derive(Debug, Clone, Copy)]
+pub struct Counts {
+    /// Of the key.
+    pub of_key: i64,
+    /// From the address.
+    pub of_address: i64,
+    /// Altogether.
+    pub total: i64,
+}
+
+/// Counts entries.
+pub async fn counts(conn: &mut Conn, pubkey: &Bytes32, address: Option<&str>) -> Result<Counts, StoreError> {
+    let row = conn.only(&COUNTS, params![&pubkey[..], address]).await?;
+    Ok(Counts { of_key: row.int("of_key")?, of_address: row.int("of_address")?, total: row.int("total")? })
+}
+
+/// How much waits, by kind.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Totals {
+    /// Announcements.
+    pub announcements: i64,
+    /// States.
+    pub states: i64,
+    /// Proposals without their commit.
+    pub proposals: i64,
+    /// Commits without their proposal.
+    pub placeholders: i64,
+    /// Bytes of those commits.
+    pub bytes: i64,
+}
+
+/// Counts what waits.
+pub async fn totals(conn: &mut Conn) -> Result<Totals, StoreError> {
+    let row = conn.only(&TOTALS, &[]).await?;
+    Ok(Totals {
+        announcements: row.int("announcements")?,
+        states: row.int("states")?,
+        proposals: row.int("proposals")?,
+        placeholders: row.int("placeholders")?,
+        bytes: row.int("bytes")?,
+    })
+}
+
+/// Notes that an event waited in vain.
+pub async fn remember(tx: &mut Tx, id: &Bytes32, until: Timestamp) -> Result<(), StoreError> {
+    tx.execute(&REMEMBER, params![&id[..], until]).await.map(drop)
+}
+
+/// Until when it is remembered that an event waited in vain.
+pub async fn remembered(conn: &mut Conn, id: &Bytes32) -> Result<Option<Timestamp>, StoreError> {
+    conn.one(&REMEMBERED, params![&id[..]]).await?.map(|row| row.time("until")).transpose()
+}
+
+/// Forgets what was remembered long enough.
+pub async fn forget(tx: &mut Tx) -> Result<(), StoreError> {
+    let now = tx.now();
+    tx.execute(&FORGET, params![now]).await.map(drop)
+}

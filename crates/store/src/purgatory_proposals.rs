@@ -1,0 +1,142 @@
+//! Proposals that wait for their commit, and commits that wait for their proposal.
+
+use crate::purgatory::Bytes32;
+use crate::sql::statements;
+use crate::value::params;
+use crate::{Conn, Row, StoreError, Tx};
+use abide_core::{Oid, RepoId, Timestamp};
+
+macro_rules! columns {
+    () => {
+        "p.event_id, p.pubkey, p.json, p.commit_id, p.repo_id, p.incoming, p.bytes, p.created_at, p.expires_at"
+    };
+}
+
+statements! {
+    PUT = "INSERT INTO purgatory_proposals
+        (event_id, pubkey, json, commit_id, repo_id, incoming, bytes, address, created_at, expires_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+        ON CONFLICT (event_id) DO UPDATE SET pubkey = excluded.pubkey, json = excluded.json,
+            commit_id = excluded.commit_id, repo_id = excluded.repo_id, incoming = excluded.incoming,
+            bytes = excluded.bytes, address = excluded.address, expires_at = excluded.expires_at";
+    GET = concat!("SELECT ", columns!(), " FROM purgatory_proposals p WHERE p.event_id = $1");
+    LOCK = concat!("SELECT ", columns!(), " FROM purgatory_proposals p WHERE p.event_id = $1"), postgres " FOR UPDATE";
+    TAKE = concat!("DELETE FROM purgatory_proposals AS p WHERE p.event_id = $1 RETURNING ", "event_id, pubkey, json,
+        commit_id, repo_id, incoming, bytes, created_at, expires_at");
+    OVER = concat!("SELECT ", columns!(), " FROM purgatory_proposals p WHERE p.expires_at <= $1
+        ORDER BY p.expires_at LIMIT $2");
+    PAGE = concat!("SELECT ", columns!(), " FROM purgatory_proposals p ORDER BY p.expires_at, p.event_id LIMIT $1");
+    RAISE = "UPDATE purgatory_proposals SET expires_at = CASE WHEN expires_at < $2 THEN $2 ELSE expires_at END
+        WHERE event_id = $1";
+    AREA = "SELECT event_id FROM purgatory_proposals WHERE incoming = $1 LIMIT 1";
+    BYTES = "SELECT CAST(COALESCE(sum(bytes), 0) AS BIGINT) AS total,
+        CAST(COALESCE(sum(CASE WHEN address = $1 THEN bytes ELSE 0 END), 0) AS BIGINT) AS of_address
+        FROM purgatory_proposals WHERE bytes > 0";
+}
+
+/// Half of a proposal.
+#[derive(Debug, Clone)]
+pub struct Half {
+    /// The event, known or not.
+    pub event_id: Bytes32,
+    /// Who proposes, if the event is known.
+    pub pubkey: Option<Bytes32>,
+    /// The event as it was sent; `None`: the commit came first.
+    pub json: Option<String>,
+    /// The commit that the event names, or that was pushed.
+    pub commit: Oid,
+    /// Where to it was pushed.
+    pub repo_id: Option<RepoId>,
+    /// The incoming area that holds the objects.
+    pub incoming: Option<String>,
+    /// How many bytes those are.
+    pub bytes: i64,
+    /// Since when it waits.
+    pub created_at: Timestamp,
+    /// When it ends.
+    pub expires_at: Timestamp,
+}
+
+impl Half {
+    fn from_row(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            event_id: row.bytes32("event_id")?,
+            pubkey: row.opt_bytes("pubkey")?.map(|_| row.bytes32("pubkey")).transpose()?,
+            json: row.opt_text("json")?,
+            commit: row.parsed("commit_id")?,
+            repo_id: row.opt_int("repo_id")?.map(RepoId::new),
+            incoming: row.opt_text("incoming")?,
+            bytes: row.int("bytes")?,
+            created_at: row.time("created_at")?,
+            expires_at: row.time("expires_at")?,
+        })
+    }
+}
+
+/// Lets one half wait, in place of what waited under this id before.
+pub async fn put(tx: &mut Tx, half: &Half, address: Option<&str>) -> Result<(), StoreError> {
+    let now = tx.now();
+    let values = params![
+        &half.event_id[..],
+        half.pubkey.as_ref().map(|key| &key[..]),
+        half.json.as_deref(),
+        half.commit.to_string(),
+        half.repo_id,
+        half.incoming.as_deref(),
+        half.bytes,
+        address,
+        now,
+        half.expires_at
+    ];
+    tx.execute(&PUT, values).await.map(drop)
+}
+
+/// What waits under an event's id.
+pub async fn get(conn: &mut Conn, id: &Bytes32) -> Result<Option<Half>, StoreError> {
+    conn.one(&GET, params![&id[..]]).await?.as_ref().map(Half::from_row).transpose()
+}
+
+/// As [`get`], holding the row until the unit ends.
+pub async fn lock(tx: &mut Tx, id: &Bytes32) -> Result<Option<Half>, StoreError> {
+    tx.one(&LOCK, params![&id[..]]).await?.as_ref().map(Half::from_row).transpose()
+}
+
+/// Takes out what waits under an event's id.
+pub async fn take(tx: &mut Tx, id: &Bytes32) -> Result<Option<Half>, StoreError> {
+    tx.one(&TAKE, params![&id[..]]).await?.as_ref().map(Half::from_row).transpose()
+}
+
+/// Those whose time is over.
+pub async fn over(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<Half>, StoreError> {
+    conn.all(&OVER, params![now, limit]).await?.iter().map(Half::from_row).collect()
+}
+
+/// Those that end first, for the operator.
+pub async fn page(conn: &mut Conn, limit: i64) -> Result<Vec<Half>, StoreError> {
+    conn.all(&PAGE, params![limit]).await?.iter().map(Half::from_row).collect()
+}
+
+/// Lets one wait at least until then; `false` if it does not wait any more.
+pub async fn raise(tx: &mut Tx, id: &Bytes32, until: Timestamp) -> Result<bool, StoreError> {
+    Ok(tx.execute(&RAISE, params![&id[..], until]).await? > 0)
+}
+
+/// Whether objects in this incoming area wait for their event.
+pub async fn holds_area(conn: &mut Conn, key: &str) -> Result<bool, StoreError> {
+    Ok(conn.one(&AREA, params![key]).await?.is_some())
+}
+
+/// How many bytes nobody has signed for yet.
+#[derive(Debug, Clone, Copy)]
+pub struct Unsigned {
+    /// From everywhere.
+    pub total: i64,
+    /// From one address.
+    pub of_address: i64,
+}
+
+/// Counts the bytes that nobody has signed for yet.
+pub async fn unsigned(conn: &mut Conn, address: Option<&str>) -> Result<Unsigned, StoreError> {
+    let row = conn.only(&BYTES, params![address]).await?;
+    Ok(Unsigned { total: row.int("total")?, of_address: row.int("of_address")? })
+}

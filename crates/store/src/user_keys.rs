@@ -1,0 +1,63 @@
+//! Accounts and their nostr keys, and which proofs of a key were used.
+
+use crate::repos::{Repo, columns};
+use crate::sql::statements;
+use crate::users::{User, user_columns};
+use crate::value::params;
+use crate::{Conn, StoreError, Tx};
+use abide_core::{RepoName, Timestamp, UserId};
+
+statements! {
+    BY_NPUB = concat!("SELECT ", user_columns!(), " FROM users u
+        LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary WHERE u.npub = $1");
+    SET = "UPDATE users SET npub = $2, updated_at = $3 WHERE id = $1";
+    /// Whether signed states rule any repository of an account, deleted ones included.
+    GOVERNS = "SELECT 1 AS n WHERE EXISTS
+        (SELECT 1 FROM repos r JOIN nostr_repos d ON d.repo_id = r.id WHERE r.owner_id = $1)";
+    /// A live repository of a key by the name that it has here.
+    REPO_BY_NAME = concat!("SELECT ", columns!(), ", c.role AS role
+        FROM users u
+        JOIN repos r ON r.owner_id = u.id AND r.name = $2 AND r.deleted_at IS NULL
+        LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $3
+        WHERE u.npub = $1");
+    USE_PROOF = "INSERT INTO nostr_proofs (id, until) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING";
+    PRUNE = "DELETE FROM nostr_proofs WHERE until <= $1";
+}
+
+/// The account of a key, which is given as people write it.
+pub async fn by_npub(conn: &mut Conn, npub: &str) -> Result<Option<User>, StoreError> {
+    conn.one(&BY_NPUB, params![npub]).await?.as_ref().map(User::from_row).transpose()
+}
+
+/// Gives an account a key or takes it away; [`StoreError::Unique`] if another account has it.
+pub async fn set(tx: &mut Tx, user: UserId, npub: Option<&str>) -> Result<(), StoreError> {
+    let now = tx.now();
+    tx.execute(&SET, params![user, npub, now]).await.map(drop)
+}
+
+/// Whether signed states rule any repository of an account.
+pub async fn governs(conn: &mut Conn, user: UserId) -> Result<bool, StoreError> {
+    Ok(conn.one(&GOVERNS, params![user]).await?.is_some())
+}
+
+/// The live repository of a key that has this name here, with the viewer's role in it.
+pub async fn repo_by_name(
+    conn: &mut Conn,
+    npub: &str,
+    name: &RepoName,
+    viewer: Option<UserId>,
+) -> Result<Option<Repo>, StoreError> {
+    let row = conn.one(&REPO_BY_NAME, params![npub, name.as_str(), viewer]).await?;
+    row.as_ref().map(Repo::from_row).transpose()
+}
+
+/// Notes that a proof, or a challenge, was used; `false` if it was used before. Of two who try at once, one may.
+pub async fn use_proof(tx: &mut Tx, id: &[u8; 32], until: Timestamp) -> Result<bool, StoreError> {
+    Ok(tx.execute(&USE_PROOF, params![&id[..], until]).await? > 0)
+}
+
+/// Forgets proofs that have ended; returns how many.
+pub async fn prune(tx: &mut Tx) -> Result<u64, StoreError> {
+    let now = tx.now();
+    tx.execute(&PRUNE, params![now]).await
+}

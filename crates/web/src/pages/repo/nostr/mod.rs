@@ -1,0 +1,89 @@
+//! What came by nostr: `proposals.rs` and `thread.rs` are pages, the list of issues shows the rest.
+
+pub(super) mod proposals;
+pub(super) mod thread;
+
+use super::head::{Elsewhere, Room};
+use crate::App;
+use crate::pages::problem::Problem;
+use crate::show::text::readable;
+use crate::well_known::relay;
+use abide_forge::repos::Repo;
+use abide_forge::threads::{self, Governed};
+use abide_nostr::git::Status;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// So many maintainers are named.
+const NAMED: usize = 20;
+
+/// The key that rules a repository, as its pages tell it.
+pub(super) struct Governance {
+    pub npub: String,
+    /// Addresses to clone from.
+    pub clone_http: String,
+    pub clone_nostr: String,
+    pub clone_id: String,
+    /// Keys, and what they are shown as.
+    pub maintainers: Vec<(String, String)>,
+    pub more_maintainers: usize,
+}
+
+impl Governance {
+    pub(super) async fn of(app: &App, repo: &Repo) -> Option<Self> {
+        let slug = repo.nostr_slug()?;
+        let governed = match threads::governed(&app.forge, repo).await {
+            Ok(found) => found?,
+            Err(error) => {
+                tracing::error!(%error, repo = repo.id.get(), "cannot tell who rules a repository");
+                return None;
+            }
+        };
+        let keys = governed.maintainer_npubs();
+        let (npub, identifier) = slug.split_once('/')?;
+        Some(Self {
+            clone_http: app.url(&format!("/{slug}.git")),
+            clone_nostr: format!("nostr://{npub}/{}/{identifier}", hint(&app.url(""))),
+            clone_id: app.url(&format!("/r/{}.git", repo.id)),
+            more_maintainers: keys.len().saturating_sub(NAMED),
+            maintainers: keys.into_iter().take(NAMED).map(|key| (key.clone(), readable(&key))).collect(),
+            npub: npub.to_owned(),
+        })
+    }
+}
+
+/// A relay as it stands in `nostr://` addresses: the host alone, unless it is not encrypted.
+fn hint(site: &str) -> String {
+    match site.strip_prefix("https://") {
+        Some(host) => host.to_owned(),
+        None => utf8_percent_encode(&relay(site), NON_ALPHANUMERIC).to_string(),
+    }
+}
+
+/// Who rules the room's repository; where accounts do, there is no such page.
+pub(super) async fn governed(app: &App, room: &Room) -> Result<Governed, Elsewhere> {
+    let governed = threads::governed(&app.forge, room.repo()).await?;
+    Ok(governed.ok_or_else(|| Problem::absent("Only repositories that a nostr key governs have this page."))?)
+}
+
+/// How a status is shown: its word and how the badge looks.
+pub(super) fn badge(status: Status, issue: bool) -> (&'static str, &'static str) {
+    match (status, issue) {
+        (Status::Open, _) => ("Open", "ok"),
+        (Status::Applied, true) => ("Resolved", "warn"),
+        (Status::Applied, false) => ("Merged", "warn"),
+        (Status::Closed, _) => ("Closed", "warn"),
+        (Status::Draft, _) => ("Draft", ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relay_hint_is_the_host_unless_it_is_not_encrypted() {
+        assert_eq!(hint("https://git.example.org"), "git.example.org");
+        assert_eq!(hint("https://git.example.org:8443"), "git.example.org:8443");
+        assert_eq!(hint("http://127.0.0.1:7464"), "ws%3A%2F%2F127%2E0%2E0%2E1%3A7464");
+    }
+}

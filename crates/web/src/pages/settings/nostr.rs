@@ -1,0 +1,74 @@
+//! The nostr key of one's account.
+
+use super::unconfirmed;
+use crate::App;
+use crate::pages::errors::Errors;
+use crate::pages::form::Form;
+use crate::pages::frame::Frame;
+use crate::pages::member::Member;
+use crate::pages::problem::{Problem, sentence};
+use crate::pages::respond;
+use crate::pages::sign::Sign;
+use abide_forge::accounts::nostr::{self, NostrError};
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+const PATH: &str = "/settings/nostr";
+
+#[derive(Template)]
+#[template(path = "settings/nostr.html")]
+struct NostrPage {
+    frame: Frame,
+    section: &'static str,
+    errors: Errors,
+    npub: Option<String>,
+    /// `name@host`, by which others find the key.
+    nip05: Option<String>,
+    sign: Sign,
+}
+
+fn page(app: &App, member: &Member, errors: Errors) -> NostrPage {
+    let user = &member.viewer.user;
+    let host = app.forge.settings().public_url.split_once("://").map_or("", |(_, host)| host);
+    NostrPage {
+        frame: Frame::new(app, &member.visitor, "Nostr"),
+        section: "nostr",
+        errors,
+        npub: user.npub.clone(),
+        nip05: user.name.as_ref().filter(|_| user.npub.is_some()).map(|name| format!("{name}@{host}")),
+        sign: Sign::new(app, &member.visitor, PATH),
+    }
+}
+
+/// `GET /settings/nostr`
+pub(super) async fn show(State(app): State<App>, member: Member) -> Response {
+    respond::page(&page(&app, &member, Errors::none()))
+}
+
+/// `POST /settings/nostr`
+pub(super) async fn link(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
+    let answer = Sign::answer(&member.visitor, &form, PATH);
+    let linked = nostr::link(&app.forge, &member.viewer, &answer, form.text("current_password")).await;
+    changed(&app, &member, linked, "key-linked")
+}
+
+/// `POST /settings/nostr/unlink`
+pub(super) async fn unlink(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
+    let unlinked = nostr::unlink(&app.forge, &member.viewer, form.text("current_password")).await;
+    changed(&app, &member, unlinked, "key-unlinked")
+}
+
+fn changed(app: &App, member: &Member, end: Result<(), NostrError>, what: &str) -> Result<Response, Problem> {
+    let errors = match end {
+        Ok(()) => return Ok(respond::see_other(&format!("{PATH}?done={what}"))),
+        Err(NostrError::Fault(fault)) => return Err(fault.into()),
+        Err(error @ (NostrError::KeyTaken | NostrError::HasKey | NostrError::Unlink(_))) => {
+            return Err(Problem::new(StatusCode::CONFLICT, sentence(&error.to_string())));
+        }
+        Err(NostrError::Confirm(error)) => unconfirmed(error)?,
+        Err(error) => Errors::of(&[], &error),
+    };
+    Ok(respond::form_again(&page(app, member, errors)))
+}

@@ -1,0 +1,90 @@
+//! The relay's door: one address for people, programs and sockets.
+//!
+//! At `/` a WebSocket request becomes a connection to the relay (`socket.rs`), `Accept: application/nostr+json` is
+//! answered with what the relay says about itself, and everything else is the front page's.
+
+mod socket;
+
+use crate::App;
+use crate::auth::peer;
+use crate::server::Sockets;
+use abide_forge::relay::{Client, TooMany};
+use axum::extract::{FromRequestParts as _, Request, State, WebSocketUpgrade};
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+/// Looks at requests for `/` and lets all others pass.
+pub(crate) async fn door(State(app): State<App>, request: Request, next: Next) -> Response {
+    let relay = app.forge.relay();
+    if request.uri().path() != "/" || request.method() != Method::GET {
+        return next.run(request).await;
+    }
+    if has_word(request.headers(), header::UPGRADE, "websocket") {
+        return match relay.settings().enabled {
+            true => upgrade(app, request).await,
+            false => (StatusCode::NOT_FOUND, "This server has no relay.\n").into_response(),
+        };
+    }
+    if relay.settings().enabled && has_word(request.headers(), header::ACCEPT, "application/nostr+json") {
+        let info = axum::Json(relay.info(env!("CARGO_PKG_VERSION")));
+        return ([(header::CONTENT_TYPE, "application/nostr+json")], info).into_response();
+    }
+    next.run(request).await
+}
+
+/// Whether a header's list holds a word; what follows a semicolon does not matter.
+fn has_word(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
+    let lines = headers.get_all(name);
+    let mut words = lines.iter().filter_map(|line| line.to_str().ok()).flat_map(|line| line.split(','));
+    words.any(|part| part.split(';').next().is_some_and(|part| part.trim().eq_ignore_ascii_case(word)))
+}
+
+async fn upgrade(app: App, request: Request) -> Response {
+    let (mut parts, _) = request.into_parts();
+    if !parts.headers.contains_key(header::SEC_WEBSOCKET_KEY) {
+        let text = "A WebSocket request needs the header Sec-WebSocket-Key.\n";
+        return (StatusCode::BAD_REQUEST, text).into_response();
+    }
+    let ip = peer(&parts.extensions);
+    let sockets = parts.extensions.get::<Sockets>().cloned();
+    let upgrade = match WebSocketUpgrade::from_request_parts(&mut parts, &()).await {
+        Ok(upgrade) => upgrade,
+        Err(rejection) => return rejection.into_response(),
+    };
+    let client = match Client::connect(&app.forge, ip) {
+        Ok(client) => client,
+        Err(full) => return refused(full),
+    };
+    let limit = socket::largest_message(&app);
+    let upgrade = upgrade.max_message_size(limit).max_frame_size(limit).write_buffer_size(0);
+    let running = sockets.map(|sockets| sockets.0.token());
+    upgrade.on_upgrade(async move |socket| {
+        let _running = running;
+        socket::serve(&app, socket, client).await;
+    })
+}
+
+fn refused(full: TooMany) -> Response {
+    let status = match full {
+        TooMany::Connections(_) => StatusCode::SERVICE_UNAVAILABLE,
+        TooMany::OfAddress(_) => StatusCode::TOO_MANY_REQUESTS,
+    };
+    (status, [(header::RETRY_AFTER, "60")], format!("Sorry: {full}.\n")).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_found_in_lists_whatever_their_case() {
+        let with = |value: &str| HeaderMap::from_iter([(header::CONNECTION, value.parse().unwrap())]);
+        for yes in ["Upgrade", "keep-alive, Upgrade", "UPGRADE", "upgrade;q=1, x"] {
+            assert!(has_word(&with(yes), header::CONNECTION, "upgrade"), "{yes}");
+        }
+        for no in ["", "upgraded", "keep-alive", "no upgrade"] {
+            assert!(!has_word(&with(no), header::CONNECTION, "upgrade"), "{no}");
+        }
+    }
+}
