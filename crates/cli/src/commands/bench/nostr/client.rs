@@ -13,9 +13,7 @@ impl Client {
         stream.set_nodelay(true).map_err(io("set up a socket"))?;
         let opened = tungstenite::client(format!("ws://{address}/"), stream);
         let (socket, _) = opened.map_err(|error| Failure::failed(format!("no socket: {error}")))?;
-        let mut client = Self(socket);
-        client.read()?; // The challenge.
-        Ok(client)
+        Ok(Self(socket))
     }
 
     /// Puts a frame into the buffer.
