@@ -6,9 +6,9 @@ use abide_core::Random as _;
 use abide_core::time::SystemClock;
 use abide_forge::accounts::password::Cost;
 use abide_forge::{
-    AllowList, AttentionSettings, Browsing, Caps, Expiry, Forge, GraspSettings, IssueSettings, LifecycleSettings,
-    MailSettings, Node, OsRandom, OutboundLimits, OutboundSettings, PeopleSettings, Rate, RelayLimits, RelaySettings,
-    Schedule, Settings, SmtpUrl, WebhookSettings, secret,
+    AllowList, AttentionSettings, Bounds, Browsing, Caps, Expiry, Forge, GraspSettings, IssueSettings,
+    LifecycleSettings, MailSettings, Node, OsRandom, OutboundLimits, OutboundSettings, PeopleSettings, Rate,
+    RelayLimits, RelaySettings, Schedule, Settings, SmtpUrl, WebhookSettings, secret,
 };
 use abide_git::{Git, GitLimits, Layout};
 use abide_store::{Options, Store};
@@ -219,6 +219,10 @@ fn grasp(config: &Config) -> GraspSettings {
             per_address: config.number("grasp.per_address"),
             total: config.number("grasp.entries"),
         },
+        maintainers: Bounds {
+            depth: config.number("grasp.maintainer_steps") as usize,
+            size: config.number("grasp.maintainers_at_most") as usize,
+        },
         limits: Arc::new(relay(config).limits),
         allow: keys("grasp.allow"),
         deny: keys("grasp.deny"),
@@ -237,6 +241,8 @@ fn relay(config: &Config) -> RelaySettings {
         description: config.text("relay.description").to_owned(),
         contact: config.text("relay.contact").to_owned(),
         pubkey: config.text("relay.pubkey").to_owned(),
+        acceptance: config.text("relay.acceptance").to_owned(),
+        curation: config.text("relay.curation").to_owned(),
         limits: RelayLimits {
             message_bytes: size("relay.message_bytes"),
             event_bytes: size("relay.event_bytes"),

@@ -56,6 +56,8 @@ points! {
     PROMOTE_BUILT = "promote:built",
     /// Promoting: everything is committed, nobody was told.
     PROMOTE_COMMITTED = "promote:committed",
+    /// Deleting a proposal: its event is gone, its refs are not.
+    PROPOSAL_DELETED = "proposal:deleted",
     /// Renaming: the rows are written, the transaction is still open.
     RENAME_BEFORE_COMMIT = "rename:before-commit",
     /// Renaming: everything is committed, nobody knows yet.

@@ -47,7 +47,7 @@ pub mod webhooks;
 pub use abide_core::webhooks::Schedule;
 pub use abide_git::GitError;
 pub use abide_nostr::Limits as RelayLimits;
-pub use abide_nostr::grasp::{caps::Caps, expiry::Expiry};
+pub use abide_nostr::grasp::{caps::Caps, expiry::Expiry, maintainers::Bounds};
 pub use abide_outbound::{AllowList, Limits as OutboundLimits};
 pub use context::{Caller, Forge, OsRandom};
 pub use error::{Access, Fault};

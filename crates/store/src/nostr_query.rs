@@ -93,10 +93,16 @@ macro_rules! one_of_ids {
     };
 }
 
+/// On PostgreSQL as the bounds of a walk: it guesses that a third of the table lies above each, where it would take one
+/// key for a handful of rows and sort them.
 macro_rules! one_tag {
-    () => {
+    (sqlite) => {
         " FROM nostr_tags t CROSS JOIN nostr_events e
             WHERE t.key = $1 AND t.created_at BETWEEN $2 AND $3 AND e.n = t.n"
+    };
+    (postgres) => {
+        " FROM nostr_tags t CROSS JOIN nostr_events e
+            WHERE (t.key, t.created_at) >= ($1, $2) AND (t.key, t.created_at) <= ($1, $3) AND e.n = t.n"
     };
 }
 
@@ -142,9 +148,9 @@ statements! {
         sqlite concat!(one_of_ids!(sqlite), within!(), rest!(sqlite), newest!()),
         postgres concat!(one_of_ids!(postgres), within!(), rest!(postgres), newest!());
     BY_TAG = "",
-        sqlite concat!(places!(), one_tag!(), rest!(sqlite), " ORDER BY t.created_at DESC LIMIT $8"),
-        postgres concat!(few!(), one_tag!(), rest!(postgres),
-            " ORDER BY t.created_at DESC LIMIT 500) newest LIMIT $8");
+        sqlite concat!(places!(), one_tag!(sqlite), rest!(sqlite), " ORDER BY t.created_at DESC LIMIT $8"),
+        postgres concat!(few!(), one_tag!(postgres), rest!(postgres),
+            " ORDER BY t.key DESC, t.created_at DESC LIMIT 500) newest LIMIT $8");
     BY_TAGS = places!(),
         sqlite concat!(one_of_tags!(sqlite), rest!(sqlite), newest!()),
         postgres concat!(one_of_tags!(postgres), rest!(postgres), newest!());

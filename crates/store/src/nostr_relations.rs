@@ -36,11 +36,16 @@ statements! {
         postgres concat!("unnest(CAST(string_to_array($1, ',') AS BIGINT[])) AS q (key) WHERE EXISTS (
             SELECT 1 FROM nostr_tags t JOIN nostr_events e ON e.n = t.n
             WHERE t.key = q.key AND e.kind IN ", roots!(), " AND NOT e.hidden)");
+    /// Of pairs of a key and how people write it: those of whom something is served, or who have an account. Asked as a
+    /// value, because PostgreSQL would make a list of everyone to answer whether there is one.
     AUTHORS = "SELECT q.pubkey FROM ",
-        sqlite "(SELECT unhex(value) AS pubkey FROM json_each($1)) q
-            WHERE EXISTS (SELECT 1 FROM nostr_events e WHERE e.pubkey = q.pubkey AND NOT e.hidden)",
-        postgres "(SELECT decode(value, 'hex') AS pubkey FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))) q
-            WHERE EXISTS (SELECT 1 FROM nostr_events e WHERE e.pubkey = q.pubkey AND NOT e.hidden)";
+        sqlite "(SELECT unhex(value ->> 0) AS pubkey, value ->> 1 AS npub FROM json_each($1)) q
+            WHERE EXISTS (SELECT 1 FROM nostr_events e WHERE e.pubkey = q.pubkey AND NOT e.hidden)
+                OR (SELECT u.id FROM users u WHERE u.npub = q.npub) IS NOT NULL",
+        postgres "(SELECT decode(value ->> 0, 'hex') AS pubkey, value ->> 1 AS npub
+                FROM json_array_elements(CAST(CAST($1 AS TEXT) AS JSON))) q
+            WHERE EXISTS (SELECT 1 FROM nostr_events e WHERE e.pubkey = q.pubkey AND NOT e.hidden)
+                OR (SELECT u.id FROM users u WHERE u.npub = q.npub) IS NOT NULL";
 }
 
 /// Which of these events are served roots.
@@ -76,11 +81,12 @@ pub async fn tagged(conn: &mut Conn, keys: &[i64]) -> Result<HashSet<i64>, Store
     conn.all(&TAGGED, params![list]).await?.iter().map(|row| row.int("key")).collect()
 }
 
-/// Which of these authors have published anything that is served.
-pub async fn authors(conn: &mut Conn, keys: &[[u8; 32]]) -> Result<HashSet<[u8; 32]>, StoreError> {
+/// Which of these authors, each with their npub, have published anything that is served, or have an account.
+pub async fn authors(conn: &mut Conn, keys: &[([u8; 32], String)]) -> Result<HashSet<[u8; 32]>, StoreError> {
     if keys.is_empty() {
         return Ok(HashSet::new());
     }
-    let rows = conn.all(&AUTHORS, params![hexadecimal_list(keys)]).await?;
-    rows.iter().map(|row| fixed(row, "pubkey")).collect()
+    let pair = |(key, npub): &([u8; 32], String)| json!([hexadecimal(key), npub]);
+    let list = Json::from(keys.iter().map(pair).collect::<Vec<_>>()).to_string();
+    conn.all(&AUTHORS, params![list]).await?.iter().map(|row| fixed(row, "pubkey")).collect()
 }

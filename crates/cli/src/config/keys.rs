@@ -111,6 +111,10 @@ fn truth(value: &str) -> Result<(), String> {
     value.parse::<bool>().map(drop).map_err(|_| "it is true or false".into())
 }
 
+fn model(value: &str) -> Result<(), String> {
+    if value == "recursive" { Ok(()) } else { Err("the only model is recursive".into()) }
+}
+
 fn hex_key(value: &str) -> Result<(), String> {
     let fine = value.len() == 64 && value.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
     if value.is_empty() || fine { Ok(()) } else { Err("it has 64 hexadecimal digits in lower case".into()) }
@@ -351,6 +355,9 @@ pub(super) const KEYS: &[Key] = &[
     key("grasp.per_key", "100", at_least_one, "Entries of one key that may wait."),
     key("grasp.per_address", "500", at_least_one, "Entries from one address that may wait."),
     key("grasp.entries", "20000", at_least_one, "Entries that may wait altogether."),
+    key("grasp.maintainers", "recursive", model, "Who maintains: recursive counts whom maintainers list themselves."),
+    key("grasp.maintainer_steps", "8", at_least_one, "How far from the owner a maintainer may be listed."),
+    key("grasp.maintainers_at_most", "200", at_least_one, "Maintainers of one repository that count."),
     key("grasp.unsigned_per_address", "1GiB", some_bytes, "Bytes of commits without an event from one address."),
     key("grasp.unsigned_total", "10GiB", some_bytes, "Bytes of commits without an event altogether."),
     key(
@@ -365,6 +372,13 @@ pub(super) const KEYS: &[Key] = &[
     key("relay.description", "Git repositories with nostr events around them.", any, "What the relay says it is for."),
     key("relay.contact", "", any, "How to reach whoever runs the relay, e.g. mailto:admin@example.org."),
     key("relay.pubkey", "", hex_key, "The nostr key of whoever runs the relay, in hexadecimal."),
+    key(
+        "relay.acceptance",
+        "",
+        any,
+        "Whose repositories are taken, in a sentence for NIP-11; empty: what grasp.enabled and grasp.allow come to.",
+    ),
+    key("relay.curation", "", any, "What is left out by choice, likewise; empty: what grasp.deny comes to."),
     key("relay.message_bytes", "1MiB", some_bytes, "Bytes of one message to the relay."),
     key("relay.event_bytes", "256KiB", some_bytes, "Bytes of one event."),
     key("relay.state_bytes", "1048560", some_bytes, "Bytes of one event that names all refs of a repository."),

@@ -1,6 +1,7 @@
 //! An event arrives that has to do with git data.
 
 use super::{announce, deletion, proposal, state};
+use crate::relay::deleted::{self, is_deleted};
 use crate::{Fault, Forge};
 use abide_nostr::grasp::{Answer, Parsed, Prefix, Refusal};
 use abide_nostr::{Event, EventId};
@@ -12,6 +13,11 @@ pub(crate) async fn admit(forge: &Forge, event: &Event, parsed: Parsed, from: Op
     if !forge.settings().grasp.enabled {
         let reason = "this server takes no repositories from nostr";
         return Ok(Answer::Refused(Refusal::new(Prefix::Restricted, reason)));
+    }
+    if matches!(parsed, Parsed::State(_) | Parsed::Proposal(_))
+        && is_deleted(&mut *forge.store().read().await?, event).await?
+    {
+        return Ok(Answer::Refused(deleted::refusal()));
     }
     match parsed {
         Parsed::Announcement(announcement) => announce::admit(forge, event, announcement, from).await,

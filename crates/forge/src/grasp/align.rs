@@ -6,14 +6,14 @@
 
 use super::promote::{self, Promotion};
 use super::push::{Coordinate, Decision, Order, Plan, View, decide};
-use super::scene::{Place, Scene, stored_event};
+use super::scene::{Place, Scene};
 use crate::git::push::commit::{self, Work};
 use crate::git::push::{Verdicts, incoming_key};
+use crate::relay::readable;
 use crate::{Caller, Fault, Forge};
 use abide_core::{Oid, RefName, RefUpdate, RepoId, failpoint};
 use abide_git::copy::copy_objects;
 use abide_git::{Incoming, RefTxError, Snapshot, bare, reftx};
-use abide_nostr::Event;
 use abide_nostr::grasp::align::Plan as Alignment;
 use abide_store::leases::{self, Lease};
 use abide_store::{StoreError, pushes, repos};
@@ -215,7 +215,7 @@ async fn build(
         Decision::Nothing | Decision::Aside(..) => return Ok(Aligned::Nothing),
         Decision::Refuse(reason) => return Ok(Aligned::Refused(reason)),
     };
-    let Some(event) = stored_event(&forge.settings().grasp, &entry.json) else {
+    let Some(event) = readable(&entry.json) else {
         return Err(Fault::Internal("a waiting announcement cannot be read".into()));
     };
     if plan.state.is_none() {
@@ -237,36 +237,28 @@ async fn build(
         Err(RefTxError::Git(error)) => return Err(error.into()),
     }
     failpoint::hit(failpoint::PROMOTE_BUILT);
-    promote(forge, id, &scene, entry, event, *plan, head, bringer, lease).await
+    promote(
+        forge,
+        Promotion {
+            entry: (**entry).clone(),
+            id,
+            announcement: known.announcement.clone(),
+            beside: promote::waiting_beside(forge, &scene, entry, event.pubkey).await?,
+            event,
+            lease: lease.clone(),
+            transport: bringer.transport,
+            updates: plan.updates,
+            head,
+            signed: plan.signed,
+            actor: plan.actor,
+            ip: bringer.ip.map(|ip| ip.to_string()),
+        },
+    )
+    .await
 }
 
-#[allow(clippy::too_many_arguments)]
-async fn promote(
-    forge: &Forge,
-    id: RepoId,
-    scene: &Scene,
-    entry: &abide_store::purgatory::Announcement,
-    event: Event,
-    plan: Plan,
-    head: RefName,
-    bringer: &Bringer,
-    lease: &Lease,
-) -> Result<Aligned, Fault> {
-    let Some(known) = scene.of(event.pubkey) else { return Ok(Aligned::Nothing) };
-    let promotion = Promotion {
-        entry: entry.clone(),
-        id,
-        announcement: known.announcement.clone(),
-        beside: promote::waiting_beside(forge, scene, entry, event.pubkey).await?,
-        event,
-        lease: lease.clone(),
-        transport: bringer.transport,
-        updates: plan.updates.clone(),
-        head,
-        signed: plan.signed.clone(),
-        actor: plan.actor,
-        ip: bringer.ip.map(|ip| ip.to_string()),
-    };
+/// Writes it down, and tells those who listen.
+async fn promote(forge: &Forge, promotion: Promotion) -> Result<Aligned, Fault> {
     let mut served = vec![promotion.event.clone()];
     served.extend(promotion.beside.iter().map(|(_, event)| event.clone()));
     served.extend(promotion.signed.events());

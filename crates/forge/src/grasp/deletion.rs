@@ -1,20 +1,18 @@
 //! A deletion request arrives. It reaches its author's own events only.
 
-use super::align::{Bringer, Objects, align};
 use super::life::{self, Fate};
-use super::push::{Coordinate, Order};
-use super::{GraspSettings, Halt, id, left, seconds, stop};
-use crate::relay::to_record;
+use super::{GraspSettings, Halt, id, left, seconds, spread, stop};
+use crate::relay::{readable, to_record};
 use crate::tell::Who;
 use crate::{Fault, Forge};
-use abide_core::RepoId;
+use abide_core::{RepoId, failpoint};
 use abide_git::incoming;
 use abide_nostr::deletion::Deletion;
 use abide_nostr::event::slot;
 use abide_nostr::git::{Coordinate as Address, Proposal};
 use abide_nostr::grasp::Answer;
 use abide_nostr::grasp::event::{Effect, Relation, Target, deletion as judge};
-use abide_nostr::{Event, EventId, kinds, nip19, parse_event};
+use abide_nostr::{Event, EventId, kinds, nip19};
 use abide_store::nostr_events::{self, Found, deleted};
 use abide_store::purgatory_proposals as proposals;
 use abide_store::{Tx, nostr_repos, purgatory, purges, repos};
@@ -34,8 +32,8 @@ struct Unit {
 struct After {
     directories: Vec<RepoId>,
     areas: Vec<String>,
-    /// Proposals whose refs go.
-    refs: Vec<Event>,
+    /// Proposals whose refs go, with the repositories they were for.
+    refs: Vec<(EventId, Vec<Address>)>,
     covered: usize,
 }
 
@@ -59,21 +57,12 @@ pub(super) async fn admit(forge: &Forge, event: &Event, request: Deletion) -> Re
     for key in after.areas {
         incoming::remove_incoming(forge.layout(), &key).await?;
     }
-    for proposal in after.refs {
-        forget_refs(forge, &proposal).await?;
+    for (proposal, named) in after.refs {
+        failpoint::hit(failpoint::PROPOSAL_DELETED);
+        spread::forget(forge, &proposal, &named).await?;
     }
     forge.relay().publish(&[Arc::new(event.clone())]);
     Ok(Answer::Stored)
-}
-
-/// The refs of a proposal that is no more go from the repositories it was for.
-async fn forget_refs(forge: &Forge, proposal: &Event) -> Result<(), Fault> {
-    let Ok(parsed) = Proposal::parse(proposal) else { return Ok(()) };
-    for named in parsed.repos {
-        let place = Coordinate { owner: named.author, identifier: named.identifier };
-        align(forge, &place, Order::Forget(proposal.id), Objects::Here, Bringer::server()).await?;
-    }
-    Ok(())
 }
 
 async fn write(tx: &mut Tx, unit: &Unit) -> Result<After, Halt> {
@@ -171,8 +160,7 @@ async fn waiting_announcement(
 
 /// Something that is stored: a repository is soft-deleted with its announcement, everything else goes.
 async fn stored(tx: &mut Tx, unit: &Unit, found: &Found, after: &mut After) -> Result<(), Halt> {
-    let limits = &unit.settings.limits;
-    let Ok(event) = parse_event(&found.json, limits) else { return Ok(()) };
+    let Some(event) = readable(&found.json) else { return Ok(()) };
     if !unit.request.covers(&event) {
         return Ok(());
     }
@@ -192,8 +180,11 @@ async fn stored(tx: &mut Tx, unit: &Unit, found: &Found, after: &mut After) -> R
         return Ok(());
     }
     nostr_events::remove(tx, &found.id).await?;
-    if matches!(found.kind, kinds::PATCH | kinds::PULL_REQUEST | kinds::PULL_REQUEST_UPDATE) {
-        after.refs.push(event);
+    if let Ok(proposal) = Proposal::parse(&event)
+        && proposal.commit.is_some()
+    {
+        spread::enqueue(tx, &event, &proposal).await?;
+        after.refs.push((event.id, proposal.repos));
     }
     Ok(())
 }

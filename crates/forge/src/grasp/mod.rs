@@ -2,7 +2,8 @@
 //!
 //! * [`admit`]: an event arrives; one file each for announcements, states, proposals and deletions.
 //! * [`push`]: which signed state allows a push. [`align`]: makes a repository what a state says. [`settle`]: looks
-//!   again at everything that waits for one identifier. [`aside`]: commits whose proposal has not come yet.
+//!   again at everything that waits for one identifier. [`aside`]: commits whose proposal has not come yet. [`spread`]:
+//!   a proposal's commit reaches every repository it is for.
 //! * [`scene`]: everything that is known of one identifier. [`signed`]: what a push brings out of purgatory.
 //! * [`life`]: how deletion and restoring reach the relay. [`sweep`]: what waited in vain. [`status`]: why something
 //!   waits.
@@ -22,6 +23,7 @@ mod relation;
 mod scene;
 pub(crate) mod settle;
 pub(crate) mod signed;
+pub(crate) mod spread;
 mod state;
 pub mod status;
 pub mod sweep;

@@ -5,7 +5,7 @@ use super::scene::announcement;
 use super::signed::Signed;
 use super::{left, scene};
 use crate::git::push::finish;
-use crate::relay::to_record;
+use crate::relay::{readable, to_record};
 use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Fault, Forge};
 use abide_core::repo::{Governance, Visibility};
@@ -115,7 +115,7 @@ pub(super) async fn waiting_beside(
     let waiting = purgatory::announcements(&mut *forge.store().read().await?, &entry.identifier, 2_000).await?;
     let beside = waiting.into_iter().filter(|other| other.repo_id.is_none()).filter_map(|other| {
         let listed = announcement(&forge.settings().grasp, &other.json)?;
-        let event = scene::stored_event(&forge.settings().grasp, &other.json)?;
+        let event = readable(&other.json)?;
         maintainers.contains(&listed.owner).then_some((other, event))
     });
     Ok(beside.collect())

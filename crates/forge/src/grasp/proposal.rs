@@ -1,34 +1,21 @@
 //! A patch, a pull request or an update of one arrives.
 
 use super::align::{Aligned, Bringer, Objects, align};
-use super::push::{Coordinate, Order};
+use super::push::Order;
+use super::spread::{self, Target, targets};
 use super::{Halt, ensure_room, entry, left};
 use crate::relay::to_record;
 use crate::{Fault, Forge};
-use abide_core::{Oid, RepoId};
-use abide_git::{Incoming, incoming, read};
+use abide_core::Oid;
+use abide_git::{Incoming, incoming};
+use abide_nostr::Event;
 use abide_nostr::git::{ObjectId, Proposal};
 use abide_nostr::grasp::event::{Commit, ProposalVerdict, proposal as judge};
 use abide_nostr::grasp::{Answer, Prefix, Refusal};
-use abide_nostr::{Event, PublicKey};
+use abide_store::nostr_events;
 use abide_store::purgatory_proposals::{self as proposals, Half};
-use abide_store::repos::Repo;
-use abide_store::{nostr_events, nostr_repos};
 use std::net::IpAddr;
 use std::sync::Arc;
-
-/// A repository here that a proposal is for.
-struct For {
-    owner: PublicKey,
-    identifier: String,
-    repo: Repo,
-}
-
-impl For {
-    fn coordinate(&self) -> Coordinate {
-        Coordinate { owner: self.owner, identifier: self.identifier.clone() }
-    }
-}
 
 /// Decides about a proposal.
 pub(super) async fn admit(
@@ -51,7 +38,7 @@ async fn try_admit(
     proposed: &Proposal,
     from: Option<IpAddr>,
 ) -> Result<Option<Answer>, Fault> {
-    let targets = targets(forge, proposed).await?;
+    let (targets, home) = targets(forge, &proposed.repos).await?;
     let wanted = proposed.commit.and_then(ObjectId::sha1);
     let aside = proposals::get(&mut *forge.store().read().await?, event.id.as_bytes()).await?;
     let aside = aside.filter(|half| half.json.is_none());
@@ -60,7 +47,7 @@ async fn try_admit(
         Some(oid) => find(forge, &targets, oid, aside.as_ref()).await?,
     };
     let relation = super::relation::of(forge, event).await?;
-    match judge(proposed, relation, commit) {
+    match judge(proposed, relation, home, commit) {
         ProposalVerdict::Refuse(refusal) => Ok(Some(Answer::Refused(refusal))),
         ProposalVerdict::Wait { .. } => {
             let Some(oid) = wanted else {
@@ -74,25 +61,10 @@ async fn try_admit(
     }
 }
 
-/// The repositories here that a proposal names and that are served.
-async fn targets(forge: &Forge, proposed: &Proposal) -> Result<Vec<For>, Fault> {
-    let mut conn = forge.store().read().await?;
-    let mut found = Vec::new();
-    for named in &proposed.repos {
-        let (owner, identifier) = (named.author, named.identifier.clone());
-        let repo = nostr_repos::by_coordinate(&mut conn, owner.as_bytes(), &identifier, None).await?;
-        let repo = repo.filter(|repo| repo.deleted_at.is_none() && repo.archived_at.is_none());
-        found.extend(repo.map(|repo| For { owner, identifier, repo }));
-    }
-    found.sort_by_key(|target| target.repo.id);
-    found.dedup_by_key(|target| target.repo.id);
-    Ok(found)
-}
-
 /// What is here of a commit.
-async fn find(forge: &Forge, targets: &[For], oid: Oid, aside: Option<&Half>) -> Result<Commit, Fault> {
+async fn find(forge: &Forge, targets: &[Target], oid: Oid, aside: Option<&Half>) -> Result<Commit, Fault> {
     for target in targets {
-        if has(forge, target.repo.id, oid).await? {
+        if spread::has(forge, target.id, oid).await? {
             return Ok(Commit::Here);
         }
     }
@@ -103,56 +75,49 @@ async fn find(forge: &Forge, targets: &[For], oid: Oid, aside: Option<&Half>) ->
     })
 }
 
-async fn has(forge: &Forge, repo: RepoId, oid: Oid) -> Result<bool, Fault> {
-    let dir = forge.layout().repo(repo);
-    let looked = tokio::task::spawn_blocking(move || read::present(&dir, [oid]));
-    let found =
-        looked.await.map_err(|error| Fault::Internal(format!("looking for a commit was interrupted: {error}")))?;
-    Ok(!found?.is_empty())
-}
-
-/// Serves a proposal: its commit becomes a ref of every repository it is for, and the first of them stores the event.
+/// Serves a proposal: one repository takes its commit in and stores the event, the others are given it from there.
 async fn serve(
     forge: &Forge,
     event: &Event,
     commit: Option<Oid>,
-    targets: &[For],
+    targets: &[Target],
     aside: Option<Half>,
 ) -> Result<Answer, Fault> {
-    let mut source: Option<RepoId> = None;
-    if let Some(oid) = commit {
-        // Wherever it is now comes first, so that the others can be given it from there.
-        let mut order: Vec<(&For, bool)> = Vec::new();
-        for target in targets {
-            order.push((target, has(forge, target.repo.id, oid).await?));
-        }
-        let pushed_to = aside.as_ref().and_then(|half| half.repo_id);
-        order.sort_by_key(|(target, here)| (!here, Some(target.repo.id) != pushed_to));
-        for (target, here) in order {
-            let objects = match (here, source, aside.as_ref().and_then(|half| half.incoming.as_deref())) {
-                (true, ..) => Objects::Here,
-                (false, Some(source), _) => Objects::Of(source, vec![oid]),
-                (false, None, Some(key)) => {
-                    let dir = forge.layout().repo(target.repo.id);
-                    Objects::Received(key.to_owned(), Incoming::reopen(forge.git(), forge.layout(), dir, key)?)
-                }
-                (false, None, None) => continue,
-            };
-            let order = Order::Proposal(Box::new(event.clone()), oid);
-            match align(forge, &target.coordinate(), order, objects, Bringer::server()).await? {
-                Aligned::Done | Aligned::Nothing => source = Some(target.repo.id),
-                Aligned::Refused(reason) => tracing::info!(reason, "a repository does not take a proposal's commit"),
-            }
-        }
-    }
-    if source.is_none() {
-        if aside.is_some() {
-            let reason = "the commit could not be taken into the repository; push it again";
-            return Ok(Answer::Refused(Refusal::new(Prefix::Error, reason)));
-        }
+    let Some(oid) = commit else {
         store(forge, event).await?;
+        return Ok(Answer::Stored);
+    };
+    let Some((target, objects)) = first(forge, targets, oid, aside).await? else {
+        let reason = "the commit is gone again; push it again";
+        return Ok(Answer::Refused(Refusal::new(Prefix::Error, reason)));
+    };
+    let order = Order::Proposal(Box::new(event.clone()), oid);
+    match align(forge, &target.coordinate, order, objects, Bringer::server()).await? {
+        Aligned::Done | Aligned::Nothing => {
+            spread::give(forge, &event.id).await?;
+            Ok(Answer::Stored)
+        }
+        Aligned::Refused(reason) => Ok(Answer::Refused(Refusal::new(Prefix::Error, reason))),
     }
-    Ok(Answer::Stored)
+}
+
+/// The repository that takes the commit in, and where it has it from: one that has it, else the one it was pushed to.
+async fn first<'a>(
+    forge: &Forge,
+    targets: &'a [Target],
+    oid: Oid,
+    aside: Option<Half>,
+) -> Result<Option<(&'a Target, Objects)>, Fault> {
+    for target in targets {
+        if spread::has(forge, target.id, oid).await? {
+            return Ok(Some((target, Objects::Here)));
+        }
+    }
+    let Some((pushed_to, key)) = aside.and_then(|half| Some((half.repo_id, half.incoming?))) else { return Ok(None) };
+    let target = targets.iter().find(|target| Some(target.id) == pushed_to).or(targets.first());
+    let Some(target) = target else { return Ok(None) };
+    let incoming = Incoming::reopen(forge.git(), forge.layout(), forge.layout().repo(target.id), &key)?;
+    Ok(Some((target, Objects::Received(key, incoming))))
 }
 
 /// Stores a proposal that brings no commit of its own.

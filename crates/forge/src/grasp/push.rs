@@ -6,12 +6,12 @@ use super::status::known_proposal;
 use crate::{Fault, Forge};
 use abide_core::{Oid, RefName, RefUpdate, UserId};
 use abide_git::{Head, Snapshot, read};
-use abide_nostr::git::{ObjectId, RepoState};
+use abide_nostr::git::{Coordinate as Address, ObjectId, RepoState};
 use abide_nostr::grasp::align;
 use abide_nostr::grasp::fit::{Fit, Repository, fit, missing};
-use abide_nostr::grasp::push::{Commands, EventRef, PushRefusal, event_ref, ref_of, sort};
+use abide_nostr::grasp::push::{Commands, EventRef, PushRefusal, event_of, event_ref, ref_of, sort};
 use abide_nostr::{Event, EventId, PublicKey, nip19};
-use abide_store::{nostr_repos, purgatory};
+use abide_store::{nostr_events, nostr_repos, purgatory};
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
@@ -20,6 +20,12 @@ use std::path::PathBuf;
 pub(crate) struct Coordinate {
     pub owner: PublicKey,
     pub identifier: String,
+}
+
+impl From<&Address> for Coordinate {
+    fn from(address: &Address) -> Self {
+        Self { owner: address.author, identifier: address.identifier.clone() }
+    }
 }
 
 /// What is to be done to a repository that signed events rule.
@@ -33,6 +39,16 @@ pub(crate) enum Order {
     Proposal(Box<Event>, Oid),
     /// Let go of the commit of a proposal that is no more.
     Forget(EventId),
+}
+
+impl Order {
+    /// The events that pushed refs are named after.
+    pub(crate) fn proposals(&self) -> Vec<EventId> {
+        match self {
+            Self::Push(updates) => updates.iter().filter_map(|update| event_of(&update.name)).collect(),
+            Self::State(_) | Self::Proposal(..) | Self::Forget(_) => Vec::new(),
+        }
+    }
 }
 
 /// What becomes of the refs.
@@ -169,6 +185,9 @@ pub(crate) async fn decide(forge: &Forge, place: &Coordinate, order: &Order, vie
                 return Ok(Decision::Refuse("the commit is not here".into()));
             }
             plan.updates.extend(moved(view, ref_of(&event.id), *commit));
+            if plan.updates.is_empty() && is_kept(forge, &event.id).await? {
+                return Ok(Decision::Nothing);
+            }
             plan.signed.release(event);
             plan.actor = account(forge, &event.pubkey).await?;
             Ok(Decision::Go(Box::new(plan)))
@@ -270,6 +289,11 @@ async fn follow(
 fn moved(view: &View, name: RefName, new: Oid) -> Option<RefUpdate> {
     let old = view.refs.get(&name).copied().unwrap_or(Oid::ZERO);
     (old != new).then_some(RefUpdate { name, old, new })
+}
+
+/// Whether an event is stored.
+async fn is_kept(forge: &Forge, id: &EventId) -> Result<bool, Fault> {
+    Ok(nostr_events::by_id(&mut *forge.store().read().await?, id.as_bytes()).await?.is_some())
 }
 
 /// The account of a key.

@@ -1,11 +1,10 @@
 //! How one event is linked to what is served here.
 
+use crate::relay::named_by;
 use crate::{Fault, Forge};
 use abide_nostr::Event;
-use abide_nostr::event::slot;
-use abide_nostr::git::{Coordinate, References};
+use abide_nostr::git::References;
 use abide_nostr::grasp::event::Relation;
-use abide_store::nostr_events::tag_key;
 use abide_store::nostr_relations::{repos, roots, tagged};
 
 /// Whether an event tags a repository, issue, patch or pull request that is served, or is tagged by one.
@@ -17,11 +16,6 @@ pub(super) async fn of(forge: &Forge, event: &Event) -> Result<Relation, Fault> 
     if !repos(&mut conn, &named).await?.is_empty() || !roots(&mut conn, &ids).await?.is_empty() {
         return Ok(Relation::Tags);
     }
-    let mut keys: Vec<i64> = ['e', 'E', 'q'].map(|letter| tag_key(letter, &event.id.to_hex())).into();
-    if let Some(slot) = slot(event) {
-        let coordinate = Coordinate::from(slot).to_string();
-        keys.extend(['a', 'A', 'q'].map(|letter| tag_key(letter, &coordinate)));
-    }
-    let found = !tagged(&mut conn, &keys).await?.is_empty();
+    let found = !tagged(&mut conn, &named_by(event)).await?.is_empty();
     Ok(if found { Relation::Tagged } else { Relation::None })
 }

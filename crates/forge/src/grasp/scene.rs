@@ -2,11 +2,12 @@
 
 use super::GraspSettings;
 use crate::Fault;
+use crate::relay::readable;
 use abide_core::RepoId;
 use abide_nostr::git::{Announcement, RepoState};
 use abide_nostr::grasp::fit::Candidates;
 use abide_nostr::grasp::maintainers::{Model, maintainers};
-use abide_nostr::{Event, PublicKey, kinds, parse_event};
+use abide_nostr::{Event, PublicKey, kinds};
 use abide_store::repos::Repo;
 use abide_store::{Conn, nostr_events, nostr_repos, purgatory};
 use std::collections::{BTreeMap, BTreeSet};
@@ -171,23 +172,12 @@ impl Scene {
 
 /// An announcement as we stored it.
 pub(super) fn announcement(settings: &GraspSettings, json: &str) -> Option<Announcement> {
-    let event = stored_event(settings, json)?;
+    let event = readable(json)?;
     Announcement::parse(&event, &settings.limits).ok()
 }
 
 fn said(settings: &GraspSettings, json: &str) -> Option<Said> {
-    let event = stored_event(settings, json)?;
+    let event = readable(json)?;
     let state = RepoState::parse(&event, &settings.limits).ok()?;
     Some(Said { state, event })
-}
-
-/// An event that was checked when it came. Limits may have become narrower since: then it does not count any more.
-pub(super) fn stored_event(settings: &GraspSettings, json: &str) -> Option<Event> {
-    match parse_event(json, &settings.limits) {
-        Ok(event) => Some(event),
-        Err(error) => {
-            tracing::warn!(%error, "an event that is stored cannot be read any more");
-            None
-        }
-    }
 }

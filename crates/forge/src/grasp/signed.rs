@@ -1,11 +1,13 @@
 //! What a push brings out of purgatory. It is written beside the push's intent, so that whoever ends the push, be it
 //! after a crash, ends it the same way.
 
-use super::{id, left, seconds, settle};
-use crate::relay::to_record;
+use super::{id, left, seconds, settle, spread};
+use crate::relay::deleted::is_deleted;
+use crate::relay::{from_record, to_record};
 use abide_core::RefName;
 use abide_nostr::event::to_json;
-use abide_nostr::{Event, Limits, Rank, kinds, parse_event};
+use abide_nostr::git::Proposal;
+use abide_nostr::{Event, Rank, kinds};
 use abide_store::repos::{self, Repo};
 use abide_store::{StoreError, Tx, nostr_events, purgatory, purgatory_proposals};
 use serde::{Deserialize, Serialize};
@@ -53,11 +55,8 @@ impl Signed {
     }
 }
 
-/// An event that was checked before it was written down.
 fn read(json: &str) -> Result<Event, StoreError> {
-    let most = usize::MAX;
-    let limits = Limits { event_bytes: most, state_bytes: most, event_tags: most, ..Limits::default() };
-    parse_event(json, &limits).map_err(|error| StoreError::Unreadable { column: "signed", reason: error.to_string() })
+    from_record(json).map_err(|error| StoreError::Unreadable { column: "signed", reason: error.to_string() })
 }
 
 /// Serves the events of a push whose refs moved, in the transaction that ends it.
@@ -68,16 +67,29 @@ pub(crate) async fn finish(tx: &mut Tx, repo: &Repo, signed: &str) -> Result<(),
         settle::enqueue(tx, repo.id).await?;
     }
     for json in &signed.proposals {
-        let event = read(json)?;
-        nostr_events::insert(tx, &to_record(&event)).await?;
-        if purgatory_proposals::take(tx, &id(&event.id)).await?.is_some() {
-            left("proposal", "promotion");
-        }
+        serve_proposal(tx, &read(json)?).await?;
     }
     if let Some(head) = signed.head.as_deref().and_then(|name| name.parse::<RefName>().ok())
         && head != repo.default_branch
     {
         repos::set_about(tx, repo.id, &repo.description, &head).await?;
+    }
+    Ok(())
+}
+
+/// Stores a proposal whose commit came. If its author deleted it in the meantime, its refs go again.
+async fn serve_proposal(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
+    let deleted = is_deleted(tx, event).await?;
+    if !deleted {
+        nostr_events::insert(tx, &to_record(event)).await?;
+    }
+    if purgatory_proposals::take(tx, &id(&event.id)).await?.is_some() {
+        left("proposal", "promotion");
+    }
+    if let Ok(proposal) = Proposal::parse(event)
+        && (deleted || proposal.repos.len() > 1)
+    {
+        spread::enqueue(tx, event, &proposal).await?;
     }
     Ok(())
 }

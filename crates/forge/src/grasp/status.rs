@@ -1,7 +1,8 @@
 //! Why something waits, for whoever asks.
 
 use super::push::objects_of;
-use super::scene::{Place, Scene, stored_event};
+use super::scene::{Place, Scene};
+use crate::relay::readable;
 use crate::{Fault, Forge};
 use abide_core::Timestamp;
 use abide_git::read;
@@ -224,7 +225,7 @@ pub(super) async fn known_proposal(forge: &Forge, id: &EventId) -> Result<KnownP
     let mut conn = forge.store().read().await?;
     let commit = |event: &Event| Proposal::parse(event).ok().and_then(|proposal| proposal.commit);
     if let Some(found) = nostr_events::by_id(&mut conn, id.as_bytes()).await? {
-        let event = stored_event(&forge.settings().grasp, &found.json);
+        let event = readable(&found.json);
         let known = match event.as_ref().and_then(commit) {
             Some(oid) => KnownEvent::Served(oid.sha1()),
             None => KnownEvent::OtherKind,
@@ -234,7 +235,7 @@ pub(super) async fn known_proposal(forge: &Forge, id: &EventId) -> Result<KnownP
     let Some(half) = proposals::get(&mut conn, id.as_bytes()).await? else {
         return Ok(KnownProposal { known: KnownEvent::Unknown, event: None });
     };
-    let event = half.json.as_deref().and_then(|json| stored_event(&forge.settings().grasp, json));
+    let event = half.json.as_deref().and_then(|json| readable(json));
     let known = match &event {
         Some(_) => KnownEvent::Waiting(Some(half.commit)),
         None => KnownEvent::Placeholder(half.commit),

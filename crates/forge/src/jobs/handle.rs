@@ -73,6 +73,10 @@ pub(super) async fn handle(forge: &Forge, job: &Job) -> Result<(), JobError> {
             true => Ok(()),
             false => Err(JobError::Final("the payload lacks whose repository; this job is queued by a push".into())),
         },
+        Some(Kind::GraspSpread) => match grasp::spread::run(forge, &payload(job)).await? {
+            true => Ok(()),
+            false => Err(JobError::Final("the payload lacks the proposal; this job is queued with one".into())),
+        },
         Some(Kind::GraspSweep) => {
             let swept = grasp::sweep::sweep(forge).await?;
             if swept != grasp::sweep::Swept::default() {

@@ -43,6 +43,8 @@ pub enum Kind {
     GraspSweep,
     /// Makes every repository of one identifier follow the state that rules it.
     GraspSettle,
+    /// Gives the commit of a proposal to every repository it is for, or takes it away once the proposal is deleted.
+    GraspSpread,
 }
 
 impl Kind {
@@ -60,6 +62,7 @@ impl Kind {
         Self::TrendingCount,
         Self::GraspSweep,
         Self::GraspSettle,
+        Self::GraspSpread,
     ];
 
     /// What it is called in the table and on the command line.
@@ -77,6 +80,7 @@ impl Kind {
             Self::TrendingCount => "trending:count",
             Self::GraspSweep => "grasp:sweep",
             Self::GraspSettle => "grasp:settle",
+            Self::GraspSpread => "grasp:spread",
         }
     }
 
@@ -97,6 +101,7 @@ impl Kind {
             | Self::NotifyMail
             | Self::GraspSweep
             | Self::GraspSettle
+            | Self::GraspSpread
             | Self::RelayExpire => 5,
             // With growing pauses that is about a day and a half: mail servers may be down for a night.
             Self::MailSend => 40,

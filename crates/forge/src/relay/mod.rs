@@ -5,11 +5,12 @@
 //!   for many, and only then the answers.
 //! * `hub.rs`: who listens to what. Everyone who stored events calls [`Relay::publish`] after the commit; `tail.rs` sees
 //!   what other nodes stored.
-//! * `record.rs`: events as rows. `door.rs`: how many connections and events one address may have. `expire.rs`: the end
+//! * `record.rs`: events as rows. `deleted.rs`: what does not come back. `door.rs`: how many connections and events one address may have. `expire.rs`: the end
 //!   of what asked to be forgotten.
 
 mod admit;
 mod client;
+pub(crate) mod deleted;
 mod door;
 mod expire;
 mod hub;
@@ -22,9 +23,11 @@ pub use client::{Client, Ended};
 pub use door::TooMany;
 pub(crate) use expire::expire;
 pub use record::to_record;
+pub(crate) use record::{from_record, named_by, readable};
 pub use settings::RelaySettings;
 
 use crate::Forge;
+use crate::grasp::GraspSettings;
 use abide_nostr::git::Service;
 use abide_nostr::info::{Limitation, RelayInfo, SUPPORTED_NIPS};
 use abide_nostr::{Event, Limits};
@@ -78,7 +81,7 @@ impl Relay {
     }
 
     /// What the relay says about itself (NIP-11).
-    pub fn info(&self, version: &str) -> RelayInfo {
+    pub fn info(&self, grasp: &GraspSettings, version: &str) -> RelayInfo {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         RelayInfo {
             name: self.settings.name.clone(),
@@ -87,14 +90,30 @@ impl Relay {
             contact: text(&self.settings.contact),
             icon: None,
             supported_nips: SUPPORTED_NIPS.into(),
-            supported_grasps: vec!["GRASP-01".into()],
-            repo_acceptance_criteria: self.settings.acceptance.clone(),
-            curation: text(&self.settings.curation),
+            supported_grasps: grasp.enabled.then(|| "GRASP-01".into()).into_iter().collect(),
+            repo_acceptance_criteria: text(&self.settings.acceptance).unwrap_or_else(|| acceptance(grasp).into()),
+            curation: text(&self.settings.curation).or_else(|| curation(grasp).map(str::to_owned)),
             software: "abide".into(),
             version: version.to_owned(),
             limitation: Limitation::from(&*self.limits),
         }
     }
+}
+
+/// Whose repositories are taken, where the operator has not said it.
+fn acceptance(grasp: &GraspSettings) -> &'static str {
+    match (grasp.enabled, grasp.allow.is_empty()) {
+        (false, _) => "No repositories are taken from nostr.",
+        (true, true) => "Anyone may announce a repository that lists this server under clone and relays.",
+        (true, false) => {
+            "Keys that the operator has chosen may announce repositories that list this server under clone and relays."
+        }
+    }
+}
+
+/// What is left out by choice, where the operator has not said it.
+fn curation(grasp: &GraspSettings) -> Option<&'static str> {
+    (grasp.enabled && !grasp.deny.is_empty()).then_some("Some keys may not announce repositories here.")
 }
 
 /// Takes in what is published and looks for what other nodes stored, until told to stop and nothing is under way.

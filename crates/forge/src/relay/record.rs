@@ -1,8 +1,9 @@
 //! Events as rows.
 
-use abide_nostr::event::{self, Slot};
+use abide_nostr::event::{self, EventError};
 use abide_nostr::filter::event_tags;
-use abide_nostr::{Event, Filter};
+use abide_nostr::git::Coordinate;
+use abide_nostr::{Event, Filter, Limits, parse_event};
 use abide_store::nostr_events::{NewEvent, tag_key};
 use abide_store::nostr_query::Query;
 
@@ -23,6 +24,26 @@ pub fn to_record(event: &Event) -> NewEvent {
     }
 }
 
+/// An event that is kept. It was checked when it came: limits that became narrower since do not reach it.
+pub(crate) fn from_record(json: &str) -> Result<Event, EventError> {
+    let most = usize::MAX;
+    parse_event(json, &Limits { event_bytes: most, state_bytes: most, event_tags: most, ..Limits::default() })
+}
+
+/// [`from_record`] where one that cannot be read is passed over.
+pub(crate) fn readable(json: &str) -> Option<Event> {
+    from_record(json).inspect_err(|error| tracing::warn!(%error, "an event that is kept cannot be read")).ok()
+}
+
+/// The keys of tags that name this event: by its id, or by its coordinate.
+pub(crate) fn named_by(event: &Event) -> Vec<i64> {
+    let id = event.id.to_hex();
+    let by_id = ['e', 'E', 'q'].map(|letter| tag_key(letter, &id));
+    let slot = event::slot(event).map(|slot| Coordinate::from(slot).to_string());
+    let by_slot = slot.map(|slot| ['a', 'A', 'q'].map(|letter| tag_key(letter, &slot)));
+    by_id.into_iter().chain(by_slot.into_iter().flatten()).collect()
+}
+
 /// A filter as it is looked up.
 pub(super) fn to_query(filter: &Filter) -> Query {
     Query {
@@ -38,12 +59,6 @@ pub(super) fn to_query(filter: &Filter) -> Query {
         until: filter.until.map(seconds),
         limit: i64::try_from(filter.limit).unwrap_or(i64::MAX),
     }
-}
-
-/// What deleting this event is noted under: its id, and the slot that it takes.
-pub(super) fn targets(event: &Event) -> (String, Option<String>) {
-    let slot = |Slot { kind, author, identifier }| format!("a:{kind}:{author}:{identifier}");
-    (format!("e:{}", event.id), event::slot(event).map(slot))
 }
 
 /// Seconds as both databases can hold them.

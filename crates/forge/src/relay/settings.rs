@@ -17,9 +17,9 @@ pub struct RelaySettings {
     pub contact: String,
     /// The operator's key in hexadecimal; may be empty.
     pub pubkey: String,
-    /// Whose repositories are taken, in a sentence.
+    /// Whose repositories are taken, in a sentence; empty: what the settings of repositories come to.
     pub acceptance: String,
-    /// What is left out by choice, in a sentence; empty where nothing is.
+    /// What is left out by choice, in a sentence; empty: what the settings of repositories come to.
     pub curation: String,
     /// Bounds of a connection and of what comes over it.
     pub limits: Limits,
@@ -61,7 +61,7 @@ impl Default for RelaySettings {
             description: "Git repositories with nostr events around them.".into(),
             contact: String::new(),
             pubkey: String::new(),
-            acceptance: "Anyone may announce a repository that lists this server under clone and relays.".into(),
+            acceptance: String::new(),
             curation: String::new(),
             limits: Limits::default(),
             connections: 2_000,

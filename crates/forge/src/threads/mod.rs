@@ -6,10 +6,11 @@
 pub mod list;
 pub mod show;
 
+use crate::relay::readable;
 use crate::{Fault, Forge};
 use abide_nostr::git::{Announcement, Coordinate};
-use abide_nostr::grasp::maintainers::{Bounds, Model, maintainers};
-use abide_nostr::{Event, Limits, PublicKey, kinds, nip19, parse_event};
+use abide_nostr::grasp::maintainers::{Model, maintainers};
+use abide_nostr::{Event, PublicKey, kinds, nip19};
 use abide_store::nostr_query::{self, Query};
 use abide_store::repos::Repo;
 use abide_store::{Conn, StoreError, nostr_events};
@@ -55,22 +56,19 @@ impl Governed {
 pub async fn governed(forge: &Forge, repo: &Repo) -> Result<Option<Governed>, Fault> {
     let (Some(npub), Some(identifier)) = (&repo.owner_npub, &repo.identifier) else { return Ok(None) };
     let Ok(owner) = nip19::parse_npub(npub) else { return Ok(None) };
+    let settings = &forge.settings().grasp;
     let mut conn = forge.store().read().await?;
     let mut kept = nostr_events::of_slot(&mut conn, kinds::ANNOUNCEMENT, identifier, ANNOUNCEMENTS).await?;
     kept.extend(nostr_events::in_slot(&mut conn, kinds::ANNOUNCEMENT, owner.as_bytes(), identifier).await?);
     let listed: BTreeMap<PublicKey, Vec<PublicKey>> = kept
         .iter()
         .filter(|found| !found.hidden)
-        .filter_map(|found| parsed(&found.json))
-        .filter_map(|event| Announcement::parse(&event, &Limits::default()).ok())
+        .filter_map(|found| readable(&found.json))
+        .filter_map(|event| Announcement::parse(&event, &settings.limits).ok())
         .map(|announcement| (announcement.owner, announcement.maintainers))
         .collect();
-    let maintainers = maintainers(owner, &listed, Model::Recursive, Bounds::default());
+    let maintainers = maintainers(owner, &listed, Model::Recursive, settings.maintainers);
     Ok(Some(Governed { owner, identifier: identifier.clone(), maintainers }))
-}
-
-fn parsed(json: &str) -> Option<Event> {
-    parse_event(json, &Limits::default()).ok()
 }
 
 /// The events that a query finds, the newest first, without the first `skip`.
@@ -81,7 +79,7 @@ async fn events(conn: &mut Conn, query: &Query, skip: usize, now: i64) -> Result
         return Ok(Vec::new());
     }
     let mut json = nostr_query::json_of(conn, &rows).await?;
-    Ok(rows.iter().filter_map(|row| parsed(&json.remove(row)?)).collect())
+    Ok(rows.iter().filter_map(|row| readable(&json.remove(row)?)).collect())
 }
 
 fn seconds(forge: &Forge) -> i64 {

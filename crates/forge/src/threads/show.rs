@@ -1,7 +1,8 @@
 //! One thread: what it says, and what was said on it, in order.
 
 use super::list::Kind;
-use super::{Governed, events, parsed, seconds};
+use super::{Governed, events, seconds};
+use crate::relay::readable;
 use crate::{Fault, Forge};
 use abide_nostr::event::Rank;
 use abide_nostr::git::{Comment, Issue, Proposal, Root, Status, StatusEvent, Tip, may_say, standing, tip, title};
@@ -74,7 +75,7 @@ pub(super) fn names(event: &Event, governed: &Governed) -> bool {
 pub async fn thread(forge: &Forge, governed: &Governed, id: &EventId) -> Result<Option<Thread>, Fault> {
     let (mut conn, now) = (forge.store().read().await?, seconds(forge));
     let found = nostr_events::by_id(&mut conn, id.as_bytes()).await?.filter(|found| !found.hidden);
-    let Some(event) = found.and_then(|found| parsed(&found.json)) else { return Ok(None) };
+    let Some(event) = found.and_then(|found| readable(&found.json)) else { return Ok(None) };
     let Some(kind) = Kind::of(&event).filter(|_| names(&event, governed)) else { return Ok(None) };
 
     let of_kinds = |kinds: &[u16], letter| Query {

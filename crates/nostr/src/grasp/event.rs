@@ -47,6 +47,17 @@ pub enum Commit {
     OtherAside,
 }
 
+/// What is served of the repositories that a proposal is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// None of them.
+    Missing,
+    /// Some, and all of those are archived.
+    Archived,
+    /// At least one that takes changes.
+    Open,
+}
+
 /// What to do with a proposal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProposalVerdict {
@@ -63,14 +74,25 @@ pub enum ProposalVerdict {
     Refuse(Refusal),
 }
 
-/// Decides about a patch, a pull request or an update. `related` says whether it tags an accepted repository (or, for a
-/// patch without a commit, is otherwise linked to one).
-pub fn proposal(proposal: &Proposal, related: Relation, commit: Commit) -> ProposalVerdict {
+/// Decides about a patch, a pull request or an update. A patch without a commit only has to be linked to something here;
+/// a commit needs a repository that can take it.
+pub fn proposal(proposal: &Proposal, related: Relation, home: Home, commit: Commit) -> ProposalVerdict {
     if let Relation::None = related {
         return ProposalVerdict::Refuse(unrelated());
     }
     if proposal.commit.is_none() && proposal.kind == ProposalKind::Patch {
         return ProposalVerdict::Serve;
+    }
+    match home {
+        Home::Open => {}
+        Home::Missing => {
+            let reason = "no repository here can take the commit; name one that is served here with an \"a\" tag";
+            return ProposalVerdict::Refuse(Refusal::new(Prefix::Restricted, reason));
+        }
+        Home::Archived => {
+            let reason = "the repository is archived and takes no changes; ask its owner to unarchive it";
+            return ProposalVerdict::Refuse(Refusal::new(Prefix::Restricted, reason));
+        }
     }
     match commit {
         Commit::Here => ProposalVerdict::Serve,
@@ -190,19 +212,39 @@ mod tests {
     #[test]
     fn proposals_with_a_commit_wait_for_it() {
         for kind in [1617, 1618, 1619] {
-            let judged = |commit| proposal(&parsed(kind, true), Relation::Tags, commit);
+            let judged = |commit| proposal(&parsed(kind, true), Relation::Tags, Home::Open, commit);
             assert_eq!(judged(Commit::Absent), ProposalVerdict::Wait { drop_aside: false });
             assert_eq!(judged(Commit::Here), ProposalVerdict::Serve);
             assert_eq!(judged(Commit::Aside), ProposalVerdict::ServeFromAside);
             assert_eq!(judged(Commit::OtherAside), ProposalVerdict::Wait { drop_aside: true }, "the event wins");
-            assert!(matches!(proposal(&parsed(kind, true), Relation::None, Commit::Here), ProposalVerdict::Refuse(_)));
+        }
+    }
+
+    #[test]
+    fn a_commit_needs_a_repository_that_takes_it() {
+        for kind in [1617, 1618, 1619] {
+            for commit in [Commit::Absent, Commit::Here, Commit::Aside, Commit::OtherAside] {
+                let judged = |related, home| proposal(&parsed(kind, true), related, home, commit);
+                let refused = |related, home, why: &str| match judged(related, home) {
+                    ProposalVerdict::Refuse(refusal) => refusal.to_string().contains(why),
+                    _ => false,
+                };
+                assert!(refused(Relation::None, Home::Open, "no repository here"));
+                for related in [Relation::Tags, Relation::Tagged] {
+                    assert!(refused(related, Home::Missing, "with an \"a\" tag"));
+                    assert!(refused(related, Home::Archived, "archived"));
+                }
+            }
         }
     }
 
     #[test]
     fn a_patch_without_a_commit_is_served_at_once() {
-        assert_eq!(proposal(&parsed(1617, false), Relation::Tagged, Commit::Absent), ProposalVerdict::Serve);
-        assert!(matches!(proposal(&parsed(1617, false), Relation::None, Commit::Absent), ProposalVerdict::Refuse(_)));
+        for home in [Home::Missing, Home::Archived, Home::Open] {
+            let judged = |related| proposal(&parsed(1617, false), related, home, Commit::Absent);
+            assert_eq!(judged(Relation::Tagged), ProposalVerdict::Serve);
+            assert!(matches!(judged(Relation::None), ProposalVerdict::Refuse(_)));
+        }
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Signed events: kept once, replaced by newer ones, found as a naive filter over a list would find them.
 
-use crate::support::{World, unit};
+use crate::support::{World, unit, user};
 use abide_store::nostr_events::{self, Kept, NewEvent, deleted, tag_key};
 use abide_store::nostr_query::{self, Query};
-use abide_store::{Store, nostr_relations};
+use abide_store::{Store, nostr_relations, user_keys};
 use abide_testkit::Engine;
 use proptest::collection::vec;
 use proptest::option::of;
@@ -170,6 +170,8 @@ async fn relations_are_to_roots_that_are_served(#[values(Engine::Sqlite, Engine:
     insert(store, event(3, 3, 1111, 1, None, &[('e', "by a comment")])).await;
     insert(store, event(4, 4, 30_617, 1, Some("y"), &[('e', "by a hidden one")])).await;
     hide(store, 4, true).await;
+    let fifth = user(store, "fifth").await;
+    unit!(store, fifth, |tx, user| user_keys::set(tx, *user, Some("npub of 5")).await).await.unwrap();
 
     let mut conn = store.read().await.unwrap();
     let ids = [1, 2, 3, 4, 5].map(|id| [id; 32]);
@@ -183,8 +185,9 @@ async fn relations_are_to_roots_that_are_served(#[values(Engine::Sqlite, Engine:
     let keys: Vec<i64> = keys.collect();
     let tagged = nostr_relations::tagged(&mut conn, &keys).await.unwrap();
     assert_eq!(tagged, keys[..3].iter().copied().collect());
-    let authors = nostr_relations::authors(&mut conn, &ids).await.unwrap();
-    assert_eq!(authors, HashSet::from([[1; 32], [2; 32], [3; 32]]));
+    let keys = [1, 2, 3, 4, 5, 6].map(|key| ([key; 32], format!("npub of {key}")));
+    let authors = nostr_relations::authors(&mut conn, &keys).await.unwrap();
+    assert_eq!(authors, HashSet::from([[1; 32], [2; 32], [3; 32], [5; 32]]), "the fifth has an account");
 }
 
 const KINDS: [u16; 4] = [1, 1111, 1621, 30_617];

@@ -84,7 +84,12 @@ const HOT: &[Hot] = &[
     hot("nostr_query", "BY_IDS", &["sqlite_autoindex_nostr_events_1"], &["nostr_events_event_id_key"]),
     hot("nostr_relations", "REPOS", &["nostr_events_slot"], &["nostr_events_slot"]),
     hot("nostr_relations", "TAGGED", &["PRIMARY KEY (key=?)"], &["nostr_tags_pkey"]),
-    hot("nostr_relations", "AUTHORS", &["nostr_events_by_author"], &["nostr_events_by_author"]),
+    hot(
+        "nostr_relations",
+        "AUTHORS",
+        &["nostr_events_by_author", "users_by_npub"],
+        &["nostr_events_by_author", "users_by_npub"],
+    ),
     hot("nostr_events", "OF_SLOT", &["nostr_events_slot"], &["nostr_events_slot"]),
     hot("jobs", "PICK", &["jobs_due"], &["jobs_due"]),
     hot("jobs", "REAP", &["jobs_running"], &["jobs_running"]),

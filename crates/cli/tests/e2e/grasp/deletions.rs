@@ -1,9 +1,12 @@
 //! Deletion requests, and what comes back.
 
 use super::scene::{Scene, WAITS, now, state};
+use abide_core::failpoint;
 use abide_nostr::Event;
-use abide_testkit::{Engine, Key, http};
+use abide_testkit::{Engine, Key, Nostr, eventually, http};
 use rstest::rstest;
+use serde_json::json;
+use std::time::Duration;
 
 fn deletion(key: &Key, at: u64, tags: &[&[&str]]) -> Event {
     key.event(at, 5, tags, "")
@@ -81,6 +84,7 @@ fn a_deleted_state_leaves_the_refs_until_the_next_one(#[values(Engine::Sqlite, E
     let id = said.id.to_hex();
     assert_eq!(scene.relay.publish(&deletion(&key, now(), &[&["e", &id]])), (true, String::new()));
     assert!(!scene.is_served(&said));
+    assert!(!scene.say(&said).0, "it does not come back");
     assert!(scene.refs(&key, "demo").contains(&("refs/heads/main".into(), scene.first.clone())));
     let second = scene.git.commit_file(&scene.work, "a", "a", "second");
     assert!(scene.push_fails(&key, "demo", &["main"]).contains("no authorised state"));
@@ -108,5 +112,30 @@ fn a_deleted_proposal_takes_its_ref_along(#[values(Engine::Sqlite, Engine::Postg
     assert_eq!(scene.relay.publish(&deletion(&author, now(), &[&["e", &id]])), (true, String::new()));
     assert!(!scene.is_served(&event));
     assert!(!scene.refs(&key, "demo").iter().any(|(found, _)| *found == name));
+    let blocked = (false, "blocked: this event was deleted by its author".to_owned());
+    assert_eq!(scene.relay.publish(&event), blocked, "whoever has a copy cannot bring it back");
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn crash_between_a_deleted_proposal_and_its_ref(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Scene::new(engine);
+    let key = scene.owner.clone();
+    scene.served(&key, "demo", &[]);
+    let (author, first, coordinate) = (Key::new(9), scene.first.clone(), key.coordinate("demo"));
+    let event = author.event(now() - 2, 1618, &[&["a", &coordinate], &["c", &first]], "");
+    assert_eq!(scene.relay.publish(&event), (true, String::new()), "its commit is here");
+    let id = event.id.to_hex();
+    let name = format!("refs/nostr/{id}");
+    assert!(scene.refs(&key, "demo").iter().any(|(found, _)| *found == name));
+    scene.server.terminate();
+    scene.server.restart_with_failpoint(failpoint::PROPOSAL_DELETED);
+    let request = deletion(&author, now(), &[&["e", &id]]);
+    Nostr::connect(&scene.server.url()).say(&json!(["EVENT", request]));
+    scene.server.wait_exit();
+    scene.server.restart();
+    scene.relay = Nostr::connect(&scene.server.url());
+    assert!(!scene.is_served(&event));
+    eventually(Duration::from_secs(30), || !scene.refs(&key, "demo").iter().any(|(found, _)| *found == name));
     scene.assert_healthy();
 }

@@ -1,9 +1,10 @@
 //! Pull requests: the event and its commit, whichever comes first.
 
-use super::scene::{Scene, WAITS, now};
+use super::scene::{Scene, WAITS, now, npub, state};
 use crate::support::builder;
+use abide_core::failpoint;
 use abide_nostr::Event;
-use abide_testkit::{Engine, Key, eventually};
+use abide_testkit::{Engine, Key, Nostr, eventually};
 use rstest::rstest;
 use std::time::Duration;
 
@@ -163,4 +164,70 @@ fn unsigned_bytes_have_a_budget(#[values(Engine::Sqlite, Engine::Postgres)] engi
     }
     assert!(told.contains("wait for their events") || told.contains("limit"), "{told}");
     scene.assert_healthy();
+}
+
+/// Two people's repositories, and a pull request that is for both.
+fn for_both(scene: &mut Scene, commit: &str) -> (Event, [Key; 2]) {
+    let keys = [scene.owner.clone(), Key::new(2)];
+    scene.git.ok(&scene.work, &["branch", "-f", "base", &scene.first]);
+    scene.announce(&keys[1], "demo", &[]);
+    let first = scene.first.clone();
+    scene.state_waits(&state(&keys[1], now() - 5, "demo", &[("refs/heads/main", &first)], Some("main")));
+    scene.push(&keys[1], "demo", &["base:refs/heads/main"]);
+    let other = keys[1].coordinate("demo");
+    (proposal(scene, &Key::new(9), commit, 1618, &[&["a", &other]]), keys)
+}
+
+#[rstest]
+fn a_pull_request_for_several_repositories_reaches_each(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values(true, false)] event_first: bool,
+) {
+    let (mut scene, _, commit) = scene(engine);
+    let (event, keys) = for_both(&mut scene, &commit);
+    if event_first {
+        assert_eq!(scene.relay.publish(&event), (true, WAITS.to_owned()));
+    }
+    scene.push(&keys[1], "demo", &[&format!("{commit}:{}", nostr_ref(&event))]);
+    if !event_first {
+        assert_eq!(scene.relay.publish(&event), (true, String::new()));
+    }
+    assert!(scene.is_served(&event));
+    for key in &keys {
+        assert!(scene.refs(key, "demo").contains(&(nostr_ref(&event), commit.clone())), "when the answer is there");
+    }
+    scene.assert_healthy();
+}
+
+/// The event and the first ref are there, the others are not yet: a job that is written with them makes up for it.
+#[rstest]
+fn crash_before_the_second_repository_is_given_its_commit(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let (mut scene, _, commit) = scene(engine);
+    let (event, keys) = for_both(&mut scene, &commit);
+    assert_eq!(scene.relay.publish(&event), (true, WAITS.to_owned()));
+    scene.server.terminate();
+    scene.server.restart_with_failpoint(failpoint::PUSH_FINISHED);
+    let to = format!("{commit}:{}", nostr_ref(&event));
+    assert!(!scene.git.run(&scene.work, &["push", &scene.url(&keys[0], "demo"), &to]).status.success());
+    scene.server.wait_exit();
+    scene.server.restart();
+    scene.relay = Nostr::connect(&scene.server.url());
+    assert!(scene.is_served(&event));
+    eventually(Duration::from_secs(30), || scene.refs(&keys[1], "demo").contains(&(nostr_ref(&event), commit.clone())));
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn a_commit_without_a_repository_that_takes_it_is_refused(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let (mut scene, author, commit) = scene(engine);
+    let coordinate = scene.owner.coordinate("demo");
+    let issue = author.event(now(), 1621, &[&["a", &coordinate]], "an issue");
+    assert!(scene.relay.publish(&issue).0);
+    let id = issue.id.to_hex();
+    let nowhere = author.event(now(), 1618, &[&["e", &id], &["c", &commit]], "");
+    let (taken, reason) = scene.relay.publish(&nowhere);
+    assert!(!taken && reason.starts_with("restricted: no repository here can take the commit"), "{reason}");
+    scene.server.cli_ok(&["repo", "archive", &format!("{}/demo", npub(&scene.owner))]);
+    let (taken, reason) = scene.relay.publish(&proposal(&scene, &author, &commit, 1618, &[]));
+    assert!(!taken && reason.starts_with("restricted: the repository is archived"), "{reason}");
 }

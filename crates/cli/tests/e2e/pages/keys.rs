@@ -5,7 +5,7 @@ use super::{logged_in, open_server};
 use crate::signed::{governed, npub};
 use crate::support::{builder, query, server};
 use abide_testkit::http::Response;
-use abide_testkit::{Engine, Key, PASSWORD, Server, http};
+use abide_testkit::{Engine, Key, Nostr, PASSWORD, Server, http};
 use rstest::rstest;
 
 /// A hidden field of the form that goes to `action`.
@@ -48,6 +48,9 @@ fn a_key_opens_an_account_without_a_name_which_then_picks_one(
     let page = browser.page(&own);
     assert!(page.contains(&format!("{}…", &npub(&key)[..10])) && page.contains(&npub(&key)), "{page}");
     assert_eq!(location(&browser.get("/new")), "/settings/name?next=/new", "repositories need a name");
+    let profile = |key: &Key| Nostr::connect(&server.url()).publish(&key.event(Key::now(), 0, &[], "{}"));
+    assert_eq!(profile(&key), (true, String::new()), "whoever has an account is known to the relay");
+    assert!(!profile(&Key::new(2)).0);
 
     for bad in ["npub1abc", "settings", "-", ""] {
         let refused = browser.submit("/settings/name", "/settings/name", &[("name", bad)]);

@@ -1,8 +1,9 @@
 //! What is said wrongly is answered, and the conversation goes on.
 
 use super::Scene;
-use abide_testkit::Engine;
+use abide_nostr::nip19;
 use abide_testkit::http::{self, Request};
+use abide_testkit::{Engine, Key};
 use rstest::rstest;
 use serde_json::json;
 use std::net::SocketAddr;
@@ -50,6 +51,23 @@ fn a_bad_subscription_is_closed_and_a_bad_reconciliation_too() {
     }
     client.say(&json!(["NEG-OPEN", "s", {}, "zz"]));
     assert_eq!(client.wait(|heard| heard.0[1] == "s").name(), "NEG-ERR");
+}
+
+#[test]
+fn the_relay_says_whose_repositories_it_takes() {
+    let npub = nip19::npub(&Key::new(1).public());
+    let said = |settings: &[(&str, &str)]| {
+        let scene = Scene::with(Engine::Sqlite, settings);
+        Request::new("GET", "/").header("Accept", "application/nostr+json").send(scene.server.http_addr()).json()
+    };
+    let chosen = said(&[("ABIDE_GRASP__ALLOW", &npub), ("ABIDE_RELAY__CURATION", "Nothing about cats.")]);
+    assert!(chosen["repo_acceptance_criteria"].as_str().unwrap().starts_with("Keys that the operator has chosen"));
+    assert_eq!(chosen["curation"], "Nothing about cats.");
+    let denied = said(&[("ABIDE_GRASP__DENY", &npub)]);
+    assert_eq!(denied["curation"], "Some keys may not announce repositories here.");
+    let without = said(&[("ABIDE_GRASP__ENABLED", "false")]);
+    assert_eq!(without["supported_grasps"], json!([]), "only what is on");
+    assert_eq!(without["repo_acceptance_criteria"], "No repositories are taken from nostr.");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use crate::grasp::align::{Aligned, Bringer, Objects, align};
 use crate::grasp::aside::{self, Kept};
 use crate::grasp::push::{Coordinate, Decision, Order, View, decide, raise};
 use crate::grasp::settle::settle;
+use crate::grasp::spread;
 use crate::{Fault, Forge};
 use abide_core::{Oid, RepoId, failpoint};
 use abide_git::report::{RefResult, sideband_message};
@@ -132,11 +133,15 @@ async fn keep_raising(forge: &Forge, coordinate: &Coordinate, state: Option<Even
     }
 }
 
-/// Makes the repository follow, and every other that the same state rules.
+/// Makes the repository follow, and every other that the same state rules or the same proposal is for.
 async fn follow(forge: &Forge, place: &Place<'_>, order: Order, objects: Objects) -> Result<Aligned, Fault> {
+    let proposals = order.proposals();
     let aligned = align(forge, place.coordinate, order, objects, place.bringer()).await?;
     if aligned == Aligned::Done {
         settle(forge, &place.coordinate.identifier, place.coordinate.owner).await?;
+        for proposal in proposals {
+            spread::give(forge, &proposal).await?;
+        }
     }
     Ok(aligned)
 }

@@ -1,15 +1,15 @@
 //! Events that only have to be linked to a repository, and profiles: judged and stored in one unit for many.
 
-use super::super::record::{targets, to_record};
+use super::super::deleted::{refusal, targets};
+use super::super::record::{named_by, to_record};
 use super::{Verified, failed};
 use crate::{Fault, Forge};
-use abide_nostr::event;
 use abide_nostr::git::References;
 use abide_nostr::grasp::event::{Author, Relation, profile, related};
 use abide_nostr::grasp::{Answer, Parsed, Prefix, Refusal};
 use abide_nostr::kinds::{self, Class, class};
-use abide_nostr::{Event, EventId, git::Coordinate};
-use abide_store::nostr_events::{self, Kept, NewEvent, deleted, tag_key};
+use abide_nostr::{Event, EventId, nip19};
+use abide_store::nostr_events::{self, Kept, NewEvent, deleted};
 use abide_store::{Conn, StoreError, Tx, nostr_relations};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -29,19 +29,6 @@ impl Candidate {
         let references = if profile { References::default() } else { References::of(&event) };
         Self { profile, record: to_record(&event), references, event }
     }
-
-    /// The keys of tags that name this event: by its id, or by its coordinate.
-    fn named_by(&self) -> Vec<i64> {
-        let id = self.event.id.to_hex();
-        let by_id = ["e", "E", "q"].map(|letter| tag_key(char_of(letter), &id));
-        let slot = event::slot(&self.event).map(|slot| Coordinate::from(slot).to_string());
-        let by_slot = slot.map(|slot| ["a", "A", "q"].map(|letter| tag_key(char_of(letter), &slot)));
-        by_id.into_iter().chain(by_slot.into_iter().flatten()).collect()
-    }
-}
-
-fn char_of(letter: &str) -> char {
-    letter.chars().next().unwrap_or_default()
 }
 
 /// What the database says about a batch.
@@ -124,10 +111,11 @@ async fn facts(conn: &mut Conn, candidates: &[Candidate]) -> Result<Facts, Store
         deleted: deleted(conn, candidates).await?,
     };
     let unlinked = candidates.iter().filter(|candidate| !candidate.profile && !facts.links(candidate));
-    let keys: HashSet<i64> = unlinked.flat_map(Candidate::named_by).collect();
+    let keys: HashSet<i64> = unlinked.flat_map(|candidate| named_by(&candidate.event)).collect();
     facts.tagged = nostr_relations::tagged(conn, &keys.into_iter().collect::<Vec<_>>()).await?;
-    let authors: HashSet<[u8; 32]> =
-        candidates.iter().filter(|candidate| candidate.profile).map(|candidate| candidate.record.pubkey).collect();
+    let profiles = candidates.iter().filter(|candidate| candidate.profile);
+    let authors: HashSet<([u8; 32], String)> =
+        profiles.map(|candidate| (candidate.record.pubkey, nip19::npub(&candidate.event.pubkey))).collect();
     facts.authors = nostr_relations::authors(conn, &authors.into_iter().collect::<Vec<_>>()).await?;
     Ok(facts)
 }
@@ -170,7 +158,7 @@ impl Facts {
     fn relation(&self, candidate: &Candidate, earlier: &HashSet<EventId>) -> Relation {
         if self.links(candidate) || candidate.references.ids.iter().any(|id| earlier.contains(id)) {
             Relation::Tags
-        } else if !self.tagged.is_empty() && candidate.named_by().iter().any(|key| self.tagged.contains(key)) {
+        } else if !self.tagged.is_empty() && named_by(&candidate.event).iter().any(|key| self.tagged.contains(key)) {
             Relation::Tagged
         } else {
             Relation::None
@@ -190,7 +178,7 @@ fn judge(candidates: &[Candidate], facts: &Facts) -> Vec<Answer> {
     let mut answers = Vec::with_capacity(candidates.len());
     for (place, candidate) in candidates.iter().enumerate() {
         let judged = if facts.is_deleted(place, candidate) {
-            Err(Refusal::new(Prefix::Blocked, "this event was deleted by its author"))
+            Err(refusal())
         } else if candidate.profile {
             let known = facts.authors.contains(&candidate.record.pubkey);
             profile(if known { Author::Known } else { Author::Unknown })

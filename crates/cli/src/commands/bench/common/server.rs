@@ -177,6 +177,17 @@ pub(in crate::commands::bench) struct Repo {
     name: String,
 }
 
+impl Repo {
+    /// One that was not made by [`Server::create`].
+    pub(in crate::commands::bench) fn new(id: i64, name: &str) -> Self {
+        Self { id, name: name.to_owned() }
+    }
+
+    pub(in crate::commands::bench) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
 /// The binary on that data, whatever the environment says: the benchmark must never meet somebody's database.
 fn abide(binary: &Path, data: &Path) -> Command {
     let mut command = Command::new(binary);

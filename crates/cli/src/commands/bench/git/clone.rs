@@ -15,9 +15,9 @@ pub(super) fn measure(bench: &Bench, report: &mut Report) -> Result<(), Failure>
     let room = bench.room("clone")?;
     let source = room.join("source");
     bench.client.import(&source, &|out| SHAPE.write(out))?;
-    let repo = bench.server.create("clone")?;
-    let ours = bench.server.http(&repo);
-    bench.client.push_all(&source, &ours)?;
+    let repo = bench.create("clone")?;
+    let ours = bench.ours(&repo);
+    bench.push_all(&source, &ours)?;
     bench.server.maintain(&repo)?;
     let rounds = bench.rounds_over(4);
     let run = |_, remote: &Remote| clone(bench, &room, remote);

@@ -52,7 +52,7 @@ pub(super) fn measure(bench: &Bench, mib: u64, report: &mut Report) -> Result<()
     let [mut our_push, mut their_push, mut our_clone, mut their_clone] = <[Found; 4]>::default();
     for round in 0..ROUNDS {
         let name = format!("large-{round}");
-        let ours = bench.server.http(&bench.server.create(&name)?);
+        let ours = bench.ours(&bench.create(&name)?);
         let theirs = bench.reference.as_ref().map(|other| other.create(&bench.client, &name)).transpose()?;
         let sides =
             [(Some(&ours), &mut our_push, &mut our_clone), (theirs.as_ref(), &mut their_push, &mut their_clone)];
@@ -60,7 +60,7 @@ pub(super) fn measure(bench: &Bench, mib: u64, report: &mut Report) -> Result<()
         for (remote, push, pull) in ordered {
             let Some(remote) = remote else { continue };
             let watched = remote.url == ours.url;
-            let (took, peak) = watch(bench, watched, || bench.client.push_all(&source, remote))?;
+            let (took, peak) = watch(bench, watched, || bench.push_all(&source, remote))?;
             push.add(took, peak);
             if watched {
                 bench.server.settle()?;

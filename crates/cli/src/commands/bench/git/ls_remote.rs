@@ -21,8 +21,8 @@ fn one(bench: &Bench, refs: usize, rounds: usize, report: &mut Report) -> Result
     let objects: Vec<_> = list.lines().collect();
     data::write_refs(&source, &objects, refs).map_err(io("write refs"))?;
 
-    let repo = bench.server.create(&name)?;
-    let ours = bench.server.http(&repo);
+    let repo = bench.create(&name)?;
+    let ours = bench.ours(&repo);
     bench.server.fill(&repo, &source)?;
     bench.server.maintain(&repo)?;
     let reference = bench.reference.as_ref().map(|other| other.copy(&bench.client, &name, &source)).transpose()?;

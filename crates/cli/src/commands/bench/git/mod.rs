@@ -2,7 +2,7 @@
 //!
 //! Everything lives in one temporary directory: a private server of this same binary (`common/server.rs`), a private nginx with
 //! fcgiwrap around `git http-backend` (`reference.rs`), and the real `git` as client (`common/client.rs`) on generated
-//! repositories (`common/data.rs`). A file per case.
+//! repositories (`common/data.rs`). A file per case. `signed.rs`: the same by the other door, where a key rules.
 
 mod clone;
 mod compare;
@@ -10,6 +10,7 @@ mod footprint;
 mod large;
 mod ls_remote;
 mod reference;
+mod signed;
 mod small_push;
 mod ssh;
 
@@ -20,8 +21,10 @@ use crate::config::Config;
 use crate::failure::Failure;
 use client::{Client, Remote};
 use reference::Reference;
-use server::Server;
+use server::{Repo, Server};
+use signed::Signer;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Case {
@@ -48,6 +51,9 @@ pub(crate) struct Args {
     /// How much the large case pushes and clones.
     #[arg(long, default_value_t = 1024, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
     large_size: u32,
+    /// Repositories that a key announces and whose pushes it allows by signed states, instead of an account's.
+    #[arg(long)]
+    signed: bool,
     /// Where to make the temporary directory: on a disk like the one that will hold the repositories.
     #[arg(long, value_name = "DIR")]
     temp: Option<PathBuf>,
@@ -72,6 +78,8 @@ struct Bench {
     root: PathBuf,
     client: Client,
     server: Server,
+    /// Who allows pushes, if no account does.
+    signer: Option<Signer>,
     /// `None` if this machine lacks a part of it.
     reference: Option<Reference>,
     rounds: usize,
@@ -84,6 +92,34 @@ impl Bench {
         let room = self.root.join(name);
         std::fs::create_dir_all(&room).map_err(io("make a directory"))?;
         Ok(room)
+    }
+
+    /// A repository on our side.
+    fn create(&self, name: &str) -> Result<Repo, Failure> {
+        match &self.signer {
+            Some(signer) => signer.create(&self.client, &self.server, &self.root, name),
+            None => self.server.create(name),
+        }
+    }
+
+    /// How to reach it.
+    fn ours(&self, repo: &Repo) -> Remote {
+        match &self.signer {
+            Some(signer) => signer.remote(&self.server, repo.name()),
+            None => self.server.http(repo),
+        }
+    }
+
+    /// Lets the refs of a repository become these, where that takes a signature.
+    fn allow(&self, remote: &Remote, refs: &[(&str, &str)]) -> Result<(), Failure> {
+        self.signer.as_ref().map_or(Ok(()), |signer| signer.allow(remote, refs))
+    }
+
+    /// Pushes everything that is in a repository.
+    fn push_all(&self, source: &Path, remote: &Remote) -> Result<Duration, Failure> {
+        let listed = self.client.text(source, &["for-each-ref", "--format=%(refname) %(objectname)"])?;
+        self.allow(remote, &listed.lines().filter_map(|line| line.split_once(' ')).collect::<Vec<_>>())?;
+        self.client.push_all(source, remote)
     }
 
     /// Fewer rounds for a slower case, but enough for a median.
@@ -119,6 +155,9 @@ fn measure(args: &Args, git: &str, stop: Stop) -> Result<Report, Failure> {
         if wanted(Case::Large) {
             large::measure(&bench, u64::from(args.large_size), &mut report)?;
         }
+        if let Some(signer) = bench.signer {
+            signer.tell(&mut report);
+        }
     }
     Ok(report)
 }
@@ -132,6 +171,7 @@ fn begin(
     report: &mut Report,
 ) -> Result<Bench, Failure> {
     let server = Server::start(binary, &root.join("data"))?.0.with_account()?;
+    let signer = args.signed.then(|| Signer::new(&server)).transpose()?;
     let reference = match Reference::start(&client, &root.join("reference")) {
         Ok(reference) => Some(reference),
         Err(reference::Absent::Missing(packages)) => {
@@ -142,11 +182,19 @@ fn begin(
     };
     if reference.is_some() {
         report.note("reference: git http-backend behind nginx and fcgiwrap, nothing buffered, the same core.fsync");
-        report.note("our side checks a token and the pushed objects (fsck) each time; the reference does neither");
-        report.note("the token comes as http.extraHeader, so both sides take the same number of round trips");
+        let (checked, trips) = match &signer {
+            Some(_) => ("a signed state", "the state is published before the clock starts"),
+            None => {
+                ("a token", "the token comes as http.extraHeader, so both sides take the same number of round trips")
+            }
+        };
+        report.note(format!(
+            "our side checks {checked} and the pushed objects (fsck) each time; the reference does neither"
+        ));
+        report.note(trips);
     }
     report.note("times are medians of the whole git command; sides run in turn");
-    Ok(Bench { root: root.to_owned(), client, server, reference, rounds: args.rounds.into(), stop })
+    Ok(Bench { root: root.to_owned(), client, server, signer, reference, rounds: args.rounds.into(), stop })
 }
 
 /// What is being done, for someone who waits. Not part of the result.

@@ -19,8 +19,8 @@ pub(super) fn measure(bench: &Bench, report: &mut Report) -> Result<(), Failure>
     let list = bench.client.text(&source, &["rev-list", "--reverse", "main"])?;
     let commits: Vec<_> = list.lines().collect();
 
-    let repo = bench.server.create("small-push")?;
-    let ours = bench.server.http(&repo);
+    let repo = bench.create("small-push")?;
+    let ours = bench.ours(&repo);
     let reference = bench.reference.as_ref().map(|other| other.create(&bench.client, "small-push")).transpose()?;
     for remote in [Some(&ours), reference.as_ref()].into_iter().flatten() {
         push(bench, &source, remote, commits[BEFORE - 1])?;
@@ -48,5 +48,6 @@ pub(super) fn measure(bench: &Bench, report: &mut Report) -> Result<(), Failure>
 }
 
 fn push(bench: &Bench, source: &Path, remote: &Remote, commit: &str) -> Result<Duration, Failure> {
+    bench.allow(remote, &[("refs/heads/main", commit)])?;
     bench.client.time(source, remote, &["push", "-q", &remote.url, &format!("{commit}:refs/heads/main")])
 }

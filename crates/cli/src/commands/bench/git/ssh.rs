@@ -5,8 +5,12 @@ use super::{Bench, io};
 use crate::failure::Failure;
 use std::process::{Command, Stdio};
 
-/// How git is to call ssh, with a key that the server knows; `None` if this machine has no SSH client.
+/// How git is to call ssh, with a key that the server knows; `None` if this machine has no SSH client, or no account
+/// pushes.
 pub(super) fn command(bench: &Bench) -> Result<Option<String>, Failure> {
+    if bench.signer.is_some() {
+        return Ok(None);
+    }
     let (Some(ssh), Some(keygen)) = (find("ssh"), find("ssh-keygen")) else { return Ok(None) };
     let key = bench.root.join("ssh-key");
     if !key.exists() {

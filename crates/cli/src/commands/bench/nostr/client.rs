@@ -5,10 +5,10 @@ use crate::failure::Failure;
 use std::net::TcpStream;
 use tungstenite::{Message, WebSocket};
 
-pub(super) struct Client(WebSocket<TcpStream>);
+pub(in crate::commands::bench) struct Client(WebSocket<TcpStream>);
 
 impl Client {
-    pub(super) fn connect(address: &str) -> Result<Self, Failure> {
+    pub(in crate::commands::bench) fn connect(address: &str) -> Result<Self, Failure> {
         let stream = TcpStream::connect(address).map_err(io("connect to the relay"))?;
         stream.set_nodelay(true).map_err(io("set up a socket"))?;
         let opened = tungstenite::client(format!("ws://{address}/"), stream);
@@ -17,21 +17,21 @@ impl Client {
     }
 
     /// Puts a frame into the buffer.
-    pub(super) fn put(&mut self, text: String) -> Result<(), Failure> {
+    pub(in crate::commands::bench) fn put(&mut self, text: String) -> Result<(), Failure> {
         self.0.write(Message::text(text)).map_err(broken)
     }
 
-    pub(super) fn flush(&mut self) -> Result<(), Failure> {
+    pub(in crate::commands::bench) fn flush(&mut self) -> Result<(), Failure> {
         self.0.flush().map_err(broken)
     }
 
-    pub(super) fn send(&mut self, text: String) -> Result<(), Failure> {
+    pub(in crate::commands::bench) fn send(&mut self, text: String) -> Result<(), Failure> {
         self.put(text)?;
         self.flush()
     }
 
     /// The next text frame.
-    pub(super) fn read(&mut self) -> Result<String, Failure> {
+    pub(in crate::commands::bench) fn read(&mut self) -> Result<String, Failure> {
         loop {
             if let Message::Text(text) = self.0.read().map_err(broken)? {
                 return Ok(text.as_str().to_owned());
@@ -40,7 +40,7 @@ impl Client {
     }
 
     /// Reads frames up to one that begins so.
-    pub(super) fn read_to(&mut self, start: &str) -> Result<usize, Failure> {
+    pub(in crate::commands::bench) fn read_to(&mut self, start: &str) -> Result<usize, Failure> {
         let mut others = 0;
         while !self.read()?.starts_with(start) {
             others += 1;

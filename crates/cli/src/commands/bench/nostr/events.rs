@@ -1,11 +1,13 @@
 //! Events to publish and to store.
 
 use abide_nostr::{Event, PublicKey, Signature};
-use nostr::event::{Kind, Tag, UnsignedEvent};
-use nostr::key::Keys;
+use nostr::event::{Kind, UnsignedEvent};
 use nostr::types::Timestamp;
 
-type Secp = secp256k1::Secp256k1<secp256k1::All>;
+pub(in crate::commands::bench) use nostr::event::Tag;
+pub(in crate::commands::bench) use nostr::key::Keys;
+
+pub(in crate::commands::bench) type Secp = secp256k1::Secp256k1<secp256k1::All>;
 
 /// When all this happens, in seconds.
 const AT: u64 = 1_700_000_000;
@@ -31,11 +33,19 @@ impl Batch {
     }
 }
 
-fn keys(number: u64) -> Keys {
+/// A key pair that everyone knows.
+pub(in crate::commands::bench) fn keys(number: u64) -> Keys {
     Keys::parse(&format!("{:064x}", number + 1)).expect("small numbers are keys")
 }
 
-fn sign(secp: &Secp, keys: &Keys, kind: u16, at: u64, tags: impl IntoIterator<Item = Tag>, content: &str) -> Event {
+pub(in crate::commands::bench) fn sign(
+    secp: &Secp,
+    keys: &Keys,
+    kind: u16,
+    at: u64,
+    tags: impl IntoIterator<Item = Tag>,
+    content: &str,
+) -> Event {
     let unsigned = UnsignedEvent::new(keys.public_key(), Timestamp::from_secs(at), Kind::from_u16(kind), tags, content);
     let id = unsigned.compute_id();
     let signature = keys.sign_schnorr_with_aux_rand(secp, id.as_bytes(), &[7; 32]);

@@ -6,9 +6,11 @@
 
 mod ask;
 mod client;
-mod events;
+pub(super) mod events;
 mod ingest;
 mod steps;
+
+pub(super) use client::Client as Relay;
 
 use super::common::memory::{self, Watch};
 use super::common::scratch::Scratch;

@@ -1,0 +1,30 @@
+//! What authors deleted does not come back.
+
+use abide_nostr::Event;
+use abide_nostr::event::{self, Slot};
+use abide_nostr::grasp::{Prefix, Refusal};
+use abide_store::nostr_events::deleted;
+use abide_store::{Conn, StoreError};
+
+/// What deleting this event is noted under: its id, and the slot that it takes.
+pub(super) fn targets(event: &Event) -> (String, Option<String>) {
+    let slot = |Slot { kind, author, identifier }| format!("a:{kind}:{author}:{identifier}");
+    (format!("e:{}", event.id), event::slot(event).map(slot))
+}
+
+/// Whether its author deleted this event, by its id, or its slot at its time or later.
+pub(crate) async fn is_deleted(conn: &mut Conn, event: &Event) -> Result<bool, StoreError> {
+    let author = event.pubkey.to_bytes();
+    let (id, slot) = targets(event);
+    if deleted::at(conn, &author, &id).await?.is_some() {
+        return Ok(true);
+    }
+    let Some(slot) = slot else { return Ok(false) };
+    let until = deleted::at(conn, &author, &slot).await?;
+    Ok(until.is_some_and(|until| event.created_at.as_secs() <= u64::try_from(until).unwrap_or(0)))
+}
+
+/// The answer to one that was.
+pub(crate) fn refusal() -> Refusal {
+    Refusal::new(Prefix::Blocked, "this event was deleted by its author")
+}
