@@ -57,6 +57,7 @@ statements! {
         ORDER BY s.expires_at, s.event_id LIMIT $1");
     RAISE_STATE = "UPDATE purgatory_states SET expires_at = CASE WHEN expires_at < $2 THEN $2 ELSE expires_at END
         WHERE event_id = $1";
+    END_OF_STATE = "SELECT expires_at FROM purgatory_states WHERE event_id = $1";
     AUTHOR_OF_STATE = "SELECT pubkey FROM purgatory_states WHERE event_id = $1";
     TAKE_STATE = "DELETE FROM purgatory_states WHERE event_id = $1 RETURNING identifier";
     /// States of one author that a newer one of theirs, or a deletion, has overtaken.
@@ -293,6 +294,11 @@ pub async fn state_page(conn: &mut Conn, limit: i64) -> Result<Vec<State>, Store
 /// Lets a state wait at least until then; `false` if it does not wait any more.
 pub async fn raise_state(tx: &mut Tx, id: &Bytes32, until: Timestamp) -> Result<bool, StoreError> {
     Ok(tx.execute(&RAISE_STATE, params![&id[..], until]).await? > 0)
+}
+
+/// Until when a state waits.
+pub async fn end_of_state(conn: &mut Conn, id: &Bytes32) -> Result<Option<Timestamp>, StoreError> {
+    conn.one(&END_OF_STATE, params![&id[..]]).await?.map(|row| row.time("expires_at")).transpose()
 }
 
 /// Takes a state out; `false` if it did not wait.

@@ -16,7 +16,7 @@ use abide_git::copy::copy_objects;
 use abide_git::{Incoming, RefTxError, Snapshot, bare, reftx};
 use abide_nostr::grasp::align::Plan as Alignment;
 use abide_store::leases::{self, Lease};
-use abide_store::{StoreError, pushes, repos};
+use abide_store::{StoreError, nostr_repos, purgatory, pushes, repos};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,15 +80,15 @@ async fn run(
     objects: Objects,
     bringer: Bringer,
 ) -> Result<Aligned, Fault> {
+    let (owner, identifier) = (coordinate.owner.as_bytes(), &coordinate.identifier);
     let mut conn = forge.store().read().await?;
-    let scene = Scene::load(&forge.settings().grasp, &mut conn, &coordinate.identifier, coordinate.owner).await?;
+    let repo = nostr_repos::by_coordinate(&mut conn, owner, identifier, None).await?;
+    let waiting = purgatory::announcement(&mut conn, owner, identifier).await?.and_then(|entry| entry.repo_id);
     drop(conn);
-    match scene.of(coordinate.owner).map(|known| known.place.clone()) {
-        Some(Place::Served(repo)) => served(&forge, repo.id, coordinate, order, objects, bringer).await,
-        Some(Place::Waiting(id, _)) => first(&forge, id, coordinate, order, objects, bringer).await,
-        Some(Place::Beside) | None => {
-            Ok(Aligned::Refused("no announcement: the repository is not announced here".into()))
-        }
+    match (repo.filter(|repo| repo.deleted_at.is_none()), waiting) {
+        (Some(repo), _) => served(&forge, repo.id, coordinate, order, objects, bringer).await,
+        (None, Some(id)) => first(&forge, id, coordinate, order, objects, bringer).await,
+        (None, None) => Ok(Aligned::Refused("no announcement: the repository is not announced here".into())),
     }
 }
 

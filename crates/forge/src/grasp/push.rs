@@ -304,6 +304,15 @@ async fn account(forge: &Forge, key: &PublicKey) -> Result<Option<UserId>, Fault
 /// Keeps what allows a push from expiring while the push is under way. `false` if it is gone already.
 pub(crate) async fn raise(forge: &Forge, place: &Coordinate, state: EventId) -> Result<bool, Fault> {
     let until = forge.settings().grasp.expiry.after_push;
+    let enough = forge.clock().now().plus(until);
+    let mut conn = forge.store().read().await?;
+    let Some(ends) = purgatory::end_of_state(&mut conn, state.as_bytes()).await? else { return Ok(false) };
+    let waiting = purgatory::announcement(&mut conn, place.owner.as_bytes(), &place.identifier).await?;
+    drop(conn);
+    // Usually a push comes right after its state, and there is nothing to write.
+    if ends >= enough && waiting.is_none_or(|entry| entry.expires_at >= enough) {
+        return Ok(true);
+    }
     let input = (place.clone(), state.to_bytes(), until);
     forge
         .store()

@@ -12,8 +12,8 @@ use abide_store::repos::Repo;
 use abide_store::{Conn, nostr_events, nostr_repos, purgatory};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Announcements, or states, of one identifier that are looked at. Strangers may use the same identifier; whoever is
-/// asked about is looked up beside them.
+/// Announcements, or states, of one identifier that are looked at. Strangers may use the same identifier; where there are
+/// more of them, whoever is asked about is looked up beside them.
 const AT_MOST: i64 = 2_000;
 
 /// Where an announced repository is.
@@ -101,15 +101,21 @@ impl Scene {
         key: PublicKey,
     ) -> Result<(), Fault> {
         let owner = key.to_bytes();
+        let is_full = |found: usize| found >= usize::try_from(AT_MOST).unwrap_or(usize::MAX);
         let mut kept = nostr_events::of_slot(conn, kinds::ANNOUNCEMENT, identifier, AT_MOST).await?;
-        kept.extend(nostr_events::in_slot(conn, kinds::ANNOUNCEMENT, &owner, identifier).await?);
+        if is_full(kept.len()) {
+            kept.extend(nostr_events::in_slot(conn, kinds::ANNOUNCEMENT, &owner, identifier).await?);
+        }
         let mut repos: BTreeMap<[u8; 32], Repo> =
             nostr_repos::of_identifier(conn, identifier, AT_MOST).await?.into_iter().collect();
-        if let Some(repo) = nostr_repos::by_coordinate(conn, &owner, identifier, None).await? {
-            repos.insert(owner, repo);
+        if is_full(repos.len()) {
+            let repo = nostr_repos::by_coordinate(conn, &owner, identifier, None).await?;
+            repos.extend(repo.map(|repo| (owner, repo)));
         }
         let mut waiting = purgatory::announcements(conn, identifier, AT_MOST).await?;
-        waiting.extend(purgatory::announcement(conn, &owner, identifier).await?);
+        if is_full(waiting.len()) {
+            waiting.extend(purgatory::announcement(conn, &owner, identifier).await?);
+        }
 
         let mut found: BTreeMap<PublicKey, Announced> = BTreeMap::new();
         for event in kept.iter().filter(|found| !found.hidden) {

@@ -10,7 +10,7 @@ use abide_core::RepoId;
 use abide_nostr::git::RepoState;
 use abide_nostr::grasp::align::plan;
 use abide_nostr::{EventId, PublicKey};
-use abide_store::{StoreError, Tx, nostr_repos, purgatory};
+use abide_store::{Conn, StoreError, Tx, nostr_repos, purgatory};
 use serde_json::{Value as Json, json};
 use std::collections::HashSet;
 
@@ -37,13 +37,26 @@ pub(crate) async fn settle(forge: &Forge, identifier: &str, key: PublicKey) -> R
     Ok(())
 }
 
+/// Settles what a push has not settled itself: nothing, where its repository is the only one and no other state waits.
+pub(crate) async fn settle_others(forge: &Forge, identifier: &str, key: PublicKey) -> Result<(), Fault> {
+    let mut conn = forge.store().read().await?;
+    let alone =
+        !is_shared(&mut conn, identifier).await? && purgatory::states(&mut conn, identifier, 1).await?.is_empty();
+    drop(conn);
+    if alone { Ok(()) } else { settle(forge, identifier, key).await }
+}
+
+/// Whether more than one repository, served or waiting, has this identifier.
+async fn is_shared(conn: &mut Conn, identifier: &str) -> Result<bool, StoreError> {
+    let served = nostr_repos::of_identifier(conn, identifier, 2).await?.len();
+    Ok(served + purgatory::announcements(conn, identifier, 2).await?.len() > 1)
+}
+
 /// Queues a settling in the transaction that ends a push, so that a crash right after it leaves nobody behind. Only where
 /// somebody else uses the same identifier.
 pub(super) async fn enqueue(tx: &mut Tx, repo: RepoId) -> Result<(), StoreError> {
     let Some((owner, identifier)) = nostr_repos::coordinate(tx, repo).await? else { return Ok(()) };
-    let places = nostr_repos::of_identifier(tx, &identifier, 2).await?.len()
-        + purgatory::announcements(tx, &identifier, 2).await?.len();
-    if places < 2 {
+    if !is_shared(tx, &identifier).await? {
         return Ok(());
     }
     let payload = json!({ "owner": hex::encode(owner), "identifier": identifier });

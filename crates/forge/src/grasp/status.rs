@@ -27,6 +27,8 @@ pub enum Status {
     Served {
         /// Where.
         slug: String,
+        /// The states that wait for git data beside it.
+        states: Vec<WaitingState>,
     },
 }
 
@@ -81,13 +83,34 @@ pub struct Missing {
 pub async fn of(forge: &Forge, owner: &PublicKey, identifier: &str) -> Result<Option<Status>, Fault> {
     let mut conn = forge.store().read().await?;
     if let Some(repo) = nostr_repos::by_coordinate(&mut conn, owner.as_bytes(), identifier, None).await? {
-        return Ok(Some(Status::Served { slug: repo.slug() }).filter(|_| repo.deleted_at.is_none()));
+        if repo.deleted_at.is_some() {
+            return Ok(None);
+        }
+        drop(conn);
+        return Ok(Some(Status::Served { slug: repo.slug(), states: states(forge, owner, identifier).await? }));
     }
     let Some(entry) = purgatory::announcement(&mut conn, owner.as_bytes(), identifier).await? else {
         return Ok(None);
     };
-    let scene = Scene::load(&forge.settings().grasp, &mut conn, identifier, *owner).await?;
+    drop(conn);
+    Ok(Some(Status::Waiting(Waiting {
+        npub: nip19::npub(owner),
+        identifier: identifier.to_owned(),
+        announcement: hex::encode(entry.event_id),
+        since: entry.created_at,
+        expires_at: entry.expires_at,
+        states: states(forge, owner, identifier).await?,
+    })))
+}
+
+/// The states that wait for git data of a key's repository.
+pub async fn states(forge: &Forge, owner: &PublicKey, identifier: &str) -> Result<Vec<WaitingState>, Fault> {
+    let mut conn = forge.store().read().await?;
     let rows = purgatory::states(&mut conn, identifier, TOLD as i64).await?;
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let scene = Scene::load(&forge.settings().grasp, &mut conn, identifier, *owner).await?;
     drop(conn);
     let maintainers = scene.maintainers(*owner);
     let mut states = Vec::new();
@@ -111,14 +134,7 @@ pub async fn of(forge: &Forge, owner: &PublicKey, identifier: &str) -> Result<Op
                 .collect(),
         });
     }
-    Ok(Some(Status::Waiting(Waiting {
-        npub: nip19::npub(owner),
-        identifier: identifier.to_owned(),
-        announcement: hex::encode(entry.event_id),
-        since: entry.created_at,
-        expires_at: entry.expires_at,
-        states,
-    })))
+    Ok(states)
 }
 
 /// Which of these objects are in a repository that a key may speak for.

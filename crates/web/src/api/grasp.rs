@@ -69,7 +69,7 @@ impl From<&WaitingState> for GraspState {
 }
 
 impl GraspStatus {
-    fn served(app: &App, npub: String, identifier: String, slug: &str) -> Self {
+    fn served(app: &App, npub: String, identifier: String, slug: &str, states: &[WaitingState]) -> Self {
         Self {
             status: "served",
             html_url: app.url(&format!("/{slug}")),
@@ -80,7 +80,7 @@ impl GraspStatus {
             since: None,
             expires_at: None,
             missing: Vec::new(),
-            states: Vec::new(),
+            states: states.iter().map(GraspState::from).collect(),
         }
     }
 
@@ -114,7 +114,7 @@ pub(super) async fn status(
     let owner = nip19::parse_npub(&npub).map_err(|_| ApiError::not_found())?;
     match status::of(&app.forge, &owner, &identifier).await? {
         Some(Status::Waiting(waiting)) => Ok(Json(GraspStatus::waiting(&app, waiting))),
-        Some(Status::Served { slug }) => Ok(Json(GraspStatus::served(&app, npub, identifier, &slug))),
+        Some(Status::Served { slug, states }) => Ok(Json(GraspStatus::served(&app, npub, identifier, &slug, &states))),
         None => Err(ApiError::not_found()),
     }
 }

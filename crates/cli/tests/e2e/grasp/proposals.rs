@@ -76,6 +76,27 @@ fn git_push_arrives_no_pr_event_then_the_event_completes_it(
     scene.assert_healthy();
 }
 
+/// Both halves at once, over and over: whichever completes the pair releases it.
+#[rstest]
+fn race_between_event_and_git_push(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let (mut scene, author, _) = scene(engine);
+    for round in 0..6 {
+        let commit = scene.git.commit_file(&scene.work, "feature", format!("{round}"), "a feature");
+        let event = proposal(&scene, &author, &commit, 1618, &[]);
+        let (key, to) = (scene.owner.clone(), format!("{commit}:{}", nostr_ref(&event)));
+        let mut relay = Nostr::connect(&scene.server.url());
+        let (taken, answer) = std::thread::scope(|threads| {
+            let publishing = threads.spawn(|| relay.publish(&event));
+            scene.push(&key, "demo", &[&to]);
+            publishing.join().expect("the event is answered")
+        });
+        assert!(taken && (answer.is_empty() || answer == WAITS), "round {round}: {answer}");
+        assert!(scene.is_served(&event), "round {round}");
+        assert!(scene.refs(&key, "demo").contains(&(nostr_ref(&event), commit)), "round {round}");
+    }
+    scene.assert_healthy();
+}
+
 #[rstest]
 fn pr_event_arrives_placeholder_with_a_different_commit(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let (mut scene, author, commit) = scene(engine);

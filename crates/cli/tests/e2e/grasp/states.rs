@@ -1,9 +1,10 @@
 //! Signed states: what they allow, and what they make of refs.
 
-use super::scene::{Scene, now, state};
-use abide_testkit::Engine;
-use abide_testkit::Key;
+use super::scene::{Scene, WAITS, now, npub, of, state};
+use crate::support::builder;
+use abide_testkit::{Engine, Key, Nostr, eventually, http};
 use rstest::rstest;
+use std::time::Duration;
 
 #[rstest]
 fn event_arrives_git_data_exists(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
@@ -21,6 +22,58 @@ fn event_arrives_git_data_exists(#[values(Engine::Sqlite, Engine::Postgres)] eng
     let fewer = state(&key, now() - 2, "demo", &[("refs/heads/other", &scene.first)], None);
     assert_eq!(scene.say(&fewer), (true, String::new()));
     assert!(!scene.refs(&key, "demo").iter().any(|(name, _)| name == "refs/heads/main"), "what it does not name goes");
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn event_arrives_git_data_does_not_exist_and_a_matching_push_releases_it(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut scene = Scene::new(engine);
+    let key = scene.owner.clone();
+    scene.served(&key, "demo", &[]);
+    let second = scene.git.commit_file(&scene.work, "a", "a", "second");
+    let said = state(&key, now() - 3, "demo", &[("refs/heads/main", &second)], Some("main"));
+    assert_eq!(scene.say(&said), (true, WAITS.to_owned()));
+    assert_eq!(scene.say(&said), (true, "duplicate: in purgatory".to_owned()), "the same event submitted twice");
+    assert!(!scene.is_served(&said));
+    let status = scene.status(&key, "demo").json();
+    assert_eq!(
+        (&status["status"], &status["states"][0]["missing"][0]["sha"]),
+        (&"served".into(), &second.clone().into())
+    );
+    let page = http::get(scene.server.http_addr(), &format!("/{}/demo", npub(&key)), None).text();
+    assert!(page.contains("waits for its push: 1 of 1"), "{page}");
+    assert!(
+        scene.refs(&key, "demo").iter().all(|(_, oid)| *oid == scene.first),
+        "nothing moves before its data is here"
+    );
+    let mut listener = Nostr::connect(&scene.server.url());
+    listener.subscribe("new", &[of(&key, "demo")]);
+    scene.push(&key, "demo", &["main"]);
+    assert!(scene.is_served(&said), "by the time the push returns");
+    assert_eq!(listener.live("new").id, said.id);
+    assert!(scene.say(&said).0, "the same event submitted again");
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn event_expires_in_purgatory_and_its_repository_stays(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Scene::on(builder(engine).env("ABIDE_GRASP__EXPIRY", "4s").start());
+    let key = scene.owner.clone();
+    let (announcement, _) = scene.served(&key, "demo", &[]);
+    let second = scene.git.commit_file(&scene.work, "a", "a", "second");
+    let said = state(&key, now() - 3, "demo", &[("refs/heads/main", &second)], Some("main"));
+    scene.state_waits(&said);
+    eventually(Duration::from_secs(30), || {
+        scene.sweep();
+        scene.status(&key, "demo").json()["states"].as_array().is_some_and(Vec::is_empty)
+    });
+    assert!(scene.push_fails(&key, "demo", &["main"]).contains("no authorised state"));
+    assert!(scene.is_served(&announcement));
+    scene.state_waits(&said);
+    scene.push(&key, "demo", &["main"]);
+    assert!(scene.is_served(&said), "whoever wants to may try again");
     scene.assert_healthy();
 }
 

@@ -6,7 +6,7 @@ use crate::git::snapshots::{self, Refs};
 use crate::grasp::align::{Aligned, Bringer, Objects, align};
 use crate::grasp::aside::{self, Kept};
 use crate::grasp::push::{Coordinate, Decision, Order, View, decide, raise};
-use crate::grasp::settle::settle;
+use crate::grasp::settle::settle_others;
 use crate::grasp::spread;
 use crate::{Fault, Forge};
 use abide_core::{Oid, RepoId, failpoint};
@@ -138,7 +138,7 @@ async fn follow(forge: &Forge, place: &Place<'_>, order: Order, objects: Objects
     let proposals = order.proposals();
     let aligned = align(forge, place.coordinate, order, objects, place.bringer()).await?;
     if aligned == Aligned::Done {
-        settle(forge, &place.coordinate.identifier, place.coordinate.owner).await?;
+        settle_others(forge, &place.coordinate.identifier, place.coordinate.owner).await?;
         for proposal in proposals {
             spread::give(forge, &proposal).await?;
         }

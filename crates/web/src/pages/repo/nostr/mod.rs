@@ -8,6 +8,7 @@ use crate::App;
 use crate::pages::problem::Problem;
 use crate::show::text::readable;
 use crate::well_known::relay;
+use abide_forge::grasp::status::{self, WaitingState};
 use abide_forge::repos::Repo;
 use abide_forge::threads::{self, Governed};
 use abide_nostr::git::Status;
@@ -15,6 +16,9 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// So many maintainers are named.
 const NAMED: usize = 20;
+
+/// So many states that wait are told of.
+const WAITING: usize = 3;
 
 /// The key that rules a repository, as its pages tell it.
 pub(super) struct Governance {
@@ -26,6 +30,8 @@ pub(super) struct Governance {
     /// Keys, and what they are shown as.
     pub maintainers: Vec<(String, String)>,
     pub more_maintainers: usize,
+    /// States of maintainers that wait for their git data.
+    pub waiting: Vec<WaitingState>,
 }
 
 impl Governance {
@@ -38,6 +44,13 @@ impl Governance {
                 return None;
             }
         };
+        let mut waiting =
+            status::states(&app.forge, &governed.owner, &governed.identifier).await.unwrap_or_else(|error| {
+                tracing::error!(%error, repo = repo.id.get(), "cannot tell what waits for a repository");
+                Vec::new()
+            });
+        waiting.retain(|state| state.authorised);
+        waiting.truncate(WAITING);
         let keys = governed.maintainer_npubs();
         let (npub, identifier) = slug.split_once('/')?;
         Some(Self {
@@ -47,6 +60,7 @@ impl Governance {
             more_maintainers: keys.len().saturating_sub(NAMED),
             maintainers: keys.into_iter().take(NAMED).map(|key| (key.clone(), readable(&key))).collect(),
             npub: npub.to_owned(),
+            waiting,
         })
     }
 }
