@@ -228,7 +228,6 @@ fn grasp(config: &Config) -> GraspSettings {
         deny: keys("grasp.deny"),
         unsigned_per_address: config.bytes("grasp.unsigned_per_address"),
         unsigned_total: config.bytes("grasp.unsigned_total"),
-        ..GraspSettings::default()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Lists that are ordered by time, newest first: which part of one is wanted, and what stands in it.
 
-use crate::repos::{Page, Repo};
-use crate::{Row, StoreError};
-use abide_core::{Handle, Timestamp, UserId};
+use crate::repos::{Page, Repo, Viewer};
+use crate::value::params;
+use crate::{Conn, Row, Sql, StoreError};
+use abide_core::{Handle, RepoId, Timestamp, UserId};
 
 /// A place in a list: when an entry came, and what it is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +72,13 @@ impl Person {
         })
     }
 
+    /// Those who keep a repository in a list, by a statement that lists them.
+    pub(crate) async fn list(conn: &mut Conn, sql: &Sql, repo: RepoId, part: Part) -> Result<Vec<Self>, StoreError> {
+        let Part { behind, page } = part;
+        let rows = conn.all(sql, params![repo, behind.at, behind.id, page.limit, page.offset]).await?;
+        rows.iter().map(Self::from_row).collect()
+    }
+
     /// Where they stand in it.
     pub fn place(&self) -> Place {
         Place { at: self.since, id: self.id.get() }
@@ -89,6 +97,22 @@ pub struct Kept {
 impl Kept {
     pub(crate) fn from_row(row: &Row) -> Result<Self, StoreError> {
         Ok(Self { repo: Repo::from_row(row)?, since: row.time("since")? })
+    }
+
+    /// What of a user's list the viewer may read, by a statement that lists it, and how much that is in all, by one that
+    /// counts.
+    pub(crate) async fn list(
+        conn: &mut Conn,
+        [list, count]: [&Sql; 2],
+        user: UserId,
+        viewer: Viewer,
+        part: Part,
+    ) -> Result<(Vec<Self>, i64), StoreError> {
+        let (Viewer { user: by, reads_everything }, Part { behind, page }) = (viewer, part);
+        let values = params![user, by, reads_everything, behind.at, behind.id, page.limit, page.offset];
+        let rows = conn.all(list, values).await?;
+        let total = conn.only(count, params![user, by, reads_everything]).await?.int("n")?;
+        Ok((rows.iter().map(Self::from_row).collect::<Result<_, _>>()?, total))
     }
 
     /// Where it stands in it.

@@ -98,9 +98,7 @@ pub async fn remove(tx: &mut Tx, user: UserId, repo: RepoId) -> Result<bool, Sto
 
 /// Who watches a repository, the latest first.
 pub async fn of_repo(conn: &mut Conn, repo: RepoId, part: Part) -> Result<Vec<Person>, StoreError> {
-    let Part { behind, page } = part;
-    let rows = conn.all(&OF_REPO, params![repo, behind.at, behind.id, page.limit, page.offset]).await?;
-    rows.iter().map(Person::from_row).collect()
+    Person::list(conn, &OF_REPO, repo, part).await
 }
 
 /// Repositories whose rows say another number than there are, which should not be.
@@ -126,9 +124,5 @@ pub async fn of_user(
     viewer: Viewer,
     part: Part,
 ) -> Result<(Vec<Kept>, i64), StoreError> {
-    let (Viewer { user: by, reads_everything }, Part { behind, page }) = (viewer, part);
-    let values = params![user, by, reads_everything, behind.at, behind.id, page.limit, page.offset];
-    let rows = conn.all(&OF_USER, values).await?;
-    let total = conn.only(&COUNT_OF_USER, params![user, by, reads_everything]).await?.int("n")?;
-    Ok((rows.iter().map(Kept::from_row).collect::<Result<_, _>>()?, total))
+    Kept::list(conn, [&OF_USER, &COUNT_OF_USER], user, viewer, part).await
 }

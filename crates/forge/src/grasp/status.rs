@@ -191,28 +191,21 @@ pub struct ContentsEntry {
 pub async fn contents(forge: &Forge, limit: i64) -> Result<Contents, Fault> {
     let mut conn = forge.store().read().await?;
     let author = |key: [u8; 32]| nip19::npub(&PublicKey::from_byte_array(key));
+    let signed = |kind, event: [u8; 32], key, identifier, since, expires_at| ContentsEntry {
+        kind,
+        event: hex::encode(event),
+        author: Some(author(key)),
+        identifier: Some(identifier),
+        bytes: 0,
+        since,
+        expires_at,
+    };
     let mut entries = Vec::new();
-    for entry in purgatory::announcement_page(&mut conn, limit).await? {
-        entries.push(ContentsEntry {
-            kind: "announcement",
-            event: hex::encode(entry.event_id),
-            author: Some(author(entry.pubkey)),
-            identifier: Some(entry.identifier),
-            bytes: 0,
-            since: entry.created_at,
-            expires_at: entry.expires_at,
-        });
+    for one in purgatory::announcement_page(&mut conn, limit).await? {
+        entries.push(signed("announcement", one.event_id, one.pubkey, one.identifier, one.created_at, one.expires_at));
     }
-    for entry in purgatory::state_page(&mut conn, limit).await? {
-        entries.push(ContentsEntry {
-            kind: "state",
-            event: hex::encode(entry.event_id),
-            author: Some(author(entry.pubkey)),
-            identifier: Some(entry.identifier),
-            bytes: 0,
-            since: entry.created_at,
-            expires_at: entry.expires_at,
-        });
+    for one in purgatory::state_page(&mut conn, limit).await? {
+        entries.push(signed("state", one.event_id, one.pubkey, one.identifier, one.created_at, one.expires_at));
     }
     for half in proposals::page(&mut conn, limit).await? {
         entries.push(ContentsEntry {
@@ -251,7 +244,7 @@ pub(super) async fn known_proposal(forge: &Forge, id: &EventId) -> Result<KnownP
     let Some(half) = proposals::get(&mut conn, id.as_bytes()).await? else {
         return Ok(KnownProposal { known: KnownEvent::Unknown, event: None });
     };
-    let event = half.json.as_deref().and_then(|json| readable(json));
+    let event = half.json.as_deref().and_then(readable);
     let known = match &event {
         Some(_) => KnownEvent::Waiting(Some(half.commit)),
         None => KnownEvent::Placeholder(half.commit),

@@ -8,11 +8,12 @@ use crate::commands::bench::nostr::events::{Keys, Secp, Tag, keys, sign};
 use crate::commands::bench::report::{Line, Report, Unit};
 use crate::commands::bench::samples::Samples;
 use crate::failure::Failure;
+use abide_core::time::{Clock as _, SystemClock};
 use abide_nostr::{Event, event, nip19};
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::path::Path;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 pub(super) struct Signer {
     keys: Keys,
@@ -26,13 +27,13 @@ pub(super) struct Signer {
 
 impl Signer {
     pub(super) fn new(server: &Server) -> Result<Self, Failure> {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let now = u64::try_from(SystemClock.now().micros() / 1_000_000).unwrap_or(0);
         Ok(Self {
             keys: keys(0),
             secp: Secp::new(),
             relay: RefCell::new(Relay::connect(server.address())?),
             // An hour back, so that a thousand states in a minute do not reach into the future.
-            last: Cell::new(since - 3_600),
+            last: Cell::new(now - 3_600),
             states: RefCell::default(),
         })
     }
