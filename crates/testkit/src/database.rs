@@ -138,7 +138,7 @@ impl PostgresDatabase {
             )
         });
         let name = format!("abide_test_{}", random_hex());
-        match psql(&cluster_url, &format!("CREATE DATABASE {name} TEMPLATE {template}")) {
+        match copy(&cluster_url, template, &name) {
             Ok(()) => Some(Self { url: with_database(&cluster_url, &name), name, cluster_url }),
             Err(error) if error.contains(template) && error.contains("does not exist") => None,
             Err(error) => panic!("PostgreSQL at {cluster_url} made no database: {error}"),
@@ -146,11 +146,20 @@ impl PostgresDatabase {
     }
 
     fn keep(&self, template: &str) {
-        let kept = psql(&self.cluster_url, &format!("CREATE DATABASE {template} TEMPLATE {}", self.name));
+        let kept = copy(&self.cluster_url, &self.name, template);
         if let Err(error) = kept {
             let lost_a_race = error.contains("already exists") || error.contains("pg_database_datname_index");
             assert!(lost_a_race, "PostgreSQL at {} kept no database: {error}", self.cluster_url);
         }
+    }
+}
+
+/// Copies a database as files, which takes a fraction of writing it all to the log; servers before 15 know no other way.
+fn copy(cluster_url: &str, from: &str, to: &str) -> Result<(), String> {
+    let plain = format!("CREATE DATABASE {to} TEMPLATE {from}");
+    match psql(cluster_url, &format!("{plain} STRATEGY FILE_COPY")) {
+        Err(error) if error.contains("\"strategy\" not recognized") => psql(cluster_url, &plain),
+        copied => copied,
     }
 }
 

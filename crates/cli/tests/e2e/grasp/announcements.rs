@@ -13,6 +13,10 @@ fn announcement_to_purgatory_git_data_promotes_it(#[values(Engine::Sqlite, Engin
     let announcement = scene.announce(&key, "demo", &[&["description", "A demo"]]);
     assert!(!scene.is_served(&announcement), "nothing is served before there is content");
     assert_eq!(scene.refs(&key, "demo"), [], "a waiting repository can be read, and has nothing");
+    let empty = scene.git.fresh_dir();
+    scene.git.ok(&empty, &["-c", "init.defaultBranch=mine", "clone", &scene.url(&key, "demo"), "clone"]);
+    let head = scene.git.ok(&empty.join("clone"), &["symbolic-ref", "HEAD"]);
+    assert_eq!(head.trim(), "refs/heads/mine", "no HEAD is promised before a state names one");
     assert!(scene.directories().is_empty(), "nothing is made before something is pushed");
     let refused = scene.push_fails(&key, "demo", &["main"]);
     assert!(refused.contains("no authorised state"), "{refused}");
@@ -180,4 +184,42 @@ fn what_does_not_list_this_server_is_refused(#[values(Engine::Sqlite, Engine::Po
     assert!(!scene.relay.publish(&empty).0);
     assert!(scene.push_fails(&key, "demo", &["main"]).contains("not found"), "git data before announcement");
     assert!(scene.directories().is_empty());
+}
+
+#[rstest]
+fn a_maintainers_announcement_without_a_place_here_is_kept_beside_the_owners(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut scene = Scene::new(engine);
+    let (alice, bob, mallory) = (scene.owner.clone(), Key::new(2), Key::new(3));
+    let elsewhere: &[&[&str]] =
+        &[&["d", "demo"], &["clone", "https://elsewhere.example/x.git"], &["relays", "wss://elsewhere.example"]];
+    let of_bob = bob.event(now() - 9, 30_617, elsewhere, "");
+    assert!(!scene.relay.publish(&of_bob).0, "nobody here knows Bob yet");
+    scene.announce(&alice, "demo", &[&["maintainers", &bob.public().to_hex()]]);
+    assert_eq!(scene.relay.publish(&of_bob), (true, WAITS.to_owned()));
+    assert!(!scene.relay.publish(&mallory.event(now() - 9, 30_617, elsewhere, "")).0);
+    let said = state(&bob, now() - 5, "demo", &[("refs/heads/main", &scene.first)], Some("main"));
+    scene.state_waits(&said);
+    scene.push(&alice, "demo", &["main"]);
+    assert!(scene.is_served(&of_bob), "it is served with the announcement that it belongs to");
+    assert!(scene.push_fails(&bob, "demo", &["main"]).contains("not found"), "it has no repository here");
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn the_operator_says_who_may_announce(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let (alice, bob, carol) = (Key::new(1), Key::new(2), Key::new(3));
+    let list = |keys: [&Key; 2]| keys.map(npub).join(",");
+    let server = builder(engine)
+        .env("ABIDE_GRASP__ALLOW", list([&alice, &bob]))
+        .env("ABIDE_GRASP__DENY", list([&bob, &Key::new(4)]))
+        .start();
+    let mut scene = Scene::on(server);
+    scene.announce(&alice, "demo", &[]);
+    for key in [&bob, &carol] {
+        let event = scene.announcement(key, now() - 10, "demo", &[]);
+        let (taken, reason) = scene.relay.publish(&event);
+        assert!(!taken && ["restricted:", "blocked:"].iter().any(|prefix| reason.starts_with(prefix)), "{reason}");
+    }
 }
