@@ -28,6 +28,20 @@ const TRIES: usize = 8;
 /// The longest text that is kept as it is in an index.
 const LONGEST_KEY: usize = 1200;
 
+/// What asked to be forgotten by now.
+macro_rules! over {
+    () => {
+        "FROM nostr_events WHERE expires_at <= $1 AND kind NOT IN (30617, 30618) ORDER BY expires_at LIMIT $2"
+    };
+}
+
+/// Proposals leave refs behind, so they are told.
+macro_rules! proposal {
+    () => {
+        "RETURNING CASE WHEN kind IN (1617, 1618, 1619) THEN json END AS proposal"
+    };
+}
+
 statements! {
     INSERT = "INSERT INTO nostr_events (event_id, pubkey, kind, created_at, slot, expires_at, hidden, json, stored_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING RETURNING n";
@@ -59,9 +73,10 @@ statements! {
     REMOVE = "DELETE FROM nostr_events WHERE event_id = $1";
     SET_HIDDEN = "UPDATE nostr_events SET hidden = $2 WHERE event_id = $1 AND hidden <> $2";
     /// What their authors wanted forgotten by now, so many at a time.
+    /// Announcements and states stay, served to nobody: repositories hang on them until newer ones come.
     EXPIRE = "DELETE FROM nostr_events WHERE n ",
-        sqlite "IN (SELECT n FROM nostr_events WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)",
-        postgres "= ANY (ARRAY (SELECT n FROM nostr_events WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2))";
+        sqlite concat!("IN (SELECT n ", over!(), ") ", proposal!()),
+        postgres concat!("= ANY (ARRAY (SELECT n ", over!(), ")) ", proposal!());
 }
 
 /// An event to keep.
@@ -295,9 +310,12 @@ pub async fn set_hidden(tx: &mut Tx, id: &[u8; 32], hidden: bool) -> Result<bool
     Ok(tx.execute(&SET_HIDDEN, params![&id[..], hidden]).await? > 0)
 }
 
-/// Removes up to `limit` events that asked to be forgotten by `now`, in seconds; tells how many went.
-pub async fn expire(tx: &mut Tx, now: i64, limit: i64) -> Result<u64, StoreError> {
-    tx.execute(&EXPIRE, params![now, limit]).await
+/// Removes up to `limit` events that asked to be forgotten by `now`, in seconds; tells how many went, and the JSON of the
+/// proposals among them.
+pub async fn expire(tx: &mut Tx, now: i64, limit: i64) -> Result<(usize, Vec<String>), StoreError> {
+    let gone = tx.all(&EXPIRE, params![now, limit]).await?;
+    let proposals = gone.iter().filter_map(|row| row.opt_text("proposal").transpose()).collect::<Result<_, _>>()?;
+    Ok((gone.len(), proposals))
 }
 
 #[cfg(test)]

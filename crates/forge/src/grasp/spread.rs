@@ -85,8 +85,8 @@ pub(super) async fn forget(forge: &Forge, id: &EventId, named: &[Address]) -> Re
     Ok(())
 }
 
-/// Queues what makes sure of it, in the transaction that serves or deletes a proposal.
-pub(super) async fn enqueue(tx: &mut Tx, event: &Event, proposal: &Proposal) -> Result<(), StoreError> {
+/// Queues what makes sure of it, in the transaction that serves or removes a proposal.
+pub(crate) async fn enqueue(tx: &mut Tx, event: &Event, proposal: &Proposal) -> Result<(), StoreError> {
     let named: Vec<String> = proposal.repos.iter().map(Address::to_string).collect();
     let payload = json!({ "event": event.id.to_hex(), "repos": named });
     jobs::enqueue(tx, jobs::Kind::GraspSpread, payload, None).await

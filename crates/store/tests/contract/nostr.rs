@@ -139,7 +139,14 @@ async fn what_has_expired_is_not_found_and_then_goes(#[values(Engine::Sqlite, En
     }
     assert_eq!(found(store, &all()).await, [3, 4]);
     let expire = || unit!(store, (), |tx, ()| nostr_events::expire(tx, 1000, 1).await);
-    assert_eq!((expire().await.unwrap(), expire().await.unwrap(), expire().await.unwrap()), (1, 1, 0));
+    assert_eq!((expire().await.unwrap().0, expire().await.unwrap().0, expire().await.unwrap().0), (1, 1, 0));
+    assert_eq!(found(store, &all()).await, [3, 4]);
+
+    let proposal = NewEvent { expires_at: Some(999), ..event(5, 1, 1618, 1, None, &[]) };
+    insert(store, proposal.clone()).await;
+    insert(store, NewEvent { expires_at: Some(999), ..event(6, 1, 30_617, 1, Some("x"), &[]) }).await;
+    assert_eq!(expire().await.unwrap(), (1, vec![proposal.json]));
+    assert_eq!(expire().await.unwrap(), (0, Vec::new()), "repositories hang on announcements");
     assert_eq!(found(store, &all()).await, [3, 4]);
 }
 

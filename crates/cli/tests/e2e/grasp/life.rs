@@ -71,3 +71,33 @@ fn a_deletion_by_the_web_hides_it_from_the_relay_and_a_restore_shows_it(
     assert!(!scene.refs(&key, "demo").is_empty());
     scene.assert_healthy();
 }
+
+#[rstest]
+fn its_forge_name_changes_and_the_key_keeps_it(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Scene::new(engine);
+    let key = scene.owner.clone();
+    let (announcement, said) = scene.served(&key, "demo", &[]);
+    person(&scene.server, "someone");
+    let slug = format!("{}/demo", npub(&key));
+    for args in [["repo", "transfer", &slug, "someone"], ["repo", "visibility", &slug, "private"]] {
+        let refused = scene.server.cli(&args);
+        let told = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && told.contains("nostr"), "{args:?}: {told}");
+    }
+    scene.server.cli_ok(&["repo", "rename", &slug, "other"]);
+    assert!(scene.is_served(&announcement) && scene.is_served(&said));
+    assert!(!scene.refs(&key, "demo").is_empty(), "the key's own address leads to it as before");
+    let second = scene.git.commit_file(&scene.work, "a", "a", "second");
+    scene.state_waits(&state(&key, now(), "demo", &[("refs/heads/main", &second)], Some("main")));
+    scene.push(&key, "demo", &["main"]);
+
+    // Deleted, and its name taken by another repository of the same key: it comes back under the next one.
+    scene.server.cli_ok(&["repo", "delete", "1"]);
+    scene.git.ok(&scene.work, &["reset", "-q", "--hard", &scene.first]);
+    scene.served(&key, "Other", &[]);
+    assert_eq!(http::get(scene.server.http_addr(), "/api/v3/repositories/2", None).json()["name"], "other");
+    scene.server.cli_ok(&["repo", "restore", "1"]);
+    let restored = http::get(scene.server.http_addr(), "/api/v3/repositories/1", None).json();
+    assert_eq!(restored["name"], "demo", "{restored}");
+    scene.assert_healthy();
+}

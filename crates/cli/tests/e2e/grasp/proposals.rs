@@ -1,7 +1,7 @@
 //! Pull requests: the event and its commit, whichever comes first.
 
 use super::scene::{Scene, WAITS, now, npub, state};
-use crate::support::builder;
+use crate::support::{builder, query};
 use abide_core::failpoint;
 use abide_nostr::Event;
 use abide_testkit::{Engine, Key, Nostr, eventually};
@@ -251,4 +251,29 @@ fn a_commit_without_a_repository_that_takes_it_is_refused(#[values(Engine::Sqlit
     scene.server.cli_ok(&["repo", "archive", &format!("{}/demo", npub(&scene.owner))]);
     let (taken, reason) = scene.relay.publish(&proposal(&scene, &author, &commit, 1618, &[]));
     assert!(!taken && reason.starts_with("restricted: the repository is archived"), "{reason}");
+}
+
+#[rstest]
+fn what_its_author_wants_forgotten_takes_its_ref_along_and_repositories_stay(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut scene = Scene::new(engine);
+    let (key, author) = (scene.owner.clone(), Key::new(9));
+    let until = (now() + 3_600).to_string();
+    let (announcement, _) = scene.served(&key, "demo", &[&["expiration", &until]]);
+    let first = scene.first.clone();
+    let event = proposal(&scene, &author, &first, 1618, &[&["expiration", &until]]);
+    assert_eq!(scene.relay.publish(&event), (true, String::new()));
+    let has_ref = |scene: &Scene| scene.refs(&key, "demo").iter().any(|(name, _)| *name == nostr_ref(&event));
+    assert!(has_ref(&scene));
+    // An hour later.
+    query(&scene.server, "UPDATE nostr_events SET expires_at = expires_at - 3600");
+    scene.server.cli_ok(&["jobs", "run", "relay:expire"]);
+    eventually(Duration::from_secs(30), || !has_ref(&scene));
+    assert!(!scene.is_served(&event) && !scene.is_served(&announcement));
+    assert!(!scene.refs(&key, "demo").is_empty());
+    let newer = scene.announcement(&key, now(), "demo", &[]);
+    assert_eq!(scene.relay.publish(&newer), (true, String::new()), "the repository is there: it needs no purgatory");
+    assert!(scene.is_served(&newer));
+    scene.assert_healthy();
 }
