@@ -31,6 +31,8 @@ fn unpushed(git: &GitClient) -> Unpushed {
 fn scene_with_main(road: Road, engine: Engine) -> (Scene, usize, String) {
     let scene = Scene::new(road, engine);
     let (_, commit) = scene.pushed();
+    // The first push has the repository tidied, which would move what a test puts there by hand.
+    scene.wait_for_jobs();
     let objects = scene.objects();
     (scene, objects, commit)
 }
