@@ -1,18 +1,13 @@
 //! Forks: repositories that began as a copy of another.
 
-use crate::repos::{NewRepo, Page, Repo, Viewer, columns, id_list, visible};
+use crate::repos::{Page, Repo, Viewer, columns, id_list, visible};
 use crate::sql::statements;
 use crate::value::params;
-use crate::{Conn, StoreError, Tx};
-use abide_core::{RepoId, Timestamp, UserId};
+use crate::{Conn, StoreError};
+use abide_core::{RepoId, UserId};
 use std::collections::HashMap;
 
 statements! {
-    /// A fork comes with content, so its refs count as moved.
-    INSERT = "INSERT INTO repos
-        (id, owner_id, name, description, visibility, governance, default_branch, fork_of_repo_id, refs_generation,
-            pushed_at, created_at, updated_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 2, $9, $10, $10)";
     OF_OWNER = "SELECT r.id FROM repos r
         WHERE r.fork_of_repo_id = $1 AND r.owner_id = $2 AND r.deleted_at IS NULL ORDER BY r.id LIMIT 1";
 
@@ -34,37 +29,6 @@ statements! {
         WHERE ", visible!("$2", "$3"), " AND r.fork_of_repo_id "),
         sqlite "IN (SELECT value FROM json_each('[' || $1 || ']')) GROUP BY r.fork_of_repo_id",
         postgres "= ANY (CAST(string_to_array($1, ',') AS BIGINT[])) GROUP BY r.fork_of_repo_id";
-}
-
-/// What a fork starts with.
-#[derive(Debug, Clone)]
-pub struct NewFork {
-    /// The id that was reserved for it, under which its directory is there.
-    pub id: RepoId,
-    /// What it was copied from.
-    pub source: RepoId,
-    /// When refs of the source last moved.
-    pub pushed_at: Option<Timestamp>,
-    /// The rest is as for any other.
-    pub repo: NewRepo,
-}
-
-/// Adds a fork; [`StoreError::Unique`] if the owner has a live repository of that name.
-pub async fn insert(tx: &mut Tx, new: &NewFork) -> Result<(), StoreError> {
-    let now = tx.now();
-    let values = params![
-        new.id,
-        new.repo.owner_id,
-        new.repo.name.as_str(),
-        new.repo.description.as_str(),
-        new.repo.visibility.as_str(),
-        new.repo.governance.as_str(),
-        new.repo.default_branch.as_str(),
-        new.source,
-        new.pushed_at,
-        now
-    ];
-    tx.execute(&INSERT, values).await.map(drop)
 }
 
 /// The live fork that an owner has of a repository.

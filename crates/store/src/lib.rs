@@ -53,6 +53,7 @@ pub mod purgatory_proposals;
 pub mod purges;
 pub mod pushes;
 pub mod redirects;
+mod repo;
 pub mod repos;
 pub mod search;
 pub mod sequencer;

@@ -1,17 +1,13 @@
 //! Repositories that signed states rule: the door by key and identifier.
 
 use crate::purgatory::Bytes32;
-use crate::repos::{NewRepo, Repo, columns};
+use crate::repos::{Repo, columns};
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, StoreError, Tx};
 use abide_core::{RepoId, UserId};
 
 statements! {
-    /// As any other, but with the id that was reserved for it, and with refs from the start.
-    INSERT_REPO = "INSERT INTO repos (id, owner_id, name, description, visibility, governance, default_branch,
-            refs_generation, pushed_at, created_at, updated_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, 2, $8, $8, $8)";
     INSERT = "INSERT INTO nostr_repos (repo_id, pubkey, identifier) VALUES ($1, $2, $3)";
     /// Deleted or not; a live one first.
     BY_COORDINATE = concat!("SELECT ", columns!(), ", c.role AS role
@@ -32,27 +28,9 @@ statements! {
         VALUES (NULL, NULL, NULL, FALSE, $1, $2, $2) RETURNING id";
 }
 
-/// Adds a repository that has git data from the start, and its door.
-pub async fn insert(
-    tx: &mut Tx,
-    id: RepoId,
-    new: &NewRepo,
-    pubkey: &Bytes32,
-    identifier: &str,
-) -> Result<(), StoreError> {
-    let now = tx.now();
-    let values = params![
-        id,
-        new.owner_id,
-        new.name.as_str(),
-        new.description.as_str(),
-        new.visibility.as_str(),
-        new.governance.as_str(),
-        new.default_branch.as_str(),
-        now
-    ];
-    tx.execute(&INSERT_REPO, values).await?;
-    tx.execute(&INSERT, params![id, &pubkey[..], identifier]).await.map(drop)
+/// Opens a repository's door by key and identifier.
+pub async fn insert(tx: &mut Tx, repo: RepoId, pubkey: &Bytes32, identifier: &str) -> Result<(), StoreError> {
+    tx.execute(&INSERT, params![repo, &pubkey[..], identifier]).await.map(drop)
 }
 
 /// The repository behind a key's identifier, deleted or not, with the viewer's role in it.

@@ -15,7 +15,7 @@ use abide_nostr::grasp::names::forge_names;
 use abide_nostr::{Event, nip19};
 use abide_store::leases::{self, Lease};
 use abide_store::pushes::{self, Intent, Outcome};
-use abide_store::repos::{self, NewRepo, Repo};
+use abide_store::repos::{self, Content, NewRepo, Repo};
 use abide_store::{StoreError, Tx, nostr_events, nostr_repos, purgatory, redirects};
 use serde_json::json;
 
@@ -57,7 +57,9 @@ pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<bool, Fa
         governance: Governance::Nostr,
         default_branch: promotion.head.clone(),
     };
-    nostr_repos::insert(tx, *id, &new, &entry.pubkey, &entry.identifier).await?;
+    let content = Content { fork_of: None, pushed_at: Some(tx.now()) };
+    repos::insert_filled(tx, *id, &new, content).await?;
+    nostr_repos::insert(tx, *id, &entry.pubkey, &entry.identifier).await?;
     redirects::claim(tx, owner, &name).await?;
     nostr_events::insert(tx, &to_record(&promotion.event)).await?;
     left("announcement", "promotion");

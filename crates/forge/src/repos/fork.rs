@@ -16,8 +16,8 @@ use abide_core::repo::Governance;
 use abide_core::{RepoId, RepoName, UserId, failpoint};
 use abide_git::copy::Draft;
 use abide_git::{GitError, Ref, Snapshot, bare, incoming, maintain::disk_usage};
-use abide_store::forks::{self, NewFork};
-use abide_store::repos::{self, NewRepo, Page, Repo};
+use abide_store::forks;
+use abide_store::repos::{self, Content, NewRepo, Page, Repo};
 use abide_store::{StoreError, Tx, redirects};
 use serde_json::json;
 use std::collections::HashMap;
@@ -215,21 +215,17 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Written, ForkError> {
     if owns_too_many(tx, unit.owner, unit.limit).await? {
         return Err(ForkError::TooMany(unit.limit));
     }
-    let new = NewFork {
-        id: unit.id,
-        source: source.id,
-        pushed_at: source.pushed_at,
-        repo: NewRepo {
-            owner_id: unit.owner,
-            name: unit.name.clone(),
-            description: source.description.clone(),
-            // As it is at this moment: what has become private meanwhile stays so.
-            visibility: source.visibility,
-            governance: Governance::Account,
-            default_branch: source.default_branch.clone(),
-        },
+    let new = NewRepo {
+        owner_id: unit.owner,
+        name: unit.name.clone(),
+        description: source.description.clone(),
+        // As it is at this moment: what has become private meanwhile stays so.
+        visibility: source.visibility,
+        governance: Governance::Account,
+        default_branch: source.default_branch.clone(),
     };
-    forks::insert(tx, &new).await?;
+    let content = Content { fork_of: Some(source.id), pushed_at: source.pushed_at };
+    repos::insert_filled(tx, unit.id, &new, content).await?;
     let replaced = redirects::claim(tx, unit.owner, &unit.name).await?.is_some();
     let repo = repos::by_id(tx, unit.id, Some(unit.owner)).await?.ok_or(StoreError::Missing)?;
     let who = Who::from(&unit.caller);

@@ -5,8 +5,8 @@ use abide_core::lifecycle::State;
 use abide_core::repo::{Role, Visibility};
 use abide_core::search::Sort;
 use abide_core::{RepoId, Topic, UserId};
-use abide_store::forks::{self, NewFork};
-use abide_store::repos::{self, Page, Viewer};
+use abide_store::forks;
+use abide_store::repos::{self, Content, Page, Viewer};
 use abide_store::search::{self, Search};
 use abide_store::{Store, StoreError, collaborators, topics};
 use abide_testkit::{Engine, TestClock};
@@ -205,8 +205,8 @@ async fn what_a_viewer_may_not_read_is_neither_found_nor_counted(
 async fn fork(store: &Store, source: RepoId, owner: UserId, name: &str) -> Result<RepoId, StoreError> {
     unit!(store, (source, new_repo(owner, name)), |tx, (source, new)| {
         let id = repos::reserve_id(tx).await?;
-        let fork = NewFork { id, source: *source, pushed_at: None, repo: new.clone() };
-        forks::insert(tx, &fork).await.map(|()| id)
+        let content = Content { fork_of: Some(*source), pushed_at: None };
+        repos::insert_filled(tx, id, new, content).await.map(|()| id)
     })
     .await
 }

@@ -10,7 +10,7 @@ use crate::pages::problem::Problem;
 use crate::pages::respond::{self, safe_next};
 use crate::pages::sign::Sign;
 use crate::pages::visitor::{Cookies, Visitor};
-use abide_forge::accounts::login::{self, LoginError, Outcome};
+use abide_forge::accounts::login::{self, LoginError, Outcome, Ticket};
 use askama::Template;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -36,14 +36,20 @@ impl LoginPage {
 
 #[derive(Template)]
 #[template(path = "accounts/login_code.html")]
-pub(super) struct CodePage {
-    pub frame: Frame,
-    pub errors: Errors,
-    pub ticket: String,
-    pub next: String,
+struct CodePage {
+    frame: Frame,
+    errors: Errors,
+    ticket: String,
+    next: String,
 }
 
-pub(super) const TITLE: &str = "Log in";
+impl CodePage {
+    fn new(app: &App, visitor: &Visitor, errors: Errors, ticket: String, next: String) -> Self {
+        Self { frame: Frame::with_forms(app, visitor, TITLE), errors, ticket, next }
+    }
+}
+
+const TITLE: &str = "Log in";
 
 /// `GET /login`
 pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Response {
@@ -71,15 +77,17 @@ pub(super) async fn log_in(
     };
     match login::login(&app.forge, request).await {
         Ok(Outcome::In(cookie)) => enter(&app, &headers, cookie, &next).await,
-        Ok(Outcome::SecondFactor(ticket)) => {
-            let frame = Frame::with_forms(&app, &visitor, TITLE);
-            Ok(respond::page(&CodePage { frame, errors: Errors::none(), ticket: ticket.0, next }))
-        }
+        Ok(Outcome::SecondFactor(ticket)) => Ok(ask_code(&app, &visitor, ticket, next)),
         Err(error) => {
             let errors = refused(error)?;
             Ok(respond::form_again(&LoginPage::new(&app, &visitor, errors, form.text("login"), next)))
         }
     }
+}
+
+/// Asks for the second factor of whoever has shown the first.
+pub(super) fn ask_code(app: &App, visitor: &Visitor, ticket: Ticket, next: String) -> Response {
+    respond::page(&CodePage::new(app, visitor, Errors::none(), ticket.0, next))
 }
 
 /// `GET /login/code`: there is nothing to see without the password.
@@ -103,8 +111,7 @@ pub(super) async fn second_factor(
                 LoginError::Wrong => Errors::at("code", "that code does not fit, or was used already"),
                 other => refused(other)?,
             };
-            let frame = Frame::with_forms(&app, &visitor, TITLE);
-            Ok(respond::form_again(&CodePage { frame, errors, ticket, next }))
+            Ok(respond::form_again(&CodePage::new(&app, &visitor, errors, ticket, next)))
         }
     }
 }

@@ -1,11 +1,10 @@
 //! Logging in with a nostr key.
 
-use super::login::{CodePage, LoginPage};
-use super::{enter, login};
+use super::enter;
+use super::login::{LoginPage, ask_code};
 use crate::App;
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
-use crate::pages::frame::Frame;
 use crate::pages::problem::Problem;
 use crate::pages::respond::{self, safe_next};
 use crate::pages::sign::Sign;
@@ -30,10 +29,7 @@ pub(super) async fn log_in(
     let answer = Sign::answer(&visitor, &form, PATH);
     let error = match nostr::login(&app.forge, &answer, visitor.agent(), visitor.ip()).await {
         Ok(Outcome::In(cookie)) => return enter(&app, &headers, cookie, &named(&next)).await,
-        Ok(Outcome::SecondFactor(ticket)) => {
-            let frame = Frame::with_forms(&app, &visitor, login::TITLE);
-            return Ok(respond::page(&CodePage { frame, errors: Errors::none(), ticket: ticket.0, next }));
-        }
+        Ok(Outcome::SecondFactor(ticket)) => return Ok(ask_code(&app, &visitor, ticket, next)),
         Err(NostrError::Throttled { retry_after }) => return Err(Problem::too_often(retry_after)),
         Err(NostrError::Fault(fault)) => return Err(fault.into()),
         Err(error) => error,
