@@ -109,6 +109,7 @@ fn settings(config: &Config, part: Part) -> Settings {
         public_url,
         ssh_url,
         repos_per_user: config.number("repos.per_user") as i64,
+        repos_made: hourly(config, "repos.create_limit_per_hour"),
         search_scan: config.number("repos.search_scan") as i64,
         max_push_bytes: config.bytes("git.max_push"),
         max_push_commands: config.number("git.max_push_refs") as usize,
@@ -284,6 +285,7 @@ fn people(config: &Config) -> PeopleSettings {
         emails_per_user: number("accounts.emails"),
         old_names_per_user: number("accounts.old_names"),
         tokens_per_user: number("accounts.tokens"),
+        tokens_made: hourly(config, "accounts.token_limit_per_hour"),
         keys_per_user: number("accounts.ssh_keys"),
         open_invites: number("signup.open_invites"),
         verify_ttl: config.duration("mail.verify_ttl"),
@@ -303,15 +305,19 @@ fn people(config: &Config) -> PeopleSettings {
     }
 }
 
+fn hourly(config: &Config, name: &str) -> Rate {
+    Rate { times: config.number(name) as i64, window: Duration::from_secs(3600) }
+}
+
 fn attention(config: &Config) -> AttentionSettings {
-    let hourly = |name| Rate { times: config.number(name) as i64, window: Duration::from_secs(3600) };
     AttentionSettings {
-        stars: hourly("attention.star_limit_per_hour"),
-        watches: hourly("attention.watch_limit_per_hour"),
-        follows: hourly("attention.follow_limit_per_hour"),
+        stars: hourly(config, "attention.star_limit_per_hour"),
+        watches: hourly(config, "attention.watch_limit_per_hour"),
+        follows: hourly(config, "attention.follow_limit_per_hour"),
         event_tries: config.number("attention.event_tries") as i64,
         event_retention: config.duration("attention.event_retention"),
         mail_window: config.duration("attention.mail_window"),
+        mails_to_one: hourly(config, "attention.mails_to_one_per_hour"),
     }
 }
 

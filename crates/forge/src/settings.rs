@@ -22,6 +22,8 @@ pub struct Settings {
     pub ssh_url: String,
     /// Repositories one account may own.
     pub repos_per_user: i64,
+    /// Repositories one account makes, forks among them.
+    pub repos_made: Rate,
     /// Repositories one search looks through.
     pub search_scan: i64,
     /// Bytes of one push.
@@ -185,6 +187,8 @@ pub struct PeopleSettings {
     pub old_names_per_user: i64,
     /// Access tokens one account may have.
     pub tokens_per_user: i64,
+    /// Access tokens one account makes.
+    pub tokens_made: Rate,
     /// SSH keys one account may have.
     pub keys_per_user: i64,
     /// Invitations that may wait to be accepted.
@@ -228,6 +232,7 @@ impl Default for PeopleSettings {
             emails_per_user: 10,
             old_names_per_user: 5,
             tokens_per_user: 200,
+            tokens_made: Rate { times: 100, window: HOUR },
             keys_per_user: 200,
             open_invites: 1000,
             verify_ttl: 3 * DAY,
@@ -317,6 +322,8 @@ pub struct AttentionSettings {
     pub event_retention: Duration,
     /// One mail at most about one thread to one person in so long.
     pub mail_window: Duration,
+    /// Mails that one account causes to one other by offering repositories and making them a collaborator.
+    pub mails_to_one: Rate,
 }
 
 impl Default for AttentionSettings {
@@ -329,6 +336,7 @@ impl Default for AttentionSettings {
             event_tries: 5,
             event_retention: 400 * DAY,
             mail_window: 10 * MINUTE,
+            mails_to_one: Rate { times: 5, window: HOUR },
         }
     }
 }
@@ -375,6 +383,7 @@ impl Default for Settings {
             public_url: "http://127.0.0.1:7464".into(),
             ssh_url: "ssh://git@127.0.0.1:7465".into(),
             repos_per_user: 1000,
+            repos_made: Rate { times: 500, window: HOUR },
             search_scan: 50_000,
             max_push_bytes: 4 << 30,
             max_push_commands: 50_000,

@@ -59,14 +59,38 @@ pub const MAX_PAYLOAD: usize = 4096;
 /// Appends an event. The only way to write here; call it in the transaction of the change.
 pub async fn append(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
     let now = tx.now();
-    let payload = event.payload.to_string();
-    debug_assert!(payload.len() < MAX_PAYLOAD, "{} payload has {} bytes", event.kind, payload.len());
+    let payload = fitted(&event.payload);
     let Event { actor, kind, repo, source_kind, source_id, public, .. } = *event;
     let told = feed::is_told(kind);
     let values = params![actor, kind, repo, source_kind, source_id, public, payload, now, told];
     tx.execute(&INSERT, values).await?;
     tx.wake_log();
     Ok(())
+}
+
+/// The payload as text, its longest parts cut as far as it takes: names that strangers choose may be long, and longer
+/// still where they stand in addresses.
+fn fitted(payload: &Json) -> String {
+    let mut text = payload.to_string();
+    let (mut cut, mut longest) = (payload.clone(), MAX_PAYLOAD / 4);
+    while text.len() >= MAX_PAYLOAD && longest > 0 {
+        shorten(&mut cut, longest);
+        text = cut.to_string();
+        longest /= 2;
+    }
+    text
+}
+
+fn shorten(value: &mut Json, longest: usize) {
+    match value {
+        Json::String(text) => text.truncate(text.floor_char_boundary(longest)),
+        Json::Array(list) => {
+            list.truncate(longest);
+            list.iter_mut().for_each(|value| shorten(value, longest));
+        }
+        Json::Object(map) => map.values_mut().for_each(|value| shorten(value, longest)),
+        Json::Null | Json::Bool(_) | Json::Number(_) => {}
+    }
 }
 
 /// An event that has its place in the log.
@@ -139,4 +163,42 @@ pub async fn count_unnumbered(conn: &mut Conn) -> Result<i64, StoreError> {
 /// Numbers up to `limit` events behind `seq`; returns how many.
 pub(crate) async fn number(tx: &mut Tx, seq: i64, limit: i64) -> Result<u64, StoreError> {
     tx.execute(&NUMBER, params![seq, limit]).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_what_does_not_fit_is_cut_and_the_longest_first() {
+        let small = json!({ "slug": "a".repeat(3000), "refs": ["b"] });
+        assert_eq!(fitted(&small), small.to_string());
+        let large =
+            json!({ "slug": "é".repeat(2000), "before": "1".repeat(40), "refs": [{ "name": "refs/heads/main" }] });
+        let cut: Json = serde_json::from_str(&fitted(&large)).unwrap();
+        assert_eq!(cut["slug"], "é".repeat(512));
+        assert_eq!((&cut["before"], &cut["refs"]), (&large["before"], &large["refs"]));
+    }
+
+    fn payload() -> impl Strategy<Value = Json> {
+        let leaf = prop_oneof![any::<i64>().prop_map(Json::from), ".{0,3000}".prop_map(Json::from)];
+        let value = leaf.prop_recursive(3, 64, 16, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..16).prop_map(Json::from),
+                prop::collection::btree_map("[a-z]{1,8}", inner, 0..6).prop_map(|map| json!(map)),
+            ]
+        });
+        prop::collection::btree_map("[a-z]{1,8}", value, 0..6).prop_map(|map| json!(map))
+    }
+
+    proptest! {
+        #[test]
+        fn every_payload_fits_and_stays_json(payload in payload()) {
+            let text = fitted(&payload);
+            prop_assert!(text.len() < MAX_PAYLOAD, "{}", text.len());
+            prop_assert!(serde_json::from_str::<Json>(&text).is_ok());
+        }
+    }
 }

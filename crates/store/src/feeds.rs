@@ -93,7 +93,7 @@ macro_rules! contributed {
 }
 
 /// The latest places before $3 of what $4 keeps an eye on: their repositories and those they watch, themselves and those
-/// they follow.
+/// they follow. What someone watches is for themselves to know, so others learn nothing of it here.
 ///
 /// Of the sources only those [`RUN`] matter whose latest event is the latest: any other has as many events before it. The
 /// earliest of those latest events is the end (`lowest`): as many are at or before it. So the cost is one look per source
@@ -103,7 +103,7 @@ macro_rules! home {
         concat!(
             "WITH kept AS (
                 SELECT r.id FROM repos r WHERE r.owner_id = $4
-                UNION SELECT w.repo_id FROM watches w WHERE w.user_id = $4 AND w.level <> 'ignore'),
+                UNION SELECT w.repo_id FROM watches w WHERE w.user_id = $4 AND w.user_id = $1 AND w.level <> 'ignore'),
             places AS (
                 SELECT r.id, (coalesce(r.owner_id = $1, FALSE) OR c.user_id IS NOT NULL OR $2) AS inside
                 FROM kept JOIN repos r ON r.id = kept.id

@@ -3,11 +3,12 @@
 //! No row means that nobody chose: see [`WatchLevel::current`]. Suspended accounts are neither listed nor counted.
 
 use crate::lists::{Kept, Part, Person, person_columns};
-use crate::repos::{Viewer, columns, visible};
+use crate::repos::{Viewer, columns, id_list, visible};
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, StoreError, Tx};
 use abide_core::{RepoId, UserId, WatchLevel};
+use std::collections::HashMap;
 
 /// Who watches a repository: one predicate for list and count.
 macro_rules! watchers {
@@ -42,6 +43,9 @@ statements! {
     /// Whoever has chosen keeps their choice.
     SUGGEST = "INSERT INTO watches (user_id, repo_id, level, updated_at) VALUES ($1, $2, $3, $4)
         ON CONFLICT (user_id, repo_id) DO NOTHING";
+    AMONG = "SELECT repo_id, level FROM watches WHERE user_id = $1 AND repo_id ",
+        sqlite "IN (SELECT value FROM json_each('[' || $2 || ']'))",
+        postgres "= ANY (CAST(string_to_array($2, ',') AS BIGINT[]))";
     REMOVE = "DELETE FROM watches WHERE user_id = $1 AND repo_id = $2";
 
     OF_REPO = concat!("SELECT ", person_columns!(), ", w.updated_at AS since", watchers!("$1"), "
@@ -66,6 +70,12 @@ pub struct Choice {
     pub level: WatchLevel,
     /// When.
     pub at: abide_core::Timestamp,
+}
+
+/// What a user chose for several repositories; those without a choice are not in it.
+pub async fn among(conn: &mut Conn, user: UserId, repos: &[RepoId]) -> Result<HashMap<RepoId, WatchLevel>, StoreError> {
+    let rows = conn.all(&AMONG, params![user, id_list(repos)]).await?;
+    rows.iter().map(|row| Ok((RepoId::new(row.int("repo_id")?), row.parsed("level")?))).collect()
 }
 
 /// What a user chose for a repository; `None` if nothing.

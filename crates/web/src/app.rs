@@ -1,10 +1,9 @@
 //! What every handler has at hand.
 
-use crate::api::{ApiLimits, Meter};
+use crate::api::{ApiLimits, Meter, Streams};
 use crate::show::rendered::Rendered;
 use abide_forge::Forge;
 use std::sync::Arc;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 /// The use cases, and how metrics are written down.
@@ -19,7 +18,7 @@ pub struct App {
     /// What pages were made of before.
     pub(crate) rendered: Arc<Rendered>,
     /// Places for those who listen to events.
-    pub(crate) streams: Arc<Semaphore>,
+    pub(crate) streams: Streams,
     /// When it comes, those who listen are let go.
     pub(crate) stop: CancellationToken,
 }
@@ -32,7 +31,7 @@ impl App {
         limits: ApiLimits,
         stop: CancellationToken,
     ) -> Self {
-        let streams = Arc::new(Semaphore::new(limits.streams));
+        let streams = Streams::new(limits);
         let api = Arc::new(Meter::new(limits, forge.clock().clone()));
         Self { forge, metrics, api, rendered: Arc::new(Rendered::new()), streams, stop }
     }

@@ -156,6 +156,7 @@ fn serve_http(
         anonymous: config.number("api.anonymous_rate_limit_per_hour"),
         tracked: config.number("api.rate_limit_tracked") as usize,
         streams: config.number("api.streams") as usize,
+        streams_each: config.number("api.streams_each") as usize,
     };
     let router = abide_web::router(abide_web::App::new(forge, Arc::new(metrics), limits, stop.clone()));
     Ok(async move { abide_web::serve(listener, router, options, stop).await })

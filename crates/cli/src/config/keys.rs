@@ -209,6 +209,7 @@ pub(super) const KEYS: &[Key] = &[
     key("ssh.handshake_timeout", "20s", some_time, "How long logging in may take."),
     key("ssh.idle_timeout", "10m", some_time, "How long an SSH connection may be silent."),
     key("repos.per_user", "1000", at_least_one, "Repositories one account may own."),
+    key("repos.create_limit_per_hour", "500", at_least_one, "Repositories and forks one account makes in an hour."),
     key("repos.search_scan", "50000", at_least_one, "Repositories one search looks through, the latest changes first."),
     key("lifecycle.grace", "7d", duration, "How long a deleted repository can be restored."),
     key("lifecycle.transfer_ttl", "7d", some_time, "How long an offer to hand a repository over can be answered."),
@@ -228,6 +229,12 @@ pub(super) const KEYS: &[Key] = &[
         "How often one account chooses what to be told in an hour.",
     ),
     key("attention.follow_limit_per_hour", "100", at_least_one, "People one account follows or stops to in an hour."),
+    key(
+        "attention.mails_to_one_per_hour",
+        "5",
+        at_least_one,
+        "Mails that one account causes to one other in an hour by offers and as a collaborator; the inbox has the rest.",
+    ),
     key("attention.event_tries", "5", at_least_one, "How often a consumer tries an event before it is set aside."),
     key(
         "attention.event_retention",
@@ -250,6 +257,7 @@ pub(super) const KEYS: &[Key] = &[
     ),
     key("api.rate_limit_tracked", "100000", at_least_one, "Accounts and addresses whose requests are counted apart."),
     key("api.streams", "200", at_least_one, "Clients that may listen to the stream of events at once."),
+    key("api.streams_each", "20", at_least_one, "How many of them may be of one account or address."),
     key("browse.entries", "20000", at_least_one, "Entries of one directory that are shown."),
     key("browse.compare_commits", "250", at_least_one, "Commits that a comparison lists."),
     key("browse.walk", "1000000", at_least_one, "Commits that one request looks at."),
@@ -283,6 +291,7 @@ pub(super) const KEYS: &[Key] = &[
     key("accounts.emails", "10", at_least_one, "Addresses one account may have."),
     key("accounts.old_names", "5", number, "Old names that are kept for one account; another rename is refused."),
     key("accounts.tokens", "200", at_least_one, "Live access tokens one account may have."),
+    key("accounts.token_limit_per_hour", "100", at_least_one, "Access tokens one account makes in an hour."),
     key("accounts.ssh_keys", "200", at_least_one, "SSH keys one account may have."),
     key(
         "mail.smtp_url",

@@ -1,13 +1,15 @@
 //! Making an access token. The secret is shown once; only its hash is kept.
 
 use super::one_time::{self, OneTime};
+use super::throttle;
 use crate::tell::{Who, audit_account};
 use crate::{Caller, Fault, Forge};
 use abide_core::scope::Scopes;
 use abide_core::{Timestamp, UserId};
 use abide_store::tokens::{self, NewToken};
-use abide_store::{StoreError, users};
+use abide_store::{StoreError, throttles, users};
 use serde_json::json;
+use std::time::Duration;
 
 /// What every token starts with, so that scanners and people recognise one.
 pub const PREFIX: &str = "abide_pat_";
@@ -26,6 +28,12 @@ pub enum AddTokenError {
     /// Enough is enough.
     #[error("an account has at most {0} tokens; revoke one first")]
     TooMany(i64),
+    /// It was done too often of late.
+    #[error("{}", throttle::wait(*.retry_after))]
+    TooOften {
+        /// How long to wait.
+        retry_after: Duration,
+    },
     /// The machine failed.
     #[error(transparent)]
     Fault(#[from] Fault),
@@ -37,7 +45,7 @@ impl AddTokenError {
         match self {
             Self::Label => Some("label"),
             Self::Expiry => Some("expires"),
-            Self::TooMany(_) | Self::Fault(_) => None,
+            Self::TooMany(_) | Self::TooOften { .. } | Self::Fault(_) => None,
         }
     }
 }
@@ -68,15 +76,23 @@ pub async fn add_token(
     let hint = secret[secret.len() - 4..].to_owned();
     let new =
         NewToken { user_id: user, label: label.to_owned(), hash: one_time::hash(&secret), hint, scopes, expires_at };
-    let unit = (new, Who::from(who), forge.settings().people.tokens_per_user);
+    let people = &forge.settings().people;
+    let unit = (new, Who::from(who), people.tokens_per_user, people.tokens_made);
     let added: Result<(), AddTokenError> = forge
         .store()
-        .write(unit, |tx, (new, who, most)| {
+        .write(unit, |tx, (new, who, most, rate)| {
             Box::pin(async move {
                 // Holding the account, so that two at once cannot both be the last that fits.
                 users::lock(tx, new.user_id).await?;
                 if tokens::count_live(tx, new.user_id).await? >= *most {
                     return Err(AddTokenError::TooMany(*most));
+                }
+                // The operator's own doing does not count.
+                if let Some(user) = who.user
+                    && let Some(retry_after) =
+                        throttles::hit(tx, throttle::limit("token", *rate), &format!("user:{user}")).await?
+                {
+                    return Err(AddTokenError::TooOften { retry_after });
                 }
                 let id = tokens::insert(tx, new).await?;
                 let meta = json!({ "token_id": id, "user_id": new.user_id.get(), "scopes": new.scopes.to_string() });

@@ -5,7 +5,7 @@
 //! machine died while git was moving several): what was begun is completed, because every old value had been checked
 //! and every object is here.
 
-use super::push::finish;
+use super::push::{Brought, brought, finish};
 use crate::grasp::aside;
 use crate::repos::fork;
 use crate::tell::Who;
@@ -87,12 +87,16 @@ pub(crate) async fn one(forge: &Forge, lease: &Lease, push: &Push) -> Result<Out
         RefsMatch::Mixed => complete(forge, push).await?,
     };
     tracing::info!(push = push.id.get(), repo = push.repo_id.get(), ?outcome, "put an unfinished push right");
+    let brought = match (outcome, repos::by_id(&mut *forge.store().read().await?, push.repo_id, None).await?) {
+        (Outcome::Done, Some(repo)) => brought(dir, &repo.default_branch, &push.updates).await,
+        _ => Brought::default(),
+    };
     let written: Result<(), StoreError> = forge
         .store()
-        .write((lease.clone(), push.clone(), outcome), |tx, (lease, push, outcome)| {
+        .write((lease.clone(), push.clone(), brought, outcome), |tx, (lease, push, brought, outcome)| {
             Box::pin(async move {
                 leases::check(tx, lease).await?;
-                finish(tx, push, *outcome, &Who { user: push.actor, ip: None }).await
+                finish(tx, push, brought, *outcome, &Who { user: push.actor, ip: None }).await
             })
         })
         .await;

@@ -8,7 +8,7 @@ use super::promote::{self, Promotion};
 use super::push::{Coordinate, Decision, Order, Plan, View, decide};
 use super::scene::{Place, Scene};
 use crate::git::push::commit::{self, Work};
-use crate::git::push::{Verdicts, incoming_key};
+use crate::git::push::{Verdicts, brought, incoming_key};
 use crate::relay::readable;
 use crate::{Caller, Fault, Forge};
 use abide_core::{Oid, RefName, RefUpdate, RepoId, failpoint};
@@ -247,6 +247,7 @@ async fn build(
             event,
             lease: lease.clone(),
             transport: bringer.transport,
+            brought: brought(dir, &head, &plan.updates).await,
             updates: plan.updates,
             head,
             signed: plan.signed,

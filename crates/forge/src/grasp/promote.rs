@@ -4,7 +4,7 @@
 use super::scene::announcement;
 use super::signed::Signed;
 use super::{left, scene};
-use crate::git::push::finish;
+use crate::git::push::{Brought, finish};
 use crate::relay::{readable, to_record};
 use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Fault, Forge};
@@ -34,6 +34,7 @@ pub(super) struct Promotion {
     pub lease: Lease,
     pub transport: &'static str,
     pub updates: Vec<RefUpdate>,
+    pub brought: Brought,
     pub head: RefName,
     pub signed: Signed,
     pub actor: Option<UserId>,
@@ -73,6 +74,7 @@ pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<bool, Fa
     let who = Who { user: promotion.actor.or(Some(owner)), ip: promotion.ip.clone() };
     let about = json!({ "pubkey": hex::encode(entry.pubkey), "identifier": entry.identifier });
     audit_repo(tx, &who, "announcement_promoted", &repo, about.clone()).await?;
+    event_repo(tx, &who, "repo_created", &repo, json!({ "default_branch": repo.default_branch.as_str() })).await?;
     event_repo(tx, &who, "announcement_promoted", &repo, about).await?;
     let intent = Intent {
         repo_id: *id,
@@ -83,7 +85,7 @@ pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<bool, Fa
         signed: Some(promotion.signed.encode()),
     };
     let push = pushes::begin(tx, &intent, &promotion.lease).await?;
-    finish(tx, &push, Outcome::Done, &who).await?;
+    finish(tx, &push, &promotion.brought, Outcome::Done, &who).await?;
     crate::git::maintain::enqueue(tx, *id).await?;
     leases::release(tx, &promotion.lease).await?;
     Ok(true)

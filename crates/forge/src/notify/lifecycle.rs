@@ -2,14 +2,17 @@
 //!
 //! These mails go to everyone concerned, the one who did it included, whether or not they may read the repository: who is
 //! offered a private one must know, and who deleted one must be able to restore it. They wait for no window and cannot be
-//! turned off: whoever takes over a session could otherwise give a repository away unnoticed.
+//! turned off: whoever takes over a session could otherwise give a repository away unnoticed. Only those who are brought in
+//! without having asked (offered a repository, made a collaborator) get no more than a few from one person in an hour; the
+//! rest is in their inbox.
 
 use super::MAX_ADMINS;
+use crate::accounts::throttle;
 use crate::mail::{self, letters::Letter};
 use crate::{Fault, Forge};
 use abide_core::UserId;
 use abide_store::events::Numbered;
-use abide_store::{StoreError, Tx, notification_mail, notifications, repos, users};
+use abide_store::{StoreError, Tx, notification_mail, notifications, repos, throttles, users};
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 
@@ -90,10 +93,22 @@ pub(super) async fn mail(
         None => None,
     };
     for (user, address) in notification_mail::addresses(tx, people).await? {
+        if let Some(actor) = event.actor.filter(|actor| brought_in(&event.kind, payload, user) && *actor != user) {
+            let limit = throttle::limit("brought-in", forge.settings().attention.mails_to_one);
+            if throttles::hit(tx, limit, &format!("{actor}:{user}")).await?.is_some() {
+                continue;
+            }
+        }
         let told = Told { kind: &event.kind, payload, forge, actor: actor.as_deref(), event, user };
         mail::enqueue(tx, forge, &address, &told.letter()).await?;
     }
     Ok(())
+}
+
+/// Whether an event is about someone who need not have asked for it.
+fn brought_in(kind: &str, payload: &Json, user: UserId) -> bool {
+    let field = if kind == "collaborator_added" { "user_id" } else { "to_id" };
+    (kind == "collaborator_added" || kind.starts_with("repo_transfer_")) && payload[field].as_i64() == Some(user.get())
 }
 
 /// An event as one of those whom it concerns is told of it.

@@ -6,8 +6,9 @@
 mod first_commit;
 mod templates;
 
+use crate::accounts::throttle;
 use crate::tell::{Who, audit_repo, event_repo};
-use crate::{Caller, Fault, Forge, disk};
+use crate::{Caller, Fault, Forge, Rate, disk};
 use abide_core::failpoint;
 use abide_core::names::InvalidName;
 use abide_core::policy::Actor;
@@ -16,9 +17,10 @@ use abide_core::repo::{Governance, Visibility};
 use abide_core::{RefName, RepoName, UserId};
 use abide_git::{GitError, bare};
 use abide_store::repos::{self, NewRepo, Page, Repo, Viewer};
-use abide_store::{StoreError, Tx, redirects, users};
+use abide_store::{StoreError, Tx, redirects, throttles, users};
 use first_commit::Plan;
 use serde_json::json;
+use std::time::Duration;
 
 pub use first_commit::{Init, UnknownChoice};
 pub use templates::{Choice, gitignores, licences};
@@ -68,6 +70,12 @@ pub enum CreateError {
     /// The account owns as many as it may.
     #[error("this account already owns {0} repositories, which is the limit here; delete one or ask the operator")]
     TooMany(i64),
+    /// It was done too often of late.
+    #[error("{}", throttle::wait(*.retry_after))]
+    TooOften {
+        /// How long to wait.
+        retry_after: Duration,
+    },
     /// The account has no name.
     #[error("pick a user name first: the address of a repository begins with it")]
     Nameless,
@@ -110,7 +118,8 @@ pub async fn create(forge: &Forge, caller: &Caller, request: Request) -> Result<
     disk::ensure_room(forge)?;
     let plan = Plan::of(request.init.clone())?;
     let new = check(owner, request)?;
-    let unit = Unit { new, who: Who::from(caller), limit: forge.settings().repos_per_user };
+    let unit =
+        Unit { new, who: Who::from(caller), limit: forge.settings().repos_per_user, rate: forge.settings().repos_made };
     let Created { repo, replaced } = forge.store().write(unit, |tx, unit| Box::pin(insert(tx, unit))).await?;
     failpoint::hit(failpoint::CREATE_COMMITTED);
     bare::init_bare(forge.layout(), repo.id, &repo.default_branch).await?;
@@ -151,6 +160,7 @@ struct Unit {
     new: NewRepo,
     who: Who,
     limit: i64,
+    rate: Rate,
 }
 
 async fn insert(tx: &mut Tx, unit: &Unit) -> Result<Created, CreateError> {
@@ -161,6 +171,9 @@ async fn insert(tx: &mut Tx, unit: &Unit) -> Result<Created, CreateError> {
     if owns_too_many(tx, owner, unit.limit).await? {
         return Err(CreateError::TooMany(unit.limit));
     }
+    if let Some(retry_after) = made_too_many(tx, owner, unit.rate).await? {
+        return Err(CreateError::TooOften { retry_after });
+    }
     let id = repos::insert(tx, &unit.new).await?;
     let replaced = redirects::claim(tx, owner, &unit.new.name).await?.is_some();
     let repo = repos::by_id(tx, id, Some(owner)).await?.ok_or(StoreError::Missing)?;
@@ -169,6 +182,11 @@ async fn insert(tx: &mut Tx, unit: &Unit) -> Result<Created, CreateError> {
     event_repo(tx, &unit.who, "repo_created", &repo, json!({ "default_branch": repo.default_branch.as_str() })).await?;
     failpoint::hit(failpoint::CREATE_BEFORE_COMMIT);
     Ok(Created { repo, replaced })
+}
+
+/// Counts one more repository that an account makes; how long to wait if that is one too many of late.
+pub(super) async fn made_too_many(tx: &mut Tx, owner: UserId, rate: Rate) -> Result<Option<Duration>, StoreError> {
+    throttles::hit(tx, throttle::limit("repo", rate), &format!("user:{owner}")).await
 }
 
 /// Whether an account may not own one more.

@@ -4,12 +4,13 @@
 //! The copy is put together in an area below `incoming/` whose name holds the id that was reserved for it. It moves to
 //! its place and only then gets its row. After a crash the area tells which directory may lack one, see [`abandon`].
 
-use super::create::{has_name, owns_too_many};
+use super::create::{has_name, made_too_many, owns_too_many};
 use super::list::viewer;
 use super::open::{judge, open_locked};
+use crate::accounts::throttle;
 use crate::git::{maintain, snapshots};
 use crate::tell::{Who, audit_repo, event_repo};
-use crate::{Access, Caller, Fault, Forge, disk};
+use crate::{Access, Caller, Fault, Forge, Rate, disk};
 use abide_core::names::InvalidName;
 use abide_core::policy::{Action, DenyCode};
 use abide_core::repo::Governance;
@@ -21,6 +22,7 @@ use abide_store::repos::{self, Content, NewRepo, Page, Repo};
 use abide_store::{StoreError, Tx, redirects};
 use serde_json::json;
 use std::collections::HashMap;
+use std::time::Duration;
 
 /// How a fork is asked for.
 #[derive(Debug, Clone, Default)]
@@ -70,6 +72,12 @@ pub enum ForkError {
     /// The account owns as many as it may.
     #[error("this account already owns {0} repositories, which is the limit here; delete one or ask the operator")]
     TooMany(i64),
+    /// It was done too often of late.
+    #[error("{}", throttle::wait(*.retry_after))]
+    TooOften {
+        /// How long to wait.
+        retry_after: Duration,
+    },
 }
 
 impl From<StoreError> for ForkError {
@@ -130,6 +138,7 @@ pub async fn fork(forge: &Forge, caller: &Caller, source: &Repo, request: Reques
         name,
         ref_count: refs.len(),
         limit: forge.settings().repos_per_user,
+        rate: forge.settings().repos_made,
     };
     let ended = forge.tasks().spawn(finish(forge.clone(), draft, unit)).await;
     ended.map_err(|error| Fault::Internal(format!("a fork's task ended early: {error}")))?
@@ -168,6 +177,7 @@ struct Unit {
     name: RepoName,
     ref_count: usize,
     limit: i64,
+    rate: Rate,
 }
 
 /// What one try to write the row came to.
@@ -214,6 +224,9 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Written, ForkError> {
     }
     if owns_too_many(tx, unit.owner, unit.limit).await? {
         return Err(ForkError::TooMany(unit.limit));
+    }
+    if let Some(retry_after) = made_too_many(tx, unit.owner, unit.rate).await? {
+        return Err(ForkError::TooOften { retry_after });
     }
     let new = NewRepo {
         owner_id: unit.owner,

@@ -10,6 +10,7 @@ use abide_core::{RepoId, UserId, WatchLevel};
 use abide_store::repos::Repo;
 use abide_store::{StoreError, Tx, watches};
 use serde_json::json;
+use std::collections::HashMap;
 
 pub use abide_store::watches::Choice;
 
@@ -52,6 +53,18 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<bool, SocialError> {
     let meta = json!({ "before": before.map(WatchLevel::as_str), "after": unit.level.map(WatchLevel::as_str) });
     audit_own(tx, &Who::from(&unit.caller), "watch_set", &repo, meta).await?;
     Ok(true)
+}
+
+/// What the caller chose for several repositories; asks once for all of them.
+pub async fn choices_among(
+    forge: &Forge,
+    caller: &Caller,
+    repos: &[RepoId],
+) -> Result<HashMap<RepoId, WatchLevel>, Fault> {
+    match caller.user_id() {
+        Some(user) if !repos.is_empty() => Ok(watches::among(&mut *forge.store().read().await?, user, repos).await?),
+        _ => Ok(HashMap::new()),
+    }
 }
 
 /// What the caller chose for a repository; `None` if nothing.

@@ -96,6 +96,7 @@ async fn a_page_of_repositories_is_asked_for_its_stars_at_once(
     assert_eq!(stars::among(&mut conn, bob, &ids).await.unwrap(), [ids[1]].into());
     assert!(stars::among(&mut conn, bob, &ids[2..]).await.unwrap().is_empty());
     assert!(stars::among(&mut conn, alice, &[]).await.unwrap().is_empty());
+    assert!(watches::among(&mut conn, alice, &[]).await.unwrap().is_empty());
 }
 
 #[rstest]

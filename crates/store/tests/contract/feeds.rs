@@ -192,8 +192,8 @@ async fn every_feed_shows_each_viewer_what_the_rule_lets_them_know(
             assert_eq!(by, expected(&|event| event.actor == Some(*who)), "by {who} to {viewer:?}");
             let home = all_of(store, Feed::Home(*who), looks).await;
             let kept = |event: &Happened| {
-                let here =
-                    event.repo.is_some_and(|place| facts[&place].owner == *who || watching.contains(&(*who, place)));
+                let watched = |place| viewer == Some(*who) && watching.contains(&(*who, place));
+                let here = event.repo.is_some_and(|place| facts[&place].owner == *who || watched(place));
                 let inside = event.repo.is_some_and(|place| {
                     Some(facts[&place].owner) == viewer
                         || admin

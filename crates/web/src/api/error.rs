@@ -3,6 +3,7 @@
 //! A denial of something the caller may not know of is a 404 like any other. What is the machine's fault is logged in
 //! full and told in short.
 
+use super::streams::Full;
 use abide_core::policy::DenyCode;
 use abide_forge::accounts::profile::ProfileError;
 use abide_forge::accounts::ssh_keys::AddKeyError;
@@ -130,9 +131,18 @@ impl ApiError {
     }
 
     /// So many listen already that another one is not taken on.
-    pub(super) fn crowded() -> Self {
-        let told = "too many clients listen to events at this moment; try again later, or ask by pages";
-        Self { retry_after: Some(30), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, told) }
+    pub(super) fn crowded(full: Full) -> Self {
+        let (status, who) = match full {
+            Full::All => {
+                (StatusCode::SERVICE_UNAVAILABLE, "too many clients listen to events at this moment".to_owned())
+            }
+            Full::Own(each) => {
+                let who =
+                    format!("you listen to events {each} times already, which is the limit for one account or address");
+                (StatusCode::TOO_MANY_REQUESTS, who)
+            }
+        };
+        Self { retry_after: Some(30), ..Self::new(status, format!("{who}; try again later, or ask by pages")) }
     }
 
     pub(super) fn internal() -> Self {
@@ -221,6 +231,7 @@ impl From<CreateError> for ApiError {
             CreateError::Branch(_) => invalid("default_branch", "invalid"),
             CreateError::Template(UnknownChoice::Licence(_)) => invalid("license_template", "invalid"),
             CreateError::Template(UnknownChoice::Gitignore(_)) => invalid("gitignore_template", "invalid"),
+            CreateError::TooOften { retry_after } => Self::too_often(retry_after, error.to_string()),
             CreateError::Fault(fault) => fault.into(),
         }
     }
@@ -232,6 +243,7 @@ impl From<ForkError> for ApiError {
         match error {
             ForkError::Access(access) => access.into(),
             ForkError::InvalidName(_) => invalid("name", "invalid"),
+            ForkError::TooOften { retry_after } => Self::too_often(retry_after, error.to_string()),
             ForkError::NameTaken => Self { status: StatusCode::CONFLICT, ..invalid("name", "custom") },
             ForkError::Empty | ForkError::Nameless | ForkError::TooMany(_) => {
                 Self::new(StatusCode::FORBIDDEN, error.to_string())

@@ -5,6 +5,7 @@ use super::keyset::Keyset;
 use super::scoped::Who;
 use super::segments::{Query, Segments};
 use super::shape::{Consumer, Event, SetAside};
+use super::streams::Place;
 use super::{repos, user};
 use crate::App;
 use abide_core::policy::Action;
@@ -20,7 +21,6 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::stream::{self, Stream, StreamExt as _};
 use std::convert::Infallible;
 use std::time::Duration;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 /// How long a stream says nothing before it gives a sign of life.
@@ -88,7 +88,7 @@ pub(super) async fn stream(
     let known = headers.get("last-event-id").and_then(|id| id.to_str().ok()).or_else(|| query.get("after"));
     let rule = || ApiError::invalid("Event", "after", "invalid", "it is the id of an event, a number");
     let after = known.map(|id| id.trim().parse().map_err(|_| rule())).transpose()?;
-    let place = app.streams.clone().try_acquire_owned().map_err(|_| ApiError::crowded())?;
+    let place = app.streams.take(&caller).map_err(ApiError::crowded)?;
     let tail = Tail::new(&app.forge, &caller, after).await?;
     let mut response = Sse::new(told(app, tail, place)).into_response();
     // What stands between would collect it otherwise.
@@ -97,7 +97,7 @@ pub(super) async fn stream(
 }
 
 /// What a stream says: each event under its id, a comment where nothing happens, and nothing more once the server stops.
-fn told(app: App, tail: Tail, place: OwnedSemaphorePermit) -> impl Stream<Item = Result<sse::Event, Infallible>> {
+fn told(app: App, tail: Tail, place: Place) -> impl Stream<Item = Result<sse::Event, Infallible>> {
     let end = Instant::now() + LIFE;
     let stop = app.stop.clone();
     let first = stream::iter([Ok(sse::Event::default().comment("from here on").retry(Duration::from_secs(3)))]);

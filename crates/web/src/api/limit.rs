@@ -27,11 +27,13 @@ pub struct ApiLimits {
     pub tracked: usize,
     /// How many may listen to events at once.
     pub streams: usize,
+    /// How many of one account or address.
+    pub streams_each: usize,
 }
 
 impl Default for ApiLimits {
     fn default() -> Self {
-        Self { account: 15_000, anonymous: 3_600, tracked: 100_000, streams: 200 }
+        Self { account: 15_000, anonymous: 3_600, tracked: 100_000, streams: 200, streams_each: 20 }
     }
 }
 
@@ -44,7 +46,7 @@ pub(crate) struct Meter {
 
 /// Whose requests are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Key {
+pub(super) enum Key {
     Account(UserId),
     Address(Option<IpAddr>),
     /// Whoever comes when all places are taken.
@@ -52,7 +54,7 @@ enum Key {
 }
 
 impl Key {
-    fn of(caller: &Caller) -> Self {
+    pub(super) fn of(caller: &Caller) -> Self {
         match caller.user_id() {
             Some(id) => Self::Account(id),
             None => Self::Address(caller.ip.map(network)),
@@ -181,7 +183,7 @@ mod tests {
     fn meter(account: u64, anonymous: u64, tracked: usize) -> (Meter, Arc<Turned>) {
         let clock = Arc::new(Turned::default());
         clock.0.store(HOUR * 500_000 + 60, Ordering::Relaxed);
-        (Meter::new(ApiLimits { account, anonymous, tracked, streams: 0 }, clock.clone()), clock)
+        (Meter::new(ApiLimits { account, anonymous, tracked, streams: 0, streams_each: 0 }, clock.clone()), clock)
     }
 
     fn someone(id: i64) -> Caller {

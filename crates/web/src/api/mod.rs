@@ -46,6 +46,7 @@ mod search;
 mod segments;
 mod shape;
 mod stars;
+mod streams;
 mod topics;
 mod transfers;
 mod user;
@@ -62,6 +63,7 @@ pub use openapi::document as openapi_document;
 pub use scoped::{Access, ApiRoute};
 
 pub(crate) use limit::Meter;
+pub(crate) use streams::Streams;
 
 /// Every route of the API with who may call it, as declared.
 pub fn api_routes() -> Vec<ApiRoute> {

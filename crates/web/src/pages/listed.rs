@@ -1,23 +1,50 @@
-//! Repositories as lists show them, each with the visitor's star.
+//! Repositories as lists show them, each with the visitor's star and what they watch.
 
 use super::visitor::Visitor;
 use crate::App;
+use abide_core::WatchLevel;
 use abide_forge::Fault;
 use abide_forge::repos::Repo;
-use abide_forge::social::star;
+use abide_forge::social::{star, watch};
 
 /// A repository in a list.
 pub(crate) struct Listed {
     pub repo: Repo,
     /// Whether the visitor stars it.
     pub starred: bool,
+    /// What the visitor wants to be told of it.
+    pub level: WatchLevel,
 }
 
 impl Listed {
     /// A page of them, in the order given.
     pub(crate) async fn all(app: &App, visitor: &Visitor, repos: Vec<Repo>) -> Result<Vec<Self>, Fault> {
         let ids: Vec<_> = repos.iter().map(|repo| repo.id).collect();
-        let starred = star::starred_among(&app.forge, &visitor.caller(), &ids).await?;
-        Ok(repos.into_iter().map(|repo| Self { starred: starred.contains(&repo.id), repo }).collect())
+        let caller = visitor.caller();
+        let starred = star::starred_among(&app.forge, &caller, &ids).await?;
+        let levels = watch::choices_among(&app.forge, &caller, &ids).await?;
+        let listed = repos.into_iter().map(|repo| Self {
+            starred: starred.contains(&repo.id),
+            level: WatchLevel::current(levels.get(&repo.id).copied()),
+            repo,
+        });
+        Ok(listed.collect())
+    }
+
+    /// What one press on the button chooses: everything, or no more than others hear. The rest is on the repository's page.
+    pub(crate) fn other_level(&self) -> WatchLevel {
+        match self.level {
+            WatchLevel::Participating => WatchLevel::All,
+            WatchLevel::All | WatchLevel::Ignore => WatchLevel::Participating,
+        }
+    }
+}
+
+/// A level in a word, as buttons show it.
+pub(crate) fn label(level: &WatchLevel) -> &'static str {
+    match level {
+        WatchLevel::All => "Watching",
+        WatchLevel::Participating => "Watch",
+        WatchLevel::Ignore => "Ignoring",
     }
 }

@@ -80,6 +80,7 @@ pub(super) async fn create(State(app): State<App>, visitor: Visitor, form: Form)
             Ok(respond::see_other(&format!("/{}{notice}", created.repo.slug())))
         }
         Err(CreateError::Fault(fault)) => Err(fault.into()),
+        Err(CreateError::TooOften { retry_after }) => Err(Problem::too_often(retry_after)),
         Err(error) => {
             let errors = Errors::of(&["name", "description", "default_branch"], &error);
             let status = match error {

@@ -14,6 +14,17 @@ pub(crate) enum Piece {
     Link(String, String),
 }
 
+/// A commit in one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub short: String,
+    pub subject: String,
+    pub page: String,
+}
+
+/// Commits that are shown of one push.
+const COMMITS: usize = 3;
+
 /// Something that happened, as a sentence whose first word is who did it.
 #[derive(Debug, Clone)]
 pub(crate) struct Sentence {
@@ -21,6 +32,8 @@ pub(crate) struct Sentence {
     pub pieces: Vec<Piece>,
     /// The beginning of what was written, if something was.
     pub excerpt: String,
+    /// The newest commits that were pushed.
+    pub commits: Vec<Line>,
     pub item: Item,
 }
 
@@ -33,7 +46,7 @@ impl Sentence {
         }];
         pieces.extend(deed(&item, &payload));
         let excerpt = payload["excerpt"].as_str().unwrap_or_default().to_owned();
-        Self { icon: icon(item.told), pieces, excerpt, item }
+        Self { icon: icon(item.told), pieces, excerpt, commits: commits(&item, &payload), item }
     }
 
     /// The sentence without links.
@@ -53,6 +66,21 @@ impl Sentence {
         let who = links.next().unwrap_or("/");
         links.next().unwrap_or(who)
     }
+}
+
+fn commits(item: &Item, payload: &Json) -> Vec<Line> {
+    let slug = item.repo.as_ref().map(|repo| repo.slug()).unwrap_or_default();
+    let refs = payload["refs"].as_array().into_iter().flatten();
+    let told = refs.flat_map(|told| told["commits"].as_array().into_iter().flatten());
+    let line = |commit: &Json| {
+        let id = commit["id"].as_str()?;
+        Some(Line {
+            short: id.chars().take(7).collect(),
+            subject: commit["message"].as_str().unwrap_or_default().to_owned(),
+            page: format!("/{slug}/commit/{id}"),
+        })
+    };
+    told.filter_map(line).take(COMMITS).collect()
 }
 
 fn icon(told: Told) -> &'static str {
@@ -159,6 +187,23 @@ mod tests {
             assert!(sentence.text().split(' ').count() > 1, "{kind}");
             assert!(sentence.target().starts_with('/'), "{kind}");
         }
+    }
+
+    #[test]
+    fn a_push_shows_its_newest_commits() {
+        let commit = |digit: &str| json!({ "id": digit.repeat(40), "message": format!("change {digit}") });
+        let refs = json!([
+            { "name": "refs/heads/main", "commits": [commit("4"), commit("3")] },
+            { "name": "refs/heads/next", "commits": [commit("2"), commit("1")] },
+        ]);
+        let shown = told(Told::Push, json!({ "ref_count": 2, "refs": refs })).commits;
+        let subjects: Vec<_> = shown.iter().map(|line| line.subject.as_str()).collect();
+        assert_eq!(subjects, ["change 4", "change 3", "change 2"]);
+        assert_eq!(
+            (shown[0].short.as_str(), &shown[0].page),
+            ("4444444", &format!("/ann/tool/commit/{}", "4".repeat(40)))
+        );
+        assert_eq!(told(Told::Star, json!({})).commits, []);
     }
 
     #[test]

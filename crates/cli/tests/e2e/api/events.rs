@@ -1,7 +1,7 @@
 //! What happened, over the API: who learns of what, page by page and as it happens.
 
 use super::Api;
-use crate::support::{Person, person, server};
+use crate::support::{Person, builder, person, query, server};
 use abide_testkit::{Engine, Server, eventually};
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -110,6 +110,41 @@ fn events_are_told_in_githubs_shapes_and_by_pages(#[values(Engine::Sqlite, Engin
 }
 
 #[rstest]
+fn a_push_is_told_with_the_newest_of_its_commits(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let server = server(engine);
+    let alice = person(&server, "alice");
+    alice.create(&server, "tool", false);
+    let tree = alice.git.init_work_tree();
+    let url = server.http_url("alice", "tool");
+    let base = alice.git.commit_file(&tree, "a", "0", "first of all");
+    alice.git.ok(&tree, &["push", &url, "main"]);
+    let oids: Vec<_> = (1..=10)
+        .map(|n| alice.git.commit_file(&tree, "a", n.to_string(), &format!("change {n} {}", "é".repeat(100))))
+        .collect();
+    alice.git.ok(&tree, &["push", &url, "main", "main:refs/heads/next", "main:refs/tags/v1"]);
+    let told = wait_for(&Api::nobody(&server), "/repos/alice/tool/events", 3);
+    assert_eq!(types(&told), ["PushEvent", "CreateEvent", "CreateEvent"]);
+    let push = &told[0]["payload"];
+    assert_eq!((&push["before"], &push["head"], &push["ref_count"]), (&json!(base), &json!(oids[9]), &json!(3)));
+    assert_eq!(push["refs"].as_array().unwrap().len(), 3, "what moved is told before what it brought");
+    let commits = push["commits"].as_array().unwrap();
+    let shas: Vec<_> = commits.iter().map(|commit| commit["sha"].as_str().unwrap()).collect();
+    assert_eq!(shas, oids[2..], "the newest eight, in the order of their making");
+    let last = &commits[7];
+    assert!(last["message"].as_str().unwrap().starts_with("change 10 éé"), "{last}");
+    assert!(last["message"].as_str().unwrap().len() <= 120, "{last}");
+    assert!(last["author"]["email"].is_string() && last["url"].as_str().unwrap().ends_with(&oids[9]), "{last}");
+    let stored = query(&server, "SELECT max(octet_length(payload)) FROM domain_events");
+    assert!(stored.parse::<usize>().unwrap() < 4096, "{stored}");
+
+    let page = abide_testkit::http::get(server.http_addr(), "/alice/tool/activity", None).text();
+    assert!(page.contains(&format!("/alice/tool/commit/{}", oids[9])) && page.contains("change 8"), "{page}");
+    assert!(!page.contains("change 7"), "a page shows three");
+    let atom = abide_testkit::http::get(server.http_addr(), "/alice/tool/activity.atom", None).text();
+    assert!(atom.contains(&format!("{} change 10", &oids[9][..7])), "{atom}");
+}
+
+#[rstest]
 fn what_turns_private_is_told_to_those_inside_alone_and_what_was_private_stays_so(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
@@ -186,6 +221,37 @@ fn a_stream_tells_what_happens_and_goes_on_where_it_was_left(
     assert_eq!(Api::of(&server, &bob).get("/events/stream?after=x").status, 422);
     // Someone who listens does not keep the server from stopping.
     assert!(server.terminate().success(), "{}", server.log());
+}
+
+#[rstest]
+fn nobody_takes_all_places_of_those_who_listen(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let server = builder(engine).env("ABIDE_API__STREAMS_EACH", "1").start();
+    let alice = person(&server, "alice");
+    let _first = Stream::open(&server, None, "");
+    let refused = Api::nobody(&server).get("/events/stream");
+    assert_eq!(refused.status, 429, "{}", refused.text());
+    assert!(
+        refused.header("retry-after").is_some() && refused.text().contains("1 times already"),
+        "{}",
+        refused.text()
+    );
+    let _hers = Stream::open(&server, Some(&alice.token), "");
+}
+
+#[rstest]
+fn what_someone_watches_is_told_to_nobody_else(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let server = server(engine);
+    let (alice, bob) = (person(&server, "alice"), person(&server, "bob"));
+    alice.create(&server, "tool", false);
+    let fan = Api::of(&server, &bob);
+    assert_eq!(fan.put("/repos/alice/tool/subscription", json!({ "subscribed": true })).status, 200);
+    assert_eq!(types(&wait_for(&fan, "/users/bob/received_events", 1)), ["CreateEvent"]);
+    for other in [Api::nobody(&server), Api::of(&server, &alice)] {
+        assert_eq!(other.read("/users/bob/received_events"), json!([]));
+    }
+    assert_eq!(fan.put("/user/following/alice", json!({})).status, 204);
+    let told = wait_for(&Api::nobody(&server), "/users/bob/received_events", 1);
+    assert!(types(&told).contains(&"CreateEvent"), "whom they follow is no secret: {told}");
 }
 
 #[rstest]

@@ -123,6 +123,39 @@ fn too_many_stars_in_an_hour_have_to_wait(#[values(Engine::Sqlite, Engine::Postg
 }
 
 #[rstest]
+fn too_many_repositories_and_tokens_in_an_hour_have_to_wait(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let limits = [("ABIDE_REPOS__CREATE_LIMIT_PER_HOUR", "2"), ("ABIDE_ACCOUNTS__TOKEN_LIMIT_PER_HOUR", "1")];
+    let server = limits.into_iter().fold(builder(engine), |server, (name, value)| server.env(name, value)).start();
+    let (alice, bob) = (person(&server, "alice"), person(&server, "bob"));
+    bob.create(&server, "tool", false);
+    let tree = bob.git.init_work_tree();
+    bob.git.commit_file(&tree, "a", "a", "first");
+    bob.git.ok(&tree, &["push", &server.http_url("bob", "tool"), "main"]);
+    let api = Api::of(&server, &alice);
+    for name in ["one", "two"] {
+        assert_eq!(api.post("/user/repos", json!({ "name": name })).status, 201);
+        // Making and deleting it again counts too.
+        assert_eq!(api.delete(&format!("/repos/alice/{name}")).status, 204);
+    }
+    for refused in [api.post("/user/repos", json!({ "name": "three" })), api.post("/repos/bob/tool/forks", json!({}))] {
+        assert!(assert_error(&refused, 429).contains("too often"), "{}", refused.text());
+        assert!(refused.header("retry-after").is_some());
+    }
+    assert_eq!(query(&server, "SELECT count(*) FROM repos WHERE deleted_at IS NULL"), "1");
+
+    // What the operator does at the command line is not the account's doing.
+    server.add_token("alice", "repo");
+    server.add_token("alice", "repo");
+    let browser = crate::pages::logged_in(&server, "alice");
+    let more = [("label", "ci"), ("scope", "repo"), ("expires", "")];
+    assert_eq!(browser.submit("/settings/tokens", "/settings/tokens", &more).status, 200);
+    let refused = browser.submit("/settings/tokens", "/settings/tokens", &more);
+    assert_eq!(refused.status, 429, "{}", refused.text());
+}
+
+#[rstest]
 fn watching_has_three_levels_and_two_of_githubs_words(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let server = server(engine);
     let (alice, bob) = (person(&server, "alice"), person(&server, "bob"));

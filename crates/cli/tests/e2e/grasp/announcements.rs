@@ -40,6 +40,12 @@ fn announcement_to_purgatory_git_data_promotes_it(#[values(Engine::Sqlite, Engin
     assert_eq!(scene.git.ok(&clone.join("clone"), &["rev-parse", "HEAD"]).trim(), scene.first);
     assert_eq!(scene.git.ok(&clone.join("clone"), &["symbolic-ref", "HEAD"]).trim(), "refs/heads/main");
     assert_eq!(scene.relay.publish(&announcement), (true, "duplicate: already have this event".to_owned()));
+    let logged = query(&scene.server, "SELECT kind FROM domain_events WHERE repo_id IS NOT NULL ORDER BY id");
+    assert_eq!(logged.lines().collect::<Vec<_>>(), ["repo_created", "announcement_promoted", "push"]);
+    abide_testkit::eventually(std::time::Duration::from_secs(30), || {
+        let told = abide_testkit::http::get(scene.server.http_addr(), "/explore/activity", None).text();
+        told.contains("created") && told.contains(&scene.first)
+    });
     scene.assert_healthy();
 }
 

@@ -1,6 +1,7 @@
 //! Identifiers are any text, and never a path.
 
 use super::scene::{Scene, encoded, now, npub, state};
+use crate::support::query;
 use abide_testkit::{Engine, Key, http};
 use rstest::rstest;
 
@@ -8,8 +9,23 @@ use rstest::rstest;
 fn hostile_identifiers_are_repositories_or_refused(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let mut scene = Scene::new(engine);
     let first = scene.first.clone();
-    let texts =
-        ["..", "../../etc", "a/b", "%2F", "🦀", ".git", "-x", "a b", "con", "a.git", "\u{202e}x", "'; DROP", "~"];
+    let long = "é".repeat(512);
+    let texts = [
+        "..",
+        "../../etc",
+        "a/b",
+        "%2F",
+        "🦀",
+        ".git",
+        "-x",
+        "a b",
+        "con",
+        "a.git",
+        "\u{202e}x",
+        "'; DROP",
+        "~",
+        &long,
+    ];
     for (n, identifier) in texts.iter().enumerate() {
         let key = Key::new(20 + n as u32);
         let clone = format!("{}/{}/x.git", scene.server.url(), npub(&key));
@@ -36,6 +52,9 @@ fn hostile_identifiers_are_repositories_or_refused(#[values(Engine::Sqlite, Engi
         let status = http::get(scene.server.http_addr(), &asked, None).status;
         assert!([404, 414, 431, 400].contains(&status), "{status}");
     }
+    // The longest takes three times its length in an address, and its events are no longer than others.
+    let longest = query(&scene.server, "SELECT max(octet_length(payload)) FROM domain_events");
+    assert!((3000..4096).contains(&longest.parse::<usize>().unwrap()), "{longest}");
     let strays: Vec<_> = scene.directories();
     let plain = |path: &std::path::PathBuf| {
         path.file_name().and_then(|name| name.to_str()).is_some_and(|name| {

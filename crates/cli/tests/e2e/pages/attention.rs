@@ -37,7 +37,12 @@ fn a_star_is_given_and_taken_back_where_one_is(#[values(Engine::Sqlite, Engine::
 /// The form on a page that stars or unstars a repository.
 #[track_caller]
 fn star_form(html: &str, slug: &str) -> String {
-    let action = format!("action=\"/{slug}/star\"");
+    form_to(html, &format!("/{slug}/star"))
+}
+
+#[track_caller]
+fn form_to(html: &str, action: &str) -> String {
+    let action = format!("action=\"{action}\"");
     let form = html.split("<form").find(|form| form.contains(&action));
     form.and_then(|form| form.split("</form>").next()).unwrap_or_else(|| panic!("no {action} in\n{html}")).to_owned()
 }
@@ -83,6 +88,17 @@ fn a_repository_is_starred_and_unstarred_in_every_list(#[values(Engine::Sqlite, 
         let taken = browser.submit(list, &action, &[("starred", "0")]);
         assert_eq!(location(&taken), format!("{list}#{place}"));
         assert!(star_form(&browser.page(list), slug).contains("aria-pressed=\"false\""), "{list}");
+
+        let watch = format!("/{slug}/watch");
+        let form = form_to(&browser.page(list), &watch);
+        assert!(form.contains("value=\"all\" aria-pressed=\"false\"") && form.contains(">0<span"), "{list}: {form}");
+        let chosen = browser.submit(list, &watch, &[("level", "all")]);
+        assert_eq!(location(&chosen), format!("{list}#{place}"));
+        let form = form_to(&browser.page(list), &watch);
+        assert!(form.contains("value=\"participating\" aria-pressed=\"true\""), "{list}: {form}");
+        assert!(form.contains(&format!("Watching<span class=\"sr\"> {slug}</span>")), "{list}: {form}");
+        assert!(form.contains(">1<span class=\"sr\"> watchers"), "{list}: {form}");
+        query(&server, "DELETE FROM watches");
     }
 
     // Others see neither the private one nor its star, nor can they tell that it is there.

@@ -6,7 +6,9 @@ use crate::support::{assert_healthy, query};
 use abide_core::failpoint;
 use abide_testkit::{Engine, eventually};
 use rstest::rstest;
+use serde_json::json;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 #[rstest]
 fn crash_in_a_delivery_loses_nothing_and_gives_it_no_second_id(
@@ -82,4 +84,37 @@ fn two_servers_on_one_database_send_each_delivery_once() {
         let expected: Vec<_> = (0..40).map(|turn| if turn % 2 == 0 { "created" } else { "deleted" }).collect();
         assert_eq!(actions, expected);
     }
+}
+
+#[rstest]
+fn commits_that_are_gone_when_a_push_is_sent_are_told_in_the_words_of_its_event(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = scene(engine);
+    let git = &scene.alice.git;
+    let tree = git.init_work_tree();
+    let url = scene.server.http_url("alice", "project");
+    git.commit_file(&tree, "a", "0", "first");
+    git.ok(&tree, &["push", &url, "main"]);
+    scene.hook(&["push", "star"]);
+    eventually(SOON, || scene.receiver.of("ping").len() == 1);
+    // What cannot be told yet keeps the rest waiting.
+    scene.receiver.answer(503);
+    scene.stars(1);
+    eventually(SOON, || scene.receiver.of("star").len() == 1);
+    let second = git.commit_file(&tree, "a", "1", "second");
+    git.ok(&tree, &["push", &url, "main"]);
+    eventually(SOON, || query(&scene.server, "SELECT state FROM webhook_deliveries WHERE kind = 'push'") == "queued");
+    let dir = scene.server.cli_ok(&["repo", "path", "alice/project"]);
+    let objects = Path::new(dir.trim()).join("objects");
+    std::fs::rename(&objects, objects.with_file_name("lost")).expect("the objects are there");
+
+    scene.receiver.answer(200);
+    query(&scene.server, "UPDATE webhooks SET next_at = 0");
+    eventually(SOON, || scene.receiver.of("push").len() == 1);
+    let told = &scene.receiver.of("push")[0].body;
+    assert_eq!((&told["head_commit"]["id"], told["commits"].as_array().map(Vec::len)), (&json!(second), Some(1)));
+    let commit = &told["commits"][0];
+    assert_eq!((&commit["message"], &commit["added"]), (&json!("second"), &json!([])), "{commit}");
+    assert!(commit["author"]["email"].is_string() && commit["committer"]["name"].is_string(), "{commit}");
 }

@@ -1,6 +1,7 @@
 //! The part of a push that must reach its end: from the lease to the finished row.
 
 use super::conversation::Verdicts;
+use super::told::{self, Brought};
 use crate::git::snapshots::{self, Refs};
 use crate::git::{maintain, reconcile};
 use crate::grasp::align;
@@ -16,8 +17,8 @@ use abide_git::{Incoming, RefTxError, reftx};
 use abide_store::leases::{self, Lease};
 use abide_store::pushes::{self, Intent, Outcome, Push};
 use abide_store::repos::{self, Repo};
-use abide_store::{StoreError, Tx, events, purgatory};
-use serde_json::{Value as Json, json};
+use abide_store::{StoreError, Tx, purgatory};
+use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -282,7 +283,9 @@ async fn apply(forge: &Forge, work: &mut Work, push: &Push, repo: &Repo, lease: 
         incoming.migrate().await?;
     }
     failpoint::hit(failpoint::PUSH_OBJECTS_MIGRATED);
-    let moved = move_refs(forge, push, repo).await;
+    let dir = forge.layout().repo(repo.id);
+    let (moved, brought) =
+        tokio::join!(move_refs(forge, push, repo), told::brought(dir, &repo.default_branch, &push.updates));
     failpoint::hit(failpoint::PUSH_REFS_UPDATED);
     let outcome = match moved {
         Ok(()) => Outcome::Done,
@@ -300,7 +303,7 @@ async fn apply(forge: &Forge, work: &mut Work, push: &Push, repo: &Repo, lease: 
         Err(RefTxError::Git(error)) => return Err(error.into()),
     };
     let who = Who { user: push.actor, ip: work.caller.ip_text() };
-    let end = End { push: push.clone(), outcome, who, lease: lease.clone(), maintain: maintain::wanted(push) };
+    let end = End { push: push.clone(), brought, outcome, who, lease: lease.clone(), maintain: maintain::wanted(push) };
     forge.store().write(end, |tx, end| Box::pin(write_end(tx, end))).await?;
     failpoint::hit(failpoint::PUSH_FINISHED);
     if outcome == Outcome::Done
@@ -327,6 +330,7 @@ async fn move_refs(forge: &Forge, push: &Push, repo: &Repo) -> Result<(), RefTxE
 
 struct End {
     push: Push,
+    brought: Brought,
     outcome: Outcome,
     who: Who,
     lease: Lease,
@@ -335,7 +339,7 @@ struct End {
 
 async fn write_end(tx: &mut Tx, end: &End) -> Result<(), Fault> {
     leases::check(tx, &end.lease).await?;
-    finish(tx, &end.push, end.outcome, &end.who).await?;
+    finish(tx, &end.push, &end.brought, end.outcome, &end.who).await?;
     if end.maintain {
         maintain::enqueue(tx, end.push.repo_id).await?;
     }
@@ -345,7 +349,13 @@ async fn write_end(tx: &mut Tx, end: &End) -> Result<(), Fault> {
 }
 
 /// Ends a push's row and tells about it. Called by the push itself or by whoever finds it unfinished, never twice.
-pub(crate) async fn finish(tx: &mut Tx, push: &Push, outcome: Outcome, who: &Who) -> Result<(), StoreError> {
+pub(crate) async fn finish(
+    tx: &mut Tx,
+    push: &Push,
+    brought: &Brought,
+    outcome: Outcome,
+    who: &Who,
+) -> Result<(), StoreError> {
     let mine = pushes::end(tx, push, outcome).await?;
     if !mine || outcome == Outcome::Aborted {
         return Ok(());
@@ -359,23 +369,12 @@ pub(crate) async fn finish(tx: &mut Tx, push: &Push, outcome: Outcome, who: &Who
         // The commit of a proposal: the event itself tells of it.
         return Ok(());
     }
-    let refs = told_refs(push);
-    let told = json!({ "push_id": push.id.get(), "ref_count": push.updates.len(), "refs": refs });
-    event_repo(tx, who, "push", &repo, told.clone()).await?;
-    audit_repo(tx, who, "push", &repo, json!({ "transport": push.transport, "push": told })).await?;
+    let told = |brought| {
+        let refs = told::refs(push, &repo, brought);
+        json!({ "push_id": push.id.get(), "ref_count": push.updates.len(), "refs": refs })
+    };
+    event_repo(tx, who, "push", &repo, told(brought)).await?;
+    let meta = json!({ "transport": push.transport, "push": told(&Brought::default()) });
+    audit_repo(tx, who, "push", &repo, meta).await?;
     keywords::enqueue(tx, push, &repo, who.user).await
-}
-
-/// As many refs, before and after, as fit into an event; `ref_count` tells how many there were.
-fn told_refs(push: &Push) -> Vec<Json> {
-    const ROOM: usize = events::MAX_PAYLOAD - 512;
-    let mut used = 0;
-    let told = push.updates.iter().map(|update| {
-        json!({ "name": update.name.as_str(), "before": update.old.to_string(), "after": update.new.to_string() })
-    });
-    told.take_while(|entry| {
-        used += entry.to_string().len() + 1;
-        used < ROOM
-    })
-    .collect()
 }

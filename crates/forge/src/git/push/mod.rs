@@ -10,6 +10,7 @@ pub(crate) mod commit;
 mod conversation;
 mod own;
 mod signed;
+mod told;
 
 use super::{ProtocolVersion, Transport, fetch, moved_hint};
 use crate::grasp::push::Coordinate;
@@ -28,6 +29,7 @@ pub(crate) use commit::finish;
 pub(crate) use conversation::Verdicts;
 pub use conversation::receive;
 pub(crate) use own::own;
+pub(crate) use told::{Brought, brought};
 
 /// A push that the policy allows, or that signed events may allow.
 #[derive(Debug, Clone)]

@@ -108,7 +108,9 @@ async fn pushed(tx: &mut Tx, forge: &Forge, event: &Numbered, told: &Json, repo:
     }
     let mut messages = Vec::new();
     for update in updates.iter().take(forge.settings().webhooks.refs_per_push) {
-        messages.push(self::push(tx, forge, event.actor, repo, update).await?);
+        let mut message = self::push(tx, forge, event.actor, repo, update).await?;
+        push::remember(forge, repo, told, &mut message.payload);
+        messages.push(message);
     }
     Ok(messages)
 }

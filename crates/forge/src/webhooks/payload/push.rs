@@ -1,7 +1,8 @@
 //! Pushes: which ref moved, from where to where, and the commits that it brought.
 //!
-//! A transaction has no time to read objects, so a delivery is queued without its commits and completed before its first
-//! try. Objects stay for as long as the repository does; what was rewritten since and is gone is left out.
+//! A transaction has no time to read objects, so a delivery is queued with what the event tells of its commits and
+//! completed before its first try. Objects stay for as long as the repository does; of what is gone by then, the event's
+//! own words are sent.
 
 use super::repository::Urls;
 use crate::{Fault, Forge, browse};
@@ -47,6 +48,38 @@ pub(super) fn draft(forge: &Forge, repo: &Repo, update: &RefUpdate, repository: 
     })
 }
 
+/// Puts the commits into a draft that the event itself tells of, for the case that they cannot be read any more.
+pub(super) fn remember(forge: &Forge, repo: &Repo, told: &Json, said: &mut Json) {
+    let mut refs = told["refs"].as_array().into_iter().flatten();
+    let Some(commits) = refs.find(|told| told["name"] == said["ref"]).and_then(|told| told["commits"].as_array())
+    else {
+        return;
+    };
+    let urls = Urls::of(forge, repo);
+    let mut commits: Vec<_> = commits.iter().map(|commit| remembered(&urls, commit)).collect();
+    said["head_commit"] = commits.first().cloned().unwrap_or_default();
+    commits.reverse();
+    said["commits"] = commits.into();
+}
+
+fn remembered(urls: &Urls, told: &Json) -> Json {
+    let time = Timestamp::from_micros(told["time"].as_i64().unwrap_or_default().saturating_mul(1_000_000)).to_string();
+    let committer = if told["committer"].is_object() { &told["committer"] } else { &told["author"] };
+    json!({
+        "id": told["id"],
+        "tree_id": told["tree"],
+        "distinct": true,
+        "message": told["message"],
+        "timestamp": time,
+        "url": urls.page(&format!("/commit/{}", told["id"].as_str().unwrap_or_default())),
+        "author": told["author"],
+        "committer": committer,
+        "added": [],
+        "removed": [],
+        "modified": [],
+    })
+}
+
 /// Completes a delivery's payload with what it brought.
 pub(in crate::webhooks) async fn complete(forge: &Forge, repo: RepoId, payload: &str) -> Result<String, Fault> {
     let mut said: Json = serde_json::from_str(payload).map_err(|error| Fault::Internal(error.to_string()))?;
@@ -80,8 +113,13 @@ struct Brought {
 impl Brought {
     fn tell(self, said: &mut Json) {
         said["forced"] = self.forced.into();
-        said["commits"] = self.commits.into();
-        said["head_commit"] = self.head.unwrap_or_default();
+        // What is no longer here stays as the event told it.
+        if !self.commits.is_empty() {
+            said["commits"] = self.commits.into();
+        }
+        if let Some(head) = self.head {
+            said["head_commit"] = head;
+        }
     }
 }
 

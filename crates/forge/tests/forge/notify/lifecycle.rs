@@ -61,6 +61,32 @@ async fn owner_and_admins_hear_of_all_that_happens_to_it(
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_mailed_over_and_over_by_someone_who_keeps_bringing_them_in(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = shared(engine, Visibility::Public).await;
+    let forge = world.forge();
+    let bob = world.account("bob").await;
+    let mut mailed = Vec::new();
+    for _ in 0..8 {
+        collaborators::set(forge, &world.ann, &world.repo, &bob, Role::Write).await.expect("added");
+        collaborators::remove(forge, &world.ann, &world.repo, &bob).await.expect("removed");
+        mailed.extend(world.mailed().await.into_iter().map(|(to, _)| to));
+    }
+    let count = |who: &str| mailed.iter().filter(|to| *to == &format!("{who}@example.org")).count();
+    assert_eq!((count("bob"), count("ann"), count("dave")), (5, 8, 8), "owner and admins have to know of each");
+
+    // By someone else, and an hour later, it is news again.
+    collaborators::set(forge, &world.dave, &world.repo, &bob, Role::Write).await.expect("added");
+    assert!(world.mailed().await.iter().any(|(to, _)| to == "bob@example.org"));
+    collaborators::remove(forge, &world.dave, &world.repo, &bob).await.expect("removed");
+    world.rig.clock.advance(Duration::from_secs(3601));
+    collaborators::set(forge, &world.ann, &world.repo, &bob, Role::Write).await.expect("added");
+    assert!(world.mailed().await.iter().any(|(to, _)| to == "bob@example.org"));
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_deletion_is_mailed_with_the_end_of_its_grace_and_the_way_back(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {

@@ -74,7 +74,7 @@ fn body(app: &App, item: &Item, stored: &Json) -> (&'static str, Json) {
     let changed = |action: &str| ("RepositoryEvent", json!({ "action": action }));
     let issue = |action: &str| json!({ "action": action, "issue": issue(app, item.repo.as_ref(), stored) });
     match item.told {
-        Told::Push => pushed(stored),
+        Told::Push => pushed(app, item.repo.as_ref(), stored),
         Told::RepoCreated => {
             let branch = &stored["default_branch"];
             let created = json!({
@@ -129,7 +129,7 @@ fn issue(app: &App, place: Option<&Place>, stored: &Json) -> Json {
 
 /// One ref that came or went is GitHub's `CreateEvent` or `DeleteEvent`; everything else a `PushEvent` of the first ref,
 /// with all of them beside.
-fn pushed(stored: &Json) -> (&'static str, Json) {
+fn pushed(app: &App, place: Option<&Place>, stored: &Json) -> (&'static str, Json) {
     let refs = stored["refs"].as_array().map_or(&[][..], Vec::as_slice);
     let none = |id: &Json| id.as_str().is_none_or(|id| id.bytes().all(|byte| byte == b'0'));
     let typed = |name: &str| match (name.strip_prefix("refs/heads/"), name.strip_prefix("refs/tags/")) {
@@ -149,11 +149,26 @@ fn pushed(stored: &Json) -> (&'static str, Json) {
         }
     }
     let first = refs.first().cloned().unwrap_or_default();
+    let moved = |told: &Json| json!({ "name": told["name"], "before": told["before"], "after": told["after"] });
     let push = json!({
         "push_id": stored["push_id"], "ref": first["name"], "before": first["before"], "head": first["after"],
-        "ref_count": stored["ref_count"], "refs": refs,
+        "ref_count": stored["ref_count"], "refs": refs.iter().map(moved).collect::<Vec<_>>(),
+        "commits": commits(app, place, &first),
     });
     ("PushEvent", push)
+}
+
+/// The newest commits that a ref brought, oldest of them first.
+fn commits(app: &App, place: Option<&Place>, told: &Json) -> Vec<Json> {
+    let slug = place.map(Place::slug).unwrap_or_default();
+    let commit = |commit: &Json| {
+        let id = commit["id"].as_str().unwrap_or_default();
+        json!({
+            "sha": id, "message": commit["message"], "author": commit["author"], "distinct": true,
+            "url": app.url(&format!("/api/v3/repos/{slug}/commits/{id}")),
+        })
+    };
+    told["commits"].as_array().into_iter().flatten().rev().map(commit).collect()
 }
 
 /// How far a consumer of the log of events has come.

@@ -53,15 +53,6 @@ impl Attention {
             can_see_watchers: room.may(Action::WatcherList),
         }
     }
-
-    /// The level in a word, as the button shows it.
-    pub(super) fn label(&self) -> &'static str {
-        match self.level {
-            WatchLevel::All => "Watching",
-            WatchLevel::Participating => "Watch",
-            WatchLevel::Ignore => "Ignoring",
-        }
-    }
 }
 
 /// `POST /{owner}/{repo}/star`

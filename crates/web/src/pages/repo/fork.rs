@@ -6,6 +6,7 @@ use crate::pages::errors::Errors;
 use crate::pages::form::Form;
 use crate::pages::frame::Frame;
 use crate::pages::path::Address;
+use crate::pages::problem::Problem;
 use crate::pages::respond;
 use crate::pages::visitor::Visitor;
 use abide_core::policy::Action;
@@ -40,6 +41,7 @@ pub(super) async fn fork(State(app): State<App>, visitor: Visitor, address: Addr
     match fork::fork(&app.forge, &room.visitor.caller(), room.repo(), request).await {
         Ok(forked) => Ok(respond::see_other(&format!("/{}?done=forked", forked.repo.slug()))),
         Err(ForkError::Access(access)) => Err(access.into()),
+        Err(ForkError::TooOften { retry_after }) => Err(Problem::too_often(retry_after).into()),
         Err(error) => {
             let errors = Errors::of(&["name"], &error);
             let errors = if errors.has("") { Errors::at("name", &error.to_string()) } else { errors };

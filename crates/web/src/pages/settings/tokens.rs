@@ -129,6 +129,7 @@ async fn add(app: &App, member: &Member, typed: &Typed) -> Result<Result<String,
     match add_token::add_token(&app.forge, &member.viewer.caller, user, &typed.label, scopes, expires_at).await {
         Ok(secret) => Ok(Ok(secret)),
         Err(AddTokenError::Fault(fault)) => Err(fault.into()),
+        Err(AddTokenError::TooOften { retry_after }) => Err(Problem::too_often(retry_after)),
         Err(error) => Ok(Err(Errors::of(&["label", "expires"], &error))),
     }
 }

@@ -1,0 +1,121 @@
+//! What the event of a push tells its readers, who may come when refs and objects are others: every ref before and after,
+//! and the newest commits that branches brought. As much as fits; `ref_count` tells how many refs there were.
+
+use abide_core::{RefName, RefUpdate};
+use abide_git::GitError;
+use abide_git::read::{Commit, Reader, Signature};
+use abide_store::events;
+use abide_store::pushes::Push;
+use abide_store::repos::Repo;
+use serde_json::{Value as Json, json};
+use std::path::{Path, PathBuf};
+
+/// Commits that one push tells of.
+const COMMITS: usize = 8;
+/// Commits that are looked at for one branch.
+const WALK: usize = 1_000;
+/// Bytes of a subject or a name.
+const TEXT: usize = 120;
+/// What is left for everything else that an event says, beside the repository's name.
+const REST: usize = 384;
+
+/// The newest commits of the branches that have any, newest first.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Brought(Vec<(RefName, Vec<Json>)>);
+
+/// Reads what a push brought, from a repository that has its objects. What cannot be read is not told: the push itself
+/// is worth more.
+pub(crate) async fn brought(dir: PathBuf, default: &RefName, updates: &[RefUpdate]) -> Brought {
+    let moved = |update: &&RefUpdate| {
+        let branch = update.name.as_branch().is_some() && !update.is_delete();
+        // What a new branch shares with others is not its own; a repository's first one shares nothing.
+        branch && (!update.is_create() || update.name == *default)
+    };
+    let moved: Vec<_> = updates.iter().filter(moved).take(COMMITS).cloned().collect();
+    if moved.is_empty() {
+        return Brought::default();
+    }
+    match tokio::task::spawn_blocking(move || read(&dir, moved)).await {
+        Ok(Ok(brought)) => brought,
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "the commits of a push could not be read for its event");
+            Brought::default()
+        }
+        Err(error) => {
+            tracing::warn!(%error, "reading the commits of a push was interrupted");
+            Brought::default()
+        }
+    }
+}
+
+fn read(dir: &Path, moved: Vec<RefUpdate>) -> Result<Brought, GitError> {
+    let reader = Reader::open(dir)?;
+    let mut left = COMMITS;
+    let mut brought = Vec::new();
+    for update in moved {
+        let base = (!update.is_create()).then_some(update.old);
+        // Too far from what was there before, or that is gone: nobody can say what is new.
+        let commits = reader.brought(base, update.new, left, WALK).unwrap_or_default();
+        left -= commits.len();
+        if !commits.is_empty() {
+            brought.push((update.name, commits.iter().map(shape).collect()));
+        }
+        if left == 0 {
+            break;
+        }
+    }
+    Ok(Brought(brought))
+}
+
+/// The committer is told where it is not the author.
+fn shape(commit: &Commit) -> Json {
+    let (author, committer) = (person(&commit.author), person(&commit.committer));
+    let mut shape = json!({
+        "id": commit.oid.to_string(),
+        "tree": commit.tree.to_string(),
+        "message": short(&commit.subject),
+        "time": commit.committer.time,
+        "author": author,
+    });
+    if committer != author {
+        shape["committer"] = committer;
+    }
+    shape
+}
+
+fn person(signature: &Signature) -> Json {
+    json!({ "name": short(&signature.name), "email": short(&signature.email) })
+}
+
+fn short(text: &[u8]) -> String {
+    let mut text = String::from_utf8_lossy(text).into_owned();
+    text.truncate(text.floor_char_boundary(TEXT));
+    text
+}
+
+/// The refs of a push with their commits, as many of both as fit into an event of the repository. Refs go first.
+pub(super) fn refs(push: &Push, repo: &Repo, brought: &Brought) -> Vec<Json> {
+    let room = events::MAX_PAYLOAD.saturating_sub(REST + repo.slug().len());
+    let mut used = 0;
+    let mut fits = |entry: &Json| {
+        let bytes = entry.to_string().len() + 1;
+        let fits = used + bytes <= room;
+        used += if fits { bytes } else { 0 };
+        fits
+    };
+    let mut refs: Vec<_> = push.updates.iter().map(entry).take_while(&mut fits).collect();
+    for (name, commits) in &brought.0 {
+        let Some(entry) = refs.iter_mut().find(|entry| entry["name"] == name.as_str()) else { continue };
+        // The name of the list takes room too.
+        let mut room_for = |commit: &&Json| fits(commit) && fits(&json!("commits"));
+        let told: Vec<_> = commits.iter().take_while(&mut room_for).cloned().collect();
+        if !told.is_empty() {
+            entry["commits"] = told.into();
+        }
+    }
+    refs
+}
+
+fn entry(update: &RefUpdate) -> Json {
+    json!({ "name": update.name.as_str(), "before": update.old.to_string(), "after": update.new.to_string() })
+}
