@@ -45,7 +45,12 @@ statements! {
     /// The latest of a hook that was tried.
     LATEST_TRIED = concat!("SELECT ", short_columns!(), " FROM webhook_deliveries
         WHERE hook_id = $1 AND duration IS NOT NULL ORDER BY id DESC LIMIT 1");
-    PRUNE = "DELETE FROM webhook_deliveries WHERE created_at < $1 AND state <> 'sending'";
+    /// An array, because PostgreSQL would read the whole table for a list of hundreds.
+    PRUNE = "DELETE FROM webhook_deliveries WHERE id ",
+        sqlite "IN (SELECT id FROM webhook_deliveries WHERE created_at < $1 AND state <> 'sending'
+            ORDER BY created_at LIMIT 500)",
+        postgres "= ANY (ARRAY (SELECT id FROM webhook_deliveries WHERE created_at < $1 AND state <> 'sending'
+            ORDER BY created_at LIMIT 500))";
 }
 
 /// A delivery.
@@ -235,7 +240,7 @@ pub async fn latest_tried(conn: &mut Conn, hook: HookId) -> Result<Option<Delive
     conn.one(&LATEST_TRIED, params![hook]).await?.as_ref().map(Delivery::from_row).transpose()
 }
 
-/// Forgets deliveries that were queued before an instant, whatever became of them.
+/// Forgets some deliveries that were queued before an instant, whatever became of them: how many.
 pub async fn prune(tx: &mut Tx, before: Timestamp) -> Result<u64, StoreError> {
     tx.execute(&PRUNE, params![before]).await
 }

@@ -8,7 +8,7 @@ use crate::mail::{self, DeliveryError};
 use crate::notify::mailing;
 use crate::repos::purge;
 use crate::{Fault, Forge, feeds, grasp, relay};
-use abide_core::RepoId;
+use abide_core::{RepoId, Timestamp};
 use abide_store::{StoreError, deliveries, events, jobs, links, pushes, sessions, throttles, user_keys, webhooks};
 use std::time::Duration;
 
@@ -103,12 +103,20 @@ fn repo_id(job: &Job) -> Result<RepoId, JobError> {
         .ok_or_else(|| JobError::Final("the payload lacks repo_id; run it for one repository".into()))
 }
 
-/// Forgets old events, a part at a time so that others can write meanwhile.
-async fn prune_events(forge: &Forge) -> Result<(), StoreError> {
-    let before = forge.clock().now().minus(forge.settings().attention.event_retention);
+/// Forgets old events and deliveries, a part at a time so that others can write meanwhile.
+async fn prune_logs(forge: &Forge, deliveries_from: Timestamp) -> Result<(), StoreError> {
+    let events_from = forge.clock().now().minus(forge.settings().attention.event_retention);
+    let unit = (events_from, deliveries_from);
     loop {
-        let forgotten: Result<bool, StoreError> =
-            forge.store().write(before, |tx, before| Box::pin(events::prune(tx, *before))).await;
+        let forgotten: Result<bool, StoreError> = forge
+            .store()
+            .write(unit, |tx, (events_from, deliveries_from)| {
+                Box::pin(async move {
+                    let events = events::prune(tx, *events_from).await?;
+                    Ok(deliveries::prune(tx, *deliveries_from).await? > 0 || events)
+                })
+            })
+            .await;
         if !forgotten? {
             return Ok(());
         }
@@ -118,13 +126,12 @@ async fn prune_events(forge: &Forge) -> Result<(), StoreError> {
 async fn prune(forge: &Forge) -> Result<(), JobError> {
     let before = forge.clock().now().minus(forge.settings().history);
     mail::prune(forge, before).await;
-    prune_events(forge).await?;
     let told = forge.clock().now().minus(forge.settings().webhooks.retention);
+    prune_logs(forge, told).await?;
     forge
         .store()
         .write((before, told), |tx, (before, told)| {
             Box::pin(async move {
-                deliveries::prune(tx, *told).await?;
                 webhooks::prune_gone(tx, *told).await?;
                 jobs::prune(tx, *before).await?;
                 pushes::prune(tx, *before).await?;

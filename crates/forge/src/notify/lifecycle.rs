@@ -16,7 +16,7 @@ use abide_store::{StoreError, Tx, notification_mail, notifications, repos, throt
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 
-/// Whom an event concerns: of an offer both sides, else the owner and the admins; and who joins.
+/// Whom an event concerns: of an offer both sides, else the owner and the admins; who joins; and whoever did it.
 pub(super) async fn concerned(tx: &mut Tx, event: &Numbered, payload: &Json) -> Result<Vec<UserId>, StoreError> {
     let ids = |fields: &[&str]| -> Vec<_> {
         fields.iter().filter_map(|field| payload[*field].as_i64()).map(UserId::new).collect()
@@ -26,13 +26,14 @@ pub(super) async fn concerned(tx: &mut Tx, event: &Numbered, payload: &Json) -> 
         return Ok(Vec::new());
     }
     if event.kind.starts_with("repo_transfer_") {
-        return Ok(ids(&["from_id", "to_id"]));
+        let both: BTreeSet<_> = ids(&["from_id", "to_id"]).into_iter().chain(event.actor).collect();
+        return Ok(both.into_iter().collect());
     }
     let repo = match event.repo {
         Some(id) => repos::by_id(tx, id, None).await?,
         None => None,
     };
-    let mut people = BTreeSet::new();
+    let mut people: BTreeSet<_> = event.actor.into_iter().collect();
     match repo {
         Some(repo) => {
             people.insert(repo.owner_id);
