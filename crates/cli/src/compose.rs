@@ -211,9 +211,9 @@ fn grasp(config: &Config) -> GraspSettings {
     GraspSettings {
         enabled: config.text("grasp.enabled") == "true",
         expiry: Expiry {
-            entry: config.duration("grasp.expiry"),
+            entry: config.duration("grasp.purgatory_expiry"),
             after_push: config.duration("grasp.after_push"),
-            remembered: config.duration("grasp.remembered"),
+            remembered: config.duration("grasp.expired_memory"),
         },
         caps: Caps {
             per_key: config.number("grasp.per_key"),

@@ -66,6 +66,13 @@ statements! {
         WHERE kind = $1 AND pubkey = $2 AND slot = $3", postgres " FOR UPDATE";
     OF_SLOT = concat!("SELECT ", columns!(), " FROM nostr_events
         WHERE kind = $1 AND slot = $2 ORDER BY n LIMIT $3");
+    /// Of some authors, as many as have no more than $4 bytes together.
+    OF_SLOT_BY = concat!("SELECT ", columns!(), " FROM (
+            SELECT f.*, sum(octet_length(f.json)) OVER (ORDER BY f.n) AS bytes
+            FROM nostr_events f WHERE f.kind = $1 AND f.slot = $2 AND f.pubkey "),
+        sqlite "IN (SELECT unhex(value) FROM json_each($3))) e WHERE e.bytes <= $4 ORDER BY e.n",
+        postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($3 AS TEXT) AS JSON))))) e
+            WHERE e.bytes <= $4 ORDER BY e.n";
     KNOWN = "SELECT event_id FROM nostr_events WHERE event_id ",
         sqlite "IN (SELECT unhex(value) FROM json_each($1))",
         postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))";
@@ -298,6 +305,18 @@ pub async fn in_slot(conn: &mut Conn, kind: u16, pubkey: &[u8; 32], slot: &str) 
 pub async fn of_slot(conn: &mut Conn, kind: u16, slot: &str, limit: i64) -> Result<Vec<Found>, StoreError> {
     let rows = conn.all(&OF_SLOT, params![i64::from(kind), &*indexed(slot), limit]).await?;
     rows.iter().map(Found::from_row).collect()
+}
+
+/// Those of some authors: as many as have no more than so many bytes together.
+pub async fn of_slot_by(
+    conn: &mut Conn,
+    kind: u16,
+    slot: &str,
+    authors: &[[u8; 32]],
+    bytes: i64,
+) -> Result<Vec<Found>, StoreError> {
+    let values = params![i64::from(kind), &*indexed(slot), hexadecimal_list(authors), bytes];
+    conn.all(&OF_SLOT_BY, values).await?.iter().map(Found::from_row).collect()
 }
 
 /// Removes an event; tells whether it was here.

@@ -1,6 +1,7 @@
 //! Purgatory: announcements and states that are accepted and not served, because their git data is not here yet.
 //! Proposals, which can wait from either side, are in [`crate::purgatory_proposals`].
 
+use crate::nostr_events::hexadecimal_list;
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
@@ -27,7 +28,10 @@ statements! {
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
         ON CONFLICT (identifier, pubkey) DO UPDATE SET event_id = excluded.event_id, event_at = excluded.event_at,
             json = excluded.json, repo_id = excluded.repo_id, address = excluded.address,
-            expires_at = excluded.expires_at";
+            expires_at = excluded.expires_at
+        WHERE purgatory_announcements.event_at < excluded.event_at
+            OR (purgatory_announcements.event_at = excluded.event_at
+                AND purgatory_announcements.event_id >= excluded.event_id)";
     ANNOUNCEMENT = concat!("SELECT ", announcement_columns!(), " FROM purgatory_announcements a
         WHERE a.identifier = $2 AND a.pubkey = $1");
     LOCK_ANNOUNCEMENT = concat!("SELECT ", announcement_columns!(), " FROM purgatory_announcements a
@@ -53,6 +57,14 @@ statements! {
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (event_id) DO NOTHING";
     STATES = concat!("SELECT ", state_columns!(), " FROM purgatory_states s
         WHERE s.identifier = $1 ORDER BY s.event_at DESC, s.event_id LIMIT $2");
+    /// Of some authors, the newest first, as many as have no more than $3 bytes together.
+    STATES_OF = concat!("SELECT ", state_columns!(), " FROM (
+            SELECT f.*, sum(octet_length(f.json)) OVER (ORDER BY f.event_at DESC, f.event_id) AS bytes
+            FROM purgatory_states f WHERE f.identifier = $1 AND f.pubkey "),
+        sqlite "IN (SELECT unhex(value) FROM json_each($2))) s
+            WHERE s.bytes <= $3 ORDER BY s.event_at DESC, s.event_id",
+        postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($2 AS TEXT) AS JSON))))) s
+            WHERE s.bytes <= $3 ORDER BY s.event_at DESC, s.event_id";
     STATE_PAGE = concat!("SELECT ", state_columns!(), " FROM purgatory_states s
         ORDER BY s.expires_at, s.event_id LIMIT $1");
     RAISE_STATE = "UPDATE purgatory_states SET expires_at = CASE WHEN expires_at < $2 THEN $2 ELSE expires_at END
@@ -175,7 +187,7 @@ pub struct Entry {
     pub expires_at: Timestamp,
 }
 
-/// Lets an announcement wait, in place of an earlier one of its author's.
+/// Lets an announcement wait, in place of an earlier one of its author's; [`StoreError::Unique`] if what waits is newer.
 pub async fn put_announcement(tx: &mut Tx, entry: &Entry, repo: Option<RepoId>) -> Result<(), StoreError> {
     let now = tx.now();
     let values = params![
@@ -189,7 +201,10 @@ pub async fn put_announcement(tx: &mut Tx, entry: &Entry, repo: Option<RepoId>) 
         now,
         entry.expires_at
     ];
-    tx.execute(&PUT_ANNOUNCEMENT, values).await.map(drop)
+    match tx.execute(&PUT_ANNOUNCEMENT, values).await? {
+        0 => Err(StoreError::Unique),
+        _ => Ok(()),
+    }
 }
 
 /// The waiting announcement of a key's repository.
@@ -284,6 +299,17 @@ pub async fn put_state(tx: &mut Tx, entry: &Entry) -> Result<(), StoreError> {
 /// The waiting states of an identifier, of every author, the newest first.
 pub async fn states(conn: &mut Conn, identifier: &str, limit: i64) -> Result<Vec<State>, StoreError> {
     conn.all(&STATES, params![identifier, limit]).await?.iter().map(State::from_row).collect()
+}
+
+/// The waiting states of an identifier of some authors, the newest first: as many as have no more than so many bytes together.
+pub async fn states_of(
+    conn: &mut Conn,
+    identifier: &str,
+    authors: &[Bytes32],
+    bytes: i64,
+) -> Result<Vec<State>, StoreError> {
+    let values = params![identifier, hexadecimal_list(authors), bytes];
+    conn.all(&STATES_OF, values).await?.iter().map(State::from_row).collect()
 }
 
 /// Those that end first, for the operator.

@@ -263,7 +263,16 @@ async fn promote(forge: &Forge, promotion: Promotion) -> Result<Aligned, Fault> 
     let mut served = vec![promotion.event.clone()];
     served.extend(promotion.beside.iter().map(|(_, event)| event.clone()));
     served.extend(promotion.signed.events());
-    let promoted = forge.store().write(promotion, |tx, promotion| Box::pin(promote::write(tx, promotion))).await?;
+    let mut tries = 0;
+    let promoted = loop {
+        let written =
+            forge.store().write(promotion.clone(), |tx, promotion| Box::pin(promote::write(tx, promotion))).await;
+        match written {
+            // Another one made the same account, or took the name, at the same moment: there is a next name.
+            Err(Fault::Store(StoreError::Unique)) if tries < 5 => tries += 1,
+            written => break written?,
+        }
+    };
     if !promoted {
         let reason = "no announcement: it has expired or was replaced while you pushed; publish it and push again";
         return Ok(Aligned::Refused(reason.into()));

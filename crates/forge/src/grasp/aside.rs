@@ -1,22 +1,27 @@
 //! Commits whose proposal has not come yet. Their objects stay in an area of their own, without a ref: git would serve
 //! any object that a repository holds, and nobody has signed for these.
 
-use super::left;
+use super::{address, left, waiting};
 use crate::{Fault, Forge};
 use abide_core::{Oid, RepoId};
 use abide_git::{Incoming, incoming, maintain::disk_usage};
 use abide_nostr::EventId;
+use abide_nostr::grasp::caps;
 use abide_store::purgatory_proposals::{self as proposals, Half};
 use std::net::IpAddr;
 
 /// What the names of such areas begin with. No process takes them for its own.
 const MARK: &str = "aside-";
 
-/// How many bytes may still come from an address; `None` if none.
+/// How many bytes may still come from an address; `None` if none, or if as much waits already as may.
 pub(crate) async fn budget(forge: &Forge, from: Option<IpAddr>) -> Result<Option<u64>, Fault> {
     let settings = &forge.settings().grasp;
-    let address = from.map(|ip| ip.to_string());
-    let used = proposals::unsigned(&mut *forge.store().read().await?, address.as_deref()).await?;
+    let address = address(from);
+    let mut conn = forge.store().read().await?;
+    if caps::judge(&settings.caps, &waiting(&mut conn, None, address.as_deref()).await?).is_err() {
+        return Ok(None);
+    }
+    let used = proposals::unsigned(&mut conn, address.as_deref()).await?;
     let left = |limit: u64, used: i64| limit.saturating_sub(u64::try_from(used).unwrap_or(0));
     let left = left(settings.unsigned_total, used.total).min(left(settings.unsigned_per_address, used.of_address));
     Ok(Some(left).filter(|left| *left > 0))
@@ -56,7 +61,7 @@ pub(crate) async fn keep(
         created_at: forge.clock().now(),
         expires_at: forge.settings().grasp.expiry.of_arrival(forge.clock().now()),
     };
-    let input = (half, from.map(|ip| ip.to_string()));
+    let input = (half, address(from));
     let kept: Result<Option<Option<String>>, Fault> = forge
         .store()
         .write(input, |tx, (half, address)| {

@@ -31,6 +31,7 @@ pub mod sweep;
 pub(crate) use admit::{admit, waits};
 
 use crate::Forge;
+use crate::accounts::throttle;
 use abide_core::Timestamp;
 use abide_nostr::grasp::caps::{self, Caps};
 use abide_nostr::grasp::expiry::Expiry;
@@ -38,7 +39,7 @@ use abide_nostr::grasp::maintainers::Bounds;
 use abide_nostr::grasp::{Prefix, Refusal};
 use abide_nostr::{Event, EventId, Limits, PublicKey};
 use abide_store::purgatory::{self, Entry};
-use abide_store::{StoreError, Tx};
+use abide_store::{Conn, StoreError, Tx};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -125,9 +126,14 @@ fn entry(event: &Event, identifier: &str, from: Option<IpAddr>, expires_at: Time
         identifier: identifier.to_owned(),
         event_at: seconds(event),
         json: abide_nostr::event::to_json(event),
-        address: from.map(|ip| ip.to_string()),
+        address: address(from),
         expires_at,
     }
+}
+
+/// Where something comes from, as it is counted: by network, where one has many addresses.
+fn address(from: Option<IpAddr>) -> Option<String> {
+    from.map(|ip| throttle::place(Some(ip)))
 }
 
 fn id(id: &EventId) -> [u8; 32] {
@@ -141,14 +147,19 @@ fn seconds(event: &Event) -> i64 {
 
 /// Whether one more may wait.
 async fn ensure_room(tx: &mut Tx, caps: &Caps, entry: &Entry) -> Result<(), Halt> {
-    let counts = purgatory::counts(tx, &entry.pubkey, entry.address.as_deref()).await?;
-    let count = |n: i64| u64::try_from(n).unwrap_or(0);
-    let counts = caps::Counts {
-        of_key: count(counts.of_key),
-        of_address: if entry.address.is_some() { count(counts.of_address) } else { 0 },
-        total: count(counts.total),
-    };
+    let counts = waiting(tx, Some(&entry.pubkey), entry.address.as_deref()).await?;
     Ok(caps::judge(caps, &counts)?)
+}
+
+/// How much waits: of a key, from an address, and altogether.
+async fn waiting(conn: &mut Conn, key: Option<&[u8; 32]>, address: Option<&str>) -> Result<caps::Counts, StoreError> {
+    let counts = purgatory::counts(conn, key.unwrap_or(&[0; 32]), address).await?;
+    let count = |n: i64, known: bool| if known { u64::try_from(n).unwrap_or(0) } else { 0 };
+    Ok(caps::Counts {
+        of_key: count(counts.of_key, key.is_some()),
+        of_address: count(counts.of_address, address.is_some()),
+        total: count(counts.total, true),
+    })
 }
 
 /// Counts something that left purgatory.

@@ -4,6 +4,7 @@
 use super::scene::announcement;
 use super::signed::Signed;
 use super::{left, scene};
+use crate::accounts::nostr::tell_of_new;
 use crate::git::push::{Brought, finish};
 use crate::relay::{readable, to_record};
 use crate::tell::{Who, audit_repo, event_repo};
@@ -48,7 +49,7 @@ pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<bool, Fa
     if !purgatory::take_announcement(tx, entry).await? {
         return Ok(false);
     }
-    let owner = nostr_repos::user_for(tx, &nip19::npub(&announcement.owner)).await?;
+    let owner = account(tx, &nip19::npub(&announcement.owner)).await?;
     let name = free_name(tx, owner, &announcement.identifier).await?;
     let new = NewRepo {
         owner_id: owner,
@@ -74,6 +75,8 @@ pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<bool, Fa
     let who = Who { user: promotion.actor.or(Some(owner)), ip: promotion.ip.clone() };
     let about = json!({ "pubkey": hex::encode(entry.pubkey), "identifier": entry.identifier });
     audit_repo(tx, &who, "announcement_promoted", &repo, about.clone()).await?;
+    let meta = json!({ "slug": repo.slug(), "visibility": repo.visibility.as_str() });
+    audit_repo(tx, &who, "repo_created", &repo, meta).await?;
     event_repo(tx, &who, "repo_created", &repo, json!({ "default_branch": repo.default_branch.as_str() })).await?;
     event_repo(tx, &who, "announcement_promoted", &repo, about).await?;
     let intent = Intent {
@@ -89,6 +92,18 @@ pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<bool, Fa
     crate::git::maintain::enqueue(tx, *id).await?;
     leases::release(tx, &promotion.lease).await?;
     Ok(true)
+}
+
+/// The account of a key, which is made here if it has none. Nobody logged in, so nobody's address is noted.
+async fn account(tx: &mut Tx, npub: &str) -> Result<UserId, StoreError> {
+    match nostr_repos::user_of(tx, npub).await? {
+        Some(user) => Ok(user),
+        None => {
+            let user = nostr_repos::user_for(tx, npub).await?;
+            tell_of_new(tx, user, npub, None).await?;
+            Ok(user)
+        }
+    }
 }
 
 /// The first name that the owner has free.

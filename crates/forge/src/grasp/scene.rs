@@ -12,9 +12,15 @@ use abide_store::repos::Repo;
 use abide_store::{Conn, nostr_events, nostr_repos, purgatory};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Announcements, or states, of one identifier that are looked at. Strangers may use the same identifier; where there are
-/// more of them, whoever is asked about is looked up beside them.
+/// Announcements of one identifier that are looked at. Strangers may use the same identifier; where there are more of
+/// them, whoever is asked about is looked up beside them.
 const AT_MOST: i64 = 2_000;
+
+/// Bytes of states that are looked at, of those that are stored and of those that wait, for each circle of authors.
+const STATE_BYTES: i64 = 16 << 20;
+
+/// Authors beyond the maintainers in question whose states are looked at: of repositories that list one of them.
+const OTHER_AUTHORS: usize = 1_000;
 
 /// Where an announced repository is.
 #[derive(Debug, Clone)]
@@ -71,7 +77,8 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    /// Loads it. `key` is whose announcement must not be missed among many others.
+    /// Loads it as far as it concerns `key`: whose announcement and maintainers must not be missed among many others. Of
+    /// states, those of people who can rule what `key` can.
     pub(super) async fn load(
         settings: &GraspSettings,
         conn: &mut Conn,
@@ -80,17 +87,45 @@ impl Scene {
     ) -> Result<Self, Fault> {
         let mut scene = Self::default();
         scene.load_announcements(settings, conn, identifier, key).await?;
-        for found in nostr_events::of_slot(conn, kinds::STATE, identifier, AT_MOST).await? {
-            scene.stored.extend(said(settings, &found.json).filter(|_| !found.hidden));
-        }
-        for found in purgatory::states(conn, identifier, AT_MOST).await? {
-            scene.waiting.extend(said(settings, &found.json));
-        }
         let listed: BTreeMap<PublicKey, Vec<PublicKey>> =
             scene.announced.iter().map(|known| (known.owner(), known.announcement.maintainers.clone())).collect();
         let of = |owner| (owner, maintainers(owner, &listed, Model::Recursive, settings.maintainers));
         scene.maintainers = listed.keys().copied().map(of).collect();
+        // Their own first: whoever else uses the identifier, or lists them unasked, takes no room from these.
+        let near = scene.maintainers(key);
+        let others: BTreeSet<_> = scene
+            .maintainers
+            .values()
+            .filter(|circle| !circle.is_disjoint(&near))
+            .flatten()
+            .filter(|author| !near.contains(*author))
+            .take(OTHER_AUTHORS)
+            .copied()
+            .collect();
+        for authors in [near, others] {
+            scene.load_states(settings, conn, identifier, &authors).await?;
+        }
         Ok(scene)
+    }
+
+    async fn load_states(
+        &mut self,
+        settings: &GraspSettings,
+        conn: &mut Conn,
+        identifier: &str,
+        authors: &BTreeSet<PublicKey>,
+    ) -> Result<(), Fault> {
+        if authors.is_empty() {
+            return Ok(());
+        }
+        let authors: Vec<_> = authors.iter().map(|author| author.to_bytes()).collect();
+        for found in nostr_events::of_slot_by(conn, kinds::STATE, identifier, &authors, STATE_BYTES).await? {
+            self.stored.extend(said(settings, &found.json).filter(|_| !found.hidden));
+        }
+        for found in purgatory::states_of(conn, identifier, &authors, STATE_BYTES).await? {
+            self.waiting.extend(said(settings, &found.json));
+        }
+        Ok(())
     }
 
     async fn load_announcements(

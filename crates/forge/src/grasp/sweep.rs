@@ -125,8 +125,20 @@ async fn states(forge: &Forge) -> Result<u64, Fault> {
 }
 
 async fn proposed(forge: &Forge) -> Result<u64, Fault> {
-    let now = forge.clock().now();
-    let page = proposals::over(&mut *forge.store().read().await?, now, PAGE).await?;
+    let mut gone = 0;
+    loop {
+        let now = forge.clock().now();
+        let page = proposals::over(&mut *forge.store().read().await?, now, PAGE).await?;
+        let full = page.len() == PAGE as usize;
+        let moved = expire_proposals(forge, page).await?;
+        gone += moved;
+        if moved == 0 || !full {
+            return Ok(gone);
+        }
+    }
+}
+
+async fn expire_proposals(forge: &Forge, page: Vec<proposals::Half>) -> Result<u64, Fault> {
     let mut gone = 0;
     for half in page {
         let remembered = forge.settings().grasp.expiry.remembered;

@@ -42,6 +42,9 @@ fn announcement_to_purgatory_git_data_promotes_it(#[values(Engine::Sqlite, Engin
     assert_eq!(scene.relay.publish(&announcement), (true, "duplicate: already have this event".to_owned()));
     let logged = query(&scene.server, "SELECT kind FROM domain_events WHERE repo_id IS NOT NULL ORDER BY id");
     assert_eq!(logged.lines().collect::<Vec<_>>(), ["repo_created", "announcement_promoted", "push"]);
+    let trail = query(&scene.server, "SELECT action FROM audit_log WHERE action <> 'token_created' ORDER BY id");
+    let expected = ["user_created", "announcement_promoted", "repo_created", "push"];
+    assert_eq!(trail.lines().filter(|line| expected.contains(line)).collect::<Vec<_>>(), expected);
     abide_testkit::eventually(std::time::Duration::from_secs(30), || {
         let told = abide_testkit::http::get(scene.server.http_addr(), "/explore/activity", None).text();
         told.contains("created") && told.contains(&scene.first)
@@ -53,9 +56,13 @@ fn announcement_to_purgatory_git_data_promotes_it(#[values(Engine::Sqlite, Engin
 fn announcement_expires_without_git_data_and_its_repository_goes(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let mut scene = Scene::on(builder(engine).env("ABIDE_GRASP__EXPIRY", "1s").start());
+    let mut scene = Scene::on(builder(engine).env("ABIDE_GRASP__PURGATORY_EXPIRY", "1s").start());
     let key = scene.owner.clone();
     let announcement = scene.announce(&key, "demo", &[]);
+    // As a push leaves it that died before it had promoted anything.
+    let id: i64 = query(&scene.server, "SELECT repo_id FROM purgatory_announcements").parse().expect("an id");
+    let dir = scene.server.data_dir().join(format!("repos/{:02x}/{id}.git", id & 0xff));
+    std::fs::create_dir_all(dir.join("objects")).expect("writable");
     abide_testkit::eventually(std::time::Duration::from_secs(30), || {
         scene.sweep();
         scene.git.run(&scene.work, &["ls-remote", &scene.url(&key, "demo")]).status.code() != Some(0)
@@ -76,7 +83,8 @@ fn left(entry: &serde_json::Value) -> i64 {
 
 #[rstest]
 fn state_event_and_git_auth_extend_the_purgatory_expiry(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let server = builder(engine).env("ABIDE_GRASP__EXPIRY", "60s").env("ABIDE_GRASP__AFTER_PUSH", "600s").start();
+    let server =
+        builder(engine).env("ABIDE_GRASP__PURGATORY_EXPIRY", "60s").env("ABIDE_GRASP__AFTER_PUSH", "600s").start();
     let mut scene = Scene::on(server);
     let key = scene.owner.clone();
     scene.announce(&key, "demo", &[]);

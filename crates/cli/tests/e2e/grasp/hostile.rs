@@ -98,3 +98,88 @@ fn what_waits_is_bounded(#[values(Engine::Sqlite, Engine::Postgres)] engine: Eng
     let other = Key::new(2);
     scene.announce(&other, "demo3", &[]);
 }
+
+#[rstest]
+fn what_waits_from_one_address_and_altogether_is_bounded_for_events_and_commits(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values("ABIDE_GRASP__PER_ADDRESS", "ABIDE_GRASP__ENTRIES")] cap: &str,
+) {
+    let mut scene = Scene::on(crate::support::builder(engine).env(cap, "2").start());
+    let key = scene.owner.clone();
+    scene.served(&key, "demo", &[]);
+    // Keys are free, so each stranger has one.
+    scene.announce(&Key::new(2), "other", &[]);
+    let commit = scene.git.commit_file(&scene.work, "a", "a", "a proposal");
+    scene.push(&key, "demo", &[&format!("{commit}:refs/nostr/{:064x}", 1)]);
+    let refused = scene.push_fails(&key, "demo", &[&format!("{commit}:refs/nostr/{:064x}", 2)]);
+    assert!(refused.contains("too many commits wait"), "{refused}");
+    let (taken, reason) = scene.relay.publish(&scene.announcement(&Key::new(3), now(), "other", &[]));
+    assert!(!taken && reason.starts_with("rate-limited:"), "{reason}");
+    assert_eq!(scene.metric("abide_purgatory_entries{kind=\"placeholder\"}"), Some(1.0));
+}
+
+#[rstest]
+fn strangers_cannot_crowd_out_what_an_owner_has_signed(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Scene::new(engine);
+    let (key, stranger) = (scene.owner.clone(), Key::new(2));
+    let first = scene.first.clone();
+    scene.announce(&key, "demo", &[]);
+    scene.state_waits(&state(&key, now() - 5, "demo", &[("refs/heads/main", &first)], Some("main")));
+    // Of the same identifier, all of them newer, and more than anyone would look through.
+    scene.announce(&stranger, "demo", &[]);
+    scene.state_waits(&state(&stranger, now(), "demo", &[("refs/heads/main", &first)], Some("main")));
+    let id = match engine {
+        Engine::Sqlite => "randomblob(32)",
+        Engine::Postgres => "decode(md5(n.i::text) || md5(n.i::text), 'hex')",
+    };
+    let many = format!(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
+         INSERT INTO purgatory_states (event_id, pubkey, identifier, event_at, json, address, created_at, expires_at)
+         SELECT {id}, s.pubkey, s.identifier, s.event_at + 1, s.json, s.address, s.created_at, s.expires_at
+         FROM n CROSS JOIN (SELECT * FROM purgatory_states ORDER BY event_at DESC LIMIT 1) s"
+    );
+    query(&scene.server, &many);
+    scene.push(&key, "demo", &["main"]);
+    assert!(scene.refs(&key, "demo").contains(&("refs/heads/main".to_owned(), first)));
+}
+
+#[rstest]
+fn two_first_pushes_at_once_both_become_repositories(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Scene::new(engine);
+    let first = scene.first.clone();
+    for round in 0..5 {
+        // Neither the account of the key nor the name that both would have is there yet.
+        let key = Key::new(50 + round);
+        let identifiers = ["my repo", "my-repo"];
+        for identifier in identifiers {
+            let announcement = scene.announcement(&key, now() - 10, identifier, &[]);
+            assert!(scene.relay.publish(&announcement).0);
+            let said = state(&key, now() - 5, identifier, &[("refs/heads/main", &first)], Some("main"));
+            assert!(scene.say(&said).0);
+        }
+        std::thread::scope(|scope| {
+            for identifier in identifiers {
+                let (git, work, url) = (&scene.git, &scene.work, scene.url(&key, identifier));
+                scope.spawn(move || git.ok(work, &["push", &url, "main"]));
+            }
+        });
+        let names = query(
+            &scene.server,
+            &format!(
+                "SELECT r.name FROM repos r JOIN users u ON u.id = r.owner_id WHERE u.npub = '{}' ORDER BY r.name",
+                npub(&key)
+            ),
+        );
+        assert_eq!(names.lines().collect::<Vec<_>>(), ["my-repo", "my-repo-2"], "round {round}");
+    }
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn a_full_disk_takes_no_events(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Scene::on(crate::support::builder(engine).env("ABIDE_SERVER__MIN_FREE_PERCENT", "100").start());
+    let event = scene.announcement(&scene.owner, now(), "demo", &[]);
+    let (taken, reason) = scene.relay.publish(&event);
+    assert!(!taken && reason.starts_with("error:") && reason.contains("disk"), "{reason}");
+    assert_eq!(query(&scene.server, "SELECT count(*) FROM purgatory_announcements"), "0");
+}

@@ -151,7 +151,7 @@ fn an_update_and_a_patch_with_a_commit_go_the_same_way(#[values(Engine::Sqlite, 
 
 #[rstest]
 fn a_placeholder_expires_with_its_objects(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut scene = Scene::on(builder(engine).env("ABIDE_GRASP__EXPIRY", "4s").start());
+    let mut scene = Scene::on(builder(engine).env("ABIDE_GRASP__PURGATORY_EXPIRY", "4s").start());
     let key = scene.owner.clone();
     scene.served(&key, "demo", &[]);
     let commit = scene.git.commit_file(&scene.work, "feature", "1", "a feature");

@@ -85,7 +85,8 @@ fn crash_in_a_signed_push(
 /// taken and everything is served.
 #[rstest]
 fn expiry_and_push_race(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let server = builder(engine).env("ABIDE_GRASP__EXPIRY", "1s").env("ABIDE_GRASP__AFTER_PUSH", "1ms").start();
+    let server =
+        builder(engine).env("ABIDE_GRASP__PURGATORY_EXPIRY", "1s").env("ABIDE_GRASP__AFTER_PUSH", "1ms").start();
     let mut scene = Scene::on(server);
     let key = scene.owner.clone();
     let first = scene.first.clone();

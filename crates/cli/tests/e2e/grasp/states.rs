@@ -59,7 +59,7 @@ fn event_arrives_git_data_does_not_exist_and_a_matching_push_releases_it(
 
 #[rstest]
 fn event_expires_in_purgatory_and_its_repository_stays(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut scene = Scene::on(builder(engine).env("ABIDE_GRASP__EXPIRY", "4s").start());
+    let mut scene = Scene::on(builder(engine).env("ABIDE_GRASP__PURGATORY_EXPIRY", "4s").start());
     let key = scene.owner.clone();
     let (announcement, _) = scene.served(&key, "demo", &[]);
     let second = scene.git.commit_file(&scene.work, "a", "a", "second");

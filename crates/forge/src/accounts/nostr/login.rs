@@ -93,12 +93,13 @@ async fn make(tx: &mut Tx, unit: &Unit, npub: &str) -> Result<User, NostrError> 
         return Err(NostrError::Throttled { retry_after });
     }
     let id = nostr_repos::user_for(tx, npub).await?;
-    tell(tx, id, npub, unit.ip).await?;
+    tell_of_new(tx, id, npub, unit.ip).await?;
     let gone = || Fault::Internal("a new account vanished".into());
     Ok(users::by_id(tx, id).await?.ok_or_else(gone)?)
 }
 
-async fn tell(tx: &mut Tx, id: UserId, npub: &str, ip: Option<IpAddr>) -> Result<(), StoreError> {
+/// Writes down that a key has an account from now on.
+pub(crate) async fn tell_of_new(tx: &mut Tx, id: UserId, npub: &str, ip: Option<IpAddr>) -> Result<(), StoreError> {
     let who = Who::new(id, ip);
     let meta = json!({ "user_id": id.get(), "name": null, "npub": npub, "site_admin": false });
     audit_account(tx, &who, "user_created", meta).await?;

@@ -13,6 +13,8 @@ pub use header::by_header;
 pub use link::{link, unlink};
 pub use login::login;
 
+pub(crate) use login::tell_of_new;
+
 use super::confirm::ConfirmError;
 use super::throttle;
 use crate::{Fault, Forge};

@@ -10,7 +10,7 @@ mod related;
 mod screen;
 
 use super::RelaySettings;
-use crate::Forge;
+use crate::{Forge, disk};
 use abide_nostr::grasp::{Answer, Parsed, Prefix, Refusal};
 use abide_nostr::{Event, EventId};
 use lanes::Lanes;
@@ -134,6 +134,10 @@ pub(in crate::relay) async fn run(forge: &Forge, stop: &CancellationToken) {
             };
             if !more {
                 break;
+            }
+            if let Err(full) = disk::ensure_room(forge) {
+                std::mem::take(&mut batch).into_iter().for_each(|pending| pending.answer(failed(&full)));
+                continue;
             }
             let fresh = screen::screen(forge, std::mem::take(&mut batch)).await;
             if !fresh.is_empty() && verified.send(fresh).await.is_err() {
