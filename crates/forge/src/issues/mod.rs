@@ -3,7 +3,8 @@
 //! Every change locks the repository's row first, so the numbers of issues and the order of a timeline need no other
 //! lock. [`create`], [`change`] (text, state, labels, assignees, milestone, together in one transaction), [`comment`],
 //! [`subscribe`]; [`labels`] and [`milestones`] of a repository; [`list`] and [`show`] to read; [`keywords`] for what
-//! commits close. Why not is always an [`IssueError`]. Whoever takes part hears of it: [`involve`].
+//! commits close; [`review`] waits for pull requests. Why not is always an [`IssueError`]. Whoever takes part hears of
+//! it: [`involve`].
 
 mod assign;
 pub mod change;
@@ -17,6 +18,7 @@ pub mod list;
 mod milestone;
 pub mod milestones;
 mod refusal;
+pub mod review;
 mod scene;
 pub mod show;
 mod state;

@@ -1,5 +1,6 @@
 //! Issues: who may do what, what is told, and whom it concerns.
 
+mod involvement;
 mod keywords;
 mod references;
 mod talking;
