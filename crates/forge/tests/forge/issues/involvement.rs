@@ -60,14 +60,7 @@ impl Part {
 #[tokio::test(flavor = "multi_thread")]
 async fn taking_part_is_to_hear_and_to_watch_unless_one_chose_otherwise(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
-    #[values(
-        Part::Opens,
-        Part::Comments,
-        Part::Named,
-        Part::NamedInComment,
-        Part::Responsible,
-        Part::AskedToReview
-    )]
+    #[values(Part::Opens, Part::Comments, Part::Named, Part::NamedInComment, Part::Responsible, Part::AskedToReview)]
     part: Part,
 ) {
     let world = world(engine).await;

@@ -3,6 +3,7 @@
 mod involvement;
 mod keywords;
 mod references;
+mod searching;
 mod talking;
 
 use crate::rig::{Rig, rig_with};

@@ -53,7 +53,11 @@ async fn everyone_is_told_for_their_reason_and_never_of_what_they_did_themselves
     assert_eq!(world.who().await, ["eve"]);
     world.all_read().await;
     world.say(&world.ann, &other, "it waits for you").await;
-    assert_eq!(world.told(&world.eve).await, [(Reason::ReviewRequested, "Other".into())], "who is asked hears the rest");
+    assert_eq!(
+        world.told(&world.eve).await,
+        [(Reason::ReviewRequested, "Other".into())],
+        "who is asked hears the rest"
+    );
     world.all_read().await;
 
     world.share("carol", Role::Admin).await;
