@@ -230,6 +230,8 @@ mod tests {
         "repo_soft_deleted",
         "repo_hard_deleted",
         "repo_redirect_released",
+        "webhook_suspended",
+        "webhook_resumed",
         "collaborator_added",
     ];
 

@@ -14,6 +14,22 @@ macro_rules! comment_columns {
     };
 }
 
+/// Of repository $1 what changed since $2, along the index of the order: where that is not of changes, adding nothing keeps
+/// SQLite from taking the index of changes and sorting all that it finds there.
+macro_rules! of_repo {
+    ($changed:literal, $order:literal) => {
+        concat!(
+            "SELECT ",
+            comment_columns!(),
+            " WHERE c.repo_id = $1 AND ",
+            $changed,
+            " >= $2 ORDER BY ",
+            $order,
+            " LIMIT $3 OFFSET $4"
+        )
+    };
+}
+
 statements! {
     INSERT = "INSERT INTO comments (repo_id, issue_id, author_id, body, created_at, updated_at)
         VALUES ($1, $2, $3, $4, $5, $5) RETURNING id";
@@ -23,6 +39,12 @@ statements! {
     OF_ISSUE = concat!("SELECT ", comment_columns!(), " WHERE c.issue_id = $1 AND c.updated_at >= $2
         ORDER BY c.id LIMIT $3 OFFSET $4");
     COUNT_OF_ISSUE = "SELECT count(*) AS n FROM comments WHERE issue_id = $1 AND updated_at >= $2";
+    OLDEST_OF_REPO = of_repo!("c.updated_at + 0", "c.id");
+    NEWEST_OF_REPO = of_repo!("c.updated_at + 0", "c.id DESC");
+    STALEST_OF_REPO = of_repo!("c.updated_at", "c.updated_at, c.id");
+    LATEST_OF_REPO = of_repo!("c.updated_at", "c.updated_at DESC, c.id DESC");
+    COUNT_OF_REPO = "SELECT count(*) AS n FROM
+        (SELECT id FROM comments WHERE repo_id = $1 AND updated_at >= $2 LIMIT 10000) AS x";
     SET_BODY = "UPDATE comments SET body = $2, edited_at = $3, updated_at = $3 WHERE id = $1";
     REMOVE = "DELETE FROM comments WHERE id = $1";
 }
@@ -98,6 +120,36 @@ pub async fn of_issue(
     let since = since.map_or(i64::MIN, Timestamp::micros);
     let rows = conn.all(&OF_ISSUE, params![issue, since, page.limit, page.offset]).await?;
     let total = conn.only(&COUNT_OF_ISSUE, params![issue, since]).await?.int("n")?;
+    Ok((rows.iter().map(Comment::from_row).collect::<Result<_, _>>()?, total))
+}
+
+/// What a list of comments is ordered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// When they were written.
+    Created,
+    /// When they last changed.
+    Updated,
+}
+
+/// A page of the comments in a repository that changed since then, and how many there are, up to
+/// [`MAX_TOTAL`](crate::issue_list::MAX_TOTAL).
+pub async fn of_repo(
+    conn: &mut Conn,
+    repo: RepoId,
+    since: Option<Timestamp>,
+    (order, ascending): (Order, bool),
+    page: Page,
+) -> Result<(Vec<Comment>, i64), StoreError> {
+    let list = match (order, ascending) {
+        (Order::Created, true) => &OLDEST_OF_REPO,
+        (Order::Created, false) => &NEWEST_OF_REPO,
+        (Order::Updated, true) => &STALEST_OF_REPO,
+        (Order::Updated, false) => &LATEST_OF_REPO,
+    };
+    let since = since.map_or(i64::MIN, Timestamp::micros);
+    let rows = conn.all(list, params![repo, since, page.limit, page.offset]).await?;
+    let total = conn.only(&COUNT_OF_REPO, params![repo, since]).await?.int("n")?;
     Ok((rows.iter().map(Comment::from_row).collect::<Result<_, _>>()?, total))
 }
 

@@ -20,6 +20,7 @@ macro_rules! word {
         concat!(" AND (lower(i.title) LIKE ", $pattern, " ESCAPE '!' OR lower(i.body) LIKE ", $pattern, " ESCAPE '!')")
     };
 }
+pub(crate) use word;
 
 /// What a filter leaves of the issues that the order gives: $1 repository, $2 how many are looked at, $3 state or '',
 /// $4 reason or '', $5 author, $6 which assignee ('any', 'none', 'some', 'is') and $7 who, $8 and $9 the same of the
@@ -121,9 +122,9 @@ pub async fn find(conn: &mut Conn, repo: RepoId, query: &Query, page: Page) -> R
         query.reason.map_or("", Reason::as_str).into(),
         query.author.into(),
         assignee.into(),
-        responsible.map(UserId::get).into(),
+        responsible.copied().map(UserId::get).into(),
         milestone.into(),
-        which.map(MilestoneId::get).into(),
+        which.copied().map(MilestoneId::get).into(),
         format!(",{ids}").into(),
         (query.labels.len() as i64).into(),
         query.no_label.into(),
@@ -142,11 +143,12 @@ pub(crate) fn issue_ids(ids: &[IssueId]) -> String {
     ids.iter().map(IssueId::to_string).collect::<Vec<_>>().join(",")
 }
 
-fn spelled<T: Copy>(wanted: &Wanted<T>) -> (&'static str, Option<T>) {
+/// What is wanted as two parameters: how, and which one.
+pub(crate) fn spelled<T>(wanted: &Wanted<T>) -> (&'static str, Option<&T>) {
     match wanted {
         Wanted::Any => ("any", None),
         Wanted::None => ("none", None),
         Wanted::Some => ("some", None),
-        Wanted::Is(which) => ("is", Some(*which)),
+        Wanted::Is(which) => ("is", Some(which)),
     }
 }

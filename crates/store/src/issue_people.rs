@@ -29,6 +29,9 @@ statements! {
     /// Whoever has said something about it keeps what they said.
     INVOLVE = "INSERT INTO issue_subscriptions (issue_id, user_id, subscribed, reason, updated_at)
         VALUES ($1, $2, TRUE, $3, $4) ON CONFLICT (issue_id, user_id) DO NOTHING";
+    /// Once is enough: that they were named, not how often.
+    MENTION = "INSERT INTO issue_mentions (issue_id, user_id, created_at) VALUES ($1, $2, $3)
+        ON CONFLICT (issue_id, user_id) DO NOTHING";
     SUBSCRIBE = "INSERT INTO issue_subscriptions (issue_id, user_id, subscribed, reason, updated_at)
         VALUES ($1, $2, $3, 'manual', $4)
         ON CONFLICT (issue_id, user_id) DO UPDATE SET subscribed = excluded.subscribed, updated_at = excluded.updated_at";
@@ -70,6 +73,8 @@ pub enum Why {
     Mention,
     /// They are responsible.
     Assign,
+    /// They are asked to review.
+    ReviewRequested,
 }
 
 impl Why {
@@ -80,6 +85,7 @@ impl Why {
             Self::Comment => "comment",
             Self::Mention => "mention",
             Self::Assign => "assign",
+            Self::ReviewRequested => "review_requested",
         }
     }
 }
@@ -89,7 +95,7 @@ impl Why {
 pub struct Subscription {
     /// Whether they hear of it.
     pub subscribed: bool,
-    /// `author`, `comment`, `mention`, `assign` or `manual`.
+    /// `author`, `comment`, `mention`, `assign`, `review_requested` or `manual`.
     pub reason: String,
 }
 
@@ -127,6 +133,12 @@ pub async fn assignable(conn: &mut Conn, repo: RepoId, page: Page) -> Result<(Ve
 pub async fn involve(tx: &mut Tx, issue: IssueId, user: UserId, why: Why) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&INVOLVE, params![issue, user, why.as_str(), now]).await.map(drop)
+}
+
+/// Notes that someone was named in an issue.
+pub async fn mention(tx: &mut Tx, issue: IssueId, user: UserId) -> Result<(), StoreError> {
+    let now = tx.now();
+    tx.execute(&MENTION, params![issue, user, now]).await.map(drop)
 }
 
 /// What someone says about hearing of an issue.

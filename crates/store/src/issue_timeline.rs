@@ -6,7 +6,7 @@
 use crate::repos::{Page, Viewer, address, identifier, visible};
 use crate::sql::statements;
 use crate::value::params;
-use crate::{Conn, Row, StoreError, Tx};
+use crate::{Conn, Row, Sql, StoreError, Tx};
 use abide_core::issues::State;
 use abide_core::{CommentId, Handle, IssueId, RepoId, Timestamp, UserId};
 use serde_json::Value as Json;
@@ -29,16 +29,39 @@ macro_rules! seen {
     };
 }
 
+/// A page of them, or of those that a condition leaves.
+macro_rules! page {
+    ($condition:expr) => {
+        concat!(
+            "SELECT e.id, e.actor_id, COALESCE(a.name, a.npub) AS actor_name, e.kind, e.detail, e.commit_id, e.created_at,
+            e.source_repo_id, COALESCE(o.name, o.npub) AS source_owner, r.name AS source_name, ",
+            identifier!(),
+            ", s.id AS source_issue_id,
+            s.number AS source_number, s.title AS source_title, s.state AS source_state,
+            k.id AS comment_id, k.body AS comment_body, k.updated_at AS comment_updated_at,
+            k.edited_at AS comment_edited_at",
+            seen!(),
+            $condition,
+            " ORDER BY e.id LIMIT $4 OFFSET $5"
+        )
+    };
+}
+
+/// What happened to the issue itself, rather than what was said about it.
+macro_rules! changes {
+    () => {
+        " AND e.kind NOT IN ('commented', 'cross-referenced')"
+    };
+}
+
 statements! {
     APPEND = "INSERT INTO issue_events
         (issue_id, actor_id, kind, detail, comment_id, source_repo_id, source_issue_id, commit_id, once, created_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (issue_id, once) DO NOTHING";
-    PAGE = concat!("SELECT e.id, e.actor_id, COALESCE(a.name, a.npub) AS actor_name, e.kind, e.detail, e.commit_id, e.created_at,
-            e.source_repo_id, COALESCE(o.name, o.npub) AS source_owner, r.name AS source_name, ", identifier!(), ", s.id AS source_issue_id,
-            s.number AS source_number, s.title AS source_title, s.state AS source_state,
-            k.id AS comment_id, k.body AS comment_body, k.updated_at AS comment_updated_at,
-            k.edited_at AS comment_edited_at", seen!(), " ORDER BY e.id LIMIT $4 OFFSET $5");
+    PAGE = page!("");
     COUNT = concat!("SELECT count(*) AS n", seen!());
+    CHANGES = page!(changes!());
+    COUNT_CHANGES = concat!("SELECT count(*) AS n", seen!(), changes!());
 }
 
 /// Something to be told.
@@ -177,8 +200,28 @@ pub async fn page(
     viewer: Viewer,
     page: Page,
 ) -> Result<(Vec<Entry>, i64), StoreError> {
+    listed(conn, [&PAGE, &COUNT], issue, viewer, page).await
+}
+
+/// The same without what was said about it, here and elsewhere.
+pub async fn changes(
+    conn: &mut Conn,
+    issue: IssueId,
+    viewer: Viewer,
+    page: Page,
+) -> Result<(Vec<Entry>, i64), StoreError> {
+    listed(conn, [&CHANGES, &COUNT_CHANGES], issue, viewer, page).await
+}
+
+async fn listed(
+    conn: &mut Conn,
+    [list, count]: [&Sql; 2],
+    issue: IssueId,
+    viewer: Viewer,
+    page: Page,
+) -> Result<(Vec<Entry>, i64), StoreError> {
     let Viewer { user, reads_everything } = viewer;
-    let rows = conn.all(&PAGE, params![issue, user, reads_everything, page.limit, page.offset]).await?;
-    let total = conn.only(&COUNT, params![issue, user, reads_everything]).await?.int("n")?;
+    let rows = conn.all(list, params![issue, user, reads_everything, page.limit, page.offset]).await?;
+    let total = conn.only(count, params![issue, user, reads_everything]).await?.int("n")?;
     Ok((rows.iter().map(Entry::from_row).collect::<Result<_, _>>()?, total))
 }

@@ -7,7 +7,8 @@
 //!   [`follows`],
 //!   [`feeds`], [`trending`]. Work: [`jobs`], [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`] and [`consumers`].
 //! * Being told: [`notifications`] who is, [`inbox`] what of, [`notification_mail`] by mail.
-//! * Issues: [`issues`], [`issue_list`], [`issue_people`], [`issue_timeline`], [`comments`], [`labels`], [`milestones`].
+//! * Issues: [`issues`], [`issue_list`], [`issue_search`], [`issue_people`], [`issue_timeline`], [`comments`], [`labels`],
+//!   [`milestones`].
 //! * Webhooks: [`webhooks`], [`deliveries`].
 //! * The relay: [`nostr_events`] what is kept, [`nostr_query`] how it is found, [`nostr_relations`] what belongs to what.
 //! * `migrations/{sqlite,postgres}`: forward-only, in step, checked at start by [`migrate`].
@@ -32,6 +33,7 @@ pub mod forks;
 pub mod inbox;
 pub mod issue_list;
 pub mod issue_people;
+pub mod issue_search;
 pub mod issue_timeline;
 pub mod issues;
 pub mod jobs;

@@ -46,6 +46,7 @@ pub const ALL: &[Migration] = &[
     migration!(11, "0011_relay"),
     migration!(12, "0012_grasp"),
     migration!(13, "0013_keys"),
+    migration!(14, "0014_involvement"),
 ];
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (

@@ -88,6 +88,7 @@ pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
         ("inbox", crate::inbox::ALL),
         ("issue_list", crate::issue_list::ALL),
         ("issue_people", crate::issue_people::ALL),
+        ("issue_search", crate::issue_search::ALL),
         ("issue_timeline", crate::issue_timeline::ALL),
         ("issues", crate::issues::ALL),
         ("jobs", crate::jobs::ALL),

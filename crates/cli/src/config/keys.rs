@@ -318,7 +318,7 @@ pub(super) const KEYS: &[Key] = &[
     key("issues.created", "100", at_least_one, "Issues that one account may open in issues.window."),
     key("issues.commented", "500", at_least_one, "Comments that one account may write in issues.window."),
     key("issues.window", "1h", window, "How long that is counted."),
-    key("issues.scan", "50000", at_least_one, "Issues of a repository that one list looks through."),
+    key("issues.scan", "50000", at_least_one, "Issues that one list or search looks through."),
     key("issues.keyword_commits", "250", number, "Commits of one push that are read for issues they close."),
     key(
         "outbound.allow",

@@ -15,7 +15,8 @@ const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
 
 const webhooks = new Webhooks({ secret, log: { debug() {}, info() {}, warn() {}, error() {} } });
 webhooks.onAny(({ id, name, payload }) => {
-  say({ id, name: payload.action ? `${name}.${payload.action}` : name, repository: payload.repository.full_name });
+  const { action, changes, repository } = payload;
+  say({ id, name: action ? `${name}.${action}` : name, repository: repository.full_name, changes });
 });
 webhooks.onError((error) => say({ error: error.message }));
 

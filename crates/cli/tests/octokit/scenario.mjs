@@ -43,6 +43,25 @@ test("a repository is created with a first commit, edited, listed and deleted", 
   await assert.rejects(octokit.rest.repos.get(one), status(404));
 });
 
+test("issues are found across repositories", async () => {
+  const { data: made } = await octokit.rest.repos.createForAuthenticatedUser({ name: "js-issues" });
+  const one = { owner: server.owner, repo: made.name };
+  const { data: issue } = await octokit.rest.issues.create({ ...one, title: "Octopus", assignees: [server.owner] });
+  const { data: found } = await octokit.rest.search.issuesAndPullRequests({ q: "octopus is:issue is:open author:@me" });
+  assert.deepEqual([found.total_count, found.items[0].id], [1, issue.id]);
+  const mine = await octokit.paginate(octokit.rest.issues.list, { per_page: 1 });
+  assert.ok(mine.some((other) => other.id === issue.id && other.repository.full_name === made.full_name));
+  await octokit.rest.issues.createComment({ ...one, issue_number: 1, body: "eight arms" });
+  const { data: comments } = await octokit.rest.issues.listCommentsForRepo(one);
+  assert.deepEqual(comments.map((comment) => comment.body), ["eight arms"]);
+  const { data: events } = await octokit.rest.issues.listEvents({ ...one, issue_number: 1 });
+  assert.deepEqual(events.map((event) => event.event), ["assigned"]);
+  const { status: able } = await octokit.rest.issues.checkUserCanBeAssigned({ ...one, assignee: server.owner });
+  assert.equal(able, 204);
+  await assert.rejects(octokit.rest.issues.checkUserCanBeAssigned({ ...one, assignee: server.friend }), status(404));
+  await octokit.rest.repos.delete(one);
+});
+
 test("branches with slashes, tags and refs are found", async () => {
   const branches = await octokit.paginate(octokit.rest.repos.listBranches, { ...at, per_page: 1 });
   assert.deepEqual(branches.map((branch) => branch.name), ["feature/x", "main"]);

@@ -97,6 +97,35 @@ class Issues(Scenario):
         with self.assertRaises(UnknownObjectException):
             repo.get_issue(2)
 
+    def test_they_are_found_across_repositories(self):
+        owner, friend = SERVER["owner"], client(SERVER["friend_token"])
+        repo, hidden = self.create("py-found"), self.create("py-hidden", private=True)
+        issue = repo.create_issue("Unheard-of crash", body="@" + SERVER["friend"], assignee=owner)
+        hidden.create_issue("Unheard-of plan")
+        found = self.github.search_issues("unheard-of", sort="created", order="asc")
+        self.assertEqual([one.title for one in found], ["Unheard-of crash", "Unheard-of plan"])
+        self.assertEqual(found.totalCount, 2)
+        self.assertEqual(found[0].repository.full_name, repo.full_name)
+        narrow = friend.search_issues("unheard-of", repo=repo.full_name, state="open", author=owner, type="issue")
+        self.assertEqual([one.id for one in narrow], [issue.id])
+        self.assertEqual(friend.search_issues("unheard-of", repo=hidden.full_name).totalCount, 0)
+        self.assertEqual([one.id for one in self.me.get_issues() if one.repository.id == repo.id], [issue.id])
+        self.assertIn(issue.id, [one.id for one in self.me.get_user_issues(filter="created", sort="updated")])
+        self.assertIn(issue.id, [one.id for one in friend.get_user().get_issues(filter="mentioned")])
+
+        first = issue.create_comment("first")
+        issue.create_comment("second")
+        first.edit("changed")
+        self.assertEqual([said.body for said in repo.get_issues_comments()], ["changed", "second"])
+        latest = repo.get_issues_comments(sort="updated", direction="desc", since=first.created_at)
+        self.assertEqual([said.body for said in latest], ["changed", "second"])
+        self.assertTrue(repo.has_in_assignees(owner))
+        self.assertFalse(repo.has_in_assignees(SERVER["friend"]))
+        issue.edit(title="Crash", state="closed")
+        events = list(issue.get_events())
+        self.assertEqual(sorted(event.event for event in events), ["assigned", "closed", "renamed"])
+        self.assertEqual({event.actor.login for event in events}, {owner})
+
 
 class Repositories(Scenario):
     def test_a_public_one_is_created_and_read_again(self):

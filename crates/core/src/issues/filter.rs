@@ -99,18 +99,29 @@ pub enum InvalidFilter {
     /// Too many labels.
     #[error("a filter names at most {MAX_LABELS} labels")]
     TooManyLabels,
+    /// More than one repository.
+    #[error("a search is for one repository, or for all of them: give repo: once")]
+    SeveralRepos,
 }
 
 impl Filter {
     /// Reads what was typed. What may be given once is taken from the last time it is given.
     pub fn parse(text: &str) -> Result<Self, InvalidFilter> {
+        Self::parse_with(text, |name, value, filter| filter.qualify(name, value))
+    }
+
+    /// The same, where someone else is asked first what a qualifier means; `false` from them if it means nothing.
+    pub(super) fn parse_with(
+        text: &str,
+        mut qualify: impl FnMut(&str, &str, &mut Self) -> bool,
+    ) -> Result<Self, InvalidFilter> {
         if text.chars().count() > MAX_TEXT {
             return Err(InvalidFilter::TooLong);
         }
         let mut filter = Self::default();
         for token in tokens(text) {
             match token.qualifier {
-                Some(name) if filter.qualify(&name, &token.value) => {}
+                Some(name) if qualify(&name, &token.value, &mut filter) => {}
                 Some(name) => filter.words.push(format!("{name}:{}", token.value).to_lowercase()),
                 None if token.value.is_empty() => {}
                 None => filter.words.push(token.value.to_lowercase()),
@@ -126,7 +137,7 @@ impl Filter {
     }
 
     /// Takes a qualifier in; `false` if there is none of that name.
-    fn qualify(&mut self, name: &str, value: &str) -> bool {
+    pub(super) fn qualify(&mut self, name: &str, value: &str) -> bool {
         match name {
             "is" | "state" if value == "issue" => {}
             "is" | "state" => match value.parse() {
@@ -153,9 +164,12 @@ impl Filter {
         true
     }
 
-    /// Narrows the list to issues with a label.
+    /// Narrows the list to issues with a label; what no label can be called, none is.
     pub fn only_label(&mut self, name: &str) {
         let folded = name.trim().to_lowercase();
+        if folded.contains(char::is_control) {
+            return self.impossible = true;
+        }
         if !self.labels.contains(&folded) {
             self.labels.push(folded);
         }
@@ -329,6 +343,9 @@ mod tests {
             assert!(Filter::parse(text).unwrap().impossible, "{text}");
         }
         assert!(!Filter::parse("is:issue sort:backwards").unwrap().impossible);
+        let mut odd = Filter::default();
+        odd.only_label("a\nb");
+        assert!(odd.impossible && odd.labels.is_empty());
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! The one module that owns the rules of issues: what they may say, what a text refers to, and what a list is asked for.
 //!
 //! [`text`]: titles, bodies, labels, milestones. [`references`]: who and what a text mentions, and what a commit closes.
-//! [`filter`]: the words of the filter box. Who may do what is in [`crate::policy`].
+//! [`filter`]: the words of the filter box; [`search`]: the same for many repositories. Who may do what is in
+//! [`crate::policy`].
 
 pub mod filter;
 pub mod references;
+pub mod search;
 pub mod text;
 
 use crate::UserId;

@@ -10,7 +10,8 @@ use abide_store::issue_people::{self, Why};
 use abide_store::issue_timeline::{self, Told};
 use abide_store::issues::{self, Issue};
 use abide_store::repos::{self, Repo};
-use abide_store::{StoreError, Tx, collaborators, users};
+use abide_store::users::{self, User};
+use abide_store::{StoreError, Tx, collaborators};
 use serde_json::Value as Json;
 
 /// Someone takes part in an issue: they hear of it from then on, and watch its repository for what concerns them, unless
@@ -27,6 +28,13 @@ pub(super) async fn involved(
     watch::on_involvement(tx, user, repo.id).await
 }
 
+/// Whether someone may read a repository, and is there to do so.
+pub(super) async fn reads(tx: &mut Tx, user: &User, repo: &Repo) -> Result<bool, StoreError> {
+    let role = collaborators::role(tx, repo.id, user.id).await?;
+    let allowed = policy::can(&user.actor(), Action::RepoRead, &repo.facts(), role).is_allowed();
+    Ok(allowed && user.suspended_at.is_none())
+}
+
 /// Listens to a text that was written into an issue: names people, tells other issues. `before` is what stood there.
 /// Returns who is named in it and was not before, for the event.
 pub(super) async fn listen(tx: &mut Tx, scene: &Scene, before: &str, text: &str) -> Result<Json, StoreError> {
@@ -34,11 +42,10 @@ pub(super) async fn listen(tx: &mut Tx, scene: &Scene, before: &str, text: &str)
     let mut named: Vec<i64> = Vec::new();
     for name in people.iter().filter(|name| !earlier.people.contains(name)) {
         let Some(user) = users::by_name(tx, name).await? else { continue };
-        let role = collaborators::role(tx, scene.repo.id, user.id).await?;
         // Whoever may not read the repository does not learn that they were named in it.
-        let reads = policy::can(&user.actor(), Action::RepoRead, &scene.repo.facts(), role).is_allowed();
-        if reads && user.suspended_at.is_none() && Some(user.id) != scene.who.user {
+        if reads(tx, &user, &scene.repo).await? && Some(user.id) != scene.who.user {
             involved(tx, user.id, &scene.repo, &scene.issue, Why::Mention).await?;
+            issue_people::mention(tx, scene.issue.id, user.id).await?;
             named.push(user.id.get());
         }
     }

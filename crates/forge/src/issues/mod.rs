@@ -2,8 +2,9 @@
 //!
 //! Every change locks the repository's row first, so the numbers of issues and the order of a timeline need no other
 //! lock. [`create`], [`change`] (text, state, labels, assignees, milestone, together in one transaction), [`comment`],
-//! [`subscribe`]; [`labels`] and [`milestones`] of a repository; [`list`] and [`show`] to read; [`keywords`] for what
-//! commits close. Why not is always an [`IssueError`]. Whoever takes part hears of it: [`involve`].
+//! [`subscribe`]; [`labels`] and [`milestones`] of a repository; [`list`], [`search`] and [`show`] to read; [`keywords`] for what
+//! commits close; [`review`] waits for pull requests. Why not is always an [`IssueError`]. Whoever takes part hears of
+//! it: [`involve`].
 
 mod assign;
 pub mod change;
@@ -17,14 +18,16 @@ pub mod list;
 mod milestone;
 pub mod milestones;
 mod refusal;
+pub mod review;
 mod scene;
+pub mod search;
 pub mod show;
 mod state;
 pub mod subscribe;
 mod text;
 
 pub use abide_core::issues::{Reason, State};
-pub use abide_store::comments::Comment;
+pub use abide_store::comments::{Comment, Order};
 pub use abide_store::issue_people::{Person, Subscription};
 pub use abide_store::issue_timeline::Entry;
 pub use abide_store::issues::{Counts, Issue};

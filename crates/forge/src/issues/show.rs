@@ -3,16 +3,17 @@
 use super::IssueError;
 use crate::repos::list::viewer;
 use crate::{Caller, Fault, Forge};
+use abide_core::issues as rule;
 use abide_core::policy::{self, IssueAction};
 use abide_core::{IssueId, RepoId, Timestamp, UserId};
-use abide_store::comments::{self, Comment};
+use abide_store::comments::{self, Comment, Order};
 use abide_store::issue_people::{self, Person};
 use abide_store::issue_timeline::{self, Entry};
 use abide_store::issues::{self, Counts, Issue};
 use abide_store::labels::{self, Label};
 use abide_store::milestones::{self, Milestone};
 use abide_store::repos::{Page, Repo};
-use abide_store::{Conn, StoreError};
+use abide_store::{Conn, StoreError, collaborators, users};
 use std::collections::HashMap;
 
 /// An issue with what belongs to it.
@@ -76,6 +77,11 @@ pub async fn timeline(forge: &Forge, caller: &Caller, issue: &Issue, page: Page)
     Ok(issue_timeline::page(&mut *forge.store().read().await?, issue.id, viewer(caller), page).await?)
 }
 
+/// The same without what was said about it, here and elsewhere.
+pub async fn changes(forge: &Forge, caller: &Caller, issue: &Issue, page: Page) -> Result<(Vec<Entry>, i64), Fault> {
+    Ok(issue_timeline::changes(&mut *forge.store().read().await?, issue.id, viewer(caller), page).await?)
+}
+
 /// A page of an issue's comments, the oldest first, and how many there are in all.
 pub async fn comments(
     forge: &Forge,
@@ -84,6 +90,27 @@ pub async fn comments(
     page: Page,
 ) -> Result<(Vec<Comment>, i64), Fault> {
     Ok(comments::of_issue(&mut *forge.store().read().await?, issue.id, since, page).await?)
+}
+
+/// A page of the comments on all issues of a repository, and how many there are (counted up to
+/// [`MAX_TOTAL`](super::list::MAX_TOTAL)).
+pub async fn comments_of_repo(
+    forge: &Forge,
+    repo: &Repo,
+    since: Option<Timestamp>,
+    (order, ascending): (Order, bool),
+    page: Page,
+) -> Result<(Vec<Comment>, i64), Fault> {
+    Ok(comments::of_repo(&mut *forge.store().read().await?, repo.id, since, (order, ascending), page).await?)
+}
+
+/// Whether someone of that name can be made responsible in a repository.
+pub async fn is_assignable(forge: &Forge, repo: &Repo, name: &str) -> Result<bool, Fault> {
+    let Ok(name) = name.parse() else { return Ok(false) };
+    let mut conn = forge.store().read().await?;
+    let Some(user) = users::by_name(&mut conn, &name).await? else { return Ok(false) };
+    let role = collaborators::role(&mut conn, repo.id, user.id).await?;
+    Ok(rule::assignable(user.id, repo.owner_id, role, user.suspended_at.is_some()))
 }
 
 /// A page of those who can be made responsible in a repository, and how many there are in all.

@@ -126,7 +126,11 @@ const HOT: &[Hot] = &[
     hot("issues", "BY_NUMBER", &["sqlite_autoindex_issues_1"], &["issues_repo_id_number_key"]),
     hot("issues", "COUNTS", &["sqlite_autoindex_issue_counters_1"], &["issue_counters_pkey"]),
     hot("comments", "OF_ISSUE", &["comments_by_issue"], &["comments_by_issue"]),
+    hot("comments", "OLDEST_OF_REPO", &["comments_by_repo"], &["comments_by_repo"]),
+    hot("comments", "LATEST_OF_REPO", &["comments_by_update"], &["comments_by_update"]),
+    hot("comments", "COUNT_OF_REPO", &["comments_by_update"], &["comments_by_update"]),
     hot("labels", "OF_MANY", &["sqlite_autoindex_issue_labels_1"], &["issue_labels_pkey"]),
+    hot("issue_timeline", "CHANGES", &["issue_events_by_issue"], &["issue_events_by_issue"]),
     hot("issue_timeline", "PAGE", &["issue_events_by_issue"], &["issue_events_by_issue"]),
     hot("feeds", "PUBLIC", &["domain_events_told_in_public"], &["domain_events_told_in_public"]),
     hot("feeds", "OF_REPO", &["domain_events_told_by_repo"], &["domain_events_told_by_repo"]),
@@ -215,6 +219,18 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("issue_list", "LOUDEST"),
     ("issue_list", "QUIETEST"),
     ("issue_list", "COUNT"),
+    ("issue_search", "LIST_WRITTEN"),
+    ("issue_search", "COUNT_WRITTEN"),
+    ("issue_search", "LIST_ASSIGNED"),
+    ("issue_search", "COUNT_ASSIGNED"),
+    ("issue_search", "LIST_NAMING"),
+    ("issue_search", "COUNT_NAMING"),
+    ("issue_search", "LIST_HEARD"),
+    ("issue_search", "COUNT_HEARD"),
+    ("issue_search", "LIST_IN_REPO"),
+    ("issue_search", "COUNT_IN_REPO"),
+    ("issue_search", "LIST_RECENT"),
+    ("issue_search", "COUNT_RECENT"),
     ("search", "LIST_RECENT"),
     ("search", "COUNT_RECENT"),
     ("search", "LIST_OWNED"),
@@ -260,6 +276,28 @@ async fn a_list_of_issues_walks_the_index_of_its_order(engine: Engine, raw: &mut
     wrong
 }
 
+async fn a_search_for_issues_never_reads_all_of_them(engine: Engine, raw: &mut Raw) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (_, sql) in all_statements().filter(|(module, sql)| *module == "issue_search" && sql.name != "REPOS") {
+        let index = match sql.name.split_once('_').expect("what of which source").1 {
+            "WRITTEN" => "issues_by_author",
+            "ASSIGNED" => "issue_assignees_by_user",
+            "NAMING" => "issue_mentions_by_user",
+            "HEARD" => "issue_subscriptions_by_user",
+            "IN_REPO" => "issues_by_update",
+            _ => "issues_by_time",
+        };
+        let plan = plan(raw, text(sql, engine)).await;
+        let tables = ["on issues", "on issue_", "SCAN s", "SCAN b", "SCAN n", "SCAN l"];
+        let whole = |line: &&str| tables.iter().any(|table| line.contains(table)) && !line.contains(index);
+        let scans: Vec<_> = full_scans(&plan).into_iter().filter(whole).collect();
+        if !plan.contains(index) || !scans.is_empty() {
+            wrong.push(format!("issue_search::{} should use {index}:\n{plan}", sql.name));
+        }
+    }
+    wrong
+}
+
 async fn no_other_statement_goes_through_a_whole_table(engine: Engine, raw: &mut Raw) -> Vec<String> {
     let mut scans = Vec::new();
     for (module, sql) in all_statements().filter(|(module, sql)| !MAY_SCAN.contains(&(module, sql.name))) {
@@ -280,6 +318,7 @@ async fn statements_come_by_their_rows_through_an_index(#[values(Engine::Sqlite,
     let mut wrong = hot_statements_find_their_rows_by_the_right_index(engine, &mut raw).await;
     wrong.extend(searches_never_read_all_repositories(engine, &mut raw).await);
     wrong.extend(a_list_of_issues_walks_the_index_of_its_order(engine, &mut raw).await);
+    wrong.extend(a_search_for_issues_never_reads_all_of_them(engine, &mut raw).await);
     wrong.extend(no_other_statement_goes_through_a_whole_table(engine, &mut raw).await);
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
@@ -346,6 +385,7 @@ const FILL: &str = "
     INSERT INTO issue_assignees (issue_id, user_id, created_at) SELECT id, author_id, 0 FROM issues;
     INSERT INTO issue_subscriptions (issue_id, user_id, subscribed, reason, updated_at)
         SELECT id, author_id, TRUE, 'author', 0 FROM issues;
+    INSERT INTO issue_mentions (issue_id, user_id, created_at) SELECT id, author_id, 0 FROM issues;
     INSERT INTO issue_events (issue_id, actor_id, kind, detail, comment_id, source_repo_id, source_issue_id, once, created_at)
         SELECT i.id, i.author_id, 'x', '{}', c.id, i.repo_id, i.id, 'x', 0
         FROM issues i JOIN comments c ON c.issue_id = i.id;

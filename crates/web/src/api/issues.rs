@@ -1,4 +1,4 @@
-//! Issues of a repository and the comments on them.
+//! Issues of a repository, and those that concern someone.
 
 use super::error::ApiError;
 use super::input::{Input, InputOrList, even_null};
@@ -6,7 +6,7 @@ use super::page::Paged;
 use super::repos;
 use super::scoped::Who;
 use super::segments::{Query, Segments};
-use super::shape::{Issue, IssueComment, Label, SimpleUser, TimelineEvent, person};
+use super::shape::{self, Issue, Label, OwnIssue, SimpleUser, TimelineEvent, person};
 use crate::App;
 use abide_core::issues::filter::Filter;
 use abide_core::policy::Action;
@@ -14,7 +14,8 @@ use abide_core::{Timestamp, time};
 use abide_forge::Caller;
 use abide_forge::issues::change::{self, Change, Names};
 use abide_forge::issues::list::{self, Wish};
-use abide_forge::issues::{Reason, State as IssueState, comment, create, show};
+use abide_forge::issues::search::{self, Concern};
+use abide_forge::issues::{Reason, State as IssueState, create, show};
 use abide_forge::repos::Repo;
 use axum::Json;
 use axum::extract::State;
@@ -26,7 +27,7 @@ use utoipa::ToSchema;
 type Slug = Segments<(String, String)>;
 type Address = Segments<(String, String, String)>;
 
-async fn readable(app: &App, caller: &Caller, owner: String, name: String) -> Result<Repo, ApiError> {
+pub(super) async fn readable(app: &App, caller: &Caller, owner: String, name: String) -> Result<Repo, ApiError> {
     repos::at(app, caller, (owner, name), Action::RepoRead).await
 }
 
@@ -48,13 +49,24 @@ where
     query.get(name).map(|text| text.parse().map_err(wrong)).transpose()
 }
 
-fn since(query: &Query) -> Result<Option<Timestamp>, ApiError> {
+pub(super) fn since(query: &Query) -> Result<Option<Timestamp>, ApiError> {
     let rule = "a time looks like 2026-01-31T12:00:00Z";
     let parse = |text| time::parse_rfc3339(text).ok_or_else(|| ApiError::invalid("Issue", "since", "invalid", rule));
     query.get("since").map(parse).transpose()
 }
 
-fn wish(query: &Query) -> Result<Wish, ApiError> {
+/// The other way round: the least or the oldest first.
+pub(super) fn ascending(query: &Query, name: &'static str) -> Result<Option<bool>, ApiError> {
+    match query.get(name) {
+        None => Ok(None),
+        Some("desc") => Ok(Some(false)),
+        Some("asc") => Ok(Some(true)),
+        Some(_) => Err(ApiError::invalid("Issue", name, "invalid", "it is asc or desc")),
+    }
+}
+
+/// What every list of issues may be asked for: state, labels and order.
+fn asked(query: &Query) -> Result<Filter, ApiError> {
     let mut filter = Filter { state: Some(IssueState::Open), ..Filter::default() };
     match query.get("state") {
         Some("all") => filter.state = None,
@@ -64,6 +76,15 @@ fn wish(query: &Query) -> Result<Wish, ApiError> {
     for label in query.get("labels").unwrap_or_default().split(',').filter(|label| !label.trim().is_empty()) {
         filter.only_label(label);
     }
+    if let Some(sort) = word(query, "sort")? {
+        filter.sort = sort;
+    }
+    filter.ascending = ascending(query, "direction")?.unwrap_or(false);
+    Ok(filter)
+}
+
+fn wish(query: &Query) -> Result<Wish, ApiError> {
+    let mut filter = asked(query)?;
     if let Some(name) = query.get("creator") {
         filter.only_author(name);
     }
@@ -82,15 +103,45 @@ fn wish(query: &Query) -> Result<Wish, ApiError> {
         },
         None => {}
     }
-    if let Some(sort) = word(query, "sort")? {
-        filter.sort = sort;
-    }
-    match query.get("direction") {
-        None | Some("desc") => {}
-        Some("asc") => filter.ascending = true,
-        Some(_) => return Err(ApiError::invalid("Issue", "direction", "invalid", "it is asc or desc")),
-    }
     Ok(Wish { filter, milestone, since: since(query)? })
+}
+
+/// The issues that concern the caller, wherever they are.
+pub(super) async fn mine(
+    State(app): State<App>,
+    Who(caller): Who,
+    paged: Paged,
+    query: Query,
+) -> Result<Response, ApiError> {
+    concerning(&app, &caller, &paged, &query, false).await
+}
+
+/// The same in repositories that the caller owns or collaborates on.
+pub(super) async fn mine_at_home(
+    State(app): State<App>,
+    Who(caller): Who,
+    paged: Paged,
+    query: Query,
+) -> Result<Response, ApiError> {
+    concerning(&app, &caller, &paged, &query, true).await
+}
+
+async fn concerning(
+    app: &App,
+    caller: &Caller,
+    paged: &Paged,
+    query: &Query,
+    theirs: bool,
+) -> Result<Response, ApiError> {
+    let concern = word(query, "filter")?.unwrap_or(Concern::Assigned);
+    let wish = search::Wish { concern, theirs, filter: asked(query)?, since: since(query)? };
+    let found = search::mine(&app.forge, caller, wish, paged.page()).await?;
+    let homes = shape::page(app, caller, &found.repos).await?;
+    let home =
+        |repo: &Repo| homes.iter().zip(&found.repos).find(|(_, at)| at.id == repo.id).map(|(home, _)| home.clone());
+    let item = |(issue, repo): (_, &Repo)| OwnIssue { issue: Issue::of(app, repo, issue), repository: home(repo) };
+    let items: Vec<_> = found.each().map(item).collect();
+    Ok(paged.answer(app, &items, found.total))
 }
 
 pub(super) async fn list(
@@ -232,68 +283,6 @@ async fn changed(app: &App, caller: &Caller, repo: &Repo, at: &str, to: Change) 
     Ok(Json(shaped(app, repo, issue).await?))
 }
 
-pub(super) async fn comments(
-    State(app): State<App>,
-    Who(caller): Who,
-    Segments((owner, name, number)): Address,
-    paged: Paged,
-    query: Query,
-) -> Result<Response, ApiError> {
-    let repo = readable(&app, &caller, owner, name).await?;
-    let issue = show::show(&app.forge, &repo, &number).await?;
-    let (found, total) = show::comments(&app.forge, &issue, since(&query)?, paged.page()).await?;
-    let items: Vec<_> = found.iter().map(|comment| IssueComment::of(&app, &repo, comment)).collect();
-    Ok(paged.answer(&app, &items, total))
-}
-
-/// What a comment says.
-#[derive(Deserialize, ToSchema)]
-#[schema(as = NewComment)]
-pub(super) struct Say {
-    body: String,
-}
-
-pub(super) async fn say(
-    State(app): State<App>,
-    Who(caller): Who,
-    Segments((owner, name, at)): Address,
-    Input(body): Input<Say>,
-) -> Result<(StatusCode, Json<IssueComment>), ApiError> {
-    let repo = readable(&app, &caller, owner, name).await?;
-    let said = comment::add(&app.forge, &caller, &repo, number(&at)?, &body.body).await?;
-    Ok((StatusCode::CREATED, Json(IssueComment::of(&app, &repo, &said))))
-}
-
-pub(super) async fn show_comment(
-    State(app): State<App>,
-    Who(caller): Who,
-    Segments((owner, name, id)): Address,
-) -> Result<Json<IssueComment>, ApiError> {
-    let repo = readable(&app, &caller, owner, name).await?;
-    Ok(Json(IssueComment::of(&app, &repo, &comment::show(&app.forge, &repo, &id).await?)))
-}
-
-pub(super) async fn edit_comment(
-    State(app): State<App>,
-    Who(caller): Who,
-    Segments((owner, name, id)): Address,
-    Input(body): Input<Say>,
-) -> Result<Json<IssueComment>, ApiError> {
-    let repo = readable(&app, &caller, owner, name).await?;
-    let said = comment::edit(&app.forge, &caller, &repo, &id, &body.body).await?;
-    Ok(Json(IssueComment::of(&app, &repo, &said)))
-}
-
-pub(super) async fn remove_comment(
-    State(app): State<App>,
-    Who(caller): Who,
-    Segments((owner, name, id)): Address,
-) -> Result<StatusCode, ApiError> {
-    let repo = readable(&app, &caller, owner, name).await?;
-    comment::remove(&app.forge, &caller, &repo, &id).await?;
-    Ok(StatusCode::NO_CONTENT)
-}
-
 pub(super) async fn timeline(
     State(app): State<App>,
     Who(caller): Who,
@@ -303,6 +292,19 @@ pub(super) async fn timeline(
     let repo = readable(&app, &caller, owner, name).await?;
     let issue = show::show(&app.forge, &repo, &number).await?;
     let (entries, total) = show::timeline(&app.forge, &caller, &issue, paged.page()).await?;
+    let items: Vec<_> = entries.iter().map(|entry| TimelineEvent::of(&app, &repo, issue.number, entry)).collect();
+    Ok(paged.answer(&app, &items, total))
+}
+
+pub(super) async fn events(
+    State(app): State<App>,
+    Who(caller): Who,
+    Segments((owner, name, number)): Address,
+    paged: Paged,
+) -> Result<Response, ApiError> {
+    let repo = readable(&app, &caller, owner, name).await?;
+    let issue = show::show(&app.forge, &repo, &number).await?;
+    let (entries, total) = show::changes(&app.forge, &caller, &issue, paged.page()).await?;
     let items: Vec<_> = entries.iter().map(|entry| TimelineEvent::of(&app, &repo, issue.number, entry)).collect();
     Ok(paged.answer(&app, &items, total))
 }
@@ -421,4 +423,16 @@ pub(super) async fn assignable(
     let (people, total) = show::assignable(&app.forge, &repo, paged.page()).await?;
     let items: Vec<SimpleUser> = people.iter().map(|found| person(&app, found)).collect();
     Ok(paged.answer(&app, &items, total))
+}
+
+pub(super) async fn is_assignable(
+    State(app): State<App>,
+    Who(caller): Who,
+    Segments((owner, name, user)): Address,
+) -> Result<StatusCode, ApiError> {
+    let repo = readable(&app, &caller, owner, name).await?;
+    match show::is_assignable(&app.forge, &repo, &user).await? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(ApiError::not_found()),
+    }
 }

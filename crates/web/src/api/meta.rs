@@ -14,6 +14,8 @@ pub(super) async fn root(State(app): State<App>) -> Json<Value> {
     Json(json!({
         "current_user_url": api("/user"),
         "current_user_repositories_url": api("/user/repos{?per_page,page}"),
+        "issue_search_url": api("/search/issues?q={query}{&page,per_page,sort,order}"),
+        "issues_url": api("/issues"),
         "openapi_url": api("/openapi.json"),
         "rate_limit_url": api("/rate_limit"),
         "repository_url": api("/repos/{owner}/{repo}"),

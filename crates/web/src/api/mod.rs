@@ -12,6 +12,7 @@ mod about;
 mod audit;
 mod bytes;
 mod collaborators;
+mod comments;
 mod commits;
 mod contents;
 mod deleted;

@@ -1,14 +1,20 @@
 //! Searching.
 
 use super::error::ApiError;
+use super::issues::ascending;
 use super::page::Paged;
 use super::scoped::Who;
 use super::segments::Query;
-use super::shape::{self, Found, Match};
+use super::shape::{self, Found, FoundIssues, Issue, IssueMatch, Match};
 use crate::App;
+use abide_forge::issues;
 use abide_forge::repos::search::{self, Sort};
 use axum::extract::State;
 use axum::response::Response;
+
+fn text(query: &Query) -> Result<&str, ApiError> {
+    query.get("q").ok_or_else(|| ApiError::invalid("Search", "q", "missing", "q says what to look for"))
+}
 
 pub(super) async fn repositories(
     State(app): State<App>,
@@ -16,7 +22,7 @@ pub(super) async fn repositories(
     query: Query,
     paged: Paged,
 ) -> Result<Response, ApiError> {
-    let text = query.get("q").ok_or_else(|| ApiError::invalid("Search", "q", "missing", "q says what to look for"))?;
+    let text = text(&query)?;
     let sort = match query.get("sort") {
         Some("stars") => Sort::Stars,
         Some("updated") => Sort::Updated,
@@ -28,4 +34,19 @@ pub(super) async fn repositories(
     let items = shape::page(&app, &caller, &repos).await?;
     let items = items.into_iter().map(|repository| Match { repository, score: 1.0 }).collect();
     Ok(paged.answer_as(&app, &Found { total_count, incomplete_results: false, items }, total_count))
+}
+
+pub(super) async fn issues(
+    State(app): State<App>,
+    Who(caller): Who,
+    query: Query,
+    paged: Paged,
+) -> Result<Response, ApiError> {
+    // Orders that are not known here are no order, as for repositories.
+    let order = (query.get("sort").and_then(|sort| sort.parse().ok()), ascending(&query, "order")?);
+    let found = issues::search::search(&app.forge, &caller, text(&query)?, order, paged.page()).await?;
+    let items =
+        found.each().map(|(issue, repo)| IssueMatch { issue: Issue::of(&app, repo, issue), score: 1.0 }).collect();
+    let (total_count, incomplete_results) = (found.total, found.incomplete);
+    Ok(paged.answer_as(&app, &FoundIssues { total_count, incomplete_results, items }, total_count))
 }

@@ -9,6 +9,7 @@ mod discovery;
 mod events;
 mod hidden;
 mod history;
+mod issue_search;
 mod issues;
 mod keys;
 mod lifecycle;

@@ -57,21 +57,24 @@ impl Drop for Library {
 fn githubs_own_library_verifies_and_takes_every_kind(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let server = prepared(engine).env("ABIDE_LIFECYCLE__GRACE", "0s").start();
     let (alice, _bob) = (person(&server, "alice"), person(&server, "bob"));
-    let token = server.add_token("alice", "repo,user,hooks");
+    let (token, taker) = (server.add_token("alice", "repo,user,hooks"), server.add_token("bob", "repo"));
     let mut library = Library::start();
     alice.create(&server, "project", false);
-    let api = |method: &str, path: &str, body: Value| {
+    let send = |token: &str, method: &str, path: &str, body: Value| {
         let path = format!("/api/v3{path}");
-        let answer = http::Request::new(method, &path).token(Some(&token)).json(&body).send(server.http_addr());
+        let answer = http::Request::new(method, &path).token(Some(token)).json(&body).send(server.http_addr());
         assert!(answer.status < 300, "{method} {path}: {} {}", answer.status, answer.text());
     };
+    let api = |method: &str, path: &str, body: Value| send(&token, method, path, body);
     let config = json!({ "url": library.url, "content_type": "json", "secret": SECRET });
     api("POST", "/repos/alice/project/hooks", json!({ "events": ["*"], "config": config }));
     let mut took = |expected: &[&str]| {
+        let mut last = Value::Null;
         for name in expected {
-            let next = library.next();
-            assert_eq!(next["name"], **name, "{next}");
+            last = library.next();
+            assert_eq!(last["name"], **name, "{last}");
         }
+        last
     };
     took(&["ping"]);
     let tree = alice.git.init_work_tree();
@@ -119,7 +122,13 @@ fn githubs_own_library_verifies_and_takes_every_kind(#[values(Engine::Sqlite, En
     took(&["repository.archived"]);
     api("PATCH", repo, json!({ "archived": false }));
     took(&["repository.unarchived"]);
-    api("DELETE", repo, json!({}));
+    api("POST", &format!("{repo}/transfer"), json!({ "new_owner": "bob" }));
+    let offer = query(&server, "SELECT id FROM repo_transfers");
+    send(&taker, "POST", &format!("/repository_transfers/{offer}/accept"), json!({}));
+    let taken = took(&["repository.transferred"]);
+    assert_eq!(taken["repository"], "bob/renamed");
+    assert_eq!(taken["changes"]["owner"]["from"]["user"]["login"], "alice", "{taken}");
+    send(&taker, "DELETE", "/repos/bob/renamed", json!({}));
     took(&["repository.deleted"]);
     purge(&server);
     took(&["repository.purged"]);

@@ -113,6 +113,7 @@ fn shape(forge: &Forge, repo: &Repo, detailed: &Detailed) -> Json {
         "repository_url": urls.api(""),
         "labels_url": at("/labels{/name}"),
         "comments_url": at("/comments"),
+        "events_url": at("/events"),
         "timeline_url": at("/timeline"),
         "html_url": urls.page(&format!("/issues/{}", issue.number)),
         "number": issue.number,

@@ -1,7 +1,9 @@
 //! Issues: who may do what, what is told, and whom it concerns.
 
+mod involvement;
 mod keywords;
 mod references;
+mod searching;
 mod talking;
 
 use crate::rig::{Rig, rig_with};

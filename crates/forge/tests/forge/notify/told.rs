@@ -5,10 +5,9 @@ use abide_core::WatchLevel::{All, Ignore};
 use abide_forge::Access;
 use abide_forge::accounts::suspend;
 use abide_forge::issues::change::{self, Change, Names};
-use abide_forge::issues::subscribe;
+use abide_forge::issues::{review, subscribe};
 use abide_forge::notify::State;
 use abide_forge::repos::marks;
-use abide_store::events::{self, Event};
 use rstest::rstest;
 use std::time::Duration;
 
@@ -47,21 +46,18 @@ async fn everyone_is_told_for_their_reason_and_never_of_what_they_did_themselves
     assert_eq!(world.told(&world.dave).await, [(Reason::Manual, "Other".into())]);
     world.all_read().await;
 
-    // There are no pull requests yet; whoever emits this event reaches the reviewer.
-    let event = Event {
-        actor: Some(id(&world.ann)),
-        kind: "review_requested",
-        repo: Some(world.repo.id),
-        source_kind: "issue",
-        source_id: other.id.get(),
-        public: true,
-        payload: json!({ "title": "Other", "number": other.number, "reviewer_id": id(&world.eve).get() }),
-    };
-    let written: Result<(), StoreError> =
-        world.rig.store.write(event, |tx, event| Box::pin(async move { events::append(tx, event).await })).await;
-    written.expect("written");
+    // There are no pull requests yet; whoever has one asks this way.
+    let eve = "eve".parse().expect("a name");
+    review::request(world.forge(), &world.ann, &world.repo, other.number, &eve).await.expect("asked");
     assert_eq!(world.told(&world.eve).await, [(Reason::ReviewRequested, "Other".into())]);
     assert_eq!(world.who().await, ["eve"]);
+    world.all_read().await;
+    world.say(&world.ann, &other, "it waits for you").await;
+    assert_eq!(
+        world.told(&world.eve).await,
+        [(Reason::ReviewRequested, "Other".into())],
+        "who is asked hears the rest"
+    );
     world.all_read().await;
 
     world.share("carol", Role::Admin).await;

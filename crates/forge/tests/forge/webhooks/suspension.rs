@@ -3,11 +3,15 @@
 use super::receiver::Reply;
 use super::sending::happen;
 use super::{change, scene};
+use abide_core::notify::Reason;
 use abide_core::webhooks::DeliveryState;
+use abide_forge::notify::{Filter, inbox};
+use abide_forge::repos::Page;
 use abide_forge::social::star;
 use abide_forge::webhooks::{ask, edit};
-use abide_store::events;
+use abide_store::{StoreError, emails, events};
 use abide_testkit::Engine;
+use mail_parser::MessageParser;
 use rstest::rstest;
 
 const QUARTER: u64 = 15 * 60;
@@ -21,6 +25,7 @@ async fn five_failures_suspend_a_hook_and_nothing_is_dropped(
     #[case] reply: Reply,
 ) {
     let scene = scene(engine).await;
+    scene.verify_owner().await;
     let hook = scene.hook(&["star"]).await;
     scene.receiver.always(reply);
     happen(&scene, 5).await;
@@ -39,6 +44,14 @@ async fn five_failures_suspend_a_hook_and_nothing_is_dropped(
     let rows = scene.deliveries(&hook).await;
     assert!(rows[1..].iter().all(|row| row.state == DeliveryState::Failed), "{rows:?}");
     assert_eq!(told(&scene, "webhook_suspended").await, 1);
+    let url = scene.receiver.url();
+    let host = url.split('/').nth(2).expect("an address");
+    let notice = format!("Webhook to {host} suspended");
+    assert_eq!(scene.inbox().await, [(Reason::Lifecycle, notice.clone())]);
+    let mail = scene.only_mail().await;
+    assert_eq!((mail.0.as_str(), mail.1), ("alice@example.org", format!("[alice/project] {notice}")));
+    assert!(mail.2.contains("5 deliveries in a row failed"), "{}", mail.2);
+    assert!(mail.2.contains(&format!("/alice/project/settings/webhooks/{}", hook.id)), "{}", mail.2);
 
     // What happens now queues, untried.
     scene.receiver.clear();
@@ -72,6 +85,45 @@ async fn five_failures_suspend_a_hook_and_nothing_is_dropped(
     assert!(rows[6..].iter().all(|row| row.state == DeliveryState::Ok));
     assert_eq!(scene.seen(hook.id).await.breaker, abide_core::webhooks::Breaker::default());
     assert_eq!(told(&scene, "webhook_resumed").await, 1);
+    let notice = format!("Webhook to {host} resumed");
+    assert_eq!(scene.inbox().await, [(Reason::Lifecycle, notice.clone())]);
+    let mail = scene.only_mail().await;
+    assert_eq!((mail.0.as_str(), mail.1), ("alice@example.org", format!("[alice/project] {notice}")));
+    assert!(mail.2.contains("answers again"), "{}", mail.2);
+}
+
+/// What the owner of the repository learns.
+impl super::Scene {
+    /// Mail goes only to addresses that somebody has proved to read.
+    async fn verify_owner(&self) {
+        let owner = self.alice.user_id().expect("an account");
+        let list = emails::list(&mut self.rig.store.read().await.expect("readable"), owner).await.expect("readable");
+        let done: Result<bool, StoreError> =
+            self.rig.store.write(list[0].id, |tx, id| Box::pin(emails::verify(tx, *id))).await;
+        assert!(done.expect("written"));
+    }
+
+    /// What waits in the inbox.
+    async fn inbox(&self) -> Vec<(Reason, String)> {
+        self.take_in().await;
+        let page = Page { limit: 100, offset: 0 };
+        let items = inbox::list(&self.rig.forge, &self.alice, Filter::default(), page).await.expect("readable");
+        items.into_iter().map(|item| (item.reason, item.title)).collect()
+    }
+
+    /// The one mail that was sent: to whom, about what, and what it says. It is taken away.
+    async fn only_mail(&self) -> (String, String, String) {
+        self.rig.run_jobs().await;
+        let entries = std::fs::read_dir(self.rig.database.data_dir().join("outbox")).expect("something was sent");
+        let files: Vec<_> = entries.map(|entry| entry.expect("readable").path()).collect();
+        let [file] = &files[..] else { panic!("{files:?}") };
+        let bytes = std::fs::read(file).expect("readable");
+        std::fs::remove_file(file).expect("removable");
+        let mail = MessageParser::default().parse(&bytes).expect("a mail");
+        let to = mail.to().and_then(|to| to.first()).and_then(|to| to.address()).expect("a recipient");
+        let text = mail.body_text(0).expect("a text");
+        (to.to_owned(), mail.subject().expect("a subject").to_owned(), text.into_owned())
+    }
 }
 
 /// An odd number of changes has left a star.

@@ -1,17 +1,56 @@
 //! The routes of issues, labels and milestones.
 
-use crate::api::about::about;
+use crate::api::about::{About, about};
 use crate::api::scoped::Access::{Logged, Open};
 use crate::api::scoped::Routes;
-use crate::api::shape::{Issue, IssueComment, Label, Milestone, SimpleUser, TimelineEvent};
-use crate::api::{issues, labels, milestones};
+use crate::api::shape::{FoundIssues, Issue, IssueComment, Label, Milestone, OwnIssue, SimpleUser, TimelineEvent};
+use crate::api::{comments, issues, labels, milestones, search};
 use abide_core::scope::Scope;
 
 const STATE: (&str, &str) = ("state", "`open` (the default), `closed` or `all`.");
+const SINCE: (&str, &str) = ("since", "Only what changed since then, e.g. 2026-01-31T12:00:00Z.");
+
+/// The issues that concern the caller.
+fn own(what: &'static str) -> About {
+    about(what)
+        .query(
+            "filter",
+            "`assigned` (the default), `created`, `mentioned`, `subscribed`, `repos` (what they own or collaborate on) or \
+             `all` of it.",
+        )
+        .query(STATE.0, STATE.1)
+        .query("labels", "Names of labels between commas, all of which an issue has.")
+        .query("sort", "`created` (the default), `updated` or `comments`.")
+        .query("direction", "`desc` (the default) or `asc`.")
+        .query(SINCE.0, SINCE.1)
+        .gives_page::<OwnIssue>()
+}
 
 pub(super) fn issues() -> Routes {
     let (read, write) = (Open(Scope::RepoRead), Logged(Scope::Repo));
     Routes::of("Issues")
+        .get(
+            "/search/issues",
+            read,
+            search::issues,
+            about("Search issues")
+                .query(
+                    "q",
+                    "Words, and perhaps `repo:`, `user:`, `is:`, `author:`, `assignee:`, `mentions:`, `label:`, `milestone:`, \
+                     `no:`, `reason:`; `@me` is the caller.",
+                )
+                .query("sort", "`created` (the default), `updated` or `comments`.")
+                .query("order", "`desc` (the default) or `asc`.")
+                .paged()
+                .gives::<FoundIssues>(),
+        )
+        .get("/issues", Logged(Scope::RepoRead), issues::mine, own("The issues that concern the caller"))
+        .get(
+            "/user/issues",
+            Logged(Scope::RepoRead),
+            issues::mine_at_home,
+            own("The same in repositories that the caller owns or collaborates on"),
+        )
         .get(
             "/repos/{owner}/{repo}/issues",
             read,
@@ -24,7 +63,7 @@ pub(super) fn issues() -> Routes {
                 .query("milestone", "The number of a milestone; `*` for any, `none` for none.")
                 .query("sort", "`created` (the default), `updated` or `comments`.")
                 .query("direction", "`desc` (the default) or `asc`.")
-                .query("since", "Only what changed since then, e.g. 2026-01-31T12:00:00Z.")
+                .query(SINCE.0, SINCE.1)
                 .gives_page::<Issue>(),
         )
         .post(
@@ -45,33 +84,43 @@ pub(super) fn issues() -> Routes {
         .get(
             "/repos/{owner}/{repo}/issues/{number}/comments",
             read,
-            issues::comments,
+            comments::of_issue,
             about("The comments on an issue, the oldest first")
-                .query("since", "Only what changed since then, e.g. 2026-01-31T12:00:00Z.")
+                .query(SINCE.0, SINCE.1)
                 .gives_page::<IssueComment>(),
         )
         .post(
             "/repos/{owner}/{repo}/issues/{number}/comments",
             write,
-            issues::say,
-            about("Comment on an issue").takes::<issues::Say>().gives_with::<IssueComment>(201, "It was said."),
+            comments::say,
+            about("Comment on an issue").takes::<comments::Say>().gives_with::<IssueComment>(201, "It was said."),
+        )
+        .get(
+            "/repos/{owner}/{repo}/issues/comments",
+            read,
+            comments::of_repo,
+            about("The comments on all issues of a repository, the oldest first")
+                .query("sort", "`created` (the default) or `updated`.")
+                .query("direction", "`asc` (the default) or `desc`.")
+                .query(SINCE.0, SINCE.1)
+                .gives_page::<IssueComment>(),
         )
         .get(
             "/repos/{owner}/{repo}/issues/comments/{id}",
             read,
-            issues::show_comment,
+            comments::show,
             about("A comment").gives::<IssueComment>(),
         )
         .patch(
             "/repos/{owner}/{repo}/issues/comments/{id}",
             write,
-            issues::edit_comment,
-            about("Change a comment").takes::<issues::Say>().gives::<IssueComment>(),
+            comments::edit,
+            about("Change a comment").takes::<comments::Say>().gives::<IssueComment>(),
         )
         .delete(
             "/repos/{owner}/{repo}/issues/comments/{id}",
             write,
-            issues::remove_comment,
+            comments::remove,
             about("Remove a comment").gives_nothing(),
         )
         .get(
@@ -79,6 +128,12 @@ pub(super) fn issues() -> Routes {
             read,
             issues::timeline,
             about("What happened to an issue, the oldest first").gives_page::<TimelineEvent>(),
+        )
+        .get(
+            "/repos/{owner}/{repo}/issues/{number}/events",
+            read,
+            issues::events,
+            about("The changes of an issue, the oldest first").gives_page::<TimelineEvent>(),
         )
         .get(
             "/repos/{owner}/{repo}/issues/{number}/labels",
@@ -129,6 +184,12 @@ pub(super) fn issues() -> Routes {
             read,
             issues::assignable,
             about("Who can be made responsible").gives_page::<SimpleUser>(),
+        )
+        .get(
+            "/repos/{owner}/{repo}/assignees/{user}",
+            read,
+            issues::is_assignable,
+            about("Whether someone can be made responsible").gives_nothing(),
         )
 }
 

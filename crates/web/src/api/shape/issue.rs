@@ -1,6 +1,6 @@
 //! Issues, and what belongs to them.
 
-use super::{SimpleUser, Urls, in_path, time};
+use super::{Repository, SimpleUser, Urls, in_path, time};
 use crate::App;
 use abide_core::issues::{Reason, State};
 use abide_core::{Handle, UserId};
@@ -19,6 +19,7 @@ pub(in crate::api) struct Issue {
     repository_url: String,
     labels_url: String,
     comments_url: String,
+    events_url: String,
     timeline_url: String,
     html_url: String,
     number: i64,
@@ -62,6 +63,7 @@ impl Issue {
             repository_url: urls.api(""),
             labels_url: at("/labels{/name}"),
             comments_url: at("/comments"),
+            events_url: at("/events"),
             timeline_url: at("/timeline"),
             html_url: urls.page(&format!("/issues/{}", issue.number)),
             number: issue.number,
@@ -83,6 +85,31 @@ impl Issue {
             closed_by: someone(app, issue.closed_by, issue.closer_name.as_ref()),
         }
     }
+}
+
+/// An issue in a list of many repositories.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(in crate::api) struct OwnIssue {
+    #[serde(flatten)]
+    pub issue: Issue,
+    pub repository: Option<Repository>,
+}
+
+/// What a search for issues found.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(in crate::api) struct FoundIssues {
+    pub total_count: i64,
+    /// Whether there was more to look at than a search looks through.
+    pub incomplete_results: bool,
+    pub items: Vec<IssueMatch>,
+}
+
+/// An issue that a search found.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(in crate::api) struct IssueMatch {
+    #[serde(flatten)]
+    pub issue: Issue,
+    pub score: f64,
 }
 
 /// A label of a repository.

@@ -25,7 +25,9 @@ pub(super) use git::{
     Branch, CommitItem, FullCommit, GitBlob, GitCommit, GitRef, GitTag, GitTree, ShortBranch, Tag, TreeItem,
 };
 pub(super) use hook::{HIDDEN, Hook, HookConfig, HookDelivery, HookDeliveryDetail};
-pub(super) use issue::{Issue, IssueComment, Label, Milestone, TimelineEvent, person};
+pub(super) use issue::{
+    FoundIssues, Issue, IssueComment, IssueMatch, Label, Milestone, OwnIssue, TimelineEvent, person,
+};
 pub(super) use life::{AuditEntry, DeletedRepository, Redirect, Transfer};
 pub(super) use notification::{Notification, ThreadSubscription};
 pub(super) use repo::{Collaborator, Found, Match, Permission, Repository, TopicNames, legacy_permission, one, page};

@@ -1,0 +1,39 @@
+//! Asking someone to review. No road leads here until there are pull requests.
+
+use super::IssueError;
+use super::involve::{involved, reads};
+use super::scene::{Scene, Target};
+use crate::{Caller, Forge};
+use abide_core::UserName;
+use abide_core::policy::IssueAction;
+use abide_store::issue_people::Why;
+use abide_store::repos::Repo;
+use abide_store::{Tx, users};
+use serde_json::json;
+
+/// Asks someone who may read the repository for a review.
+pub async fn request(
+    forge: &Forge,
+    caller: &Caller,
+    repo: &Repo,
+    number: i64,
+    reviewer: &UserName,
+) -> Result<(), IssueError> {
+    let settings = forge.settings().issues.clone();
+    let target = Target { caller: caller.clone(), repo: repo.id, number, settings };
+    let unit = (target, reviewer.clone());
+    forge.store().write(unit, |tx, (target, reviewer)| Box::pin(write(tx, target, reviewer))).await
+}
+
+async fn write(tx: &mut Tx, target: &Target, reviewer: &UserName) -> Result<(), IssueError> {
+    let scene = Scene::open(tx, target).await?;
+    scene.ensure(IssueAction::Triage)?;
+    let unknown = IssueError::NotFound("reviewer");
+    let Some(user) = users::by_name(tx, reviewer).await? else { return Err(unknown) };
+    if !reads(tx, &user, &scene.repo).await? {
+        return Err(unknown);
+    }
+    involved(tx, user.id, &scene.repo, &scene.issue, Why::ReviewRequested).await?;
+    let told = json!({ "reviewer": reviewer.as_str(), "reviewer_id": user.id.get() });
+    Ok(scene.event(tx, "review_requested", told).await?)
+}

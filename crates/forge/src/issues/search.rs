@@ -1,0 +1,144 @@
+//! Issues of many repositories. What the caller may not read is neither found nor counted.
+
+use super::show::detailed_in;
+use super::{Detailed, IssueError};
+use crate::repos::list::viewer;
+use crate::repos::open::{Door, open};
+use crate::{Access, Caller, Forge};
+use abide_core::issues::filter::{Filter, Sort, Wanted};
+use abide_core::issues::search::Search;
+use abide_core::policy::{Action, DenyCode};
+use abide_core::{Timestamp, UserId, UserName};
+use abide_store::issue_search::{self, Search as Query, Whose};
+use abide_store::repos::{Page, Repo};
+use abide_store::{Conn, StoreError, users};
+
+pub use abide_core::issues::search::Concern;
+
+/// Issues of many repositories.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    /// The issues, with what belongs to them.
+    pub issues: Vec<Detailed>,
+    /// The repositories that they are in, each once.
+    pub repos: Vec<Repo>,
+    /// How many there are, counted up to [`MAX_TOTAL`](super::list::MAX_TOTAL).
+    pub total: i64,
+    /// Not everything that could have matched was looked at.
+    pub incomplete: bool,
+}
+
+impl Found {
+    /// Each issue with its repository.
+    pub fn each(&self) -> impl Iterator<Item = (&Detailed, &Repo)> {
+        let of = |id| self.repos.iter().find(move |repo| repo.id == id);
+        self.issues.iter().filter_map(move |found| of(found.issue.repo_id).map(|repo| (found, repo)))
+    }
+}
+
+/// A page of the issues that a text asks for, as far as the caller may read them. An order beside the text counts for
+/// more than one within it. A name that nothing has finds nothing.
+pub async fn search(
+    forge: &Forge,
+    caller: &Caller,
+    text: &str,
+    order: (Option<Sort>, Option<bool>),
+    page: Page,
+) -> Result<Found, IssueError> {
+    let me = match caller.user_id() {
+        Some(id) => users::by_id(&mut *forge.store().read().await?, id).await?.and_then(|user| user.name),
+        None => None,
+    };
+    let Search { mut filter, repo, owner, mentions } = Search::parse(text, me.as_ref())?;
+    filter.sort = order.0.unwrap_or(filter.sort);
+    filter.ascending = order.1.unwrap_or(filter.ascending);
+    let repo = match repo {
+        None => None,
+        Some((owner, name)) => match open(forge, caller, &Door::slug(owner, name), Action::RepoRead).await {
+            Ok(repo) => Some(repo.id),
+            Err(Access::Fault(fault)) => return Err(Access::Fault(fault).into()),
+            // What is hidden is found as little as what is not there.
+            Err(_) => return Ok(Found::default()),
+        },
+    };
+    let mut conn = forge.store().read().await?;
+    let Some(query) = resolve(&mut conn, filter, forge.settings().issues.scan).await? else {
+        return Ok(Found::default());
+    };
+    let owner = known(&mut conn, owner.as_ref()).await?;
+    let mentions = known(&mut conn, mentions.as_ref()).await?;
+    let (Ok(owner), Ok(mentions)) = (owner, mentions) else { return Ok(Found::default()) };
+    find(&mut conn, caller, Query { repo, owner, mentions, ..query }, page).await
+}
+
+/// What of the issues that concern them someone asks for.
+#[derive(Debug, Clone)]
+pub struct Wish {
+    /// Which.
+    pub concern: Concern,
+    /// Only those in repositories that they own or collaborate on.
+    pub theirs: bool,
+    /// What else is asked for.
+    pub filter: Filter,
+    /// Only issues that changed since then.
+    pub since: Option<Timestamp>,
+}
+
+/// A page of the issues that concern the caller, in whichever repository.
+pub async fn mine(forge: &Forge, caller: &Caller, wish: Wish, page: Page) -> Result<Found, IssueError> {
+    let me = caller.user_id().ok_or(Access::Denied(DenyCode::LoginRequired))?;
+    let mut conn = forge.store().read().await?;
+    let Some(mut query) = resolve(&mut conn, wish.filter, forge.settings().issues.scan).await? else {
+        return Ok(Found::default());
+    };
+    query.since = wish.since;
+    match wish.concern {
+        Concern::Assigned => query.assignee = Wanted::Is(me),
+        Concern::Created => query.author = Some(me),
+        Concern::Mentioned => query.mentions = Some(me),
+        Concern::Subscribed => query.hears = Some(me),
+        Concern::Repos => query.whose = Whose::Theirs,
+        Concern::All => query.whose = Whose::Concern,
+    }
+    if wish.theirs {
+        query.whose = Whose::Theirs;
+    }
+    find(&mut conn, caller, query, page).await
+}
+
+async fn find(conn: &mut Conn, caller: &Caller, query: Query, page: Page) -> Result<Found, IssueError> {
+    let found = issue_search::find(conn, &query, viewer(caller), page).await?;
+    let issues = detailed_in(conn, found.issues).await?;
+    Ok(Found { issues, repos: found.repos, total: found.total, incomplete: !found.complete })
+}
+
+/// The people that a filter names become ids; `None` if one of them is nobody, or nothing can satisfy it.
+async fn resolve(conn: &mut Conn, filter: Filter, scan: i64) -> Result<Option<Query>, StoreError> {
+    if filter.impossible {
+        return Ok(None);
+    }
+    let Ok(author) = known(conn, filter.author.as_ref()).await? else { return Ok(None) };
+    let assignee = match &filter.assignee {
+        Wanted::Any => Wanted::Any,
+        Wanted::None => Wanted::None,
+        Wanted::Some => Wanted::Some,
+        Wanted::Is(name) => match known(conn, Some(name)).await? {
+            Ok(Some(user)) => Wanted::Is(user),
+            _ => return Ok(None),
+        },
+    };
+    let (mentions, hears, since, repo, owner) = (None, None, None, None, None);
+    let whose = Whose::Anyones;
+    Ok(Some(Query { filter, author, assignee, mentions, hears, since, repo, owner, whose, scan }))
+}
+
+/// Nobody has this name.
+struct Nobody;
+
+/// Who is called that, if a name was given.
+async fn known(conn: &mut Conn, name: Option<&UserName>) -> Result<Result<Option<UserId>, Nobody>, StoreError> {
+    match name {
+        None => Ok(Ok(None)),
+        Some(name) => Ok(users::by_any_name(conn, name).await?.map(|user| Some(user.id)).ok_or(Nobody)),
+    }
+}
