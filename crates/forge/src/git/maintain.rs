@@ -1,5 +1,6 @@
 //! Keeping repositories quick: joining small packs, packing refs, writing bitmaps and the commit graph.
 
+use super::push::commit::{heartbeat, release};
 use crate::jobs::{self, Kind};
 use crate::{Fault, Forge};
 use abide_core::RepoId;
@@ -24,8 +25,31 @@ pub(crate) async fn enqueue(tx: &mut Tx, repo: RepoId) -> Result<(), StoreError>
     jobs::enqueue(tx, Kind::RepoMaintain, json!({ "repo_id": repo.get() }), Some(repo.to_string())).await
 }
 
-/// Tidies one repository. Objects need no lock; refs are packed under the lease.
+/// What whoever tidies a repository holds. Pushes go on meanwhile; removing it does not, because git makes directories anew
+/// that vanish under it.
+pub(crate) fn lease_name(id: RepoId) -> String {
+    format!("maintain:{id}")
+}
+
+/// Tidies one repository. Objects need no lock; refs are packed under the lease of pushes.
 pub async fn run(forge: &Forge, id: RepoId) -> Result<(), Fault> {
+    let Some(lease) = take(forge, lease_name(id)).await? else { return Ok(()) };
+    let tidied = tokio::select! {
+        tidied = tidy(forge, id) => tidied,
+        lost = heartbeat(forge, &lease) => Err(lost),
+    };
+    release(forge, Some(lease)).await?;
+    tidied
+}
+
+async fn take(forge: &Forge, name: String) -> Result<Option<Lease>, Fault> {
+    let input = (name, forge.node().holder().to_owned(), forge.settings().lease_ttl);
+    let lease: Result<Option<Lease>, StoreError> =
+        forge.store().write(input, |tx, (name, holder, ttl)| Box::pin(leases::take(tx, name, holder, *ttl))).await;
+    Ok(lease?)
+}
+
+async fn tidy(forge: &Forge, id: RepoId) -> Result<(), Fault> {
     let repo = repos::by_id(&mut *forge.store().read().await?, id, None).await?;
     let dir = forge.layout().repo(id);
     if repo.is_none() || !dir.exists() {
@@ -44,18 +68,12 @@ pub async fn run(forge: &Forge, id: RepoId) -> Result<(), Fault> {
 
 /// Packs refs if nobody is pushing; otherwise the next tidying does.
 async fn pack_refs(forge: &Forge, id: RepoId) -> Result<(), Fault> {
-    let input = (pushes::lease_name(id), forge.node().holder().to_owned(), forge.settings().lease_ttl);
-    let lease: Result<Option<Lease>, StoreError> =
-        forge.store().write(input, |tx, (name, holder, ttl)| Box::pin(leases::take(tx, name, holder, *ttl))).await;
-    let Some(lease) = lease? else { return Ok(()) };
+    let Some(lease) = take(forge, pushes::lease_name(id)).await? else { return Ok(()) };
     // Packing moves refs between files without changing one, so the generation stays.
     let packed = match pushes::running_of(&mut *forge.store().read().await?, id).await?.is_empty() {
         true => maintain::pack_refs(forge.git(), &forge.layout().repo(id)).await,
         false => Ok(()),
     };
-    let released: Result<(), StoreError> =
-        forge.store().write(lease, |tx, lease| Box::pin(leases::release(tx, lease))).await;
-    forge.lease_freed().notify_waiters();
-    packed?;
-    Ok(released?)
+    release(forge, Some(lease)).await?;
+    Ok(packed?)
 }

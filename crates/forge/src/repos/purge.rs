@@ -6,6 +6,7 @@
 use super::open::open_locked;
 use super::refusal::LifeError;
 use super::transfer;
+use crate::git::maintain;
 use crate::grasp::{GraspSettings, life};
 use crate::notify::MAX_ADMINS;
 use crate::tell::{Who, audit_repo, event_repo};
@@ -134,9 +135,11 @@ struct Unit {
 }
 
 async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), LifeError> {
-    // Nobody pushes to it or packs its refs in the moment in which it goes.
-    let name = pushes::lease_name(unit.id);
-    let lease: Lease = leases::take(tx, &name, &unit.holder, unit.ttl).await?.ok_or(LifeError::Busy)?;
+    // Nobody pushes to it or tidies it in the moment in which it goes.
+    let mut held: Vec<Lease> = Vec::new();
+    for name in [pushes::lease_name(unit.id), maintain::lease_name(unit.id)] {
+        held.push(leases::take(tx, &name, &unit.holder, unit.ttl).await?.ok_or(LifeError::Busy)?);
+    }
     let repo = open_locked(tx, &unit.caller, unit.id, Action::RepoPurge).await?;
     lifecycle::transition(repo.state(), Life::Purge { grace: unit.grace }, tx.now())?;
     if !pushes::running_of(tx, repo.id).await?.is_empty() {
@@ -151,7 +154,9 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), LifeError> {
     life::forget(tx, &unit.grasp, &repo).await?;
     purges::insert(tx, repo.id, &repo.slug()).await?;
     repos::remove(tx, repo.id).await?;
-    leases::release(tx, &lease).await?;
+    for lease in &held {
+        leases::release(tx, lease).await?;
+    }
     failpoint::hit(failpoint::PURGE_BEFORE_COMMIT);
     Ok(())
 }

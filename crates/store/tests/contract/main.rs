@@ -23,6 +23,7 @@ mod nostr;
 mod notifications;
 mod people;
 mod plans;
+mod purgatory;
 mod pushes;
 mod repos;
 mod sequencer;

@@ -4,6 +4,7 @@ use super::*;
 use abide_core::lifecycle::Refusal;
 use abide_core::transfer::Answer;
 use abide_forge::repos::{LifeError, Repo, delete, fork, purge, restore};
+use abide_store::{StoreError, leases};
 use rstest::rstest;
 use std::path::Path;
 
@@ -232,4 +233,34 @@ async fn the_doctor_sets_aside_what_does_not_belong_and_removes_nothing(
     assert_eq!(kept.len(), 3, "{kept:?}");
     assert!(kept.iter().any(|(name, content)| name.ends_with("notes.txt") && content == b"mine"));
     assert!(world.rig.dir(repo.id).join("HEAD").exists());
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repository_that_is_being_tidied_is_removed_afterwards(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = world(engine).await;
+    let forge = world.forge();
+    let repo = world.public(&world.alice, "project").await;
+    delete::delete(forge, &world.alice, &repo).await.expect("deleted");
+    let name = format!("maintain:{}", repo.id);
+    let taken: Result<_, StoreError> = world
+        .rig
+        .store
+        .write(name, |tx, name| Box::pin(leases::take(tx, name, "someone", Duration::from_secs(30))))
+        .await;
+    let lease = taken.expect("written").expect("free");
+    let dir = world.rig.dir(repo.id);
+    let removing = {
+        let (forge, repo) = (forge.clone(), repo.clone());
+        tokio::spawn(async move { purge::purge(&forge, &Caller::operator(), &repo).await })
+    };
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert!(dir.exists() && !removing.is_finished(), "git would make what vanishes anew");
+    let released: Result<(), StoreError> =
+        world.rig.store.write(lease, |tx, lease| Box::pin(leases::release(tx, lease))).await;
+    released.expect("released");
+    removing.await.expect("not interrupted").expect("removed");
+    assert!(!dir.exists());
 }
