@@ -461,6 +461,7 @@ fn full_scans(plan: &str) -> Vec<&str> {
         "SCAN watching",
         "SCAN hearing",
         "SCAN who",
+        "SCAN counted",
     ];
     let lines: Vec<&str> = plan.lines().collect();
     let mut scans = Vec::new();
