@@ -9,6 +9,9 @@ pub use parse::FilterError;
 use crate::{Event, EventId, PublicKey, event};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Bytes of a text that count as one value: an id in hexadecimal has so many.
+const LONG: usize = 64;
+
 /// A tag that filters can ask for: one letter of the English alphabet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TagLetter(u8);
@@ -60,6 +63,19 @@ impl Filter {
             && self.tags.iter().all(|(letter, wanted)| {
                 event_tags(event).any(|(name, value)| name == *letter && wanted.contains(value))
             })
+    }
+
+    /// How much of a connection's room it takes while it is listened by: one for each value and each list, and long texts
+    /// count as several, because a few can be as large as many.
+    pub fn weight(&self) -> usize {
+        let text = |value: &String| value.len().div_ceil(LONG).max(1);
+        let lists = [
+            self.ids.as_ref().map(BTreeSet::len),
+            self.authors.as_ref().map(BTreeSet::len),
+            self.kinds.as_ref().map(BTreeSet::len),
+        ];
+        let tags = self.tags.values().map(|wanted| 1 + wanted.iter().map(text).sum::<usize>());
+        1 + lists.into_iter().flatten().sum::<usize>() + tags.sum::<usize>()
     }
 
     /// Whether no event can ever match: an empty list, or a time that ends before it begins.

@@ -31,7 +31,7 @@ pub struct RelayInfo {
     /// What is left out by the operator's choice; not there at all where nothing is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub curation: Option<String>,
-    /// The project's page.
+    /// The address of a page about the software.
     pub software: String,
     /// Its version.
     pub version: String,
@@ -91,7 +91,7 @@ mod tests {
             supported_grasps: vec!["GRASP-01".into()],
             repo_acceptance_criteria: "anyone".into(),
             curation: None,
-            software: "abide".into(),
+            software: "https://git.example.org".into(),
             version: "0".into(),
             limitation: Limitation::from(&Limits::default()),
         }

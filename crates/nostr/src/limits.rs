@@ -13,6 +13,10 @@ pub struct Limits {
     pub state_bytes: usize,
     /// Tags of one event.
     pub event_tags: usize,
+    /// Events and coordinates that one deletion request names.
+    pub deletion_targets: usize,
+    /// Repositories that one proposal is for.
+    pub proposal_repos: usize,
     /// Bytes of a `d` tag of the kinds that name repositories.
     pub identifier_bytes: usize,
     /// Subscriptions of one connection.
@@ -23,6 +27,8 @@ pub struct Limits {
     pub filters: usize,
     /// Values of one filter, all its lists together.
     pub filter_values: usize,
+    /// Values of all filters that one connection listens by, as [`crate::Filter::weight`] counts them.
+    pub subscribed_values: usize,
     /// Stored events that one filter returns.
     pub filter_limit: usize,
     /// Events of one connection that are being admitted.
@@ -61,11 +67,14 @@ impl Default for Limits {
             // A message less the frame around its event.
             state_bytes: (1 << 20) - 16,
             event_tags: 20_000,
+            deletion_targets: 500,
+            proposal_repos: 20,
             identifier_bytes: 1024,
             subscriptions: 500,
             subscription_id_chars: 64,
             filters: 20,
             filter_values: 5_000,
+            subscribed_values: 50_000,
             filter_limit: 500,
             events_under_way: 1_000,
             counts_under_way: 20,

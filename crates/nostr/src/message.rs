@@ -210,9 +210,22 @@ pub fn auth(challenge: &str) -> String {
     json!(["AUTH", challenge]).to_string()
 }
 
-/// `["COUNT", subscription, {"count": n}]`.
-pub fn count(id: &SubscriptionId, count: u64) -> String {
-    json!(["COUNT", id.as_str(), {"count": count}]).to_string()
+/// How many events match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// So many.
+    Exactly(u64),
+    /// So many, and there may be more: not all were counted.
+    AtLeast(u64),
+}
+
+/// `["COUNT", subscription, {"count": n}]`; where not all were counted, `"approximate": true` says so (NIP-45).
+pub fn count(id: &SubscriptionId, count: Count) -> String {
+    let told = match count {
+        Count::Exactly(count) => json!({ "count": count }),
+        Count::AtLeast(count) => json!({ "count": count, "approximate": true }),
+    };
+    json!(["COUNT", id.as_str(), told]).to_string()
 }
 
 /// `["NEG-MSG", subscription, bytes]`.
@@ -347,14 +360,15 @@ mod tests {
         for text in [
             eose(&id),
             closed(&id, "error: \"x\""),
-            count(&id, 3),
+            count(&id, Count::AtLeast(3)),
             neg_msg(&id, &[1]),
             self::event(&id, &written(&event)),
         ] {
             let value: Value = serde_json::from_str(&text).unwrap();
             assert_eq!(value[1], "a\"b\\\n", "{text}");
         }
-        assert_eq!(count(&sub("s"), 3), r#"["COUNT","s",{"count":3}]"#);
+        assert_eq!(count(&sub("s"), Count::Exactly(3)), r#"["COUNT","s",{"count":3}]"#);
+        assert_eq!(count(&sub("s"), Count::AtLeast(3)), r#"["COUNT","s",{"approximate":true,"count":3}]"#);
         assert_eq!(ok(&event.id, true, ""), format!(r#"["OK","{}",true,""]"#, event.id));
     }
 

@@ -9,7 +9,7 @@ mod auth;
 mod reconcile;
 
 use crate::git::Service;
-use crate::message::{self, ClientMessage, MessageError, SubscriptionId};
+use crate::message::{self, ClientMessage, Count, MessageError, SubscriptionId};
 use crate::{Event, EventId, Filter, Limits, PublicKey, event};
 use abide_core::Timestamp;
 use reconcile::Reconciliation;
@@ -71,6 +71,8 @@ pub enum Action {
 #[derive(Debug)]
 struct Subscription {
     serial: u64,
+    /// What its filters weigh.
+    weight: usize,
     loading: Option<HashSet<EventId>>,
 }
 
@@ -178,8 +180,17 @@ impl Session {
             actions.push(Action::Send(message::closed(&id, &rule)));
             return actions;
         }
+        let weight = filters.iter().map(Filter::weight).sum();
+        let held: usize = self.subscriptions.values().map(|open| open.weight).sum();
+        if held.saturating_add(weight) > self.limits.subscribed_values {
+            let most = self.limits.subscribed_values;
+            let rule =
+                format!("rate-limited: at most {most} values in all filters together; close a subscription first");
+            actions.push(Action::Send(message::closed(&id, &rule)));
+            return actions;
+        }
         let ticket = self.ticket(id.clone());
-        self.subscriptions.insert(id, Subscription { serial: ticket.serial, loading: Some(HashSet::new()) });
+        self.subscriptions.insert(id, Subscription { serial: ticket.serial, weight, loading: Some(HashSet::new()) });
         actions.push(Action::Subscribe(ticket, filters.into()));
         actions
     }
@@ -253,7 +264,7 @@ impl Session {
     }
 
     /// The events were counted.
-    pub fn on_count(&mut self, ticket: &Ticket, count: u64) -> Vec<Action> {
+    pub fn on_count(&mut self, ticket: &Ticket, count: Count) -> Vec<Action> {
         if self.counts.get(&ticket.subscription) != Some(&ticket.serial) {
             return Vec::new();
         }

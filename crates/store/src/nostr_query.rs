@@ -143,6 +143,19 @@ macro_rules! all_times {
     };
 }
 
+macro_rules! count {
+    () => {
+        "SELECT count(*) AS found FROM (SELECT e.n "
+    };
+}
+
+/// Counting ends here, however many there are.
+macro_rules! at_most {
+    () => {
+        " LIMIT $8) counted"
+    };
+}
+
 statements! {
     BY_IDS = places!(),
         sqlite concat!(one_of_ids!(sqlite), within!(), rest!(sqlite), newest!()),
@@ -172,19 +185,20 @@ statements! {
     ALL_TIMES = concat!(places!(), all_times!(), within!()),
         sqlite concat!(rest!(sqlite), newest!()), postgres concat!(rest!(postgres), newest!());
 
-    COUNT_BY_IDS = "SELECT count(*) AS found",
-        sqlite concat!(one_of_ids!(sqlite), within!(), rest!(sqlite)),
-        postgres concat!(one_of_ids!(postgres), within!(), rest!(postgres));
-    COUNT_BY_TAGS = "SELECT count(*) AS found",
-        sqlite concat!(one_of_tags!(sqlite), rest!(sqlite)), postgres concat!(one_of_tags!(postgres), rest!(postgres));
-    COUNT_BY_AUTHORS = "SELECT count(*) AS found",
-        sqlite concat!(one_of_authors!(sqlite), within!(), rest!(sqlite)),
-        postgres concat!(one_of_authors!(postgres), within!(), rest!(postgres));
-    COUNT_BY_KINDS = "SELECT count(*) AS found",
-        sqlite concat!(one_of_kinds!(sqlite), within!(), rest!(sqlite)),
-        postgres concat!(one_of_kinds!(postgres), within!(), rest!(postgres));
-    COUNT_BY_TIME = concat!("SELECT count(*) AS found", all_times!(), within!()),
-        sqlite rest!(sqlite), postgres rest!(postgres);
+    COUNT_BY_IDS = count!(),
+        sqlite concat!(one_of_ids!(sqlite), within!(), rest!(sqlite), at_most!()),
+        postgres concat!(one_of_ids!(postgres), within!(), rest!(postgres), at_most!());
+    COUNT_BY_TAGS = count!(),
+        sqlite concat!(one_of_tags!(sqlite), rest!(sqlite), at_most!()),
+        postgres concat!(one_of_tags!(postgres), rest!(postgres), at_most!());
+    COUNT_BY_AUTHORS = count!(),
+        sqlite concat!(one_of_authors!(sqlite), within!(), rest!(sqlite), at_most!()),
+        postgres concat!(one_of_authors!(postgres), within!(), rest!(postgres), at_most!());
+    COUNT_BY_KINDS = count!(),
+        sqlite concat!(one_of_kinds!(sqlite), within!(), rest!(sqlite), at_most!()),
+        postgres concat!(one_of_kinds!(postgres), within!(), rest!(postgres), at_most!());
+    COUNT_BY_TIME = concat!(count!(), all_times!(), within!()),
+        sqlite concat!(rest!(sqlite), at_most!()), postgres concat!(rest!(postgres), at_most!());
 
     JSON_OF = "SELECT n, json FROM nostr_events WHERE NOT hidden AND n ",
         sqlite "IN (SELECT value FROM json_each('[' || $1 || ']'))",
@@ -366,20 +380,32 @@ fn place(row: &crate::Row) -> Result<Place, StoreError> {
     })
 }
 
-/// How many match any of these, each once and whatever their limits; of several, no more than `most` each are looked at.
-pub async fn count(conn: &mut Conn, queries: &[Query], most: i64, now: i64) -> Result<u64, StoreError> {
-    if let [query] = queries {
-        return count_one(conn, query, now).await;
-    }
-    let mut found = HashSet::new();
-    for query in queries {
-        let query = Query { limit: most, ..query.clone() };
-        found.extend(places(conn, &query, now).await?.into_iter().map(|place| place.n));
-    }
-    Ok(found.len() as u64)
+/// How many match, as far as they were counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counted {
+    /// So many.
+    pub found: u64,
+    /// Whether there are more.
+    pub more: bool,
 }
 
-async fn count_one(conn: &mut Conn, query: &Query, now: i64) -> Result<u64, StoreError> {
+/// How many match any of these, each once and whatever their limits; of each query no more than `most` are looked at.
+pub async fn count(conn: &mut Conn, queries: &[Query], most: i64, now: i64) -> Result<Counted, StoreError> {
+    if let [query] = queries {
+        let found = count_one(conn, query, most.saturating_add(1), now).await?;
+        return Ok(Counted { found: found.min(most).unsigned_abs(), more: found > most });
+    }
+    let (mut found, mut more) = (HashSet::new(), false);
+    for query in queries {
+        let query = Query { limit: most.saturating_add(1), ..query.clone() };
+        let places = places(conn, &query, now).await?;
+        more |= places.len() as i64 > most;
+        found.extend(places.into_iter().map(|place| place.n));
+    }
+    Ok(Counted { found: found.len() as u64, more })
+}
+
+async fn count_one(conn: &mut Conn, query: &Query, most: i64, now: i64) -> Result<i64, StoreError> {
     if query.is_impossible() {
         return Ok(0);
     }
@@ -390,8 +416,9 @@ async fn count_one(conn: &mut Conn, query: &Query, now: i64) -> Result<u64, Stor
         Entry::Kinds(kinds) => (&COUNT_BY_KINDS, joined(kinds).into()),
         Entry::Time => (&COUNT_BY_TIME, "".into()),
     };
-    let found = conn.only(sql, &query.values(first, now)).await?.int("found")?;
-    Ok(u64::try_from(found).unwrap_or(0))
+    let mut values = query.values(first, now);
+    values.push(most.into());
+    conn.only(sql, &values).await?.int("found")
 }
 
 /// The JSON of these rows; those that went or were hidden meanwhile are left out.

@@ -138,9 +138,7 @@ pub fn wait(server: &Server, identifier: &str, announcement: Event, state: Optio
         store
             .write(unit, |tx, (identifier, announcement, state)| {
                 Box::pin(async move {
-                    let until =
-                        Timestamp::from_micros(i64::try_from(Key::now()).expect("a time of our century") * 1_000_000)
-                            .plus(Duration::from_secs(1800));
+                    let until = in_a_while();
                     let id = repos::reserve_id(tx).await?;
                     purgatory::put_announcement(tx, &entry(announcement, identifier, until), Some(id)).await?;
                     if let Some(state) = state {
@@ -152,4 +150,27 @@ pub fn wait(server: &Server, identifier: &str, announcement: Event, state: Optio
             .await
     });
     put.expect("it waits");
+}
+
+/// Puts states where they wait, whoever signed them.
+pub fn wait_states(server: &Server, identifier: &str, states: Vec<Event>) {
+    let unit = (identifier.to_owned(), states);
+    let put: Result<(), StoreError> = with_store(server, async |store| {
+        store
+            .write(unit, |tx, (identifier, states)| {
+                Box::pin(async move {
+                    for state in states {
+                        purgatory::put_state(tx, &entry(state, identifier, in_a_while())).await?;
+                    }
+                    Ok(())
+                })
+            })
+            .await
+    });
+    put.expect("they wait");
+}
+
+fn in_a_while() -> Timestamp {
+    let now = i64::try_from(Key::now()).expect("a time of our century");
+    Timestamp::from_micros(now * 1_000_000).plus(Duration::from_secs(1800))
 }

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 
 /// Decides about an announcement, a state, a proposal or a deletion, and writes down what was decided.
 pub(crate) async fn admit(forge: &Forge, event: &Event, parsed: Parsed, from: Option<IpAddr>) -> Result<Answer, Fault> {
-    if !forge.settings().grasp.enabled {
+    if !forge.settings().grasp.enabled && needs_git_data(&parsed) {
         let reason = "this server takes no repositories from nostr";
         return Ok(Answer::Refused(Refusal::new(Prefix::Restricted, reason)));
     }
@@ -27,6 +27,16 @@ pub(crate) async fn admit(forge: &Forge, event: &Event, parsed: Parsed, from: Op
         Parsed::Profile | Parsed::Related => {
             Err(Fault::Internal("an event came to the wrong door: the relay decides about it".into()))
         }
+    }
+}
+
+/// Whether an event asks for a repository or a commit here. Others are taken as comments are: a patch that is text, and the
+/// wish to have one's own events deleted, which holds whatever is switched off.
+fn needs_git_data(parsed: &Parsed) -> bool {
+    match parsed {
+        Parsed::Announcement(_) | Parsed::State(_) => true,
+        Parsed::Proposal(proposal) => proposal.commit.is_some(),
+        Parsed::Deletion(_) | Parsed::Profile | Parsed::Related => false,
     }
 }
 

@@ -15,8 +15,11 @@ use std::collections::HashSet;
 
 pub use abide_store::purgatory::Totals;
 
-/// Missing objects that are told one by one.
+/// Missing objects, or states, that are told one by one.
 const TOLD: usize = 100;
+
+/// States of one identifier that are looked at, as many as pushes look at.
+const LOOKED_AT: i64 = 2_000;
 
 /// What is known of a key's repository.
 #[derive(Debug, Clone)]
@@ -45,8 +48,15 @@ pub struct Waiting {
     pub since: Timestamp,
     /// When it ends.
     pub expires_at: Timestamp,
-    /// The states that wait for the same identifier.
+    /// The states that wait for the same identifier, those that may speak for it first.
     pub states: Vec<WaitingState>,
+}
+
+impl Waiting {
+    /// Whether no state waits that may speak for it. Others may use the same identifier, and their states wait beside.
+    pub fn lacks_state(&self) -> bool {
+        !self.states.iter().any(|state| state.authorised)
+    }
 }
 
 /// A state that waits.
@@ -106,13 +116,17 @@ pub async fn of(forge: &Forge, owner: &PublicKey, identifier: &str) -> Result<Op
 /// The states that wait for git data of a key's repository.
 pub async fn states(forge: &Forge, owner: &PublicKey, identifier: &str) -> Result<Vec<WaitingState>, Fault> {
     let mut conn = forge.store().read().await?;
-    let rows = purgatory::states(&mut conn, identifier, TOLD as i64).await?;
+    let mut rows = purgatory::states(&mut conn, identifier, LOOKED_AT).await?;
     if rows.is_empty() {
         return Ok(Vec::new());
     }
     let scene = Scene::load(&forge.settings().grasp, &mut conn, identifier, *owner).await?;
     drop(conn);
     let maintainers = scene.maintainers(*owner);
+    let authorised = |row: &purgatory::State| maintainers.contains(&PublicKey::from_byte_array(row.pubkey));
+    // Those of strangers must not push the others off the list.
+    rows.sort_by_key(|row| !authorised(row));
+    rows.truncate(TOLD);
     let mut states = Vec::new();
     for row in rows {
         let Some(said) = scene.waiting.iter().find(|said| said.event.id.as_bytes() == &row.event_id) else { continue };
@@ -122,7 +136,7 @@ pub async fn states(forge: &Forge, owner: &PublicKey, identifier: &str) -> Resul
         states.push(WaitingState {
             event: said.event.id.to_hex(),
             author: nip19::npub(&said.event.pubkey),
-            authorised: maintainers.contains(&said.event.pubkey),
+            authorised: authorised(&row),
             since: row.created_at,
             expires_at: row.expires_at,
             refs: said.state.refs.len(),

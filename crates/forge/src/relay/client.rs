@@ -16,6 +16,7 @@ use abide_nostr::{Action, Event, EventId, Session};
 use std::collections::{HashSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -78,7 +79,11 @@ impl Client {
 
     /// Takes a text frame.
     pub async fn on_text(&mut self, text: &str) -> Vec<String> {
-        let actions = self.session.on_message(text, self.forge.clock().now());
+        let now = self.forge.clock().now();
+        let actions = match self.session.is_comparing() {
+            true => aside(|| self.session.on_message(text, now)),
+            false => self.session.on_message(text, now),
+        };
         self.act(actions).await
     }
 
@@ -117,7 +122,7 @@ impl Client {
             Found::Page(page) => self.session.on_stored(ticket, page),
             Found::End => self.session.on_stored_end(ticket),
             Found::Count(count) => self.session.on_count(ticket, count),
-            Found::Items(items) => self.session.on_reconcile_items(ticket, items),
+            Found::Items(items) => aside(|| self.session.on_reconcile_items(ticket, items)),
             Found::Failed => self.session.on_query_failed(ticket),
         };
         self.ask_next();
@@ -190,6 +195,15 @@ impl Drop for Client {
             task.abort();
         }
         self.forge.relay().hub.leave(self.number, self.open.drain());
+    }
+}
+
+/// Comparing takes milliseconds for each hundred thousand events. Meanwhile other threads go on with the other connections
+/// of this one, where there are others.
+fn aside<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
+        _ => work(),
     }
 }
 

@@ -43,6 +43,7 @@ pub struct Relay {
     settings: RelaySettings,
     limits: Arc<Limits>,
     service: Option<Service>,
+    public_url: String,
     hub: Hub,
     door: Door,
     admissions: Admissions,
@@ -55,6 +56,7 @@ impl Relay {
         let limits = Arc::new(settings.limits.clone());
         Self {
             service: Service::parse(public_url).ok(),
+            public_url: public_url.to_owned(),
             hub: Hub::new(settings.outgoing, settings.remembered),
             door: Door::new(&settings),
             admissions: Admissions::new(&settings),
@@ -93,7 +95,8 @@ impl Relay {
             supported_grasps: grasp.enabled.then(|| "GRASP-01".into()).into_iter().collect(),
             repo_acceptance_criteria: text(&self.settings.acceptance).unwrap_or_else(|| acceptance(grasp).into()),
             curation: text(&self.settings.curation).or_else(|| curation(grasp).map(str::to_owned)),
-            software: "abide".into(),
+            // An address by NIP-11. The server's own tells what runs there.
+            software: self.public_url.clone(),
             version: version.to_owned(),
             limitation: Limitation::from(&*self.limits),
         }

@@ -2,6 +2,7 @@
 
 use super::record::to_query;
 use crate::{Fault, Forge};
+use abide_nostr::message::Count;
 use abide_nostr::session::{Ticket, Wire};
 use abide_nostr::{Event, EventId, Filter};
 use abide_store::nostr_query::{self, Place, Query};
@@ -20,7 +21,7 @@ pub(super) enum Asked {
 pub(super) enum Found {
     Page(Vec<Wire>),
     End,
-    Count(u64),
+    Count(Count),
     Items(Vec<(u64, EventId)>),
     Failed,
 }
@@ -94,11 +95,12 @@ async fn wires(forge: &Forge, filter: &Filter, page: &[Place]) -> Result<Vec<Wir
     Ok(page.iter().filter_map(wire).collect())
 }
 
-async fn count(forge: &Forge, filters: &[Filter]) -> Result<u64, Fault> {
+async fn count(forge: &Forge, filters: &[Filter]) -> Result<Count, Fault> {
     let queries: Vec<Query> = filters.iter().map(to_query).collect();
     let _turn = forge.relay().reads.acquire().await;
     let mut conn = forge.store().read().await?;
-    Ok(nostr_query::count(&mut conn, &queries, forge.relay().settings.counted, now(forge)).await?)
+    let counted = nostr_query::count(&mut conn, &queries, forge.relay().settings.counted, now(forge)).await?;
+    Ok(if counted.more { Count::AtLeast(counted.found) } else { Count::Exactly(counted.found) })
 }
 
 async fn items(forge: &Forge, filter: &Filter, at_most: usize) -> Result<Vec<(u64, EventId)>, Fault> {

@@ -45,7 +45,7 @@ pub struct RelaySettings {
     pub reads: usize,
     /// Bytes of stored events that are read at a time for one connection.
     pub page_bytes: usize,
-    /// Events that a count with several filters looks at for each.
+    /// Events that are counted for each filter.
     pub counted: i64,
     /// How often a silent client is asked whether it is there.
     pub ping: Duration,
@@ -75,7 +75,7 @@ impl Default for RelaySettings {
             remembered: 50_000,
             reads: 6,
             page_bytes: 1 << 20,
-            counted: 1_000_000,
+            counted: 100_000,
             ping: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(120),
         }

@@ -1,17 +1,17 @@
 //! Issues and proposals, the newest first.
 
-use super::{Governed, events, seconds};
+use super::{Governed, STATUSES, events, seconds};
 use crate::{Fault, Forge};
 use abide_nostr::git::{Status, StatusEvent, standing, title};
 use abide_nostr::{Event, PublicKey, kinds, nip19};
 use abide_store::nostr_events::tag_key;
 use abide_store::nostr_query::Query;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// No page is farther: older threads are found by a client for nostr.
 pub const MAX_PAGES: usize = 40;
-/// Words on status that are looked at for one page.
-const STATUSES: i64 = 1_000;
+/// Words on status that are looked at for one page, of the maintainers and of each author.
+const WORDS: i64 = 1_000;
 
 /// What kind of thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,23 +107,37 @@ async fn of_kinds(
     Ok(Page { lines: found.iter().filter_map(line).collect(), more })
 }
 
-/// The words on the status of several threads. Only of those whose word may count, so that strangers cannot bury it.
+/// The words on the status of several threads. Only of those whose word may count, and those of each author apart, so that
+/// nobody can bury what others said.
 async fn statuses(
     conn: &mut abide_store::Conn,
     governed: &Governed,
     threads: &[Event],
     now: i64,
 ) -> Result<Vec<StatusEvent>, Fault> {
-    if threads.is_empty() {
-        return Ok(Vec::new());
+    let mut asked: BTreeMap<PublicKey, Vec<&Event>> = BTreeMap::new();
+    for event in threads.iter().filter(|event| !governed.maintainers.contains(&event.pubkey)) {
+        asked.entry(event.pubkey).or_default().push(event);
     }
-    let authors: BTreeSet<PublicKey> =
-        threads.iter().map(|event| event.pubkey).chain(governed.maintainers.iter().copied()).collect();
+    let mut said = words(conn, &governed.maintainers, threads.iter(), now).await?;
+    for (author, own) in asked {
+        said.extend(words(conn, &BTreeSet::from([author]), own.into_iter(), now).await?);
+    }
+    Ok(said)
+}
+
+/// What these keys said on the status of these threads.
+async fn words<'a>(
+    conn: &mut abide_store::Conn,
+    authors: &BTreeSet<PublicKey>,
+    threads: impl Iterator<Item = &'a Event>,
+    now: i64,
+) -> Result<Vec<StatusEvent>, Fault> {
     let query = Query {
-        kinds: Some(vec![kinds::STATUS_OPEN, kinds::STATUS_APPLIED, kinds::STATUS_CLOSED, kinds::STATUS_DRAFT]),
+        kinds: Some(STATUSES.into()),
         authors: Some(authors.iter().map(|key| key.to_bytes()).collect()),
-        tags: vec![threads.iter().map(|event| tag_key('e', &event.id.to_hex())).collect()],
-        limit: STATUSES,
+        tags: vec![threads.map(|event| tag_key('e', &event.id.to_hex())).collect()],
+        limit: WORDS,
         ..Query::default()
     };
     let found = events(conn, &query, 0, now).await?;

@@ -19,6 +19,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Announcements of one identifier that are looked at.
 const ANNOUNCEMENTS: i64 = 500;
 
+/// The kinds that say how far a thread is.
+const STATUSES: [u16; 4] = [kinds::STATUS_OPEN, kinds::STATUS_APPLIED, kinds::STATUS_CLOSED, kinds::STATUS_DRAFT];
+
 /// Who rules a repository.
 #[derive(Debug, Clone)]
 pub struct Governed {

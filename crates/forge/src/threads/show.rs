@@ -1,12 +1,12 @@
 //! One thread: what it says, and what was said on it, in order.
 
 use super::list::Kind;
-use super::{Governed, events, seconds};
+use super::{Governed, STATUSES, events, seconds};
 use crate::relay::readable;
 use crate::{Fault, Forge};
 use abide_nostr::event::Rank;
 use abide_nostr::git::{Comment, Issue, Proposal, Root, Status, StatusEvent, Tip, may_say, standing, tip, title};
-use abide_nostr::{Event, EventId, kinds, nip19};
+use abide_nostr::{Event, EventId, PublicKey, kinds, nip19};
 use abide_store::nostr_events::{self, tag_key};
 use abide_store::nostr_query::Query;
 
@@ -78,15 +78,21 @@ pub async fn thread(forge: &Forge, governed: &Governed, id: &EventId) -> Result<
     let Some(event) = found.and_then(|found| readable(&found.json)) else { return Ok(None) };
     let Some(kind) = Kind::of(&event).filter(|_| names(&event, governed)) else { return Ok(None) };
 
-    let of_kinds = |kinds: &[u16], letter| Query {
+    let of_kinds = |kinds: &[u16], letter, authors: Option<Vec<PublicKey>>| Query {
         kinds: Some(kinds.to_vec()),
+        authors: authors.map(|keys| keys.iter().map(|key| key.to_bytes()).collect()),
         tags: vec![vec![tag_key(letter, &id.to_hex())]],
         limit: ENTRIES + 1,
         ..Query::default()
     };
-    let statuses = [kinds::STATUS_OPEN, kinds::STATUS_APPLIED, kinds::STATUS_CLOSED, kinds::STATUS_DRAFT];
-    let mut said = events(&mut conn, &of_kinds(&statuses, 'e'), 0, now).await?;
-    said.extend(events(&mut conn, &of_kinds(&[kinds::COMMENT, kinds::PULL_REQUEST_UPDATE], 'E'), 0, now).await?);
+    // Each by whose word counts, and apart from comments, so that strangers cannot bury a status or a commit.
+    let mut deciders = governed.maintainers.clone();
+    deciders.insert(event.pubkey);
+    let deciders = Some(deciders.into_iter().collect());
+    let mut said = events(&mut conn, &of_kinds(&STATUSES, 'e', deciders), 0, now).await?;
+    let by_author = Some(vec![event.pubkey]);
+    said.extend(events(&mut conn, &of_kinds(&[kinds::PULL_REQUEST_UPDATE], 'E', by_author), 0, now).await?);
+    said.extend(events(&mut conn, &of_kinds(&[kinds::COMMENT], 'E', None), 0, now).await?);
     drop(conn);
 
     let words: Vec<StatusEvent> = said.iter().filter_map(|event| StatusEvent::parse(event).ok()).collect();

@@ -3,6 +3,7 @@
 use super::event::{Rule, rule};
 use super::{Prefix, Refusal};
 use crate::deletion::Deletion;
+use crate::event::tags;
 use crate::git::{Announcement, Proposal, RepoState};
 use crate::{Event, Limits};
 
@@ -30,21 +31,42 @@ impl Parsed {
         Ok(match rule(event.kind.as_u16()) {
             Rule::Announcement => Self::Announcement(Announcement::parse(event, limits)?),
             Rule::State => Self::State(RepoState::parse(event, limits)?),
-            Rule::Proposal => Self::Proposal(Proposal::parse(event)?),
-            Rule::Deletion => {
-                let deletion = Deletion::parse(event);
-                Self::Deletion(deletion.ok_or_else(|| Refusal::new(Prefix::Invalid, "no deletion request"))?)
-            }
+            Rule::Proposal => Self::Proposal(proposal(event, limits)?),
+            Rule::Deletion => Self::Deletion(deletion(event, limits)?),
             Rule::Profile => Self::Profile,
             Rule::Related => Self::Related,
         })
     }
 }
 
+/// A proposal's commit goes to every repository that it is for, so their number is bounded.
+fn proposal(event: &Event, limits: &Limits) -> Result<Proposal, Refusal> {
+    let proposal = Proposal::parse(event)?;
+    if proposal.repos.len() > limits.proposal_repos {
+        let most = limits.proposal_repos;
+        return Err(Refusal::new(
+            Prefix::Invalid,
+            format!("a patch or pull request is for at most {most} repositories"),
+        ));
+    }
+    Ok(proposal)
+}
+
+/// Whatever a deletion names is looked up while others wait to write, so it is bounded before anything is asked.
+fn deletion(event: &Event, limits: &Limits) -> Result<Deletion, Refusal> {
+    let named = tags(event).filter(|(name, _)| matches!(*name, "e" | "a")).count();
+    if named > limits.deletion_targets {
+        let most = limits.deletion_targets;
+        return Err(Refusal::new(Prefix::Invalid, format!("a deletion names at most {most} events; send several")));
+    }
+    Deletion::parse(event).ok_or_else(|| Refusal::new(Prefix::Invalid, "no deletion request"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{event as signed, sample, samples};
+    use crate::git::Coordinate;
+    use crate::testing::{event as signed, key, sample, samples};
 
     #[test]
     fn what_a_real_client_sent_is_read_by_its_kind() {
@@ -56,6 +78,20 @@ mod tests {
         assert!(matches!(parsed(1619), Parsed::Proposal(_)));
         assert_eq!((parsed(1621), parsed(1631)), (Parsed::Related, Parsed::Related));
         assert_eq!(samples().len(), 6, "none is left out here");
+    }
+
+    #[test]
+    fn what_one_event_can_set_in_motion_is_bounded() {
+        let limits = Limits { deletion_targets: 2, proposal_repos: 1, ..Limits::default() };
+        let of = |kind: u16, tags: &[&[&str]]| Parsed::of(&signed(1, kind, 0, tags, ""), &limits);
+        let (id, coordinate) = ("ab".repeat(32), |owner: u8| Coordinate::repo(key(owner), "x").to_string());
+        let (one, two) = (coordinate(1), coordinate(2));
+        assert!(of(5, &[&["e", &id], &["a", &one], &["k", "1"]]).is_ok());
+        let refused = of(5, &[&["e", &id], &["e", "no id"], &["a", &two]]).unwrap_err();
+        assert_eq!(refused.to_string(), "invalid: a deletion names at most 2 events; send several");
+        assert!(of(1617, &[&["a", &one]]).is_ok());
+        let refused = of(1617, &[&["a", &one], &["a", &two]]).unwrap_err();
+        assert_eq!(refused.to_string(), "invalid: a patch or pull request is for at most 1 repositories");
     }
 
     #[test]

@@ -20,6 +20,11 @@ enum Stage {
 }
 
 impl Session {
+    /// Whether the next message may be one that takes time in proportion to our side.
+    pub fn is_comparing(&self) -> bool {
+        !self.reconciliations.is_empty()
+    }
+
     pub(super) fn open_reconciliation(&mut self, id: SubscriptionId, filter: Filter, first: Vec<u8>) -> Vec<Action> {
         self.reconciliations.remove(&id);
         if self.reconciliations.len() >= self.limits.reconciliations {

@@ -140,6 +140,28 @@ fn subscriptions_are_bounded_and_replacing_one_needs_no_room() {
 }
 
 #[test]
+fn the_values_of_all_filters_together_are_bounded() {
+    let mut session = with(Limits { subscribed_values: 10, ..Limits::default() });
+    let mut ask = |name: &str, filters: &[Value]| {
+        let message: Vec<_> = [json!("REQ"), json!(name)].into_iter().chain(filters.iter().cloned()).collect();
+        let actions = session.on_message(&Value::from(message).to_string(), NOW);
+        match actions.last() {
+            Some(Action::Subscribe(..)) => None,
+            Some(Action::Send(text)) => Some(text.clone()),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(ask("a", &[json!({"kinds": [1, 2, 3]}), json!({"kinds": [1]})]), None, "six of ten");
+    let refused = ask("b", &[json!({"kinds": [1, 2, 3, 4]})]).unwrap();
+    assert!(refused.starts_with("[\"CLOSED\",\"b\",\"rate-limited: at most 10 values"), "{refused}");
+    assert_eq!(ask("b", &[json!({"kinds": [1, 2, 3]})]), None, "just so many");
+    assert!(ask("c", &[json!({})]).is_some(), "a filter without values is one too");
+    assert_eq!(ask("a", &[json!({"kinds": [1, 2]})]), None, "what is replaced makes room");
+    assert_eq!(ask("c", &[json!({"#t": ["x"]})]), None);
+    assert!(ask("c", &[json!({"#t": ["x".repeat(65)]})]).is_some(), "a long text counts as several values");
+}
+
+#[test]
 fn a_refused_request_ends_the_one_it_was_to_replace() {
     let mut session = session();
     let ticket = subscribe(&mut session, "s");
@@ -165,8 +187,8 @@ fn counts_are_answered_once_and_bounded() {
     let [Action::Count(ticket, filters)] = &actions[..] else { panic!("{actions:?}") };
     assert_eq!(filters.len(), 1);
     assert_eq!(only(session.on_message(r#"["COUNT","d",{}]"#, NOW))[0], "CLOSED");
-    assert_eq!(only(session.on_count(ticket, 7)), json!(["COUNT", "c", {"count": 7}]));
-    assert_eq!(session.on_count(ticket, 7), []);
+    assert_eq!(only(session.on_count(ticket, Count::Exactly(7))), json!(["COUNT", "c", {"count": 7}]));
+    assert_eq!(session.on_count(ticket, Count::Exactly(7)), []);
     let again = session.on_message(r#"["COUNT","d",{}]"#, NOW);
     let [Action::Count(ticket, _)] = &again[..] else { panic!("{again:?}") };
     assert!(only(session.on_query_failed(ticket))[2].as_str().unwrap().starts_with("error: "));

@@ -281,12 +281,15 @@ async fn the_store_finds_what_a_naive_filter_finds(#[values(Engine::Sqlite, Engi
         assert_eq!(found(store, &query).await, limited, "{query:?}");
         let other = asked().new_tree(&mut runner).unwrap().current();
         let either = served.iter().filter(|event| matches(&query, event) || matches(&other, event)).count();
-        let counted = async |queries: &[Query]| {
+        let counted = async |queries: &[Query], most| {
             let mut conn = store.read().await.unwrap();
-            nostr_query::count(&mut conn, queries, 1_000_000, 1000).await.unwrap()
+            let counted = nostr_query::count(&mut conn, queries, most, 1000).await.unwrap();
+            (counted.found, counted.more)
         };
-        assert_eq!(counted(std::slice::from_ref(&query)).await, naive.len() as u64, "{query:?}");
-        assert_eq!(counted(&[query, other]).await, either as u64);
+        let all = naive.len() as u64;
+        assert_eq!(counted(std::slice::from_ref(&query), 1_000_000).await, (all, false), "{query:?}");
+        assert_eq!(counted(std::slice::from_ref(&query), 3).await, (all.min(3), all > 3), "{query:?}");
+        assert_eq!(counted(&[query, other], 1_000_000).await, (either as u64, false));
     }
 }
 

@@ -501,6 +501,7 @@ fn full_scans(plan: &str) -> Vec<&str> {
         "SCAN watching",
         "SCAN hearing",
         "SCAN who",
+        "SCAN counted",
     ];
     let lines: Vec<&str> = plan.lines().collect();
     let mut scans = Vec::new();

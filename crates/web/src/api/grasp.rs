@@ -86,6 +86,7 @@ impl GraspStatus {
 
     fn waiting(app: &App, waiting: Waiting) -> Self {
         let clone_url = clone_url(app, &waiting.npub, &waiting.identifier);
+        let missing = if waiting.lacks_state() { vec!["state", "git"] } else { vec!["git"] };
         Self {
             status: "waiting",
             html_url: clone_url.strip_suffix(".git").unwrap_or(&clone_url).to_owned(),
@@ -93,7 +94,7 @@ impl GraspStatus {
             announcement: Some(waiting.announcement),
             since: Some(time(waiting.since)),
             expires_at: Some(time(waiting.expires_at)),
-            missing: if waiting.states.is_empty() { vec!["state", "git"] } else { vec!["git"] },
+            missing,
             states: waiting.states.iter().map(GraspState::from).collect(),
             npub: waiting.npub,
             identifier: waiting.identifier,

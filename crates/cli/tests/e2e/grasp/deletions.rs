@@ -1,6 +1,7 @@
 //! Deletion requests, and what comes back.
 
-use super::scene::{Scene, WAITS, now, state};
+use super::scene::{Scene, WAITS, now, npub, state};
+use crate::support::query;
 use abide_core::failpoint;
 use abide_nostr::Event;
 use abide_testkit::{Engine, Key, Nostr, eventually, http};
@@ -54,6 +55,28 @@ fn a_served_repository_is_soft_deleted_and_a_newer_announcement_restores_it(
     assert_eq!(scene.relay.publish(&newer), (true, String::new()), "the same repository comes back");
     assert!(scene.is_served(&newer) && scene.is_served(&said));
     assert!(scene.refs(&key, "demo").contains(&("refs/heads/main".into(), scene.first.clone())));
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn a_deletion_request_outlives_the_repository(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Scene::new(engine);
+    let key = scene.owner.clone();
+    let (announcement, said) = scene.served(&key, "demo", &[]);
+    let request = deletion(&key, now(), &[&["a", &key.coordinate("demo")]]);
+    assert_eq!(scene.relay.publish(&request), (true, String::new()));
+    let slug = format!("{}/demo", npub(&key));
+    scene.server.cli_ok(&["repo", "purge", "1", "--confirm", &slug]);
+    assert!(scene.directories().is_empty());
+    assert_eq!(query(&scene.server, "SELECT count(*) FROM nostr_events WHERE kind IN (30617, 30618)"), "0");
+    assert!(scene.is_served(&request), "it is what tells others that it is gone");
+    for old in [&announcement, &scene.announcement(&key, now() - 1, "demo", &[&["name", "another"]])] {
+        let (taken, reason) = scene.relay.publish(old);
+        assert!(!taken && reason.starts_with("invalid:"), "{reason}");
+    }
+    assert!(!scene.say(&said).0, "nobody announces what it speaks for");
+    let newer = scene.announcement(&key, now() + 1, "demo", &[]);
+    assert_eq!(scene.relay.publish(&newer), (true, WAITS.to_owned()), "a newer one begins anew");
     scene.assert_healthy();
 }
 

@@ -1,6 +1,6 @@
 //! The life of a repository that a key rules, in the forge.
 
-use super::scene::{Scene, now, npub, state};
+use super::scene::{Scene, now, npub, of, state};
 use crate::support::{admin, person};
 use abide_testkit::{Engine, http};
 use rstest::rstest;
@@ -61,13 +61,15 @@ fn a_deletion_by_the_web_hides_it_from_the_relay_and_a_restore_shows_it(
 ) {
     let mut scene = Scene::new(engine);
     let key = scene.owner.clone();
-    let (announcement, _) = scene.served(&key, "demo", &[]);
+    let (announcement, said) = scene.served(&key, "demo", &[]);
     let slug = format!("{}/demo", npub(&key));
     scene.server.cli_ok(&["repo", "delete", &slug]);
-    assert!(!scene.is_served(&announcement));
+    assert!(!scene.is_served(&announcement) && !scene.is_served(&said));
+    assert_eq!(scene.relay.req(&[of(&key, "demo")]), []);
+    assert_eq!(scene.relay.count(&[of(&key, "demo")]), 0);
     assert!(scene.push_fails(&key, "demo", &["main"]).contains("not found"));
     scene.server.cli_ok(&["repo", "restore", "1"]);
-    assert!(scene.is_served(&announcement));
+    assert!(scene.is_served(&announcement) && scene.is_served(&said));
     assert!(!scene.refs(&key, "demo").is_empty());
     scene.assert_healthy();
 }

@@ -4,6 +4,7 @@
 mod announcements;
 mod deletions;
 mod hostile;
+mod leaving;
 mod life;
 mod many;
 mod proposals;

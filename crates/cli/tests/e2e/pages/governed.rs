@@ -2,6 +2,7 @@
 
 use super::browser::{Browser, location};
 use super::keys::enter;
+use crate::grasp::scene::Scene;
 use crate::signed::{governed, npub, quoted};
 use crate::support::{Person, query, server};
 use abide_testkit::{Engine, Key, Server};
@@ -104,4 +105,35 @@ fn settings_of_a_governed_repository_say_what_is_not_possible(
     }
     let people = browser.page(&format!("{home}/settings/collaborators"));
     assert!(people.contains("nobody can push by role"), "{people}");
+}
+
+#[rstest]
+fn what_its_key_deleted_is_restored_by_a_newer_announcement_alone(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut scene = Scene::new(engine);
+    let key = scene.owner.clone();
+    let (announcement, said) = scene.served(&key, "demo", &[]);
+    let request = key.event(Key::now(), 5, &[&["a", &key.coordinate("demo")]], "");
+    assert_eq!(scene.relay.publish(&request), (true, String::new()));
+    let browser = Browser::new(&scene.server);
+    assert_eq!(enter(&scene.server, &browser, &key, "/").status, 303);
+    for name in ["", "other"] {
+        let refused = browser.submit("/settings/repositories", "/settings/repositories/restore/1", &[("name", name)]);
+        let html = refused.text();
+        assert!(refused.status == 409 && html.contains("publish a new announcement"), "{}: {html}", refused.status);
+    }
+    let by_hand = scene.server.cli(&["repo", "restore", "1"]);
+    assert!(!by_hand.status.success() && String::from_utf8_lossy(&by_hand.stderr).contains("its key deleted it"));
+    drop(browser);
+    assert!(!scene.is_served(&announcement) && !scene.is_served(&said));
+    let newer = scene.announcement(&key, Key::now() + 1, "demo", &[]);
+    assert_eq!(scene.relay.publish(&newer), (true, String::new()));
+    assert!(scene.is_served(&newer) && scene.is_served(&said));
+    assert_eq!(Browser::new(&scene.server).get(&format!("/{}/demo", npub(&key))).status, 200);
+
+    // Deleted by hand, it comes back by hand: the request is older than the announcement that brought it back.
+    scene.server.cli_ok(&["repo", "delete", "1"]);
+    scene.server.cli_ok(&["repo", "restore", "1"]);
+    assert!(scene.is_served(&newer));
 }

@@ -2,7 +2,7 @@
 
 use super::browser::Browser;
 use super::logged_in;
-use crate::signed::{governed, npub, wait};
+use crate::signed::{governed, npub, wait, wait_states};
 use crate::support::{admin, person, server};
 use abide_testkit::{Engine, Key, http};
 use rstest::rstest;
@@ -48,6 +48,43 @@ fn a_waiting_repository_tells_what_is_missing(#[values(Engine::Sqlite, Engine::P
     for page in ["/explore", "/explore/activity", "/search?q=tool"] {
         assert!(!browser.page(page).contains(&npub[..10]), "{page} lists what waits");
     }
+}
+
+#[rstest]
+fn a_state_that_speaks_for_another_owner_is_still_missing(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let server = server(engine);
+    let (alice, bob, at) = (Key::new(1), Key::new(2), Key::now() - 600);
+    let said = |key: &Key, at: u64| {
+        let refs: &[&[&str]] = &[&["d", "tool"], &["refs/heads/main", &"ab".repeat(20)]];
+        key.event(at, 30_618, refs, "")
+    };
+    let of_alice = said(&alice, at);
+    wait(&server, "tool", alice.announcement(at, "tool", &server.url()), Some(of_alice.clone()));
+    wait(&server, "tool", bob.announcement(at, "tool", &server.url()), None);
+    let status =
+        |key: &Key| http::get(server.http_addr(), &format!("/api/v3/grasp/{}/tool/status", npub(key)), None).json();
+    let page = |key: &Key| Browser::new(&server).page(&format!("/{}/tool", npub(key)));
+    assert_eq!(status(&alice)["missing"], serde_json::json!(["git"]));
+    let json = status(&bob);
+    assert_eq!(json["missing"], serde_json::json!(["state", "git"]), "{json}");
+    assert_eq!(json["states"][0]["authorised"], false, "{json}");
+    let html = page(&bob);
+    assert!(
+        html.contains("The signed state and the git data") && html.contains("a maintainer signs its state"),
+        "{html}"
+    );
+    assert!(html.contains("Publish the state with a client") && html.contains("Does not count"), "{html}");
+    assert!(!page(&alice).contains("The signed state and the git data"));
+
+    // However many strangers say something newer or older, the owner's own is told.
+    let stranger = Key::new(9);
+    let many = (1..=120).flat_map(|n| [said(&stranger, at + n), said(&stranger, at - n)]);
+    wait_states(&server, "tool", many.collect());
+    let json = status(&alice);
+    assert_eq!(json["missing"], serde_json::json!(["git"]), "{}", json["missing"]);
+    assert_eq!(json["states"][0]["event"], of_alice.id.to_hex());
+    assert_eq!(json["states"].as_array().map(Vec::len), Some(100));
+    assert!(!page(&alice).contains("The signed state and the git data"));
 }
 
 #[rstest]

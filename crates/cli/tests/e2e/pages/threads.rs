@@ -151,3 +151,43 @@ fn lists_go_on_page_by_page(#[values(Engine::Sqlite, Engine::Postgres)] engine: 
     assert!(world.page("/issues?nostr=2").contains("Issue number 4."));
     assert!(!world.page("/issues?q=is:closed%20label:x").contains("Issue number"));
 }
+
+#[rstest]
+fn strangers_bury_neither_a_status_nor_a_commit(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = world(engine);
+    let (stranger, newest) = (Key::new(9), "ab".repeat(20));
+    let pull = world.about(&world.reporter, 0, 1618, &[&["subject", "MyPR"], &["c", &"cd".repeat(20)]], "x");
+    let other = world.about(&stranger, 0, 1617, &[&["subject", "Noise"]], "x");
+    let id = pull.id.to_hex();
+    keep(
+        &world.server,
+        &[
+            pull.clone(),
+            other.clone(),
+            world.about(&world.reporter, 1, 1619, &[&["E", &id], &["c", &newest]], ""),
+            world.status(&world.owner, 1, 1632, &pull),
+        ],
+    );
+    let noise = (0..1_001_u32).flat_map(|n| {
+        let said =
+            |kind, tags: &[&[&str]]| stranger.event(world.at + 10 + u64::from(n % 60), kind, tags, &n.to_string());
+        let named = ["E", id.as_str()];
+        [
+            said(1630, &[&["e", &id, "", "root"]]),
+            said(1111, &[&named, &["e", &id], &["K", "1618"]]),
+            said(1619, &[&named, &["c", &format!("{n:040x}")]]),
+            // About the stranger's own patch, where the word counts.
+            said(1630, &[&["e", &other.id.to_hex(), "", "root"]]),
+        ]
+    });
+    keep(&world.server, &noise.collect::<Vec<_>>());
+    let page = world.page(&format!("/nostr/{id}"));
+    assert!(page.contains("badge warn\">Closed"), "{}", &page[..page.len().min(4_000)]);
+    assert!(
+        page.contains(&format!("Proposed commit <span class=\"oid\">{}", &newest[..7])),
+        "the newest of its author"
+    );
+    assert!(page.contains("Older entries are not shown"));
+    let list = world.page("/proposals");
+    assert!(list.contains("MyPR") && list.contains("badge warn\">Closed"), "{list}");
+}

@@ -81,6 +81,7 @@ fn the_relay_describes_itself_with_the_limits_it_keeps() {
     assert_eq!(response.header("access-control-allow-origin"), Some("*"));
     let info = response.json();
     assert_eq!(info["name"], "Test");
+    assert_eq!(info["software"], scene.server.url(), "an address, as NIP-11 has it");
     assert_eq!(info["supported_nips"], json!([1, 9, 11, 34, 40, 42, 45, 77, 98]));
     assert_eq!(info["supported_grasps"], json!(["GRASP-01"]));
     assert!(info["repo_acceptance_criteria"].is_string() && info.get("curation").is_none());

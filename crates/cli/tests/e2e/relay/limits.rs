@@ -2,6 +2,7 @@
 
 use super::{Scene, store};
 use abide_testkit::{Engine, Key, Nostr, eventually};
+use rstest::rstest;
 use serde_json::json;
 use std::time::Duration;
 use tungstenite::Error;
@@ -106,4 +107,40 @@ fn what_is_hidden_is_served_to_nobody() {
     assert_eq!(client.count(&[json!({"kinds": [30_617]})]), 1);
     let issue = Key::new(2).event(scene.now, 1621, &[&["a", &Key::new(5).coordinate("secret")]], "x");
     assert!(!client.publish(&issue).0, "nothing relates to it");
+}
+
+#[test]
+fn one_connection_listens_by_so_many_values_in_all() {
+    let scene = Scene::with(Engine::Sqlite, &[("ABIDE_RELAY__SUBSCRIBED_VALUES", "10")]);
+    let mut client = scene.connect();
+    client.subscribe("first", &[json!({"kinds": [1621, 1622, 1623, 1624, 1625]})]);
+    client.ask("REQ", "second", &[json!({"kinds": [1, 2, 3, 4, 5]})]);
+    let refused = client.wait(|heard| heard.0[1] == "second");
+    let text = "rate-limited: at most 10 values in all filters together; close a subscription first";
+    assert_eq!((refused.name(), refused.0[2].as_str()), ("CLOSED", Some(text)));
+    let issue = scene.issue(2, "x");
+    assert!(scene.connect().publish(&issue).0);
+    assert_eq!(client.live("first").id, issue.id, "what it listened by before goes on");
+    client.say(&json!(["CLOSE", "first"]));
+    client.subscribe("second", &[json!({"kinds": [1, 2, 3, 4, 5]})]);
+    scene.connect().subscribe("own", &[json!({"kinds": [1, 2, 3, 4, 5]})]);
+}
+
+#[rstest]
+fn counting_ends_somewhere_and_says_so(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::with(engine, &[("ABIDE_RELAY__COUNTED", "5")]);
+    let mut client = scene.connect();
+    let mut counted = |filters: &[serde_json::Value]| {
+        client.ask("COUNT", "c", filters);
+        client.wait(|heard| heard.0[1] == "c").0[2].clone()
+    };
+    let issues: Vec<_> = (0..6).map(|n| scene.issue(2, &n.to_string())).collect();
+    store(&scene.server, &issues[..5]);
+    assert_eq!(counted(&[json!({"kinds": [1621]})]), json!({"count": 5}));
+    store(&scene.server, &issues[5..]);
+    for filter in [json!({"kinds": [1621]}), json!({"#a": [scene.repo]}), json!({})] {
+        assert_eq!(counted(std::slice::from_ref(&filter)), json!({"count": 5, "approximate": true}), "{filter}");
+    }
+    let several = counted(&[json!({"kinds": [1621]}), json!({"kinds": [30_617]})]);
+    assert_eq!(several["approximate"], true, "{several}");
 }

@@ -6,7 +6,7 @@ mod library;
 mod limits;
 mod nodes;
 mod publish;
-mod reconcile;
+pub mod reconcile;
 mod subscribe;
 
 use crate::support::builder;

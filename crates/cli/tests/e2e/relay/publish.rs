@@ -172,3 +172,66 @@ fn the_limits_of_states_are_their_own() {
     let (_, text) = client.publish(&state);
     assert!(!text.contains("bytes"), "{text}");
 }
+
+#[rstest]
+fn without_repositories_from_nostr_only_what_needs_git_data_is_refused(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::with(engine, &[("ABIDE_GRASP__ENABLED", "false")]);
+    let (mut client, author, commit) = (scene.connect(), Key::new(2), "c".repeat(40));
+    let said = |kind: u16, tags: &[&[&str]]| {
+        let a = ["a", scene.repo.as_str()];
+        let tags: Vec<&[&str]> = std::iter::once(&a[..]).chain(tags.iter().copied()).collect();
+        author.event(scene.now, kind, &tags, "x")
+    };
+    let off = (false, "restricted: this server takes no repositories from nostr".to_owned());
+    let state: &[&[&str]] = &[&["d", "project"], &["refs/heads/main", &commit]];
+    for refused in [
+        author.announcement(scene.now, "other", &scene.server.url()),
+        scene.owner.event(scene.now, 30_618, state, ""),
+        said(1618, &[&["c", &commit]]),
+        said(1617, &[&["c", &commit]]),
+    ] {
+        assert_eq!(client.publish(&refused), off, "kind {}", refused.kind.as_u16());
+    }
+    let (patch, comment) = (said(1617, &[]), said(1111, &[]));
+    for taken in [&patch, &comment, &said(1621, &[])] {
+        assert_eq!(client.publish(taken), (true, String::new()), "kind {}", taken.kind.as_u16());
+    }
+    let gone: &[&[&str]] = &[&["e", &patch.id.to_hex()], &["e", &comment.id.to_hex()]];
+    assert_eq!(client.publish(&author.event(scene.now, 5, gone, "")), (true, String::new()));
+    assert_eq!(client.req(&[json!({"ids": [patch.id, comment.id]})]), [], "whoever wants their words gone is heard");
+}
+
+#[rstest]
+fn what_one_event_names_is_bounded(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::new(engine);
+    let (mut client, author) = (scene.connect(), Key::new(2));
+    let issue = scene.issue(2, "x");
+    assert!(client.publish(&issue).0);
+    let ids: Vec<String> = (0..500).map(|n| format!("{n:064x}")).collect();
+    let mut tags: Vec<[&str; 2]> = ids.iter().map(|id| ["e", id.as_str()]).collect();
+    let own = issue.id.to_hex();
+    tags.push(["e", &own]);
+    let request = |tags: &[[&str; 2]]| {
+        let tags: Vec<&[&str]> = tags.iter().map(|tag| &tag[..]).collect();
+        author.event(scene.now, 5, &tags, "")
+    };
+    let refused = (false, "invalid: a deletion names at most 500 events; send several".to_owned());
+    assert_eq!(client.publish(&request(&tags)), refused);
+    assert_eq!(client.req(&[json!({"ids": [issue.id]})]).len(), 1, "nothing went");
+    assert_eq!(client.publish(&request(&tags[1..])), (true, String::new()));
+    assert_eq!(client.req(&[json!({"ids": [issue.id]})]), []);
+
+    let names: Vec<String> = (3..23).map(|n| Key::new(n).coordinate("project")).collect();
+    let patch = |names: &[&str]| {
+        let tags: Vec<[&str; 2]> = names.iter().map(|name| ["a", *name]).collect();
+        let tags: Vec<&[&str]> = tags.iter().map(|tag| &tag[..]).collect();
+        author.event(scene.now, 1617, &tags, "x")
+    };
+    let mut named: Vec<&str> = names.iter().map(String::as_str).collect();
+    named.push(&scene.repo);
+    let refused = (false, "invalid: a patch or pull request is for at most 20 repositories".to_owned());
+    assert_eq!(client.publish(&patch(&named)), refused);
+    assert_eq!(client.publish(&patch(&named[1..])), (true, String::new()));
+}

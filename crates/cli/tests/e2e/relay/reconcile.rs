@@ -1,11 +1,37 @@
 //! Reconciliation (NIP-77) with the reference library as the client.
 
 use super::{Scene, store};
-use abide_testkit::{Engine, Key};
+use abide_nostr::Event;
+use abide_testkit::{Engine, Key, Nostr};
 use negentropy::{Id, Negentropy, NegentropyStorageVector};
 use rstest::rstest;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
+
+/// Compares events with what the relay has: the ids that only we have, and those that only the relay has.
+pub fn compare(client: &mut Nostr, filter: &Value, ours: &[Event]) -> (BTreeSet<[u8; 32]>, BTreeSet<[u8; 32]>) {
+    let mut storage = NegentropyStorageVector::new();
+    for event in ours {
+        storage.insert(event.created_at.as_secs(), Id::from_byte_array(event.id.to_bytes())).expect("it is not sealed");
+    }
+    storage.seal().expect("it is sealed once");
+    let mut negentropy = Negentropy::borrowed(&storage, 60_000).expect("the frame is large enough");
+    let first = hex(&negentropy.initiate().expect("it begins once"));
+    client.say(&json!(["NEG-OPEN", "n", filter, first]));
+    let (mut have, mut need) = (Vec::new(), Vec::new());
+    loop {
+        let heard = client.wait(|heard| heard.0[1] == "n");
+        assert_eq!(heard.name(), "NEG-MSG", "{}", heard.0);
+        let message = bytes(heard.0[2].as_str().unwrap_or_default());
+        match negentropy.reconcile_with_ids(&message, &mut have, &mut need).expect("the answer can be read") {
+            Some(next) => client.say(&json!(["NEG-MSG", "n", hex(&next)])),
+            None => break,
+        }
+    }
+    client.say(&json!(["NEG-CLOSE", "n"]));
+    let ids = |ids: &[Id]| ids.iter().map(|id| id.to_bytes()).collect();
+    (ids(&have), ids(&need))
+}
 
 #[rstest]
 fn both_sides_find_out_what_the_other_lacks(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
@@ -14,31 +40,10 @@ fn both_sides_find_out_what_the_other_lacks(#[values(Engine::Sqlite, Engine::Pos
         (0..600).map(|n| Key::new(2).event(scene.now - n, 1621, &[&["a", &scene.repo]], &n.to_string())).collect();
     let (theirs, ours) = (&issues[..500], &issues[100..]);
     store(&scene.server, theirs);
-    let mut storage = NegentropyStorageVector::new();
-    for event in ours {
-        storage.insert(event.created_at.as_secs(), Id::from_byte_array(event.id.to_bytes())).unwrap();
-    }
-    storage.seal().unwrap();
-    let mut negentropy = Negentropy::borrowed(&storage, 60_000).unwrap();
-
-    let mut client = scene.connect();
-    let first = hex(&negentropy.initiate().unwrap());
-    client.say(&json!(["NEG-OPEN", "n", {"kinds": [1621]}, first]));
-    let (mut have, mut need) = (Vec::new(), Vec::new());
-    loop {
-        let heard = client.wait(|heard| heard.0[1] == "n");
-        assert_eq!(heard.name(), "NEG-MSG", "{}", heard.0);
-        let message = bytes(heard.0[2].as_str().unwrap());
-        match negentropy.reconcile_with_ids(&message, &mut have, &mut need).unwrap() {
-            Some(next) => client.say(&json!(["NEG-MSG", "n", hex(&next)])),
-            None => break,
-        }
-    }
-    client.say(&json!(["NEG-CLOSE", "n"]));
-    let ids = |ids: &[Id]| ids.iter().map(|id| id.to_bytes()).collect::<BTreeSet<[u8; 32]>>();
-    let of = |events: &[abide_nostr::Event]| events.iter().map(|event| event.id.to_bytes()).collect::<BTreeSet<_>>();
-    assert_eq!(ids(&need), of(&issues[..100]));
-    assert_eq!(ids(&have), of(&issues[500..]));
+    let (have, need) = compare(&mut scene.connect(), &json!({"kinds": [1621]}), ours);
+    let of = |events: &[Event]| events.iter().map(|event| event.id.to_bytes()).collect::<BTreeSet<_>>();
+    assert_eq!(need, of(&issues[..100]));
+    assert_eq!(have, of(&issues[500..]));
 }
 
 #[test]
