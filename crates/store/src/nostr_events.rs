@@ -68,11 +68,11 @@ statements! {
         WHERE kind = $1 AND slot = $2 ORDER BY n LIMIT $3");
     /// Of some authors, as many as have no more than $4 bytes together.
     OF_SLOT_BY = concat!("SELECT ", columns!(), " FROM (
-            SELECT f.*, sum(octet_length(f.json)) OVER (ORDER BY f.n) AS bytes
-            FROM nostr_events f WHERE f.kind = $1 AND f.slot = $2 AND f.pubkey "),
-        sqlite "IN (SELECT unhex(value) FROM json_each($3))) e WHERE e.bytes <= $4 ORDER BY e.n",
-        postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($3 AS TEXT) AS JSON))))) e
-            WHERE e.bytes <= $4 ORDER BY e.n";
+            SELECT ", columns!(), ", sum(octet_length(json)) OVER (ORDER BY n) AS bytes
+            FROM nostr_events WHERE kind = $1 AND slot = $2 AND pubkey "),
+        sqlite "IN (SELECT unhex(value) FROM json_each($3))) weighed WHERE bytes <= $4 ORDER BY n",
+        postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($3 AS TEXT) AS JSON)))))
+            weighed WHERE bytes <= $4 ORDER BY n";
     KNOWN = "SELECT event_id FROM nostr_events WHERE event_id ",
         sqlite "IN (SELECT unhex(value) FROM json_each($1))",
         postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))";

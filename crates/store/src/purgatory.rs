@@ -58,13 +58,14 @@ statements! {
     STATES = concat!("SELECT ", state_columns!(), " FROM purgatory_states s
         WHERE s.identifier = $1 ORDER BY s.event_at DESC, s.event_id LIMIT $2");
     /// Of some authors, the newest first, as many as have no more than $3 bytes together.
-    STATES_OF = concat!("SELECT ", state_columns!(), " FROM (
-            SELECT f.*, sum(octet_length(f.json)) OVER (ORDER BY f.event_at DESC, f.event_id) AS bytes
-            FROM purgatory_states f WHERE f.identifier = $1 AND f.pubkey "),
-        sqlite "IN (SELECT unhex(value) FROM json_each($2))) s
-            WHERE s.bytes <= $3 ORDER BY s.event_at DESC, s.event_id",
-        postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($2 AS TEXT) AS JSON))))) s
-            WHERE s.bytes <= $3 ORDER BY s.event_at DESC, s.event_id";
+    STATES_OF = concat!("SELECT event_id, pubkey, identifier, event_at, json, created_at, expires_at FROM (
+            SELECT ", state_columns!(), ",
+                sum(octet_length(s.json)) OVER (ORDER BY s.event_at DESC, s.event_id) AS bytes
+            FROM purgatory_states s WHERE s.identifier = $1 AND s.pubkey "),
+        sqlite "IN (SELECT unhex(value) FROM json_each($2))) weighed
+            WHERE bytes <= $3 ORDER BY event_at DESC, event_id",
+        postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($2 AS TEXT) AS JSON)))))
+            weighed WHERE bytes <= $3 ORDER BY event_at DESC, event_id";
     STATE_PAGE = concat!("SELECT ", state_columns!(), " FROM purgatory_states s
         ORDER BY s.expires_at, s.event_id LIMIT $1");
     RAISE_STATE = "UPDATE purgatory_states SET expires_at = CASE WHEN expires_at < $2 THEN $2 ELSE expires_at END

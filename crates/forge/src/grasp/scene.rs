@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const AT_MOST: i64 = 2_000;
 
 /// Bytes of states that are looked at, of those that are stored and of those that wait, for each circle of authors.
-const STATE_BYTES: i64 = 16 << 20;
+pub(super) const STATE_BYTES: i64 = 16 << 20;
 
 /// Authors beyond the maintainers in question whose states are looked at: of repositories that list one of them.
 const OTHER_AUTHORS: usize = 1_000;
@@ -217,7 +217,8 @@ pub(super) fn announcement(settings: &GraspSettings, json: &str) -> Option<Annou
     Announcement::parse(&event, &settings.limits).ok()
 }
 
-fn said(settings: &GraspSettings, json: &str) -> Option<Said> {
+/// A state as we stored it.
+pub(super) fn said(settings: &GraspSettings, json: &str) -> Option<Said> {
     let event = readable(json)?;
     let state = RepoState::parse(&event, &settings.limits).ok()?;
     Some(Said { state, event })

@@ -1,7 +1,7 @@
 //! Why something waits, for whoever asks.
 
 use super::push::objects_of;
-use super::scene::{Place, Scene};
+use super::scene::{self, Place, Scene};
 use crate::relay::readable;
 use crate::{Fault, Forge};
 use abide_core::Timestamp;
@@ -18,8 +18,8 @@ pub use abide_store::purgatory::Totals;
 /// Missing objects, or states, that are told one by one.
 const TOLD: usize = 100;
 
-/// States of one identifier that are looked at, as many as pushes look at.
-const LOOKED_AT: i64 = 2_000;
+/// States of people who may not speak for the repository that are told too: one of its own may be signed with a wrong key.
+const OTHERS: i64 = 20;
 
 /// What is known of a key's repository.
 #[derive(Debug, Clone)]
@@ -115,21 +115,24 @@ pub async fn of(forge: &Forge, owner: &PublicKey, identifier: &str) -> Result<Op
 
 /// The states that wait for git data of a key's repository.
 pub async fn states(forge: &Forge, owner: &PublicKey, identifier: &str) -> Result<Vec<WaitingState>, Fault> {
+    let settings = &forge.settings().grasp;
     let mut conn = forge.store().read().await?;
-    let mut rows = purgatory::states(&mut conn, identifier, LOOKED_AT).await?;
-    if rows.is_empty() {
+    let others = purgatory::states(&mut conn, identifier, OTHERS).await?;
+    if others.is_empty() {
         return Ok(Vec::new());
     }
-    let scene = Scene::load(&forge.settings().grasp, &mut conn, identifier, *owner).await?;
-    drop(conn);
+    let scene = Scene::load(settings, &mut conn, identifier, *owner).await?;
     let maintainers = scene.maintainers(*owner);
     let authorised = |row: &purgatory::State| maintainers.contains(&PublicKey::from_byte_array(row.pubkey));
-    // Those of strangers must not push the others off the list.
-    rows.sort_by_key(|row| !authorised(row));
+    let authors: Vec<_> = maintainers.iter().map(|author| author.to_bytes()).collect();
+    let mut rows = purgatory::states_of(&mut conn, identifier, &authors, scene::STATE_BYTES).await?;
+    drop(conn);
     rows.truncate(TOLD);
+    // Those of strangers do not push the others off the list.
+    rows.extend(others.into_iter().filter(|row| !authorised(row)));
     let mut states = Vec::new();
     for row in rows {
-        let Some(said) = scene.waiting.iter().find(|said| said.event.id.as_bytes() == &row.event_id) else { continue };
+        let Some(said) = scene::said(settings, &row.json) else { continue };
         let here = here(forge, &scene, said.state.author, objects_of(&said.state).collect()).await?;
         let lacking = |id: &ObjectId| id.sha1().is_none_or(|oid| !here.contains(&oid));
         let missing: Vec<_> = said.state.refs.iter().filter(|(_, id)| lacking(id)).collect();

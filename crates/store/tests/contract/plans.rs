@@ -502,6 +502,7 @@ fn full_scans(plan: &str) -> Vec<&str> {
         "SCAN hearing",
         "SCAN who",
         "SCAN counted",
+        "SCAN weighed",
     ];
     let lines: Vec<&str> = plan.lines().collect();
     let mut scans = Vec::new();

@@ -73,7 +73,7 @@ fn who_leaves_is_counted_by_why(#[values(Engine::Sqlite, Engine::Postgres)] engi
 fn what_expired_is_counted_and_remembered_and_may_come_again(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let mut scene = Scene::on(builder(engine).env("ABIDE_GRASP__REMEMBERED", "1h").start());
+    let mut scene = Scene::on(builder(engine).env("ABIDE_GRASP__EXPIRED_MEMORY", "1h").start());
     let key = scene.owner.clone();
     scene.served(&key, "demo", &[]);
     let oid = "ab".repeat(20);
