@@ -368,7 +368,8 @@ mod tests {
             assert_eq!(value[1], "a\"b\\\n", "{text}");
         }
         assert_eq!(count(&sub("s"), Count::Exactly(3)), r#"["COUNT","s",{"count":3}]"#);
-        assert_eq!(count(&sub("s"), Count::AtLeast(3)), r#"["COUNT","s",{"approximate":true,"count":3}]"#);
+        let at_least: Value = serde_json::from_str(&count(&sub("s"), Count::AtLeast(3))).unwrap();
+        assert_eq!(at_least, json!(["COUNT", "s", {"count": 3, "approximate": true}]));
         assert_eq!(ok(&event.id, true, ""), format!(r#"["OK","{}",true,""]"#, event.id));
     }
 
