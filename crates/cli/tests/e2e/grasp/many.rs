@@ -1,12 +1,22 @@
 //! Much at once.
 
 use super::scene::{Scene, now, state};
+use crate::support::builder;
 use abide_testkit::Engine;
 use rstest::rstest;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 #[rstest]
 fn heavy_a_state_of_ten_thousand_refs(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut scene = Scene::new(engine);
+    // A git that notes each time it is called.
+    let dir = tempfile::tempdir().expect("a directory can be made");
+    let (counting, calls) = (dir.path().join("git"), dir.path().join("calls"));
+    let script = format!("#!/bin/sh\necho \"$*\" >> '{}'\nexec git \"$@\"\n", calls.display());
+    fs::write(&counting, script).expect("writable");
+    fs::set_permissions(&counting, fs::Permissions::from_mode(0o755)).expect("ours");
+    let binary = counting.to_str().expect("UTF-8").to_owned();
+    let mut scene = Scene::on(builder(engine).env("ABIDE_GIT__BINARY", &binary).start());
     let key = scene.owner.clone();
     scene.announce(&key, "demo", &[]);
     let first = scene.first.clone();
@@ -23,6 +33,8 @@ fn heavy_a_state_of_ten_thousand_refs(#[values(Engine::Sqlite, Engine::Postgres)
     let fewer = state(&key, now() - 1, "demo", &refs[5_000..], Some("main"));
     assert_eq!(scene.say(&fewer), (true, String::new()));
     assert_eq!(scene.refs(&key, "demo").len(), 5_002);
+    let called = fs::read_to_string(&calls).expect("git was called");
+    assert!((5..100).contains(&called.lines().count()), "{} processes:\n{called}", called.lines().count());
     scene.assert_healthy();
 }
 
