@@ -47,6 +47,7 @@ pub const ALL: &[Migration] = &[
     migration!(12, "0012_grasp"),
     migration!(13, "0013_keys"),
     migration!(14, "0014_involvement"),
+    migration!(15, "0015_proposed"),
 ];
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (

@@ -12,6 +12,12 @@ macro_rules! columns {
     };
 }
 
+macro_rules! listed {
+    () => {
+        "p.event_id, p.pubkey, p.commit_id, p.bytes, p.created_at, p.expires_at"
+    };
+}
+
 statements! {
     PUT = "INSERT INTO purgatory_proposals
         (event_id, pubkey, json, commit_id, repo_id, incoming, bytes, address, created_at, expires_at)
@@ -25,7 +31,16 @@ statements! {
         commit_id, repo_id, incoming, bytes, created_at, expires_at");
     OVER = concat!("SELECT ", columns!(), " FROM purgatory_proposals p WHERE p.expires_at <= $1
         ORDER BY p.expires_at LIMIT $2");
-    PAGE = concat!("SELECT ", columns!(), " FROM purgatory_proposals p ORDER BY p.expires_at, p.event_id LIMIT $1");
+    PAGE = concat!("SELECT ", listed!(), ", r.pubkey AS owner, r.identifier FROM purgatory_proposals p
+        LEFT JOIN purgatory_proposal_repos r ON r.event_id = p.event_id AND r.n = 0
+        ORDER BY p.expires_at, p.event_id LIMIT $1");
+    UNLINK = "DELETE FROM purgatory_proposal_repos WHERE event_id = $1";
+    LINK = "INSERT INTO purgatory_proposal_repos (event_id, n, pubkey, identifier, created_at)
+        VALUES ($1, $2, $3, $4, $5)";
+    OF_REPO = concat!("SELECT ", listed!(), ", r.pubkey AS owner, r.identifier FROM purgatory_proposal_repos r
+        JOIN purgatory_proposals p ON p.event_id = r.event_id
+        WHERE r.identifier = $2 AND r.pubkey = $1 ORDER BY r.created_at DESC, r.event_id DESC LIMIT $3");
+    COUNT = "SELECT count(*) AS n FROM purgatory_proposal_repos WHERE identifier = $2 AND pubkey = $1";
     RAISE = "UPDATE purgatory_proposals SET expires_at = CASE WHEN expires_at < $2 THEN $2 ELSE expires_at END
         WHERE event_id = $1";
     AREA = "SELECT event_id FROM purgatory_proposals WHERE incoming = $1 LIMIT 1";
@@ -61,7 +76,7 @@ impl Half {
     fn from_row(row: &Row) -> Result<Self, StoreError> {
         Ok(Self {
             event_id: row.bytes32("event_id")?,
-            pubkey: row.opt_bytes("pubkey")?.map(|_| row.bytes32("pubkey")).transpose()?,
+            pubkey: opt_bytes32(row, "pubkey")?,
             json: row.opt_text("json")?,
             commit: row.parsed("commit_id")?,
             repo_id: row.opt_int("repo_id")?.map(RepoId::new),
@@ -73,8 +88,50 @@ impl Half {
     }
 }
 
-/// Lets one half wait, in place of what waited under this id before.
-pub async fn put(tx: &mut Tx, half: &Half, address: Option<&str>) -> Result<(), StoreError> {
+/// Half of a proposal, as it is told of.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// The event, known or not.
+    pub event_id: Bytes32,
+    /// Who proposes; `None`: the commit came first.
+    pub pubkey: Option<Bytes32>,
+    /// The commit that the event names, or that was pushed.
+    pub commit: Oid,
+    /// How many bytes are kept.
+    pub bytes: i64,
+    /// Since when it waits.
+    pub created_at: Timestamp,
+    /// When it ends.
+    pub expires_at: Timestamp,
+    /// The key and identifier of a repository that it is for.
+    pub repo: Option<(Bytes32, String)>,
+}
+
+impl Listed {
+    fn from_row(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            event_id: row.bytes32("event_id")?,
+            pubkey: opt_bytes32(row, "pubkey")?,
+            commit: row.parsed("commit_id")?,
+            bytes: row.int("bytes")?,
+            created_at: row.time("created_at")?,
+            expires_at: row.time("expires_at")?,
+            repo: opt_bytes32(row, "owner")?.zip(row.opt_text("identifier")?),
+        })
+    }
+}
+
+fn opt_bytes32(row: &Row, column: &'static str) -> Result<Option<Bytes32>, StoreError> {
+    row.opt_bytes(column)?.map(|_| row.bytes32(column)).transpose()
+}
+
+/// Lets one half wait for these repositories, in place of what waited under this id before.
+pub async fn put(
+    tx: &mut Tx,
+    half: &Half,
+    repos: &[(Bytes32, String)],
+    address: Option<&str>,
+) -> Result<(), StoreError> {
     let now = tx.now();
     let values = params![
         &half.event_id[..],
@@ -88,7 +145,12 @@ pub async fn put(tx: &mut Tx, half: &Half, address: Option<&str>) -> Result<(), 
         now,
         half.expires_at
     ];
-    tx.execute(&PUT, values).await.map(drop)
+    tx.execute(&PUT, values).await?;
+    tx.execute(&UNLINK, params![&half.event_id[..]]).await?;
+    for (n, (owner, identifier)) in (0_i64..).zip(repos) {
+        tx.execute(&LINK, params![&half.event_id[..], n, &owner[..], identifier.as_str(), now]).await?;
+    }
+    Ok(())
 }
 
 /// What waits under an event's id.
@@ -112,8 +174,24 @@ pub async fn over(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<Hal
 }
 
 /// Those that end first, for the operator.
-pub async fn page(conn: &mut Conn, limit: i64) -> Result<Vec<Half>, StoreError> {
-    conn.all(&PAGE, params![limit]).await?.iter().map(Half::from_row).collect()
+pub async fn page(conn: &mut Conn, limit: i64) -> Result<Vec<Listed>, StoreError> {
+    conn.all(&PAGE, params![limit]).await?.iter().map(Listed::from_row).collect()
+}
+
+/// Those that wait for a key's repository, the latest first, and how many there are in all.
+pub async fn of_repo(
+    conn: &mut Conn,
+    owner: &Bytes32,
+    identifier: &str,
+    limit: i64,
+) -> Result<(Vec<Listed>, i64), StoreError> {
+    let rows = conn.all(&OF_REPO, params![&owner[..], identifier, limit]).await?;
+    let listed = rows.iter().map(Listed::from_row).collect::<Result<Vec<_>, _>>()?;
+    let count = match i64::try_from(listed.len()) {
+        Ok(all) if all < limit => all,
+        _ => conn.only(&COUNT, params![&owner[..], identifier]).await?.int("n")?,
+    };
+    Ok((listed, count))
 }
 
 /// Lets one wait at least until then; `false` if it does not wait any more.

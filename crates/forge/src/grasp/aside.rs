@@ -1,6 +1,7 @@
 //! Commits whose proposal has not come yet. Their objects stay in an area of their own, without a ref: git would serve
 //! any object that a repository holds, and nobody has signed for these.
 
+use super::push::Coordinate;
 use super::{address, left, waiting};
 use crate::{Fault, Forge};
 use abide_core::{Oid, RepoId};
@@ -40,7 +41,7 @@ pub(crate) async fn keep(
     forge: &Forge,
     id: EventId,
     commit: Oid,
-    repo: RepoId,
+    (repo, coordinate): (RepoId, &Coordinate),
     objects: Incoming,
     from: Option<IpAddr>,
 ) -> Result<Kept, Fault> {
@@ -61,10 +62,10 @@ pub(crate) async fn keep(
         created_at: forge.clock().now(),
         expires_at: forge.settings().grasp.expiry.of_arrival(forge.clock().now()),
     };
-    let input = (half, address(from));
+    let input = (half, [coordinate.stored()], address(from));
     let kept: Result<Option<Option<String>>, Fault> = forge
         .store()
-        .write(input, |tx, (half, address)| {
+        .write(input, |tx, (half, repos, address)| {
             Box::pin(async move {
                 let before = proposals::lock(tx, &half.event_id).await?;
                 let known = before.as_ref().is_some_and(|before| before.json.is_some())
@@ -72,7 +73,7 @@ pub(crate) async fn keep(
                 if known {
                     return Ok(None);
                 }
-                proposals::put(tx, half, address.as_deref()).await?;
+                proposals::put(tx, half, repos, address.as_deref()).await?;
                 Ok(Some(before.and_then(|before| before.incoming)))
             })
         })

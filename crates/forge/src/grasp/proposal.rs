@@ -54,7 +54,7 @@ async fn try_admit(
                 let reason = "the commit is named by a SHA-256 id; repositories here are SHA-1";
                 return Ok(Some(Answer::Refused(Refusal::new(Prefix::Invalid, reason))));
             };
-            wait(forge, event, oid, from).await
+            wait(forge, event, oid, &targets, from).await
         }
         ProposalVerdict::Serve => serve(forge, event, wanted, &targets, None).await.map(Some),
         ProposalVerdict::ServeFromAside => serve(forge, event, wanted, &targets, aside).await.map(Some),
@@ -137,12 +137,19 @@ async fn store(forge: &Forge, event: &Event) -> Result<(), Fault> {
 }
 
 /// It waits for its commit. What was pushed under its id and is another commit goes: the event says what belongs there.
-async fn wait(forge: &Forge, event: &Event, commit: Oid, from: Option<IpAddr>) -> Result<Option<Answer>, Fault> {
+async fn wait(
+    forge: &Forge,
+    event: &Event,
+    commit: Oid,
+    targets: &[Target],
+    from: Option<IpAddr>,
+) -> Result<Option<Answer>, Fault> {
     let settings = forge.settings().grasp.clone();
-    let input = (event.clone(), commit, from, settings);
+    let repos: Vec<_> = targets.iter().map(|target| target.coordinate.stored()).collect();
+    let input = (event.clone(), commit, repos, from, settings);
     let written = forge
         .store()
-        .write(input, |tx, (event, commit, from, settings)| {
+        .write(input, |tx, (event, commit, repos, from, settings)| {
             Box::pin(async move {
                 let before = proposals::lock(tx, event.id.as_bytes()).await?;
                 if before.as_ref().is_some_and(|half| half.json.is_none() && half.commit == *commit) {
@@ -162,7 +169,7 @@ async fn wait(forge: &Forge, event: &Event, commit: Oid, from: Option<IpAddr>) -
                     created_at: tx.now(),
                     expires_at: until,
                 };
-                proposals::put(tx, &half, entry.address.as_deref()).await?;
+                proposals::put(tx, &half, repos, entry.address.as_deref()).await?;
                 Ok::<_, Halt>(Wrote::Waits { dropped: before.and_then(|half| half.incoming) })
             })
         })

@@ -28,6 +28,13 @@ impl From<&Address> for Coordinate {
     }
 }
 
+impl Coordinate {
+    /// As the store has it.
+    pub(crate) fn stored(&self) -> ([u8; 32], String) {
+        (self.owner.to_bytes(), self.identifier.clone())
+    }
+}
+
 /// What is to be done to a repository that signed events rule.
 #[derive(Debug, Clone)]
 pub(crate) enum Order {

@@ -9,8 +9,7 @@ use abide_git::read;
 use abide_nostr::git::{ObjectId, Proposal};
 use abide_nostr::grasp::push::KnownEvent;
 use abide_nostr::{Event, EventId, PublicKey, nip19};
-use abide_store::purgatory_proposals as proposals;
-use abide_store::{nostr_events, nostr_repos, purgatory};
+use abide_store::{nostr_events, nostr_repos, purgatory, purgatory_proposals};
 use std::collections::HashSet;
 
 pub use abide_store::purgatory::Totals;
@@ -32,6 +31,8 @@ pub enum Status {
         slug: String,
         /// The states that wait for git data beside it.
         states: Vec<WaitingState>,
+        /// The proposals of which a half is missing.
+        proposals: WaitingProposals,
     },
 }
 
@@ -50,6 +51,8 @@ pub struct Waiting {
     pub expires_at: Timestamp,
     /// The states that wait for the same identifier, those that may speak for it first.
     pub states: Vec<WaitingState>,
+    /// The proposals of which a half is missing.
+    pub proposals: WaitingProposals,
 }
 
 impl Waiting {
@@ -89,6 +92,44 @@ pub struct Missing {
     pub oid: String,
 }
 
+/// Proposals of which a half is missing.
+#[derive(Debug, Clone, Default)]
+pub struct WaitingProposals {
+    /// The latest.
+    pub told: Vec<WaitingProposal>,
+    /// How many there are.
+    pub count: i64,
+}
+
+impl WaitingProposals {
+    /// Whether there are more than are told.
+    pub fn is_cut(&self) -> bool {
+        usize::try_from(self.count).is_ok_and(|count| count > self.told.len())
+    }
+}
+
+/// A proposal of which a half is missing.
+#[derive(Debug, Clone)]
+pub struct WaitingProposal {
+    /// The event's id.
+    pub event: String,
+    /// Who signed the event, which waits for its commit; `None`: the commit waits for the event.
+    pub author: Option<String>,
+    /// The commit.
+    pub commit: String,
+    /// Since when it waits.
+    pub since: Timestamp,
+    /// When it ends.
+    pub expires_at: Timestamp,
+}
+
+impl WaitingProposal {
+    /// Which half is missing: `git` or `event`.
+    pub fn missing(&self) -> &'static str {
+        if self.author.is_some() { "git" } else { "event" }
+    }
+}
+
 /// What is known of a key's repository; `None` if nothing is.
 pub async fn of(forge: &Forge, owner: &PublicKey, identifier: &str) -> Result<Option<Status>, Fault> {
     let mut conn = forge.store().read().await?;
@@ -97,7 +138,9 @@ pub async fn of(forge: &Forge, owner: &PublicKey, identifier: &str) -> Result<Op
             return Ok(None);
         }
         drop(conn);
-        return Ok(Some(Status::Served { slug: repo.slug(), states: states(forge, owner, identifier).await? }));
+        let states = states(forge, owner, identifier).await?;
+        let proposals = proposals(forge, owner, identifier, TOLD).await?;
+        return Ok(Some(Status::Served { slug: repo.slug(), states, proposals }));
     }
     let Some(entry) = purgatory::announcement(&mut conn, owner.as_bytes(), identifier).await? else {
         return Ok(None);
@@ -110,6 +153,7 @@ pub async fn of(forge: &Forge, owner: &PublicKey, identifier: &str) -> Result<Op
         since: entry.created_at,
         expires_at: entry.expires_at,
         states: states(forge, owner, identifier).await?,
+        proposals: proposals(forge, owner, identifier, TOLD).await?,
     })))
 }
 
@@ -154,6 +198,30 @@ pub async fn states(forge: &Forge, owner: &PublicKey, identifier: &str) -> Resul
     Ok(states)
 }
 
+/// The proposals for a key's repository of which a half is missing, so many of them told.
+pub async fn proposals(
+    forge: &Forge,
+    owner: &PublicKey,
+    identifier: &str,
+    most: usize,
+) -> Result<WaitingProposals, Fault> {
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let mut conn = forge.store().read().await?;
+    let (rows, count) = purgatory_proposals::of_repo(&mut conn, owner.as_bytes(), identifier, most).await?;
+    let told = rows.into_iter().map(|row| WaitingProposal {
+        event: hex::encode(row.event_id),
+        author: row.pubkey.map(npub),
+        commit: row.commit.to_string(),
+        since: row.created_at,
+        expires_at: row.expires_at,
+    });
+    Ok(WaitingProposals { told: told.collect(), count })
+}
+
+fn npub(key: [u8; 32]) -> String {
+    nip19::npub(&PublicKey::from_byte_array(key))
+}
+
 /// Which of these objects are in a repository that a key may speak for.
 async fn here(
     forge: &Forge,
@@ -194,8 +262,8 @@ pub struct ContentsEntry {
     pub event: String,
     /// Whose, if that is known.
     pub author: Option<String>,
-    /// Of which repository, if it says so.
-    pub identifier: Option<String>,
+    /// The key and identifier of a repository that it is for. A state names no owner: its author may be one.
+    pub repo: Option<(String, String)>,
     /// Bytes that are kept for it.
     pub bytes: i64,
     /// Since when it waits.
@@ -207,12 +275,11 @@ pub struct ContentsEntry {
 /// What waits, the entries that end first at the front.
 pub async fn contents(forge: &Forge, limit: i64) -> Result<Contents, Fault> {
     let mut conn = forge.store().read().await?;
-    let author = |key: [u8; 32]| nip19::npub(&PublicKey::from_byte_array(key));
-    let signed = |kind, event: [u8; 32], key, identifier, since, expires_at| ContentsEntry {
+    let signed = |kind, event: [u8; 32], key, identifier: String, since, expires_at| ContentsEntry {
         kind,
         event: hex::encode(event),
-        author: Some(author(key)),
-        identifier: Some(identifier),
+        author: Some(npub(key)),
+        repo: Some((npub(key), identifier)),
         bytes: 0,
         since,
         expires_at,
@@ -224,12 +291,12 @@ pub async fn contents(forge: &Forge, limit: i64) -> Result<Contents, Fault> {
     for one in purgatory::state_page(&mut conn, limit).await? {
         entries.push(signed("state", one.event_id, one.pubkey, one.identifier, one.created_at, one.expires_at));
     }
-    for half in proposals::page(&mut conn, limit).await? {
+    for half in purgatory_proposals::page(&mut conn, limit).await? {
         entries.push(ContentsEntry {
-            kind: if half.json.is_some() { "proposal" } else { "placeholder" },
+            kind: if half.pubkey.is_some() { "proposal" } else { "placeholder" },
             event: hex::encode(half.event_id),
-            author: half.pubkey.map(author),
-            identifier: None,
+            author: half.pubkey.map(npub),
+            repo: half.repo.map(|(owner, identifier)| (npub(owner), identifier)),
             bytes: half.bytes,
             since: half.created_at,
             expires_at: half.expires_at,
@@ -258,7 +325,7 @@ pub(super) async fn known_proposal(forge: &Forge, id: &EventId) -> Result<KnownP
         };
         return Ok(KnownProposal { known, event });
     }
-    let Some(half) = proposals::get(&mut conn, id.as_bytes()).await? else {
+    let Some(half) = purgatory_proposals::get(&mut conn, id.as_bytes()).await? else {
         return Ok(KnownProposal { known: KnownEvent::Unknown, event: None });
     };
     let event = half.json.as_deref().and_then(readable);

@@ -22,6 +22,8 @@ const fn hot(
     Hot { module, name, sqlite, postgres }
 }
 
+const BY_REPO: &[&str] = &["purgatory_proposal_repos_by_repo"];
+
 const HOT: &[Hot] = &[
     hot(
         "repos",
@@ -159,6 +161,8 @@ const HOT: &[Hot] = &[
     hot("inbox", "UNREAD", &["notifications_unread"], &["notifications_unread"]),
     hot("inbox", "KEPT", &["notifications_inbox"], &["notifications_inbox"]),
     hot("inbox", "COUNT_SOME", &["notifications_unread"], &["notifications_unread"]),
+    hot("purgatory_proposals", "OF_REPO", BY_REPO, &["purgatory_proposal_repos_by_repo", "purgatory_proposals_pkey"]),
+    hot("purgatory_proposals", "COUNT", BY_REPO, BY_REPO),
     hot("leases", "HELD", &["sqlite_autoindex_leases_1"], &["leases_pkey"]),
 ];
 
@@ -426,6 +430,8 @@ const FILL: &str = "
         SELECT event_id, pubkey, identifier, event_at, json, address, created_at, expires_at FROM purgatory_announcements;
     INSERT INTO purgatory_proposals (event_id, pubkey, commit_id, incoming, bytes, address, created_at, expires_at)
         SELECT event_id, pubkey, 'x', 'x' || event_at, event_at, address, created_at, expires_at FROM purgatory_announcements;
+    INSERT INTO purgatory_proposal_repos (event_id, n, pubkey, identifier, created_at)
+        SELECT event_id, 0, pubkey, identifier, created_at FROM purgatory_announcements;
     INSERT INTO purgatory_expired (event_id, until) SELECT event_id, event_at FROM purgatory_announcements;
     UPDATE purgatory_announcements SET repo_id = event_at WHERE event_at % 2 = 0;
     INSERT INTO nostr_proofs (id, until) SELECT sha256(convert_to('p' || n, 'UTF8')), n FROM generate_series(1, 20000) n;

@@ -1,8 +1,10 @@
-//! What waits: an older announcement never takes the place of a newer one, and states are found by who signed them.
+//! What waits: an older announcement never takes the place of a newer one, states are found by who signed them, and
+//! proposals by the repositories they are for.
 
 use crate::support::{World, unit};
 use abide_store::nostr_events::{self, NewEvent};
-use abide_store::purgatory::{self, Entry};
+use abide_store::purgatory::{self, Bytes32, Entry};
+use abide_store::purgatory_proposals::{self as proposals, Half};
 use abide_store::{Store, StoreError};
 use abide_testkit::{Engine, TestClock};
 use rstest::rstest;
@@ -85,4 +87,67 @@ async fn states_are_found_by_their_authors_up_to_a_number_of_bytes(
         let found = nostr_events::of_slot_by(&mut conn, 30_618, "demo", &authors, bytes).await.unwrap();
         assert_eq!(found.iter().map(|event| event.id[0]).collect::<Vec<_>>(), expected);
     }
+}
+
+/// A proposal that waits; without an author, it is its commit that waits.
+fn half(id: u8, author: Option<u8>) -> Half {
+    Half {
+        event_id: [id; 32],
+        pubkey: author.map(|author| [author; 32]),
+        json: author.map(|_| "{}".to_owned()),
+        commit: format!("{id:040x}").parse().unwrap(),
+        repo_id: None,
+        incoming: None,
+        bytes: i64::from(id),
+        created_at: TestClock::START,
+        expires_at: TestClock::START.plus(Duration::from_secs(u64::from(id))),
+    }
+}
+
+async fn propose(store: &Store, half: Half, repos: &[(u8, &str)]) {
+    let repos: Vec<(Bytes32, String)> = repos.iter().map(|(owner, name)| ([*owner; 32], (*name).to_owned())).collect();
+    unit!(store, (half, repos), |tx, (half, repos)| proposals::put(tx, half, repos, None).await).await.unwrap();
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn proposals_are_found_by_each_repository_they_are_for(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let World { store, clock, .. } = &World::new(engine).await;
+    let of = async |owner: u8, identifier: &str, limit: i64| {
+        let mut conn = store.read().await.unwrap();
+        let (found, count) = proposals::of_repo(&mut conn, &[owner; 32], identifier, limit).await.unwrap();
+        (found.iter().map(|one| one.event_id[0]).collect::<Vec<_>>(), count)
+    };
+    for (id, author, repos) in [
+        (9, Some(1), &[(5, "demo"), (6, "demo")][..]),
+        (3, None, &[(5, "demo")]),
+        (7, Some(2), &[(5, "demo")]),
+        (4, Some(2), &[]),
+    ] {
+        clock.advance(Duration::from_secs(1));
+        propose(store, half(id, author), repos).await;
+    }
+    assert_eq!(of(5, "demo", 10).await, (vec![7, 3, 9], 3), "the latest first");
+    assert_eq!(of(5, "demo", 3).await, (vec![7, 3, 9], 3));
+    assert_eq!(of(5, "demo", 2).await, (vec![7, 3], 3), "and all are counted");
+    assert_eq!(of(6, "demo", 10).await, (vec![9], 1));
+    assert_eq!(of(5, "other", 10).await, (vec![], 0));
+
+    let mut conn = store.read().await.unwrap();
+    let page = proposals::page(&mut conn, 10).await.unwrap();
+    let told: Vec<_> = page.iter().map(|one| (one.event_id[0], one.pubkey.is_some(), one.bytes)).collect();
+    assert_eq!(told, [(3, false, 3), (4, true, 4), (7, true, 7), (9, true, 9)], "what ends first; each once");
+    let repos: Vec<_> = page.iter().map(|one| one.repo.as_ref().map(|(owner, _)| owner[0])).collect();
+    assert_eq!(repos, [Some(5), None, Some(5), Some(5)]);
+    drop(conn);
+
+    // The event of a commit that was pushed elsewhere says what it is for.
+    propose(store, half(3, Some(2)), &[(6, "demo")]).await;
+    assert_eq!(of(5, "demo", 10).await, (vec![7, 9], 2));
+    assert_eq!(of(6, "demo", 10).await, (vec![3, 9], 2));
+    unit!(store, [9; 32], |tx, id| proposals::take(tx, id).await).await.unwrap().unwrap();
+    assert_eq!(of(5, "demo", 10).await, (vec![7], 1));
+    assert_eq!(of(6, "demo", 10).await, (vec![3], 1));
 }

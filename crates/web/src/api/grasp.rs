@@ -4,7 +4,7 @@ use super::error::ApiError;
 use super::segments::Segments;
 use super::shape::time;
 use crate::App;
-use abide_forge::grasp::status::{self, Status, Waiting, WaitingState};
+use abide_forge::grasp::status::{self, Status, Waiting, WaitingProposal, WaitingProposals, WaitingState};
 use abide_nostr::nip19;
 use axum::Json;
 use axum::extract::State;
@@ -27,6 +27,9 @@ pub(super) struct GraspStatus {
     /// What is missing: `state` and `git`, or `git` alone; nothing if it is served.
     missing: Vec<&'static str>,
     states: Vec<GraspState>,
+    /// Patches and pull requests of which one half is missing: the latest hundred.
+    proposals: Vec<GraspProposal>,
+    proposal_count: i64,
 }
 
 /// A signed state that waits for git data.
@@ -42,6 +45,19 @@ pub(super) struct GraspState {
     missing_count: usize,
     /// The first hundred.
     missing: Vec<MissingObject>,
+}
+
+/// A patch or pull request that waits for its commit, or a commit that waits for the event that proposes it.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(super) struct GraspProposal {
+    event: String,
+    /// Unknown while the event is missing.
+    author: Option<String>,
+    commit: String,
+    /// `git` or `event`.
+    missing: &'static str,
+    since: String,
+    expires_at: String,
 }
 
 /// A branch or tag whose object is not here.
@@ -68,8 +84,28 @@ impl From<&WaitingState> for GraspState {
     }
 }
 
+impl From<WaitingProposal> for GraspProposal {
+    fn from(one: WaitingProposal) -> Self {
+        Self {
+            missing: one.missing(),
+            event: one.event,
+            author: one.author,
+            commit: one.commit,
+            since: time(one.since),
+            expires_at: time(one.expires_at),
+        }
+    }
+}
+
 impl GraspStatus {
-    fn served(app: &App, npub: String, identifier: String, slug: &str, states: &[WaitingState]) -> Self {
+    fn served(
+        app: &App,
+        npub: String,
+        identifier: String,
+        slug: &str,
+        states: &[WaitingState],
+        proposals: WaitingProposals,
+    ) -> Self {
         Self {
             status: "served",
             html_url: app.url(&format!("/{slug}")),
@@ -81,6 +117,8 @@ impl GraspStatus {
             expires_at: None,
             missing: Vec::new(),
             states: states.iter().map(GraspState::from).collect(),
+            proposal_count: proposals.count,
+            proposals: proposals.told.into_iter().map(GraspProposal::from).collect(),
         }
     }
 
@@ -96,6 +134,8 @@ impl GraspStatus {
             expires_at: Some(time(waiting.expires_at)),
             missing,
             states: waiting.states.iter().map(GraspState::from).collect(),
+            proposal_count: waiting.proposals.count,
+            proposals: waiting.proposals.told.into_iter().map(GraspProposal::from).collect(),
             npub: waiting.npub,
             identifier: waiting.identifier,
         }
@@ -115,7 +155,9 @@ pub(super) async fn status(
     let owner = nip19::parse_npub(&npub).map_err(|_| ApiError::not_found())?;
     match status::of(&app.forge, &owner, &identifier).await? {
         Some(Status::Waiting(waiting)) => Ok(Json(GraspStatus::waiting(&app, waiting))),
-        Some(Status::Served { slug, states }) => Ok(Json(GraspStatus::served(&app, npub, identifier, &slug, &states))),
+        Some(Status::Served { slug, states, proposals }) => {
+            Ok(Json(GraspStatus::served(&app, npub, identifier, &slug, &states, proposals)))
+        }
         None => Err(ApiError::not_found()),
     }
 }

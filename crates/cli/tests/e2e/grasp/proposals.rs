@@ -4,7 +4,7 @@ use super::scene::{Scene, WAITS, now, npub, state};
 use crate::support::{builder, query};
 use abide_core::failpoint;
 use abide_nostr::Event;
-use abide_testkit::{Engine, Key, Nostr, eventually};
+use abide_testkit::{Engine, Key, Nostr, eventually, http};
 use rstest::rstest;
 use std::time::Duration;
 
@@ -43,6 +43,74 @@ fn pr_event_arrives_no_git_data_then_push_releases_it(#[values(Engine::Sqlite, E
     scene.push(&key, "demo", &[&format!("{commit}:{}", nostr_ref(&event))]);
     assert!(scene.is_served(&event));
     assert!(scene.refs(&key, "demo").contains(&(nostr_ref(&event), commit)));
+    scene.assert_healthy();
+}
+
+/// What a repository's status tells of proposals: event, author, commit and the half that is missing.
+fn told(scene: &Scene, key: &Key) -> Vec<(String, Option<String>, String, String)> {
+    let status = scene.status(key, "demo").json();
+    let told = status["proposals"].as_array().expect("a list").iter().map(|one| {
+        let text = |name: &str| one[name].as_str().map(str::to_owned);
+        let time = |name: &str| text(name).expect("a time");
+        assert!(time("since") < time("expires_at"), "{one}");
+        let required = |name: &str| text(name).expect(name);
+        (required("event"), text("author"), required("commit"), required("missing"))
+    });
+    let told: Vec<_> = told.collect();
+    assert_eq!(status["proposal_count"].as_u64(), Some(told.len() as u64));
+    told
+}
+
+/// The front page of a repository.
+fn page(scene: &Scene, key: &Key) -> String {
+    http::get(scene.server.http_addr(), &format!("/{}/demo", npub(key)), None).text()
+}
+
+#[rstest]
+fn everyone_sees_which_half_of_a_proposal_is_missing(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let (mut scene, author, commit) = scene(engine);
+    let (event, keys) = for_both(&mut scene, &commit);
+    let id = event.id.to_hex();
+    let far_too_long = format!("30617:{}:{}", Key::new(8).public(), "x".repeat(9000));
+    let odd = proposal(&scene, &author, &"7".repeat(40), 1618, &[&["a", &far_too_long]]);
+    assert_eq!(scene.relay.publish(&event), (true, WAITS.to_owned()));
+    for key in &keys {
+        assert_eq!(told(&scene, key), [(id.clone(), Some(npub(&author)), commit.clone(), "git".into())]);
+        let html = page(&scene, key);
+        assert!(html.contains("waits for its commit") && html.contains(&commit), "{html}");
+        assert!(html.contains(&format!("refs/nostr/{id}")), "{html}");
+    }
+    assert_eq!(scene.relay.publish(&odd), (true, WAITS.to_owned()), "names of repositories elsewhere do not matter");
+    assert_eq!(told(&scene, &keys[0]).len(), 2);
+    scene.push(&keys[1], "demo", &[&format!("{commit}:{}", nostr_ref(&event))]);
+    assert_eq!(told(&scene, &keys[1]), [], "it is complete");
+    assert!(!page(&scene, &keys[1]).contains("waits for its commit"));
+
+    // The other way round, and at a repository that is not served yet.
+    let waiting = Key::new(3);
+    scene.announce(&waiting, "demo", &[]);
+    let alone = scene.git.commit_file(&scene.work, "feature", "3", "nobody proposed this");
+    let nobody = "5".repeat(64);
+    for key in [&keys[1], &waiting] {
+        scene.push(key, "demo", &[&format!("{alone}:refs/nostr/{nobody}")]);
+        assert_eq!(told(&scene, key), [(nobody.clone(), None, alone.clone(), "event".into())]);
+        let html = page(&scene, key);
+        assert!(html.contains("waits for the event that proposes it") && html.contains(&alone), "{html}");
+        assert!(html.contains(&nobody), "{html}");
+    }
+    assert_eq!(told(&scene, &keys[1]), [], "the last push under an id is the one that waits");
+
+    // More than a page holds.
+    for n in 1..=5 {
+        let event = proposal(&scene, &author, &format!("{n:040}"), 1618, &[]);
+        assert_eq!(scene.relay.publish(&event), (true, WAITS.to_owned()));
+    }
+    assert_eq!(told(&scene, &keys[0]).len(), 6);
+    let html = page(&scene, &keys[0]);
+    assert_eq!(html.matches("waits for its commit").count(), 3);
+    assert!(html.contains("6 proposals wait for their other half"), "{html}");
+    let link = format!("/api/v3/grasp/{}/demo/status", npub(&keys[0]));
+    assert!(html.contains(&format!("href=\"{link}\"")), "{html}");
     scene.assert_healthy();
 }
 

@@ -4,7 +4,7 @@ use super::browser::Browser;
 use super::logged_in;
 use crate::signed::{governed, npub, wait, wait_states};
 use crate::support::{admin, person, server};
-use abide_testkit::{Engine, Key, http};
+use abide_testkit::{Engine, Key, Nostr, http};
 use rstest::rstest;
 
 #[rstest]
@@ -116,6 +116,12 @@ fn operators_see_all_that_waits_and_nobody_else_does(#[values(Engine::Sqlite, En
     let html = boss.page("/admin/purgatory");
     assert!(html.contains(&format!("href=\"/{}/x%2Fy\"", npub(&key))), "{html}");
     assert!(html.contains("announcement") && html.contains(">state<"), "{html}");
+    let proposer = Key::new(2);
+    governed(&server, &key, "tool", |_| {});
+    let proposed = proposer.event(at, 1618, &[&["a", &key.coordinate("tool")], &["c", &"cd".repeat(20)]], "");
+    assert!(Nostr::connect(&server.url()).publish(&proposed).0);
+    let html = boss.page("/admin/purgatory");
+    assert!(html.contains(">proposal<") && html.contains(&format!("href=\"/{}/tool\"", npub(&key))), "{html}");
     for other in [logged_in(&server, "ann"), Browser::new(&server)] {
         assert_eq!(other.get("/admin/purgatory").status, 404);
     }

@@ -159,7 +159,7 @@ async fn keep_aside(
     let Some(incoming) = incoming else {
         return Ok(Aligned::Refused("unknown event: nothing was pushed that could wait for it".into()));
     };
-    match aside::keep(forge, event, commit, place.id, incoming, place.ip).await? {
+    match aside::keep(forge, event, commit, (place.id, place.coordinate), incoming, place.ip).await? {
         Kept::Waiting => {
             if client.capabilities.side_band_64k {
                 client

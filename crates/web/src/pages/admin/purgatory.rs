@@ -34,8 +34,7 @@ struct Row {
 
 impl From<ContentsEntry> for Row {
     fn from(entry: ContentsEntry) -> Self {
-        let repo = entry.identifier.as_ref().map(|identifier| {
-            let owner = entry.author.as_deref().unwrap_or_default();
+        let repo = entry.repo.as_ref().map(|(owner, identifier)| {
             (format!("/{owner}/{}", url_segment(identifier)), shortened(&shown(identifier.as_bytes()), 60).into_owned())
         });
         let bytes = u64::try_from(entry.bytes).unwrap_or(0);

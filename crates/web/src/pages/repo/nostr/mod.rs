@@ -8,7 +8,8 @@ use crate::App;
 use crate::pages::problem::Problem;
 use crate::show::text::readable;
 use crate::well_known::relay;
-use abide_forge::grasp::status::{self, WaitingState};
+use abide_forge::Fault;
+use abide_forge::grasp::status::{self, WaitingProposals, WaitingState};
 use abide_forge::repos::Repo;
 use abide_forge::threads::{self, Governed};
 use abide_nostr::git::Status;
@@ -17,7 +18,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 /// So many maintainers are named.
 const NAMED: usize = 20;
 
-/// So many states that wait are told of.
+/// So many states and proposals that wait are told of.
 const WAITING: usize = 3;
 
 /// The key that rules a repository, as its pages tell it.
@@ -32,6 +33,10 @@ pub(super) struct Governance {
     pub more_maintainers: usize,
     /// States of maintainers that wait for their git data.
     pub waiting: Vec<WaitingState>,
+    /// Proposals of which a half is missing.
+    pub proposals: WaitingProposals,
+    /// Where all that waits is told.
+    pub status: String,
 }
 
 impl Governance {
@@ -44,11 +49,10 @@ impl Governance {
                 return None;
             }
         };
-        let mut waiting =
-            status::states(&app.forge, &governed.owner, &governed.identifier).await.unwrap_or_else(|error| {
-                tracing::error!(%error, repo = repo.id.get(), "cannot tell what waits for a repository");
-                Vec::new()
-            });
+        let (mut waiting, proposals) = waiting(app, &governed).await.unwrap_or_else(|error| {
+            tracing::error!(%error, repo = repo.id.get(), "cannot tell what waits for a repository");
+            Default::default()
+        });
         waiting.retain(|state| state.authorised);
         waiting.truncate(WAITING);
         let keys = governed.maintainer_npubs();
@@ -59,10 +63,18 @@ impl Governance {
             clone_id: app.url(&format!("/r/{}.git", repo.id)),
             more_maintainers: keys.len().saturating_sub(NAMED),
             maintainers: keys.into_iter().take(NAMED).map(|key| (key.clone(), readable(&key))).collect(),
+            status: format!("/api/v3/grasp/{slug}/status"),
             npub: npub.to_owned(),
             waiting,
+            proposals,
         })
     }
+}
+
+async fn waiting(app: &App, governed: &Governed) -> Result<(Vec<WaitingState>, WaitingProposals), Fault> {
+    let (owner, identifier) = (&governed.owner, &governed.identifier);
+    let states = status::states(&app.forge, owner, identifier).await?;
+    Ok((states, status::proposals(&app.forge, owner, identifier, WAITING).await?))
 }
 
 /// A relay as it stands in `nostr://` addresses: the host alone, unless it is not encrypted.
