@@ -11,7 +11,7 @@ mod pictures;
 mod walk;
 
 use crate::{signed, support};
-use abide_testkit::{Engine, GitClient, Key, PASSWORD, Server};
+use abide_testkit::{Engine, GitClient, Key, Nostr, PASSWORD, Server};
 use driver::Browser;
 
 /// A server where anyone may make an account.
@@ -85,6 +85,16 @@ fn by_nostr(server: &Server) -> Vec<(&'static str, String)> {
     let waits = owner.announcement(at, "waiting", &server.url());
     signed::wait(server, "waiting", waits, Some(owner.event(at, 30_618, &state, "")));
     let key = signed::npub(&owner);
+    let halves = [about(1618, &[&["c", &"cd".repeat(20)]], ""), about(1618, &[&["c", &"ef".repeat(20)]], "")];
+    let mut relay = Nostr::connect(&server.url());
+    assert!(halves.iter().all(|half| relay.publish(half).0), "they wait for their commits");
+    let git = GitClient::new();
+    let dir = git.init_work_tree();
+    git.commit_file(&dir, "README.md", "A better one\n", "A better one");
+    for repo in ["my%20tool", "waiting"] {
+        let unknown = repo.len().to_string().repeat(64);
+        git.ok(&dir, &["push", &format!("{}/{key}/{repo}.git", server.url()), &format!("HEAD:refs/nostr/{unknown}")]);
+    }
     let page = |tail: &str| format!("/{key}/my%20tool{tail}");
     vec![
         ("nostr-profile", format!("/{key}")),
