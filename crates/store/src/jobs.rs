@@ -50,7 +50,8 @@ statements! {
     AGAIN = "UPDATE jobs SET state = 'waiting', attempts = 0, run_at = $2, finished_at = NULL
         WHERE id = $1 AND state IN ('failed', 'done')";
     BY_ID = concat!("SELECT ", columns!(), " FROM jobs WHERE id = $1");
-    LIST = concat!("SELECT ", columns!(), " FROM jobs WHERE ($1 = '' OR state = $1) ORDER BY id DESC LIMIT $2");
+    LIST = concat!("SELECT ", columns!(), " FROM jobs WHERE ($1 = '' OR state = $1) AND id < $2
+        ORDER BY id DESC LIMIT $3");
     COUNT = "SELECT state, count(*) AS n FROM jobs GROUP BY state";
     PRUNE = "DELETE FROM jobs WHERE state IN ('done', 'failed') AND finished_at < $1";
     SCHEDULE = "INSERT INTO schedules (name, next_run_at) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
@@ -220,9 +221,15 @@ pub async fn by_id(conn: &mut Conn, id: i64) -> Result<Option<Job>, StoreError> 
     conn.one(&BY_ID, params![id]).await?.as_ref().map(Job::from_row).transpose()
 }
 
-/// Jobs, newest first; all states if none is named.
-pub async fn list(conn: &mut Conn, state: Option<&str>, limit: i64) -> Result<Vec<Job>, StoreError> {
-    conn.all(&LIST, params![state.unwrap_or(""), limit]).await?.iter().map(Job::from_row).collect()
+/// Jobs, newest first, behind the job `before`; all states if none is named.
+pub async fn list(
+    conn: &mut Conn,
+    state: Option<&str>,
+    before: Option<i64>,
+    limit: i64,
+) -> Result<Vec<Job>, StoreError> {
+    let values = params![state.unwrap_or(""), before.unwrap_or(i64::MAX), limit];
+    conn.all(&LIST, values).await?.iter().map(Job::from_row).collect()
 }
 
 /// How many jobs are in each state.

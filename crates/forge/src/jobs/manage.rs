@@ -14,7 +14,17 @@ const HOLD: Duration = Duration::from_secs(60);
 
 /// Jobs, newest first; all states if none is named.
 pub async fn list(forge: &Forge, state: Option<&str>, limit: i64) -> Result<Vec<Job>, Fault> {
-    Ok(jobs::list(&mut *forge.store().read().await?, state, limit).await?)
+    page(forge, state, None, limit).await
+}
+
+/// The same, behind a job.
+pub async fn page(forge: &Forge, state: Option<&str>, before: Option<i64>, limit: i64) -> Result<Vec<Job>, Fault> {
+    Ok(jobs::list(&mut *forge.store().read().await?, state, before, limit).await?)
+}
+
+/// One job; `None` if there is none, or none any more.
+pub async fn find(forge: &Forge, id: i64) -> Result<Option<Job>, Fault> {
+    Ok(jobs::by_id(&mut *forge.store().read().await?, id).await?)
 }
 
 /// How many jobs are in each state.

@@ -381,9 +381,11 @@ async fn pruning_forgets_old_ended_jobs_only(#[values(Engine::Sqlite, Engine::Po
     assert_eq!(prune(TestClock::START.plus(SHORT)).await.unwrap(), 2);
 
     let mut conn = world.store.read().await.unwrap();
-    let left = jobs::list(&mut conn, None, 10).await.unwrap();
+    let left = jobs::list(&mut conn, None, None, 10).await.unwrap();
     assert_eq!(left.iter().map(|job| job.kind.as_str()).collect::<Vec<_>>(), ["waiting", "running"]);
-    assert_eq!(jobs::list(&mut conn, Some("running"), 10).await.unwrap().len(), 1);
+    assert_eq!(jobs::list(&mut conn, Some("running"), None, 10).await.unwrap().len(), 1);
+    let behind = jobs::list(&mut conn, None, Some(left[0].id), 10).await.unwrap();
+    assert_eq!(behind.iter().map(|job| job.id).collect::<Vec<_>>(), [left[1].id]);
     let mut counts = jobs::counts(&mut conn).await.unwrap();
     counts.sort();
     assert_eq!(counts, [("running".to_owned(), 1), ("waiting".to_owned(), 1)]);

@@ -5,6 +5,7 @@
 
 use super::streams::Full;
 use abide_core::policy::DenyCode;
+use abide_forge::accounts::admin::AdminError;
 use abide_forge::accounts::profile::ProfileError;
 use abide_forge::accounts::ssh_keys::AddKeyError;
 use abide_forge::browse::{BrowseError, ObjectError};
@@ -79,6 +80,11 @@ impl IntoResponse for ApiError {
 }
 
 impl ApiError {
+    /// It is not in a state for that.
+    pub(super) fn conflict(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, message)
+    }
+
     fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, message: message.into(), errors: Vec::new(), retry_after: None }
     }
@@ -213,6 +219,15 @@ impl From<Access> for ApiError {
             }
             Access::Denied(_) | Access::Scope(_) => Self::new(StatusCode::FORBIDDEN, access.to_string()),
             Access::Fault(fault) => fault.into(),
+        }
+    }
+}
+
+impl From<AdminError> for ApiError {
+    fn from(error: AdminError) -> Self {
+        match error {
+            AdminError::Access(access) => access.into(),
+            AdminError::Refused(refusal) => Self::new(StatusCode::FORBIDDEN, refusal.to_string()),
         }
     }
 }

@@ -16,7 +16,9 @@ pub(super) struct Keyset {
     /// Only what is older than this entry.
     pub before: Option<i64>,
     per_page: i64,
+    /// Path and other parameters, to build links from.
     path: String,
+    rest: Vec<String>,
 }
 
 impl FromRequestParts<App> for Keyset {
@@ -30,13 +32,13 @@ impl FromRequestParts<App> for Keyset {
 
 impl Keyset {
     fn parse(path: &str, query: &str) -> Self {
-        let mut asked = Self { before: None, per_page: DEFAULT, path: path.to_owned() };
-        for pair in query.split('&') {
+        let mut asked = Self { before: None, per_page: DEFAULT, path: path.to_owned(), rest: Vec::new() };
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             // What is no number counts as not given, as in every list.
             match pair.split_once('=') {
                 Some(("per_page", value)) => asked.per_page = size(value),
                 Some(("before", value)) => asked.before = value.parse().ok(),
-                _ => (),
+                _ => asked.rest.push(pair.to_owned()),
             }
         }
         asked
@@ -58,7 +60,9 @@ impl Keyset {
     }
 
     fn link(&self, app: &App, before: i64) -> String {
-        format!("<{}?per_page={}&before={before}>; rel=\"next\"", app.url(&self.path), self.per_page)
+        let mut query = self.rest.clone();
+        query.extend([format!("per_page={}", self.per_page), format!("before={before}")]);
+        format!("<{}?{}>; rel=\"next\"", app.url(&self.path), query.join("&"))
     }
 
     /// Those that are shown, each in its shape, with a link to older ones if there are any.

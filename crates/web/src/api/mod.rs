@@ -9,6 +9,7 @@
 //! * One file per area, named after it.
 
 mod about;
+mod admin;
 mod audit;
 mod bytes;
 mod collaborators;

@@ -14,6 +14,7 @@ use super::{
 };
 use abide_core::scope::Scope;
 
+mod admin_routes;
 mod event_routes;
 mod hook_routes;
 mod issue_routes;
@@ -44,6 +45,7 @@ pub(super) fn routes() -> Routes {
         .and(content())
         .and(history())
         .and(git_objects())
+        .and(admin_routes::administration())
 }
 
 fn about_the_server() -> Routes {

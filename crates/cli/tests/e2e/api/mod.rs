@@ -1,5 +1,6 @@
 //! REST below `/api/v3`, as its clients meet it: GitHub's shapes, who may do what, and what is said about mistakes.
 
+mod admin;
 mod bodies;
 mod caching;
 mod collaborators;

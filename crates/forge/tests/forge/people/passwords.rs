@@ -114,7 +114,7 @@ async fn asking_tells_nothing_and_leaves_the_same_whatever_address_is_typed(
         reset::ask(&rig.forge, LOOPBACK, address).await.expect("asked");
     }
     let mut conn = rig.store.read().await.expect("readable");
-    let jobs = abide_store::jobs::list(&mut conn, Some("waiting"), 10).await.expect("readable");
+    let jobs = abide_store::jobs::list(&mut conn, Some("waiting"), None, 10).await.expect("readable");
     drop(conn);
     assert_eq!(jobs.iter().map(|job| job.kind.as_str()).collect::<Vec<_>>(), ["account:reset"; 3]);
     assert!(jobs.iter().all(|job| !job.payload.contains("example")), "no address is shown with the jobs");

@@ -2,9 +2,9 @@
 
 use crate::api::about::about;
 use crate::api::events;
-use crate::api::scoped::Access::{Logged, Open};
+use crate::api::scoped::Access::Open;
 use crate::api::scoped::Routes;
-use crate::api::shape::{Consumer, Event, SetAside};
+use crate::api::shape::Event;
 use abide_core::scope::Scope;
 
 const STREAM: &[&str] = &["text/event-stream"];
@@ -39,17 +39,5 @@ pub(super) fn events() -> Routes {
             read,
             events::received,
             about("What happened in what someone keeps an eye on, as far as the caller may know").gives_log::<Event>(),
-        )
-        .get(
-            "/admin/consumers",
-            Logged(Scope::Admin),
-            events::consumers,
-            about("How far each consumer of the log has come").gives_list::<Consumer>(),
-        )
-        .get(
-            "/admin/consumers/failures",
-            Logged(Scope::Admin),
-            events::set_aside,
-            about("Events that a consumer could not take in").gives_log::<SetAside>(),
         )
 }

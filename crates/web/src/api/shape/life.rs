@@ -163,6 +163,8 @@ pub(in crate::api) struct AuditEntry {
     /// Nobody: the operator, or the server by its clock.
     actor: Option<SimpleUser>,
     ip: Option<String>,
+    /// `owner/name` of what it was done to, if that is a repository that is still there.
+    repository: Option<String>,
     created_at: String,
     /// What it was like before and after.
     #[schema(value_type = Object)]
@@ -170,13 +172,14 @@ pub(in crate::api) struct AuditEntry {
 }
 
 impl AuditEntry {
-    pub(in crate::api) fn of(app: &App, Named { record, actor, .. }: &Named) -> Self {
+    pub(in crate::api) fn of(app: &App, Named { record, actor, repo }: &Named) -> Self {
         let name = actor.as_ref().map(|name| name.as_str());
         Self {
             id: record.id,
             action: record.action.clone(),
             actor: record.actor.map(|id| SimpleUser::new(app, id, name, false)),
             ip: record.ip.clone(),
+            repository: repo.clone(),
             created_at: time(record.created_at),
             meta: serde_json::from_str(&record.meta).unwrap_or_default(),
         }

@@ -4,8 +4,9 @@
 //! `repo.rs`: repositories. `git.rs`: refs, commits and objects. `change.rs`: what a commit changed. `content.rs`: files.
 //! `issue.rs`: issues, labels, milestones. `life.rs`: offers, deleted repositories, old names, what was done.
 //! `event.rs`: what happened, and who acts on it. `social.rs`: stars, watches, follows. `hook.rs`: webhooks.
-//! `notification.rs`: what one was told.
+//! `notification.rs`: what one was told. `admin.rs`: what a site admin sees.
 
+mod admin;
 mod change;
 mod content;
 mod event;
@@ -18,6 +19,7 @@ mod repo;
 mod social;
 mod user;
 
+pub(super) use admin::{AdminUser, Job};
 pub(super) use change::{ChangedFile, Comparison, Stats};
 pub(super) use content::Content;
 pub(super) use event::{Consumer, Event, SetAside};

@@ -1,0 +1,101 @@
+//! What a site admin looks at, and does with accounts. To everyone else none of it is there.
+
+use super::error::ApiError;
+use super::keyset::Keyset;
+use super::page::Paged;
+use super::scoped::Who;
+use super::segments::{Query, Segments};
+use super::shape::{AdminUser, AuditEntry, Job};
+use super::user;
+use crate::App;
+use abide_forge::accounts::admin::{self, AuditFilter};
+use abide_forge::jobs::manage;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+const JOB_STATES: [&str; 4] = ["waiting", "running", "done", "failed"];
+
+/// `GET /admin/users`
+pub(super) async fn users(
+    State(app): State<App>,
+    Who(caller): Who,
+    query: Query,
+    paged: Paged,
+) -> Result<Response, ApiError> {
+    let (found, total) = admin::users(&app.forge, &caller, query.get("q"), paged.page()).await?;
+    let users: Vec<_> = found.iter().map(|found| AdminUser::of(&app, found)).collect();
+    Ok(paged.answer(&app, &users, total))
+}
+
+/// `PUT /users/{user}/suspended`
+pub(super) async fn suspend(
+    State(app): State<App>,
+    Who(caller): Who,
+    Segments(name): Segments<String>,
+) -> Result<StatusCode, ApiError> {
+    admin::ensure(&caller)?;
+    let user = user::named(&app, &name).await?;
+    admin::suspend(&app.forge, &caller, user.id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `DELETE /users/{user}/suspended`
+pub(super) async fn unsuspend(
+    State(app): State<App>,
+    Who(caller): Who,
+    Segments(name): Segments<String>,
+) -> Result<StatusCode, ApiError> {
+    admin::ensure(&caller)?;
+    let user = user::named(&app, &name).await?;
+    admin::unsuspend(&app.forge, &caller, user.id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `GET /admin/jobs`
+pub(super) async fn jobs(
+    State(app): State<App>,
+    Who(caller): Who,
+    query: Query,
+    keyset: Keyset,
+) -> Result<Response, ApiError> {
+    admin::ensure(&caller)?;
+    let state = query.get("state");
+    if state.is_some_and(|state| !JOB_STATES.contains(&state)) {
+        let rule = format!("it is one of {}", JOB_STATES.join(", "));
+        return Err(ApiError::invalid("Job", "state", "invalid", rule));
+    }
+    let jobs = manage::page(&app.forge, state, keyset.before, keyset.limit()).await?;
+    Ok(keyset.answer(&app, &jobs, |job| job.id, Job::of))
+}
+
+/// `POST /admin/jobs/{id}/retry`
+pub(super) async fn retry(
+    State(app): State<App>,
+    Who(caller): Who,
+    Segments(id): Segments<i64>,
+) -> Result<StatusCode, ApiError> {
+    admin::ensure(&caller)?;
+    if manage::retry_by_admin(&app.forge, &caller, id).await? {
+        return Ok(StatusCode::ACCEPTED);
+    }
+    match manage::find(&app.forge, id).await? {
+        Some(job) => {
+            Err(ApiError::conflict(format!("The job is {}; only one that has ended can be tried again.", job.state)))
+        }
+        None => Err(ApiError::not_found()),
+    }
+}
+
+/// `GET /admin/audit`
+pub(super) async fn audit(
+    State(app): State<App>,
+    Who(caller): Who,
+    query: Query,
+    keyset: Keyset,
+) -> Result<Response, ApiError> {
+    let asked = |name| query.get(name).map(str::to_owned);
+    let filter = AuditFilter { action: asked("action"), actor: asked("actor"), repo: asked("repo") };
+    let rows = admin::audit(&app.forge, &caller, &filter, keyset.before, keyset.limit()).await?;
+    Ok(keyset.answer(&app, &rows, |row| row.record.id, |row| AuditEntry::of(&app, row)))
+}
