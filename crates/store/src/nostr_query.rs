@@ -83,13 +83,31 @@ macro_rules! few {
     };
 }
 
+/// The events of a narrow question, and nothing else of it: `OFFSET 0` keeps PostgreSQL from taking another condition for a
+/// better way in. When it has not counted for a while it believes that all events of a kind, or of all times, are few.
+macro_rules! only_events {
+    ($condition:literal) => {
+        concat!(
+            "(SELECT n, event_id, pubkey, kind, created_at, expires_at, hidden, json FROM nostr_events WHERE ",
+            $condition,
+            " OFFSET 0) e"
+        )
+    };
+}
+
 macro_rules! one_of_ids {
     (sqlite) => {
         " FROM nostr_events e WHERE e.event_id IN (SELECT unhex(value) FROM json_each($1))"
     };
     (postgres) => {
-        " FROM nostr_events e WHERE e.event_id = ANY (ARRAY (
+        concat!(
+            " FROM ",
+            only_events!(
+                "event_id = ANY (ARRAY (
             SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))"
+            ),
+            " WHERE TRUE"
+        )
     };
 }
 
@@ -101,8 +119,11 @@ macro_rules! one_tag {
             WHERE t.key = $1 AND t.created_at BETWEEN $2 AND $3 AND e.n = t.n"
     };
     (postgres) => {
-        " FROM nostr_tags t CROSS JOIN nostr_events e
-            WHERE (t.key, t.created_at) >= ($1, $2) AND (t.key, t.created_at) <= ($1, $3) AND e.n = t.n"
+        concat!(
+            " FROM nostr_tags t CROSS JOIN LATERAL ",
+            only_events!("n = t.n"),
+            " WHERE (t.key, t.created_at) >= ($1, $2) AND (t.key, t.created_at) <= ($1, $3)"
+        )
     };
 }
 
@@ -112,8 +133,13 @@ macro_rules! one_of_tags {
             WHERE t.key IN (SELECT value FROM json_each('[' || $1 || ']')) AND t.created_at BETWEEN $2 AND $3)"
     };
     (postgres) => {
-        " FROM nostr_events e WHERE e.n IN (SELECT t.n FROM nostr_tags t
-            WHERE t.key = ANY (CAST(string_to_array($1, ',') AS BIGINT[])) AND t.created_at BETWEEN $2 AND $3)"
+        concat!(
+            " FROM (SELECT DISTINCT n FROM nostr_tags
+                WHERE key = ANY (CAST(string_to_array($1, ',') AS BIGINT[])) AND created_at BETWEEN $2 AND $3) t
+            CROSS JOIN LATERAL ",
+            only_events!("n = t.n"),
+            " WHERE TRUE"
+        )
     };
 }
 

@@ -327,6 +327,61 @@ async fn statements_come_by_their_rows_through_an_index(#[values(Engine::Sqlite,
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
+/// Questions by id or tag, each with everything else that can be asked for.
+const NARROW: &[(&str, &str)] = &[
+    ("BY_IDS", r#"'["00ff"]'"#),
+    ("COUNT_BY_IDS", r#"'["00ff"]'"#),
+    ("BY_TAG", "1007"),
+    ("BY_TAGS", "'1007,1008'"),
+    ("COUNT_BY_TAGS", "'1007,1008'"),
+];
+
+/// PostgreSQL plans by what it counted last, which may be long ago: when there were few events, all of those of one kind
+/// or of all times were few as well.
+#[tokio::test(flavor = "multi_thread")]
+async fn narrow_questions_keep_their_way_in_when_postgresql_has_not_counted_for_long() {
+    let world = World::new(Engine::Postgres).await;
+    let mut raw = world.raw().await;
+    let events = |from: i64, to: i64, kinds: i64| {
+        format!(
+            "INSERT INTO nostr_events (event_id, pubkey, kind, created_at, json, stored_at)
+                SELECT sha256(convert_to('e' || n, 'UTF8')), sha256(convert_to('k' || n % 50, 'UTF8')), 1600 + n % {kinds}, n, '{{}}', 0
+                FROM generate_series({from}, {to}) n;
+            INSERT INTO nostr_tags (key, created_at, n) SELECT n % 90 + m * 1000, created_at, n
+                FROM nostr_events, generate_series(1, 3) m WHERE created_at BETWEEN {from} AND {to}"
+        )
+    };
+    for table in ["nostr_events", "nostr_tags"] {
+        raw.execute(&format!("ALTER TABLE {table} SET (autovacuum_enabled = false)")).await;
+    }
+    raw.execute(&events(1, 500, 400)).await;
+    raw.execute("ANALYZE nostr_events, nostr_tags").await;
+    raw.execute(&events(501, 30_000, 2)).await;
+    let mut wrong = Vec::new();
+    for (name, first) in NARROW {
+        let (_, sql) = all_statements().find(|(module, sql)| (*module, sql.name) == ("nostr_query", *name)).unwrap();
+        raw.execute(&format!("PREPARE statement AS {}", text(sql, Engine::Postgres))).await;
+        for mode in ["force_custom_plan", "force_generic_plan"] {
+            raw.execute(&format!("SET plan_cache_mode = {mode}")).await;
+            for (kinds, authors) in [("NULL", "NULL"), ("'1601'", "NULL"), ("NULL", r#"'["00ff"]'"#)] {
+                let values = format!("{first}, 0, 9000000000, {kinds}, {authors}, '[]', 0, 100");
+                let plan = raw.texts(&format!("EXPLAIN (COSTS OFF) EXECUTE statement({values})")).await.join("\n");
+                let wide = [
+                    "nostr_events_by_time",
+                    "nostr_events_by_kind",
+                    "nostr_events_by_author",
+                    "Seq Scan on nostr_events",
+                ];
+                if wide.iter().any(|way| plan.contains(way)) {
+                    wrong.push(format!("{name}({values}), {mode}:\n{plan}"));
+                }
+            }
+        }
+        raw.execute("DEALLOCATE statement").await;
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
 fn text(sql: &Sql, engine: Engine) -> &'static str {
     sql.text(match engine {
         Engine::Sqlite => abide_store::Engine::Sqlite,
