@@ -82,31 +82,33 @@ pub fn fingerprint() -> String {
 
 /// Brings a SQLite file up to date. Another process that starts at the same time waits for the write lock.
 pub(crate) async fn sqlite(conn: &mut Conn, now: Timestamp) -> Result<(), StoreError> {
-    conn.raw("BEGIN IMMEDIATE").await?;
+    in_transaction(conn, "BEGIN IMMEDIATE", now).await
+}
+
+/// Brings a PostgreSQL database up to date. Other nodes that start at the same time wait for the table lock.
+pub(crate) async fn postgres(pool: &PgPool, now: Timestamp) -> Result<(), StoreError> {
+    let mut conn = Conn::new(Link::Postgres(pool.acquire().await?));
+    // IF NOT EXISTS is not atomic: of two nodes that create it at once, one may see a unique violation or that the name
+    // is taken (unique violation, 42P07 or 42710, as it comes). It is there then.
+    if conn.raw(TABLE).await.is_err() {
+        conn.raw(TABLE).await?;
+    }
+    in_transaction(&mut conn, "BEGIN; LOCK TABLE schema_migrations IN EXCLUSIVE MODE", now).await?;
+    // Dropped, it would be back after a while, and whoever asks next would be given a second one.
+    if let Link::Postgres(conn) = &mut conn.link {
+        conn.return_to_pool().await;
+    }
+    Ok(())
+}
+
+async fn in_transaction(conn: &mut Conn, begin: &'static str, now: Timestamp) -> Result<(), StoreError> {
+    conn.raw(begin).await?;
     match bring_up_to_date(conn, now).await {
         Ok(()) => conn.raw("COMMIT").await,
         Err(error) => {
             let _ = conn.raw("ROLLBACK").await;
             Err(error)
         }
-    }
-}
-
-/// Brings a PostgreSQL database up to date. Other nodes that start at the same time wait for the table lock.
-pub(crate) async fn postgres(pool: &PgPool, now: Timestamp) -> Result<(), StoreError> {
-    // IF NOT EXISTS is not atomic: of two nodes that create it at once, one may see a unique violation or that the name
-    // is taken (unique violation, 42P07 or 42710, as it comes). It is there then.
-    let mut conn = Conn::new(Link::Postgres(pool.acquire().await?));
-    if conn.raw(TABLE).await.is_err() {
-        conn.raw(TABLE).await?;
-    }
-    drop(conn);
-    let mut conn = Conn::new(Link::PostgresTx(pool.begin().await?));
-    conn.raw("LOCK TABLE schema_migrations IN EXCLUSIVE MODE").await?;
-    bring_up_to_date(&mut conn, now).await?;
-    match conn.link {
-        Link::PostgresTx(tx) => Ok(tx.commit().await?),
-        _ => unreachable!("the link was made above"),
     }
 }
 

@@ -2,7 +2,7 @@
 //! stranger. The readers are in one table, so that a new one is not forgotten.
 
 use crate::pages::logged_in;
-use crate::support::{Person, builder, person, query};
+use crate::support::{Person, builder, person, query, settled};
 use crate::webhooks::receiver::Receiver;
 use abide_testkit::http::{self, Request};
 use abide_testkit::{Engine, Server, eventually};
@@ -144,12 +144,7 @@ fn no_reader_of_the_log_shows_what_turned_private_or_was_so(
     eventually(SOON, || world.receiver.of("issues").len() == 2);
     let told = &world.receiver.of("issues")[1].body;
     assert_eq!((&told["issue"]["title"], &told["repository"]["private"]), (&json!("A secret matter"), &json!(true)));
-    eventually(SOON, || {
-        query(
-            &world.server,
-            "SELECT count(*) FROM event_consumers WHERE cursor < (SELECT seq FROM log_heads WHERE name = 'events')",
-        ) == "0"
-    });
+    settled(&world.server);
     for (reader, shows) in world.readers("two") {
         for hidden in ["alice/tool", "In the open", "A secret matter"] {
             assert!(!shows.contains(hidden), "{reader} shows {hidden}: {shows}");

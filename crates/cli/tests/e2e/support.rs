@@ -1,9 +1,11 @@
 //! What every scenario starts from.
 
+use crate::beside::add_account;
 use abide_store::migrate;
-use abide_testkit::{Engine, GitClient, Server, ServerBuilder, TestDatabase, http};
+use abide_testkit::{Engine, GitClient, Server, ServerBuilder, TestDatabase, eventually, http};
 use serde_json::{Value, json};
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 pub use crate::query::query;
 
@@ -40,18 +42,15 @@ pub struct Person {
 
 /// Adds an account.
 pub fn person(server: &Server, name: &'static str) -> Person {
-    server.add_user(name);
-    with_token(server, name)
+    with_token(name, add_account(server, name, false, "repo,user"))
 }
 
 /// Adds an account that administers the site.
 pub fn admin(server: &Server, name: &'static str) -> Person {
-    server.add_admin(name);
-    with_token(server, name)
+    with_token(name, add_account(server, name, true, "repo,user"))
 }
 
-fn with_token(server: &Server, name: &'static str) -> Person {
-    let token = server.add_token(name, "repo,user");
+fn with_token(name: &'static str, token: String) -> Person {
     let git = GitClient::new().with_token(&token);
     Person { name, token, git }
 }
@@ -82,6 +81,18 @@ pub fn assert_healthy(server: &Server) {
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
+}
+
+/// Waits until the server is done with what happened so far: everything is in the log, everyone was told, and no job is
+/// left that could run now.
+pub fn settled(server: &Server) {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is after 1970").as_micros();
+    let left = format!(
+        "SELECT (SELECT count(*) FROM domain_events e WHERE e.seq IS NULL
+            OR EXISTS (SELECT 1 FROM event_consumers c WHERE c.cursor < e.seq))
+          + (SELECT count(*) FROM jobs WHERE state = 'running' OR state = 'waiting' AND run_at <= {now})"
+    );
+    eventually(Duration::from_secs(60), || query(server, &left) == "0");
 }
 
 /// How many `push` events the log has for a repository.

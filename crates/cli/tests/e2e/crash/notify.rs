@@ -1,7 +1,7 @@
 //! A server that dies while it tells hundreds of people: each is told once and gets one mail.
 
 use super::SOON;
-use crate::support::{Person, assert_healthy, builder, person, query};
+use crate::support::{Person, assert_healthy, builder, person, query, settled};
 use abide_core::failpoint;
 use abide_testkit::{Engine, Server, eventually, http};
 use rstest::rstest;
@@ -32,9 +32,7 @@ fn crowd(server: &Server) -> Person {
         query(server, &sql);
     }
     // So that it is the issue that the failpoint is met with, and nothing from before.
-    let behind = "SELECT count(*) FROM domain_events e WHERE e.seq IS NULL
-        OR EXISTS (SELECT 1 FROM event_consumers c WHERE c.cursor < e.seq)";
-    eventually(SOON, || query(server, behind) == "0");
+    settled(server);
     alice
 }
 
