@@ -1,11 +1,13 @@
 //! What every scenario starts from.
 
 use crate::beside::add_account;
+use abide_core::Clock as _;
+use abide_core::time::SystemClock;
 use abide_store::migrate;
 use abide_testkit::{Engine, GitClient, Server, ServerBuilder, TestDatabase, eventually, http};
 use serde_json::{Value, json};
 use std::process::Command;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 pub use crate::query::query;
 
@@ -25,7 +27,8 @@ pub fn builder(engine: Engine) -> ServerBuilder {
         first.keep(&stamp);
         TestDatabase::copied(engine, &stamp).expect("it was just kept")
     });
-    Server::builder_on(BINARY, database)
+    // Few, because each costs the cluster a process, and so that a use case that wanted two at once would show.
+    Server::builder_on(BINARY, database).env("ABIDE_DATABASE__CONNECTIONS", "4")
 }
 
 /// A running server.
@@ -86,7 +89,7 @@ pub fn assert_healthy(server: &Server) {
 /// Waits until the server is done with what happened so far: everything is in the log, everyone was told, and no job is
 /// left that could run now.
 pub fn settled(server: &Server) {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("it is after 1970").as_micros();
+    let now = SystemClock.now().micros();
     let left = format!(
         "SELECT (SELECT count(*) FROM domain_events e WHERE e.seq IS NULL
             OR EXISTS (SELECT 1 FROM event_consumers c WHERE c.cursor < e.seq))
