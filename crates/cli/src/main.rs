@@ -69,9 +69,13 @@ enum Command {
     Man(commands::man::Args),
 }
 
+/// As much as the first thread has, of which only what is used is memory. A push under a signed state that comes by SSH goes
+/// through so many layers that it does not always get by with the usual two mebibytes when nothing is optimised.
+const STACK: usize = 8 << 20;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Failure::failed(format!("cannot start: {error}")).exit(),
     };

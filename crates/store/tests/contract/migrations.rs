@@ -119,6 +119,15 @@ async fn opening_again_changes_nothing(#[values(Engine::Sqlite, Engine::Postgres
     assert_eq!(before.len(), migrate::ALL.len());
 }
 
+/// Every command opens the store, and a connection costs the server a process.
+#[tokio::test(flavor = "multi_thread")]
+async fn opening_takes_one_connection() {
+    let world = World::new(Engine::Postgres).await;
+    let connected = "SELECT count(*) FROM pg_stat_activity
+        WHERE application_name = 'abide' AND datname = current_database()";
+    assert_eq!(world.raw().await.number(connected).await, 1);
+}
+
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn eight_processes_can_open_a_fresh_database_at_once(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
