@@ -34,16 +34,20 @@ pub fn add_account(server: &Server, name: &str, site_admin: bool, scopes: &str) 
     })
 }
 
+/// The options for a store on the server's database.
+pub fn store_options(server: &Server) -> Options {
+    match server.database().url() {
+        Some(url) => Options::postgres(url),
+        None => Options::sqlite(server.data_dir().join("abide.db")),
+    }
+}
+
 async fn open(server: &Server) -> Forge {
     let data = server.data_dir();
     let layout = Layout::new(data);
     let git = Git::detect(Path::new("git"), &layout, GitLimits::default()).await.expect("git is there");
-    let sqlite = Options::sqlite(data.join("abide.db"));
-    let options = match server.database().url() {
-        Some(url) => Options { url: Some(url.to_owned()), ..sqlite },
-        None => sqlite,
-    };
-    let store = Store::open(&options, Arc::new(SystemClock)).await.expect("the server's database can be opened");
+    let store =
+        Store::open(&store_options(server), Arc::new(SystemClock)).await.expect("the server's database can be opened");
     let key = secret::load_or_create(data, &OsRandom).expect("the server has a key");
     let settings = Settings {
         people: PeopleSettings { password_cost: Cost::Least, ..PeopleSettings::default() },

@@ -1,12 +1,13 @@
 //! What came by nostr, put where the relay and the push would have put it.
 
+use crate::beside::store_options;
 use crate::support::{Person, person, query};
 use abide_core::Timestamp;
 use abide_nostr::event::to_json;
 use abide_nostr::{Event, nip19};
 use abide_store::nostr_events::{self, NewEvent, tag_key};
 use abide_store::purgatory::{self, Entry};
-use abide_store::{Options, Store, StoreError, nostr_repos, repos};
+use abide_store::{Store, StoreError, nostr_repos, repos};
 use abide_testkit::{Key, Server, TestClock};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,10 +21,7 @@ pub fn npub(key: &Key) -> String {
 ///
 /// On a thread of its own, because a test may run in a runtime already.
 pub fn with_store<T: Send>(server: &Server, work: impl AsyncFnOnce(&Store) -> T + Send) -> T {
-    let options = match server.database().url() {
-        Some(url) => Options::postgres(url),
-        None => Options::sqlite(server.data_dir().join("abide.db")),
-    };
+    let options = store_options(server);
     let run = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
         runtime.block_on(async {

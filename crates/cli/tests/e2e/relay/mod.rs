@@ -9,6 +9,7 @@ mod publish;
 pub mod reconcile;
 mod subscribe;
 
+use crate::beside::store_options;
 use crate::support::builder;
 use abide_core::time::SystemClock;
 use abide_nostr::Event;
@@ -51,10 +52,7 @@ impl Scene {
 
 /// Stores events without asking any rule, as if they had been promoted.
 pub fn store(server: &Server, events: &[Event]) {
-    let options = match server.database().url() {
-        Some(url) => Options { connections: 1, ..Options::postgres(url) },
-        None => Options { connections: 1, ..Options::sqlite(server.data_dir().join("abide.db")) },
-    };
+    let options = Options { connections: 1, ..store_options(server) };
     let records: Vec<_> = events.iter().map(abide_forge::relay::to_record).collect();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(1).build();
     let runtime = runtime.expect("a runtime can be made");
