@@ -46,7 +46,7 @@ async fn main() {
         incoming.discard().await.expect("discarded");
         clock.lap();
         let snapshot = Snapshot::read(&layout.repo(id)).expect("refs");
-        advertise::upload_pack(&snapshot, git.upload_capabilities(), Default::default());
+        advertise::upload_pack(&snapshot, git.upload_capabilities().await.expect("git tells"), Default::default());
         clock.lap();
         old = new;
     }

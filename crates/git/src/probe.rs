@@ -1,4 +1,4 @@
-//! What the git binary offers to fetching clients, asked once at start.
+//! What the git binary offers to fetching clients.
 //!
 //! The advertisement is ours (from a [`Snapshot`](crate::Snapshot)), the service is git's; so the capabilities must be
 //! exactly those of the binary that will serve, with our settings.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::process::Command;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 
 /// The earliest git that has all we call.
 const MINIMUM: (u32, u32) = (2, 39);
@@ -64,26 +64,29 @@ struct Inner {
     environment: Environment,
     version: String,
     limits: GitLimits,
-    upload: UploadCapabilities,
+    upload: OnceCell<UploadCapabilities>,
+    /// Where it has its home, and is asked what it offers.
+    dir: PathBuf,
     fetches: Arc<Semaphore>,
     receives: Arc<Semaphore>,
     heavy: Arc<Semaphore>,
 }
 
 impl Git {
-    /// Checks the binary's version, asks it what it will offer to fetching clients, and makes it an empty home.
+    /// Checks the binary's version and makes it an empty home.
     pub async fn detect(binary: &Path, layout: &Layout, limits: GitLimits) -> Result<Self, GitError> {
-        let home = layout.runner().join("home");
+        let dir = layout.runner();
+        let home = dir.join("home");
         std::fs::create_dir_all(&home).map_err(GitError::io("create", &home))?;
         let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
         let binary = full_path(binary, &path);
         let environment = Environment { binary, home, path, pack_threads: limits.pack_threads };
         let version = version(&environment, limits.quick).await?;
-        let upload = probe::capabilities(&environment, &layout.runner(), limits.quick).await?;
         Ok(Self(Arc::new(Inner {
             environment,
             version,
-            upload,
+            upload: OnceCell::new(),
+            dir,
             fetches: Arc::new(Semaphore::new(limits.fetches)),
             receives: Arc::new(Semaphore::new(limits.receives)),
             heavy: Arc::new(Semaphore::new(limits.heavy)),
@@ -101,9 +104,10 @@ impl Git {
         &self.0.limits
     }
 
-    /// What this binary offers to fetching clients, captured at start.
-    pub fn upload_capabilities(&self) -> &UploadCapabilities {
-        &self.0.upload
+    /// What this binary offers to fetching clients. It is asked once, when somebody wants to know.
+    pub async fn upload_capabilities(&self) -> Result<&UploadCapabilities, GitError> {
+        let Inner { upload, environment, dir, limits, .. } = &*self.0;
+        upload.get_or_try_init(|| probe::capabilities(environment, dir, limits.quick)).await
     }
 
     /// A call of `git <what>` in this repository.

@@ -5,6 +5,7 @@ use crate::users::{User, user_columns};
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
 use abide_core::{Timestamp, UserId};
+use std::time::Duration;
 
 /// The columns of [`Session`]; named apart from those of [`User`].
 macro_rules! columns {
@@ -28,7 +29,7 @@ statements! {
         WHERE s.hash = $1 AND s.expires_at > $2 AND u.suspended_at IS NULL");
     OF_USER = concat!("SELECT ", columns!(), " FROM sessions s
         WHERE s.user_id = $1 AND s.expires_at > $2 ORDER BY s.last_seen_at DESC, s.hash LIMIT $3");
-    TOUCH = "UPDATE sessions SET last_seen_at = $2, expires_at = $3, ip = $4 WHERE hash = $1";
+    TOUCH = "UPDATE sessions SET last_seen_at = $2, expires_at = $3, ip = $4 WHERE hash = $1 AND last_seen_at < $2";
     END = "DELETE FROM sessions WHERE hash = $1 AND user_id = $2";
     END_BY_HASH = "DELETE FROM sessions WHERE hash = $1 RETURNING user_id";
     END_ALL = "DELETE FROM sessions WHERE user_id = $1";
@@ -100,10 +101,16 @@ pub async fn of_user(conn: &mut Conn, user: UserId, now: Timestamp, limit: i64) 
     conn.all(&OF_USER, params![user, now, limit]).await?.iter().map(Session::from_row).collect()
 }
 
-/// Notes that it was used, and lets it live longer. One that has ended meanwhile stays ended.
-pub async fn touch(tx: &mut Tx, hash: &[u8], ip: Option<&str>, expires_at: Timestamp) -> Result<(), StoreError> {
-    let now = tx.now();
-    tx.execute(&TOUCH, params![hash, now, expires_at, ip]).await.map(drop)
+/// Notes that it was used, and lets it live for so long from then. One that has ended meanwhile stays ended, and what is
+/// noted late does not undo a later use.
+pub async fn touch(
+    tx: &mut Tx,
+    hash: &[u8],
+    ip: Option<&str>,
+    seen: Timestamp,
+    ttl: Duration,
+) -> Result<(), StoreError> {
+    tx.execute(&TOUCH, params![hash, seen, seen.plus(ttl), ip]).await.map(drop)
 }
 
 /// Ends one login of a user; `false` if they have no such login.

@@ -5,9 +5,10 @@ use std::env;
 use std::fs;
 use std::hash::{BuildHasher, Hasher};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
+
+use crate::postgres;
 
 /// Where `./test` says its temporary PostgreSQL listens.
 const POSTGRES_VARIABLE: &str = "ABIDE_TEST_POSTGRES";
@@ -157,8 +158,8 @@ impl PostgresDatabase {
 /// Copies a database as files, which takes a fraction of writing it all to the log; servers before 15 know no other way.
 fn copy(cluster_url: &str, from: &str, to: &str) -> Result<(), String> {
     let plain = format!("CREATE DATABASE {to} TEMPLATE {from}");
-    match psql(cluster_url, &format!("{plain} STRATEGY FILE_COPY")) {
-        Err(error) if error.contains("\"strategy\" not recognized") => psql(cluster_url, &plain),
+    match run(cluster_url, &format!("{plain} STRATEGY FILE_COPY")) {
+        Err(error) if error.contains("\"strategy\" not recognized") => run(cluster_url, &plain),
         copied => copied,
     }
 }
@@ -166,22 +167,16 @@ fn copy(cluster_url: &str, from: &str, to: &str) -> Result<(), String> {
 impl Drop for PostgresDatabase {
     fn drop(&mut self) {
         // FORCE, because the pools of a failed test may still be connected.
-        let dropped = psql(&self.cluster_url, &format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name));
+        let dropped = run(&self.cluster_url, &format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name));
         if let Err(error) = dropped {
             eprintln!("database {} stays behind: {error}", self.name);
         }
     }
 }
 
-/// Runs one statement. A child process, because a client library would tie this to one async runtime.
-fn psql(url: &str, statement: &str) -> Result<(), String> {
-    let output = Command::new("psql")
-        .args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", statement, url])
-        .env("PGCONNECT_TIMEOUT", "20")
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("psql did not start ({error}); `./test` installs it"))?;
-    if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()) }
+/// Runs one statement.
+fn run(url: &str, statement: &str) -> Result<(), String> {
+    postgres::ask(url, statement).map(drop).map_err(|error| error.to_string())
 }
 
 /// The same URL with another database name; parameters stay.
@@ -244,15 +239,16 @@ mod tests {
         assert!(TestDatabase::copied(Engine::Postgres, &stamp).is_none());
         let first = TestDatabase::new(Engine::Postgres);
         let url = |database: &TestDatabase| database.url().expect("PostgreSQL has a URL").to_owned();
-        psql(&url(&first), "CREATE TABLE kept (id INT)").expect("the database is writable");
+        run(&url(&first), "CREATE TABLE kept (id INT)").expect("the database is writable");
+        postgres::hang_up(&url(&first));
         first.keep(&stamp);
         first.keep(&stamp);
         let copy = TestDatabase::copied(Engine::Postgres, &stamp).expect("one was kept");
-        psql(&url(&copy), "DROP TABLE kept").expect("a copy has what was kept");
+        run(&url(&copy), "DROP TABLE kept").expect("a copy has what was kept");
         let other = TestDatabase::copied(Engine::Postgres, &stamp).expect("one was kept");
-        psql(&url(&other), "SELECT * FROM kept").expect("each copy is its own");
+        run(&url(&other), "SELECT * FROM kept").expect("each copy is its own");
         let cluster = env::var(POSTGRES_VARIABLE).expect("it was used above");
-        psql(&cluster, &format!("DROP DATABASE {}", template(&stamp))).expect("it was kept");
+        run(&cluster, &format!("DROP DATABASE {}", template(&stamp))).expect("it was kept");
     }
 
     #[test]
@@ -262,11 +258,11 @@ mod tests {
         let first_url = first.url().expect("PostgreSQL has a URL").to_owned();
         let second_url = second.url().expect("PostgreSQL has a URL");
 
-        psql(&first_url, "CREATE TABLE only_in_first (id INT)").expect("the database is writable");
-        assert!(psql(second_url, "SELECT * FROM only_in_first").is_err());
+        run(&first_url, "CREATE TABLE only_in_first (id INT)").expect("the database is writable");
+        assert!(run(second_url, "SELECT * FROM only_in_first").is_err());
 
         drop(first);
-        let gone = psql(&first_url, "SELECT 1").expect_err("the database was dropped");
+        let gone = run(&first_url, "SELECT 1").expect_err("the database was dropped");
         assert!(gone.contains("does not exist"), "{gone}");
     }
 }

@@ -181,8 +181,10 @@ impl GitClient {
         fs::create_dir_all(parent).expect("a directory can be made in a work tree");
         fs::write(&path, content).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         self.ok(dir, &["add", "--", name]);
-        self.ok(dir, &["commit", "--quiet", "--message", message]);
-        self.ok(dir, &["rev-parse", "HEAD"])
+        // It says `[main 0123…] message`, so that git need not be asked again.
+        let said = self.ok(dir, &["-c", "core.abbrev=no", "commit", "--message", message]);
+        let id = said.split([' ', ']']).find(|word| word.len() >= 40 && word.bytes().all(|b| b.is_ascii_hexdigit()));
+        id.unwrap_or_else(|| panic!("git should name the commit, but said {said:?}")).to_owned()
     }
 
     fn private_key(&self) -> PathBuf {

@@ -1,6 +1,7 @@
 //! FOR TESTS: what a test needs around the thing it tests.
 //!
 //! * [`Engine`], [`TestDatabase`]: a fresh SQLite directory or PostgreSQL database per test.
+//! * [`postgres`]: asking a database directly.
 //! * [`TestClock`]: a clock that only the test turns.
 //! * [`Server`]: a real `abide serve` process that can be killed and started again.
 //! * [`GitClient`], [`History`]: the real `git`, kept away from this machine's configuration; big repositories.
@@ -18,6 +19,7 @@ mod history;
 pub mod http;
 mod nostr;
 mod poll;
+pub mod postgres;
 mod process;
 mod server;
 

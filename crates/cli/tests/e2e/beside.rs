@@ -1,7 +1,6 @@
 //! Use cases on a server's data in the test's own process, as a command beside the server would have them. A command is a
 //! process, and most tests need several accounts; that the commands do the same is shown where they are tested.
 
-use crate::query::in_runtime;
 use abide_core::scope::Scopes;
 use abide_core::time::SystemClock;
 use abide_forge::accounts::add_token::add_token;
@@ -10,6 +9,7 @@ use abide_forge::accounts::password::Cost;
 use abide_forge::{Caller, Forge, Node, OsRandom, PeopleSettings, Settings, secret, sequencer};
 use abide_git::{Git, GitLimits, Layout};
 use abide_store::{Options, Store};
+use abide_testkit::postgres::in_runtime;
 use abide_testkit::{PASSWORD, Server};
 use std::path::Path;
 use std::sync::Arc;
@@ -46,8 +46,8 @@ async fn open(server: &Server) -> Forge {
     let data = server.data_dir();
     let layout = Layout::new(data);
     let git = Git::detect(Path::new("git"), &layout, GitLimits::default()).await.expect("git is there");
-    let store =
-        Store::open(&store_options(server), Arc::new(SystemClock)).await.expect("the server's database can be opened");
+    let options = Options { connections: 1, ..store_options(server) };
+    let store = Store::open(&options, Arc::new(SystemClock)).await.expect("the server's database can be opened");
     let key = secret::load_or_create(data, &OsRandom).expect("the server has a key");
     let settings = Settings {
         people: PeopleSettings { password_cost: Cost::Least, ..PeopleSettings::default() },

@@ -2,7 +2,7 @@
 
 use crate::support::{Person, assert_healthy, builder, person, push_events, query, server};
 use abide_testkit::http::{self, Request, Response};
-use abide_testkit::{Engine, PASSWORD, Server, eventually};
+use abide_testkit::{Engine, PASSWORD, Server, eventually, postgres};
 use rstest::rstest;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -10,7 +10,6 @@ use std::fs;
 use std::io::{BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -47,8 +46,7 @@ fn a_server_without_its_database_is_alive_but_not_ready() {
     let (_, name) = url.rsplit_once('/').expect("a URL names its database");
     let cluster = std::env::var("ABIDE_TEST_POSTGRES").expect("the database was made there");
     let drop = format!("DROP DATABASE {name} WITH (FORCE)");
-    let dropped = Command::new("psql").args(["-X", "-q", "-c", &drop, "-d", &cluster]).status();
-    assert!(dropped.expect("psql is installed by ./test").success());
+    postgres::ask(&cluster, &drop).expect("a database can be dropped");
 
     let ready = http::get(server.http_addr(), "/readyz", None);
     assert_eq!(ready.status, 503, "{}", ready.text());

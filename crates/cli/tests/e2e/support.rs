@@ -28,7 +28,7 @@ pub fn builder(engine: Engine) -> ServerBuilder {
         TestDatabase::copied(engine, &stamp).expect("it was just kept")
     });
     // Few, because each costs the cluster a process, and so that a use case that wanted two at once would show.
-    Server::builder_on(BINARY, database).env("ABIDE_DATABASE__CONNECTIONS", "4")
+    Server::builder_on(BINARY, database).env("ABIDE_DATABASE__CONNECTIONS", "2")
 }
 
 /// A running server.

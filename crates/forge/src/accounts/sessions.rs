@@ -106,23 +106,20 @@ pub async fn by_cookie(forge: &Forge, cookie: &str, ip: Option<IpAddr>) -> Resul
     let Some((session, user)) = found else { return Ok(None) };
     let prolonged = now.since(session.last_seen_at) > LAST_SEEN_PRECISION;
     if prolonged {
-        note_use(forge, session.hash.clone(), ip);
+        note_use(forge, session.hash.clone(), ip, now);
     }
     let caller = Caller { actor: user.actor(), scopes: None, ip };
     Ok(Some(Viewer { user, caller, session_id: hex::encode(session.hash), since: session.created_at, prolonged }))
 }
 
 /// Writes "last seen" beside the request: nobody waits for it, and losing it is harmless.
-fn note_use(forge: &Forge, hash: Vec<u8>, ip: Option<IpAddr>) {
+fn note_use(forge: &Forge, hash: Vec<u8>, ip: Option<IpAddr>, seen: Timestamp) {
     let (store, ttl) = (forge.store().clone(), forge.settings().people.session_ttl);
     forge.tasks().spawn(async move {
         let unit = (hash, ip.map(|ip| ip.to_string()));
         let noted: Result<(), StoreError> = store
             .write(unit, move |tx, (hash, ip)| {
-                Box::pin(async move {
-                    let ends = tx.now().plus(ttl);
-                    sessions::touch(tx, hash, ip.as_deref(), ends).await
-                })
+                Box::pin(async move { sessions::touch(tx, hash, ip.as_deref(), seen, ttl).await })
             })
             .await;
         if let Err(error) = noted {

@@ -65,7 +65,7 @@ async fn refs(forge: &Forge, source: &Source) -> Result<Refs, Fault> {
 
 /// What a client of one-request transports hears first.
 pub async fn advertisement(forge: &Forge, ticket: &Ticket, version: ProtocolVersion) -> Result<Bytes, Fault> {
-    let capabilities = forge.git().upload_capabilities();
+    let capabilities = forge.git().upload_capabilities().await?;
     if version == ProtocolVersion::V2 {
         return Ok(advertise::upload_pack_v2(capabilities));
     }

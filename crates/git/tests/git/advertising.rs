@@ -108,9 +108,10 @@ async fn advertisements_equal_those_of_git(
     let server = shaped(shape).await;
     let snapshot = Snapshot::read(&server.repo).unwrap();
     let args = |service| [service, "--http-backend-info-refs", "."];
+    let capabilities = server.git.upload_capabilities().await.unwrap();
     for version in [ProtocolVersion::V0, ProtocolVersion::V1] {
         let theirs = feed(git(&server, version).args(args("upload-pack")), b"");
-        let ours = advertise::upload_pack(&snapshot, server.git.upload_capabilities(), version);
+        let ours = advertise::upload_pack(&snapshot, capabilities, version);
         assert_eq!(text(&ours), text(&theirs), "{shape:?} {version:?}");
         let theirs = feed(git(&server, version).args(args("receive-pack")), b"");
         let agent = format!("git/{}", server.git.version());
@@ -118,7 +119,7 @@ async fn advertisements_equal_those_of_git(
         assert_eq!(text(&ours), text(&theirs), "{shape:?} {version:?}");
     }
     let theirs = feed(git(&server, ProtocolVersion::V2).args(args("upload-pack")), b"");
-    assert_eq!(advertise::upload_pack_v2(server.git.upload_capabilities()), theirs);
+    assert_eq!(advertise::upload_pack_v2(capabilities), theirs);
 }
 
 #[rstest]

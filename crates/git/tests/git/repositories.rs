@@ -103,7 +103,8 @@ async fn git_sees_our_environment_only() {
     let dir = tempfile::tempdir().unwrap();
     let seen = dir.path().join("seen");
     let binary = stand_in(dir.path(), &format!("env >> '{}'", seen.display()));
-    Git::detect(&binary, &Layout::new(dir.path()), GitLimits::default()).await.unwrap();
+    let git = Git::detect(&binary, &Layout::new(dir.path()), GitLimits::default()).await.unwrap();
+    git.upload_capabilities().await.unwrap();
     let seen = std::fs::read_to_string(seen).unwrap();
     // What the shell of the stand-in adds by itself.
     let ours = |name: &str| {

@@ -38,11 +38,17 @@ async fn a_login_opens_until_it_ends_and_brings_its_user(#[values(Engine::Sqlite
     assert!(open(2, TestClock::START).await.is_none());
     assert!(open(1, soon).await.is_none(), "it has ended");
 
-    // Used, it lives longer.
-    let later = world.clock.advance(MINUTE / 2);
-    unit!(store, later.plus(MINUTE), |tx, &ends| sessions::touch(tx, &[1; 32], Some("::1"), ends).await).await.unwrap();
+    // Used, it lives longer. What is noted late counts from when it happened, and does not undo what came after it.
+    let touch = |seen, ip: &'static str| {
+        unit!(store, (seen, ip), |tx, &(seen, ip)| sessions::touch(tx, &[1; 32], Some(ip), seen, MINUTE).await)
+    };
+    let later = TestClock::START.plus(MINUTE / 2);
+    world.clock.advance(4 * MINUTE);
+    touch(later, "::1").await.unwrap();
+    touch(TestClock::START.plus(MINUTE / 4), "::2").await.unwrap();
     let (touched, _) = open(1, soon).await.unwrap();
     assert_eq!((touched.last_seen_at, touched.ip.as_deref()), (later, Some("::1")));
+    assert!(open(1, later.plus(MINUTE)).await.is_none(), "a minute from its use, not from the note of it");
 
     // A suspended account has none.
     let suspend = |on: bool| unit!(store, (alice, on), |tx, &(id, on)| users::set_suspended(tx, id, on).await);
@@ -54,7 +60,7 @@ async fn a_login_opens_until_it_ends_and_brings_its_user(#[values(Engine::Sqlite
     assert!(!end(bob).await.unwrap(), "not his");
     assert!(end(alice).await.unwrap());
     assert!(open(1, later).await.is_none());
-    unit!(store, soon, |tx, &ends| sessions::touch(tx, &[1; 32], None, ends).await).await.unwrap();
+    touch(soon, "::1").await.unwrap();
     assert!(open(1, later).await.is_none(), "what has ended stays ended");
     let out = || unit!(store, (), |tx, ()| sessions::end_by_hash(tx, &[9; 32]).await);
     assert_eq!(out().await.unwrap(), Some(bob));

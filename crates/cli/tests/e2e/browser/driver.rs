@@ -12,6 +12,9 @@ use std::time::Duration;
 use thirtyfour::ChromeCapabilities;
 use thirtyfour::prelude::*;
 
+/// What ChromeDriver starts.
+const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/browser/headless-shell");
+
 /// How long a page may take to show what is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -79,7 +82,6 @@ impl Browser {
         let profile = tempfile::tempdir().expect("a temporary directory can be made");
         let mut wishes = ChromeCapabilities::new();
         for flag in [
-            "--headless=new",
             "--no-sandbox",
             "--disable-gpu",
             "--disable-quic",
@@ -96,6 +98,7 @@ impl Browser {
         ] {
             wishes.add_arg(flag).expect("flags are text");
         }
+        wishes.set_binary(BROWSER).expect("a path is text");
         wishes.set("goog:loggingPrefs", json!({ "browser": "ALL" })).expect("preferences are JSON");
         let driver =
             WebDriver::new(format!("http://{}", chromedriver.address), wishes).await.expect("the browser starts");
@@ -137,7 +140,22 @@ impl Browser {
         let found = self.driver.query(By::XPath(&path)).wait(PATIENCE, Duration::from_millis(50)).first().await;
         let Ok(found) = found else { panic!("no \"{text}\" at {}:\n{}", self.at().await, self.text().await) };
         found.scroll_into_view().await.expect("it can be scrolled to");
+        let leads_on = self.leads_on(&found).await;
         found.click().await.expect("it can be pressed");
+        if leads_on {
+            let gone = found.wait_until().wait(PATIENCE, Duration::from_millis(10)).stale().await;
+            gone.unwrap_or_else(|_| panic!("\"{text}\" leads nowhere"));
+        }
+    }
+
+    /// Whether pressing this leads to another page: a button that sends a form, or a link that is not to this page. What
+    /// an extension has to sign first may as well end here.
+    async fn leads_on(&self, element: &WebElement) -> bool {
+        let script = "const [it] = arguments, here = url => url.split('#')[0];\
+             return it.form ? it.type === 'submit' && !it.form.dataset.nostr : !!it.href && here(it.href) !== here(location.href);";
+        let element = element.to_json().expect("an element has a name");
+        let answer = self.driver.execute(script, vec![element]).await.expect("the script runs");
+        answer.json().as_bool().expect("it says yes or no")
     }
 
     /// Sends the keys to whatever has the focus.
@@ -147,10 +165,8 @@ impl Browser {
 
     /// What the page says.
     pub async fn text(&self) -> String {
-        match self.driver.find(By::Css("body")).await {
-            Ok(body) => body.text().await.unwrap_or_default(),
-            Err(_) => String::new(),
-        }
+        let shown = self.driver.execute("return document.body?.innerText ?? ''", Vec::new()).await;
+        shown.ok().and_then(|shown| shown.json().as_str().map(str::to_owned)).unwrap_or_default()
     }
 
     /// Waits until the page says something.
@@ -169,6 +185,13 @@ impl Browser {
         let cdp = self.driver.cdp();
         cdp.send_raw("Emulation.setDeviceMetricsOverride", size).await.expect("a size can be emulated");
         cdp.send_raw("Emulation.setEmulatedMedia", media).await.expect("colours can be emulated");
+    }
+
+    /// Runs a script in every page that is gone to, before anything else.
+    pub async fn run_in_every_page(&self, script: &str) {
+        let added =
+            self.driver.cdp().send_raw("Page.addScriptToEvaluateOnNewDocument", json!({ "source": script })).await;
+        added.expect("a script can be added");
     }
 
     /// Takes a picture of what is shown.

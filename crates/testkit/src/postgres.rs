@@ -1,0 +1,63 @@
+//! Asking PostgreSQL from a test, in this process: every connection costs the cluster a process and `psql` is another one.
+
+use std::collections::BTreeMap;
+use std::str::FromStr as _;
+use std::sync::{LazyLock, Mutex};
+use std::thread;
+
+use sqlx::postgres::{PgConnectOptions, PgRow};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, PgConnection, Row as _, ValueRef as _};
+use tokio::runtime::{Builder, Runtime};
+
+/// Where every question is asked; a connection lives only as long as the runtime that it was made in.
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+    let made = Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    made.expect("a runtime can be made")
+});
+
+/// Connections that nobody is asking, by their address.
+static IDLE: Mutex<BTreeMap<String, PgConnection>> = Mutex::new(BTreeMap::new());
+
+/// Waits for something; on a thread, because some tests are in a runtime already.
+#[track_caller]
+pub fn in_runtime<T: Send>(something: impl Future<Output = T> + Send) -> T {
+    let done = thread::scope(|scope| scope.spawn(|| RUNTIME.block_on(something)).join());
+    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Runs a statement without parameters. What it answers, as it would be printed: one row a line, columns separated by `|`.
+pub fn ask(url: &str, sql: &str) -> sqlx::Result<Vec<String>> {
+    in_runtime(async {
+        let mut conn = connection(url).await?;
+        let rows = sqlx::raw_sql(AssertSqlSafe(sql)).fetch_all(&mut conn).await?;
+        IDLE.lock().expect("nobody panics with it").insert(url.to_owned(), conn);
+        rows.iter().map(line).collect()
+    })
+}
+
+/// Closes the idle connection to a database that somebody wants for themselves.
+pub fn hang_up(url: &str) {
+    let idle = IDLE.lock().expect("nobody panics with it").remove(url);
+    if let Some(conn) = idle {
+        in_runtime(conn.close()).expect("a connection can be closed");
+    }
+}
+
+/// One that is idle and was not cut meanwhile, or a new one.
+async fn connection(url: &str) -> sqlx::Result<PgConnection> {
+    let idle = IDLE.lock().expect("nobody panics with it").remove(url);
+    if let Some(mut conn) = idle
+        && conn.ping().await.is_ok()
+    {
+        return Ok(conn);
+    }
+    PgConnectOptions::from_str(url)?.connect().await
+}
+
+fn line(row: &PgRow) -> sqlx::Result<String> {
+    let cell = |index| {
+        let value = row.try_get_raw(index)?;
+        if value.is_null() { Ok("") } else { value.as_str().map_err(sqlx::Error::Decode) }
+    };
+    Ok((0..row.len()).map(cell).collect::<sqlx::Result<Vec<_>>>()?.join("|"))
+}
