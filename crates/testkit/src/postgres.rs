@@ -18,16 +18,16 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
 /// Connections that nobody is asking, by their address.
 static IDLE: Mutex<BTreeMap<String, PgConnection>> = Mutex::new(BTreeMap::new());
 
-/// Waits for something; on a thread, because some tests are in a runtime already.
+/// Does something and waits for it; on a thread, because some tests are in a runtime already.
 #[track_caller]
-pub fn in_runtime<T: Send>(something: impl Future<Output = T> + Send) -> T {
-    let done = thread::scope(|scope| scope.spawn(|| RUNTIME.block_on(something)).join());
+pub fn in_runtime<T: Send>(something: impl AsyncFnOnce() -> T + Send) -> T {
+    let done = thread::scope(|scope| scope.spawn(|| RUNTIME.block_on(something())).join());
     done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Runs a statement without parameters. What it answers, as it would be printed: one row a line, columns separated by `|`.
 pub fn ask(url: &str, sql: &str) -> sqlx::Result<Vec<String>> {
-    in_runtime(async {
+    in_runtime(async || {
         let mut conn = connection(url).await?;
         let rows = sqlx::raw_sql(AssertSqlSafe(sql)).fetch_all(&mut conn).await?;
         IDLE.lock().expect("nobody panics with it").insert(url.to_owned(), conn);
@@ -39,7 +39,7 @@ pub fn ask(url: &str, sql: &str) -> sqlx::Result<Vec<String>> {
 pub fn hang_up(url: &str) {
     let idle = IDLE.lock().expect("nobody panics with it").remove(url);
     if let Some(conn) = idle {
-        in_runtime(conn.close()).expect("a connection can be closed");
+        in_runtime(async || conn.close().await).expect("a connection can be closed");
     }
 }
 

@@ -15,7 +15,7 @@ use crate::poll::holds_within;
 use crate::process;
 use crate::{Engine, TestDatabase};
 
-/// The password of every account that [`Server::add_user`] makes.
+/// The password of every account that a test makes.
 pub const PASSWORD: &str = "correct horse battery staple";
 
 /// How long a server may take to become ready.
@@ -251,56 +251,6 @@ impl Server {
         }
         command.envs(self.settings.env.iter().map(|(name, value)| (name, value)));
         command
-    }
-
-    /// Adds an account with the password [`PASSWORD`].
-    ///
-    /// # Panics
-    /// If the command refuses.
-    #[track_caller]
-    pub fn add_user(&self, name: &str) {
-        self.add_account(name, &[]);
-    }
-
-    /// Adds an account that administers the site, with the password [`PASSWORD`].
-    ///
-    /// # Panics
-    /// If the command refuses.
-    #[track_caller]
-    pub fn add_admin(&self, name: &str) {
-        self.add_account(name, &["--admin"]);
-    }
-
-    #[track_caller]
-    fn add_account(&self, name: &str, more: &[&str]) {
-        let email = format!("{name}@example.org");
-        let args = [&["user", "add", name, "--email", &email, "--password-stdin"], more].concat();
-        process::expect_success("abide user add", self.cli_stdin(&args, format!("{PASSWORD}\n")));
-    }
-
-    /// Makes a token with these scopes, comma-separated, for an account.
-    ///
-    /// # Panics
-    /// If the command refuses, or prints anything but a token.
-    #[track_caller]
-    pub fn add_token(&self, name: &str, scopes: &str) -> String {
-        let printed = self.cli_ok(&["token", "add", name, "--scopes", scopes, "--label", "test"]);
-        let token = printed.trim();
-        assert!(
-            !token.is_empty() && !token.contains(char::is_whitespace),
-            "`abide token add` should print the token alone, but printed {printed:?}"
-        );
-        token.to_owned()
-    }
-
-    /// Registers an SSH public key for an account.
-    ///
-    /// # Panics
-    /// If the command refuses.
-    #[track_caller]
-    pub fn add_ssh_key(&self, name: &str, public_key: &Path) {
-        let file = public_key.to_str().expect("temporary paths are UTF-8");
-        self.cli_ok(&["ssh-key", "add", name, file]);
     }
 
     /// Starts the process on `self`'s addresses (port 0 at first) and waits for its ready line.

@@ -1,36 +1,103 @@
 //! Use cases on a server's data in the test's own process, as a command beside the server would have them. A command is a
 //! process, and most tests need several accounts; that the commands do the same is shown where they are tested.
 
+use abide_core::UserId;
 use abide_core::scope::Scopes;
 use abide_core::time::SystemClock;
 use abide_forge::accounts::add_token::add_token;
 use abide_forge::accounts::add_user::{Request, add_user};
 use abide_forge::accounts::password::Cost;
+use abide_forge::accounts::{self, ssh_keys};
+use abide_forge::doctor::{self, Finding};
 use abide_forge::{Caller, Forge, Node, OsRandom, PeopleSettings, Settings, secret, sequencer};
 use abide_git::{Git, GitLimits, Layout};
 use abide_store::{Options, Store};
 use abide_testkit::postgres::in_runtime;
 use abide_testkit::{PASSWORD, Server};
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Adds an account and returns a token for these scopes.
-#[track_caller]
-pub fn add_account(server: &Server, name: &str, site_admin: bool, scopes: &str) -> String {
-    let request = Request {
-        name: name.to_owned(),
-        email: format!("{name}@example.org"),
-        password: PASSWORD.to_owned(),
-        site_admin,
-    };
+/// What an operator does beside a running server.
+pub trait Beside {
+    /// Adds an account with the password [`PASSWORD`].
+    fn add_user(&self, name: &str);
+    /// Adds an account that administers the site, with the password [`PASSWORD`].
+    fn add_admin(&self, name: &str);
+    /// Adds an account and returns a token with these scopes, comma-separated.
+    fn add_person(&self, name: &str, site_admin: bool, scopes: &str) -> String;
+    /// Makes a token with these scopes, comma-separated, for an account.
+    fn add_token(&self, name: &str, scopes: &str) -> String;
+    /// Registers an SSH public key for an account.
+    fn add_ssh_key(&self, name: &str, public_key: &Path);
+    /// What the doctor finds.
+    fn examine(&self) -> Vec<Finding>;
+}
+
+impl Beside for Server {
+    #[track_caller]
+    fn add_user(&self, name: &str) {
+        with_forge(self, async |forge| user(forge, name, false).await);
+    }
+
+    #[track_caller]
+    fn add_admin(&self, name: &str) {
+        with_forge(self, async |forge| user(forge, name, true).await);
+    }
+
+    #[track_caller]
+    fn add_person(&self, name: &str, site_admin: bool, scopes: &str) -> String {
+        with_forge(self, async |forge| {
+            let user = user(forge, name, site_admin).await;
+            token(forge, user, scopes).await
+        })
+    }
+
+    #[track_caller]
+    fn add_token(&self, name: &str, scopes: &str) -> String {
+        with_forge(self, async |forge| token(forge, named(forge, name).await, scopes).await)
+    }
+
+    #[track_caller]
+    fn add_ssh_key(&self, name: &str, public_key: &Path) {
+        let key = fs::read_to_string(public_key).expect("a public key is a text");
+        with_forge(self, async |forge| {
+            let user = named(forge, name).await;
+            ssh_keys::add(forge, &Caller::anonymous(None), user, "", &key).await.expect("the key can be added")
+        });
+    }
+
+    #[track_caller]
+    fn examine(&self) -> Vec<Finding> {
+        with_forge(self, async |forge| doctor::examine(forge).await.expect("everything can be looked at").findings)
+    }
+}
+
+async fn user(forge: &Forge, name: &str, site_admin: bool) -> UserId {
+    let (email, password) = (format!("{name}@example.org"), PASSWORD.to_owned());
+    let request = Request { name: name.to_owned(), email, password, site_admin };
+    add_user(forge, request).await.expect("the account can be added")
+}
+
+async fn named(forge: &Forge, name: &str) -> UserId {
+    let found = accounts::find(forge, &name.parse().expect("this is a name")).await.expect("readable");
+    found.expect("there is such an account").id
+}
+
+async fn token(forge: &Forge, user: UserId, scopes: &str) -> String {
     let scopes = Scopes::parse(scopes).expect("these are scopes");
-    in_runtime(async {
+    add_token(forge, &Caller::anonymous(None), user, "test", scopes, None).await.expect("the token can be made")
+}
+
+/// Does something as a command does it.
+#[track_caller]
+fn with_forge<T: Send>(server: &Server, run: impl AsyncFnOnce(&Forge) -> T + Send) -> T {
+    in_runtime(async || {
         let forge = open(server).await;
-        let user = add_user(&forge, request).await.expect("the account can be added");
-        let token = add_token(&forge, &Caller::anonymous(None), user, "test", scopes, None).await;
+        let done = run(&forge).await;
         sequencer::catch_up(&forge).await.expect("the logs can be numbered");
         forge.close().await;
-        token.expect("the token can be made")
+        done
     })
 }
 

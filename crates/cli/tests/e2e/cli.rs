@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 refused, 5 the doctor found something.
 
+use crate::beside::Beside as _;
 use crate::support::{assert_healthy, builder, person, query, server};
 use abide_testkit::{Engine, GitClient, Server, TestDatabase, eventually};
 use rstest::rstest;

@@ -3,6 +3,7 @@
 //! What they do is in `tests/pygithub/scenario.py` and `tests/octokit/scenario.mjs`; schemathesis reads our document.
 
 use crate::api::scene::{Scene, scene};
+use crate::beside::Beside as _;
 use crate::support::{Person, builder, person};
 use crate::webhooks::receiver::Receiver;
 use abide_testkit::{Engine, GitClient, http};

@@ -1,6 +1,7 @@
 //! A repository turns private and public again: what every reader of the log shows, to someone who lost access and to a
 //! stranger. The readers are in one table, so that a new one is not forgotten.
 
+use crate::beside::Beside as _;
 use crate::pages::logged_in;
 use crate::support::{Person, builder, person, query, settled};
 use crate::webhooks::receiver::Receiver;

@@ -10,7 +10,7 @@ use std::time::Duration;
 pub fn query(server: &Server, sql: &str) -> String {
     let answered = match server.database().url() {
         Some(url) => postgres::ask(url, sql),
-        None => postgres::in_runtime(in_sqlite(server, sql)),
+        None => postgres::in_runtime(async || in_sqlite(server, sql).await),
     };
     answered.unwrap_or_else(|error| panic!("{sql}: {error}")).join("\n")
 }

@@ -1,5 +1,6 @@
 //! The git road's rules of who hears what, and its edges, byte for byte.
 
+use crate::beside::Beside as _;
 use crate::support::{Person, assert_healthy, builder, person, query, server, settled};
 use abide_testkit::http::{self, Response};
 use abide_testkit::{Engine, Server, eventually};

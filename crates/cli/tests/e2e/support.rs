@@ -1,6 +1,6 @@
 //! What every scenario starts from.
 
-use crate::beside::add_account;
+use crate::beside::Beside as _;
 use abide_core::Clock as _;
 use abide_core::time::SystemClock;
 use abide_store::migrate;
@@ -45,12 +45,12 @@ pub struct Person {
 
 /// Adds an account.
 pub fn person(server: &Server, name: &'static str) -> Person {
-    with_token(name, add_account(server, name, false, "repo,user"))
+    with_token(name, server.add_person(name, false, "repo,user"))
 }
 
 /// Adds an account that administers the site.
 pub fn admin(server: &Server, name: &'static str) -> Person {
-    with_token(name, add_account(server, name, true, "repo,user"))
+    with_token(name, server.add_person(name, true, "repo,user"))
 }
 
 fn with_token(name: &'static str, token: String) -> Person {
@@ -75,15 +75,12 @@ impl Person {
     }
 }
 
-/// Fails unless `abide doctor` finds everything in order.
+/// Fails unless the doctor finds everything in order.
+#[track_caller]
 pub fn assert_healthy(server: &Server) {
-    let output = server.cli(&["doctor", "--json"]);
-    assert!(
-        output.status.success(),
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let found: Vec<String> =
+        server.examine().iter().map(|found| format!("{}: {}", found.check, found.message)).collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 /// Waits until the server is done with what happened so far: everything is in the log, everyone was told, and no job is

@@ -1,6 +1,7 @@
 //! Accounts, jobs and the audit log, for whoever looks after the site.
 
 use super::Api;
+use crate::beside::Beside as _;
 use crate::support::{Person, person, query, server};
 use abide_testkit::http::Response;
 use abide_testkit::{Engine, Server};

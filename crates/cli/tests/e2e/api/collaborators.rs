@@ -1,6 +1,7 @@
 //! Five roles, and what each may do over the API.
 
 use super::{Api, assert_error, assert_refused};
+use crate::beside::Beside as _;
 use crate::support::{person, server};
 use abide_core::repo::Role;
 use abide_testkit::Engine;

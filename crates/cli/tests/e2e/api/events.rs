@@ -1,6 +1,7 @@
 //! What happened, over the API: who learns of what, page by page and as it happens.
 
 use super::Api;
+use crate::beside::Beside as _;
 use crate::support::{Person, builder, person, query, server};
 use abide_testkit::{Engine, Server, eventually};
 use rstest::rstest;

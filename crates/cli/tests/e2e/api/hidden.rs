@@ -1,6 +1,7 @@
 //! What someone may not see looks exactly like what never was: status, headers and body.
 
 use super::Api;
+use crate::beside::Beside as _;
 use crate::support::{Person, person, server};
 use abide_testkit::http::Response;
 use abide_testkit::{Engine, Server};

@@ -1,6 +1,7 @@
 //! Notifications over REST, in GitHub's shapes.
 
 use super::{Api, assert_error, assert_refused};
+use crate::beside::Beside as _;
 use crate::support::{Person, person, server};
 use abide_testkit::{Engine, Server, eventually};
 use rstest::rstest;

@@ -1,6 +1,7 @@
 //! The caller's own account.
 
 use super::{Api, assert_error, assert_refused};
+use crate::beside::Beside as _;
 use crate::support::{person, query, server};
 use abide_testkit::Engine;
 use rstest::rstest;

@@ -1,6 +1,7 @@
 //! What a token is good for. Every route of the router is tried with every scope there is.
 
 use super::{Api, assert_error, with_an_end};
+use crate::beside::Beside as _;
 use crate::support::server;
 use abide_core::scope::Scope;
 use abide_testkit::Engine;

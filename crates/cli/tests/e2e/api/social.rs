@@ -1,6 +1,7 @@
 //! Stars, watching and following over the API, as GitHub's clients expect them.
 
 use super::{Api, assert_error, assert_refused};
+use crate::beside::Beside as _;
 use crate::support::{builder, person, query, server};
 use abide_testkit::Engine;
 use abide_testkit::http::Response;

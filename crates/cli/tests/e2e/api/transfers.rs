@@ -2,6 +2,7 @@
 
 use super::hidden::comparable;
 use super::{Api, assert_conflict, assert_error, assert_refused, assert_taken};
+use crate::beside::Beside as _;
 use crate::support::{Person, assert_healthy, person, query, server};
 use abide_core::Timestamp;
 use abide_testkit::http::Response;

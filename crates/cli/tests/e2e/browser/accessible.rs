@@ -2,6 +2,7 @@
 
 use super::driver::Browser;
 use super::{by_nostr, live_a_little, open_server, push_samples};
+use crate::beside::Beside as _;
 use crate::support;
 use abide_testkit::{Engine, Server, http};
 use serde_json::{Value, json};

@@ -2,6 +2,7 @@
 
 use super::driver::Browser;
 use super::{log_in, open_server, push_samples};
+use crate::beside::Beside as _;
 use crate::support::{self, Person};
 use abide_testkit::{Engine, Server};
 use rstest::rstest;

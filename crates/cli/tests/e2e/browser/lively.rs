@@ -1,6 +1,7 @@
 //! A site where people do things: several repositories, a discussion, and a receiver that fails.
 
 use super::push_samples;
+use crate::beside::Beside as _;
 use crate::support::{self, Person, query};
 use crate::webhooks::receiver::Receiver;
 use abide_testkit::{Engine, Server, eventually, http};

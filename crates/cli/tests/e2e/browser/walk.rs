@@ -2,6 +2,7 @@
 
 use super::driver::Browser;
 use super::{open_server, push_samples, sign_up};
+use crate::beside::Beside as _;
 use abide_testkit::{Engine, GitClient, PASSWORD};
 use rstest::rstest;
 use thirtyfour::prelude::*;

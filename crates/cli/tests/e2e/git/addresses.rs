@@ -1,6 +1,7 @@
 //! The addresses of a repository.
 
 use super::scene::{Road, Scene, clone, refs};
+use crate::beside::Beside as _;
 use abide_testkit::{Engine, http};
 use rstest::rstest;
 

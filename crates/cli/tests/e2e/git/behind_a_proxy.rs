@@ -55,10 +55,9 @@ fn each_piece(from: &mut TcpStream, mut with: impl FnMut(&[u8]) -> io::Result<()
 }
 
 #[rstest]
-fn a_large_push_arrives_through_a_proxy_that_wants_requests_before_answers(
-    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
-    #[values("--quiet", "--progress")] how: &str,
-) {
+#[case::silent(Engine::Sqlite, "--quiet")]
+#[case::told(Engine::Postgres, "--progress")]
+fn a_large_push_arrives_through_a_proxy_that_wants_requests_before_answers(#[case] engine: Engine, #[case] how: &str) {
     // A push that hangs is to fail soon.
     let server = builder(engine).env("ABIDE_GIT__IDLE_TIMEOUT", "3s").start();
     let alice = person(&server, "alice");

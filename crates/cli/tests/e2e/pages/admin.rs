@@ -2,6 +2,7 @@
 
 use super::browser::{Browser, location};
 use super::{SOON, add_admin, logged_in};
+use crate::beside::Beside as _;
 use crate::support::{person, query, server};
 use abide_testkit::{Engine, Server, eventually, http};
 use rstest::rstest;

@@ -2,6 +2,7 @@
 
 use super::browser::{Browser, location};
 use super::logged_in;
+use crate::beside::Beside as _;
 use crate::support::{builder, person, query, server};
 use abide_testkit::Engine;
 use rstest::rstest;

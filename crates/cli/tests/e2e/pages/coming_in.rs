@@ -2,6 +2,7 @@
 
 use super::browser::{Browser, location};
 use super::{SOON, add_admin, logged_in, mailed_link, open_server};
+use crate::beside::Beside as _;
 use crate::support::{builder, query, server};
 use abide_testkit::{Engine, PASSWORD, Server, eventually};
 use rstest::rstest;

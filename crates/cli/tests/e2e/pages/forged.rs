@@ -2,6 +2,7 @@
 
 use super::browser::{Browser, form_request, location};
 use super::{add_admin, logged_in};
+use crate::beside::Beside as _;
 use crate::support::{query, server};
 use abide_testkit::http::{self, Response};
 use abide_testkit::{Engine, PASSWORD, Server};

@@ -1,6 +1,7 @@
 //! Issues, as someone with a browser meets them.
 
 use super::{add_admin, logged_in};
+use crate::beside::Beside as _;
 use crate::pages::browser::{Browser, location};
 use crate::support::server;
 use abide_testkit::{Engine, Server, http};

@@ -2,6 +2,7 @@
 
 use super::browser::{Browser, location};
 use super::{logged_in, open_server};
+use crate::beside::Beside as _;
 use crate::signed::{governed, npub};
 use crate::support::{builder, query, server};
 use abide_testkit::http::Response;

@@ -2,6 +2,7 @@
 
 use super::browser::{Browser, location};
 use super::{SOON, logged_in};
+use crate::beside::Beside as _;
 use crate::support::{builder, person, query, server};
 use abide_testkit::http::{Request, Response};
 use abide_testkit::{Engine, PASSWORD, eventually};

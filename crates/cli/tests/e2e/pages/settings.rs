@@ -2,6 +2,7 @@
 
 use super::browser::{location, text_of};
 use super::{SOON, logged_in, mailed_link};
+use crate::beside::Beside as _;
 use crate::support::{person, query, server};
 use abide_testkit::{Engine, GitClient, eventually, http};
 use rstest::rstest;

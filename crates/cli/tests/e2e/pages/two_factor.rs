@@ -2,6 +2,7 @@
 
 use super::browser::{Browser, location, text_of};
 use super::logged_in;
+use crate::beside::Beside as _;
 use crate::support::{builder, server};
 use abide_testkit::http::Response;
 use abide_testkit::{Engine, PASSWORD, Server};

@@ -1,6 +1,7 @@
 //! A receiver that was written for GitHub: `@octokit/webhooks` verifies every signature and takes every payload.
 
 use super::{SECRET, SOON, prepared};
+use crate::beside::Beside as _;
 use crate::clients::installed;
 use crate::support::{person, query};
 use abide_testkit::{Engine, Server, eventually, http};

@@ -6,6 +6,7 @@ pub mod receiver;
 mod reliable;
 mod rest;
 
+use crate::beside::Beside as _;
 use crate::support::{Person, builder, person};
 use abide_testkit::{Engine, Server, ServerBuilder, http};
 use receiver::Receiver;

@@ -1,6 +1,7 @@
 //! Webhooks in the browser: added, inspected, sent again and removed without a line of script.
 
 use super::{SOON, prepared, scene, scene_of};
+use crate::beside::Beside as _;
 use crate::pages::browser::{Browser, location};
 use crate::support::query;
 use abide_testkit::{Engine, PASSWORD, eventually};

@@ -1,6 +1,7 @@
 //! Webhooks over the API: GitHub's shapes, and nothing that is secret.
 
 use super::{SECRET, SOON, scene};
+use crate::beside::Beside as _;
 use crate::support::{person, query};
 use abide_testkit::{Engine, eventually, http};
 use rstest::rstest;

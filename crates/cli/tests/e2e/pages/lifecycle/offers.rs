@@ -2,6 +2,7 @@
 
 use super::super::browser::location;
 use super::{Scene, comparable, force, settle};
+use crate::beside::Beside as _;
 use crate::support::query;
 use abide_testkit::Engine;
 use rstest::rstest;
