@@ -194,6 +194,9 @@ mod tests {
     }
 
     proptest! {
+        // Each has up to a megabyte of text, which takes long to make up.
+        #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
+
         #[test]
         fn every_payload_fits_and_stays_json(payload in payload()) {
             let text = fitted(&payload);
