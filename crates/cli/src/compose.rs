@@ -10,7 +10,7 @@ use abide_forge::{
     LifecycleSettings, MailSettings, Node, OsRandom, OutboundLimits, OutboundSettings, PeopleSettings, Rate,
     RelayLimits, RelaySettings, Schedule, Settings, SmtpUrl, WebhookSettings, secret,
 };
-use abide_git::{Git, GitLimits, Layout};
+use abide_git::{Git, GitError, GitLimits, Layout};
 use abide_store::{Options, Store};
 use std::path::Path;
 use std::sync::Arc;
@@ -44,9 +44,11 @@ pub(crate) async fn forge(config: &Config, part: Part) -> Result<Forge, Failure>
     };
     let key = secret::load_or_create(&data, &OsRandom).map_err(|error| Failure::failed(error.to_string()))?;
     let layout = Layout::new(&data);
-    let git = Git::detect(Path::new(config.text("git.binary")), &layout, git_limits(config))
-        .await
-        .map_err(|error| Failure::failed(error.to_string()))?;
+    let unusable = |error: GitError| Failure::failed(error.to_string());
+    let git = Git::new(Path::new(config.text("git.binary")), &layout, git_limits(config)).map_err(unusable)?;
+    if server {
+        git.version().await.map_err(unusable)?;
+    }
     let store = Store::open(&store_options(config, &data), Arc::new(SystemClock))
         .await
         .map_err(|error| Failure::failed(error.to_string()))?;

@@ -58,6 +58,9 @@ pub struct Report {
 /// Looks at everything.
 pub async fn examine(forge: &Forge) -> Result<Report, Fault> {
     let mut findings = Findings::default();
+    if let Err(error) = forge.git().version().await {
+        findings.add("git", error.to_string());
+    }
     let known = examine_repos(forge, &mut findings).await?;
     examine_directories(forge, &known, &mut findings).await?;
     examine_pushes(forge, &mut findings).await?;

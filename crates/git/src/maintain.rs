@@ -38,6 +38,40 @@ pub async fn pack_refs(git: &Git, repo_dir: &Path) -> Result<(), GitError> {
     git.call("pack-refs", repo_dir).args(["--all", "--prune"]).run(&[], git.limits().quick).await.map(drop)
 }
 
+/// So many loose files are read as fast as what they could be joined to.
+const FEW: usize = 100;
+
+/// Whether there is so little in a repository that tidying it gains nothing: no pack, and few loose objects and refs.
+/// Blocks.
+pub fn is_small(repo_dir: &Path) -> Result<bool, GitError> {
+    let objects = repo_dir.join("objects");
+    let look = || -> io::Result<bool> {
+        let mut left = FEW;
+        Ok(entries(&objects.join("pack"))?.is_empty()
+            && has_at_most(&mut left, &objects)?
+            && has_at_most(&mut left, &repo_dir.join("refs"))?)
+    };
+    look().map_err(GitError::io("look into", repo_dir))
+}
+
+/// Takes the files below a directory from what is left, and tells whether there was enough.
+fn has_at_most(left: &mut usize, dir: &Path) -> io::Result<bool> {
+    for path in entries(dir)? {
+        let enough = match path.symlink_metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+            Ok(metadata) if metadata.is_dir() => has_at_most(left, &path)?,
+            result => {
+                result?;
+                left.checked_sub(1).map(|less| *left = less).is_some()
+            }
+        };
+        if !enough {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Bytes that a repository takes on disk; blocks. What vanishes while we look is not counted.
 pub fn disk_usage(repo_dir: &Path) -> Result<u64, GitError> {
     usage(repo_dir).map_err(GitError::io("measure", repo_dir))

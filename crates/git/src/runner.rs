@@ -62,7 +62,6 @@ pub struct Git(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     environment: Environment,
-    version: String,
     limits: GitLimits,
     upload: OnceCell<UploadCapabilities>,
     /// Where it has its home, and is asked what it offers.
@@ -73,18 +72,23 @@ struct Inner {
 }
 
 impl Git {
-    /// Checks the binary's version and makes it an empty home.
+    /// A binary that does what we ask of it: its version is checked.
     pub async fn detect(binary: &Path, layout: &Layout, limits: GitLimits) -> Result<Self, GitError> {
+        let git = Self::new(binary, layout, limits)?;
+        git.version().await?;
+        Ok(git)
+    }
+
+    /// A binary that is not asked anything yet, with an empty home.
+    pub fn new(binary: &Path, layout: &Layout, limits: GitLimits) -> Result<Self, GitError> {
         let dir = layout.runner();
         let home = dir.join("home");
         std::fs::create_dir_all(&home).map_err(GitError::io("create", &home))?;
         let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
         let binary = full_path(binary, &path);
         let environment = Environment { binary, home, path, pack_threads: limits.pack_threads };
-        let version = version(&environment, limits.quick).await?;
         Ok(Self(Arc::new(Inner {
             environment,
-            version,
             upload: OnceCell::new(),
             dir,
             fetches: Arc::new(Semaphore::new(limits.fetches)),
@@ -94,9 +98,16 @@ impl Git {
         })))
     }
 
-    /// The version, such as `2.47.3`.
-    pub fn version(&self) -> &str {
-        &self.0.version
+    /// The version, such as `2.47.3`; refused if it is too old for us.
+    pub async fn version(&self) -> Result<String, GitError> {
+        let environment = &self.0.environment;
+        let call = Call::new(environment, "version", &environment.home, &[]);
+        let output = call.run(&[], self.0.limits.quick).await?;
+        let text = String::from_utf8_lossy(&output);
+        match parse_version(&text) {
+            Some((number, version)) if number >= MINIMUM => Ok(version.to_owned()),
+            _ => Err(GitError::Version { found: text.trim().chars().take(100).collect() }),
+        }
     }
 
     /// The limits it was made with.
@@ -194,15 +205,6 @@ fn full_path(program: &Path, path: &OsStr) -> PathBuf {
         std::fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
     };
     std::env::split_paths(path).map(|dir| dir.join(program)).find(runs).unwrap_or_else(|| program.to_owned())
-}
-
-async fn version(environment: &Environment, limit: Duration) -> Result<String, GitError> {
-    let output = Call::new(environment, "version", &environment.home, &[]).run(&[], limit).await?;
-    let text = String::from_utf8_lossy(&output);
-    match parse_version(&text) {
-        Some((number, version)) if number >= MINIMUM => Ok(version.to_owned()),
-        _ => Err(GitError::Version { found: text.trim().chars().take(100).collect() }),
-    }
 }
 
 /// Reads `git version 2.47.3 (Apple Git-154)`.

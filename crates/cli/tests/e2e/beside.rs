@@ -112,7 +112,7 @@ pub fn store_options(server: &Server) -> Options {
 async fn open(server: &Server) -> Forge {
     let data = server.data_dir();
     let layout = Layout::new(data);
-    let git = Git::detect(Path::new("git"), &layout, GitLimits::default()).await.expect("git is there");
+    let git = Git::new(Path::new("git"), &layout, GitLimits::default()).expect("it can have a home");
     let options = Options { connections: 1, ..store_options(server) };
     let store = Store::open(&options, Arc::new(SystemClock)).await.expect("the server's database can be opened");
     let key = secret::load_or_create(data, &OsRandom).expect("the server has a key");

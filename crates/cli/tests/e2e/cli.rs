@@ -342,6 +342,11 @@ fn the_doctor_names_every_kind_of_damage(#[values(Engine::Sqlite, Engine::Postgr
     assert!(report["audit"]["sealed"].as_i64().is_some_and(|sealed| sealed > 0), "{report}");
     assert!(cli(&server, &["doctor"]).stdout.contains("Everything is in order."));
 
+    // A git that is none.
+    let other = server.command(&["doctor"]).env("ABIDE_GIT__BINARY", "/bin/echo").output().expect("it starts");
+    let said = String::from_utf8_lossy(&other.stdout);
+    assert!(other.status.code() == Some(5) && said.contains("WRONG  git: "), "{said}");
+
     // A lock that nobody holds.
     let lock = repo.join("refs/heads/main.lock");
     fs::write(&lock, "").expect("the repository is ours");

@@ -4,11 +4,12 @@ use super::push::commit::{heartbeat, release};
 use crate::jobs::{self, Kind};
 use crate::{Fault, Forge};
 use abide_core::RepoId;
-use abide_git::maintain;
+use abide_git::{GitError, maintain};
 use abide_store::leases::{self, Lease};
 use abide_store::pushes::{self, Push};
 use abide_store::{StoreError, Tx, repos};
 use serde_json::json;
+use std::path::Path;
 
 /// After so many pushes the small objects are joined.
 const EVERY: i64 = 32;
@@ -55,15 +56,22 @@ async fn tidy(forge: &Forge, id: RepoId) -> Result<(), Fault> {
     if repo.is_none() || !dir.exists() {
         return Ok(());
     }
-    maintain::maintain(forge.git(), &dir, maintain::Level::Light).await?;
-    pack_refs(forge, id).await?;
-    let bytes = tokio::task::spawn_blocking(move || maintain::disk_usage(&dir))
-        .await
-        .map_err(|error| Fault::Internal(format!("measuring a repository was interrupted: {error}")))??;
+    if !looked(&dir, maintain::is_small).await? {
+        maintain::maintain(forge.git(), &dir, maintain::Level::Light).await?;
+        pack_refs(forge, id).await?;
+    }
+    let bytes = looked(&dir, maintain::disk_usage).await?;
     let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
     let written: Result<(), StoreError> =
         forge.store().write((id, bytes), |tx, &(id, bytes)| Box::pin(repos::set_size(tx, id, bytes))).await;
     Ok(written?)
+}
+
+/// What looking into a directory tells.
+async fn looked<T: Send + 'static>(dir: &Path, look: fn(&Path) -> Result<T, GitError>) -> Result<T, Fault> {
+    let dir = dir.to_owned();
+    let told = tokio::task::spawn_blocking(move || look(&dir)).await;
+    Ok(told.map_err(|error| Fault::Internal(format!("looking into a repository was interrupted: {error}")))??)
 }
 
 /// Packs refs if nobody is pushing; otherwise the next tidying does.

@@ -114,7 +114,7 @@ async fn advertisements_equal_those_of_git(
         let ours = advertise::upload_pack(&snapshot, capabilities, version);
         assert_eq!(text(&ours), text(&theirs), "{shape:?} {version:?}");
         let theirs = feed(git(&server, version).args(args("receive-pack")), b"");
-        let agent = format!("git/{}", server.git.version());
+        let agent = format!("git/{}", server.git.version().await.unwrap());
         let ours = advertise::receive_pack(&snapshot, &agent, version);
         assert_eq!(text(&ours), text(&theirs), "{shape:?} {version:?}");
     }

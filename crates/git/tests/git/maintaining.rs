@@ -45,3 +45,23 @@ async fn disk_usage_grows_with_what_is_pushed() {
     let after = maintain::disk_usage(&server.repo).unwrap();
     assert!(before > 0 && after > before + 4096, "{before} {after}");
 }
+
+#[tokio::test]
+async fn what_is_small_has_no_pack_and_few_loose_files() {
+    let (server, work) = (Server::new().await, Work::new());
+    let small = || maintain::is_small(&server.repo).unwrap();
+    assert!(small(), "empty");
+    let one = work.commit("one");
+    server.push(&work.pack(&["HEAD"]), &[update("refs/heads/main", Oid::ZERO, one)]).await.unwrap();
+    assert!(small(), "a commit, its tree, its file, a branch");
+    for number in 4..100 {
+        server.run(&["update-ref", &format!("refs/tags/{number}"), &one.to_string()]);
+    }
+    assert!(small(), "a hundred files");
+    server.run(&["update-ref", "refs/tags/100", &one.to_string()]);
+    assert!(!small(), "one more");
+    maintain::pack_refs(&server.git, &server.repo).await.unwrap();
+    assert!(small(), "many refs, in one file");
+    maintain::maintain(&server.git, &server.repo, Level::Light).await.unwrap();
+    assert!(!small(), "a pack is joined with what comes after it");
+}
