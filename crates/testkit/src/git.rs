@@ -29,8 +29,11 @@ impl GitClient {
     pub fn new() -> Self {
         let home = tempfile::Builder::new().prefix("abide-git-").tempdir().expect("a home can be made");
         let client = Self { home: Arc::new(home), directories: Arc::default(), env: Vec::new() };
+        // Large files of tests are noise: neither comparing nor compressing them makes anything smaller.
         client.append_config(
-            "[user]\n\tname = Test Person\n\temail = person@example.org\n\
+            "[core]\n\tbigFileThreshold = 1m\n\
+             [pack]\n\tcompression = 1\n\
+             [user]\n\tname = Test Person\n\temail = person@example.org\n\
              [init]\n\tdefaultBranch = main\n\
              [advice]\n\tdetachedHead = false\n\
              [commit]\n\tgpgSign = false\n\

@@ -3,8 +3,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Long enough to cost nothing, short enough that no test feels it.
-const PAUSE: Duration = Duration::from_millis(5);
+/// What soon holds is seen soon; what takes long is asked less often, because asking takes its time from what it waits for.
+const PAUSES: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(50)];
 
 /// Waits until the condition holds. It is asked at least once.
 ///
@@ -22,10 +22,11 @@ pub(crate) fn holds_within(deadline: Duration, mut condition: impl FnMut() -> bo
         if condition() {
             return true;
         }
-        if start.elapsed() >= deadline {
+        let elapsed = start.elapsed();
+        if elapsed >= deadline {
             return false;
         }
-        thread::sleep(PAUSE);
+        thread::sleep((elapsed / 8).clamp(PAUSES[0], PAUSES[1]));
     }
 }
 

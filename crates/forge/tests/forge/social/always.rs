@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 const PEOPLE: [&str; 4] = ["alice", "bob", "carol", "dave"];
-const STEPS: usize = 120;
+const STEPS: usize = 60;
 
 /// Numbers that look random and are the same in every run.
 struct Dice(u64);
