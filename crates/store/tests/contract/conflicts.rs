@@ -84,7 +84,9 @@ async fn a_unit_that_lost_a_deadlock_runs_again(#[case] ignores_the_error: bool)
         joined(task).await.unwrap();
     }
 
-    assert_eq!(embrace.runs.load(Ordering::SeqCst), 3, "one of them ran twice");
+    // On a busy machine the loser may have its first row again before the winner has woken up, and they meet once more.
+    let runs = embrace.runs.load(Ordering::SeqCst);
+    assert!(runs >= 3, "nobody ran again: {runs} runs");
     let mut conn = world.store.read().await.unwrap();
     for id in [one, two] {
         assert!(repos::by_id(&mut conn, id, None).await.unwrap().unwrap().pushed_at.is_some());
