@@ -116,6 +116,11 @@ impl Nostr {
         Ok(Self { socket, heard: VecDeque::new() })
     }
 
+    /// Sends a message that the relay may refuse before it has all of it.
+    pub fn send_if_taken(&mut self, message: Message) {
+        let _ = self.socket.send(message);
+    }
+
     /// Sends a frame as it is.
     pub fn send(&mut self, message: Message) {
         self.socket.send(message).expect("the socket is open");

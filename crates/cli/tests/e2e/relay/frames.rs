@@ -35,7 +35,7 @@ fn malformed_frames_get_a_notice_and_the_socket_stays_open() {
 fn a_message_that_is_far_too_large_ends_the_connection_with_the_reason() {
     let scene = Scene::new(Engine::Sqlite);
     let mut client = scene.connect();
-    client.send(Message::text("x".repeat((2 << 20) + 1)));
+    client.send_if_taken(Message::text("x".repeat((2 << 20) + 1)));
     let ended = client.closed();
     assert!(ended.is_none_or(|(code, _)| code == 1009));
     assert_eq!(scene.connect().req(&[json!({})]).len(), 1, "others are served");
