@@ -33,21 +33,22 @@ async fn seeded() -> (Server, String) {
     (server, tip.to_string())
 }
 
-/// Processes whose working directory or arguments lie in this repository.
+/// Processes whose working directory is this repository.
 fn processes_in(repo: &Path) -> Vec<i32> {
     let inside = |pid: &i32| std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == repo);
     let names = std::fs::read_dir("/proc").unwrap().filter_map(|entry| entry.unwrap().file_name().into_string().ok());
     names.filter_map(|name| name.parse().ok()).filter(inside).collect()
 }
 
-async fn until_none_is_left(repo: &Path) {
-    for _ in 0..200 {
-        if processes_in(repo).is_empty() {
+/// The push before may have left git tidying up behind it.
+async fn until_there_are(count: usize, repo: &Path) {
+    for _ in 0..1000 {
+        if processes_in(repo).len() == count {
             return;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("still running: {:?}", processes_in(repo));
+    panic!("{count} should run, but these do: {:?}", processes_in(repo));
 }
 
 #[tokio::test]
@@ -63,7 +64,7 @@ async fn a_fetch_is_served_both_ways() {
     let mut stream = upload::spawn(&server.git, &fetch(&server, true), input).await.unwrap();
     stream.read_to_end(&mut streamed).await.unwrap();
     assert!(streamed.starts_with(b"000dpackfile\n") && streamed.ends_with(b"0000"));
-    until_none_is_left(&server.repo).await;
+    until_there_are(0, &server.repo).await;
 }
 
 #[tokio::test]
@@ -95,16 +96,16 @@ async fn dropping_a_fetch_ends_git() {
     // The client says nothing, so git waits for it.
     let (_client, ours) = tokio::io::duplex(64);
     let stream = upload::spawn(&server.git, &fetch(&server, true), ours).await.unwrap();
-    assert_eq!(processes_in(&server.repo).len(), 1);
+    until_there_are(1, &server.repo).await;
     drop(stream);
-    until_none_is_left(&server.repo).await;
+    until_there_are(0, &server.repo).await;
 
     let (_client, ours) = tokio::io::duplex(64);
     let (input, output) = tokio::io::split(ours);
     let conversation = fetch(&server, false);
     let serve = upload::serve(&server.git, &conversation, input, output);
     assert!(tokio::time::timeout(Duration::from_millis(200), serve).await.is_err());
-    until_none_is_left(&server.repo).await;
+    until_there_are(0, &server.repo).await;
 }
 
 #[tokio::test]
@@ -114,7 +115,7 @@ async fn a_client_that_takes_no_bytes_is_given_up() {
     let stalled = UploadPack { idle: Duration::from_millis(100), ..fetch(&server, true) };
     let result = upload::serve(&server.git, &stalled, &wanting(&tip)[..], output).await;
     assert!(matches!(result, Err(GitError::Client(_))), "{result:?}");
-    until_none_is_left(&server.repo).await;
+    until_there_are(0, &server.repo).await;
 }
 
 #[tokio::test]
