@@ -40,7 +40,7 @@ pub struct Settings {
     pub lease_wait: Duration,
     /// How long a lease holds without a sign of life.
     pub lease_ttl: Duration,
-    /// How much of a refused push is read and thrown away, so that the client gets to read why.
+    /// How much of a refused push or fetch is read and thrown away, so that the client gets to read why.
     pub drain_bytes: u64,
     /// Refs that may be kept in memory, over all repositories.
     pub ref_cache_refs: usize,

@@ -5,17 +5,22 @@
 
 use crate::channel::Output;
 use crate::{Command, Service};
-use abide_forge::git::{ProtocolVersion, Transport, error_packet, fetch, push};
+use abide_forge::git::{ProtocolVersion, Transport, drain, error_packet, fetch, push};
 use abide_forge::repos::open::Door;
 use abide_forge::{Access, Caller, Fault, Forge};
 use bytes::Bytes;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tokio_util::io::InspectWriter;
 
 /// Answers of a push that may wait for the client.
 const ANSWERS: usize = 16;
+
+/// How long a client that git has refused may go on writing. One that waits for our end does so for this long.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,20 +74,22 @@ impl Conversation<'_> {
         }
     }
 
-    async fn fetch(&self, door: &Door, input: impl AsyncRead + Unpin + Send) -> Result<Done, Access> {
+    async fn fetch(&self, door: &Door, mut input: impl AsyncRead + Unpin + Send) -> Result<Done, Access> {
         let ticket = fetch::admit(self.forge, self.caller, door, Transport::Ssh).await?;
         self.hint(ticket.hint.as_deref()).await;
         let spoke = AtomicBool::new(false);
         let output = InspectWriter::new(self.output.writer(), |_: &[u8]| spoke.store(true, Ordering::Relaxed));
-        match fetch::converse(self.forge, &ticket, self.version, input, output).await {
+        match fetch::converse(self.forge, &ticket, self.version, &mut input, output).await {
             Ok(()) => Ok(Done::Well),
             Err(fault) if fault.is_clients() => {
                 tracing::debug!(?door, error = %fault, "a client ended its fetch");
                 Ok(Done::Failed)
             }
-            // git has told the client what was wrong in its own words.
+            // git has told the client what was wrong in its own words. One that is still writing would meet a closed
+            // channel instead of them.
             Err(fault) if spoke.load(Ordering::Relaxed) => {
                 tracing::warn!(?door, error = %fault, "a fetch ended early");
+                let _ = timeout(LAST_WORDS, drain(self.forge, &mut input)).await;
                 Ok(Done::Failed)
             }
             Err(fault) => Err(fault.into()),

@@ -197,7 +197,12 @@ pub(super) const KEYS: &[Key] = &[
     key("git.unpack_limit", "100", number, "Pushes with fewer objects are stored loose, others as packs."),
     key("git.lease_wait", "30s", duration, "How long a push waits for another push to the same repository."),
     key("git.lease_ttl", "30s", some_time, "How long a repository stays locked when its server shows no sign of life."),
-    key("git.drain_bytes", "64MiB", bytes, "How much of a refused push is read so that the client gets to read why."),
+    key(
+        "git.drain_bytes",
+        "64MiB",
+        bytes,
+        "How much of a refused push or fetch is read so that the client gets to read why.",
+    ),
     key("git.ref_cache", "500000", number, "Refs kept in memory, over all repositories."),
     key("git.fetches", "32", at_least_one, "Fetches that git works on at once."),
     key("git.receives", "64", at_least_one, "Packs that are received at once."),

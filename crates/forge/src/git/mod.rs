@@ -15,6 +15,7 @@ use crate::repos::open::{self, Door};
 use crate::{Fault, Forge};
 use abide_git::bare;
 use abide_store::repos::Repo;
+use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 /// What we call ourselves towards git clients.
 pub(crate) const AGENT: &str = concat!("abide/", env!("CARGO_PKG_VERSION"));
@@ -61,4 +62,16 @@ async fn ensure_directory(forge: &Forge, repo: &Repo) -> Result<(), Fault> {
         bare::init_bare(forge.layout(), repo.id, &repo.default_branch).await?;
     }
     Ok(())
+}
+
+/// Reads what a refused client still sends, within bounds, so that it gets to read why.
+pub async fn drain(forge: &Forge, reader: &mut (impl AsyncRead + Unpin)) {
+    let mut left = forge.settings().drain_bytes;
+    let mut buffer = vec![0; 32 * 1024];
+    while left > 0 {
+        match tokio::time::timeout(forge.settings().idle_timeout, reader.read(&mut buffer)).await {
+            Ok(Ok(read)) if read > 0 => left = left.saturating_sub(read as u64),
+            _ => return,
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use crate::world::World;
 use abide_core::repo::Visibility;
 use abide_testkit::{History, eventually};
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -73,10 +73,32 @@ fn a_push_with_nothing_to_push_ends_well() {
     // Without git in between, for the exit status that git hides.
     let mut push = world.ssh(&alice, &["-T"], &["git-receive-pack '/alice/demo.git'"]);
     let mut child = push.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"0000").unwrap();
+    child.stdin.take().unwrap().write_all(b"0000").unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", crate::world::stderr(&output));
     assert!(output.stdout.ends_with(b"0000"), "an advertisement and nothing behind it");
+}
+
+#[test]
+fn a_refused_fetch_can_be_written_to_until_the_client_has_read_why() {
+    let world = World::new();
+    let alice = world.person("alice");
+    world.repo_with_commit(&alice, "demo", Visibility::Private);
+    let mut fetch = world.ssh(&alice, &["-T"], &["git-upload-pack '/alice/demo.git'"]);
+    let mut child = fetch.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    stdin.write_all(format!("0032want {}\n0000", "1".repeat(40)).as_bytes()).unwrap();
+    let mut said = Vec::new();
+    while !said.ends_with(b"not our ref 1111111111111111111111111111111111111111") {
+        let mut piece = [0];
+        stdout.read_exact(&mut piece).expect("git says why");
+        said.push(piece[0]);
+    }
+    // Longer than closing a channel takes, and far less than a client is given.
+    std::thread::sleep(Duration::from_millis(200));
+    stdin.write_all(b"0009done\n").expect("the channel is open");
+    drop(stdin);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 use tokio_util::io::InspectReader;
 
@@ -42,7 +42,7 @@ where
         // After the report, not before it: over SSH some clients keep their side open until they have read it.
         tokio::select! {
             () = gone.closed() => {}
-            () = drain(forge, &mut reader) => {}
+            () = crate::git::drain(forge, &mut reader) => {}
         }
     }
 }
@@ -252,18 +252,6 @@ pub(super) fn stopped(error: ReceiveError, rest: Rest) -> Stopped {
     match error {
         ReceiveError::Git(error) => Stopped::fault(&error.into(), rest),
         error => Stopped { reason: error.to_string(), rest },
-    }
-}
-
-/// Reads what a refused client still sends, within bounds, so that it gets to read why.
-async fn drain(forge: &Forge, reader: &mut (impl AsyncRead + Unpin)) {
-    let mut left = forge.settings().drain_bytes;
-    let mut buffer = vec![0; 32 * 1024];
-    while left > 0 {
-        match tokio::time::timeout(forge.settings().idle_timeout, reader.read(&mut buffer)).await {
-            Ok(Ok(read)) if read > 0 => left = left.saturating_sub(read as u64),
-            _ => return,
-        }
     }
 }
 
