@@ -11,7 +11,7 @@ use std::io::{BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(30);
 
@@ -291,16 +291,15 @@ fn a_push_that_takes_too_long_does_not_keep_the_server_from_stopping() {
 
 #[test]
 fn connections_that_ask_for_nothing_do_not_hold_a_stop_up() {
-    let mut server = server(Engine::Sqlite);
+    // If they did, it would be for longer than a test waits for an end.
+    let mut server = builder(Engine::Sqlite).env("ABIDE_SERVER__DRAIN", "1h").start();
     let mut kept = TcpStream::connect(server.http_addr()).expect("the server listens");
     kept.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").expect("the server reads");
     Response::read_from(&mut BufReader::new(&kept), false).expect("an answer comes");
     let silent = TcpStream::connect(server.http_addr()).expect("the server listens");
     let silent_ssh = TcpStream::connect(server.ssh_addr()).expect("the server listens");
 
-    let start = Instant::now();
     assert_eq!(server.terminate().code(), Some(0), "{}", server.log());
-    assert!(start.elapsed() < Duration::from_secs(10), "it took {:?}", start.elapsed());
     drop((kept, silent, silent_ssh));
 }
 

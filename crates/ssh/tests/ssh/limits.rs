@@ -6,7 +6,7 @@ use abide_testkit::eventually;
 use std::io::Read as _;
 use std::net::TcpStream;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Connects and reads the server's greeting; `None` if it was turned away.
 fn knock(world: &World) -> Option<TcpStream> {
@@ -125,8 +125,6 @@ fn commands_that_take_too_long_to_end_are_cut() {
     let mut running = fetch.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut start = [0; 4];
     running.stdout.as_mut().unwrap().read_exact(&mut start).unwrap();
-    let begun = Instant::now();
     world.stop();
-    assert!(begun.elapsed() < Duration::from_secs(5));
     assert_eq!(running.wait().unwrap().code(), Some(255));
 }

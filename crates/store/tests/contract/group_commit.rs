@@ -152,7 +152,7 @@ async fn a_second_process_on_the_same_file_loses_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn behind_a_lock_that_stays_all_are_told_after_one_timeout() {
-    const TIMEOUT: Duration = Duration::from_millis(300);
+    const TIMEOUT: Duration = Duration::from_secs(1);
     let world = World::with(Engine::Sqlite, |options| options.busy_timeout = TIMEOUT).await;
     let start = Instant::now();
 

@@ -79,8 +79,9 @@ fn serve(stream: TcpStream, log: &Mutex<Vec<Got>>, answer: &AtomicU16) -> Option
     reader.read_exact(&mut body).ok()?;
     // A form is no JSON, and is received all the same.
     let body = serde_json::from_slice(&body).unwrap_or_default();
-    log.lock().ok()?.push(Got { event, guid, body });
+    // Before anyone can see it and decide how the next one is answered.
     let status = answer.load(Ordering::SeqCst);
+    log.lock().ok()?.push(Got { event, guid, body });
     let mut stream = stream;
     stream.write_all(format!("HTTP/1.1 {status} X\r\nContent-Length: 4\r\n\r\nsaid").as_bytes()).ok()
 }

@@ -101,7 +101,7 @@ fn commits_that_are_gone_when_a_push_is_sent_are_told_in_the_words_of_its_event(
     // What cannot be told yet keeps the rest waiting.
     scene.receiver.answer(503);
     scene.stars(1);
-    eventually(SOON, || scene.receiver.of("star").len() == 1);
+    eventually(SOON, || query(&scene.server, "SELECT status FROM webhook_deliveries WHERE kind = 'star'") == "503");
     let second = git.commit_file(&tree, "a", "1", "second");
     git.ok(&tree, &["push", &url, "main"]);
     eventually(SOON, || query(&scene.server, "SELECT state FROM webhook_deliveries WHERE kind = 'push'") == "queued");
