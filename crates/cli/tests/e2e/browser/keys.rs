@@ -3,14 +3,10 @@
 use super::driver::Browser;
 use super::open_server;
 use abide_testkit::{Engine, Key};
-use rstest::rstest;
 
-#[rstest]
 #[tokio::test]
-async fn someone_logs_in_with_the_key_in_their_extension_and_picks_a_name(
-    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
-) {
-    let server = open_server(engine);
+async fn someone_logs_in_with_the_key_in_their_extension_and_picks_a_name() {
+    let server = open_server(Engine::Postgres);
     let browser = Browser::open(&server).await;
     browser.go("/login?next=/explore").await;
     browser.press("Log in with nostr").await;

@@ -5,7 +5,6 @@ use super::{log_in, open_server, push_samples};
 use crate::beside::Beside as _;
 use crate::support::{self, Person};
 use abide_testkit::{Engine, Server};
-use rstest::rstest;
 use thirtyfour::prelude::*;
 
 /// A server where ann has a repository with content.
@@ -25,10 +24,9 @@ fn silent(browser: &Browser) {
     assert_eq!(complaints, Vec::<String>::new(), "the console says nothing");
 }
 
-#[rstest]
 #[tokio::test]
-async fn the_danger_zone_is_used_with_open_eyes(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let (server, _) = scene(engine, false);
+async fn the_danger_zone_is_used_with_open_eyes() {
+    let (server, _) = scene(Engine::Postgres, false);
     let browser = Browser::open(&server).await;
     log_in(&browser, "ann").await;
 
@@ -80,10 +78,9 @@ async fn the_danger_zone_is_used_with_open_eyes(#[values(Engine::Sqlite, Engine:
     browser.close().await;
 }
 
-#[rstest]
 #[tokio::test]
-async fn a_private_repository_is_offered_and_taken(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let (server, _) = scene(engine, true);
+async fn a_private_repository_is_offered_and_taken() {
+    let (server, _) = scene(Engine::Sqlite, true);
     server.add_user("bob");
     let giver = Browser::open(&server).await;
     log_in(&giver, "ann").await;
@@ -121,12 +118,9 @@ async fn a_private_repository_is_offered_and_taken(#[values(Engine::Sqlite, Engi
     taker.close().await;
 }
 
-#[rstest]
 #[tokio::test]
-async fn what_was_deleted_comes_back_also_under_another_name(
-    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
-) {
-    let (server, ann) = scene(engine, false);
+async fn what_was_deleted_comes_back_also_under_another_name() {
+    let (server, ann) = scene(Engine::Postgres, false);
     let browser = Browser::open(&server).await;
     log_in(&browser, "ann").await;
     for _ in 0..2 {

@@ -4,7 +4,6 @@ use super::driver::Browser;
 use super::{open_server, sign_up};
 use crate::pages::mailed_link;
 use abide_testkit::{Engine, Server, eventually};
-use rstest::rstest;
 use std::fs;
 use std::time::Duration;
 
@@ -32,12 +31,9 @@ fn mail(server: &Server, to: &str, text: &str) -> String {
     found.expect("it was waited for")
 }
 
-#[rstest]
 #[tokio::test]
-async fn bob_stars_and_watches_anns_repository_and_hears_of_what_she_does(
-    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
-) {
-    let server = open_server(engine);
+async fn bob_stars_and_watches_anns_repository_and_hears_of_what_she_does() {
+    let server = open_server(Engine::Sqlite);
     let (ann, bob) = (Browser::open(&server).await, Browser::open(&server).await);
     join(&ann, &server, "ann").await;
     join(&bob, &server, "bob").await;

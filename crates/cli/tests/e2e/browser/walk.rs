@@ -86,10 +86,9 @@ async fn someone_signs_up_creates_pushes_browses_makes_a_token_and_deletes(
     browser.close().await;
 }
 
-#[rstest]
 #[tokio::test]
-async fn everything_can_be_done_with_the_keyboard_alone(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let server = open_server(engine);
+async fn everything_can_be_done_with_the_keyboard_alone() {
+    let server = open_server(Engine::Sqlite);
     server.add_user("ann");
     let browser = Browser::open(&server).await;
     browser.go("/").await;
