@@ -14,9 +14,10 @@ use abide_git::{Git, GitLimits, Layout};
 use abide_store::{Options, Store};
 use abide_testkit::postgres::in_runtime;
 use abide_testkit::{PASSWORD, Server};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// What an operator does beside a running server.
 pub trait Beside {
@@ -92,29 +93,50 @@ async fn token(forge: &Forge, user: UserId, scopes: &str) -> String {
 /// Does something as a command does it.
 #[track_caller]
 fn with_forge<T: Send>(server: &Server, run: impl AsyncFnOnce(&Forge) -> T + Send) -> T {
-    in_runtime(async || {
-        let forge = open(server).await;
+    with_store(server, async |store| {
+        let forge = forge(server, store.clone());
         let done = run(&forge).await;
         sequencer::catch_up(&forge).await.expect("the logs can be numbered");
-        forge.close().await;
         done
     })
 }
 
-/// The options for a store on the server's database.
-pub fn store_options(server: &Server) -> Options {
-    match server.database().url() {
-        Some(url) => Options::postgres(url),
-        None => Options::sqlite(server.data_dir().join("abide.db")),
-    }
+/// Stores on PostgreSQL that this process has opened, by their address: what a connection costs there is a process.
+static STORES: Mutex<BTreeMap<String, Store>> = Mutex::new(BTreeMap::new());
+
+/// Does something to the server's database by its own store.
+#[track_caller]
+pub fn with_store<T: Send>(server: &Server, work: impl AsyncFnOnce(&Store) -> T + Send) -> T {
+    in_runtime(async || match server.database().url() {
+        Some(url) => {
+            let opened = STORES.lock().expect("nobody panics with it").remove(url);
+            let store = match opened {
+                Some(store) => store,
+                None => open(Options::postgres(url)).await,
+            };
+            let done = work(&store).await;
+            STORES.lock().expect("nobody panics with it").insert(url.to_owned(), store);
+            done
+        }
+        // A file that stays open would keep a stopping server from tidying up behind itself.
+        None => {
+            let store = open(Options::sqlite(server.data_dir().join("abide.db"))).await;
+            let done = work(&store).await;
+            store.close().await;
+            done
+        }
+    })
 }
 
-async fn open(server: &Server) -> Forge {
+async fn open(options: Options) -> Store {
+    let options = Options { connections: 1, ..options };
+    Store::open(&options, Arc::new(SystemClock)).await.expect("the server's database can be opened")
+}
+
+fn forge(server: &Server, store: Store) -> Forge {
     let data = server.data_dir();
     let layout = Layout::new(data);
     let git = Git::new(Path::new("git"), &layout, GitLimits::default()).expect("it can have a home");
-    let options = Options { connections: 1, ..store_options(server) };
-    let store = Store::open(&options, Arc::new(SystemClock)).await.expect("the server's database can be opened");
     let key = secret::load_or_create(data, &OsRandom).expect("the server has a key");
     let settings = Settings {
         people: PeopleSettings { password_cost: Cost::Least, ..PeopleSettings::default() },

@@ -1,37 +1,19 @@
 //! What came by nostr, put where the relay and the push would have put it.
 
-use crate::beside::store_options;
+use crate::beside::with_store;
 use crate::support::{Person, person, query};
 use abide_core::Timestamp;
 use abide_nostr::event::to_json;
 use abide_nostr::{Event, nip19};
 use abide_store::nostr_events::{self, NewEvent, tag_key};
 use abide_store::purgatory::{self, Entry};
-use abide_store::{Store, StoreError, nostr_repos, repos};
-use abide_testkit::{Key, Server, TestClock};
-use std::sync::Arc;
+use abide_store::{StoreError, nostr_repos, repos};
+use abide_testkit::{Key, Server};
 use std::time::Duration;
 
 /// A key as people write it.
 pub fn npub(key: &Key) -> String {
     nip19::npub(&key.public())
-}
-
-/// Something done to the server's database by its own store.
-///
-/// On a thread of its own, because a test may run in a runtime already.
-pub fn with_store<T: Send>(server: &Server, work: impl AsyncFnOnce(&Store) -> T + Send) -> T {
-    let options = store_options(server);
-    let run = || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
-        runtime.block_on(async {
-            let store = Store::open(&options, Arc::new(TestClock::new())).await.expect("the database opens");
-            let done = work(&store).await;
-            store.close().await;
-            done
-        })
-    };
-    std::thread::scope(|scope| scope.spawn(run).join().expect("the work does not panic"))
 }
 
 /// Keeps events, as the relay does.

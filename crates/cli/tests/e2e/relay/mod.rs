@@ -9,13 +9,11 @@ mod publish;
 pub mod reconcile;
 mod subscribe;
 
-use crate::beside::store_options;
+use crate::beside::with_store;
 use crate::support::builder;
-use abide_core::time::SystemClock;
 use abide_nostr::Event;
-use abide_store::{Options, Store, StoreError, nostr_events};
+use abide_store::{StoreError, nostr_events};
 use abide_testkit::{Engine, Key, Nostr, Server};
-use std::sync::Arc;
 
 /// A server with a repository that is announced and served, its owner's key and its address.
 pub struct Scene {
@@ -52,15 +50,9 @@ impl Scene {
 
 /// Stores events without asking any rule, as if they had been promoted.
 pub fn store(server: &Server, events: &[Event]) {
-    let options = Options { connections: 1, ..store_options(server) };
     let records: Vec<_> = events.iter().map(abide_forge::relay::to_record).collect();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(1).build();
-    let runtime = runtime.expect("a runtime can be made");
-    runtime.block_on(async {
-        let store = Store::open(&options, Arc::new(SystemClock)).await.expect("the database opens");
-        let written: Result<_, StoreError> =
-            store.write(records, |tx, records| Box::pin(nostr_events::insert_many(tx, records))).await;
-        written.expect("the events are stored");
-        store.close().await;
+    let written: Result<_, StoreError> = with_store(server, async |store| {
+        store.write(records, |tx, records| Box::pin(nostr_events::insert_many(tx, records))).await
     });
+    written.expect("the events are stored");
 }
