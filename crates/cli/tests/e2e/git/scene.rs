@@ -1,6 +1,6 @@
 //! A server, Alice, and her public repository `alice/demo`, reached by one road.
 
-use crate::support::{self, Person, assert_healthy, person, push_events};
+use crate::support::{self, Person, assert_healthy, person, push_events, query};
 use abide_testkit::{Engine, GitClient, Server, eventually, http};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -136,15 +136,11 @@ impl Scene {
         eventually(SOON, || fs::read_dir(&incoming).expect("the server makes this directory").next().is_none());
     }
 
-    /// Waits until no job is queued or running.
+    /// Waits until nothing is left to be tidied.
     #[track_caller]
     pub fn wait_for_jobs(&self) {
-        eventually(SOON, || {
-            let jobs: serde_json::Value =
-                serde_json::from_str(&self.server.cli_ok(&["jobs", "list", "--json"])).expect("--json prints JSON");
-            let jobs = jobs.as_array().expect("a list");
-            jobs.iter().filter(|job| job["kind"] == "repo:maintain").all(|job| job["state"] == "done")
-        });
+        let left = "SELECT count(*) FROM jobs WHERE kind = 'repo:maintain' AND state <> 'done'";
+        eventually(SOON, || query(&self.server, left) == "0");
     }
 
     /// The end of every scenario that pushes: as many push events as pushes that moved something, nothing left of any
