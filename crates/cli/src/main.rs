@@ -7,6 +7,7 @@ mod commands;
 mod compose;
 mod config;
 mod failure;
+mod metrics;
 mod show;
 
 use abide_core::failpoint;

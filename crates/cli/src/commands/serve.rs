@@ -3,9 +3,9 @@
 use crate::compose::{self, Part};
 use crate::config::{Config, Flags};
 use crate::failure::Failure;
+use crate::metrics::Metrics;
 use abide_forge::accounts::setup;
 use abide_forge::{Forge, consumers, jobs, relay, sequencer, start, webhooks};
-use metrics_exporter_prometheus::PrometheusBuilder;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -137,13 +137,7 @@ fn serve_http(
     listener: TcpListener,
     stop: CancellationToken,
 ) -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
-    let recorder = PrometheusBuilder::new()
-        .install_recorder()
-        .map_err(|error| Failure::failed(format!("cannot keep metrics: {error}")))?;
-    let metrics = move || {
-        recorder.run_upkeep();
-        recorder.render()
-    };
+    let metrics = Metrics::install().map_err(|error| Failure::failed(format!("cannot keep metrics: {error}")))?;
     let options = abide_web::Options {
         max_connections: config.number("server.max_connections") as usize,
         header_timeout: config.duration("server.header_timeout"),
@@ -158,7 +152,8 @@ fn serve_http(
         streams: config.number("api.streams") as usize,
         streams_each: config.number("api.streams_each") as usize,
     };
-    let router = abide_web::router(abide_web::App::new(forge, Arc::new(metrics), limits, stop.clone()));
+    let router =
+        abide_web::router(abide_web::App::new(forge, Arc::new(move || metrics.render()), limits, stop.clone()));
     Ok(async move { abide_web::serve(listener, router, options, stop).await })
 }
 
