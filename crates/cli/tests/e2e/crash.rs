@@ -3,7 +3,7 @@
 mod lifecycle;
 mod notify;
 
-use crate::support::{Person, assert_healthy, builder, person, push_events, query};
+use crate::support::{Person, assert_healthy, builder, crowded, person, push_events, query};
 use abide_core::failpoint;
 use abide_testkit::{Engine, GitClient, Server, eventually, http};
 use rstest::rstest;
@@ -245,7 +245,7 @@ fn crash_tests_walk_every_failpoint() {
 /// SIGKILL at moments nobody chose, while a client pushes commit after commit.
 #[rstest]
 fn crash_at_any_moment_keeps_every_acknowledged_push(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut server = builder(engine).start();
+    let mut server = crowded(engine).start();
     let alice = person(&server, "alice");
     let repo = alice.create(&server, "project", false)["id"].as_i64().expect("an id");
     let url = server.http_url("alice", "project");

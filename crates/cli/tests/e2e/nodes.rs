@@ -1,6 +1,6 @@
 //! Several servers on one database and one set of directories.
 
-use crate::support::{assert_healthy, builder, person, push_events, query, server};
+use crate::support::{assert_healthy, builder, crowded, person, push_events, query};
 use abide_testkit::{Engine, GitClient, Server, eventually};
 use rstest::rstest;
 use std::io::{BufRead as _, BufReader};
@@ -44,7 +44,7 @@ fn head(git: &GitClient, dir: &std::path::Path) -> String {
 
 #[test]
 fn what_is_pushed_to_one_node_is_served_by_the_other_at_once() {
-    let server = server(Engine::Postgres);
+    let server = crowded(Engine::Postgres).start();
     let second = Second::start(&server);
     let alice = person(&server, "alice");
     let repo = alice.create(&server, "project", false)["id"].as_i64().expect("an id");
@@ -63,7 +63,7 @@ fn what_is_pushed_to_one_node_is_served_by_the_other_at_once() {
 
 #[test]
 fn pushes_through_two_nodes_to_one_repository_take_turns() {
-    let server = server(Engine::Postgres);
+    let server = crowded(Engine::Postgres).start();
     let second = Second::start(&server);
     let alice = person(&server, "alice");
     let repo = alice.create(&server, "project", false)["id"].as_i64().expect("an id");
@@ -89,7 +89,7 @@ fn pushes_through_two_nodes_to_one_repository_take_turns() {
 #[test]
 fn a_node_that_died_in_a_push_is_cleaned_up_after_by_the_other() {
     let lease = "2s";
-    let mut server = builder(Engine::Postgres).env("ABIDE_GIT__LEASE_TTL", lease).start();
+    let mut server = crowded(Engine::Postgres).env("ABIDE_GIT__LEASE_TTL", lease).start();
     let alice = person(&server, "alice");
     let repo = alice.create(&server, "project", false)["id"].as_i64().expect("an id");
     let tree = alice.git.init_work_tree();

@@ -13,8 +13,14 @@ pub use crate::query::query;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_abide");
 
-/// The binary under test, with nothing started yet, on a database that has the schema of today and nothing in it.
+/// The binary under test, with nothing started yet, on a database that has the schema of today and nothing in it. It has one
+/// connection: each costs the cluster a process, and a use case that wanted two at once would wait for itself.
 pub fn builder(engine: Engine) -> ServerBuilder {
+    crowded(engine).env("ABIDE_DATABASE__CONNECTIONS", "1")
+}
+
+/// The same with as many connections as a server has, for tests in which several come at once.
+pub fn crowded(engine: Engine) -> ServerBuilder {
     let stamp = migrate::fingerprint();
     let database = TestDatabase::copied(engine, &stamp).unwrap_or_else(|| {
         let first = TestDatabase::new(engine);
@@ -27,8 +33,7 @@ pub fn builder(engine: Engine) -> ServerBuilder {
         first.keep(&stamp);
         TestDatabase::copied(engine, &stamp).expect("it was just kept")
     });
-    // Few, because each costs the cluster a process, and so that a use case that wanted two at once would show.
-    Server::builder_on(BINARY, database).env("ABIDE_DATABASE__CONNECTIONS", "2")
+    Server::builder_on(BINARY, database)
 }
 
 /// A running server.

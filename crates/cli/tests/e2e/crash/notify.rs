@@ -1,7 +1,7 @@
 //! A server that dies while it tells hundreds of people: each is told once and gets one mail.
 
 use super::SOON;
-use crate::support::{Person, assert_healthy, builder, person, query, settled};
+use crate::support::{Person, assert_healthy, builder, crowded, person, query, settled};
 use abide_core::failpoint;
 use abide_testkit::{Engine, Server, eventually, http};
 use rstest::rstest;
@@ -96,7 +96,7 @@ fn crash_by_sigkill_in_the_middle_of_telling_leaves_nobody_out(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
     const ISSUES: usize = 6;
-    let mut server = builder(engine).start();
+    let mut server = crowded(engine).start();
     let alice = crowd(&server);
     for number in 0..ISSUES {
         let body = json!({ "title": format!("For all {number}"), "body": "" });

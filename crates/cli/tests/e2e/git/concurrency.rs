@@ -1,6 +1,7 @@
 //! Several people at once.
 
 use super::scene::{Road, Scene, before_each_push, refs};
+use crate::support::crowded;
 use abide_testkit::{Engine, GitClient};
 use rstest::rstest;
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ fn of_all_who_push_to_one_branch_at_once_one_wins_and_the_others_are_told(
 ) {
     const CLIENTS: usize = 4;
     const ROUNDS: usize = 3;
-    let scene = Scene::new(road, engine);
+    let scene = Scene::on(crowded(engine).start(), road);
     let git = scene.git();
     let (_, first) = scene.pushed();
     let clones: Vec<_> = (0..CLIENTS).map(|_| scene.clone(&[])).collect();
@@ -81,7 +82,7 @@ fn pushes_to_different_branches_at_once_all_succeed(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
     const CLIENTS: usize = 6;
-    let scene = Scene::new(road, engine);
+    let scene = Scene::on(crowded(engine).start(), road);
     let git = scene.git();
     let (_, first) = scene.pushed();
     let clones: Vec<_> = (0..CLIENTS).map(|_| scene.clone(&[])).collect();

@@ -1,6 +1,7 @@
 //! All of it, the latest, a part, or one commit.
 
 use super::scene::{Road, Scene, clone, ls_remote, traced};
+use crate::support::crowded;
 use abide_testkit::{Engine, GitClient, History};
 use rstest::rstest;
 use std::fs;
@@ -180,7 +181,7 @@ fn a_fetch_beside_pushes_sees_one_of_them_and_all_of_it(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
     const PUSHES: usize = 8;
-    let scene = Scene::new(road, engine);
+    let scene = Scene::on(crowded(engine).start(), road);
     let git = scene.git();
     let (work, first) = scene.pushed();
     let done = AtomicBool::new(false);

@@ -1,7 +1,7 @@
 //! What git clients see of a repository's life: addresses that keep working, and answers that say what happened.
 
 use super::scene::{Road, SOON, Scene, clone};
-use crate::support::{Person, assert_healthy, builder, query};
+use crate::support::{Person, assert_healthy, builder, crowded, query};
 use abide_testkit::{Engine, eventually, http};
 use rstest::rstest;
 use serde_json::{Value, json};
@@ -199,7 +199,7 @@ fn of_a_delete_and_a_push_at_once_the_push_is_whole_or_refused(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
     const ROUNDS: usize = 6;
-    let scene = Scene::new(road, engine);
+    let scene = Scene::on(crowded(engine).start(), road);
     let (work, mut at) = scene.pushed();
     let restore = format!("/repositories/{}/restore", scene.id);
     let mut pushes = 1;

@@ -1,7 +1,7 @@
 //! Identifiers are any text, and never a path.
 
 use super::scene::{Scene, encoded, now, npub, state};
-use crate::support::query;
+use crate::support::{builder, crowded, query};
 use abide_testkit::{Engine, Key, http};
 use rstest::rstest;
 
@@ -87,7 +87,7 @@ fn refs_that_git_would_not_take_are_refused(#[values(Engine::Sqlite, Engine::Pos
 
 #[rstest]
 fn what_waits_is_bounded(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut scene = Scene::on(crate::support::builder(engine).env("ABIDE_GRASP__PER_KEY", "3").start());
+    let mut scene = Scene::on(builder(engine).env("ABIDE_GRASP__PER_KEY", "3").start());
     let key = scene.owner.clone();
     for n in 0..3 {
         scene.announce(&key, &format!("demo{n}"), &[]);
@@ -104,7 +104,7 @@ fn what_waits_from_one_address_and_altogether_is_bounded_for_events_and_commits(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
     #[values("ABIDE_GRASP__PER_ADDRESS", "ABIDE_GRASP__ENTRIES")] cap: &str,
 ) {
-    let mut scene = Scene::on(crate::support::builder(engine).env(cap, "2").start());
+    let mut scene = Scene::on(builder(engine).env(cap, "2").start());
     let key = scene.owner.clone();
     scene.served(&key, "demo", &[]);
     // Keys are free, so each stranger has one.
@@ -145,7 +145,7 @@ fn strangers_cannot_crowd_out_what_an_owner_has_signed(#[values(Engine::Sqlite, 
 
 #[rstest]
 fn two_first_pushes_at_once_both_become_repositories(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut scene = Scene::new(engine);
+    let mut scene = Scene::on(crowded(engine).start());
     let first = scene.first.clone();
     for round in 0..5 {
         // Neither the account of the key nor the name that both would have is there yet.
@@ -177,7 +177,7 @@ fn two_first_pushes_at_once_both_become_repositories(#[values(Engine::Sqlite, En
 
 #[rstest]
 fn a_full_disk_takes_no_events(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut scene = Scene::on(crate::support::builder(engine).env("ABIDE_SERVER__MIN_FREE_PERCENT", "100").start());
+    let mut scene = Scene::on(builder(engine).env("ABIDE_SERVER__MIN_FREE_PERCENT", "100").start());
     let event = scene.announcement(&scene.owner, now(), "demo", &[]);
     let (taken, reason) = scene.relay.publish(&event);
     assert!(!taken && reason.starts_with("error:") && reason.contains("disk"), "{reason}");

@@ -1,7 +1,7 @@
 //! Pull requests: the event and its commit, whichever comes first.
 
 use super::scene::{Scene, WAITS, now, npub, state};
-use crate::support::{builder, query};
+use crate::support::{builder, crowded, query};
 use abide_core::failpoint;
 use abide_nostr::Event;
 use abide_testkit::{Engine, Key, Nostr, eventually, http};
@@ -20,7 +20,10 @@ fn proposal(scene: &Scene, author: &Key, commit: &str, kind: u16, more: &[&[&str
 
 /// A served repository, and a commit that is not in it.
 fn scene(engine: Engine) -> (Scene, Key, String) {
-    let mut scene = Scene::new(engine);
+    scene_of(Scene::new(engine))
+}
+
+fn scene_of(mut scene: Scene) -> (Scene, Key, String) {
     let key = scene.owner.clone();
     scene.served(&key, "demo", &[]);
     let commit = scene.git.commit_file(&scene.work, "feature", "1", "a feature");
@@ -147,7 +150,7 @@ fn git_push_arrives_no_pr_event_then_the_event_completes_it(
 /// Both halves at once, over and over: whichever completes the pair releases it.
 #[rstest]
 fn race_between_event_and_git_push(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let (mut scene, author, _) = scene(engine);
+    let (mut scene, author, _) = scene_of(Scene::on(crowded(engine).start()));
     for round in 0..6 {
         let commit = scene.git.commit_file(&scene.work, "feature", format!("{round}"), "a feature");
         let event = proposal(&scene, &author, &commit, 1618, &[]);

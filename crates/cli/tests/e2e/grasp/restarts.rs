@@ -1,7 +1,7 @@
 //! Purgatory is durable: nothing that was acknowledged is lost, whenever the process dies.
 
 use super::scene::{Scene, WAITS, now, state};
-use crate::support::builder;
+use crate::support::{builder, crowded};
 use abide_core::failpoint;
 use abide_testkit::{Engine, Key, Nostr};
 use rstest::rstest;
@@ -86,7 +86,7 @@ fn crash_in_a_signed_push(
 #[rstest]
 fn expiry_and_push_race(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let server =
-        builder(engine).env("ABIDE_GRASP__PURGATORY_EXPIRY", "1s").env("ABIDE_GRASP__AFTER_PUSH", "1ms").start();
+        crowded(engine).env("ABIDE_GRASP__PURGATORY_EXPIRY", "1s").env("ABIDE_GRASP__AFTER_PUSH", "1ms").start();
     let mut scene = Scene::on(server);
     let key = scene.owner.clone();
     let first = scene.first.clone();

@@ -19,7 +19,11 @@ const SECRET: &str = "It's a Secret to Everybody";
 
 /// A server that may send to this machine.
 fn prepared(engine: Engine) -> ServerBuilder {
-    builder(engine).env("ABIDE_OUTBOUND__ALLOW", "127.0.0.1")
+    may_send(builder(engine))
+}
+
+fn may_send(server: ServerBuilder) -> ServerBuilder {
+    server.env("ABIDE_OUTBOUND__ALLOW", "127.0.0.1")
 }
 
 /// alice with a repository, and someone to be told about it.

@@ -1,8 +1,8 @@
 //! A server that dies while it tells someone tells them again, under the same id; two servers tell everything once.
 
-use super::{SOON, prepared, scene, scene_of};
+use super::{SOON, may_send, scene, scene_of};
 use crate::nodes::Second;
-use crate::support::{assert_healthy, query};
+use crate::support::{assert_healthy, crowded, query};
 use abide_core::failpoint;
 use abide_testkit::{Engine, eventually};
 use rstest::rstest;
@@ -41,7 +41,7 @@ fn crash_in_a_delivery_loses_nothing_and_gives_it_no_second_id(
 fn what_is_killed_in_the_middle_of_many_deliveries_is_told_in_full(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let mut scene = scene(engine);
+    let mut scene = scene_of(may_send(crowded(engine)).start());
     scene.hook(&["star"]);
     scene.stars(40);
     eventually(SOON, || scene.receiver.of("star").len() >= 10);
@@ -66,7 +66,7 @@ fn what_is_killed_in_the_middle_of_many_deliveries_is_told_in_full(
 
 #[test]
 fn two_servers_on_one_database_send_each_delivery_once() {
-    let scene = scene_of(prepared(Engine::Postgres).start());
+    let scene = scene_of(may_send(crowded(Engine::Postgres)).start());
     let _second = Second::start(&scene.server);
     let others: Vec<_> = (0..3).map(|_| super::Receiver::start()).collect();
     scene.hook(&["star"]);
