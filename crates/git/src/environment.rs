@@ -28,7 +28,8 @@ impl Environment {
             .env("PATH", &self.path)
             .env("HOME", &self.home)
             .env("LC_ALL", "C")
-            .env("GIT_DIR", repo)
+            // Where it stands: git walks every path of a ref and an object from here.
+            .env("GIT_DIR", ".")
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_ATTR_NOSYSTEM", "1")

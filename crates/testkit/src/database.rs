@@ -166,7 +166,9 @@ fn copy(cluster_url: &str, from: &str, to: &str) -> Result<(), String> {
 
 impl Drop for PostgresDatabase {
     fn drop(&mut self) {
-        // FORCE, because the pools of a failed test may still be connected.
+        // It waits a tenth of a second for whoever is still connected.
+        postgres::hang_up(&self.url);
+        // FORCE, because the pools of a failed test may be.
         let dropped = run(&self.cluster_url, &format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name));
         if let Err(error) = dropped {
             eprintln!("database {} stays behind: {error}", self.name);

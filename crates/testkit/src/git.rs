@@ -113,6 +113,8 @@ impl GitClient {
             .env("LC_ALL", "C")
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", self.config_file())
+            // No samples of hooks, which are copied into every clone.
+            .env("GIT_TEMPLATE_DIR", "")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_ASKPASS", "/bin/true")
             .env("GIT_EDITOR", "/bin/true")
@@ -167,10 +169,23 @@ impl GitClient {
         process::expect_success(&format!("git {}", args.join(" ")), output)
     }
 
-    /// A fresh repository with a work tree, on the branch `main` without commits.
+    /// A fresh repository with a work tree, on the branch `main` without commits: all that `git init` makes of use, without
+    /// a process.
     pub fn init_work_tree(&self) -> PathBuf {
         let dir = self.fresh_dir();
-        self.ok(&dir, &["init", "--quiet"]);
+        let git = dir.join(".git");
+        let made = ["objects/pack", "refs/heads"].iter().try_for_each(|part| fs::create_dir_all(git.join(part)));
+        made.and_then(|()| fs::write(git.join("HEAD"), "ref: refs/heads/main\n"))
+            .and_then(|()| fs::write(git.join("config"), "[core]\n\tbare = false\n"))
+            .expect("a repository can be made in our own home");
+        dir
+    }
+
+    /// The same with the remote `origin`.
+    pub fn init_work_tree_of(&self, url: &str) -> PathBuf {
+        let dir = self.init_work_tree();
+        let remote = format!("[remote \"origin\"]\n\turl = {url}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n");
+        append(&dir.join(".git/config"), &remote);
         dir
     }
 
@@ -180,10 +195,13 @@ impl GitClient {
         let path = dir.join(name);
         let parent = path.parent().expect("a file is in a directory");
         fs::create_dir_all(parent).expect("a directory can be made in a work tree");
+        let new = !path.exists();
         fs::write(&path, content).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        self.ok(dir, &["add", "--", name]);
+        if new {
+            self.ok(dir, &["add", "--", name]);
+        }
         // It says `[main 0123…] message`, so that git need not be asked again.
-        let said = self.ok(dir, &["-c", "core.abbrev=no", "commit", "--message", message]);
+        let said = self.ok(dir, &["-c", "core.abbrev=no", "commit", "--message", message, "--include", "--", name]);
         let id = said.split([' ', ']']).find(|word| word.len() >= 40 && word.bytes().all(|b| b.is_ascii_hexdigit()));
         id.unwrap_or_else(|| panic!("git should name the commit, but said {said:?}")).to_owned()
     }
@@ -197,13 +215,7 @@ impl GitClient {
     }
 
     fn append_config(&self, text: &str) {
-        let file = self.config_file();
-        let mut config = fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&file)
-            .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        config.write_all(text.as_bytes()).expect("our own configuration is writable");
+        append(&self.config_file(), text);
     }
 }
 
@@ -211,6 +223,12 @@ impl Default for GitClient {
     fn default() -> Self {
         Self::new()
     }
+}
+
+fn append(file: &Path, text: &str) {
+    let opened = fs::OpenOptions::new().create(true).append(true).open(file);
+    let appended = opened.and_then(|mut file| file.write_all(text.as_bytes()));
+    appended.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
 }
 
 fn write_private(path: &Path, content: &[u8]) {

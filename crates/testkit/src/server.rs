@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
@@ -67,6 +68,7 @@ impl ServerBuilder {
             child: None,
             http_addr: any_port,
             ssh_addr: any_port,
+            guests: Mutex::default(),
         };
         server.spawn();
         server
@@ -82,6 +84,7 @@ pub struct Server {
     runs: usize,
     http_addr: SocketAddr,
     ssh_addr: SocketAddr,
+    guests: Mutex<Vec<fn(&Path)>>,
 }
 
 impl Server {
@@ -157,8 +160,23 @@ impl Server {
             .collect()
     }
 
+    /// Has something that a test keeps open beside it, on the same data directory, closed by this function before the
+    /// server ends and before it starts again: it comes and goes as if it had been alone.
+    ///
+    /// # Panics
+    /// If another thread panicked in here.
+    pub fn close_before_it_ends(&self, close: fn(&Path)) {
+        self.guests.lock().expect("nobody panics with it").push(close);
+    }
+
+    fn close_what_is_open(&self) {
+        let guests = std::mem::take(&mut *self.guests.lock().expect("nobody panics with it"));
+        guests.iter().for_each(|close| close(self.data_dir()));
+    }
+
     /// Ends it as a power cut would (SIGKILL). Does nothing if it has ended.
     pub fn kill(&mut self) {
+        self.close_what_is_open();
         if let Some(mut child) = self.child.take() {
             child.kill().expect("our own child can be killed");
             child.wait().expect("our own child can be waited for");
@@ -170,6 +188,7 @@ impl Server {
     /// # Panics
     /// If it was stopped before or does not end in time.
     pub fn terminate(&mut self) -> ExitStatus {
+        self.close_what_is_open();
         let child = self.child.as_ref().expect("the server was stopped");
         kill_process(Pid::from_child(child), Signal::TERM).expect("our own child can be signalled");
         self.wait_exit()

@@ -16,7 +16,7 @@ use abide_testkit::postgres::in_runtime;
 use abide_testkit::{PASSWORD, Server};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 /// What an operator does beside a running server.
@@ -101,31 +101,37 @@ fn with_forge<T: Send>(server: &Server, run: impl AsyncFnOnce(&Forge) -> T + Sen
     })
 }
 
-/// Stores on PostgreSQL that this process has opened, by their address: what a connection costs there is a process.
-static STORES: Mutex<BTreeMap<String, Store>> = Mutex::new(BTreeMap::new());
+/// Stores that this process has opened, by the directory of their server: a connection costs PostgreSQL a process, and one
+/// to SQLite reads the whole schema.
+static STORES: Mutex<BTreeMap<PathBuf, Store>> = Mutex::new(BTreeMap::new());
 
 /// Does something to the server's database by its own store.
 #[track_caller]
 pub fn with_store<T: Send>(server: &Server, work: impl AsyncFnOnce(&Store) -> T + Send) -> T {
-    in_runtime(async || match server.database().url() {
-        Some(url) => {
-            let opened = STORES.lock().expect("nobody panics with it").remove(url);
-            let store = match opened {
-                Some(store) => store,
-                None => open(Options::postgres(url)).await,
-            };
-            let done = work(&store).await;
-            STORES.lock().expect("nobody panics with it").insert(url.to_owned(), store);
-            done
-        }
-        // A file that stays open would keep a stopping server from tidying up behind itself.
-        None => {
-            let store = open(Options::sqlite(server.data_dir().join("abide.db"))).await;
-            let done = work(&store).await;
-            store.close().await;
-            done
-        }
+    in_runtime(async || {
+        let data = server.data_dir();
+        let store = match taken(data) {
+            Some(store) => store,
+            None => {
+                server.close_before_it_ends(close);
+                let url = server.database().url();
+                open(url.map_or_else(|| Options::sqlite(data.join("abide.db")), Options::postgres)).await
+            }
+        };
+        let done = work(&store).await;
+        STORES.lock().expect("nobody panics with it").insert(data.to_owned(), store);
+        done
     })
+}
+
+fn taken(data: &Path) -> Option<Store> {
+    STORES.lock().expect("nobody panics with it").remove(data)
+}
+
+fn close(data: &Path) {
+    if let Some(store) = taken(data) {
+        in_runtime(async || store.close().await);
+    }
 }
 
 async fn open(options: Options) -> Store {

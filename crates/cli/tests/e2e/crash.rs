@@ -42,9 +42,8 @@ fn scene(engine: Engine) -> Scene {
     let server = builder(engine).env("ABIDE_GIT__UNPACK_LIMIT", "1").start();
     let alice = person(&server, "alice");
     let repo = alice.create(&server, "project", false)["id"].as_i64().expect("an id");
-    let tree = alice.git.init_work_tree();
+    let tree = alice.git.init_work_tree_of(&server.http_url("alice", "project"));
     alice.git.commit_file(&tree, "a", "one", "one");
-    alice.git.ok(&tree, &["remote", "add", "origin", &server.http_url("alice", "project")]);
     alice.git.ok(&tree, &["push", "origin", "main", "main:refs/heads/old", "main:refs/tags/v1"]);
     let before = refs(&alice.git, &server.http_url("alice", "project"));
     assert_eq!(before.len(), 3);

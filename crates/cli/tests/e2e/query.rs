@@ -2,8 +2,16 @@
 
 use abide_testkit::{Server, postgres};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteRow};
-use sqlx::{AssertSqlSafe, ConnectOptions as _, Row as _, TypeInfo as _, ValueRef as _};
+use sqlx::{
+    AssertSqlSafe, ConnectOptions as _, Connection as _, Row as _, SqliteConnection, TypeInfo as _, ValueRef as _,
+};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Duration;
+
+/// Connections that nobody is asking, by the directory of their server: a new one reads the whole schema first.
+static IDLE: Mutex<BTreeMap<PathBuf, SqliteConnection>> = Mutex::new(BTreeMap::new());
 
 /// What a query answers, one row a line, columns separated by `|`. In this process, because many ask until something is so.
 #[track_caller]
@@ -16,12 +24,29 @@ pub fn query(server: &Server, sql: &str) -> String {
 }
 
 async fn in_sqlite(server: &Server, sql: &str) -> sqlx::Result<Vec<String>> {
-    let file = server.data_dir().join("abide.db");
-    // An operator's shell does not check keys either, unless it is told to.
-    let options = SqliteConnectOptions::new().filename(file).foreign_keys(false);
-    let mut conn = options.busy_timeout(Duration::from_secs(30)).connect().await?;
+    let data = server.data_dir();
+    let mut conn = match taken(data) {
+        Some(conn) => conn,
+        None => {
+            server.close_before_it_ends(close);
+            // An operator's shell does not check keys either, unless it is told to.
+            let options = SqliteConnectOptions::new().filename(data.join("abide.db")).foreign_keys(false);
+            options.busy_timeout(Duration::from_secs(30)).connect().await?
+        }
+    };
     let rows = sqlx::raw_sql(AssertSqlSafe(sql)).fetch_all(&mut conn).await?;
+    IDLE.lock().expect("nobody panics with it").insert(data.to_owned(), conn);
     rows.iter().map(line).collect()
+}
+
+fn taken(data: &Path) -> Option<SqliteConnection> {
+    IDLE.lock().expect("nobody panics with it").remove(data)
+}
+
+fn close(data: &Path) {
+    if let Some(conn) = taken(data) {
+        postgres::in_runtime(async || conn.close().await).expect("a connection can be closed");
+    }
 }
 
 /// SQLite knows the type of each value, not of a column.

@@ -86,9 +86,7 @@ impl Scene {
 
     /// A fresh repository of Alice's that knows this one as `origin`.
     pub fn work_tree(&self) -> PathBuf {
-        let dir = self.git().init_work_tree();
-        self.git().ok(&dir, &["remote", "add", "origin", &self.url()]);
-        dir
+        self.git().init_work_tree_of(&self.url())
     }
 
     /// A work tree whose first commit is pushed to `main`; also the commit.
