@@ -1,13 +1,14 @@
 //! Asking PostgreSQL from a test, in this process: every connection costs the cluster a process and `psql` is another one.
 
-use std::collections::BTreeMap;
 use std::str::FromStr as _;
-use std::sync::{LazyLock, Mutex};
+use std::sync::LazyLock;
 use std::thread;
 
 use sqlx::postgres::{PgConnectOptions, PgRow};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, PgConnection, Row as _, ValueRef as _};
 use tokio::runtime::{Builder, Runtime};
+
+use crate::Idle;
 
 /// Where every question is asked; a connection lives only as long as the runtime that it was made in.
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
@@ -16,7 +17,7 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
 });
 
 /// Connections that nobody is asking, by their address.
-static IDLE: Mutex<BTreeMap<String, PgConnection>> = Mutex::new(BTreeMap::new());
+static IDLE: Idle<String, PgConnection> = Idle::new();
 
 /// Does something and waits for it; on a thread, because some tests are in a runtime already.
 #[track_caller]
@@ -30,23 +31,21 @@ pub fn ask(url: &str, sql: &str) -> sqlx::Result<Vec<String>> {
     in_runtime(async || {
         let mut conn = connection(url).await?;
         let rows = sqlx::raw_sql(AssertSqlSafe(sql)).fetch_all(&mut conn).await?;
-        IDLE.lock().expect("nobody panics with it").insert(url.to_owned(), conn);
+        IDLE.put(url, conn);
         rows.iter().map(line).collect()
     })
 }
 
 /// Closes the idle connection to a database that somebody wants for themselves.
 pub fn hang_up(url: &str) {
-    let idle = IDLE.lock().expect("nobody panics with it").remove(url);
-    if let Some(conn) = idle {
+    if let Some(conn) = IDLE.take(url) {
         in_runtime(async || conn.close().await).expect("a connection can be closed");
     }
 }
 
 /// One that is idle and was not cut meanwhile, or a new one.
 async fn connection(url: &str) -> sqlx::Result<PgConnection> {
-    let idle = IDLE.lock().expect("nobody panics with it").remove(url);
-    if let Some(mut conn) = idle
+    if let Some(mut conn) = IDLE.take(url)
         && conn.ping().await.is_ok()
     {
         return Ok(conn);

@@ -160,8 +160,8 @@ impl Server {
             .collect()
     }
 
-    /// Has something that a test keeps open beside it, on the same data directory, closed by this function before the
-    /// server ends and before it starts again: it comes and goes as if it had been alone.
+    /// Has something that a test keeps open beside it, on the same data directory, closed by this function before the test
+    /// ends the server or starts it again: it comes and goes as if it had been alone.
     ///
     /// # Panics
     /// If another thread panicked in here.

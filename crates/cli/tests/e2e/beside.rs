@@ -13,11 +13,10 @@ use abide_forge::{Caller, Forge, Node, OsRandom, PeopleSettings, Settings, secre
 use abide_git::{Git, GitLimits, Layout};
 use abide_store::{Options, Store};
 use abide_testkit::postgres::in_runtime;
-use abide_testkit::{PASSWORD, Server};
-use std::collections::BTreeMap;
+use abide_testkit::{Idle, PASSWORD, Server};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// What an operator does beside a running server.
 pub trait Beside {
@@ -103,14 +102,14 @@ fn with_forge<T: Send>(server: &Server, run: impl AsyncFnOnce(&Forge) -> T + Sen
 
 /// Stores that this process has opened, by the directory of their server: a connection costs PostgreSQL a process, and one
 /// to SQLite reads the whole schema.
-static STORES: Mutex<BTreeMap<PathBuf, Store>> = Mutex::new(BTreeMap::new());
+static STORES: Idle<PathBuf, Store> = Idle::new();
 
 /// Does something to the server's database by its own store.
 #[track_caller]
 pub fn with_store<T: Send>(server: &Server, work: impl AsyncFnOnce(&Store) -> T + Send) -> T {
     in_runtime(async || {
         let data = server.data_dir();
-        let store = match taken(data) {
+        let store = match STORES.take(data) {
             Some(store) => store,
             None => {
                 server.close_before_it_ends(close);
@@ -119,17 +118,13 @@ pub fn with_store<T: Send>(server: &Server, work: impl AsyncFnOnce(&Store) -> T 
             }
         };
         let done = work(&store).await;
-        STORES.lock().expect("nobody panics with it").insert(data.to_owned(), store);
+        STORES.put(data, store);
         done
     })
 }
 
-fn taken(data: &Path) -> Option<Store> {
-    STORES.lock().expect("nobody panics with it").remove(data)
-}
-
 fn close(data: &Path) {
-    if let Some(store) = taken(data) {
+    if let Some(store) = STORES.take(data) {
         in_runtime(async || store.close().await);
     }
 }

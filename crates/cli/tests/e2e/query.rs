@@ -1,17 +1,15 @@
 //! Asking the database directly, as an operator could.
 
-use abide_testkit::{Server, postgres};
+use abide_testkit::{Idle, Server, postgres};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteRow};
 use sqlx::{
     AssertSqlSafe, ConnectOptions as _, Connection as _, Row as _, SqliteConnection, TypeInfo as _, ValueRef as _,
 };
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::time::Duration;
 
 /// Connections that nobody is asking, by the directory of their server: a new one reads the whole schema first.
-static IDLE: Mutex<BTreeMap<PathBuf, SqliteConnection>> = Mutex::new(BTreeMap::new());
+static IDLE: Idle<PathBuf, SqliteConnection> = Idle::new();
 
 /// What a query answers, one row a line, columns separated by `|`. In this process, because many ask until something is so.
 #[track_caller]
@@ -25,7 +23,7 @@ pub fn query(server: &Server, sql: &str) -> String {
 
 async fn in_sqlite(server: &Server, sql: &str) -> sqlx::Result<Vec<String>> {
     let data = server.data_dir();
-    let mut conn = match taken(data) {
+    let mut conn = match IDLE.take(data) {
         Some(conn) => conn,
         None => {
             server.close_before_it_ends(close);
@@ -35,16 +33,12 @@ async fn in_sqlite(server: &Server, sql: &str) -> sqlx::Result<Vec<String>> {
         }
     };
     let rows = sqlx::raw_sql(AssertSqlSafe(sql)).fetch_all(&mut conn).await?;
-    IDLE.lock().expect("nobody panics with it").insert(data.to_owned(), conn);
+    IDLE.put(data, conn);
     rows.iter().map(line).collect()
 }
 
-fn taken(data: &Path) -> Option<SqliteConnection> {
-    IDLE.lock().expect("nobody panics with it").remove(data)
-}
-
 fn close(data: &Path) {
-    if let Some(conn) = taken(data) {
+    if let Some(conn) = IDLE.take(data) {
         postgres::in_runtime(async || conn.close().await).expect("a connection can be closed");
     }
 }
