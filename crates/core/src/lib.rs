@@ -5,6 +5,7 @@
 //!
 //! * [`names`], [`refs`], [`oid`]: text from outside, parsed once at the edge into types that cannot be wrong.
 //! * [`policy`]: who may do what. The only place that compares owners, roles, visibility or marks.
+//! * [`admission`]: slots among concurrent work, per client and in all.
 //! * [`account`]: who may sign up, what an account may say, what an admin may do to it.
 //! * [`attention`]: how much someone is told, and whom they may follow. [`notify`]: who is told of what, and why.
 //! * [`feed`]: what is told of events, and what is popular.
@@ -18,6 +19,7 @@
 //! What is stored lives in `abide-store`, bytes in `abide-git`, use cases in `abide-forge`.
 
 pub mod account;
+pub mod admission;
 pub mod attention;
 pub mod failpoint;
 pub mod feed;

@@ -1,0 +1,154 @@
+//! Slots among concurrent work: bounded in all and for each key, such as a client's network or an account.
+//!
+//! One type serves every road, so that "per address" means the same everywhere. A slot is taken without waiting and
+//! given back when it is dropped.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The part of a client's address that limits count: an IPv4 address, or the /64 network of an IPv6 address, because
+/// one customer of a provider has all 2^64 addresses of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Network(IpAddr);
+
+impl Network {
+    /// The network that an address belongs to.
+    pub fn of(ip: IpAddr) -> Self {
+        Self(match ip.to_canonical() {
+            IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & (u128::MAX << 64)).into(),
+            v4 @ IpAddr::V4(_) => v4,
+        })
+    }
+
+    /// Its first address.
+    pub fn address(self) -> IpAddr {
+        self.0
+    }
+}
+
+/// The limit that left no slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Full {
+    /// All slots are taken.
+    InAll,
+    /// This key has as many as one key may have.
+    ForKey,
+}
+
+/// Counts slots in use. Clones share the count.
+#[derive(Debug)]
+pub struct Slots<K: Eq + Hash> {
+    used: Arc<Mutex<Used<K>>>,
+    total: usize,
+    per_key: usize,
+}
+
+#[derive(Debug)]
+struct Used<K> {
+    total: usize,
+    by_key: HashMap<K, usize>,
+}
+
+/// One slot, until it is dropped.
+#[derive(Debug)]
+#[must_use = "dropping a slot gives it back"]
+pub struct Slot<K: Eq + Hash> {
+    used: Arc<Mutex<Used<K>>>,
+    key: K,
+}
+
+impl<K: Eq + Hash> Clone for Slots<K> {
+    fn clone(&self) -> Self {
+        Self { used: self.used.clone(), total: self.total, per_key: self.per_key }
+    }
+}
+
+impl<K: Eq + Hash + Clone> Slots<K> {
+    /// `total` slots in all, at most `per_key` of them for one key.
+    pub fn new(total: usize, per_key: usize) -> Self {
+        let used = Used { total: 0, by_key: HashMap::new() };
+        Self { used: Arc::new(Mutex::new(used)), total, per_key }
+    }
+
+    /// Takes a slot if both limits leave one. The key's own limit is named first: its holder can do something about it.
+    pub fn take(&self, key: K) -> Result<Slot<K>, Full> {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = used.by_key.get(&key).copied().unwrap_or(0);
+        if own >= self.per_key {
+            return Err(Full::ForKey);
+        }
+        if used.total >= self.total {
+            return Err(Full::InAll);
+        }
+        used.by_key.insert(key.clone(), own + 1);
+        used.total += 1;
+        Ok(Slot { used: self.used.clone(), key })
+    }
+
+    /// Slots in use.
+    pub fn used(&self) -> usize {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).total
+    }
+}
+
+impl<K: Eq + Hash> Drop for Slot<K> {
+    fn drop(&mut self) {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        used.total -= 1;
+        match used.by_key.get_mut(&self.key) {
+            Some(own) if *own > 1 => *own -= 1,
+            _ => {
+                used.by_key.remove(&self.key);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(text: &str) -> Network {
+        Network::of(text.parse().unwrap())
+    }
+
+    #[test]
+    fn slots_are_limited_in_all_and_given_back() {
+        let slots = Slots::new(2, 2);
+        let first = slots.take("a").unwrap();
+        let _second = slots.take("b").unwrap();
+        assert_eq!(slots.take("c").err(), Some(Full::InAll));
+        drop(first);
+        assert!(slots.take("c").is_ok());
+    }
+
+    #[test]
+    fn slots_are_limited_for_each_key_and_the_key_is_forgotten_with_its_last_slot() {
+        let slots = Slots::new(10, 2);
+        let (first, second) = (slots.take("a").unwrap(), slots.take("a").unwrap());
+        assert_eq!(slots.take("a").err(), Some(Full::ForKey));
+        let other = slots.take("b").unwrap();
+        assert_eq!(slots.used(), 3);
+        drop((first, second, other));
+        assert!(slots.used.lock().unwrap().by_key.is_empty());
+        assert_eq!(slots.used(), 0);
+    }
+
+    #[test]
+    fn the_limit_of_the_key_is_named_before_the_limit_of_all() {
+        let slots = Slots::new(1, 1);
+        let _only = slots.take("a").unwrap();
+        assert_eq!(slots.take("a").err(), Some(Full::ForKey));
+        assert_eq!(slots.take("b").err(), Some(Full::InAll));
+    }
+
+    #[test]
+    fn an_ipv6_network_counts_as_one_and_a_mapped_address_is_its_ipv4_one() {
+        assert_eq!(network("2001:db8::1"), network("2001:db8::ffff:2"));
+        assert_ne!(network("2001:db8::1"), network("2001:db8:0:1::1"));
+        assert_eq!(network("::ffff:192.0.2.1"), network("192.0.2.1"));
+        assert_ne!(network("192.0.2.1"), network("192.0.2.2"));
+    }
+}
