@@ -4,10 +4,11 @@
 //! client allows. [`Request`] is for everyday calls; [`raw_request`] and [`raw_exchange`] send what they are given.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
+use crate::connect_from;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
@@ -59,7 +60,7 @@ pub fn json(method: &str, addr: SocketAddr, path: &str, token: Option<&str>, bod
 /// open there is [`raw_exchange`].
 #[track_caller]
 pub fn raw_request(addr: SocketAddr, bytes: &[u8]) -> Vec<u8> {
-    converse(addr, bytes, |stream| {
+    converse(connect(addr), bytes, |stream| {
         let mut answer = Vec::new();
         match stream.read_to_end(&mut answer) {
             // A server that closes before it has read everything resets the connection; what it said still counts.
@@ -77,19 +78,27 @@ pub fn raw_request(addr: SocketAddr, bytes: &[u8]) -> Vec<u8> {
 /// If no complete response comes back.
 #[track_caller]
 pub fn raw_exchange(addr: SocketAddr, bytes: &[u8]) -> Response {
+    exchange_on(connect(addr), addr, bytes)
+}
+
+#[track_caller]
+fn exchange_on(stream: TcpStream, addr: SocketAddr, bytes: &[u8]) -> Response {
     let to_head = bytes.starts_with(b"HEAD ");
-    let response = converse(addr, bytes, |stream| Response::read_from(&mut BufReader::new(stream), to_head));
+    let response = converse(stream, bytes, |stream| Response::read_from(&mut BufReader::new(stream), to_head));
     response.unwrap_or_else(|error| {
         let start = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]);
         panic!("{addr} gave no proper response: {error:#}\nto: {start}")
     })
 }
 
+#[track_caller]
+fn connect(addr: SocketAddr) -> TcpStream {
+    TcpStream::connect(addr).unwrap_or_else(|error| panic!("{addr} does not take connections: {error}"))
+}
+
 /// Writes and reads at once, because a server may answer and close before it has read everything.
 #[track_caller]
-fn converse<T>(addr: SocketAddr, bytes: &[u8], read: impl FnOnce(&mut TcpStream) -> T) -> T {
-    let mut stream =
-        TcpStream::connect(addr).unwrap_or_else(|error| panic!("{addr} does not take connections: {error}"));
+fn converse<T>(mut stream: TcpStream, bytes: &[u8], read: impl FnOnce(&mut TcpStream) -> T) -> T {
     stream.set_read_timeout(Some(READ_TIMEOUT)).expect("a socket takes a timeout");
     let mut writer = stream.try_clone().expect("a socket can be shared");
     thread::scope(|scope| {
@@ -152,7 +161,19 @@ impl Request {
         raw_exchange(addr, &self.to_bytes(addr))
     }
 
-    fn to_bytes(&self, addr: SocketAddr) -> Vec<u8> {
+    /// Sends it from another loopback address.
+    ///
+    /// # Panics
+    /// If no complete response comes back.
+    #[track_caller]
+    pub fn send_from(&self, from: IpAddr, addr: SocketAddr) -> Response {
+        let stream = connect_from(from, addr)
+            .unwrap_or_else(|error| panic!("{addr} does not take connections from {from}: {error}"));
+        exchange_on(stream, addr, &self.to_bytes(addr))
+    }
+
+    /// The exact bytes of the request, for a test that sends them its own way.
+    pub fn to_bytes(&self, addr: SocketAddr) -> Vec<u8> {
         let has = |name: &str| self.headers.iter().any(|(header, _)| header.eq_ignore_ascii_case(name));
         let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
         if !has("host") {

@@ -7,12 +7,14 @@
 //! * [`GitClient`], [`History`]: the real `git`, kept away from this machine's configuration; big repositories.
 //! * [`http`]: requests down to the exact bytes.
 //! * [`Nostr`], [`Key`]: a client of the relay over a real socket, and keys that sign.
+//! * [`connect_from`]: a connection from another loopback address, for an attacker beside an honest client.
 //! * [`eventually`]: waiting for a condition instead of sleeping.
 //!
 //! Only `abide-core` and `abide-nostr` are known here, because the tests of every other crate use this one. A failure panics with
 //! what was seen: a test has nobody else to tell.
 
 mod clock;
+mod connect;
 mod database;
 mod git;
 mod history;
@@ -26,6 +28,7 @@ mod server;
 
 pub use self::nostr::{Heard, Key, Nostr};
 pub use clock::TestClock;
+pub use connect::{ATTACKER, connect_from};
 pub use database::{Engine, TestDatabase};
 pub use git::GitClient;
 pub use history::History;

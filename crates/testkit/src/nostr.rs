@@ -1,5 +1,6 @@
 //! A client of the relay over a real socket, and keys that sign without randomness.
 
+use crate::connect_from;
 use abide_nostr::{Event, PublicKey};
 use nostr::event::{Kind, Tag, UnsignedEvent};
 use nostr::key::Keys;
@@ -7,7 +8,7 @@ use nostr::nips::nip19::ToBech32;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::ErrorKind;
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{Error, Message, WebSocket};
@@ -104,8 +105,19 @@ impl Nostr {
 
     /// Connects, or tells why not.
     pub fn try_connect(url: &str) -> Result<Self, Box<Error>> {
-        let address = url.trim_start_matches("http://").trim_start_matches("ws://").trim_end_matches('/');
-        let stream = TcpStream::connect(address).map_err(|error| Box::new(Error::Io(error)))?;
+        let stream = TcpStream::connect(authority(url)).map_err(|error| Box::new(Error::Io(error)))?;
+        Self::open(url, stream)
+    }
+
+    /// Connects from another loopback address, or tells why not.
+    pub fn try_connect_from(from: IpAddr, url: &str) -> Result<Self, Box<Error>> {
+        let address = authority(url).parse().expect("a server under test is named by address and port");
+        let stream = connect_from(from, address).map_err(|error| Box::new(Error::Io(error)))?;
+        Self::open(url, stream)
+    }
+
+    fn open(url: &str, stream: TcpStream) -> Result<Self, Box<Error>> {
+        let address = authority(url);
         let _ = stream.set_nodelay(true);
         let config = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
         let opened = tungstenite::client::client_with_config(format!("ws://{address}/"), stream, Some(config));
@@ -257,6 +269,11 @@ impl Nostr {
         self.say(&json!(["AUTH", proof]));
         self.ok(&proof)
     }
+}
+
+/// Host and port of an address that begins with `http://` or `ws://`.
+fn authority(url: &str) -> &str {
+    url.trim_start_matches("http://").trim_start_matches("ws://").trim_end_matches('/')
 }
 
 /// The machine's time in seconds, which servers under test go by.
