@@ -82,8 +82,17 @@ fn git_limits(config: &Config) -> GitLimits {
     let number = |name| config.number(name) as usize;
     GitLimits {
         fetches: number("git.fetches"),
+        fetches_each: number("git.fetches_each"),
         receives: number("git.receives"),
+        receives_each: number("git.receives_each"),
+        unpacks: number("git.unpacks"),
+        stranger_unpacks: number("git.stranger_unpacks"),
         heavy: number("git.heavy"),
+        reads: number("git.reads"),
+        reads_each: number("git.reads_each"),
+        memory: config.bytes("git.memory"),
+        stranger_memory: config.bytes("git.stranger_memory"),
+        queue: config.duration("git.queue"),
         pack_threads: number("git.threads"),
         ..GitLimits::default()
     }
@@ -116,6 +125,10 @@ fn settings(config: &Config, part: Part) -> Settings {
         max_push_bytes: config.bytes("git.max_push"),
         max_push_commands: config.number("git.max_push_refs") as usize,
         idle_timeout: config.duration("git.idle_timeout"),
+        min_rate: config.bytes("git.min_rate"),
+        unpacked_bytes: config.bytes("git.unpacked"),
+        stranger_unpacked_bytes: config.bytes("git.stranger_unpacked"),
+        unpacked_ratio: config.number("git.unpacked_ratio"),
         push_timeout: config.duration("git.push_timeout"),
         unpack_limit: config.number("git.unpack_limit") as u32,
         lease_wait: config.duration("git.lease_wait"),
@@ -123,6 +136,7 @@ fn settings(config: &Config, part: Part) -> Settings {
         drain_bytes: config.bytes("git.drain_bytes"),
         ref_cache_refs: config.number("git.ref_cache") as usize,
         min_free_percent: config.number("server.min_free_percent"),
+        stranger_free_percent: config.number("server.stranger_free_percent"),
         job_workers: config.number("jobs.workers") as usize,
         poll_interval: config.duration("jobs.poll"),
         history: config.duration("jobs.history"),
@@ -141,6 +155,7 @@ fn settings(config: &Config, part: Part) -> Settings {
             walk: config.number("browse.walk") as usize,
             last_commits_time: config.duration("browse.last_commits_time"),
             heavy: config.number("browse.heavy") as usize,
+            heavy_each: config.number("browse.heavy_each") as usize,
             cache: config.bytes("browse.cache"),
             open_repos: config.number("browse.open_repos") as usize,
             ..Browsing::default()

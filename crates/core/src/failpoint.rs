@@ -24,6 +24,8 @@ points! {
     CREATE_COMMITTED = "create:committed",
     /// Creating: the bare directory exists too, the client does not know yet.
     CREATE_DIRECTORY_MADE = "create:directory-made",
+    /// Making the bare directory of a repository: some of it is there.
+    DIRECTORY_HALF_MADE = "directory:half-made",
     /// Forking: an id is reserved, nothing else is there.
     FORK_RESERVED = "fork:reserved",
     /// Forking: the repository is whole, apart from the others.

@@ -5,7 +5,7 @@
 //!
 //! * [`names`], [`refs`], [`oid`]: text from outside, parsed once at the edge into types that cannot be wrong.
 //! * [`policy`]: who may do what. The only place that compares owners, roles, visibility or marks.
-//! * [`admission`]: slots among concurrent work, per client and in all.
+//! * [`admission`]: slots among concurrent work, per client and in all. [`patience`]: how long a slow client is waited for.
 //! * [`account`]: who may sign up, what an account may say, what an admin may do to it.
 //! * [`attention`]: how much someone is told, and whom they may follow. [`notify`]: who is told of what, and why.
 //! * [`feed`]: what is told of events, and what is popular.
@@ -29,6 +29,7 @@ pub mod lifecycle;
 pub mod names;
 pub mod notify;
 pub mod oid;
+pub mod patience;
 pub mod policy;
 pub mod push;
 pub mod random;

@@ -60,8 +60,21 @@ pub trait CurrentRefs {
 /// Namespaces that only the server writes.
 const RESERVED: &[&str] = &["refs/abide/", "refs/nostr/", "refs/pull/", "refs/replace/", "refs/keep/"];
 
+/// What is to be done about a ref of a push that is not refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefAction {
+    /// It moves.
+    Move,
+    /// It was to be deleted and is gone already: nothing is left to do, which git calls a success with a warning.
+    AlreadyGone,
+}
+
 /// Judges each update of a push to an account-governed repository; one verdict per update, in order.
-pub fn judge(updates: &[RefUpdate], default_branch: &RefName, refs: &impl CurrentRefs) -> Vec<Result<(), RefRefusal>> {
+pub fn judge(
+    updates: &[RefUpdate],
+    default_branch: &RefName,
+    refs: &impl CurrentRefs,
+) -> Vec<Result<RefAction, RefRefusal>> {
     let mut seen = HashSet::new();
     let created: HashSet<&str> =
         updates.iter().filter(|update| update.is_create()).map(|update| update.name.as_str()).collect();
@@ -75,6 +88,8 @@ pub fn judge(updates: &[RefUpdate], default_branch: &RefName, refs: &impl Curren
                 Err(RefRefusal::ReservedNamespace)
             } else if update.old.is_zero() && update.new.is_zero() {
                 Err(RefRefusal::Nothing)
+            } else if update.is_delete() && refs.get(name).is_none() {
+                Ok(RefAction::AlreadyGone)
             } else if update.is_delete() && update.name == *default_branch {
                 Err(RefRefusal::DefaultBranch)
             } else if refs.get(name).unwrap_or(Oid::ZERO) != update.old {
@@ -84,10 +99,24 @@ pub fn judge(updates: &[RefUpdate], default_branch: &RefName, refs: &impl Curren
             {
                 Err(RefRefusal::NameInTheWay)
             } else {
-                Ok(())
+                Ok(RefAction::Move)
             }
         })
         .collect()
+}
+
+/// The default branch that a repository gets with a push, if it has none: its default branch does not exist, and the push
+/// brings others. The only one of them, or `main`, `master`, or the first by name.
+pub fn first_default(default_branch: &RefName, updates: &[RefUpdate]) -> Option<RefName> {
+    let mut pushed: Vec<&RefName> =
+        updates.iter().filter(|update| update.is_create()).map(|update| &update.name).collect();
+    pushed.retain(|name| name.as_branch().is_some());
+    if pushed.contains(&default_branch) {
+        return None;
+    }
+    let usual = ["refs/heads/main", "refs/heads/master"];
+    let usual = usual.iter().find_map(|usual| pushed.iter().find(|name| name.as_str() == *usual));
+    usual.or(pushed.iter().min_by_key(|name| name.as_str())).map(|name| (*name).clone())
 }
 
 /// `refs/heads/a/b` → `refs/heads/a`, `refs/heads`, `refs`.
@@ -100,6 +129,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
+    const MOVES: Result<RefAction, RefRefusal> = Ok(RefAction::Move);
     const A: Oid = Oid::from_bytes([1; 20]);
     const B: Oid = Oid::from_bytes([2; 20]);
 
@@ -117,18 +147,18 @@ mod tests {
         RefUpdate { name: name.parse().unwrap(), old, new }
     }
 
-    fn verdicts(refs: &[(&'static str, Oid)], updates: &[RefUpdate]) -> Vec<Result<(), RefRefusal>> {
+    fn verdicts(refs: &[(&'static str, Oid)], updates: &[RefUpdate]) -> Vec<Result<RefAction, RefRefusal>> {
         judge(updates, &"refs/heads/main".parse().unwrap(), &refs.iter().copied().collect::<BTreeMap<_, _>>())
     }
 
-    fn one(refs: &[(&'static str, Oid)], name: &str, old: Oid, new: Oid) -> Result<(), RefRefusal> {
+    fn one(refs: &[(&'static str, Oid)], name: &str, old: Oid, new: Oid) -> Result<RefAction, RefRefusal> {
         verdicts(refs, &[update(name, old, new)])[0]
     }
 
     #[test]
     fn branches_tags_and_notes_pass() {
         for name in ["refs/heads/main", "refs/tags/v1", "refs/notes/commits", "refs/heads/refs/pull/1"] {
-            assert_eq!(one(&[], name, Oid::ZERO, A), Ok(()), "{name}");
+            assert_eq!(one(&[], name, Oid::ZERO, A), MOVES, "{name}");
         }
     }
 
@@ -143,14 +173,14 @@ mod tests {
     fn the_default_branch_can_move_but_not_go() {
         let refs = [("refs/heads/main", A), ("refs/heads/other", A)];
         assert_eq!(one(&refs, "refs/heads/main", A, Oid::ZERO), Err(RefRefusal::DefaultBranch));
-        assert_eq!(one(&refs, "refs/heads/main", A, B), Ok(()));
-        assert_eq!(one(&refs, "refs/heads/other", A, Oid::ZERO), Ok(()));
+        assert_eq!(one(&refs, "refs/heads/main", A, B), MOVES);
+        assert_eq!(one(&refs, "refs/heads/other", A, Oid::ZERO), MOVES);
     }
 
     #[test]
     fn a_ref_named_twice_is_refused_the_second_time() {
         let twice = [update("refs/heads/x", Oid::ZERO, A), update("refs/heads/x", Oid::ZERO, B)];
-        assert_eq!(verdicts(&[], &twice), [Ok(()), Err(RefRefusal::Repeated)]);
+        assert_eq!(verdicts(&[], &twice), [MOVES, Err(RefRefusal::Repeated)]);
     }
 
     #[test]
@@ -177,8 +207,36 @@ mod tests {
         let refs = [("refs/heads/a", A), ("refs/heads/d/e", A)];
         assert_eq!(one(&refs, "refs/heads/a/b", Oid::ZERO, B), Err(RefRefusal::NameInTheWay));
         assert_eq!(one(&refs, "refs/heads/d", Oid::ZERO, B), Err(RefRefusal::NameInTheWay));
-        assert_eq!(one(&refs, "refs/heads/ab", Oid::ZERO, B), Ok(()));
+        assert_eq!(one(&refs, "refs/heads/ab", Oid::ZERO, B), MOVES);
         let both = [update("refs/heads/n/m", Oid::ZERO, A), update("refs/heads/n", Oid::ZERO, A)];
-        assert_eq!(verdicts(&refs, &both), [Err(RefRefusal::NameInTheWay), Ok(())]);
+        assert_eq!(verdicts(&refs, &both), [Err(RefRefusal::NameInTheWay), MOVES]);
+    }
+
+    #[test]
+    fn deleting_what_is_gone_is_fine_whatever_the_client_saw() {
+        let gone = Ok(RefAction::AlreadyGone);
+        assert_eq!(one(&[], "refs/heads/x", A, Oid::ZERO), gone);
+        assert_eq!(one(&[], "refs/heads/main", A, Oid::ZERO), gone, "the default branch too");
+        assert_eq!(one(&[("refs/heads/x", B)], "refs/heads/x", A, Oid::ZERO), Err(RefRefusal::Moved));
+        assert_eq!(one(&[], "refs/pull/1/head", A, Oid::ZERO), Err(RefRefusal::ReservedNamespace));
+    }
+
+    fn first(pushed: &[&str]) -> Option<String> {
+        let updates: Vec<_> = pushed.iter().map(|name| update(name, Oid::ZERO, A)).collect();
+        let found = first_default(&"refs/heads/trunk".parse().unwrap(), &updates);
+        found.map(|name| name.as_str().to_owned())
+    }
+
+    #[test]
+    fn the_first_branch_is_the_default_one_if_the_preset_one_was_not_pushed() {
+        assert_eq!(first(&["refs/heads/master"]).as_deref(), Some("refs/heads/master"));
+        assert_eq!(first(&["refs/heads/b", "refs/heads/a"]).as_deref(), Some("refs/heads/a"));
+        assert_eq!(first(&["refs/heads/a", "refs/heads/master"]).as_deref(), Some("refs/heads/master"));
+        assert_eq!(first(&["refs/heads/master", "refs/heads/main"]).as_deref(), Some("refs/heads/main"));
+        assert_eq!(first(&["refs/heads/a", "refs/heads/trunk"]), None, "the preset one was pushed");
+        assert_eq!(first(&["refs/tags/v1"]), None);
+        assert_eq!(first(&["refs/tags/a", "refs/heads/x"]).as_deref(), Some("refs/heads/x"));
+        let moved = update("refs/heads/x", A, B);
+        assert_eq!(first_default(&"refs/heads/main".parse().unwrap(), &[moved]), None, "it is no new branch");
     }
 }

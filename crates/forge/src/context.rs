@@ -4,10 +4,11 @@ use crate::accounts::password::Hashing;
 use crate::git::snapshots::Snapshots;
 use crate::relay::Relay;
 use crate::{Access, Node, Settings, browse};
+use abide_core::patience::Patience;
 use abide_core::policy::Actor;
 use abide_core::scope::{Scope, Scopes};
 use abide_core::{Clock, Random, UserId};
-use abide_git::{Git, Layout};
+use abide_git::{Client, Git, Layout};
 use abide_outbound::{Gate, SystemResolver};
 use abide_store::Store;
 use std::net::IpAddr;
@@ -50,8 +51,9 @@ impl Forge {
         node: Node,
         key: [u8; 32],
     ) -> Self {
+        let layout = layout.owned_by(&node.incoming_prefix());
         let snapshots = Snapshots::new(settings.ref_cache_refs);
-        let browse = browse::Shared::new(settings.browse.cache, settings.browse.open_repos, settings.browse.heavy);
+        let browse = browse::Shared::new(&settings.browse);
         let hashing =
             Hashing::new(settings.people.password_cost, settings.people.hashes_at_once, settings.people.hashes_waiting);
         let gate = Gate::new(settings.outbound.allow.clone(), SystemResolver, settings.outbound.limits.clone());
@@ -111,6 +113,11 @@ impl Forge {
     /// Limits and intervals.
     pub fn settings(&self) -> &Settings {
         &self.inner.settings
+    }
+
+    /// How slowly a git client may send and take bytes.
+    pub(crate) fn patience(&self) -> Patience {
+        Patience::new(self.inner.settings.idle_timeout, self.inner.settings.min_rate)
     }
 
     /// This process among others that share the database.
@@ -204,6 +211,14 @@ impl Caller {
         match &self.scopes {
             Some(scopes) if !scopes.allow(needed) => Err(Access::Scope(needed)),
             _ => Ok(()),
+        }
+    }
+
+    /// Whose slots the caller takes where git works for them.
+    pub(crate) fn client(&self) -> Client {
+        match self.actor {
+            Actor::Operator => Client::SERVER,
+            _ => Client::new(self.ip, self.user_id()),
         }
     }
 

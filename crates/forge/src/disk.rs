@@ -1,17 +1,42 @@
-//! The guard against a full disk: writes stop while there is still room to clean up.
+//! The guard against a full disk: writes stop while there is still room to clean up. Whoever has no account is refused
+//! earlier, so that strangers cannot take the room that accounts need.
 
-use crate::{Fault, Forge};
+use crate::{Caller, Fault, Forge};
 use std::path::Path;
 
-/// Fails if the disk that holds the data has less free space than the configuration asks for.
-pub fn ensure_room(forge: &Forge) -> Result<(), Fault> {
-    ensure_room_for(forge, 0)
+/// Who wants to write, as far as the guard is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writer {
+    /// An account, or the server in the name of one.
+    Account,
+    /// Anybody else: a key that no account is linked to, a push that only signed events allow.
+    Stranger,
+}
+
+impl Writer {
+    /// The class of a caller.
+    pub fn of(caller: &Caller) -> Self {
+        match caller.actor {
+            abide_core::policy::Actor::Anonymous => Self::Stranger,
+            _ => Self::Account,
+        }
+    }
+}
+
+/// Fails if the disk that holds the data has less free space than must stay free for this class.
+pub fn ensure_room(forge: &Forge, writer: Writer) -> Result<(), Fault> {
+    ensure_room_for(forge, writer, 0)
 }
 
 /// Fails if the disk would have too little free space once it holds so many bytes more.
-pub(crate) fn ensure_room_for(forge: &Forge, bytes: u64) -> Result<(), Fault> {
+pub fn ensure_room_for(forge: &Forge, writer: Writer, bytes: u64) -> Result<(), Fault> {
+    let settings = forge.settings();
+    let reserve = match writer {
+        Writer::Account => settings.min_free_percent,
+        Writer::Stranger => settings.min_free_percent.max(settings.stranger_free_percent),
+    };
     match free_percent_less(forge.layout().data(), bytes) {
-        Some(free_percent) if free_percent < forge.settings().min_free_percent => Err(Fault::DiskFull { free_percent }),
+        Some(free_percent) if free_percent < reserve => Err(Fault::DiskFull { free_percent, reserve }),
         _ => Ok(()),
     }
 }

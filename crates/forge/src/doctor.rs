@@ -1,6 +1,8 @@
 //! Proving that database and disk agree, that no push is stuck and that nobody touched the audit log; and putting right
 //! what can be put right without losing anything: what does not belong is set aside, never removed.
 
+mod objects;
+
 use crate::git::reconcile;
 use crate::repos::{create, fork};
 use crate::{Fault, Forge};
@@ -9,8 +11,19 @@ use abide_git::locks;
 use abide_store::audit::{self, ChainReport};
 use abide_store::repos::Repo;
 use abide_store::{Tx, events, leases, purgatory, purges, pushes, redirects, repos, stars, transfers, watches};
+use objects::Walks;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+
+/// How closely objects are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Depth {
+    /// The object of every ref is looked for, and some repositories are walked.
+    #[default]
+    Sample,
+    /// Everything that every ref reaches is walked.
+    Deep,
+}
 
 /// Something that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +58,8 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Repositories looked at.
     pub repos: u64,
+    /// Repositories of which all objects were looked for.
+    pub walked: u64,
     /// The audit chain.
     pub chain: ChainReport,
     /// Events that have no place yet.
@@ -55,13 +70,20 @@ pub struct Report {
     pub purges_waiting: i64,
 }
 
-/// Looks at everything.
+/// Looks at everything, and at the objects of some repositories.
 pub async fn examine(forge: &Forge) -> Result<Report, Fault> {
+    examine_to(forge, Depth::Sample).await
+}
+
+/// Looks at everything, this closely.
+pub async fn examine_to(forge: &Forge, depth: Depth) -> Result<Report, Fault> {
     let mut findings = Findings::default();
     if let Err(error) = forge.git().version().await {
         findings.add("git", error.to_string());
     }
-    let known = examine_repos(forge, &mut findings).await?;
+    let mut walks = Walks::new(depth);
+    let known = examine_repos(forge, &mut walks, &mut findings).await?;
+    let walked = walks.examine(forge, &mut findings).await;
     examine_directories(forge, &known, &mut findings).await?;
     examine_pushes(forge, &mut findings).await?;
     examine_names(forge, &mut findings).await?;
@@ -79,11 +101,16 @@ pub async fn examine(forge: &Forge) -> Result<Report, Fault> {
     let pushes_running = pushes::count_running(&mut conn).await?;
     let purges_waiting = purges::count(&mut conn).await?;
     let (findings, repos) = (findings.0, known.len() as u64);
-    Ok(Report { findings, repos, chain, events_unnumbered, pushes_running, purges_waiting })
+    Ok(Report { findings, repos, walked, chain, events_unnumbered, pushes_running, purges_waiting })
 }
 
 /// Puts right what can be. Returns what was done, a line each.
 pub async fn fix(forge: &Forge) -> Result<Vec<String>, Fault> {
+    fix_to(forge, Depth::Sample).await
+}
+
+/// Puts right what can be, with objects looked at this closely.
+pub async fn fix_to(forge: &Forge, depth: Depth) -> Result<Vec<String>, Fault> {
     let mut done = Vec::new();
     let pushes = reconcile::all(forge).await?;
     if pushes > 0 {
@@ -93,6 +120,7 @@ pub async fn fix(forge: &Forge) -> Result<Vec<String>, Fault> {
     if directories > 0 {
         done.push(format!("made {directories} directories of repositories that were never pushed to"));
     }
+    done.extend(objects::mend(forge, depth).await?);
     let counters = miscounted(forge).await?;
     for &(id, what) in &counters {
         forge.store().write(id, |tx, &id| Box::pin(recount(tx, id))).await?;
@@ -120,7 +148,7 @@ fn set_aside(forge: &Forge, path: &Path) -> Result<Option<PathBuf>, Fault> {
 }
 
 /// Every row has its directory; refs are at rest and no lock is left unless a push is running.
-async fn examine_repos(forge: &Forge, findings: &mut Findings) -> Result<HashSet<RepoId>, Fault> {
+async fn examine_repos(forge: &Forge, walks: &mut Walks, findings: &mut Findings) -> Result<HashSet<RepoId>, Fault> {
     const PAGE: i64 = 500;
     let mut known = HashSet::new();
     let mut after = RepoId::new(0);
@@ -137,6 +165,8 @@ async fn examine_repos(forge: &Forge, findings: &mut Findings) -> Result<HashSet
                 }
                 continue;
             }
+            objects::examine_tips(repo, &dir, findings).await;
+            walks.offer(forge, repo);
             let locks = locks::stale_locks(&dir)?;
             if (repo.refs_generation % 2 != 0 || !locks.is_empty()) && at_rest(forge, repo).await? {
                 examine_motion(repo, &locks, findings);
@@ -181,6 +211,9 @@ async fn examine_directories(forge: &Forge, known: &HashSet<RepoId>, findings: &
         if !purges::known(&mut *forge.store().read().await?, id).await? && path.exists() {
             findings.add_path("stray", path, "is what is left of a removed repository");
         }
+    }
+    for path in dirs.drafts.into_iter().filter(|path| path.exists()) {
+        findings.add_path("stray", path, "is half of a repository; the next start of the server removes it");
     }
     for path in dirs.strays.into_iter().filter(|path| path.exists()) {
         findings.add_path("stray", path, "does not belong among the repositories");

@@ -18,10 +18,15 @@ pub enum Fault {
     #[error(transparent)]
     Git(#[from] GitError),
     /// There is too little room left to accept anything.
-    #[error("the server's disk is nearly full ({free_percent} % free), so nothing can be written; reads go on")]
+    #[error(
+        "the server's disk is nearly full ({free_percent} % free, and {reserve} % must stay free), so nothing can be \
+         written; reads go on"
+    )]
     DiskFull {
         /// What is left.
         free_percent: u64,
+        /// What must be left for a caller of this class.
+        reserve: u64,
     },
     /// So many passwords wait to be checked that another one is not taken on.
     #[error("too many people log in at this moment; try again in a few seconds")]

@@ -7,7 +7,7 @@ use abide_store::{events, pushes};
 /// Fails if the database does not answer or the disk is nearly full.
 pub async fn check(forge: &Forge) -> Result<(), Fault> {
     pushes::count_running(&mut *forge.store().read().await?).await?;
-    disk::ensure_room(forge)
+    disk::ensure_room(forge, disk::Writer::Account)
 }
 
 /// Sets the gauges that are read from the database.

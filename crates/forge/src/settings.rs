@@ -32,6 +32,14 @@ pub struct Settings {
     pub max_push_commands: usize,
     /// A client that sends nothing for so long is given up.
     pub idle_timeout: Duration,
+    /// Bytes a second that a git client must send or take while it is waited for.
+    pub min_rate: u64,
+    /// Bytes that any pack may become when it is unpacked.
+    pub unpacked_bytes: u64,
+    /// The same for a push without an account.
+    pub stranger_unpacked_bytes: u64,
+    /// Bytes that a pack may become in addition for each of its own.
+    pub unpacked_ratio: u64,
     /// A pack that has not arrived as a whole after so long is given up, however steadily it drips.
     pub push_timeout: Duration,
     /// Packs with fewer objects than this become loose objects; others stay packs.
@@ -46,6 +54,8 @@ pub struct Settings {
     pub ref_cache_refs: usize,
     /// Below this share of free disk space nothing is written any more.
     pub min_free_percent: u64,
+    /// Below this share of free disk space strangers write nothing any more.
+    pub stranger_free_percent: u64,
     /// Jobs that run at once.
     pub job_workers: usize,
     /// How often logs, jobs and schedules are looked at without a hint.
@@ -356,6 +366,8 @@ pub struct Browsing {
     pub last_commits_time: Duration,
     /// Walks and comparisons that run at once.
     pub heavy: usize,
+    /// Those that run at once for one address or account.
+    pub heavy_each: usize,
     /// Bytes of answers that are remembered.
     pub cache: u64,
     /// Repositories whose indexes are kept open.
@@ -371,6 +383,7 @@ impl Default for Browsing {
             short_walk: 10_000,
             last_commits_time: Duration::from_secs(2),
             heavy: 4,
+            heavy_each: 2,
             cache: 48 << 20,
             open_repos: 128,
         }
@@ -388,6 +401,10 @@ impl Default for Settings {
             max_push_bytes: 4 << 30,
             max_push_commands: 50_000,
             idle_timeout: Duration::from_secs(60),
+            min_rate: 1024,
+            unpacked_bytes: 4 << 30,
+            stranger_unpacked_bytes: 512 << 20,
+            unpacked_ratio: 500,
             push_timeout: Duration::from_secs(6 * 3600),
             unpack_limit: 100,
             lease_wait: Duration::from_secs(30),
@@ -395,6 +412,7 @@ impl Default for Settings {
             drain_bytes: 64 << 20,
             ref_cache_refs: 500_000,
             min_free_percent: 5,
+            stranger_free_percent: 15,
             job_workers: 2,
             poll_interval: Duration::from_secs(1),
             history: Duration::from_secs(30 * 86_400),

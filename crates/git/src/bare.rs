@@ -8,74 +8,75 @@ use crate::{GitError, Layout};
 use abide_core::{RefName, RepoId, failpoint};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// All a repository may say about itself. Everything else comes with each call.
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n";
 
 /// Makes an empty bare repository, durable when this returns. One that exists (made before a crash) is kept as it is.
 pub async fn init_bare(layout: &Layout, id: RepoId, default_branch: &RefName) -> Result<(), GitError> {
-    let target = layout.repo(id);
+    let (draft, target) = (layout.draft(), layout.repo(id));
     let head = head_content(default_branch);
-    blocking(move || make(&target, &head).map_err(GitError::io("create repository", &target))).await
-}
-
-fn make(target: &Path, head: &str) -> io::Result<()> {
-    if target.join("HEAD").exists() {
-        return Ok(());
-    }
-    let shard = target.parent().expect("a repository is below its shard");
-    std::fs::create_dir_all(shard)?;
-    let draft = sibling(target, "new");
-    let result = fill(&draft, head).and_then(|()| match place(&draft, target) {
-        // Somebody else was faster with the same id: theirs is as good.
-        Err(_) if target.join("HEAD").exists() => remove_tree(&draft),
-        result => result,
-    });
-    if result.is_err() {
-        let _ = remove_tree(&draft);
-    }
-    result
+    blocking(move || make(&draft, &target, &head).map_err(GitError::io("create repository", &target))).await
 }
 
 /// Makes the empty repository that is read in place of those that have nothing yet, if it is not there.
 pub async fn init_empty(layout: &Layout) -> Result<PathBuf, GitError> {
-    let target = layout.empty();
+    let (draft, target) = (layout.draft(), layout.empty());
     let made = target.clone();
     blocking(move || {
-        if target.join("HEAD").exists() {
-            return Ok(());
-        }
-        let draft = sibling(&target, "new");
-        let result = fill(&draft, "ref: refs/heads/main\n").and_then(|()| std::fs::rename(&draft, &target));
-        match result {
-            Ok(()) => Ok(()),
-            // Somebody else was faster; all of them are alike.
-            Err(_) if target.join("HEAD").exists() => remove_tree(&draft),
-            Err(error) => Err(error),
-        }
-        .map_err(GitError::io("create repository", &target))
+        make(&draft, &target, "ref: refs/heads/main\n").map_err(GitError::io("create repository", &target))
     })
     .await?;
     Ok(made)
 }
 
+/// Among the incoming areas, so that what a crash leaves is found and removed like any other.
+fn make(draft: &Path, target: &Path, head: &str) -> io::Result<()> {
+    if target.join("HEAD").exists() {
+        return Ok(());
+    }
+    if let Some(areas) = draft.parent() {
+        std::fs::create_dir_all(areas)?;
+    }
+    let result = fill_with(draft, head, || failpoint::hit(failpoint::DIRECTORY_HALF_MADE)).and_then(|()| {
+        match place(draft, target) {
+            // Somebody else was faster with the same one: theirs is as good.
+            Err(_) if target.join("HEAD").exists() => remove_tree(draft),
+            result => result,
+        }
+    });
+    if result.is_err() {
+        let _ = remove_tree(draft);
+    }
+    result
+}
+
 /// Moves a repository that is whole to its place, durable when this returns.
 pub(crate) fn place(draft: &Path, target: &Path) -> io::Result<()> {
-    let shard = target.parent().expect("a repository is below its shard");
+    let shard = target.parent().expect("a repository is below a directory");
     std::fs::create_dir_all(shard)?;
     std::fs::rename(draft, target)?;
     sync_dir(shard)?;
-    sync_dir(shard.parent().expect("a shard is below repos/"))
+    match shard.parent() {
+        // The shard may be new.
+        Some(repos) if repos.ends_with("repos") => sync_dir(repos),
+        _ => Ok(()),
+    }
 }
 
 /// Writes what git itself needs to call a directory a repository; shared with copies and the probe at start.
 pub(crate) fn fill(dir: &Path, head: &str) -> io::Result<()> {
+    fill_with(dir, head, || ())
+}
+
+/// The same, with something to do while half of it is there.
+fn fill_with(dir: &Path, head: &str, halfway: impl FnOnce()) -> io::Result<()> {
     const DIRS: [&str; 7] = ["", "objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags"];
     let dirs: Vec<_> = DIRS.iter().map(|name| dir.join(name)).collect();
     for path in &dirs {
         std::fs::create_dir(path)?;
     }
+    halfway();
     write_new(&dir.join("config"), CONFIG.as_bytes())?;
     write_new(&dir.join("HEAD"), head.as_bytes())?;
     sync_all(&dirs)
@@ -83,15 +84,6 @@ pub(crate) fn fill(dir: &Path, head: &str) -> io::Result<()> {
 
 pub(crate) fn head_content(branch: &RefName) -> String {
     format!("ref: {branch}\n")
-}
-
-/// A name next to this one that no other process or task uses, starting with a dot so that nobody takes it for a
-/// repository.
-fn sibling(target: &Path, purpose: &str) -> PathBuf {
-    static COUNTER: AtomicU64 = AtomicU64::new(0);
-    let name = target.file_name().expect("a repository has a name").to_string_lossy();
-    let count = COUNTER.fetch_add(1, Ordering::Relaxed);
-    target.with_file_name(format!(".{name}.{purpose}-{}-{count}", std::process::id()))
 }
 
 /// Points HEAD at a branch, which need not exist. The caller holds the repository's lease.
@@ -137,6 +129,19 @@ fn clear(grave: &Path) -> io::Result<()> {
         }
     }
     remove_tree(grave)
+}
+
+/// Removes what earlier versions were making among the repositories when a crash came. Returns how many there were.
+pub async fn remove_drafts(layout: &Layout) -> Result<u64, GitError> {
+    let layout = layout.clone();
+    blocking(move || {
+        let drafts = layout.repo_dirs().map_err(GitError::io("list", &layout.repos()))?.drafts;
+        for draft in &drafts {
+            remove_tree(draft).map_err(GitError::io("remove", draft))?;
+        }
+        Ok(drafts.len() as u64)
+    })
+    .await
 }
 
 /// Removes a repository for good. It is gone from its place at once; if a crash leaves some of it, calling this again

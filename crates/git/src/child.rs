@@ -1,7 +1,9 @@
 //! A running git process that ends with its owner.
 
 use crate::GitError;
+use crate::ration::{Ration, used_up};
 use rustix::process::{Pid, Signal, kill_process_group};
+use std::fs::File;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -30,21 +32,26 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts a process in its own group. `watch` sees each piece of stderr as it comes.
+    /// Starts a process in its own group, with this ration. It reads from a pipe, or from a file that is here already.
+    /// `watch` sees each piece of stderr as it comes.
     pub fn start(
         what: &'static str,
         binary: &Path,
         mut command: Command,
+        (ration, input): (Ration, Option<File>),
         watch: impl FnMut(&[u8]) + Send + 'static,
     ) -> Result<Self, GitError> {
         let mut child = command
-            .stdin(Stdio::piped())
+            .stdin(input.map_or_else(Stdio::piped, Stdio::from))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             // Its own group: one signal reaches its helpers too, and a Ctrl-C meant for us does not.
             .process_group(0)
             .spawn()
             .map_err(|source| GitError::Start { binary: binary.to_owned(), source })?;
+        if let Some(pid) = child.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
+            ration.apply(pid);
+        }
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let stderr = tokio::spawn(keep_tail(stderr.expect("stderr is piped"), watch));
         Ok(Self { what, guard: Guard(Some(child)), stderr, stdin, stdout })
@@ -74,7 +81,11 @@ impl Running {
             return Ok(());
         }
         let stderr = self.last_words().await;
-        Err(GitError::Failed { what: self.what, status: status.to_string(), stderr })
+        let status = status.to_string();
+        match used_up(&status, &stderr) {
+            Some(of) => Err(GitError::UsedUp { what: self.what, of }),
+            None => Err(GitError::Failed { what: self.what, status, stderr }),
+        }
     }
 
     /// Writes the input, collects the (small) output and waits for success, all within the limit.

@@ -43,3 +43,12 @@ pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
         result => result,
     }
 }
+
+/// A number that no other process or task has: random, because process ids repeat (each container has a 1).
+pub(crate) fn never_twice() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    static COUNTER: AtomicUsize = AtomicUsize::new(0);
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_usize(COUNTER.fetch_add(1, Ordering::Relaxed));
+    hasher.finish()
+}

@@ -50,7 +50,7 @@ impl Environment {
     }
 }
 
-fn settings(threads: &str) -> [(&'static str, &str); 20] {
+fn settings(threads: &str) -> [(&'static str, &str); 21] {
     [
         // Ownership is the operator's business (volumes, containers), and nothing in a repository is executed.
         ("safe.directory", "*"),
@@ -64,7 +64,8 @@ fn settings(threads: &str) -> [(&'static str, &str); 20] {
         // Large blobs are streamed instead of being held in memory.
         ("core.bigFileThreshold", "50m"),
         ("pack.threads", threads),
-        ("pack.windowMemory", "256m"),
+        ("pack.windowMemory", "64m"),
+        ("pack.deltaCacheSize", "64m"),
         // Maintenance is a job of ours; git starts none by itself.
         ("gc.auto", "0"),
         ("maintenance.auto", "false"),

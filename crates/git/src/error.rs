@@ -45,12 +45,23 @@ pub enum GitError {
         /// The limit.
         after: Duration,
     },
+    /// A process needed more than the kernel gives it.
+    #[error("git {what} needs more {of} than one process may have; raise `git.memory` or look at the repository")]
+    UsedUp {
+        /// The git command.
+        what: &'static str,
+        /// Memory or processor time.
+        of: &'static str,
+    },
     /// As many processes of this kind are running as the configuration allows.
     #[error("the server is busy with other {what}; try again in a moment")]
     Busy {
         /// Which kind of work.
         what: &'static str,
     },
+    /// A request is longer than any that a git client sends.
+    #[error("a fetch asks with at most {0} bytes; fetch fewer refs at a time")]
+    RequestTooLarge(u64),
     /// The client's side of a stream failed or stood still.
     #[error("the client's connection ended: {0}")]
     Client(io::Error),

@@ -6,19 +6,21 @@
 mod area;
 mod connect;
 mod migrate;
+mod scan;
 mod unpack;
 
 use crate::durable::sync_dir;
 use crate::error::blocking;
 use crate::layout::entries;
 use crate::runner::Call;
-use crate::{Git, GitError, Layout};
+use crate::{Client, Git, GitError, Layout};
 use abide_core::RepoId;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 pub(crate) use area::Area;
+pub use scan::{Flaw, scan_pack};
 pub use unpack::{PackOutcome, TOLERATED_FSCK};
 
 /// Objects of one push, apart from the repository. Dropping it removes them, unless they were migrated: then only
@@ -28,6 +30,7 @@ pub struct Incoming {
     git: Git,
     area: Area,
     repo: PathBuf,
+    client: Client,
 }
 
 impl Incoming {
@@ -38,7 +41,7 @@ impl Incoming {
 
     /// As [`Incoming::create`], borrowing the objects of the repository in this directory.
     pub async fn create_beside(git: &Git, layout: &Layout, repo: PathBuf, key: &str) -> Result<Self, GitError> {
-        let made = Self { git: git.clone(), area: Area::new(layout, key)?, repo };
+        let made = Self { git: git.clone(), area: Area::new(layout, key)?, repo, client: Client::SERVER };
         let objects = made.objects();
         blocking(move || {
             let info = objects.join("info");
@@ -54,7 +57,12 @@ impl Incoming {
     pub fn reopen(git: &Git, layout: &Layout, repo: PathBuf, key: &str) -> Result<Self, GitError> {
         let mut area = Area::new(layout, key)?;
         area.leave();
-        Ok(Self { git: git.clone(), area, repo })
+        Ok(Self { git: git.clone(), area, repo, client: Client::SERVER })
+    }
+
+    /// The same, with the work counted as this client's.
+    pub fn of(self, client: Client) -> Self {
+        Self { client, ..self }
     }
 
     /// Keeps the objects under another key, durable when this returns: dropping it no longer removes them.

@@ -1,13 +1,17 @@
 //! Where things are on disk. Paths are made of ids and our own keys, never of text from outside.
 
+use crate::durable::never_twice;
 use abide_core::RepoId;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The data directory and the paths below it.
 #[derive(Clone, Debug)]
 pub struct Layout {
     data: PathBuf,
+    /// What the names of its drafts begin with.
+    owner: Arc<str>,
 }
 
 /// What lies below `repos/`.
@@ -17,7 +21,9 @@ pub struct RepoDirs {
     pub repos: Vec<(RepoId, PathBuf)>,
     /// What is being removed, or was when a crash came, by id.
     pub graves: Vec<(RepoId, PathBuf)>,
-    /// Everything else: leftovers of a crash while creating, or what somebody put there by hand.
+    /// What earlier versions were making when a crash came.
+    pub drafts: Vec<PathBuf>,
+    /// Everything else: what somebody put there by hand.
     pub strays: Vec<PathBuf>,
 }
 
@@ -25,7 +31,17 @@ impl Layout {
     /// The layout below this data directory. Nothing is created; a relative path is taken from where we are, because
     /// git runs with another working directory.
     pub fn new(data: &Path) -> Self {
-        Self { data: std::path::absolute(data).unwrap_or_else(|_| data.to_owned()) }
+        Self { data: std::path::absolute(data).unwrap_or_else(|_| data.to_owned()), owner: "draft-".into() }
+    }
+
+    /// The same for a process whose incoming areas begin like this, by which they are found again after a crash.
+    pub fn owned_by(self, prefix: &str) -> Self {
+        Self { owner: prefix.into(), ..self }
+    }
+
+    /// A place below `incoming/` for a directory that is being made, another one each time.
+    pub(crate) fn draft(&self) -> PathBuf {
+        self.incoming(&format!("{}{:016x}", self.owner, never_twice()))
     }
 
     /// The data directory.
@@ -87,6 +103,7 @@ impl Layout {
                 match (id, buried) {
                     (Some(id), _) if self.repo(id) == path => found.repos.push((id, path)),
                     (_, Some(id)) if self.grave(id) == path => found.graves.push((id, path)),
+                    _ if file_name(&path).is_some_and(is_draft) => found.drafts.push(path),
                     _ => found.strays.push(path),
                 }
             }
@@ -99,6 +116,12 @@ impl Layout {
 
 fn file_name(path: &Path) -> Option<&str> {
     path.file_name()?.to_str()
+}
+
+/// `.7.git.new-…`
+fn is_draft(name: &str) -> bool {
+    let id = name.strip_prefix('.').and_then(|rest| rest.split_once(".new-")).and_then(|(name, _)| repo_id(name));
+    id.is_some()
 }
 
 fn repo_id(name: &str) -> Option<RepoId> {
@@ -131,7 +154,7 @@ mod tests {
         let layout = Layout::new(dir.path());
         assert!(layout.repo_dirs().unwrap().repos.is_empty());
         let repos = ["01/1.git", "01/257.git", "02/1.git", "01/.1.tmp", "01/x.git", "01/01.git"];
-        for path in repos.into_iter().chain(["01/.1.git.gone", "01/.2.git.gone"]) {
+        for path in repos.into_iter().chain(["01/.1.git.gone", "01/.2.git.gone", "01/.1.git.new-7-0"]) {
             std::fs::create_dir_all(layout.repos().join(path)).unwrap();
         }
         std::fs::write(layout.repos().join("note"), "").unwrap();
@@ -143,5 +166,6 @@ mod tests {
             "the other is another shard's"
         );
         assert_eq!(found.strays.len(), 6);
+        assert_eq!(found.drafts, [layout.repos().join("01/.1.git.new-7-0")]);
     }
 }

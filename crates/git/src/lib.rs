@@ -1,7 +1,9 @@
 //! BYTES: bare repositories on disk, git's wire formats, and the git binary.
 //!
-//! * [`layout`], [`bare`], [`maintain`]: where a repository is, how it begins, stays fast and goes.
+//! * [`layout`], [`bare`], [`maintain`]: where a repository is, how it begins, stays fast and goes. [`integrity`]: whether it
+//!   has all that its refs need.
 //! * [`runner`]: the only place that starts a git process; environment, limits and its end are decided there.
+//!   [`slots`]: how many run at once, and for whom. [`ration`]: what the kernel lets one have. [`pace`]: slow clients.
 //! * [`pktline`], [`receive`], [`report`], [`v2`], [`advertise`]: what travels. Parsers are sans-IO and take any bytes.
 //! * [`snapshot`], [`reftx`]: all refs at one moment, and the one transaction that moves them.
 //! * [`read`]: commits, directories, files and differences, for pages and the API.
@@ -20,17 +22,23 @@ mod environment;
 pub mod error;
 pub mod hint;
 pub mod incoming;
+pub mod integrity;
 pub mod layout;
 pub mod locks;
 pub mod maintain;
+pub mod pace;
 pub mod pktline;
 mod probe;
+mod pump;
+pub mod ration;
 pub mod read;
 pub mod receive;
 pub mod reftx;
 pub mod report;
 pub mod runner;
+pub mod slots;
 pub mod snapshot;
+mod spool;
 pub mod upload;
 pub mod v2;
 pub mod write;
@@ -42,9 +50,11 @@ pub use incoming::{Incoming, PackOutcome};
 pub use layout::Layout;
 pub use pktline::{Packet, PacketReader};
 pub use probe::UploadCapabilities;
+pub use pump::Pumped;
 pub use read::{ReadError, Reader};
 pub use receive::{Capabilities, PushRequest, ReceiveError, ReceiveLimits};
 pub use reftx::{RefTxError, RefsMatch};
 pub use report::{RefResult, Report};
 pub use runner::{Git, GitLimits};
+pub use slots::{Client, Place};
 pub use snapshot::{Head, Ref, Snapshot};

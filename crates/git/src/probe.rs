@@ -40,7 +40,7 @@ pub(crate) async fn capabilities(
     dir: &Path,
     limit: Duration,
 ) -> Result<UploadCapabilities, GitError> {
-    let scratch = dir.join(format!("probe-{}", std::process::id()));
+    let scratch = dir.join(format!("probe-{:016x}", durable::never_twice()));
     let made = durable::remove_tree(&scratch)
         .and_then(|()| bare::fill(&scratch, &format!("ref: {PROBE_REF}\n")))
         .and_then(|()| std::fs::write(scratch.join(PROBE_REF), format!("{EMPTY_TREE}\n")));

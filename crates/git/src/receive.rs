@@ -1,7 +1,8 @@
 //! The client's half of a push: commands, capabilities and push options, up to where the pack begins.
 
 use crate::GitError;
-use crate::pktline::{Packet, PacketReadError, PacketReader, decode};
+use crate::incoming::Flaw;
+use crate::pktline::{Packet, PacketReadError, PacketReader, decode, peek_length};
 use abide_core::refs::InvalidRefName;
 use abide_core::{Oid, RefName, RefUpdate};
 use bytes::BytesMut;
@@ -23,8 +24,14 @@ pub struct ReceiveLimits {
     pub options: usize,
     /// Bytes of the pack.
     pub pack_bytes: u64,
+    /// Bytes that any pack may become when it is unpacked.
+    pub unpacked_bytes: u64,
+    /// Bytes that it may become in addition for each of its own.
+    pub unpacked_ratio: u64,
     /// How long the client may send nothing while we wait for it.
     pub idle: Duration,
+    /// Whether the client ends its stream behind the pack (HTTP) or waits for the report (SSH).
+    pub stream_ends: bool,
     /// Packs with fewer objects than this become loose objects; others stay packs.
     pub unpack_limit: u32,
 }
@@ -37,7 +44,10 @@ impl Default for ReceiveLimits {
             option_bytes: 64 * 1024,
             options: 256,
             pack_bytes: 4 * 1024 * 1024 * 1024,
+            unpacked_bytes: 4 << 30,
+            unpacked_ratio: 500,
             idle: Duration::from_secs(60),
+            stream_ends: false,
             unpack_limit: 100,
         }
     }
@@ -134,12 +144,12 @@ pub enum ReceiveError {
     /// No byte came for too long.
     #[error("nothing arrived for {} s; check the connection and push again", .0.as_secs())]
     Idle(Duration),
-    /// What follows the commands is no pack that we know.
-    #[error("a push continues with a pack of version 2 or 3")]
-    NotAPack,
-    /// The pack is larger than allowed.
-    #[error("the pack is larger than the {0} bytes allowed; push in several steps")]
-    TooLarge(u64),
+    /// What follows the commands is no pack, or one that is larger or denser than allowed.
+    #[error(transparent)]
+    Flaw(#[from] Flaw),
+    /// Unpacking it needs more than one push may have.
+    #[error("unpacking this needs more {0} than one push may have; push fewer or smaller objects at a time")]
+    TooDear(&'static str),
     /// The pack is damaged, or one of its objects is not acceptable.
     #[error("the pack was refused: {0}")]
     BadPack(String),
@@ -162,6 +172,24 @@ pub struct BadRequest {
     pub error: ReceiveError,
     /// What the client can do, as far as it had said so: decides how it can be told.
     pub client: Capabilities,
+}
+
+/// Waits until the commands of a push are here, or their first `most` bytes, or all that comes. Takes nothing.
+pub async fn begin<R: AsyncRead + Unpin>(reader: &mut PacketReader<R>, most: usize) -> std::io::Result<()> {
+    let mut at = 0;
+    loop {
+        let buffered = reader.buffered();
+        while let Some(rest) = buffered.get(at..) {
+            match peek_length(rest) {
+                Ok(Some(0)) | Err(_) => return Ok(()),
+                Ok(Some(length)) => at += length.max(4),
+                Ok(None) => break,
+            }
+        }
+        if buffered.len() >= most || reader.fill().await? == 0 {
+            return Ok(());
+        }
+    }
 }
 
 /// Reads a push up to its pack. `None` is a client that sends only a flush (git's probe before a large push), or

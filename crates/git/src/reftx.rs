@@ -184,6 +184,15 @@ pub async fn refs_left(repo_dir: &Path, updates: &[RefUpdate]) -> Result<(Vec<Re
     Ok(open.partition(|update| at(&snapshot, update) == update.old))
 }
 
+/// Whether a ref exists at this moment.
+pub async fn ref_exists(repo_dir: &Path, name: &RefName) -> Result<bool, GitError> {
+    // Most are in files of their own, and reading all refs takes a while where there are many.
+    if tokio::fs::metadata(repo_dir.join(name.as_str())).await.is_ok_and(|found| found.is_file()) {
+        return Ok(true);
+    }
+    Ok(read(repo_dir).await?.get(name.as_str().as_bytes()).is_some())
+}
+
 async fn read(repo_dir: &Path) -> Result<Snapshot, GitError> {
     let repo = repo_dir.to_owned();
     blocking(move || Snapshot::read(&repo)).await

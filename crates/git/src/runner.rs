@@ -6,8 +6,11 @@
 use crate::child::Running;
 use crate::environment::Environment;
 use crate::probe::{self, UploadCapabilities};
+use crate::ration::Ration;
+use crate::slots::{Client, Place, Pool};
 use crate::{GitError, Layout};
 use std::ffi::OsStr;
+use std::fs::File;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,11 +26,23 @@ const MINIMUM: (u32, u32) = (2, 39);
 pub struct GitLimits {
     /// Fetches at once. Each may hold a pack-objects process.
     pub fetches: usize,
-    /// Packs being received at once. The clients set the pace, so this is generous.
+    /// Fetches at once for one address or account.
+    pub fetches_each: usize,
+    /// Pushes that arrive at once. The clients set the pace and no process runs meanwhile, so this is generous.
     pub receives: usize,
-    /// Connectivity checks and maintenance runs at once: these are bound by cores.
+    /// Pushes that arrive at once from one address or account.
+    pub receives_each: usize,
+    /// Pushes of accounts that are unpacked or checked at once: these are bound by cores and memory.
+    pub unpacks: usize,
+    /// The same for pushes without an account, which have slots of their own.
+    pub stranger_unpacks: usize,
+    /// Maintenance runs and copies at once: these are bound by cores.
     pub heavy: usize,
-    /// How long one waits for a place before hearing that the server is busy.
+    /// Questions about history (blame, the history of a path) and files that are sent, at once.
+    pub reads: usize,
+    /// The same for one address or account.
+    pub reads_each: usize,
+    /// How long one waits for a slot before hearing that the server is busy.
     pub queue: Duration,
     /// Limit of a short call (update-ref).
     pub quick: Duration,
@@ -37,6 +52,10 @@ pub struct GitLimits {
     pub maintenance: Duration,
     /// Threads of one pack-objects or index-pack process.
     pub pack_threads: usize,
+    /// Bytes of private memory of one process.
+    pub memory: u64,
+    /// Bytes of private memory of one process that unpacks or checks a push without an account.
+    pub stranger_memory: u64,
 }
 
 impl Default for GitLimits {
@@ -44,13 +63,21 @@ impl Default for GitLimits {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
             fetches: 16 * cores,
-            receives: 16 * cores,
+            fetches_each: 8,
+            receives: 64 * cores,
+            receives_each: 16,
+            unpacks: 2 * cores,
+            stranger_unpacks: cores.max(2),
             heavy: 2 * cores,
+            reads: 2 * cores,
+            reads_each: cores.max(2),
             queue: Duration::from_secs(30),
             quick: Duration::from_secs(60),
             check: Duration::from_secs(600),
             maintenance: Duration::from_secs(3600),
             pack_threads: cores.min(4),
+            memory: 2 << 30,
+            stranger_memory: 192 << 20,
         }
     }
 }
@@ -66,9 +93,14 @@ struct Inner {
     upload: OnceCell<UploadCapabilities>,
     /// Where it has its home, and is asked what it offers.
     dir: PathBuf,
-    fetches: Arc<Semaphore>,
-    receives: Arc<Semaphore>,
-    heavy: Arc<Semaphore>,
+    fetches: Pool,
+    receives: Pool,
+    unpacks: Pool,
+    stranger_unpacks: Pool,
+    heavy: Pool,
+    reads: Pool,
+    files: Pool,
+    memory: Arc<Semaphore>,
 }
 
 impl Git {
@@ -91,9 +123,15 @@ impl Git {
             environment,
             upload: OnceCell::new(),
             dir,
-            fetches: Arc::new(Semaphore::new(limits.fetches)),
-            receives: Arc::new(Semaphore::new(limits.receives)),
-            heavy: Arc::new(Semaphore::new(limits.heavy)),
+            fetches: Pool::new("fetches", limits.fetches, limits.fetches_each),
+            receives: Pool::new("pushes", limits.receives, limits.receives_each),
+            // Half of them for one client: another one's push does not wait for all of them.
+            unpacks: Pool::new("pushes", limits.unpacks, limits.unpacks.div_ceil(2)),
+            stranger_unpacks: Pool::new("pushes", limits.stranger_unpacks, limits.stranger_unpacks.div_ceil(2)),
+            heavy: Pool::new("maintenance", limits.heavy, limits.heavy),
+            reads: Pool::new("questions about history", limits.reads, limits.reads_each),
+            files: Pool::new("downloads", limits.fetches, limits.fetches_each),
+            memory: Arc::new(Semaphore::new(shares(limits.memory) as usize)),
             limits,
         })))
     }
@@ -115,6 +153,11 @@ impl Git {
         &self.0.limits
     }
 
+    /// Where it keeps what it needs for a moment.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.0.dir
+    }
+
     /// What this binary offers to fetching clients. It is asked once, when somebody wants to know.
     pub async fn upload_capabilities(&self) -> Result<&UploadCapabilities, GitError> {
         let Inner { upload, environment, dir, limits, .. } = &*self.0;
@@ -123,35 +166,76 @@ impl Git {
 
     /// A call of `git <what>` in this repository.
     pub(crate) fn call(&self, what: &'static str, repo: &Path) -> Call<'_> {
-        Call::new(&self.0.environment, what, repo, &[])
+        self.call_with(what, repo, &[])
     }
 
     /// The same with additional settings.
     pub(crate) fn call_with(&self, what: &'static str, repo: &Path, settings: &[(&str, &str)]) -> Call<'_> {
-        Call::new(&self.0.environment, what, repo, settings)
+        Call::new(&self.0.environment, what, repo, settings).ration(self.ration())
     }
 
-    /// A place among the fetches.
-    pub(crate) async fn fetch_place(&self) -> Result<OwnedSemaphorePermit, GitError> {
-        self.place(&self.0.fetches, "fetches").await
+    /// What any process may have that nothing else is said about.
+    pub(crate) fn ration(&self) -> Ration {
+        Ration { memory: self.0.limits.memory, processor: self.0.limits.maintenance }
     }
 
-    /// A place among the receivers of packs.
-    pub(crate) async fn receive_place(&self) -> Result<OwnedSemaphorePermit, GitError> {
-        self.place(&self.0.receives, "pushes").await
+    /// What a process may have that answers a question about history.
+    pub(crate) fn read_ration(&self) -> Ration {
+        Ration { processor: self.0.limits.quick, ..self.ration() }
     }
 
-    /// A place among what is bound by cores.
-    pub(crate) async fn heavy_place(&self) -> Result<OwnedSemaphorePermit, GitError> {
-        self.place(&self.0.heavy, "checks").await
+    /// A slot among the fetches.
+    pub(crate) async fn fetch_place(&self, client: Client) -> Result<Place, GitError> {
+        self.0.fetches.enter(client, self.0.limits.queue).await
     }
 
-    async fn place(&self, places: &Arc<Semaphore>, what: &'static str) -> Result<OwnedSemaphorePermit, GitError> {
-        match tokio::time::timeout(self.0.limits.queue, places.clone().acquire_owned()).await {
-            Ok(permit) => Ok(permit.expect("these semaphores are never closed")),
-            Err(_) => Err(GitError::Busy { what }),
+    /// A slot among the files that are sent.
+    pub(crate) async fn file_place(&self, client: Client) -> Result<Place, GitError> {
+        self.0.files.enter(client, self.0.limits.queue).await
+    }
+
+    /// A slot among the pushes that arrive.
+    pub async fn receive_place(&self, client: Client) -> Result<Place, GitError> {
+        self.0.receives.enter(client, self.0.limits.queue).await
+    }
+
+    /// A slot among the pushes that are unpacked or checked. Their clients have sent all, so they wait for long.
+    pub(crate) async fn unpack_place(&self, client: Client) -> Result<Place, GitError> {
+        let pool = if client.is_stranger() { &self.0.stranger_unpacks } else { &self.0.unpacks };
+        pool.enter(client, self.0.limits.check).await
+    }
+
+    /// A share of the memory that unpacking pushes of accounts may take together. The slots of others are their share.
+    pub(crate) async fn memory_share(
+        &self,
+        client: Client,
+        bytes: u64,
+    ) -> Result<Option<OwnedSemaphorePermit>, GitError> {
+        if client.is_stranger() {
+            return Ok(None);
+        }
+        let units = shares(bytes).min(shares(self.0.limits.memory));
+        let share = self.0.memory.clone().acquire_many_owned(units);
+        match tokio::time::timeout(self.0.limits.check, share).await {
+            Ok(share) => Ok(Some(share.expect("these semaphores are never closed"))),
+            Err(_) => Err(GitError::Busy { what: "pushes" }),
         }
     }
+
+    /// A slot among the questions about history.
+    pub(crate) async fn read_place(&self, client: Client) -> Result<Place, GitError> {
+        self.0.reads.enter(client, self.0.limits.queue).await
+    }
+
+    /// A slot among what keeps repositories quick.
+    pub(crate) async fn heavy_place(&self) -> Result<Place, GitError> {
+        self.0.heavy.enter(Client::SERVER, self.0.limits.queue).await
+    }
+}
+
+/// Memory is shared out in units of a mebibyte.
+fn shares(bytes: u64) -> u32 {
+    u32::try_from(bytes >> 20).unwrap_or(u32::MAX).clamp(1, 1 << 28)
 }
 
 /// One call, being put together.
@@ -159,13 +243,28 @@ pub(crate) struct Call<'a> {
     environment: &'a Environment,
     what: &'static str,
     command: Command,
+    ration: Ration,
+    input: Option<File>,
 }
 
 impl<'a> Call<'a> {
     pub fn new(environment: &'a Environment, what: &'static str, repo: &Path, settings: &[(&str, &str)]) -> Self {
         let mut command = environment.command(repo, settings);
         command.arg(what);
-        Self { environment, what, command }
+        let ration = Ration { memory: u64::MAX, processor: Duration::from_secs(60) };
+        Self { environment, what, command, ration, input: None }
+    }
+
+    /// What the kernel lets it have.
+    pub fn ration(mut self, ration: Ration) -> Self {
+        self.ration = ration;
+        self
+    }
+
+    /// A file to read from, from where it stands, in place of a pipe.
+    pub fn input(mut self, file: File) -> Self {
+        self.input = Some(file);
+        self
     }
 
     pub fn args<I: IntoIterator<Item: AsRef<std::ffi::OsStr>>>(mut self, args: I) -> Self {
@@ -184,7 +283,7 @@ impl<'a> Call<'a> {
 
     /// Starts it; `watch` sees each piece of stderr as it comes.
     pub fn start_watched(self, watch: impl FnMut(&[u8]) + Send + 'static) -> Result<Running, GitError> {
-        Running::start(self.what, &self.environment.binary, self.command, watch)
+        Running::start(self.what, &self.environment.binary, self.command, (self.ration, self.input), watch)
     }
 
     /// Runs it to its end with this input; returns its (small) output.

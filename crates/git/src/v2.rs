@@ -6,8 +6,8 @@ use tokio::io::AsyncRead;
 
 /// From this many prefixes on git ignores them and lists everything; so do we.
 const TOO_MANY_PREFIXES: usize = 65_536;
-/// A request of this size is no longer looked at; git may deal with it.
-const MAX_REQUEST: usize = 1024 * 1024;
+/// A request of this size is no longer looked at: it would be held in memory for each client. git deals with it.
+const MAX_REQUEST: usize = 128 * 1024;
 
 /// The arguments of `ls-refs`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -4,7 +4,7 @@ use super::with_forge;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::show;
-use abide_forge::doctor::{self, Report};
+use abide_forge::doctor::{self, Depth, Report};
 use serde_json::json;
 use std::process::ExitCode;
 
@@ -16,15 +16,19 @@ pub(crate) struct Args {
     /// JSON instead of lines.
     #[arg(long)]
     json: bool,
+    /// Look for every object that any ref reaches, rather than for those of the refs and of some repositories.
+    #[arg(long)]
+    deep: bool,
     /// Put right what can be first: finish what was interrupted, and set aside (never remove) what does not belong.
     #[arg(long)]
     fix: bool,
 }
 
 pub(crate) async fn run(config: &Config, args: &Args) -> Result<ExitCode, Failure> {
+    let depth = if args.deep { Depth::Deep } else { Depth::Sample };
     let (done, report) = with_forge(config, async |forge| {
-        let done = if args.fix { doctor::fix(forge).await? } else { Vec::new() };
-        Ok((done, doctor::examine(forge).await?))
+        let done = if args.fix { doctor::fix_to(forge, depth).await? } else { Vec::new() };
+        Ok((done, doctor::examine_to(forge, depth).await?))
     })
     .await?;
     if args.json {
@@ -43,6 +47,7 @@ fn as_json(done: &[String], report: &Report) {
         "findings": findings,
         "fixed": done,
         "repositories": report.repos,
+        "repositories_walked": report.walked,
         "audit": { "sealed": report.chain.sealed, "unsealed": report.chain.unsealed, "broken_at": report.chain.broken_at },
         "events_unnumbered": report.events_unnumbered,
         "pushes_running": report.pushes_running,
@@ -54,7 +59,7 @@ fn as_lines(done: &[String], report: &Report) {
     for line in done {
         println!("FIXED  {line}");
     }
-    println!("repositories  {} looked at", report.repos);
+    println!("repositories  {} looked at, {} of them to the last object", report.repos, report.walked);
     println!("audit chain   {} rows sealed, {} waiting", report.chain.sealed, report.chain.unsealed);
     println!("event log     {} waiting for their place", report.events_unnumbered);
     println!("pushes        {} running", report.pushes_running);

@@ -136,7 +136,12 @@ fn push_dies(engine: Engine, point: &str) {
 #[rstest]
 fn crash_in_creating_leaves_a_working_repository_or_none(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
-    #[values(failpoint::CREATE_BEFORE_COMMIT, failpoint::CREATE_COMMITTED, failpoint::CREATE_DIRECTORY_MADE)]
+    #[values(
+        failpoint::CREATE_BEFORE_COMMIT,
+        failpoint::CREATE_COMMITTED,
+        failpoint::DIRECTORY_HALF_MADE,
+        failpoint::CREATE_DIRECTORY_MADE
+    )]
     point: &str,
 ) {
     let mut server = builder(engine).start();
@@ -148,9 +153,13 @@ fn crash_in_creating_leaves_a_working_repository_or_none(
     let answer = std::panic::catch_unwind(|| create.send(server.http_addr()));
     assert!(answer.is_err(), "the server died before it could answer");
     server.wait_exit();
+    // What a version left that made directories among the repositories, with the process id that a container repeats.
+    std::fs::create_dir_all(server.data_dir().join("repos/01/.1.git.new-1-0/objects")).expect("writable");
     server.restart();
 
     assert_healthy(&server);
+    no_incoming(&server);
+    assert!(!server.data_dir().join("repos/01/.1.git.new-1-0").exists(), "the next start removes it");
     let exists = point != failpoint::CREATE_BEFORE_COMMIT;
     let show = http::get(server.http_addr(), "/api/v3/repos/alice/x", None);
     assert_eq!(show.status, if exists { 200 } else { 404 });

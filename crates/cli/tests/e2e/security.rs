@@ -341,23 +341,74 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 #[rstest]
 fn nearly_full_disks_refuse_writes_and_serve_reads(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let mut server = server(engine);
-    let alice = person(&server, "alice");
+    let alice = person(&server, "alice").with_ssh(&server);
+    let bob = person(&server, "bob");
     alice.create(&server, "open", false);
     let tree = alice.git.init_work_tree();
     alice.git.commit_file(&tree, "a", "one", "one");
     let url = server.http_url("alice", "open");
     alice.git.ok(&tree, &["push", &url, "main"]);
+    let issues = "/api/v3/repos/alice/open/issues";
+    let opened = http::post(server.http_addr(), issues, Some(&alice.token), &json!({ "title": "one" }));
+    assert_eq!(opened.status, 201);
 
     // No disk has more than everything free, so this server believes that its disk is full.
     std::fs::write(server.data_dir().join("abide.toml"), "[server]\nmin_free_percent = 100\n").expect("writable");
     server.restart();
+    let addr = server.http_addr();
 
     alice.git.commit_file(&tree, "a", "two", "two");
-    let said = alice.git.fails(&tree, &["push", &url, "main"]);
-    assert!(said.contains("disk is nearly full"), "{said}");
-    let create = http::post(server.http_addr(), "/api/v3/user/repos", Some(&alice.token), &json!({ "name": "more" }));
-    assert_eq!(create.status, 507);
-    assert!(create.text().contains("nearly full"));
+    for road in [&url, &server.ssh_url("alice", "open")] {
+        let said = alice.git.fails(&tree, &["push", road, "main"]);
+        assert!(said.contains("disk is nearly full"), "{said}");
+    }
+    let writes = [
+        ("POST", "/user/repos", json!({ "name": "more" })),
+        ("POST", "/user/repos", json!({ "name": "more", "auto_init": true })),
+        ("POST", "/repos/alice/open/issues", json!({ "title": "two" })),
+        ("PATCH", "/repos/alice/open/issues/1", json!({ "title": "two" })),
+        ("POST", "/repos/alice/open/issues/1/comments", json!({ "body": "two" })),
+        ("POST", "/repos/alice/open/labels", json!({ "name": "two", "color": "ff0000" })),
+        ("POST", "/repos/alice/open/hooks", json!({ "config": { "url": "http://example.org/" } })),
+        ("PATCH", "/repos/alice/open", json!({ "description": "two" })),
+        ("PUT", "/user/starred/alice/open", json!({})),
+    ];
+    for (method, path, body) in &writes {
+        let refused = http::json(method, addr, &format!("/api/v3{path}"), Some(&alice.token), body);
+        assert_eq!(refused.status, 507, "{method} {path}: {}", refused.text());
+        assert!(refused.text().contains("nearly full"), "{}", refused.text());
+    }
+    let fork = http::post(addr, "/api/v3/repos/alice/open/forks", Some(&bob.token), &json!({}));
+    assert_eq!(fork.status, 507, "{}", fork.text());
+    let key = abide_testkit::Key::new(1);
+    let note = key.announcement(abide_testkit::Key::now(), "tool", &server.url());
+    let (taken, said) = abide_testkit::Nostr::connect(&server.url()).publish(&note);
+    assert!(!taken && said.contains("nearly full"), "{said}");
+
     assert_eq!(alice.git.ok(&tree, &["ls-remote", "--heads", &url]).lines().count(), 1, "reads go on");
-    assert_eq!(http::get(server.http_addr(), "/readyz", None).status, 503);
+    alice.git.ok(&alice.git.fresh_dir(), &["clone", "--quiet", &url, "."]);
+    assert_eq!(http::get(addr, issues, None).json().as_array().map(Vec::len), Some(1));
+    assert_eq!(http::get(addr, "/alice/open", None).status, 200);
+    assert_eq!(http::get(addr, "/readyz", None).status, 503);
+    assert_eq!(http::delete(addr, "/api/v3/repos/alice/open", Some(&alice.token)).status, 204, "removing makes room");
+}
+
+/// Whoever has no account leaves the last part of the disk to those who have one.
+#[rstest]
+fn strangers_may_not_use_the_room_that_is_kept_for_accounts(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    use crate::grasp::scene::{Scene, now, state};
+    let mut scene = Scene::on(builder(engine).start());
+    let owner = abide_testkit::Key::new(1);
+    scene.announce(&owner, "tool", &[]);
+    scene.state_waits(&state(&owner, now() - 5, "tool", &[("refs/heads/main", &scene.first)], Some("main")));
+    let settings = "[server]\nstranger_free_percent = 100\nmin_free_percent = 0\n";
+    std::fs::write(scene.server.data_dir().join("abide.toml"), settings).expect("writable");
+    scene.server.restart();
+    let said = scene.push_fails(&owner, "tool", &["main"]);
+    assert!(said.contains("100 % must stay free"), "{said}");
+    let alice = person(&scene.server, "alice");
+    alice.create(&scene.server, "open", false);
+    alice.git.ok(&scene.work, &["push", "--quiet", &scene.server.http_url("alice", "open"), "main"]);
 }

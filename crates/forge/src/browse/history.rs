@@ -77,8 +77,8 @@ impl Browser {
             .logs
             .get_or_insert_async(&key, async {
                 let page = match path.is_empty() {
-                    true => self.read(move |reader| reader.log(start, skip, limit)).await?,
-                    false => self.reader.log_path(self.forge.git(), start, path, skip, limit).await?,
+                    true => self.read_heavy(move |reader| reader.log(start, skip, limit)).await?,
+                    false => self.reader.log_path(self.forge.git(), self.client, start, path, skip, limit).await?,
                 };
                 Ok(Arc::new(page))
             })
@@ -103,7 +103,7 @@ impl Browser {
             .browse()
             .blames
             .get_or_insert_async(&key, async {
-                let ranges = self.reader.blame(self.forge.git(), start, path).await?;
+                let ranges = self.reader.blame(self.forge.git(), self.client, start, path).await?;
                 let lines = self.read(move |reader| {
                     let mut seen: HashMap<Oid, Arc<Commit>> = HashMap::new();
                     let mut lines = Vec::with_capacity(ranges.len());

@@ -17,6 +17,7 @@ use crate::{Access, Caller, Fault, Forge};
 use abide_core::Oid;
 use abide_core::policy::Action;
 use abide_core::scope::Scope;
+use abide_git::Client;
 use abide_git::advertise::is_hidden;
 use abide_git::read::stream::BlobStream;
 use abide_git::read::{Entry, Listing, ReadError, Reader};
@@ -44,21 +45,22 @@ pub struct Browser {
     pub repo: Repo,
     refs: Refs,
     reader: Reader,
+    client: Client,
 }
 
 /// Opens a repository for someone who may read it.
 pub async fn open(forge: &Forge, caller: &Caller, door: &Door) -> Result<Browser, Access> {
     caller.ensure_scope(Scope::RepoRead)?;
     let repo = open::open(forge, caller, door, Action::RepoRead).await?;
-    of_repo(forge, repo).await
+    of_repo(forge, caller, repo).await
 }
 
-/// Looks into a repository that was opened already.
-pub async fn of_repo(forge: &Forge, repo: Repo) -> Result<Browser, Access> {
+/// Looks into a repository that was opened already, for this caller.
+pub async fn of_repo(forge: &Forge, caller: &Caller, repo: Repo) -> Result<Browser, Access> {
     let refs = snapshots::read(forge, &repo).await?;
     let reader =
         forge.browse().reader(forge.layout().repo(repo.id), repo.id, repo.refs_generation).map_err(Fault::from)?;
-    Ok(Browser { forge: forge.clone(), repo, refs, reader })
+    Ok(Browser { forge: forge.clone(), repo, refs, reader, client: caller.client() })
 }
 
 impl Browser {
@@ -93,14 +95,19 @@ impl Browser {
         answered.map_err(|error| BrowseError::interrupted(&error))?.map_err(BrowseError::from)
     }
 
-    /// The same for what takes a while: only so many run at once, others wait.
+    /// The same for what takes a while: only so many run at once, others wait, though not for long. The slot stays with
+    /// the work, which goes on when nobody waits for it any more.
     pub async fn read_heavy<T, F>(&self, ask: F) -> Result<T, BrowseError>
     where
         T: Send + 'static,
         F: FnOnce(&Reader) -> Result<T, ReadError> + Send + 'static,
     {
-        let _place = self.forge.browse().heavy().await;
-        self.read(ask).await
+        let place = self.forge.browse().heavy(self.client).await?;
+        self.read(move |reader| {
+            let _place = place;
+            ask(reader)
+        })
+        .await
     }
 
     /// A directory, with the sizes of its files if it is small enough for that.
@@ -143,7 +150,7 @@ impl Browser {
 
     /// A file of any size, piece by piece.
     pub async fn stream(&self, oid: Oid) -> Result<BlobStream, BrowseError> {
-        Ok(BlobStream::open(self.forge.git(), self.reader.repo_dir(), oid).await?)
+        Ok(BlobStream::open(self.forge.git(), self.reader.repo_dir(), oid, self.client, self.forge.patience()).await?)
     }
 
     /// One commit.

@@ -2,15 +2,18 @@
 //! weight in bytes: each kind of answer has a share of one budget.
 
 use super::history::Walked;
+use crate::Browsing;
 use abide_core::{Oid, RepoId};
-use abide_git::GitError;
 use abide_git::read::blame::BlameRange;
 use abide_git::read::{Commit, Count, Diff, Entry, Listing, LogPage, Reader};
+use abide_git::slots::Pool;
+use abide_git::{Client, GitError, Place};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
+use std::time::Duration;
+use tokio::sync::{Mutex, MutexGuard};
 
 type PathKey = (RepoId, Oid, Vec<u8>);
 type LogKey = (RepoId, Oid, Vec<u8>, usize, usize);
@@ -23,6 +26,9 @@ const FEW: usize = 32;
 /// So many walks over last changes may wait for each other by chance; those of one directory always do.
 const TURNS: usize = 64;
 
+/// How long one waits for a slot before hearing that the server is busy.
+const QUEUE: Duration = Duration::from_secs(30);
+
 /// What browsing remembers.
 pub(crate) struct Shared {
     readers: Cache<(RepoId, i64), Reader>,
@@ -34,16 +40,16 @@ pub(crate) struct Shared {
     pub(super) diffs: Cache<(RepoId, Oid, Oid), Arc<Diff>, Bytes>,
     pub(super) blames: Cache<PathKey, Blamed, Bytes>,
     pub(super) counts: Cache<(RepoId, Oid), Count>,
-    heavy: Semaphore,
+    heavy: Pool,
     turns: Vec<Mutex<()>>,
 }
 
 impl Shared {
-    /// Caches of at most about `bytes` in all, over at most `readers` open repositories.
-    pub(crate) fn new(bytes: u64, readers: usize, heavy: usize) -> Self {
-        let share = |percent: u64| bytes / 100 * percent;
+    /// Caches within the budget of the settings.
+    pub(crate) fn new(settings: &Browsing) -> Self {
+        let share = |percent: u64| settings.cache / 100 * percent;
         Self {
-            readers: Cache::new(readers.max(1)),
+            readers: Cache::new(settings.open_repos.max(1)),
             listings: Cache::with_weighter(FEW, share(25), Bytes),
             readmes: Cache::new(10_000),
             last_changes: Cache::with_weighter(FEW, share(30), Bytes),
@@ -52,7 +58,7 @@ impl Shared {
             diffs: Cache::with_weighter(FEW, share(20), Bytes),
             blames: Cache::with_weighter(FEW, share(10), Bytes),
             counts: Cache::new(10_000),
-            heavy: Semaphore::new(heavy.max(1)),
+            heavy: Pool::new("questions about history", settings.heavy, settings.heavy_each),
             turns: (0..TURNS).map(|_| Mutex::new(())).collect(),
         }
     }
@@ -62,10 +68,9 @@ impl Shared {
         self.readers.get_or_insert_with(&(repo, generation), || Reader::open(&dir))
     }
 
-    /// A place among what may run at once although it takes a while.
-    pub(super) async fn heavy(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
-        self.heavy.acquire().await.ok()
+    /// A slot among what may run at once although it takes a while.
+    pub(super) async fn heavy(&self, client: Client) -> Result<Place, GitError> {
+        self.heavy.enter(client, QUEUE).await
     }
 
     /// Waits until nobody else walks for the same directory.

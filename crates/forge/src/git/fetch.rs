@@ -7,13 +7,17 @@ use crate::{Access, Caller, Fault, Forge};
 use abide_core::policy::Action;
 use abide_core::scope::Scope;
 use abide_git::hint::Hinted;
-use abide_git::upload::{self, UploadPack, UploadStream};
+use abide_git::pace::Paced;
+use abide_git::upload::{self, UploadPack};
 use abide_git::v2::{self, V2Request};
-use abide_git::{PacketReader, Snapshot, advertise, bare};
+use abide_git::{Client, PacketReader, Pumped, Snapshot, advertise, bare};
 use abide_store::repos::Repo;
 use abide_store::{nostr_repos, purgatory};
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite};
+
+/// What one request of a fetch may have: wants and haves, unpacked.
+const MAX_REQUEST: u64 = 64 << 20;
 
 /// A fetch that the policy allows.
 #[derive(Debug, Clone)]
@@ -21,6 +25,7 @@ pub struct Ticket {
     source: Source,
     /// What to tell the person at the other end.
     pub hint: Option<String>,
+    client: Client,
 }
 
 /// Where a fetch comes from.
@@ -34,12 +39,15 @@ enum Source {
 /// Opens a repository for fetching.
 pub async fn admit(forge: &Forge, caller: &Caller, door: &Door, transport: Transport) -> Result<Ticket, Access> {
     caller.ensure_scope(Scope::RepoRead)?;
+    let client = caller.client();
     match open(forge, caller, door, Action::RepoRead).await {
         Ok(repo) => {
             let hint = moved_hint(forge, door, &repo, transport);
-            Ok(Ticket { hint, source: Source::Repo(Box::new(repo)) })
+            Ok(Ticket { hint, source: Source::Repo(Box::new(repo)), client })
         }
-        Err(Access::NotFound) if waits(forge, door).await? => Ok(Ticket { hint: None, source: Source::Nothing }),
+        Err(Access::NotFound) if waits(forge, door).await? => {
+            Ok(Ticket { hint: None, source: Source::Nothing, client })
+        }
         Err(error) => Err(error),
     }
 }
@@ -77,26 +85,28 @@ pub enum Answer {
     /// It was known.
     Ready(Bytes),
     /// git makes it while it is read. Dropping it ends git.
-    Stream(Box<Hinted<UploadStream>>),
+    Stream(Box<Hinted<Pumped>>),
 }
 
 /// Answers one request of a stateless client.
 pub async fn answer(
     forge: &Forge,
-    Ticket { source, hint }: &Ticket,
+    ticket: &Ticket,
     version: ProtocolVersion,
-    input: impl AsyncRead + Unpin + Send + 'static,
+    input: impl AsyncRead + Unpin + Send,
 ) -> Result<Answer, Fault> {
-    let mut reader = PacketReader::new(input);
+    let mut reader = PacketReader::new(Paced::new(input, forge.patience()));
     if version == ProtocolVersion::V2 {
         let request = v2::read_request(&mut reader).await.map_err(abide_git::GitError::Client)?;
         if let V2Request::LsRefs(request) = request {
-            return Ok(Answer::Ready(advertise::ls_refs(&*refs(forge, source).await?, &request)));
+            return Ok(Answer::Ready(advertise::ls_refs(&*refs(forge, &ticket.source).await?, &request)));
         }
     }
+    // All of it, before a slot is taken: a client that says nothing more has none.
+    let request = upload::read_request(forge.git(), reader, MAX_REQUEST).await?;
     metrics::counter!("abide_fetches_total", "transport" => "http").increment(1);
-    let stream = upload::spawn(forge.git(), &call(forge, source, version, true).await?, reader).await?;
-    let hint = hint.as_deref().filter(|_| version == ProtocolVersion::V2);
+    let stream = upload::spawn(forge.git(), &call(forge, ticket, version, true).await?, request).await?;
+    let hint = ticket.hint.as_deref().filter(|_| version == ProtocolVersion::V2);
     Ok(Answer::Stream(Box::new(Hinted::new(stream, hint))))
 }
 
@@ -111,18 +121,18 @@ pub async fn converse(
     // Sets HEAD right if a crash left it behind, which git reads by itself here.
     drop(refs(forge, &ticket.source).await?);
     metrics::counter!("abide_fetches_total", "transport" => "ssh").increment(1);
-    Ok(upload::serve(forge.git(), &call(forge, &ticket.source, version, false).await?, input, output).await?)
+    Ok(upload::serve(forge.git(), &call(forge, ticket, version, false).await?, input, output).await?)
 }
 
-async fn call(forge: &Forge, source: &Source, protocol: ProtocolVersion, stateless: bool) -> Result<UploadPack, Fault> {
-    let repo = match source {
+async fn call(forge: &Forge, ticket: &Ticket, protocol: ProtocolVersion, stateless: bool) -> Result<UploadPack, Fault> {
+    let repo = match &ticket.source {
         Source::Repo(repo) => {
             ensure_directory(forge, repo).await?;
             forge.layout().repo(repo.id)
         }
         Source::Nothing => bare::init_empty(forge.layout()).await?,
     };
-    Ok(UploadPack { repo, stateless, protocol, idle: forge.settings().idle_timeout })
+    Ok(UploadPack { repo, stateless, protocol, patience: forge.patience(), client: ticket.client })
 }
 
 /// What a pushing client hears first.

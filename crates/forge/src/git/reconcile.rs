@@ -5,7 +5,7 @@
 //! machine died while git was moving several): what was begun is completed, because every old value had been checked
 //! and every object is here.
 
-use super::push::{Brought, brought, finish};
+use super::push::{Brought, brought, finish, first_default};
 use crate::grasp::aside;
 use crate::repos::fork;
 use crate::tell::Who;
@@ -87,16 +87,22 @@ pub(crate) async fn one(forge: &Forge, lease: &Lease, push: &Push) -> Result<Out
         RefsMatch::Mixed => complete(forge, push).await?,
     };
     tracing::info!(push = push.id.get(), repo = push.repo_id.get(), ?outcome, "put an unfinished push right");
-    let brought = match (outcome, repos::by_id(&mut *forge.store().read().await?, push.repo_id, None).await?) {
-        (Outcome::Done, Some(repo)) => brought(dir, &repo.default_branch, &push.updates).await,
-        _ => Brought::default(),
+    let repo = repos::by_id(&mut *forge.store().read().await?, push.repo_id, None).await?;
+    let (first, brought) = match repo.filter(|_| outcome == Outcome::Done) {
+        Some(repo) => {
+            let first = first_default(forge, &repo, push).await?;
+            let brought = brought(dir, first.as_ref().unwrap_or(&repo.default_branch), &push.updates).await;
+            (first, brought)
+        }
+        None => (None, Brought::default()),
     };
+    let end = (lease.clone(), push.clone(), brought, first, outcome);
     let written: Result<(), StoreError> = forge
         .store()
-        .write((lease.clone(), push.clone(), brought, outcome), |tx, (lease, push, brought, outcome)| {
+        .write(end, |tx, (lease, push, brought, first, outcome)| {
             Box::pin(async move {
                 leases::check(tx, lease).await?;
-                finish(tx, push, brought, *outcome, &Who { user: push.actor, ip: None }).await
+                finish(tx, push, brought, first.as_ref(), *outcome, &Who { user: push.actor, ip: None }).await
             })
         })
         .await;

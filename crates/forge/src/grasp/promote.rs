@@ -88,7 +88,7 @@ pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<bool, Fa
         signed: Some(promotion.signed.encode()),
     };
     let push = pushes::begin(tx, &intent, &promotion.lease).await?;
-    finish(tx, &push, &promotion.brought, Outcome::Done, &who).await?;
+    finish(tx, &push, &promotion.brought, None, Outcome::Done, &who).await?;
     crate::git::maintain::enqueue(tx, *id).await?;
     leases::release(tx, &promotion.lease).await?;
     Ok(true)

@@ -89,7 +89,7 @@ fn message(commit: &Commit) -> String {
 
 /// The commits that a push brought, the oldest first; the latest ones, if they are too many.
 async fn commits(forge: &Forge, repo: &Repo, brought: &Brought) -> Result<Vec<Commit>, Fault> {
-    let browser = match crate::browse::of_repo(forge, repo.clone()).await {
+    let browser = match crate::browse::of_repo(forge, &Caller::operator(), repo.clone()).await {
         Ok(browser) => browser,
         Err(Access::Fault(fault)) => return Err(fault),
         Err(_) => return Ok(Vec::new()),

@@ -115,7 +115,7 @@ pub async fn create(forge: &Forge, caller: &Caller, request: Request) -> Result<
         Actor::User { suspended: true, .. } => return Err(CreateError::Suspended),
         Actor::User { id, .. } => id,
     };
-    disk::ensure_room(forge)?;
+    disk::ensure_room(forge, disk::Writer::of(caller))?;
     let plan = Plan::of(request.init.clone())?;
     let new = check(owner, request)?;
     let unit =

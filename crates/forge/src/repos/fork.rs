@@ -166,7 +166,7 @@ async fn ensure_room(forge: &Forge, source: &Repo) -> Result<(), Fault> {
     let bytes = tokio::task::spawn_blocking(move || disk_usage(&dir))
         .await
         .map_err(|error| Fault::Internal(format!("measuring a repository was interrupted: {error}")))??;
-    disk::ensure_room_for(forge, bytes)
+    disk::ensure_room_for(forge, disk::Writer::Account, bytes)
 }
 
 struct Unit {

@@ -3,15 +3,20 @@
 use super::Incoming;
 use crate::GitError;
 use crate::error::blocking;
+use crate::ration::Ration;
 use crate::receive::{ReceiveError, RefusedTip};
 use abide_core::{Oid, RefUpdate};
 use gix::ObjectId;
 use gix::objs::Kind;
 use gix::odb::Header;
 use std::fmt::Write;
+use std::time::Duration;
 
 /// With more tips than this, a failure is reported for all of them rather than looked for one by one.
 const CULPRITS: usize = 32;
+
+/// Processor time of one walk for a push without an account.
+const STRANGERS_TIME: Duration = Duration::from_secs(120);
 
 const MISSING: &str = "the pushed objects are incomplete; run `git fsck` in your clone and push again";
 const NOT_A_COMMIT: &str = "refs/heads/* takes commits only; push other objects as tags";
@@ -45,9 +50,10 @@ impl Incoming {
         .await?;
         // Those that are left may still be taken, so they are looked at whatever became of the others.
         if !tips.is_empty() {
-            let _place = self.git.heavy_place().await?;
+            let _place = self.git.unpack_place(self.client).await?;
             match self.walk(&tips).await {
                 Err(GitError::Failed { .. }) => refused.extend(self.culprits(&tips).await?),
+                Err(GitError::UsedUp { of, .. }) => return Err(ReceiveError::TooDear(of)),
                 result => result?,
             }
         }
@@ -60,7 +66,13 @@ impl Incoming {
         for tip in tips {
             writeln!(input, "{}", tip.new).expect("writing to a string does not fail");
         }
-        let call = self.call("rev-list", &[]).args(["--objects", "--stdin", "--not", "--all", "--quiet"]);
+        let limits = self.git.limits();
+        let ration = match self.client.is_stranger() {
+            true => Ration { memory: limits.stranger_memory, processor: limits.check.min(STRANGERS_TIME) },
+            false => Ration { memory: limits.memory, processor: limits.check },
+        };
+        let call = self.call("rev-list", &[]).ration(ration);
+        let call = call.args(["--objects", "--stdin", "--not", "--all", "--quiet"]);
         call.run(input.as_bytes(), self.git.limits().check).await.map(drop)
     }
 
@@ -72,7 +84,7 @@ impl Incoming {
                 || tips.len() == 1
                 || match self.walk(std::slice::from_ref(tip)).await {
                     Ok(()) => false,
-                    Err(GitError::Failed { .. }) => true,
+                    Err(GitError::Failed { .. } | GitError::UsedUp { .. }) => true,
                     Err(error) => return Err(error),
                 };
             if broken {

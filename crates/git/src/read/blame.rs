@@ -2,8 +2,8 @@
 
 use super::path_log::addressable;
 use super::{ReadError, Reader};
-use crate::Git;
 use crate::error::blocking;
+use crate::{Client, Git};
 use abide_core::Oid;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -25,7 +25,13 @@ pub struct BlameRange {
 impl Reader {
     /// Who last touched each line of a text file, in the order of the lines. Bounded by the runner's limits; worth
     /// caching by its arguments, which determine the answer for ever.
-    pub async fn blame(&self, git: &Git, start: Oid, path: &[u8]) -> Result<Vec<BlameRange>, ReadError> {
+    pub async fn blame(
+        &self,
+        git: &Git,
+        client: Client,
+        start: Oid,
+        path: &[u8],
+    ) -> Result<Vec<BlameRange>, ReadError> {
         let path = addressable(path)?;
         let (reader, owned) = (self.clone(), path.to_vec());
         let entry = blocking(move || reader.entry(start, &owned)).await?;
@@ -34,9 +40,10 @@ impl Reader {
             Some(size) if size > LARGEST => return Err(ReadError::TooFar),
             Some(_) => (),
         }
-        let _place = git.heavy_place().await?;
+        let _place = git.read_place(client).await?;
         let output = git
             .call("blame", self.repo_dir())
+            .ration(git.read_ration())
             .args(["--incremental", &start.to_string(), "--"])
             .args([OsStr::from_bytes(path)])
             .run(&[], git.limits().quick)

@@ -2,8 +2,8 @@
 
 use super::tree::{components, trim};
 use super::{LogPage, ReadError, Reader};
-use crate::Git;
 use crate::error::blocking;
+use crate::{Client, Git};
 use abide_core::Oid;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -17,6 +17,7 @@ impl Reader {
     pub async fn log_path(
         &self,
         git: &Git,
+        client: Client,
         start: Oid,
         path: &[u8],
         skip: usize,
@@ -24,10 +25,11 @@ impl Reader {
     ) -> Result<LogPage, ReadError> {
         let path = addressable(path)?;
         let limit = limit.min(LONGEST_PAGE);
-        let _place = git.heavy_place().await?;
+        let _place = git.read_place(client).await?;
         let (skip, count) = (format!("--skip={skip}"), format!("--max-count={}", limit + 1));
         let output = git
             .call("rev-list", self.repo_dir())
+            .ration(git.read_ration())
             .env("GIT_LITERAL_PATHSPECS", "1")
             .args([&skip, &count, "--end-of-options", &start.to_string(), "--"])
             .args([OsStr::from_bytes(path)])

@@ -1,16 +1,15 @@
 //! Blobs of any size, as a stream through git.
 
 use super::ReadError;
-use crate::child::Running;
-use crate::{Git, GitError};
+use crate::pump::{Pump, Pumped};
+use crate::{Client, Git, GitError};
 use abide_core::Oid;
+use abide_core::patience::Patience;
 use std::io;
 use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader, ReadBuf, Take};
-use tokio::process::ChildStdout;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 /// The longest answer of `cat-file` before the content: an id, a kind, a number.
@@ -20,15 +19,19 @@ const HEADER: u64 = 128;
 #[derive(Debug)]
 pub struct BlobStream {
     size: u64,
-    content: Take<BufReader<ChildStdout>>,
-    _running: Running,
-    _place: OwnedSemaphorePermit,
+    content: Take<Pumped>,
 }
 
 impl BlobStream {
     /// Starts to read a blob in constant memory here; git itself holds what it must.
-    pub async fn open(git: &Git, repo_dir: &Path, oid: Oid) -> Result<Self, ReadError> {
-        let place = git.fetch_place().await?;
+    pub async fn open(
+        git: &Git,
+        repo_dir: &Path,
+        oid: Oid,
+        client: Client,
+        patience: Patience,
+    ) -> Result<Self, ReadError> {
+        let place = git.file_place(client).await?;
         let mut running = git.call("cat-file", repo_dir).args(["--batch"]).start()?;
         let mut stdin = running.stdin.take().expect("stdin is piped");
         let mut stdout = BufReader::new(running.stdout.take().expect("stdout is piped"));
@@ -45,7 +48,12 @@ impl BlobStream {
             stderr: source.to_string(),
         })?;
         let size = parse_header(&header)?;
-        Ok(Self { size, content: stdout.take(size), _running: running, _place: place })
+        // The end of its input ends git, once it has said all.
+        drop(stdin);
+        // With the newline behind it, so that git says all.
+        let answer = stdout.take(size.saturating_add(1));
+        let content = Pump { running, place, answer, request: None, patience }.start().take(size);
+        Ok(Self { size, content })
     }
 
     /// How many bytes the blob has.

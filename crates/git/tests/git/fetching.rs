@@ -1,17 +1,19 @@
 //! Serving fetches through git.
 
 use crate::support::{Server, Work};
+use abide_core::patience::Patience;
 use abide_git::pktline::{put_data, put_delim, put_flush};
 use abide_git::upload::{self, UploadPack};
-use abide_git::{GitError, GitLimits, ProtocolVersion};
+use abide_git::{Client, GitError, GitLimits, ProtocolVersion, Pumped};
 use bytes::BytesMut;
 use std::path::Path;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 fn fetch(server: &Server, stateless: bool) -> UploadPack {
-    let idle = Duration::from_secs(10);
-    UploadPack { repo: server.repo.clone(), stateless, protocol: ProtocolVersion::V2, idle }
+    let patience = Patience::new(Duration::from_secs(10), 1024);
+    let (repo, client) = (server.repo.clone(), Client::SERVER);
+    UploadPack { repo, stateless, protocol: ProtocolVersion::V2, patience, client }
 }
 
 fn wanting(oid: &str) -> BytesMut {
@@ -31,6 +33,41 @@ async fn seeded() -> (Server, String) {
     let tip = work.commits(50);
     work.push_to(&server);
     (server, tip.to_string())
+}
+
+async fn asked(server: &Server, fetch: &UploadPack, body: &[u8]) -> Result<Pumped, GitError> {
+    let request = upload::read_request(&server.git, body, 1 << 20).await?;
+    upload::spawn(&server.git, fetch, request).await
+}
+
+/// A commit with more than pipes and channels hold.
+fn large_tip(server: &Server) -> String {
+    let work = Work::new();
+    let mut noise = 1u64;
+    let text: String = (0..400_000)
+        .map(|_| {
+            noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            char::from(b' ' + (noise >> 58) as u8)
+        })
+        .collect();
+    let tip = work.commit(&text.repeat(3));
+    let second = text.chars().rev().collect::<String>();
+    std::fs::write(work.path().join("second"), second).unwrap();
+    work.run(&["add", "."]);
+    work.run(&["commit", "-q", "-m", "second"]);
+    work.push_to(server);
+    let _ = tip;
+    work.oid("HEAD").to_string()
+}
+
+async fn until_there_are_some(repo: &Path) {
+    for _ in 0..1000 {
+        if !processes_in(repo).is_empty() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("something should run");
 }
 
 /// Processes whose working directory is this repository.
@@ -60,8 +97,7 @@ async fn a_fetch_is_served_both_ways() {
     assert!(answer.starts_with(b"000dpackfile\n") && answer.ends_with(b"0000"));
 
     let mut streamed = Vec::new();
-    let input = std::io::Cursor::new(body.to_vec());
-    let mut stream = upload::spawn(&server.git, &fetch(&server, true), input).await.unwrap();
+    let mut stream = asked(&server, &fetch(&server, true), &body).await.unwrap();
     stream.read_to_end(&mut streamed).await.unwrap();
     assert!(streamed.starts_with(b"000dpackfile\n") && streamed.ends_with(b"0000"));
     until_there_are(0, &server.repo).await;
@@ -93,10 +129,10 @@ async fn a_conversation_ends_when_the_client_says_so() {
 #[tokio::test]
 async fn dropping_a_fetch_ends_git() {
     let (server, _) = seeded().await;
-    // The client says nothing, so git waits for it.
-    let (_client, ours) = tokio::io::duplex(64);
-    let stream = upload::spawn(&server.git, &fetch(&server, true), ours).await.unwrap();
-    until_there_are(1, &server.repo).await;
+    // The client takes nothing, so git waits for it.
+    let large = wanting(&large_tip(&server));
+    let stream = asked(&server, &fetch(&server, true), &large).await.unwrap();
+    until_there_are_some(&server.repo).await;
     drop(stream);
     until_there_are(0, &server.repo).await;
 
@@ -112,9 +148,76 @@ async fn dropping_a_fetch_ends_git() {
 async fn a_client_that_takes_no_bytes_is_given_up() {
     let (server, tip) = seeded().await;
     let (_client, output) = tokio::io::duplex(16);
-    let stalled = UploadPack { idle: Duration::from_millis(100), ..fetch(&server, true) };
+    let stalled = UploadPack { patience: Patience::new(Duration::from_millis(100), 1024), ..fetch(&server, true) };
     let result = upload::serve(&server.git, &stalled, &wanting(&tip)[..], output).await;
     assert!(matches!(result, Err(GitError::Client(_))), "{result:?}");
+    until_there_are(0, &server.repo).await;
+}
+
+#[tokio::test]
+async fn a_client_that_takes_no_bytes_of_a_stream_loses_its_git_and_its_slot() {
+    let limits = GitLimits { fetches: 1, ..GitLimits::default() };
+    let server = Server::with(limits).await;
+    let stalled = UploadPack { patience: Patience::new(Duration::from_millis(100), 1 << 20), ..fetch(&server, true) };
+    let large = wanting(&large_tip(&server));
+    let mut stream = asked(&server, &stalled, &large).await.unwrap();
+    until_there_are(0, &server.repo).await;
+    let other = asked(&server, &fetch(&server, true), b"0000").await.unwrap();
+    let mut rest = Vec::new();
+    let error = stream.read_to_end(&mut rest).await.unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::TimedOut, "a part is not taken for the whole");
+    drop(other);
+}
+
+#[tokio::test]
+async fn a_request_that_does_not_end_takes_no_slot() {
+    let limits = GitLimits { fetches: 1, fetches_each: 1, ..GitLimits::default() };
+    let server = Server::with(limits).await;
+    let (mut silent, ours) = tokio::io::duplex(64);
+    silent.write_all(b"0011command=fetch0001").await.unwrap();
+    let reading = tokio::spawn({
+        let git = server.git.clone();
+        async move { upload::read_request(&git, ours, 1 << 20).await }
+    });
+    asked(&server, &fetch(&server, true), b"0000").await.unwrap();
+    assert!(!reading.is_finished());
+    assert!(processes_in(&server.repo).is_empty() || !reading.is_finished());
+    reading.abort();
+}
+
+#[tokio::test]
+async fn a_request_has_an_end_and_a_large_one_waits_in_a_file() {
+    let (server, tip) = seeded().await;
+    let endless = tokio::io::repeat(b'x');
+    let result = upload::read_request(&server.git, endless, 1 << 20).await;
+    assert!(matches!(result, Err(GitError::RequestTooLarge(_))), "{result:?}");
+
+    let mut body = BytesMut::new();
+    put_data(&mut body, b"command=fetch\n");
+    put_delim(&mut body);
+    put_data(&mut body, format!("want {tip}\n").as_bytes());
+    for number in 0..5_000 {
+        put_data(&mut body, format!("have {number:040x}\n").as_bytes());
+    }
+    put_data(&mut body, b"done\n");
+    put_flush(&mut body);
+    let mut answer = Vec::new();
+    let mut stream = asked(&server, &fetch(&server, true), &body).await.unwrap();
+    stream.read_to_end(&mut answer).await.unwrap();
+    assert!(answer.starts_with(b"000dpackfile\n") && answer.ends_with(b"0000"));
+}
+
+#[tokio::test]
+async fn a_conversation_in_which_nobody_says_anything_is_given_up() {
+    let (server, _) = seeded().await;
+    let (_client, ours) = tokio::io::duplex(64 * 1024);
+    let (input, output) = tokio::io::split(ours);
+    let silent = UploadPack { patience: Patience::new(Duration::from_millis(100), 1024), ..fetch(&server, false) };
+    let result = upload::serve(&server.git, &silent, input, output).await;
+    assert!(
+        matches!(&result, Err(GitError::Client(error)) if error.kind() == std::io::ErrorKind::TimedOut),
+        "{result:?}"
+    );
     until_there_are(0, &server.repo).await;
 }
 
@@ -122,12 +225,12 @@ async fn a_client_that_takes_no_bytes_is_given_up() {
 async fn no_more_fetches_run_than_allowed() {
     let limits = GitLimits { fetches: 1, queue: Duration::from_millis(50), ..GitLimits::default() };
     let server = Server::with(limits).await;
-    let (_client, ours) = tokio::io::duplex(64);
-    let first = upload::spawn(&server.git, &fetch(&server, true), ours).await.unwrap();
-    let second = upload::spawn(&server.git, &fetch(&server, true), tokio::io::empty()).await;
+    let large = wanting(&large_tip(&server));
+    let first = asked(&server, &fetch(&server, true), &large).await.unwrap();
+    let second = asked(&server, &fetch(&server, true), b"0000").await;
     assert!(matches!(second, Err(GitError::Busy { .. })), "{second:?}");
     drop(first);
-    upload::spawn(&server.git, &fetch(&server, true), tokio::io::empty()).await.unwrap();
+    asked(&server, &fetch(&server, true), b"0000").await.unwrap();
 }
 
 #[tokio::test]

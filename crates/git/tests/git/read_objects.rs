@@ -3,12 +3,18 @@
 use crate::read_support::{Bare, Script, Storage};
 use crate::support::Server;
 use abide_core::Oid;
+use abide_core::patience::Patience;
 use abide_git::bstr::ByteSlice;
 use abide_git::read::stream::BlobStream;
 use abide_git::read::{EntryKind, Listing, ObjectKind, split_ref};
-use abide_git::{ReadError, Reader, Snapshot};
+use abide_git::{Client, ReadError, Reader, Snapshot};
 use rstest::rstest;
 use tokio::io::AsyncReadExt;
+
+async fn streamed(server: &Server, dir: &std::path::Path, oid: Oid) -> Result<BlobStream, ReadError> {
+    let patience = Patience::new(std::time::Duration::from_secs(60), 1024);
+    BlobStream::open(&server.git, dir, oid, Client::SERVER, patience).await
+}
 
 const SUBMODULE: &[u8] = b"0123456789012345678901234567890123456789";
 
@@ -144,24 +150,24 @@ async fn a_huge_file_is_streamed_and_never_loaded(#[values(Storage::Loose, Stora
     let (reader, oid) = (bare.reader(), bare.oid("main:huge"));
     let blob = reader.blob(oid, 1000).unwrap();
     assert!(blob.data.is_empty() && blob.truncated && blob.size == huge.len() as u64);
-    let mut stream = BlobStream::open(&server.git, bare.path(), oid).await.unwrap();
+    let mut stream = streamed(&server, bare.path(), oid).await.unwrap();
     assert_eq!(stream.size(), huge.len() as u64);
     let mut read = Vec::new();
     stream.read_to_end(&mut read).await.unwrap();
     assert!(read == huge);
-    let mut small = BlobStream::open(&server.git, bare.path(), bare.oid("main:small")).await.unwrap();
+    let mut small = streamed(&server, bare.path(), bare.oid("main:small")).await.unwrap();
     let mut read = String::new();
     small.read_to_string(&mut read).await.unwrap();
     assert_eq!(read, "small\n");
     // Dropped half read: git ends, and the place is free again.
-    let mut half = BlobStream::open(&server.git, bare.path(), oid).await.unwrap();
+    let mut half = streamed(&server, bare.path(), oid).await.unwrap();
     half.read_exact(&mut [0; 1000]).await.unwrap();
     drop(half);
     for other in ["main", "main^{tree}"] {
-        let opened = BlobStream::open(&server.git, bare.path(), bare.oid(other)).await;
+        let opened = streamed(&server, bare.path(), bare.oid(other)).await;
         assert!(matches!(opened, Err(ReadError::NotAFile)));
     }
-    assert!(matches!(BlobStream::open(&server.git, bare.path(), Oid::ZERO).await, Err(ReadError::NotFound)));
+    assert!(matches!(streamed(&server, bare.path(), Oid::ZERO).await, Err(ReadError::NotFound)));
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use crate::support::{Server, Work, update};
 use abide_core::{Oid, RefUpdate};
-use abide_git::incoming::{list_incoming, remove_incoming};
-use abide_git::{ReceiveError, ReceiveLimits};
+use abide_git::incoming::{Flaw, list_incoming, remove_incoming};
+use abide_git::{Client, GitLimits, ReceiveError, ReceiveLimits};
 use std::path::Path;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
@@ -166,13 +166,19 @@ async fn damaged_packs_are_refused() {
         for (what, bytes) in [("flipped", flipped), ("torn", torn), ("garbage", garbage)] {
             let incoming = server.incoming("damaged").await;
             let result = incoming.receive(&bytes[..], &ReceiveLimits::default(), None).await;
-            assert!(matches!(result, Err(ReceiveError::BadPack(_))), "{commits} {what}: {result:?}");
+            let fits = match &result {
+                Err(ReceiveError::BadPack(_)) => what == "flipped",
+                Err(ReceiveError::Truncated) => what == "torn",
+                Err(ReceiveError::Flaw(Flaw::Damaged(_))) => what == "garbage",
+                _ => false,
+            };
+            assert!(fits, "{commits} {what}: {result:?}");
             incoming.discard().await.unwrap();
         }
     }
     let incoming = server.incoming("nopack").await;
     let result = incoming.receive(&b"GET / HTTP/1.1\r\n\r\n"[..], &ReceiveLimits::default(), None).await;
-    assert!(matches!(result, Err(ReceiveError::NotAPack)), "{result:?}");
+    assert!(matches!(result, Err(ReceiveError::Flaw(Flaw::NotAPack))), "{result:?}");
     let result = incoming.receive(&b"PACK"[..], &ReceiveLimits::default(), None).await;
     assert!(matches!(result, Err(ReceiveError::Truncated)), "{result:?}");
     server.fsck();
@@ -217,7 +223,7 @@ async fn packs_over_the_limit_are_refused() {
         let limits = ReceiveLimits { pack_bytes: pack.len() as u64 - 1, unpack_limit, ..ReceiveLimits::default() };
         let incoming = server.incoming("large").await;
         let result = incoming.receive(&pack[..], &limits, None).await;
-        assert!(matches!(result, Err(ReceiveError::TooLarge(_))), "{result:?}");
+        assert!(matches!(result, Err(ReceiveError::Flaw(Flaw::TooLarge(_)))), "{result:?}");
         incoming.discard().await.unwrap();
         let limits = ReceiveLimits { pack_bytes: pack.len() as u64, unpack_limit, ..ReceiveLimits::default() };
         let incoming = server.incoming("exact").await;
@@ -314,7 +320,7 @@ async fn an_object_that_claims_to_be_huge_takes_no_memory() {
         let limits = ReceiveLimits { unpack_limit, ..ReceiveLimits::default() };
         let incoming = server.incoming(&format!("huge{unpack_limit}")).await;
         match incoming.receive(&pack[..], &limits, None).await {
-            Err(ReceiveError::BadPack(reason)) => assert!(reason.contains("over limit"), "{reason}"),
+            Err(ReceiveError::Flaw(Flaw::Structure(size))) => assert_eq!(size, 64 << 30),
             other => panic!("{other:?}"),
         }
     }
@@ -339,4 +345,123 @@ async fn the_same_objects_pushed_at_once_are_all_taken() {
     }
     assert_eq!(server.run(&["cat-file", "-t", &tip.to_string()]), "commit");
     server.fsck();
+}
+
+fn stranger() -> Client {
+    Client::new(Some([192, 0, 2, 1].into()), None)
+}
+
+/// A repository whose only directory takes so many bytes in memory, and few in a pack.
+fn huge_directory(bytes: usize) -> (Work, Oid) {
+    let work = Work::new();
+    let blob = String::from_utf8(work.feed(&["hash-object", "-w", "--stdin"], b"")).unwrap();
+    let id: Vec<u8> = (0..20).map(|at| u8::from_str_radix(&blob[2 * at..2 * at + 2], 16).unwrap()).collect();
+    let mut tree = Vec::new();
+    for number in 0..bytes / 237 {
+        tree.extend(format!("100644 {number:0209}\0").into_bytes());
+        tree.extend(&id);
+    }
+    let tree =
+        String::from_utf8(work.feed(&["hash-object", "-t", "tree", "--literally", "-w", "--stdin"], &tree)).unwrap();
+    let tip = work.run(&["commit-tree", tree.trim(), "-m", "huge"]);
+    work.run(&["update-ref", "refs/heads/main", &tip]);
+    let tip = work.oid("main");
+    (work, tip)
+}
+
+#[tokio::test]
+async fn a_push_that_needs_more_memory_than_its_ration_is_refused_by_the_kernel() {
+    let limits = GitLimits { stranger_memory: 48 << 20, ..GitLimits::default() };
+    let server = Server::with(limits).await;
+    let (work, tip) = huge_directory(60 << 20);
+    let pack = work.pack(&["main"]);
+    assert!(pack.len() < 8 << 20, "{}", pack.len());
+    for unpack_limit in [1, 100] {
+        let limits = ReceiveLimits { unpack_limit, ..ReceiveLimits::default() };
+        let incoming = server.incoming(&format!("stranger{unpack_limit}")).await.of(stranger());
+        let result = incoming.receive(&pack[..], &limits, None).await;
+        assert!(matches!(result, Err(ReceiveError::TooDear("memory"))), "{result:?}");
+    }
+    let incoming = server.incoming("account").await;
+    incoming.receive(&pack[..], &ReceiveLimits::default(), None).await.unwrap();
+    incoming.check_connected(&creating(tip)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_delta_bomb_is_refused_before_git_is_started() {
+    // git is nowhere, so whoever would start it fails with another error.
+    let server = Server::new().await;
+    std::fs::remove_dir_all(&server.repo).unwrap();
+    let bomb = delta_bomb(1000, 50 << 20);
+    assert!(bomb.len() < 64 << 10, "{}", bomb.len());
+    let limits = ReceiveLimits { unpacked_bytes: 512 << 20, ..ReceiveLimits::default() };
+    let incoming = server.incoming("bomb").await.of(stranger());
+    let result = incoming.receive(&bomb[..], &limits, None).await;
+    assert!(matches!(result, Err(ReceiveError::Flaw(Flaw::TooDense(_)))), "{result:?}");
+}
+
+/// Deltas of a few bytes each that would all become something large.
+fn delta_bomb(deltas: u32, size: u64) -> Vec<u8> {
+    let varint = |mut value: u64| {
+        let mut bytes = Vec::new();
+        while value > 127 {
+            bytes.push(0x80 | (value & 127) as u8);
+            value >>= 7;
+        }
+        bytes.push(value as u8);
+        bytes
+    };
+    let delta = [varint(1 << 20), varint(size), vec![0x90, 1]].concat();
+    let stored = {
+        // A zlib stream of one stored block.
+        let length = delta.len() as u16;
+        let (mut a, mut b) = (1u32, 0u32);
+        for &byte in &delta {
+            a = (a + u32::from(byte)) % 65521;
+            b = (b + a) % 65521;
+        }
+        let sum = (b << 16 | a).to_be_bytes().to_vec();
+        let (low, high) = (length.to_le_bytes().to_vec(), (!length).to_le_bytes().to_vec());
+        [vec![0x78, 0x01, 0x01], low, high, delta.clone(), sum].concat()
+    };
+    let mut pack = b"PACK\0\0\0\x02".to_vec();
+    pack.extend(deltas.to_be_bytes());
+    for _ in 0..deltas {
+        pack.push(7 << 4 | delta.len() as u8 & 15);
+        pack.extend([9; 20]);
+        pack.extend(&stored);
+    }
+    pack.extend([0; 20]);
+    pack
+}
+
+#[tokio::test]
+async fn a_large_text_that_deflates_well_is_taken_from_anybody() {
+    let (server, work) = (Server::new().await, Work::new());
+    let tip = work.commit(&"a line that is said again and again\n".repeat(3_000_000));
+    let pack = work.pack(&["main"]);
+    assert!(pack.len() < 1 << 20);
+    for unpack_limit in [1, 100] {
+        let limits = ReceiveLimits { unpack_limit, unpacked_bytes: 512 << 20, ..ReceiveLimits::default() };
+        let incoming = server.incoming(&format!("text{unpack_limit}")).await.of(stranger());
+        incoming.receive(&pack[..], &limits, None).await.unwrap();
+        incoming.check_connected(&creating(tip)).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_pack_that_arrives_slowly_holds_no_slot_of_those_that_are_unpacked() {
+    let limits = GitLimits { stranger_unpacks: 1, ..GitLimits::default() };
+    let (server, work) = (Server::with(limits).await, Work::new());
+    work.commits(60);
+    let pack = work.pack(&["main"]);
+    let (mut slow, ours) = tokio::io::duplex(1024 * 1024);
+    slow.write_all(&pack[..pack.len() - 1]).await.unwrap();
+    let waiting = server.incoming("slow").await.of(stranger());
+    let waiting = tokio::spawn(async move { waiting.receive(ours, &ReceiveLimits::default(), None).await });
+    let other = server.incoming("other").await.of(Client::new(Some([192, 0, 2, 2].into()), None));
+    other.receive(&pack[..], &ReceiveLimits::default(), None).await.unwrap();
+    assert!(!waiting.is_finished());
+    slow.write_all(&pack[pack.len() - 1..]).await.unwrap();
+    waiting.await.unwrap().unwrap();
 }

@@ -2,7 +2,8 @@
 
 use crate::support::{Server, Work, name, plain_git};
 use abide_core::RepoId;
-use abide_git::{Git, GitError, GitLimits, Head, Layout, Snapshot, bare};
+use abide_core::patience::Patience;
+use abide_git::{Client, Git, GitError, GitLimits, Head, Layout, Snapshot, bare};
 use std::path::Path;
 
 #[tokio::test]
@@ -120,7 +121,7 @@ async fn git_sees_our_environment_only() {
 
 #[tokio::test]
 async fn a_git_that_ignores_the_request_to_end_is_killed() {
-    use abide_git::upload::{UploadPack, spawn};
+    use abide_git::upload::{UploadPack, read_request, spawn};
     let server = Server::new().await;
     let pid_file = server.layout.data().join("pid");
     let script = format!(
@@ -129,9 +130,11 @@ async fn a_git_that_ignores_the_request_to_end_is_killed() {
     );
     let binary = stand_in(server.layout.data(), &script);
     let git = Git::detect(&binary, &server.layout, GitLimits::default()).await.unwrap();
-    let idle = std::time::Duration::from_secs(60);
-    let fetch = UploadPack { repo: server.repo.clone(), stateless: true, protocol: Default::default(), idle };
-    let stream = spawn(&git, &fetch, tokio::io::empty()).await.unwrap();
+    let patience = Patience::new(std::time::Duration::from_secs(60), 1024);
+    let (repo, client) = (server.repo.clone(), Client::SERVER);
+    let fetch = UploadPack { repo, stateless: true, protocol: Default::default(), patience, client };
+    let request = read_request(&git, tokio::io::empty(), 1).await.unwrap();
+    let stream = spawn(&git, &fetch, request).await.unwrap();
     let pause = || tokio::time::sleep(std::time::Duration::from_millis(20));
     let pid = loop {
         match std::fs::read_to_string(&pid_file) {

@@ -32,7 +32,7 @@ pub(super) async fn at(app: &App, caller: &Caller, slug: (String, String), actio
 /// The repository of a path, to look into.
 pub(super) async fn look_into(app: &App, caller: &Caller, slug: (String, String)) -> Result<Browser, ApiError> {
     let repo = at(app, caller, slug, Action::RepoRead).await?;
-    Ok(browse::of_repo(&app.forge, repo).await?)
+    Ok(browse::of_repo(&app.forge, caller, repo).await?)
 }
 
 /// The same where there has to be something to look at.

@@ -10,12 +10,13 @@ use crate::auth::{self, Credentials};
 use crate::{API, App};
 use abide_core::scope::Scope;
 use abide_forge::Caller;
+use abide_forge::disk::{self, Writer};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Request};
 use axum::handler::Handler;
-use axum::http::header;
 use axum::http::request::Parts;
+use axum::http::{Method, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
@@ -120,13 +121,21 @@ fn guarded(serve: MethodRouter<App>, app: App, access: Access) -> MethodRouter<A
     serve.layer(from_fn(move |request: Request, next: Next| guard(app.clone(), access, request, next)))
 }
 
+/// Refuses what would write to a disk that is nearly full. Removing is always possible: it makes room.
+fn room_for(app: &App, method: &Method, caller: &Caller) -> Result<(), ApiError> {
+    match *method {
+        Method::POST | Method::PUT | Method::PATCH => Ok(disk::ensure_room(&app.forge, Writer::of(caller))?),
+        _ => Ok(()),
+    }
+}
+
 /// What happens around every route: who is it, may they, have they asked too often, and have they got it already.
 async fn guard(app: App, access: Access, request: Request, next: Next) -> Response {
     let method = request.method().clone();
     let (parts, body) = request.into_parts();
     let known = parts.headers.get(header::IF_NONE_MATCH).cloned();
     let (Admission { caller, standing }, body) = admit(&app, access, &parts, body).await;
-    let response = match caller {
+    let response = match caller.and_then(|caller| room_for(&app, &method, &caller).map(|()| caller)) {
         Ok(caller) => {
             let mut request = Request::from_parts(parts, body);
             request.extensions_mut().insert(Who(caller));

@@ -72,10 +72,20 @@ pub(super) fn unsupported(what: &str) -> Response {
     (StatusCode::UNSUPPORTED_MEDIA_TYPE, [no_store(), plain()], format!("{what}\n")).into_response()
 }
 
+/// When a client whose turn did not come may ask again.
+const RETRY_SECONDS: &str = "10";
+
 pub(super) fn fault(fault: &Fault) -> Response {
+    use abide_forge::GitError::{Busy, Client, RequestTooLarge};
     let (status, text) = match fault {
         Fault::DiskFull { .. } => (StatusCode::INSUFFICIENT_STORAGE, fault.to_string()),
-        Fault::Git(abide_forge::GitError::Busy { .. }) => (StatusCode::SERVICE_UNAVAILABLE, fault.to_string()),
+        Fault::Git(Busy { .. }) => {
+            let later = (header::RETRY_AFTER, RETRY_SECONDS);
+            let text = format!("{fault}\n");
+            return (StatusCode::SERVICE_UNAVAILABLE, [no_store(), plain(), later], text).into_response();
+        }
+        Fault::Git(RequestTooLarge(_)) => (StatusCode::PAYLOAD_TOO_LARGE, fault.to_string()),
+        Fault::Git(Client(_)) => (StatusCode::REQUEST_TIMEOUT, fault.to_string()),
         _ => {
             tracing::error!(error = %fault, "a git request failed");
             (StatusCode::INTERNAL_SERVER_ERROR, "the server failed; try again later".to_owned())

@@ -10,20 +10,17 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use std::convert::Infallible;
 use std::io;
-use tokio::io::{AsyncRead, AsyncReadExt as _, BufReader};
+use tokio::io::{AsyncRead, BufReader};
 use tokio::sync::mpsc;
 use tokio_util::io::{ReaderStream, StreamReader};
-
-/// What one request of a fetch may have: wants and haves, unpacked.
-pub(super) const MAX_FETCH_REQUEST: u64 = 64 << 20;
 
 /// How much is read from git at a time.
 const PIECE: usize = 64 * 1024;
 
 type Reader = Box<dyn AsyncRead + Send + Unpin>;
 
-/// The body of a request, unpacked if it is packed. The limit is on what comes out.
-pub(super) fn reader(request: Request, service: Service, limit: Option<u64>) -> Result<Reader, Box<Response>> {
+/// The body of a request, unpacked if it is packed. Whoever reads it has limits on what comes out.
+pub(super) fn reader(request: Request, service: Service) -> Result<Reader, Box<Response>> {
     let text = |name| request.headers().get(name).and_then(|value: &header::HeaderValue| value.to_str().ok());
     let expected = format!("application/x-{}-request", service.name());
     if text(header::CONTENT_TYPE) != Some(expected.as_str()) {
@@ -36,11 +33,7 @@ pub(super) fn reader(request: Request, service: Service, limit: Option<u64>) -> 
         Some(_) => return Err(Box::new(answer::unsupported("Bodies may be gzip or not encoded at all."))),
     };
     let raw = StreamReader::new(request.into_body().into_data_stream().map_err(io::Error::other));
-    let open: Reader = if gzip { Box::new(GzipDecoder::new(BufReader::new(raw))) } else { Box::new(raw) };
-    Ok(match limit {
-        Some(limit) => Box::new(open.take(limit)),
-        None => open,
-    })
+    Ok(if gzip { Box::new(GzipDecoder::new(BufReader::new(raw))) } else { Box::new(raw) })
 }
 
 /// An answer that git makes while it is sent.

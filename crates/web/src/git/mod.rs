@@ -68,9 +68,9 @@ pub(crate) async fn upload_pack(State(app): State<App>, request: Request) -> Res
     let version = version(request.headers());
     let ticket = match Knock::of(&request).for_fetch(&app).await {
         Ok(ticket) => ticket,
-        Err(refusal) => return refusal.answered(Service::UploadPack),
+        Err(refusal) => return refusal.plain(),
     };
-    let input = match body::reader(request, Service::UploadPack, Some(body::MAX_FETCH_REQUEST)) {
+    let input = match body::reader(request, Service::UploadPack) {
         Ok(input) => input,
         Err(response) => return *response,
     };
@@ -84,13 +84,21 @@ pub(crate) async fn upload_pack(State(app): State<App>, request: Request) -> Res
 /// `POST …/git-receive-pack`: a push. The answer begins with the first thing there is to say, progress and keep-alives
 /// included. Not before: nginx passes nothing more of a request on once its answer has begun.
 pub(crate) async fn receive_pack(State(app): State<App>, request: Request) -> Response {
-    let ticket = match Knock::of(&request).for_push(&app).await {
-        Ok(ticket) => ticket,
-        Err(refusal) => return refusal.answered(Service::ReceivePack),
+    let admitted = match Knock::of(&request).for_push(&app).await {
+        Ok(ticket) => Ok(ticket),
+        Err(Refusal::Told(reason)) => Err(reason),
+        Err(refusal) => return refusal.plain(),
     };
-    let input = match body::reader(request, Service::ReceivePack, None) {
+    let input = match body::reader(request, Service::ReceivePack) {
         Ok(input) => input,
         Err(response) => return *response,
+    };
+    let ticket = match admitted {
+        Ok(ticket) => ticket,
+        Err(reason) => {
+            let report = push::refuse(&app.forge, &reason, input).await;
+            return answer::result(Service::ReceivePack, Body::from(report));
+        }
     };
     let (out, mut said) = mpsc::channel(16);
     let forge = app.forge.clone();
@@ -189,13 +197,6 @@ impl Refusal {
     fn advertised(self, service: Service) -> Response {
         match self {
             Self::Told(reason) => answer::told_in_advertisement(service, &reason),
-            other => other.plain(),
-        }
-    }
-
-    fn answered(self, service: Service) -> Response {
-        match self {
-            Self::Told(reason) => answer::result(service, Body::from(abide_forge::git::error_packet(&reason))),
             other => other.plain(),
         }
     }

@@ -3,6 +3,7 @@
 use super::problem::Problem;
 use super::visitor;
 use crate::App;
+use abide_forge::disk::{self, Writer};
 use axum::extract::{FromRequest, Request};
 
 /// The field that every form carries.
@@ -42,11 +43,41 @@ impl Form {
     }
 }
 
+/// The last segments of forms that make room, take something away or let someone in who does so.
+const WORK_ON_A_FULL_DISK: [&str; 19] = [
+    "login",
+    "code",
+    "logout",
+    "remove",
+    "delete",
+    "revoke",
+    "end",
+    "end-others",
+    "end-all",
+    "unlink",
+    "off",
+    "release",
+    "suspend",
+    "take-admin",
+    "decline",
+    "cancel",
+    "archive",
+    "read",
+    "done",
+];
+
+fn works_on_a_full_disk(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|last| WORK_ON_A_FULL_DISK.contains(&last))
+}
+
 impl FromRequest<App> for Form {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
         let visitor = visitor::found(request.extensions()).ok_or_else(Problem::foreign_form)?;
+        if !works_on_a_full_disk(request.uri().path()) {
+            disk::ensure_room(&app.forge, Writer::Account)?;
+        }
         let body = axum::body::to_bytes(request.into_body(), LARGEST).await.map_err(|_| Problem::form_too_large())?;
         let form = Self(form_urlencoded::parse(&body).into_owned().collect());
         if visitor.owns_form(app, &form.text(TOKEN_FIELD)) { Ok(form) } else { Err(Problem::foreign_form()) }

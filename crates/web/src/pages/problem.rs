@@ -9,11 +9,14 @@ use abide_forge::issues::{self, IssueError};
 use abide_forge::repos::{Class, LifeError};
 use abide_forge::social::SocialError;
 use abide_forge::webhooks::HookError;
-use abide_forge::{Access, Fault};
+use abide_forge::{Access, Fault, GitError};
 use askama::Template;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use std::time::Duration;
+
+/// When someone whose turn did not come may ask again.
+const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// What went wrong.
 #[derive(Debug, Clone)]
@@ -64,6 +67,10 @@ impl Problem {
     }
 
     fn fault(fault: &Fault) -> Self {
+        if let Fault::Git(GitError::Busy { .. }) = fault {
+            let busy = Self::new(StatusCode::SERVICE_UNAVAILABLE, sentence(&fault.told()));
+            return Self { retry_after: Some(RETRY_AFTER), ..busy };
+        }
         tracing::error!(error = %fault, "a page failed");
         let status = match fault {
             Fault::DiskFull { .. } => StatusCode::INSUFFICIENT_STORAGE,

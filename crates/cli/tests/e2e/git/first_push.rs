@@ -1,7 +1,7 @@
 //! From nothing to the first commit.
 
 use super::scene::{Road, Scene, ls_remote, refs, tells};
-use crate::support::server;
+use crate::support::{query, server};
 use abide_testkit::Engine;
 use rstest::rstest;
 use std::fs;
@@ -65,4 +65,48 @@ fn a_clone_of_an_empty_repository_starts_on_its_default_branch(#[case] road: Roa
         assert_eq!(git.ok(&again, &["rev-parse", "HEAD"]), commit, "{version}");
     }
     scene.assert_settled(1);
+}
+
+/// Most repositories of earlier years have no `main`.
+#[rstest]
+fn the_first_branch_becomes_the_default_one_if_the_preset_one_was_not_pushed(
+    #[values(Road::Http, Road::Ssh)] road: Road,
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(road, engine);
+    let git = scene.git();
+    let work = scene.work_tree();
+    let commit = git.commit_file(&work, "README", "old\n", "Begin");
+    git.ok(&work, &["branch", "-m", "master"]);
+    git.ok(&work, &["push", "--quiet", "origin", "master"]);
+
+    let clone = scene.clone(&[]);
+    assert_eq!(git.ok(&clone, &["symbolic-ref", "HEAD"]), "refs/heads/master");
+    assert_eq!(fs::read_to_string(clone.join("README")).unwrap(), "old\n");
+    assert_eq!(scene.stored(&["symbolic-ref", "HEAD"]), "refs/heads/master");
+    let told = query(&scene.server, "SELECT count(*) FROM domain_events WHERE kind = 'repo_edited'");
+    assert_eq!(told, "1", "it is told like any other change");
+
+    // Later branches change nothing.
+    git.ok(&work, &["push", "--quiet", "origin", "master:main", "master:aaa"]);
+    assert_eq!(ls_remote(git, &scene.url(), &["HEAD"]), refs([("HEAD", &commit)]));
+    assert_eq!(scene.stored(&["symbolic-ref", "HEAD"]), "refs/heads/master");
+    scene.assert_settled(2);
+}
+
+#[rstest]
+#[case::sqlite(Engine::Sqlite)]
+#[case::postgres(Engine::Postgres)]
+fn tags_choose_no_default_branch_and_the_preset_one_stays_if_it_was_pushed(#[case] engine: Engine) {
+    let scene = Scene::new(Road::Http, engine);
+    let git = scene.git();
+    let work = scene.work_tree();
+    git.commit_file(&work, "README", "x\n", "Begin");
+    git.ok(&work, &["push", "--quiet", "origin", "main:refs/tags/v1"]);
+    assert_eq!(scene.stored(&["symbolic-ref", "HEAD"]), "refs/heads/main");
+    git.ok(&work, &["push", "--quiet", "origin", "main:aaa", "main"]);
+    assert_eq!(scene.stored(&["symbolic-ref", "HEAD"]), "refs/heads/main");
+    let told = query(&scene.server, "SELECT count(*) FROM domain_events WHERE kind = 'repo_edited'");
+    assert_eq!(told, "0");
+    scene.assert_settled(2);
 }

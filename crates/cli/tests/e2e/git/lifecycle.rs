@@ -5,8 +5,10 @@ use crate::support::{Person, assert_healthy, builder, crowded, query};
 use abide_testkit::{Engine, eventually, http};
 use rstest::rstest;
 use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 impl Scene {
     /// A request to the API that must succeed.
@@ -262,4 +264,68 @@ fn the_doctor_sets_aside_what_does_not_belong(#[values(Engine::Sqlite, Engine::P
     let aside: Vec<_> = aside.map(|entry| entry.expect("readable").path()).collect();
     assert_eq!(std::fs::read_to_string(aside[0].join("kept")).expect("nothing is lost"), "bytes");
     assert_healthy(&scene.server);
+}
+
+/// Runs a push that waits behind the advertisement until `meanwhile` has happened.
+fn push_with_a_pause(scene: &Scene, work: &Path, args: &[&str], meanwhile: impl FnOnce()) -> Output {
+    let dir = scene.git().fresh_dir();
+    let (reached, go) = (dir.join("reached"), dir.join("go"));
+    let hook = work.join(".git/hooks/pre-push");
+    fs::create_dir_all(work.join(".git/hooks")).expect("writable");
+    let script =
+        format!("#!/bin/sh\ntouch '{}'\nwhile [ ! -e '{}' ]; do sleep 0.05; done\n", reached.display(), go.display());
+    fs::write(&hook, script).expect("ours");
+    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("ours");
+    let push = scene.git().command(work, args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("git runs");
+    eventually(SOON, || reached.exists());
+    meanwhile();
+    fs::write(&go, "").expect("ours");
+    let pushed = push.wait_with_output().expect("git ends");
+    fs::remove_file(&hook).expect("ours");
+    pushed
+}
+
+#[rstest]
+fn a_repository_that_is_archived_while_someone_pushes_refuses_each_ref(
+    #[values(Road::Http, Road::Ssh)] road: Road,
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(road, engine);
+    let (work, _) = scene.pushed();
+    scene.git().commit_file(&work, "a", "two", "two");
+    let pushed = push_with_a_pause(&scene, &work, &["push", "origin", "main"], || {
+        scene.edit(&json!({ "archived": true }));
+    });
+    let told = told(&pushed);
+    assert!(!pushed.status.success());
+    assert!(told.contains("[remote rejected] main -> main (repository is archived; pushes are disabled)"), "{told}");
+    assert!(!told.contains("protocol error"), "{told}");
+    scene.assert_settled(1);
+}
+
+#[rstest]
+fn deleting_a_branch_that_somebody_else_has_just_deleted_is_fine(
+    #[values(Road::Http, Road::Ssh)] road: Road,
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(road, engine);
+    let (work, _) = scene.pushed();
+    scene.git().ok(&work, &["push", "--quiet", "origin", "main:topic", "main:other"]);
+    let elsewhere = scene.clone(&[]);
+    let pushed = push_with_a_pause(&scene, &work, &["push", "origin", ":topic", ":other"], || {
+        scene.git().ok(&elsewhere, &["push", "--quiet", "origin", ":topic"]);
+    });
+    let told = told(&pushed);
+    assert!(pushed.status.success(), "{told}");
+    assert!(told.contains("warning: deleting a non-existent ref: refs/heads/topic"), "{told}");
+    assert_eq!(scene.refs().len(), 1);
+    scene.assert_settled(4);
+
+    // Nothing but what is gone: nothing happened.
+    scene.git().ok(&work, &["push", "--quiet", "origin", "main:topic"]);
+    let pushed = push_with_a_pause(&scene, &work, &["push", "origin", ":topic"], || {
+        scene.git().ok(&elsewhere, &["push", "--quiet", "origin", ":topic"]);
+    });
+    assert!(pushed.status.success());
+    scene.assert_settled(6);
 }

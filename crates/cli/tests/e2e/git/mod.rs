@@ -4,6 +4,7 @@
 //! both engines, the central ones in all four combinations.
 
 mod addresses;
+mod attacks;
 mod bad_packs;
 mod behind_a_proxy;
 mod concurrency;
@@ -11,6 +12,7 @@ mod fetching;
 mod first_push;
 mod lifecycle;
 mod many_refs;
+mod missing_objects;
 mod packs;
 mod raw;
 mod ref_names;

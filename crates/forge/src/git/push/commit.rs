@@ -12,8 +12,8 @@ use crate::repos::open::open_locked;
 use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::policy::{Action, DenyCode};
-use abide_core::{RepoId, failpoint};
-use abide_git::{Incoming, RefTxError, reftx};
+use abide_core::{RefName, RepoId, failpoint, push};
+use abide_git::{Incoming, RefTxError, bare, reftx};
 use abide_store::leases::{self, Lease};
 use abide_store::pushes::{self, Intent, Outcome, Push};
 use abide_store::repos::{self, Repo};
@@ -284,8 +284,10 @@ async fn apply(forge: &Forge, work: &mut Work, push: &Push, repo: &Repo, lease: 
     }
     failpoint::hit(failpoint::PUSH_OBJECTS_MIGRATED);
     let dir = forge.layout().repo(repo.id);
+    let first = first_default(forge, repo, push).await?;
+    let default = first.as_ref().unwrap_or(&repo.default_branch);
     let (moved, brought) =
-        tokio::join!(move_refs(forge, push, repo), told::brought(dir, &repo.default_branch, &push.updates));
+        tokio::join!(move_refs(forge, push, repo), told::brought(dir.clone(), default, &push.updates));
     failpoint::hit(failpoint::PUSH_REFS_UPDATED);
     let outcome = match moved {
         Ok(()) => Outcome::Done,
@@ -303,9 +305,23 @@ async fn apply(forge: &Forge, work: &mut Work, push: &Push, repo: &Repo, lease: 
         Err(RefTxError::Git(error)) => return Err(error.into()),
     };
     let who = Who { user: push.actor, ip: work.caller.ip_text() };
-    let end = End { push: push.clone(), brought, outcome, who, lease: lease.clone(), maintain: maintain::wanted(push) };
+    let end = End {
+        push: push.clone(),
+        brought,
+        first: first.clone(),
+        outcome,
+        who,
+        lease: lease.clone(),
+        maintain: maintain::wanted(push),
+    };
     forge.store().write(end, |tx, end| Box::pin(write_end(tx, end))).await?;
     failpoint::hit(failpoint::PUSH_FINISHED);
+    if let Some(branch) = first.filter(|_| outcome == Outcome::Done) {
+        // HEAD follows the database: should this fail, the next reader of the refs sets it.
+        if let Err(error) = bare::set_head(&dir, &branch).await {
+            tracing::warn!(%error, repo = repo.id.get(), "HEAD is left for the next reader of the refs");
+        }
+    }
     if outcome == Outcome::Done
         && let Some(signed) = &push.signed
     {
@@ -328,9 +344,22 @@ async fn move_refs(forge: &Forge, push: &Push, repo: &Repo) -> Result<(), RefTxE
     Ok(())
 }
 
+/// The default branch that a repository gets with this push, if it has none. The caller holds the lease, and the
+/// repository has the push's objects.
+pub(crate) async fn first_default(forge: &Forge, repo: &Repo, push: &Push) -> Result<Option<RefName>, Fault> {
+    // Where events are signed, they name it.
+    let Some(first) = push::first_default(&repo.default_branch, &push.updates).filter(|_| push.signed.is_none()) else {
+        return Ok(None);
+    };
+    let exists = reftx::ref_exists(&forge.layout().repo(repo.id), &repo.default_branch).await?;
+    Ok((!exists).then_some(first))
+}
+
 struct End {
     push: Push,
     brought: Brought,
+    /// The default branch that the repository gets with it.
+    first: Option<RefName>,
     outcome: Outcome,
     who: Who,
     lease: Lease,
@@ -339,7 +368,7 @@ struct End {
 
 async fn write_end(tx: &mut Tx, end: &End) -> Result<(), Fault> {
     leases::check(tx, &end.lease).await?;
-    finish(tx, &end.push, &end.brought, end.outcome, &end.who).await?;
+    finish(tx, &end.push, &end.brought, end.first.as_ref(), end.outcome, &end.who).await?;
     if end.maintain {
         maintain::enqueue(tx, end.push.repo_id).await?;
     }
@@ -353,6 +382,7 @@ pub(crate) async fn finish(
     tx: &mut Tx,
     push: &Push,
     brought: &Brought,
+    first: Option<&RefName>,
     outcome: Outcome,
     who: &Who,
 ) -> Result<(), StoreError> {
@@ -360,8 +390,11 @@ pub(crate) async fn finish(
     if !mine || outcome == Outcome::Aborted {
         return Ok(());
     }
-    let Some(repo) = repos::by_id(tx, push.repo_id, None).await? else { return Ok(()) };
+    let Some(mut repo) = repos::by_id(tx, push.repo_id, None).await? else { return Ok(()) };
     repos::touch_pushed(tx, repo.id).await?;
+    if let Some(branch) = first.filter(|branch| **branch != repo.default_branch) {
+        choose_default(tx, &mut repo, branch, who).await?;
+    }
     if let Some(signed) = &push.signed {
         signed::finish(tx, &repo, signed).await?;
     }
@@ -377,4 +410,16 @@ pub(crate) async fn finish(
     let meta = json!({ "transport": push.transport, "push": told(&Brought::default()) });
     audit_repo(tx, who, "push", &repo, meta).await?;
     keywords::enqueue(tx, push, &repo, who.user).await
+}
+
+/// A repository's default branch becomes the first that was pushed to it.
+async fn choose_default(tx: &mut Tx, repo: &mut Repo, branch: &RefName, who: &Who) -> Result<(), StoreError> {
+    let before = std::mem::replace(&mut repo.default_branch, branch.clone());
+    repos::set_about(tx, repo.id, &repo.description, branch).await?;
+    let meta = json!({
+        "before": { "description": repo.description, "default_branch": before.as_str() },
+        "after": { "description": repo.description, "default_branch": branch.as_str() },
+    });
+    audit_repo(tx, who, "repo_edited", repo, meta).await?;
+    event_repo(tx, who, "repo_edited", repo, json!({})).await
 }

@@ -2,11 +2,13 @@
 
 use super::commit::{self, Work};
 use super::{Target, Ticket, incoming_key, signed};
+use crate::disk::{self, Writer};
 use crate::git::Transport;
 use crate::git::snapshots::{self, Refs};
-use crate::{Fault, Forge, disk};
-use abide_core::push::{self, CurrentRefs};
+use crate::{Caller, Fault, Forge};
+use abide_core::push::{self, CurrentRefs, RefAction};
 use abide_core::{Oid, RefUpdate, failpoint};
+use abide_git::pace::Paced;
 use abide_git::receive::{self, BadRequest, ReceiveError};
 use abide_git::report::{self, KEEPALIVE, RefResult, Report};
 use abide_git::{Capabilities, Incoming, PacketReader, PushRequest, ReceiveLimits};
@@ -19,6 +21,18 @@ use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 use tokio_util::io::InspectReader;
 
+/// So much of a push is read before it has a slot: the commands of nearly all of them.
+const FIRST_BYTES: usize = 64 * 1024;
+
+/// Bytes of the commands of a push without an account: more refs than an event can sign for.
+const STRANGERS_COMMANDS: usize = 1 << 20;
+
+/// Warnings that one push gets.
+const MOST_WARNINGS: usize = 20;
+
+/// How often the disk is looked at while a pack arrives.
+const ROOM_EVERY: Duration = Duration::from_secs(1);
+
 /// Clients give up after fifteen silent seconds.
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(5);
 
@@ -30,7 +44,7 @@ where
     R: AsyncRead + Unpin + Send,
 {
     let gone = out.clone();
-    let mut reader = PacketReader::new(input);
+    let mut reader = PacketReader::new(Paced::new(input, forge.patience()));
     let rest = tokio::select! {
         () = gone.closed() => {
             metrics::counter!("abide_pushes_total", "end" => "client_gone").increment(1);
@@ -47,6 +61,27 @@ where
     }
 }
 
+/// Answers a push that the policy refuses, in the form that the client reads at this point: a report for each ref. The
+/// refusal may be younger than the advertisement, so the client has begun to push.
+pub async fn refuse<R>(forge: &Forge, reason: &str, input: R) -> Bytes
+where
+    R: AsyncRead + Unpin + Send,
+{
+    let mut reader = PacketReader::new(Paced::new(input, forge.patience()));
+    let limits = ReceiveLimits { command_bytes: FIRST_BYTES, ..ReceiveLimits::default() };
+    let answer = match receive::read_request(&mut reader, &limits).await {
+        Ok(None) => return Bytes::new(),
+        Ok(Some(request)) => {
+            let results = request.updates.iter().map(|_| RefResult::Ng(reason.to_owned())).collect();
+            let refs = zip(&request, results);
+            Report { unpack: Ok(()), refs }.encode(&request.capabilities)
+        }
+        Err(BadRequest { client, .. }) => report::refused_request(&client, reason),
+    };
+    crate::git::drain(forge, &mut reader).await;
+    answer
+}
+
 /// Whether a client may still be sending when it has its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rest {
@@ -60,7 +95,18 @@ async fn converse<R>(forge: &Forge, ticket: Ticket, reader: &mut PacketReader<R>
 where
     R: AsyncRead + Unpin + Send,
 {
-    let limits = limits(forge);
+    let mut limits = limits(forge, &ticket);
+    // A client that has said little so far holds no slot.
+    let place = match receive::begin(reader, FIRST_BYTES).await {
+        Ok(()) => forge.git().receive_place(ticket.caller.client()).await,
+        Err(error) => {
+            let _ = out.send(report::error_packet(&error.to_string())).await;
+            return Rest::Read;
+        }
+    };
+    if place.is_err() {
+        limits.command_bytes = FIRST_BYTES;
+    }
     let request = match receive::read_request(reader, &limits).await {
         Ok(Some(request)) => request,
         // git's probe before a large push: it only wanted to know whether it may.
@@ -73,7 +119,11 @@ where
     let client = Client::new(out, request.capabilities.clone());
     // Over SSH it was said at once, on standard error.
     let hint = ticket.hint.clone().filter(|_| ticket.transport == Transport::Http);
-    let (report, rest) = match run(forge, ticket, &request, reader, &limits, &client).await {
+    let ran = match &place {
+        Ok(_) => run(forge, ticket, &request, reader, &limits, &client).await,
+        Err(busy) => Err(Stopped { reason: busy.to_string(), rest: Rest::Unread }),
+    };
+    let (report, rest) = match ran {
         Ok((results, rest)) => (Report { unpack: Ok(()), refs: zip(&request, results) }, rest),
         Err(Stopped { reason, rest }) => {
             let results = request.updates.iter().map(|_| RefResult::Ng(reason.clone())).collect();
@@ -95,14 +145,23 @@ fn zip(request: &PushRequest, results: Vec<RefResult>) -> Vec<(abide_core::RefNa
     request.updates.iter().map(|update| update.name.clone()).zip(results).collect()
 }
 
-fn limits(forge: &Forge) -> ReceiveLimits {
+fn limits(forge: &Forge, ticket: &Ticket) -> ReceiveLimits {
     let settings = forge.settings();
+    let defaults = ReceiveLimits::default();
+    let (command_bytes, unpacked_bytes) = match ticket.caller.client().is_stranger() {
+        true => (STRANGERS_COMMANDS, settings.stranger_unpacked_bytes),
+        false => (defaults.command_bytes, settings.unpacked_bytes),
+    };
     ReceiveLimits {
+        command_bytes,
         commands: settings.max_push_commands,
         pack_bytes: settings.max_push_bytes,
+        unpacked_bytes,
+        unpacked_ratio: settings.unpacked_ratio,
+        stream_ends: ticket.transport == Transport::Http,
         idle: settings.idle_timeout,
         unpack_limit: settings.unpack_limit,
-        ..ReceiveLimits::default()
+        ..defaults
     }
 }
 
@@ -137,7 +196,7 @@ async fn run<R>(
 where
     R: AsyncRead + Unpin + Send,
 {
-    disk::ensure_room(forge).map_err(|fault| Stopped::fault(&fault, Rest::Unread))?;
+    disk::ensure_room(forge, Writer::of(&ticket.caller)).map_err(|fault| Stopped::fault(&fault, Rest::Unread))?;
     let repo = match &ticket.target {
         Target::Account(repo) => repo.clone(),
         Target::Signed { .. } => return signed::run(forge, ticket, request, reader, limits, client).await,
@@ -146,13 +205,14 @@ where
     let mut verdicts = Verdicts::of(request.updates.clone(), request.capabilities.atomic);
     verdicts.refuse_by_rule(&repo.default_branch, &refs);
     if verdicts.none_left() {
+        client.warn(&verdicts).await;
         return Ok((verdicts.results(), Rest::Unread));
     }
     let key = incoming_key(forge);
     let incoming = match request.needs_pack() {
         true => {
             let dir = forge.layout().repo(repo.id);
-            let taking = Taking { dir, key: &key, transport: ticket.transport, limits, client };
+            let taking = Taking { dir, key: &key, caller: &ticket.caller, transport: ticket.transport, limits, client };
             Some(take_pack(forge, taking, reader, &mut verdicts).await?)
         }
         false => None,
@@ -173,7 +233,10 @@ where
     // From here on it must reach its end, whatever becomes of the client.
     let task = forge.tasks().spawn(commit::commit(forge.clone(), work));
     match client.waiting_for(task).await {
-        Ok(Ok(committed)) => Ok((committed.verdicts.results(), Rest::Read)),
+        Ok(Ok(committed)) => {
+            client.warn(&committed.verdicts).await;
+            Ok((committed.verdicts.results(), Rest::Read))
+        }
         Ok(Err(fault)) => Err(Stopped::fault(&fault, Rest::Read)),
         Err(error) => {
             let fault = Fault::Internal(format!("the push's task ended early: {error}"));
@@ -188,6 +251,7 @@ pub(super) struct Taking<'a> {
     pub dir: PathBuf,
     /// The area's key.
     pub key: &'a str,
+    pub caller: &'a Caller,
     pub transport: Transport,
     pub limits: &'a ReceiveLimits,
     pub client: &'a Client,
@@ -196,7 +260,7 @@ pub(super) struct Taking<'a> {
 /// Receives the pack into its own area and checks that every new tip is complete.
 pub(super) async fn take_pack<R>(
     forge: &Forge,
-    Taking { dir, key, transport, limits, client }: Taking<'_>,
+    Taking { dir, key, caller, transport, limits, client }: Taking<'_>,
     reader: &mut PacketReader<R>,
     verdicts: &mut Verdicts,
 ) -> Result<Incoming, Stopped>
@@ -205,7 +269,8 @@ where
 {
     let incoming = Incoming::create_beside(forge.git(), forge.layout(), dir, key)
         .await
-        .map_err(|error| Stopped::fault(&error.into(), Rest::Unread))?;
+        .map_err(|error| Stopped::fault(&error.into(), Rest::Unread))?
+        .of(caller.client());
     let (progress, mut said) = mpsc::channel(16);
     let quiet = client.capabilities.quiet || !client.capabilities.side_band_64k;
     // Over HTTP the answer waits for the request: proxies pass nothing more of a request on once its answer has begun.
@@ -228,6 +293,7 @@ where
     let outcome = tokio::select! {
         outcome = client.waiting_for(taking) => outcome,
         () = forwarding => unreachable!("forwarding never ends by itself"),
+        full = out_of_room(forge, Writer::of(caller)) => return Err(Stopped::fault(&full, Rest::Unread)),
     };
     client.sends_keepalives(true);
     let late =
@@ -246,6 +312,16 @@ where
         Err(error) => return Err(stopped(error, Rest::Read)),
     }
     Ok(incoming)
+}
+
+/// Comes back when the disk has too little room for what arrives.
+async fn out_of_room(forge: &Forge, writer: Writer) -> Fault {
+    loop {
+        tokio::time::sleep(ROOM_EVERY).await;
+        if let Err(full) = disk::ensure_room(forge, writer) {
+            return full;
+        }
+    }
 }
 
 pub(super) fn stopped(error: ReceiveError, rest: Rest) -> Stopped {
@@ -284,6 +360,13 @@ impl Client {
         }
     }
 
+    /// Tells of refs that were gone already.
+    async fn warn(&self, verdicts: &Verdicts) {
+        for warning in verdicts.warnings().iter().filter(|_| self.capabilities.side_band_64k).take(MOST_WARNINGS) {
+            self.send(report::sideband_message(warning)).await;
+        }
+    }
+
     /// Waits for something that may take long, telling the client now and then that we are still here.
     pub(super) async fn waiting_for<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = std::pin::pin!(work);
@@ -301,6 +384,8 @@ impl Client {
 pub(crate) struct Verdicts {
     updates: Vec<RefUpdate>,
     refused: Vec<Option<String>>,
+    /// Those that were to be deleted and are gone already.
+    gone: Vec<bool>,
     atomic: bool,
     /// Why nothing at all is done, also where no update is asked for.
     whole: Option<String>,
@@ -308,12 +393,15 @@ pub(crate) struct Verdicts {
 
 impl Verdicts {
     pub(crate) fn of(updates: Vec<RefUpdate>, atomic: bool) -> Self {
-        Self { refused: vec![None; updates.len()], updates, atomic, whole: None }
+        let count = updates.len();
+        Self { updates, refused: vec![None; count], gone: vec![false; count], atomic, whole: None }
     }
 
     /// Judges what is still accepted against the refs as they are.
     pub(super) fn refuse_by_rule(&mut self, default_branch: &abide_core::RefName, refs: &Refs) {
-        for (slot, verdict) in self.refused.iter_mut().zip(push::judge(&self.updates, default_branch, &At(refs))) {
+        let verdicts = push::judge(&self.updates, default_branch, &At(refs));
+        for ((slot, gone), verdict) in self.refused.iter_mut().zip(&mut self.gone).zip(verdicts) {
+            *gone = verdict == Ok(RefAction::AlreadyGone);
             if let (None, Err(refusal)) = (&slot, verdict) {
                 *slot = Some(refusal.to_string());
             }
@@ -351,13 +439,24 @@ impl Verdicts {
     }
 
     pub(super) fn none_left(&self) -> bool {
-        self.refused.iter().all(Option::is_some)
+        self.open().all(|(_, gone)| gone)
     }
 
     /// The updates that are to be made.
     pub(super) fn accepted(&self) -> Vec<RefUpdate> {
-        let open = self.updates.iter().zip(&self.refused).filter(|(_, refused)| refused.is_none());
-        open.map(|(update, _)| update.clone()).collect()
+        self.open().filter(|(_, gone)| !gone).map(|(update, _)| update.clone()).collect()
+    }
+
+    /// The updates that are not refused, and whether their refs are gone already.
+    fn open(&self) -> impl Iterator<Item = (&RefUpdate, bool)> {
+        let all = self.updates.iter().zip(&self.gone).zip(&self.refused);
+        all.filter(|(_, refused)| refused.is_none()).map(|((update, gone), _)| (update, *gone))
+    }
+
+    /// What the person who pushed should know about refs that were gone already.
+    fn warnings(&self) -> Vec<String> {
+        let gone = self.open().filter(|(_, gone)| *gone);
+        gone.map(|(update, _)| format!("warning: deleting a non-existent ref: {}", update.name)).collect()
     }
 
     /// Why the first of those that are not made is not.

@@ -25,9 +25,9 @@ use abide_store::repos::Repo;
 use abide_store::{nostr_repos, purgatory};
 use bytes::Bytes;
 
-pub(crate) use commit::finish;
+pub(crate) use commit::{finish, first_default};
 pub(crate) use conversation::Verdicts;
-pub use conversation::receive;
+pub use conversation::{receive, refuse};
 pub(crate) use own::own;
 pub(crate) use told::{Brought, brought};
 

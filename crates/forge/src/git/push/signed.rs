@@ -68,7 +68,8 @@ where
     let key = incoming_key(forge);
     let incoming = match request.needs_pack() {
         true => {
-            let taking = Taking { dir, key: &key, transport: ticket.transport, limits: &limits, client };
+            let taking =
+                Taking { dir, key: &key, caller: &ticket.caller, transport: ticket.transport, limits: &limits, client };
             tokio::select! {
                 taken = take_pack(forge, taking, reader, &mut verdicts) => Some(taken?),
                 fault = keep_raising(forge, coordinate, state) => return Err(unread(fault)),

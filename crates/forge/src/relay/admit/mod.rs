@@ -135,7 +135,7 @@ pub(in crate::relay) async fn run(forge: &Forge, stop: &CancellationToken) {
             if !more {
                 break;
             }
-            if let Err(full) = disk::ensure_room(forge) {
+            if let Err(full) = disk::ensure_room(forge, disk::Writer::Account) {
                 std::mem::take(&mut batch).into_iter().for_each(|pending| pending.answer(failed(&full)));
                 continue;
             }

@@ -5,7 +5,7 @@
 //! own words are sent.
 
 use super::repository::Urls;
-use crate::{Fault, Forge, browse};
+use crate::{Caller, Fault, Forge, browse};
 use abide_core::{Oid, RefName, RefUpdate, RepoId, Timestamp};
 use abide_git::read::diff::Change;
 use abide_git::read::{Commit, Diff, DiffLimits, ReadError, Reader, Signature};
@@ -129,7 +129,7 @@ async fn look(forge: &Forge, repo: Repo, update: RefUpdate) -> Result<Brought, S
     }
     let urls = Urls::of(forge, &repo);
     let default = repo.default_branch.clone();
-    let browser = browse::of_repo(forge, repo).await.map_err(|error| error.to_string())?;
+    let browser = browse::of_repo(forge, &Caller::operator(), repo).await.map_err(|error| error.to_string())?;
     let tip = browser.refs().refs.iter().find(|found| found.name == default.as_str()).map(|found| found.oid);
     let limits = Limits { commits: forge.settings().webhooks.commits, walk: forge.settings().browse.walk };
     let read = browser.read_heavy(move |reader| read(reader, &urls, &update, &default, tip, limits)).await;

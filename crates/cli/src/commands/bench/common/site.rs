@@ -23,6 +23,7 @@ pub(in crate::commands::bench) async fn open(options: &Options, data: &Path) -> 
     let mut settings = Settings::default();
     settings.lifecycle.rename_limit = usize::MAX;
     settings.min_free_percent = 0;
+    settings.stranger_free_percent = 0;
     // Receivers of webhooks are here too.
     settings.outbound.allow = AllowList::parse(["127.0.0.1"]).map_err(failed)?;
     for rate in [&mut settings.attention.stars, &mut settings.issues.created] {

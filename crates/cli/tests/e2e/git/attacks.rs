@@ -1,0 +1,252 @@
+//! A client on one address that wants to keep everybody else from fetching and pushing, and somebody else on another
+//! address who notices nothing of it.
+
+use super::scene::{Road, Scene, clone};
+use crate::grasp::scene::{Scene as Signed, now, npub, state};
+use crate::support::{builder, crowded};
+use abide_testkit::http::Request;
+use abide_testkit::{ATTACKER, Engine, Key, Server, connect_from, eventually};
+use rstest::rstest;
+use std::fs;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const SOON: Duration = Duration::from_secs(30);
+
+/// More than are fetched or unpacked at once, for all clients together.
+const MANY: usize = 70;
+
+/// A connection of the attacker's that has sent this and sends no more.
+fn hold(server: &Server, bytes: &[u8]) -> TcpStream {
+    let mut stream = connect_from(ATTACKER, server.http_addr()).expect("the server takes connections");
+    stream.write_all(bytes).expect("the server reads");
+    stream
+}
+
+/// Whether the server still waits for more.
+fn is_open(stream: &TcpStream) -> bool {
+    stream.set_nonblocking(true).expect("a socket can be asked without waiting");
+    let open = matches!((&*stream).read(&mut [0]), Err(error) if error.kind() == ErrorKind::WouldBlock);
+    stream.set_nonblocking(false).expect("a socket can be asked with waiting");
+    open
+}
+
+/// The head of a request whose body comes in chunks, and the first of them.
+fn begun(path: &str, service: &str, token: Option<&str>, chunk: &[u8]) -> Vec<u8> {
+    let login = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
+    let mut bytes = format!(
+        "POST {path}/{service} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-{service}-request\r\n\
+         Git-Protocol: version=2\r\n{login}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n",
+        chunk.len()
+    )
+    .into_bytes();
+    bytes.extend(chunk);
+    bytes.extend(b"\r\n");
+    bytes
+}
+
+fn packet(text: &str) -> String {
+    format!("{:04x}{text}", text.len() + 4)
+}
+
+#[rstest]
+fn fetches_that_say_nothing_keep_nobody_from_cloning(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::on(crowded(engine).start(), Road::Ssh);
+    scene.pushed();
+    let silent = begun("/alice/demo.git", "git-upload-pack", None, b"0011command=fetch0001");
+    let held: Vec<_> = (0..MANY).map(|_| hold(&scene.server, &silent)).collect();
+
+    scene.clone(&[]);
+    clone(scene.git(), &scene.server.http_url("alice", "demo"), &[]);
+    assert!(held.iter().all(is_open), "the attack went on meanwhile");
+}
+
+#[rstest]
+fn answers_that_nobody_takes_keep_nobody_from_cloning(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::on(crowded(engine).start(), Road::Http);
+    let (work, _) = scene.pushed();
+    let commit = scene.git().commit_file(&work, "noise", noise(12 << 20), "noise");
+    scene.git().ok(&work, &["push", "--quiet", "origin", "main"]);
+    let wanted = [
+        packet("command=fetch\n"),
+        "0001".to_owned(),
+        packet(&format!("want {commit}\n")),
+        packet("done\n"),
+        "0000".to_owned(),
+    ]
+    .concat();
+    let ask = Request::new("POST", "/alice/demo.git/git-upload-pack")
+        .header("Content-Type", "application/x-git-upload-pack-request")
+        .header("Git-Protocol", "version=2")
+        .body(wanted);
+    let bytes = ask.to_bytes(scene.server.http_addr());
+    let held: Vec<_> = (0..MANY).map(|_| hold(&scene.server, &bytes)).collect();
+    let mut first = [0; 12];
+    (&held[0]).read_exact(&mut first).expect("one of them is served");
+    assert_eq!(&first, b"HTTP/1.1 200");
+
+    scene.clone(&[]);
+    drop(held);
+}
+
+/// Bytes that nothing makes smaller.
+fn noise(length: usize) -> Vec<u8> {
+    let mut state = 1u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+/// The processes that the server has started and that still run.
+fn children(server: &Server) -> Vec<String> {
+    let parent = server.pid().to_string();
+    let stat = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("stat")).ok();
+    let ours = |stat: &String| stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)) == Some(&parent);
+    fs::read_dir("/proc").expect("there is one").flatten().filter_map(stat).filter(ours).collect()
+}
+
+/// A push of the attacker's to a repository of a key of theirs, which nobody has to log in for.
+fn signed_push(scene: &mut Signed, attacker: &Key, pack: &[u8]) -> Vec<u8> {
+    scene.announce(attacker, "bait", &[]);
+    let tip = "1234567890123456789012345678901234567890";
+    scene.state_waits(&state(attacker, now() - 5, "bait", &[("refs/heads/main", tip)], Some("main")));
+    let zero = "0".repeat(40);
+    let mut push = packet(&format!("{zero} {tip} refs/heads/main\0report-status")).into_bytes();
+    push.extend(b"0000");
+    push.extend(pack);
+    push
+}
+
+fn bait(attacker: &Key) -> String {
+    format!("/{}/bait.git", npub(attacker))
+}
+
+#[rstest]
+fn pushes_that_do_not_end_keep_nobody_from_pushing(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Signed::on(crowded(engine).start());
+    let attacker = Key::new(9);
+    // The head of a blob, and so little of it that git would wait for more.
+    let push = signed_push(&mut scene, &attacker, b"PACK\0\0\0\x02\0\0\0\x02\xb0\x80\x80\x01\x78\x9c");
+    let begun = begun(&bait(&attacker), "git-receive-pack", None, &push);
+    let held: Vec<_> = (0..MANY).map(|_| hold(&scene.server, &begun)).collect();
+
+    let victim = Key::new(10);
+    scene.served(&victim, "tool", &[]);
+    let alice = crate::support::person(&scene.server, "alice");
+    alice.create(&scene.server, "demo", false);
+    alice.git.ok(&scene.work, &["push", "--quiet", &scene.server.http_url("alice", "demo"), "main"]);
+    assert!(held.iter().all(is_open), "the attack went on meanwhile");
+    eventually(SOON, || children(&scene.server).is_empty());
+}
+
+/// What the server reports about a push of the attacker's.
+fn report(scene: &Signed, attacker: &Key, push: &[u8]) -> String {
+    let answer = Request::new("POST", &format!("{}/git-receive-pack", bait(attacker)))
+        .header("Content-Type", "application/x-git-receive-pack-request")
+        .body(push)
+        .send_from(ATTACKER, scene.server.http_addr());
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.text()
+}
+
+#[rstest]
+fn a_directory_of_a_gigabyte_in_a_small_pack_is_refused(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Signed::on(builder(engine).start());
+    let attacker = Key::new(9);
+    // A directory of a gigabyte, of which the first bytes are here.
+    let push = signed_push(&mut scene, &attacker, b"PACK\0\0\0\x02\0\0\0\x01\xa0\x80\x80\x80\x20\x78\x9c");
+    let told = report(&scene, &attacker, &push);
+    assert!(told.contains("a commit, directory or tag of 1073741824 bytes is larger than"), "{told}");
+}
+
+#[rstest]
+fn a_delta_bomb_is_refused_before_it_costs_anything(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Signed::on(builder(engine).start());
+    let attacker = Key::new(9);
+    let push = signed_push(&mut scene, &attacker, &delta_bomb(900));
+    assert!(push.len() < 51_000);
+    let told = report(&scene, &attacker, &push);
+    assert!(told.contains("the pack unpacks to more than 500 times its size"), "{told}");
+
+    let victim = Key::new(10);
+    scene.served(&victim, "tool", &[]);
+}
+
+/// Deltas of a few bytes each, every one of which would become 50 MiB.
+fn delta_bomb(deltas: u32) -> Vec<u8> {
+    // 1 MiB from 50 MiB, then one copy: a zlib stream with one stored block.
+    let delta = [0x80, 0x80, 0x40, 0x80, 0x80, 0x80, 0x19, 0x90, 1];
+    let (mut a, mut b) = (1u32, 0u32);
+    for byte in delta {
+        a += u32::from(byte);
+        b += a;
+    }
+    let mut stored = vec![0x78, 0x01, 0x01, 9, 0, 0xf6, 0xff];
+    stored.extend(delta);
+    stored.extend((b << 16 | a).to_be_bytes());
+    let mut pack = b"PACK\0\0\0\x02".to_vec();
+    pack.extend(deltas.to_be_bytes());
+    for _ in 0..deltas {
+        pack.push(0x79);
+        pack.extend([9; 20]);
+        pack.extend(&stored);
+    }
+    pack.extend([0; 20]);
+    pack
+}
+
+/// A git that does not come back from a blame of `held…` for as long as a file is there.
+fn slow_git(dir: &Path) -> (PathBuf, PathBuf) {
+    let (binary, gate) = (dir.join("slow-git"), dir.join("gate"));
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in blame*held*) while [ -e '{}' ]; do sleep 0.05; done;; esac\nexec git \"$@\"\n",
+        gate.display()
+    );
+    fs::write(&binary, script).expect("writable");
+    fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).expect("ours");
+    fs::write(&gate, "").expect("writable");
+    (binary, gate)
+}
+
+#[rstest]
+fn questions_about_history_keep_nobody_from_pushing_or_asking(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let dir = tempfile::tempdir().expect("a directory can be made");
+    let (binary, gate) = slow_git(dir.path());
+    let server = crowded(engine).env("ABIDE_GIT__BINARY", &binary).env("ABIDE_GIT__QUEUE", "1s").start();
+    let scene = Scene::on(server, Road::Http);
+    let (work, _) = scene.pushed();
+    for number in 0..12 {
+        fs::write(work.join(format!("held{number}")), "text\n").expect("writable");
+    }
+    scene.git().ok(&work, &["add", "."]);
+    scene.git().commit_file(&work, "free", "text\n", "files");
+    scene.git().ok(&work, &["push", "--quiet", "origin", "main"]);
+    let addr = scene.server.http_addr();
+    let blame = |file: &str| Request::new("GET", &format!("/alice/demo/blame/main/{file}"));
+    let ask = |number: usize| blame(&format!("held{number}")).to_bytes(addr);
+    let held: Vec<_> = (0..12).map(|number| hold(&scene.server, &ask(number))).collect();
+    let other = blame("README.md");
+    eventually(SOON, || other.send_from(ATTACKER, addr).status == 503);
+    let busy = other.send_from(ATTACKER, addr);
+    assert_eq!(busy.status, 503, "one address has only so many slots");
+    assert_eq!(busy.header("retry-after"), Some("10"));
+
+    assert_eq!(blame("free").send(addr).status, 200, "somebody else asks");
+    scene.git().commit_file(&work, "README.md", "more\n", "more");
+    scene.git().ok(&work, &["push", "--quiet", "origin", "main"]);
+    let waiting: Vec<_> = held.into_iter().filter(is_open).collect();
+    assert_eq!(waiting.len(), 2, "the attack went on meanwhile");
+    fs::remove_file(&gate).expect("ours");
+    for mut connection in waiting {
+        let mut answer = [0; 12];
+        connection.read_exact(&mut answer).expect("they are answered in the end");
+        assert_eq!(&answer, b"HTTP/1.1 200");
+    }
+}

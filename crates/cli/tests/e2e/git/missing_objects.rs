@@ -1,0 +1,60 @@
+//! A repository that has lost objects: the doctor sees it, and there is a way back.
+
+use super::scene::{Road, Scene, clone};
+use crate::support::assert_healthy;
+use abide_testkit::{Engine, http};
+use rstest::rstest;
+use serde_json::json;
+use std::fs;
+
+/// Removes an object of Alice's repository from the disk.
+fn lose(scene: &Scene, revision: &str) -> String {
+    let oid = scene.stored(&["rev-parse", revision]);
+    fs::remove_file(scene.bare().join("objects").join(&oid[..2]).join(&oid[2..])).expect("it is a file of its own");
+    oid
+}
+
+fn doctor(scene: &Scene, args: &[&str]) -> (bool, String) {
+    let output = scene.server.cli(&[&["doctor"], args].concat());
+    (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[rstest]
+fn the_doctor_finds_a_lost_object_and_brings_it_back_from_a_fork(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(Road::Http, engine);
+    let bob = scene.person("bob");
+    scene.pushed();
+    let fork = http::post(scene.server.http_addr(), "/api/v3/repos/alice/demo/forks", Some(&bob.token), &json!({}));
+    assert_eq!(fork.status, 202, "{}", fork.text());
+    let blob = lose(&scene, "HEAD:README.md");
+
+    let (healthy, told) = doctor(&scene, &[]);
+    assert!(!healthy && told.contains("alice/demo") && told.contains(&blob), "{told}");
+    let (healthy, told) = doctor(&scene, &["--deep"]);
+    assert!(!healthy && told.contains(&format!("lacks 1 objects that its refs need, {blob} among them")), "{told}");
+
+    let (healthy, told) = doctor(&scene, &["--deep", "--fix"]);
+    assert!(healthy && told.contains("found 1 missing objects of alice/demo"), "{told}");
+    scene.clone(&["--mirror"]);
+    assert_healthy(&scene.server);
+}
+
+#[rstest]
+fn the_doctor_finds_a_ref_without_its_commit_and_a_clone_brings_it_back(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(Road::Http, engine);
+    let (work, first) = scene.pushed();
+    assert_eq!(lose(&scene, "HEAD"), first);
+    let (healthy, told) = doctor(&scene, &["--fix"]);
+    assert!(!healthy && told.contains("lacks 1 objects") && told.contains(&first), "{told}");
+
+    // As docs/operating.md says.
+    let pack = scene.git().command(&work, &["pack-objects", "--all", "--stdout", "-q"]).output().expect("git runs");
+    scene.git().feed(&scene.bare(), &["index-pack", "--stdin"], move |input| input.write_all(&pack.stdout));
+    let (healthy, told) = doctor(&scene, &["--deep"]);
+    assert!(healthy, "{told}");
+    clone(scene.git(), &scene.url(), &["--mirror"]);
+}

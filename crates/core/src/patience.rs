@@ -1,0 +1,100 @@
+//! How long a server waits for a client that is slow: a minimum rate, of which an idle limit is the special case.
+//!
+//! Patience is a time that waiting uses up and bytes give back, up to what it was at first. A client that sends nothing
+//! exhausts it in exactly that time; one that drips a byte now and then does so too, because a byte gives back only as
+//! much as it may take at the minimum rate; one that keeps the minimum rate never does.
+
+use std::time::Duration;
+
+/// Patience with one direction of one connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    full: Duration,
+    left: Duration,
+    bytes_per_second: u64,
+}
+
+impl Patience {
+    /// Patience that lasts for `full` without a byte, and forever at this rate. A rate of zero asks for any byte at all.
+    pub fn new(full: Duration, bytes_per_second: u64) -> Self {
+        Self { full, left: full, bytes_per_second }
+    }
+
+    /// How long the next wait may take.
+    pub fn left(&self) -> Duration {
+        self.left
+    }
+
+    /// Counts a wait and the bytes that it brought.
+    pub fn waited(&mut self, time: Duration, bytes: u64) {
+        let left = self.left.saturating_sub(time);
+        let earned = match (bytes, self.bytes_per_second) {
+            (0, _) => Duration::ZERO,
+            (_, 0) => self.full,
+            (bytes, rate) => Duration::from_secs_f64(bytes as f64 / rate as f64),
+        };
+        self.left = left.saturating_add(earned).min(self.full);
+    }
+
+    /// The least that a client must keep up, in bytes per second.
+    pub fn bytes_per_second(&self) -> u64 {
+        self.bytes_per_second
+    }
+
+    /// What it was at first.
+    pub fn full(&self) -> Duration {
+        self.full
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn silence_uses_it_up() {
+        let mut patience = Patience::new(MINUTE, 1024);
+        patience.waited(59 * SECOND, 0);
+        assert_eq!(patience.left(), SECOND);
+        patience.waited(2 * SECOND, 0);
+        assert_eq!(patience.left(), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_client_that_keeps_the_rate_is_waited_for_forever() {
+        let mut patience = Patience::new(MINUTE, 1024);
+        for _ in 0..10_000 {
+            patience.waited(30 * SECOND, 30 * 1024);
+        }
+        assert_eq!(patience.left(), MINUTE);
+    }
+
+    #[test]
+    fn one_byte_every_half_minute_is_hardly_better_than_silence() {
+        let mut patience = Patience::new(MINUTE, 1024);
+        let waits = (1..).find(|_| {
+            patience.waited(30 * SECOND, 1);
+            patience.left() < SECOND
+        });
+        assert_eq!(waits, Some(2));
+    }
+
+    #[test]
+    fn a_burst_pays_for_a_pause_but_not_for_more_than_was_granted_at_first() {
+        let mut patience = Patience::new(MINUTE, 1024);
+        patience.waited(SECOND, 1 << 30);
+        assert_eq!(patience.left(), MINUTE);
+        patience.waited(61 * SECOND, 0);
+        assert_eq!(patience.left(), Duration::ZERO);
+    }
+
+    #[test]
+    fn without_a_rate_any_byte_restores_it() {
+        let mut patience = Patience::new(MINUTE, 0);
+        patience.waited(59 * SECOND, 1);
+        assert_eq!(patience.left(), MINUTE);
+    }
+}

@@ -1,0 +1,160 @@
+//! Whether repositories have all objects that their refs need, and where to find those that are missing.
+
+use super::{Depth, Findings};
+use crate::{Fault, Forge};
+use abide_core::{Oid, RepoId};
+use abide_git::copy::copy_objects;
+use abide_git::integrity;
+use abide_store::repos::{self, Repo};
+use std::path::Path;
+
+/// Repositories that are walked where not all are.
+const SAMPLE: usize = 20;
+/// A repository that is larger is walked only where all are.
+const SMALL: i64 = 64 << 20;
+const PAGE: i64 = 500;
+
+/// Which repositories are walked, drawn as their rows are read.
+pub(super) struct Walks {
+    depth: Depth,
+    seen: u64,
+    chosen: Vec<Repo>,
+}
+
+impl Walks {
+    pub(super) fn new(depth: Depth) -> Self {
+        Self { depth, seen: 0, chosen: Vec::new() }
+    }
+
+    /// Offers a repository: each has the same chance to be in the sample.
+    pub(super) fn offer(&mut self, forge: &Forge, repo: &Repo) {
+        if self.depth == Depth::Deep {
+            return self.chosen.push(repo.clone());
+        }
+        if repo.size_bytes > SMALL || repo.refs_generation == 0 {
+            return;
+        }
+        self.seen += 1;
+        if self.chosen.len() < SAMPLE {
+            return self.chosen.push(repo.clone());
+        }
+        let mut random = [0; 8];
+        forge.random().fill(&mut random);
+        let at = (u64::from_le_bytes(random) % self.seen) as usize;
+        if let Some(slot) = self.chosen.get_mut(at) {
+            *slot = repo.clone();
+        }
+    }
+
+    /// Walks those that were chosen.
+    pub(super) async fn examine(self, forge: &Forge, findings: &mut Findings) -> u64 {
+        let count = self.chosen.len() as u64;
+        for repo in self.chosen {
+            let dir = forge.layout().repo(repo.id);
+            match integrity::missing_objects(forge.git(), &dir).await {
+                Ok(missing) => tell(&repo, &missing, findings),
+                // It may have gone meanwhile.
+                Err(_) if !dir.join("HEAD").exists() => {}
+                Err(error) => findings.add("objects", format!("{} (id {}): {error}", repo.slug(), repo.id)),
+            }
+        }
+        count
+    }
+}
+
+/// Looks for the object of each ref.
+pub(super) async fn examine_tips(repo: &Repo, dir: &Path, findings: &mut Findings) {
+    match integrity::missing_tips(dir).await {
+        Ok(missing) => {
+            let missing: Vec<Oid> = missing.into_iter().map(|(_, oid)| oid).collect();
+            tell(repo, &missing, findings);
+        }
+        Err(_) if !dir.join("HEAD").exists() => {}
+        Err(error) => findings.add("objects", format!("{} (id {}): {error}", repo.slug(), repo.id)),
+    }
+}
+
+fn tell(repo: &Repo, missing: &[Oid], findings: &mut Findings) {
+    let Some(first) = missing.first() else { return };
+    let message = format!(
+        "{} (id {}) lacks {} objects that its refs need, {first} among them; `abide doctor --fix` looks for them in its \
+         forks, and docs/operating.md says how to bring them from a clone",
+        repo.slug(),
+        repo.id,
+        missing.len()
+    );
+    if !findings.0.iter().any(|found| found.message == message) {
+        findings.add("objects", message);
+    }
+}
+
+/// Copies missing objects from related repositories that have them. Returns what was done, a line each.
+pub(super) async fn mend(forge: &Forge, depth: Depth) -> Result<Vec<String>, Fault> {
+    let mut done = Vec::new();
+    let mut after = RepoId::new(0);
+    loop {
+        let page = repos::page(&mut *forge.store().read().await?, after, PAGE).await?;
+        for repo in &page {
+            after = repo.id;
+            let dir = forge.layout().repo(repo.id);
+            if !dir.join("HEAD").is_file() {
+                continue;
+            }
+            let suspect = depth == Depth::Deep || !integrity::missing_tips(&dir).await?.is_empty();
+            if suspect && let Some(line) = mend_one(forge, repo, &dir).await? {
+                done.push(line);
+            }
+        }
+        if page.len() < PAGE as usize {
+            return Ok(done);
+        }
+    }
+}
+
+async fn mend_one(forge: &Forge, repo: &Repo, dir: &Path) -> Result<Option<String>, Fault> {
+    let mut missing = integrity::missing_objects(forge.git(), dir).await?;
+    let before = missing.len();
+    if before == 0 {
+        return Ok(None);
+    }
+    for source in relatives(forge, repo).await? {
+        let from = forge.layout().repo(source);
+        let (looked_at, wanted) = (from.clone(), missing.clone());
+        let here = tokio::task::spawn_blocking(move || integrity::present(&looked_at, &wanted)).await;
+        let Ok(Ok(here)) = here else { continue };
+        let found: Vec<Oid> = missing.iter().zip(here).filter(|(_, here)| *here).map(|(oid, _)| *oid).collect();
+        if found.is_empty() {
+            continue;
+        }
+        // Related, but not whole either: another one may be.
+        if let Err(error) = copy_objects(forge.git(), &from, &dir.join("objects"), &found).await {
+            tracing::warn!(%error, from = source.get(), to = repo.id.get(), "missing objects could not be copied");
+        }
+        missing = integrity::missing_objects(forge.git(), dir).await?;
+        if missing.is_empty() {
+            break;
+        }
+    }
+    let found = before.saturating_sub(missing.len());
+    Ok((found > 0).then(|| format!("found {found} missing objects of {} (id {}) in its forks", repo.slug(), repo.id)))
+}
+
+/// Repositories that probably have the same history: forks of each other, or the same one under several keys.
+async fn relatives(forge: &Forge, repo: &Repo) -> Result<Vec<RepoId>, Fault> {
+    let related = |other: &Repo| {
+        other.fork_of == Some(repo.id)
+            || repo.fork_of == Some(other.id)
+            || repo.fork_of.is_some() && other.fork_of == repo.fork_of
+            || repo.identifier.is_some() && other.identifier == repo.identifier
+    };
+    let mut found = Vec::new();
+    let mut after = RepoId::new(0);
+    loop {
+        let page = repos::page(&mut *forge.store().read().await?, after, PAGE).await?;
+        found.extend(page.iter().filter(|other| other.id != repo.id && related(other)).map(|other| other.id));
+        after = page.last().map_or(after, |last| last.id);
+        if page.len() < PAGE as usize {
+            return Ok(found);
+        }
+    }
+}

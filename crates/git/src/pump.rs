@@ -1,0 +1,131 @@
+//! git's answer on its way to a client. The process and its slot are held by a task of their own, which gives them up when
+//! the client takes too little, whoever still holds the other end.
+
+use crate::GitError;
+use crate::child::Running;
+use crate::pace::too_slow;
+use crate::slots::Place;
+use abide_core::patience::Patience;
+use bytes::{Buf, Bytes, BytesMut};
+use std::future::Future as _;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
+use tokio::process::ChildStdin;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+
+/// How much is copied at a time: a pipe holds as much.
+const PIECE: usize = 64 * 1024;
+
+/// An answer to be read to its end. Dropping it ends git.
+#[derive(Debug)]
+pub struct Pumped {
+    piece: Bytes,
+    pieces: mpsc::Receiver<Bytes>,
+    pump: JoinHandle<io::Result<()>>,
+    ended: bool,
+}
+
+/// What a pump works with.
+pub(crate) struct Pump<R> {
+    pub running: Running,
+    pub place: Place,
+    /// git's answer, or the rest of it.
+    pub answer: R,
+    /// What git is still to be sent.
+    pub request: Option<(ChildStdin, Vec<u8>)>,
+    pub patience: Patience,
+}
+
+impl<R: AsyncRead + Unpin + Send + 'static> Pump<R> {
+    pub fn start(self) -> Pumped {
+        let (sender, pieces) = mpsc::channel(1);
+        let pump = tokio::spawn(self.run(sender));
+        Pumped { piece: Bytes::new(), pieces, pump, ended: false }
+    }
+
+    async fn run(mut self, sender: mpsc::Sender<Bytes>) -> io::Result<()> {
+        let request = self.request.take();
+        let asking = async {
+            if let Some((mut stdin, request)) = request {
+                // A git that reads no more decides by itself how the answer ends.
+                let _ = stdin.write_all(&request).await;
+            }
+        };
+        let (_, answered) = tokio::join!(asking, answer(self.answer, &sender, self.patience));
+        if answered? == Answered::Whole {
+            let judged = match self.running.wait().await {
+                Ok(status) => self.running.judge(status).await,
+                Err(error) => Err(error),
+            };
+            // The client has heard git's errors as packets.
+            if let Err(error) = judged {
+                tracing::info!(%error, "git ended early");
+                if matches!(error, GitError::UsedUp { .. }) {
+                    return Err(io::Error::other(error));
+                }
+            }
+        }
+        drop(self.place);
+        Ok(())
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Answered {
+    Whole,
+    Unwanted,
+}
+
+async fn answer(
+    mut from: impl AsyncRead + Unpin,
+    to: &mpsc::Sender<Bytes>,
+    mut patience: Patience,
+) -> io::Result<Answered> {
+    let mut buffer = BytesMut::new();
+    loop {
+        buffer.reserve(PIECE);
+        if from.read_buf(&mut buffer).await? == 0 {
+            return Ok(Answered::Whole);
+        }
+        let piece = buffer.split().freeze();
+        let since = Instant::now();
+        match timeout(patience.left(), to.reserve()).await {
+            Ok(Ok(room)) => {
+                patience.waited(since.elapsed(), piece.len() as u64);
+                room.send(piece);
+            }
+            Ok(Err(_)) => return Ok(Answered::Unwanted),
+            Err(_) => return Err(too_slow(&patience)),
+        }
+    }
+}
+
+impl AsyncRead for Pumped {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        while self.piece.is_empty() && !self.ended {
+            match ready!(self.pieces.poll_recv(context)) {
+                Some(piece) => self.piece = piece,
+                // A client must not take a part for the whole.
+                None => {
+                    let ended = ready!(Pin::new(&mut self.pump).poll(context));
+                    self.ended = true;
+                    ended.unwrap_or_else(|error| Err(io::Error::other(error)))?;
+                }
+            }
+        }
+        let length = out.remaining().min(self.piece.len());
+        out.put_slice(&self.piece[..length]);
+        self.piece.advance(length);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Drop for Pumped {
+    fn drop(&mut self) {
+        self.pump.abort();
+    }
+}

@@ -1,0 +1,160 @@
+//! Slots among git processes: so many in all, and so many for one address and one account.
+//!
+//! A client's own limit comes first: whoever has as many as one client may have waits for itself and takes no place in
+//! the queue of all, so no client can hold up another by asking often.
+
+use crate::GitError;
+use abide_core::UserId;
+use abide_core::admission::{Network, Slot, Slots};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+
+/// For whom git works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Client {
+    network: Option<Network>,
+    account: Option<UserId>,
+}
+
+impl Client {
+    /// The server itself, which is not counted.
+    pub const SERVER: Self = Self { network: None, account: None };
+
+    /// Someone at an address, with or without an account. Whoever has no address shares one with all who have none.
+    pub fn new(ip: Option<IpAddr>, account: Option<UserId>) -> Self {
+        let ip = ip.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        Self { network: Some(Network::of(ip)), account }
+    }
+
+    /// Whether it comes without an account.
+    pub fn is_stranger(&self) -> bool {
+        self.account.is_none() && self.network.is_some()
+    }
+
+    fn keys(&self) -> impl Iterator<Item = Key> {
+        self.network.map(Key::Address).into_iter().chain(self.account.map(Key::Account))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Key {
+    Address(Network),
+    Account(UserId),
+}
+
+/// Slots for one kind of work.
+#[derive(Debug)]
+pub struct Pool {
+    what: &'static str,
+    all: Arc<Semaphore>,
+    own: Slots<Key>,
+    freed: Arc<Notify>,
+}
+
+/// A slot, until it is dropped.
+#[derive(Debug)]
+#[must_use = "dropping a place gives it back"]
+pub struct Place {
+    own: Vec<Slot<Key>>,
+    freed: Arc<Notify>,
+    _all: OwnedSemaphorePermit,
+}
+
+impl Pool {
+    /// `all` slots, `each` of them for one address or account. `what` is told to whoever finds none.
+    pub fn new(what: &'static str, all: usize, each: usize) -> Self {
+        let all = Arc::new(Semaphore::new(all.clamp(1, Semaphore::MAX_PERMITS)));
+        Self { what, all, own: Slots::new(usize::MAX, each.max(1)), freed: Arc::default() }
+    }
+
+    /// A slot, waited for at most so long.
+    pub async fn enter(&self, client: Client, wait: Duration) -> Result<Place, GitError> {
+        let entering = async {
+            let own = self.own(client).await;
+            let all = self.all.clone().acquire_owned().await.expect("these semaphores are never closed");
+            Place { own, freed: self.freed.clone(), _all: all }
+        };
+        tokio::time::timeout(wait, entering).await.map_err(|_| GitError::Busy { what: self.what })
+    }
+
+    async fn own(&self, client: Client) -> Vec<Slot<Key>> {
+        loop {
+            let mut freed = std::pin::pin!(self.freed.notified());
+            // Before looking, so that what is given back in between is not missed.
+            freed.as_mut().enable();
+            if let Ok(slots) = client.keys().map(|key| self.own.take(key)).collect() {
+                return slots;
+            }
+            freed.await;
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.own.clear();
+        self.freed.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(1);
+
+    fn at(last: u8) -> Client {
+        Client::new(Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, last))), None)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_address_cannot_take_all_slots_nor_the_queue() {
+        let pool = Arc::new(Pool::new("tests", 3, 2));
+        let _held = [pool.enter(at(1), SOON).await.unwrap(), pool.enter(at(1), SOON).await.unwrap()];
+        let waiting: Vec<_> = (0..100)
+            .map(|_| {
+                let pool = pool.clone();
+                tokio::spawn(async move { pool.enter(at(1), Duration::from_secs(60)).await })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        let other = pool.enter(at(2), SOON).await.unwrap();
+        drop(other);
+        drop(pool.enter(at(2), SOON).await.unwrap());
+        waiting.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_account_is_counted_wherever_it_comes_from() {
+        let pool = Pool::new("tests", 10, 1);
+        let account = Some(UserId::new(7));
+        let first = pool.enter(Client::new(Some([192, 0, 2, 1].into()), account), SOON).await.unwrap();
+        let second = pool.enter(Client::new(Some([192, 0, 2, 2].into()), account), SOON).await;
+        assert!(matches!(second, Err(GitError::Busy { what: "tests" })));
+        drop(first);
+        drop(pool.enter(Client::new(Some([192, 0, 2, 2].into()), account), SOON).await.unwrap());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_waits_gets_the_slot_that_is_given_back() {
+        let pool = Arc::new(Pool::new("tests", 10, 1));
+        let first = pool.enter(at(1), SOON).await.unwrap();
+        let waiting = tokio::spawn({
+            let pool = pool.clone();
+            async move { pool.enter(at(1), SOON).await.map(drop) }
+        });
+        tokio::task::yield_now().await;
+        drop(first);
+        waiting.await.unwrap().unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_server_itself_is_limited_only_in_all() {
+        let pool = Pool::new("tests", 2, 1);
+        let _both = [pool.enter(Client::SERVER, SOON).await.unwrap(), pool.enter(Client::SERVER, SOON).await.unwrap()];
+        assert!(pool.enter(Client::SERVER, SOON).await.is_err());
+        assert!(!Client::SERVER.is_stranger() && at(1).is_stranger());
+    }
+}
