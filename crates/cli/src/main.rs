@@ -98,6 +98,9 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
     if let Ok(name) = std::env::var("ABIDE_FAILPOINT") {
         failpoint::arm(&name).map_err(|error| Failure::usage(error.to_string()))?;
     }
+    if needs_data(&cli.command) {
+        ensure_data(&config)?;
+    }
     done(match cli.command {
         Command::Serve(_) => commands::serve::run(config).await,
         Command::Config(args) => commands::config::run(&config, &args),
@@ -111,6 +114,30 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Doctor(args) => return commands::doctor::run(&config, &args).await,
         Command::Completions(_) | Command::Man(_) => unreachable!("they ended before any setting was read"),
     })
+}
+
+/// Whether a command is about what is there already. The others make the data directory, if there is none.
+fn needs_data(command: &Command) -> bool {
+    match command {
+        Command::User(action) => !action.begins(),
+        Command::Token(_)
+        | Command::SshKey(_)
+        | Command::Repo(_)
+        | Command::Jobs(_)
+        | Command::Events(_)
+        | Command::Doctor(_) => true,
+        Command::Serve(_) | Command::Config(_) | Command::Bench(_) | Command::Completions(_) | Command::Man(_) => false,
+    }
+}
+
+/// Fails if there is no data directory, so that a mistyped path makes none.
+fn ensure_data(config: &config::Config) -> Result<(), Failure> {
+    let data = std::path::Path::new(config.text("server.data"));
+    if data.is_dir() {
+        return Ok(());
+    }
+    let message = format!("there is no data directory at {}", data.display());
+    Err(Failure::not_found(message).hint("name it with --data DIR; `abide serve` makes a new one"))
 }
 
 fn done(result: Result<(), Failure>) -> Result<ExitCode, Failure> {

@@ -240,6 +240,51 @@ pub fn may_stop_administering(target: UserId, admins: &[UserId]) -> Result<(), A
     if admins == [target] { Err(AdminRefusal::LastAdmin) } else { Ok(()) }
 }
 
+words! {
+    /// What becomes of the issues and comments of an account that is deleted.
+    Remains {
+        /// They stay, and nobody in particular wrote them.
+        Kept = "kept",
+        /// Comments go, and issues lose their title and text.
+        Removed = "removed",
+    }
+}
+
+/// Why an account stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeleteRefusal {
+    /// Somebody must be left to administer the site.
+    #[error("this is the last admin; make someone else an admin first")]
+    LastAdmin,
+    /// Who is suspended changes nothing, themselves included.
+    #[error("this account is suspended and cannot change anything; ask the site's administrator")]
+    Suspended,
+    /// An admin deletes their own account as everyone does, with their password.
+    #[error("delete your own account in its settings")]
+    Yourself,
+}
+
+/// Who wants an account to be deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deleter {
+    /// Whose it is.
+    Owner,
+    /// An administrator.
+    Admin(UserId),
+    /// Whoever runs the server, at its command line.
+    Operator,
+}
+
+/// Whether `target` may be deleted, given who can administer the site now.
+pub fn may_delete(by: Deleter, target: UserId, suspended: bool, admins: &[UserId]) -> Result<(), DeleteRefusal> {
+    match by {
+        Deleter::Owner if suspended => return Err(DeleteRefusal::Suspended),
+        Deleter::Admin(admin) if admin == target => return Err(DeleteRefusal::Yourself),
+        _ => {}
+    }
+    if admins == [target] { Err(DeleteRefusal::LastAdmin) } else { Ok(()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -343,6 +388,28 @@ mod tests {
         assert_eq!(may_stop_administering(ada, &[ada]), Err(AdminRefusal::LastAdmin));
         assert_eq!(may_stop_administering(ada, &[ada, bob]), Ok(()));
         assert_eq!(may_stop_administering(eve, &[ada]), Ok(()), "that changes nothing");
+    }
+
+    #[test]
+    fn the_last_admin_the_suspended_and_oneself_as_an_admin_stay() {
+        let (ada, bob, eve) = (UserId::new(1), UserId::new(2), UserId::new(3));
+        for by in [Deleter::Owner, Deleter::Admin(bob), Deleter::Operator] {
+            for suspended in [false, true] {
+                for admins in [vec![], vec![ada], vec![ada, bob]] {
+                    for target in [ada, eve] {
+                        let expected = if suspended && by == Deleter::Owner {
+                            Err(DeleteRefusal::Suspended)
+                        } else if admins == [target] {
+                            Err(DeleteRefusal::LastAdmin)
+                        } else {
+                            Ok(())
+                        };
+                        assert_eq!(may_delete(by, target, suspended, &admins), expected, "{by:?} {target} {admins:?}");
+                    }
+                }
+            }
+        }
+        assert_eq!(may_delete(Deleter::Admin(ada), ada, false, &[ada, bob]), Err(DeleteRefusal::Yourself));
     }
 
     proptest! {

@@ -124,6 +124,8 @@ points! {
     PURGE_FINISHED = "purge:finished",
     /// Telling a webhook: the try is written, nothing is sent.
     WEBHOOK_BEGUN = "webhook:begun",
+    /// Telling a webhook: what it says is written for good, nothing is sent.
+    WEBHOOK_FIXED = "webhook:fixed",
     /// Telling a webhook: the receiver has answered, nobody has noted it.
     WEBHOOK_ANSWERED = "webhook:answered",
     /// Reading the log of events: what they bring about is written, the transaction is still open.

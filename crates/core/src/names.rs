@@ -120,6 +120,11 @@ impl Handle {
         Self(text)
     }
 
+    /// What stands for an account that is deleted. The name is reserved, so nobody bears it.
+    pub fn ghost() -> Self {
+        Self("ghost".into())
+    }
+
     /// As it stands in addresses.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -221,6 +226,13 @@ impl FromStr for UserName {
             return Err(InvalidName::Reserved);
         }
         Ok(Self(name))
+    }
+}
+
+impl RepoName {
+    /// Whether someone who typed this gets another spelling: names are lower case, and found in any case.
+    pub fn folds(&self, typed: &str) -> bool {
+        typed.trim() != self.0
     }
 }
 

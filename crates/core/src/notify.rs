@@ -3,6 +3,7 @@
 //! [`topic`] says what an event is about and whom it can concern; [`told`] decides about one person. Whether someone
 //! may see an event is the policy's to say and comes in as [`Sight`].
 
+use crate::repo::Role;
 use crate::words::words;
 use crate::{Timestamp, WatchLevel};
 
@@ -122,6 +123,20 @@ pub fn topic(kind: &str) -> Option<Topic> {
         | "webhook_resumed"
         | "collaborator_added" => repo(Concerned),
         _ => None,
+    }
+}
+
+/// Whether someone is mailed about what they did to a repository themselves: only about what cannot be undone or hands
+/// something away, so that whoever takes over a session does not do it unnoticed. `role` is what a new collaborator may.
+pub fn mailed_to_actor(kind: &str, role: Option<Role>) -> bool {
+    match kind {
+        "repo_transfer_requested"
+        | "repo_transfer_accepted"
+        | "repo_soft_deleted"
+        | "repo_hard_deleted"
+        | "repo_redirect_released" => true,
+        "collaborator_added" => role == Some(Role::Admin),
+        _ => false,
     }
 }
 
@@ -255,6 +270,33 @@ mod tests {
     }
 
     /// Every event and everyone, against the sentences of the specification, one by one.
+    #[test]
+    fn people_are_mailed_about_their_own_doing_only_where_it_cannot_be_undone_or_hands_something_away() {
+        let mailed = [
+            "repo_transfer_requested",
+            "repo_transfer_accepted",
+            "repo_soft_deleted",
+            "repo_hard_deleted",
+            "repo_redirect_released",
+        ];
+        let not = [
+            "repo_renamed",
+            "repo_archived",
+            "repo_unarchived",
+            "repo_visibility_changed",
+            "repo_restored",
+            "repo_transfer_declined",
+            "repo_transfer_canceled",
+            "webhook_suspended",
+        ];
+        let roles = || std::iter::once(None).chain(Role::ALL.iter().copied().map(Some));
+        for role in roles() {
+            assert!(mailed.iter().all(|kind| mailed_to_actor(kind, role)));
+            assert!(not.iter().all(|kind| !mailed_to_actor(kind, role)));
+            assert_eq!(mailed_to_actor("collaborator_added", role), role == Some(Role::Admin));
+        }
+    }
+
     #[test]
     fn who_is_told_and_why() {
         for kind in KINDS {

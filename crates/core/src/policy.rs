@@ -142,6 +142,23 @@ impl Action {
         }
     }
 
+    /// What is disabled while a repository is archived, for someone who tried it.
+    pub fn disabled(self) -> &'static str {
+        use Action::*;
+        match self {
+            GitPush => "pushes are disabled",
+            IssueCreate => "new issues are disabled",
+            IssueComment => "comments and changes to them are disabled",
+            IssueTriage => "labelling, assigning, closing and reopening issues are disabled",
+            IssueModerate => "labels, milestones and issue texts cannot be changed",
+            RepoEdit => "its description and topics cannot be changed",
+            CollaboratorManage => "its collaborators cannot be changed",
+            DefaultBranchSet => "its default branch cannot be changed",
+            WebhookManage => "its webhooks cannot be changed",
+            _ => "it is read-only",
+        }
+    }
+
     /// The least role that may do it on a live repository; `None`: whoever may read, once logged in.
     fn minimum_role(self) -> Option<Role> {
         use Action::*;
@@ -167,8 +184,8 @@ pub enum DenyCode {
     Suspended,
     /// It is private and the actor has no role in it.
     Private,
-    /// It is archived.
-    Archived,
+    /// It is archived, and this changes it.
+    Archived(Action),
     /// Nobody is logged in.
     LoginRequired,
     /// The role is not enough.
@@ -237,7 +254,7 @@ pub fn can(actor: &Actor, action: Action, repo: &RepoFacts, role: Option<Role>) 
         return Decision::Allow;
     }
     if repo.archived && matches!(effect, Effect::Write) {
-        return deny(DenyCode::Archived, false);
+        return deny(DenyCode::Archived(action), false);
     }
     if *actor == Actor::Anonymous {
         return deny(DenyCode::LoginRequired, false);

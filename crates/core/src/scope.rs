@@ -1,5 +1,6 @@
 //! What an access token is good for.
 
+use crate::repo::Visibility;
 use crate::words::words;
 use std::fmt;
 
@@ -12,11 +13,15 @@ words! {
         Repo = "repo",
         /// Read the account.
         UserRead = "user:read",
-        /// Read and change the account: profile, keys.
+        /// Read and change the account: profile, whom it follows.
         User = "user",
-        /// Read and change notifications.
+        /// Read the account's SSH keys.
+        KeysRead = "keys:read",
+        /// Read, add and remove the account's SSH keys. A key opens all that the account may read and push to.
+        Keys = "keys",
+        /// Read and change notifications; of private repositories only together with `repo:read`.
         Notifications = "notifications",
-        /// Manage webhooks.
+        /// Manage webhooks; of private repositories only together with `repo:read`.
         Hooks = "hooks",
         /// Site administration, for site admins.
         Admin = "admin",
@@ -26,7 +31,8 @@ words! {
 impl Scope {
     /// Whether a token with `self` passes where `needed` is asked for.
     pub fn covers(self, needed: Self) -> bool {
-        self == needed || matches!((self, needed), (Self::Repo, Self::RepoRead) | (Self::User, Self::UserRead))
+        let pairs = [(Self::Repo, Self::RepoRead), (Self::User, Self::UserRead), (Self::Keys, Self::KeysRead)];
+        self == needed || pairs.contains(&(self, needed))
     }
 }
 
@@ -63,6 +69,12 @@ impl Scopes {
         if scopes.is_empty() { Err(InvalidScopes::Empty) } else { Ok(Self(scopes)) }
     }
 
+    /// Whether a token with them knows that a repository of that visibility exists. Scopes beside those of repositories
+    /// reach public ones alone.
+    pub fn reach(&self, visibility: Visibility) -> bool {
+        visibility == Visibility::Public || self.allow(Scope::RepoRead)
+    }
+
     /// Whether any of them covers what is needed.
     pub fn allow(&self, needed: Scope) -> bool {
         self.0.iter().any(|scope| scope.covers(needed))
@@ -91,10 +103,21 @@ mod tests {
             for &need in Scope::ALL {
                 let expected = have == need
                     || (have == Scope::Repo && need == Scope::RepoRead)
-                    || (have == Scope::User && need == Scope::UserRead);
+                    || (have == Scope::User && need == Scope::UserRead)
+                    || (have == Scope::Keys && need == Scope::KeysRead);
                 assert_eq!(have.covers(need), expected, "{have} for {need}");
             }
         }
+    }
+
+    #[test]
+    fn only_the_scopes_of_repositories_reach_private_ones() {
+        for &scope in Scope::ALL {
+            let scopes = Scopes::of(vec![scope]);
+            assert!(scopes.reach(Visibility::Public));
+            assert_eq!(scopes.reach(Visibility::Private), matches!(scope, Scope::Repo | Scope::RepoRead), "{scope}");
+        }
+        assert!(Scopes::of(vec![Scope::Hooks, Scope::RepoRead]).reach(Visibility::Private));
     }
 
     #[test]

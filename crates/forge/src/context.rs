@@ -6,6 +6,7 @@ use crate::relay::Relay;
 use crate::{Access, Node, Settings, browse};
 use abide_core::patience::Patience;
 use abide_core::policy::Actor;
+use abide_core::repo::Visibility;
 use abide_core::scope::{Scope, Scopes};
 use abide_core::{Clock, Random, UserId};
 use abide_git::{Client, Git, Layout};
@@ -220,6 +221,11 @@ impl Caller {
             Actor::Operator => Client::SERVER,
             _ => Client::new(self.ip, self.user_id()),
         }
+    }
+
+    /// Whether the caller's token, if they came with one, knows of repositories of that visibility.
+    pub(crate) fn reaches(&self, visibility: Visibility) -> bool {
+        self.scopes.as_ref().is_none_or(|scopes| scopes.reach(visibility))
     }
 
     pub(crate) fn ip_text(&self) -> Option<String> {

@@ -232,12 +232,12 @@ async fn comes_or_goes(forge: &Forge, id: RepoId) -> Result<bool, Fault> {
         || !forge.layout().repo(id).exists())
 }
 
-/// No old name is hidden by a live repository, and nothing that is deleted is on offer.
+/// No old name leads to the repository that bears it, and nothing that is deleted is on offer.
 async fn examine_names(forge: &Forge, findings: &mut Findings) -> Result<(), Fault> {
     const MANY: i64 = 1000;
     let mut conn = forge.store().read().await?;
-    for id in redirects::shadowed(&mut conn, MANY).await? {
-        findings.add("old name", format!("the redirect {id} is hidden by a live repository of the same name"));
+    for id in redirects::idle(&mut conn, MANY).await? {
+        findings.add("old name", format!("the redirect {id} leads to the repository that bears the name"));
     }
     for id in transfers::of_deleted(&mut conn, MANY).await? {
         findings.add("offer", format!("the offer {id} is pending, but its repository is deleted"));

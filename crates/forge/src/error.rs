@@ -81,7 +81,7 @@ fn explain(code: DenyCode) -> String {
         DenyCode::Suspended => {
             "this account is suspended and cannot change anything; ask the site's administrator".into()
         }
-        DenyCode::Archived => "repository is archived; pushes are disabled".into(),
+        DenyCode::Archived(action) => format!("repository is archived; {}", action.disabled()),
         DenyCode::LoginRequired => "this needs a login".into(),
         DenyCode::OtherSide => "only the other side of the offer can do this".into(),
         DenyCode::RoleTooLow { needed } => format!("this needs the role {needed} in the repository; ask its owner"),

@@ -34,8 +34,10 @@ statements! {
     OLDEST = "SELECT id FROM webhook_deliveries WHERE hook_id = $1 AND state IN ('queued', 'sending') ORDER BY id LIMIT 1";
     BEGIN = concat!("UPDATE webhook_deliveries SET state = 'sending', attempts = attempts + 1, attempted_at = $2
         WHERE id = $1 RETURNING ", columns!());
-    END = "UPDATE webhook_deliveries SET state = $2, finished_at = $3, duration = $4, payload = $5, draft = FALSE,
-            request_headers = $6, status = $7, error = $8, response_headers = $9, response_body = $10
+    /// The bytes that every try sends.
+    FIX = "UPDATE webhook_deliveries SET payload = $2, draft = FALSE WHERE id = $1 AND draft";
+    END = "UPDATE webhook_deliveries SET state = $2, finished_at = $3, duration = $4,
+            request_headers = $5, status = $6, error = $7, response_headers = $8, response_body = $9
         WHERE id = $1";
     HAND_BACK = "UPDATE webhook_deliveries SET state = 'queued', attempts = attempts - 1 WHERE id = $1 AND state = 'sending'";
     OF_HOOK = concat!("SELECT ", short_columns!(), " FROM webhook_deliveries
@@ -70,7 +72,7 @@ pub struct Delivery {
     pub redelivery_of: Option<DeliveryId>,
     /// JSON. Empty in lists.
     pub payload: String,
-    /// The payload lacks what has to be read from the repository.
+    /// Before the first try the payload is completed and brought up to date.
     pub draft: bool,
     /// Where it stands.
     pub state: DeliveryState,
@@ -140,7 +142,7 @@ pub struct NewDelivery {
     pub redelivery_of: Option<DeliveryId>,
     /// JSON.
     pub payload: String,
-    /// The payload lacks what has to be read from the repository.
+    /// Before the first try the payload is to be completed and brought up to date.
     pub draft: bool,
 }
 
@@ -175,8 +177,6 @@ pub(crate) async fn begin_oldest(tx: &mut Tx, hook: HookId) -> Result<Option<Del
 /// What a try was and brought.
 #[derive(Debug, Clone, Default)]
 pub struct Tried {
-    /// What was sent.
-    pub payload: String,
     /// With which headers: a JSON object.
     pub request_headers: String,
     /// How long it took.
@@ -191,6 +191,12 @@ pub struct Tried {
     pub response_body: Option<String>,
 }
 
+/// Writes what a delivery says, before its first try: each try and each redelivery sends the same bytes. The caller holds
+/// the hook.
+pub async fn fix(tx: &mut Tx, id: DeliveryId, payload: &str) -> Result<(), StoreError> {
+    tx.execute(&FIX, params![id, payload]).await.map(drop)
+}
+
 /// Writes how a try ended and where the delivery stands now. The caller holds the hook.
 pub async fn end(tx: &mut Tx, id: DeliveryId, state: DeliveryState, tried: &Tried) -> Result<(), StoreError> {
     let ended = matches!(state, DeliveryState::Ok | DeliveryState::Failed).then(|| tx.now());
@@ -199,7 +205,6 @@ pub async fn end(tx: &mut Tx, id: DeliveryId, state: DeliveryState, tried: &Trie
         state.as_str(),
         ended,
         i64::try_from(tried.duration.as_micros()).unwrap_or(i64::MAX),
-        tried.payload.as_str(),
         tried.request_headers.as_str(),
         tried.status,
         tried.error.as_deref(),

@@ -30,6 +30,9 @@ statements! {
         WHERE e.seq <= (SELECT coalesce(min(cursor), 0) FROM event_consumers) AND e.created_at < $1
             AND NOT EXISTS (SELECT 1 FROM event_failures f WHERE f.seq = e.seq)
         ORDER BY e.seq LIMIT 2000)";
+    /// What a repository's pushes brought, as far as every consumer has read them.
+    FORGET_COMMITS = "UPDATE domain_events SET payload = $2 WHERE repo_id = $1 AND kind = 'push'
+        AND seq <= (SELECT coalesce(min(cursor), 0) FROM event_consumers)";
     COUNT_UNNUMBERED = "SELECT count(*) AS n FROM domain_events WHERE seq IS NULL";
     COUNT_OF_KIND = "SELECT count(*) AS n FROM domain_events WHERE repo_id = $1 AND kind = $2";
 }
@@ -148,6 +151,12 @@ pub async fn at(conn: &mut Conn, seq: i64) -> Result<Option<Numbered>, StoreErro
 /// Forgets some events from before an instant that no consumer needs any more; `false` once none are left.
 pub async fn prune(tx: &mut Tx, before: Timestamp) -> Result<bool, StoreError> {
     Ok(tx.execute(&PRUNE, params![before]).await? > 0)
+}
+
+/// Replaces what the log tells of a repository's pushes (messages and authors of commits), because the repository goes for
+/// good. Events that a consumer has not read yet stay whole.
+pub async fn forget_commits(tx: &mut Tx, repo: RepoId, left: &Json) -> Result<(), StoreError> {
+    tx.execute(&FORGET_COMMITS, params![repo, left.to_string()]).await.map(drop)
 }
 
 /// How many events of a kind a repository has, numbered or not.

@@ -9,13 +9,21 @@ use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, Sql, StoreError};
 use abide_core::feed::Told;
+use abide_core::issues::text::excerpt;
 use abide_core::{Handle, RepoId, RepoName, Timestamp, UserId};
+use serde_json::Value as Json;
+use std::collections::HashMap;
 
 /// So many events are looked at in one go. It stands in the statements as it is: PostgreSQL would plan a parameter as a
 /// tenth of the log.
 pub const RUN: usize = 50;
 
+/// Characters of a text that feeds show.
+const EXCERPT: usize = 200;
+
 /// Fills in the places that `$run` picked: $1 is the viewer, $2 whether they read everything.
+///
+/// Titles and texts come from the live rows, so what was removed or edited away is in no feed.
 ///
 /// `shown` is the rule of `abide_core::attention::event_visible`; a test holds them side by side. What people do whose
 /// account is suspended is not shown, nor that someone follows them.
@@ -23,7 +31,8 @@ macro_rules! filled {
     ($run:expr, $order:literal) => {
         concat!(
             "SELECT run.seq, e.kind, e.public, e.payload, e.created_at, a.id AS actor_id, COALESCE(a.name, a.npub) AS actor_name,
-                r.id AS repo_id, r.name AS repo_name, COALESCE(o.name, o.npub) AS owner_name, r.visibility, ",
+                r.id AS repo_id, r.name AS repo_name, COALESCE(o.name, o.npub) AS owner_name, r.visibility,
+                i.title, CASE WHEN e.kind = 'issue_created' THEN substr(i.body, 1, 2000) END AS body, ",
             identifier!(),
             ",
                 CASE WHEN a.suspended_at IS NULL AND t.suspended_at IS NULL AND (
@@ -40,6 +49,7 @@ macro_rules! filled {
             LEFT JOIN users t ON t.id = e.source_id AND e.source_kind = 'user'
             LEFT JOIN repos r ON r.id = e.repo_id
             LEFT JOIN users o ON o.id = r.owner_id
+            LEFT JOIN issues i ON i.id = e.source_id AND e.source_kind = 'issue' AND i.repo_id = e.repo_id
             LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $1
             ORDER BY run.seq ",
             $order
@@ -143,6 +153,10 @@ statements! {
     HOME = filled!(home!(), "DESC");
     /// The other way round: what came after $3.
     AFTER = filled!("SELECT seq FROM domain_events WHERE told AND seq > $3 ORDER BY seq LIMIT 50", "ASC");
+    /// The beginnings of these comments, as they are now.
+    COMMENTS = "SELECT id, substr(body, 1, 2000) AS body FROM comments WHERE id ",
+        sqlite "IN (SELECT value FROM json_each('[' || $1 || ']'))",
+        postgres "= ANY (CAST(string_to_array($1, ',') AS BIGINT[]))";
 }
 
 /// Something that happened, as it is told.
@@ -160,6 +174,10 @@ pub struct Item {
     pub public: bool,
     /// JSON.
     pub payload: String,
+    /// The issue's title as it is now; empty for what is about no issue.
+    pub title: String,
+    /// The beginning of the issue's or comment's text as it is now; empty once it is removed.
+    pub excerpt: String,
     /// When.
     pub at: Timestamp,
 }
@@ -202,6 +220,7 @@ impl Item {
         }
         let actor = match (row.opt_int("actor_id")?, row.opt_text("actor_name")?) {
             (Some(id), Some(name)) => Some((UserId::new(id), Handle::from_stored(name))),
+            (Some(id), None) => Some((UserId::new(id), Handle::ghost())),
             _ => None,
         };
         let repo = match (row.opt_int("repo_id")?, row.opt_text("owner_name")?, row.opt_text("repo_name")?) {
@@ -221,6 +240,8 @@ impl Item {
             repo,
             public: row.bool("public")? && public_now,
             payload: row.text("payload")?,
+            title: row.opt_text("title")?.unwrap_or_default(),
+            excerpt: excerpt(&row.opt_text("body")?.unwrap_or_default(), EXCERPT),
             at: row.time("created_at")?,
         }))
     }
@@ -263,5 +284,30 @@ async fn run(conn: &mut Conn, sql: &'static Sql, values: &[crate::Value]) -> Res
     for row in &rows {
         items.extend(Item::from_row(row)?);
     }
+    fill_in_comments(conn, &mut items).await?;
     Ok(Run { items, end })
+}
+
+/// Reads the beginnings of the comments that a run tells of, all at once.
+async fn fill_in_comments(conn: &mut Conn, items: &mut [Item]) -> Result<(), StoreError> {
+    let ids: Vec<String> = items.iter().filter_map(comment_id).map(|id| id.to_string()).collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let mut bodies = HashMap::new();
+    for row in conn.all(&COMMENTS, params![ids.join(",")]).await? {
+        bodies.insert(row.int("id")?, row.text("body")?);
+    }
+    for item in items {
+        if let Some(body) = comment_id(item).and_then(|id| bodies.get(&id)) {
+            item.excerpt = excerpt(body, EXCERPT);
+        }
+    }
+    Ok(())
+}
+
+/// The comment that an event is about.
+fn comment_id(item: &Item) -> Option<i64> {
+    let payload = (item.told == Told::IssueCommented).then(|| serde_json::from_str::<Json>(&item.payload).ok())??;
+    payload["comment_id"].as_i64()
 }

@@ -10,9 +10,9 @@ use abide_core::notify::{Reason, State, Subject};
 use abide_core::{IssueId, RepoId, ThreadId, Timestamp, UserId};
 
 /// What $1 was told and may still see ($2: they read everything). What happened out of the public's sight stays there,
-/// whoever may read the repository by now.
+/// whoever may read the repository by now. `$public`: only what is and was public.
 macro_rules! seen {
-    () => {
+    ($public:literal) => {
         concat!(
             " FROM notifications n
         JOIN notification_threads t ON t.id = n.thread_id
@@ -24,7 +24,10 @@ macro_rules! seen {
             ON t.subject_kind = 'issue' AND s.issue_id = t.subject_id AND s.user_id = $1
         WHERE n.user_id = $1 AND ",
             visible!("$1", "$2"),
-            " AND (NOT n.private OR r.owner_id = $1 OR c.user_id IS NOT NULL OR $2)"
+            " AND (NOT n.private OR r.owner_id = $1 OR c.user_id IS NOT NULL OR $2)
+            AND (NOT CAST(",
+            $public,
+            " AS BOOLEAN) OR (r.visibility = 'public' AND NOT n.private))"
         )
     };
 }
@@ -57,24 +60,26 @@ macro_rules! part {
 }
 
 statements! {
-    UNREAD = concat!(item!(), seen!(), " AND n.state = 'unread'", asked!(), part!());
-    KEPT = concat!(item!(), seen!(), " AND n.state <> 'done'", asked!(), part!());
-    COUNT_UNREAD = concat!("SELECT count(*) AS n", seen!(), " AND n.state = 'unread'", asked!());
-    COUNT_KEPT = concat!("SELECT count(*) AS n", seen!(), " AND n.state <> 'done'", asked!());
+    UNREAD = concat!(item!(), seen!("$11"), " AND n.state = 'unread'", asked!(), part!());
+    KEPT = concat!(item!(), seen!("$11"), " AND n.state <> 'done'", asked!(), part!());
+    COUNT_UNREAD = concat!("SELECT count(*) AS n", seen!("$7"), " AND n.state = 'unread'", asked!());
+    COUNT_KEPT = concat!("SELECT count(*) AS n", seen!("$7"), " AND n.state <> 'done'", asked!());
     /// No further than $3: a number that stands on every page.
-    COUNT_SOME = concat!("SELECT count(*) AS n FROM (SELECT n.thread_id", seen!(), " AND n.state = 'unread' LIMIT $3) kept");
-    ONE = concat!(item!(), seen!(), " AND n.thread_id = $3");
-    OF_SUBJECT = concat!(item!(), seen!(), " AND t.repo_id = $3 AND t.subject_kind = $4 AND t.subject_id = $5");
+    COUNT_SOME = concat!("SELECT count(*) AS n FROM (SELECT n.thread_id", seen!("FALSE"), " AND n.state = 'unread' LIMIT $3) kept");
+    ONE = concat!(item!(), seen!("$4"), " AND n.thread_id = $3");
+    OF_SUBJECT = concat!(item!(), seen!("FALSE"), " AND t.repo_id = $3 AND t.subject_kind = $4 AND t.subject_id = $5");
     SET_STATE = "UPDATE notifications SET state = $3, read_at = $4
         WHERE user_id = $1 AND thread_id = $2 AND state <> $3 AND updated_at <= $5";
     READ_ALL = "UPDATE notifications SET state = 'read', read_at = $4
         WHERE user_id = $1 AND state = 'unread' AND updated_at <= $2
-            AND (thread_id IN (SELECT t.id FROM notification_threads t WHERE t.repo_id = $3) OR $3 = 0)";
+            AND (thread_id IN (SELECT t.id FROM notification_threads t WHERE t.repo_id = $3) OR $3 = 0)
+            AND (NOT CAST($5 AS BOOLEAN) OR (NOT private AND thread_id IN (SELECT t.id FROM notification_threads t
+                JOIN repos r ON r.id = t.repo_id WHERE r.visibility = 'public')))";
     MUTE = "UPDATE notifications SET muted_at = $3 WHERE user_id = $1 AND thread_id = $2";
     /// Where there is something unread, and how much.
     REPOS = concat!("SELECT r.id AS repo_id, COALESCE(u.name, u.npub) AS owner_name, r.name AS repo_name,
             CASE WHEN u.name IS NULL THEN (SELECT d.identifier FROM nostr_repos d WHERE d.repo_id = r.id) END AS identifier,
-            count(*) AS waiting", seen!(), "
+            count(*) AS waiting", seen!("FALSE"), "
         AND n.state = 'unread' GROUP BY r.id, u.name, u.npub, r.name ORDER BY waiting DESC, repo_id LIMIT $3");
 }
 
@@ -147,11 +152,13 @@ pub struct Filter {
     pub since: Option<Timestamp>,
     /// Only what was told before this.
     pub before: Option<Timestamp>,
+    /// Only what is about public repositories and happened in public.
+    pub public: bool,
 }
 
 /// A part of someone's inbox, the latest first.
 pub async fn list(conn: &mut Conn, viewer: Viewer, filter: Filter, part: Part) -> Result<Vec<Item>, StoreError> {
-    let Filter { all, repo, taking_part, since, before } = filter;
+    let Filter { all, repo, taking_part, since, before, public } = filter;
     let (since, before) = (since.map_or(i64::MIN, Timestamp::micros), before.map_or(i64::MAX, Timestamp::micros));
     let (repo, place) = (repo.map_or(0, RepoId::get), part.behind);
     let values = params![
@@ -164,7 +171,8 @@ pub async fn list(conn: &mut Conn, viewer: Viewer, filter: Filter, part: Part) -
         place.at,
         place.id,
         part.page.limit,
-        part.page.offset
+        part.page.offset,
+        public
     ];
     let rows = conn.all(if all { &KEPT } else { &UNREAD }, values).await?;
     rows.iter().map(Item::from_row).collect()
@@ -172,10 +180,10 @@ pub async fn list(conn: &mut Conn, viewer: Viewer, filter: Filter, part: Part) -
 
 /// How much of someone's inbox a filter finds.
 pub async fn count(conn: &mut Conn, viewer: Viewer, filter: Filter) -> Result<i64, StoreError> {
-    let Filter { all, repo, taking_part, since, before } = filter;
+    let Filter { all, repo, taking_part, since, before, public } = filter;
     let (since, before) = (since.map_or(i64::MIN, Timestamp::micros), before.map_or(i64::MAX, Timestamp::micros));
     let repo = repo.map_or(0, RepoId::get);
-    let values = params![viewer.user, viewer.reads_everything, repo, taking_part, since, before];
+    let values = params![viewer.user, viewer.reads_everything, repo, taking_part, since, before, public];
     conn.only(if all { &COUNT_KEPT } else { &COUNT_UNREAD }, values).await?.int("n")
 }
 
@@ -184,9 +192,9 @@ pub async fn count_some(conn: &mut Conn, viewer: Viewer, limit: i64) -> Result<i
     conn.only(&COUNT_SOME, params![viewer.user, viewer.reads_everything, limit]).await?.int("n")
 }
 
-/// One thread of someone's inbox.
-pub async fn one(conn: &mut Conn, viewer: Viewer, thread: ThreadId) -> Result<Option<Item>, StoreError> {
-    let row = conn.one(&ONE, params![viewer.user, viewer.reads_everything, thread]).await?;
+/// One thread of someone's inbox; if it is `public`, unless that may be of anything.
+pub async fn one(conn: &mut Conn, viewer: Viewer, thread: ThreadId, public: bool) -> Result<Option<Item>, StoreError> {
+    let row = conn.one(&ONE, params![viewer.user, viewer.reads_everything, thread, public]).await?;
     row.as_ref().map(Item::from_row).transpose()
 }
 
@@ -240,10 +248,17 @@ pub async fn set_state(
     Ok(tx.execute(&SET_STATE, params![user, thread, state.as_str(), read_at, seen]).await? > 0)
 }
 
-/// Marks as read what was told until an instant, in one repository or everywhere; returns how much.
-pub async fn read_all(tx: &mut Tx, user: UserId, repo: Option<RepoId>, until: Timestamp) -> Result<u64, StoreError> {
+/// Marks as read what was told until an instant, in one repository or everywhere; returns how much. `public`: only what is
+/// about public repositories and happened in public.
+pub async fn read_all(
+    tx: &mut Tx,
+    user: UserId,
+    repo: Option<RepoId>,
+    until: Timestamp,
+    public: bool,
+) -> Result<u64, StoreError> {
     let now = tx.now();
-    tx.execute(&READ_ALL, params![user, until, repo.map_or(0, RepoId::get), now]).await
+    tx.execute(&READ_ALL, params![user, until, repo.map_or(0, RepoId::get), now, public]).await
 }
 
 /// Notes that someone does not want to hear of a thread that is no issue, or does again.

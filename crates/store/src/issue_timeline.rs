@@ -62,6 +62,8 @@ statements! {
     COUNT = concat!("SELECT count(*) AS n", seen!());
     CHANGES = page!(changes!());
     COUNT_CHANGES = concat!("SELECT count(*) AS n", seen!(), changes!());
+    RENAMED_AT = "SELECT detail FROM issue_events WHERE issue_id = $1 AND kind = 'renamed' AND created_at = $2
+        ORDER BY id DESC LIMIT 1";
 }
 
 /// Something to be told.
@@ -81,6 +83,13 @@ pub struct Told {
     pub commit: Option<String>,
     /// Not told again if something of this key was told of the issue.
     pub once: Option<String>,
+}
+
+/// The title that an issue had before it was renamed at an instant.
+pub async fn title_before(conn: &mut Conn, issue: IssueId, at: Timestamp) -> Result<Option<String>, StoreError> {
+    let Some(row) = conn.one(&RENAMED_AT, params![issue, at]).await? else { return Ok(None) };
+    let detail: Json = serde_json::from_str(&row.text("detail")?).unwrap_or_default();
+    Ok(detail["from"].as_str().map(str::to_owned))
 }
 
 /// Something that happened.

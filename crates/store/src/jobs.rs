@@ -28,11 +28,15 @@ statements! {
         OR EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND expires_at <= $2)";
     START = concat!("UPDATE jobs SET state = 'running', attempts = attempts + 1, token = token + 1, holder = $2, expires_at = $3
         WHERE id = $1 AND state = 'waiting' RETURNING ", columns!());
-    /// Jobs whose runner is gone: waiting again, or failed if that was their last try.
+    /// Jobs whose runner is gone: that is no try of the job, because others may have stopped the server. It waits again,
+    /// at once the first time and longer each time after, until it was there $3 times when the server stopped.
     REAP = "UPDATE jobs SET
-            state = CASE WHEN attempts >= max_attempts THEN 'failed' ELSE 'waiting' END,
-            finished_at = CASE WHEN attempts >= max_attempts THEN CAST($2 AS BIGINT) ELSE NULL END,
-            last_error = 'the runner stopped without an answer', holder = NULL, expires_at = NULL
+            state = CASE WHEN crashes + 1 >= $3 THEN 'failed' ELSE 'waiting' END,
+            finished_at = CASE WHEN crashes + 1 >= $3 THEN CAST($2 AS BIGINT) ELSE NULL END,
+            run_at = CASE WHEN crashes = 0 THEN run_at ELSE CAST($2 AS BIGINT) + crashes * 30000000 END,
+            attempts = attempts - 1, crashes = crashes + 1,
+            last_error = 'the server stopped while the job ran, ' || (crashes + 1) || ' times so far',
+            holder = NULL, expires_at = NULL
         WHERE state = 'running' AND expires_at <= $1";
     /// Jobs of processes that are known to be gone count as past their time.
     EXPIRE_OF = "UPDATE jobs SET expires_at = 0 WHERE state = 'running' AND substr(holder, 1, length($1)) = $1
@@ -47,7 +51,7 @@ statements! {
     /// A runner that drains hands its job back as if it had not begun.
     HAND_BACK = "UPDATE jobs SET state = 'waiting', attempts = attempts - 1, holder = NULL, expires_at = NULL
         WHERE id = $1 AND token = $2 AND state = 'running'";
-    AGAIN = "UPDATE jobs SET state = 'waiting', attempts = 0, run_at = $2, finished_at = NULL
+    AGAIN = "UPDATE jobs SET state = 'waiting', attempts = 0, crashes = 0, run_at = $2, finished_at = NULL
         WHERE id = $1 AND state IN ('failed', 'done')";
     BY_ID = concat!("SELECT ", columns!(), " FROM jobs WHERE id = $1");
     LIST = concat!("SELECT ", columns!(), " FROM jobs WHERE ($1 = '' OR state = $1) AND id < $2
@@ -91,7 +95,7 @@ pub struct Job {
     pub priority: i64,
     /// Not before.
     pub run_at: Timestamp,
-    /// How often it was begun.
+    /// How often it was tried to its end, the running try included.
     pub attempts: i64,
     /// How often to try.
     pub max_attempts: i64,
@@ -164,11 +168,14 @@ pub async fn start(tx: &mut Tx, id: i64, holder: &str, ttl: Duration) -> Result<
     Job::from_row(&tx.only(&START, params![id, holder, expires_at]).await?)
 }
 
+/// A job that was running so often when its server stopped may be the reason, and is given up.
+pub const MAX_CRASHES: i64 = 10;
+
 /// Frees jobs whose runner is gone; returns how many.
 pub async fn reap(tx: &mut Tx) -> Result<u64, StoreError> {
     let local = tx.now();
     let now = leases::now(tx, local).await?;
-    let reaped = tx.execute(&REAP, params![now, local]).await?;
+    let reaped = tx.execute(&REAP, params![now, local, MAX_CRASHES]).await?;
     if reaped > 0 {
         tx.wake_jobs();
     }

@@ -22,6 +22,8 @@ statements! {
     UPDATE = "UPDATE labels SET name = $2, folded = $3, color = $4, description = $5 WHERE id = $1";
     REMOVE = "DELETE FROM labels WHERE id = $1";
     BY_NAME = concat!("SELECT ", columns!(), " FROM labels l WHERE l.repo_id = $1 AND l.folded = $2");
+    /// In that repository: an id alone opens nothing.
+    BY_ID = concat!("SELECT ", columns!(), " FROM labels l WHERE l.repo_id = $1 AND l.id = $2");
     LIST = concat!("SELECT ", columns!(), " FROM labels l WHERE l.repo_id = $1 ORDER BY l.folded LIMIT $2 OFFSET $3");
     COUNT = "SELECT count(*) AS n FROM labels WHERE repo_id = $1";
     /// Those of a page of issues at once.
@@ -91,6 +93,11 @@ pub async fn remove(tx: &mut Tx, id: LabelId) -> Result<(), StoreError> {
 /// The label of that folded name.
 pub async fn by_name(conn: &mut Conn, repo: RepoId, folded: &str) -> Result<Option<Label>, StoreError> {
     conn.one(&BY_NAME, params![repo, folded]).await?.as_ref().map(Label::from_row).transpose()
+}
+
+/// A label of a repository by its id.
+pub async fn by_id(conn: &mut Conn, repo: RepoId, id: LabelId) -> Result<Option<Label>, StoreError> {
+    conn.one(&BY_ID, params![repo, id]).await?.as_ref().map(Label::from_row).transpose()
 }
 
 /// A page of a repository's labels by name, and how many there are in all.

@@ -57,6 +57,7 @@ pub mod pushes;
 pub mod redirects;
 mod repo;
 pub mod repos;
+pub mod retire;
 pub mod search;
 pub mod sequencer;
 pub mod sessions;

@@ -12,7 +12,7 @@ use sqlx::PgPool;
 /// One step of the schema.
 #[derive(Debug, Clone, Copy)]
 pub struct Migration {
-    /// Counted from 1.
+    /// Its place among all: ascending, not necessarily without gaps.
     pub version: i64,
     /// The file's name without its ending.
     pub name: &'static str,
@@ -48,6 +48,8 @@ pub const ALL: &[Migration] = &[
     migration!(13, "0013_keys"),
     migration!(14, "0014_involvement"),
     migration!(15, "0015_proposed"),
+    migration!(22, "0022_deleted_text"),
+    migration!(23, "0023_bearers"),
 ];
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (

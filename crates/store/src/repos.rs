@@ -54,6 +54,24 @@ macro_rules! owner {
 }
 pub(crate) use owner;
 
+/// The repository to which the name $2 below owner `$owner` leads viewer $3 ($4: they read everything) while nobody bears
+/// the name: of those that left it, the last one that is live and readable.
+macro_rules! redirected {
+    ($owner:expr) => {
+        concat!(
+            "SELECT d.repo_id FROM repo_redirects d
+            JOIN repos r ON r.id = d.repo_id
+            LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $3
+            WHERE d.old_owner_id = ",
+            $owner,
+            " AND d.old_name = $2 AND ",
+            crate::repos::visible!("$3", "$4"),
+            " ORDER BY d.left_at DESC, d.id DESC LIMIT 1"
+        )
+    };
+}
+pub(crate) use redirected;
+
 statements! {
     NAME_TAKEN = "SELECT r.id FROM repos r WHERE r.owner_id = $1 AND r.name = $2 AND r.deleted_at IS NULL";
     RESERVE_ID = "INSERT INTO repo_ids (reserved_at) VALUES ($1) RETURNING id";
@@ -62,14 +80,15 @@ statements! {
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)";
 
     /// The live repository of that slug, with the role that one user has in it. The owner is found by their name or
-    /// else by an old one of theirs, the repository likewise. One statement for hit and miss alike.
+    /// else by an old one of theirs, the repository likewise. One statement for hit and miss alike. $4: the viewer reads
+    /// everything.
     BY_SLUG = concat!("SELECT ", columns!(), ", c.role AS role
         FROM repos r
         JOIN users u ON u.id = r.owner_id
         LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $3
         WHERE r.deleted_at IS NULL AND r.id = COALESCE(
             (SELECT l.id FROM repos l WHERE l.owner_id = ", owner!(), " AND l.name = $2 AND l.deleted_at IS NULL),
-            (SELECT d.repo_id FROM repo_redirects d WHERE d.old_owner_id = ", owner!(), " AND d.old_name = $2))");
+            (", redirected!(owner!()), "))");
     /// What was deleted under this name, the latest first.
     DELETED_BY_SLUG = concat!("SELECT ", columns!(), ", CAST(NULL AS TEXT) AS role
         FROM users u
@@ -222,9 +241,10 @@ pub async fn by_slug(
     conn: &mut Conn,
     owner: &UserName,
     name: &RepoName,
-    viewer: Option<UserId>,
+    viewer: impl Into<Viewer>,
 ) -> Result<Option<Repo>, StoreError> {
-    let values = params![owner.as_str(), name.as_str(), viewer];
+    let Viewer { user, reads_everything } = viewer.into();
+    let values = params![owner.as_str(), name.as_str(), user, reads_everything];
     conn.one(&BY_SLUG, values).await?.as_ref().map(Repo::from_row).transpose()
 }
 
@@ -251,6 +271,12 @@ pub struct Viewer {
     pub user: Option<UserId>,
     /// Whether they read everything that is not deleted.
     pub reads_everything: bool,
+}
+
+impl From<Option<UserId>> for Viewer {
+    fn from(user: Option<UserId>) -> Self {
+        Self { user, reads_everything: false }
+    }
 }
 
 /// Part of a list.

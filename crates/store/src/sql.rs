@@ -109,6 +109,7 @@ pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
         ("pushes", crate::pushes::ALL),
         ("redirects", crate::redirects::ALL),
         ("repos", crate::repos::ALL),
+        ("retire", crate::retire::ALL),
         ("search", crate::search::ALL),
         ("consumers", crate::consumers::ALL),
         ("sequencer", crate::sequencer::ALL),

@@ -11,7 +11,7 @@ use abide_core::{Handle, Timestamp, UserId, UserName};
 macro_rules! user_columns {
     () => {
         "u.id, u.name, u.display_name, u.bio, u.website, u.location, u.password_hash, u.site_admin, u.suspended_at,
-            u.created_at, u.updated_at, u.npub, e.address AS email"
+            u.deleted_at, u.created_at, u.updated_at, u.npub, e.address AS email"
     };
 }
 pub(crate) use user_columns;
@@ -21,8 +21,8 @@ macro_rules! found {
     () => {
         " FROM users u
         LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary
-        WHERE COALESCE(u.name, u.npub, '') LIKE $1 ESCAPE '\\' OR EXISTS
-            (SELECT 1 FROM emails f WHERE f.user_id = u.id AND f.folded LIKE $1 ESCAPE '\\')"
+        WHERE u.deleted_at IS NULL AND (COALESCE(u.name, u.npub, '') LIKE $1 ESCAPE '\\' OR EXISTS
+            (SELECT 1 FROM emails f WHERE f.user_id = u.id AND f.folded LIKE $1 ESCAPE '\\'))"
     };
 }
 
@@ -34,7 +34,7 @@ statements! {
     /// By the name, or else by an old one. One statement whatever is found.
     BY_ANY_NAME = concat!("SELECT ", user_columns!(), " FROM users u
         LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary
-        WHERE u.id = ", owner!());
+        WHERE u.deleted_at IS NULL AND u.id = ", owner!());
     /// By an address that counts as theirs: the primary one, or one they have proved.
     BY_EMAIL = concat!("SELECT ", user_columns!(), " FROM emails f
         JOIN users u ON u.id = f.user_id
@@ -46,12 +46,15 @@ statements! {
     LOCKED_BY_ID = concat!("SELECT ", user_columns!(), " FROM users u
         LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary WHERE u.id = $1"), postgres " FOR UPDATE OF u";
     LIST = concat!("SELECT ", user_columns!(), " FROM users u
-        LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary WHERE u.id > $1 ORDER BY u.id LIMIT $2");
+        LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary WHERE u.id > $1 AND u.deleted_at IS NULL
+        ORDER BY u.id LIMIT $2");
     SEARCH = concat!("SELECT ", user_columns!(), ",
             (SELECT count(*) FROM repos r WHERE r.owner_id = u.id AND r.deleted_at IS NULL) AS repos",
         found!(), " ORDER BY COALESCE(u.name, u.npub, ''), u.id LIMIT $2 OFFSET $3");
     COUNT_FOUND = concat!("SELECT count(*) AS n", found!());
-    ANY = "SELECT 1 AS n WHERE EXISTS (SELECT 1 FROM users)";
+    /// Someone who can log in: a key that pushed or published has an account too, without a name.
+    ANY = "SELECT 1 AS n WHERE EXISTS (SELECT 1 FROM users WHERE (password_hash IS NOT NULL OR name IS NOT NULL)
+        AND deleted_at IS NULL)";
     /// Who can administer the site, held until the unit ends, so that two of them cannot remove each other.
     ADMINS = "SELECT id FROM users WHERE site_admin AND suspended_at IS NULL ORDER BY id", postgres " FOR UPDATE";
     SET_NAME = "UPDATE users SET name = $2, updated_at = $3 WHERE id = $1";
@@ -59,6 +62,8 @@ statements! {
         WHERE id = $1";
     SET_ADMIN = "UPDATE users SET site_admin = $2, updated_at = $3 WHERE id = $1";
     SET_SUSPENDED = "UPDATE users SET suspended_at = $2, updated_at = $3 WHERE id = $1";
+    RETIRE = "UPDATE users SET name = NULL, display_name = NULL, bio = '', website = '', location = '',
+            password_hash = NULL, npub = NULL, site_admin = FALSE, deleted_at = $2, updated_at = $2 WHERE id = $1";
     SET_PASSWORD = "UPDATE users SET password_hash = $2, updated_at = $3 WHERE id = $1";
 }
 
@@ -87,6 +92,8 @@ pub struct User {
     pub site_admin: bool,
     /// Since when the account may not change anything.
     pub suspended_at: Option<Timestamp>,
+    /// Since when it is deleted: nobody can log in to it, and nothing shows whose it was.
+    pub deleted_at: Option<Timestamp>,
     /// When it was made.
     pub created_at: Timestamp,
     /// When it was last changed.
@@ -107,6 +114,7 @@ impl User {
             npub: row.opt_text("npub")?,
             site_admin: row.bool("site_admin")?,
             suspended_at: row.opt_time("suspended_at")?,
+            deleted_at: row.opt_time("deleted_at")?,
             created_at: row.time("created_at")?,
             updated_at: row.time("updated_at")?,
         })
@@ -210,7 +218,7 @@ fn containing(text: &str) -> String {
     pattern
 }
 
-/// Whether there is any account at all.
+/// Whether there is any account that someone can log in to.
 pub async fn any(conn: &mut Conn) -> Result<bool, StoreError> {
     Ok(conn.one(&ANY, &[]).await?.is_some())
 }
@@ -263,6 +271,17 @@ pub async fn set_admin(tx: &mut Tx, id: UserId, admin: bool) -> Result<(), Store
 pub async fn set_suspended(tx: &mut Tx, id: UserId, suspended: bool) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&SET_SUSPENDED, params![id, suspended.then_some(now), now]).await.map(drop)
+}
+
+/// Takes an account's name, key, password and all that it says about itself. Its row stays for what refers to it, and
+/// its name stays with it: nobody else can take that until an operator releases it.
+pub async fn retire(tx: &mut Tx, user: &User) -> Result<(), StoreError> {
+    let now = tx.now();
+    tx.execute(&RETIRE, params![user.id, now]).await?;
+    match &user.name {
+        Some(name) => user_redirects::insert(tx, name, user.id).await,
+        None => Ok(()),
+    }
 }
 
 /// Replaces the password.

@@ -136,7 +136,10 @@ mod tests {
         use abide_core::scope::Scope;
         for route in api::api_routes().into_iter().filter(|route| route.method != "GET") {
             let api::Access::Logged(scope) = route.access else { panic!("{route:?} is open to everyone") };
-            assert!(!matches!(scope, Scope::RepoRead | Scope::UserRead), "{route:?} writes with a read scope");
+            assert!(
+                !matches!(scope, Scope::RepoRead | Scope::UserRead | Scope::KeysRead),
+                "{route:?} writes with a read scope"
+            );
         }
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod events;
 pub(crate) mod jobs;
 pub(crate) mod man;
 pub(crate) mod repo;
+mod secret;
 pub(crate) mod serve;
 pub(crate) mod ssh_key;
 pub(crate) mod token;

@@ -1,11 +1,14 @@
 //! `abide user`
 
-use super::{from_stdin, user, with_forge};
+use super::secret::secret;
+use super::{user, with_forge};
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::show;
 use abide_core::UserId;
+use abide_core::words::UnknownWord;
 use abide_forge::accounts::add_user::{AddUserError, Request, add_user};
+use abide_forge::accounts::delete::{DeleteError, delete_by_operator};
 use abide_forge::accounts::invites::{self, InviteError};
 use abide_forge::accounts::rename::{RenameError, rename_by_operator};
 use abide_forge::accounts::{list, password, suspend};
@@ -20,19 +23,22 @@ pub(crate) enum Action {
         /// Its address.
         #[arg(long)]
         email: String,
-        /// Read the password from standard input; it is never taken from the command line.
-        #[arg(long, required = true)]
+        /// Read the password from standard input instead of asking for it; it is never taken from the command line.
+        #[arg(long)]
         password_stdin: bool,
         /// It may administer the site.
         #[arg(long)]
         admin: bool,
+        /// The address is not known to be theirs: they have to prove that they read it before mail goes there.
+        #[arg(long)]
+        unverified: bool,
     },
-    /// Set a new password, read from standard input.
+    /// Set a new password.
     Passwd {
         /// Whose.
         name: String,
-        /// Read the password from standard input; it is never taken from the command line.
-        #[arg(long, required = true)]
+        /// Read the password from standard input instead of asking for it; it is never taken from the command line.
+        #[arg(long)]
         password_stdin: bool,
     },
     /// Keep an account from changing anything; its tokens and keys open nothing, its logins end.
@@ -52,6 +58,17 @@ pub(crate) enum Action {
         /// The other name.
         new_name: String,
     },
+    /// Delete an account. Its repositories are deleted and can be restored for a while; its name stays taken.
+    Remove {
+        /// Whose.
+        name: String,
+        /// What becomes of its issues and comments.
+        #[arg(long, default_value = "kept", value_parser = ["kept", "removed"])]
+        content: String,
+        /// Do it without asking.
+        #[arg(long)]
+        yes: bool,
+    },
     /// Invite someone and print the link that lets them sign up, alone, on standard output. It is shown this once.
     Invite {
         /// Where to send it too.
@@ -66,18 +83,26 @@ pub(crate) enum Action {
     },
 }
 
+impl Action {
+    /// Whether it makes sense before there is a data directory.
+    pub(crate) fn begins(&self) -> bool {
+        matches!(self, Self::Add { .. } | Self::Invite { .. })
+    }
+}
+
 pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> {
     with_forge(config, async |forge| match action {
-        Action::Add { name, email, admin, .. } => {
-            let request = Request { name, email, password: from_stdin()?, site_admin: admin };
+        Action::Add { name, email, admin, password_stdin, unverified } => {
+            let password = secret(password_stdin)?;
+            let request = Request { name, email, password, site_admin: admin, verified: !unverified };
             let added = request.name.to_lowercase();
             add_user(forge, request).await.map_err(failure)?;
             println!("added {added}");
             Ok(())
         }
-        Action::Passwd { name, .. } => {
+        Action::Passwd { name, password_stdin } => {
             let account = user(forge, &name).await?;
-            if !suspend::set_password(forge, account.id, from_stdin()?).await? {
+            if !suspend::set_password(forge, account.id, secret(password_stdin)?).await? {
                 let rule = format!("a password has {} to {} characters", password::MIN_LEN, password::MAX_LEN);
                 return Err(Failure::refused(rule));
             }
@@ -93,6 +118,20 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
                 refused => Failure::refused(refused.to_string()),
             })?;
             println!("renamed {name} to {renamed}");
+            Ok(())
+        }
+        Action::Remove { name, content, yes } => {
+            let account = user(forge, &name).await?;
+            let remains = content.parse().map_err(|error: UnknownWord| Failure::usage(error.to_string()))?;
+            if !yes {
+                return Err(Failure::usage(format!("deleting the account {name} cannot be undone"))
+                    .hint("say --yes if you mean it; `abide user suspend` only keeps someone out"));
+            }
+            delete_by_operator(forge, account.id, remains).await.map_err(|error| match error {
+                DeleteError::Access(access) => access.into(),
+                refused => Failure::refused(refused.to_string()),
+            })?;
+            println!("deleted {name}; `abide repo list` shows the repositories that can be restored");
             Ok(())
         }
         Action::Invite { email } => {

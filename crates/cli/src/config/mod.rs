@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Flags that every command takes.
 #[derive(clap::Args, Debug, Default, Clone)]
 pub(crate) struct Flags {
-    /// Where everything is kept.
+    /// Where everything is kept [default: ./data].
     #[arg(long, global = true, value_name = "DIR")]
     data: Option<String>,
     /// A PostgreSQL database instead of SQLite in the data directory.

@@ -75,7 +75,7 @@ impl Beside for Server {
 
 async fn user(forge: &Forge, name: &str, site_admin: bool) -> UserId {
     let (email, password) = (format!("{name}@example.org"), PASSWORD.to_owned());
-    let request = Request { name: name.to_owned(), email, password, site_admin };
+    let request = Request { name: name.to_owned(), email, password, site_admin, verified: false };
     add_user(forge, request).await.expect("the account can be added")
 }
 

@@ -48,7 +48,7 @@ pub fn cli(server: &Server, args: &[&str]) -> Said {
 }
 
 /// `abide ARGS` where no server ever ran.
-fn alone(dir: &Path, args: &[&str], env: &[(&str, &str)]) -> Said {
+pub fn alone(dir: &Path, args: &[&str], env: &[(&str, &str)]) -> Said {
     let mut command = Command::new(env!("CARGO_BIN_EXE_abide"));
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ABIDE_")) {
         command.env_remove(name);

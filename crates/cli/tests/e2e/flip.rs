@@ -112,7 +112,7 @@ fn world(engine: Engine) -> World {
     let (alice, bob) = (person(&server, "alice"), person(&server, "bob"));
     query(&server, "UPDATE emails SET verified_at = 1");
     alice.create(&server, "tool", false);
-    let inbox = server.add_token("bob", "notifications");
+    let inbox = server.add_token("bob", "notifications,repo:read");
     let world = World { server, alice, bob, inbox, receiver: Receiver::start() };
     let (owner, fan) = (world.alice.token.clone(), world.bob.token.clone());
     let hooks = world.server.add_token("alice", "hooks");

@@ -6,6 +6,7 @@ mod beside;
 mod browse;
 mod browser;
 mod cli;
+mod cli_day_one;
 mod cli_repo;
 mod clients;
 mod crash;

@@ -50,12 +50,12 @@ pub struct Person {
 
 /// Adds an account.
 pub fn person(server: &Server, name: &'static str) -> Person {
-    with_token(name, server.add_person(name, false, "repo,user"))
+    with_token(name, server.add_person(name, false, "repo,user,keys"))
 }
 
 /// Adds an account that administers the site.
 pub fn admin(server: &Server, name: &'static str) -> Person {
-    with_token(name, server.add_person(name, true, "repo,user"))
+    with_token(name, server.add_person(name, true, "repo,user,keys"))
 }
 
 fn with_token(name: &'static str, token: String) -> Person {

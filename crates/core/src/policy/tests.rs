@@ -119,7 +119,7 @@ fn the_archived_answer_is_given_only_to_readers() {
     for (actor, role) in actors() {
         for repo in repos() {
             for &action in Action::ALL {
-                if let Decision::Deny { code: DenyCode::Archived, .. } = can(&actor, action, &repo, role) {
+                if let Decision::Deny { code: DenyCode::Archived(_), .. } = can(&actor, action, &repo, role) {
                     assert!(can(&actor, Action::RepoRead, &repo, role).is_allowed());
                 }
             }
@@ -218,4 +218,21 @@ fn an_offer_is_known_to_its_two_sides_and_to_admins_and_answered_by_the_right_on
         }
     }
     assert_eq!(cells, 2 * 8 * 31 * OfferAction::ALL.len());
+}
+
+#[test]
+fn an_archived_repository_says_what_of_it_is_disabled() {
+    let actor = Actor::User { id: UserId::new(1), site_admin: false, suspended: false };
+    let repo = RepoFacts { owner: UserId::new(1), visibility: Visibility::Public, archived: true, deleted: false };
+    let mut said = std::collections::BTreeSet::new();
+    let mut refused = 0;
+    for &action in Action::ALL {
+        if let Decision::Deny { code: DenyCode::Archived(of), .. } = can(&actor, action, &repo, None) {
+            assert_eq!(of, action);
+            refused += 1;
+            said.insert(action.disabled());
+        }
+    }
+    assert_eq!(said.len(), refused, "each action has words of its own: {said:?}");
+    assert!(said.contains("pushes are disabled") && said.contains("new issues are disabled"));
 }

@@ -3,7 +3,8 @@
 use super::new_account::{self, Draft, FieldError};
 use crate::{Fault, Forge};
 use abide_core::UserId;
-use abide_store::StoreError;
+use abide_store::users::NewUser;
+use abide_store::{StoreError, Tx, emails};
 
 /// What a new account is asked for.
 pub struct Request {
@@ -15,6 +16,8 @@ pub struct Request {
     pub password: String,
     /// May administer the site.
     pub site_admin: bool,
+    /// The operator vouches for the address: mail goes there without a proof.
+    pub verified: bool,
 }
 
 /// Why there is no new account.
@@ -48,10 +51,13 @@ impl From<StoreError> for AddUserError {
 pub async fn add_user(forge: &Forge, request: Request) -> Result<UserId, AddUserError> {
     let draft = Draft::new(&request.name, &request.email, request.password)?;
     let new = draft.hashed(forge, request.site_admin).await?;
-    forge
-        .store()
-        .write(new, |tx, new| {
-            Box::pin(async move { new_account::write(tx, new, None, false).await.map(|added| added.user) })
-        })
-        .await
+    forge.store().write((new, request.verified), |tx, (new, verified)| Box::pin(write(tx, new, *verified))).await
+}
+
+async fn write(tx: &mut Tx, new: &NewUser, verified: bool) -> Result<UserId, AddUserError> {
+    let added = new_account::write::<AddUserError>(tx, new, None, false).await?;
+    if verified {
+        emails::verify(tx, added.email).await?;
+    }
+    Ok(added.user)
 }

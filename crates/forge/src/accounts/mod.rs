@@ -11,6 +11,7 @@ pub mod admin;
 pub mod authenticate;
 pub mod change_password;
 pub mod confirm;
+pub mod delete;
 pub mod emails;
 pub mod invites;
 pub mod login;

@@ -42,7 +42,7 @@ impl From<StoreError> for SetUpError {
     }
 }
 
-/// A fresh link to the page that makes the first admin, as long as there is no account at all. Older ones are dead.
+/// A fresh link to the page that makes the first admin, as long as there is no account to log in to. Older ones are dead.
 pub async fn link(forge: &Forge) -> Result<Option<String>, Fault> {
     let secret = OneTime::new(forge);
     let url = one_time::url(forge, "setup", &secret);

@@ -154,7 +154,10 @@ pub(super) async fn restore(
     }
     repos::set_marks(tx, repo.id, &state).await?;
     restored.deleted_at = None;
-    redirects::claim(tx, repo.owner_id, &restored.name).await?;
+    redirects::take(tx, repo.owner_id, &restored.name, repo.id, Some(repo.owner_id).into()).await?;
+    if let Some(left_at) = repo.deleted_at.filter(|_| restored.name != repo.name) {
+        redirects::leave(tx, repo.owner_id, &repo.name, repo.id, left_at).await?;
+    }
     show(tx, settings, &restored).await?;
     let meta = json!({ "old_name": repo.name.as_str(), "new_name": restored.name.as_str() });
     audit_repo(tx, who, "repo_restored", &restored, meta.clone()).await?;

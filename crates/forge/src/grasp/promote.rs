@@ -7,6 +7,7 @@ use super::{left, scene};
 use crate::accounts::nostr::tell_of_new;
 use crate::git::push::{Brought, finish};
 use crate::relay::{readable, to_record};
+use crate::social::watch;
 use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Fault, Forge};
 use abide_core::repo::{Governance, Visibility};
@@ -17,7 +18,7 @@ use abide_nostr::{Event, nip19};
 use abide_store::leases::{self, Lease};
 use abide_store::pushes::{self, Intent, Outcome};
 use abide_store::repos::{self, Content, NewRepo, Repo};
-use abide_store::{StoreError, Tx, nostr_events, nostr_repos, purgatory, redirects};
+use abide_store::{StoreError, Tx, nostr_events, nostr_repos, purgatory, redirects, users};
 use serde_json::json;
 
 /// A description is one line of a list; what is longer is cut.
@@ -62,7 +63,7 @@ pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<bool, Fa
     let content = Content { fork_of: None, pushed_at: Some(tx.now()) };
     repos::insert_filled(tx, *id, &new, content).await?;
     nostr_repos::insert(tx, *id, &entry.pubkey, &entry.identifier).await?;
-    redirects::claim(tx, owner, &name).await?;
+    redirects::take(tx, owner, &name, *id, Some(owner).into()).await?;
     nostr_events::insert(tx, &to_record(&promotion.event)).await?;
     left("announcement", "promotion");
     for (waiting, event) in &promotion.beside {
@@ -70,6 +71,10 @@ pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<bool, Fa
             nostr_events::insert(tx, &to_record(event)).await?;
             left("announcement", "promotion");
         }
+    }
+    // A key without an account of its own has nobody who reads what they are told.
+    if users::by_id(tx, owner).await?.is_some_and(|user| user.name.is_some()) {
+        watch::on_ownership(tx, owner, *id).await?;
     }
     let repo = repos::by_id(tx, *id, None).await?.ok_or(StoreError::Missing)?;
     let who = Who { user: promotion.actor.or(Some(owner)), ip: promotion.ip.clone() };

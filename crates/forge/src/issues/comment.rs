@@ -47,7 +47,7 @@ async fn write(tx: &mut Tx, target: &Target, body: &str) -> Result<Comment, Issu
     scene.tell(tx, Told { kind: "commented", comment: Some(id), ..Told::default() }).await?;
     involved(tx, author, &scene.repo, &scene.issue, Why::Comment).await?;
     let mentions = listen(tx, &scene, "", body).await?;
-    let told = json!({ "comment_id": id.get(), "mentions": mentions, "excerpt": text::excerpt(body, 200) });
+    let told = json!({ "comment_id": id.get(), "mentions": mentions });
     scene.event(tx, "issue_comment_created", told).await?;
     Ok(comments::by_id(tx, scene.repo.id, id).await?.ok_or(StoreError::Missing)?)
 }

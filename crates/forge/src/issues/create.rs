@@ -59,9 +59,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Issue, IssueError> {
     let mut scene = Scene { caller, who, repo, issue, settings: unit.settings.clone() };
     involved(tx, author, &scene.repo, &scene.issue, Why::Author).await?;
     let mentions = listen(tx, &scene, "", &unit.body).await?;
-    scene
-        .event(tx, "issue_created", json!({ "mentions": mentions, "excerpt": text::excerpt(&unit.body, 200) }))
-        .await?;
+    scene.event(tx, "issue_created", json!({ "mentions": mentions })).await?;
     if may(&scene.caller, &scene.repo, Action::IssueTriage) {
         let request = &unit.request;
         label::step(tx, &scene, &Names::Add(request.labels.clone())).await?;

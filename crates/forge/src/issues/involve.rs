@@ -2,6 +2,7 @@
 
 use super::scene::Scene;
 use crate::Caller;
+use crate::repos::list::viewer;
 use crate::social::watch;
 use abide_core::UserId;
 use abide_core::issues::references::{self, Found, Reference};
@@ -75,7 +76,7 @@ pub(super) async fn target(
 ) -> Result<Option<(Repo, Issue)>, StoreError> {
     let repo = match &reference.repo {
         None => Some(here.clone()),
-        Some((owner, name)) => repos::by_slug(tx, owner, name, caller.user_id()).await?,
+        Some((owner, name)) => repos::by_slug(tx, owner, name, viewer(caller)).await?,
     };
     let speaks = |repo: &Repo| policy::can(&caller.actor, Action::IssueComment, &repo.facts(), repo.role).is_allowed();
     let Some(repo) = repo.filter(speaks) else { return Ok(None) };

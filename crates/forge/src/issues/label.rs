@@ -61,8 +61,8 @@ pub(super) async fn step(tx: &mut Tx, scene: &Scene, names: &Names) -> Result<()
 async fn told(tx: &mut Tx, scene: &Scene, label: &Label, on: bool) -> Result<(), IssueError> {
     let detail = json!({ "label": { "name": label.name.as_str(), "color": label.color.as_str() } });
     let (timeline, event) = if on { ("labeled", "issue_labeled") } else { ("unlabeled", "issue_unlabeled") };
-    scene.tell(tx, Told { kind: timeline, detail: detail.clone(), ..Told::default() }).await?;
-    Ok(scene.event(tx, event, detail).await?)
+    scene.tell(tx, Told { kind: timeline, detail, ..Told::default() }).await?;
+    Ok(scene.event(tx, event, json!({ "label_id": label.id.get() })).await?)
 }
 
 /// The labels of those names, each once.

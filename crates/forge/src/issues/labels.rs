@@ -88,8 +88,7 @@ pub(super) async fn add(tx: &mut Tx, who: &Who, repo: &Repo, look: &Look, limit:
         return Err(IssueError::TooMany { field: "labels", limit });
     }
     let label = labels::insert(tx, repo.id, look).await.map_err(IssueError::taken("name"))?;
-    let told = json!({ "label": label.name.as_str(), "color": label.color.as_str() });
-    event_repo(tx, who, "label_created", repo, told).await?;
+    event_repo(tx, who, "label_created", repo, json!({ "label_id": label.id.get() })).await?;
     Ok(label)
 }
 
@@ -115,7 +114,7 @@ async fn rewrite(tx: &mut Tx, unit: &Unit) -> Result<Label, IssueError> {
         return Ok(after);
     }
     labels::update(tx, before.id, &look).await.map_err(IssueError::taken("name"))?;
-    let told = json!({ "before": before.name.as_str(), "label": after.name.as_str(), "color": after.color.as_str() });
+    let told = json!({ "label_id": before.id.get() });
     event_repo(tx, &Who::from(&unit.caller), "label_edited", &repo, told).await?;
     Ok(after)
 }
@@ -131,7 +130,7 @@ async fn unwrite(tx: &mut Tx, unit: &Unit) -> Result<(), IssueError> {
     let repo = open_locked(tx, &unit.caller, unit.repo, Action::IssueModerate).await?;
     let label = labels::by_name(tx, repo.id, &unit.name).await?.ok_or(IssueError::NotFound("label"))?;
     labels::remove(tx, label.id).await?;
-    let (who, told) = (Who::from(&unit.caller), json!({ "label": label.name.as_str() }));
-    audit_repo(tx, &who, "label_deleted", &repo, told.clone()).await?;
-    Ok(event_repo(tx, &who, "label_deleted", &repo, told).await?)
+    let who = Who::from(&unit.caller);
+    audit_repo(tx, &who, "label_deleted", &repo, json!({ "label": label.name.as_str() })).await?;
+    Ok(event_repo(tx, &who, "label_deleted", &repo, json!({ "label_id": label.id.get() })).await?)
 }

@@ -4,6 +4,7 @@ use super::IssueError;
 use super::scene::Scene;
 use abide_core::policy::IssueAction;
 use abide_store::issue_timeline::Told;
+use abide_store::milestones::Milestone;
 use abide_store::{Tx, issues, milestones};
 use serde_json::json;
 
@@ -24,13 +25,13 @@ pub(super) async fn step(tx: &mut Tx, scene: &mut Scene, number: Option<i64>) ->
     }
     issues::set_milestone(tx, scene.issue.id, after).await?;
     scene.issue.milestone_id = after;
-    if let Some(before) = before {
-        let left = milestones::by_ids(tx, &[before]).await?;
-        let title = left.first().map(|milestone| milestone.title.as_str());
-        told(tx, scene, "demilestoned", "issue_demilestoned", title.unwrap_or_default()).await?;
+    if let Some(before) = before
+        && let Some(left) = milestones::by_ids(tx, &[before]).await?.first()
+    {
+        told(tx, scene, "demilestoned", "issue_demilestoned", left).await?;
     }
     if let Some(milestone) = wanted {
-        told(tx, scene, "milestoned", "issue_milestoned", &milestone.title).await?;
+        told(tx, scene, "milestoned", "issue_milestoned", &milestone).await?;
     }
     Ok(())
 }
@@ -40,9 +41,9 @@ async fn told(
     scene: &Scene,
     timeline: &'static str,
     event: &'static str,
-    title: &str,
+    milestone: &Milestone,
 ) -> Result<(), IssueError> {
-    let detail = json!({ "milestone": { "title": title } });
-    scene.tell(tx, Told { kind: timeline, detail: detail.clone(), ..Told::default() }).await?;
-    Ok(scene.event(tx, event, detail).await?)
+    let detail = json!({ "milestone": { "title": milestone.title } });
+    scene.tell(tx, Told { kind: timeline, detail, ..Told::default() }).await?;
+    Ok(scene.event(tx, event, json!({ "milestone_id": milestone.id.get() })).await?)
 }

@@ -85,7 +85,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Milestone, IssueError> {
     }
     let who = Who::from(&unit.caller);
     let number = milestones::insert(tx, repo.id, who.user, &plan).await.map_err(IssueError::taken("title"))?;
-    event_repo(tx, &who, "milestone_created", &repo, json!({ "number": number, "title": plan.title })).await?;
+    event_repo(tx, &who, "milestone_created", &repo, json!({ "number": number })).await?;
     Ok(milestones::by_number(tx, repo.id, number).await?.ok_or(StoreError::Missing)?)
 }
 
@@ -110,7 +110,7 @@ async fn rewrite(tx: &mut Tx, unit: &Unit) -> Result<Milestone, IssueError> {
         (State::Closed, State::Open) => "milestone_opened",
         _ => "milestone_edited",
     };
-    let told = json!({ "number": before.number, "title": plan.title });
+    let told = json!({ "number": before.number });
     event_repo(tx, &Who::from(&unit.caller), what, &repo, told).await?;
     Ok(milestones::by_number(tx, repo.id, unit.number).await?.ok_or(StoreError::Missing)?)
 }
@@ -124,9 +124,9 @@ pub async fn remove(forge: &Forge, caller: &Caller, repo: &Repo, number: i64) ->
 async fn unwrite(tx: &mut Tx, unit: &Unit) -> Result<(), IssueError> {
     let (repo, milestone) = opened(tx, unit).await?;
     milestones::remove(tx, milestone.id).await?;
-    let (who, told) = (Who::from(&unit.caller), json!({ "number": milestone.number, "title": milestone.title }));
-    audit_repo(tx, &who, "milestone_deleted", &repo, told.clone()).await?;
-    Ok(event_repo(tx, &who, "milestone_deleted", &repo, told).await?)
+    let (who, number) = (Who::from(&unit.caller), milestone.number);
+    audit_repo(tx, &who, "milestone_deleted", &repo, json!({ "number": number, "title": milestone.title })).await?;
+    Ok(event_repo(tx, &who, "milestone_deleted", &repo, json!({ "number": number })).await?)
 }
 
 async fn opened(tx: &mut Tx, unit: &Unit) -> Result<(Repo, Milestone), IssueError> {

@@ -56,12 +56,12 @@ impl Scene {
         issue_timeline::append(tx, self.issue.id, self.who.user, &told).await
     }
 
-    /// Writes the domain event of a change. Names are those of the moment.
+    /// Writes the domain event of a change. Readers take titles and texts from the live rows: the log outlives what
+    /// people remove or edit, so its payloads hold nothing that they wrote.
     pub(super) async fn event(&self, tx: &mut Tx, kind: &'static str, extra: Json) -> Result<(), StoreError> {
         let mut payload = Map::new();
         payload.insert("issue_id".into(), self.issue.id.get().into());
         payload.insert("number".into(), self.issue.number.into());
-        payload.insert("title".into(), self.issue.title.as_str().into());
         payload.insert("author_id".into(), self.issue.author_id.map(UserId::get).into());
         if let Json::Object(extra) = extra {
             payload.extend(extra);

@@ -34,7 +34,7 @@ pub(super) async fn step(
     let mentions = listen(tx, scene, &before.body, &scene.issue.body).await?;
     let changed: Vec<&str> =
         [("title", renamed), ("body", rewritten)].into_iter().filter(|(_, is)| *is).map(|(name, _)| name).collect();
-    let told = json!({ "changed": changed, "before": renamed.then_some(&before.title), "mentions": mentions });
+    let told = json!({ "changed": changed, "mentions": mentions });
     scene.event(tx, "issue_edited", told).await?;
     if scene.who.user != before.author_id {
         let meta = json!({ "number": before.number, "changed": changed });

@@ -1,7 +1,7 @@
 //! What each kind of job does.
 
 use super::{Job, Kind};
-use crate::accounts::reset;
+use crate::accounts::{delete, reset};
 use crate::git::{maintain, reconcile};
 use crate::issues::keywords;
 use crate::mail::{self, DeliveryError};
@@ -63,6 +63,12 @@ pub(super) async fn handle(forge: &Forge, job: &Job) -> Result<(), JobError> {
         Some(Kind::HistoryPrune) => prune(forge).await,
         Some(Kind::MailSend) => Ok(mail::deliver(forge, job, &payload(job)).await?),
         Some(Kind::AccountReset) => Ok(reset::answer(forge, &payload(job)).await?),
+        Some(Kind::AccountErase) => match delete::erase(forge, &payload(job)).await? {
+            true => Ok(()),
+            false => {
+                Err(JobError::Final("the payload names no deleted account; this job is queued with a deletion".into()))
+            }
+        },
         Some(Kind::TrendingCount) => Ok(feeds::count_popular(forge).await?),
         Some(Kind::IssueKeywords) => match keywords::run(forge, &payload(job)).await? {
             true => Ok(()),

@@ -31,6 +31,8 @@ pub enum Kind {
     MailSend,
     /// Answers someone who has forgotten their password.
     AccountReset,
+    /// Removes what a deleted account wrote.
+    AccountErase,
     /// Reads what a push brought for what it says about issues.
     IssueKeywords,
     /// Writes the mails about what people were told that are due.
@@ -56,6 +58,7 @@ impl Kind {
         Self::LifecycleSweep,
         Self::MailSend,
         Self::AccountReset,
+        Self::AccountErase,
         Self::IssueKeywords,
         Self::NotifyMail,
         Self::RelayExpire,
@@ -74,6 +77,7 @@ impl Kind {
             Self::LifecycleSweep => "lifecycle:sweep",
             Self::MailSend => "mail:send",
             Self::AccountReset => "account:reset",
+            Self::AccountErase => "account:erase",
             Self::IssueKeywords => "issues:keywords",
             Self::NotifyMail => "notify:mail",
             Self::RelayExpire => "relay:expire",
@@ -97,6 +101,7 @@ impl Kind {
             | Self::HistoryPrune
             | Self::LifecycleSweep
             | Self::AccountReset
+            | Self::AccountErase
             | Self::IssueKeywords
             | Self::NotifyMail
             | Self::GraspSweep

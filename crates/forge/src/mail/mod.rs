@@ -21,7 +21,7 @@ use serde_json::{Value as Json, json};
 const PURPOSE: &str = "queued mail";
 
 /// The thread that a mail belongs to, for programs that sort mail.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct List {
     /// What people call it.
     pub name: String,
@@ -35,7 +35,8 @@ pub(crate) struct List {
     pub unsubscribe: String,
 }
 
-/// To whom a mail may be sent: asked each time it is tried.
+/// A mail about a thread: to whom, about which event. It is written each time it is tried, from the rows as they are
+/// then, so the queue keeps nothing that people wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Gate {
     /// Whom it is for.
@@ -44,23 +45,22 @@ pub(crate) struct Gate {
     pub thread: i64,
     /// It tells of what happened out of the public's sight.
     pub private: bool,
+    /// Place of the event in the log; 0 means the latest one of the thread.
+    #[serde(default)]
+    pub seq: i64,
+    /// Number of events since the last mail.
+    #[serde(default)]
+    pub events: i64,
 }
 
 /// Queues a mail in the caller's transaction.
 pub(crate) async fn enqueue(tx: &mut Tx, forge: &Forge, to: &str, letter: &Letter) -> Result<(), StoreError> {
-    queue(tx, forge, &Queued { to: to.to_owned(), letter: letter.clone(), list: None, gate: None }).await
+    queue(tx, forge, &Queued { to: to.to_owned(), letter: Some(letter.clone()), gate: None }).await
 }
 
-/// The same of a mail that belongs to a thread, and is sent only to someone who may see it by then.
-pub(crate) async fn enqueue_listed(
-    tx: &mut Tx,
-    forge: &Forge,
-    to: &str,
-    letter: &Letter,
-    list: List,
-    gate: Gate,
-) -> Result<(), StoreError> {
-    queue(tx, forge, &Queued { to: to.to_owned(), letter: letter.clone(), list: Some(list), gate: Some(gate) }).await
+/// Queues a mail about a thread, which is sent only to someone who may see it by then.
+pub(crate) async fn enqueue_about(tx: &mut Tx, forge: &Forge, to: &str, gate: Gate) -> Result<(), StoreError> {
+    queue(tx, forge, &Queued { to: to.to_owned(), letter: None, gate: Some(gate) }).await
 }
 
 async fn queue(tx: &mut Tx, forge: &Forge, mail: &Queued) -> Result<(), StoreError> {
@@ -68,13 +68,12 @@ async fn queue(tx: &mut Tx, forge: &Forge, mail: &Queued) -> Result<(), StoreErr
     jobs::enqueue(tx, Kind::MailSend, payload, None).await
 }
 
-/// What a queued mail says.
+/// A queued mail: with its text, or with the event that it is about.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Queued {
     to: String,
-    letter: Letter,
-    #[serde(default)]
-    list: Option<List>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    letter: Option<Letter>,
     #[serde(default)]
     gate: Option<Gate>,
 }
@@ -105,13 +104,21 @@ pub(crate) async fn deliver(forge: &Forge, job: &Job, payload: &Json) -> Result<
     let plain = sealed::open_payload(forge, PURPOSE, payload);
     let queued = plain.and_then(|plain| serde_json::from_slice::<Queued>(&plain).ok());
     let unreadable = || DeliveryError::Never("the mail cannot be read with this secret.key".into());
-    let Queued { to, letter, list, gate } = queued.ok_or_else(unreadable)?;
-    if let Some(gate) = gate
-        && !mailing::may_send(forge, &gate, &to).await.map_err(|error| DeliveryError::Later(error.to_string()))?
-    {
-        tracing::debug!(job = job.id, "a mail is not sent: its recipient may not see it any more, or does not want it");
-        return Ok(());
-    }
+    let Queued { to, letter, gate } = queued.ok_or_else(unreadable)?;
+    let (letter, list) = match (gate, letter) {
+        (Some(gate), _) => {
+            let written = mailing::letter(forge, &gate, &to).await;
+            match written.map_err(|error| DeliveryError::Later(error.to_string()))? {
+                Some((letter, list)) => (letter, Some(list)),
+                None => {
+                    tracing::debug!(job = job.id, "mail not sent: its recipient may not see it any more, or opted out");
+                    return Ok(());
+                }
+            }
+        }
+        (None, Some(letter)) => (letter, None),
+        (None, None) => return Err(unreadable()),
+    };
     let settings = &forge.settings().mail;
     let message = message::build(&settings.from, &to, &letter, list.as_ref(), job.created_at, job.id)?;
     match &settings.smtp_url {

@@ -85,7 +85,8 @@ async fn scene<'a>(
     };
     let about = About { repo: repo.id, subject: topic.subject, subject_id: issue.map_or(repo.id.get(), IssueId::get) };
     let title = match topic.subject {
-        Subject::Issue => payload["title"].as_str().unwrap_or_default().to_owned(),
+        // Inbox and mail read the issue's own title.
+        Subject::Issue => String::new(),
         Subject::Repo => lifecycle::title(&event.kind, payload),
     };
     let news = News {

@@ -1,13 +1,13 @@
 //! What someone was told, and what they do with it. What they may no longer read is not there.
 
 use super::{Filter, Item, State, Subject, Waiting};
-use crate::repos::list::viewer;
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::policy::{Actor, DenyCode};
+use abide_core::repo::Visibility;
 use abide_core::{IssueId, RepoId, ThreadId, Timestamp, UserId};
 use abide_store::issues::Issue;
 use abide_store::lists::Part;
-use abide_store::repos::Repo;
+use abide_store::repos::{Repo, Viewer};
 use abide_store::{StoreError, Tx, inbox, issue_people};
 
 /// How far what waits is counted for the badge on every page.
@@ -24,22 +24,31 @@ pub(super) fn account(caller: &Caller) -> Result<UserId, Access> {
     }
 }
 
+/// Whose inbox it is, and whether their token reaches only what is public.
+fn reader(caller: &Caller) -> (Viewer, bool) {
+    let reads_everything = matches!(caller.actor, Actor::User { site_admin: true, .. });
+    (Viewer { user: caller.user_id(), reads_everything }, !caller.reaches(Visibility::Private))
+}
+
 /// A part of the caller's inbox, the latest first.
 pub async fn list(forge: &Forge, caller: &Caller, filter: Filter, part: impl Into<Part>) -> Result<Vec<Item>, Access> {
     account(caller)?;
-    Ok(inbox::list(&mut *forge.store().read().await?, viewer(caller), filter, part.into()).await?)
+    let (viewer, public) = reader(caller);
+    let filter = Filter { public, ..filter };
+    Ok(inbox::list(&mut *forge.store().read().await?, viewer, filter, part.into()).await?)
 }
 
 /// How much of the caller's inbox a filter finds.
 pub async fn count(forge: &Forge, caller: &Caller, filter: Filter) -> Result<i64, Access> {
     account(caller)?;
-    Ok(inbox::count(&mut *forge.store().read().await?, viewer(caller), filter).await?)
+    let (viewer, public) = reader(caller);
+    Ok(inbox::count(&mut *forge.store().read().await?, viewer, Filter { public, ..filter }).await?)
 }
 
 /// How much the caller has not seen, counted up to [`BADGE`].
 pub async fn unread(forge: &Forge, caller: &Caller) -> Result<i64, Fault> {
     match caller.user_id() {
-        Some(_) => Ok(inbox::count_some(&mut *forge.store().read().await?, viewer(caller), BADGE).await?),
+        Some(_) => Ok(inbox::count_some(&mut *forge.store().read().await?, reader(caller).0, BADGE).await?),
         None => Ok(0),
     }
 }
@@ -47,14 +56,15 @@ pub async fn unread(forge: &Forge, caller: &Caller) -> Result<i64, Fault> {
 /// The repositories in which most waits for the caller.
 pub async fn waiting(forge: &Forge, caller: &Caller) -> Result<Vec<Waiting>, Access> {
     account(caller)?;
-    Ok(inbox::waiting(&mut *forge.store().read().await?, viewer(caller), REPOS).await?)
+    Ok(inbox::waiting(&mut *forge.store().read().await?, reader(caller).0, REPOS).await?)
 }
 
 /// One thread of the caller's inbox.
 pub async fn show(forge: &Forge, caller: &Caller, id: &str) -> Result<Item, Access> {
     account(caller)?;
     let thread: ThreadId = id.parse().map_err(|_| Access::NotFound)?;
-    let found = inbox::one(&mut *forge.store().read().await?, viewer(caller), thread).await?;
+    let (viewer, public) = reader(caller);
+    let found = inbox::one(&mut *forge.store().read().await?, viewer, thread, public).await?;
     found.ok_or(Access::NotFound)
 }
 
@@ -76,11 +86,11 @@ pub async fn mark_all(
     repo: Option<RepoId>,
     until: Option<Timestamp>,
 ) -> Result<u64, Access> {
-    let unit = (account(caller)?, repo, until.unwrap_or_else(|| forge.clock().now()));
+    let unit = (account(caller)?, repo, until.unwrap_or_else(|| forge.clock().now()), reader(caller).1);
     forge
         .store()
-        .write(unit, |tx, &(user, repo, until)| {
-            Box::pin(async move { Ok(inbox::read_all(tx, user, repo, until).await?) })
+        .write(unit, |tx, &(user, repo, until, public)| {
+            Box::pin(async move { Ok(inbox::read_all(tx, user, repo, until, public).await?) })
         })
         .await
 }
@@ -91,7 +101,7 @@ pub async fn opened(forge: &Forge, caller: &Caller, repo: &Repo, issue: &Issue) 
         return Ok(false);
     }
     // A look first, so that most pages write nothing.
-    let told = inbox::of_issue(&mut *forge.store().read().await?, viewer(caller), repo.id, issue.id).await?;
+    let told = inbox::of_issue(&mut *forge.store().read().await?, reader(caller).0, repo.id, issue.id).await?;
     match told.filter(|item| item.state == State::Unread) {
         Some(item) => mark(forge, caller, &item, State::Read).await.map(|()| true),
         None => Ok(false),

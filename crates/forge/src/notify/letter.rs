@@ -1,6 +1,6 @@
 //! What the mails about threads say.
 
-use super::unsubscribe;
+use super::{lifecycle, unsubscribe};
 use crate::Forge;
 use crate::mail::List;
 use crate::mail::letters::Letter;
@@ -9,7 +9,7 @@ use abide_core::notify::{Reason, Subject};
 use abide_core::{CommentId, IssueId};
 use abide_store::notification_mail::{self, Pending};
 use abide_store::repos::{self, Repo};
-use abide_store::{StoreError, Tx, comments, issues};
+use abide_store::{Conn, StoreError, comments, issues};
 use serde_json::Value as Json;
 
 /// Characters of a text that a mail holds.
@@ -29,19 +29,20 @@ pub(super) struct Story {
 }
 
 /// Loads what a mail tells of; `None` if the repository or the issue is gone.
-pub(super) async fn story(tx: &mut Tx, pending: &Pending) -> Result<Option<Story>, StoreError> {
-    let Some(repo) = repos::by_id(tx, pending.repo, None).await? else { return Ok(None) };
-    let (kind, payload, actor) = notification_mail::event(tx, pending.seq).await?.unwrap_or_default();
+pub(super) async fn story(conn: &mut Conn, pending: &Pending) -> Result<Option<Story>, StoreError> {
+    let Some(repo) = repos::by_id(conn, pending.repo, None).await? else { return Ok(None) };
+    let (kind, payload, actor) = notification_mail::event(conn, pending.seq).await?.unwrap_or_default();
     let payload: Json = serde_json::from_str(&payload).unwrap_or_default();
     let actor = actor.map_or_else(|| "Someone".into(), |actor| shortened_key(&actor).into_owned());
     let (number, title, text) = match pending.subject {
-        Subject::Repo => (None, pending.title.clone(), String::new()),
+        Subject::Repo if kind.is_empty() => (None, pending.title.clone(), String::new()),
+        Subject::Repo => (None, lifecycle::title(&kind, &payload), String::new()),
         Subject::Issue => {
-            let Some(issue) = issues::by_id(tx, IssueId::new(pending.subject_id)).await? else { return Ok(None) };
+            let Some(issue) = issues::by_id(conn, IssueId::new(pending.subject_id)).await? else { return Ok(None) };
             let comment = payload["comment_id"].as_i64().map(CommentId::new);
             let text = match (kind.as_str(), comment) {
                 ("issue_comment_created" | "issue_comment_edited", Some(id)) => {
-                    let found = comments::by_id(tx, repo.id, id).await?;
+                    let found = comments::by_id(conn, repo.id, id).await?;
                     found.map_or_else(|| "(The comment has been removed.)".into(), |found| found.body)
                 }
                 ("issue_created" | "issue_edited", _) => issue.body,

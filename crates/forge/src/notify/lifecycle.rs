@@ -1,8 +1,9 @@
 //! What happens to a repository itself: whom it concerns, what the inbox calls it, and the mail about it.
 //!
-//! These mails go to everyone concerned, the one who did it included, whether or not they may read the repository: who is
-//! offered a private one must know, and who deleted one must be able to restore it. They wait for no window and cannot be
-//! turned off: whoever takes over a session could otherwise give a repository away unnoticed. Only those who are brought in
+//! These mails go to everyone concerned, whether or not they may read the repository: who is offered a private one must
+//! know, and who deleted one must be able to restore it. They wait for no window and cannot be turned off. The one who did
+//! it gets one only about what cannot be undone or hands something away (`core::notify::mailed_to_actor`): whoever takes
+//! over a session could otherwise give a repository away unnoticed. Only those who are brought in
 //! without having asked (offered a repository, made a collaborator) get no more than a few from one person in an hour; the
 //! rest is in their inbox.
 
@@ -10,7 +11,7 @@ use super::MAX_ADMINS;
 use crate::accounts::throttle;
 use crate::mail::{self, letters::Letter};
 use crate::{Fault, Forge};
-use abide_core::UserId;
+use abide_core::{UserId, notify};
 use abide_store::events::Numbered;
 use abide_store::{StoreError, Tx, notification_mail, notifications, repos, throttles, users};
 use serde_json::Value as Json;
@@ -93,7 +94,11 @@ pub(super) async fn mail(
         }
         None => None,
     };
+    let role = payload["after"].as_str().and_then(|role| role.parse().ok());
     for (user, address) in notification_mail::addresses(tx, people).await? {
+        if event.actor == Some(user) && !notify::mailed_to_actor(&event.kind, role) {
+            continue;
+        }
         if let Some(actor) = event.actor.filter(|actor| brought_in(&event.kind, payload, user) && *actor != user) {
             let limit = throttle::limit("brought-in", forge.settings().attention.mails_to_one);
             if throttles::hit(tx, limit, &format!("{actor}:{user}")).await?.is_some() {

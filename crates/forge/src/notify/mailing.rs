@@ -1,12 +1,11 @@
-//! From rows that are due to mails. Whether someone may still see it and still wants it is asked when the mail is
-//! written, and again each time it is tried to be sent.
+//! From rows that are due to mails. A queued mail names its event; whether someone may still see it and still wants it
+//! is asked when it is queued, and again each time it is tried, which is when its text is read.
 
-use super::letter::{self, Story};
-use super::sight;
-use crate::mail::{self, Gate};
+use super::{letter, sight};
+use crate::mail::letters::Letter;
+use crate::mail::{self, Gate, List};
 use crate::{Fault, Forge};
-use abide_core::failpoint;
-use abide_core::notify;
+use abide_core::{RepoId, ThreadId, UserId, failpoint, notify};
 use abide_store::notification_mail::{self as due, Pending};
 use abide_store::repos::{self, Repo};
 use abide_store::{StoreError, Tx};
@@ -33,17 +32,15 @@ pub(crate) async fn run(forge: &Forge) -> Result<(), Fault> {
 
 async fn write(tx: &mut Tx, forge: &Forge) -> Result<usize, Fault> {
     let all = due::due(tx, BATCH).await?;
-    let mut stories: HashMap<i64, Option<Story>> = HashMap::new();
+    let mut found: HashMap<RepoId, Option<Repo>> = HashMap::new();
     for pending in &all {
-        if let std::collections::hash_map::Entry::Vacant(slot) = stories.entry(pending.seq) {
-            slot.insert(letter::story(tx, pending).await?);
+        if let std::collections::hash_map::Entry::Vacant(slot) = found.entry(pending.repo) {
+            slot.insert(repos::by_id(tx, pending.repo, None).await?);
         }
-        let story = stories.get(&pending.seq).and_then(Option::as_ref);
-        match (story, &pending.address) {
-            (Some(story), Some(address)) if wanted(pending, pending.private, &story.repo) => {
-                let (letter, list) = letter::write(forge, pending, story);
-                let gate = Gate { user: pending.user.get(), thread: pending.thread.get(), private: pending.private };
-                mail::enqueue_listed(tx, forge, address, &letter, list, gate).await?;
+        let repo = found.get(&pending.repo).and_then(Option::as_ref);
+        match (repo, &pending.address) {
+            (Some(repo), Some(address)) if wanted(pending, repo) => {
+                mail::enqueue_about(tx, forge, address, gate(pending)).await?;
                 due::sent(tx, pending).await?;
             }
             _ => due::dropped(tx, pending).await?,
@@ -53,16 +50,28 @@ async fn write(tx: &mut Tx, forge: &Forge) -> Result<usize, Fault> {
     Ok(all.len())
 }
 
-fn wanted(pending: &Pending, private: bool, repo: &Repo) -> bool {
-    let sight = sight(&pending.actor, !private, repo, pending.role);
+fn gate(pending: &Pending) -> Gate {
+    let &Pending { user, thread, private, seq, events, .. } = pending;
+    Gate { user: user.get(), thread: thread.get(), private, seq, events }
+}
+
+fn wanted(pending: &Pending, repo: &Repo) -> bool {
+    let sight = sight(&pending.actor, !pending.private, repo, pending.role);
     pending.wanted && notify::still_mailed(pending.told_at, sight, pending.muted_at, pending.ignored_at)
 }
 
-/// Whether a mail that was written may still be sent to an address.
-pub(crate) async fn may_send(forge: &Forge, gate: &Gate, to: &str) -> Result<bool, StoreError> {
+/// Writes a queued mail from the rows as they are now; `None` if it may not be sent to that address any more.
+pub(crate) async fn letter(forge: &Forge, gate: &Gate, to: &str) -> Result<Option<(Letter, List)>, StoreError> {
     let mut conn = forge.store().read().await?;
-    let (user, thread) = (abide_core::UserId::new(gate.user), abide_core::ThreadId::new(gate.thread));
-    let Some(pending) = due::of(&mut conn, user, thread).await? else { return Ok(false) };
-    let Some(repo) = repos::by_id(&mut conn, pending.repo, None).await? else { return Ok(false) };
-    Ok(pending.address.as_deref() == Some(to) && wanted(&pending, gate.private, &repo))
+    let Some(mut pending) = due::of(&mut conn, UserId::new(gate.user), ThreadId::new(gate.thread)).await? else {
+        return Ok(None);
+    };
+    pending.private = gate.private;
+    pending.events = gate.events;
+    if gate.seq > 0 {
+        pending.seq = gate.seq;
+    }
+    let Some(story) = letter::story(&mut conn, &pending).await? else { return Ok(None) };
+    let sent = pending.address.as_deref() == Some(to) && wanted(&pending, &story.repo);
+    Ok(sent.then(|| letter::write(forge, &pending, &story)))
 }

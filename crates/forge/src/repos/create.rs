@@ -7,6 +7,7 @@ mod first_commit;
 mod templates;
 
 use crate::accounts::throttle;
+use crate::social::watch;
 use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Caller, Fault, Forge, Rate, disk};
 use abide_core::failpoint;
@@ -104,7 +105,7 @@ impl From<GitError> for CreateError {
 pub struct Created {
     /// The repository.
     pub repo: Repo,
-    /// The name led to another repository until now, and no longer does.
+    /// The name led to another repository until now, and does not as long as this one bears it.
     pub replaced: bool,
 }
 
@@ -175,7 +176,8 @@ async fn insert(tx: &mut Tx, unit: &Unit) -> Result<Created, CreateError> {
         return Err(CreateError::TooOften { retry_after });
     }
     let id = repos::insert(tx, &unit.new).await?;
-    let replaced = redirects::claim(tx, owner, &unit.new.name).await?.is_some();
+    let replaced = redirects::take(tx, owner, &unit.new.name, id, Some(owner).into()).await?.is_some();
+    watch::on_ownership(tx, owner, id).await?;
     let repo = repos::by_id(tx, id, Some(owner)).await?.ok_or(StoreError::Missing)?;
     let meta = json!({ "slug": repo.slug(), "visibility": repo.visibility.as_str() });
     audit_repo(tx, &unit.who, "repo_created", &repo, meta).await?;

@@ -32,17 +32,27 @@ struct Unit {
 }
 
 async fn write(tx: &mut Tx, unit: &Unit) -> Result<Timestamp, LifeError> {
-    let Unit { id, caller, grace, grasp } = unit;
-    let who = Who::from(caller);
-    let until = tx.now().plus(*grace);
-    let repo = open_locked(tx, caller, *id, Action::RepoDelete).await?;
-    if let Change::To(state) = lifecycle::transition(repo.state(), lifecycle::Action::SoftDelete, tx.now())? {
-        transfer::cancel_pending(tx, &who, &repo).await?;
-        life::hide(tx, grasp, &repo).await?;
-        repos::set_marks(tx, *id, &state).await?;
-        audit_repo(tx, &who, "repo_soft_deleted", &repo, json!({ "slug": repo.slug() })).await?;
-        event_repo(tx, &who, "repo_soft_deleted", &repo, json!({ "restore_until": until.to_string() })).await?;
-    }
+    let repo = open_locked(tx, &unit.caller, unit.id, Action::RepoDelete).await?;
+    let until = step(tx, &Who::from(&unit.caller), &repo, unit.grace, &unit.grasp).await?;
     failpoint::hit(failpoint::DELETE_BEFORE_COMMIT);
+    Ok(until)
+}
+
+/// Soft-deletes a locked repository, for whoever may.
+pub(crate) async fn step(
+    tx: &mut Tx,
+    who: &Who,
+    repo: &Repo,
+    grace: Duration,
+    grasp: &GraspSettings,
+) -> Result<Timestamp, LifeError> {
+    let until = tx.now().plus(grace);
+    if let Change::To(state) = lifecycle::transition(repo.state(), lifecycle::Action::SoftDelete, tx.now())? {
+        transfer::cancel_pending(tx, who, repo).await?;
+        life::hide(tx, grasp, repo).await?;
+        repos::set_marks(tx, repo.id, &state).await?;
+        audit_repo(tx, who, "repo_soft_deleted", repo, json!({ "slug": repo.slug() })).await?;
+        event_repo(tx, who, "repo_soft_deleted", repo, json!({ "restore_until": until.to_string() })).await?;
+    }
     Ok(until)
 }

@@ -187,9 +187,11 @@ async fn about(tx: &mut Tx, unit: &Unit, repo: &mut Repo) -> Result<(), EditErro
     }
     repos::set_about(tx, repo.id, &repo.description, &repo.default_branch).await?;
     let who = Who::from(&unit.caller);
+    // The log cannot be changed, so it does not keep a text that someone may want to take back.
     let meta = json!({
-        "before": { "description": before.description, "default_branch": before.default_branch.as_str() },
-        "after": { "description": repo.description, "default_branch": repo.default_branch.as_str() },
+        "description_changed": repo.description != before.description,
+        "before": { "default_branch": before.default_branch.as_str() },
+        "after": { "default_branch": repo.default_branch.as_str() },
     });
     audit_repo(tx, &who, "repo_edited", repo, meta).await?;
     Ok(event_repo(tx, &who, "repo_edited", repo, json!({})).await?)

@@ -3,7 +3,7 @@
 use crate::{Fault, Forge};
 use abide_core::{RepoId, RepoName, UserName};
 use abide_nostr::nip19;
-use abide_store::repos::{self, Repo};
+use abide_store::repos::{self, Repo, Viewer};
 use abide_store::{Conn, StoreError, nostr_repos, user_keys};
 use percent_encoding::percent_decode_str;
 
@@ -59,7 +59,8 @@ pub async fn for_operator(forge: &Forge, text: &str, meant: Meant) -> Result<Rep
         return by_key(&mut conn, npub, name).await?.ok_or_else(nothing);
     }
     let (owner, name) = slug(text).ok_or_else(nothing)?;
-    let live = repos::by_slug(&mut conn, &owner, &name, None).await?;
+    let everything = Viewer { user: None, reads_everything: true };
+    let live = repos::by_slug(&mut conn, &owner, &name, everything).await?;
     let deleted = repos::deleted_by_slug(&mut conn, &owner, &name, NAMED).await?;
     match (live, deleted.as_slice()) {
         (Some(live), []) => Ok(live),

@@ -9,6 +9,7 @@ use super::list::viewer;
 use super::open::{judge, open_locked};
 use crate::accounts::throttle;
 use crate::git::{maintain, snapshots};
+use crate::social::watch;
 use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Access, Caller, Fault, Forge, Rate, disk};
 use abide_core::names::InvalidName;
@@ -239,7 +240,8 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Written, ForkError> {
     };
     let content = Content { fork_of: Some(source.id), pushed_at: source.pushed_at };
     repos::insert_filled(tx, unit.id, &new, content).await?;
-    let replaced = redirects::claim(tx, unit.owner, &unit.name).await?.is_some();
+    let replaced = redirects::take(tx, unit.owner, &unit.name, unit.id, Some(unit.owner).into()).await?.is_some();
+    watch::on_ownership(tx, unit.owner, unit.id).await?;
     let repo = repos::by_id(tx, unit.id, Some(unit.owner)).await?.ok_or(StoreError::Missing)?;
     let who = Who::from(&unit.caller);
     let about = json!({ "source_id": source.id.get(), "source": source.slug(), "ref_count": unit.ref_count });

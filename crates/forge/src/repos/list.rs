@@ -2,6 +2,7 @@
 
 use crate::{Caller, Fault, Forge};
 use abide_core::policy::Actor;
+use abide_core::repo::Visibility;
 use abide_core::{RepoId, UserId};
 use abide_store::repos::{self, Page, Repo, Viewer};
 
@@ -15,9 +16,12 @@ pub async fn of_member(forge: &Forge, user: UserId, page: Page) -> Result<(Vec<R
     Ok(repos::of_member(&mut *forge.store().read().await?, user, page).await?)
 }
 
-/// The caller, as lists and counts take them.
+/// The caller, as lists and counts take them. Whose token does not reach private repositories sees what everyone does.
 pub(crate) fn viewer(caller: &Caller) -> Viewer {
-    let reads_everything = matches!(caller.actor, Actor::User { site_admin: true, .. });
+    if !caller.reaches(Visibility::Private) {
+        return Viewer { user: None, reads_everything: false };
+    }
+    let reads_everything = matches!(caller.actor, Actor::Operator | Actor::User { site_admin: true, .. });
     Viewer { user: caller.user_id(), reads_everything }
 }
 

@@ -47,7 +47,10 @@ pub async fn open(forge: &Forge, caller: &Caller, door: &Door, action: Action) -
     let viewer = caller.user_id();
     let found = match door {
         Door::Slug { owner, name } => match (owner.parse::<UserName>(), name.parse::<RepoName>()) {
-            (Ok(owner), Ok(name)) => repos::by_slug(&mut *forge.store().read().await?, &owner, &name, viewer).await?,
+            (Ok(owner), Ok(name)) => {
+                let viewer = super::list::viewer(caller);
+                repos::by_slug(&mut *forge.store().read().await?, &owner, &name, viewer).await?
+            }
             _ => None,
         },
         Door::Id(id) => match id.parse::<RepoId>() {
@@ -99,9 +102,10 @@ pub(crate) async fn open_locked(tx: &mut Tx, caller: &Caller, id: RepoId, action
     judge(caller, found, action)
 }
 
-/// The role comes with the row, so the policy has all it needs.
+/// The role comes with the row, so the policy has all it needs. To a token without a scope of repositories, a private one
+/// is not there.
 pub(crate) fn judge(caller: &Caller, found: Option<Repo>, action: Action) -> Result<Repo, Access> {
-    let repo = found.ok_or(Access::NotFound)?;
+    let repo = found.filter(|repo| caller.reaches(repo.visibility)).ok_or(Access::NotFound)?;
     judge_decision(policy::can(&caller.actor, action, &repo.facts(), repo.role))?;
     Ok(repo)
 }

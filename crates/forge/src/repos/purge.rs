@@ -18,7 +18,7 @@ use abide_git::bare;
 use abide_store::leases::{self, Lease};
 use abide_store::pushes;
 use abide_store::repos::{self, Repo};
-use abide_store::{StoreError, Tx, notifications, purges};
+use abide_store::{StoreError, Tx, events, notifications, purges};
 use serde_json::{Value as Json, json};
 use std::future::Future;
 use std::time::Duration;
@@ -153,6 +153,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), LifeError> {
     event_repo(tx, &who, "repo_hard_deleted", &repo, json!({ "snapshot": meta, "admins": admins })).await?;
     life::forget(tx, &unit.grasp, &repo).await?;
     purges::insert(tx, repo.id, &repo.slug()).await?;
+    events::forget_commits(tx, repo.id, &json!({ "repo_id": repo.id.get(), "slug": repo.slug() })).await?;
     repos::remove(tx, repo.id).await?;
     for lease in &held {
         leases::release(tx, lease).await?;
@@ -161,7 +162,8 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), LifeError> {
     Ok(())
 }
 
-/// What remains of a repository in the logs.
+/// What remains of a repository in the logs: its row without the description, which is gone with the rest that people
+/// wrote there.
 fn snapshot(repo: &Repo) -> Json {
     let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
     json!({
@@ -169,13 +171,15 @@ fn snapshot(repo: &Repo) -> Json {
         "slug": repo.slug(),
         "owner_id": repo.owner_id.get(),
         "name": repo.name.as_str(),
-        "description": repo.description,
         "visibility": repo.visibility.as_str(),
         "governance": repo.governance.as_str(),
         "default_branch": repo.default_branch.as_str(),
         "fork_of": repo.fork_of.map(RepoId::get),
         "size_bytes": repo.size_bytes,
+        "star_count": repo.star_count,
+        "watcher_count": repo.watcher_count,
         "created_at": repo.created_at.to_string(),
+        "updated_at": repo.updated_at.to_string(),
         "pushed_at": time(repo.pushed_at),
         "archived_at": time(repo.archived_at),
         "deleted_at": time(repo.deleted_at),

@@ -1,5 +1,6 @@
 //! Renaming: one transaction, nothing on disk. The old name keeps leading to the repository.
 
+use super::list::viewer;
 use super::open::open_locked;
 use super::refusal::LifeError;
 use crate::tell::{Who, audit_repo, event_repo};
@@ -17,7 +18,7 @@ use std::time::Duration;
 pub struct Renamed {
     /// The repository.
     pub repo: Repo,
-    /// The name led to another repository until now, and no longer does.
+    /// The name led to another repository until now, and does not as long as this one bears it.
     pub replaced: bool,
 }
 
@@ -80,13 +81,13 @@ pub(super) async fn step(
     }
     let old = std::mem::replace(&mut repo.name, name.clone());
     repos::rename(tx, repo.id, name).await?;
-    let led_to = redirects::claim(tx, repo.owner_id, name).await?;
-    redirects::point(tx, repo.owner_id, &old, repo.id).await?;
+    let led_to = redirects::take(tx, repo.owner_id, name, repo.id, viewer(caller)).await?;
+    redirects::leave(tx, repo.owner_id, &old, repo.id, now).await?;
 
     let who = Who::from(caller);
     let meta = json!({ "old_name": old.as_str(), "new_name": name.as_str() });
     audit_repo(tx, &who, "repo_renamed", repo, meta.clone()).await?;
     event_repo(tx, &who, "repo_renamed", repo, meta).await?;
     failpoint::hit(failpoint::RENAME_BEFORE_COMMIT);
-    Ok(led_to.is_some_and(|other| other != repo.id))
+    Ok(led_to.is_some())
 }

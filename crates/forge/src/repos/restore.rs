@@ -1,6 +1,7 @@
 //! Restoring what was soft-deleted: the same identity with everything that hangs on it, under its name or another.
 
 use super::create::owns_too_many;
+use super::list::viewer;
 use super::open::{Door, judge, open_locked};
 use super::refusal::LifeError;
 use crate::grasp::{GraspSettings, life};
@@ -57,7 +58,8 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Repo, LifeError> {
     if owns_too_many(tx, repo.owner_id, unit.limit).await? {
         return Err(LifeError::TooMany(unit.limit));
     }
-    let old = repo.name.clone();
+    // It left its name when it was deleted: whoever bore the name since comes before it.
+    let (old, left_at) = (repo.name.clone(), repo.deleted_at);
     if let Some(name) = &unit.name {
         // Before it is alive again, so that only the new name has to be free.
         repos::rename(tx, repo.id, name).await?;
@@ -69,9 +71,9 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Repo, LifeError> {
     repos::set_marks(tx, repo.id, &state).await?;
     repo.deleted_at = None;
     life::show(tx, &unit.grasp, &repo).await?;
-    redirects::claim(tx, repo.owner_id, &repo.name).await?;
-    if repo.name != old && !repos::name_taken(tx, repo.owner_id, &old).await? {
-        redirects::point(tx, repo.owner_id, &old, repo.id).await?;
+    redirects::take(tx, repo.owner_id, &repo.name, repo.id, viewer(&unit.caller)).await?;
+    if let Some(left_at) = left_at.filter(|_| repo.name != old) {
+        redirects::leave(tx, repo.owner_id, &old, repo.id, left_at).await?;
     }
     let who = Who::from(&unit.caller);
     let meta = json!({ "old_name": old.as_str(), "new_name": repo.name.as_str() });

@@ -6,6 +6,7 @@
 use super::create::owns_too_many;
 use super::open::{judge_decision, open_locked};
 use super::refusal::LifeError;
+use crate::social::watch;
 use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::lifecycle::{self, Action as Life};
@@ -210,10 +211,12 @@ async fn change_owner(
     if owns_too_many(tx, transfer.recipient, limit).await? {
         return Err(LifeError::TooMany(limit));
     }
+    let now = tx.now();
     repos::hand_over(tx, repo.id, transfer.recipient).await?;
-    redirects::claim(tx, transfer.recipient, &repo.name).await?;
-    redirects::point(tx, transfer.from_owner, &repo.name, repo.id).await?;
+    redirects::take(tx, transfer.recipient, &repo.name, repo.id, Some(transfer.recipient).into()).await?;
+    redirects::leave(tx, transfer.from_owner, &repo.name, repo.id, now).await?;
     collaborators::remove(tx, repo.id, transfer.recipient).await?;
+    watch::on_ownership(tx, transfer.recipient, repo.id).await?;
     repo.owner_id = transfer.recipient;
     repo.owner_name = transfer.recipient_name.as_ref().and_then(Handle::name);
     repo.role = None;
@@ -227,13 +230,32 @@ pub(super) async fn cancel_pending(tx: &mut Tx, who: &Who, repo: &Repo) -> Resul
     tell(tx, who, "repo_transfer_canceled", repo, &transfer).await
 }
 
+/// Declines every pending offer to an account that goes.
+pub(crate) async fn decline_all(tx: &mut Tx, who: &Who, recipient: UserId) -> Result<(), StoreError> {
+    const PAGE: Page = Page { limit: 100, offset: 0 };
+    loop {
+        let (pending, _) = transfers::pending_of_user(tx, recipient, PAGE).await?;
+        let theirs: Vec<_> = pending.into_iter().filter(|offer| offer.recipient == recipient).collect();
+        if theirs.is_empty() {
+            return Ok(());
+        }
+        for offer in theirs {
+            let repo = repos::lock(tx, offer.repo_id, None).await?;
+            transfers::decide(tx, offer.id, Status::Declined).await?;
+            if let (Some(repo), Some(offer)) = (repo, transfers::by_id(tx, offer.id).await?) {
+                tell(tx, who, "repo_transfer_declined", &repo, &offer).await?;
+            }
+        }
+    }
+}
+
 /// Lets one offer expire. Told as an event; the row itself is the record, so the audit log says nothing.
 async fn expire_one(tx: &mut Tx, transfer: &Transfer) -> Result<(), StoreError> {
     if !transfers::decide(tx, transfer.id, Status::Expired).await? {
         return Ok(());
     }
     match repos::by_id(tx, transfer.repo_id, None).await? {
-        Some(repo) => event_repo(tx, &Who::default(), "repo_transfer_expired", &repo, about(transfer)).await,
+        Some(repo) => offer_event(tx, &Who::default(), "repo_transfer_expired", &repo, transfer).await,
         None => Ok(()),
     }
 }
@@ -308,9 +330,20 @@ fn about(transfer: &Transfer) -> Json {
     })
 }
 
-/// Audit row and event. Offers concern two people; the event is never public unless it changed the owner.
+/// Audit row and event.
 async fn tell(tx: &mut Tx, who: &Who, what: &'static str, repo: &Repo, transfer: &Transfer) -> Result<(), StoreError> {
     audit_repo(tx, who, what, repo, about(transfer)).await?;
+    offer_event(tx, who, what, repo, transfer).await
+}
+
+/// The event of an offer. Offers concern two people; the event is never public unless it changed the owner.
+async fn offer_event(
+    tx: &mut Tx,
+    who: &Who,
+    what: &'static str,
+    repo: &Repo,
+    transfer: &Transfer,
+) -> Result<(), StoreError> {
     match what {
         "repo_transfer_accepted" => event_repo(tx, who, what, repo, about(transfer)).await,
         _ => {

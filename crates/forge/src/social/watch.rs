@@ -101,6 +101,11 @@ pub async fn of_user(
     Ok(watches::of_user(&mut *forge.store().read().await?, user, viewer(caller), part.into()).await?)
 }
 
+/// A repository is someone's own from here on: they are told everything, unless they have chosen otherwise.
+pub(crate) async fn on_ownership(tx: &mut Tx, user: UserId, repo: RepoId) -> Result<(), StoreError> {
+    watches::suggest(tx, user, repo, WatchLevel::All).await.map(drop)
+}
+
 /// Someone was asked to work on a repository: they are told everything, unless they have chosen otherwise.
 pub async fn on_collaborator(tx: &mut Tx, user: UserId, repo: RepoId) -> Result<(), StoreError> {
     watches::suggest(tx, user, repo, WatchLevel::All).await.map(drop)

@@ -105,7 +105,9 @@ async fn serve(forge: Forge, first: Claim, stop: CancellationToken) {
 /// Tries one delivery and writes its end; goes on with the next one if that is wanted and due.
 async fn hand_over(forge: &Forge, claim: Claim, go_on: bool) -> Result<Option<Claim>, Fault> {
     failpoint::hit(failpoint::WEBHOOK_BEGUN);
-    let (answered, tried) = attempt(forge, &claim).await?;
+    let claim = fixed(forge, claim).await?;
+    failpoint::hit(failpoint::WEBHOOK_FIXED);
+    let (answered, tried) = attempt(forge, &claim).await;
     failpoint::hit(failpoint::WEBHOOK_ANSWERED);
     let mut spread = [0];
     forge.random().fill(&mut spread);
@@ -113,26 +115,40 @@ async fn hand_over(forge: &Forge, claim: Claim, go_on: bool) -> Result<Option<Cl
     forge.store().write(end, |tx, end| Box::pin(write_end(tx, end))).await
 }
 
+/// A claimed delivery whose payload is final: what it still lacks is read and written down before anything is sent, so
+/// that a try after a crash sends the same bytes.
+async fn fixed(forge: &Forge, mut claim: Claim) -> Result<Claim, Fault> {
+    if !claim.delivery.draft {
+        return Ok(claim);
+    }
+    claim.delivery.payload = payload::complete(forge, &claim.hook, &claim.delivery).await?;
+    claim.delivery.draft = false;
+    let written: Result<(), Fault> =
+        forge.store().write(claim.clone(), |tx, claim| Box::pin(write_fixed(tx, claim))).await;
+    written.map(|()| claim)
+}
+
+async fn write_fixed(tx: &mut Tx, claim: &Claim) -> Result<(), Fault> {
+    webhooks::check(tx, claim).await?;
+    Ok(deliveries::fix(tx, claim.delivery.id, &claim.delivery.payload).await?)
+}
+
 /// What was sent and what came back.
-async fn attempt(forge: &Forge, claim: &Claim) -> Result<(Answered, Tried), Fault> {
+async fn attempt(forge: &Forge, claim: &Claim) -> (Answered, Tried) {
     let (hook, delivery) = (&claim.hook, &claim.delivery);
-    let payload = match delivery.draft {
-        true => payload::complete(forge, hook.repo_id, &delivery.payload).await?,
-        false => delivery.payload.clone(),
-    };
     let body = match hook.content_type {
-        ContentType::Json => payload.clone(),
-        ContentType::Form => format!("payload={}", form_escaped(&payload)),
+        ContentType::Json => delivery.payload.clone(),
+        ContentType::Form => format!("payload={}", form_escaped(&delivery.payload)),
     };
     let headers = match headers(forge, claim, body.as_bytes()) {
         Ok(headers) => headers,
         // Nobody is told anything unsigned that should be signed.
         Err(error) => {
-            let tried = Tried { payload, request_headers: "{}".into(), error: Some(error), ..Tried::default() };
-            return Ok((Answered::No, tried));
+            let tried = Tried { request_headers: "{}".into(), error: Some(error), ..Tried::default() };
+            return (Answered::No, tried);
         }
     };
-    let mut tried = Tried { payload, request_headers: as_json(&headers), ..Tried::default() };
+    let mut tried = Tried { request_headers: as_json(&headers), ..Tried::default() };
     let begun = Instant::now();
     let sent = match hook.url.parse::<Address>() {
         Ok(address) => {
@@ -161,7 +177,7 @@ async fn attempt(forge: &Forge, claim: &Claim) -> Result<(Answered, Tried), Faul
     };
     metrics::counter!("abide_webhook_tries_total", "end" => end).increment(1);
     metrics::histogram!("abide_webhook_try_seconds").record(tried.duration.as_secs_f64());
-    Ok((answered, tried))
+    (answered, tried)
 }
 
 fn keep(tried: &mut Tried, answer: &Answer, answered: Answered) {

@@ -1,6 +1,7 @@
 //! Use cases on both engines, where a scenario over the network could not arrange or see enough.
 
 mod consumers;
+mod deleted_text;
 mod forks;
 mod issues;
 mod jobs;

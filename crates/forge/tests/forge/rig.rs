@@ -100,6 +100,7 @@ impl Rig {
             email: format!("{name}@example.org"),
             password: "correct horse battery".into(),
             site_admin: false,
+            verified: false,
         };
         add_user::add_user(&self.forge, request).await.expect("the account is added");
         self.caller(name).await

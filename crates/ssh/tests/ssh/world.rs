@@ -93,6 +93,7 @@ impl World {
             email: format!("{name}@example.org"),
             password: "correct horse battery".into(),
             site_admin: false,
+            verified: false,
         };
         let id = self.run(add_user::add_user(&self.forge, request)).unwrap();
         let user = self.run(accounts::by_id(&self.forge, id)).unwrap().unwrap();

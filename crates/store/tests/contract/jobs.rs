@@ -282,16 +282,46 @@ async fn a_renewed_job_is_not_taken_away(#[values(Engine::Sqlite, Engine::Postgr
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_whose_runners_keep_dying_is_given_up(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let world = World::new(engine).await;
-    let id = enqueue(&world.store, NewJob { max_attempts: 2, ..job("deadly") }).await.unwrap();
-    for _ in 0..2 {
+    let id = enqueue(&world.store, job("deadly")).await.unwrap();
+    let mut waits = Vec::new();
+    for _ in 0..jobs::MAX_CRASHES {
         claim(&world.store, SHORT).await.unwrap();
         world.pass(SHORT).await;
         assert_eq!(reap(&world.store).await, 1);
+        let now = abide_core::Clock::now(&world.clock);
+        waits.push(by_id(&world.store, id).await.run_at.since(now).as_secs());
+        world.clock.advance(LONG);
     }
     assert!(claim(&world.store, LONG).await.is_none());
     let given_up = by_id(&world.store, id).await;
-    assert_eq!((given_up.state.as_str(), given_up.attempts), ("failed", 2));
-    assert!(given_up.finished_at.is_some() && given_up.last_error.is_some());
+    assert_eq!((given_up.state.as_str(), given_up.attempts), ("failed", 0), "none of them was a try of its own");
+    assert_eq!(given_up.last_error.as_deref(), Some("the server stopped while the job ran, 10 times so far"));
+    assert!(given_up.finished_at.is_some());
+    assert_eq!(waits[..4], [0, 30, 60, 90], "other jobs get their turn before it runs again");
+    assert!(again(&world.store, id).await.unwrap());
+    claim(&world.store, SHORT).await.expect("an operator may try it again");
+    world.pass(SHORT).await;
+    reap(&world.store).await;
+    assert_eq!(by_id(&world.store, id).await.state, "waiting", "with all its lives");
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_dies_uses_up_no_try_of_its_jobs(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = World::new(engine).await;
+    let id = enqueue(&world.store, NewJob { max_attempts: 2, ..job("maintain") }).await.unwrap();
+    for _ in 0..4 {
+        assert_eq!(claim(&world.store, SHORT).await.expect("it is due").attempts, 1);
+        world.pass(SHORT).await;
+        assert_eq!(reap(&world.store).await, 1);
+        assert_eq!(by_id(&world.store, id).await.state, "waiting");
+        world.clock.advance(LONG);
+    }
+    let first = claim(&world.store, LONG).await.unwrap();
+    assert!(fail(&world.store, &first, Some(abide_core::Clock::now(&world.clock))).await);
+    let second = claim(&world.store, LONG).await.unwrap();
+    assert_eq!((second.attempts, second.max_attempts), (2, 2), "both tries are its own");
+    assert!(finish(&world.store, &second).await);
 }
 
 #[rstest]

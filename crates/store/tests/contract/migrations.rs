@@ -20,8 +20,8 @@ fn both_folders_hold_the_migrations_that_are_listed() {
 
     assert_eq!(files("sqlite"), listed);
     assert_eq!(files("postgres"), listed);
-    for (index, migration) in migrate::ALL.iter().enumerate() {
-        assert_eq!(migration.version, index as i64 + 1, "{}", migration.name);
+    assert!(migrate::ALL.iter().map(|migration| migration.version).is_sorted_by(|a, b| a < b), "each has its number");
+    for migration in migrate::ALL {
         assert!(migration.name.starts_with(&format!("{:04}_", migration.version)), "{}", migration.name);
     }
 }

@@ -137,15 +137,16 @@ async fn an_inbox_shows_what_its_owner_may_read_and_asked_for(
     run(store, HIDE, vec![repos[0].into(), "private".into()]).await.unwrap();
     run(store, DELETE, vec![repos[2].into(), 1_i64.into()]).await.unwrap();
     assert_eq!(titles(store, bob, all).await, ["news 9"]);
-    assert!(inbox::one(&mut store.read().await.unwrap(), viewer(bob), threads[2]).await.unwrap().is_none());
+    assert!(inbox::one(&mut store.read().await.unwrap(), viewer(bob), threads[2], false).await.unwrap().is_none());
     run(store, HIDE, vec![repos[0].into(), "public".into()]).await.unwrap();
     assert_eq!(titles(store, bob, all).await, ["news 9", "news 1"]);
 
     let until = start.plus(Duration::from_secs(60));
-    let read = unit!(store, until, |tx, &until| inbox::read_all(tx, bob, None, until).await).await.unwrap();
+    let read = unit!(store, until, |tx, &until| inbox::read_all(tx, bob, None, until, false).await).await.unwrap();
     assert_eq!(read, 1, "the others came later");
     let unit = (far, repos[0]);
-    let read = unit!(store, unit, |tx, &(far, repo)| inbox::read_all(tx, bob, Some(repo), far).await).await.unwrap();
+    let read =
+        unit!(store, unit, |tx, &(far, repo)| inbox::read_all(tx, bob, Some(repo), far, false).await).await.unwrap();
     assert_eq!(read, 0, "it is read");
     assert_eq!(titles(store, bob, unread).await, ["news 9"]);
 }

@@ -28,13 +28,8 @@ const HOT: &[Hot] = &[
     hot(
         "repos",
         "BY_SLUG",
-        &[
-            "sqlite_autoindex_users_1",
-            "sqlite_autoindex_user_redirects_1",
-            "repos_live_name",
-            "sqlite_autoindex_repo_redirects_1",
-        ],
-        &["users_name_key", "user_redirects_pkey", "repos_live_name", "repo_redirects_old_owner_id_old_name_key"],
+        &["sqlite_autoindex_users_1", "sqlite_autoindex_user_redirects_1", "repos_live_name", "repo_redirects_by_name"],
+        &["users_name_key", "user_redirects_pkey", "repos_live_name", "repo_redirects_by_name"],
     ),
     hot("repos", "DELETED_UNTIL", &["repos_deleted"], &["repos_deleted"]),
     hot("repos", "DELETED_OF_OWNER", &["repos_deleted_of_owner"], &["repos_deleted_of_owner"]),

@@ -32,7 +32,7 @@ INSERT INTO repo_collaborators (repo_id, user_id, role, created_at)
 UPDATE repos SET fork_of_repo_id = id - 1 WHERE id % 3 = 2;
 INSERT INTO repo_topics (repo_id, topic, position) SELECT id, 't' || id % 1000, 0 FROM repos;
 INSERT INTO repo_topics (repo_id, topic, position) SELECT id, 's' || id % 700, 1 FROM repos;
-INSERT INTO repo_redirects (old_owner_id, old_name, repo_id, created_at)
+INSERT INTO repo_redirects (old_owner_id, old_name, repo_id, left_at)
     SELECT owner_id, 'was' || id, id, 0 FROM repos WHERE id % 3 = 0;
 INSERT INTO repo_transfers (repo_id, slug, from_owner_id, recipient_id, created_by, status, created_at, expires_at)
     SELECT id, 'x', owner_id, owner_id % 5000 + 1, owner_id, CASE id % 50 WHEN 0 THEN 'pending' ELSE 'declined' END, 0, id

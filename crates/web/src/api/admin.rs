@@ -9,6 +9,7 @@ use super::shape::{AdminUser, AuditEntry, Job};
 use super::user;
 use crate::App;
 use abide_forge::accounts::admin::{self, AuditFilter};
+use abide_forge::accounts::delete::{self, Remains};
 use abide_forge::jobs::manage;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -49,6 +50,25 @@ pub(super) async fn unsuspend(
     admin::ensure(&caller)?;
     let user = user::named(&app, &name).await?;
     admin::unsuspend(&app.forge, &caller, user.id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `DELETE /admin/users/{user}`
+pub(super) async fn delete_user(
+    State(app): State<App>,
+    Who(caller): Who,
+    Segments(name): Segments<String>,
+    query: Query,
+) -> Result<StatusCode, ApiError> {
+    admin::ensure(&caller)?;
+    let remains = match query.get("content") {
+        None => Remains::Kept,
+        Some(word) => {
+            word.parse().map_err(|_| ApiError::invalid("User", "content", "invalid", "it is kept or removed"))?
+        }
+    };
+    let user = user::named(&app, &name).await?;
+    delete::delete_by_admin(&app.forge, &caller, user.id, remains).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -6,6 +6,7 @@
 use super::streams::Full;
 use abide_core::policy::DenyCode;
 use abide_forge::accounts::admin::AdminError;
+use abide_forge::accounts::delete::DeleteError;
 use abide_forge::accounts::profile::ProfileError;
 use abide_forge::accounts::ssh_keys::AddKeyError;
 use abide_forge::browse::{BrowseError, ObjectError};
@@ -214,8 +215,9 @@ impl From<Access> for ApiError {
         match access {
             Access::NotFound => Self::not_found(),
             Access::Denied(DenyCode::LoginRequired) => Self::login_required(),
-            Access::Denied(DenyCode::Archived) => {
-                Self::new(StatusCode::FORBIDDEN, "Repository was archived so is read-only.")
+            Access::Denied(DenyCode::Archived(action)) => {
+                let message = format!("Repository was archived so is read-only: {}.", action.disabled());
+                Self::new(StatusCode::FORBIDDEN, message)
             }
             Access::Denied(_) | Access::Scope(_) => Self::new(StatusCode::FORBIDDEN, access.to_string()),
             Access::Fault(fault) => fault.into(),
@@ -228,6 +230,15 @@ impl From<AdminError> for ApiError {
         match error {
             AdminError::Access(access) => access.into(),
             AdminError::Refused(refusal) => Self::new(StatusCode::FORBIDDEN, refusal.to_string()),
+        }
+    }
+}
+
+impl From<DeleteError> for ApiError {
+    fn from(error: DeleteError) -> Self {
+        match error {
+            DeleteError::Access(access) => access.into(),
+            other => Self::new(StatusCode::FORBIDDEN, other.to_string()),
         }
     }
 }

@@ -45,8 +45,10 @@ pub(super) async fn create(
     Input(body): Input<Create>,
 ) -> Result<Response, ApiError> {
     let source = repos::at(&app, &caller, slug, Action::ForkCreate).await?;
+    let typed = body.name.clone();
     let request = fork::Request { name: body.name, default_branch_only: body.default_branch_only.unwrap_or(false) };
     let forked = fork::fork(&app.forge, &caller, &source, request).await?;
     let shape = shape::one(&app, &caller, &forked.repo).await?;
-    Ok((StatusCode::ACCEPTED, repos::notice(forked.replaced), Json(shape)).into_response())
+    let notice = repos::notice(forked.replaced, typed.as_deref(), &forked.repo.name);
+    Ok((StatusCode::ACCEPTED, notice, Json(shape)).into_response())
 }

@@ -28,7 +28,14 @@ fn instant(field: &'static str, text: &str) -> Result<Timestamp, ApiError> {
 fn filter(query: &Query, repo: Option<RepoId>) -> Result<Filter, ApiError> {
     let is = |name: &str| query.get(name).is_some_and(|text| text.eq_ignore_ascii_case("true") || text == "1");
     let at = |name: &'static str| query.get(name).map(|text| instant(name, text)).transpose();
-    Ok(Filter { all: is("all"), taking_part: is("participating"), since: at("since")?, before: at("before")?, repo })
+    Ok(Filter {
+        all: is("all"),
+        taking_part: is("participating"),
+        since: at("since")?,
+        before: at("before")?,
+        repo,
+        public: false,
+    })
 }
 
 async fn page(app: &App, caller: &Caller, filter: Filter, paged: &Paged) -> Result<Response, ApiError> {

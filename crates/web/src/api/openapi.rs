@@ -87,7 +87,7 @@ fn operation(declared: &Declared) -> Value {
         let required = matches!(about.body, Takes::Always(_));
         operation["requestBody"] = json!({ "required": required, "content": schema });
     }
-    if let Access::Logged(_) = route.access {
+    if let Access::Logged(_) | Access::Both(..) = route.access {
         operation["security"] = json!([{ "token": [] }]);
     }
     operation
@@ -184,6 +184,7 @@ fn access_in_words(access: Access) -> String {
         Access::Uncounted => "For everyone; not counted.".into(),
         Access::Open(needed) => format!("For everyone; a token needs {}.", scope(needed)),
         Access::Logged(needed) => format!("Needs a token with {}.", scope(needed)),
+        Access::Both(one, other) => format!("Needs a token with {} and {}.", scope(one), scope(other)),
     }
 }
 

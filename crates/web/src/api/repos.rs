@@ -8,6 +8,7 @@ use super::segments::Segments;
 use super::shape::{self, Repository};
 use super::user;
 use crate::App;
+use abide_core::RepoName;
 use abide_core::policy::Action;
 use abide_core::repo::Visibility;
 use abide_forge::Caller;
@@ -60,9 +61,16 @@ fn moved_to(url: &str) -> Response {
     (StatusCode::MOVED_PERMANENTLY, [(header::LOCATION, url)], Json(body)).into_response()
 }
 
-/// Said beside an answer when a name was taken that led elsewhere until now; nothing else is different.
-pub(super) fn notice(replaced: bool) -> Option<[(&'static str, &'static str); 1]> {
-    replaced.then_some([("X-Abide-Notice", "this name led to another repository until now")])
+/// Said beside an answer when a name was taken that led elsewhere until now, or that is spelt otherwise than it was typed;
+/// nothing else is different.
+pub(super) fn notice(replaced: bool, typed: Option<&str>, name: &RepoName) -> Option<[(&'static str, String); 1]> {
+    let folded = typed.is_some_and(|typed| name.folds(typed));
+    let said = [
+        folded.then(|| format!("repository names are lower case: it is called {name}")),
+        replaced.then(|| "this name led to another repository until now".to_owned()),
+    ];
+    let said: Vec<_> = said.into_iter().flatten().collect();
+    (!said.is_empty()).then(|| [("X-Abide-Notice", said.join("; "))])
 }
 
 pub(super) async fn show_by_id(
@@ -111,6 +119,7 @@ pub(super) async fn create(
     Who(caller): Who,
     Input(body): Input<Create>,
 ) -> Result<Response, ApiError> {
+    let typed = body.name.clone();
     let request = create::Request {
         name: body.name,
         description: body.description.unwrap_or_default(),
@@ -123,7 +132,8 @@ pub(super) async fn create(
         }),
     };
     let Created { repo, replaced } = create::create(&app.forge, &caller, request).await?;
-    Ok((StatusCode::CREATED, notice(replaced), Json(shape::one(&app, &caller, &repo).await?)).into_response())
+    let notice = notice(replaced, Some(&typed), &repo.name);
+    Ok((StatusCode::CREATED, notice, Json(shape::one(&app, &caller, &repo).await?)).into_response())
 }
 
 /// What to change; what is left out stays as it is.
@@ -147,6 +157,7 @@ pub(super) async fn edit(
     Input(body): Input<Edit>,
 ) -> Result<Response, ApiError> {
     let repo = at(&app, &caller, slug, Action::RepoRead).await?;
+    let typed = body.name.clone();
     let request = edit::Request {
         description: body.description.map(Option::unwrap_or_default),
         default_branch: body.default_branch,
@@ -155,7 +166,8 @@ pub(super) async fn edit(
         visibility: visibility(body.visibility, body.private)?,
     };
     let Edited { repo, replaced } = edit::edit(&app.forge, &caller, &repo, request).await?;
-    Ok((notice(replaced), Json(shape::one(&app, &caller, &repo).await?)).into_response())
+    let notice = notice(replaced, typed.as_deref(), &repo.name);
+    Ok((notice, Json(shape::one(&app, &caller, &repo).await?)).into_response())
 }
 
 /// `visibility` and the older `private` say the same; the former wins.

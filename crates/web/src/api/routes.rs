@@ -21,8 +21,10 @@ mod issue_routes;
 mod notification_routes;
 
 const REF: (&str, &str) = ("ref", "A branch, tag or commit; the default branch if not given.");
-const CREATED: &str = "It was created. `X-Abide-Notice` says so if the name led to another one until now.";
-const CHANGED: &str = "As it is now. `X-Abide-Notice` says so if the new name led to another one until now.";
+const CREATED: &str = "It was created. `X-Abide-Notice` says so if the name led to another one until now, or was typed in \
+    another case than it has.";
+const CHANGED: &str = "As it is now. `X-Abide-Notice` says so if the new name led to another one until now, or was typed \
+    in another case than it has.";
 /// Asked for as `application/vnd.github.raw`.
 const RAW: &[&str] = &["application/octet-stream"];
 /// With the time of each star.
@@ -90,15 +92,15 @@ fn people() -> Routes {
             about("The caller's addresses").gives_page::<Email>(),
         )
         .get("/users/{user}", Open(Scope::UserRead), user::show, about("An account").gives::<User>())
-        .get("/user/keys", Logged(Scope::UserRead), keys::list, about("The caller's SSH keys").gives_page::<Key>())
+        .get("/user/keys", Logged(Scope::KeysRead), keys::list, about("The caller's SSH keys").gives_page::<Key>())
         .post(
             "/user/keys",
-            Logged(Scope::User),
+            Logged(Scope::Keys),
             keys::add,
             about("Add an SSH key").takes::<keys::Add>().gives_with::<Key>(201, "The key was added."),
         )
-        .get("/user/keys/{id}", Logged(Scope::UserRead), keys::show, about("One of the caller's keys").gives::<Key>())
-        .delete("/user/keys/{id}", Logged(Scope::User), keys::remove, about("Remove an SSH key").gives_nothing())
+        .get("/user/keys/{id}", Logged(Scope::KeysRead), keys::show, about("One of the caller's keys").gives::<Key>())
+        .delete("/user/keys/{id}", Logged(Scope::Keys), keys::remove, about("Remove an SSH key").gives_nothing())
 }
 
 fn repositories() -> Routes {

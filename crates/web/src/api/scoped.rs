@@ -32,6 +32,8 @@ pub enum Access {
     Open(Scope),
     /// Only with a token that has the scope.
     Logged(Scope),
+    /// Only with a token that has both scopes.
+    Both(Scope, Scope),
 }
 
 /// One route of the API, as it was declared.
@@ -43,6 +45,17 @@ pub struct ApiRoute {
     pub path: &'static str,
     /// Who may call it.
     pub access: Access,
+}
+
+impl Access {
+    /// The scopes that a token needs, every one of them.
+    pub fn scopes(self) -> Vec<Scope> {
+        match self {
+            Self::Everyone | Self::Uncounted => Vec::new(),
+            Self::Open(scope) | Self::Logged(scope) => vec![scope],
+            Self::Both(one, other) => vec![one, other],
+        }
+    }
 }
 
 impl ApiRoute {
@@ -187,8 +200,12 @@ async fn admit(app: &App, access: Access, parts: &Parts, body: Body) -> (Admissi
 fn judge(access: Access, caller: &Caller) -> Result<(), ApiError> {
     match access {
         Access::Everyone | Access::Uncounted => Ok(()),
-        Access::Logged(_) if caller.user_id().is_none() => Err(ApiError::login_required()),
+        Access::Logged(_) | Access::Both(..) if caller.user_id().is_none() => Err(ApiError::login_required()),
         Access::Open(scope) | Access::Logged(scope) => Ok(caller.ensure_scope(scope)?),
+        Access::Both(one, other) => {
+            caller.ensure_scope(one)?;
+            Ok(caller.ensure_scope(other)?)
+        }
     }
 }
 

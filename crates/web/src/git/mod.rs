@@ -188,7 +188,7 @@ impl Refusal {
         match access {
             Access::NotFound if known => Self::NotFound,
             Access::NotFound => Self::Login,
-            Access::Denied(DenyCode::Archived) => Self::Told(access.to_string()),
+            Access::Denied(DenyCode::Archived(_)) => Self::Told(access.to_string()),
             Access::Denied(_) | Access::Scope(_) => Self::Forbidden(access.to_string()),
             Access::Fault(fault) => Self::Fault(fault),
         }

@@ -88,6 +88,16 @@ impl Frame {
     }
 }
 
+/// The word for [`notice`] after a repository got a name: what its owner should know of the name, or else `plain`.
+pub(crate) fn named(replaced: bool, folded: bool, plain: &'static str) -> &'static str {
+    match (replaced, folded) {
+        (true, true) => "replaced-folded",
+        (true, false) => "replaced",
+        (false, true) => "folded",
+        (false, false) => plain,
+    }
+}
+
 /// What a redirect after a form says was done. Only these words are ever shown.
 fn notice(what: &str) -> Option<&'static str> {
     Some(match what {
@@ -95,6 +105,11 @@ fn notice(what: &str) -> Option<&'static str> {
         "created" => "Created.",
         "replaced" => {
             "This name led to another repository until now. Whoever follows an old link to it comes here now."
+        }
+        "folded" => "Repository names are lower case, so it is spelt as the address says. It is found in any case.",
+        "replaced-folded" => {
+            "Repository names are lower case, so it is spelt as the address says. This name led to another repository \
+             until now. Whoever follows an old link to it comes here now."
         }
         "archived" => "Archived. The repository is read-only until it is unarchived.",
         "unarchived" => "Unarchived. The repository can be pushed to again.",
@@ -117,6 +132,8 @@ fn notice(what: &str) -> Option<&'static str> {
         "subscribed" => "You hear of this issue.",
         "unsubscribed" => "You do not hear of this issue any more.",
         "forked" => "Your copy is ready. It has its own objects and does not depend on the original.",
+        "account-deleted" => "Your account is deleted.",
+        "user-deleted" => "The account is deleted.",
         "logged-out" => "You are logged out.",
         "sessions-ended" => "All other sessions are ended.",
         "password" => "The password is changed. All other sessions are ended.",

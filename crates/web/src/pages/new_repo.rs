@@ -2,7 +2,7 @@
 
 use super::errors::Errors;
 use super::form::Form;
-use super::frame::Frame;
+use super::frame::{self, Frame};
 use super::problem::Problem;
 use super::respond;
 use super::visitor::Visitor;
@@ -76,7 +76,8 @@ pub(super) async fn create(State(app): State<App>, visitor: Visitor, form: Form)
     };
     match create::create(&app.forge, &visitor.caller(), request).await {
         Ok(created) => {
-            let notice = if created.replaced { "?done=replaced" } else { "" };
+            let done = frame::named(created.replaced, created.repo.name.folds(&typed.name), "");
+            let notice = if done.is_empty() { String::new() } else { format!("?done={done}") };
             Ok(respond::see_other(&format!("/{}{notice}", created.repo.slug())))
         }
         Err(CreateError::Fault(fault)) => Err(fault.into()),

@@ -45,7 +45,7 @@ impl Sentence {
             None => Piece::Text("The operator".into()),
         }];
         pieces.extend(deed(&item, &payload));
-        let excerpt = payload["excerpt"].as_str().unwrap_or_default().to_owned();
+        let excerpt = item.excerpt.clone();
         Self { icon: icon(item.told), pieces, excerpt, commits: commits(&item, &payload), item }
     }
 
@@ -102,8 +102,8 @@ fn deed(item: &Item, payload: &Json) -> Vec<Piece> {
     let text = |words: &str| Piece::Text(words.to_owned());
     let about = |verb: &str| vec![text(verb), repo()];
     let issue = |verb: &str| {
-        let (number, title) = (payload["number"].as_i64().unwrap_or_default(), word("title"));
-        let link = Piece::Link(format!("#{number} {title}"), format!("/{slug}/issues/{number}"));
+        let (number, title) = (payload["number"].as_i64().unwrap_or_default(), &item.title);
+        let link = Piece::Link(format!("#{number} {title}").trim_end().to_owned(), format!("/{slug}/issues/{number}"));
         vec![text(verb), link, text("in"), repo()]
     };
     match item.told {
@@ -175,6 +175,8 @@ mod tests {
             repo: (told != Told::Follow).then_some(place),
             public: true,
             payload: payload.to_string(),
+            title: String::new(),
+            excerpt: String::new(),
             at: Timestamp::from_micros(0),
         })
     }

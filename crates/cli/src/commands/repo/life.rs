@@ -16,6 +16,9 @@ pub(super) async fn rename(forge: &Forge, target: &Target, new_name: &str) -> Re
     let before = target.live(forge).await?;
     let Renamed { repo, replaced } = repos::rename::rename(forge, &Caller::operator(), &before, new_name).await?;
     let mut said = format!("renamed {} to {}; the old address keeps leading to it", before.slug(), repo.slug());
+    if repo.name.folds(new_name) {
+        said += "; repository names are lower case";
+    }
     if replaced {
         said += "; the name led to another repository until now";
     }

@@ -72,7 +72,7 @@ fn only_what_needs_a_login_asks_for_one_and_bad_credentials_open_nothing() {
         let path = with_an_end(route.path.replace(['{', '}'], ""));
         let nobody = Api::nobody(&server).send(route.method, &path, &Value::Null);
         match route.access {
-            Access::Logged(_) => {
+            Access::Logged(_) | Access::Both(..) => {
                 assert_eq!(assert_error(&nobody, 401), "Requires authentication", "{route:?}");
                 assert_eq!(nobody.header("www-authenticate"), Some("Basic realm=\"Abide\""));
             }

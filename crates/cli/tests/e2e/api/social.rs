@@ -42,7 +42,7 @@ fn a_star_is_given_counted_listed_and_taken_back(#[values(Engine::Sqlite, Engine
     for field in ["stargazers_count", "watchers_count", "watchers"] {
         assert_eq!(after[field], 2, "{field} means stars, as at GitHub");
     }
-    assert_eq!((&after["subscribers_count"], &after["updated_at"]), (&json!(0), &before["updated_at"]));
+    assert_eq!((&after["subscribers_count"], &after["updated_at"]), (&json!(1), &before["updated_at"]));
     assert_eq!(owner.read("/search/repositories?q=project&sort=stars")["items"][0]["stargazers_count"], 2);
     assert_eq!(each(&Api::nobody(&server).read(&format!("{repo}/stargazers")), "login"), ["carol", "bob"]);
     let first = owner.get(&format!("{repo}/stargazers?per_page=1"));
@@ -179,14 +179,14 @@ fn watching_has_three_levels_and_two_of_githubs_words(#[values(Engine::Sqlite, E
         assert_eq!(set["level"], level, "{body}");
         assert_eq!((&set["subscribed"], &set["ignored"]), (&json!(watchers == 1), &json!(watchers == 0)), "{body}");
         assert_eq!(set["repository_url"], owner.read(repo)["url"]);
-        assert_eq!(owner.read(repo)["subscribers_count"], watchers, "{body}");
+        assert_eq!(owner.read(repo)["subscribers_count"], watchers + 1, "and its owner: {body}");
     }
     let rule = assert_refused(&other.put(path, json!({ "level": "some" })), "level", "invalid");
     assert!(rule.contains("all, participating, ignore"), "{rule}");
     assert_eq!(each(&other.read("/user/subscriptions"), "name"), ["project"]);
     assert_eq!(owner.read(repo)["watchers_count"], 0, "which means stars");
 
-    assert_eq!(each(&owner.read(&format!("{repo}/subscribers")), "login"), ["bob"]);
+    assert_eq!(each(&owner.read(&format!("{repo}/subscribers")), "login"), ["bob", "alice"]);
     assert_error(&other.get(&format!("{repo}/subscribers")), 403);
     assert_error(&Api::nobody(&server).get(&format!("{repo}/subscribers")), 401);
 

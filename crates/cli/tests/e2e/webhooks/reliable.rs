@@ -13,7 +13,7 @@ use std::path::Path;
 #[rstest]
 fn crash_in_a_delivery_loses_nothing_and_gives_it_no_second_id(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
-    #[values(failpoint::WEBHOOK_BEGUN, failpoint::WEBHOOK_ANSWERED)] point: &str,
+    #[values(failpoint::WEBHOOK_BEGUN, failpoint::WEBHOOK_FIXED, failpoint::WEBHOOK_ANSWERED)] point: &str,
 ) {
     let mut scene = scene(engine);
     scene.hook(&["star"]);

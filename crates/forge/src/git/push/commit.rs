@@ -213,7 +213,7 @@ async fn still_allowed(tx: &mut Tx, one: &Try, plan: &Plan) -> Result<Repo, NotB
     let repo = repos::lock(tx, one.repo, None).await?.filter(|repo| repo.deleted_at.is_none());
     let repo = repo.ok_or(NotBegun::Access(Access::NotFound))?;
     if repo.archived_at.is_some() {
-        return Err(NotBegun::Access(Access::Denied(DenyCode::Archived)));
+        return Err(NotBegun::Access(Access::Denied(DenyCode::Archived(Action::GitPush))));
     }
     if let Some(state) = plan.waits {
         let until = tx.now().plus(one.after_push);

@@ -86,7 +86,7 @@ async fn signed_target(forge: &Forge, coordinate: Coordinate) -> Result<Target, 
     if let Some(repo) = nostr_repos::by_coordinate(&mut conn, &owner, identifier, None).await? {
         return match (repo.deleted_at, repo.archived_at) {
             (Some(_), _) => Err(Access::NotFound),
-            (None, Some(_)) => Err(Access::Denied(DenyCode::Archived)),
+            (None, Some(_)) => Err(Access::Denied(DenyCode::Archived(Action::GitPush))),
             (None, None) => Ok(Target::Signed { coordinate, id: repo.id, repo: Some(repo) }),
         };
     }

@@ -5,12 +5,12 @@ use super::someone;
 use crate::Forge;
 use crate::issues::show::{Detailed, detailed_in};
 use abide_core::issues::Reason;
-use abide_core::{CommentId, Handle, IssueId, UserId};
+use abide_core::{CommentId, Handle, IssueId, LabelId, MilestoneId, RepoId, Timestamp, UserId};
 use abide_store::comments::{self, Comment};
-use abide_store::labels::Label;
-use abide_store::milestones::Milestone;
+use abide_store::labels::{self, Label};
+use abide_store::milestones::{self, Milestone};
 use abide_store::repos::Repo;
-use abide_store::{StoreError, Tx, issues as stored};
+use abide_store::{Conn, StoreError, Tx, issue_timeline, issues as stored};
 use serde_json::{Map, Value as Json, json};
 
 type Said = Map<String, Json>;
@@ -20,7 +20,7 @@ pub(super) async fn issues(
     tx: &mut Tx,
     forge: &Forge,
     repo: &Repo,
-    told: &Json,
+    (told, at): (&Json, Timestamp),
     action: Option<&str>,
     said: &mut Said,
 ) -> Result<bool, StoreError> {
@@ -32,23 +32,26 @@ pub(super) async fn issues(
             said.insert("assignee".into(), someone(tx, forge, who).await?);
         }
         "labeled" | "unlabeled" => {
-            let name = told["label"]["name"].as_str().unwrap_or_default();
-            let known = detailed.labels.iter().find(|found| found.name.as_str() == name);
-            let shape = known.map_or_else(|| told["label"].clone(), |found| label(forge, repo, found));
+            let id = told["label_id"].as_i64().unwrap_or_default();
+            let known = labels::by_id(tx, repo.id, LabelId::new(id)).await?;
+            let shape = known.map_or_else(|| json!({ "id": id }), |found| label(forge, repo, &found));
             said.insert("label".into(), shape);
         }
         "milestoned" | "demilestoned" => {
-            let title = told["milestone"]["title"].as_str().unwrap_or_default();
-            let known = detailed.milestone.as_ref().filter(|found| found.title == title);
-            let shape = known.map_or_else(|| told["milestone"].clone(), |found| milestone(forge, repo, found));
+            let id = told["milestone_id"].as_i64().unwrap_or_default();
+            let known = milestones::by_ids(tx, &[MilestoneId::new(id)]).await?;
+            let shape = known.first().map_or_else(|| json!({ "id": id }), |found| milestone(forge, repo, found));
             said.insert("milestone".into(), shape);
         }
         "edited" => {
-            let changes = match told["before"].as_str() {
-                Some(title) => json!({ "title": { "from": title } }),
-                None => json!({}),
-            };
-            said.insert("changes".into(), changes);
+            let changed = told["changed"].as_array().into_iter().flatten().filter_map(Json::as_str);
+            let mut changes: Said = changed.map(|field| (field.to_owned(), json!({}))).collect();
+            if changes.contains_key("title")
+                && let Some(before) = issue_timeline::title_before(tx, detailed.issue.id, at).await?
+            {
+                changes.insert("title".into(), json!({ "from": before }));
+            }
+            said.insert("changes".into(), Json::Object(changes));
         }
         _ => {}
     }
@@ -88,6 +91,23 @@ pub(super) async fn comments(
         said.insert("changes".into(), json!({}));
     }
     Ok(true)
+}
+
+/// Puts the titles and texts of now into what was said of an issue or comment; what is removed says nothing.
+pub(super) async fn refresh(conn: &mut Conn, repo: RepoId, said: &mut Json) -> Result<(), StoreError> {
+    if let Some(id) = said["issue"]["id"].as_i64() {
+        let (title, body) = match stored::by_id(conn, IssueId::new(id)).await? {
+            Some(issue) => (issue.title, issue.body),
+            None => Default::default(),
+        };
+        said["issue"]["title"] = title.into();
+        said["issue"]["body"] = if body.is_empty() { Json::Null } else { body.into() };
+    }
+    if let Some(id) = said["comment"]["id"].as_i64() {
+        let found = comments::by_id(conn, repo, CommentId::new(id)).await?;
+        said["comment"]["body"] = found.map(|comment| comment.body).unwrap_or_default().into();
+    }
+    Ok(())
 }
 
 async fn load(tx: &mut Tx, told: &Json) -> Result<Option<Detailed>, StoreError> {

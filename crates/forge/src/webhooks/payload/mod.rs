@@ -13,13 +13,11 @@ use crate::tell::Who;
 use crate::{Fault, Forge};
 use abide_core::webhooks::{ContentType, Kind, Telling};
 use abide_core::{HookId, RefUpdate, RepoId, UserId};
-use abide_store::deliveries::NewDelivery;
+use abide_store::deliveries::{Delivery, NewDelivery};
 use abide_store::events::Numbered;
 use abide_store::repos::{self, Repo};
 use abide_store::{StoreError, Tx, pushes, users};
 use serde_json::{Map, Value as Json, json};
-
-pub(super) use push::complete;
 
 /// Something to be sent.
 #[derive(Debug, Clone)]
@@ -50,6 +48,20 @@ impl Message {
     }
 }
 
+/// What a delivery says in the end. The commits of a push are read from the repository; texts of issues and comments are
+/// those of now, so that what was removed or edited away while a delivery waited is not sent.
+pub(super) async fn complete(forge: &Forge, hook: &Hook, delivery: &Delivery) -> Result<String, Fault> {
+    let mut said: Json = serde_json::from_str(&delivery.payload).map_err(|error| Fault::Internal(error.to_string()))?;
+    match delivery.kind {
+        Kind::Push => return push::complete(forge, hook.repo_id, said).await,
+        Kind::Issues | Kind::IssueComment => {
+            issue::refresh(&mut *forge.store().read().await?, hook.repo_id, &mut said).await?;
+        }
+        _ => {}
+    }
+    Ok(said.to_string())
+}
+
 /// What one telling of an event says. Nothing, if it cannot be said any more.
 pub(super) async fn of_event(
     tx: &mut Tx,
@@ -68,7 +80,7 @@ pub(super) async fn of_event(
     let mut said = Map::new();
     said.insert("action".into(), telling.action.into());
     let complete = match telling.kind {
-        Kind::Issues => issue::issues(tx, forge, &repo, told, telling.action, &mut said).await?,
+        Kind::Issues => issue::issues(tx, forge, &repo, (told, event.created_at), telling.action, &mut said).await?,
         Kind::IssueComment => issue::comments(tx, forge, &repo, told, telling.action, &mut said).await?,
         Kind::Member => {
             said.insert("member".into(), someone(tx, forge, told["user_id"].as_i64().map(UserId::new)).await?);
@@ -93,7 +105,9 @@ pub(super) async fn of_event(
     }
     said.insert("repository".into(), repository::full(tx, forge, &repo).await?);
     said.insert("sender".into(), someone(tx, forge, event.actor).await?);
-    Ok(vec![Message::new(telling.kind, telling.action, Json::Object(said))])
+    let mut message = Message::new(telling.kind, telling.action, Json::Object(said));
+    message.draft = matches!(telling.kind, Kind::Issues | Kind::IssueComment);
+    Ok(vec![message])
 }
 
 /// One message for each ref that moved, up to a limit.

@@ -81,8 +81,7 @@ fn remembered(urls: &Urls, told: &Json) -> Json {
 }
 
 /// Completes a delivery's payload with what it brought.
-pub(in crate::webhooks) async fn complete(forge: &Forge, repo: RepoId, payload: &str) -> Result<String, Fault> {
-    let mut said: Json = serde_json::from_str(payload).map_err(|error| Fault::Internal(error.to_string()))?;
+pub(super) async fn complete(forge: &Forge, repo: RepoId, mut said: Json) -> Result<String, Fault> {
     let found = repos::by_id(&mut *forge.store().read().await?, repo, None).await?;
     if let (Some(repo), Some(update)) = (found, moved(&said)) {
         // What cannot be read, or not now, is not worth losing the rest for.

@@ -33,7 +33,7 @@ impl Urls {
 
 /// An account.
 pub(super) fn person(forge: &Forge, id: UserId, name: Option<&Handle>, site_admin: bool) -> Json {
-    let login = name.map_or_else(|| format!("~{id}"), ToString::to_string);
+    let login = name.map_or_else(|| Handle::ghost().to_string(), ToString::to_string);
     let root = &forge.settings().public_url;
     let api = |tail: &str| format!("{root}/api/v3/users/{login}{tail}");
     json!({
@@ -204,12 +204,12 @@ pub(super) fn from_snapshot(kept: &Json) -> Option<Repo> {
         deleted_at: time("deleted_at"),
         fork_of: kept["fork_of"].as_i64().map(RepoId::new),
         refs_generation: 0,
-        star_count: 0,
-        watcher_count: 0,
+        star_count: kept["star_count"].as_i64().unwrap_or(0),
+        watcher_count: kept["watcher_count"].as_i64().unwrap_or(0),
         size_bytes: kept["size_bytes"].as_i64().unwrap_or(0),
         pushed_at: time("pushed_at"),
         created_at: time("created_at").unwrap_or(Timestamp::from_micros(0)),
-        updated_at: time("deleted_at").unwrap_or(Timestamp::from_micros(0)),
+        updated_at: time("updated_at").or_else(|| time("deleted_at")).unwrap_or(Timestamp::from_micros(0)),
         role: None,
     })
 }

@@ -1,9 +1,11 @@
 //! A repository's life, where time passes and things happen at once.
 
+mod bearers;
 mod names;
 mod offers;
 mod races;
 mod removal;
+mod seeds;
 
 use crate::rig::{Rig, rig};
 use abide_core::policy::Action;

@@ -2,7 +2,7 @@
 
 use super::*;
 use abide_core::lifecycle::Refusal;
-use abide_forge::repos::{LifeError, delete, marks, redirects, restore};
+use abide_forge::repos::{LifeError, delete, marks, purge, redirects, restore};
 use rstest::rstest;
 
 #[rstest]
@@ -89,13 +89,75 @@ async fn a_reused_name_never_sends_the_other_repositorys_links_astray(
     // The new one moves on: its old name leads to it, never back to the first.
     world.rename(&new, "tool-next").await;
     assert_eq!(world.leads(&world.bob, "alice/tool").await, Some(new.id.get()));
-    // And when it is deleted, the name leads nowhere, least of all to a repository that once had it.
+    // When it is deleted, the name leads to the one that bore it before.
     delete::delete(world.forge(), &world.alice, &new).await.expect("deleted");
-    assert_eq!(world.leads(&world.bob, "alice/tool").await, None);
+    assert_eq!(world.leads(&world.bob, "alice/tool").await, Some(old.id.get()));
     assert_eq!(world.leads(&world.bob, "alice/tool-next").await, None);
     restore::restore(world.forge(), &world.alice, &new.id.to_string(), None).await.expect("restored");
     assert_eq!(world.leads(&world.bob, "alice/tool").await, Some(new.id.get()), "its links come back with it");
     world.assert_healthy().await;
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn taking_a_name_hides_its_redirect_until_the_name_is_free_again(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = world(engine).await;
+    let first = world.public(&world.alice, "one").await;
+    world.rename(&first, "two").await;
+    world.rig.clock.advance(DAY);
+    let second = world.public(&world.alice, "one").await;
+    assert_eq!(world.leads(&world.bob, "alice/one").await, Some(second.id.get()));
+    delete::delete(world.forge(), &world.alice, &second).await.expect("deleted");
+    assert_eq!(world.leads(&world.bob, "alice/one").await, Some(first.id.get()), "hidden, not removed");
+    purge::purge(world.forge(), &Caller::operator(), &second).await.expect("gone for good");
+    assert_eq!(world.leads(&world.bob, "alice/one").await, Some(first.id.get()));
+    world.assert_healthy().await;
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn restoring_under_another_name_does_not_take_a_later_bearers_redirect(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = world(engine).await;
+    let first = world.public(&world.alice, "one").await;
+    delete::delete(world.forge(), &world.alice, &first).await.expect("deleted");
+    world.rig.clock.advance(DAY);
+    let second = world.public(&world.alice, "one").await;
+    let second = world.rename(&second, "two").await;
+    world.rig.clock.advance(DAY);
+    restore::restore(world.forge(), &world.alice, &first.id.to_string(), Some("three")).await.expect("restored");
+    assert_eq!(world.leads(&world.bob, "alice/one").await, Some(second.id.get()), "it left the name last");
+    assert_eq!(world.leads(&world.bob, "alice/three").await, Some(first.id.get()));
+    delete::delete(world.forge(), &world.alice, &second).await.expect("deleted");
+    assert_eq!(world.leads(&world.bob, "alice/one").await, Some(first.id.get()), "then the one before");
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn who_takes_a_name_hears_only_of_repositories_that_they_may_read(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = world(engine).await;
+    let repo = world.public(&world.alice, "tool").await;
+    let moved = transfer::hand_over(world.forge(), &Caller::operator(), &repo, "bob").await.expect("handed over");
+    let private = marks::set_visibility(world.forge(), &world.bob, &moved, Visibility::Private).await.expect("hidden");
+    let request = |name: &str| create::Request {
+        name: name.into(),
+        description: String::new(),
+        visibility: Visibility::Public,
+        default_branch: None,
+        init: None,
+    };
+    let created = create::create(world.forge(), &world.alice, request("tool")).await.expect("created");
+    assert!(!created.replaced, "bob's private repository is absent to alice");
+    let away = world.rename(&created.repo, "elsewhere").await;
+    marks::set_visibility(world.forge(), &world.bob, &private, Visibility::Public).await.expect("shown");
+    delete::delete(world.forge(), &world.alice, &away).await.expect("deleted");
+    let created = create::create(world.forge(), &world.alice, request("tool")).await.expect("created");
+    assert!(created.replaced, "the name led to bob's public repository until now");
 }
 
 #[rstest]

@@ -50,6 +50,8 @@ async fn world_with(engine: Engine, change: impl FnOnce(&mut Settings)) -> World
     let (ann, bob, carol) = (rig.user("ann").await, rig.user("bob").await, rig.user("carol").await);
     let (dave, eve) = (rig.user("dave").await, rig.user("eve").await);
     let repo = make(&rig.forge, &ann, "tool", Visibility::Public).await;
+    // Nobody watches it before a test says so.
+    watch::clear(&rig.forge, &ann, &repo).await.expect("taken back");
     consumers::catch_up(&rig.forge).await.expect("numbered");
     consumers::register(&rig.forge, &consumers::all()).await.expect("made known");
     let world = World { rig, ann, bob, carol, dave, eve, repo };

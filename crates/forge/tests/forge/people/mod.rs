@@ -2,6 +2,7 @@
 
 mod addresses;
 mod admins;
+mod deleting;
 mod keys;
 mod logging_in;
 mod logins;
@@ -76,6 +77,7 @@ impl Rig {
             email: format!("{name}@example.org"),
             password: PASSWORD.into(),
             site_admin,
+            verified: false,
         };
         add_user::add_user(&self.forge, request).await.expect("added")
     }

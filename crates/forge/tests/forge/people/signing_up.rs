@@ -189,6 +189,24 @@ async fn the_link_is_dead_once_there_is_any_account(#[values(Engine::Sqlite, Eng
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
+async fn the_link_outlives_the_account_of_a_key_that_nobody_can_log_in_to(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let rig = invite_site(engine).await;
+    let token = setup_token(setup::link(&rig.forge).await.expect("writable"));
+    // What a stranger's first push under their key leaves.
+    let made: Result<abide_core::UserId, abide_store::StoreError> =
+        rig.store.write((), |tx, ()| Box::pin(abide_store::nostr_repos::user_for(tx, "npub1stranger"))).await;
+    made.expect("written");
+    assert!(setup::is_open(&rig.forge, &token).await.expect("readable"));
+    assert!(setup::link(&rig.forge).await.expect("writable").is_some(), "the next start prints one too");
+    let token = setup_token(setup::link(&rig.forge).await.expect("writable"));
+    let set_up = setup::set_up(&rig.forge, LOOPBACK, &token, "alice", "root@example.org", PASSWORD.into()).await;
+    assert!(set_up.is_ok(), "{set_up:?}");
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
 async fn of_two_who_use_the_link_at_once_one_becomes_admin(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let rig = invite_site(engine).await;
     let token = setup_token(setup::link(&rig.forge).await.expect("writable"));

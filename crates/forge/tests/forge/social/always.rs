@@ -59,6 +59,8 @@ async fn counters_equal_the_lists(#[case] engine: Engine, #[case] seed: u64) {
         ids.push(world.public(owner, name).await.id);
     }
     let (mut dice, mut model) = (Dice(seed), Model::default());
+    // Who makes a repository watches it.
+    model.watches = [(0, ids[0]), (0, ids[1]), (1, ids[2])].map(|made| (made, WatchLevel::All)).into();
     for step in 0..STEPS {
         world.rig.clock.advance(Duration::from_secs(1));
         let did = act(&world, &mut dice, &mut model, &ids, step).await;
@@ -130,7 +132,10 @@ async fn act(world: &World, dice: &mut Dice, model: &mut Model, ids: &[RepoId], 
             0 => drop(rename::rename(forge, &Caller::operator(), &repo, &format!("name-{step}")).await),
             _ => {
                 let to = other.name.as_ref().expect("named");
-                drop(transfer::hand_over(forge, &Caller::operator(), &repo, to.as_str()).await);
+                if transfer::hand_over(forge, &Caller::operator(), &repo, to.as_str()).await.is_ok() {
+                    let place = PEOPLE.iter().position(|name| *name == to.as_str()).expect("one of them");
+                    model.watches.entry((place, id)).or_insert(WatchLevel::All);
+                }
             }
         },
     }

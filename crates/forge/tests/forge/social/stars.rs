@@ -161,5 +161,5 @@ async fn the_doctor_finds_a_wrong_counter_and_counts_again(#[values(Engine::Sqli
     doctor::fix(world.forge()).await.expect("fixed");
     world.assert_healthy().await;
     let repo = world.now(repo.id).await;
-    assert_eq!((repo.star_count, repo.watcher_count), (1, 0));
+    assert_eq!((repo.star_count, repo.watcher_count), (1, 1), "alice watches what is hers");
 }

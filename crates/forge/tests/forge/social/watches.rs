@@ -5,7 +5,7 @@ use crate::lifecycle::world;
 use abide_core::WatchLevel::{self, All, Ignore, Participating};
 use abide_core::policy::DenyCode;
 use abide_core::repo::{Role, Visibility};
-use abide_forge::repos::collaborators;
+use abide_forge::repos::{collaborators, transfer};
 use abide_forge::social::{SocialError, watch};
 use abide_forge::{Access, Caller};
 use rstest::rstest;
@@ -19,7 +19,8 @@ async fn a_choice_holds_until_it_is_taken_back(#[values(Engine::Sqlite, Engine::
     let bob = world.account("bob").await.id;
     assert_eq!(watch::current_level(forge, bob, repo.id).await.expect("readable"), Participating);
     assert_eq!(watch::choice(forge, &world.bob, &repo).await.expect("readable"), None);
-    for (level, watchers) in [(All, 1), (Ignore, 0), (Participating, 1)] {
+    // One of them is alice, whose repository it is.
+    for (level, watchers) in [(All, 2), (Ignore, 1), (Participating, 2)] {
         assert!(watch::set(forge, &world.bob, &repo, level).await.expect("chosen"));
         assert!(!watch::set(forge, &world.bob, &repo, level).await.expect("chosen before"));
         assert_eq!(watch::current_level(forge, bob, repo.id).await.expect("readable"), level);
@@ -27,7 +28,7 @@ async fn a_choice_holds_until_it_is_taken_back(#[values(Engine::Sqlite, Engine::
     }
     assert!(watch::clear(forge, &world.bob, &repo).await.expect("taken back"));
     assert!(!watch::clear(forge, &world.bob, &repo).await.expect("nothing to take back"));
-    assert_eq!(world.now(repo.id).await.watcher_count, 0);
+    assert_eq!(world.now(repo.id).await.watcher_count, 1);
     assert_eq!(world.deeds("bob").await, ["watch_set"; 4]);
     assert_eq!(world.now(repo.id).await.updated_at, repo.updated_at);
 }
@@ -42,7 +43,7 @@ async fn who_watches_is_for_admins_and_what_for_those_who_may_read(
     let repo = world.public(&world.alice, "project").await;
     watch::set(forge, &world.bob, &repo, All).await.expect("chosen");
     let seen = watch::watchers(forge, &world.alice, &repo, FIRST).await.expect("the owner may");
-    assert_eq!(names(&seen), ["bob"]);
+    assert_eq!(names(&seen), ["bob", "alice"]);
     for caller in [&world.bob, &Caller::anonymous(None)] {
         let refused = watch::watchers(forge, caller, &repo, FIRST).await;
         assert!(matches!(refused, Err(Access::Denied(_))), "{refused:?}");
@@ -85,7 +86,7 @@ async fn collaborators_are_told_everything_and_those_involved_what_concerns_them
     let repo = world.public(&world.alice, "involved").await;
     involve(&repo).await;
     assert_eq!(level(&repo).await, Some(Participating));
-    assert_eq!(world.now(repo.id).await.watcher_count, 1);
+    assert_eq!(world.now(repo.id).await.watcher_count, 2, "with alice, whose it is");
 
     for &chosen in WatchLevel::ALL {
         let repo = world.public(&world.alice, &format!("chosen-{chosen}")).await;
@@ -93,5 +94,32 @@ async fn collaborators_are_told_everything_and_those_involved_what_concerns_them
         involve(&repo).await;
         collaborators::set(forge, &world.alice, &repo, &bob, Role::Read).await.expect("added");
         assert_eq!(level(&repo).await, Some(chosen));
+    }
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn who_makes_forks_or_accepts_a_repository_watches_it_unless_they_chose(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = world(engine).await;
+    let forge = world.forge();
+    let level = async |who: &Caller, repo: &Repo| {
+        watch::choice(forge, who, repo).await.expect("readable").map(|choice| choice.level)
+    };
+    let repo = world.public(&world.alice, "project").await;
+    assert_eq!(level(&world.alice, &repo).await, Some(All));
+    let request = abide_forge::repos::fork::Request { name: Some("copy".into()), default_branch_only: false };
+    let fork = abide_forge::repos::fork::fork(forge, &world.bob, &repo, request).await.expect("forked").repo;
+    assert_eq!(level(&world.bob, &fork).await, Some(All));
+
+    for (name, chosen) in [("fresh", None), ("quiet", Some(Ignore))] {
+        let given = world.public(&world.alice, name).await;
+        if let Some(chosen) = chosen {
+            watch::set(forge, &world.bob, &given, chosen).await.expect("chosen");
+        }
+        let offer = transfer::offer(forge, &world.alice, &given, "bob").await.expect("offered").transfer.id.to_string();
+        transfer::answer(forge, &world.bob, &offer, abide_core::transfer::Answer::Accept).await.expect("accepted");
+        assert_eq!(level(&world.bob, &given).await, Some(chosen.unwrap_or(All)), "{name}");
     }
 }

@@ -3,6 +3,7 @@
 mod managing;
 mod payloads;
 mod receiver;
+mod same_bytes;
 mod sending;
 mod suspension;
 

@@ -24,6 +24,14 @@ pub(super) fn administration() -> Routes {
                 .takes_nothing()
                 .gives_nothing(),
         )
+        .delete(
+            "/admin/users/{user}",
+            access,
+            admin::delete_user,
+            about("Delete an account; its repositories can be restored by the operator for some time")
+                .query("content", "`kept` (the default) or `removed`: what becomes of its issues and comments.")
+                .gives_nothing(),
+        )
         .delete("/users/{user}/suspended", access, admin::unsuspend, about("Lift a suspension").gives_nothing())
         .get(
             "/admin/jobs",

@@ -2,7 +2,7 @@
 
 use crate::api::about::about;
 use crate::api::hooks;
-use crate::api::scoped::Access::Logged;
+use crate::api::scoped::Access::{Both, Logged};
 use crate::api::scoped::Routes;
 use crate::api::shape::{Hook, HookConfig, HookDelivery, HookDeliveryDetail};
 use abide_core::scope::Scope;
@@ -71,7 +71,7 @@ pub(super) fn webhooks() -> Routes {
         )
         .get(
             "/repos/{owner}/{repo}/hooks/{hook}/deliveries/{delivery}",
-            scope,
+            Both(Scope::Hooks, Scope::RepoRead),
             hooks::delivery,
             about("A delivery with what was sent and what was answered").gives::<HookDeliveryDetail>(),
         )

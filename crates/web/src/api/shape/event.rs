@@ -72,7 +72,7 @@ impl Event {
 /// Type and payload. Only what is named here is sent on: what is stored may say more than a reader may know.
 fn body(app: &App, item: &Item, stored: &Json) -> (&'static str, Json) {
     let changed = |action: &str| ("RepositoryEvent", json!({ "action": action }));
-    let issue = |action: &str| json!({ "action": action, "issue": issue(app, item.repo.as_ref(), stored) });
+    let issue = |action: &str| json!({ "action": action, "issue": issue(app, item, stored) });
     match item.told {
         Told::Push => pushed(app, item.repo.as_ref(), stored),
         Told::RepoCreated => {
@@ -111,17 +111,17 @@ fn body(app: &App, item: &Item, stored: &Json) -> (&'static str, Json) {
         Told::IssueReopened => ("IssuesEvent", issue("reopened")),
         Told::IssueCommented => {
             let mut said = issue("created");
-            said["comment"] = json!({ "id": stored["comment_id"], "body": stored["excerpt"] });
+            said["comment"] = json!({ "id": stored["comment_id"], "body": item.excerpt });
             ("IssueCommentEvent", said)
         }
     }
 }
 
-fn issue(app: &App, place: Option<&Place>, stored: &Json) -> Json {
-    let slug = place.map(Place::slug).unwrap_or_default();
+fn issue(app: &App, item: &Item, stored: &Json) -> Json {
+    let slug = item.repo.as_ref().map(Place::slug).unwrap_or_default();
     let number = stored["number"].as_i64().unwrap_or_default();
     json!({
-        "id": stored["issue_id"], "number": number, "title": stored["title"],
+        "id": stored["issue_id"], "number": number, "title": item.title,
         "url": app.url(&format!("/api/v3/repos/{slug}/issues/{number}")),
         "html_url": app.url(&format!("/{slug}/issues/{number}")),
     })

@@ -2,7 +2,7 @@
 
 use super::time;
 use crate::App;
-use abide_core::UserId;
+use abide_core::{Handle, UserId};
 use abide_forge::accounts::{self, SshKey, emails};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -28,7 +28,7 @@ pub(in crate::api) struct SimpleUser {
 
 impl SimpleUser {
     pub(in crate::api) fn new(app: &App, id: UserId, name: Option<&str>, site_admin: bool) -> Self {
-        let login = name.map_or_else(|| format!("~{id}"), str::to_owned);
+        let login = name.map_or_else(|| Handle::ghost().to_string(), str::to_owned);
         let api = |tail: &str| app.url(&format!("/api/v3/users/{login}{tail}"));
         Self {
             id: id.get(),

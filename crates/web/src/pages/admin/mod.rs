@@ -1,6 +1,7 @@
 //! The site's administration. To everyone who does not administer it, none of these pages exist.
 
 mod audit;
+mod delete_user;
 mod events;
 mod invites;
 mod jobs;
@@ -23,6 +24,7 @@ pub(super) fn routes() -> Vec<Route> {
         ("/admin/users/{id}/give-admin", post(users::give_admin)),
         ("/admin/users/{id}/take-admin", post(users::take_admin)),
         ("/admin/users/{id}/release", post(users::release)),
+        ("/admin/users/{id}/delete", get(delete_user::ask).post(delete_user::delete)),
         ("/admin/invites", get(invites::show).post(invites::create)),
         ("/admin/invites/revoke", post(invites::revoke)),
         ("/admin/jobs", get(jobs::show)),

@@ -88,7 +88,7 @@ pub(super) async fn list(State(app): State<App>, by: Admin, address: Address) ->
 }
 
 /// The account that the address names.
-fn target(address: &Address) -> Result<UserId, Problem> {
+pub(super) fn target(address: &Address) -> Result<UserId, Problem> {
     address.segment(2).parse().map(UserId::new).map_err(|_| Problem::not_found())
 }
 
@@ -99,7 +99,8 @@ pub(super) async fn show(State(app): State<App>, by: Admin, address: Address) ->
 
 async fn page(app: &App, by: &Admin, address: &Address, errors: Errors) -> Result<UserPage, Problem> {
     let id = target(address)?;
-    let user = accounts::by_id(&app.forge, id).await?.ok_or_else(Problem::not_found)?;
+    let user = accounts::by_id(&app.forge, id).await?.filter(|user| user.deleted_at.is_none());
+    let user = user.ok_or_else(Problem::not_found)?;
     let old_names = admin::old_names(&app.forge, &by.viewer.caller, id).await?;
     let row = Row::new(user, 0, by.viewer.user.id);
     Ok(UserPage { frame: Frame::new(app, &by.visitor, row.name.clone()), section: "users", errors, row, old_names })

@@ -4,7 +4,7 @@ use super::head::{Head, Room, Shown};
 use crate::App;
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
-use crate::pages::frame::Frame;
+use crate::pages::frame::{self, Frame};
 use crate::pages::path::Address;
 use crate::pages::problem::Problem;
 use crate::pages::respond;
@@ -39,7 +39,10 @@ pub(super) async fn fork(State(app): State<App>, visitor: Visitor, address: Addr
     let only = form.ticked("default_branch_only");
     let request = Request { name: Some(typed.clone()), default_branch_only: only };
     match fork::fork(&app.forge, &room.visitor.caller(), room.repo(), request).await {
-        Ok(forked) => Ok(respond::see_other(&format!("/{}?done=forked", forked.repo.slug()))),
+        Ok(forked) => {
+            let done = frame::named(forked.replaced, forked.repo.name.folds(&typed), "forked");
+            Ok(respond::see_other(&format!("/{}?done={done}", forked.repo.slug())))
+        }
         Err(ForkError::Access(access)) => Err(access.into()),
         Err(ForkError::TooOften { retry_after }) => Err(Problem::too_often(retry_after).into()),
         Err(error) => {

@@ -1,6 +1,7 @@
 //! One's own account.
 
 mod account;
+pub(in crate::pages) mod delete;
 mod keys;
 mod name;
 mod nostr;
@@ -30,6 +31,7 @@ pub(super) fn routes() -> Vec<Route> {
         ("/settings/account/emails/remove", post(account::remove_email)),
         ("/settings/account/emails/primary", post(account::make_primary)),
         ("/settings/account/emails/resend", post(account::resend)),
+        ("/settings/account/delete", get(delete::ask).post(delete::delete)),
         ("/settings/name", get(name::show).post(name::pick)),
         ("/settings/nostr", get(nostr::show).post(nostr::link)),
         ("/settings/nostr/unlink", post(nostr::unlink)),

@@ -53,6 +53,7 @@ pub(in crate::commands::bench) async fn person(forge: &Forge, name: &str) -> Res
         email: format!("{name}@example.org"),
         password: "not a secret at all".to_owned(),
         site_admin: false,
+        verified: true,
     };
     add_user::add_user(forge, request).await.map_err(failed)?;
     caller(forge, name).await

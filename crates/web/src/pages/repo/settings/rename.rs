@@ -3,6 +3,7 @@
 use super::ask::{self, Field, Question};
 use crate::App;
 use crate::pages::form::Form;
+use crate::pages::frame;
 use crate::pages::path::Address;
 use crate::pages::repo::head::{Room, Shown};
 use crate::pages::respond;
@@ -30,7 +31,7 @@ pub(in crate::pages::repo) async fn rename(
     let typed = form.text("name");
     match rename::rename(&app.forge, &room.visitor.caller(), room.repo(), &typed).await {
         Ok(renamed) => {
-            let done = if renamed.replaced { "replaced" } else { "renamed" };
+            let done = frame::named(renamed.replaced, renamed.repo.name.folds(&typed), "renamed");
             Ok(respond::see_other(&format!("/{}/settings?done={done}", renamed.repo.slug())))
         }
         Err(error) => {
@@ -55,7 +56,7 @@ fn question(app: &App, room: &Room, typed: String) -> Question {
         fields: vec![Field {
             name: "name",
             label: "New name".to_owned(),
-            hint: "Letters a–z, digits, dots, underscores and hyphens.",
+            hint: "Lower case letters a–z, digits, dots, underscores and hyphens. Capitals become lower case.",
             typed,
         }],
         ..Question::default()

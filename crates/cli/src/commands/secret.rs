@@ -1,0 +1,63 @@
+//! A password that someone types, or that a script hands over.
+
+use super::from_stdin;
+use crate::failure::Failure;
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use std::io::{BufRead as _, IsTerminal as _, Read as _, Stdin, Write as _, stderr, stdin};
+
+/// Longest line that is read from a terminal; no password is that long.
+const MAX_LINE: u64 = 4096;
+
+/// The password: from standard input if a script says so, else typed twice at a terminal, where nobody sees it.
+pub(super) fn secret(from_script: bool) -> Result<String, Failure> {
+    if from_script {
+        return from_stdin();
+    }
+    let input = stdin();
+    if !input.is_terminal() {
+        let message = "there is no terminal to ask for the password at";
+        return Err(Failure::usage(message).hint("hand it over with --password-stdin"));
+    }
+    let typed = ask(&input, "Password: ")?;
+    match typed == ask(&input, "The same once more: ")? {
+        true => Ok(typed),
+        false => Err(Failure::refused("the two passwords differ; nothing was changed")),
+    }
+}
+
+fn ask(input: &Stdin, prompt: &str) -> Result<String, Failure> {
+    let failed = |error: std::io::Error| Failure::failed(format!("cannot read from the terminal: {error}"));
+    eprint!("{prompt}");
+    stderr().flush().map_err(failed)?;
+    let quiet = Quiet::new(input).map_err(failed)?;
+    let mut line = String::new();
+    input.lock().take(MAX_LINE).read_line(&mut line).map_err(failed)?;
+    drop(quiet);
+    eprintln!();
+    match line.strip_suffix('\n') {
+        Some(line) => Ok(line.trim_end_matches('\r').to_owned()),
+        None => Err(Failure::refused("no password was typed; nothing was changed")),
+    }
+}
+
+/// A terminal that does not show what is typed, until this is dropped.
+struct Quiet<'a> {
+    input: &'a Stdin,
+    before: Termios,
+}
+
+impl<'a> Quiet<'a> {
+    fn new(input: &'a Stdin) -> std::io::Result<Self> {
+        let before = tcgetattr(input)?;
+        let mut quiet = before.clone();
+        quiet.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(input, OptionalActions::Flush, &quiet)?;
+        Ok(Self { input, before })
+    }
+}
+
+impl Drop for Quiet<'_> {
+    fn drop(&mut self) {
+        let _ = tcsetattr(self.input, OptionalActions::Now, &self.before);
+    }
+}

@@ -1,0 +1,163 @@
+//! Deleting an account: at once for every way in, with the usual grace for its repositories.
+//!
+//! The row stays without a name, so what the account wrote elsewhere is shown as a ghost's, and links of repositories that
+//! it gave away keep leading to them. If its texts are to go too, a job removes them a few at a time.
+
+use super::admin;
+use super::confirm::{self, ConfirmError};
+use super::sessions::Viewer;
+use crate::grasp::GraspSettings;
+use crate::jobs::{self, Kind};
+use crate::repos::{LifeError, delete, transfer};
+use crate::tell::{Who, audit_account, event_user};
+use crate::{Access, Caller, Fault, Forge};
+use abide_core::account::{self, DeleteRefusal, Deleter};
+use abide_core::{UserId, UserName};
+use abide_store::repos::{self, Page, Viewer as Reader};
+use abide_store::{StoreError, Tx, retire, users};
+use serde_json::{Value as Json, json};
+use std::time::Duration;
+
+pub use abide_core::account::Remains;
+
+/// Texts that are removed in one transaction.
+const BATCH: i64 = 200;
+
+/// Why the account is still there.
+#[derive(Debug, thiserror::Error)]
+pub enum DeleteError {
+    /// There is no such account, or the caller may not know.
+    #[error(transparent)]
+    Access(#[from] Access),
+    /// A rule forbids it.
+    #[error(transparent)]
+    Refused(#[from] DeleteRefusal),
+    /// The name was not typed as it is.
+    #[error("name: type the name of the account")]
+    Unconfirmed,
+    /// The password was not right.
+    #[error(transparent)]
+    Confirm(#[from] ConfirmError),
+}
+
+impl From<StoreError> for DeleteError {
+    fn from(error: StoreError) -> Self {
+        Self::Access(error.into())
+    }
+}
+
+impl From<Fault> for DeleteError {
+    fn from(fault: Fault) -> Self {
+        Self::Access(fault.into())
+    }
+}
+
+/// Deletes the viewer's own account, whose name they type and whose password they know.
+pub async fn delete_own(
+    forge: &Forge,
+    viewer: &Viewer,
+    typed: &str,
+    password: String,
+    remains: Remains,
+) -> Result<(), DeleteError> {
+    let name = viewer.user.handle();
+    if name.is_none_or(|name| name.as_str() != typed.trim().to_lowercase()) {
+        return Err(DeleteError::Unconfirmed);
+    }
+    confirm::password(forge, viewer, password).await?;
+    run(forge, Deleter::Owner, Who::from(&viewer.caller), viewer.user.id, remains).await
+}
+
+/// Deletes someone's account, by an administrator of the site.
+pub async fn delete_by_admin(
+    forge: &Forge,
+    caller: &Caller,
+    user: UserId,
+    remains: Remains,
+) -> Result<(), DeleteError> {
+    let admin = admin::ensure(caller)?;
+    run(forge, Deleter::Admin(admin), Who::from(caller), user, remains).await
+}
+
+/// Deletes an account, by the operator at the command line.
+pub async fn delete_by_operator(forge: &Forge, user: UserId, remains: Remains) -> Result<(), DeleteError> {
+    run(forge, Deleter::Operator, Who::default(), user, remains).await
+}
+
+struct Unit {
+    by: Deleter,
+    who: Who,
+    user: UserId,
+    remains: Remains,
+    grace: Duration,
+    grasp: GraspSettings,
+}
+
+async fn run(forge: &Forge, by: Deleter, who: Who, user: UserId, remains: Remains) -> Result<(), DeleteError> {
+    let (grace, grasp) = (forge.settings().lifecycle.grace, forge.settings().grasp.clone());
+    let unit = Unit { by, who, user, remains, grace, grasp };
+    forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await
+}
+
+async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), DeleteError> {
+    let admins = users::lock_admins(tx).await?;
+    if matches!(unit.by, Deleter::Admin(admin) if !admins.contains(&admin)) {
+        return Err(Access::NotFound.into());
+    }
+    let user = users::lock(tx, unit.user).await?.filter(|user| user.deleted_at.is_none()).ok_or(Access::NotFound)?;
+    account::may_delete(unit.by, user.id, user.suspended_at.is_some(), &admins)?;
+    let deleted = delete_repos(tx, unit).await?;
+    transfer::decline_all(tx, &unit.who, user.id).await?;
+    retire::clear(tx, user.id).await?;
+    users::retire(tx, &user).await?;
+    let meta = json!({
+        "user_id": user.id.get(), "name": user.name.as_ref().map(UserName::as_str), "npub": user.npub,
+        "content": unit.remains.as_str(), "repositories": deleted,
+    });
+    audit_account(tx, &unit.who, "user_deleted", meta).await?;
+    event_user(tx, &unit.who, "user_deleted", user.id, json!({ "user_id": user.id.get() })).await?;
+    if unit.remains == Remains::Removed {
+        let key = Some(user.id.to_string());
+        jobs::enqueue(tx, Kind::AccountErase, json!({ "user_id": user.id.get() }), key).await?;
+    }
+    Ok(())
+}
+
+/// Soft-deletes what the account owns; how many repositories that are.
+async fn delete_repos(tx: &mut Tx, unit: &Unit) -> Result<u64, DeleteError> {
+    const PAGE: Page = Page { limit: 100, offset: 0 };
+    let everything = Reader { user: None, reads_everything: true };
+    let mut deleted = 0;
+    loop {
+        let (owned, _) = repos::of_owner(tx, unit.user, everything, PAGE).await?;
+        if owned.is_empty() {
+            return Ok(deleted);
+        }
+        for repo in owned {
+            let Some(repo) = repos::lock(tx, repo.id, None).await? else { continue };
+            let ended = delete::step(tx, &unit.who, &repo, unit.grace, &unit.grasp).await;
+            ended.map_err(|error| match error {
+                LifeError::Access(access) => access,
+                other => Fault::Internal(other.to_string()).into(),
+            })?;
+            deleted += 1;
+        }
+    }
+}
+
+/// The job: removes what an account wrote in other people's repositories. `false`: the payload is not one.
+pub(crate) async fn erase(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
+    let Some(user) = payload["user_id"].as_i64().map(UserId::new) else { return Ok(false) };
+    // Whoever runs it by hand cannot empty an account that lives.
+    let account = users::by_id(&mut *forge.store().read().await?, user).await?;
+    if account.is_none_or(|account| account.deleted_at.is_none()) {
+        return Ok(false);
+    }
+    loop {
+        let more: Result<bool, StoreError> =
+            forge.store().write(user, |tx, user| Box::pin(retire::erase_some(tx, *user, BATCH))).await;
+        if !more? {
+            return Ok(true);
+        }
+    }
+}
