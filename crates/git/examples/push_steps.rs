@@ -37,13 +37,13 @@ async fn main() {
         clock.lap();
         incoming.receive(&pack[..], &ReceiveLimits::default(), None).await.expect("a pack");
         clock.lap();
-        incoming.check_connected(&updates).await.expect("complete");
+        let (connected, _) = incoming.connect(&updates).await.expect("complete");
         clock.lap();
-        incoming.migrate().await.expect("migrated");
+        connected.migrate(&layout.repo(id)).await.expect("migrated");
         clock.lap();
         reftx::update_refs(&git, &layout.repo(id), &updates).await.expect("moved");
         clock.lap();
-        incoming.discard().await.expect("discarded");
+        connected.discard().await.expect("discarded");
         clock.lap();
         let snapshot = Snapshot::read(&layout.repo(id)).expect("refs");
         advertise::upload_pack(&snapshot, git.upload_capabilities().await.expect("git tells"), Default::default());

@@ -1,8 +1,9 @@
-//! Copying a repository, for forks.
+//! Copying a repository, for forks, and parts of one, for those that share commits.
 
 use crate::durable::{sync_all, write_new};
 use crate::error::blocking;
-use crate::incoming::{Area, quoted};
+use crate::incoming::{Area, Connected, Incoming, quoted};
+use crate::runner::Call;
 use crate::{Git, GitError, Layout, Ref, bare};
 use abide_core::{Oid, RefName, RepoId};
 use std::fmt::Write;
@@ -72,25 +73,72 @@ fn packed_refs(refs: &[Ref]) -> Vec<u8> {
     content
 }
 
-/// Packs everything that these tips of `from_repo` reach into an object directory of another repository or of an
-/// incoming area, durable when this returns. The copy stands alone: no alternates, no links.
+/// Packs everything that these tips of `from_repo` reach into an object directory of another repository, durable when
+/// this returns. The copy stands alone: no alternates, no links. git fails at the first object that is missing.
 ///
 /// The caller names the tips, so that what the reader may not see is not copied.
-pub async fn copy_objects(git: &Git, from_repo: &Path, to_objects: &Path, tips: &[Oid]) -> Result<(), GitError> {
-    let _place = git.heavy_place().await?;
-    let mut input = String::with_capacity(tips.len() * 41);
+pub(crate) async fn copy_objects(git: &Git, from_repo: &Path, to_objects: &Path, tips: &[Oid]) -> Result<(), GitError> {
+    let call = git
+        .call("pack-objects", from_repo)
+        // Temporary files are then made beside the result, and only a rename is left to do.
+        .env("GIT_OBJECT_DIRECTORY", to_objects)
+        .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(&from_repo.join("objects")));
+    pack_into(git, call, to_objects, tips, &[]).await
+}
+
+impl Incoming {
+    /// Everything that these tips of another repository reach, for whichever repository takes it.
+    pub async fn copied(self, from_repo: &Path, tips: &[Oid]) -> Result<Connected, GitError> {
+        copy_objects(self.git(), from_repo, &self.objects(), tips).await?;
+        Ok(Connected::closed(self, tips.iter().copied()))
+    }
+
+    /// Bytes on disk of what [`Incoming::fill`] would pack. Nothing is written.
+    pub async fn weigh(&self, from: &[PathBuf], tips: &[Oid], known: &[Oid]) -> Result<u64, GitError> {
+        let _place = self.git().heavy_place().await?;
+        let call = self.borrowing("rev-list", from).args(["--objects", "--disk-usage", "--stdin"]);
+        let output = call.run(revisions(tips, known).as_bytes(), self.git().limits().check).await?;
+        Ok(String::from_utf8_lossy(&output).trim().parse().unwrap_or(u64::MAX))
+    }
+
+    /// A call that sees these object directories beside the area and the repository.
+    fn borrowing(&self, what: &'static str, from: &[PathBuf]) -> Call<'_> {
+        let mut alternates = quoted(&self.repo_objects());
+        for directory in from {
+            alternates.push(":");
+            alternates.push(quoted(directory));
+        }
+        self.call(what, &[]).env("GIT_ALTERNATE_OBJECT_DIRECTORIES", alternates)
+    }
+
+    /// Packs into this area what the tips reach in the given object directories, without what `known` commits of the
+    /// repository reach. Durable when this returns; whether it is complete here is for [`Incoming::connect`] to find.
+    pub async fn fill(&self, from: &[PathBuf], tips: &[Oid], known: &[Oid]) -> Result<(), GitError> {
+        let call = self.borrowing("pack-objects", from);
+        pack_into(self.git(), call, &self.objects(), tips, known).await
+    }
+}
+
+/// Tips, and what they are wanted without, as git reads them.
+fn revisions(tips: &[Oid], known: &[Oid]) -> String {
+    let mut input = String::with_capacity((tips.len() + known.len()) * 42);
     for tip in tips {
         writeln!(input, "{tip}").expect("writing to a string does not fail");
     }
-    let packs = to_objects.join("pack");
+    for tip in known {
+        writeln!(input, "^{tip}").expect("writing to a string does not fail");
+    }
+    input
+}
+
+/// Runs pack-objects over the tips, into the `pack` directory below `objects`.
+async fn pack_into(git: &Git, call: Call<'_>, objects: &Path, tips: &[Oid], known: &[Oid]) -> Result<(), GitError> {
+    let _place = git.heavy_place().await?;
+    let packs = objects.join("pack");
     std::fs::create_dir_all(&packs).map_err(GitError::io("create", &packs))?;
-    git.call("pack-objects", from_repo)
-        // Temporary files are then made beside the result, and only a rename is left to do.
-        .env("GIT_OBJECT_DIRECTORY", to_objects)
-        .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(&from_repo.join("objects")))
-        .args(["--revs", "--delta-base-offset", "--non-empty", "-q"])
+    call.args(["--revs", "--delta-base-offset", "--non-empty", "-q"])
         .args([packs.join("pack")])
-        .run(input.as_bytes(), git.limits().maintenance)
+        .run(revisions(tips, known).as_bytes(), git.limits().maintenance)
         .await?;
     blocking(move || sync_all(std::slice::from_ref(&packs)).map_err(GitError::io("flush", &packs))).await
 }

@@ -86,6 +86,9 @@ pub enum GitError {
     /// A lock file is in the way.
     #[error("{} exists: another writer is at work, or one crashed and the next lease holder will clear it", .0.display())]
     Locked(PathBuf),
+    /// Objects were proved complete in another repository than the one that should take them.
+    #[error("objects for {} were proved complete elsewhere; nothing was moved, try again", .0.display())]
+    Unproved(PathBuf),
     /// The key of an incoming area could be misread as a path.
     #[error("{0:?} is no key: letters, digits, `-` and `_` only, at most 64")]
     InvalidKey(String),

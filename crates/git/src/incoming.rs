@@ -1,7 +1,7 @@
 //! The area where a push's objects wait until its refs may move.
 //!
 //! `<data>/incoming/<key>/objects` is an object directory that borrows the repository's. Nothing in the repository
-//! changes until [`Incoming::migrate`]; a slow, hostile or vanished client costs a directory that is removed again.
+//! changes until [`Connected::migrate`]; a slow, hostile or vanished client costs a directory that is removed again.
 
 mod area;
 mod connect;
@@ -20,17 +20,22 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 pub(crate) use area::Area;
+pub use connect::Connected;
 pub use scan::{Flaw, scan_pack};
 pub use unpack::{PackOutcome, TOLERATED_FSCK};
 
-/// Objects of one push, apart from the repository. Dropping it removes them, unless they were migrated: then only
-/// the area goes.
+/// Objects of one push, apart from the repository and not proved complete: [`Incoming::connect`] makes them something
+/// that a repository takes. Dropping it removes them, unless they were migrated: then only the area goes.
 #[derive(Debug)]
 pub struct Incoming {
     git: Git,
     area: Area,
     repo: PathBuf,
     client: Client,
+    /// The repository it borrows from is the one that is always empty.
+    alone: bool,
+    /// Somebody else decides when the area goes.
+    lent: bool,
 }
 
 impl Incoming {
@@ -41,7 +46,9 @@ impl Incoming {
 
     /// As [`Incoming::create`], borrowing the objects of the repository in this directory.
     pub async fn create_beside(git: &Git, layout: &Layout, repo: PathBuf, key: &str) -> Result<Self, GitError> {
-        let made = Self { git: git.clone(), area: Area::new(layout, key)?, repo, client: Client::SERVER };
+        let alone = repo == layout.empty();
+        let area = Area::new(layout, key)?;
+        let made = Self { git: git.clone(), area, repo, client: Client::SERVER, alone, lent: false };
         let objects = made.objects();
         blocking(move || {
             let info = objects.join("info");
@@ -53,11 +60,13 @@ impl Incoming {
         Ok(made)
     }
 
-    /// The objects that were kept under this key, in view of this repository. Dropping it leaves them where they are.
+    /// The objects that were kept under this key, in view of this repository. Neither dropping nor discarding it removes
+    /// them: several repositories may be given what one area holds.
     pub fn reopen(git: &Git, layout: &Layout, repo: PathBuf, key: &str) -> Result<Self, GitError> {
         let mut area = Area::new(layout, key)?;
         area.leave();
-        Ok(Self { git: git.clone(), area, repo, client: Client::SERVER })
+        let alone = repo == layout.empty();
+        Ok(Self { git: git.clone(), area, repo, client: Client::SERVER, alone, lent: true })
     }
 
     /// The same, with the work counted as this client's.
@@ -83,12 +92,16 @@ impl Incoming {
         self.area.path().join("objects")
     }
 
-    fn repo_objects(&self) -> PathBuf {
+    pub(crate) fn git(&self) -> &Git {
+        &self.git
+    }
+
+    pub(crate) fn repo_objects(&self) -> PathBuf {
         self.repo.join("objects")
     }
 
     /// A call that sees the repository with the waiting objects, writes only here, and may not move refs.
-    fn call(&self, what: &'static str, settings: &[(&str, &str)]) -> Call<'_> {
+    pub(crate) fn call(&self, what: &'static str, settings: &[(&str, &str)]) -> Call<'_> {
         self.git
             .call_with(what, &self.repo, settings)
             .env("GIT_OBJECT_DIRECTORY", self.objects())
@@ -96,9 +109,9 @@ impl Incoming {
             .env("GIT_QUARANTINE_PATH", self.objects())
     }
 
-    /// Removes the area, and with it every object that was not migrated.
+    /// Removes the area, and with it every object that was not migrated, unless it is lent.
     pub async fn discard(self) -> Result<(), GitError> {
-        self.area.remove().await
+        if self.lent { Ok(()) } else { self.area.remove().await }
     }
 }
 

@@ -46,7 +46,7 @@ pub mod write;
 pub use advertise::ProtocolVersion;
 pub use error::GitError;
 pub use gix::bstr;
-pub use incoming::{Incoming, PackOutcome};
+pub use incoming::{Connected, Incoming, PackOutcome};
 pub use layout::Layout;
 pub use pktline::{Packet, PacketReader};
 pub use probe::UploadCapabilities;

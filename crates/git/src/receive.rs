@@ -153,16 +153,9 @@ pub enum ReceiveError {
     /// The pack is damaged, or one of its objects is not acceptable.
     #[error("the pack was refused: {0}")]
     BadPack(String),
-    /// Some new tips cannot be taken.
-    #[error("{}", tips_text(.0))]
-    Tips(Vec<RefusedTip>),
     /// Our own machinery failed.
     #[error(transparent)]
     Git(#[from] GitError),
-}
-
-fn tips_text(tips: &[RefusedTip]) -> String {
-    tips.iter().map(|tip| format!("{}: {}", tip.name, tip.reason)).collect::<Vec<_>>().join("; ")
 }
 
 /// A push that could not be read to its pack.

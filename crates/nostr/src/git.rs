@@ -91,9 +91,6 @@ pub enum Invalid {
     /// HEAD does not name a branch.
     #[error("HEAD must be \"ref: \" and a branch below refs/heads/")]
     Head,
-    /// A state without any ref.
-    #[error("the state names no branch and no tag")]
-    NoRefs,
 }
 
 #[cfg(test)]

@@ -51,6 +51,7 @@ pub mod nostr_repos;
 pub mod notification_mail;
 pub mod notifications;
 pub mod purgatory;
+pub mod purgatory_attached;
 pub mod purgatory_proposals;
 pub mod purges;
 pub mod pushes;

@@ -79,20 +79,24 @@ statements! {
 
     WAITS = "SELECT 1 AS n WHERE EXISTS (SELECT 1 FROM purgatory_announcements WHERE event_id = $1)
         OR EXISTS (SELECT 1 FROM purgatory_states WHERE event_id = $1)
-        OR EXISTS (SELECT 1 FROM purgatory_proposals WHERE event_id = $1 AND json IS NOT NULL)";
+        OR EXISTS (SELECT 1 FROM purgatory_proposals WHERE event_id = $1 AND json IS NOT NULL)
+        OR EXISTS (SELECT 1 FROM purgatory_attached WHERE event_id = $1)";
     COUNTS = "SELECT
         (SELECT count(*) FROM purgatory_announcements WHERE pubkey = $1)
             + (SELECT count(*) FROM purgatory_states WHERE pubkey = $1)
-            + (SELECT count(*) FROM purgatory_proposals WHERE pubkey = $1) AS of_key,
+            + (SELECT count(*) FROM purgatory_proposals WHERE pubkey = $1)
+            + (SELECT count(*) FROM purgatory_attached WHERE pubkey = $1) AS of_key,
         (SELECT count(*) FROM purgatory_announcements WHERE address = $2)
             + (SELECT count(*) FROM purgatory_states WHERE address = $2)
-            + (SELECT count(*) FROM purgatory_proposals WHERE address = $2) AS of_address,
+            + (SELECT count(*) FROM purgatory_proposals WHERE address = $2)
+            + (SELECT count(*) FROM purgatory_attached WHERE address = $2) AS of_address,
         (SELECT count(*) FROM purgatory_announcements) + (SELECT count(*) FROM purgatory_states)
-            + (SELECT count(*) FROM purgatory_proposals) AS total";
+            + (SELECT count(*) FROM purgatory_proposals) + (SELECT count(*) FROM purgatory_attached) AS total";
     TOTALS = "SELECT (SELECT count(*) FROM purgatory_announcements) AS announcements,
         (SELECT count(*) FROM purgatory_states) AS states,
         (SELECT count(*) FROM purgatory_proposals WHERE json IS NOT NULL) AS proposals,
         (SELECT count(*) FROM purgatory_proposals WHERE json IS NULL) AS placeholders,
+        (SELECT count(*) FROM purgatory_attached) AS attached,
         (SELECT CAST(COALESCE(sum(bytes), 0) AS BIGINT) FROM purgatory_proposals) AS bytes";
     REMEMBER = "INSERT INTO purgatory_expired (event_id, until) VALUES ($1, $2)
         ON CONFLICT (event_id) DO UPDATE SET until = excluded.until";
@@ -383,6 +387,8 @@ pub struct Totals {
     pub proposals: i64,
     /// Commits without their proposal.
     pub placeholders: i64,
+    /// Events that wait with an announcement.
+    pub attached: i64,
     /// Bytes of those commits.
     pub bytes: i64,
 }
@@ -395,6 +401,7 @@ pub async fn totals(conn: &mut Conn) -> Result<Totals, StoreError> {
         states: row.int("states")?,
         proposals: row.int("proposals")?,
         placeholders: row.int("placeholders")?,
+        attached: row.int("attached")?,
         bytes: row.int("bytes")?,
     })
 }

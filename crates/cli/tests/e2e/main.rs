@@ -2,6 +2,7 @@
 //! engines. Each module is a part of the specification that can be read as such.
 
 mod api;
+mod audit;
 mod beside;
 mod browse;
 mod browser;

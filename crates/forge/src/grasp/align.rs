@@ -4,20 +4,22 @@
 //! put together: its directory is made, and the transaction that promotes it is the first to know of it. What a crash
 //! leaves in that directory is thrown away by the next try, or by the sweep.
 
+use super::attached;
 use super::promote::{self, Promotion};
 use super::push::{Coordinate, Decision, Order, Plan, View, decide};
 use super::scene::{Place, Scene};
 use crate::git::push::commit::{self, Work};
 use crate::git::push::{Verdicts, brought, incoming_key};
+use crate::git::snapshots;
 use crate::relay::readable;
 use crate::{Caller, Fault, Forge};
 use abide_core::{Oid, RefName, RefUpdate, RepoId, failpoint};
-use abide_git::copy::copy_objects;
-use abide_git::{Incoming, RefTxError, Snapshot, bare, reftx};
+use abide_git::{Connected, GitError, Incoming, RefTxError, Snapshot, bare, reftx};
 use abide_nostr::grasp::align::Plan as Alignment;
 use abide_store::leases::{self, Lease};
+use abide_store::repos::Repo;
 use abide_store::{StoreError, nostr_repos, purgatory, pushes, repos};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,8 +31,8 @@ const MAIN: &str = "refs/heads/main";
 pub(crate) enum Objects {
     /// They are in the repository already.
     Here,
-    /// They have just been received.
-    Received(String, Incoming),
+    /// They have just been received, or are kept beside the repository.
+    Received(String, Connected),
     /// Another repository here has them.
     Of(RepoId, Vec<Oid>),
 }
@@ -86,7 +88,7 @@ async fn run(
     let waiting = purgatory::announcement(&mut conn, owner, identifier).await?.and_then(|entry| entry.repo_id);
     drop(conn);
     match (repo.filter(|repo| repo.deleted_at.is_none()), waiting) {
-        (Some(repo), _) => served(&forge, repo.id, coordinate, order, objects, bringer).await,
+        (Some(repo), _) => served(&forge, repo, coordinate, order, objects, bringer).await,
         (None, Some(id)) => first(&forge, id, coordinate, order, objects, bringer).await,
         (None, None) => Ok(Aligned::Refused("no announcement: the repository is not announced here".into())),
     }
@@ -95,24 +97,25 @@ async fn run(
 /// A repository that has its row: an ordinary push, with another authority.
 async fn served(
     forge: &Forge,
-    repo: RepoId,
+    repo: Repo,
     coordinate: Coordinate,
     order: Order,
     objects: Objects,
     bringer: Bringer,
 ) -> Result<Aligned, Fault> {
-    let (key, incoming) = match objects {
+    let (key, objects) = match objects {
         Objects::Here => (incoming_key(forge), None),
-        Objects::Received(key, incoming) => (key, Some(incoming)),
+        Objects::Received(key, objects) => (key, Some(objects)),
+        Objects::Of(source, _) if source == repo.id => (incoming_key(forge), None),
         Objects::Of(source, tips) => {
             let key = incoming_key(forge);
-            let incoming = Incoming::create(forge.git(), forge.layout(), repo, &key).await?;
-            if source != repo {
-                copy_objects(forge.git(), &forge.layout().repo(source), &incoming.objects(), &tips).await?;
+            match copy_between(forge, source, &repo, &key, &tips).await? {
+                Some(incoming) => (key, Some(incoming.connect(&[]).await?.0)),
+                None => return Ok(Aligned::Refused("the repository that has the objects is not whole".into())),
             }
-            (key, Some(incoming))
         }
     };
+    let repo = repo.id;
     let updates = match &order {
         Order::Push(updates) => updates.clone(),
         _ => Vec::new(),
@@ -122,7 +125,7 @@ async fn served(
         caller: Caller::anonymous(bringer.ip),
         transport: bringer.transport,
         key,
-        incoming,
+        objects,
         verdicts: Verdicts::of(updates, true),
         signed: Some((coordinate, order)),
     };
@@ -134,13 +137,35 @@ async fn served(
     })
 }
 
+/// What one repository lacks of these tips, from another that has them. It is proved where it is needed. `None`: the
+/// other lacks something too.
+pub(super) async fn copy_between(
+    forge: &Forge,
+    source: RepoId,
+    repo: &Repo,
+    key: &str,
+    tips: &[Oid],
+) -> Result<Option<Incoming>, Fault> {
+    let refs = snapshots::read(forge, repo).await?;
+    let known: Vec<Oid> = refs.refs.iter().map(|found| found.oid).collect();
+    let incoming = Incoming::create(forge.git(), forge.layout(), repo.id, key).await?;
+    match incoming.fill(&[forge.layout().repo(source).join("objects")], tips, &known).await {
+        Ok(()) => Ok(Some(incoming)),
+        Err(GitError::Failed { stderr, .. }) => {
+            tracing::warn!(source = source.get(), repo = repo.id.get(), stderr, "objects could not be copied");
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// A repository that waits.
 async fn first(
     forge: &Forge,
     id: RepoId,
     coordinate: Coordinate,
     order: Order,
-    objects: Objects,
+    mut objects: Objects,
     bringer: Bringer,
 ) -> Result<Aligned, Fault> {
     let lease = match take_lease(forge, id).await? {
@@ -148,7 +173,7 @@ async fn first(
         None => return Ok(Aligned::Refused("the repository is busy with another push; try again in a moment".into())),
     };
     let built = tokio::select! {
-        built = build(forge, id, &coordinate, &order, &objects, &bringer, &lease) => built,
+        built = build(forge, id, &coordinate, &order, &mut objects, &bringer, &lease) => built,
         lost = commit::heartbeat(forge, &lease) => Err(lost),
     };
     if !matches!(built, Ok(Aligned::Done)) {
@@ -158,8 +183,15 @@ async fn first(
         commit::release(forge, Some(lease)).await?;
     }
     forge.lease_freed().notify_waiters();
-    if let Objects::Received(_, incoming) = objects {
-        forge.tasks().spawn(async move { drop(incoming.discard().await) });
+    if let Objects::Received(_, objects) = objects {
+        forge.tasks().spawn(async move { drop(objects.discard().await) });
+    }
+    if let Ok(Aligned::Done) = built {
+        // The sweep does it if this fails.
+        let readmitted = attached::readmit(forge, coordinate.owner.as_bytes(), &coordinate.identifier).await;
+        if let Err(fault) = readmitted {
+            tracing::warn!(error = %fault, "proposals that waited for a repository wait for the sweep");
+        }
     }
     built
 }
@@ -189,7 +221,7 @@ async fn build(
     id: RepoId,
     coordinate: &Coordinate,
     order: &Order,
-    objects: &Objects,
+    objects: &mut Objects,
     bringer: &Bringer,
     lease: &Lease,
 ) -> Result<Aligned, Fault> {
@@ -205,14 +237,14 @@ async fn build(
     };
     // What an earlier try left behind is of no use: nobody was told of it.
     bare::remove_repo(forge.layout(), id).await?;
-    let places = match objects {
+    let places = match &*objects {
         Objects::Here => Vec::new(),
-        Objects::Received(_, incoming) => vec![area(incoming)],
+        Objects::Received(_, objects) => objects.area().map(Path::to_owned).into_iter().collect(),
         Objects::Of(source, _) => vec![forge.layout().repo(*source)],
     };
     let plan = match decide(forge, coordinate, order, &View::of(&Snapshot::empty(), places)).await? {
         Decision::Go(plan) => plan,
-        Decision::Nothing | Decision::Aside(..) => return Ok(Aligned::Nothing),
+        Decision::Nothing => return Ok(Aligned::Nothing),
         Decision::Refuse(reason) => return Ok(Aligned::Refused(reason)),
     };
     let Some(event) = readable(&entry.json) else {
@@ -224,12 +256,8 @@ async fn build(
     let head = plan.signed.head().or_else(|| first_branch(&plan)).unwrap_or_else(main_branch);
     bare::init_bare(forge.layout(), id, &head).await?;
     let dir = forge.layout().repo(id);
-    match objects {
-        Objects::Here => {}
-        Objects::Received(_, incoming) => incoming.migrate_into(&dir).await?,
-        Objects::Of(source, tips) => {
-            copy_objects(forge.git(), &forge.layout().repo(*source), &dir.join("objects"), tips).await?;
-        }
+    if let Some(reason) = fill(forge, &dir, objects, &plan).await? {
+        return Ok(Aligned::Refused(reason));
     }
     match reftx::update_refs(forge.git(), &dir, &plan.updates).await {
         Ok(()) => {}
@@ -258,6 +286,37 @@ async fn build(
     .await
 }
 
+/// Gives a new repository its objects, once every ref of it is proved complete. Returns why not.
+async fn fill(forge: &Forge, dir: &Path, objects: &mut Objects, plan: &Plan) -> Result<Option<String>, Fault> {
+    if let Objects::Of(source, tips) = objects {
+        let key = incoming_key(forge);
+        let empty = bare::init_empty(forge.layout()).await?;
+        let incoming = Incoming::create_beside(forge.git(), forge.layout(), empty, &key).await?;
+        match incoming.copied(&forge.layout().repo(*source), tips).await {
+            Ok(copied) => *objects = Objects::Received(key, copied),
+            Err(GitError::Failed { stderr, .. }) => {
+                tracing::warn!(source = source.get(), stderr, "objects could not be copied");
+                return Ok(Some("the repository that has the objects is not whole".into()));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let refused = match objects {
+        Objects::Received(_, objects) if objects.holds_in(dir) => {
+            let refused = objects.extend(&plan.updates).await?;
+            if refused.is_empty() {
+                objects.migrate(dir).await?;
+            }
+            refused
+        }
+        Objects::Received(..) => {
+            return Ok(Some("the repository was announced anew while you pushed; push again".into()));
+        }
+        _ => Connected::in_place(forge.git(), dir.to_owned()).extend(&plan.updates).await?,
+    };
+    Ok(refused.first().map(|tip| format!("{}: {}", tip.name, tip.reason)))
+}
+
 /// Writes it down, and tells those who listen.
 async fn promote(forge: &Forge, promotion: Promotion) -> Result<Aligned, Fault> {
     let mut served = vec![promotion.event.clone()];
@@ -273,18 +332,14 @@ async fn promote(forge: &Forge, promotion: Promotion) -> Result<Aligned, Fault> 
             written => break written?,
         }
     };
-    if !promoted {
+    let Some(attached) = promoted else {
         let reason = "no announcement: it has expired or was replaced while you pushed; publish it and push again";
         return Ok(Aligned::Refused(reason.into()));
-    }
+    };
+    served.extend(attached);
     failpoint::hit(failpoint::PROMOTE_COMMITTED);
     forge.relay().publish(&served.into_iter().map(Arc::new).collect::<Vec<_>>());
     Ok(Aligned::Done)
-}
-
-/// The directory whose `objects` were received.
-pub(crate) fn area(incoming: &Incoming) -> PathBuf {
-    incoming.objects().parent().map(PathBuf::from).unwrap_or_default()
 }
 
 fn first_branch(plan: &Plan) -> Option<RefName> {

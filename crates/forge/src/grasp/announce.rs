@@ -4,7 +4,7 @@ use super::life::{self, Fate};
 use super::promote::describe;
 use super::scene::{Place, Scene};
 use super::settle::settle;
-use super::{Halt, ensure_room, entry, id, left, seconds, stop};
+use super::{Halt, attached, ensure_room, entry, id, left, seconds, stop};
 use crate::relay::to_record;
 use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Fault, Forge};
@@ -153,7 +153,8 @@ async fn look(tx: &mut Tx, unit: &Unit) -> Result<Here, StoreError> {
     let noted = deleted::at(tx, &owner, &target(&unit.event, identifier)).await?;
     let by_id = deleted::at(tx, &owner, &format!("e:{}", unit.event.id.to_hex())).await?;
     let by_web = repo.as_ref().and_then(|repo| repo.deleted_at);
-    let restorable = by_web.is_some_and(|at| tx.now() < at.plus(unit.grace));
+    // Its row is here, so the sweep has not begun to remove it: it can be brought back, whatever the grace says.
+    let restorable = by_web.is_some();
     let at = [noted, by_id, by_web.map(|at| i64::try_from(whole_seconds(at)).unwrap_or(i64::MAX))];
     let deleted = at.into_iter().flatten().max().map(|at| Deleted { at: u64::try_from(at).unwrap_or(0), restorable });
     Ok(Here { known, deleted, entry, repo })
@@ -200,7 +201,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Done, Halt> {
         Verdict::Restore => {
             let Some(repo) = here.repo else { return Err(StoreError::Missing.into()) };
             let who = author(tx, unit).await?;
-            life::restore(tx, &unit.settings, &who, &repo, unit.grace).await.map_err(stop)?;
+            life::restore(tx, &unit.settings, &who, &repo).await.map_err(stop)?;
             nostr_events::insert(tx, &to_record(&unit.event)).await?;
             describe(tx, &repo, &unit.announcement).await?;
             Ok(Done::of(Answer::Stored))
@@ -238,6 +239,7 @@ async fn withdraw(tx: &mut Tx, unit: &Unit, what: Option<Withdrawn>, here: &Here
             let Some(entry) = &here.entry else { return Ok(None) };
             purgatory::take_announcement(tx, entry).await?;
             left("announcement", "service change");
+            attached::drop_with(tx, &entry.pubkey, &entry.identifier, "service change").await?;
             if let Some(repo) = entry.repo_id {
                 purges::insert(tx, repo, &format!("{}/{}", nip19::npub(&unit.event.pubkey), entry.identifier)).await?;
             }

@@ -5,7 +5,7 @@ use super::push::Coordinate;
 use super::{address, left, waiting};
 use crate::{Fault, Forge};
 use abide_core::{Oid, RepoId};
-use abide_git::{Incoming, incoming, maintain::disk_usage};
+use abide_git::{Connected, incoming, maintain::disk_usage};
 use abide_nostr::EventId;
 use abide_nostr::grasp::caps;
 use abide_store::purgatory_proposals::{self as proposals, Half};
@@ -34,6 +34,10 @@ pub(crate) enum Kept {
     Waiting,
     /// The event came meanwhile. The objects are kept under this key and are the caller's.
     Known(String),
+    /// There is no room for it.
+    Full,
+    /// Nothing was pushed that could wait.
+    Nothing,
 }
 
 /// Keeps a commit until its event comes, in place of one that was kept under that id before.
@@ -42,13 +46,16 @@ pub(crate) async fn keep(
     id: EventId,
     commit: Oid,
     (repo, coordinate): (RepoId, &Coordinate),
-    objects: Incoming,
+    objects: Connected,
     from: Option<IpAddr>,
 ) -> Result<Kept, Fault> {
-    let dir = objects.objects();
+    let Some(dir) = objects.area().map(|area| area.join("objects")) else { return Ok(Kept::Nothing) };
     let bytes = tokio::task::spawn_blocking(move || disk_usage(&dir))
         .await
         .map_err(|error| Fault::Internal(format!("measuring a push was interrupted: {error}")))??;
+    if budget(forge, from).await?.is_none_or(|left| bytes > left) {
+        return Ok(Kept::Full);
+    }
     let key = format!("{MARK}{}", forge.random_token());
     objects.keep(forge.layout(), &key).await?;
     let half = Half {

@@ -1,7 +1,7 @@
 //! A deletion request arrives. It reaches its author's own events only.
 
 use super::life::{self, Fate};
-use super::{GraspSettings, Halt, id, left, seconds, spread, stop};
+use super::{GraspSettings, Halt, attached, id, left, seconds, spread, stop};
 use crate::relay::{readable, to_record};
 use crate::tell::Who;
 use crate::{Fault, Forge};
@@ -15,7 +15,7 @@ use abide_nostr::grasp::event::{Effect, Relation, Target, deletion as judge};
 use abide_nostr::{Event, EventId, kinds, nip19};
 use abide_store::nostr_events::{self, Found, deleted};
 use abide_store::purgatory_proposals as proposals;
-use abide_store::{Tx, nostr_repos, purgatory, purges, repos};
+use abide_store::{Tx, nostr_repos, purgatory, purgatory_attached, purges, repos};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ pub(super) async fn admit(forge: &Forge, event: &Event, request: Deletion) -> Re
     let unit = Unit {
         event: event.clone(),
         request,
-        relation: super::relation::of(forge, event).await?,
+        relation: super::relation::of(forge, event).await?.0,
         settings: forge.settings().grasp.clone(),
         grace: forge.settings().lifecycle.grace,
     };
@@ -100,6 +100,14 @@ async fn by_id(tx: &mut Tx, unit: &Unit, target: &EventId, after: &mut After) ->
         left("proposal", "deletion");
         return Ok(());
     }
+    if let Some(row) = purgatory_attached::get(tx, target.as_bytes()).await?
+        && row.pubkey == author
+        && purgatory_attached::remove(tx, target.as_bytes()).await?
+    {
+        after.covered += 1;
+        left("attached", "deletion");
+        return Ok(());
+    }
     if let Some(entry) = purgatory::announcement_by_event(tx, target.as_bytes()).await?
         && entry.pubkey == author
     {
@@ -150,6 +158,7 @@ async fn waiting_announcement(
     }
     after.covered += 1;
     left("announcement", "deletion");
+    attached::drop_with(tx, &entry.pubkey, &entry.identifier, "deletion").await?;
     if let Some(repo) = entry.repo_id {
         let slug = format!("{}/{}", nip19::npub(&unit.event.pubkey), entry.identifier);
         purges::insert(tx, repo, &slug).await?;

@@ -135,15 +135,10 @@ pub(super) async fn soft_delete(
     Ok(())
 }
 
-/// Brings a deleted repository back under a newer announcement, under another name if its own is taken.
-pub(super) async fn restore(
-    tx: &mut Tx,
-    settings: &GraspSettings,
-    who: &Who,
-    repo: &Repo,
-    grace: Duration,
-) -> Result<(), Fault> {
-    let action = lifecycle::Action::Restore { grace };
+/// Brings a deleted repository back under a newer announcement, under another name if its own is taken. As long as its
+/// row is there nothing of it is gone, so this works after the grace too: the coordinate could not be used otherwise.
+pub(super) async fn restore(tx: &mut Tx, settings: &GraspSettings, who: &Who, repo: &Repo) -> Result<(), Fault> {
+    let action = lifecycle::Action::Restore { grace: Duration::MAX };
     let Ok(Change::To(state)) = lifecycle::transition(repo.state(), action, tx.now()) else {
         return Err(Fault::Internal("a repository that can be restored cannot be restored".into()));
     };

@@ -5,7 +5,7 @@
 //!   again at everything that waits for one identifier. [`aside`]: commits whose proposal has not come yet. [`spread`]:
 //!   a proposal's commit reaches every repository it is for.
 //! * [`scene`]: everything that is known of one identifier. [`signed`]: what a push brings out of purgatory.
-//! * [`life`]: how deletion and restoring reach the relay. [`sweep`]: what waited in vain. [`status`]: why something
+//! * [`attached`]: what waits with an announcement. [`life`]: how deletion and restoring reach the relay. [`sweep`]: what waited in vain. [`status`]: why something
 //!   waits.
 //!
 //! The rules themselves are in `abide_nostr::grasp`.
@@ -14,6 +14,7 @@ mod admit;
 pub(crate) mod align;
 mod announce;
 pub(crate) mod aside;
+pub(crate) mod attached;
 mod deletion;
 pub(crate) mod life;
 pub(crate) mod promote;
@@ -85,7 +86,7 @@ impl Default for GraspSettings {
 
 /// A change that was not made, because a rule stands against it or the machine failed.
 #[derive(Debug)]
-enum Halt {
+pub(crate) enum Halt {
     Refused(Refusal),
     Store(StoreError),
 }
@@ -175,6 +176,7 @@ pub async fn measure(forge: &Forge) -> Result<(), crate::Fault> {
         ("state", totals.states),
         ("proposal", totals.proposals),
         ("placeholder", totals.placeholders),
+        ("attached", totals.attached),
     ] {
         metrics::gauge!("abide_purgatory_entries", "kind" => kind).set(count as f64);
     }

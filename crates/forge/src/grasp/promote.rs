@@ -3,7 +3,7 @@
 
 use super::scene::announcement;
 use super::signed::Signed;
-use super::{left, scene};
+use super::{attached, left, scene};
 use crate::accounts::nostr::tell_of_new;
 use crate::git::push::{Brought, finish};
 use crate::relay::{readable, to_record};
@@ -43,12 +43,13 @@ pub(super) struct Promotion {
     pub ip: Option<String>,
 }
 
-/// Writes it; `false` if the announcement no longer waits: it expired, was deleted, or a newer one is in its place.
-pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<bool, Fault> {
+/// Writes it, and returns what waited with it and is served from now on. `None` if the announcement no longer waits: it
+/// expired, was deleted, or a newer one is in its place.
+pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<Option<Vec<Event>>, Fault> {
     let Promotion { entry, id, announcement, .. } = promotion;
     leases::check(tx, &promotion.lease).await?;
     if !purgatory::take_announcement(tx, entry).await? {
-        return Ok(false);
+        return Ok(None);
     }
     let owner = account(tx, &nip19::npub(&announcement.owner)).await?;
     let name = free_name(tx, owner, &announcement.identifier).await?;
@@ -66,10 +67,12 @@ pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<bool, Fa
     redirects::take(tx, owner, &name, *id, Some(owner).into()).await?;
     nostr_events::insert(tx, &to_record(&promotion.event)).await?;
     left("announcement", "promotion");
+    let mut attached = attached::promote(tx, &entry.pubkey, &entry.identifier).await?;
     for (waiting, event) in &promotion.beside {
         if purgatory::take_announcement(tx, waiting).await? {
             nostr_events::insert(tx, &to_record(event)).await?;
             left("announcement", "promotion");
+            attached.extend(attached::promote(tx, &waiting.pubkey, &waiting.identifier).await?);
         }
     }
     // A key without an account of its own has nobody who reads what they are told.
@@ -96,7 +99,7 @@ pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<bool, Fa
     finish(tx, &push, &promotion.brought, None, Outcome::Done, &who).await?;
     crate::git::maintain::enqueue(tx, *id).await?;
     leases::release(tx, &promotion.lease).await?;
-    Ok(true)
+    Ok(Some(attached))
 }
 
 /// The account of a key, which is made here if it has none. Nobody logged in, so nobody's address is noted.

@@ -1,19 +1,18 @@
 //! A patch, a pull request or an update of one arrives.
 
-use super::align::{Aligned, Bringer, Objects, align};
-use super::push::Order;
-use super::spread::{self, Target, targets};
-use super::{Halt, ensure_room, entry, left};
+use super::align::Bringer;
+use super::spread::{self, Released, Source, Target, targets};
+use super::{Halt, attached, ensure_room, entry, left};
 use crate::relay::to_record;
 use crate::{Fault, Forge};
 use abide_core::Oid;
-use abide_git::{Incoming, incoming};
+use abide_git::incoming;
 use abide_nostr::Event;
 use abide_nostr::git::{ObjectId, Proposal};
-use abide_nostr::grasp::event::{Commit, ProposalVerdict, proposal as judge};
+use abide_nostr::grasp::event::{Commit, ProposalVerdict, distance, own_steps, proposal as judge};
 use abide_nostr::grasp::{Answer, Prefix, Refusal};
-use abide_store::nostr_events;
 use abide_store::purgatory_proposals::{self as proposals, Half};
+use abide_store::{nostr_events, nostr_relations};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -24,116 +23,136 @@ pub(super) async fn admit(
     proposed: Proposal,
     from: Option<IpAddr>,
 ) -> Result<Answer, Fault> {
+    let mut incomplete = None;
     loop {
-        if let Some(answer) = try_admit(forge, event, &proposed, from).await? {
-            return Ok(answer);
+        match try_admit(forge, event, &proposed, from, incomplete.as_deref()).await? {
+            Tried::Answered(answer) => return Ok(answer),
+            Tried::Raced => {}
+            Tried::Incomplete(key) => incomplete = Some(key),
         }
     }
 }
 
-/// One try; `None` if the commit came in the same moment, so that it has to be looked at again.
+/// What one try came to.
+enum Tried {
+    Answered(Answer),
+    /// The commit came in the same moment, so it has to be looked at again.
+    Raced,
+    /// The objects in this area are not all that the commit needs where it is for: as good as another commit.
+    Incomplete(String),
+}
+
 async fn try_admit(
     forge: &Forge,
     event: &Event,
     proposed: &Proposal,
     from: Option<IpAddr>,
-) -> Result<Option<Answer>, Fault> {
+    incomplete: Option<&str>,
+) -> Result<Tried, Fault> {
     let (targets, home) = targets(forge, &proposed.repos).await?;
     let wanted = proposed.commit.and_then(ObjectId::sha1);
     let aside = proposals::get(&mut *forge.store().read().await?, event.id.as_bytes()).await?;
     let aside = aside.filter(|half| half.json.is_none());
-    let commit = match wanted {
-        None => Commit::Absent,
-        Some(oid) => find(forge, &targets, oid, aside.as_ref()).await?,
+    let found = match wanted {
+        None => Found::Nothing,
+        Some(oid) => find(forge, event, &targets, oid, aside.as_ref(), incomplete).await?,
     };
-    let relation = super::relation::of(forge, event).await?;
-    match judge(proposed, relation, home, commit) {
-        ProposalVerdict::Refuse(refusal) => Ok(Some(Answer::Refused(refusal))),
+    let (relation, steps) = super::relation::of(forge, event).await?;
+    match judge(proposed, relation, home, found.commit()) {
+        ProposalVerdict::Refuse(refusal) => Ok(Tried::Answered(Answer::Refused(refusal))),
+        ProposalVerdict::WaitForRepository => attached::wait(forge, event, from).await.map(Tried::Answered),
         ProposalVerdict::Wait { .. } => {
             let Some(oid) = wanted else {
                 let reason = "the commit is named by a SHA-256 id; repositories here are SHA-1";
-                return Ok(Some(Answer::Refused(Refusal::new(Prefix::Invalid, reason))));
+                return Ok(Tried::Answered(Answer::Refused(Refusal::new(Prefix::Invalid, reason))));
             };
-            wait(forge, event, oid, &targets, from).await
+            wait(forge, event, oid, &targets, from, incomplete).await
         }
-        ProposalVerdict::Serve => serve(forge, event, wanted, &targets, None).await.map(Some),
-        ProposalVerdict::ServeFromAside => serve(forge, event, wanted, &targets, aside).await.map(Some),
+        ProposalVerdict::Serve | ProposalVerdict::ServeFromAside => match (wanted, found) {
+            (Some(oid), Found::In(source)) => serve(forge, event, oid, targets, source).await,
+            _ => store(forge, event, steps).await.map(Tried::Answered),
+        },
     }
 }
 
 /// What is here of a commit.
-async fn find(forge: &Forge, targets: &[Target], oid: Oid, aside: Option<&Half>) -> Result<Commit, Fault> {
-    for target in targets {
-        if spread::has(forge, target.id, oid).await? {
-            return Ok(Commit::Here);
+enum Found {
+    Nothing,
+    In(Source),
+    /// Another commit is kept aside, or this one without all that it needs.
+    Other,
+}
+
+impl Found {
+    fn commit(&self) -> Commit {
+        match self {
+            Self::Nothing => Commit::Absent,
+            Self::In(Source::Repo(_)) => Commit::Here,
+            Self::In(Source::Area(..)) => Commit::Aside,
+            Self::Other => Commit::OtherAside,
         }
     }
-    Ok(match aside {
-        Some(half) if half.commit == oid => Commit::Aside,
-        Some(_) => Commit::OtherAside,
-        None => Commit::Absent,
+}
+
+async fn find(
+    forge: &Forge,
+    event: &Event,
+    targets: &[Target],
+    oid: Oid,
+    aside: Option<&Half>,
+    incomplete: Option<&str>,
+) -> Result<Found, Fault> {
+    if let Some(repo) = spread::holder(forge, &event.id, oid, targets).await? {
+        return Ok(Found::In(Source::Repo(repo)));
+    }
+    Ok(match aside.map(|half| (half, half.incoming.as_ref())) {
+        None => Found::Nothing,
+        Some((half, Some(key))) if half.commit == oid && Some(key.as_str()) != incomplete => {
+            Found::In(Source::Area(key.clone(), half.repo_id))
+        }
+        Some(_) => Found::Other,
     })
 }
 
-/// Serves a proposal: one repository takes its commit in and stores the event, the others are given it from there.
-async fn serve(
-    forge: &Forge,
-    event: &Event,
-    commit: Option<Oid>,
-    targets: &[Target],
-    aside: Option<Half>,
-) -> Result<Answer, Fault> {
-    let Some(oid) = commit else {
-        store(forge, event).await?;
-        return Ok(Answer::Stored);
-    };
-    let Some((target, objects)) = first(forge, targets, oid, aside).await? else {
-        let reason = "the commit is gone again; push it again";
-        return Ok(Answer::Refused(Refusal::new(Prefix::Error, reason)));
-    };
-    let order = Order::Proposal(Box::new(event.clone()), oid);
-    match align(forge, &target.coordinate, order, objects, Bringer::server()).await? {
-        Aligned::Done | Aligned::Nothing => {
-            spread::give(forge, &event.id).await?;
-            Ok(Answer::Stored)
+/// Serves a proposal: every repository that it is for takes its commit in, and the event is stored.
+async fn serve(forge: &Forge, event: &Event, oid: Oid, targets: Vec<Target>, source: Source) -> Result<Tried, Fault> {
+    match (spread::release(forge, event, oid, &source, targets, &Bringer::server()).await?, source) {
+        (Released::Done, Source::Area(key, _)) => {
+            incoming::remove_incoming(forge.layout(), &key).await?;
+            Ok(Tried::Answered(Answer::Stored))
         }
-        Aligned::Refused(reason) => Ok(Answer::Refused(Refusal::new(Prefix::Error, reason))),
-    }
-}
-
-/// The repository that takes the commit in, and where it has it from: one that has it, else the one it was pushed to.
-async fn first<'a>(
-    forge: &Forge,
-    targets: &'a [Target],
-    oid: Oid,
-    aside: Option<Half>,
-) -> Result<Option<(&'a Target, Objects)>, Fault> {
-    for target in targets {
-        if spread::has(forge, target.id, oid).await? {
-            return Ok(Some((target, Objects::Here)));
+        (Released::Done, Source::Repo(_)) => Ok(Tried::Answered(Answer::Stored)),
+        (Released::Incomplete, Source::Area(key, _)) => Ok(Tried::Incomplete(key)),
+        (Released::Incomplete, Source::Repo(_)) => {
+            let reason = "a repository that it is for lacks too much of the commit's history; push it there";
+            Ok(Tried::Answered(Answer::Refused(Refusal::new(Prefix::Error, reason))))
         }
+        (Released::Refused(reason), _) => Ok(Tried::Answered(Answer::Refused(Refusal::new(Prefix::Error, reason)))),
     }
-    let Some((pushed_to, key)) = aside.and_then(|half| Some((half.repo_id, half.incoming?))) else { return Ok(None) };
-    let target = targets.iter().find(|target| Some(target.id) == pushed_to).or(targets.first());
-    let Some(target) = target else { return Ok(None) };
-    let incoming = Incoming::reopen(forge.git(), forge.layout(), forge.layout().repo(target.id), &key)?;
-    Ok(Some((target, Objects::Received(key, incoming))))
 }
 
 /// Stores a proposal that brings no commit of its own.
-async fn store(forge: &Forge, event: &Event) -> Result<(), Fault> {
-    let stored: Result<(), Fault> = forge
+async fn store(forge: &Forge, event: &Event, steps: i64) -> Result<Answer, Fault> {
+    let stored = forge
         .store()
-        .write(event.clone(), |tx, event| {
+        .write((event.clone(), steps), |tx, (event, steps)| {
             Box::pin(async move {
+                distance(*steps, nostr_relations::far(tx, event.pubkey.as_bytes()).await?)?;
                 nostr_events::insert(tx, &to_record(event)).await?;
-                Ok(())
+                if *steps != own_steps(event.kind.as_u16()) {
+                    nostr_relations::note_steps(tx, event.id.as_bytes(), *steps).await?;
+                }
+                Ok::<_, Halt>(())
             })
         })
         .await;
-    stored?;
+    match stored {
+        Ok(()) => {}
+        Err(Halt::Refused(refusal)) => return Ok(Answer::Refused(refusal)),
+        Err(Halt::Store(error)) => return Err(error.into()),
+    }
     forge.relay().publish(&[Arc::new(event.clone())]);
-    Ok(())
+    Ok(Answer::Stored)
 }
 
 /// It waits for its commit. What was pushed under its id and is another commit goes: the event says what belongs there.
@@ -143,16 +162,18 @@ async fn wait(
     commit: Oid,
     targets: &[Target],
     from: Option<IpAddr>,
-) -> Result<Option<Answer>, Fault> {
+    incomplete: Option<&str>,
+) -> Result<Tried, Fault> {
     let settings = forge.settings().grasp.clone();
     let repos: Vec<_> = targets.iter().map(|target| target.coordinate.stored()).collect();
-    let input = (event.clone(), commit, repos, from, settings);
+    let input = (event.clone(), commit, repos, from, settings, incomplete.map(str::to_owned));
     let written = forge
         .store()
-        .write(input, |tx, (event, commit, repos, from, settings)| {
+        .write(input, |tx, (event, commit, repos, from, settings, incomplete)| {
             Box::pin(async move {
                 let before = proposals::lock(tx, event.id.as_bytes()).await?;
-                if before.as_ref().is_some_and(|half| half.json.is_none() && half.commit == *commit) {
+                let is_fresh = |half: &Half| half.incoming != *incomplete;
+                if before.as_ref().is_some_and(|half| half.json.is_none() && half.commit == *commit && is_fresh(half)) {
                     return Ok(Wrote::Raced);
                 }
                 let until = settings.expiry.of_arrival(tx.now());
@@ -175,15 +196,15 @@ async fn wait(
         })
         .await;
     match written {
-        Ok(Wrote::Raced) => Ok(None),
+        Ok(Wrote::Raced) => Ok(Tried::Raced),
         Ok(Wrote::Waits { dropped }) => {
             if let Some(key) = dropped {
                 left("placeholder", "replacement");
                 incoming::remove_incoming(forge.layout(), &key).await?;
             }
-            Ok(Some(Answer::Waiting))
+            Ok(Tried::Answered(Answer::Waiting))
         }
-        Err(Halt::Refused(refusal)) => Ok(Some(Answer::Refused(refusal))),
+        Err(Halt::Refused(refusal)) => Ok(Tried::Answered(Answer::Refused(refusal))),
         Err(Halt::Store(error)) => Err(error.into()),
     }
 }

@@ -3,15 +3,17 @@
 use super::scene::Scene;
 use super::signed::Signed;
 use super::status::known_proposal;
+use crate::git::snapshots;
 use crate::{Fault, Forge};
 use abide_core::{Oid, RefName, RefUpdate, UserId};
-use abide_git::{Head, Snapshot, read};
-use abide_nostr::git::{Coordinate as Address, ObjectId, RepoState};
+use abide_git::{Connected, Head, Snapshot, read};
+use abide_nostr::git::{Coordinate as Address, ObjectId, Proposal, RepoState};
 use abide_nostr::grasp::align;
 use abide_nostr::grasp::fit::{Fit, Repository, fit, missing};
-use abide_nostr::grasp::push::{Commands, EventRef, PushRefusal, event_of, event_ref, ref_of, sort};
+use abide_nostr::grasp::push::{EventRef, Named, PushRefusal, event_of, event_ref, ref_of, sort};
 use abide_nostr::{Event, EventId, PublicKey, nip19};
-use abide_store::{nostr_events, nostr_repos, purgatory};
+use abide_store::repos::Repo;
+use abide_store::{nostr_events, nostr_repos, purgatory, purgatory_proposals};
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
@@ -48,18 +50,8 @@ pub(crate) enum Order {
     Forget(EventId),
 }
 
-impl Order {
-    /// The events that pushed refs are named after.
-    pub(crate) fn proposals(&self) -> Vec<EventId> {
-        match self {
-            Self::Push(updates) => updates.iter().filter_map(|update| event_of(&update.name)).collect(),
-            Self::State(_) | Self::Proposal(..) | Self::Forget(_) => Vec::new(),
-        }
-    }
-}
-
 /// What becomes of the refs.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Plan {
     pub updates: Vec<RefUpdate>,
     pub signed: Signed,
@@ -77,14 +69,34 @@ pub(crate) enum Decision {
     Go(Box<Plan>),
     /// It is so already.
     Nothing,
-    /// A commit whose proposal nobody knows yet.
-    Aside(EventId, Oid),
     Refuse(String),
 }
 
 impl Decision {
     fn refuse(refusal: &PushRefusal) -> Self {
         Self::Refuse(refusal.to_string())
+    }
+}
+
+/// What becomes of each ref of a push. Every one is judged by its own rule.
+#[derive(Debug, Default)]
+pub(crate) struct Sorted {
+    /// Refs that are not taken, with the reason.
+    pub refused: Vec<(RefName, String)>,
+    /// Branches and tags that a state allows, and refs of events that are served.
+    pub allowed: Vec<RefUpdate>,
+    /// What the allowed refs come to; `None`: nothing changes.
+    pub plan: Option<Box<Plan>>,
+    /// Waiting proposals whose commit this is.
+    pub released: Vec<(Event, Oid)>,
+    /// Commits whose event is not known, or waits for its repository.
+    pub aside: Vec<(EventId, Oid)>,
+}
+
+impl Sorted {
+    fn refuse_all(updates: &[RefUpdate], refusal: &PushRefusal) -> Self {
+        let refused = updates.iter().map(|update| (update.name.clone(), refusal.to_string())).collect();
+        Self { refused, ..Self::default() }
     }
 }
 
@@ -146,35 +158,44 @@ pub(super) fn objects_of(state: &RepoState) -> impl Iterator<Item = Oid> {
     state.refs.values().filter_map(|id: &ObjectId| id.sha1())
 }
 
-/// Whether a place has every object that a state names.
-pub(super) async fn is_complete(state: &RepoState, place: PathBuf) -> Result<bool, Fault> {
-    let view = View { refs: BTreeMap::new(), head: None, places: vec![place] };
+/// Whether a served repository has everything that a state needs: what it names, and all that is reached from there.
+pub(super) async fn is_complete(forge: &Forge, state: &RepoState, repo: &Repo) -> Result<bool, Fault> {
+    let dir = forge.layout().repo(repo.id);
+    let view = View { refs: BTreeMap::new(), head: None, places: vec![dir.clone()] };
     let here = view.present(objects_of(state).collect()).await?;
-    Ok(missing(state, &Known { view: &view, here }).next().is_none())
+    if missing(state, &Known { view: &view, here }).next().is_some() {
+        return Ok(false);
+    }
+    // What a ref points to is complete; anything else that lies there has to be walked.
+    let refs = snapshots::read(forge, repo).await?;
+    let at_refs: HashSet<Oid> = refs.refs.iter().map(|found| found.oid).collect();
+    let tip = |(name, id): (&RefName, &ObjectId)| {
+        let new = id.sha1().filter(|oid| !at_refs.contains(oid))?;
+        Some(RefUpdate { name: name.clone(), old: Oid::ZERO, new })
+    };
+    let tips: Vec<RefUpdate> = state.refs.iter().filter_map(tip).collect();
+    Ok(Connected::in_place(forge.git(), dir).extend(&tips).await?.is_empty())
 }
 
 /// Decides what an order does to a repository as it is now.
 pub(crate) async fn decide(forge: &Forge, place: &Coordinate, order: &Order, view: &View) -> Result<Decision, Fault> {
+    if let Order::Push(updates) = order {
+        return decide_again(sort_push(forge, place, updates, view).await?);
+    }
     let mut conn = forge.store().read().await?;
     let scene = Scene::load(&forge.settings().grasp, &mut conn, &place.identifier, place.owner).await?;
     drop(conn);
-    let Some(known) = scene.of(place.owner).filter(|known| known.repo_id().is_some()) else {
-        return Ok(Decision::refuse(&PushRefusal::NoAnnouncement));
-    };
-    if known.is_archived() {
-        return Ok(Decision::refuse(&PushRefusal::Archived));
+    if let Err(refusal) = takes_changes(&scene, place) {
+        return Ok(Decision::refuse(&refusal));
     }
-    let mut plan = Plan { updates: Vec::new(), signed: Signed::default(), state: None, waits: None, actor: None };
+    let mut plan = Plan::default();
     match order {
-        Order::Push(updates) => match sort(updates) {
-            Ok(commands) => decide_push(forge, place, &scene, &commands, view, plan).await,
-            Err(refusal) => Ok(Decision::refuse(&refusal)),
-        },
+        Order::Push(_) => Ok(Decision::Nothing),
         Order::State(event) => {
             let parsed = RepoState::parse(event, &forge.settings().grasp.limits);
             let Ok(state) = parsed else { return Ok(Decision::Refuse("the state cannot be read".into())) };
             let rules = scene.candidates(place.owner, None, |candidates| {
-                let allowed = candidates.maintainers.contains(&state.author);
+                let allowed = candidates.maintainers.contains(&state.author) && state.tracks();
                 allowed && candidates.authoritative().is_none_or(|rules| state.rank >= rules.rank)
             });
             if !rules {
@@ -212,65 +233,121 @@ pub(crate) async fn decide(forge: &Forge, place: &Coordinate, order: &Order, vie
     }
 }
 
-async fn decide_push(
+/// Whether a repository is announced and takes changes.
+fn takes_changes(scene: &Scene, place: &Coordinate) -> Result<(), PushRefusal> {
+    match scene.of(place.owner).filter(|known| known.repo_id().is_some()) {
+        None => Err(PushRefusal::NoAnnouncement),
+        Some(known) if known.is_archived() => Err(PushRefusal::Archived),
+        Some(_) => Ok(()),
+    }
+}
+
+/// The second look at refs that were allowed, in the moment they move: if one of them is not allowed any more, none moves.
+fn decide_again(sorted: Sorted) -> Result<Decision, Fault> {
+    if let Some((_, reason)) = sorted.refused.into_iter().next() {
+        return Ok(Decision::Refuse(reason));
+    }
+    if !sorted.aside.is_empty() || !sorted.released.is_empty() {
+        return Ok(Decision::Refuse("the event of this ref was deleted meanwhile; push again".into()));
+    }
+    Ok(sorted.plan.map_or(Decision::Nothing, Decision::Go))
+}
+
+/// Judges the refs of a push, each by its own rule. Branches and tags follow a state together.
+pub(crate) async fn sort_push(
+    forge: &Forge,
+    place: &Coordinate,
+    updates: &[RefUpdate],
+    view: &View,
+) -> Result<Sorted, Fault> {
+    let mut conn = forge.store().read().await?;
+    let scene = Scene::load(&forge.settings().grasp, &mut conn, &place.identifier, place.owner).await?;
+    drop(conn);
+    if let Err(refusal) = takes_changes(&scene, place) {
+        return Ok(Sorted::refuse_all(updates, &refusal));
+    }
+    let commands = sort(updates);
+    let mut sorted = Sorted::default();
+    sorted.refused.extend(commands.refused.iter().map(|(name, refusal)| (name.clone(), refusal.to_string())));
+    let mut plan = Plan::default();
+    for update in &commands.events {
+        judge_event_ref(forge, place, update, view, &mut plan, &mut sorted).await?;
+    }
+    match follow_state(forge, place, &scene, &commands.state, view, &mut plan).await? {
+        Ok(()) => sorted.allowed.extend(commands.state),
+        Err(reason) => sorted.refused.extend(commands.state.into_iter().map(|update| (update.name, reason.clone()))),
+    }
+    let nothing = plan.updates.is_empty() && plan.signed == Signed::default();
+    sorted.plan = (!nothing).then(|| Box::new(plan));
+    Ok(sorted)
+}
+
+/// Judges a push to the ref of an event.
+async fn judge_event_ref(
+    forge: &Forge,
+    place: &Coordinate,
+    update: &RefUpdate,
+    view: &View,
+    plan: &mut Plan,
+    sorted: &mut Sorted,
+) -> Result<(), Fault> {
+    let Some(id) = event_of(&update.name) else { return Ok(()) };
+    let known = known_proposal(forge, &id).await?;
+    let is_named = known.event.as_ref().is_none_or(|event| names(event, place));
+    let named = if is_named { Named::Here } else { Named::Elsewhere };
+    match event_ref(known.known, named, update.new) {
+        Err(refusal) => sorted.refused.push((update.name.clone(), refusal.to_string())),
+        Ok(EventRef::KeepAside { .. }) => sorted.aside.push((id, update.new)),
+        Ok(EventRef::Accept) => {
+            plan.updates.extend(moved(view, update.name.clone(), update.new));
+            sorted.allowed.push(update.clone());
+        }
+        Ok(EventRef::Release) => sorted.released.extend(known.event.map(|event| (event, update.new))),
+    }
+    Ok(())
+}
+
+/// Whether a proposal names this repository.
+pub(super) fn names(event: &Event, place: &Coordinate) -> bool {
+    Proposal::parse(event).is_ok_and(|proposal| proposal.repos.iter().any(|repo| Coordinate::from(repo) == *place))
+}
+
+/// Adds what the state that these commands fit makes of the refs; the reason, if there is no such state.
+async fn follow_state(
     forge: &Forge,
     place: &Coordinate,
     scene: &Scene,
-    commands: &Commands,
+    commands: &[RefUpdate],
     view: &View,
-    mut plan: Plan,
-) -> Result<Decision, Fault> {
-    for &(id, pushed) in &commands.events {
-        let known = known_proposal(forge, &id).await?;
-        match event_ref(known.known, pushed) {
-            Err(refusal) => return Ok(Decision::refuse(&refusal)),
-            Ok(EventRef::KeepAside { .. }) if commands.state.is_empty() && commands.events.len() == 1 => {
-                return Ok(Decision::Aside(id, pushed));
-            }
-            Ok(EventRef::KeepAside { .. }) => {
-                let reason = "unknown event: push the ref of an event that is not published yet by itself";
-                return Ok(Decision::Refuse(reason.into()));
-            }
-            Ok(EventRef::Accept) => plan.updates.extend(moved(view, ref_of(&id), pushed)),
-            Ok(EventRef::Release) => {
-                plan.updates.extend(moved(view, ref_of(&id), pushed));
-                if let Some(event) = &known.event {
-                    plan.signed.release(event);
-                    plan.actor = account(forge, &event.pubkey).await?;
-                }
-            }
-        }
-    }
-    if commands.state.is_empty() {
-        return Ok(if plan.updates.is_empty() && plan.signed == Signed::default() {
-            Decision::Nothing
-        } else {
-            Decision::Go(Box::new(plan))
-        });
+    plan: &mut Plan,
+) -> Result<Result<(), String>, Fault> {
+    if commands.is_empty() {
+        return Ok(Ok(()));
     }
     let wanted = scene.candidates(place.owner, None, |candidates| {
         let states = candidates.stored.iter().chain(candidates.waiting);
         states.filter(|state| candidates.maintainers.contains(&state.author)).flat_map(objects_of).collect()
     });
     let here = view.present(wanted).await?;
-    let chosen = scene.candidates(place.owner, None, |candidates| {
-        match fit(&commands.state, candidates, &Known { view, here }) {
+    let chosen =
+        scene.candidates(place.owner, None, |candidates| match fit(commands, candidates, &Known { view, here }) {
             Ok(Fit::NoChange) => Ok(None),
             Ok(Fit::Stored(state) | Fit::Waiting(state)) => Ok(Some(state.clone())),
             Err(refusal) => Err(refusal),
-        }
-    });
+        });
     let state = match chosen {
-        Err(refusal) => return Ok(Decision::refuse(&refusal)),
-        Ok(None) if plan.updates.is_empty() => return Ok(Decision::Nothing),
-        Ok(None) => return Ok(Decision::Go(Box::new(plan))),
+        Err(refusal) => return Ok(Err(refusal.to_string())),
+        Ok(None) => return Ok(Ok(())),
         Ok(Some(state)) => state,
     };
     plan.waits = scene.waiting.iter().any(|said| said.event.id == state.rank.id).then_some(state.rank.id);
     let Some(event) = scene.event_of(&state) else {
         return Err(Fault::Internal("a state came from nowhere".into()));
     };
-    follow(forge, &mut plan, view, &state, event).await
+    match follow(forge, plan, view, &state, event).await? {
+        Decision::Refuse(reason) => Ok(Err(reason)),
+        Decision::Go(_) | Decision::Nothing => Ok(Ok(())),
+    }
 }
 
 /// Adds what makes the refs what a state says.
@@ -308,26 +385,58 @@ async fn account(forge: &Forge, key: &PublicKey) -> Result<Option<UserId>, Fault
     Ok(nostr_repos::user_of(&mut *forge.store().read().await?, &nip19::npub(key)).await?)
 }
 
-/// Keeps what allows a push from expiring while the push is under way. `false` if it is gone already.
-pub(crate) async fn raise(forge: &Forge, place: &Coordinate, state: EventId) -> Result<bool, Fault> {
+/// Waiting events that allow a push.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Waits {
+    pub state: Option<EventId>,
+    pub proposals: Vec<EventId>,
+}
+
+impl Waits {
+    pub(crate) fn of(sorted: &Sorted) -> Self {
+        let proposals = sorted.released.iter().map(|(event, _)| event.id).collect();
+        Self { state: sorted.plan.as_ref().and_then(|plan| plan.waits), proposals }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.state.is_none() && self.proposals.is_empty()
+    }
+}
+
+/// Keeps what allows a push, and the announcement of its repository, from expiring while the push is under way.
+pub(crate) async fn raise(forge: &Forge, place: &Coordinate, waits: &Waits) -> Result<(), Fault> {
     let until = forge.settings().grasp.expiry.after_push;
     let enough = forge.clock().now().plus(until);
     let mut conn = forge.store().read().await?;
-    let Some(ends) = purgatory::end_of_state(&mut conn, state.as_bytes()).await? else { return Ok(false) };
-    let waiting = purgatory::announcement(&mut conn, place.owner.as_bytes(), &place.identifier).await?;
-    drop(conn);
-    // Usually a push comes right after its state, and there is nothing to write.
-    if ends >= enough && waiting.is_none_or(|entry| entry.expires_at >= enough) {
-        return Ok(true);
+    // Usually a push comes right after its event, and there is nothing to write.
+    let mut short = false;
+    if let Some(state) = waits.state {
+        let waiting = purgatory::announcement(&mut conn, place.owner.as_bytes(), &place.identifier).await?;
+        let ends = purgatory::end_of_state(&mut conn, state.as_bytes()).await?;
+        short |= ends.is_some_and(|ends| ends < enough) || waiting.is_some_and(|entry| entry.expires_at < enough);
     }
-    let input = (place.clone(), state.to_bytes(), until);
+    for proposal in &waits.proposals {
+        let half = purgatory_proposals::get(&mut conn, proposal.as_bytes()).await?;
+        short |= half.is_some_and(|half| half.expires_at < enough);
+    }
+    drop(conn);
+    if !short {
+        return Ok(());
+    }
+    let input = (place.clone(), waits.clone(), until);
     forge
         .store()
-        .write(input, |tx, (place, state, until)| {
+        .write(input, |tx, (place, waits, until)| {
             Box::pin(async move {
                 let until = tx.now().plus(*until);
-                purgatory::raise_announcement(tx, &place.owner.to_bytes(), &place.identifier, until).await?;
-                Ok(purgatory::raise_state(tx, state, until).await?)
+                if let Some(state) = waits.state {
+                    purgatory::raise_announcement(tx, &place.owner.to_bytes(), &place.identifier, until).await?;
+                    purgatory::raise_state(tx, state.as_bytes(), until).await?;
+                }
+                for proposal in &waits.proposals {
+                    purgatory_proposals::raise(tx, proposal.as_bytes(), until).await?;
+                }
+                Ok(())
             })
         })
         .await

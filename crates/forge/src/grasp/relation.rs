@@ -1,21 +1,30 @@
 //! How one event is linked to what is served here.
 
+use super::attached;
 use crate::relay::named_by;
 use crate::{Fault, Forge};
 use abide_nostr::Event;
 use abide_nostr::git::References;
-use abide_nostr::grasp::event::Relation;
-use abide_store::nostr_relations::{repos, roots, tagged};
+use abide_nostr::grasp::event::{Relation, steps_beyond};
+use abide_store::nostr_relations::{Address, addresses, events, tagged};
 
-/// Whether an event tags a repository, issue, patch or pull request that is served, or is tagged by one.
-pub(super) async fn of(forge: &Forge, event: &Event) -> Result<Relation, Fault> {
+/// Whether an event tags something that belongs to a repository here, or is tagged by it, and in how many steps.
+pub(super) async fn of(forge: &Forge, event: &Event) -> Result<(Relation, i64), Fault> {
     let references = References::of(event);
-    let named: Vec<_> = references.repos().map(|repo| (repo.author.to_bytes(), repo.identifier.clone())).collect();
+    let address = |c: &abide_nostr::git::Coordinate| -> Address { (c.kind, c.author.to_bytes(), c.identifier.clone()) };
+    let named: Vec<Address> = references.coordinates.iter().map(address).collect();
     let ids: Vec<_> = references.ids.iter().map(|id| id.to_bytes()).collect();
+    let kind = event.kind.as_u16();
     let mut conn = forge.store().read().await?;
-    if !repos(&mut conn, &named).await?.is_empty() || !roots(&mut conn, &ids).await?.is_empty() {
-        return Ok(Relation::Tags);
+    let by_address = addresses(&mut conn, &named).await?;
+    let by_id = events(&mut conn, &ids).await?;
+    let links = by_address.values().chain(by_id.values());
+    if let Some(steps) = links.map(|link| steps_beyond(kind, link.steps, link.is_repo)).min() {
+        return Ok((Relation::Tags, steps));
     }
-    let found = !tagged(&mut conn, &named_by(event)).await?.is_empty();
-    Ok(if found { Relation::Tagged } else { Relation::None })
+    if let Some(steps) = tagged(&mut conn, &named_by(event)).await?.into_values().min() {
+        return Ok((Relation::Tagged, steps_beyond(kind, steps, false)));
+    }
+    let waits = !attached::homes(&mut conn, &references).await?.is_empty();
+    Ok((if waits { Relation::Waiting } else { Relation::None }, 0))
 }

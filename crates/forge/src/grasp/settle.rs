@@ -99,11 +99,12 @@ fn in_order(scene: &Scene, owner: PublicKey) -> Vec<RepoState> {
     scene.candidates(owner, None, |candidates| {
         let rules = candidates.authoritative();
         let counts = |state: &&RepoState| {
-            candidates.maintainers.contains(&state.author) && rules.is_none_or(|rules| state.rank > rules.rank)
+            let newer = rules.is_none_or(|rules| state.rank > rules.rank);
+            newer && state.tracks() && candidates.maintainers.contains(&state.author)
         };
         let mut states: Vec<RepoState> = candidates.waiting.iter().filter(counts).cloned().collect();
         states.sort_by_key(|state| std::cmp::Reverse(state.rank));
-        states.extend(rules.cloned());
+        states.extend(rules.filter(|rules| rules.tracks()).cloned());
         states
     })
 }
@@ -113,7 +114,7 @@ async fn source(forge: &Forge, scene: &Scene, known: &Announced, state: &RepoSta
     let others = scene.ruled_by(state.author).filter(|other| other.owner() != known.owner());
     for place in std::iter::once(known).chain(others) {
         if let Place::Served(repo) = &place.place
-            && is_complete(state, forge.layout().repo(repo.id)).await?
+            && is_complete(forge, state, repo).await?
         {
             return Ok(Some(repo.id));
         }

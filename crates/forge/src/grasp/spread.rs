@@ -1,80 +1,220 @@
 //! A proposal's commit is a ref of every repository that the proposal is for, and of none once it is deleted.
 //!
-//! The event goes together with the first repository's ref; the others follow at once, and a job that is written with
-//! the event makes sure of it, whatever happens in between.
+//! Before the first ref is made, the objects are beside every one of these repositories and proved complete there: the
+//! proposal is released in all of them or in none. The event is stored with the first repository's ref; the others
+//! follow at once, and a job that is written with the event makes sure of it, whatever happens in between.
 
 use super::align::{Aligned, Bringer, Objects, align};
 use super::push::{Coordinate, Order};
+use crate::git::push::incoming_key;
+use crate::git::snapshots;
 use crate::relay::readable;
 use crate::{Fault, Forge, jobs};
-use abide_core::{Oid, RepoId};
-use abide_git::read;
+use abide_core::{Oid, RefUpdate, RepoId};
+use abide_git::{Connected, GitError, Incoming};
 use abide_nostr::git::{Coordinate as Address, ObjectId, Proposal};
 use abide_nostr::grasp::event::Home;
+use abide_nostr::grasp::push::ref_of;
 use abide_nostr::{Event, EventId};
-use abide_store::{StoreError, Tx, nostr_events, nostr_repos};
+use abide_store::repos::Repo;
+use abide_store::{StoreError, Tx, nostr_events, nostr_repos, purgatory};
 use serde_json::{Value as Json, json};
 
 /// A repository that takes the commit of a proposal.
-pub(super) struct Target {
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
     pub coordinate: Coordinate,
-    pub id: RepoId,
+    pub repo: Repo,
 }
 
 /// Of the repositories that a proposal names, those that take its commit, and what that says of all of them.
-pub(super) async fn targets(forge: &Forge, named: &[Address]) -> Result<(Vec<Target>, Home), Fault> {
+pub(crate) async fn targets(forge: &Forge, named: &[Address]) -> Result<(Vec<Target>, Home), Fault> {
     let mut conn = forge.store().read().await?;
     let (mut found, mut home) = (Vec::<Target>::new(), Home::Missing);
     for address in named {
-        let repo = nostr_repos::by_coordinate(&mut conn, address.author.as_bytes(), &address.identifier, None).await?;
+        let (owner, identifier) = (address.author.as_bytes(), &address.identifier);
+        let repo = nostr_repos::by_coordinate(&mut conn, owner, identifier, None).await?;
         match repo.filter(|repo| repo.deleted_at.is_none()) {
             Some(repo) if repo.archived_at.is_none() => {
-                found.push(Target { coordinate: Coordinate::from(address), id: repo.id });
+                found.push(Target { coordinate: Coordinate::from(address), repo });
             }
             Some(_) => home = Home::Archived,
+            None if home == Home::Missing => {
+                if purgatory::announcement(&mut conn, owner, identifier).await?.is_some() {
+                    home = Home::Waiting;
+                }
+            }
             None => {}
         }
     }
-    found.sort_by_key(|target| target.id);
-    found.dedup_by_key(|target| target.id);
+    found.sort_by_key(|target| target.repo.id);
+    found.dedup_by_key(|target| target.repo.id);
     if !found.is_empty() {
         home = Home::Open;
     }
     Ok((found, home))
 }
 
-/// Whether a repository has an object.
-pub(super) async fn has(forge: &Forge, repo: RepoId, oid: Oid) -> Result<bool, Fault> {
-    let dir = forge.layout().repo(repo);
-    let looked = tokio::task::spawn_blocking(move || read::present(&dir, [oid]));
-    let found =
-        looked.await.map_err(|error| Fault::Internal(format!("looking for a commit was interrupted: {error}")))?;
-    Ok(!found?.is_empty())
+/// Where the commit of a proposal is.
+#[derive(Debug, Clone)]
+pub(crate) enum Source {
+    /// In this repository.
+    Repo(RepoId),
+    /// In the area of this key, which was received beside the repository of this id.
+    Area(String, Option<RepoId>),
 }
 
-/// Gives the commit of a served proposal to every repository it is for, from one that has it.
+/// What came of releasing a proposal.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Released {
+    /// It is served.
+    Done,
+    /// One of its repositories lacks something that the commit needs: nothing was done.
+    Incomplete,
+    /// The first of its repositories does not take it: nothing was done.
+    Refused(String),
+}
+
+/// Takes the commit of a proposal into every repository that it is for, and serves the event.
+pub(crate) async fn release(
+    forge: &Forge,
+    event: &Event,
+    commit: Oid,
+    source: &Source,
+    mut targets: Vec<Target>,
+    bringer: &Bringer,
+) -> Result<Released, Fault> {
+    let origin = match source {
+        Source::Repo(origin) => Some(*origin),
+        Source::Area(_, origin) => *origin,
+    };
+    // Whoever pushes hears first of the repository that was pushed to.
+    targets.sort_by_key(|target| Some(target.repo.id) != origin);
+    let mut staged = Vec::with_capacity(targets.len());
+    for target in &targets {
+        match stage(forge, &event.id, commit, source, target, &targets).await? {
+            Some(objects) => staged.push(objects),
+            None => return Ok(Released::Incomplete),
+        }
+    }
+    let mut served = false;
+    for (target, objects) in targets.iter().zip(staged) {
+        let order = Order::Proposal(Box::new(event.clone()), commit);
+        match align(forge, &target.coordinate, order, objects, bringer.clone()).await {
+            Ok(Aligned::Done | Aligned::Nothing) => served = true,
+            Ok(Aligned::Refused(reason)) if !served => return Ok(Released::Refused(reason)),
+            Err(fault) if !served => return Err(fault),
+            // The event is served: the job that came with it tries again.
+            Ok(Aligned::Refused(reason)) => tell_of_delay(target, &reason),
+            Err(fault) => tell_of_delay(target, &fault.to_string()),
+        }
+    }
+    Ok(if served { Released::Done } else { Released::Incomplete })
+}
+
+fn tell_of_delay(target: &Target, reason: &str) {
+    tracing::info!(repo = target.repo.id.get(), reason, "a repository does not take a proposal's commit yet");
+}
+
+/// Puts what a repository lacks of a commit beside it and proves the commit complete there. `None`: something is missing.
+async fn stage(
+    forge: &Forge,
+    id: &EventId,
+    commit: Oid,
+    source: &Source,
+    target: &Target,
+    named: &[Target],
+) -> Result<Option<Objects>, Fault> {
+    let update = [RefUpdate { name: ref_of(id), old: Oid::ZERO, new: commit }];
+    if holds(forge, target.repo.id, &update).await? {
+        return Ok(Some(Objects::Here));
+    }
+    let mut places = Vec::new();
+    let origin = match source {
+        Source::Repo(origin) => Some(*origin),
+        Source::Area(key, origin) => {
+            let dir = forge.layout().repo(target.repo.id);
+            let (objects, refused) = Incoming::reopen(forge.git(), forge.layout(), dir, key)?.connect(&update).await?;
+            if refused.is_empty() {
+                return Ok(Some(Objects::Received(incoming_key(forge), objects)));
+            }
+            places.push(forge.layout().incoming(key).join("objects"));
+            *origin
+        }
+    };
+    // Only a repository that the proposal names gives anything to the others.
+    let is_named = |origin: &RepoId| *origin != target.repo.id && named.iter().any(|other| other.repo.id == *origin);
+    let Some(origin) = origin.filter(is_named) else { return Ok(None) };
+    places.push(forge.layout().repo(origin).join("objects"));
+
+    let key = incoming_key(forge);
+    let refs = snapshots::read(forge, &target.repo).await?;
+    let known: Vec<Oid> = refs.refs.iter().map(|found| found.oid).collect();
+    let incoming = Incoming::create(forge.git(), forge.layout(), target.repo.id, &key).await?;
+    let copied = async {
+        // Anyone can propose: what one event makes the server copy is bounded like what one address may leave here.
+        if incoming.weigh(&places, &[commit], &known).await? > forge.settings().grasp.unsigned_per_address {
+            return Ok(false);
+        }
+        incoming.fill(&places, &[commit], &known).await.map(|()| true)
+    };
+    match copied.await {
+        Ok(true) => {}
+        Ok(false) | Err(GitError::Failed { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    }
+    let (objects, refused) = incoming.connect(&update).await?;
+    Ok(refused.is_empty().then_some(Objects::Received(key, objects)))
+}
+
+/// Whether a repository has these tips and all that they reach.
+pub(super) async fn holds(forge: &Forge, repo: RepoId, tips: &[RefUpdate]) -> Result<bool, Fault> {
+    let mut here = Connected::in_place(forge.git(), forge.layout().repo(repo));
+    Ok(here.extend(tips).await?.is_empty())
+}
+
+/// The first of these repositories that has a commit and all that it reaches.
+pub(super) async fn holder(
+    forge: &Forge,
+    id: &EventId,
+    commit: Oid,
+    targets: &[Target],
+) -> Result<Option<RepoId>, Fault> {
+    let update = [RefUpdate { name: ref_of(id), old: Oid::ZERO, new: commit }];
+    for target in targets {
+        if holds(forge, target.repo.id, &update).await? {
+            return Ok(Some(target.repo.id));
+        }
+    }
+    Ok(None)
+}
+
+/// Gives the commit of a served proposal to every repository it is for, from one that has it. Fails if one of them
+/// could not take it, so that whoever asked tries again.
 pub(crate) async fn give(forge: &Forge, id: &EventId) -> Result<(), Fault> {
     let found = nostr_events::by_id(&mut *forge.store().read().await?, id.as_bytes()).await?;
     let Some(event) = found.and_then(|found| readable(&found.json)) else { return Ok(()) };
     let Ok(proposal) = Proposal::parse(&event) else { return Ok(()) };
-    let Some(oid) = proposal.commit.and_then(ObjectId::sha1) else { return Ok(()) };
+    let Some(commit) = proposal.commit.and_then(ObjectId::sha1) else { return Ok(()) };
     let (targets, _) = targets(forge, &proposal.repos).await?;
-    let mut source = None;
+    let Some(origin) = holder(forge, id, commit, &targets).await? else { return Ok(()) };
+    let mut late = None;
     for target in &targets {
-        if has(forge, target.id, oid).await? {
-            source = Some(target.id);
-            break;
-        }
-    }
-    let Some(source) = source else { return Ok(()) };
-    for target in &targets {
-        let objects = if target.id == source { Objects::Here } else { Objects::Of(source, vec![oid]) };
-        let order = Order::Proposal(Box::new(event.clone()), oid);
+        let staged = stage(forge, id, commit, &Source::Repo(origin), target, &targets).await?;
+        let Some(objects) = staged else {
+            tell_of_delay(target, "its commit is not complete there");
+            continue;
+        };
+        let order = Order::Proposal(Box::new(event.clone()), commit);
         if let Aligned::Refused(reason) = align(forge, &target.coordinate, order, objects, Bringer::server()).await? {
-            tracing::info!(repo = target.id.get(), reason, "a repository does not take a proposal's commit");
+            tell_of_delay(target, &reason);
+            late = Some(reason);
         }
     }
-    Ok(())
+    match late {
+        None => Ok(()),
+        Some(reason) => Err(Fault::Internal(format!("a proposal has not reached all its repositories: {reason}"))),
+    }
 }
 
 /// Takes the ref of a proposal that is no more from the repositories it was for.

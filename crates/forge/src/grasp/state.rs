@@ -5,7 +5,7 @@ use super::push::{Coordinate, Order, is_complete, objects_of};
 use super::scene::{Place, Scene};
 use super::settle::settle;
 use super::signed::serve_state;
-use super::{Halt, ensure_room, entry, refusal};
+use super::{Halt, ensure_room, entry, refusal, stop};
 use crate::{Fault, Forge};
 use abide_nostr::git::RepoState;
 use abide_nostr::grasp::state::{Facts, Ruled, Verdict, judge};
@@ -33,6 +33,7 @@ pub(super) async fn admit(
     drop(conn);
     let facts = Facts {
         rank: state.rank,
+        tracks: state.tracks(),
         newest_of_author: newest.map(|found| Rank {
             created_at: u64::try_from(found.created_at).unwrap_or(0),
             id: EventId::from_byte_array(found.id),
@@ -44,7 +45,8 @@ pub(super) async fn admit(
     match judge(&facts) {
         Verdict::Refuse(refusal) => Ok(Answer::Refused(refusal)),
         Verdict::Wait { extend } => wait(forge, event, &identifier, from, extend).await,
-        Verdict::Serve { align } => serve(forge, event, &state, &scene, align, &facts).await,
+        Verdict::Serve { align } if align.is_empty() => keep(forge, event).await,
+        Verdict::Serve { align } => serve(forge, event, &state, &scene, align, &facts, from).await,
     }
 }
 
@@ -56,7 +58,7 @@ async fn ruled(forge: &Forge, scene: &Scene, state: &RepoState) -> Result<Vec<Ru
             candidates.authoritative().is_some_and(|rules| rules.rank > state.rank)
         });
         let complete = match &known.place {
-            Place::Served(repo) => is_complete(state, forge.layout().repo(repo.id)).await?,
+            Place::Served(repo) => is_complete(forge, state, repo).await?,
             Place::Waiting(..) | Place::Beside => false,
         };
         ruled.push(Ruled {
@@ -70,6 +72,17 @@ async fn ruled(forge: &Forge, scene: &Scene, state: &RepoState) -> Result<Vec<Ru
     Ok(ruled)
 }
 
+/// Nothing follows it: newer states rule wherever it could, or it names no ref. It is stored, and changes nothing.
+async fn keep(forge: &Forge, event: &Event) -> Result<Answer, Fault> {
+    let served: Result<(), Fault> = forge
+        .store()
+        .write(event.clone(), |tx, event| Box::pin(async move { Ok(serve_state(tx, event).await?) }))
+        .await;
+    served?;
+    forge.relay().publish(&[Arc::new(event.clone())]);
+    Ok(Answer::Stored)
+}
+
 /// All that it asks for is here: it is stored and followed at once.
 async fn serve(
     forge: &Forge,
@@ -78,6 +91,7 @@ async fn serve(
     scene: &Scene,
     owners: Vec<PublicKey>,
     facts: &Facts,
+    from: Option<IpAddr>,
 ) -> Result<Answer, Fault> {
     let complete = |owner: &PublicKey| facts.ruled.iter().any(|repo| repo.owner == *owner && repo.complete);
     let source = facts.ruled.iter().find(|repo| repo.complete).and_then(|repo| scene.of(repo.owner)?.repo_id());
@@ -96,13 +110,8 @@ async fn serve(
         }
     }
     if !stored {
-        // Newer states rule wherever it could: it is kept, and changes nothing.
-        let served: Result<(), Fault> = forge
-            .store()
-            .write(event.clone(), |tx, event| Box::pin(async move { Ok(serve_state(tx, event).await?) }))
-            .await;
-        served?;
-        forge.relay().publish(&[Arc::new(event.clone())]);
+        // No repository could take it in this moment; the next push or state looks at it again.
+        return wait(forge, event, state.identifier.as_str(), from, Vec::new()).await;
     }
     settle(forge, state.identifier.as_str(), event.pubkey).await?;
     Ok(Answer::Stored)
@@ -129,21 +138,20 @@ async fn wait(
                 for owner in extend {
                     purgatory::raise_announcement(tx, &owner.to_bytes(), identifier, until).await?;
                 }
+                // The announcement may have expired while this was decided; then nothing speaks for the state, and
+                // nothing of it is written.
+                let scene = Scene::load(settings, tx, identifier, event.pubkey).await.map_err(stop)?;
+                if scene.ruled_by(event.pubkey).next().is_none() {
+                    let reason = "the announcement expired a moment ago; publish it again, then the state";
+                    return Err(refusal(Prefix::Restricted, reason).into());
+                }
                 Ok::<_, Halt>(())
             })
         })
         .await;
     match written {
-        Ok(()) => {}
-        Err(Halt::Refused(refusal)) => return Ok(Answer::Refused(refusal)),
-        Err(Halt::Store(error)) => return Err(error.into()),
+        Ok(()) => Ok(Answer::Waiting),
+        Err(Halt::Refused(refusal)) => Ok(Answer::Refused(refusal)),
+        Err(Halt::Store(error)) => Err(error.into()),
     }
-    // The announcement may have expired while this was decided; then nothing speaks for the state any more.
-    let mut conn = forge.store().read().await?;
-    let scene = Scene::load(&forge.settings().grasp, &mut conn, identifier, event.pubkey).await?;
-    if scene.ruled_by(event.pubkey).next().is_none() {
-        let reason = "the announcement expired a moment ago; publish it again, then the state";
-        return Ok(Answer::Refused(refusal(Prefix::Restricted, reason)));
-    }
-    Ok(Answer::Waiting)
 }

@@ -9,7 +9,7 @@ use abide_git::read;
 use abide_nostr::git::{ObjectId, Proposal};
 use abide_nostr::grasp::push::KnownEvent;
 use abide_nostr::{Event, EventId, PublicKey, nip19};
-use abide_store::{nostr_events, nostr_repos, purgatory, purgatory_proposals};
+use abide_store::{nostr_events, nostr_repos, purgatory, purgatory_attached, purgatory_proposals};
 use std::collections::HashSet;
 
 pub use abide_store::purgatory::Totals;
@@ -324,6 +324,14 @@ pub(super) async fn known_proposal(forge: &Forge, id: &EventId) -> Result<KnownP
             None => KnownEvent::OtherKind,
         };
         return Ok(KnownProposal { known, event });
+    }
+    let attached = purgatory_attached::get(&mut conn, id.as_bytes()).await?;
+    if let Some(event) = attached.and_then(|row| readable(&row.json)) {
+        let known = match commit(&event) {
+            Some(oid) => KnownEvent::WaitingForRepository(oid.sha1()),
+            None => KnownEvent::OtherKind,
+        };
+        return Ok(KnownProposal { known, event: Some(event) });
     }
     let Some(half) = purgatory_proposals::get(&mut conn, id.as_bytes()).await? else {
         return Ok(KnownProposal { known: KnownEvent::Unknown, event: None });

@@ -1,6 +1,6 @@
 //! What waited in vain goes: entries whose time is over, with their directories and objects.
 
-use super::{aside, left, life};
+use super::{aside, attached, left, life};
 use crate::{Fault, Forge};
 use abide_git::incoming;
 use abide_nostr::PublicKey;
@@ -33,6 +33,7 @@ pub async fn sweep(forge: &Forge) -> Result<Swept, Fault> {
     let mut swept = Swept { announcements: announcements(forge).await?, ..Swept::default() };
     swept.states = states(forge).await?;
     swept.proposals = proposed(forge).await?;
+    attached::sweep(forge).await?;
     areas(forge).await?;
     super::measure(forge).await?;
     Ok(swept)
@@ -92,6 +93,7 @@ async fn take(
     if gone {
         let until = tx.now().plus(remembered);
         purgatory::remember(tx, &entry.event_id, until).await?;
+        attached::drop_with(tx, &entry.pubkey, &entry.identifier, "expiry").await?;
         if let Some(repo) = entry.repo_id {
             let owner = nip19::npub(&PublicKey::from_byte_array(entry.pubkey));
             purges::insert(tx, repo, &format!("{owner}/{}", entry.identifier)).await?;

@@ -11,14 +11,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 impl Incoming {
-    /// Gives the waiting objects to the repository, durable when this returns. Objects that are there already stay as
-    /// they are. The area keeps its copy until it is discarded, so a call that was cut short can be repeated.
-    pub async fn migrate(&self) -> Result<(), GitError> {
-        self.migrate_into(&self.repo).await
-    }
-
-    /// As [`Incoming::migrate`], into another repository than the one whose objects were borrowed.
-    pub async fn migrate_into(&self, repo: &Path) -> Result<(), GitError> {
+    /// Gives the waiting objects to a repository, durable when this returns. Only a proof calls this, see
+    /// [`Connected::migrate`](super::Connected::migrate).
+    pub(super) async fn migrate_into(&self, repo: &Path) -> Result<(), GitError> {
         let (from, to) = (self.objects(), repo.join("objects"));
         blocking(move || migrate(&from, &to).map_err(GitError::io("move objects into", &to))).await
     }

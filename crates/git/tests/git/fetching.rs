@@ -241,7 +241,7 @@ async fn objects_that_no_ref_reaches_are_refused_with_version_0() {
     let hidden = work.commit("two");
     let incoming = server.incoming("hidden").await;
     incoming.receive(&work.pack(&["HEAD"])[..], &Default::default(), None).await.unwrap();
-    incoming.migrate().await.unwrap();
+    server.take_unproved(incoming).await;
     let mut body = BytesMut::new();
     put_data(&mut body, format!("want {hidden}\n").as_bytes());
     put_flush(&mut body);

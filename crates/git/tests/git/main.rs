@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking, like tests")]
 
 mod advertising;
+mod connecting;
 mod fetching;
 mod maintaining;
 mod parsing;

@@ -3,6 +3,7 @@
 use crate::support::{Server, Work, update};
 use abide_core::{Oid, RefUpdate};
 use abide_git::incoming::{Flaw, list_incoming, remove_incoming};
+use abide_git::receive::RefusedTip;
 use abide_git::{Client, GitLimits, ReceiveError, ReceiveLimits};
 use std::path::Path;
 use std::time::Duration;
@@ -51,8 +52,8 @@ async fn a_thin_pack_is_completed_from_the_repository() {
         let limits = ReceiveLimits { unpack_limit, ..ReceiveLimits::default() };
         let incoming = server.incoming(key).await;
         incoming.receive(&pack[..], &limits, None).await.unwrap();
-        incoming.check_connected(&[update("refs/heads/main", one, two)]).await.unwrap();
-        incoming.migrate().await.unwrap();
+        let connected = server.connected(incoming, &[update("refs/heads/main", one, two)]).await;
+        connected.migrate(&server.repo).await.unwrap();
     }
     assert_eq!(server.run(&["cat-file", "-t", &two.to_string()]), "commit");
     server.fsck();
@@ -78,9 +79,10 @@ async fn migrating_twice_changes_nothing_more() {
         let tip = work.commits(commits);
         let incoming = server.incoming("twice").await;
         incoming.receive(&work.pack(&["main"])[..], &ReceiveLimits::default(), None).await.unwrap();
-        incoming.migrate().await.unwrap();
+        let connected = server.connected(incoming, &creating(tip)).await;
+        connected.migrate(&server.repo).await.unwrap();
         let once = files_below(&server.repo.join("objects"));
-        incoming.migrate().await.unwrap();
+        connected.migrate(&server.repo).await.unwrap();
         assert_eq!(files_below(&server.repo.join("objects")), once);
         // As after a crash between a pack and its index: the second call completes the first.
         let pack_dir = server.repo.join("objects/pack");
@@ -90,7 +92,7 @@ async fn migrating_twice_changes_nothing_more() {
                 std::fs::remove_file(path).unwrap();
             }
         }
-        incoming.migrate().await.unwrap();
+        connected.migrate(&server.repo).await.unwrap();
         assert_eq!(server.run(&["cat-file", "-t", &tip.to_string()]), "commit");
         server.fsck();
     }
@@ -105,8 +107,9 @@ async fn a_push_that_leaves_objects_out_is_refused_by_name() {
     incoming.receive(&work.pack(&[&one.to_string()])[..], &ReceiveLimits::default(), None).await.unwrap();
     // A tag whose target exists, a branch whose tip does not.
     let updates = [update("refs/tags/whole", Oid::ZERO, one), update("refs/heads/hole", Oid::ZERO, two)];
-    assert_eq!(refused(incoming.check_connected(&updates).await), ["refs/heads/hole"]);
-    incoming.check_connected(&updates[..1]).await.unwrap();
+    let (connected, refused) = incoming.connect(&updates).await.unwrap();
+    assert_eq!(names(&refused), ["refs/heads/hole"]);
+    assert!(connected.covers(&server.repo, one) && !connected.covers(&server.repo, two));
 }
 
 #[tokio::test]
@@ -125,7 +128,9 @@ async fn a_hole_deep_in_the_history_is_found() {
         std::fs::copy(from, target.join(&name[2..])).unwrap();
     }
     let updates = [update("refs/heads/hole", Oid::ZERO, three), update("refs/heads/main", Oid::ZERO, three)];
-    assert_eq!(refused(incoming.check_connected(&updates).await).len(), 2);
+    let (connected, refused) = incoming.connect(&updates).await.unwrap();
+    assert_eq!(refused.len(), 2);
+    assert!(!connected.covers(&server.repo, three));
 }
 
 #[tokio::test]
@@ -136,18 +141,16 @@ async fn a_branch_is_a_commit() {
     let incoming = server.incoming("kinds").await;
     incoming.receive(&work.pack(&["v1"])[..], &ReceiveLimits::default(), None).await.unwrap();
     let (tag, tree) = (work.oid("v1"), work.oid("HEAD^{tree}"));
-    incoming.check_connected(&[update("refs/tags/t", Oid::ZERO, tree)]).await.unwrap();
-    incoming.check_connected(&[update("refs/tags/v1", Oid::ZERO, tag)]).await.unwrap();
+    let mut connected = server.connected(incoming, &[update("refs/tags/t", Oid::ZERO, tree)]).await;
+    assert_eq!(connected.extend(&[update("refs/tags/v1", Oid::ZERO, tag)]).await.unwrap(), []);
     for wrong in [tag, tree] {
-        assert_eq!(refused(incoming.check_connected(&creating(wrong)).await), ["refs/heads/main"]);
+        let refused = connected.extend(&creating(wrong)).await.unwrap();
+        assert_eq!(names(&refused), ["refs/heads/main"], "also what was proved complete as a tag");
     }
 }
 
-fn refused(result: Result<(), ReceiveError>) -> Vec<String> {
-    match result {
-        Err(ReceiveError::Tips(tips)) => tips.iter().map(|tip| tip.name.to_string()).collect(),
-        other => panic!("{other:?}"),
-    }
+fn names(refused: &[RefusedTip]) -> Vec<String> {
+    refused.iter().map(|tip| tip.name.to_string()).collect()
 }
 
 #[tokio::test]
@@ -336,8 +339,10 @@ async fn the_same_objects_pushed_at_once_are_all_taken() {
         tokio::spawn(async move {
             let incoming = abide_git::Incoming::create(&git, &layout, id, &format!("p{number}")).await.unwrap();
             incoming.receive(&pack[..], &ReceiveLimits::default(), None).await.unwrap();
-            incoming.migrate().await.unwrap();
-            incoming.discard().await.unwrap();
+            let (connected, refused) = incoming.connect(&creating(tip)).await.unwrap();
+            assert_eq!(refused, []);
+            connected.migrate(&layout.repo(id)).await.unwrap();
+            connected.discard().await.unwrap();
         })
     });
     for push in pushes.collect::<Vec<_>>() {
@@ -384,7 +389,8 @@ async fn a_push_that_needs_more_memory_than_its_ration_is_refused_by_the_kernel(
     }
     let incoming = server.incoming("account").await;
     incoming.receive(&pack[..], &ReceiveLimits::default(), None).await.unwrap();
-    incoming.check_connected(&creating(tip)).await.unwrap();
+    let (_connected, refused) = incoming.connect(&creating(tip)).await.unwrap();
+    assert!(refused.is_empty());
 }
 
 #[tokio::test]
@@ -445,7 +451,8 @@ async fn a_large_text_that_deflates_well_is_taken_from_anybody() {
         let limits = ReceiveLimits { unpack_limit, unpacked_bytes: 512 << 20, ..ReceiveLimits::default() };
         let incoming = server.incoming(&format!("text{unpack_limit}")).await.of(stranger());
         incoming.receive(&pack[..], &limits, None).await.unwrap();
-        incoming.check_connected(&creating(tip)).await.unwrap();
+        let (_connected, refused) = incoming.connect(&creating(tip)).await.unwrap();
+        assert!(refused.is_empty());
     }
 }
 

@@ -19,7 +19,7 @@ async fn fixture() -> Fixture {
     let two = work.commit("two");
     let incoming = server.incoming("seed").await;
     incoming.receive(&work.pack(&["HEAD"])[..], &Default::default(), None).await.unwrap();
-    incoming.migrate().await.unwrap();
+    server.take_unproved(incoming).await;
     Fixture { server, one, two }
 }
 

@@ -1,7 +1,7 @@
 //! A data directory with one bare repository, and clones to push from.
 
 use abide_core::{Oid, RefName, RefUpdate, RepoId};
-use abide_git::{Git, GitLimits, Incoming, Layout, PackOutcome, ReceiveError, ReceiveLimits, bare};
+use abide_git::{Connected, Git, GitLimits, Incoming, Layout, PackOutcome, ReceiveError, ReceiveLimits, bare};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -45,11 +45,23 @@ impl Server {
     pub async fn push(&self, pack: &[u8], updates: &[RefUpdate]) -> Result<PackOutcome, ReceiveError> {
         let incoming = self.incoming("push").await;
         let outcome = incoming.receive(pack, &ReceiveLimits::default(), None).await?;
-        incoming.check_connected(updates).await?;
-        incoming.migrate().await.unwrap();
+        let connected = self.connected(incoming, updates).await;
+        connected.migrate(&self.repo).await.unwrap();
         abide_git::reftx::update_refs(&self.git, &self.repo, updates).await.unwrap();
-        incoming.discard().await.unwrap();
+        connected.discard().await.unwrap();
         Ok(outcome)
+    }
+
+    /// The proof that none of these updates lacks anything.
+    pub async fn connected(&self, incoming: Incoming, updates: &[RefUpdate]) -> Connected {
+        let (connected, refused) = incoming.connect(updates).await.unwrap();
+        assert_eq!(refused, []);
+        connected
+    }
+
+    /// Gives whatever an area holds to the repository, complete or not.
+    pub async fn take_unproved(&self, incoming: Incoming) {
+        self.connected(incoming, &[]).await.migrate(&self.repo).await.unwrap();
     }
 
     pub fn fsck(&self) {

@@ -2,7 +2,6 @@
 
 use crate::read_support::{Bare, Script, Storage};
 use crate::support::Server;
-use abide_git::copy::copy_objects;
 use abide_git::read::Signature;
 use abide_git::write::{WriteError, initial_commit};
 use abide_git::{Reader, Snapshot};
@@ -74,10 +73,10 @@ async fn a_first_commit_goes_through_the_incoming_area() {
     let incoming = server.incoming("first").await;
     let commit = initial_commit(&incoming.objects(), &[(b"a/b", b"c")], &ann(), b"m").unwrap();
     let update = crate::support::update("refs/heads/main", abide_core::Oid::ZERO, commit);
-    incoming.check_connected(std::slice::from_ref(&update)).await.unwrap();
-    incoming.migrate().await.unwrap();
+    let connected = server.connected(incoming, std::slice::from_ref(&update)).await;
+    connected.migrate(&server.repo).await.unwrap();
     abide_git::reftx::update_refs(&server.git, &server.repo, &[update]).await.unwrap();
-    incoming.discard().await.unwrap();
+    connected.discard().await.unwrap();
     server.fsck();
     assert_eq!(server.run(&["cat-file", "-p", "main:a/b"]), "c");
 }
@@ -96,9 +95,9 @@ async fn a_fork_has_its_own_objects_and_only_what_was_named() {
         snapshot.refs.iter().filter(|found| !found.name.ends_with(b"secret")).map(|found| found.oid).collect();
     let (secret, main, v1) = (source.oid("secret:f"), source.oid("main"), source.oid("v1"));
     let incoming = server.incoming("fork").await;
-    copy_objects(&server.git, source.path(), &incoming.objects(), &tips).await.unwrap();
-    incoming.migrate().await.unwrap();
-    incoming.discard().await.unwrap();
+    let copied = incoming.copied(source.path(), &tips).await.unwrap();
+    copied.migrate(&server.repo).await.unwrap();
+    copied.discard().await.unwrap();
     drop(source);
     server.run(&["update-ref", "refs/heads/main", &main.to_string()]);
     server.run(&["update-ref", "refs/tags/v1", &v1.to_string()]);
@@ -109,5 +108,5 @@ async fn a_fork_has_its_own_objects_and_only_what_was_named() {
     assert!(!server.repo.join("objects/info/alternates").exists());
     // Nothing to copy is no error.
     let incoming = server.incoming("empty").await;
-    copy_objects(&server.git, &server.repo, &incoming.objects(), &[]).await.unwrap();
+    incoming.copied(&server.repo, &[]).await.unwrap();
 }

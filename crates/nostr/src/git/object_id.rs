@@ -5,13 +5,15 @@ use abide_core::Oid;
 use std::fmt;
 use std::str::FromStr;
 
-/// An object id of either hash. Repositories here hold SHA-1 objects; the other kind is read, and is never here.
+/// An object id as an event writes it. Repositories here hold SHA-1 objects; the other kinds are read, and are never here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ObjectId {
     /// Forty digits.
     Sha1(Oid),
     /// Sixty-four digits.
     Sha256([u8; 32]),
+    /// Text that is no object id. No repository has such an object.
+    Unreadable,
 }
 
 impl ObjectId {
@@ -19,7 +21,7 @@ impl ObjectId {
     pub fn sha1(self) -> Option<Oid> {
         match self {
             Self::Sha1(oid) => Some(oid),
-            Self::Sha256(_) => None,
+            Self::Sha256(_) | Self::Unreadable => None,
         }
     }
 }
@@ -48,6 +50,7 @@ impl fmt::Display for ObjectId {
         match self {
             Self::Sha1(oid) => oid.fmt(f),
             Self::Sha256(bytes) => f.write_str(&hex::encode(bytes)),
+            Self::Unreadable => f.write_str("unreadable"),
         }
     }
 }

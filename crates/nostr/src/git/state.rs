@@ -6,7 +6,8 @@ use crate::{Event, Limits, PublicKey, kinds};
 use abide_core::RefName;
 use std::collections::BTreeMap;
 
-/// The branches and tags of a repository as one of its maintainers signed them. There is at least one.
+/// The branches and tags of a repository as one of its maintainers signed them. One without any says that its author no
+/// longer tracks the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepoState {
     /// Decides between versions and between maintainers.
@@ -22,7 +23,8 @@ pub struct RepoState {
 }
 
 impl RepoState {
-    /// Reads a state. Peeled entries (`^{}`) and refs outside `refs/heads/` and `refs/tags/` are left out.
+    /// Reads a state. Peeled entries (`^{}`) and refs outside `refs/heads/` and `refs/tags/` are left out. An object id
+    /// that is none is kept as one that is never here, so that the state waits in vain rather than being refused.
     pub fn parse(event: &Event, limits: &Limits) -> Result<Self, Invalid> {
         if event.kind.as_u16() != kinds::STATE {
             return Err(Invalid::Kind);
@@ -38,21 +40,23 @@ impl RepoState {
                 }
                 head = Some(named);
             } else if is_state_ref(name) && !name.ends_with("^{}") {
-                let id: ObjectId = value.parse().map_err(|_| Invalid::ObjectId(shortened(name)))?;
+                let id = value.parse().unwrap_or(ObjectId::Unreadable);
                 let parsed: RefName = name.parse().map_err(|rule| Invalid::RefName(shortened(name), rule))?;
                 if refs.insert(parsed, id).is_some_and(|other| other != id) {
                     return Err(Invalid::Contradiction(shortened(name)));
                 }
             }
         }
-        if refs.is_empty() {
-            return Err(Invalid::NoRefs);
-        }
         if let Some((directory, below)) = name_in_the_way(&refs) {
             return Err(Invalid::NameInTheWay(shortened(directory), shortened(below)));
         }
         let identifier = Identifier::of(event, limits)?;
         Ok(Self { rank: Rank::of(event), author: event.pubkey, identifier, refs, head })
+    }
+
+    /// Whether it says anything of the refs. If not, repositories stay as they are (NIP-34).
+    pub fn tracks(&self) -> bool {
+        !self.refs.is_empty()
     }
 }
 
@@ -61,8 +65,9 @@ pub(crate) fn is_state_ref(name: &str) -> bool {
     name.starts_with("refs/heads/") || name.starts_with("refs/tags/")
 }
 
+/// The branch that HEAD names: `ref: refs/heads/x`, or without the prefix, as some clients write.
 fn parse_head(value: &str) -> Result<RefName, Invalid> {
-    let name = value.strip_prefix("ref: ").ok_or(Invalid::Head)?;
+    let name = value.strip_prefix("ref: ").unwrap_or(value);
     let name: RefName = name.parse().map_err(|_| Invalid::Head)?;
     if name.as_branch().is_some() { Ok(name) } else { Err(Invalid::Head) }
 }
@@ -109,10 +114,12 @@ mod tests {
     fn head_names_a_branch_that_need_not_exist() {
         let head = |value: &str| parse(&[&["refs/heads/main", A], &["HEAD", value]]).map(|state| state.head.unwrap());
         assert_eq!(head("ref: refs/heads/other").unwrap().as_str(), "refs/heads/other");
+        assert_eq!(head("refs/heads/other").unwrap().as_str(), "refs/heads/other");
         for bad in [
             "ref: refs/tags/v1",
             "ref: HEAD",
-            "refs/heads/main",
+            "refs/tags/v1",
+            "ref: ref: refs/heads/main",
             A,
             "",
             "ref: refs/heads/a..b",
@@ -134,9 +141,15 @@ mod tests {
             Err(Invalid::RefName("refs/heads/a..b".into(), InvalidRefName::ForbiddenSequence))
         );
         assert_eq!(one("refs/heads/", A), Err(Invalid::RefName("refs/heads/".into(), InvalidRefName::BadComponent)));
-        assert_eq!(one("refs/heads/x", "main"), Err(Invalid::ObjectId("refs/heads/x".into())));
-        assert_eq!(one("refs/heads/x", &"0".repeat(40)), Err(Invalid::ObjectId("refs/heads/x".into())));
-        assert_eq!(parse(&[&["refs/heads/x"]]).map(|_| ()), Err(Invalid::ObjectId("refs/heads/x".into())));
+    }
+
+    #[test]
+    fn an_object_id_that_is_none_is_one_that_is_never_here() {
+        for tag in [&["refs/heads/x", "main"] as &[&str], &["refs/heads/x", &"0".repeat(40)], &["refs/heads/x"]] {
+            let state = parse(&[tag]).unwrap();
+            assert!(state.refs.values().all(|id| id.sha1().is_none()), "{tag:?}");
+        }
+        assert!(matches!(parse(&[&["refs/heads/x", A], &["refs/heads/x", "?"]]), Err(Invalid::Contradiction(_))));
     }
 
     #[test]
@@ -149,12 +162,12 @@ mod tests {
     }
 
     #[test]
-    fn other_namespaces_are_left_out_and_nothing_at_all_is_refused() {
+    fn other_namespaces_are_left_out_and_nothing_at_all_tracks_nothing() {
         let state =
             parse(&[&["refs/heads/x", A], &["refs/notes/y", "?"], &["refs/nostr/z", A], &["refs/tags/v^{}", "?"]]);
         assert_eq!(state.unwrap().refs.len(), 1);
-        assert_eq!(parse(&[&["refs/notes/y", A]]), Err(Invalid::NoRefs));
-        assert_eq!(parse(&[]), Err(Invalid::NoRefs));
+        assert!(!parse(&[&["refs/notes/y", A]]).unwrap().tracks());
+        assert!(!parse(&[]).unwrap().tracks() && parse(&[&["refs/heads/x", A]]).unwrap().tracks());
         let without_d = event(1, 30_618, 0, &[&["refs/heads/x", A]], "");
         assert_eq!(RepoState::parse(&without_d, &Limits::default()), Err(Invalid::Missing("d")));
     }

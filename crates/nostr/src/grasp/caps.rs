@@ -30,6 +30,36 @@ pub struct Counts {
     pub total: u64,
 }
 
+/// Events that wait with one announcement.
+pub const ATTACHED_PER_REPO: u64 = 200;
+
+/// Bytes of events that wait with one announcement.
+pub const ATTACHED_REPO_BYTES: u64 = 4 << 20;
+
+/// Bytes of one author's events that wait with announcements.
+pub const ATTACHED_KEY_BYTES: u64 = 1 << 20;
+
+/// What waits with announcements already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attached {
+    /// Bytes of the author's.
+    pub key_bytes: u64,
+    /// Events that wait with the announcement.
+    pub of_repo: u64,
+    /// Their bytes.
+    pub repo_bytes: u64,
+}
+
+/// Whether an event of so many bytes may wait with an announcement.
+pub fn judge_attached(counts: &Attached, bytes: u64) -> Result<(), Refusal> {
+    let full = counts.of_repo >= ATTACHED_PER_REPO || counts.repo_bytes + bytes > ATTACHED_REPO_BYTES;
+    if full || counts.key_bytes + bytes > ATTACHED_KEY_BYTES {
+        let reason = "too much waits for a repository without git data; publish it again once the repository is served";
+        return Err(Refusal::new(Prefix::RateLimited, reason));
+    }
+    Ok(())
+}
+
 /// Whether one more may wait. What takes the place of a waiting entry is not one more.
 pub fn judge(caps: &Caps, counts: &Counts) -> Result<(), Refusal> {
     let refuse = |reason: &'static str| Err(Refusal::new(Prefix::RateLimited, reason));
@@ -47,6 +77,19 @@ pub fn judge(caps: &Caps, counts: &Counts) -> Result<(), Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_waits_with_an_announcement_is_bounded_in_number_and_bytes() {
+        let none = Attached { key_bytes: 0, of_repo: 0, repo_bytes: 0 };
+        assert_eq!(judge_attached(&none, ATTACHED_KEY_BYTES), Ok(()));
+        for full in [
+            Attached { of_repo: ATTACHED_PER_REPO, ..none },
+            Attached { repo_bytes: ATTACHED_REPO_BYTES, ..none },
+            Attached { key_bytes: ATTACHED_KEY_BYTES, ..none },
+        ] {
+            assert_eq!(judge_attached(&full, 1).unwrap_err().prefix, Prefix::RateLimited);
+        }
+    }
 
     #[test]
     fn each_cap_holds_alone() {

@@ -52,6 +52,8 @@ pub enum Commit {
 pub enum Home {
     /// None of them.
     Missing,
+    /// None of them yet: the announcement of at least one waits for git data.
+    Waiting,
     /// Some, and all of those are archived.
     Archived,
     /// At least one that takes changes.
@@ -70,6 +72,8 @@ pub enum ProposalVerdict {
         /// Drop what was kept aside: the event says what belongs there, whoever pushed first.
         drop_aside: bool,
     },
+    /// It waits with the announcement of its repository.
+    WaitForRepository,
     /// It is not taken.
     Refuse(Refusal),
 }
@@ -77,14 +81,16 @@ pub enum ProposalVerdict {
 /// Decides about a patch, a pull request or an update. A patch without a commit only has to be linked to something here;
 /// a commit needs a repository that can take it.
 pub fn proposal(proposal: &Proposal, related: Relation, home: Home, commit: Commit) -> ProposalVerdict {
-    if let Relation::None = related {
-        return ProposalVerdict::Refuse(unrelated());
-    }
-    if proposal.commit.is_none() && proposal.kind == ProposalKind::Patch {
-        return ProposalVerdict::Serve;
+    let is_text = proposal.commit.is_none() && proposal.kind == ProposalKind::Patch;
+    match related {
+        Relation::None if home != Home::Waiting => return ProposalVerdict::Refuse(unrelated()),
+        Relation::Tags | Relation::Tagged if is_text => return ProposalVerdict::Serve,
+        Relation::None | Relation::Waiting if is_text => return ProposalVerdict::WaitForRepository,
+        _ => {}
     }
     match home {
         Home::Open => {}
+        Home::Waiting => return ProposalVerdict::WaitForRepository,
         Home::Missing => {
             let reason = "no repository here can take the commit; name one that is served here with an \"a\" tag";
             return ProposalVerdict::Refuse(Refusal::new(Prefix::Restricted, reason));
@@ -111,19 +117,66 @@ pub enum Relation {
     Tags,
     /// One of those tags it.
     Tagged,
+    /// It tags a repository whose announcement waits for git data, or something that waits with one.
+    Waiting,
 }
 
 fn unrelated() -> Refusal {
     let reason =
-        "the event has to do with no repository here; tag one with an \"a\" tag, or an issue, patch or pull request";
+        "the event has to do with no repository here; tag one with an \"a\" tag, or an event that belongs to one";
     Refusal::new(Prefix::Restricted, reason)
 }
 
+/// Steps that an event may be from a repository: one that tags an issue is at one step, a reply to that at two.
+pub const MOST_STEPS: i64 = 10;
+
+/// Events of one author that are more than one step from a repository.
+pub const FAR_PER_AUTHOR: i64 = 1_000;
+
+/// Steps of an event of this kind that is linked to something at so many steps. Issues, patches and pull requests belong
+/// to the repository itself.
+pub fn steps_beyond(kind: u16, steps: i64, is_repo: bool) -> i64 {
+    if is_repo && own_steps(kind) == 0 { 0 } else { steps.saturating_add(1) }
+}
+
+/// Steps that an event of this kind has if it is linked to a repository or to what belongs to it: those that are stored
+/// without a note.
+pub fn own_steps(kind: u16) -> i64 {
+    let belongs = [kinds::ANNOUNCEMENT, kinds::ISSUE].contains(&kind) || rule(kind) == Rule::Proposal;
+    i64::from(!belongs)
+}
+
+/// Whether an event at this distance is taken, of an author who has so many distant ones.
+pub fn distance(steps: i64, far_of_author: i64) -> Result<(), Refusal> {
+    if steps > MOST_STEPS {
+        let reason = format!("the event is more than {MOST_STEPS} steps from a repository; tag the repository itself");
+        return Err(Refusal::new(Prefix::Restricted, reason));
+    }
+    if steps > 1 && far_of_author >= FAR_PER_AUTHOR {
+        let reason = format!(
+            "{FAR_PER_AUTHOR} events of this key are linked to repositories only through other events; tag the \
+             repository, issue, patch or pull request itself"
+        );
+        return Err(Refusal::new(Prefix::RateLimited, reason));
+    }
+    Ok(())
+}
+
+/// What becomes of an event that only has to be linked to a repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RelatedVerdict {
+    /// Store and serve it.
+    Serve,
+    /// It waits with the announcement that it belongs to.
+    WaitForRepository,
+}
+
 /// Decides about issues, statuses, comments and every kind without a rule of its own.
-pub fn related(relation: Relation) -> Result<(), Refusal> {
+pub fn related(relation: Relation) -> Result<RelatedVerdict, Refusal> {
     match relation {
         Relation::None => Err(unrelated()),
-        Relation::Tags | Relation::Tagged => Ok(()),
+        Relation::Waiting => Ok(RelatedVerdict::WaitForRepository),
+        Relation::Tags | Relation::Tagged => Ok(RelatedVerdict::Serve),
     }
 }
 
@@ -194,7 +247,7 @@ pub fn deletion(request: &Deletion, covered: usize, relation: Relation) -> Resul
         let reason = "a deletion names events of its own author by \"e\" or \"a\" tags";
         return Err(Refusal::new(Prefix::Invalid, reason));
     }
-    if covered > 0 { Ok(()) } else { related(relation) }
+    if covered > 0 || matches!(relation, Relation::Tags | Relation::Tagged) { Ok(()) } else { Err(unrelated()) }
 }
 
 #[cfg(test)]
@@ -244,6 +297,19 @@ mod tests {
             let judged = |related| proposal(&parsed(1617, false), related, home, Commit::Absent);
             assert_eq!(judged(Relation::Tagged), ProposalVerdict::Serve);
             assert!(matches!(judged(Relation::None), ProposalVerdict::Refuse(_)));
+            assert_eq!(judged(Relation::Waiting), ProposalVerdict::WaitForRepository);
+        }
+    }
+
+    #[test]
+    fn a_proposal_for_a_repository_that_waits_waits_with_it() {
+        for (kind, c) in [(1617, true), (1617, false), (1618, true), (1619, true)] {
+            for commit in [Commit::Absent, Commit::Aside, Commit::OtherAside] {
+                for related in [Relation::None, Relation::Waiting] {
+                    let judged = proposal(&parsed(kind, c), related, Home::Waiting, commit);
+                    assert_eq!(judged, ProposalVerdict::WaitForRepository, "{kind}");
+                }
+            }
         }
     }
 
@@ -272,9 +338,19 @@ mod tests {
     }
 
     #[test]
+    fn chains_of_events_are_bounded_in_length_and_per_author() {
+        assert_eq!((distance(1, FAR_PER_AUTHOR), distance(MOST_STEPS, FAR_PER_AUTHOR - 1)), (Ok(()), Ok(())));
+        assert_eq!(distance(MOST_STEPS + 1, 0).unwrap_err().prefix, Prefix::Restricted);
+        assert_eq!(distance(2, FAR_PER_AUTHOR).unwrap_err().prefix, Prefix::RateLimited);
+    }
+
+    #[test]
     fn what_is_unrelated_is_refused_with_what_to_do() {
         assert!(related(Relation::None).unwrap_err().to_string().starts_with("restricted: "));
-        assert_eq!((related(Relation::Tags), related(Relation::Tagged)), (Ok(()), Ok(())));
+        for relation in [Relation::Tags, Relation::Tagged] {
+            assert_eq!(related(relation), Ok(RelatedVerdict::Serve));
+        }
+        assert_eq!(related(Relation::Waiting), Ok(RelatedVerdict::WaitForRepository));
         assert!(profile(Author::Unknown).is_err() && profile(Author::Known).is_ok());
     }
 
@@ -286,6 +362,7 @@ mod tests {
         assert_eq!(deletion(&own, 1, Relation::None), Ok(()));
         assert_eq!(deletion(&own, 0, Relation::None).unwrap_err().prefix, Prefix::Restricted);
         assert_eq!(deletion(&own, 0, Relation::Tags), Ok(()));
+        assert!(deletion(&own, 0, Relation::Waiting).is_err(), "it deletes nothing that waits");
         assert_eq!(deletion(&foreign, 0, Relation::Tags).unwrap_err().prefix, Prefix::Invalid);
     }
 

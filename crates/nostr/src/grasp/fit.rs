@@ -37,7 +37,8 @@ pub enum Fit<'a> {
 }
 
 impl<'a> Candidates<'a> {
-    /// The stored state that rules: the newest of a maintainer's.
+    /// The stored state that rules: the newest of a maintainer's. One that tracks nothing supersedes older ones, and lets
+    /// the refs be.
     pub fn authoritative(&self) -> Option<&'a RepoState> {
         self.stored.iter().filter(|state| self.maintainers.contains(&state.author)).max_by_key(|state| state.rank)
     }
@@ -46,11 +47,12 @@ impl<'a> Candidates<'a> {
     fn in_order(&self) -> Vec<Fit<'a>> {
         let rules = self.authoritative();
         let counts = |state: &&RepoState| {
-            self.maintainers.contains(&state.author) && rules.is_none_or(|rules| state.rank > rules.rank)
+            let newer = rules.is_none_or(|rules| state.rank > rules.rank);
+            newer && state.tracks() && self.maintainers.contains(&state.author)
         };
         let mut waiting: Vec<&RepoState> = self.waiting.iter().filter(counts).collect();
         waiting.sort_by_key(|state| std::cmp::Reverse(state.rank));
-        waiting.into_iter().map(Fit::Waiting).chain(rules.map(Fit::Stored)).collect()
+        waiting.into_iter().map(Fit::Waiting).chain(rules.filter(|rules| rules.tracks()).map(Fit::Stored)).collect()
     }
 }
 
@@ -195,6 +197,17 @@ mod tests {
             |objects: &[u8]| missing(&state, &repo(&[], objects)).map(|(name, _)| name.clone()).collect::<Vec<_>>();
         assert_eq!(lacking(&[1]), [name("dev"), name("same")]);
         assert_eq!(lacking(&[1, 2]), []);
+    }
+
+    #[test]
+    fn a_state_without_refs_allows_nothing_and_ends_older_ones() {
+        let here = repo(&[("main", 1), ("dev", 2)], &[3]);
+        let stored = [state(1, 10, &[]), state(2, 5, &[("main", 3)])];
+        for commands in [&[("dev", 0)], &[("main", 3)]] {
+            assert_eq!(judged(commands, &stored, &[], &here), Err(PushRefusal::NoState));
+        }
+        let waiting = [state(1, 20, &[]), state(1, 15, &[("main", 3)])];
+        assert_eq!(judged(&[("main", 3)], &stored, &waiting, &here), Ok(Fit::Waiting(&waiting[1])), "it begins again");
     }
 
     #[test]

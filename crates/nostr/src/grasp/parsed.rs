@@ -98,7 +98,7 @@ mod tests {
     fn what_is_wrong_is_refused_with_its_reason() {
         let refused = |kind: u16| Parsed::of(&signed(1, kind, 0, &[], ""), &Limits::default()).unwrap_err().to_string();
         assert_eq!(refused(30_617), "invalid: the event needs a \"d\" tag with a value");
-        assert_eq!(refused(30_618), "invalid: the state names no branch and no tag");
+        assert_eq!(refused(30_618), "invalid: the event needs a \"d\" tag with a value");
         assert_eq!(refused(1618), "invalid: the event needs a \"c\" tag with a value");
         let parsed = |kind: u16| Parsed::of(&signed(1, kind, 0, &[], ""), &Limits::default()).unwrap();
         assert_eq!((parsed(0), parsed(1111)), (Parsed::Profile, Parsed::Related));

@@ -2,7 +2,10 @@
 
 use crate::{EventId, hexadecimal};
 use abide_core::{Oid, RefName, RefUpdate};
-use std::collections::HashSet;
+use std::collections::HashMap;
+
+/// Refs of events in one push: each is looked up and stored by itself.
+pub const EVENT_REFS: usize = 50;
 
 /// Why a push is refused, worded for whoever pushes: the fixed reason, then the way out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,12 +25,20 @@ pub enum PushRefusal {
     /// The event of that id is about another commit.
     #[error("commit mismatch: the event of this id names {0}")]
     CommitMismatch(String),
+    /// The event of that id is about other repositories.
+    #[error(
+        "other repository: the event of this id does not name this repository; push to one that its \"a\" tags name"
+    )]
+    OtherRepository,
     /// Outside the namespaces.
     #[error("foreign ref: push below refs/heads/, refs/tags/ or to refs/nostr/<event id>")]
     Foreign(RefName),
     /// The same ref twice.
     #[error("named more than once in this push")]
     Repeated(RefName),
+    /// More refs of events than one push may have.
+    #[error("a push has at most {EVENT_REFS} refs of events; push the others in another step")]
+    TooManyEventRefs,
     /// Deleting what an event asked for.
     #[error("a ref of an event goes when its author deletes the event (kind 5)")]
     DeletesEventRef(RefName),
@@ -42,33 +53,42 @@ pub struct Commands {
     /// Branches and tags: a signed state decides (see [`super::fit`]).
     pub state: Vec<RefUpdate>,
     /// Commits of proposals: the event of that id decides (see [`event_ref`]).
-    pub events: Vec<(EventId, Oid)>,
+    pub events: Vec<RefUpdate>,
+    /// Commands that no event can allow.
+    pub refused: Vec<(RefName, PushRefusal)>,
 }
 
-/// Sorts the commands of a push. One that is not allowed refuses the whole push.
+/// Sorts the commands of a push. Each is judged by itself; a ref that is named twice is refused as a whole.
 ///
 /// A command from nothing to nothing deletes what is gone already: a state that arrives before its push deletes the ref,
 /// and a client that lists the refs in between has no old object to name.
-pub fn sort(updates: &[RefUpdate]) -> Result<Commands, PushRefusal> {
+pub fn sort(updates: &[RefUpdate]) -> Commands {
     let mut commands = Commands::default();
-    let mut seen = HashSet::new();
+    let mut times: HashMap<&str, usize> = HashMap::new();
+    for update in updates {
+        *times.entry(update.name.as_str()).or_default() += 1;
+    }
     for update in updates {
         let name = update.name.as_str();
-        if !seen.insert(name) {
-            return Err(PushRefusal::Repeated(update.name.clone()));
-        }
-        if crate::git::is_state_ref(name) {
+        let is_event = event_of(&update.name).is_some();
+        let refusal = if times.get(name).is_some_and(|times| *times > 1) {
+            PushRefusal::Repeated(update.name.clone())
+        } else if crate::git::is_state_ref(name) {
             commands.state.push(update.clone());
-        } else if let Some(id) = event_of(&update.name) {
-            if update.is_delete() {
-                return Err(PushRefusal::DeletesEventRef(update.name.clone()));
-            }
-            commands.events.push((id, update.new));
+            continue;
+        } else if is_event && !update.is_delete() && commands.events.len() < EVENT_REFS {
+            commands.events.push(update.clone());
+            continue;
+        } else if is_event && !update.is_delete() {
+            PushRefusal::TooManyEventRefs
+        } else if is_event {
+            PushRefusal::DeletesEventRef(update.name.clone())
         } else {
-            return Err(PushRefusal::Foreign(update.name.clone()));
-        }
+            PushRefusal::Foreign(update.name.clone())
+        };
+        commands.refused.push((update.name.clone(), refusal));
     }
-    Ok(commands)
+    commands
 }
 
 /// The event that a ref is named after: `refs/nostr/<64 hexadecimal digits>`.
@@ -91,6 +111,8 @@ pub enum KnownEvent {
     Placeholder(Oid),
     /// It waits for this commit; none if the repositories here cannot hold it.
     Waiting(Option<Oid>),
+    /// It waits with the announcement of its repository, and names this commit.
+    WaitingForRepository(Option<Oid>),
     /// It is served, with this commit.
     Served(Option<Oid>),
     /// It is served, and is no proposal with a commit.
@@ -111,17 +133,32 @@ pub enum EventRef {
     },
 }
 
+/// Whether an event names the repository that is pushed to with an `a` tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// It does, or nobody knows the event yet.
+    Here,
+    /// It names other repositories only.
+    Elsewhere,
+}
+
 /// Decides about a push of `pushed` to the ref of an event.
-pub fn event_ref(known: KnownEvent, pushed: Oid) -> Result<EventRef, PushRefusal> {
+pub fn event_ref(known: KnownEvent, named: Named, pushed: Oid) -> Result<EventRef, PushRefusal> {
     let same = |wanted: Option<Oid>, decision| match wanted {
         Some(oid) if oid == pushed => Ok(decision),
         Some(oid) => Err(PushRefusal::CommitMismatch(oid.to_string())),
         None => Err(PushRefusal::CommitMismatch("another commit".to_owned())),
     };
+    let proposes =
+        matches!(known, KnownEvent::Waiting(_) | KnownEvent::WaitingForRepository(_) | KnownEvent::Served(_));
+    if proposes && named == Named::Elsewhere {
+        return Err(PushRefusal::OtherRepository);
+    }
     match known {
         KnownEvent::Unknown => Ok(EventRef::KeepAside { replaces: false }),
         KnownEvent::Placeholder(before) => Ok(EventRef::KeepAside { replaces: before != pushed }),
         KnownEvent::Waiting(wanted) => same(wanted, EventRef::Release),
+        KnownEvent::WaitingForRepository(wanted) => same(wanted, EventRef::KeepAside { replaces: false }),
         KnownEvent::Served(wanted) => same(wanted, EventRef::Accept),
         KnownEvent::OtherKind => same(None, EventRef::Accept),
     }
@@ -146,55 +183,83 @@ mod tests {
             update(&format!("refs/nostr/{event}"), Oid::ZERO, B),
             update("refs/tags/v1", A, Oid::ZERO),
         ];
-        let commands = sort(&updates).unwrap();
+        let commands = sort(&updates);
         assert_eq!(commands.state, [updates[0].clone(), updates[2].clone()]);
-        assert_eq!(commands.events, [(event.parse().unwrap(), B)]);
-        assert_eq!(ref_of(&commands.events[0].0), updates[1].name);
+        assert_eq!(commands.events, [updates[1].clone()]);
+        assert_eq!(commands.refused, []);
+        let id: EventId = event.parse().unwrap();
+        assert_eq!((event_of(&updates[1].name), ref_of(&id)), (Some(id), updates[1].name.clone()));
     }
 
     #[test]
-    fn one_foreign_ref_refuses_the_whole_push() {
+    fn a_foreign_ref_is_refused_by_itself() {
         let foreign =
             ["refs/notes/x", "refs/pull/1/head", "refs/abide/x", "refs/headsx/y", "refs/nostr/abc", "refs/replace/x"];
         let upper = format!("refs/nostr/{}", "AB".repeat(32));
         let below = format!("refs/nostr/{}/x", "ab".repeat(32));
         for name in foreign.into_iter().chain([upper.as_str(), below.as_str()]) {
             let push = [update("refs/heads/main", Oid::ZERO, A), update(name, Oid::ZERO, A)];
-            assert_eq!(sort(&push), Err(PushRefusal::Foreign(name.parse().unwrap())), "{name}");
+            let (commands, refused): (_, RefName) = (sort(&push), name.parse().unwrap());
+            assert_eq!(commands.refused, [(refused.clone(), PushRefusal::Foreign(refused))], "{name}");
+            assert_eq!(commands.state, push[..1]);
         }
     }
 
     #[test]
     fn repeated_commands_and_those_that_delete_event_refs_are_refused() {
-        let main = update("refs/heads/main", Oid::ZERO, A);
-        assert!(matches!(sort(&[main.clone(), main]), Err(PushRefusal::Repeated(_))));
+        let [main, other] = ["refs/heads/main", "refs/heads/other"].map(|name| update(name, Oid::ZERO, A));
+        let commands = sort(&[main.clone(), other.clone(), main]);
+        assert!(commands.refused.len() == 2 && matches!(commands.refused[0].1, PushRefusal::Repeated(_)));
+        assert_eq!(commands.state, [other]);
         let event = format!("refs/nostr/{}", "ab".repeat(32));
         for old in [A, Oid::ZERO] {
-            assert!(matches!(sort(&[update(&event, old, Oid::ZERO)]), Err(PushRefusal::DeletesEventRef(_))));
+            let refused = sort(&[update(&event, old, Oid::ZERO)]).refused;
+            assert!(matches!(refused[..], [(_, PushRefusal::DeletesEventRef(_))]));
         }
+    }
+
+    #[test]
+    fn refs_of_events_are_bounded() {
+        let many: Vec<_> = (0..EVENT_REFS + 2).map(|n| update(&format!("refs/nostr/{n:064x}"), Oid::ZERO, A)).collect();
+        let commands = sort(&many);
+        assert_eq!(commands.events, many[..EVENT_REFS]);
+        assert_eq!(commands.refused.len(), 2);
     }
 
     #[test]
     fn deleting_what_is_gone_already_is_for_the_state_to_allow() {
         let gone = [update("refs/heads/x", Oid::ZERO, Oid::ZERO)];
-        assert_eq!(sort(&gone).unwrap().state, gone);
+        assert_eq!(sort(&gone).state, gone);
     }
 
     #[test]
     fn a_known_event_decides_and_an_unknown_one_is_awaited() {
-        assert_eq!(event_ref(KnownEvent::Unknown, A), Ok(EventRef::KeepAside { replaces: false }));
-        assert_eq!(event_ref(KnownEvent::Placeholder(A), A), Ok(EventRef::KeepAside { replaces: false }));
-        assert_eq!(event_ref(KnownEvent::Placeholder(B), A), Ok(EventRef::KeepAside { replaces: true }));
-        assert_eq!(event_ref(KnownEvent::Waiting(Some(A)), A), Ok(EventRef::Release));
-        assert_eq!(event_ref(KnownEvent::Served(Some(A)), A), Ok(EventRef::Accept));
+        let here = |known| event_ref(known, Named::Here, A);
+        assert_eq!(here(KnownEvent::Unknown), Ok(EventRef::KeepAside { replaces: false }));
+        assert_eq!(here(KnownEvent::Placeholder(A)), Ok(EventRef::KeepAside { replaces: false }));
+        assert_eq!(here(KnownEvent::Placeholder(B)), Ok(EventRef::KeepAside { replaces: true }));
+        assert_eq!(here(KnownEvent::Waiting(Some(A))), Ok(EventRef::Release));
+        assert_eq!(here(KnownEvent::WaitingForRepository(Some(A))), Ok(EventRef::KeepAside { replaces: false }));
+        assert_eq!(here(KnownEvent::Served(Some(A))), Ok(EventRef::Accept));
         for known in [
             KnownEvent::Waiting(Some(B)),
+            KnownEvent::WaitingForRepository(Some(B)),
             KnownEvent::Served(Some(B)),
             KnownEvent::Waiting(None),
             KnownEvent::OtherKind,
         ] {
-            let refused = event_ref(known, A).unwrap_err();
+            let refused = here(known).unwrap_err();
             assert!(refused.to_string().starts_with("commit mismatch: "), "{known:?}");
         }
+    }
+
+    #[test]
+    fn an_event_is_for_the_repositories_that_it_names() {
+        let commit = Some(A);
+        for known in [KnownEvent::Waiting(commit), KnownEvent::WaitingForRepository(commit), KnownEvent::Served(commit)]
+        {
+            assert_eq!(event_ref(known, Named::Elsewhere, A), Err(PushRefusal::OtherRepository));
+        }
+        assert!(event_ref(KnownEvent::Unknown, Named::Elsewhere, A).is_ok());
     }
 }

@@ -24,6 +24,8 @@ pub struct Ruled {
 pub struct Facts {
     /// The state.
     pub rank: Rank,
+    /// Whether it names any ref. Without one its author no longer tracks the repository: nothing follows it.
+    pub tracks: bool,
     /// The author's newest **stored** state of this identifier. Waiting ones stand side by side and do not count.
     pub newest_of_author: Option<Rank>,
     /// When the author last deleted states of this identifier by coordinate, in seconds.
@@ -71,6 +73,13 @@ pub fn judge(facts: &Facts) -> Verdict {
         return refuse(Prefix::Restricted, "the repository is archived and takes no changes");
     }
     let mut ruled = facts.ruled.iter().filter(|repo| !repo.archived);
+    if !facts.tracks {
+        // There is no git data to wait for, but nothing of a repository that waits is served.
+        return match ruled.any(|repo| !repo.waiting) {
+            true => Verdict::Serve { align: Vec::new() },
+            false => Verdict::Wait { extend: Vec::new() },
+        };
+    }
     if ruled.clone().any(|repo| repo.complete) {
         // What one repository holds, the others are given; see the alignment of a push.
         return Verdict::Serve { align: ruled.filter(|repo| !repo.superseded).map(|repo| repo.owner).collect() };
@@ -93,7 +102,7 @@ mod tests {
     }
 
     fn facts(ruled: Vec<Ruled>) -> Facts {
-        Facts { rank: rank(100, 5), newest_of_author: None, deleted_at: None, announced: true, ruled }
+        Facts { rank: rank(100, 5), tracks: true, newest_of_author: None, deleted_at: None, announced: true, ruled }
     }
 
     fn refused(facts: &Facts) -> Option<String> {
@@ -123,6 +132,16 @@ mod tests {
     fn without_git_data_it_waits_and_raises_the_time_of_waiting_announcements() {
         let waiting = Ruled { waiting: true, ..repo(1) };
         assert_eq!(judge(&facts(vec![waiting, repo(2)])), Verdict::Wait { extend: vec![waiting.owner] });
+    }
+
+    #[test]
+    fn a_state_without_refs_is_kept_and_moves_nothing() {
+        let ends = |ruled| judge(&Facts { tracks: false, ..facts(ruled) });
+        let complete = Ruled { complete: true, ..repo(1) };
+        assert_eq!(ends(vec![complete]), Verdict::Serve { align: vec![] });
+        assert_eq!(ends(vec![Ruled { waiting: true, ..repo(1) }]), Verdict::Wait { extend: vec![] });
+        assert!(matches!(ends(vec![]), Verdict::Refuse(_)));
+        assert!(matches!(ends(vec![Ruled { archived: true, ..complete }]), Verdict::Refuse(_)));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::support::{World, unit, user};
 use abide_store::nostr_events::{self, Kept, NewEvent, deleted, tag_key};
 use abide_store::nostr_query::{self, Query};
+use abide_store::nostr_relations::Link;
 use abide_store::{Store, nostr_relations, user_keys};
 use abide_testkit::Engine;
 use proptest::collection::vec;
@@ -170,28 +171,41 @@ async fn the_latest_deletion_counts(#[values(Engine::Sqlite, Engine::Postgres)] 
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
-async fn relations_are_to_roots_that_are_served(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+async fn relations_are_to_what_is_served_and_count_their_steps(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
     let World { store, .. } = &World::new(engine).await;
     insert(store, event(1, 1, 30_617, 1, Some("x"), &[('e', "tagged"), ('a', "coordinate")])).await;
     insert(store, event(2, 2, 1621, 1, None, &[('q', "by an issue")])).await;
     insert(store, event(3, 3, 1111, 1, None, &[('e', "by a comment")])).await;
+    insert(store, event(6, 3, 1, 1, None, &[('e', "by a reply")])).await;
+    unit!(store, (), |tx, _unit| nostr_relations::note_steps(tx, &[6; 32], 2).await).await.unwrap();
+    insert(store, event(7, 7, 0, 1, Some(""), &[('e', "by a profile")])).await;
+    insert(store, event(8, 8, 5, 1, None, &[('e', "by a deletion")])).await;
+    insert(store, event(9, 9, 30_023, 1, Some("z"), &[])).await;
     insert(store, event(4, 4, 30_617, 1, Some("y"), &[('e', "by a hidden one")])).await;
     hide(store, 4, true).await;
     let fifth = user(store, "fifth").await;
     unit!(store, fifth, |tx, user| user_keys::set(tx, *user, Some("npub of 5")).await).await.unwrap();
 
     let mut conn = store.read().await.unwrap();
-    let ids = [1, 2, 3, 4, 5].map(|id| [id; 32]);
-    assert_eq!(nostr_relations::roots(&mut conn, &ids).await.unwrap(), HashSet::from([[1; 32], [2; 32]]));
-    let repos: Vec<([u8; 32], String)> =
-        [(1, "x"), (1, "y"), (2, "x"), (4, "y")].map(|(owner, name)| ([owner; 32], name.to_owned())).to_vec();
-    let served = nostr_relations::repos(&mut conn, &repos).await.unwrap();
-    assert_eq!(served, HashSet::from([([1; 32], "x".to_owned())]));
-    let keys = [('e', "tagged"), ('a', "coordinate"), ('q', "by an issue"), ('e', "by a comment"), ('E', "tagged")];
-    let keys = keys.iter().chain(&[('e', "by a hidden one")]).map(|(letter, value)| tag_key(*letter, value));
-    let keys: Vec<i64> = keys.collect();
+    let ids = [1, 2, 3, 4, 5, 6, 7, 8].map(|id| [id; 32]);
+    let link = |steps, is_repo| Link { steps, is_repo };
+    let found = nostr_relations::events(&mut conn, &ids).await.unwrap();
+    let expected =
+        [([1; 32], link(0, true)), ([2; 32], link(0, false)), ([3; 32], link(1, false)), ([6; 32], link(2, false))];
+    assert_eq!(found, expected.into());
+    let address = |(kind, author, name): (u16, u8, &str)| (kind, [author; 32], name.to_owned());
+    let asked = [(30_617, 1, "x"), (30_617, 1, "y"), (30_617, 2, "x"), (30_617, 4, "y"), (30_023, 9, "z"), (0, 7, "")];
+    let served = nostr_relations::addresses(&mut conn, &asked.map(address)).await.unwrap();
+    assert_eq!(served, [(address(asked[0]), link(0, true)), (address(asked[4]), link(1, false))].into());
+    let keys = [('e', "tagged"), ('a', "coordinate"), ('q', "by an issue"), ('e', "by a comment"), ('e', "by a reply")];
+    let none = [('E', "tagged"), ('e', "by a hidden one"), ('e', "by a profile"), ('e', "by a deletion")];
+    let keys: Vec<i64> = keys.iter().chain(&none).map(|(letter, value)| tag_key(*letter, value)).collect();
     let tagged = nostr_relations::tagged(&mut conn, &keys).await.unwrap();
-    assert_eq!(tagged, keys[..3].iter().copied().collect());
+    assert_eq!(tagged, keys.iter().copied().zip([0, 0, 0, 1, 2]).collect());
+    assert_eq!(nostr_relations::far(&mut conn, &[3; 32]).await.unwrap(), 1);
+    assert_eq!(nostr_relations::far(&mut conn, &[1; 32]).await.unwrap(), 0);
     let keys = [1, 2, 3, 4, 5, 6].map(|key| ([key; 32], format!("npub of {key}")));
     let authors = nostr_relations::authors(&mut conn, &keys).await.unwrap();
     assert_eq!(authors, HashSet::from([[1; 32], [2; 32], [3; 32], [5; 32]]), "the fifth has an account");

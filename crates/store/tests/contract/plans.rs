@@ -79,7 +79,7 @@ const HOT: &[Hot] = &[
     ),
     hot("nostr_query", "BY_TIME", &["nostr_events_by_time"], &["Scan Backward using nostr_events_by_time"]),
     hot("nostr_query", "BY_IDS", &["sqlite_autoindex_nostr_events_1"], &["nostr_events_event_id_key"]),
-    hot("nostr_relations", "REPOS", &["nostr_events_slot"], &["nostr_events_slot"]),
+    hot("nostr_relations", "SLOTS", &["nostr_events_slot"], &["nostr_events_slot"]),
     hot("nostr_relations", "TAGGED", &["PRIMARY KEY (key=?)"], &["nostr_tags_pkey"]),
     hot(
         "nostr_relations",

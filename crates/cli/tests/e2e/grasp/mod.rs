@@ -2,11 +2,14 @@
 //! scenarios that the specification starts from.
 
 mod announcements;
+mod attached;
 mod deletions;
 mod hostile;
+mod integrity;
 mod leaving;
 mod life;
 mod many;
+mod mixed;
 mod proposals;
 mod restarts;
 pub mod scene;

@@ -45,6 +45,35 @@ fn what_a_root_tags_is_taken(#[values(Engine::Sqlite, Engine::Postgres)] engine:
 }
 
 #[rstest]
+fn what_is_linked_through_other_events_is_taken_within_bounds(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(engine);
+    let mut client = scene.connect();
+    let bob = Key::new(2);
+    let later = bob.event(scene.now, 1, &[], "quoted before it came");
+    let note = bob.event(scene.now, 1, &[&["q", &scene.repo], &["e", &later.id.to_hex()]], "about the repository");
+    assert!(client.publish(&note).0);
+    assert_eq!(client.publish(&later), (true, String::new()), "by what an accepted note tags");
+    // Each answers the one before; the first tags the repository.
+    let mut last = note;
+    for step in 2..=10 {
+        last = bob.event(scene.now, 1, &[&["e", &last.id.to_hex()]], &format!("{step} steps away"));
+        assert_eq!(client.publish(&last), (true, String::new()), "{step}");
+    }
+    for kind in [1, 1621] {
+        let far = bob.event(scene.now, kind, &[&["e", &last.id.to_hex()]], "too far away");
+        assert!(refused(client.publish(&far)).starts_with("restricted: the event is more than 10 steps"));
+    }
+    let profile = bob.event(scene.now, 0, &[&["e", &"ab".repeat(32)]], "{}");
+    assert!(client.publish(&profile).0);
+    let named = Key::new(3).event(scene.now, 1, &[&["e", &profile.id.to_hex()]], "about a person");
+    refused(client.publish(&named));
+    let reply = Key::new(4).event(scene.now, 1, &[&["e", &later.id.to_hex()]], "from someone else");
+    assert_eq!(client.publish(&reply), (true, String::new()));
+}
+
+#[rstest]
 fn profiles_are_taken_from_those_who_are_known(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let scene = Scene::new(engine);
     let mut client = scene.connect();

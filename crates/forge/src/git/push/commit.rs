@@ -13,12 +13,13 @@ use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::policy::{Action, DenyCode};
 use abide_core::{RefName, RepoId, failpoint, push};
-use abide_git::{Incoming, RefTxError, bare, reftx};
+use abide_git::{Connected, RefTxError, bare, reftx};
 use abide_store::leases::{self, Lease};
 use abide_store::pushes::{self, Intent, Outcome, Push};
 use abide_store::repos::{self, Repo};
 use abide_store::{StoreError, Tx, purgatory};
 use serde_json::json;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +29,8 @@ pub(crate) struct Work {
     pub caller: Caller,
     pub transport: &'static str,
     pub key: String,
-    pub incoming: Option<Incoming>,
+    /// Objects beside the repository, proved complete in it. `None`: no ref is set, or to what is there already.
+    pub objects: Option<Connected>,
     pub verdicts: Verdicts,
     /// What signed events order, where they are the authority and not the caller's role.
     pub signed: Option<(Coordinate, Order)>,
@@ -55,9 +57,9 @@ pub(crate) async fn commit(forge: Forge, mut work: Work) -> Result<Committed, Fa
         put_right(&forge, &push, &lease, fault).await;
     }
     forge.lease_freed().notify_waiters();
-    if let Some(incoming) = work.incoming.take() {
+    if let Some(objects) = work.objects.take() {
         // The objects are in the repository, or not wanted; nobody waits for the folder to go.
-        forge.tasks().spawn(async move { drop(incoming.discard().await) });
+        forge.tasks().spawn(async move { drop(objects.discard().await) });
     }
     ended.map(|moved| Committed { verdicts: work.verdicts, moved })
 }
@@ -128,6 +130,10 @@ async fn begin(forge: &Forge, work: &mut Work) -> Result<Option<(Push, Repo, Lea
                 return Ok(None);
             }
         };
+        if !prove(forge, work, plan.as_deref()).await? {
+            release(forge, held).await?;
+            return Ok(None);
+        }
         let intent = Intent {
             repo_id: work.repo,
             actor: plan.as_ref().map_or(work.caller.user_id(), |plan| plan.actor),
@@ -192,19 +198,35 @@ async fn judge(forge: &Forge, work: &mut Work, repo: &Repo, refs: &Refs) -> Resu
         return Ok(if work.verdicts.none_left() { Judged::Done } else { Judged::Go(None) });
     };
     let mut places = vec![forge.layout().repo(repo.id)];
-    places.extend(work.incoming.as_ref().map(align::area));
+    places.extend(work.objects.as_ref().and_then(Connected::area).map(Path::to_owned));
     match decide(forge, coordinate, order, &View::of(refs, places)).await? {
         Decision::Go(plan) => Ok(Judged::Go(Some(plan))),
         Decision::Nothing => Ok(Judged::Done),
-        Decision::Aside(..) => {
-            work.verdicts.refuse_all("the event of this ref was deleted meanwhile; push again");
-            Ok(Judged::Done)
-        }
         Decision::Refuse(reason) => {
             work.verdicts.refuse_all(&reason);
             Ok(Judged::Done)
         }
     }
+}
+
+/// Every ref that is set has to be complete in this very repository. What a signed state names may have come by another
+/// door than this push, so whatever is not proved yet is proved here. `false`: something is missing.
+async fn prove(forge: &Forge, work: &mut Work, plan: Option<&Plan>) -> Result<bool, Fault> {
+    let dir = forge.layout().repo(work.repo);
+    let updates = plan.map_or_else(|| work.verdicts.accepted(), |plan| plan.updates.clone());
+    if updates.iter().all(|update| update.is_delete()) {
+        return Ok(true);
+    }
+    let objects = work.objects.get_or_insert_with(|| Connected::in_place(forge.git(), dir.clone()));
+    if !objects.holds_in(&dir) {
+        work.verdicts.refuse_all("another repository took this one's place while you pushed; push again");
+        return Ok(false);
+    }
+    let refused = objects.extend(&updates).await?;
+    if let Some(tip) = refused.first() {
+        work.verdicts.refuse_all(&format!("{}: {}", tip.name, tip.reason));
+    }
+    Ok(refused.is_empty())
 }
 
 /// What has to be true of a signed push at the moment of its intent: the repository takes changes, and what allows it is
@@ -279,11 +301,11 @@ pub(crate) async fn heartbeat(forge: &Forge, lease: &Lease) -> Fault {
 
 /// Moves objects and refs, and writes the end of the push. Tells whether it came to anything.
 async fn apply(forge: &Forge, work: &mut Work, push: &Push, repo: &Repo, lease: &Lease) -> Result<bool, Fault> {
-    if let Some(incoming) = &work.incoming {
-        incoming.migrate().await?;
+    let dir = forge.layout().repo(repo.id);
+    if let Some(objects) = &work.objects {
+        objects.migrate(&dir).await?;
     }
     failpoint::hit(failpoint::PUSH_OBJECTS_MIGRATED);
-    let dir = forge.layout().repo(repo.id);
     let first = first_default(forge, repo, push).await?;
     let default = first.as_ref().unwrap_or(&repo.default_branch);
     let (moved, brought) =

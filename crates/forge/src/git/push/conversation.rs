@@ -7,12 +7,13 @@ use crate::git::Transport;
 use crate::git::snapshots::{self, Refs};
 use crate::{Caller, Fault, Forge};
 use abide_core::push::{self, CurrentRefs, RefAction};
-use abide_core::{Oid, RefUpdate, failpoint};
+use abide_core::{Oid, RefName, RefUpdate, failpoint};
 use abide_git::pace::Paced;
 use abide_git::receive::{self, BadRequest, ReceiveError};
 use abide_git::report::{self, KEEPALIVE, RefResult, Report};
-use abide_git::{Capabilities, Incoming, PacketReader, PushRequest, ReceiveLimits};
+use abide_git::{Capabilities, Connected, GitError, Incoming, PacketReader, PushRequest, ReceiveLimits};
 use bytes::Bytes;
+use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -209,7 +210,7 @@ where
         return Ok((verdicts.results(), Rest::Unread));
     }
     let key = incoming_key(forge);
-    let incoming = match request.needs_pack() {
+    let objects = match request.needs_pack() {
         true => {
             let dir = forge.layout().repo(repo.id);
             let taking = Taking { dir, key: &key, caller: &ticket.caller, transport: ticket.transport, limits, client };
@@ -226,7 +227,7 @@ where
         caller: ticket.caller,
         transport: ticket.transport.as_str(),
         key,
-        incoming,
+        objects,
         verdicts,
         signed: None,
     };
@@ -257,13 +258,13 @@ pub(super) struct Taking<'a> {
     pub client: &'a Client,
 }
 
-/// Receives the pack into its own area and checks that every new tip is complete.
+/// Receives the pack into its own area and proves that every new tip is complete; refuses those that are not.
 pub(super) async fn take_pack<R>(
     forge: &Forge,
     Taking { dir, key, caller, transport, limits, client }: Taking<'_>,
     reader: &mut PacketReader<R>,
     verdicts: &mut Verdicts,
-) -> Result<Incoming, Stopped>
+) -> Result<Connected, Stopped>
 where
     R: AsyncRead + Unpin + Send,
 {
@@ -302,16 +303,15 @@ where
     metrics::counter!("abide_push_bytes_total").increment(outcome.bytes);
     failpoint::hit(failpoint::PUSH_PACK_RECEIVED);
 
-    match client.waiting_for(incoming.check_connected(&verdicts.accepted())).await {
-        Ok(()) => {}
-        Err(ReceiveError::Tips(tips)) => {
-            for tip in tips {
-                verdicts.refuse(&tip.name, tip.reason);
-            }
-        }
-        Err(error) => return Err(stopped(error, Rest::Read)),
+    let connected = client.waiting_for(incoming.connect(&verdicts.accepted())).await;
+    let (connected, refused) = connected.map_err(|error| match error {
+        GitError::UsedUp { of, .. } => stopped(ReceiveError::TooDear(of), Rest::Read),
+        error => Stopped::fault(&error.into(), Rest::Read),
+    })?;
+    for tip in refused {
+        verdicts.refuse(&tip.name, tip.reason);
     }
-    Ok(incoming)
+    Ok(connected)
 }
 
 /// Comes back when the disk has too little room for what arrives.
@@ -417,6 +417,27 @@ impl Verdicts {
             }
         }
         self.all_or_nothing();
+    }
+
+    /// Refuses several refs, each for its own reason.
+    pub(super) fn refuse_each(&mut self, reasons: &HashMap<RefName, String>) {
+        for (slot, update) in self.refused.iter_mut().zip(&self.updates) {
+            if slot.is_none() {
+                *slot = reasons.get(&update.name).cloned();
+            }
+        }
+        self.all_or_nothing();
+    }
+
+    /// The refs that are refused.
+    pub(super) fn refused_names(&self) -> HashSet<RefName> {
+        let refused = self.updates.iter().zip(&self.refused).filter(|(_, refused)| refused.is_some());
+        refused.map(|(update, _)| update.name.clone()).collect()
+    }
+
+    /// Whether a ref is refused that would have brought objects.
+    pub(super) fn refuses_objects(&self) -> bool {
+        self.updates.iter().zip(&self.refused).any(|(update, refused)| refused.is_some() && !update.is_delete())
     }
 
     /// Refuses everything that is still accepted.

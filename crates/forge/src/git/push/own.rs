@@ -16,12 +16,16 @@ pub(crate) async fn own(
     incoming: Incoming,
     update: RefUpdate,
 ) -> Result<(), Fault> {
+    let (objects, refused) = incoming.connect(std::slice::from_ref(&update)).await?;
+    if let Some(tip) = refused.first() {
+        return Err(Fault::Internal(format!("what the server wrote itself is not whole: {}", tip.reason)));
+    }
     let work = Work {
         repo,
         caller: caller.clone(),
         transport: Transport::Server.as_str(),
         key,
-        incoming: Some(incoming),
+        objects: Some(objects),
         verdicts: Verdicts::of(vec![update], true),
         signed: None,
     };

@@ -1,27 +1,33 @@
-//! A push to a repository that signed events rule.
+//! A push to a repository that signed events rule. Every ref is judged by its own rule: branches and tags by a signed
+//! state, the ref of an event by that event. One that is refused does not keep the others out, unless the client asked
+//! for all or nothing.
 
 use super::conversation::{Client, Rest, Stopped, Taking, take_pack};
 use super::{Target, Ticket, Verdicts, incoming_key};
 use crate::git::snapshots::{self, Refs};
 use crate::grasp::align::{Aligned, Bringer, Objects, align};
 use crate::grasp::aside::{self, Kept};
-use crate::grasp::push::{Coordinate, Decision, Order, View, decide, raise};
+use crate::grasp::push::{Coordinate, Order, Sorted, View, Waits, raise, sort_push};
 use crate::grasp::settle::settle_others;
-use crate::grasp::spread;
+use crate::grasp::spread::{self, Released, Source};
 use crate::{Fault, Forge};
-use abide_core::{Oid, RepoId, failpoint};
+use abide_core::{Oid, RefName, RefUpdate, RepoId, failpoint};
 use abide_git::report::{RefResult, sideband_message};
-use abide_git::{Incoming, PacketReader, PushRequest, ReceiveLimits, bare};
-use abide_nostr::EventId;
+use abide_git::{Connected, PacketReader, PushRequest, ReceiveLimits, bare, incoming};
+use abide_nostr::git::Proposal;
+use abide_nostr::grasp::push::{event_of, ref_of};
+use abide_nostr::{Event, EventId};
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 use tokio::io::AsyncRead;
 
 /// How often what allows a push is kept from expiring while its pack arrives.
 const RAISE_EVERY: Duration = Duration::from_secs(60);
 
-/// Judges, receives, judges again under the lease, and makes every repository follow that the same state rules.
+const FULL: &str = "too many commits wait for their events here; publish the event first, then push";
+const WITHDRAWN: &str = "the event of this ref was deleted meanwhile; push again";
+
+/// Judges, receives, judges again under the lease, and makes every repository follow that the same events rule.
 pub(super) async fn run<R>(
     forge: &Forge,
     ticket: Ticket,
@@ -38,60 +44,36 @@ where
         return Err(unread(Fault::Internal("a push came to the wrong door".into())));
     };
     let place = Place { coordinate, id: *id, ip: ticket.caller.ip, transport: ticket.transport.as_str() };
-    let mut verdicts = Verdicts::of(request.updates.clone(), true);
-    let order = Order::Push(request.updates.clone());
+    let mut verdicts = Verdicts::of(request.updates.clone(), request.capabilities.atomic);
     let (refs, dir) = match repo {
         Some(repo) => (snapshots::read(forge, repo).await.map_err(unread)?, forge.layout().repo(repo.id)),
         None => (Refs::nothing(), bare::init_empty(forge.layout()).await.map_err(|error| unread(error.into()))?),
     };
-    let decision = decide(forge, coordinate, &order, &View::of(&refs, vec![dir.clone()])).await.map_err(unread)?;
-    let (state, aside) = match decision {
-        Decision::Refuse(reason) => {
-            verdicts.refuse_all(&reason);
-            return Ok((verdicts.results(), Rest::Unread));
-        }
-        Decision::Nothing => return Ok((verdicts.results(), Rest::Unread)),
-        Decision::Go(plan) => (plan.waits, None),
-        Decision::Aside(event, commit) => (None, Some((event, commit))),
-    };
-    let limits = match within_budget(forge, &place, limits, aside.is_some()).await.map_err(unread)? {
-        Some(limits) => limits,
-        None => {
-            let reason = "too many commits wait for their events here; publish the event first, then push";
-            verdicts.refuse_all(reason);
-            return Ok((verdicts.results(), Rest::Unread));
-        }
-    };
-    if let Some(state) = state {
-        raise(forge, coordinate, state).await.map_err(unread)?;
+    let view = View::of(&refs, vec![dir.clone()]);
+    let mut sorted = sort_push(forge, coordinate, &request.updates, &view).await.map_err(unread)?;
+    let limits = within_budget(forge, &place, limits, &mut sorted).await.map_err(unread)?;
+    verdicts.refuse_each(&std::mem::take(&mut sorted.refused).into_iter().collect());
+    if verdicts.none_left() || sorted.changes_nothing() {
+        return Ok((verdicts.results(), Rest::Unread));
     }
+    let waits = Waits::of(&sorted);
+    raise(forge, coordinate, &waits).await.map_err(unread)?;
     let key = incoming_key(forge);
-    let incoming = match request.needs_pack() {
+    let objects = match request.needs_pack() {
         true => {
             let taking =
                 Taking { dir, key: &key, caller: &ticket.caller, transport: ticket.transport, limits: &limits, client };
             tokio::select! {
                 taken = take_pack(forge, taking, reader, &mut verdicts) => Some(taken?),
-                fault = keep_raising(forge, coordinate, state) => return Err(unread(fault)),
+                fault = keep_raising(forge, coordinate, &waits) => return Err(unread(fault)),
             }
         }
         false => None,
     };
-    if verdicts.none_left() {
-        return Ok((verdicts.results(), Rest::Read));
-    }
     failpoint::hit(failpoint::PUSH_CONNECTED);
     let read = |fault: Fault| Stopped::fault(&fault, Rest::Read);
-    let aligned = match aside {
-        None => {
-            let objects = incoming.map_or(Objects::Here, |incoming| Objects::Received(key, incoming));
-            client.waiting_for(follow(forge, &place, order, objects)).await
-        }
-        Some((event, commit)) => keep_aside(forge, &place, client, order, incoming, event, commit).await,
-    };
-    if let Aligned::Refused(reason) = aligned.map_err(read)? {
-        verdicts.refuse_all(&reason);
-    }
+    let received = Received { key, objects };
+    client.waiting_for(apply(forge, &place, client, received, sorted, &mut verdicts)).await.map_err(read)?;
     Ok((verdicts.results(), Rest::Read))
 }
 
@@ -109,42 +91,186 @@ impl Place<'_> {
     }
 }
 
-/// What nobody has signed for yet may take only so much room. `None` if there is none left.
+impl Sorted {
+    /// Whether every ref that is not refused is where it should be.
+    fn changes_nothing(&self) -> bool {
+        self.plan.is_none() && self.released.is_empty() && self.aside.is_empty()
+    }
+
+    /// Refs with objects of their own: what state and served events allow counts as one.
+    fn parts(&self) -> usize {
+        usize::from(!self.allowed.is_empty()) + self.released.len() + self.aside.len()
+    }
+
+    /// Leaves out what was refused since. Branches and tags follow a state together or not at all.
+    fn leave_out(&mut self, verdicts: &mut Verdicts) {
+        let is_state = |update: &&RefUpdate| event_of(&update.name).is_none();
+        let refused = verdicts.refused_names();
+        if self.allowed.iter().filter(is_state).any(|update| refused.contains(&update.name)) {
+            let reason = "another ref of the same state could not be taken";
+            let together = self.allowed.iter().filter(is_state).map(|update| (update.name.clone(), reason.to_owned()));
+            verdicts.refuse_each(&together.collect());
+        }
+        let refused = verdicts.refused_names();
+        self.allowed.retain(|update| !refused.contains(&update.name));
+        self.released.retain(|(event, _)| !refused.contains(&ref_of(&event.id)));
+        self.aside.retain(|(id, _)| !refused.contains(&ref_of(id)));
+    }
+}
+
+/// What nobody has signed for yet may take only so much room. Where nothing else is pushed, the pack is bounded by what
+/// is left; where there is other data beside it, [`aside::keep`] weighs the part.
 async fn within_budget(
     forge: &Forge,
     place: &Place<'_>,
     limits: &ReceiveLimits,
-    unsigned: bool,
-) -> Result<Option<ReceiveLimits>, Fault> {
-    if !unsigned {
-        return Ok(Some(limits.clone()));
+    sorted: &mut Sorted,
+) -> Result<ReceiveLimits, Fault> {
+    let mut limits = limits.clone();
+    if sorted.aside.is_empty() {
+        return Ok(limits);
     }
-    let left = aside::budget(forge, place.ip).await?;
-    Ok(left.map(|left| ReceiveLimits { pack_bytes: limits.pack_bytes.min(left), ..limits.clone() }))
+    match aside::budget(forge, place.ip).await? {
+        None => {
+            let full = sorted.aside.drain(..).map(|(id, _)| (ref_of(&id), FULL.to_owned()));
+            sorted.refused.extend(full);
+        }
+        Some(left) if sorted.plan.is_none() && sorted.released.is_empty() => {
+            limits.pack_bytes = limits.pack_bytes.min(left);
+        }
+        Some(_) => {}
+    }
+    Ok(limits)
 }
 
 /// Keeps what allows the push from expiring for as long as this is polled. Comes back only if the machine fails.
-async fn keep_raising(forge: &Forge, coordinate: &Coordinate, state: Option<EventId>) -> Fault {
-    let Some(state) = state else { return std::future::pending().await };
+async fn keep_raising(forge: &Forge, coordinate: &Coordinate, waits: &Waits) -> Fault {
+    if waits.is_empty() {
+        return std::future::pending().await;
+    }
     loop {
         tokio::time::sleep(RAISE_EVERY).await;
-        if let Err(fault) = raise(forge, coordinate, state).await {
+        if let Err(fault) = raise(forge, coordinate, waits).await {
             return fault;
         }
     }
 }
 
-/// Makes the repository follow, and every other that the same state rules or the same proposal is for.
-async fn follow(forge: &Forge, place: &Place<'_>, order: Order, objects: Objects) -> Result<Aligned, Fault> {
-    let proposals = order.proposals();
-    let aligned = align(forge, place.coordinate, order, objects, place.bringer()).await?;
-    if aligned == Aligned::Done {
-        settle_others(forge, &place.coordinate.identifier, place.coordinate.owner).await?;
-        for proposal in proposals {
-            spread::give(forge, &proposal).await?;
+/// What was received, all refs of the push together.
+struct Received {
+    key: String,
+    objects: Option<Connected>,
+}
+
+/// Objects of one part of a push.
+struct Part {
+    key: String,
+    objects: Option<Connected>,
+}
+
+impl Received {
+    /// What these tips need of it. A push with one part is that part; of others, nothing comes along that belongs to a
+    /// ref that was refused or has to wait.
+    async fn part(&mut self, forge: &Forge, whole: bool, tips: &[Oid]) -> Result<Part, Fault> {
+        if whole {
+            return Ok(Part { key: std::mem::take(&mut self.key), objects: self.objects.take() });
+        }
+        let key = incoming_key(forge);
+        let objects = match &self.objects {
+            Some(objects) => Some(objects.select(forge.layout(), &key, tips).await?),
+            None => None,
+        };
+        Ok(Part { key, objects })
+    }
+}
+
+/// Puts everything in its place: first what moves branches, then proposals, then what waits. All parts have their
+/// objects, proved complete, before the first of them is written.
+async fn apply(
+    forge: &Forge,
+    place: &Place<'_>,
+    client: &Client,
+    mut received: Received,
+    mut sorted: Sorted,
+    verdicts: &mut Verdicts,
+) -> Result<(), Fault> {
+    sorted.leave_out(verdicts);
+    if verdicts.none_left() {
+        return Ok(());
+    }
+    let whole = sorted.parts() == 1 && !verdicts.refuses_objects();
+    let tips: Vec<Oid> = sorted.allowed.iter().map(|update| update.new).filter(|new| !new.is_zero()).collect();
+    let allowed = match sorted.allowed.is_empty() {
+        true => None,
+        false => Some(received.part(forge, whole, &tips).await?),
+    };
+    let mut released = Vec::with_capacity(sorted.released.len());
+    for (event, commit) in sorted.released {
+        released.push((received.part(forge, whole, &[commit]).await?, event, commit));
+    }
+    let mut waiting = Vec::with_capacity(sorted.aside.len());
+    for (id, commit) in sorted.aside {
+        waiting.push((received.part(forge, whole, &[commit]).await?, id, commit));
+    }
+
+    if let Some(part) = allowed
+        && let Aligned::Refused(reason) = follow(forge, place, sorted.allowed.clone(), part).await?
+    {
+        let all = sorted.allowed.iter().map(|update| (update.name.clone(), reason.clone()));
+        verdicts.refuse_each(&all.collect());
+        if verdicts.none_left() {
+            return Ok(());
         }
     }
+    for (part, event, commit) in released {
+        let outcome = release(forge, place, part, &event, commit).await?;
+        refuse(verdicts, &ref_of(&event.id), outcome);
+    }
+    for (part, id, commit) in waiting {
+        let outcome = keep_aside(forge, place, client, part, id, commit).await?;
+        refuse(verdicts, &ref_of(&id), outcome);
+    }
+    Ok(())
+}
+
+fn refuse(verdicts: &mut Verdicts, name: &RefName, outcome: Result<(), String>) {
+    if let Err(reason) = outcome {
+        verdicts.refuse(name, &reason);
+    }
+}
+
+/// Makes the repository follow, and every other that the same state rules.
+async fn follow(forge: &Forge, place: &Place<'_>, updates: Vec<RefUpdate>, part: Part) -> Result<Aligned, Fault> {
+    let objects = part.objects.map_or(Objects::Here, |objects| Objects::Received(part.key, objects));
+    let aligned = align(forge, place.coordinate, Order::Push(updates), objects, place.bringer()).await?;
+    if aligned == Aligned::Done {
+        settle_others(forge, &place.coordinate.identifier, place.coordinate.owner).await?;
+    }
     Ok(aligned)
+}
+
+/// Serves a proposal whose commit came, in every repository that it names.
+async fn release(
+    forge: &Forge,
+    place: &Place<'_>,
+    part: Part,
+    event: &Event,
+    commit: Oid,
+) -> Result<Result<(), String>, Fault> {
+    let Ok(proposal) = Proposal::parse(event) else { return Ok(Err(WITHDRAWN.to_owned())) };
+    let (targets, _) = spread::targets(forge, &proposal.repos).await?;
+    let source = match part.objects {
+        Some(_) => Source::Area(part.key, Some(place.id)),
+        None => Source::Repo(place.id),
+    };
+    let released = spread::release(forge, event, commit, &source, targets, &place.bringer()).await?;
+    Ok(match released {
+        Released::Done => Ok(()),
+        Released::Incomplete => {
+            Err("a repository that the event names lacks more than was pushed; push the commit there".to_owned())
+        }
+        Released::Refused(reason) => Err(reason),
+    })
 }
 
 /// Keeps a commit until its event comes.
@@ -152,28 +278,59 @@ async fn keep_aside(
     forge: &Forge,
     place: &Place<'_>,
     client: &Client,
-    order: Order,
-    incoming: Option<Incoming>,
+    part: Part,
     event: EventId,
     commit: Oid,
-) -> Result<Aligned, Fault> {
-    let Some(incoming) = incoming else {
-        return Ok(Aligned::Refused("unknown event: nothing was pushed that could wait for it".into()));
-    };
-    match aside::keep(forge, event, commit, (place.id, place.coordinate), incoming, place.ip).await? {
+) -> Result<Result<(), String>, Fault> {
+    let nothing = || Ok(Err("unknown event: nothing was pushed that could wait for it".to_owned()));
+    let Some(objects) = part.objects else { return nothing() };
+    match aside::keep(forge, event, commit, (place.id, place.coordinate), objects, place.ip).await? {
+        Kept::Nothing => nothing(),
+        Kept::Full => Ok(Err(FULL.to_owned())),
         Kept::Waiting => {
             if client.capabilities.side_band_64k {
                 client
                     .send(sideband_message("awaiting PR event: the commit is served once its event is published"))
                     .await;
             }
-            Ok(Aligned::Nothing)
+            Ok(Ok(()))
         }
-        // It came while this was received: the usual way is open now.
+        // It came while this was received: the usual way is open.
         Kept::Known(key) => {
-            let dir: PathBuf = forge.layout().repo(place.id);
-            let incoming = Incoming::reopen(forge.git(), forge.layout(), dir, &key)?;
-            follow(forge, place, order, Objects::Received(key, incoming)).await
+            let outcome = release_known(forge, place, &key, event, commit).await;
+            incoming::remove_incoming(forge.layout(), &key).await?;
+            outcome
         }
     }
+}
+
+/// Judges a ref again whose event came while its objects were received.
+async fn release_known(
+    forge: &Forge,
+    place: &Place<'_>,
+    key: &str,
+    id: EventId,
+    commit: Oid,
+) -> Result<Result<(), String>, Fault> {
+    let update = RefUpdate { name: ref_of(&id), old: Oid::ZERO, new: commit };
+    let view = View::of(&Refs::nothing(), Vec::new());
+    let mut sorted = sort_push(forge, place.coordinate, &[update], &view).await?;
+    if let Some((_, reason)) = sorted.refused.pop() {
+        return Ok(Err(reason));
+    }
+    let event = match sorted.released.pop() {
+        Some((event, _)) => event,
+        // It is served already: somebody else brought the commit.
+        None if !sorted.allowed.is_empty() => return Ok(Ok(())),
+        None => return Ok(Err(WITHDRAWN.to_owned())),
+    };
+    let Ok(proposal) = Proposal::parse(&event) else { return Ok(Err(WITHDRAWN.to_owned())) };
+    let (targets, _) = spread::targets(forge, &proposal.repos).await?;
+    let source = Source::Area(key.to_owned(), Some(place.id));
+    let released = spread::release(forge, &event, commit, &source, targets, &place.bringer()).await?;
+    Ok(match released {
+        Released::Done => Ok(()),
+        Released::Incomplete => Err("the commit is not complete in a repository that its event names".to_owned()),
+        Released::Refused(reason) => Err(reason),
+    })
 }

@@ -3,15 +3,21 @@
 use super::super::deleted::{refusal, targets};
 use super::super::record::{named_by, to_record};
 use super::{Verified, failed};
+use crate::grasp::{GraspSettings, Halt, attached};
 use crate::{Fault, Forge};
 use abide_nostr::git::References;
-use abide_nostr::grasp::event::{Author, Relation, profile, related};
+use abide_nostr::grasp::event::{
+    Author, RelatedVerdict, Relation, distance, own_steps, profile, related, steps_beyond,
+};
 use abide_nostr::grasp::{Answer, Parsed, Prefix, Refusal};
-use abide_nostr::kinds::{self, Class, class};
+use abide_nostr::kinds::{Class, class};
 use abide_nostr::{Event, EventId, nip19};
 use abide_store::nostr_events::{self, Kept, NewEvent, deleted};
-use abide_store::{Conn, StoreError, Tx, nostr_relations};
-use std::collections::{HashMap, HashSet};
+use abide_store::nostr_relations::{Address, Link};
+use abide_store::purgatory_attached::Home;
+use abide_store::{Conn, StoreError, Tx, nostr_relations, purgatory_attached};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// An event with what is asked about it.
@@ -20,6 +26,7 @@ struct Candidate {
     profile: bool,
     record: NewEvent,
     references: References,
+    from: Option<IpAddr>,
 }
 
 impl Candidate {
@@ -27,15 +34,27 @@ impl Candidate {
         let event = Arc::clone(verified.pending.event());
         let profile = matches!(verified.parsed, Parsed::Profile);
         let references = if profile { References::default() } else { References::of(&event) };
-        Self { profile, record: to_record(&event), references, event }
+        Self { profile, record: to_record(&event), references, event, from: verified.pending.submission.from }
+    }
+
+    fn addresses(&self) -> impl Iterator<Item = Address> {
+        let named = self.references.coordinates.iter();
+        named.map(|address| (address.kind, address.author.to_bytes(), address.identifier.clone()))
     }
 }
 
 /// What the database says about a batch.
 struct Facts {
-    roots: HashSet<[u8; 32]>,
-    repos: HashSet<([u8; 32], String)>,
-    tagged: HashSet<i64>,
+    events: HashMap<[u8; 32], Link>,
+    addresses: HashMap<Address, Link>,
+    /// Tag keys of served events, with the steps of the nearest.
+    tagged: HashMap<i64, i64>,
+    /// Announcements in purgatory that are tagged.
+    waiting: HashSet<Home>,
+    /// Events that are such an announcement or wait with one.
+    waiting_ids: HashMap<[u8; 32], Vec<Home>>,
+    /// By author: events that are linked to repositories only through others.
+    far: HashMap<[u8; 32], i64>,
     authors: HashSet<[u8; 32]>,
     /// By the place of a candidate: when its author deleted it or its slot.
     deleted: HashMap<usize, Deletion>,
@@ -53,8 +72,9 @@ pub(super) async fn admit(forge: &Forge, batch: Vec<Verified>) {
         return;
     }
     let candidates: Arc<[Candidate]> = batch.iter().map(Candidate::of).collect();
+    let input = (candidates.clone(), forge.settings().grasp.clone());
     let decided: Result<Vec<Answer>, Fault> =
-        forge.store().write(candidates.clone(), |tx, candidates| Box::pin(decide(tx, candidates))).await;
+        forge.store().write(input, |tx, (candidates, settings)| Box::pin(decide(tx, candidates, settings))).await;
     match decided {
         Ok(answers) => {
             let new = candidates.iter().zip(&answers).filter(|(_, answer)| **answer == Answer::Stored);
@@ -68,51 +88,103 @@ pub(super) async fn admit(forge: &Forge, batch: Vec<Verified>) {
     }
 }
 
-/// One transaction: the facts, the rules, the rows.
-async fn decide(tx: &mut Tx, candidates: &[Candidate]) -> Result<Vec<Answer>, Fault> {
-    let facts = facts(tx, candidates).await?;
-    let mut answers = judge(candidates, &facts);
-    let kept = |(candidate, answer): &(&Candidate, &Answer)| {
-        **answer == Answer::Stored && class(candidate.record.kind) != Class::Ephemeral
-    };
-    let records: Vec<NewEvent> =
-        candidates.iter().zip(&answers).filter(kept).map(|(candidate, _)| candidate.record.clone()).collect();
-    let mut outcomes = nostr_events::insert_many(tx, &records).await?.into_iter();
-    for (candidate, answer) in candidates.iter().zip(&mut answers) {
-        if *answer != Answer::Stored || class(candidate.record.kind) == Class::Ephemeral {
-            continue;
-        }
-        match outcomes.next() {
-            Some(Kept::Duplicate) => *answer = Answer::DuplicateStored,
-            Some(Kept::Older) => {
-                *answer = Answer::Refused(Refusal::new(Prefix::Invalid, "a newer version of this event is here"));
-            }
-            Some(Kept::New) | None => {}
+/// What the rules say of one event.
+enum Judged {
+    Serve {
+        /// How far it is from a repository.
+        steps: i64,
+    },
+    /// It waits with these announcements.
+    Wait(Vec<Home>),
+    Refuse(Refusal),
+}
+
+impl Judged {
+    /// How far an event is from a repository that is served and kept.
+    fn kept(&self, candidate: &Candidate) -> Option<i64> {
+        match self {
+            Self::Serve { steps } if class(candidate.record.kind) != Class::Ephemeral => Some(*steps),
+            _ => None,
         }
     }
+}
+
+/// One transaction: the facts, the rules, the rows.
+async fn decide(tx: &mut Tx, candidates: &[Candidate], settings: &GraspSettings) -> Result<Vec<Answer>, Fault> {
+    let facts = facts(tx, candidates).await?;
+    let judged = judge(candidates, &facts);
+    let kept = candidates.iter().zip(&judged).filter(|(candidate, judged)| judged.kept(candidate).is_some());
+    let records: Vec<NewEvent> = kept.map(|(candidate, _)| candidate.record.clone()).collect();
+    let mut outcomes = nostr_events::insert_many(tx, &records).await?.into_iter();
+    let mut answers = Vec::with_capacity(candidates.len());
+    for (candidate, judged) in candidates.iter().zip(judged) {
+        let steps = judged.kept(candidate);
+        answers.push(match judged {
+            Judged::Refuse(refusal) => Answer::Refused(refusal),
+            Judged::Wait(homes) => wait(tx, settings, candidate, &homes).await?,
+            Judged::Serve { .. } => match steps.and_then(|_| outcomes.next()) {
+                Some(Kept::Duplicate) => Answer::DuplicateStored,
+                Some(Kept::Older) => {
+                    Answer::Refused(Refusal::new(Prefix::Invalid, "a newer version of this event is here"))
+                }
+                Some(Kept::New) => {
+                    note_steps(tx, candidate, steps.unwrap_or_default()).await?;
+                    Answer::Stored
+                }
+                None => Answer::Stored,
+            },
+        });
+    }
     Ok(answers)
+}
+
+/// Notes how far an event is from a repository, where its kind does not tell.
+async fn note_steps(tx: &mut Tx, candidate: &Candidate, steps: i64) -> Result<(), StoreError> {
+    if candidate.profile || steps == own_steps(candidate.record.kind) {
+        return Ok(());
+    }
+    nostr_relations::note_steps(tx, &candidate.record.id, steps).await
+}
+
+async fn wait(
+    tx: &mut Tx,
+    settings: &GraspSettings,
+    candidate: &Candidate,
+    homes: &[Home],
+) -> Result<Answer, StoreError> {
+    match attached::put(tx, settings, &candidate.event, homes, candidate.from).await {
+        Ok(answer) => Ok(answer),
+        Err(Halt::Refused(refusal)) => Ok(Answer::Refused(refusal)),
+        Err(Halt::Store(error)) => Err(error),
+    }
 }
 
 async fn facts(conn: &mut Conn, candidates: &[Candidate]) -> Result<Facts, StoreError> {
     let ids: HashSet<[u8; 32]> =
         candidates.iter().flat_map(|candidate| &candidate.references.ids).map(|id| id.to_bytes()).collect();
-    let repos: HashSet<([u8; 32], String)> = candidates
-        .iter()
-        .flat_map(|candidate| candidate.references.repos())
-        .map(|repo| (repo.author.to_bytes(), repo.identifier.clone()))
-        .collect();
-    let roots = nostr_relations::roots(conn, &ids.into_iter().collect::<Vec<_>>()).await?;
-    let repos = nostr_relations::repos(conn, &repos.into_iter().collect::<Vec<_>>()).await?;
+    let named: HashSet<Address> = candidates.iter().flat_map(Candidate::addresses).collect();
     let mut facts = Facts {
-        roots,
-        repos,
-        tagged: HashSet::new(),
+        events: nostr_relations::events(conn, &ids.into_iter().collect::<Vec<_>>()).await?,
+        addresses: nostr_relations::addresses(conn, &named.into_iter().collect::<Vec<_>>()).await?,
+        tagged: HashMap::new(),
+        waiting: HashSet::new(),
+        waiting_ids: HashMap::new(),
+        far: HashMap::new(),
         authors: HashSet::new(),
         deleted: deleted(conn, candidates).await?,
     };
-    let unlinked = candidates.iter().filter(|candidate| !candidate.profile && !facts.links(candidate));
-    let keys: HashSet<i64> = unlinked.flat_map(|candidate| named_by(&candidate.event)).collect();
+    let unlinked: Vec<&Candidate> = candidates
+        .iter()
+        .filter(|candidate| !candidate.profile && facts.links(candidate, &HashMap::new()).is_none())
+        .collect();
+    let keys: HashSet<i64> = unlinked.iter().flat_map(|candidate| named_by(&candidate.event)).collect();
     facts.tagged = nostr_relations::tagged(conn, &keys.into_iter().collect::<Vec<_>>()).await?;
+    facts.look_for_waiting(conn, &unlinked).await?;
+    // Only those can be far from a repository that tag none, nor what belongs to one.
+    let far = candidates.iter().filter(|candidate| !candidate.profile && !facts.is_near(candidate));
+    for author in far.map(|candidate| candidate.record.pubkey).collect::<HashSet<_>>() {
+        facts.far.insert(author, nostr_relations::far(conn, &author).await?);
+    }
     let profiles = candidates.iter().filter(|candidate| candidate.profile);
     let authors: HashSet<([u8; 32], String)> =
         profiles.map(|candidate| (candidate.record.pubkey, nip19::npub(&candidate.event.pubkey))).collect();
@@ -146,23 +218,45 @@ async fn deleted(conn: &mut Conn, candidates: &[Candidate]) -> Result<HashMap<us
 }
 
 impl Facts {
-    /// Whether it tags a repository, or something that belongs to one.
-    fn links(&self, candidate: &Candidate) -> bool {
-        candidate.references.ids.iter().any(|id| self.roots.contains(id.as_bytes()))
-            || candidate
-                .references
-                .repos()
-                .any(|repo| self.repos.contains(&(repo.author.to_bytes(), repo.identifier.clone())))
+    /// Steps from a repository through what an event tags.
+    fn links(&self, candidate: &Candidate, earlier: &HashMap<EventId, i64>) -> Option<i64> {
+        let kind = candidate.record.kind;
+        let beyond = |link: &Link| steps_beyond(kind, link.steps, link.is_repo);
+        let ids = &candidate.references.ids;
+        let by_id = ids.iter().filter_map(|id| self.events.get(id.as_bytes())).map(beyond);
+        let by_earlier = ids.iter().filter_map(|id| earlier.get(id)).map(|steps| steps_beyond(kind, *steps, false));
+        let by_address = candidate.addresses().filter_map(|address| self.addresses.get(&address).map(beyond));
+        by_id.chain(by_earlier).chain(by_address).min()
     }
 
-    fn relation(&self, candidate: &Candidate, earlier: &HashSet<EventId>) -> Relation {
-        if self.links(candidate) || candidate.references.ids.iter().any(|id| earlier.contains(id)) {
-            Relation::Tags
-        } else if !self.tagged.is_empty() && named_by(&candidate.event).iter().any(|key| self.tagged.contains(key)) {
-            Relation::Tagged
-        } else {
-            Relation::None
+    /// Whether an event tags a repository, or what belongs to one.
+    fn is_near(&self, candidate: &Candidate) -> bool {
+        self.links(candidate, &HashMap::new()).is_some_and(|steps| steps <= 1)
+    }
+
+    async fn look_for_waiting(&mut self, conn: &mut Conn, unlinked: &[&Candidate]) -> Result<(), StoreError> {
+        let repos = unlinked.iter().flat_map(|candidate| candidate.references.repos());
+        let repos: HashSet<Home> = repos.map(|repo| (repo.author.to_bytes(), repo.identifier.clone())).collect();
+        let ids = unlinked.iter().flat_map(|candidate| &candidate.references.ids);
+        let ids: HashSet<[u8; 32]> = ids.map(|id| id.to_bytes()).collect();
+        let repos: Vec<Home> = repos.into_iter().collect();
+        self.waiting.extend(purgatory_attached::waiting_repos(conn, &repos).await?);
+        let ids: Vec<[u8; 32]> = ids.into_iter().collect();
+        for (id, home) in purgatory_attached::waiting_ids(conn, &ids).await? {
+            self.waiting_ids.entry(id).or_default().push(home);
         }
+        Ok(())
+    }
+
+    /// The announcements in purgatory that an event belongs to.
+    fn homes(&self, candidate: &Candidate, earlier: &HashMap<EventId, Vec<Home>>) -> Vec<Home> {
+        let repos = candidate.references.repos().map(|repo| (repo.author.to_bytes(), repo.identifier.clone()));
+        let mut homes: BTreeSet<Home> = repos.filter(|home| self.waiting.contains(home)).collect();
+        for id in &candidate.references.ids {
+            homes.extend(self.waiting_ids.get(id.as_bytes()).into_iter().flatten().cloned());
+            homes.extend(earlier.get(id).into_iter().flatten().cloned());
+        }
+        homes.into_iter().collect()
     }
 
     fn is_deleted(&self, place: usize, candidate: &Candidate) -> bool {
@@ -172,23 +266,60 @@ impl Facts {
     }
 }
 
-/// The rules over the facts. An issue that comes earlier in the batch is one that later events may tag.
-fn judge(candidates: &[Candidate], facts: &Facts) -> Vec<Answer> {
-    let mut earlier = HashSet::new();
-    let mut answers = Vec::with_capacity(candidates.len());
-    for (place, candidate) in candidates.iter().enumerate() {
-        let judged = if facts.is_deleted(place, candidate) {
-            Err(refusal())
-        } else if candidate.profile {
-            let known = facts.authors.contains(&candidate.record.pubkey);
-            profile(if known { Author::Known } else { Author::Unknown })
-        } else {
-            related(facts.relation(candidate, &earlier))
-        };
-        if judged.is_ok() && candidate.record.kind == kinds::ISSUE {
-            earlier.insert(candidate.event.id);
+/// What came earlier in a batch, which later events may tag.
+#[derive(Default)]
+struct Earlier {
+    served: HashMap<EventId, i64>,
+    waiting: HashMap<EventId, Vec<Home>>,
+    far: HashMap<[u8; 32], i64>,
+}
+
+/// The rules over the facts.
+fn judge(candidates: &[Candidate], facts: &Facts) -> Vec<Judged> {
+    let mut earlier = Earlier::default();
+    let one = |(place, candidate): (usize, &Candidate)| {
+        let judged = judge_one(place, candidate, facts, &earlier);
+        match &judged {
+            Judged::Serve { steps } if !candidate.profile => {
+                earlier.served.insert(candidate.event.id, *steps);
+                *earlier.far.entry(candidate.record.pubkey).or_default() += i64::from(*steps > 1);
+            }
+            Judged::Wait(homes) => _ = earlier.waiting.insert(candidate.event.id, homes.clone()),
+            _ => {}
         }
-        answers.push(judged.map_or_else(Answer::Refused, |()| Answer::Stored));
+        judged
+    };
+    candidates.iter().enumerate().map(one).collect()
+}
+
+fn judge_one(place: usize, candidate: &Candidate, facts: &Facts, earlier: &Earlier) -> Judged {
+    if facts.is_deleted(place, candidate) {
+        return Judged::Refuse(refusal());
     }
-    answers
+    if candidate.profile {
+        let known = facts.authors.contains(&candidate.record.pubkey);
+        let judged = profile(if known { Author::Known } else { Author::Unknown });
+        return judged.map_or_else(Judged::Refuse, |()| Judged::Serve { steps: 0 });
+    }
+    let author = &candidate.record.pubkey;
+    let far = |counts: &HashMap<[u8; 32], i64>| counts.get(author).copied().unwrap_or_default();
+    let tags = facts.links(candidate, &earlier.served);
+    let tagged = || {
+        let keys = if facts.tagged.is_empty() { Vec::new() } else { named_by(&candidate.event) };
+        let steps = keys.iter().filter_map(|key| facts.tagged.get(key)).min();
+        steps.map(|steps| steps_beyond(candidate.record.kind, *steps, false))
+    };
+    let homes = facts.homes(candidate, &earlier.waiting);
+    let (relation, steps) = match (tags, tags.or_else(tagged)) {
+        (Some(steps), _) => (Relation::Tags, steps),
+        (None, Some(steps)) => (Relation::Tagged, steps),
+        (None, None) if homes.is_empty() => (Relation::None, 0),
+        (None, None) => (Relation::Waiting, 0),
+    };
+    let counted = far(&facts.far) + far(&earlier.far);
+    match related(relation).and_then(|verdict| distance(steps, counted).map(|()| verdict)) {
+        Ok(RelatedVerdict::Serve) => Judged::Serve { steps },
+        Ok(RelatedVerdict::WaitForRepository) => Judged::Wait(homes),
+        Err(refusal) => Judged::Refuse(refusal),
+    }
 }

@@ -62,10 +62,10 @@ async fn facts(store: &Store, events: &[Event]) -> Result<(), StoreError> {
     let mut conn = store.read().await?;
     let ids: Vec<[u8; 32]> = events.iter().map(|event| event.id.to_bytes()).collect();
     nostr_events::known(&mut conn, &ids).await?;
-    nostr_relations::roots(&mut conn, &ids).await?;
-    let repos: Vec<([u8; 32], String)> =
-        events.iter().map(|event| (event.pubkey.to_bytes(), "bench".to_owned())).collect();
-    nostr_relations::repos(&mut conn, &repos).await?;
+    nostr_relations::events(&mut conn, &ids).await?;
+    let repos: Vec<nostr_relations::Address> =
+        events.iter().map(|event| (30_617, event.pubkey.to_bytes(), "bench".to_owned())).collect();
+    nostr_relations::addresses(&mut conn, &repos).await?;
     let targets: Vec<([u8; 32], String)> =
         events.iter().map(|event| (event.pubkey.to_bytes(), format!("e:{}", event.id))).collect();
     nostr_events::deleted::at_many(&mut conn, &targets).await.map(drop)

@@ -1,0 +1,203 @@
+//! What belongs to an announcement in purgatory waits with it.
+
+use super::scene::{Scene, WAITS, now, npub, state};
+use crate::support::{builder, query};
+use abide_nostr::Event;
+use abide_testkit::http::Request;
+use abide_testkit::{Engine, Key, eventually};
+use rstest::rstest;
+use std::time::Duration;
+
+fn nostr_ref(event: &Event) -> String {
+    format!("refs/nostr/{}", event.id.to_hex())
+}
+
+/// An issue, a comment on it, a patch and a pull request for a repository.
+fn conversation(owner: &Key, commit: &str) -> [Event; 4] {
+    let (author, coordinate) = (Key::new(9), owner.coordinate("demo"));
+    let issue = author.event(now(), 1621, &[&["a", &coordinate]], "an issue");
+    let id = issue.id.to_hex();
+    let comment = Key::new(8).event(now(), 1111, &[&["E", &id], &["e", &id]], "a comment");
+    let patch = author.event(now(), 1617, &[&["a", &coordinate]], "diff --git a/x b/x\n");
+    let pull = author.event(now(), 1618, &[&["a", &coordinate], &["c", commit]], "please");
+    [issue, comment, patch, pull]
+}
+
+/// Publishes the state of the first commit and pushes it.
+fn promote(scene: &mut Scene, key: &Key) {
+    let first = scene.first.clone();
+    scene.state_waits(&state(key, now() - 5, "demo", &[("refs/heads/main", &first)], Some("main")));
+    scene.push(key, "demo", &[&format!("{first}:refs/heads/main")]);
+}
+
+#[rstest]
+fn what_is_for_a_waiting_repository_is_served_when_it_is(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values(true, false)] commit_first: bool,
+) {
+    let mut scene = Scene::new(engine);
+    let key = scene.owner.clone();
+    scene.announce(&key, "demo", &[]);
+    let commit = scene.git.commit_file(&scene.work, "feature", "1", "a feature");
+    let events = conversation(&key, &commit);
+    for event in &events {
+        assert_eq!(scene.relay.publish(event), (true, WAITS.to_owned()), "kind {}", event.kind);
+        assert_eq!(scene.relay.publish(event), (true, "duplicate: in purgatory".to_owned()), "kind {}", event.kind);
+        assert!(!scene.is_served(event));
+    }
+    let pull = &events[3];
+    let to = format!("{commit}:{}", nostr_ref(pull));
+    if commit_first {
+        let wrong = scene.push_fails(&key, "demo", &[&format!("{}:{}", scene.first, nostr_ref(pull))]);
+        assert!(wrong.contains("commit mismatch"), "{wrong}");
+        scene.push(&key, "demo", &[&to]);
+        assert!(scene.refs(&key, "demo").is_empty(), "a proposal promotes nothing");
+    }
+    let mut live = abide_testkit::Nostr::connect(&scene.server.url());
+    live.subscribe("issues", &[serde_json::json!({ "kinds": [1621] })]);
+    promote(&mut scene, &key);
+    assert_eq!(live.live("issues").id, events[0].id);
+    for event in &events[..3] {
+        assert!(scene.is_served(event), "kind {}", event.kind);
+    }
+    if !commit_first {
+        assert!(!scene.is_served(pull), "it waits for its commit");
+        scene.push(&key, "demo", &[&to]);
+    }
+    assert!(scene.is_served(pull));
+    assert!(scene.refs(&key, "demo").contains(&(nostr_ref(pull), commit)));
+    assert_eq!(query(&scene.server, "SELECT count(*) FROM purgatory_attached"), "0");
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn what_is_for_a_waiting_repository_goes_with_it(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Scene::on(builder(engine).env("ABIDE_GRASP__PURGATORY_EXPIRY", "3s").start());
+    let key = scene.owner.clone();
+    scene.announce(&key, "demo", &[]);
+    let events = conversation(&key, &"1".repeat(40));
+    for event in &events {
+        assert_eq!(scene.relay.publish(event), (true, WAITS.to_owned()));
+    }
+    let author = Key::new(9);
+    let id = events[2].id.to_hex();
+    assert!(scene.relay.publish(&author.event(now(), 5, &[&["e", &id]], "")).0, "its author deletes the patch");
+    eventually(Duration::from_secs(30), || {
+        scene.sweep();
+        scene.status(&key, "demo").status == 404
+    });
+    assert_eq!(query(&scene.server, "SELECT count(*) FROM purgatory_attached"), "0");
+    let (taken, reason) = scene.relay.publish(&events[0]);
+    assert!(!taken && reason.starts_with("restricted:"), "{reason}");
+    scene.announce(&key, "demo", &[]);
+    assert_eq!(scene.relay.publish(&events[0]), (true, WAITS.to_owned()), "it may come again");
+    let (taken, reason) = scene.relay.publish(&events[2]);
+    assert!(!taken && reason.contains("deleted"), "{reason}");
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn what_waits_with_an_announcement_is_bounded(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Scene::new(engine);
+    let key = scene.owner.clone();
+    scene.announce(&key, "demo", &[]);
+    let coordinate = key.coordinate("demo");
+    let long = "x".repeat(200 << 10);
+    let answers: Vec<_> = (0..6)
+        .map(|n| scene.relay.publish(&Key::new(9).event(now() - n, 1621, &[&["a", &coordinate]], &long)))
+        .collect();
+    assert_eq!(answers.iter().filter(|(taken, _)| *taken).count(), 5, "a mebibyte of one key");
+    assert!(answers[5].1.starts_with("rate-limited:"), "{}", answers[5].1);
+    let small = Key::new(8).event(now(), 1621, &[&["a", &coordinate]], "an issue");
+    assert_eq!(scene.relay.publish(&small), (true, WAITS.to_owned()), "others are not kept out");
+    scene.assert_healthy();
+}
+
+/// A push that a waiting pull request allows leaves it at least a quarter of an hour, whatever comes of the push.
+#[rstest]
+fn a_pull_request_does_not_expire_while_its_commit_is_pushed(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut scene = Scene::on(builder(engine).env("ABIDE_GRASP__PURGATORY_EXPIRY", "60s").start());
+    let key = scene.owner.clone();
+    scene.served(&key, "demo", &[]);
+    let commit = scene.git.commit_file(&scene.work, "feature", "1", "a feature");
+    let pull = &conversation(&key, &commit)[3];
+    assert_eq!(scene.relay.publish(pull), (true, WAITS.to_owned()));
+    let left = |scene: &Scene| {
+        let seconds = "SELECT (expires_at - created_at) / 1000000 FROM purgatory_proposals";
+        query(&scene.server, seconds).parse::<i64>().expect("a number")
+    };
+    assert_eq!(left(&scene), 60);
+    // A pack that is cut off: allowed at first, and then good for nothing.
+    let line = format!("{} {commit} {}\0report-status\n", "0".repeat(40), nostr_ref(pull));
+    let body = format!("{:04x}{line}0000PACK", line.len() + 4);
+    let path = format!("/{}/demo.git/git-receive-pack", npub(&key));
+    let request = Request::new("POST", &path).header("content-type", "application/x-git-receive-pack-request");
+    let answer = request.body(body.as_bytes()).send(scene.server.http_addr());
+    assert!(answer.text().contains("unpack"), "{}", answer.text());
+    assert!(left(&scene) >= 15 * 60, "{} s", left(&scene));
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn announced_anew_after_the_grace_and_before_the_sweep_it_comes_back(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut scene = Scene::new(engine);
+    let key = scene.owner.clone();
+    scene.served(&key, "demo", &[]);
+    let listed = scene.refs(&key, "demo");
+    let coordinate = key.coordinate("demo");
+    assert!(scene.relay.publish(&key.event(now() - 2, 5, &[&["a", &coordinate]], "")).0);
+    assert!(scene.git.run(&scene.work, &["ls-remote", &scene.url(&key, "demo")]).status.code() != Some(0));
+    let eight_days = 8 * 24 * 3_600_000_000_i64;
+    query(&scene.server, &format!("UPDATE repos SET deleted_at = deleted_at - {eight_days}"));
+    let newer = scene.announcement(&key, now(), "demo", &[]);
+    assert_eq!(scene.relay.publish(&newer), (true, String::new()));
+    assert_eq!(scene.refs(&key, "demo"), listed);
+    scene.server.cli_ok(&["jobs", "run", "lifecycle:sweep"]);
+    assert_eq!(scene.refs(&key, "demo"), listed, "and the sweep leaves it alone");
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn a_replacement_extends_the_announcement(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Scene::new(engine);
+    let key = scene.owner.clone();
+    scene.announce(&key, "demo", &[]);
+    query(&scene.server, "UPDATE purgatory_announcements SET expires_at = expires_at - 1700000000");
+    let ends = |scene: &Scene| {
+        let sql = "SELECT expires_at FROM purgatory_announcements";
+        query(&scene.server, sql).parse::<i64>().expect("a number")
+    };
+    let before = ends(&scene);
+    let newer = scene.announcement(&key, now(), "demo", &[]);
+    assert_eq!(scene.relay.publish(&newer), (true, WAITS.to_owned()));
+    assert!(ends(&scene) >= before + 1_700_000_000, "its time starts anew");
+    scene.sweep();
+    assert_eq!(scene.status(&key, "demo").status, 200);
+}
+
+#[rstest]
+fn a_states_end_leaves_the_waiting_announcement_its_own_time(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut scene = Scene::new(engine);
+    let key = scene.owner.clone();
+    scene.announce(&key, "demo", &[]);
+    let first = scene.first.clone();
+    let said = state(&key, now() - 5, "demo", &[("refs/heads/main", &first)], Some("main"));
+    scene.state_waits(&said);
+    let ends = |scene: &Scene| query(&scene.server, "SELECT expires_at FROM purgatory_announcements");
+    let before = ends(&scene);
+    query(&scene.server, "UPDATE purgatory_states SET expires_at = expires_at - 2000000000");
+    scene.sweep();
+    assert_eq!(query(&scene.server, "SELECT count(*) FROM purgatory_states"), "0");
+    assert_eq!(ends(&scene), before);
+    let told = scene.push_fails(&key, "demo", &["main"]);
+    assert!(told.contains("no authorised state"), "{told}");
+    promote(&mut scene, &key);
+    assert!(!scene.refs(&key, "demo").is_empty());
+    scene.assert_healthy();
+}

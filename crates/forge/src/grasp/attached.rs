@@ -1,0 +1,197 @@
+//! Events that belong to an announcement in purgatory: they wait with it, are served when it is, and go when it goes.
+
+use super::{GraspSettings, Halt, address, ensure_room, entry, left, proposal, refusal};
+use crate::relay::deleted::is_deleted;
+use crate::relay::{readable, to_record};
+use crate::{Fault, Forge};
+use abide_nostr::Event;
+use abide_nostr::git::{Proposal, References};
+use abide_nostr::grasp::caps::{self, judge_attached};
+use abide_nostr::grasp::{Answer, Prefix};
+use abide_store::purgatory_attached::{self as attached, Attached, Home};
+use abide_store::{Conn, StoreError, Tx, nostr_events, nostr_repos, purgatory};
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// Events of one announcement that one look takes on; more never wait.
+const PAGE: i64 = 500;
+
+/// The waiting announcements that an event belongs to: it tags one, or something that waits with one.
+pub(crate) async fn homes(conn: &mut Conn, references: &References) -> Result<Vec<Home>, StoreError> {
+    let repos: Vec<Home> = references.repos().map(|repo| (repo.author.to_bytes(), repo.identifier.clone())).collect();
+    let ids: Vec<[u8; 32]> = references.ids.iter().map(|id| id.to_bytes()).collect();
+    let mut found: BTreeSet<Home> = attached::waiting_repos(conn, &repos).await?.into_iter().collect();
+    found.extend(attached::waiting_ids(conn, &ids).await?.into_iter().map(|(_, home)| home));
+    Ok(found.into_iter().collect())
+}
+
+/// Lets an event wait with the announcements that it belongs to.
+pub(super) async fn wait(forge: &Forge, event: &Event, from: Option<IpAddr>) -> Result<Answer, Fault> {
+    let input = (event.clone(), from, forge.settings().grasp.clone());
+    let written = forge
+        .store()
+        .write(input, |tx, (event, from, settings)| {
+            Box::pin(async move {
+                let homes = homes(tx, &References::of(event)).await?;
+                put(tx, settings, event, &homes, *from).await
+            })
+        })
+        .await;
+    match written {
+        Ok(answer) => Ok(answer),
+        Err(Halt::Refused(refusal)) => Ok(Answer::Refused(refusal)),
+        Err(Halt::Store(error)) => Err(error.into()),
+    }
+}
+
+/// As [`wait`], inside a unit that knows the announcements.
+pub(crate) async fn put(
+    tx: &mut Tx,
+    settings: &GraspSettings,
+    event: &Event,
+    homes: &[Home],
+    from: Option<IpAddr>,
+) -> Result<Answer, Halt> {
+    if homes.is_empty() {
+        let reason = "the announcement expired a moment ago; publish it again, then this event";
+        return Err(refusal(Prefix::Restricted, reason).into());
+    }
+    let entry = entry(event, "", from, tx.now());
+    ensure_room(tx, &settings.caps, &entry).await?;
+    for home in homes {
+        let counts = attached::counts(tx, &entry.pubkey, home).await?;
+        let count = |n: i64| u64::try_from(n).unwrap_or(0);
+        let counts = caps::Attached {
+            key_bytes: count(counts.key_bytes),
+            of_repo: count(counts.of_repo),
+            repo_bytes: count(counts.repo_bytes),
+        };
+        judge_attached(&counts, entry.json.len() as u64)?;
+    }
+    let row = Attached { event_id: entry.event_id, pubkey: entry.pubkey, json: entry.json };
+    let is_new = attached::put(tx, &row, homes, address(from).as_deref()).await?;
+    Ok(if is_new { Answer::Waiting } else { Answer::DuplicateWaiting })
+}
+
+/// Serves what waited with an announcement that is promoted, in its transaction. Proposals that bring a commit stay: they
+/// are admitted anew once the repository is there, see [`readmit`]. Returns what is served.
+pub(super) async fn promote(tx: &mut Tx, owner: &[u8; 32], identifier: &str) -> Result<Vec<Event>, StoreError> {
+    let mut served = Vec::new();
+    for row in attached::of_repo(tx, owner, identifier, PAGE).await? {
+        let event = readable(&row.json);
+        if event.as_ref().is_some_and(brings_commit) {
+            continue;
+        }
+        attached::remove(tx, &row.event_id).await?;
+        if let Some(event) = event
+            && !is_deleted(tx, &event).await?
+        {
+            nostr_events::insert(tx, &to_record(&event)).await?;
+            left("attached", "promotion");
+            served.push(event);
+        }
+    }
+    Ok(served)
+}
+
+fn brings_commit(event: &Event) -> bool {
+    Proposal::parse(event).is_ok_and(|proposal| proposal.commit.is_some())
+}
+
+/// Takes what waited with an announcement out of purgatory for good: the announcement ended without its git data.
+pub(super) async fn drop_with(
+    tx: &mut Tx,
+    owner: &[u8; 32],
+    identifier: &str,
+    reason: &'static str,
+) -> Result<(), StoreError> {
+    let gone = attached::drop_with(tx, owner, identifier).await?;
+    (0..gone).for_each(|_| left("attached", reason));
+    Ok(())
+}
+
+/// Admits the proposals that waited for a repository, which is served by now. Does nothing while it waits.
+///
+/// Boxed, because this is called where a repository is aligned, and a proposal is aligned in its turn.
+pub(crate) fn readmit<'a>(
+    forge: &'a Forge,
+    owner: &'a [u8; 32],
+    identifier: &'a str,
+) -> Pin<Box<dyn Future<Output = Result<(), Fault>> + Send + 'a>> {
+    Box::pin(readmit_all(forge, owner, identifier))
+}
+
+async fn readmit_all(forge: &Forge, owner: &[u8; 32], identifier: &str) -> Result<(), Fault> {
+    let mut conn = forge.store().read().await?;
+    let rows = attached::of_repo(&mut conn, owner, identifier, PAGE).await?;
+    if rows.is_empty() || purgatory::announcement(&mut conn, owner, identifier).await?.is_some() {
+        return Ok(());
+    }
+    let repo = nostr_repos::by_coordinate(&mut conn, owner, identifier, None).await?;
+    drop(conn);
+    if repo.is_none_or(|repo| repo.deleted_at.is_some()) {
+        let input = (*owner, identifier.to_owned());
+        let dropped: Result<(), StoreError> = forge
+            .store()
+            .write(input, |tx, (owner, identifier)| Box::pin(drop_with(tx, owner, identifier, "expiry")))
+            .await;
+        return Ok(dropped?);
+    }
+    for row in rows {
+        readmit_one(forge, row).await?;
+    }
+    Ok(())
+}
+
+/// The event is stored, or waits for its commit, before it leaves here: a crash in between admits it twice, which
+/// changes nothing.
+async fn readmit_one(forge: &Forge, row: Attached) -> Result<(), Fault> {
+    if let Some(event) = readable(&row.json) {
+        match Proposal::parse(&event) {
+            Ok(proposed) if proposed.commit.is_some() => {
+                if !is_deleted(&mut *forge.store().read().await?, &event).await? {
+                    proposal::admit(forge, &event, proposed, None).await?;
+                }
+            }
+            // It came while the announcement was being promoted.
+            _ => store(forge, &event).await?,
+        }
+    }
+    let removed: Result<bool, StoreError> =
+        forge.store().write(row.event_id, |tx, id| Box::pin(attached::remove(tx, id))).await;
+    if removed? {
+        left("attached", "promotion");
+    }
+    Ok(())
+}
+
+async fn store(forge: &Forge, event: &Event) -> Result<(), Fault> {
+    let stored: Result<bool, StoreError> = forge
+        .store()
+        .write(event.clone(), |tx, event| {
+            Box::pin(async move {
+                if is_deleted(tx, event).await? {
+                    return Ok(false);
+                }
+                nostr_events::insert(tx, &to_record(event)).await?;
+                Ok(true)
+            })
+        })
+        .await;
+    if stored? {
+        forge.relay().publish(&[Arc::new(event.clone())]);
+    }
+    Ok(())
+}
+
+/// Looks after events whose announcement is neither waiting nor forgotten: left by a crash, or attached in the moment
+/// in which their announcement ended.
+pub(super) async fn sweep(forge: &Forge) -> Result<(), Fault> {
+    let homeless = attached::homeless(&mut *forge.store().read().await?, PAGE).await?;
+    for (owner, identifier) in homeless {
+        readmit(forge, &owner, &identifier).await?;
+    }
+    Ok(())
+}
