@@ -76,6 +76,8 @@ const STACK: usize = 8 << 20;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    // Whatever this process and its children make is for their user alone.
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     let runtime = match tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Failure::failed(format!("cannot start: {error}")).exit(),

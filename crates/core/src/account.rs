@@ -1,10 +1,11 @@
 //! Rules about accounts: who may make one, what it may say about itself, and what an admin may do to another.
 
-use crate::UserId;
 use crate::words::words;
+use crate::{Timestamp, UserId};
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::time::Duration;
 
 words! {
     /// Who may make an account for themselves.
@@ -24,6 +25,14 @@ pub const PASSWORD_LEN: RangeInclusive<usize> = 10..=1024;
 /// Whether a password is neither too short nor too long.
 pub fn password_fits(typed: &str) -> bool {
     PASSWORD_LEN.contains(&typed.chars().count())
+}
+
+/// How long someone who proved that it is them is believed, before something that lets others into their account.
+pub const CONFIRMED_FOR: Duration = Duration::from_secs(10 * 60);
+
+/// Whether someone who proved at a time that it is them is still believed.
+pub fn is_recent(confirmed: Timestamp, now: Timestamp) -> bool {
+    now.since(confirmed) <= CONFIRMED_FOR
 }
 
 /// What is known of a key that someone proves to have.

@@ -1,6 +1,7 @@
 //! Proving that database and disk agree, that no push is stuck and that nobody touched the audit log; and putting right
 //! what can be put right without losing anything: what does not belong is set aside, never removed.
 
+mod modes;
 mod objects;
 
 use crate::git::reconcile;
@@ -70,6 +71,11 @@ pub struct Report {
     pub purges_waiting: i64,
 }
 
+/// Modes of the data directory that let other users of the machine in, a line each.
+pub fn wide_modes(forge: &Forge) -> Result<Vec<String>, Fault> {
+    Ok(modes::examine(forge)?.iter().map(modes::Wide::message).collect())
+}
+
 /// Looks at everything, and at the objects of some repositories.
 pub async fn examine(forge: &Forge) -> Result<Report, Fault> {
     examine_to(forge, Depth::Sample).await
@@ -80,6 +86,9 @@ pub async fn examine_to(forge: &Forge, depth: Depth) -> Result<Report, Fault> {
     let mut findings = Findings::default();
     if let Err(error) = forge.git().version().await {
         findings.add("git", error.to_string());
+    }
+    for wide in modes::examine(forge)? {
+        findings.add("mode", wide.message());
     }
     let mut walks = Walks::new(depth);
     let known = examine_repos(forge, &mut walks, &mut findings).await?;
@@ -111,7 +120,7 @@ pub async fn fix(forge: &Forge) -> Result<Vec<String>, Fault> {
 
 /// Puts right what can be, with objects looked at this closely.
 pub async fn fix_to(forge: &Forge, depth: Depth) -> Result<Vec<String>, Fault> {
-    let mut done = Vec::new();
+    let mut done = modes::fix(forge)?;
     let pushes = reconcile::all(forge).await?;
     if pushes > 0 {
         done.push(format!("finished or undid {pushes} pushes that were left running"));

@@ -17,8 +17,37 @@ pub struct Request<'a> {
     pub method: &'a str,
     /// The whole address with its query, as the client sees it.
     pub url: &'a str,
-    /// The body's SHA-256, if it was read.
-    pub body: Option<[u8; 32]>,
+    /// What was sent with it.
+    pub body: Body,
+}
+
+/// The body of a request, as far as a proof must be for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// Not looked at: what was signed came within it.
+    Unread,
+    /// There is none. A proof may say so.
+    Empty,
+    /// Its SHA-256. A proof must name it: else whoever sees the proof can send it with another body.
+    Hash([u8; 32]),
+}
+
+impl Body {
+    /// The SHA-256 of nothing.
+    const NOTHING: [u8; 32] = [
+        0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27, 0xae,
+        0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55,
+    ];
+
+    /// Whether a `payload` tag fits it.
+    fn fits(self, payload: Option<&str>) -> bool {
+        let is = |hash: [u8; 32]| payload.map(|payload| hexadecimal::decode(payload) == Some(hash));
+        match self {
+            Self::Unread => true,
+            Self::Empty => is(Self::NOTHING).unwrap_or(true),
+            Self::Hash(hash) => is(hash).unwrap_or(false),
+        }
+    }
 }
 
 /// Who proved what. The event's id must be remembered for [`WINDOW`] twice over, so that a proof serves once.
@@ -54,8 +83,8 @@ pub enum HttpAuthError {
     /// For another method.
     #[error("the method tag is not the method of this request")]
     Method,
-    /// For another body.
-    #[error("the payload tag is not the hash of this request's body")]
+    /// For another body, or for none.
+    #[error("the payload tag is not the SHA-256 of this request's body; a request with a body needs one")]
     Payload,
     /// For another challenge, or for none.
     #[error("the challenge tag is not the challenge that was given out")]
@@ -67,8 +96,17 @@ pub enum HttpAuthError {
 
 /// Judges an `Authorization` header.
 ///
-/// A `payload` tag is checked whenever there is one and the body is known. The signature is checked last.
+/// A request with a body needs a `payload` tag, and one without may have it. The signature is checked last.
 pub fn verify(header: &str, request: &Request<'_>, now: Timestamp, limits: &Limits) -> Result<Proof, HttpAuthError> {
+    judge(&decoded(header, limits)?, request, None, now, limits)
+}
+
+/// The key that a header names, which proves nothing by itself: for headers that were verified before.
+pub fn named_key(header: &str, limits: &Limits) -> Result<PublicKey, HttpAuthError> {
+    Ok(parse_event(&decoded(header, limits)?, limits)?.pubkey)
+}
+
+fn decoded(header: &str, limits: &Limits) -> Result<String, HttpAuthError> {
     use HttpAuthError as E;
     let (scheme, encoded) = header.split_once(' ').ok_or(E::OtherScheme)?;
     if !scheme.eq_ignore_ascii_case("nostr") {
@@ -78,7 +116,7 @@ pub fn verify(header: &str, request: &Request<'_>, now: Timestamp, limits: &Limi
         return Err(EventError::TooLarge(limits.event_bytes).into());
     }
     let json = STANDARD.decode(encoded.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    judge(&json.ok_or(E::NotBase64)?, request, None, now, limits)
+    json.ok_or(E::NotBase64)
 }
 
 /// Judges the event that a browser sends in a form, which must answer our challenge.
@@ -101,8 +139,6 @@ fn judge(
 ) -> Result<Proof, HttpAuthError> {
     use HttpAuthError as E;
     let proof = parse_event(json, limits)?;
-    let payload = event::first_value(&proof, "payload");
-    let same_body = |body: [u8; 32]| payload.is_none_or(|payload| hexadecimal::decode(payload) == Some(body));
     if proof.kind.as_u16() != kinds::HTTP_AUTH {
         Err(E::Kind)
     } else if event::seconds(now).abs_diff(proof.created_at.as_secs()) > WINDOW.as_secs() {
@@ -111,7 +147,7 @@ fn judge(
         Err(E::Url)
     } else if event::first_value(&proof, "method") != Some(request.method) {
         Err(E::Method)
-    } else if !request.body.is_none_or(same_body) {
+    } else if !request.body.fits(event::first_value(&proof, "payload")) {
         Err(E::Payload)
     } else if challenge.is_some_and(|given| event::first_value(&proof, "challenge") != Some(given)) {
         Err(E::Challenge)
@@ -129,7 +165,7 @@ mod tests {
     use crate::{Event, Signature};
 
     const URL: &str = "https://git.example.org/api/v3/user?x=1";
-    const POST: Request<'static> = Request { method: "POST", url: URL, body: Some([7; 32]) };
+    const POST: Request<'static> = Request { method: "POST", url: URL, body: Body::Hash([7; 32]) };
 
     fn header(event: &Event) -> String {
         format!("Nostr {}", STANDARD.encode(json(event)))
@@ -144,9 +180,10 @@ mod tests {
         use HttpAuthError as E;
         let (u, method): (&[&str], &[&str]) = (&["u", URL], &["method", "POST"]);
         let body = "07".repeat(32);
-        assert_eq!(judged(27_235, 0, &[u, method]), Ok(key(1)));
-        assert_eq!(judged(27_235, 60, &[u, method, &["payload", &body]]), Ok(key(1)));
-        assert_eq!(judged(27_235, -60, &[u, method]), Ok(key(1)));
+        let payload: &[&str] = &["payload", &body];
+        assert_eq!(judged(27_235, 60, &[u, method, payload]), Ok(key(1)));
+        assert_eq!(judged(27_235, -60, &[u, method, payload]), Ok(key(1)));
+        assert_eq!(judged(27_235, 0, &[u, method]), Err(E::Payload), "a body needs a payload");
         assert_eq!(judged(27_235, -61, &[u, method]), Err(E::Time));
         assert_eq!(judged(27_235, 61, &[u, method]), Err(E::Time));
         assert_eq!(judged(22_242, 0, &[u, method]), Err(E::Kind));
@@ -160,9 +197,10 @@ mod tests {
     #[test]
     fn an_answer_is_to_the_challenge_that_was_given() {
         let (u, method): (&[&str], &[&str]) = (&["u", URL], &["method", "POST"]);
+        let unread = Request { body: Body::Unread, ..POST };
         let judged = |tags: &[&[&str]]| {
             let event = json(&event(1, 27_235, 0, tags, ""));
-            verify_answer(&event, &POST, "abc", NOW, &Limits::default()).map(|proof| proof.key)
+            verify_answer(&event, &unread, "abc", NOW, &Limits::default()).map(|proof| proof.key)
         };
         assert_eq!(judged(&[u, method, &["challenge", "abc"]]), Ok(key(1)));
         assert_eq!(judged(&[u, method, &["challenge", "abd"]]), Err(HttpAuthError::Challenge));
@@ -171,8 +209,25 @@ mod tests {
     }
 
     #[test]
+    fn a_request_without_a_body_may_say_so_and_nothing_else() {
+        let get = Request { method: "GET", url: URL, body: Body::Empty };
+        let judged = |payload: Option<&str>| {
+            let mut tags: Vec<Vec<&str>> = vec![vec!["u", URL], vec!["method", "GET"]];
+            tags.extend(payload.map(|payload| vec!["payload", payload]));
+            let tags: Vec<&[&str]> = tags.iter().map(Vec::as_slice).collect();
+            verify(&header(&event(1, 27_235, 0, &tags, "")), &get, NOW, &Limits::default()).map(|proof| proof.key)
+        };
+        assert_eq!(judged(None), Ok(key(1)));
+        let nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(judged(Some(nothing)), Ok(key(1)));
+        assert_eq!(judged(Some(&"07".repeat(32))), Err(HttpAuthError::Payload));
+        assert_eq!(judged(Some("")), Err(HttpAuthError::Payload));
+    }
+
+    #[test]
     fn a_wrong_signature_proves_nothing() {
-        let mut proof = event(1, 27_235, 0, &[&["u", URL], &["method", "POST"]], "");
+        let body = "07".repeat(32);
+        let mut proof = event(1, 27_235, 0, &[&["u", URL], &["method", "POST"], &["payload", &body]], "");
         proof.sig = Signature::from_byte_array([1; 64]);
         assert_eq!(verify(&header(&proof), &POST, NOW, &Limits::default()), Err(HttpAuthError::Signature));
     }

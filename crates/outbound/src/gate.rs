@@ -82,6 +82,22 @@ pub enum GateError {
     TimedOut(Duration),
 }
 
+impl GateError {
+    /// What whoever gave the address may be told: nothing about names and addresses inside the operator's network, and
+    /// the same for a name that is not there and one that leads inside.
+    pub fn told(&self) -> String {
+        match self {
+            Self::Refused { .. } | Self::Lookup { .. } => "the host has no public address that this server sends to; \
+                check its name, or ask the operator to allow it (outbound.allow)"
+                .into(),
+            Self::Connect { error, .. } => format!("no connection: {}", error.kind()),
+            Self::Tls { .. } => "no secure connection: the handshake or the certificate was not accepted".into(),
+            Self::Http(_) => "the answer broke off, or was no HTTP".into(),
+            Self::Crowded | Self::TimedOut(_) => self.to_string(),
+        }
+    }
+}
+
 /// A host that was looked up and may be talked to, at exactly these addresses.
 #[derive(Debug, Clone)]
 pub struct Vetted {

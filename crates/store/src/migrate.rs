@@ -48,6 +48,7 @@ pub const ALL: &[Migration] = &[
     migration!(13, "0013_keys"),
     migration!(14, "0014_involvement"),
     migration!(15, "0015_proposed"),
+    migration!(17, "0017_confirmed"),
     migration!(20, "0020_attached"),
     migration!(22, "0022_deleted_text"),
     migration!(23, "0023_bearers"),

@@ -11,7 +11,8 @@ use std::time::Duration;
 macro_rules! columns {
     () => {
         "s.hash AS session_hash, s.ip AS session_ip, s.agent AS session_agent, s.created_at AS session_began,
-            s.last_seen_at AS session_seen, s.expires_at AS session_ends"
+            s.last_seen_at AS session_seen, s.expires_at AS session_ends,
+            COALESCE(s.confirmed_at, s.created_at) AS session_confirmed"
     };
 }
 
@@ -30,6 +31,7 @@ statements! {
     OF_USER = concat!("SELECT ", columns!(), " FROM sessions s
         WHERE s.user_id = $1 AND s.expires_at > $2 ORDER BY s.last_seen_at DESC, s.hash LIMIT $3");
     TOUCH = "UPDATE sessions SET last_seen_at = $2, expires_at = $3, ip = $4 WHERE hash = $1 AND last_seen_at < $2";
+    CONFIRM = "UPDATE sessions SET confirmed_at = $3 WHERE hash = $1 AND user_id = $2";
     END = "DELETE FROM sessions WHERE hash = $1 AND user_id = $2";
     END_BY_HASH = "DELETE FROM sessions WHERE hash = $1 RETURNING user_id";
     END_ALL = "DELETE FROM sessions WHERE user_id = $1";
@@ -52,6 +54,8 @@ pub struct Session {
     pub last_seen_at: Timestamp,
     /// Until when, if it is not used again.
     pub expires_at: Timestamp,
+    /// When its owner last proved that it is them.
+    pub confirmed_at: Timestamp,
 }
 
 impl Session {
@@ -63,6 +67,7 @@ impl Session {
             created_at: row.time("session_began")?,
             last_seen_at: row.time("session_seen")?,
             expires_at: row.time("session_ends")?,
+            confirmed_at: row.time("session_confirmed")?,
         })
     }
 }
@@ -111,6 +116,12 @@ pub async fn touch(
     ttl: Duration,
 ) -> Result<(), StoreError> {
     tx.execute(&TOUCH, params![hash, seen, seen.plus(ttl), ip]).await.map(drop)
+}
+
+/// Notes that the owner of a login has just proved that it is them.
+pub async fn confirm(tx: &mut Tx, user: UserId, hash: &[u8]) -> Result<(), StoreError> {
+    let now = tx.now();
+    tx.execute(&CONFIRM, params![hash, user, now]).await.map(drop)
 }
 
 /// Ends one login of a user; `false` if they have no such login.

@@ -4,8 +4,10 @@ use crate::App;
 use crate::server::Peer;
 use abide_forge::accounts::authenticate;
 use abide_forge::accounts::nostr::{self, NostrError};
+use abide_forge::accounts::standing::Standing;
 use abide_forge::{Caller, Fault};
-use abide_nostr::http_auth::Request;
+use abide_nostr::Limits;
+use abide_nostr::http_auth::{self, Request};
 use axum::body::{Body, to_bytes};
 use axum::extract::OriginalUri;
 use axum::http::request::Parts;
@@ -63,14 +65,26 @@ pub(crate) async fn identify_signed(
     };
     let path = parts.extensions.get::<OriginalUri>().map_or(&parts.uri, |original| &original.0);
     let url = app.url(path.path_and_query().map_or("/", |path| path.as_str()));
-    let hash = (!body.is_empty()).then(|| Sha256::digest(&body).into());
-    let request = Request { method: parts.method.as_str(), url: &url, body: hash };
+    let sent = match body.is_empty() {
+        true => http_auth::Body::Empty,
+        false => http_auth::Body::Hash(Sha256::digest(&body).into()),
+    };
+    let request = Request { method: parts.method.as_str(), url: &url, body: sent };
     let credentials = match nostr::by_header(&app.forge, header, &request, ip).await {
         Ok(caller) => Ok(Credentials::Good(caller)),
         Err(NostrError::Fault(fault)) => return Err(fault),
         Err(error) => Err(error.to_string()),
     };
     Ok((credentials, Body::from(body)))
+}
+
+/// What whoever keeps this request's connection open must go on having.
+pub(crate) fn standing(headers: &HeaderMap) -> Standing {
+    if let Some(header) = signed(headers) {
+        return http_auth::named_key(header, &Limits::default()).map_or(Standing::Anonymous, Standing::Linked);
+    }
+    let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    value.and_then(secret).map_or(Standing::Anonymous, |secret| Standing::token(&secret))
 }
 
 /// The header, if a nostr key signed the request.

@@ -1,5 +1,6 @@
 //! What happens around every request: an id, CORS, the access log, a net under panics.
 
+use crate::logged;
 use crate::server::Peer;
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
@@ -15,9 +16,20 @@ use tracing::Instrument as _;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Lays everything around the routes.
-pub(crate) fn around(router: Router) -> Router {
-    router.layer(from_fn(observe)).layer(from_fn(cors))
+/// Browsers that were here once come by https from then on, for a year.
+const STRICT: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
+/// Lays everything around the routes of a site at this address.
+pub(crate) fn around(router: Router, public_url: &str) -> Router {
+    let secure = public_url.starts_with("https://");
+    let strict = move |request: Request, next: Next| async move {
+        let mut response = next.run(request).await;
+        if secure {
+            response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, STRICT);
+        }
+        response
+    };
+    router.layer(from_fn(observe)).layer(from_fn(cors)).layer(from_fn(strict))
 }
 
 /// Nostr clients run in browsers on any site, so every answer may be read from anywhere. Credentials never are: cookies
@@ -55,9 +67,9 @@ fn allow_everyone(headers: &mut HeaderMap) {
 async fn observe(request: Request, next: Next) -> Response {
     let id = request_id();
     let method = request.method().clone();
-    let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
-    // A link that was mailed opens an account: logs must not know it.
-    let path = if route.contains("{token}") { route.clone() } else { request.uri().path().to_owned() };
+    let route = request.extensions().get::<MatchedPath>().map(|matched| matched.as_str().to_owned());
+    let path = logged::path(route.as_deref(), request.uri().path());
+    let route = route.unwrap_or_else(|| "none".to_owned());
     let peer = request.extensions().get::<Peer>().map(|peer| peer.0.to_string()).unwrap_or_default();
     let span = tracing::info_span!("request", id);
     let start = Instant::now();

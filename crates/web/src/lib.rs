@@ -14,6 +14,7 @@ mod auth;
 mod forwarded;
 mod git;
 mod layers;
+mod logged;
 mod ops;
 mod pages;
 mod relay;

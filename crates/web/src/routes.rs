@@ -48,7 +48,8 @@ pub fn router(app: App) -> Router {
     let router = outside_the_api().into_iter().fold(Router::new(), |router, (path, serve)| router.route(path, serve));
     let door = from_fn_with_state(app.clone(), relay::door);
     let router = router.merge(pages::router(&app)).merge(api::router(&app)).fallback(not_found);
-    layers::around(router.layer(door).with_state(app))
+    let public_url = app.forge.settings().public_url.clone();
+    layers::around(router.layer(door).with_state(app), &public_url)
 }
 
 /// Routes as data, so that tests can walk all of them.

@@ -1,28 +1,41 @@
 //! The accept loop.
 
+mod paced;
+mod places;
+mod reserve;
+
 use crate::forwarded;
 use crate::slow::Patient;
 use axum::Router;
+use axum::body::Body;
 use axum::extract::Request;
+use axum::response::Response;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use ipnet::IpNet;
+use places::{Entry, Places};
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
+pub(crate) use places::Held;
+
 /// Bounds of the accept loop.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Connections at once; further ones wait in the kernel's queue.
+    /// Connections at once; further ones may ask for the server's health only.
     pub max_connections: usize,
+    /// Connections, or requests by way of a trusted proxy, of one network at once.
+    pub connections_per_ip: usize,
     /// How long a request's head may take to arrive, and how long a kept connection may stay silent.
     pub header_timeout: Duration,
+    /// How long the body of a request may stay silent.
+    pub body_timeout: Duration,
     /// How long a client may take no byte of its answer.
     pub write_timeout: Duration,
     /// How long running requests may take once the server stops.
@@ -39,24 +52,32 @@ pub(crate) struct Peer(pub IpAddr);
 #[derive(Debug, Clone)]
 pub(crate) struct Sockets(pub TaskTracker);
 
+/// What all connections share.
+struct Server {
+    router: Router,
+    options: Options,
+    places: Places,
+    sockets: Sockets,
+    stop: CancellationToken,
+}
+
 /// Serves until told to stop, then lets running requests finish.
 pub async fn serve(listener: TcpListener, router: Router, options: Options, stop: CancellationToken) {
-    let places = Arc::new(Semaphore::new(options.max_connections.max(1)));
-    let sockets = Sockets(TaskTracker::new());
+    let trusted = options.trusted_proxies.clone();
+    let server = Arc::new(Server {
+        places: Places::new(options.max_connections, options.connections_per_ip, trusted),
+        router,
+        options,
+        sockets: Sockets(TaskTracker::new()),
+        stop,
+    });
     loop {
-        let place = tokio::select! {
-            () = stop.cancelled() => break,
-            place = places.clone().acquire_owned() => place,
-        };
-        let Ok(place) = place else { break };
         let accepted = tokio::select! {
-            () = stop.cancelled() => break,
+            () = server.stop.cancelled() => break,
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, address)) => {
-                spawn(stream, Peer(address.ip()), &sockets, &router, &options, &stop, place);
-            }
+            Ok((stream, address)) => server.admit(stream, address.ip()),
             Err(error) => {
                 // Out of file descriptors, most likely: a pause lets connections end.
                 tracing::warn!(%error, "could not accept a connection");
@@ -65,54 +86,92 @@ pub async fn serve(listener: TcpListener, router: Router, options: Options, stop
         }
     }
     drop(listener);
-    sockets.0.close();
-    if tokio::time::timeout(options.drain_timeout, sockets.0.wait()).await.is_err() {
+    server.sockets.0.close();
+    if tokio::time::timeout(server.options.drain_timeout, server.sockets.0.wait()).await.is_err() {
         tracing::warn!("some requests did not finish in time and were cut off");
     }
 }
 
-fn spawn(
-    stream: TcpStream,
-    peer: Peer,
-    sockets: &Sockets,
-    router: &Router,
-    options: &Options,
-    stop: &CancellationToken,
-    place: OwnedSemaphorePermit,
-) {
-    // Answers are written in few large pieces; waiting to join them only costs time.
-    let _ = stream.set_nodelay(true);
-    let io = TokioIo::new(Patient::new(stream, options.write_timeout));
-    let router = router.clone();
-    let (open, stop) = (sockets.clone(), stop.clone());
-    let trusted = options.trusted_proxies.clone();
-    let service = hyper::service::service_fn(move |request: Request<Incoming>| {
-        let mut request = request.map(axum::body::Body::new);
-        request.extensions_mut().insert(peer);
-        request.extensions_mut().insert(open.clone());
-        forwarded::resolve(&trusted, &mut request);
-        router.clone().oneshot(request)
-    });
-    let connection = hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(options.header_timeout)
-        .max_buf_size(64 * 1024)
-        .half_close(false)
-        .serve_connection(io, service)
-        // Sockets of the relay go on by themselves.
-        .with_upgrades();
-    sockets.0.spawn(async move {
-        let _place = place;
-        let mut connection = std::pin::pin!(connection);
-        let ended = tokio::select! {
-            ended = connection.as_mut() => ended,
-            () = stop.cancelled() => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
+impl Server {
+    /// Gives a connection what it may have.
+    fn admit(self: &Arc<Self>, stream: TcpStream, ip: IpAddr) {
+        // Answers are written in few large pieces; waiting to join them only costs time.
+        let _ = stream.set_nodelay(true);
+        match self.places.enter(ip) {
+            Entry::Guest(held) => self.spawn(stream, ip, held, false),
+            Entry::Proxy(held) => self.spawn(stream, ip, held, true),
+            Entry::Reserve(held) => {
+                refused("reserve");
+                let connection = reserve::serve(stream, Peer(ip), self.router.clone());
+                self.sockets.0.spawn(async move {
+                    let _held = held;
+                    connection.await;
+                });
             }
-        };
-        if let Err(error) = ended {
-            tracing::debug!(%error, "a connection ended early");
+            Entry::Full => refused("closed"),
         }
-    });
+    }
+
+    fn spawn(self: &Arc<Self>, stream: TcpStream, ip: IpAddr, held: Held, by_proxy: bool) {
+        let io = TokioIo::new(Patient::new(stream, self.options.write_timeout));
+        let server = self.clone();
+        let place = held.clone();
+        let service = hyper::service::service_fn(move |request: Request<Incoming>| {
+            let (server, held) = (server.clone(), place.clone());
+            async move { server.answer(request, Peer(ip), held, by_proxy).await }
+        });
+        let connection = hyper::server::conn::http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.options.header_timeout)
+            .max_buf_size(64 * 1024)
+            .half_close(false)
+            .serve_connection(io, service)
+            // Sockets of the relay go on by themselves.
+            .with_upgrades();
+        let stop = self.stop.clone();
+        self.sockets.0.spawn(async move {
+            let _held = held;
+            let mut connection = std::pin::pin!(connection);
+            let ended = tokio::select! {
+                ended = connection.as_mut() => ended,
+                () = stop.cancelled() => {
+                    connection.as_mut().graceful_shutdown();
+                    connection.await
+                }
+            };
+            if let Err(error) = ended {
+                tracing::debug!(%error, "a connection ended early");
+            }
+        });
+    }
+
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        peer: Peer,
+        mut held: Held,
+        by_proxy: bool,
+    ) -> Result<Response, Infallible> {
+        let mut request = request.map(|body| paced::paced(body, self.options.body_timeout));
+        request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(self.sockets.clone());
+        forwarded::resolve(&self.options.trusted_proxies, &mut request);
+        let counted = by_proxy && !reserve::is_health(&request);
+        if counted {
+            let client = request.extensions().get::<Peer>().map_or(peer.0, |client| client.0);
+            let Some(own) = self.places.request(&held, client) else {
+                refused("request");
+                return Ok(reserve::too_many());
+            };
+            held = own;
+        }
+        request.extensions_mut().insert(held.clone());
+        let response = self.router.clone().oneshot(request).await?;
+        // The request lasts until its answer is sent.
+        Ok(if counted { response.map(|body| Body::new(reserve::Holding::new(body, held))) } else { response })
+    }
+}
+
+fn refused(how: &'static str) {
+    metrics::counter!("abide_http_refused_total", "how" => how).increment(1);
 }

@@ -5,7 +5,7 @@ use crate::config::{Config, Flags};
 use crate::failure::Failure;
 use crate::metrics::Metrics;
 use abide_forge::accounts::setup;
-use abide_forge::{Forge, consumers, jobs, relay, sequencer, start, webhooks};
+use abide_forge::{Forge, consumers, doctor, jobs, relay, sequencer, start, webhooks};
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -48,6 +48,9 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     let recovered = start::recover(&forge).await?;
     tracing::info!(?recovered, "took over from earlier runs");
 
+    for wide in doctor::wide_modes(&forge)? {
+        tracing::warn!("{wide}");
+    }
     consumers::register(&forge, &consumers::all()).await?;
 
     let stop = CancellationToken::new();
@@ -140,6 +143,8 @@ fn serve_http(
     let metrics = Metrics::install().map_err(|error| Failure::failed(format!("cannot keep metrics: {error}")))?;
     let options = abide_web::Options {
         max_connections: config.number("server.max_connections") as usize,
+        connections_per_ip: config.number("server.connections_per_ip") as usize,
+        body_timeout: config.duration("server.body_timeout"),
         header_timeout: config.duration("server.header_timeout"),
         write_timeout: config.duration("server.write_timeout"),
         drain_timeout: config.duration("server.drain"),

@@ -176,7 +176,19 @@ pub(super) const KEYS: &[Key] = &[
         networks,
         "Proxies whose X-Forwarded-For is believed: addresses or networks, e.g. 127.0.0.1,10.0.0.0/8.",
     ),
-    key("server.max_connections", "2000", at_least_one, "HTTP connections at once."),
+    key(
+        "server.max_connections",
+        "2000",
+        at_least_one,
+        "HTTP connections at once; further ones may ask for /healthz, /readyz and /metrics only.",
+    ),
+    key(
+        "server.connections_per_ip",
+        "200",
+        at_least_one,
+        "HTTP connections at once from one address (of IPv6: one /64 network), or requests through a trusted proxy.",
+    ),
+    key("server.body_timeout", "60s", some_time, "How long the body of a request may be silent."),
     key(
         "server.header_timeout",
         "30s",

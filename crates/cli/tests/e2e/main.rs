@@ -12,6 +12,7 @@ mod cli_repo;
 mod clients;
 mod crash;
 mod flip;
+mod front;
 mod git;
 mod grasp;
 mod ngit;

@@ -3,8 +3,8 @@
 use super::sessions::Viewer;
 use super::{password as hashed, throttle};
 use crate::{Fault, Forge};
-use abide_store::users;
-use abide_store::{StoreError, throttles};
+use abide_core::account;
+use abide_store::{StoreError, sessions, throttles, users};
 use std::time::Duration;
 
 const SCOPE: &str = "confirm:account";
@@ -47,6 +47,19 @@ impl From<StoreError> for ConfirmError {
     }
 }
 
+/// Whether the viewer proved so lately that it is them that they need not be asked.
+pub fn is_recent(forge: &Forge, viewer: &Viewer) -> bool {
+    account::is_recent(viewer.confirmed_at, forge.clock().now())
+}
+
+/// Fails unless that is the viewer's password; their login is believed for a while again.
+pub async fn again(forge: &Forge, viewer: &Viewer, typed: String) -> Result<(), ConfirmError> {
+    password(forge, viewer, typed).await?;
+    let unit = (viewer.user.id, hex::decode(&viewer.session_id).unwrap_or_default());
+    let noted = forge.store().write(unit, |tx, (user, hash)| Box::pin(sessions::confirm(tx, *user, hash)));
+    Ok(noted.await?)
+}
+
 /// Fails unless that is the viewer's password. Wrong ones are counted like wrong logins.
 pub(super) async fn password(forge: &Forge, viewer: &Viewer, typed: String) -> Result<(), ConfirmError> {
     let limit = throttle::limit(SCOPE, forge.settings().people.login_per_account);
@@ -60,7 +73,7 @@ pub(super) async fn password(forge: &Forge, viewer: &Viewer, typed: String) -> R
     // As it is now: it may have been changed since this request began.
     let user = users::by_id(&mut *forge.store().read().await?, viewer.user.id).await?;
     if user.as_ref().is_some_and(|user| user.password_hash.is_none() && user.npub.is_some()) {
-        let fresh = forge.clock().now().since(viewer.since) <= FRESH;
+        let fresh = forge.clock().now().since(viewer.confirmed_at) <= FRESH;
         return if fresh { Ok(()) } else { Err(ConfirmError::Stale) };
     }
     if !hashed::verify(forge, typed, user.and_then(|user| user.password_hash)).await? {

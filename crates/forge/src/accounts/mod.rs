@@ -27,6 +27,7 @@ pub mod sessions;
 pub mod setup;
 pub mod sign_up;
 pub mod ssh_keys;
+pub mod standing;
 pub mod suspend;
 pub(crate) mod throttle;
 mod ticket;

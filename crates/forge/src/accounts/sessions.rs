@@ -35,6 +35,8 @@ pub struct Viewer {
     pub session_id: String,
     /// Since when they are logged in.
     pub since: Timestamp,
+    /// When they last proved that it is them.
+    pub confirmed_at: Timestamp,
     /// Whether this use makes the login last longer, so that the browser should keep its cookie longer too.
     pub prolonged: bool,
 }
@@ -109,7 +111,14 @@ pub async fn by_cookie(forge: &Forge, cookie: &str, ip: Option<IpAddr>) -> Resul
         note_use(forge, session.hash.clone(), ip, now);
     }
     let caller = Caller { actor: user.actor(), scopes: None, ip };
-    Ok(Some(Viewer { user, caller, session_id: hex::encode(session.hash), since: session.created_at, prolonged }))
+    Ok(Some(Viewer {
+        user,
+        caller,
+        session_id: hex::encode(session.hash),
+        since: session.created_at,
+        confirmed_at: session.confirmed_at,
+        prolonged,
+    }))
 }
 
 /// Writes "last seen" beside the request: nobody waits for it, and losing it is harmless.

@@ -9,6 +9,7 @@ use super::door::Place;
 use super::hub::Live;
 use super::reading::{self, Asked, Found};
 use crate::Forge;
+use crate::accounts::standing;
 use abide_nostr::git::Service;
 use abide_nostr::grasp::{Answer, Prefix, Refusal};
 use abide_nostr::session::Ticket;
@@ -26,6 +27,9 @@ pub enum Ended {
     /// New events came faster than it read.
     #[error("events came faster than they were read")]
     TooSlow,
+    /// The account of a key that was proved here is suspended.
+    #[error("the account of your key is suspended; ask the site's administrator")]
+    Suspended,
 }
 
 /// A connection.
@@ -111,6 +115,18 @@ impl Client {
             Some((ticket, found)) = self.found.recv() => self.on_found(&ticket, found),
         };
         Ok(self.act(actions).await)
+    }
+
+    /// Whether whoever proved a key here may stay. To be asked every now and then: a connection outlives a suspension.
+    pub async fn ensure_welcome(&self) -> Result<(), Ended> {
+        for key in self.session.proven() {
+            match standing::is_suspended(&self.forge, key).await {
+                Ok(false) => (),
+                Ok(true) => return Err(Ended::Suspended),
+                Err(error) => tracing::warn!(%error, "cannot find out whether an account is suspended"),
+            }
+        }
+        Ok(())
     }
 
     fn on_found(&mut self, ticket: &Ticket, found: Found) -> Vec<Action> {

@@ -155,7 +155,10 @@ async fn attempt(forge: &Forge, claim: &Claim) -> (Answered, Tried) {
             let headers = headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
             forge.gate().post(Post { address, headers, body: body.into() }).await
         }
-        Err(error) => Err(GateError::Http(format!("the address {error}"))),
+        Err(error) => {
+            tracing::warn!(hook = %hook.id, %error, "the address of a webhook cannot be read");
+            Err(GateError::Http(error.to_string()))
+        }
     };
     tried.duration = begun.elapsed();
     let answered = match sent {
@@ -165,7 +168,8 @@ async fn attempt(forge: &Forge, claim: &Claim) -> (Answered, Tried) {
             answered
         }
         Err(error) => {
-            tried.error = Some(error.to_string());
+            tracing::info!(hook = %hook.id, %error, "a webhook was not reached");
+            tried.error = Some(error.told());
             // The guard would say the same the next time.
             if matches!(error, GateError::Refused { .. }) { Answered::No } else { Answered::NotNow }
         }

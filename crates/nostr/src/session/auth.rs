@@ -7,6 +7,9 @@ use abide_core::Timestamp;
 
 const OTHER_CHALLENGE: &str = "invalid: this is not the challenge of this connection, which follows";
 
+/// Keys that one connection proves: each is looked up for as long as it lasts.
+const MOST_KEYS: usize = 16;
+
 impl Session {
     /// Whoever answers another challenge than this connection's is told the right one, and nobody else is: clients that
     /// are asked and decline take it for a failure, and give up what they were asking for.
@@ -34,6 +37,8 @@ impl Session {
             Some("invalid: the relay tag names another relay")
         } else if off > self.limits.auth_window.as_secs() {
             Some("invalid: created_at is too far from now; check the clock")
+        } else if self.proven.len() >= MOST_KEYS {
+            Some("restricted: as many keys as one connection can have are proved here")
         } else if !verify_signature(proof) {
             Some("invalid: the signature is wrong")
         } else {

@@ -7,12 +7,13 @@ use super::segments::{Query, Segments};
 use super::shape::{Consumer, Event, SetAside};
 use super::streams::Place;
 use super::{repos, user};
-use crate::App;
+use crate::{App, auth};
 use abide_core::policy::Action;
-use abide_forge::Caller;
 use abide_forge::accounts::admin;
+use abide_forge::accounts::standing::{ASK_EVERY, Standing};
 use abide_forge::consumers::manage;
-use abide_forge::feeds::{self, Feed, Tail};
+use abide_forge::feeds::{self, Feed, Item, Tail};
+use abide_forge::{Caller, Fault};
 use axum::Json;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -25,7 +26,7 @@ use tokio::time::Instant;
 
 /// How long a stream says nothing before it gives a sign of life.
 const SILENCE: Duration = Duration::from_secs(15);
-/// A stream ends after so long, and the client comes back with the last id it has: whoever lost their token is out then.
+/// A stream ends after so long, and the client comes back with the last id it has.
 const LIFE: Duration = Duration::from_secs(15 * 60);
 
 pub(super) async fn public(State(app): State<App>, Who(caller): Who, keyset: Keyset) -> Result<Response, ApiError> {
@@ -90,39 +91,64 @@ pub(super) async fn stream(
     let after = known.map(|id| id.trim().parse().map_err(|_| rule())).transpose()?;
     let place = app.streams.take(&caller).map_err(ApiError::crowded)?;
     let tail = Tail::new(&app.forge, &caller, after).await?;
-    let mut response = Sse::new(told(app, tail, place)).into_response();
+    let standing = auth::standing(&headers);
+    let following = Following { app, tail, standing, end: Instant::now() + LIFE, _place: place };
+    let mut response = Sse::new(told(following)).into_response();
     // What stands between would collect it otherwise.
     response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
     Ok(response)
 }
 
-/// What a stream says: each event under its id, a comment where nothing happens, and nothing more once the server stops.
-fn told(app: App, tail: Tail, place: Place) -> impl Stream<Item = Result<sse::Event, Infallible>> {
-    let end = Instant::now() + LIFE;
-    let stop = app.stop.clone();
-    let first = stream::iter([Ok(sse::Event::default().comment("from here on").retry(Duration::from_secs(3)))]);
-    let rest = stream::unfold((app, tail, place), move |(app, mut tail, place)| async move {
-        if Instant::now() >= end {
-            return None;
-        }
-        let items = match tail.next(SILENCE).await {
-            Ok(items) => items,
-            Err(error) => {
-                tracing::warn!(%error, "a stream of events ends early");
+/// A stream of events under way.
+struct Following {
+    app: App,
+    tail: Tail,
+    standing: Standing,
+    end: Instant,
+    _place: Place,
+}
+
+impl Following {
+    /// What is to be said next; `None` if nothing more is.
+    async fn next(&mut self) -> Option<Vec<sse::Event>> {
+        let silent_until = Instant::now() + SILENCE;
+        while Instant::now() < self.end {
+            let items = self.tail.next(ASK_EVERY).await;
+            let holds = self.standing.holds(&self.app.forge).await;
+            let (items, holds) = items.and_then(|items| Ok((items, holds?))).map_err(ends_early).ok()?;
+            if !holds {
                 return None;
             }
-        };
-        let mut said: Vec<Result<sse::Event, Infallible>> = Vec::with_capacity(items.len().max(1));
-        for item in &items {
-            let data = serde_json::to_string(&Event::of(&app, item)).unwrap_or_default();
-            said.push(Ok(sse::Event::default().id(item.seq.to_string()).data(data)));
+            if !items.is_empty() {
+                return Some(items.iter().map(|item| said(&self.app, item)).collect());
+            }
+            if Instant::now() >= silent_until {
+                return Some(vec![sse::Event::default().comment("nothing new")]);
+            }
         }
-        if said.is_empty() {
-            said.push(Ok(sse::Event::default().comment("nothing new")));
-        }
-        Some((stream::iter(said), (app, tail, place)))
+        None
+    }
+}
+
+fn ends_early(error: Fault) {
+    tracing::warn!(%error, "a stream of events ends early");
+}
+
+fn said(app: &App, item: &Item) -> sse::Event {
+    let data = serde_json::to_string(&Event::of(app, item)).unwrap_or_default();
+    sse::Event::default().id(item.seq.to_string()).data(data)
+}
+
+/// What a stream says: each event under its id, a comment where nothing happens, and nothing more once the server stops
+/// or whoever listens lost what they came in with.
+fn told(following: Following) -> impl Stream<Item = Result<sse::Event, Infallible>> {
+    let stop = following.app.stop.clone();
+    let first = stream::iter([sse::Event::default().comment("from here on").retry(Duration::from_secs(3))]);
+    let rest = stream::unfold(following, |mut following| async move {
+        let said = following.next().await?;
+        Some((stream::iter(said), following))
     });
-    first.chain(rest.flatten()).take_until(stop.cancelled_owned())
+    first.chain(rest.flatten()).map(Ok).take_until(stop.cancelled_owned())
 }
 
 pub(super) async fn consumers(State(app): State<App>, Who(caller): Who) -> Result<Json<Vec<Consumer>>, ApiError> {

@@ -5,12 +5,18 @@ use super::visitor;
 use crate::App;
 use abide_forge::disk::{self, Writer};
 use axum::extract::{FromRequest, Request};
+use http_body_util::LengthLimitError;
+use std::error::Error as _;
+use std::time::Duration;
 
 /// The field that every form carries.
 pub(crate) const TOKEN_FIELD: &str = "_token";
 
 /// No form of ours is larger: keys, descriptions and the like.
 const LARGEST: usize = 256 * 1024;
+
+/// A form that small needs no longer to arrive.
+const LONGEST: Duration = Duration::from_secs(30);
 
 /// The fields of a form that was sent.
 pub(crate) struct Form(Vec<(String, String)>);
@@ -30,6 +36,11 @@ impl Form {
     /// Which row the form is about; what is no number is no row.
     pub(crate) fn id(&self) -> Result<i64, Problem> {
         self.text("id").parse().map_err(|_| Problem::not_found())
+    }
+
+    /// Every field with its value, as they came.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &(String, String)> {
+        self.0.iter()
     }
 
     /// Whether a box was ticked.
@@ -70,6 +81,14 @@ fn works_on_a_full_disk(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|last| WORK_ON_A_FULL_DISK.contains(&last))
 }
 
+/// Why a form could not be read.
+fn unread(error: &axum::Error) -> Problem {
+    match error.source().is_some_and(|cause| cause.is::<LengthLimitError>()) {
+        true => Problem::form_too_large(),
+        false => Problem::form_too_slow(),
+    }
+}
+
 impl FromRequest<App> for Form {
     type Rejection = Problem;
 
@@ -78,7 +97,8 @@ impl FromRequest<App> for Form {
         if !works_on_a_full_disk(request.uri().path()) {
             disk::ensure_room(&app.forge, Writer::Account)?;
         }
-        let body = axum::body::to_bytes(request.into_body(), LARGEST).await.map_err(|_| Problem::form_too_large())?;
+        let body = tokio::time::timeout(LONGEST, axum::body::to_bytes(request.into_body(), LARGEST)).await;
+        let body = body.map_err(|_| Problem::form_too_slow())?.map_err(|error| unread(&error))?;
         let form = Self(form_urlencoded::parse(&body).into_owned().collect());
         if visitor.owns_form(app, &form.text(TOKEN_FIELD)) { Ok(form) } else { Err(Problem::foreign_form()) }
     }

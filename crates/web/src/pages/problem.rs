@@ -61,9 +61,19 @@ impl Problem {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "A form has at most 256 KiB. Nothing was changed.")
     }
 
+    pub(crate) fn form_too_slow() -> Self {
+        let detail = "The form did not arrive as a whole within 30 seconds. Nothing was changed. Send it again.";
+        Self::new(StatusCode::REQUEST_TIMEOUT, detail)
+    }
+
     pub(crate) fn too_often(wait: Duration) -> Self {
         let detail = format!("That was tried too often. Try again in {}.", crate::show::time::span(wait));
         Self { retry_after: Some(wait), ..Self::new(StatusCode::TOO_MANY_REQUESTS, detail) }
+    }
+
+    /// The same, with when to try again.
+    pub(crate) fn retried_after(self, wait: Duration) -> Self {
+        Self { retry_after: Some(wait), ..self }
     }
 
     fn fault(fault: &Fault) -> Self {

@@ -7,7 +7,7 @@ mod socket;
 
 use crate::App;
 use crate::auth::peer;
-use crate::server::Sockets;
+use crate::server::{Held, Sockets};
 use abide_forge::relay::{Client, TooMany};
 use axum::extract::{FromRequestParts as _, Request, State, WebSocketUpgrade};
 use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
@@ -48,6 +48,7 @@ async fn upgrade(app: App, request: Request) -> Response {
     }
     let ip = peer(&parts.extensions);
     let sockets = parts.extensions.get::<Sockets>().cloned();
+    let held = parts.extensions.get::<Held>().cloned();
     let upgrade = match WebSocketUpgrade::from_request_parts(&mut parts, &()).await {
         Ok(upgrade) => upgrade,
         Err(rejection) => return rejection.into_response(),
@@ -60,7 +61,8 @@ async fn upgrade(app: App, request: Request) -> Response {
     let upgrade = upgrade.max_message_size(limit).max_frame_size(limit).write_buffer_size(0);
     let running = sockets.map(|sockets| sockets.0.token());
     upgrade.on_upgrade(async move |socket| {
-        let _running = running;
+        // A socket takes the place of the connection that it was.
+        let _running = (running, held);
         socket::serve(&app, socket, client).await;
     })
 }

@@ -1,6 +1,7 @@
 //! One WebSocket: frames in, frames out.
 
 use crate::App;
+use abide_forge::accounts::standing::ASK_EVERY;
 use abide_forge::relay::Client;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use futures_util::SinkExt as _;
@@ -35,6 +36,8 @@ async fn talk(app: &App, socket: &mut WebSocket, client: &mut Client) -> Option<
     ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ping.reset();
     let mut heard = Instant::now();
+    let mut ask = tokio::time::interval(ASK_EVERY);
+    ask.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let ready = client.ready();
         let frames = tokio::select! {
@@ -54,6 +57,10 @@ async fn talk(app: &App, socket: &mut WebSocket, client: &mut Client) -> Option<
             }
             came = client.next() => match came {
                 Ok(frames) => frames,
+                Err(end) => return Some(End { code: close_code::POLICY, reason: end.to_string() }),
+            },
+            _ = ask.tick() => match client.ensure_welcome().await {
+                Ok(()) => Vec::new(),
                 Err(end) => return Some(End { code: close_code::POLICY, reason: end.to_string() }),
             },
             _ = ping.tick() => {

@@ -3,8 +3,8 @@
 //! A token gets at most one of nine classes, which the stylesheet colours for light and dark. Colouring is bounded in
 //! size and in time: what is behind either bound is shown plain.
 
+use super::budget::Budget;
 use super::text::escape_code_into;
-use rustix::time::{ClockId, clock_gettime};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -67,13 +67,13 @@ pub(crate) fn count_lines(data: &[u8]) -> usize {
 /// The lines of a file as HTML, without line feeds. Every line stands by itself.
 pub(crate) fn lines(name: &str, data: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(data);
-    colour(syntax_for(name, &text), &text)
+    colour(syntax_for(name, &text), &text, &Budget::new(ALLOWED), Duration::ZERO)
 }
 
-/// A piece of code in a document, as HTML.
-pub(crate) fn snippet(language: Option<&str>, code: &str) -> String {
-    let syntax = language.and_then(|token| SYNTAXES.find_syntax_by_token(token));
-    let mut out = colour(syntax, code).join("\n");
+/// A piece of code in a document, as HTML. Colours leave `reserve` of the document's time to the rest of it.
+pub(crate) fn snippet(language: Option<&str>, code: &str, budget: &Budget, reserve: Duration) -> String {
+    let syntax = language.and_then(|token| budget.besides(|| &*SYNTAXES).find_syntax_by_token(token));
+    let mut out = colour(syntax, code, budget, reserve).join("\n");
     if code.ends_with('\n') {
         out.push('\n');
     }
@@ -88,16 +88,16 @@ fn syntax_for(name: &str, text: &str) -> Option<&'static SyntaxReference> {
         .or_else(|| SYNTAXES.find_syntax_by_first_line(text.lines().next()?))
 }
 
-fn colour(syntax: Option<&SyntaxReference>, text: &str) -> Vec<String> {
+fn colour(syntax: Option<&SyntaxReference>, text: &str, budget: &Budget, reserve: Duration) -> Vec<String> {
     let mut painter = match syntax {
-        Some(syntax) if text.len() <= LARGEST => Some((ParseState::new(syntax), ScopeStack::new(), busy() + ALLOWED)),
+        Some(syntax) if text.len() <= LARGEST => Some((ParseState::new(syntax), ScopeStack::new())),
         _ => None,
     };
     let mut lines = Vec::new();
     for line in text.split_inclusive('\n') {
         let mut out = String::with_capacity(line.len() + 32);
         let painted = match &mut painter {
-            Some((state, stack, until)) if line.len() <= LONGEST_LINE && busy() < *until => {
+            Some((state, stack)) if line.len() <= LONGEST_LINE && budget.left() > reserve => {
                 paint(state, stack, line, &mut out)
             }
             _ => false,
@@ -111,12 +111,6 @@ fn colour(syntax: Option<&SyntaxReference>, text: &str) -> Vec<String> {
         lines.push(out);
     }
     lines
-}
-
-/// How long this thread has had the processor.
-fn busy() -> Duration {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(now.tv_sec.cast_unsigned(), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
 /// Colours one line; `false` if it cannot be.

@@ -1,18 +1,39 @@
 //! Markdown to HTML. The only way in which what people wrote becomes markup: rendered, then sanitised from a list of
 //! what is allowed, then framed. Links and pictures that are relative lead into the repository at the same branch.
+//!
+//! Anyone may write what others read, so what a text costs is bounded: how deeply it nests before anything is parsed
+//! (`nesting.rs`, `tags.rs`), and the time of the processor and the size of the markup while it is made. A text beyond a
+//! bound is shown as it was written.
 
+mod nesting;
+mod tags;
+
+use super::budget::Budget;
 use super::code;
 use super::text::{escape_into, last_segment, shown, url_path};
 use abide_core::issues::references::{self, Mark};
 use ammonia::{Builder, UrlRelative};
 use comrak::adapters::{HeadingAdapter, HeadingMeta, SyntaxHighlighterAdapter};
+use comrak::arena_tree::NodeEdge;
 use comrak::nodes::{Node, NodeLink, NodeValue, Sourcepos};
 use comrak::options::Plugins;
 use comrak::{Anchorizer, Arena, Options, format_html_with_plugins, parse_document};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::io;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Texts larger than this are shown as they were written.
+const LARGEST: usize = 512 * 1024;
+/// How many times larger than a text its markup may be, before it is sanitised: a table of one letter in each cell grows
+/// six times, a footnote that is used over and over fifty times.
+const GROWS: usize = 16;
+/// Markup that even the smallest text may become.
+const SMALLEST_HTML: usize = 64 * 1024;
+/// How long one text may be rendered, in time of the processor.
+pub(super) const ALLOWED: Duration = Duration::from_secs(1);
 
 /// What relative addresses are relative to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -38,23 +59,34 @@ pub(crate) fn is_markdown(name: &[u8]) -> bool {
 pub(crate) fn render(name: &[u8], data: &[u8], base: &Base) -> String {
     let text = String::from_utf8_lossy(data);
     if !is_markdown(name) {
-        let mut out = String::from("<div class=\"prose\"><pre>");
-        for line in text.lines() {
-            escape_into(&shown(line.as_bytes()), &mut out);
-            out.push('\n');
-        }
-        out.push_str("</pre></div>");
-        return out;
+        return format!("<div class=\"prose\">{}</div>", as_written(&text));
     }
     let mut options = options();
     options.extension.front_matter_delimiter = Some("---".into());
-    framed(&text, &options, base, |_, _| {})
+    framed(&text, &options, base, &Budget::new(ALLOWED), |_, _| {})
 }
 
 /// What someone wrote in an issue, as HTML that is safe to show: people and issues that it names become links below
 /// the site's address.
-pub(crate) fn said(text: &str, base: &Base, site: &str) -> String {
-    framed(text, &options(), base, |arena, root| link_marks(arena, root, &base.repo, site))
+pub(crate) fn said(text: &str, base: &Base, site: &str, budget: &Budget) -> String {
+    framed(text, &options(), base, budget, |arena, root| link_marks(arena, root, &base.repo, site))
+}
+
+/// A text as it was written, with a word about why.
+pub(crate) fn plain(text: &str) -> String {
+    let why = "This text is shown as it was written: as Markdown it is too large or too deeply nested.";
+    format!("<div class=\"prose\"><p class=\"muted\">{why}</p>{}</div>", as_written(text))
+}
+
+fn as_written(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    out.push_str("<pre>");
+    for line in text.lines() {
+        escape_into(&shown(line.as_bytes()), &mut out);
+        out.push('\n');
+    }
+    out.push_str("</pre>");
+    out
 }
 
 fn options<'c>() -> Options<'c> {
@@ -70,27 +102,81 @@ fn options<'c>() -> Options<'c> {
     options
 }
 
-fn framed(text: &str, options: &Options, base: &Base, change: impl for<'a> FnOnce(&'a Arena<'a>, Node<'a>)) -> String {
-    let mut plugins = Plugins::default();
-    plugins.render.codefence_syntax_highlighter = Some(&Colours);
-    let headings = Headings::default();
-    plugins.render.heading_adapter = Some(&headings);
+fn framed(
+    text: &str,
+    options: &Options,
+    base: &Base,
+    budget: &Budget,
+    change: impl for<'a> Fn(&'a Arena<'a>, Node<'a>),
+) -> String {
+    if text.len() > LARGEST || !nesting::is_shallow(text) {
+        return plain(text);
+    }
     let arena = Arena::new();
     let root = parse_document(&arena, text, options);
     change(&arena, root);
-    let mut html = String::new();
-    format_html_with_plugins(root, options, &mut html, &plugins).expect("writing to a string does not fail");
-    format!("<div class=\"prose\">{}</div>", sanitise(&html, base.clone()))
+    let safe = match formatted(root, options, text.len(), budget).map(|html| (tags::check(&html), html)) {
+        Some((Ok(()), html)) => sanitise(&html, base.clone(), budget),
+        Some((Err(_), _)) => without_markup(root, options, base, text.len(), budget),
+        None => None,
+    };
+    safe.map_or_else(|| plain(text), |html| format!("<div class=\"prose\">{html}</div>"))
 }
+
+/// A document with the markup inside its Markdown shown as text.
+fn without_markup<'a>(
+    root: Node<'a>,
+    options: &Options,
+    base: &Base,
+    size: usize,
+    budget: &Budget,
+) -> Option<String> {
+    let mut options = options.clone();
+    options.render.escape = true;
+    let html = formatted(root, &options, size, budget)?;
+    tags::check(&html).ok()?;
+    sanitise(&html, base.clone(), budget)
+}
+
+/// The markup of a document, unless it grows too large or takes too long.
+fn formatted<'a>(root: Node<'a>, options: &Options, size: usize, budget: &Budget) -> Option<String> {
+    let colours = Colours(budget);
+    let headings = Headings::default();
+    let mut plugins = Plugins::default();
+    plugins.render.codefence_syntax_highlighter = Some(&colours);
+    plugins.render.heading_adapter = Some(&headings);
+    let mut html = Bounded { text: String::new(), largest: SMALLEST_HTML + GROWS * size, budget };
+    format_html_with_plugins(root, options, &mut html, &plugins).ok()?;
+    Some(html.text)
+}
+
+/// Text that refuses to grow past its bounds.
+struct Bounded<'b> {
+    text: String,
+    largest: usize,
+    budget: &'b Budget,
+}
+
+impl fmt::Write for Bounded<'_> {
+    fn write_str(&mut self, piece: &str) -> fmt::Result {
+        let fits = self.text.len() + piece.len() <= self.largest;
+        // Looking at the clock for every piece would cost more than the piece.
+        let looks = self.text.len() / LOOK != (self.text.len() + piece.len()) / LOOK;
+        if !fits || looks && self.budget.is_spent() {
+            return Err(fmt::Error);
+        }
+        self.text.push_str(piece);
+        Ok(())
+    }
+}
+
+/// Bytes between two looks at the clock.
+const LOOK: usize = 4096;
 
 /// Turns `@name`, `#12` and `owner/repo#12` in running text into links. Whether they lead anywhere is not asked: the
 /// text says no more than it did.
 fn link_marks<'a>(arena: &'a Arena<'a>, root: Node<'a>, repo: &str, site: &str) {
-    let is_text = |node: &Node<'a>| matches!(node.data.borrow().value, NodeValue::Text(_));
-    let linked = |node: Node<'a>| {
-        node.ancestors().any(|above| matches!(above.data.borrow().value, NodeValue::Link(_) | NodeValue::Image(_)))
-    };
-    let texts: Vec<Node<'a>> = root.descendants().filter(|node| is_text(node) && !linked(*node)).collect();
+    let texts = texts_outside_links(root);
     for node in texts {
         let text = match &node.data.borrow().value {
             NodeValue::Text(text) => text.to_string(),
@@ -119,7 +205,27 @@ fn link_marks<'a>(arena: &'a Arena<'a>, root: Node<'a>, repo: &str, site: &str) 
     }
 }
 
-fn sanitise(html: &str, base: Base) -> String {
+/// Nodes of running text. One walk over all, because looking up from each would cost the square of a deep text.
+fn texts_outside_links<'a>(root: Node<'a>) -> Vec<Node<'a>> {
+    let mut inside = 0;
+    let mut texts = Vec::new();
+    for edge in root.traverse() {
+        let (node, enters) = match edge {
+            NodeEdge::Start(node) => (node, true),
+            NodeEdge::End(node) => (node, false),
+        };
+        match (&node.data.borrow().value, enters) {
+            (NodeValue::Link(_) | NodeValue::Image(_), true) => inside += 1,
+            (NodeValue::Link(_) | NodeValue::Image(_), false) => inside -= 1,
+            (NodeValue::Text(_), true) if inside == 0 => texts.push(node),
+            _ => (),
+        }
+    }
+    texts
+}
+
+/// `None` if it takes too long.
+fn sanitise(html: &str, base: Base, budget: &Budget) -> Option<String> {
     let heading = || HashSet::from(["id", "align"]);
     let mut builder = Builder::default();
     builder
@@ -147,7 +253,22 @@ fn sanitise(html: &str, base: Base) -> String {
     for level in ["h1", "h2", "h3", "h4", "h5", "h6"] {
         builder.add_tag_attributes(level, heading());
     }
-    builder.clean(html).to_string()
+    builder.clean_from_reader(Timed { rest: html.as_bytes(), budget }).ok().map(|clean| clean.to_string())
+}
+
+/// Hands a text to the parser piece by piece for as long as there is time.
+struct Timed<'h> {
+    rest: &'h [u8],
+    budget: &'h Budget,
+}
+
+impl io::Read for Timed<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.budget.is_spent() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.rest.read(buffer)
+    }
 }
 
 /// Decides about one attribute that is allowed as such.
@@ -212,13 +333,13 @@ impl HeadingAdapter for Headings {
     }
 }
 
-/// Colours fenced code.
-struct Colours;
+/// Colours fenced code while there is time.
+struct Colours<'b>(&'b Budget);
 
-impl SyntaxHighlighterAdapter for Colours {
+impl SyntaxHighlighterAdapter for Colours<'_> {
     fn write_highlighted(&self, output: &mut dyn fmt::Write, language: Option<&str>, code: &str) -> fmt::Result {
         let language = language.and_then(|info| info.split([' ', ',', '{']).next()).filter(|token| !token.is_empty());
-        output.write_str(&code::snippet(language, code))
+        output.write_str(&code::snippet(language, code, self.0, ALLOWED / 2))
     }
 
     fn write_pre_tag(&self, output: &mut dyn fmt::Write, _: HashMap<&'static str, Cow<'_, str>>) -> fmt::Result {
@@ -240,6 +361,51 @@ mod tests {
 
     fn html(markdown: &str) -> String {
         render(b"README.md", markdown.as_bytes(), &base())
+    }
+
+    fn fallback(markdown: &str) -> bool {
+        html(markdown).contains("shown as it was written")
+    }
+
+    #[test]
+    fn a_text_that_nests_too_deeply_is_shown_as_it_was_written() {
+        for (unit, count) in [("> ", 60_000), (">", 60_000), ("- > ", 15_000), ("*a ", 5_000)] {
+            let end = if unit == "*a " { "b*".repeat(count) } else { "<b>".into() };
+            let text = unit.repeat(count) + &end;
+            assert!(fallback(&text), "{unit}");
+            assert!(!html(&text).contains("<b>"));
+        }
+        assert!(!fallback(&"> a\n\n".repeat(200)));
+        assert!(fallback(&"a".repeat(LARGEST + 1)));
+    }
+
+    #[test]
+    fn markup_that_nests_too_deeply_is_shown_as_text_in_a_document_that_is_not() {
+        for unit in ["<div>", "<b><div></b>", "<font a=1><p>x"] {
+            let out = html(&format!("# Title\n\nx {}", unit.repeat(2_000)));
+            assert!(out.contains("<h1") && out.contains("&lt;") && !fallback(unit), "{unit}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_becomes_much_more_than_it_was_is_shown_as_it_was_written() {
+        assert!(fallback(&format!("[^a]: b\n\n{}", "[^a] ".repeat(40_000))));
+    }
+
+    #[test]
+    fn a_text_whose_time_is_spent_is_shown_as_it_was_written() {
+        let spent = Budget::new(Duration::ZERO);
+        let out = said("*a* <b>", &base(), "https://forge.example", &spent);
+        assert!(out.contains("shown as it was written") && out.contains("*a* &lt;b&gt;"), "{out}");
+    }
+
+    #[test]
+    fn people_and_issues_become_links_outside_of_links_only() {
+        let fresh = Budget::new(ALLOWED);
+        let out = said("@ann *#1* [@bob](x) ![@eve](y)", &base(), "https://forge.example", &fresh);
+        assert!(out.contains("href=\"https://forge.example/ann\""), "{out}");
+        assert!(out.contains("href=\"https://forge.example/ann/tool/issues/1\""), "{out}");
+        assert!(!out.contains("forge.example/bob") && !out.contains("forge.example/eve"), "{out}");
     }
 
     #[test]

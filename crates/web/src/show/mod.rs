@@ -1,6 +1,7 @@
 //! How things look: times, sizes, bytes that may not be text, Markdown, source code, differences.
 
 pub(crate) mod agent;
+mod budget;
 pub(crate) mod code;
 pub(crate) mod diff;
 pub(crate) mod hook;
@@ -11,3 +12,4 @@ pub(crate) mod text;
 pub(crate) mod time;
 pub(crate) mod told;
 pub(crate) mod trail;
+mod workshop;

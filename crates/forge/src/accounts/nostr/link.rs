@@ -1,19 +1,19 @@
 //! Linking a key to one's account, and taking it off again.
 
 use super::{Answer, NostrError, Proved, check, use_up};
-use crate::accounts::confirm;
+use crate::accounts::confirm as ask;
 use crate::accounts::sessions::Viewer;
 use crate::tell::{Who, audit_account, event_user};
 use crate::{Fault, Forge};
 use abide_core::UserId;
 use abide_core::account::may_unlink;
-use abide_store::{StoreError, Tx, user_keys, users};
+use abide_store::{StoreError, Tx, sessions, user_keys, users};
 use serde_json::json;
 
 /// Links the key that an answer proves to the viewer's account.
 pub async fn link(forge: &Forge, viewer: &Viewer, answer: &Answer, password: String) -> Result<(), NostrError> {
     let proved = check(forge, answer)?;
-    confirm::password(forge, viewer, password).await?;
+    ask::password(forge, viewer, password).await?;
     let unit = (proved, viewer.user.id, Who::from(&viewer.caller));
     forge.store().write(unit, |tx, (proved, user, who)| Box::pin(write_link(tx, proved, *user, who))).await
 }
@@ -33,9 +33,26 @@ async fn write_link(tx: &mut Tx, proved: &Proved, user: UserId, who: &Who) -> Re
     Ok(())
 }
 
+/// Fails unless an answer proves the viewer's own key; their login is believed for a while again.
+pub async fn confirm(forge: &Forge, viewer: &Viewer, answer: &Answer) -> Result<(), NostrError> {
+    let proved = check(forge, answer)?;
+    let account = users::by_id(&mut *forge.store().read().await?, viewer.user.id).await?;
+    if account.and_then(|account| account.npub) != Some(proved.npub()) {
+        return Err(NostrError::UnknownKey);
+    }
+    let unit = (proved, viewer.user.id, hex::decode(&viewer.session_id).unwrap_or_default());
+    let noted = forge.store().write(unit, |tx, (proved, user, hash)| {
+        Box::pin(async move {
+            use_up(tx, proved).await?;
+            Ok::<_, NostrError>(sessions::confirm(tx, *user, hash).await?)
+        })
+    });
+    noted.await
+}
+
 /// Takes the viewer's key off their account.
 pub async fn unlink(forge: &Forge, viewer: &Viewer, password: String) -> Result<(), NostrError> {
-    confirm::password(forge, viewer, password).await?;
+    ask::password(forge, viewer, password).await?;
     let unit = (viewer.user.id, Who::from(&viewer.caller));
     forge.store().write(unit, |tx, (user, who)| Box::pin(write_unlink(tx, *user, who))).await
 }

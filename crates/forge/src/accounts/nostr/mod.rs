@@ -10,7 +10,7 @@ mod login;
 
 pub use challenge::issue as challenge;
 pub use header::by_header;
-pub use link::{link, unlink};
+pub use link::{confirm, link, unlink};
 pub use login::login;
 
 pub(crate) use login::tell_of_new;
@@ -114,7 +114,7 @@ pub async fn key_of_name(forge: &Forge, name: &str) -> Result<Option<PublicKey>,
 fn check(forge: &Forge, answer: &Answer) -> Result<Proved, NostrError> {
     let until = challenge::ends(forge, &answer.bound, &answer.challenge).ok_or(NostrError::Challenge)?;
     let url = format!("{}{}", forge.settings().public_url, answer.path);
-    let request = http_auth::Request { method: "POST", url: &url, body: None };
+    let request = http_auth::Request { method: "POST", url: &url, body: http_auth::Body::Unread };
     let now = forge.clock().now();
     let proof = http_auth::verify_answer(&answer.event, &request, &answer.challenge, now, &Limits::default())?;
     Ok(Proved { proof, challenge: challenge::id(&answer.challenge), until })

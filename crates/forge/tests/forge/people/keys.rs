@@ -163,7 +163,7 @@ async fn a_signed_request_has_every_scope_but_administration(
         let event = key.event(at, 27_235, &[&["u", url], &["method", "GET"]], "");
         format!("Nostr {}", STANDARD.encode(to_json(&event)))
     };
-    let request = Request { method: "GET", url, body: None };
+    let request = Request { method: "GET", url, body: Body::Empty };
     let proof = header(rig.seconds());
     let caller = nostr::by_header(&rig.forge, &proof, &request, LOOPBACK).await.expect("a good proof");
     for &scope in Scope::ALL {

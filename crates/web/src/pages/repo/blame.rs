@@ -37,7 +37,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
         let detail = "Only text files of at most 1 MiB can be looked at line by line.";
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail).into());
     }
-    let lines = app.rendered.code(entry.oid, last_segment(&place.path), blob.data).await?;
+    let lines = app.rendered.code(room.visitor.ip(), entry.oid, last_segment(&place.path), blob.data).await?;
     let ranges = room.browser.blame(place.commit, &place.path).await?;
     let frame = Frame::new(&app, &room.visitor, format!("Blame of {} · {}", shown(&place.path), room.repo().shown()));
     let head = room.head(&app, "code").await;

@@ -99,7 +99,7 @@ async fn content(
     let name = last_segment(&place.path);
     if is_picture(name) && size <= LARGEST_PICTURE {
         let source = format!("{url}/raw/{}{}", url_path(place.name().as_bytes()), tail(&place.path));
-        let mut html = format!(r#"<div class="picture"><img src="{source}" alt=""#) + "\"";
+        let mut html = format!("<div class=\"picture\"><img src=\"{source}\" alt=\"");
         escape_into(&shown(name), &mut html);
         html.push_str(r#""></div>"#);
         return Ok(plain(facts, html));
@@ -118,11 +118,11 @@ async fn content(
     let can_render = markdown::is_markdown(name);
     if can_render && !as_source {
         let base = Base { repo: room.repo().slug(), at: place.name(), dir: parent(&place.path).to_vec() };
-        let html = app.rendered.markdown(entry.oid, blob.data, base).await?;
+        let html = app.rendered.markdown(room.visitor.ip(), entry.oid, blob.data, base).await?;
         let html = format!(r#"<div class="card-body">{html}</div>"#);
         return Ok(Content { facts, html, is_text: true, rendered: Some(true) });
     }
-    let lit = app.rendered.code(entry.oid, name, blob.data).await?;
+    let lit = app.rendered.code(room.visitor.ip(), entry.oid, name, blob.data).await?;
     Ok(Content { facts, html: code::table(&lit), is_text: true, rendered: can_render.then_some(false) })
 }
 

@@ -194,6 +194,6 @@ async fn readme(app: &App, room: &Room, place: &Place) -> Result<Option<Readme>,
         false => [&place.path, b"/".as_slice(), &entry.name].concat(),
     };
     let base = Base { repo: room.repo().slug(), at: place.name(), dir: place.path.clone() };
-    let html = app.rendered.readme(browser, &entry, LARGEST_README, base).await?;
+    let html = app.rendered.readme(room.visitor.ip(), browser, &entry, LARGEST_README, base).await?;
     Ok(html.map(|html| Readme { name: shown(&entry.name), path: url_path(&path), html: html.to_string() }))
 }

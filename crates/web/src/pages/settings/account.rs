@@ -1,6 +1,6 @@
 //! One's name and addresses.
 
-use super::unconfirmed;
+use super::{sudo, unconfirmed};
 use crate::App;
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
@@ -64,6 +64,9 @@ pub(super) async fn rename(State(app): State<App>, member: Member, form: Form) -
 
 /// `POST /settings/account/emails`
 pub(super) async fn add_email(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
+    if let Some(ask) = sudo::ask(&app, &member, &form, "account", "/settings/account/emails").await? {
+        return Ok(ask);
+    }
     let typed = Typed { email: form.text("email"), ..Typed::default() };
     let added = emails::add(&app.forge, &member.viewer, &typed.email).await.map(drop);
     changed(&app, &member, added, "mail-sent", typed).await

@@ -1,5 +1,6 @@
 //! SSH keys.
 
+use super::sudo;
 use crate::App;
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
@@ -39,6 +40,14 @@ async fn page(app: &App, member: &Member, errors: Errors, title: String, key: St
 /// `POST /settings/keys`
 pub(super) async fn add(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
     let (title, key) = (form.text("title"), form.text("key"));
+    if looks_private(&key) {
+        // It must not stand in a page, where a cache or someone who looks over a shoulder finds it.
+        let errors = Errors::at("key", PRIVATE);
+        return Ok(respond::form_again(&page(&app, &member, errors, title, String::new()).await?));
+    }
+    if let Some(ask) = sudo::ask(&app, &member, &form, "keys", "/settings/keys").await? {
+        return Ok(ask);
+    }
     match ssh_keys::add(&app.forge, &member.viewer.caller, member.viewer.user.id, &title, &key).await {
         Ok(_) => Ok(respond::see_other("/settings/keys?done=added")),
         Err(AddKeyError::Fault(fault)) => Err(fault.into()),
@@ -47,6 +56,14 @@ pub(super) async fn add(State(app): State<App>, member: Member, form: Form) -> R
             Ok(respond::form_again(&page(&app, &member, errors, title, key).await?))
         }
     }
+}
+
+const PRIVATE: &str = "this is a private key, which nobody but you may have: it was not kept, but do not use it any \
+    more. Paste the line of the file that ends in .pub";
+
+/// Whether a text holds a private key in any of the forms that programs write.
+fn looks_private(text: &str) -> bool {
+    ["PRIVATE KEY", "PuTTY-User-Key-File", "Private-Lines", "AGE-SECRET-KEY", "nsec1"].iter().any(|mark| text.contains(mark))
 }
 
 /// `POST /settings/keys/remove`

@@ -9,6 +9,7 @@ mod notifications;
 mod profile;
 mod repositories;
 mod security;
+mod sudo;
 mod tokens;
 mod two_factor;
 

@@ -1,5 +1,6 @@
 //! Access tokens. A secret is shown once, on the page that answers the form, and never stands in an address.
 
+use super::sudo;
 use crate::App;
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
@@ -111,6 +112,9 @@ async fn page(
 
 /// `POST /settings/tokens`
 pub(super) async fn create(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
+    if let Some(ask) = sudo::ask(&app, &member, &form, "tokens", "/settings/tokens").await? {
+        return Ok(ask);
+    }
     let typed = Typed {
         label: form.text("label"),
         expires: form.text("expires"),

@@ -1,6 +1,6 @@
 //! The second factor: setting it up, its recovery codes, turning it off.
 
-use super::unconfirmed;
+use super::{sudo, unconfirmed};
 use crate::App;
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
@@ -95,7 +95,10 @@ async fn page(app: &App, member: &Member, errors: Errors) -> Result<TwoFactorPag
 }
 
 /// `POST /settings/security/two-factor`
-pub(super) async fn begin(State(app): State<App>, member: Member, _: Form) -> Result<Response, Problem> {
+pub(super) async fn begin(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
+    if let Some(ask) = sudo::ask(&app, &member, &form, "security", PATH).await? {
+        return Ok(ask);
+    }
     match totp::begin(&app.forge, &member.viewer).await {
         Ok(_) | Err(TotpError::On) => Ok(respond::see_other(PATH)),
         Err(error) => Err(problem(error)),

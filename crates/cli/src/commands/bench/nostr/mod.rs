@@ -83,6 +83,7 @@ pub(crate) async fn run(config: &Config, args: Args) -> Result<(), Failure> {
 fn start(data: &Path, options: Options, database: Option<&str>) -> Result<Site, Failure> {
     let binary = std::env::current_exe().map_err(io("find this binary"))?;
     let mut settings = vec![("ABIDE_RELAY__EVENTS_PER_IP", "1000000000"), ("ABIDE_RELAY__CONNECTIONS_PER_IP", "1000")];
+    settings.push(("ABIDE_SERVER__CONNECTIONS_PER_IP", "2000"));
     settings.extend(database.map(|url| ("ABIDE_SERVER__DATABASE", url)));
     let (server, _) = Server::start_with(&binary, data, &settings)?;
     Ok(Site { server, options })

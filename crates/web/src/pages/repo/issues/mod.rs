@@ -16,6 +16,7 @@ use crate::pages::problem::Problem;
 use crate::show::markdown::Base;
 use abide_forge::issues::{Issue, show as look};
 use axum::routing::{get, post};
+use std::sync::Arc;
 
 pub(super) fn routes() -> Vec<Route> {
     vec![
@@ -46,10 +47,10 @@ async fn issue(app: &App, room: &Room, address: &Address) -> Result<Issue, Elsew
 }
 
 /// What people wrote here, as markup that is safe to show.
-pub(super) async fn rendered(app: &App, room: &Room, texts: Vec<String>) -> Result<Vec<String>, Problem> {
+pub(super) async fn rendered(app: &App, room: &Room, texts: Vec<String>) -> Result<Vec<Arc<str>>, Problem> {
     let repo = room.repo();
     let base = Base { repo: repo.slug(), at: repo.default_branch.short().to_owned(), dir: Vec::new() };
-    app.rendered.said(texts, base, app.forge.settings().public_url.clone()).await
+    app.rendered.said(room.visitor.ip(), texts, base, app.forge.settings().public_url.clone()).await
 }
 
 /// The address of the list with a filter.

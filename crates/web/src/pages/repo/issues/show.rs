@@ -21,6 +21,7 @@ use abide_forge::repos::Page;
 use abide_forge::social::watch;
 use askama::Template;
 use axum::extract::State;
+use std::sync::Arc;
 
 #[derive(Template)]
 #[template(path = "repo/issues/show.html")]
@@ -30,7 +31,7 @@ struct IssuePage {
     errors: Errors,
     typed: String,
     detailed: Detailed,
-    body: String,
+    body: Arc<str>,
     happened: Vec<Happened>,
     links: Links,
     first: bool,
@@ -64,7 +65,7 @@ struct Happened {
 }
 
 enum What {
-    Said { id: String, body: String, edited: bool, can_edit: bool },
+    Said { id: String, body: Arc<str>, edited: bool, can_edit: bool },
     Labelled { label: String, colour: String, on: bool },
     Told { text: String, to: Option<(String, String)> },
 }
@@ -175,7 +176,7 @@ async fn page(
 }
 
 /// One entry; the texts of comments come in their order.
-fn happened(room: &Room, entry: &Entry, bodies: &mut impl Iterator<Item = String>) -> Happened {
+fn happened(room: &Room, entry: &Entry, bodies: &mut impl Iterator<Item = Arc<str>>) -> Happened {
     let detail = |name: &str| entry.detail[name].as_str().unwrap_or_default().to_owned();
     let within = |name: &str, part: &str| entry.detail[name][part].as_str().unwrap_or_default().to_owned();
     let told = |text: String| What::Told { text, to: None };

@@ -18,6 +18,7 @@ use abide_forge::threads::show::{self as threads, Thread, What as Told};
 use abide_nostr::nip19;
 use askama::Template;
 use axum::extract::State;
+use std::sync::Arc;
 
 #[derive(Template)]
 #[template(path = "repo/nostr/thread.html")]
@@ -29,7 +30,7 @@ struct ThreadPage {
     kind: &'static str,
     status: (&'static str, &'static str),
     /// What it says, as markup.
-    body: String,
+    body: Arc<str>,
     /// The change of a patch, as markup.
     diff: Option<String>,
     change: Option<Change>,
@@ -53,7 +54,7 @@ struct Happened {
 }
 
 enum What {
-    Said(String),
+    Said(Arc<str>),
     Became(&'static str, &'static str),
     Updated(String),
 }
@@ -89,7 +90,7 @@ pub(in crate::pages::repo) async fn show(State(app): State<App>, visitor: Visito
 }
 
 /// The thread's text and all that was said on it, rendered in one go.
-async fn said(app: &App, room: &Room, text: &str, thread: &Thread) -> Result<(String, Vec<Happened>), Problem> {
+async fn said(app: &App, room: &Room, text: &str, thread: &Thread) -> Result<(Arc<str>, Vec<Happened>), Problem> {
     let comments = thread.entries.iter().filter_map(|entry| match &entry.what {
         Told::Said(text) => Some(text.clone()),
         Told::Became(..) | Told::Updated(_) => None,

@@ -1,0 +1,66 @@
+//! What the log may know of a request's path. Links that were mailed open accounts, and the log is read by others.
+
+use percent_encoding::percent_decode_str;
+
+/// First segments below which links that were mailed lead.
+const SECRET: [&str; 5] = ["invite", "reset", "setup", "verify", "notifications"];
+/// Our secrets are longer than this.
+const LONG: usize = 20;
+
+/// The path as it is logged. A route that takes a secret is logged as such; a path that leads nowhere, or could be such a
+/// link with a slip in it, without its long segments; and a token nowhere.
+pub(crate) fn path(route: Option<&str>, path: &str) -> String {
+    match route {
+        Some(route) if route.contains("{token}") => route.to_owned(),
+        Some(_) if !may_be_secret(path) => path.to_owned(),
+        _ => path.split('/').map(short).collect::<Vec<_>>().join("/"),
+    }
+}
+
+fn may_be_secret(path: &str) -> bool {
+    let decoded = percent_decode_str(path).decode_utf8_lossy().to_lowercase();
+    let first = decoded.split('/').find(|segment| !segment.is_empty()).unwrap_or_default().trim().to_owned();
+    SECRET.contains(&first.as_str()) || decoded.contains("abide_pat_")
+}
+
+fn short(segment: &str) -> &str {
+    if segment.len() > LONG { "…" } else { segment }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: &str = "dGhpcyBpcyBhIHNlY3JldCBvZiAyNTYgYml0cyE0Mzc";
+
+    #[test]
+    fn a_secret_is_in_no_line_of_the_log_however_its_path_is_written() {
+        for shape in ["/reset/T/", "//reset/T", "/reset//T", "/reset/T/x", "/%72eset/T", "/reset%2FT", "/reset/%20T", "/x/y/T"] {
+            let written = shape.replace('T', TOKEN);
+            assert!(!path(None, &written).contains(TOKEN), "{written}");
+        }
+        for shape in ["/Reset/T", "/RESET/T", "/%52eset/T", "/reset /T", "/verify/T", "/invite/T", "/setup/T"] {
+            let written = shape.replace('T', TOKEN);
+            assert!(!path(Some("/{owner}/{repo}"), &written).contains(TOKEN), "{written}");
+        }
+        let pasted = format!("/ann/abide_pat_{TOKEN}");
+        assert_eq!(path(Some("/{owner}/{repo}"), &pasted), "/ann/…");
+        assert_eq!(path(Some("/reset/{token}"), &format!("/reset/{TOKEN}")), "/reset/{token}");
+    }
+
+    #[test]
+    fn other_paths_are_logged_as_they_are() {
+        for fine in ["/", "/ann/tool", "/ann/tool/blob/main/a-file-with-a-rather-long-name.rs", "/r/7.git/info/refs"] {
+            assert_eq!(path(Some("/{owner}/{repo}"), fine), fine);
+        }
+        assert_eq!(path(None, "/short/path"), "/short/path");
+    }
+
+    #[test]
+    fn every_route_with_a_secret_is_known_here() {
+        for route in crate::page_paths().into_iter().filter(|route| route.contains("{token}")) {
+            let first = route.split('/').nth(1).unwrap_or_default();
+            assert!(SECRET.contains(&first), "{route}");
+        }
+    }
+}

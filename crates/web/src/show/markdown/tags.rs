@@ -1,0 +1,306 @@
+//! What a parser of HTML would have to do for a text, told by one pass over its tags.
+//!
+//! The parser walks its open elements for many a tag, opens forgotten formatting again in every paragraph, and compares
+//! each attribute with those before it: nested or unfinished markup costs the square of its size, in time and in memory.
+//! This pass reads tags as the parser does and may only think that more is open than really is, never less: an end tag
+//! counts only if it closes the innermost element, or one with nothing inside but elements whose end may be left out.
+
+/// Elements inside each other. Fifty quotes and a hundred lists with their items, as Markdown allows, are fewer.
+const DEEPEST: usize = 300;
+/// Formatting elements that are opened again, counted as if every tag did so.
+const MOST_REOPENED: usize = 200_000;
+/// Attributes of one tag.
+const MOST_ATTRIBUTES: usize = 64;
+
+/// Why a text is not handed to the parser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// One of the bounds is exceeded.
+    TooMuch,
+    /// How the parser reads the rest cannot be told from here.
+    Unclear,
+}
+
+/// Elements without content.
+const VOID: [&[u8]; 19] = [
+    b"area", b"base", b"basefont", b"bgsound", b"br", b"col", b"embed", b"frame", b"hr", b"image", b"img", b"input",
+    b"keygen", b"link", b"meta", b"param", b"source", b"track", b"wbr",
+];
+/// Elements that the parser opens again after something else closed them.
+const FORMATTING: [&[u8]; 14] = [
+    b"a", b"b", b"big", b"code", b"em", b"font", b"i", b"nobr", b"s", b"small", b"strike", b"strong", b"tt", b"u",
+];
+/// Elements whose end tag may be left out.
+const IMPLIED: [&[u8]; 12] = [
+    b"p", b"li", b"dd", b"dt", b"td", b"th", b"tr", b"tbody", b"thead", b"tfoot", b"caption", b"colgroup",
+];
+/// Elements whose content is text up to their end tag.
+const RAW: [&[u8]; 9] =
+    [b"iframe", b"noembed", b"noframes", b"noscript", b"script", b"style", b"textarea", b"title", b"xmp"];
+/// Elements in which other rules hold.
+const FOREIGN: [&[u8]; 4] = [b"svg", b"math", b"select", b"frameset"];
+
+fn is_one_of(list: &[&[u8]], name: &[u8]) -> bool {
+    list.iter().any(|listed| listed.eq_ignore_ascii_case(name))
+}
+
+/// Whether a text can be handed to the parser.
+pub(super) fn check(html: &str) -> Result<(), Refused> {
+    let mut scan = Scan { html: html.as_bytes(), ..Scan::default() };
+    let mut at = 0;
+    while let Some(next) = find(scan.html, at, b'<') {
+        at = scan.tag(next)?;
+    }
+    Ok(())
+}
+
+#[derive(Default)]
+struct Scan<'h> {
+    html: &'h [u8],
+    /// Names of the elements that may be open.
+    open: Vec<&'h [u8]>,
+    formatting: usize,
+    reopened: usize,
+    /// An element with other rules was there.
+    foreign: bool,
+}
+
+impl<'h> Scan<'h> {
+    /// Reads what begins with `<`; returns where to go on.
+    fn tag(&mut self, start: usize) -> Result<usize, Refused> {
+        let rest = &self.html[start + 1..];
+        match rest {
+            [b'!', b'-', b'-', ..] => Ok(start + 4 + comment(&rest[3..])),
+            // A comment elsewhere, and text in drawings.
+            [b'!', b'[', ..] if self.foreign => Err(Refused::Unclear),
+            [b'!' | b'?', ..] => Ok(self.behind_bracket(start + 2)),
+            [b'/', letter, ..] if letter.is_ascii_alphabetic() => {
+                let (name, end, _) = self.read(start + 2);
+                self.count()?;
+                self.close(name);
+                Ok(end)
+            }
+            [b'/', ..] => Ok(self.behind_bracket(start + 2)),
+            [letter, ..] if letter.is_ascii_alphabetic() => {
+                let (name, end, attributes) = self.read(start + 1);
+                if attributes > MOST_ATTRIBUTES {
+                    return Err(Refused::TooMuch);
+                }
+                self.count()?;
+                self.enter(name, end)
+            }
+            _ => Ok(start + 1),
+        }
+    }
+
+    fn behind_bracket(&self, from: usize) -> usize {
+        find(self.html, from, b'>').map_or(self.html.len(), |end| end + 1)
+    }
+
+    /// A tag's name, where it ends and how many attributes it has.
+    fn read(&self, from: usize) -> (&'h [u8], usize, usize) {
+        let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>');
+        let length = self.html[from..].iter().position(ends).unwrap_or(self.html.len() - from);
+        let (end, attributes) = attributes(self.html, from + length);
+        (&self.html[from..from + length], end, attributes)
+    }
+
+    fn count(&mut self) -> Result<(), Refused> {
+        self.reopened += self.formatting;
+        if self.reopened > MOST_REOPENED { Err(Refused::TooMuch) } else { Ok(()) }
+    }
+
+    fn enter(&mut self, name: &'h [u8], end: usize) -> Result<usize, Refused> {
+        self.foreign |= is_one_of(&FOREIGN, name);
+        if is_one_of(&RAW, name) {
+            // Within such an element these are elements like others.
+            return if self.foreign { Err(Refused::Unclear) } else { raw_end(self.html, end, name) };
+        }
+        if name.eq_ignore_ascii_case(b"plaintext") {
+            return Err(Refused::Unclear);
+        }
+        self.close_implied(name);
+        if !self.foreign && is_one_of(&VOID, name) {
+            return Ok(end);
+        }
+        self.open.push(name);
+        self.formatting += usize::from(is_one_of(&FORMATTING, name));
+        if self.open.len() > DEEPEST { Err(Refused::TooMuch) } else { Ok(end) }
+    }
+
+    /// A start tag that ends elements of its kind before it.
+    fn close_implied(&mut self, name: &[u8]) {
+        let ends: &[&[u8]] = match name.to_ascii_lowercase().as_slice() {
+            b"p" => &[b"p"],
+            b"li" => &[b"li"],
+            b"dd" | b"dt" => &[b"dd", b"dt"],
+            b"td" | b"th" => &[b"td", b"th"],
+            b"tr" => &[b"tr"],
+            b"tbody" | b"thead" | b"tfoot" => &[b"tbody", b"thead", b"tfoot"],
+            _ => return,
+        };
+        if let Some(at) = self.innermost(|open| is_one_of(ends, open)) {
+            self.open.truncate(at);
+        }
+    }
+
+    /// An end tag.
+    fn close(&mut self, name: &[u8]) {
+        let Some(at) = self.innermost(|open| open.eq_ignore_ascii_case(name)) else { return };
+        self.open.truncate(at);
+        self.formatting -= usize::from(is_one_of(&FORMATTING, name));
+    }
+
+    /// Where an element is open with nothing inside but elements whose end may be left out.
+    fn innermost(&self, wanted: impl Fn(&[u8]) -> bool) -> Option<usize> {
+        for (at, open) in self.open.iter().enumerate().rev() {
+            if wanted(open) {
+                return Some(at);
+            }
+            if !is_one_of(&IMPLIED, open) {
+                return None;
+            }
+        }
+        None
+    }
+}
+
+fn find(html: &[u8], from: usize, byte: u8) -> Option<usize> {
+    html.get(from..)?.iter().position(|&found| found == byte).map(|at| from + at)
+}
+
+fn find_text(html: &[u8], text: &[u8]) -> Option<usize> {
+    html.windows(text.len()).position(|window| window == text)
+}
+
+/// How long a comment is behind its `<!--`.
+fn comment(rest: &[u8]) -> usize {
+    match rest {
+        [b'>', ..] => 1,
+        [b'-', b'>', ..] => 2,
+        _ => {
+            let ends = |at: usize| [b"-->".as_slice(), b"--!>"].into_iter().find(|end| rest[at..].starts_with(end));
+            (0..rest.len()).find_map(|at| Some(at + ends(at)?.len())).unwrap_or(rest.len())
+        }
+    }
+}
+
+/// Where an element whose content is text ends.
+fn raw_end(html: &[u8], from: usize, name: &[u8]) -> Result<usize, Refused> {
+    let mut at = from;
+    while let Some(next) = find(html, at, b'<') {
+        at = next + 1;
+        let Some([b'/', rest @ ..]) = html.get(at..) else { continue };
+        let ends = rest.get(name.len()).is_some_and(|byte| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>'));
+        if ends && rest[..name.len()].eq_ignore_ascii_case(name) {
+            // A script that holds a comment can go on behind its end tag.
+            let unclear = name.eq_ignore_ascii_case(b"script") && find_text(&html[from..next], b"<!--").is_some();
+            return if unclear { Err(Refused::Unclear) } else { Ok(attributes(html, at + 1 + name.len()).0) };
+        }
+    }
+    Ok(html.len())
+}
+
+/// Reads attributes up to the end of their tag: where that is, and how many there are.
+fn attributes(html: &[u8], from: usize) -> (usize, usize) {
+    let mut at = from;
+    let mut count = 0;
+    let skip = |at: usize, ends: &dyn Fn(u8) -> bool| {
+        html.get(at..).and_then(|rest| rest.iter().position(|&byte| ends(byte))).map_or(html.len(), |end| at + end)
+    };
+    loop {
+        at = skip(at, &|byte| !byte.is_ascii_whitespace() && byte != b'/');
+        match html.get(at) {
+            None => return (html.len(), count),
+            Some(b'>') => return (at + 1, count),
+            // An equals sign here is the first letter of a name.
+            Some(_) => at += 1,
+        }
+        count += 1;
+        at = skip(at, &|byte| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>' | b'='));
+        let value = skip(at, &|byte| !byte.is_ascii_whitespace());
+        if html.get(value) != Some(&b'=') {
+            continue;
+        }
+        at = skip(value + 1, &|byte| !byte.is_ascii_whitespace());
+        at = match html.get(at) {
+            Some(&quote @ (b'"' | b'\'')) => skip(at + 1, &|byte| byte == quote) + 1,
+            Some(b'>') => at,
+            _ => skip(at, &|byte| byte.is_ascii_whitespace() || byte == b'>'),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_markup_passes_however_long_it_is() {
+        for unit in [
+            "<p>a <b>b</b> <i>c</i><br><img src=\"a\" alt='<b>'></p>",
+            "<p>a<p>b",
+            "<ul><li>a<li>b<p>c<li>d</ul>",
+            "<table><tr><td>a<td>b<tr><td>c</table>",
+            "<details><summary>a</summary><p>b</details>",
+            "<!-- <div> --><hr>",
+            "<!--><p>a</p>",
+            "a < b > c </> <!doctype x> <?php ?>",
+            "<a title=\"</a><div>\">x</a>",
+            "<style>a > b { } <div></style><iframe src=x></iframe>",
+            "<script>'<div>'</script>",
+        ] {
+            assert_eq!(check(&unit.repeat(1_500)), Ok(()), "{unit}");
+        }
+    }
+
+    #[test]
+    fn markup_that_costs_more_than_its_size_is_refused() {
+        for unit in [
+            "<div>",
+            "<blockquote>",
+            "<DIV>",
+            "<div/>",
+            "<div a=\">\">",
+            "<b><div></b>",
+            "<font a=1><p>x",
+            "<a \" b><i><p>",
+            "<em>",
+            "<unknown>",
+            "<table><td>",
+            "<svg><source>",
+            "<!--><div>",
+            "<!-- --!><div>",
+            "<div><!-- </div> -->",
+            "<div a='</div>'>",
+            "<title></title><div>",
+            "<div><style></div></style>",
+            "<div></ div>",
+            "<div <div>",
+        ] {
+            assert_eq!(check(&unit.repeat(10_000)), Err(Refused::TooMuch), "{unit}");
+        }
+        let attributes: String = (0..100).map(|at| format!(" a{at}")).collect();
+        assert_eq!(check(&format!("<p{attributes}>")), Err(Refused::TooMuch));
+    }
+
+    #[test]
+    fn markup_that_can_be_read_in_two_ways_is_not_handed_on() {
+        for html in [
+            "<svg><title></svg><div></title>",
+            "<select><textarea></select><div>",
+            "<plaintext>",
+            "<script><!--<script></script>",
+            "<svg><![CDATA[</svg>]]>",
+        ] {
+            assert_eq!(check(html), Err(Refused::Unclear), "{html}");
+        }
+    }
+
+    #[test]
+    fn unfinished_markup_ends_with_the_text() {
+        for html in ["<", "</", "<a", "<a b", "<a b=", "<a b=\"", "<!--", "<!", "<script>", "<script></scr", "<a b='x"] {
+            assert_eq!(check(html), Ok(()), "{html}");
+        }
+    }
+}
