@@ -233,6 +233,12 @@ pub enum AdminRefusal {
     /// Somebody must be left to administer the site.
     #[error("this is the last admin; make someone else an admin first")]
     LastAdmin,
+    /// Turning off one's own needs the password, which an admin's page does not ask for.
+    #[error("turn off your own two-factor login in your settings; here it is reset for others")]
+    OwnSecondFactor,
+    /// There is nothing to reset.
+    #[error("two-factor login is off for this account; it logs in with the password alone")]
+    NoSecondFactor,
 }
 
 /// Whether the admin `actor` may suspend `target`, given who can administer the site now. With another admin at hand the
@@ -242,6 +248,12 @@ pub fn may_suspend(actor: UserId, target: UserId, admins: &[UserId]) -> Result<(
         return Err(AdminRefusal::Yourself);
     }
     may_stop_administering(target, admins)
+}
+
+/// Whether the admin `actor` may turn off the second factor of `target`, who lost it. A stolen session of an admin is not
+/// enough to take the second factor off that admin's own account.
+pub fn may_reset_factor(actor: UserId, target: UserId) -> Result<(), AdminRefusal> {
+    if actor == target { Err(AdminRefusal::OwnSecondFactor) } else { Ok(()) }
 }
 
 /// Whether `target` may be an ordinary account, given who can administer the site now.
@@ -419,6 +431,13 @@ mod tests {
             }
         }
         assert_eq!(may_delete(Deleter::Admin(ada), ada, false, &[ada, bob]), Err(DeleteRefusal::Yourself));
+    }
+
+    #[test]
+    fn a_second_factor_is_reset_for_others_only() {
+        let (ada, bob) = (UserId::new(1), UserId::new(2));
+        assert_eq!(may_reset_factor(ada, bob), Ok(()));
+        assert_eq!(may_reset_factor(ada, ada), Err(AdminRefusal::OwnSecondFactor));
     }
 
     proptest! {

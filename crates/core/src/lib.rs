@@ -13,7 +13,8 @@
 //! * [`issues`]: what issues may say, what a text refers to, what a list is asked for.
 //! * [`webhooks`]: what other servers are told, when it is tried again, and when not any more.
 //! * [`push`]: which ref updates are acceptable before any object is looked at.
-//! * [`scope`]: what an access token is good for. [`topics`], [`search`]: the words a repository is found by.
+//! * [`scope`]: what an access token is good for. [`topics`], [`search`]: the words a repository is found by;
+//!   [`qualifier`]: `name:value` in what is typed to find something.
 //! * [`failpoint`]: the named places where a crash test may end the process.
 //!
 //! What is stored lives in `abide-store`, bytes in `abide-git`, use cases in `abide-forge`.
@@ -32,6 +33,7 @@ pub mod oid;
 pub mod patience;
 pub mod policy;
 pub mod push;
+pub mod qualifier;
 pub mod random;
 pub mod refs;
 pub mod repo;

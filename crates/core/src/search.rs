@@ -1,6 +1,7 @@
 //! What someone looks for: words, and the qualifiers `topic:` and `user:` among them.
 
 use crate::UserName;
+use crate::qualifier::{self, UnknownQualifier};
 use crate::topics::Topic;
 use crate::words::words;
 
@@ -36,8 +37,11 @@ pub struct Terms {
     pub impossible: bool,
 }
 
+/// The qualifiers of a search.
+const QUALIFIERS: &[&str] = &["topic", "user", "owner", "org"];
+
 /// Which rule a search breaks. Worded for the person who typed it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSearch {
     /// Too long.
     #[error("a search has at most {MAX_TEXT} characters")]
@@ -45,6 +49,9 @@ pub enum InvalidSearch {
     /// Too many words.
     #[error("a search has at most {MAX_WORDS} words")]
     TooManyWords,
+    /// A qualifier that does not exist.
+    #[error("{0}")]
+    Unknown(UnknownQualifier),
 }
 
 impl Terms {
@@ -55,10 +62,14 @@ impl Terms {
         }
         let mut terms = Self::default();
         for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
-            match word.split_once(':') {
-                Some(("topic", value)) => terms.only_topic(value),
-                Some(("user" | "owner" | "org", value)) => terms.only_owner(value),
-                _ => terms.words.push(word.to_lowercase()),
+            let (name, value) = word.split_once(':').unwrap_or_default();
+            match (name.to_ascii_lowercase().as_str(), qualifier::meant(name, value)) {
+                ("topic", _) => terms.only_topic(value),
+                ("user" | "owner" | "org", _) => terms.only_owner(value),
+                (_, Some(name)) => {
+                    return Err(InvalidSearch::Unknown(UnknownQualifier { name, known: QUALIFIERS }));
+                }
+                (_, None) => terms.words.push(word.to_lowercase()),
             }
         }
         if terms.words.len() > MAX_WORDS { Err(InvalidSearch::TooManyWords) } else { Ok(terms) }
@@ -88,8 +99,8 @@ mod tests {
 
     #[test]
     fn words_and_qualifiers_are_told_apart() {
-        let terms = Terms::parse("  Git topic:Forge\tuser:Alice in:name ").unwrap();
-        assert_eq!(terms.words, ["git", "in:name"]);
+        let terms = Terms::parse("  Git topic:Forge\tUser:Alice std::vec ").unwrap();
+        assert_eq!(terms.words, ["git", "std::vec"]);
         assert_eq!(terms.topic, Some("forge".parse().unwrap()));
         assert_eq!(terms.owner, Some("alice".parse().unwrap()));
         assert!(!terms.impossible);
@@ -100,6 +111,19 @@ mod tests {
     fn a_qualifier_that_nothing_can_satisfy_finds_nothing() {
         for text in ["topic:", "topic:a_b", "user:", "user:-", "user:a/b"] {
             assert!(Terms::parse(text).unwrap().impossible, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_qualifier_that_does_not_exist_is_named() {
+        let refused = Terms::parse("git Language:rust").unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "`language:` is not a filter; known filters are `topic:`, `user:`, `owner:`, `org:`"
+        );
+        assert_eq!(Terms::parse("https://a.example error: 10:30").unwrap().words.len(), 3);
+        for known in QUALIFIERS {
+            assert!(Terms::parse(&format!("{known}:git")).is_ok(), "{known}");
         }
     }
 

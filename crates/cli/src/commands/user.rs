@@ -8,10 +8,11 @@ use crate::show;
 use abide_core::UserId;
 use abide_core::words::UnknownWord;
 use abide_forge::accounts::add_user::{AddUserError, Request, add_user};
+use abide_forge::accounts::admin::AdminError;
 use abide_forge::accounts::delete::{DeleteError, delete_by_operator};
 use abide_forge::accounts::invites::{self, InviteError};
 use abide_forge::accounts::rename::{RenameError, rename_by_operator};
-use abide_forge::accounts::{list, password, suspend};
+use abide_forge::accounts::{list, password, reset_factor, suspend};
 use serde_json::json;
 
 #[derive(clap::Subcommand)]
@@ -48,6 +49,12 @@ pub(crate) enum Action {
     },
     /// Lift a suspension.
     Unsuspend {
+        /// Whose.
+        name: String,
+    },
+    /// Turn off the two-factor login of an account whose owner lost it. Its logins end, and its address is told.
+    #[command(name = "reset-2fa")]
+    ResetSecondFactor {
         /// Whose.
         name: String,
     },
@@ -111,6 +118,15 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
         }
         Action::Suspend { name } => set_suspended(forge, &name, true).await,
         Action::Unsuspend { name } => set_suspended(forge, &name, false).await,
+        Action::ResetSecondFactor { name } => {
+            let account = user(forge, &name).await?;
+            reset_factor::by_operator(forge, account.id).await.map_err(|error| match error {
+                AdminError::Access(access) => access.into(),
+                AdminError::Refused(refusal) => Failure::refused(refusal.to_string()),
+            })?;
+            println!("turned off the two-factor login of {name}");
+            Ok(())
+        }
         Action::Rename { name, new_name } => {
             let account = user(forge, &name).await?;
             let renamed = rename_by_operator(forge, account.id, &new_name).await.map_err(|error| match error {

@@ -6,6 +6,7 @@
 
 use super::{Reason, State};
 use crate::UserName;
+use crate::qualifier::{self, UnknownQualifier};
 use crate::words::words;
 use std::fmt;
 
@@ -87,8 +88,11 @@ impl Default for Filter {
     }
 }
 
+/// The qualifiers of a list within one repository.
+const QUALIFIERS: &[&str] = &["is", "state", "reason", "label", "author", "assignee", "milestone", "no", "sort"];
+
 /// Which rule a filter breaks. Worded for the person who typed it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidFilter {
     /// Too long.
     #[error("a filter has at most {MAX_TEXT} characters")]
@@ -102,17 +106,22 @@ pub enum InvalidFilter {
     /// More than one repository.
     #[error("a search is for one repository, or for all of them: give repo: once")]
     SeveralRepos,
+    /// A qualifier that does not exist.
+    #[error("{0}; put quotes around it to look for it as text")]
+    Unknown(UnknownQualifier),
 }
 
 impl Filter {
     /// Reads what was typed. What may be given once is taken from the last time it is given.
     pub fn parse(text: &str) -> Result<Self, InvalidFilter> {
-        Self::parse_with(text, |name, value, filter| filter.qualify(name, value))
+        Self::parse_with(text, QUALIFIERS, |name, value, filter| filter.qualify(name, value))
     }
 
-    /// The same, where someone else is asked first what a qualifier means; `false` from them if it means nothing.
+    /// The same, where someone else is asked first what a qualifier means; `false` from them if it means nothing. `known`
+    /// are the names that mean something.
     pub(super) fn parse_with(
         text: &str,
+        known: &'static [&'static str],
         mut qualify: impl FnMut(&str, &str, &mut Self) -> bool,
     ) -> Result<Self, InvalidFilter> {
         if text.chars().count() > MAX_TEXT {
@@ -121,7 +130,11 @@ impl Filter {
         let mut filter = Self::default();
         for token in tokens(text) {
             match token.qualifier {
-                Some(name) if qualify(&name, &token.value, &mut filter) => {}
+                Some(name) if qualify(&name.to_ascii_lowercase(), &token.value, &mut filter) => {}
+                Some(name) if qualifier::meant(&name, &token.value).is_some() => {
+                    let name = name.to_ascii_lowercase();
+                    return Err(InvalidFilter::Unknown(UnknownQualifier { name, known }));
+                }
                 Some(name) => filter.words.push(format!("{name}:{}", token.value).to_lowercase()),
                 None if token.value.is_empty() => {}
                 None => filter.words.push(token.value.to_lowercase()),
@@ -313,16 +326,16 @@ mod tests {
 
     #[test]
     fn everything_that_can_be_asked_for_is_understood() {
-        let text = "is:open Label:x label:Bug label:\"good first issue\" author:@Alice assignee:bob milestone:\"v 1\" \
-                    sort:updated-asc Crash \"is:open\" in:title";
+        let text = "is:open Label:X label:Bug label:\"good first issue\" author:@Alice assignee:bob milestone:\"v 1\" \
+                    sort:updated-asc Crash \"is:open\" std::vec";
         let filter = Filter::parse(text).unwrap();
         let expected = Filter {
             state: Some(State::Open),
-            labels: vec!["bug".into(), "good first issue".into()],
+            labels: vec!["x".into(), "bug".into(), "good first issue".into()],
             author: Some("alice".parse().unwrap()),
             assignee: Wanted::Is("bob".parse().unwrap()),
             milestone: Wanted::Is("v 1".into()),
-            words: vec!["label:x".into(), "crash".into(), "is:open".into(), "in:title".into()],
+            words: vec!["crash".into(), "is:open".into(), "std::vec".into()],
             sort: Sort::Updated,
             ascending: true,
             ..Filter::default()
@@ -346,6 +359,21 @@ mod tests {
         let mut odd = Filter::default();
         odd.only_label("a\nb");
         assert!(odd.impossible && odd.labels.is_empty());
+    }
+
+    #[test]
+    fn a_qualifier_that_does_not_exist_is_named() {
+        let refused = Filter::parse("is:open Foo:bar").unwrap_err();
+        let known = "`is:`, `state:`, `reason:`, `label:`, `author:`, `assignee:`, `milestone:`, `no:`, `sort:`";
+        let hint = "put quotes around it to look for it as text";
+        assert_eq!(refused.to_string(), format!("`foo:` is not a filter; known filters are {known}; {hint}"));
+        assert!(Filter::parse("-label:bug").is_err(), "a minus is not understood, so it is not ignored either");
+        for text in ["\"foo:bar\"", "https://a.example", "error: 10:30", "x::y"] {
+            assert!(Filter::parse(text).is_ok(), "{text}");
+        }
+        for known in QUALIFIERS {
+            assert!(Filter::parse(&format!("{known}:open")).is_ok(), "{known}");
+        }
     }
 
     #[test]

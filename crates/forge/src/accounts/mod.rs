@@ -22,6 +22,7 @@ pub mod password;
 pub mod profile;
 pub mod rename;
 pub mod reset;
+pub mod reset_factor;
 mod second_factor;
 pub mod sessions;
 pub mod setup;

@@ -4,7 +4,7 @@ use super::{BrowseError, Browser};
 use abide_core::Oid;
 use abide_git::bstr::BString;
 use abide_git::read::blame::BlameRange;
-use abide_git::read::{Commit, Count, Known, LastCommits, LogPage};
+use abide_git::read::{Commit, Count, FileLog, Known, LastCommits, LogPage};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -81,6 +81,24 @@ impl Browser {
                     false => self.reader.log_path(self.forge.git(), self.client, start, path, skip, limit).await?,
                 };
                 Ok(Arc::new(page))
+            })
+            .await
+    }
+
+    /// Commits that changed a file, newest first, through its renames.
+    pub async fn file_log(
+        &self,
+        start: Oid,
+        path: &[u8],
+        skip: usize,
+        limit: usize,
+    ) -> Result<Arc<FileLog>, BrowseError> {
+        let key = (self.repo.id, start, path.to_vec(), skip, limit);
+        self.forge
+            .browse()
+            .file_logs
+            .get_or_insert_async(&key, async {
+                Ok(Arc::new(self.reader.log_file(self.forge.git(), start, path, skip, limit).await?))
             })
             .await
     }

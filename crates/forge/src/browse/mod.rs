@@ -3,10 +3,11 @@
 //! [`open`] lets someone in who may read; the [`Browser`] then answers from the refs of one moment. Objects are read in
 //! this process, on the blocking pool; what is dear is remembered by what determines it for ever (object ids), so a
 //! remembered answer is never wrong and only has to be bounded. `place.rs` finds what an address means, `history.rs`
-//! answers what needs a walk, `shared.rs` holds what is remembered.
+//! answers what needs a walk, `newest.rs` sorts branches and tags by their time, `shared.rs` holds what is remembered.
 
 mod error;
 mod history;
+mod newest;
 mod place;
 mod refs;
 mod shared;
@@ -29,12 +30,13 @@ pub use abide_git::bstr;
 pub use abide_git::read::blame::BlameRange;
 pub use abide_git::read::diff::{Change, Content, FileChange, Hunk, Line, LineKind, Side};
 pub use abide_git::read::{
-    AheadBehind, Blob, Commit, Comparison, Count, Diff, DiffLimits, Entry as TreeEntry, EntryKind, Listing as Tree,
-    LogPage, ObjectKind, ReadError as ObjectError, Reader as Objects, Signature, TagObject,
+    AheadBehind, Blob, Commit, Comparison, Count, Diff, DiffLimits, Entry as TreeEntry, EntryKind, FileLog, FileStep,
+    Listing as Tree, LogPage, ObjectKind, ReadError as ObjectError, Reader as Objects, Signature, TagObject,
 };
 pub use error::BrowseError;
 pub use history::LastChanges;
-pub use place::{Place, Point};
+pub use newest::RefKind;
+pub use place::{Place, Point, address_of};
 pub use refs::{Branch, RefPage, Tag};
 pub(crate) use shared::Shared;
 

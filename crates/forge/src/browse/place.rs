@@ -1,7 +1,7 @@
 //! What the tail of an address means: `feature/x/src/lib.rs` is a branch and a path, and only the refs know where one
 //! ends and the other begins.
 
-use super::{BrowseError, Browser};
+use super::{BrowseError, Browser, RefKind};
 use abide_core::Oid;
 use abide_git::read::{RefOrOid, split_ref};
 
@@ -31,10 +31,28 @@ impl Place {
     /// How the commit was named, as addresses write it.
     pub fn name(&self) -> String {
         match &self.point {
-            Point::Branch(name) | Point::Tag(name) => name.clone(),
+            Point::Branch(name) => address_of(RefKind::Branch, name),
+            Point::Tag(name) => address_of(RefKind::Tag, name),
             Point::Commit => self.commit.to_string(),
         }
     }
+}
+
+/// The name that stands for the default branch.
+const HEAD: &str = "HEAD";
+
+/// A branch or tag as it stands in an address: its name, or its full name where the name alone means the default branch.
+pub fn address_of(kind: RefKind, name: &str) -> String {
+    match below_head(name.as_bytes()) {
+        Some(_) => format!("{}{name}", kind.prefix()),
+        None => name.to_owned(),
+    }
+}
+
+/// What follows `HEAD` in an address that begins with it.
+fn below_head(address: &[u8]) -> Option<&[u8]> {
+    let rest = address.strip_prefix(HEAD.as_bytes())?;
+    if rest.is_empty() || rest.starts_with(b"/") { Some(trim_slashes(rest)) } else { None }
 }
 
 impl Browser {
@@ -53,8 +71,12 @@ impl Browser {
     }
 
     /// What `<ref or id>/<path>` means. `decoded` is what the address says once percent signs are undone, as bytes:
-    /// paths need not be UTF-8, names of refs in addresses are.
+    /// paths need not be UTF-8, names of refs in addresses are. `HEAD` is the default branch, as in git, whatever branches
+    /// are called.
     pub async fn place(&self, decoded: &[u8]) -> Result<Place, BrowseError> {
+        if let Some(path) = below_head(trim_slashes(decoded)) {
+            return Ok(Place { path: path.to_vec(), ..self.front().await? });
+        }
         // The ref ends before the first byte that is not text, so only the text before it is looked at.
         let text = match std::str::from_utf8(decoded) {
             Ok(text) => text,
@@ -95,4 +117,22 @@ fn trim_slashes(mut bytes: &[u8]) -> &[u8] {
         bytes = rest;
     }
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn head_is_the_default_branch_and_refs_of_that_name_have_their_full_name_as_address() {
+        assert_eq!(below_head(b"HEAD"), Some(&b""[..]));
+        assert_eq!(below_head(b"HEAD//a/b\xff"), Some(&b"a/b\xff"[..]));
+        for other in [&b"HEADS"[..], b"head", b"x/HEAD", b"HEAD~1", b""] {
+            assert_eq!(below_head(other), None);
+        }
+        assert_eq!(address_of(RefKind::Branch, "HEAD"), "refs/heads/HEAD");
+        assert_eq!(address_of(RefKind::Branch, "HEAD/x"), "refs/heads/HEAD/x");
+        assert_eq!(address_of(RefKind::Tag, "HEAD"), "refs/tags/HEAD");
+        assert_eq!(address_of(RefKind::Branch, "main"), "main");
+    }
 }

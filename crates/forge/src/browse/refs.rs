@@ -1,6 +1,6 @@
 //! Branches and tags, a page at a time.
 
-use super::{BrowseError, Browser};
+use super::{BrowseError, Browser, RefKind};
 use abide_core::Oid;
 use abide_git::read::{AheadBehind, Commit};
 use abide_git::{ReadError, Reader, Ref};
@@ -39,27 +39,29 @@ pub struct RefPage<T> {
 }
 
 impl Browser {
-    /// Branches by name, those that contain `filter`; the default branch comes first.
+    /// Branches whose names contain `filter`: the default branch, then the newest first.
     pub async fn branches(&self, filter: &str, skip: usize, limit: usize) -> Result<RefPage<Branch>, BrowseError> {
         let default = self.repo.default_branch.as_str().as_bytes();
-        let mut found = self.named(b"refs/heads/", filter);
-        if let Some(at) = found.iter().position(|found| found.name.as_slice() == default) {
-            found[..=at].rotate_right(1);
-        }
-        let total = found.len();
-        let page: Vec<Ref> = found.into_iter().skip(skip).take(limit).cloned().collect();
+        let RefPage { items, total } = self.newest(RefKind::Branch, filter, skip, limit).await?;
         let base = self.refs.get(default).map(|found| found.oid);
         let (walk, default) = (self.forge.settings().browse.short_walk, default.to_vec());
         let items = self.read_heavy(move |reader| {
             let branch = |found| branch(reader, found, &default, base, walk);
-            page.iter().map(branch).collect()
+            items.iter().map(branch).collect()
         });
         Ok(RefPage { items: items.await?, total })
     }
 
-    /// Tags by name, the last in the order of versions first, those that contain `filter`.
-    pub async fn tags(&self, filter: &str, skip: usize, limit: usize) -> Result<RefPage<Tag>, BrowseError> {
-        let mut found = self.named(b"refs/tags/", filter);
+    /// Tags whose names contain `filter`, the newest first.
+    pub async fn newest_tags(&self, filter: &str, skip: usize, limit: usize) -> Result<RefPage<Tag>, BrowseError> {
+        let RefPage { items, total } = self.newest(RefKind::Tag, filter, skip, limit).await?;
+        let items = self.read(move |reader| items.iter().map(|found| tag(reader, found)).collect());
+        Ok(RefPage { items: items.await?, total })
+    }
+
+    /// Tags in the order of versions, the last version first.
+    pub async fn tags(&self, skip: usize, limit: usize) -> Result<RefPage<Tag>, BrowseError> {
+        let mut found: Vec<&Ref> = self.refs.prefixed(b"refs/tags/").collect();
         found.sort_by(|a, b| version_order(&b.name, &a.name));
         let total = found.len();
         let page: Vec<Ref> = found.into_iter().skip(skip).take(limit).cloned().collect();
@@ -70,11 +72,6 @@ impl Browser {
     /// How many branches and tags there are.
     pub fn ref_counts(&self) -> (usize, usize) {
         (self.refs.prefixed(b"refs/heads/").count(), self.refs.prefixed(b"refs/tags/").count())
-    }
-
-    fn named(&self, prefix: &'static [u8], filter: &str) -> Vec<&Ref> {
-        let matching = |found: &&Ref| filter.is_empty() || contains(&found.name[prefix.len()..], filter.as_bytes());
-        self.refs.prefixed(prefix).filter(matching).collect()
     }
 }
 
@@ -101,12 +98,13 @@ fn short(found: &Ref, prefix: &str) -> String {
     String::from_utf8_lossy(&found.name[prefix.len().min(found.name.len())..]).into_owned()
 }
 
-fn contains(name: &[u8], part: &[u8]) -> bool {
-    name.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part))
+/// Whether a name has a text in it, in whatever case; the empty text is in all of them.
+pub(super) fn contains(name: &[u8], part: &[u8]) -> bool {
+    part.is_empty() || name.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part))
 }
 
 /// Numbers inside names count as numbers: `v1.10` comes after `v1.9`.
-fn version_order(a: &[u8], b: &[u8]) -> std::cmp::Ordering {
+pub(super) fn version_order(a: &[u8], b: &[u8]) -> std::cmp::Ordering {
     let (mut a, mut b) = (a, b);
     loop {
         let (left, right) = (piece(&mut a), piece(&mut b));

@@ -2,10 +2,11 @@
 //! weight in bytes: each kind of answer has a share of one budget.
 
 use super::history::Walked;
+use super::newest::Dated;
 use crate::Browsing;
 use abide_core::{Oid, RepoId};
 use abide_git::read::blame::BlameRange;
-use abide_git::read::{Commit, Count, Diff, Entry, Listing, LogPage, Reader};
+use abide_git::read::{Commit, Count, Diff, Entry, FileLog, Listing, LogPage, Reader};
 use abide_git::slots::Pool;
 use abide_git::{Client, GitError, Place};
 use quick_cache::Weighter;
@@ -37,6 +38,8 @@ pub(crate) struct Shared {
     pub(super) last_changes: Cache<PathKey, Arc<Walked>, Bytes>,
     pub(super) newest_walk: Cache<(RepoId, Vec<u8>), Oid>,
     pub(super) logs: Cache<LogKey, Arc<LogPage>, Bytes>,
+    pub(super) file_logs: Cache<LogKey, Arc<FileLog>, Bytes>,
+    pub(super) dated: Cache<RepoId, Arc<Dated>, Bytes>,
     pub(super) diffs: Cache<(RepoId, Oid, Oid), Arc<Diff>, Bytes>,
     pub(super) blames: Cache<PathKey, Blamed, Bytes>,
     pub(super) counts: Cache<(RepoId, Oid), Count>,
@@ -52,9 +55,11 @@ impl Shared {
             readers: Cache::new(settings.open_repos.max(1)),
             listings: Cache::with_weighter(FEW, share(25), Bytes),
             readmes: Cache::new(10_000),
-            last_changes: Cache::with_weighter(FEW, share(30), Bytes),
+            last_changes: Cache::with_weighter(FEW, share(25), Bytes),
             newest_walk: Cache::new(10_000),
-            logs: Cache::with_weighter(FEW, share(15), Bytes),
+            logs: Cache::with_weighter(FEW, share(8), Bytes),
+            file_logs: Cache::with_weighter(FEW, share(7), Bytes),
+            dated: Cache::with_weighter(FEW, share(5), Bytes),
             diffs: Cache::with_weighter(FEW, share(20), Bytes),
             blames: Cache::with_weighter(FEW, share(10), Bytes),
             counts: Cache::new(10_000),
@@ -111,6 +116,19 @@ impl Weighter<PathKey, Arc<Walked>> for Bytes {
 impl Weighter<LogKey, Arc<LogPage>> for Bytes {
     fn weight(&self, key: &LogKey, page: &Arc<LogPage>) -> u64 {
         PER_ITEM + key.2.len() as u64 + page.commits.iter().map(commit).sum::<u64>()
+    }
+}
+
+impl Weighter<LogKey, Arc<FileLog>> for Bytes {
+    fn weight(&self, key: &LogKey, log: &Arc<FileLog>) -> u64 {
+        let steps = log.steps.iter().map(|step| commit(&step.commit) + 2 * step.path.len() as u64);
+        PER_ITEM + key.2.len() as u64 + steps.sum::<u64>()
+    }
+}
+
+impl Weighter<RepoId, Arc<Dated>> for Bytes {
+    fn weight(&self, _: &RepoId, dated: &Arc<Dated>) -> u64 {
+        PER_ITEM + dated.times.len() as u64 * PER_ITEM
     }
 }
 

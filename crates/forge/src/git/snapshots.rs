@@ -78,7 +78,8 @@ impl Snapshots {
     }
 }
 
-/// Refs, and whether they are certain to be those of one moment.
+/// Refs, and whether they are certain to be those of one moment. Cheap to clone.
+#[derive(Clone)]
 pub struct Refs {
     snapshot: Arc<Snapshot>,
     /// The even generation they belong to; `None` if someone was moving refs meanwhile.

@@ -77,6 +77,20 @@ pub(crate) fn factor_off(site: &str) -> Letter {
     )
 }
 
+/// That someone who looks after the site turned the second factor off, to the owner of the account.
+pub(crate) fn factor_reset(site: &str) -> Letter {
+    Letter::new(
+        "Two-factor login was reset",
+        &[
+            &format!(
+                "An administrator of {site} turned two-factor login off for your account, and all logins were ended."
+            ),
+            &format!("Log in with your password and set it up again: {site}/settings/security/two-factor"),
+            &format!("If you did not ask for this, set a new password at once: {site}/forgot"),
+        ],
+    )
+}
+
 /// That mail goes elsewhere from now on, to where it went before.
 pub(crate) fn address_changed(site: &str, address: &str) -> Letter {
     Letter::new(

@@ -2,7 +2,7 @@
 
 use super::redirects;
 use crate::{Access, Caller, Forge};
-use abide_core::policy::{self, Action, Decision};
+use abide_core::policy::{self, Action, Decision, DenyCode};
 use abide_core::{RepoId, RepoName, UserId, UserName};
 use abide_nostr::{PublicKey, nip19};
 use abide_store::repos::{self, Repo};
@@ -122,4 +122,10 @@ pub(crate) fn judge_decision(decision: Decision) -> Result<(), Access> {
 /// Whether the caller may do something to a repository that was already opened.
 pub fn may(caller: &Caller, repo: &Repo, action: Action) -> bool {
     policy::can(&caller.actor, action, &repo.facts(), repo.role).is_allowed()
+}
+
+/// Whether nothing but a log-in keeps the caller from doing something: roads then offer it, and ask for the log-in.
+pub fn needs_login(caller: &Caller, repo: &Repo, action: Action) -> bool {
+    let decision = policy::can(&caller.actor, action, &repo.facts(), repo.role);
+    caller.user_id().is_none() && matches!(decision, Decision::Deny { code: DenyCode::LoginRequired, hidden: false })
 }

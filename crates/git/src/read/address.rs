@@ -18,7 +18,7 @@ pub enum RefOrOid {
 }
 
 /// Takes `<ref or id>/<path>` apart. Branch names have slashes, so the longest branch that exists wins, then the
-/// longest tag, then an id. The path comes without slashes around it; empty means the root.
+/// longest tag, then a branch or tag by its full name, then an id. The path comes without slashes around it; empty means the root.
 ///
 /// An address is text: a ref whose name is not UTF-8 cannot be addressed by name.
 pub fn split_ref<'a>(snapshot: &Snapshot, rest: &'a str) -> Option<(RefOrOid, &'a str)> {
@@ -34,6 +34,13 @@ pub fn split_ref<'a>(snapshot: &Snapshot, rest: &'a str) -> Option<(RefOrOid, &'
     }
     if let Some((name, oid, path)) = longest("refs/tags/") {
         return Some((RefOrOid::Tag(name, oid), path));
+    }
+    for (prefix, point) in [("refs/heads/", RefOrOid::Branch as fn(_, _) -> _), ("refs/tags/", RefOrOid::Tag)] {
+        let full = splits(rest).filter(|(name, _)| name.starts_with(prefix));
+        let mut found = full.filter_map(|(name, path)| Some((name, snapshot.get(name.as_bytes())?, path)));
+        if let Some((name, found, path)) = found.next() {
+            return Some((point(name[prefix.len()..].to_owned(), found.peeled.unwrap_or(found.oid)), path));
+        }
     }
     let (first, path) = rest.split_once('/').unwrap_or((rest, ""));
     let hex = first.to_ascii_lowercase();

@@ -104,6 +104,16 @@ impl<'a> History<'a> {
         Ok(loaded.facts)
     }
 
+    /// The committer's time of a commit, without a number for it or its parents.
+    pub fn time(&mut self, id: &hash::oid) -> Result<i64, ReadError> {
+        if let Some((graph, position)) = self.graph.and_then(|graph| Some((graph, graph.lookup(id)?))) {
+            return Ok(graph.commit_at(position).committer_timestamp().cast_signed());
+        }
+        let reader = self.objects.reader();
+        let headers = Headers::parse(self.objects.commit(id)?);
+        Ok(headers.ok_or_else(|| reader.broken(format!("commit {id} does not parse")))?.time())
+    }
+
     fn load(&mut self, id: ObjectId) -> Result<Loaded, ReadError> {
         let reader = self.objects.reader();
         let data = self.objects.commit(&id).map_err(|error| match error {

@@ -6,7 +6,8 @@
 //! * [`tree`], [`blob`], [`commit`], [`tag`], [`readme`]: one thing at a time.
 //! * [`log`], [`ancestry`], [`last_commits`]: walks through the history, along the commit-graph where there is one.
 //! * [`diff`]: what changed.
-//! * [`path_log`], [`blame`], [`stream`]: what git itself does better, by one bounded process each.
+//! * [`path_log`], [`blame`], [`stream`]: what git itself does better, by one bounded process each; [`file_log`] follows
+//!   a file through its renames with a few of them.
 //!
 //! Nothing here is unbounded: lists have limits, walks a deadline or a count, objects a size. What was left out is said
 //! by a flag in the answer. Names, paths and messages are bytes; who shows them decides how.
@@ -18,12 +19,14 @@ pub mod blob;
 pub mod commit;
 pub mod diff;
 mod error;
+pub mod file_log;
 mod history;
 pub mod last_commits;
 pub mod log;
 mod objects;
 pub mod path_log;
 pub mod readme;
+mod ref_times;
 pub mod stream;
 pub mod tag;
 pub mod tree;
@@ -34,6 +37,7 @@ pub use blob::Blob;
 pub use commit::{Commit, Signature};
 pub use diff::{Comparison, Diff, DiffLimits};
 pub use error::ReadError;
+pub use file_log::{FileLog, FileStep};
 pub use last_commits::{Known, LastCommits};
 pub use log::{Count, LogPage};
 pub(crate) use objects::oid as from_gix;

@@ -26,26 +26,50 @@ impl Reader {
         let path = addressable(path)?;
         let limit = limit.min(LONGEST_PAGE);
         let _place = git.read_place(client).await?;
-        let (skip, count) = (format!("--skip={skip}"), format!("--max-count={}", limit + 1));
-        let output = git
-            .call("rev-list", self.repo_dir())
-            .ration(git.read_ration())
-            .env("GIT_LITERAL_PATHSPECS", "1")
-            .args([&skip, &count, "--end-of-options", &start.to_string(), "--"])
-            .args([OsStr::from_bytes(path)])
-            .run(&[], git.limits().quick)
-            .await?;
-        let parsed: Option<Vec<Oid>> = output
-            .split(|&byte| byte == b'\n')
-            .filter(|line| !line.is_empty())
-            .map(|line| Oid::from_hex(line).ok())
-            .collect();
-        let mut oids = parsed.ok_or_else(|| self.broken("git rev-list printed something that is no id"))?;
+        let mut oids = self.changed(git, start, path, skip, limit + 1).await?;
         let more = oids.len() > limit;
         oids.truncate(limit);
         let reader = self.clone();
         let commits = blocking(move || reader.commits(&oids)).await?;
         Ok(LogPage { commits, more })
+    }
+
+    /// Ids of commits that changed a path. The caller has a place among heavy work.
+    pub(super) async fn changed(
+        &self,
+        git: &Git,
+        start: Oid,
+        path: &[u8],
+        skip: usize,
+        limit: usize,
+    ) -> Result<Vec<Oid>, ReadError> {
+        let (skip, count) = (format!("--skip={skip}"), format!("--max-count={limit}"));
+        let output = self.rev_list(git, &[&skip, &count], start, path).await?;
+        let parsed: Option<Vec<Oid>> = output
+            .split(|&byte| byte == b'\n')
+            .filter(|line| !line.is_empty())
+            .map(|line| Oid::from_hex(line).ok())
+            .collect();
+        parsed.ok_or_else(|| self.broken("git rev-list printed something that is no id"))
+    }
+
+    /// How many commits changed a path. The caller has a place among heavy work.
+    pub(super) async fn count_changed(&self, git: &Git, start: Oid, path: &[u8]) -> Result<usize, ReadError> {
+        let output = self.rev_list(git, &["--count"], start, path).await?;
+        let count = std::str::from_utf8(&output).ok().and_then(|text| text.trim().parse().ok());
+        count.ok_or_else(|| self.broken("git rev-list printed something that is no number"))
+    }
+
+    async fn rev_list(&self, git: &Git, options: &[&str], start: Oid, path: &[u8]) -> Result<Vec<u8>, ReadError> {
+        let output = git
+            .call("rev-list", self.repo_dir())
+            .env("GIT_LITERAL_PATHSPECS", "1")
+            .args(options)
+            .args(["--end-of-options", &start.to_string(), "--"])
+            .args([OsStr::from_bytes(path)])
+            .run(&[], git.limits().quick)
+            .await?;
+        Ok(output)
     }
 }
 

@@ -43,7 +43,22 @@ fn the_longest_branch_wins_then_a_tag_then_an_id() {
     is("0123456789abcdef0123456789abcdef01234567/a", "oid 0123456789abcdef0123456789abcdef01234567", "a");
     is("0123456789ABCDEF0123456789ABCDEF01234567", "oid 0123456789abcdef0123456789abcdef01234567", "");
     is("0123/a/b", "prefix 0123", "a/b");
-    for absent in ["", "/", "feature", "feature/y/a", "012", "nothing/a", "refs/heads/main", &"a".repeat(41)] {
+    is("refs/heads/main", "branch main", "");
+    is("refs/heads/feature/x/src/a", "branch feature/x", "src/a");
+    is("refs/tags/main/x", "tag main/x", "");
+    is("refs/tags/main/y", "tag main", "y");
+    for absent in [
+        "",
+        "/",
+        "feature",
+        "feature/y/a",
+        "012",
+        "nothing/a",
+        "refs/heads",
+        "refs/heads/none",
+        "refs/main",
+        &"a".repeat(41),
+    ] {
         assert_eq!(split(absent), None, "{absent:?}");
     }
 }

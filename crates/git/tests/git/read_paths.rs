@@ -65,3 +65,111 @@ async fn blame_covers_every_line_once() {
     let theirs: Vec<_> = theirs.lines().map(|line| line[..40].to_owned()).collect();
     assert_eq!(ours, theirs);
 }
+
+/// A file that moves twice, once together with a change; others beside it change, move and are deleted.
+fn moving() -> Bare {
+    let text = |lines: std::ops::Range<usize>| lines.map(|line| format!("line {line}\n")).collect::<String>();
+    let bare = Bare::new();
+    let work = tempfile::TempDir::new().unwrap();
+    let dir = work.path();
+    let git = |args: &[&str]| {
+        let named = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org"];
+        crate::support::feed(crate::support::plain_git(dir).args(named).args(args), b"");
+    };
+    let step = |changes: &[(&str, Option<String>)]| {
+        for (path, content) in changes {
+            let path = dir.join(path);
+            match content {
+                Some(content) => {
+                    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                    std::fs::write(path, content).unwrap();
+                }
+                None => std::fs::remove_file(path).unwrap(),
+            }
+        }
+        git(&["add", "--all"]);
+        git(&["commit", "-q", "-m", "step"]);
+    };
+    git(&["init", "-q", "-b", "main", "."]);
+    step(&[("one.txt", Some(text(0..20))), ("other.txt", Some("other\n".into()))]);
+    step(&[("one.txt", Some(text(0..25)))]);
+    step(&[("one.txt", None), ("dir/two.txt", Some(text(0..25))), ("other.txt", Some("changed\n".into()))]);
+    step(&[("dir/two.txt", Some(text(0..30)))]);
+    step(&[("dir/two.txt", None), ("three.txt", Some(text(2..30))), ("gone.txt", Some(text(40..60)))]);
+    step(&[("three.txt", Some(text(2..33))), ("gone.txt", None)]);
+    git(&["push", "-q", bare.path().to_str().unwrap(), "main"]);
+    bare
+}
+
+#[tokio::test]
+async fn the_log_of_a_file_follows_its_renames_as_git_does() {
+    let server = Server::new().await;
+    let bare = moving();
+    let (reader, main, git) = (bare.reader(), bare.oid("main"), &server.git);
+    for path in ["three.txt", "other.txt"] {
+        let theirs = bare.oids(&["log", "--follow", "--format=%H", "main", "--", path]);
+        let all = reader.log_file(git, main, path.as_bytes(), 0, 100).await.unwrap();
+        let ours: Vec<_> = all.steps.iter().map(|step| step.commit.oid).collect();
+        assert_eq!((ours, all.more), (theirs.clone(), false), "{path}");
+        // Whatever the pages are, they are parts of the same list.
+        for size in 1..=theirs.len() {
+            for skip in 0..=theirs.len() + 1 {
+                let page = reader.log_file(git, main, path.as_bytes(), skip, size).await.unwrap();
+                let end = (skip + size).min(all.steps.len());
+                let wanted = all.steps.get(skip..end).unwrap_or_default();
+                assert_eq!((page.steps.as_slice(), page.more), (wanted, skip + size < theirs.len()), "{skip} {size}");
+            }
+        }
+    }
+    let log = reader.log_file(git, main, b"three.txt", 0, 100).await.unwrap();
+    let told: Vec<_> = log
+        .steps
+        .iter()
+        .map(|step| (step.path.to_string(), step.renamed_from.as_ref().map(ToString::to_string)))
+        .collect();
+    let path = |path: &str, from: Option<&str>| (path.to_owned(), from.map(str::to_owned));
+    assert_eq!(
+        told,
+        [
+            path("three.txt", None),
+            path("three.txt", Some("dir/two.txt")),
+            path("dir/two.txt", None),
+            path("dir/two.txt", Some("one.txt")),
+            path("one.txt", None),
+            path("one.txt", None),
+        ]
+    );
+    // A file that is gone has its history too, and a directory has one without renames.
+    let gone = reader.log_file(git, main, b"gone.txt", 0, 9).await.unwrap();
+    assert_eq!(gone.steps.iter().map(|step| step.kind.is_some()).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(reader.log_file(git, main, b"dir", 0, 9).await.unwrap().steps.len(), 3);
+    assert!(reader.log_file(git, main, b"never", 0, 9).await.unwrap().steps.is_empty());
+    assert!(matches!(reader.log_file(git, main, b"../x", 0, 9).await, Err(ReadError::NotFound)));
+}
+
+#[test]
+fn refs_have_the_time_of_the_tagger_or_the_commit() {
+    let mut script = Script::default();
+    let one = script.commit("main", 1_000, &[], &[("100644", b"f", b"1")]);
+    script.commit("late", 5_000, &[one], &[("100644", b"f", b"2")]);
+    for storage in [Storage::Loose, Storage::PackedWithGraph] {
+        let bare = Bare::import(&script.0, storage);
+        let dated = |time: &str, args: &[&str]| {
+            let named = ["-c", "user.name=Ann", "-c", "user.email=ann@example.org"];
+            let mut command = crate::support::plain_git(bare.path());
+            crate::support::feed(command.env("GIT_COMMITTER_DATE", time).args(named).args(args), b"");
+        };
+        dated("9000 +0000", &["tag", "-m", "annotated", "v2", "main"]);
+        dated("9000 +0000", &["tag", "v1", "main"]);
+        let blob = bare.run(&["rev-parse", "main:f"]);
+        dated("9000 +0000", &["tag", "blob", &blob]);
+        let refs = abide_git::Snapshot::read(bare.path()).unwrap();
+        let far = std::time::Instant::now() + std::time::Duration::from_secs(600);
+        let times = bare.reader().ref_times(refs.refs.iter(), far);
+        let time = |name: &str| times.get(&refs.get(name.as_bytes()).unwrap().oid).copied();
+        assert_eq!((time("refs/heads/main"), time("refs/heads/late")), (Some(1_000), Some(5_000)), "{storage:?}");
+        assert_eq!((time("refs/tags/v2"), time("refs/tags/v1")), (Some(9_000), Some(1_000)));
+        assert_eq!(time("refs/tags/blob"), Some(0));
+        assert!(bare.reader().ref_times(refs.refs.iter(), std::time::Instant::now()).is_empty(), "no time is left");
+    }
+}

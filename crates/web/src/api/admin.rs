@@ -10,6 +10,7 @@ use super::user;
 use crate::App;
 use abide_forge::accounts::admin::{self, AuditFilter};
 use abide_forge::accounts::delete::{self, Remains};
+use abide_forge::accounts::reset_factor;
 use abide_forge::jobs::manage;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -69,6 +70,18 @@ pub(super) async fn delete_user(
     };
     let user = user::named(&app, &name).await?;
     delete::delete_by_admin(&app.forge, &caller, user.id, remains).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `DELETE /admin/users/{user}/two-factor`
+pub(super) async fn reset_factor(
+    State(app): State<App>,
+    Who(caller): Who,
+    Segments(name): Segments<String>,
+) -> Result<StatusCode, ApiError> {
+    admin::ensure(&caller)?;
+    let user = user::named(&app, &name).await?;
+    reset_factor::by_admin(&app.forge, &caller, user.id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

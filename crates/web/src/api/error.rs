@@ -4,6 +4,7 @@
 //! full and told in short.
 
 use super::streams::Full;
+use abide_core::account::AdminRefusal;
 use abide_core::policy::DenyCode;
 use abide_forge::accounts::admin::AdminError;
 use abide_forge::accounts::delete::DeleteError;
@@ -229,6 +230,7 @@ impl From<AdminError> for ApiError {
     fn from(error: AdminError) -> Self {
         match error {
             AdminError::Access(access) => access.into(),
+            AdminError::Refused(refusal @ AdminRefusal::NoSecondFactor) => Self::conflict(refusal.to_string()),
             AdminError::Refused(refusal) => Self::new(StatusCode::FORBIDDEN, refusal.to_string()),
         }
     }

@@ -43,7 +43,7 @@ pub(super) async fn tags(
 ) -> Result<Response, ApiError> {
     let browser = look_into(&app, &caller, slug).await?;
     let page = paged.page();
-    let tags = browser.tags("", page.offset as usize, page.limit as usize).await?;
+    let tags = browser.tags(page.offset as usize, page.limit as usize).await?;
     let urls = Urls::of(&app, &browser.repo);
     let target = |tag: &abide_forge::browse::Tag| tag.commit.as_ref().map_or(tag.oid, |commit| commit.oid);
     let items: Vec<_> = tags.items.iter().map(|tag| Tag::new(&urls, tag.name.as_bytes(), target(tag))).collect();

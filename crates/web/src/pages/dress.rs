@@ -3,6 +3,7 @@
 use super::frame::Frame;
 use super::notifications::UNSUBSCRIBE;
 use super::problem::Problem;
+use super::respond;
 use super::visitor::Visitor;
 use crate::App;
 use axum::extract::{Request, State};
@@ -48,7 +49,11 @@ where
         false => Problem::foreign_form().into_response(),
     };
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
-        response = problem.page(&Frame::new(app, &visitor, problem.title()));
+        let frame = Frame::new(app, &visitor, problem.title());
+        response = match reads && problem.is_before_login() && visitor.viewer().is_none() {
+            true => respond::see_other(&frame.login_link()),
+            false => problem.page(&frame),
+        };
     }
     // What the page itself says about cookies is newer.
     if !response.headers().contains_key(header::SET_COOKIE) {

@@ -28,6 +28,10 @@ impl Errors {
         Self(vec![(field, super::problem::sentence(what))])
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(crate) fn get(&self, field: &str) -> Option<&str> {
         self.0.iter().find(|(name, _)| *name == field).map(|(_, what)| what.as_str())
     }

@@ -1,5 +1,6 @@
 //! Finding repositories.
 
+use super::errors::Errors;
 use super::frame::Frame;
 use super::links::Links;
 use super::listed::Listed;
@@ -26,6 +27,7 @@ struct ExplorePage {
     sort: String,
     sorts: &'static [(&'static str, &'static str)],
     found: String,
+    errors: Errors,
     repos: Vec<Listed>,
     links: Links,
 }
@@ -46,7 +48,11 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
         _ => Sort::Updated,
     };
     let wanted = Page { limit: PER_PAGE as i64, offset: ((page - 1) * PER_PAGE) as i64 };
-    let (repos, total) = find(&app, &visitor, &query, &topic, order, wanted).await?;
+    let (repos, total, errors) = match search(&app, &visitor, &query, &topic, order, wanted).await {
+        Ok((repos, total)) => (repos, total, Errors::none()),
+        Err(SearchError::Invalid(invalid)) => (Vec::new(), 0, Errors::at("q", &invalid.to_string())),
+        Err(SearchError::Fault(fault)) => return Err(fault.into()),
+    };
     let repos = Listed::all(&app, &visitor, repos).await?;
     let more = if total >= MAX_TOTAL { "More than " } else { "" };
     let found = format!("{more}{}", text::count(usize::try_from(total).unwrap_or(0), "repository", "repositories"));
@@ -54,22 +60,32 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
     let links = Links::around(path, &address, page, total > (page * PER_PAGE) as i64);
     let title = if query.is_empty() { "Explore".to_owned() } else { format!("Search: {query}") };
     let frame = Frame::new(&app, &visitor, title);
-    Ok(respond::page(&ExplorePage { frame, tab: "repos", query, topic, sort, sorts: &SORTS, found, repos, links }))
+    let status = if errors.is_empty() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
+    let (tab, sorts) = ("repos", &SORTS);
+    Ok(respond::html(status, &ExplorePage { frame, tab, query, topic, sort, sorts, found, errors, repos, links }))
+}
+
+/// The repositories that the visitor may read, those that changed last first.
+pub(super) async fn latest(app: &App, visitor: &Visitor, page: Page) -> Result<Vec<Repo>, Problem> {
+    match search(app, visitor, "", "", Sort::Updated, page).await {
+        Ok((repos, _)) => Ok(repos),
+        Err(SearchError::Fault(fault)) => Err(fault.into()),
+        Err(SearchError::Invalid(invalid)) => {
+            Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, sentence(&invalid.to_string())))
+        }
+    }
 }
 
 /// What matches and may be read by the visitor.
-pub(super) async fn find(
+async fn search(
     app: &App,
     visitor: &Visitor,
     text: &str,
     topic: &str,
     sort: Sort,
     page: Page,
-) -> Result<(Vec<Repo>, i64), Problem> {
+) -> Result<(Vec<Repo>, i64), SearchError> {
     let topic = (!topic.is_empty()).then(|| topic.to_owned());
     let query = Query { text: text.to_owned(), topic, owner: None, sort };
-    search::search(&app.forge, &visitor.caller(), &query, page).await.map_err(|error| match error {
-        SearchError::Fault(fault) => fault.into(),
-        SearchError::Invalid(invalid) => Problem::new(StatusCode::UNPROCESSABLE_ENTITY, sentence(&invalid.to_string())),
-    })
+    search::search(&app.forge, &visitor.caller(), &query, page).await
 }

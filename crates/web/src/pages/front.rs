@@ -11,7 +11,6 @@ use super::{explore, feed};
 use crate::App;
 use crate::show::told::Sentence;
 use abide_forge::feeds::Feed;
-use abide_forge::repos::search::Sort;
 use abide_forge::repos::{Page, list, transfer};
 use askama::Template;
 use axum::extract::State;
@@ -58,7 +57,7 @@ const RECENT: i64 = 10;
 pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Result<Response, Problem> {
     let Some(user) = visitor.user() else {
         let page = Page { limit: RECENT, offset: 0 };
-        let (repos, _) = explore::find(&app, &visitor, "", "", Sort::Updated, page).await?;
+        let repos = explore::latest(&app, &visitor, page).await?;
         let repos = Listed::all(&app, &visitor, repos).await?;
         return Ok(respond::page(&FrontPage { frame: Frame::new(&app, &visitor, "A git forge"), repos }));
     };

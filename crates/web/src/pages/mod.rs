@@ -2,6 +2,7 @@
 //!
 //! * `visitor.rs`: who looks, from their cookie; `dress.rs`: what surrounds every page (headers, the face of errors).
 //! * `sign.rs`: forms that a nostr key signs. `form.rs`: the only way to read a form, which proves that it is ours. `frame.rs`: what the layout needs.
+//! * `ask.rs`: the question before an action that a second click does not undo.
 //! * `problem.rs`: what went wrong, as a page; every use case's errors are mapped there.
 //! * `accounts/`: coming in. `settings/`: one's own account. `admin/`: the site. `member.rs`: who may come there.
 //! * `transfers.rs`: offers of repositories, and answering them. `notifications.rs`: the inbox. `profile/`: someone's page.
@@ -13,6 +14,7 @@
 mod accounts;
 mod admin;
 mod api_docs;
+mod ask;
 pub(crate) mod assets;
 mod dress;
 mod errors;

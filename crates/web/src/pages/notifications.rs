@@ -42,7 +42,7 @@ pub(super) fn because(reason: Reason) -> &'static str {
     match reason {
         Reason::ReviewRequested => "Review requested",
         Reason::Mention => "Mentioned",
-        Reason::Assign => "Responsible",
+        Reason::Assign => "Assigned",
         Reason::Lifecycle => "Your repository",
         Reason::Author => "Author",
         Reason::Comment | Reason::Manual => "Subscribed",

@@ -1,6 +1,7 @@
 //! What stands in a page's address. Taken from the raw path: names are ASCII, and paths in repositories are bytes that
 //! need not be text.
 
+use super::problem::Problem;
 use abide_core::Timestamp;
 use abide_forge::social::Place;
 use axum::extract::FromRequestParts;
@@ -52,6 +53,11 @@ impl Address {
     /// A parameter of the query; empty if it is not there.
     pub(crate) fn query_text(&self, name: &str) -> String {
         self.query(name).unwrap_or_default()
+    }
+
+    /// Which row the address is about; what is no number is no row.
+    pub(crate) fn id(&self) -> Result<i64, Problem> {
+        self.query_text("id").parse().map_err(|_| Problem::not_found())
     }
 
     /// The number of the page that is asked for, from one.

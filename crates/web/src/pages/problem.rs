@@ -25,7 +25,10 @@ pub(crate) struct Problem {
     /// What happened, and what to do.
     detail: String,
     retry_after: Option<Duration>,
+    /// Whether the page offers to log in.
     login: bool,
+    /// Whether logging in is all that is missing.
+    login_first: bool,
 }
 
 #[derive(Template)]
@@ -37,7 +40,7 @@ struct ProblemPage<'a> {
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into(), retry_after: None, login: false }
+        Self { status, detail: detail.into(), retry_after: None, login: false, login_first: false }
     }
 
     /// The one answer for everything that is not there, or not for this visitor.
@@ -90,6 +93,11 @@ impl Problem {
         Self::new(status, sentence(&fault.told()))
     }
 
+    /// Whether the log-in, which leads back here, is a better answer than a refusal.
+    pub(super) fn is_before_login(&self) -> bool {
+        self.login_first
+    }
+
     /// The page's title.
     pub(crate) fn title(&self) -> &'static str {
         match self.status {
@@ -140,7 +148,7 @@ impl From<Access> for Problem {
         match access {
             Access::NotFound => Self::not_found(),
             Access::Denied(DenyCode::LoginRequired) => {
-                Self { login: true, ..Self::new(StatusCode::FORBIDDEN, "Log in to do this.") }
+                Self { login: true, login_first: true, ..Self::new(StatusCode::FORBIDDEN, "Log in to do this.") }
             }
             Access::Denied(_) | Access::Scope(_) => Self::new(StatusCode::FORBIDDEN, sentence(&access.to_string())),
             Access::Fault(fault) => Self::fault(&fault),

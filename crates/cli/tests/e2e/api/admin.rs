@@ -53,6 +53,28 @@ fn an_admin_lists_accounts_and_suspends_one(#[values(Engine::Sqlite, Engine::Pos
 }
 
 #[rstest]
+fn an_admin_resets_a_lost_second_factor(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let (server, _, token) = scene(engine);
+    let boss = Api::with(&server, &token);
+    let off = ask(&boss, "DELETE", "/admin/users/bob/two-factor");
+    assert!(off.status == 409 && off.text().contains("is off for this account"), "{}", off.text());
+    let bytes = match engine {
+        Engine::Sqlite => "BLOB",
+        Engine::Postgres => "BYTEA",
+    };
+    query(
+        &server,
+        &format!("INSERT INTO totp (user_id, secret, confirmed_at) SELECT id, CAST('x' AS {bytes}), 1 FROM users"),
+    );
+    assert_eq!(ask(&boss, "DELETE", "/admin/users/bob/two-factor").status, 204);
+    let own = ask(&boss, "DELETE", "/admin/users/boss/two-factor");
+    assert!(own.status == 403 && own.text().contains("in your settings"), "{}", own.text());
+    assert_eq!(query(&server, "SELECT count(*) FROM totp"), "1", "only that of boss is left");
+    assert_eq!(ask(&boss, "DELETE", "/admin/users/nobody/two-factor").status, 404);
+    assert_eq!(boss.read("/admin/audit?action=totp_reset").as_array().map(Vec::len), Some(1));
+}
+
+#[rstest]
 fn an_admin_reads_the_audit_log_page_by_page(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let (server, bob, token) = scene(engine);
     let boss = Api::with(&server, &token);
@@ -129,6 +151,7 @@ fn nobody_else_sees_any_of_it(#[values(Engine::Sqlite, Engine::Postgres)] engine
         ("GET", "/admin/audit"),
         ("POST", "/admin/jobs/1/retry"),
         ("PUT", "/users/boss/suspended"),
+        ("DELETE", "/admin/users/boss/two-factor"),
         ("DELETE", "/users/boss/suspended"),
     ] {
         assert_eq!(ask(&Api::nobody(&server), method, path).status, 401, "{method} {path}");

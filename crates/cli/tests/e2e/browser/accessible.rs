@@ -13,7 +13,7 @@ use std::path::PathBuf;
 const OUTSIDE: [&str; 6] = ["/", "/login", "/signup", "/forgot", "/explore", "/nowhere/at/all"];
 
 /// Pages of someone who is, with something in all of them.
-const INSIDE: [&str; 69] = [
+const INSIDE: [&str; 81] = [
     "/",
     "/?tab=repositories",
     "/explore/activity",
@@ -39,6 +39,9 @@ const INSIDE: [&str; 69] = [
     "/ann/tool/compare?base=feature/sum&head=main",
     "/ann/tool/branches",
     "/ann/tool/tags",
+    "/ann/tool/tags?q=nothing",
+    "/ann/tool/commits/main/src/lib.rs",
+    "/ann/tool/issues?q=foo:bar",
     "/ann/tool/fork",
     "/ann/tool/issues",
     "/ann/tool/issues?q=is:closed",
@@ -46,6 +49,9 @@ const INSIDE: [&str; 69] = [
     "/ann/tool/issues/1",
     "/ann/tool/labels",
     "/ann/tool/milestones",
+    "/ann/tool/issues/1/comments/1/remove",
+    "/ann/tool/labels/remove?label=bug",
+    "/ann/tool/milestones/remove?number=1",
     "/ann/tool/settings",
     "/ann/tool/settings/collaborators",
     "/ann/tool/settings/rename",
@@ -76,7 +82,13 @@ const INSIDE: [&str; 69] = [
     "/settings/tokens",
     "/settings/keys",
     "/settings/nostr",
+    "/settings/tokens/revoke?id=1",
+    "/settings/security/sessions/end-all",
+    "/settings/security/two-factor/off",
     "/admin/users",
+    "/admin/users/1",
+    "/admin/users/1/suspend",
+    "/admin/users/1/give-admin",
     "/admin/invites",
     "/admin/jobs",
     "/admin/events",

@@ -56,7 +56,7 @@ fn an_admin_suspends_and_appoints_but_never_locks_everyone_out(
     assert!(root.page("/admin/users?q=%25").contains("Nobody found"), "a text, not a pattern");
 
     let page = format!("/admin/users/{}", id_of(&server, "bob"));
-    let suspended = root.submit(&page, &format!("{page}/suspend"), &[]);
+    let suspended = root.confirm(&page, &format!("{page}/suspend"), &[]);
     assert_eq!(location(&suspended), format!("{page}?done=suspended"));
     assert!(!browser.is_in(), "the session is dead");
     assert_eq!(http::get(server.http_addr(), "/api/v3/user", Some(&bob.token)).status, 401, "so is the token");
@@ -64,11 +64,11 @@ fn an_admin_suspends_and_appoints_but_never_locks_everyone_out(
     assert_eq!(http::get(server.http_addr(), "/api/v3/user", Some(&bob.token)).status, 200);
 
     let own = format!("/admin/users/{}", id_of(&server, "carol"));
-    let refused = root.submit(&own, &format!("{own}/take-admin"), &[]);
+    let refused = root.confirm(&own, &format!("{own}/take-admin"), &[]);
     assert!(refused.status == 400 && refused.text().contains("role=\"alert\""), "the last one: {}", refused.text());
-    assert_eq!(root.submit(&own, &format!("{own}/suspend"), &[]).status, 400, "nobody suspends themselves");
-    root.submit(&page, &format!("{page}/give-admin"), &[]);
-    assert_eq!(location(&root.submit(&own, &format!("{own}/take-admin"), &[])), "/?done=saved");
+    assert_eq!(root.confirm(&own, &format!("{own}/suspend"), &[]).status, 400, "nobody suspends themselves");
+    root.confirm(&page, &format!("{page}/give-admin"), &[]);
+    assert_eq!(location(&root.confirm(&own, &format!("{own}/take-admin"), &[])), "/?done=saved");
     assert_eq!(root.get("/admin/users").status, 404);
     browser.log_in("bob", abide_testkit::PASSWORD);
     assert_eq!(browser.get("/admin/users").status, 200);
@@ -89,9 +89,10 @@ fn an_admin_releases_an_old_name_of_the_account_on_the_page_and_no_other(
     let root = logged_in(&server, "carol");
     let page = format!("/admin/users/{}", id_of(&server, "alice2"));
     let release = format!("{page}/release");
-    assert_eq!(root.submit(&page, &release, &[("name", "bob")]).status, 404);
+    assert_eq!(root.confirm(&page, &release, &[("name", "bob")]).status, 404);
+    assert_eq!(root.get(&format!("{release}?name=bob")).status, 404);
     assert_eq!(http::get(server.http_addr(), "/bob", None).status, 301);
-    assert_eq!(location(&root.submit(&page, &release, &[])), format!("{page}?done=released"));
+    assert_eq!(location(&root.confirm(&page, &release, &[])), format!("{page}?done=released"));
     assert_eq!(http::get(server.http_addr(), "/alice", None).status, 404);
 }
 
@@ -108,7 +109,7 @@ fn invitations_are_listed_and_taken_back(#[values(Engine::Sqlite, Engine::Postgr
     let link = super::browser::text_of(&made, "secret");
     let link = link.rsplit_once("/invite/").map(|(_, token)| format!("/invite/{token}")).expect("a link");
     assert!(Browser::new(&server).page(&link).contains("name=\"password\""));
-    assert_eq!(location(&root.submit(path, "/admin/invites/revoke", &[])), "/admin/invites?done=removed");
+    assert_eq!(location(&root.confirm(path, "/admin/invites/revoke", &[])), "/admin/invites?done=removed");
     assert!(!Browser::new(&server).page(&link).contains("name=\"password\""));
 }
 

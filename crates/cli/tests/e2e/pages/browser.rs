@@ -102,6 +102,33 @@ impl<'a> Browser<'a> {
         self.post(action, &fields)
     }
 
+    /// Follows the link of a page to the question that is asked before `action`, and returns the question. `with` is a
+    /// text of the link, for pages with several. The page itself has no form that does it at once; the question tells
+    /// consequences and leads back to the page.
+    #[track_caller]
+    pub fn question(&self, page: &str, action: &str, with: &str) -> String {
+        let html = self.page(page);
+        assert!(!html.contains(&format!("action=\"{action}\"")), "{page} does {action} without a question");
+        let mut links = html.split("<a ").map(|link| link.split("</a>").next().unwrap_or_default());
+        let start = [format!("href=\"{action}\""), format!("href=\"{action}?")];
+        let link = links.find(|link| start.iter().any(|start| link.contains(start)) && link.contains(with));
+        let link = link.unwrap_or_else(|| panic!("no link to {action} with {with:?} on {page}\n{html}"));
+        let to = attribute(link, "href").expect("a link leads somewhere");
+        let question = self.page(&to);
+        let told = question.split("id=\"consequences\"").nth(1).unwrap_or_else(|| panic!("nothing told\n{question}"));
+        assert!(told.split("</ul>").next().is_some_and(|told| told.contains("<li>")), "{question}");
+        let cancel = question.split("\">Cancel</a>").next().and_then(|before| before.rsplit("href=\"").next());
+        let path = |address: &str| address.split(['?', '#']).next().unwrap_or_default().to_owned();
+        assert_eq!(cancel.map(path), Some(path(page)), "{question}");
+        question
+    }
+
+    /// Follows the link to a question and answers it.
+    #[track_caller]
+    pub fn confirm(&self, page: &str, action: &str, fields: &[(&str, &str)]) -> Response {
+        self.submit_in(&self.question(page, action, ""), action, "", fields)
+    }
+
     /// The token that its forms carry at this moment.
     #[track_caller]
     pub fn token(&self, page: &str) -> String {

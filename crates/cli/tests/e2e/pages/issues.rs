@@ -62,7 +62,7 @@ fn an_issue_is_opened_discussed_and_closed_without_a_script(
     assert_eq!(carol.submit(at, &format!("{at}/milestone"), &[("milestone", "1")]).status, 303);
     assert_eq!(bob.submit(at, &format!("{at}/subscription"), &[]).status, 303);
     let page = bob.page(at);
-    for text in ["#d73a4a", "made carol responsible", "put this into the milestone v1", ">Subscribe<"] {
+    for text in ["#d73a4a", "assigned carol", "added this to the v1 milestone", ">Subscribe<"] {
         assert!(page.contains(text), "{text} is missing: {page}");
     }
     for query in ["label:bug", "assignee:carol", "milestone:v1", "crashes", "author:bob"] {

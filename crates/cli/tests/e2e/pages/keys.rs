@@ -165,7 +165,9 @@ fn a_key_is_linked_with_the_password_and_unlinked_while_a_password_remains(
         assert_eq!((none.status, none.text()), (200, "{\"names\":{}}".into()), "{name}");
     }
 
-    let unlinked = ann.submit("/settings/nostr", "/settings/nostr/unlink", &[("current_password", PASSWORD)]);
+    let wrong = ann.confirm("/settings/nostr", "/settings/nostr/unlink", &[("current_password", "wrong")]);
+    assert!(wrong.status == 400 && wrong.text().contains("id=\"consequences\""), "asked again: {}", wrong.text());
+    let unlinked = ann.confirm("/settings/nostr", "/settings/nostr/unlink", &[("current_password", PASSWORD)]);
     assert_eq!(location(&unlinked), "/settings/nostr?done=key-unlinked");
     let audit = query(&server, "SELECT action FROM audit_log WHERE action LIKE 'key_%' ORDER BY id");
     assert_eq!(audit, "key_linked\nkey_unlinked");
@@ -176,7 +178,7 @@ fn a_key_is_linked_with_the_password_and_unlinked_while_a_password_remains(
     assert!(alone.status == 409 && alone.text().contains("set a password first"), "{}", alone.text());
     let set = fresh.submit("/settings/security", "/settings/security/password", &[("password", PASSWORD)]);
     assert_eq!(location(&set), "/settings/security?done=password");
-    let now = fresh.submit("/settings/nostr", "/settings/nostr/unlink", &[("current_password", PASSWORD)]);
+    let now = fresh.confirm("/settings/nostr", "/settings/nostr/unlink", &[("current_password", PASSWORD)]);
     assert_eq!(location(&now), "/settings/nostr?done=key-unlinked");
 }
 

@@ -7,6 +7,7 @@ mod coming_in;
 mod feeds;
 mod forged;
 mod governed;
+mod history;
 mod issues;
 mod keys;
 mod lifecycle;
@@ -14,8 +15,10 @@ mod markup;
 mod names;
 mod notifications;
 mod purgatory;
+mod questions;
 mod sessions;
 mod settings;
+mod strangers;
 mod threads;
 mod two_factor;
 

@@ -54,7 +54,7 @@ fn the_inbox_fills_and_empties(#[values(Engine::Sqlite, Engine::Postgres)] engin
     // Reading the issue reads what was told about it, also on the page itself.
     let page = bob.page("/alice/tool/issues/1");
     assert!(page.contains("<span class=\"count\">2</span><span class=\"sr\"> unread"), "{page}");
-    assert!(page.contains("You hear of what happens here."), "who watches hears of it");
+    assert!(page.contains("You get notifications for this issue."), "who watches hears of it");
     let html = bob.page("/notifications");
     assert!(!html.contains(">One</a>"), "{html}");
     assert!(bob.page("/notifications?all=1").contains(">One</a>"));
@@ -72,7 +72,7 @@ fn the_inbox_fills_and_empties(#[values(Engine::Sqlite, Engine::Postgres)] engin
     act("Mute", "Two &#60;b&#62;bold&#60;/b&#62;");
     waits_for(&bob, 0);
     assert!(bob.page("/notifications?all=1").contains("Muted"));
-    assert!(bob.page("/alice/tool/issues/2").contains("You do not hear of what happens here."));
+    assert!(bob.page("/alice/tool/issues/2").contains("You get no notifications for this issue."));
 
     open(&server, &alice, "Four");
     waits_for(&bob, 1);

@@ -124,24 +124,25 @@ fn sessions_are_listed_and_end_one_by_one_all_others_or_everywhere(
     assert!(html.contains("Safari on iPhone") && html.contains("Firefox on Linux") && html.contains("127.0.0.1"));
 
     let end = "/settings/security/sessions/end";
-    let ended = here.submit_in(&html, end, "Safari on iPhone", &[]);
+    let ended = here.submit_in(&here.question("/settings/security", end, "Safari on iPhone"), end, "", &[]);
     assert_eq!(location(&ended), "/settings/security?done=session-ended");
     assert!(!phone.is_in() && library.is_in() && here.is_in());
 
     // Nobody ends another's, even if they know how it is called.
-    let alices = html.split("name=\"id\" value=\"").skip(1).map(|rest| rest.split('"').next().unwrap_or_default());
+    let alices = html.split("sessions/end?id=").skip(1).map(|rest| rest.split('"').next().unwrap_or_default());
     let token = bob.token("/settings/security");
     for id in alices {
+        assert_eq!(bob.get(&format!("{end}?id={id}")).status, 404);
         bob.post(end, &[("_token", &token), ("id", id)]);
     }
     assert!(library.is_in() && here.is_in());
 
-    let ended = here.submit("/settings/security", "/settings/security/sessions/end-others", &[]);
+    let ended = here.confirm("/settings/security", "/settings/security/sessions/end-others", &[]);
     assert_eq!(location(&ended), "/settings/security?done=sessions-ended");
     assert!(!library.is_in() && here.is_in());
 
     library.log_in("alice", PASSWORD);
-    let ended = here.submit("/settings/security", "/settings/security/sessions/end-all", &[]);
+    let ended = here.confirm("/settings/security", "/settings/security/sessions/end-all", &[]);
     assert_eq!(location(&ended), "/login?done=everywhere");
     assert!(!library.is_in() && !here.is_in());
     assert!(bob.is_in(), "others are untouched");

@@ -61,7 +61,7 @@ fn a_token_made_on_the_page_works_is_shown_once_and_ends_when_revoked(
     let asked = |path: &str| http::get(server.http_addr(), path, Some(&secret));
     assert_eq!(asked("/api/v3/user").json()["login"], "alice");
     eventually(SOON, || browser.page(path).contains("Last used"));
-    let revoked = browser.submit(path, "/settings/tokens/revoke", &[]);
+    let revoked = browser.confirm(path, "/settings/tokens/revoke", &[]);
     assert_eq!(location(&revoked), "/settings/tokens?done=revoked");
     assert_eq!(asked("/api/v3/user").status, 401);
     assert!(browser.page(path).contains("No tokens yet"));
@@ -112,7 +112,7 @@ fn a_key_added_on_the_page_opens_git_and_a_removed_one_does_not(
     assert!(html.contains("desk") && html.contains("SHA256:") && html.contains("Never used"), "{html}");
     let url = server.ssh_url("alice", "demo");
     git.ok(&git.fresh_dir(), &["ls-remote", &url]);
-    assert_eq!(location(&browser.submit(path, "/settings/keys/remove", &[])), "/settings/keys?done=removed");
+    assert_eq!(location(&browser.confirm(path, "/settings/keys/remove", &[])), "/settings/keys?done=removed");
     git.fails(&git.fresh_dir(), &["ls-remote", &url]);
 }
 
@@ -136,8 +136,9 @@ fn addresses_are_added_confirmed_made_primary_and_removed(#[values(Engine::Sqlit
     let html = browser.page(page);
     let made = browser.submit_in(&html, "/settings/account/emails/primary", "second@example.org", &[]);
     assert_eq!(location(&made), "/settings/account?done=saved");
-    let html = browser.page(page);
-    let removed = browser.submit_in(&html, "/settings/account/emails/remove", "alice@example.org", &[]);
+    let remove = "/settings/account/emails/remove";
+    let question = browser.question(page, remove, "alice@example.org");
+    let removed = browser.submit_in(&question, remove, "", &[]);
     assert_eq!(location(&removed), "/settings/account?done=removed");
     assert_eq!(query(&server, "SELECT address FROM emails"), "second@example.org");
 }

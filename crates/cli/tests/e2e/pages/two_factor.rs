@@ -1,11 +1,11 @@
 //! The second factor, with codes that are worked out here as the standard says (RFC 6238).
 
 use super::browser::{Browser, location, text_of};
-use super::logged_in;
+use super::{SOON, add_admin, logged_in};
 use crate::beside::Beside as _;
-use crate::support::{builder, server};
+use crate::support::{builder, query, server};
 use abide_testkit::http::Response;
-use abide_testkit::{Engine, PASSWORD, Server};
+use abide_testkit::{Engine, PASSWORD, Server, eventually};
 use rstest::rstest;
 use std::process::Command;
 
@@ -99,6 +99,65 @@ fn logging_in_needs_a_code_and_each_code_works_once(#[values(Engine::Sqlite, Eng
     let ended = owner.submit(&off, &off, &[("current_password", PASSWORD)]);
     assert_eq!(location(&ended), "/settings/security?done=two-factor-off");
     Browser::new(&server).log_in("alice", PASSWORD);
+}
+
+#[rstest]
+fn a_lost_second_factor_is_reset_by_an_admin_after_a_question(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let server = server(engine);
+    add_admin(&server, "carol");
+    server.add_user("alice");
+    let (root, alice) = (logged_in(&server, "carol"), logged_in(&server, "alice"));
+    let page = format!("/admin/users/{}", query(&server, "SELECT id FROM users WHERE name = 'alice'"));
+    let reset = format!("{page}/reset-two-factor");
+    assert!(!root.page(&page).contains(&reset), "there is nothing to reset");
+    let token = root.token(&page);
+    assert_eq!(root.post(&reset, &[("_token", &token)]).status, 400);
+    enrol(&alice);
+    assert_eq!(alice.get(&reset).status, 404, "only admins are asked");
+
+    let question = root.question(&page, &reset, "");
+    assert!(question.contains("logged out everywhere") && question.contains("password alone"), "{question}");
+    assert!(alice.is_in(), "asking changes nothing");
+    let done = root.submit_in(&question, &reset, "", &[]);
+    assert_eq!(location(&done), format!("{page}?done=two-factor-reset"));
+    assert!(!alice.is_in(), "every login ended");
+    let left = "SELECT (SELECT count(*) FROM totp) + (SELECT count(*) FROM recovery_codes)";
+    assert_eq!(query(&server, left), "0");
+    Browser::new(&server).log_in("alice", PASSWORD);
+    let noted = "SELECT count(*) FROM audit_log WHERE action = 'totp_reset' AND actor_id IS NOT NULL";
+    assert_eq!(query(&server, noted), "1");
+    let outbox = server.data_dir().join("outbox");
+    eventually(SOON, || {
+        let files = std::fs::read_dir(&outbox).into_iter().flatten().flatten();
+        let mut mails = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+        mails.any(|mail| mail.contains("Two-factor login was reset") && mail.contains("alice@example.org"))
+    });
+
+    // Nobody takes the second factor off their own account without the password.
+    enrol(&root);
+    let own = format!("/admin/users/{}", query(&server, "SELECT id FROM users WHERE name = 'carol'"));
+    let token = root.token(&own);
+    let refused = root.post(&format!("{own}/reset-two-factor"), &[("_token", &token)]);
+    assert!(refused.status == 400 && refused.text().contains("in your settings"), "{}", refused.text());
+    assert!(!root.page(&own).contains("reset-two-factor"));
+}
+
+#[rstest]
+fn a_lost_second_factor_is_reset_at_the_command_line(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let server = server(engine);
+    server.add_user("alice");
+    let off = server.cli(&["user", "reset-2fa", "alice"]);
+    assert!(!off.status.success() && String::from_utf8_lossy(&off.stderr).contains("is off for this account"));
+    let alice = logged_in(&server, "alice");
+    enrol(&alice);
+    server.cli_ok(&["user", "reset-2fa", "alice"]);
+    assert!(!alice.is_in());
+    Browser::new(&server).log_in("alice", PASSWORD);
+    let noted = "SELECT count(*) FROM audit_log WHERE action = 'totp_reset' AND actor_id IS NULL";
+    assert_eq!(query(&server, noted), "1");
+    assert!(!server.cli(&["user", "reset-2fa", "nobody"]).status.success());
 }
 
 #[rstest]

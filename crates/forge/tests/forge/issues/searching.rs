@@ -149,7 +149,7 @@ async fn a_page_of_a_search_is_ordered_counted_and_bounded(#[values(Engine::Sqli
         ("a b c d e f", InvalidFilter::TooManyWords),
     ] {
         let refused = find(text, (None, None), two(0)).await;
-        assert!(matches!(refused, Err(IssueError::Filter(why)) if why == error), "{text}: {refused:?}");
+        assert!(matches!(refused, Err(IssueError::Filter(ref why)) if *why == error), "{text}: {refused:?}");
     }
 }
 

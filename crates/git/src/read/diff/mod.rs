@@ -1,9 +1,11 @@
 //! What changed between two commits.
 //!
-//! `changes` compares directories, `renames` joins what was only moved, `hunks` compares files line by line.
+//! `changes` compares directories, `renames` joins what was only moved, `moved` asks that for one file, `hunks` compares
+//! files line by line.
 
 mod changes;
 mod hunks;
+mod moved;
 mod renames;
 
 use super::blob::is_binary;

@@ -33,6 +33,13 @@ pub(super) fn administration() -> Routes {
                 .gives_nothing(),
         )
         .delete("/users/{user}/suspended", access, admin::unsuspend, about("Lift a suspension").gives_nothing())
+        .delete(
+            "/admin/users/{user}/two-factor",
+            access,
+            admin::reset_factor,
+            about("Turn off the two-factor login of an account whose owner lost it: its logins end, and its address is told")
+                .gives_nothing(),
+        )
         .get(
             "/admin/jobs",
             access,

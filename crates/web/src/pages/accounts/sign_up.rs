@@ -7,7 +7,7 @@ use crate::pages::form::Form;
 use crate::pages::frame::Frame;
 use crate::pages::path::Address;
 use crate::pages::problem::Problem;
-use crate::pages::respond;
+use crate::pages::respond::{self, safe_next};
 use crate::pages::visitor::Visitor;
 use abide_forge::accounts::invites;
 use abide_forge::accounts::sign_up::{self, SignUpError, SignUpMode};
@@ -39,6 +39,8 @@ struct Typed {
     name: String,
     email: String,
     invite: String,
+    /// Where the person wanted to go.
+    next: String,
 }
 
 const TITLE: &str = "Create an account";
@@ -49,18 +51,19 @@ const DEAD_INVITE: &str = "This invitation was used, taken back or is too old. A
 
 /// `GET /signup`
 pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Result<Response, Problem> {
-    form(&app, &visitor, address.query_text("invite")).await
+    form(&app, &visitor, &address, address.query_text("invite")).await
 }
 
 /// `GET /invite/{token}`
 pub(super) async fn invited(State(app): State<App>, visitor: Visitor, address: Address) -> Result<Response, Problem> {
-    form(&app, &visitor, address.segment(1).to_owned()).await
+    form(&app, &visitor, &address, address.segment(1).to_owned()).await
 }
 
-async fn form(app: &App, visitor: &Visitor, invite: String) -> Result<Response, Problem> {
+async fn form(app: &App, visitor: &Visitor, address: &Address, invite: String) -> Result<Response, Problem> {
     if visitor.viewer().is_some() {
-        return Ok(respond::see_other("/"));
+        return Ok(respond::see_other(safe_next(address.query("next").as_deref())));
     }
+    let next = safe_next(address.query("next").as_deref()).to_owned();
     let why = match app.forge.settings().signup_mode {
         SignUpMode::Open => None,
         SignUpMode::Closed => Some(CLOSED),
@@ -70,7 +73,7 @@ async fn form(app: &App, visitor: &Visitor, invite: String) -> Result<Response, 
     };
     Ok(match why {
         Some(why) => respond::page(&ClosedPage { frame: Frame::new(app, visitor, TITLE), why }),
-        None => respond::page(&page(app, visitor, Errors::none(), Typed { invite, ..Typed::default() })),
+        None => respond::page(&page(app, visitor, Errors::none(), Typed { invite, next, ..Typed::default() })),
     })
 }
 
@@ -85,7 +88,12 @@ pub(super) async fn sign_up(
     headers: HeaderMap,
     form: Form,
 ) -> Result<Response, Problem> {
-    let typed = Typed { name: form.text("name"), email: form.text("email"), invite: form.text("invite") };
+    let typed = Typed {
+        name: form.text("name"),
+        email: form.text("email"),
+        invite: form.text("invite"),
+        next: safe_next(Some(&form.text("next"))).to_owned(),
+    };
     let request = sign_up::Request {
         name: typed.name.clone(),
         email: typed.email.clone(),
@@ -98,7 +106,8 @@ pub(super) async fn sign_up(
         Ok(user) => {
             let cookie = login::open_session(&app.forge, user, visitor.agent(), visitor.ip()).await?;
             let done = if typed.invite.is_empty() { "welcome" } else { "joined" };
-            enter(&app, &headers, cookie, &format!("/?done={done}")).await
+            let to = if typed.next == "/" { format!("/?done={done}") } else { typed.next };
+            enter(&app, &headers, cookie, &to).await
         }
         Err(SignUpError::Fault(fault)) => Err(fault.into()),
         Err(SignUpError::Throttled { retry_after }) => Err(Problem::too_often(retry_after)),

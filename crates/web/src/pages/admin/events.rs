@@ -1,9 +1,12 @@
 //! The log of events: how far each consumer has come, and what was set aside.
 
+use super::ask;
 use crate::App;
+use crate::pages::ask::{Question, lines};
 use crate::pages::form::Form;
 use crate::pages::frame::Frame;
 use crate::pages::member::Admin;
+use crate::pages::path::Address;
 use crate::pages::problem::{Problem, sentence};
 use crate::pages::respond;
 use abide_forge::consumers;
@@ -35,6 +38,28 @@ pub(super) async fn show(State(app): State<App>, by: Admin) -> Result<Response, 
         failures: manage::failures(&app.forge, i64::MAX, SHOWN).await?,
         shown: SHOWN,
     }))
+}
+
+/// `GET /admin/events/settle?consumer=…&id=…`: asks before an event is discarded.
+pub(super) async fn ask_drop(State(app): State<App>, by: Admin, address: Address) -> Result<Response, Problem> {
+    let (consumer, id) = (address.query_text("consumer"), address.id()?);
+    let failures = manage::failures(&app.forge, i64::MAX, SHOWN).await?;
+    let failure = failures.into_iter().find(|failure| failure.consumer == consumer && failure.seq == id);
+    let failure = failure.ok_or_else(Problem::not_found)?;
+    let question = Question {
+        title: "Discard this event?".into(),
+        about: format!("{} {} for {}", failure.kind, failure.seq, failure.consumer),
+        consequences: lines([
+            "This consumer never handles the event: what it would have sent or written is not sent or written.",
+            "The event stays in the log. This cannot be undone.",
+        ]),
+        action: "/admin/events/settle".into(),
+        button: "Discard event".into(),
+        back: "/admin/events".into(),
+        hidden: vec![("consumer", consumer), ("id", id.to_string()), ("how", "drop".to_owned())],
+        ..Question::default()
+    };
+    Ok(ask(&app, &by, "events", question))
 }
 
 /// `POST /admin/events/settle`

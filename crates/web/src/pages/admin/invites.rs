@@ -1,10 +1,13 @@
 //! Invitations.
 
+use super::ask;
 use crate::App;
+use crate::pages::ask::{Question, lines};
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
 use crate::pages::frame::Frame;
 use crate::pages::member::Admin;
+use crate::pages::path::Address;
 use crate::pages::problem::Problem;
 use crate::pages::respond;
 use abide_forge::accounts::invites::{self, Invite, InviteError};
@@ -63,6 +66,27 @@ pub(super) async fn create(State(app): State<App>, by: Admin, form: Form) -> Res
             Ok(respond::form_again(&page(&app, &by, errors, form.text("email"), None).await?))
         }
     }
+}
+
+/// `GET /admin/invites/revoke?id=…`
+pub(super) async fn ask_revoke(State(app): State<App>, by: Admin, address: Address) -> Result<Response, Problem> {
+    let id = address.id()?;
+    let invites = invites::list(&app.forge, &by.viewer).await?;
+    let invite = invites.into_iter().find(|invite| invite.id == id).ok_or_else(Problem::not_found)?;
+    let question = Question {
+        title: "Cancel this invitation?".into(),
+        about: invite.address.unwrap_or_else(|| "Invitation by link".to_owned()),
+        consequences: lines([
+            "Its link stops working. Nobody can create an account with it.",
+            "You can invite the same person again.",
+        ]),
+        action: "/admin/invites/revoke".into(),
+        button: "Cancel invitation".into(),
+        back: "/admin/invites".into(),
+        hidden: vec![("id", id.to_string())],
+        ..Question::default()
+    };
+    Ok(ask(&app, &by, "invites", question))
 }
 
 /// `POST /admin/invites/revoke`

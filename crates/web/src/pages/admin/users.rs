@@ -13,6 +13,7 @@ use crate::show::text;
 use abide_core::{Timestamp, UserId, UserName};
 use abide_forge::accounts::admin::{self, AdminError};
 use abide_forge::accounts::rename::OldName;
+use abide_forge::accounts::reset_factor;
 use abide_forge::accounts::{self, User};
 use abide_forge::repos::Page;
 use askama::Template;
@@ -39,6 +40,7 @@ struct UserPage {
     section: &'static str,
     errors: Errors,
     row: Row,
+    two_factor: bool,
     old_names: Vec<OldName>,
 }
 
@@ -102,8 +104,10 @@ async fn page(app: &App, by: &Admin, address: &Address, errors: Errors) -> Resul
     let user = accounts::by_id(&app.forge, id).await?.filter(|user| user.deleted_at.is_none());
     let user = user.ok_or_else(Problem::not_found)?;
     let old_names = admin::old_names(&app.forge, &by.viewer.caller, id).await?;
+    let two_factor = reset_factor::is_on(&app.forge, &by.viewer.caller, id).await?;
     let row = Row::new(user, 0, by.viewer.user.id);
-    Ok(UserPage { frame: Frame::new(app, &by.visitor, row.name.clone()), section: "users", errors, row, old_names })
+    let frame = Frame::new(app, &by.visitor, row.name.clone());
+    Ok(UserPage { frame, section: "users", errors, row, two_factor, old_names })
 }
 
 /// `POST /admin/users/{id}/suspend`
@@ -148,6 +152,17 @@ pub(super) async fn take_admin(
         return Ok(respond::see_other("/?done=saved"));
     }
     changed(&app, &by, &address, end, "saved").await
+}
+
+/// `POST /admin/users/{id}/reset-two-factor`
+pub(super) async fn reset_factor(
+    State(app): State<App>,
+    by: Admin,
+    address: Address,
+    _: Form,
+) -> Result<Response, Problem> {
+    let end = reset_factor::by_admin(&app.forge, &by.viewer.caller, target(&address)?).await;
+    changed(&app, &by, &address, end, "two-factor-reset").await
 }
 
 async fn changed(

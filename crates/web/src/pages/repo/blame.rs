@@ -43,7 +43,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
     let head = room.head(&app, "code").await;
     let rows = rows(&head.url, &lines, &ranges, &frame);
     let trail = Trail::of(&place);
-    Ok(respond::page(&BlamePage { picker: Picker::of(&room, &place, "blame"), frame, head, trail, rows }))
+    Ok(respond::page(&BlamePage { picker: Picker::of(&room, &place, "blame").await?, frame, head, trail, rows }))
 }
 
 fn rows(url: &str, lines: &[String], ranges: &[(BlameRange, Arc<Commit>)], frame: &Frame) -> String {

@@ -50,7 +50,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
     let trail = Trail::of(&place);
     let here = format!("{}/blob/{}{}", head.url, trail.at, tail(&place.path));
     Ok(respond::page(&BlobPage {
-        picker: Picker::of(&room, &place, "blob"),
+        picker: Picker::of(&room, &place, "blob").await?,
         newest: log.commits.first().map(CommitLine::from),
         commit_oid: place.commit.to_string(),
         facts: content.facts,

@@ -165,6 +165,12 @@ impl Room {
         open::may(&self.visitor.caller(), self.repo(), action)
     }
 
+    /// Whether the visitor may do something, or could once they have logged in: the page then offers it, and the address
+    /// behind the offer leads to the log-in and back.
+    pub(super) fn offers(&self, action: Action) -> bool {
+        self.may(action) || open::needs_login(&self.visitor.caller(), self.repo(), action)
+    }
+
     /// Refuses visitors who may not do something, in the policy's words.
     pub(super) async fn ensure(&self, app: &App, action: Action) -> Result<(), Elsewhere> {
         let id = Door::Id(self.repo().id.to_string());
@@ -219,7 +225,7 @@ impl Room {
             size: u64::try_from(repo.size_bytes).ok().filter(|&bytes| bytes > 0).map(text::size).unwrap_or_default(),
             can_edit: self.may(Action::RepoEdit) || self.may(Action::RepoDelete),
             can_push: self.may(Action::GitPush) && !governed,
-            can_fork: self.visitor.viewer().is_some() && self.may(Action::ForkCreate) && !self.browser.is_empty(),
+            can_fork: self.offers(Action::ForkCreate) && !self.browser.is_empty(),
             can_see_people: self.may(Action::CollaboratorList),
             can_unarchive: repo.archived_at.is_some() && self.may(Action::RepoUnarchive),
             can_read_audit: self.may(Action::AuditRead),

@@ -52,7 +52,7 @@ pub(super) fn routes() -> Vec<Route> {
         ("/{owner}/{repo}/watchers", get(attention::watchers)),
         ("/{owner}/{repo}/settings", get(settings::general::show).post(settings::general::save)),
         ("/{owner}/{repo}/settings/collaborators", get(settings::people::show).post(settings::people::set)),
-        ("/{owner}/{repo}/settings/collaborators/remove", post(settings::people::remove)),
+        ("/{owner}/{repo}/settings/collaborators/remove", get(settings::people::ask).post(settings::people::remove)),
         ("/{owner}/{repo}/settings/rename", get(settings::rename::ask).post(settings::rename::rename)),
         ("/{owner}/{repo}/settings/transfer", get(settings::transfer::ask).post(settings::transfer::offer)),
         ("/{owner}/{repo}/settings/archive", get(settings::archive::ask).post(settings::archive::archive)),
@@ -60,7 +60,10 @@ pub(super) fn routes() -> Vec<Route> {
         ("/{owner}/{repo}/settings/visibility", get(settings::visibility::ask).post(settings::visibility::set)),
         ("/{owner}/{repo}/settings/delete", get(settings::delete::ask).post(settings::delete::delete)),
         ("/{owner}/{repo}/settings/old-names", get(settings::old_names::show)),
-        ("/{owner}/{repo}/settings/old-names/release", post(settings::old_names::release)),
+        (
+            "/{owner}/{repo}/settings/old-names/release",
+            get(settings::old_names::ask).post(settings::old_names::release),
+        ),
         ("/{owner}/{repo}/settings/audit", get(settings::audit::show)),
     ];
     routes.extend(issues::routes());

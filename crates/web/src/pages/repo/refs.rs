@@ -8,10 +8,11 @@ use crate::pages::links::Links;
 use crate::pages::path::Address;
 use crate::pages::respond;
 use crate::pages::visitor::Visitor;
-use crate::show::text::url_path;
-use abide_forge::browse::{AheadBehind, Branch, Tag};
+use crate::show::text::{url_path, url_segment};
+use abide_forge::browse::{AheadBehind, Branch, RefKind, Tag, address_of};
 use askama::Template;
 use axum::extract::State;
+use percent_encoding::percent_decode_str;
 
 #[derive(Template)]
 #[template(path = "repo/refs.html")]
@@ -20,6 +21,9 @@ struct RefsPage {
     head: Head,
     is_tags: bool,
     filter: String,
+    /// Where a row leads, and what follows its name there: the page from which the menu was searched.
+    view: &'static str,
+    tail: String,
     rows: Vec<Row>,
     links: Links,
 }
@@ -37,8 +41,8 @@ struct Row {
 impl From<&Branch> for Row {
     fn from(branch: &Branch) -> Self {
         Self {
-            path: url_path(branch.name.as_bytes()),
-            query: form_urlencoded::byte_serialize(branch.name.as_bytes()).collect(),
+            path: url_path(address_of(RefKind::Branch, &branch.name).as_bytes()),
+            query: url_segment(&address_of(RefKind::Branch, &branch.name)),
             commit: Some(CommitLine::from(&branch.commit)),
             is_default: branch.is_default,
             distance: branch.distance.map(distance),
@@ -50,7 +54,7 @@ impl From<&Branch> for Row {
 impl From<&Tag> for Row {
     fn from(tag: &Tag) -> Self {
         Self {
-            path: url_path(tag.name.as_bytes()),
+            path: url_path(address_of(RefKind::Tag, &tag.name).as_bytes()),
             query: String::new(),
             commit: tag.commit.as_ref().map(CommitLine::from),
             is_default: false,
@@ -75,7 +79,7 @@ pub(super) async fn branches(State(app): State<App>, visitor: Visitor, address: 
 pub(super) async fn tags(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let (filter, number) = (address.query_text("q"), address.page());
-    let page = room.browser.tags(&filter, (number - 1) * PER_PAGE, PER_PAGE).await?;
+    let page = room.browser.newest_tags(&filter, (number - 1) * PER_PAGE, PER_PAGE).await?;
     let rows = page.items.iter().map(Row::from).collect();
     show(&app, &room, &address, "tags", rows, page.total > number * PER_PAGE).await
 }
@@ -87,10 +91,24 @@ async fn show(app: &App, room: &Room, address: &Address, tab: &'static str, rows
         frame: Frame::new(app, &room.visitor, format!("{title} · {}", room.repo().shown())),
         is_tags: tab == "tags",
         filter: address.query_text("q"),
+        view: view(&address.query_text("view")),
+        tail: tail(&address.query_text("path")),
         links: Links::around(&format!("{}/{tab}", head.url), address, address.page(), more),
         rows,
         head,
     }))
+}
+
+/// The page that a row leads to, if it is one that a branch and a path can name.
+fn view(asked: &str) -> &'static str {
+    ["blob", "blame", "commits"].into_iter().find(|known| *known == asked).unwrap_or("tree")
+}
+
+/// A path as it follows a branch in an address. Encoded anew: whatever was asked for stays a path.
+fn tail(asked: &str) -> String {
+    let decoded: Vec<u8> = percent_decode_str(asked).collect();
+    let path = decoded.strip_prefix(b"/").unwrap_or_default();
+    super::view::tail(path)
 }
 
 fn distance(distance: AheadBehind) -> String {
@@ -100,5 +118,18 @@ fn distance(distance: AheadBehind) -> String {
         (ahead, 0) => format!("{ahead}{more} ahead"),
         (0, behind) => format!("{behind}{more} behind"),
         (ahead, behind) => format!("{ahead}{more} ahead, {behind}{more} behind"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_leads_to_a_page_of_this_repository_whatever_the_address_asks_for() {
+        assert_eq!((view("blame"), view("../settings"), view("")), ("blame", "tree", "tree"));
+        assert_eq!(tail("/src/a%20b%23.rs"), "/src/a%20b%23.rs");
+        assert_eq!(tail("/a?b#c\"<"), format!("/{}", url_path(b"a?b#c\"<")));
+        assert_eq!(tail(""), "");
     }
 }

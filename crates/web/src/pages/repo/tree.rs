@@ -127,7 +127,7 @@ async fn directory(app: &App, room: &Room, place: Place, is_home: bool) -> Shown
     };
     Ok(respond::page(&TreePage {
         rows: rows(&head.url, &trail.at, &place, &tree, &changes, &frame),
-        picker: Picker::of(room, &place, "tree"),
+        picker: Picker::of(room, &place, "tree").await?,
         up: trail.up(),
         truncated: tree.truncated,
         complete: changes.complete,

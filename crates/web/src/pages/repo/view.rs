@@ -2,7 +2,7 @@
 
 use super::head::Room;
 use crate::show::text::{shortened, shown, url_path};
-use abide_forge::browse::{Commit, Place, Point};
+use abide_forge::browse::{BrowseError, Commit, Place, Point, RefKind, address_of};
 
 /// A commit in one line.
 #[derive(Clone)]
@@ -85,37 +85,64 @@ impl Trail {
 pub(super) struct Picker {
     pub shown: String,
     pub is_tag: bool,
-    pub branches: Vec<String>,
-    pub tags: Vec<String>,
+    pub branches: Vec<Choice>,
+    pub tags: Vec<Choice>,
     /// Which page a choice leads to.
     pub view: &'static str,
     /// What follows the branch in that address.
     pub tail: String,
 }
 
-/// So many of each are in the menu; the others are one click further.
+/// A branch or tag in the menu.
+pub(super) struct Choice {
+    pub name: String,
+    /// As it stands in an address.
+    pub path: String,
+    pub is_current: bool,
+}
+
+impl Choice {
+    fn new(kind: RefKind, name: &str, is_current: bool) -> Self {
+        Self { name: name.to_owned(), path: url_path(address_of(kind, name).as_bytes()), is_current }
+    }
+}
+
+/// So many of each are in the menu; the others are found by the menu's search field.
 const PICKED: usize = 50;
 
 impl Picker {
-    pub(super) fn of(room: &Room, place: &Place, view: &'static str) -> Self {
-        let names = |prefix: &'static str| -> Vec<String> {
-            let refs = room.browser.refs().prefixed(prefix.as_bytes());
-            let names = refs.filter_map(move |found| std::str::from_utf8(&found.name).ok()?.strip_prefix(prefix));
-            names.take(PICKED).map(str::to_owned).collect()
-        };
+    pub(super) async fn of(room: &Room, place: &Place, view: &'static str) -> Result<Self, BrowseError> {
         let name = place.name();
-        Self {
+        let (branch, tag) = match &place.point {
+            Point::Branch(name) => (Some(name.as_str()), None),
+            Point::Tag(name) => (None, Some(name.as_str())),
+            Point::Commit => (None, None),
+        };
+        Ok(Self {
             shown: match place.point {
                 Point::Commit => short(&name),
                 _ => shortened(&name, 40).into_owned(),
             },
-            is_tag: matches!(place.point, Point::Tag(_)),
-            branches: names("refs/heads/"),
-            tags: names("refs/tags/"),
+            is_tag: tag.is_some(),
+            branches: choices(room, RefKind::Branch, branch).await?,
+            tags: choices(room, RefKind::Tag, tag).await?,
             view,
             tail: tail(&place.path),
-        }
+        })
     }
+}
+
+/// The newest ones, with the current one among them.
+async fn choices(room: &Room, kind: RefKind, current: Option<&str>) -> Result<Vec<Choice>, BrowseError> {
+    let newest = room.browser.newest(kind, "", 0, PICKED).await?.items;
+    let names = newest.iter().filter_map(|found| std::str::from_utf8(&found.name).ok()?.strip_prefix(kind.prefix()));
+    let mut choices: Vec<Choice> = names.map(|name| Choice::new(kind, name, current == Some(name))).collect();
+    if let Some(current) = current
+        && !choices.iter().any(|choice| choice.is_current)
+    {
+        choices.insert(0, Choice::new(kind, current, true));
+    }
+    Ok(choices)
 }
 
 /// A path as it follows a branch in an address.

@@ -1,11 +1,13 @@
 //! One's name and addresses.
 
-use super::{sudo, unconfirmed};
+use super::{ask, sudo, unconfirmed};
 use crate::App;
+use crate::pages::ask::{Question, lines};
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
 use crate::pages::frame::Frame;
 use crate::pages::member::Member;
+use crate::pages::path::Address;
 use crate::pages::problem::Problem;
 use crate::pages::respond;
 use abide_forge::accounts::emails::{self, Email, EmailError};
@@ -70,6 +72,27 @@ pub(super) async fn add_email(State(app): State<App>, member: Member, form: Form
     let typed = Typed { email: form.text("email"), ..Typed::default() };
     let added = emails::add(&app.forge, &member.viewer, &typed.email).await.map(drop);
     changed(&app, &member, added, "mail-sent", typed).await
+}
+
+/// `GET /settings/account/emails/remove?id=…`
+pub(super) async fn ask_remove(State(app): State<App>, member: Member, address: Address) -> Result<Response, Problem> {
+    let id = address.id()?;
+    let emails = emails::list(&app.forge, &member.viewer).await?;
+    let email = emails.into_iter().find(|email| email.id == id).ok_or_else(Problem::not_found)?;
+    let question = Question {
+        title: "Remove this e-mail address?".into(),
+        about: email.address,
+        consequences: lines([
+            "You cannot log in or reset your password with it any more.",
+            "You can add it again; it then has to be confirmed again.",
+        ]),
+        action: "/settings/account/emails/remove".into(),
+        button: "Remove address".into(),
+        back: "/settings/account".into(),
+        hidden: vec![("id", id.to_string())],
+        ..Question::default()
+    };
+    Ok(ask(&app, &member, "account", question))
 }
 
 /// `POST /settings/account/emails/remove`

@@ -1,11 +1,13 @@
 //! SSH keys.
 
-use super::sudo;
+use super::{ask, sudo};
 use crate::App;
+use crate::pages::ask::{Question, lines};
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
 use crate::pages::frame::Frame;
 use crate::pages::member::Member;
+use crate::pages::path::Address;
 use crate::pages::problem::Problem;
 use crate::pages::respond;
 use abide_forge::accounts::SshKey;
@@ -64,6 +66,27 @@ const PRIVATE: &str = "this is a private key, which nobody but you may have: it 
 /// Whether a text holds a private key in any of the forms that programs write.
 fn looks_private(text: &str) -> bool {
     ["PRIVATE KEY", "PuTTY-User-Key-File", "Private-Lines", "AGE-SECRET-KEY", "nsec1"].iter().any(|mark| text.contains(mark))
+}
+
+/// `GET /settings/keys/remove?id=…`
+pub(super) async fn ask_remove(State(app): State<App>, member: Member, address: Address) -> Result<Response, Problem> {
+    let id = address.id()?;
+    let key = ssh_keys::get(&app.forge, member.viewer.user.id, id).await?.ok_or_else(Problem::not_found)?;
+    let title = if key.title.is_empty() { "Untitled" } else { &key.title };
+    let question = Question {
+        title: "Delete this SSH key?".into(),
+        about: format!("{title} ({})", key.fingerprint),
+        consequences: lines([
+            "Clones, fetches and pushes over SSH that use this key stop working at once.",
+            "You can add the key again.",
+        ]),
+        action: "/settings/keys/remove".into(),
+        button: "Delete SSH key".into(),
+        back: "/settings/keys".into(),
+        hidden: vec![("id", id.to_string())],
+        ..Question::default()
+    };
+    Ok(ask(&app, &member, "keys", question))
 }
 
 /// `POST /settings/keys/remove`

@@ -1,7 +1,8 @@
 //! The nostr key of one's account.
 
-use super::unconfirmed;
+use super::{ask, asked, unconfirmed};
 use crate::App;
+use crate::pages::ask::{Question, lines};
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
 use crate::pages::frame::Frame;
@@ -54,10 +55,40 @@ pub(super) async fn link(State(app): State<App>, member: Member, form: Form) -> 
     changed(&app, &member, linked, "key-linked")
 }
 
+/// `GET /settings/nostr/unlink`
+pub(super) async fn ask_unlink(State(app): State<App>, member: Member) -> Response {
+    match &member.viewer.user.npub {
+        Some(npub) => ask(&app, &member, "nostr", question(npub)),
+        None => respond::see_other(PATH),
+    }
+}
+
+fn question(npub: &str) -> Question {
+    Question {
+        title: "Unlink this nostr key?".into(),
+        about: npub.to_owned(),
+        consequences: lines([
+            "You cannot log in with the key any more; you log in with your password.",
+            "Repositories that you announce with the key from now on do not belong to this account.",
+            "Links by the key stop leading to your page. You can link the key again.",
+        ]),
+        action: format!("{PATH}/unlink"),
+        button: "Unlink key".into(),
+        back: PATH.into(),
+        password: true,
+        ..Question::default()
+    }
+}
+
 /// `POST /settings/nostr/unlink`
 pub(super) async fn unlink(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
     let unlinked = nostr::unlink(&app.forge, &member.viewer, form.text("current_password")).await;
-    changed(&app, &member, unlinked, "key-unlinked")
+    match (unlinked, &member.viewer.user.npub) {
+        (Err(NostrError::Confirm(error)), Some(npub)) => {
+            Ok(asked(&app, &member, "nostr", question(npub), unconfirmed(error)?))
+        }
+        (unlinked, _) => changed(&app, &member, unlinked, "key-unlinked"),
+    }
 }
 
 fn changed(app: &App, member: &Member, end: Result<(), NostrError>, what: &str) -> Result<Response, Problem> {

@@ -27,7 +27,7 @@ fn said(reason: Reason) -> &'static str {
     match reason {
         Reason::ReviewRequested => "Someone asks me to review",
         Reason::Mention => "Someone mentions me",
-        Reason::Assign => "I am made responsible for an issue",
+        Reason::Assign => "An issue is assigned to me",
         Reason::Lifecycle => "Something happens to a repository of mine",
         Reason::Author => "Something happens to an issue that I opened",
         Reason::Comment => "Something happens to an issue that I commented on",

@@ -1,11 +1,13 @@
 //! The password, and where one is logged in.
 
-use super::unconfirmed;
+use super::{ask, unconfirmed};
 use crate::App;
+use crate::pages::ask::{Question, lines};
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
 use crate::pages::frame::Frame;
 use crate::pages::member::Member;
+use crate::pages::path::Address;
 use crate::pages::problem::Problem;
 use crate::pages::respond;
 use crate::show::agent;
@@ -53,6 +55,60 @@ pub(super) async fn change_password(State(app): State<App>, member: Member, form
         Err(ChangePasswordError::Field(error)) => Errors::of(&["password"], &error),
     };
     Ok(respond::form_again(&page(&app, &member, errors).await?))
+}
+
+/// A question about sessions.
+fn question(verb: &str) -> Question {
+    let (action, back) = (format!("/settings/security/sessions/{verb}"), "/settings/security".to_owned());
+    Question { action, back, ..Question::default() }
+}
+
+/// `GET /settings/security/sessions/end?id=…`
+pub(super) async fn ask_end(State(app): State<App>, member: Member, address: Address) -> Result<Response, Problem> {
+    let id = address.query_text("id");
+    let sessions = sessions::list(&app.forge, &member.viewer).await?;
+    let session = sessions.into_iter().find(|session| session.id == id).ok_or_else(Problem::not_found)?;
+    let from = session.ip.unwrap_or_else(|| "unknown address".to_owned());
+    let question = Question {
+        title: "End this session?".into(),
+        about: format!("{}, {from}", agent::name(&session.agent)),
+        consequences: lines([
+            "That browser is logged out at once and has to log in again.",
+            "Access tokens and SSH keys keep working.",
+        ]),
+        button: "End session".into(),
+        hidden: vec![("id", id)],
+        ..question("end")
+    };
+    Ok(ask(&app, &member, "security", question))
+}
+
+/// `GET /settings/security/sessions/end-others`
+pub(super) async fn ask_end_others(State(app): State<App>, member: Member) -> Response {
+    let question = Question {
+        title: "End all other sessions?".into(),
+        consequences: lines([
+            "Every other browser is logged out at once. Only this one stays logged in.",
+            "Access tokens and SSH keys keep working.",
+        ]),
+        button: "End all other sessions".into(),
+        ..question("end-others")
+    };
+    ask(&app, &member, "security", question)
+}
+
+/// `GET /settings/security/sessions/end-all`
+pub(super) async fn ask_end_all(State(app): State<App>, member: Member) -> Response {
+    let question = Question {
+        title: "Log out everywhere?".into(),
+        consequences: lines([
+            "Every session ends, this one too. You have to log in again.",
+            "Access tokens and SSH keys keep working.",
+        ]),
+        button: "Log out everywhere".into(),
+        ..question("end-all")
+    };
+    ask(&app, &member, "security", question)
 }
 
 /// `POST /settings/security/sessions/end`

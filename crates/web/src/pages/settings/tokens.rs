@@ -1,11 +1,13 @@
 //! Access tokens. A secret is shown once, on the page that answers the form, and never stands in an address.
 
-use super::sudo;
+use super::{ask, sudo};
 use crate::App;
+use crate::pages::ask::{Question, lines};
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
 use crate::pages::frame::Frame;
 use crate::pages::member::Member;
+use crate::pages::path::Address;
 use crate::pages::problem::Problem;
 use crate::pages::respond;
 use abide_core::scope::{Scope, Scopes};
@@ -145,6 +147,28 @@ async fn add(app: &App, member: &Member, typed: &Typed) -> Result<Result<String,
         Err(AddTokenError::TooOften { retry_after }) => Err(Problem::too_often(retry_after)),
         Err(error) => Ok(Err(Errors::of(&["label", "expires"], &error))),
     }
+}
+
+/// `GET /settings/tokens/revoke?id=…`
+pub(super) async fn ask_revoke(State(app): State<App>, member: Member, address: Address) -> Result<Response, Problem> {
+    let id = address.id()?;
+    let tokens = tokens::list(&app.forge, member.viewer.user.id).await?;
+    let token = tokens.into_iter().find(|token| token.id == id && token.revoked_at.is_none());
+    let token = token.ok_or_else(Problem::not_found)?;
+    let question = Question {
+        title: "Revoke this access token?".into(),
+        about: token.label,
+        consequences: lines([
+            "Everything that uses it stops working at once: git over HTTP, the API, scripts.",
+            "A revoked token cannot be restored. Create a new one if you need it again.",
+        ]),
+        action: "/settings/tokens/revoke".into(),
+        button: "Revoke token".into(),
+        back: "/settings/tokens".into(),
+        hidden: vec![("id", id.to_string())],
+        ..Question::default()
+    };
+    Ok(ask(&app, &member, "tokens", question))
 }
 
 /// `POST /settings/tokens/revoke`

@@ -1,7 +1,8 @@
 //! The second factor: setting it up, its recovery codes, turning it off.
 
-use super::{sudo, unconfirmed};
+use super::{ask, asked, sudo, unconfirmed};
 use crate::App;
+use crate::pages::ask::{Harm, Question, lines};
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
 use crate::pages::frame::Frame;
@@ -41,45 +42,36 @@ struct CodesPage {
     codes: Vec<String>,
 }
 
-/// Something that needs the password again, after its consequences were told.
-#[derive(Template)]
-#[template(path = "settings/two_factor_ask.html")]
-struct AskPage {
-    frame: Frame,
-    section: &'static str,
-    errors: Errors,
-    ask: &'static Ask,
+fn new_codes_question() -> Question {
+    Question {
+        title: "Generate new recovery codes?".into(),
+        consequences: lines([
+            "You get ten new codes, shown once. Each logs you in once when your phone is not at hand.",
+            "The codes that you have now stop working at once.",
+        ]),
+        action: format!("{PATH}/codes"),
+        button: "Generate new codes".into(),
+        back: PATH.into(),
+        password: true,
+        harm: Harm::None,
+        ..Question::default()
+    }
 }
 
-struct Ask {
-    title: &'static str,
-    consequences: [&'static str; 2],
-    action: &'static str,
-    button: &'static str,
-    danger: bool,
+fn off_question() -> Question {
+    Question {
+        title: "Turn two-factor login off?".into(),
+        consequences: lines([
+            "Your password alone will be enough to log in. Whoever learns it can use your account.",
+            "The entry in your app and your recovery codes stop working. Setting it up again makes new ones.",
+        ]),
+        action: format!("{PATH}/off"),
+        button: "Turn it off".into(),
+        back: PATH.into(),
+        password: true,
+        ..Question::default()
+    }
 }
-
-static CODES: Ask = Ask {
-    title: "Make new recovery codes?",
-    consequences: [
-        "You get ten new codes, shown once. Each logs you in once when your phone is not at hand.",
-        "The codes that you have now stop working at once.",
-    ],
-    action: "/settings/security/two-factor/codes",
-    button: "Make new codes",
-    danger: false,
-};
-
-static OFF: Ask = Ask {
-    title: "Turn two-factor login off?",
-    consequences: [
-        "Your password alone will be enough to log in. Whoever learns it can use your account.",
-        "The entry in your app and your recovery codes stop working. Setting it up again makes new ones.",
-    ],
-    action: "/settings/security/two-factor/off",
-    button: "Turn it off",
-    danger: true,
-};
 
 /// `GET /settings/security/two-factor`
 pub(super) async fn show(State(app): State<App>, member: Member) -> Result<Response, Problem> {
@@ -123,39 +115,35 @@ fn codes_page(app: &App, member: &Member, codes: Vec<String>) -> Response {
     respond::secret(&CodesPage { frame, section: "security", codes })
 }
 
-fn ask(app: &App, member: &Member, errors: Errors, ask: &'static Ask) -> AskPage {
-    AskPage { frame: Frame::new(app, &member.visitor, ask.title), section: "security", errors, ask }
-}
-
 /// `GET /settings/security/two-factor/codes`
 pub(super) async fn ask_codes(State(app): State<App>, member: Member) -> Response {
-    respond::page(&ask(&app, &member, Errors::none(), &CODES))
+    ask(&app, &member, "security", new_codes_question())
 }
 
 /// `POST /settings/security/two-factor/codes`
 pub(super) async fn new_codes(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
     match totp::new_recovery_codes(&app.forge, &member.viewer, form.text("current_password")).await {
         Ok(codes) => Ok(codes_page(&app, &member, codes)),
-        Err(error) => refused(&app, &member, error, &CODES),
+        Err(error) => refused(&app, &member, error, new_codes_question()),
     }
 }
 
 /// `GET /settings/security/two-factor/off`
 pub(super) async fn ask_off(State(app): State<App>, member: Member) -> Response {
-    respond::page(&ask(&app, &member, Errors::none(), &OFF))
+    ask(&app, &member, "security", off_question())
 }
 
 /// `POST /settings/security/two-factor/off`
 pub(super) async fn off(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
     match totp::disable(&app.forge, &member.viewer, form.text("current_password")).await {
         Ok(()) => Ok(respond::see_other("/settings/security?done=two-factor-off")),
-        Err(error) => refused(&app, &member, error, &OFF),
+        Err(error) => refused(&app, &member, error, off_question()),
     }
 }
 
-fn refused(app: &App, member: &Member, error: TotpError, asked: &'static Ask) -> Result<Response, Problem> {
+fn refused(app: &App, member: &Member, error: TotpError, question: Question) -> Result<Response, Problem> {
     match error {
-        TotpError::Confirm(error) => Ok(respond::form_again(&ask(app, member, unconfirmed(error)?, asked))),
+        TotpError::Confirm(error) => Ok(asked(app, member, "security", question, unconfirmed(error)?)),
         TotpError::Off | TotpError::On | TotpError::Code => Ok(respond::see_other(PATH)),
         error => Err(problem(error)),
     }

@@ -116,7 +116,7 @@ fn old_names_are_listed_with_their_last_use_and_released_for_good(
     }
     // Names belong to its life, which goes on while it is archived.
     settle(&ann, "ann/kit", "archive", &[]);
-    let released = ann.submit(page, &release, &[]);
+    let released = ann.confirm(page, &release, &[]);
     assert_eq!(location(&released), "/ann/kit/settings/old-names?done=old-name-released");
     assert!(ann.page(page).contains("No old names"));
     assert_eq!(stranger.get("/ann/tool").status, 404);

@@ -1,8 +1,9 @@
-//! Changing what an issue or a comment says, and removing a comment.
+//! Changing the text of an issue or a comment, and deleting a comment.
 
 use super::new::FormPage;
-use super::{issue, number};
+use super::{ask, issue, number};
 use crate::App;
+use crate::pages::ask::{Question, lines};
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
 use crate::pages::frame::Frame;
@@ -11,14 +12,19 @@ use crate::pages::problem::Problem;
 use crate::pages::repo::head::{Elsewhere, Room, Shown};
 use crate::pages::respond;
 use crate::pages::visitor::Visitor;
+use crate::show::text;
 use abide_core::UserId;
-use abide_core::policy::IssueAction;
+use abide_core::policy::{DenyCode, IssueAction};
+use abide_forge::Access;
 use abide_forge::issues::change::{self, Change};
 use abide_forge::issues::{Comment, IssueError, comment, show as look};
 use axum::extract::State;
 use axum::http::StatusCode;
 
 fn ensure(room: &Room, action: IssueAction, author: Option<UserId>) -> Result<(), Problem> {
+    if room.visitor.viewer().is_none() {
+        return Err(Access::Denied(DenyCode::LoginRequired).into());
+    }
     match look::may(&room.visitor.caller(), room.repo(), action, author) {
         true => Ok(()),
         false => Err(Problem::new(StatusCode::FORBIDDEN, "Only its author and those who may push can change this.")),
@@ -116,10 +122,37 @@ async fn comment_page(app: &App, room: &Room, comment: &Comment, errors: Errors,
     }
 }
 
+/// So much of a comment is shown where its deletion is asked about.
+const EXCERPT: usize = 200;
+
+/// `GET /{owner}/{repo}/issues/{number}/comments/{id}/remove`
+pub(super) async fn ask_remove(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    let found = said(&app, &room, &address).await?;
+    ensure(&room, IssueAction::Remove, found.author_id)?;
+    let (issue, page) = (format!("/{}/issues/{}", room.repo().slug(), found.number), address.page());
+    let question = Question {
+        title: "Delete this comment?".into(),
+        about: text::shortened(&found.body, EXCERPT).into_owned(),
+        consequences: lines([
+            "Nobody can read it any more. Mails that were sent already stay.",
+            "This cannot be undone.",
+        ]),
+        action: format!("{issue}/comments/{}/remove", found.id),
+        button: "Delete comment".into(),
+        back: format!("{issue}?page={page}#comment-{}", found.id),
+        hidden: vec![("page", page.to_string())],
+        ..Question::default()
+    };
+    Ok(ask::ask(&app, &room, question).await)
+}
+
 /// `POST /{owner}/{repo}/issues/{number}/comments/{id}/remove`
-pub(super) async fn remove_comment(State(app): State<App>, visitor: Visitor, address: Address, _: Form) -> Shown {
+pub(super) async fn remove_comment(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let found = said(&app, &room, &address).await?;
     comment::remove(&app.forge, &room.visitor.caller(), room.repo(), &found.id.to_string()).await?;
-    Ok(respond::see_other(&format!("/{}/issues/{}?done=removed", room.repo().slug(), found.number)))
+    let page = form.text("page").parse::<usize>().ok().filter(|&page| page > 1);
+    let page = page.map(|page| format!("&page={page}")).unwrap_or_default();
+    Ok(respond::see_other(&format!("/{}/issues/{}?done=removed{page}", room.repo().slug(), found.number)))
 }

@@ -1,6 +1,8 @@
 //! The labels of a repository.
 
+use super::ask;
 use crate::App;
+use crate::pages::ask::{Question, lines};
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
 use crate::pages::frame::Frame;
@@ -56,6 +58,27 @@ pub(super) async fn save(State(app): State<App>, visitor: Visitor, address: Addr
             Ok(respond::form_again(&page(&app, &room, errors, request).await?))
         }
     }
+}
+
+/// `GET /{owner}/{repo}/labels/remove?label=…`
+pub(super) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::enter(&app, visitor, &address, Action::IssueModerate).await?;
+    let label = labels::show(&app.forge, room.repo(), &address.query_text("label")).await?;
+    let list = format!("/{}/labels", room.repo().slug());
+    let question = Question {
+        title: "Delete this label?".into(),
+        about: label.name.to_string(),
+        consequences: lines([
+            "It is removed from every issue that has it. The issues stay.",
+            "This cannot be undone: a new label of the same name is on no issue.",
+        ]),
+        action: format!("{list}/remove"),
+        button: "Delete label".into(),
+        back: list,
+        hidden: vec![("label", label.name.to_string())],
+        ..Question::default()
+    };
+    Ok(ask::ask(&app, &room, question).await)
 }
 
 /// `POST /{owner}/{repo}/labels/remove`

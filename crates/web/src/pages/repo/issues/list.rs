@@ -101,7 +101,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
             issues: look::detailed(&app.forge, found).await?,
             sorts: ORDERS.into_iter().map(sorted).collect(),
             plain,
-            can_open: room.visitor.viewer().is_some() && room.may(Action::IssueCreate),
+            can_open: room.offers(Action::IssueCreate),
             links: Links::around(&path, &address, number, total > (number * PER_PAGE) as i64),
             more_by_nostr: nostr.more.then_some(more),
             by_nostr: nostr.lines.into_iter().map(Row::from).collect(),

@@ -1,7 +1,8 @@
 //! The milestones of a repository.
 
-use super::filtered;
+use super::{ask, filtered};
 use crate::App;
+use crate::pages::ask::Question;
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
 use crate::pages::frame::Frame;
@@ -10,6 +11,7 @@ use crate::pages::problem::Problem;
 use crate::pages::repo::head::{Elsewhere, Head, Room, Shown};
 use crate::pages::respond;
 use crate::pages::visitor::Visitor;
+use crate::show::text;
 use abide_core::policy::Action;
 use abide_core::{Timestamp, time};
 use abide_forge::issues::milestones::{self, Request};
@@ -90,6 +92,30 @@ pub(super) async fn save(State(app): State<App>, visitor: Visitor, address: Addr
         Ok(()) => Ok(respond::see_other(&format!("/{}/milestones?done=saved", room.repo().slug()))),
         Err((errors, request)) => Ok(respond::form_again(&page(&app, &room, errors, request, day).await?)),
     }
+}
+
+/// `GET /{owner}/{repo}/milestones/remove?number=…`
+pub(super) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::enter(&app, visitor, &address, Action::IssueModerate).await?;
+    let number = look::number_of(&address.query_text("number")).ok_or_else(Problem::not_found)?;
+    let milestone = milestones::show(&app.forge, room.repo(), number).await?;
+    let issues = usize::try_from(milestone.open_issues + milestone.closed_issues).unwrap_or_default();
+    let list = format!("/{}/milestones", room.repo().slug());
+    let without = match issues {
+        0 => "No issue is in it.".to_owned(),
+        _ => format!("{} in it will have no milestone. The issues stay.", text::count(issues, "issue", "issues")),
+    };
+    let question = Question {
+        title: "Delete this milestone?".into(),
+        about: milestone.title,
+        consequences: vec![without, "This cannot be undone. To keep it for later, close it instead.".to_owned()],
+        action: format!("{list}/remove"),
+        button: "Delete milestone".into(),
+        back: list,
+        hidden: vec![("number", number.to_string())],
+        ..Question::default()
+    };
+    Ok(ask::ask(&app, &room, question).await)
 }
 
 /// `POST /{owner}/{repo}/milestones/remove`

@@ -1,5 +1,6 @@
 //! The pages of a repository's issues. Every form works without a script.
 
+mod ask;
 mod edit;
 mod labels;
 mod list;
@@ -25,15 +26,15 @@ pub(super) fn routes() -> Vec<Route> {
         ("/{owner}/{repo}/issues/{number}", get(show::show).post(show::say)),
         ("/{owner}/{repo}/issues/{number}/edit", get(edit::show).post(edit::save)),
         ("/{owner}/{repo}/issues/{number}/comments/{id}", get(edit::show_comment).post(edit::save_comment)),
-        ("/{owner}/{repo}/issues/{number}/comments/{id}/remove", post(edit::remove_comment)),
+        ("/{owner}/{repo}/issues/{number}/comments/{id}/remove", get(edit::ask_remove).post(edit::remove_comment)),
         ("/{owner}/{repo}/issues/{number}/labels", post(side::labels)),
         ("/{owner}/{repo}/issues/{number}/assignees", post(side::assignees)),
         ("/{owner}/{repo}/issues/{number}/milestone", post(side::milestone)),
         ("/{owner}/{repo}/issues/{number}/subscription", post(side::subscription)),
         ("/{owner}/{repo}/labels", get(labels::show).post(labels::save)),
-        ("/{owner}/{repo}/labels/remove", post(labels::remove)),
+        ("/{owner}/{repo}/labels/remove", get(labels::ask).post(labels::remove)),
         ("/{owner}/{repo}/milestones", get(milestones::show).post(milestones::save)),
-        ("/{owner}/{repo}/milestones/remove", post(milestones::remove)),
+        ("/{owner}/{repo}/milestones/remove", get(milestones::ask).post(milestones::remove)),
     ]
 }
 

@@ -35,6 +35,7 @@ struct IssuePage {
     happened: Vec<Happened>,
     links: Links,
     first: bool,
+    page: usize,
     can: Can,
     subscribed: bool,
     labels: Vec<Label>,
@@ -163,6 +164,7 @@ async fn page(
         happened,
         links: Links::around(&path, address, number, total > (number * PER_PAGE) as i64),
         first: number == 1,
+        page: number,
         errors,
         typed,
         can,
@@ -194,22 +196,22 @@ fn happened(room: &Room, entry: &Entry, bodies: &mut impl Iterator<Item = Arc<st
             let slug = entry.source_slug.clone().unwrap_or_else(|| room.repo().slug());
             let name = format!("{slug}#{} {}", source.number, source.title);
             let url = format!("/{slug}/issues/{}", source.number);
-            What::Told { text: "referred to this in".into(), to: Some((url, name)) }
+            What::Told { text: "mentioned this in".into(), to: Some((url, name)) }
         }
         ("referenced" | "closed", ..) if entry.commit.is_some() => {
             let slug = entry.source_slug.clone().unwrap_or_else(|| room.repo().slug());
             let commit = entry.commit.clone().unwrap_or_default();
             let name = format!("{} {}", commit.get(..10).unwrap_or(&commit), detail("subject"));
-            let text = if entry.kind == "closed" { "closed this with" } else { "referred to this in" };
+            let text = if entry.kind == "closed" { "closed this with" } else { "mentioned this in" };
             What::Told { text: text.into(), to: Some((format!("/{slug}/commit/{commit}"), name)) }
         }
         ("closed", ..) => told(format!("closed this as {}", detail("state_reason").replace('_', " "))),
-        ("reopened", ..) => told("opened this again".into()),
+        ("reopened", ..) => told("reopened this".into()),
         ("renamed", ..) => told(format!("changed the title from “{}” to “{}”", detail("from"), detail("to"))),
-        ("assigned", ..) => told(format!("made {} responsible", detail("assignee"))),
-        ("unassigned", ..) => told(format!("took {} off", detail("assignee"))),
-        ("milestoned", ..) => told(format!("put this into the milestone {}", within("milestone", "title"))),
-        ("demilestoned", ..) => told(format!("took this out of the milestone {}", within("milestone", "title"))),
+        ("assigned", ..) => told(format!("assigned {}", detail("assignee"))),
+        ("unassigned", ..) => told(format!("unassigned {}", detail("assignee"))),
+        ("milestoned", ..) => told(format!("added this to the {} milestone", within("milestone", "title"))),
+        ("demilestoned", ..) => told(format!("removed this from the {} milestone", within("milestone", "title"))),
         (other, ..) => told(other.to_owned()),
     };
     let who = entry.actor_name.as_ref().map_or_else(|| "someone".to_owned(), |name| name.shown().into_owned());

@@ -1,7 +1,8 @@
 //! Making a repository read-only, and writable again.
 
-use super::ask::{self, Question};
+use super::ask;
 use crate::App;
+use crate::pages::ask::{Harm, Question};
 use crate::pages::form::Form;
 use crate::pages::path::Address;
 use crate::pages::repo::head::{Room, Shown};
@@ -15,15 +16,14 @@ use axum::extract::State;
 pub(in crate::pages::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
     let room = Room::enter(&app, visitor, &address, Action::RepoArchive).await?;
     let question = Question {
-        title: "Archive",
+        title: "Archive".into(),
         consequences: vec![
             "It becomes read-only: nobody can push to it or change its issues, description or collaborators.".into(),
             "It can still be read, cloned and forked by whoever can do so now.".into(),
             "It can be unarchived at any time, and renamed, transferred or deleted while it is archived.".into(),
         ],
-        verb: "archive",
-        button: "Archive this repository",
-        ..Question::default()
+        button: "Archive this repository".into(),
+        ..ask::at(&room, "archive")
     };
     Ok(ask::ask(&app, &room, question).await)
 }
@@ -44,11 +44,11 @@ pub(in crate::pages::repo) async fn archive(
 pub(in crate::pages::repo) async fn ask_back(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
     let room = Room::enter(&app, visitor, &address, Action::RepoUnarchive).await?;
     let question = Question {
-        title: "Unarchive",
+        title: "Unarchive".into(),
         consequences: vec!["Whoever could push to it before it was archived can do so again.".into()],
-        verb: "unarchive",
-        button: "Unarchive this repository",
-        ..Question::default()
+        button: "Unarchive this repository".into(),
+        harm: Harm::None,
+        ..ask::at(&room, "unarchive")
     };
     Ok(ask::ask(&app, &room, question).await)
 }

@@ -1,6 +1,7 @@
-//! The page that tells what will happen and asks, and the same page again if the answer cannot be taken as it is.
+//! Questions among a repository's settings, and the same page again if the answer cannot be taken as it is.
 
 use crate::App;
+use crate::pages::ask::{Field, Question};
 use crate::pages::errors::Errors;
 use crate::pages::frame::Frame;
 use crate::pages::problem::{Problem, rule};
@@ -21,52 +22,50 @@ struct AskPage {
     question: Question,
 }
 
-/// What is asked.
-#[derive(Default)]
-pub(super) struct Question {
-    pub title: &'static str,
-    /// What will be so, line by line.
-    pub consequences: Vec<String>,
-    /// The last segment of the address that takes the answer.
-    pub verb: &'static str,
-    pub button: &'static str,
-    pub fields: Vec<Field>,
-    /// A field that is not typed.
-    pub hidden: Option<(&'static str, &'static str)>,
+/// A question whose answer goes to `settings/{verb}`, and which is asked from the general settings.
+pub(super) fn at(room: &Room, verb: &str) -> Question {
+    let slug = room.repo().slug();
+    Question { action: format!("/{slug}/settings/{verb}"), back: format!("/{slug}/settings"), ..Question::default() }
 }
 
-/// What has to be typed.
-pub(super) struct Field {
-    pub name: &'static str,
-    pub label: String,
-    pub hint: &'static str,
-    pub typed: String,
+/// The field in which the repository's address is typed, so that nobody does it to the wrong one.
+pub(super) fn confirmation(room: &Room) -> Field {
+    let label = format!("Type {} to confirm", room.repo().slug());
+    Field { name: "confirmation", label, hint: "", typed: String::new() }
 }
 
-impl Field {
-    /// The field in which the repository's address is typed, so that nobody does it to the wrong one.
-    pub(super) fn confirmation(room: &Room) -> Self {
-        let label = format!("Type {} to confirm", room.repo().slug());
-        Self { name: "confirmation", label, hint: "", typed: String::new() }
-    }
-}
-
-/// What is wrong with a confirmation, if something is.
+/// The error of a confirmation that is not the repository's address.
 pub(super) fn unconfirmed(room: &Room, typed: &str) -> Option<Errors> {
     let slug = room.repo().slug();
     (typed.trim() != slug).then(|| Errors::at("confirmation", &format!("type {slug} to confirm")))
 }
 
-/// Asks.
+/// Asks, among the general settings.
 pub(super) async fn ask(app: &App, room: &Room, question: Question) -> Response {
     again(app, room, StatusCode::OK, question, Errors::none()).await
 }
 
+/// Asks, in another section of the settings.
+pub(super) async fn ask_in(app: &App, room: &Room, section: &'static str, question: Question) -> Response {
+    page(app, room, section, StatusCode::OK, question, Errors::none()).await
+}
+
 /// Asks once more, and says what was wrong.
 pub(super) async fn again(app: &App, room: &Room, status: StatusCode, question: Question, errors: Errors) -> Response {
+    page(app, room, "general", status, question, errors).await
+}
+
+async fn page(
+    app: &App,
+    room: &Room,
+    section: &'static str,
+    status: StatusCode,
+    question: Question,
+    errors: Errors,
+) -> Response {
     let frame = Frame::new(app, &room.visitor, format!("{} · {}", question.title, room.repo().shown()));
     let head = room.head(app, "settings").await;
-    respond::html(status, &AskPage { frame, head, section: "general", errors, question })
+    respond::html(status, &AskPage { frame, head, section, errors, question })
 }
 
 /// What a form says that was refused, and its status. What cannot be put right in the form is a page of its own.

@@ -1,8 +1,9 @@
 //! Deleting a repository, for as long as nobody restores it.
 
-use super::ask::{self, Field, Question};
+use super::ask;
 use super::transfer;
 use crate::App;
+use crate::pages::ask::Question;
 use crate::pages::form::Form;
 use crate::pages::path::Address;
 use crate::pages::repo::head::{Elsewhere, Room, Shown};
@@ -52,11 +53,10 @@ async fn question(app: &App, room: &Room) -> Result<Question, Elsewhere> {
         consequences.push(format!("The offer to {to} is cancelled."));
     }
     Ok(Question {
-        title: "Delete",
+        title: "Delete".into(),
         consequences,
-        verb: "delete",
-        button: "Delete this repository",
-        fields: vec![Field::confirmation(room)],
-        ..Question::default()
+        button: "Delete this repository".into(),
+        fields: vec![ask::confirmation(room)],
+        ..ask::at(room, "delete")
     })
 }

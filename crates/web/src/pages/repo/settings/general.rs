@@ -11,6 +11,7 @@ use crate::pages::respond;
 use crate::pages::visitor::Visitor;
 use abide_core::Timestamp;
 use abide_core::policy::Action;
+use abide_forge::browse::{BrowseError, RefKind};
 use abide_forge::repos::edit::{self, EditError};
 use abide_forge::repos::topics::{self, TopicsError};
 use askama::Template;
@@ -28,7 +29,25 @@ struct GeneralPage {
     can_set_branch: bool,
     /// What can be done to its life, for those who can do it.
     danger: Option<Danger>,
-    branches: Vec<String>,
+    branches: Branches,
+}
+
+/// The branches from which the default one is chosen.
+struct Branches {
+    /// The default one, then the newest first.
+    names: Vec<String>,
+    /// What the names have in them.
+    filter: String,
+    /// How many match in all; so many more than are shown that a filter is offered.
+    total: usize,
+    /// Whether the default branch was pushed.
+    has_default: bool,
+}
+
+impl Branches {
+    fn filterable(&self) -> bool {
+        !self.filter.is_empty() || self.total > self.names.len()
+    }
 }
 
 struct Danger {
@@ -56,17 +75,23 @@ pub(in crate::pages::repo) async fn show(State(app): State<App>, visitor: Visito
     if !room.may(Action::RepoDelete) {
         room.ensure(&app, Action::RepoEdit).await?;
     }
+    let typed = present(&app, &room).await?;
+    Ok(respond::page(&page(&app, &room, &address, Errors::none(), typed).await?))
+}
+
+/// What the repository says about itself at present.
+async fn present(app: &App, room: &Room) -> Result<Typed, Elsewhere> {
     let repo = room.repo();
     let topics: Vec<String> = topics::of(&app.forge, repo).await?.iter().map(ToString::to_string).collect();
-    let typed = Typed {
+    Ok(Typed {
         description: repo.description.clone(),
         topics: topics.join(" "),
         default_branch: repo.default_branch.short().to_owned(),
-    };
-    Ok(respond::page(&page(&app, &room, Errors::none(), typed).await?))
+    })
 }
 
-/// `POST /{owner}/{repo}/settings`
+/// `POST /{owner}/{repo}/settings`: the page has a form for the default branch and one for the rest, and a field that a form
+/// does not have stays as it is.
 pub(in crate::pages::repo) async fn save(
     State(app): State<App>,
     visitor: Visitor,
@@ -74,23 +99,26 @@ pub(in crate::pages::repo) async fn save(
     form: Form,
 ) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
-    let typed = Typed {
-        description: form.text("description"),
-        topics: form.text("topics"),
-        default_branch: form.text("default_branch"),
-    };
-    match write(&app, &room, &typed).await? {
+    match write(&app, &room, &form).await? {
         Ok(()) => Ok(respond::see_other(&format!("/{}/settings?done=saved", room.repo().slug()))),
-        Err(errors) => Ok(respond::form_again(&page(&app, &room, errors, typed).await?)),
+        Err(errors) => {
+            let present = present(&app, &room).await?;
+            let typed = |name: &str, present: String| if form.ticked(name) { form.text(name) } else { present };
+            let typed = Typed {
+                description: typed("description", present.description),
+                topics: typed("topics", present.topics),
+                default_branch: typed("default_branch", present.default_branch),
+            };
+            Ok(respond::form_again(&page(&app, &room, &address, errors, typed).await?))
+        }
     }
 }
 
-async fn write(app: &App, room: &Room, typed: &Typed) -> Result<Result<(), Errors>, Elsewhere> {
+async fn write(app: &App, room: &Room, form: &Form) -> Result<Result<(), Errors>, Elsewhere> {
     let caller = room.visitor.caller();
-    let branch = typed.default_branch.trim();
     let request = edit::Request {
-        description: Some(typed.description.clone()),
-        default_branch: (!branch.is_empty()).then(|| branch.to_owned()),
+        description: form.ticked("description").then(|| form.text("description")),
+        default_branch: form.filled("default_branch"),
         ..edit::Request::default()
     };
     match edit::edit(&app.forge, &caller, room.repo(), request).await {
@@ -98,8 +126,11 @@ async fn write(app: &App, room: &Room, typed: &Typed) -> Result<Result<(), Error
         Err(EditError::Access(access)) => return Err(access.into()),
         Err(error) => return Ok(Err(Errors::of(&["description", "default_branch"], &error))),
     }
+    if !form.ticked("topics") {
+        return Ok(Ok(()));
+    }
     let words: Vec<String> =
-        typed.topics.split([' ', ',']).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
+        form.text("topics").split([' ', ',']).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
     match topics::replace(&app.forge, &caller, room.repo(), &words).await {
         Ok(_) => Ok(Ok(())),
         Err(TopicsError::Access(access)) => Err(access.into()),
@@ -120,11 +151,30 @@ async fn danger(app: &App, room: &Room) -> Result<Option<Danger>, Elsewhere> {
     Ok(Some(Danger { restore_until, waiting }))
 }
 
-async fn page(app: &App, room: &Room, errors: Errors, typed: Typed) -> Result<GeneralPage, Elsewhere> {
-    const PROPOSALS: usize = 200;
-    let refs = room.browser.refs().prefixed(b"refs/heads/").take(PROPOSALS);
-    let branches =
-        refs.filter_map(|found| Some(std::str::from_utf8(&found.name).ok()?["refs/heads/".len()..].to_owned()));
+/// So many branches can be chosen from at once; a filter finds the others.
+const OFFERED: usize = 100;
+
+async fn branches(room: &Room, filter: String) -> Result<Branches, BrowseError> {
+    let found = room.browser.newest(RefKind::Branch, &filter, 0, OFFERED).await?;
+    let prefix = RefKind::Branch.prefix();
+    let named = found.items.iter().filter_map(|found| std::str::from_utf8(&found.name).ok()?.strip_prefix(prefix));
+    let default = &room.repo().default_branch;
+    let mut names: Vec<String> = named.map(str::to_owned).collect();
+    // The present choice is always among them: saving without choosing changes nothing.
+    if !names.iter().any(|name| name == default.short()) {
+        names.insert(0, default.short().to_owned());
+    }
+    let has_default = room.browser.refs().get(default.as_str().as_bytes()).is_some();
+    Ok(Branches { names, filter, total: found.total, has_default })
+}
+
+async fn page(
+    app: &App,
+    room: &Room,
+    address: &Address,
+    errors: Errors,
+    typed: Typed,
+) -> Result<GeneralPage, Elsewhere> {
     Ok(GeneralPage {
         frame: Frame::new(app, &room.visitor, format!("Settings · {}", room.repo().shown())),
         head: room.head(app, "settings").await,
@@ -134,6 +184,6 @@ async fn page(app: &App, room: &Room, errors: Errors, typed: Typed) -> Result<Ge
         can_edit: room.may(Action::RepoEdit),
         can_set_branch: room.may(Action::DefaultBranchSet),
         danger: danger(app, room).await?,
-        branches: branches.collect(),
+        branches: branches(room, address.query_text("branches")).await?,
     })
 }

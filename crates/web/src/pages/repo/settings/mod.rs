@@ -1,7 +1,7 @@
 //! A repository's settings.
 //!
-//! What a second click does not undo has a page of its own that tells the consequence first: `ask.rs`, and a file for
-//! each operation.
+//! An operation that a second click does not undo has a page of its own that tells the consequences first: `ask.rs`, and
+//! a file for each operation.
 
 pub(super) mod archive;
 mod ask;

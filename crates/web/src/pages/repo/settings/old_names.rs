@@ -1,15 +1,19 @@
 //! The names that a repository had, which still lead to it.
 
+use super::ask;
 use crate::App;
+use crate::pages::ask::Question;
 use crate::pages::form::Form;
 use crate::pages::frame::Frame;
 use crate::pages::path::Address;
+use crate::pages::problem::Problem;
 use crate::pages::repo::head::{Head, Room, Shown};
 use crate::pages::respond;
 use crate::pages::visitor::Visitor;
+use crate::show::text;
 use abide_core::Timestamp;
 use abide_core::policy::Action;
-use abide_forge::repos::redirects;
+use abide_forge::repos::redirects::{self, Redirect};
 use askama::Template;
 use axum::extract::State;
 
@@ -30,23 +34,49 @@ struct OldName {
     last_used: Option<Timestamp>,
 }
 
+impl From<Redirect> for OldName {
+    fn from(old: Redirect) -> Self {
+        let owner = old.owner.as_ref().map(ToString::to_string).unwrap_or_default();
+        Self { id: old.id.get(), slug: format!("{owner}/{}", old.name), since: old.since, last_used: old.last_used }
+    }
+}
+
 /// `GET /{owner}/{repo}/settings/old-names`
 pub(in crate::pages::repo) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let list = redirects::list(&app.forge, &room.visitor.caller(), room.repo()).await?;
-    let names = list.into_iter().map(|old| OldName {
-        id: old.id.get(),
-        slug: format!("{}/{}", old.owner.as_ref().map(ToString::to_string).unwrap_or_default(), old.name),
-        since: old.since,
-        last_used: old.last_used,
-    });
     Ok(respond::page(&OldNamesPage {
         frame: Frame::new(&app, &room.visitor, format!("Old names · {}", room.repo().shown())),
         head: room.head(&app, "settings").await,
         section: "old-names",
         can_release: room.may(Action::RedirectRelease),
-        names: names.collect(),
+        names: list.into_iter().map(OldName::from).collect(),
     }))
+}
+
+/// `GET /{owner}/{repo}/settings/old-names/release?id=…`
+pub(in crate::pages::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::enter(&app, visitor, &address, Action::RedirectRelease).await?;
+    let list = redirects::list(&app.forge, &room.visitor.caller(), room.repo()).await?;
+    let wanted = address.query_text("id");
+    let found = list.into_iter().find(|old| old.id.to_string() == wanted).ok_or_else(Problem::not_found)?;
+    let old = OldName::from(found);
+    let (repo, names) = (room.repo(), format!("/{}/settings/old-names", room.repo().slug()));
+    let question = Question {
+        title: "Release this name?".into(),
+        about: text::readable(&old.slug),
+        consequences: vec![
+            "Links, clones and API calls that still use this name stop working.".to_owned(),
+            format!("The present address {} and the permalink /r/{} keep working.", repo.shown(), repo.id),
+            "This cannot be undone.".to_owned(),
+        ],
+        action: format!("{names}/release"),
+        button: "Release name".into(),
+        back: names,
+        hidden: vec![("id", wanted)],
+        ..Question::default()
+    };
+    Ok(ask::ask_in(&app, &room, "old-names", question).await)
 }
 
 /// `POST /{owner}/{repo}/settings/old-names/release`

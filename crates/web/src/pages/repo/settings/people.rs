@@ -1,6 +1,8 @@
 //! Who works on a repository.
 
+use super::ask;
 use crate::App;
+use crate::pages::ask::Question;
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
 use crate::pages::frame::Frame;
@@ -11,7 +13,7 @@ use crate::pages::respond;
 use crate::pages::visitor::Visitor;
 use abide_core::UserName;
 use abide_core::policy::Action;
-use abide_core::repo::Role;
+use abide_core::repo::{Role, Visibility};
 use abide_forge::accounts::{self, User};
 use abide_forge::repos::Page;
 use abide_forge::repos::collaborators::{self, CollaboratorError};
@@ -81,6 +83,33 @@ pub(in crate::pages::repo) async fn set(
             Ok(respond::form_again(&page(&app, &room, errors, typed).await?))
         }
     }
+}
+
+/// `GET /{owner}/{repo}/settings/collaborators/remove?user=…`
+pub(in crate::pages::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::enter(&app, visitor, &address, Action::CollaboratorManage).await?;
+    let user = find(&app, &address.query_text("user")).await?.ok_or_else(Problem::not_found)?;
+    let role = collaborators::role(&app.forge, room.repo(), user.id).await?;
+    let role = role.filter(|_| user.id != room.repo().owner_id).ok_or_else(Problem::not_found)?;
+    let name = user.handle().map(|handle| handle.to_string()).unwrap_or_default();
+    let list = format!("/{}/settings/collaborators", room.repo().slug());
+    let mut consequences = vec![
+        format!("{name} loses the role {role} in {} at once, for git, pages and the API.", room.repo().shown()),
+        "Commits, issues and comments of theirs stay.".to_owned(),
+    ];
+    if room.repo().visibility == Visibility::Private {
+        consequences.push("They cannot read this private repository any more. Clones that they have stay.".to_owned());
+    }
+    let question = Question {
+        title: format!("Remove {name}?"),
+        consequences,
+        action: format!("{list}/remove"),
+        button: "Remove collaborator".into(),
+        back: list,
+        hidden: vec![("user", name)],
+        ..Question::default()
+    };
+    Ok(ask::ask_in(&app, &room, "collaborators", question).await)
 }
 
 /// `POST /{owner}/{repo}/settings/collaborators/remove`

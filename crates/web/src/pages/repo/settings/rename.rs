@@ -1,7 +1,8 @@
 //! Giving a repository another name.
 
-use super::ask::{self, Field, Question};
+use super::ask;
 use crate::App;
+use crate::pages::ask::{Field, Question};
 use crate::pages::form::Form;
 use crate::pages::frame;
 use crate::pages::path::Address;
@@ -45,20 +46,19 @@ fn question(app: &App, room: &Room, typed: String) -> Question {
     let life = &app.forge.settings().lifecycle;
     let (slug, window) = (room.repo().slug(), time::days(life.rename_window));
     Question {
-        title: "Rename",
+        title: "Rename".into(),
         consequences: vec![
             format!("The old address {slug} keeps leading here, for browsers, clones and the API."),
             format!("If you later create something called {}, that takes the old address over.", room.repo().name),
             format!("A repository can be renamed {} times in {window}.", life.rename_limit),
         ],
-        verb: "rename",
-        button: "Rename",
+        button: "Rename".into(),
         fields: vec![Field {
             name: "name",
             label: "New name".to_owned(),
             hint: "Lower case letters a–z, digits, dots, underscores and hyphens. Capitals become lower case.",
             typed,
         }],
-        ..Question::default()
+        ..ask::at(room, "rename")
     }
 }

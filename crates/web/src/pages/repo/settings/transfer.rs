@@ -1,7 +1,8 @@
 //! Offering a repository to someone.
 
-use super::ask::{self, Field, Question};
+use super::ask;
 use crate::App;
+use crate::pages::ask::{Field, Question};
 use crate::pages::form::Form;
 use crate::pages::path::Address;
 use crate::pages::repo::head::{Elsewhere, Room, Shown};
@@ -59,15 +60,14 @@ fn question(app: &App, room: &Room, typed: String) -> Question {
     let whose = if room.is_owner() { "Your".to_owned() } else { format!("{}'s", room.owner()) };
     let within = time::days(app.forge.settings().lifecycle.transfer_ttl);
     Question {
-        title: "Transfer",
+        title: "Transfer".into(),
         consequences: vec![
             format!("Nothing changes until the recipient accepts. They have {within} for it, and you can cancel."),
             "They then own it, and everything that belongs to it goes with it.".to_owned(),
             format!("{whose} access ends, unless the new owner gives it back. Collaborators keep their roles."),
             format!("The old address {slug} keeps leading to it, for browsers, clones and the API."),
         ],
-        verb: "transfer",
-        button: "Offer this repository",
+        button: "Offer this repository".into(),
         fields: vec![
             Field {
                 name: "new_owner",
@@ -75,8 +75,8 @@ fn question(app: &App, room: &Room, typed: String) -> Question {
                 hint: "Their user name. They see its name, description and size, also if it is private.",
                 typed,
             },
-            Field::confirmation(room),
+            ask::confirmation(room),
         ],
-        ..Question::default()
+        ..ask::at(room, "transfer")
     }
 }

@@ -1,7 +1,8 @@
 //! Changing who may read a repository.
 
-use super::ask::{self, Question};
+use super::ask;
 use crate::App;
+use crate::pages::ask::Question;
 use crate::pages::errors::Errors;
 use crate::pages::form::Form;
 use crate::pages::path::Address;
@@ -61,11 +62,10 @@ fn question(room: &Room) -> Question {
         ),
     };
     Question {
-        title,
+        title: title.into(),
         consequences: consequences.map(str::to_owned).to_vec(),
-        verb: "visibility",
-        button,
-        hidden: Some(("visibility", target.as_str())),
-        ..Question::default()
+        button: button.into(),
+        hidden: vec![("visibility", target.to_string())],
+        ..ask::at(room, "visibility")
     }
 }

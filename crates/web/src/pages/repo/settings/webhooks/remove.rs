@@ -1,37 +1,38 @@
-//! Removing a webhook, after telling what goes with it.
+//! Deleting a webhook, after telling what goes with it.
 
 use super::{at, enter};
 use crate::App;
+use crate::pages::ask::Question;
 use crate::pages::form::Form;
-use crate::pages::frame::Frame;
 use crate::pages::path::Address;
-use crate::pages::repo::head::{Head, Shown};
+use crate::pages::repo::head::Shown;
+use crate::pages::repo::settings::ask;
 use crate::pages::respond;
 use crate::pages::visitor::Visitor;
+use crate::show::text;
 use abide_core::policy::Action;
 use abide_forge::webhooks::remove;
-use abide_forge::webhooks::show::Seen;
-use askama::Template;
 use axum::extract::State;
-
-#[derive(Template)]
-#[template(path = "repo/settings/webhook_delete.html")]
-struct DeletePage {
-    frame: Frame,
-    head: Head,
-    section: &'static str,
-    seen: Seen,
-}
 
 /// `GET /{owner}/{repo}/settings/webhooks/{hook}/delete`
 pub(in crate::pages::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
     let (room, seen) = enter(&app, visitor, &address, Action::WebhookManage).await?;
-    Ok(respond::page(&DeletePage {
-        frame: Frame::new(&app, &room.visitor, format!("Delete a webhook · {}", room.repo().shown())),
-        head: room.head(&app, "settings").await,
-        section: "webhooks",
-        seen,
-    }))
+    let mut consequences = vec!["No events of this repository are sent to this address any more.".to_owned()];
+    if let Some(waiting) = usize::try_from(seen.waiting).ok().filter(|&waiting| waiting > 0) {
+        consequences.push(format!("{} in the queue will not be sent.", text::count(waiting, "delivery", "deliveries")));
+    }
+    consequences.push("Its list of deliveries and its secret are deleted. This cannot be undone.".to_owned());
+    let own = at(&room, &format!("/{}", seen.hook.id));
+    let question = Question {
+        title: "Delete this webhook?".into(),
+        about: seen.hook.url.clone(),
+        consequences,
+        action: format!("{own}/delete"),
+        button: "Delete webhook".into(),
+        back: own,
+        ..Question::default()
+    };
+    Ok(ask::ask_in(&app, &room, "webhooks", question).await)
 }
 
 /// `POST /{owner}/{repo}/settings/webhooks/{hook}/delete`

@@ -1,0 +1,54 @@
+//! Turning off the second factor of someone who lost it: by a site admin or by the operator. The password is still
+//! needed to log in, every login ends, and the account's address is told.
+
+use super::admin::{self, AdminError};
+use crate::mail::{self, letters};
+use crate::tell::{Who, audit_account};
+use crate::{Access, Caller, Forge};
+use abide_core::UserId;
+use abide_core::account::{AdminRefusal, may_reset_factor};
+use abide_store::{Tx, sessions, totp, users};
+use serde_json::json;
+
+/// Whether logging in to an account needs a code, for site admins.
+pub async fn is_on(forge: &Forge, caller: &Caller, user: UserId) -> Result<bool, Access> {
+    admin::ensure(caller)?;
+    let found = totp::get(&mut *forge.store().read().await?, user).await?;
+    Ok(found.is_some_and(|totp| totp.confirmed_at.is_some()))
+}
+
+/// Turns off the second factor of another account, for site admins.
+pub async fn by_admin(forge: &Forge, caller: &Caller, user: UserId) -> Result<(), AdminError> {
+    let actor = admin::ensure(caller)?;
+    may_reset_factor(actor, user)?;
+    reset(forge, Some(actor), user, Who::from(caller)).await
+}
+
+/// Turns off the second factor of an account, for the operator of the server.
+pub async fn by_operator(forge: &Forge, user: UserId) -> Result<(), AdminError> {
+    reset(forge, None, user, Who::default()).await
+}
+
+async fn reset(forge: &Forge, actor: Option<UserId>, user: UserId, who: Who) -> Result<(), AdminError> {
+    let unit = (forge.clone(), actor, user, who);
+    forge.store().write(unit, |tx, (forge, actor, user, who)| Box::pin(write(tx, forge, *actor, *user, who))).await
+}
+
+async fn write(tx: &mut Tx, forge: &Forge, actor: Option<UserId>, user: UserId, who: &Who) -> Result<(), AdminError> {
+    if let Some(actor) = actor
+        && !users::lock_admins(tx).await?.contains(&actor)
+    {
+        return Err(Access::NotFound.into());
+    }
+    let account = users::lock(tx, user).await?.ok_or(Access::NotFound)?;
+    let factor = totp::lock(tx, user).await?.filter(|totp| totp.confirmed_at.is_some());
+    if factor.is_none() {
+        return Err(AdminRefusal::NoSecondFactor.into());
+    }
+    totp::remove(tx, user).await?;
+    sessions::end_all(tx, user).await?;
+    if let Some(email) = &account.email {
+        mail::enqueue(tx, forge, email, &letters::factor_reset(&forge.settings().public_url)).await?;
+    }
+    Ok(audit_account(tx, who, "totp_reset", json!({ "user_id": user.get() })).await?)
+}

@@ -1,0 +1,121 @@
+//! The history of a file through its renames, as `git log --follow` tells it.
+//!
+//! `git rev-list` walks each of the file's paths, along the commit-graph and its path filters. Where a path begins, one
+//! comparison in this process says whether the file came from another path; the walk goes on there.
+
+use super::path_log::addressable;
+use super::{Commit, EntryKind, ReadError, Reader};
+use crate::Git;
+use crate::error::blocking;
+use abide_core::Oid;
+use gix::bstr::BString;
+
+/// The most commits that one page may have.
+const LONGEST_PAGE: usize = 1000;
+/// A file that moved more often is followed so far.
+const MOST_RENAMES: usize = 32;
+
+/// A commit in the history of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileStep {
+    /// The commit.
+    pub commit: Commit,
+    /// The file's path in it.
+    pub path: BString,
+    /// What is at that path in the commit; nothing if the commit deleted it.
+    pub kind: Option<EntryKind>,
+    /// The path that the file had before, if the commit renamed it.
+    pub renamed_from: Option<BString>,
+}
+
+/// Some commits of a file's history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileLog {
+    /// The commits, newest first.
+    pub steps: Vec<FileStep>,
+    /// Whether older ones follow.
+    pub more: bool,
+}
+
+/// A commit that was found, and the file's path there.
+struct Found {
+    oid: Oid,
+    path: BString,
+    renamed_from: Option<BString>,
+}
+
+impl Reader {
+    /// The commits that changed a file, or what is below a directory, newest first, through renames of the file. Bounded
+    /// by the runner's limits; worth caching by its arguments, which determine the answer for ever.
+    pub async fn log_file(
+        &self,
+        git: &Git,
+        start: Oid,
+        path: &[u8],
+        skip: usize,
+        limit: usize,
+    ) -> Result<FileLog, ReadError> {
+        let path = BString::from(addressable(path)?);
+        let limit = limit.min(LONGEST_PAGE);
+        let _place = git.heavy_place().await?;
+        let mut found = self.follow(git, start, path, skip, limit + 1).await?;
+        let more = found.len() > limit;
+        found.truncate(limit);
+        let reader = self.clone();
+        let steps =
+            blocking(move || found.into_iter().map(|found| reader.step(found)).collect::<Result<Vec<_>, _>>()).await?;
+        Ok(FileLog { steps, more })
+    }
+
+    async fn follow(
+        &self,
+        git: &Git,
+        start: Oid,
+        path: BString,
+        mut skip: usize,
+        wanted: usize,
+    ) -> Result<Vec<Found>, ReadError> {
+        let mut found: Vec<Found> = Vec::new();
+        let (mut at, mut path) = (start, path);
+        for _ in 0..=MOST_RENAMES {
+            let oids = self.changed(git, at, &path, skip, wanted - found.len()).await?;
+            let oldest = match oids.last() {
+                Some(&last) => last,
+                // All of this path's commits were skipped: how many that were decides where to go on.
+                None if skip > 0 => match self.count_changed(git, at, &path).await? {
+                    0 => break,
+                    count => {
+                        skip -= count.min(skip);
+                        let last = self.changed(git, at, &path, count - 1, 1).await?;
+                        *last.first().ok_or_else(|| self.broken("git rev-list counted more than it lists"))?
+                    }
+                },
+                None => break,
+            };
+            if !oids.is_empty() {
+                skip = 0;
+            }
+            found.extend(oids.into_iter().map(|oid| Found { oid, path: path.clone(), renamed_from: None }));
+            if found.len() >= wanted {
+                break;
+            }
+            let (reader, here) = (self.clone(), path.clone());
+            let Some((parent, before)) = blocking(move || reader.renamed_from(oldest, &here)).await? else { break };
+            if let Some(last) = found.last_mut().filter(|last| last.oid == oldest) {
+                last.renamed_from = Some(before.clone());
+            }
+            (at, path) = (parent, before);
+        }
+        Ok(found)
+    }
+
+    fn step(&self, found: Found) -> Result<FileStep, ReadError> {
+        let kind = match self.entry(found.oid, &found.path) {
+            Ok(entry) => Some(entry.kind),
+            Err(ReadError::NotFound | ReadError::NotADirectory) => None,
+            Err(error) => return Err(error),
+        };
+        let commit = self.commit(found.oid)?;
+        Ok(FileStep { commit, path: found.path, kind, renamed_from: found.renamed_from })
+    }
+}
