@@ -35,7 +35,9 @@ mod tests {
 
     #[test]
     fn a_secret_is_in_no_line_of_the_log_however_its_path_is_written() {
-        for shape in ["/reset/T/", "//reset/T", "/reset//T", "/reset/T/x", "/%72eset/T", "/reset%2FT", "/reset/%20T", "/x/y/T"] {
+        for shape in
+            ["/reset/T/", "//reset/T", "/reset//T", "/reset/T/x", "/%72eset/T", "/reset%2FT", "/reset/%20T", "/x/y/T"]
+        {
             let written = shape.replace('T', TOKEN);
             assert!(!path(None, &written).contains(TOKEN), "{written}");
         }

@@ -124,13 +124,7 @@ fn framed(
 }
 
 /// A document with the markup inside its Markdown shown as text.
-fn without_markup<'a>(
-    root: Node<'a>,
-    options: &Options,
-    base: &Base,
-    size: usize,
-    budget: &Budget,
-) -> Option<String> {
+fn without_markup<'a>(root: Node<'a>, options: &Options, base: &Base, size: usize, budget: &Budget) -> Option<String> {
     let mut options = options.clone();
     options.render.escape = true;
     let html = formatted(root, &options, size, budget)?;

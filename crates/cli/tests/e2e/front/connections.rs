@@ -54,7 +54,9 @@ fn a_body_that_does_not_come_ends_its_connection() {
         UNFINISHED.to_owned(),
         UNFINISHED.replace("/login", "/nowhere"),
         UNFINISHED.replace("POST /login", "PATCH /api/v3/user"),
-        UNFINISHED.replace("/login", "/a/b.git/git-upload-pack").replace("x-www-form-urlencoded", "x-git-upload-pack-request"),
+        UNFINISHED
+            .replace("/login", "/a/b.git/git-upload-pack")
+            .replace("x-www-form-urlencoded", "x-git-upload-pack-request"),
     ] {
         let mut stream = begun(&server, ATTACKER, &unfinished);
         rest(&mut stream);
@@ -70,9 +72,8 @@ fn behind_a_proxy_each_client_has_its_share_and_the_proxy_is_not_locked_out() {
     let proxy = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let unfinished = UNFINISHED.replace("Host: abide", "Host: abide\r\nX-Forwarded-For: 203.0.113.5");
     let attack: Vec<TcpStream> = (0..3).map(|_| begun(&server, proxy, &unfinished)).collect();
-    let ask = |client: &str, path: &str| {
-        status(&server, proxy, &Request::new("GET", path).header("X-Forwarded-For", client))
-    };
+    let ask =
+        |client: &str, path: &str| status(&server, proxy, &Request::new("GET", path).header("X-Forwarded-For", client));
     eventually(PATIENCE, || ask("203.0.113.5", "/login") == Some(503));
     assert_eq!(ask("203.0.113.5", "/healthz"), Some(200), "health is not counted");
     for _ in 0..10 {
@@ -86,7 +87,8 @@ fn behind_a_proxy_each_client_has_its_share_and_the_proxy_is_not_locked_out() {
 fn sockets_of_the_relay_and_streams_of_events_are_connections_too() {
     let server = small(&[("ABIDE_SERVER__CONNECTIONS_PER_IP", "2")]);
     let socket = Nostr::connect(&server.url());
-    let stream = begun(&server, IpAddr::V4(Ipv4Addr::LOCALHOST), "GET /api/v3/events/stream HTTP/1.1\r\nHost: abide\r\n\r\n");
+    let stream =
+        begun(&server, IpAddr::V4(Ipv4Addr::LOCALHOST), "GET /api/v3/events/stream HTTP/1.1\r\nHost: abide\r\n\r\n");
     eventually(PATIENCE, || http::get(server.http_addr(), "/login", None).status == 503);
     drop(socket);
     eventually(PATIENCE, || http::get(server.http_addr(), "/login", None).status == 200);

@@ -76,7 +76,9 @@ fn scene(engine: Engine) -> Server {
     let git = GitClient::new().with_token(&token);
     let tree = git.init_work_tree();
     fs::create_dir(tree.join(HOSTILE)).expect("any name will do");
-    for (ending, content) in [(".png", "x"), (".md", "# x\n"), (".rs", "fn a() {}\n"), (".svg", "<svg/>"), (".bin", "\0")] {
+    for (ending, content) in
+        [(".png", "x"), (".md", "# x\n"), (".rs", "fn a() {}\n"), (".svg", "<svg/>"), (".bin", "\0")]
+    {
         fs::write(tree.join(format!("{HOSTILE}{ending}")), content).expect("any name will do");
         fs::write(tree.join(HOSTILE).join(format!("{HOSTILE}{ending}")), content).expect("any name will do");
     }
@@ -89,10 +91,18 @@ fn scene(engine: Engine) -> Server {
     git.ok(&tree, &["tag", "-a", "-m", HOSTILE, HOSTILE_REF]);
     let branch = format!("HEAD:refs/heads/{HOSTILE_REF}");
     git.ok(&tree, &["push", &server.http_url("carol", "tool"), "HEAD:refs/heads/main", &branch, HOSTILE_REF]);
-    call("POST", "/repos/carol/tool/labels", json!({ "name": "a\"xattr=1'><xelement>", "color": "d73a4a", "description": HOSTILE }));
+    call(
+        "POST",
+        "/repos/carol/tool/labels",
+        json!({ "name": "a\"xattr=1'><xelement>", "color": "d73a4a", "description": HOSTILE }),
+    );
     call("POST", "/repos/carol/tool/milestones", json!({ "title": HOSTILE, "description": HOSTILE }));
     let labels = json!(["a\"xattr=1'><xelement>"]);
-    call("POST", "/repos/carol/tool/issues", json!({ "title": HOSTILE, "body": HOSTILE, "labels": labels, "milestone": 1 }));
+    call(
+        "POST",
+        "/repos/carol/tool/issues",
+        json!({ "title": HOSTILE, "body": HOSTILE, "labels": labels, "milestone": 1 }),
+    );
     call("POST", "/repos/carol/tool/issues/1/comments", json!({ "body": HOSTILE }));
     let comment = json!({ "body": format!("@carol {HOSTILE}") });
     let said = http::post(server.http_addr(), "/api/v3/repos/carol/tool/issues/1/comments", Some(&bob.token), &comment);
@@ -131,7 +141,9 @@ fn addresses(server: &Server) -> Vec<String> {
         }
         all.push(path.replace("{*rest}", &format!("main...{reference}")));
     }
-    for query in ["/search?q=", "/explore?q=", "/carol/tool/issues?q=", "/login?next=", "/carol?tab=", "/admin/users?q="] {
+    for query in
+        ["/search?q=", "/explore?q=", "/carol/tool/issues?q=", "/login?next=", "/carol?tab=", "/admin/users?q="]
+    {
         all.push(format!("{query}{name}"));
     }
     all

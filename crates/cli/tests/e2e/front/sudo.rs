@@ -17,7 +17,12 @@ fn adding_keys_tokens_and_addresses_asks_for_the_password_again(
     let age = "UPDATE sessions SET created_at = created_at - 660000000, confirmed_at = NULL";
     let cases: [(&str, &str, &[(&str, &str)], &str); 4] = [
         ("/settings/keys", "/settings/keys", &[("title", "laptop"), ("key", &key)], "ssh_keys"),
-        ("/settings/tokens", "/settings/tokens", &[("label", "ci"), ("expires", "7"), ("scope", "repo"), ("scope", "user")], "tokens"),
+        (
+            "/settings/tokens",
+            "/settings/tokens",
+            &[("label", "ci"), ("expires", "7"), ("scope", "repo"), ("scope", "user")],
+            "tokens",
+        ),
         ("/settings/account", "/settings/account/emails", &[("email", "more@example.org")], "emails"),
         ("/settings/security/two-factor", "/settings/security/two-factor", &[], "totp_pending"),
     ];
@@ -31,7 +36,8 @@ fn adding_keys_tokens_and_addresses_asks_for_the_password_again(
         let asked = browser.submit(page, action, fields);
         assert!(asked.text().contains("Confirm that it is you"), "{action}: {}", asked.text());
         assert_eq!(asked.header("cache-control"), Some("no-store"));
-        let wrong = browser.submit_in(&asked.text(), action, "current_password", &[("current_password", "not it at all")]);
+        let wrong =
+            browser.submit_in(&asked.text(), action, "current_password", &[("current_password", "not it at all")]);
         assert!(wrong.text().contains("That is not your password"), "{action}: {}", wrong.text());
         assert_eq!(count(), before, "nothing is done until it is certain who asks");
         let done = browser.submit_in(&wrong.text(), action, "current_password", &[("current_password", PASSWORD)]);

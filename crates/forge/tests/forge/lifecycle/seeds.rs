@@ -15,7 +15,8 @@ async fn making_a_forked_source_private_leaves_its_forks_as_they_are(
     let source = world.public(&world.alice, "tool").await;
     let request = fork::Request { name: Some("copy".into()), default_branch_only: false };
     let copy = fork::fork(world.forge(), &world.bob, &source, request).await.expect("forked").repo;
-    let hidden = marks::set_visibility(world.forge(), &world.alice, &source, Visibility::Private).await.expect("hidden");
+    let hidden =
+        marks::set_visibility(world.forge(), &world.alice, &source, Visibility::Private).await.expect("hidden");
     assert_eq!(world.leads(&world.bob, "alice/tool").await, None);
     assert_eq!(world.leads(&Caller::anonymous(None), "bob/copy").await, Some(copy.id.get()), "it stays public");
     marks::set_visibility(world.forge(), &world.bob, &copy, Visibility::Private).await.expect("hidden");

@@ -65,7 +65,9 @@ const PRIVATE: &str = "this is a private key, which nobody but you may have: it 
 
 /// Whether a text holds a private key in any of the forms that programs write.
 fn looks_private(text: &str) -> bool {
-    ["PRIVATE KEY", "PuTTY-User-Key-File", "Private-Lines", "AGE-SECRET-KEY", "nsec1"].iter().any(|mark| text.contains(mark))
+    ["PRIVATE KEY", "PuTTY-User-Key-File", "Private-Lines", "AGE-SECRET-KEY", "nsec1"]
+        .iter()
+        .any(|mark| text.contains(mark))
 }
 
 /// `GET /settings/keys/remove?id=…`

@@ -23,17 +23,32 @@ pub(super) enum Refused {
 
 /// Elements without content.
 const VOID: [&[u8]; 19] = [
-    b"area", b"base", b"basefont", b"bgsound", b"br", b"col", b"embed", b"frame", b"hr", b"image", b"img", b"input",
-    b"keygen", b"link", b"meta", b"param", b"source", b"track", b"wbr",
+    b"area",
+    b"base",
+    b"basefont",
+    b"bgsound",
+    b"br",
+    b"col",
+    b"embed",
+    b"frame",
+    b"hr",
+    b"image",
+    b"img",
+    b"input",
+    b"keygen",
+    b"link",
+    b"meta",
+    b"param",
+    b"source",
+    b"track",
+    b"wbr",
 ];
 /// Elements that the parser opens again after something else closed them.
-const FORMATTING: [&[u8]; 14] = [
-    b"a", b"b", b"big", b"code", b"em", b"font", b"i", b"nobr", b"s", b"small", b"strike", b"strong", b"tt", b"u",
-];
+const FORMATTING: [&[u8]; 14] =
+    [b"a", b"b", b"big", b"code", b"em", b"font", b"i", b"nobr", b"s", b"small", b"strike", b"strong", b"tt", b"u"];
 /// Elements whose end tag may be left out.
-const IMPLIED: [&[u8]; 12] = [
-    b"p", b"li", b"dd", b"dt", b"td", b"th", b"tr", b"tbody", b"thead", b"tfoot", b"caption", b"colgroup",
-];
+const IMPLIED: [&[u8]; 12] =
+    [b"p", b"li", b"dd", b"dt", b"td", b"th", b"tr", b"tbody", b"thead", b"tfoot", b"caption", b"colgroup"];
 /// Elements whose content is text up to their end tag.
 const RAW: [&[u8]; 9] =
     [b"iframe", b"noembed", b"noframes", b"noscript", b"script", b"style", b"textarea", b"title", b"xmp"];
@@ -299,7 +314,8 @@ mod tests {
 
     #[test]
     fn unfinished_markup_ends_with_the_text() {
-        for html in ["<", "</", "<a", "<a b", "<a b=", "<a b=\"", "<!--", "<!", "<script>", "<script></scr", "<a b='x"] {
+        for html in ["<", "</", "<a", "<a b", "<a b=", "<a b=\"", "<!--", "<!", "<script>", "<script></scr", "<a b='x"]
+        {
             assert_eq!(check(html), Ok(()), "{html}");
         }
     }
