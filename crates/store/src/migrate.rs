@@ -48,10 +48,10 @@ pub const ALL: &[Migration] = &[
     migration!(13, "0013_keys"),
     migration!(14, "0014_involvement"),
     migration!(15, "0015_proposed"),
-    migration!(17, "0017_confirmed"),
-    migration!(20, "0020_attached"),
-    migration!(22, "0022_deleted_text"),
-    migration!(23, "0023_bearers"),
+    migration!(16, "0016_confirmed"),
+    migration!(17, "0017_attached"),
+    migration!(18, "0018_deleted_text"),
+    migration!(19, "0019_bearers"),
 ];
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (

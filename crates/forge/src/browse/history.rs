@@ -98,7 +98,7 @@ impl Browser {
             .browse()
             .file_logs
             .get_or_insert_async(&key, async {
-                Ok(Arc::new(self.reader.log_file(self.forge.git(), start, path, skip, limit).await?))
+                Ok(Arc::new(self.reader.log_file(self.forge.git(), self.client, start, path, skip, limit).await?))
             })
             .await
     }

@@ -1,10 +1,10 @@
 //! Whether repositories have all objects that their refs need, and where to find those that are missing.
 
 use super::{Depth, Findings};
+use crate::git::push::incoming_key;
 use crate::{Fault, Forge};
 use abide_core::{Oid, RepoId};
-use abide_git::copy::copy_objects;
-use abide_git::integrity;
+use abide_git::{GitError, Incoming, integrity};
 use abide_store::repos::{self, Repo};
 use std::path::Path;
 
@@ -127,7 +127,7 @@ async fn mend_one(forge: &Forge, repo: &Repo, dir: &Path) -> Result<Option<Strin
             continue;
         }
         // Related, but not whole either: another one may be.
-        if let Err(error) = copy_objects(forge.git(), &from, &dir.join("objects"), &found).await {
+        if let Err(error) = take_from(forge, &from, dir, &found).await {
             tracing::warn!(%error, from = source.get(), to = repo.id.get(), "missing objects could not be copied");
         }
         missing = integrity::missing_objects(forge.git(), dir).await?;
@@ -137,6 +137,14 @@ async fn mend_one(forge: &Forge, repo: &Repo, dir: &Path) -> Result<Option<Strin
     }
     let found = before.saturating_sub(missing.len());
     Ok((found > 0).then(|| format!("found {found} missing objects of {} (id {}) in its forks", repo.slug(), repo.id)))
+}
+
+/// Copies objects and all that they reach from one repository to another.
+async fn take_from(forge: &Forge, from: &Path, dir: &Path, objects: &[Oid]) -> Result<(), GitError> {
+    let area = Incoming::create_beside(forge.git(), forge.layout(), dir.to_owned(), &incoming_key(forge)).await?;
+    let copied = area.copied(from, objects).await?;
+    copied.migrate(dir).await?;
+    copied.discard().await
 }
 
 /// Repositories that probably have the same history: forks of each other, or the same one under several keys.

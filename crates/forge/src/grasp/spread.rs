@@ -39,12 +39,12 @@ pub(crate) async fn targets(forge: &Forge, named: &[Address]) -> Result<(Vec<Tar
                 found.push(Target { coordinate: Coordinate::from(address), repo });
             }
             Some(_) => home = Home::Archived,
-            None if home == Home::Missing => {
-                if purgatory::announcement(&mut conn, owner, identifier).await?.is_some() {
+            None => {
+                let waits = purgatory::announcement(&mut conn, owner, identifier).await?.is_some();
+                if waits && home == Home::Missing {
                     home = Home::Waiting;
                 }
             }
-            None => {}
         }
     }
     found.sort_by_key(|target| target.repo.id);

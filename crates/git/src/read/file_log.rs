@@ -5,8 +5,8 @@
 
 use super::path_log::addressable;
 use super::{Commit, EntryKind, ReadError, Reader};
-use crate::Git;
 use crate::error::blocking;
+use crate::{Client, Git};
 use abide_core::Oid;
 use gix::bstr::BString;
 
@@ -50,6 +50,7 @@ impl Reader {
     pub async fn log_file(
         &self,
         git: &Git,
+        client: Client,
         start: Oid,
         path: &[u8],
         skip: usize,
@@ -57,7 +58,7 @@ impl Reader {
     ) -> Result<FileLog, ReadError> {
         let path = BString::from(addressable(path)?);
         let limit = limit.min(LONGEST_PAGE);
-        let _place = git.heavy_place().await?;
+        let _place = git.read_place(client).await?;
         let mut found = self.follow(git, start, path, skip, limit + 1).await?;
         let more = found.len() > limit;
         found.truncate(limit);

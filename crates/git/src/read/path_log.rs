@@ -34,7 +34,7 @@ impl Reader {
         Ok(LogPage { commits, more })
     }
 
-    /// Ids of commits that changed a path. The caller has a place among heavy work.
+    /// Ids of commits that changed a path. The caller has a slot for reading.
     pub(super) async fn changed(
         &self,
         git: &Git,
@@ -53,7 +53,7 @@ impl Reader {
         parsed.ok_or_else(|| self.broken("git rev-list printed something that is no id"))
     }
 
-    /// How many commits changed a path. The caller has a place among heavy work.
+    /// How many commits changed a path. The caller has a slot for reading.
     pub(super) async fn count_changed(&self, git: &Git, start: Oid, path: &[u8]) -> Result<usize, ReadError> {
         let output = self.rev_list(git, &["--count"], start, path).await?;
         let count = std::str::from_utf8(&output).ok().and_then(|text| text.trim().parse().ok());
@@ -63,6 +63,7 @@ impl Reader {
     async fn rev_list(&self, git: &Git, options: &[&str], start: Oid, path: &[u8]) -> Result<Vec<u8>, ReadError> {
         let output = git
             .call("rev-list", self.repo_dir())
+            .ration(git.read_ration())
             .env("GIT_LITERAL_PATHSPECS", "1")
             .args(options)
             .args(["--end-of-options", &start.to_string(), "--"])

@@ -108,20 +108,20 @@ async fn the_log_of_a_file_follows_its_renames_as_git_does() {
     let (reader, main, git) = (bare.reader(), bare.oid("main"), &server.git);
     for path in ["three.txt", "other.txt"] {
         let theirs = bare.oids(&["log", "--follow", "--format=%H", "main", "--", path]);
-        let all = reader.log_file(git, main, path.as_bytes(), 0, 100).await.unwrap();
+        let all = reader.log_file(git, Client::SERVER, main, path.as_bytes(), 0, 100).await.unwrap();
         let ours: Vec<_> = all.steps.iter().map(|step| step.commit.oid).collect();
         assert_eq!((ours, all.more), (theirs.clone(), false), "{path}");
         // Whatever the pages are, they are parts of the same list.
         for size in 1..=theirs.len() {
             for skip in 0..=theirs.len() + 1 {
-                let page = reader.log_file(git, main, path.as_bytes(), skip, size).await.unwrap();
+                let page = reader.log_file(git, Client::SERVER, main, path.as_bytes(), skip, size).await.unwrap();
                 let end = (skip + size).min(all.steps.len());
                 let wanted = all.steps.get(skip..end).unwrap_or_default();
                 assert_eq!((page.steps.as_slice(), page.more), (wanted, skip + size < theirs.len()), "{skip} {size}");
             }
         }
     }
-    let log = reader.log_file(git, main, b"three.txt", 0, 100).await.unwrap();
+    let log = reader.log_file(git, Client::SERVER, main, b"three.txt", 0, 100).await.unwrap();
     let told: Vec<_> = log
         .steps
         .iter()
@@ -140,11 +140,11 @@ async fn the_log_of_a_file_follows_its_renames_as_git_does() {
         ]
     );
     // A file that is gone has its history too, and a directory has one without renames.
-    let gone = reader.log_file(git, main, b"gone.txt", 0, 9).await.unwrap();
+    let gone = reader.log_file(git, Client::SERVER, main, b"gone.txt", 0, 9).await.unwrap();
     assert_eq!(gone.steps.iter().map(|step| step.kind.is_some()).collect::<Vec<_>>(), [false, true]);
-    assert_eq!(reader.log_file(git, main, b"dir", 0, 9).await.unwrap().steps.len(), 3);
-    assert!(reader.log_file(git, main, b"never", 0, 9).await.unwrap().steps.is_empty());
-    assert!(matches!(reader.log_file(git, main, b"../x", 0, 9).await, Err(ReadError::NotFound)));
+    assert_eq!(reader.log_file(git, Client::SERVER, main, b"dir", 0, 9).await.unwrap().steps.len(), 3);
+    assert!(reader.log_file(git, Client::SERVER, main, b"never", 0, 9).await.unwrap().steps.is_empty());
+    assert!(matches!(reader.log_file(git, Client::SERVER, main, b"../x", 0, 9).await, Err(ReadError::NotFound)));
 }
 
 #[test]

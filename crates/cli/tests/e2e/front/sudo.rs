@@ -15,7 +15,8 @@ fn adding_keys_tokens_and_addresses_asks_for_the_password_again(
     let browser = logged_in(&server, "alice");
     let key = fs::read_to_string(GitClient::new().with_ssh_key().public_key()).expect("there");
     let age = "UPDATE sessions SET created_at = created_at - 660000000, confirmed_at = NULL";
-    let cases: [(&str, &str, &[(&str, &str)], &str); 4] = [
+    type Fields<'a> = &'a [(&'a str, &'a str)];
+    let cases: [(&str, &str, Fields<'_>, &str); 4] = [
         ("/settings/keys", "/settings/keys", &[("title", "laptop"), ("key", &key)], "ssh_keys"),
         (
             "/settings/tokens",

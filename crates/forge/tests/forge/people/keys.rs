@@ -7,7 +7,7 @@ use abide_forge::accounts::login::Outcome;
 use abide_forge::accounts::nostr::{self, Answer, NostrError};
 use abide_forge::accounts::{change_password, confirm::ConfirmError, rename, totp};
 use abide_nostr::event::to_json;
-use abide_nostr::http_auth::{HttpAuthError, Request};
+use abide_nostr::http_auth::{Body, HttpAuthError, Request};
 use abide_store::{StoreError, user_keys};
 use abide_testkit::{Engine, Key};
 use base64::Engine as _;
