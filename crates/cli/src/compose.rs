@@ -11,6 +11,8 @@ use abide_forge::{
     RelayLimits, RelaySettings, Schedule, Settings, SmtpUrl, WebhookSettings, secret,
 };
 use abide_git::{Git, GitError, GitLimits, Layout};
+use abide_nostr::grasp::announcement::Announce;
+use abide_nostr::grasp::quota::Quotas;
 use abide_store::{Options, Store};
 use std::path::Path;
 use std::sync::Arc;
@@ -236,16 +238,38 @@ fn grasp(config: &Config) -> GraspSettings {
             per_key: config.number("grasp.per_key"),
             per_address: config.number("grasp.per_address"),
             total: config.number("grasp.entries"),
+            bytes: config.bytes("grasp.waiting_bytes"),
         },
         maintainers: Bounds {
             depth: config.number("grasp.maintainer_steps") as usize,
             size: config.number("grasp.maintainers_at_most") as usize,
         },
         limits: Arc::new(relay(config).limits),
+        announce: announce(config),
+        quotas: Quotas {
+            key_events: config.number("quota.key_events"),
+            key_bytes: config.bytes("quota.key_bytes"),
+            key_repos: config.number("quota.key_repos"),
+            key_repo_bytes: config.bytes("quota.key_repo_bytes"),
+            address_bytes_per_day: config.bytes("quota.address_bytes_per_day"),
+            strangers_bytes: config.share("quota.strangers_bytes"),
+            strangers_free_percent: config
+                .number("server.min_free_percent")
+                .max(config.number("server.stranger_free_percent")),
+        },
         allow: keys("grasp.allow"),
         deny: keys("grasp.deny"),
         unsigned_per_address: config.bytes("grasp.unsigned_per_address"),
         unsigned_total: config.bytes("grasp.unsigned_total"),
+    }
+}
+
+/// Who may announce: what the operator says, or else what follows from who may sign up.
+fn announce(config: &Config) -> Announce {
+    let signup = config.text("signup.mode").parse().expect("every value was checked when it was read");
+    match config.text("grasp.announce") {
+        "" => Announce::default_for(signup, !config.text("grasp.allow").is_empty()),
+        word => word.parse().expect("every value was checked when it was read"),
     }
 }
 

@@ -19,6 +19,30 @@ words! {
     }
 }
 
+words! {
+    /// Who may announce new repositories by signed events.
+    Announce {
+        /// Everyone.
+        Open = "open",
+        /// Keys that are linked to an account with a username.
+        Linked = "linked",
+        /// Nobody but the keys that the operator lists.
+        Off = "off",
+    }
+}
+
+impl Announce {
+    /// Who may announce where the operator has not said it: those who may make an account for themselves. With open
+    /// sign-up, a list of allowed keys names the only keys that may.
+    pub fn default_for(signup: SignUpMode, has_list: bool) -> Self {
+        match signup {
+            SignUpMode::Open if has_list => Self::Off,
+            SignUpMode::Open => Self::Open,
+            SignUpMode::Invite | SignUpMode::Closed => Self::Linked,
+        }
+    }
+}
+
 /// How many characters a password has. The upper end keeps hashing from being made expensive by length.
 pub const PASSWORD_LEN: RangeInclusive<usize> = 10..=1024;
 
@@ -320,6 +344,14 @@ mod tests {
         }
         let unknown = [SignUpMode::Open, SignUpMode::Invite, SignUpMode::Closed].map(|mode| key_login(A::None, mode));
         assert_eq!(unknown, [L::Make, L::NeedsInvite, L::Closed]);
+    }
+
+    #[test]
+    fn who_may_announce_follows_sign_up_and_a_list() {
+        use {Announce as A, SignUpMode as S};
+        let defaults = [(S::Open, false), (S::Open, true), (S::Invite, false), (S::Invite, true), (S::Closed, false)];
+        let expected = [A::Open, A::Off, A::Linked, A::Linked, A::Linked];
+        assert_eq!(defaults.map(|(signup, list)| A::default_for(signup, list)), expected);
     }
 
     #[test]

@@ -46,6 +46,20 @@ pub fn free_percent(path: &Path) -> Option<u64> {
     free_percent_less(path, 0)
 }
 
+/// The disk below a path.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Disk {
+    pub bytes: u64,
+    pub free_percent: u64,
+}
+
+/// Its size and the share of it that is free to us; `None` if the system does not say.
+pub(crate) fn measure(path: &Path) -> Option<Disk> {
+    let stat = rustix::fs::statvfs(path).ok()?;
+    let free_percent = stat.f_bavail.saturating_mul(100).checked_div(stat.f_blocks)?;
+    Some(Disk { bytes: stat.f_blocks.saturating_mul(stat.f_frsize), free_percent })
+}
+
 fn free_percent_less(path: &Path, bytes: u64) -> Option<u64> {
     let stat = rustix::fs::statvfs(path).ok()?;
     let left = stat.f_bavail.saturating_sub(bytes.div_ceil(stat.f_frsize.max(1)));

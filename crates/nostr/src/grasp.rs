@@ -2,7 +2,8 @@
 //!
 //! * [`Parsed`]: an event as the rules see it. [`maintainers`]: whose signature counts for a repository.
 //! * [`announcement`], [`state`], [`event`](mod@event): what is accepted, what waits, what is refused, and why.
-//! * [`expiry`]: how long something waits, [`caps`]: how much may.
+//! * [`signer`]: what the key of an author is to this server.
+//! * [`expiry`]: how long something waits, [`caps`]: how much may. [`quota`]: how much strangers store.
 //! * [`names`]: what a repository is called in the forge.
 //! * [`push`]: which refs a push may name, [`fit`]: which signed state allows it, [`align`]: what the refs become.
 
@@ -16,6 +17,8 @@ pub mod maintainers;
 pub mod names;
 mod parsed;
 pub mod push;
+pub mod quota;
+pub mod signer;
 pub mod state;
 
 pub use parsed::Parsed;

@@ -48,6 +48,8 @@ pub enum Action {
     Send(String),
     /// Check for a duplicate, verify, decide, store; then [`Session::on_admitted`].
     Admit(Box<Event>),
+    /// Look up the account of this key, which was proved by the event of this id; then [`Session::on_proved`].
+    Prove(EventId, PublicKey),
     /// File the filters for broadcasting **first**, then read the stored events: [`Session::on_stored`] for each page,
     /// [`Session::on_stored_end`] after the last. New events go to [`Session::on_live`].
     Subscribe(Ticket, Arc<[Filter]>),

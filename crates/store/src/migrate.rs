@@ -52,6 +52,7 @@ pub const ALL: &[Migration] = &[
     migration!(17, "0017_attached"),
     migration!(18, "0018_deleted_text"),
     migration!(19, "0019_bearers"),
+    migration!(20, "0020_quotas"),
 ];
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (

@@ -50,6 +50,7 @@ statements! {
         WHERE identifier = $2 AND pubkey = $1 AND expires_at <= $3 RETURNING event_id";
     RAISE_ANNOUNCEMENT = "UPDATE purgatory_announcements SET expires_at = $3
         WHERE identifier = $2 AND pubkey = $1 AND expires_at < $3";
+    REPOS_OF = "SELECT count(*) AS n FROM purgatory_announcements WHERE pubkey = $1 AND repo_id IS NOT NULL";
     ANNOUNCEMENT_OF_REPO = "SELECT repo_id FROM purgatory_announcements WHERE repo_id = $1";
 
     PUT_STATE = "INSERT INTO purgatory_states
@@ -91,7 +92,8 @@ statements! {
             + (SELECT count(*) FROM purgatory_proposals WHERE address = $2)
             + (SELECT count(*) FROM purgatory_attached WHERE address = $2) AS of_address,
         (SELECT count(*) FROM purgatory_announcements) + (SELECT count(*) FROM purgatory_states)
-            + (SELECT count(*) FROM purgatory_proposals) + (SELECT count(*) FROM purgatory_attached) AS total";
+            + (SELECT count(*) FROM purgatory_proposals) + (SELECT count(*) FROM purgatory_attached) AS total,
+        (SELECT CAST(COALESCE(sum(waiting_bytes), 0) AS BIGINT) FROM nostr_keys WHERE waiting_bytes > 0) AS bytes";
     TOTALS = "SELECT (SELECT count(*) FROM purgatory_announcements) AS announcements,
         (SELECT count(*) FROM purgatory_states) AS states,
         (SELECT count(*) FROM purgatory_proposals WHERE json IS NOT NULL) AS proposals,
@@ -280,6 +282,11 @@ pub async fn raise_announcement(
     tx.execute(&RAISE_ANNOUNCEMENT, params![&pubkey[..], identifier, until]).await.map(drop)
 }
 
+/// How many announcements of a key wait for a repository of their own.
+pub async fn repos_of(conn: &mut Conn, pubkey: &Bytes32) -> Result<i64, StoreError> {
+    conn.only(&REPOS_OF, params![&pubkey[..]]).await?.int("n")
+}
+
 /// Whether an announcement waits for which this id was reserved.
 pub async fn reserves(conn: &mut Conn, repo: RepoId) -> Result<bool, StoreError> {
     Ok(conn.one(&ANNOUNCEMENT_OF_REPO, params![repo]).await?.is_some())
@@ -368,12 +375,19 @@ pub struct Counts {
     pub of_address: i64,
     /// Altogether.
     pub total: i64,
+    /// Bytes of events altogether.
+    pub bytes: i64,
 }
 
 /// Counts entries.
 pub async fn counts(conn: &mut Conn, pubkey: &Bytes32, address: Option<&str>) -> Result<Counts, StoreError> {
     let row = conn.only(&COUNTS, params![&pubkey[..], address]).await?;
-    Ok(Counts { of_key: row.int("of_key")?, of_address: row.int("of_address")?, total: row.int("total")? })
+    Ok(Counts {
+        of_key: row.int("of_key")?,
+        of_address: row.int("of_address")?,
+        total: row.int("total")?,
+        bytes: row.int("bytes")?,
+    })
 }
 
 /// How much waits, by kind.

@@ -4,12 +4,19 @@ use crate::repos::{Repo, columns};
 use crate::sql::statements;
 use crate::users::{User, user_columns};
 use crate::value::params;
-use crate::{Conn, StoreError, Tx};
+use crate::{Conn, Row, StoreError, Tx};
 use abide_core::{RepoName, Timestamp, UserId};
+use serde_json::Value as Json;
+use std::collections::HashMap;
 
 statements! {
     BY_NPUB = concat!("SELECT ", user_columns!(), " FROM users u
         LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary WHERE u.npub = $1");
+    /// Of keys, as people write them: those that an account has.
+    ACCOUNTS = "SELECT u.npub, u.name IS NOT NULL AS named, u.suspended_at IS NOT NULL AS suspended
+        FROM users u WHERE u.npub ",
+        sqlite "IN (SELECT value FROM json_each($1))",
+        postgres "= ANY (ARRAY (SELECT value FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))";
     SET = "UPDATE users SET npub = $2, updated_at = $3 WHERE id = $1";
     /// Whether signed states rule any repository of an account, deleted ones included.
     GOVERNS = "SELECT 1 AS n WHERE EXISTS
@@ -27,6 +34,28 @@ statements! {
 /// The account of a key, which is given as people write it.
 pub async fn by_npub(conn: &mut Conn, npub: &str) -> Result<Option<User>, StoreError> {
     conn.one(&BY_NPUB, params![npub]).await?.as_ref().map(User::from_row).transpose()
+}
+
+/// What is known of the account of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyAccount {
+    /// Whether it has a username.
+    pub named: bool,
+    /// Whether it is suspended.
+    pub suspended: bool,
+}
+
+/// The accounts of many keys, which are given as people write them, in one statement. Keys without one are left out.
+pub async fn accounts(conn: &mut Conn, npubs: &[String]) -> Result<HashMap<String, KeyAccount>, StoreError> {
+    if npubs.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let list = Json::from(npubs.to_vec()).to_string();
+    let account = |row: &Row| {
+        let account = KeyAccount { named: row.bool("named")?, suspended: row.bool("suspended")? };
+        Ok((row.text("npub")?, account))
+    };
+    conn.all(&ACCOUNTS, params![list]).await?.iter().map(account).collect()
 }
 
 /// Gives an account a key or takes it away; [`StoreError::Unique`] if another account has it.

@@ -220,6 +220,15 @@ impl Server {
         self.start_again(None);
     }
 
+    /// Starts it again like [`Server::restart`], with other settings, by the names of their variables.
+    ///
+    /// # Panics
+    /// Like [`ServerBuilder::start`].
+    pub fn restart_with(&mut self, settings: &[(&str, &str)]) {
+        self.settings.env.extend(settings.iter().map(|(name, value)| (name.into(), value.into())));
+        self.restart();
+    }
+
     /// Starts it again like [`Server::restart`], with a failpoint armed.
     ///
     /// # Panics
@@ -264,6 +273,8 @@ impl Server {
         let mut command = Command::new(&self.settings.binary);
         process::without_inherited(&mut command, "ABIDE_");
         command.env("ABIDE_TEST_CHEAP_PASSWORDS", "1");
+        // Most tests announce with keys that have no account.
+        command.env("ABIDE_GRASP__ANNOUNCE", "open");
         command.args(args).arg("--data").arg(self.data_dir());
         if let Some(url) = self.settings.database.url() {
             command.args(["--database", url]);

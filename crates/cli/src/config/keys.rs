@@ -1,7 +1,7 @@
 //! Every setting there is.
 
 use super::value;
-use abide_core::account::SignUpMode;
+use abide_core::account::{Announce, SignUpMode};
 use abide_forge::{AllowList, mail};
 use std::net::SocketAddr;
 
@@ -149,6 +149,17 @@ fn window(value: &str) -> Result<(), String> {
 
 fn signup_mode(value: &str) -> Result<(), String> {
     value.parse::<SignUpMode>().map(drop).map_err(|error| error.to_string())
+}
+
+fn announce(value: &str) -> Result<(), String> {
+    match value {
+        "" => Ok(()),
+        word => word.parse::<Announce>().map(drop).map_err(|error| error.to_string()),
+    }
+}
+
+fn share(value: &str) -> Result<(), String> {
+    value::share(value).map(drop)
 }
 
 fn smtp_url(value: &str) -> Result<(), String> {
@@ -411,18 +422,42 @@ pub(super) const KEYS: &[Key] = &[
     key("grasp.per_key", "100", at_least_one, "Entries of one key that may wait."),
     key("grasp.per_address", "500", at_least_one, "Entries from one address that may wait."),
     key("grasp.entries", "20000", at_least_one, "Entries that may wait altogether."),
+    key("grasp.waiting_bytes", "512MiB", some_bytes, "Bytes of events that may wait altogether."),
     key("grasp.maintainers", "recursive", model, "Who maintains: recursive counts whom maintainers list themselves."),
     key("grasp.maintainer_steps", "8", at_least_one, "How far from the owner a maintainer may be listed."),
     key("grasp.maintainers_at_most", "200", at_least_one, "Maintainers of one repository that count."),
     key("grasp.unsigned_per_address", "1GiB", some_bytes, "Bytes of commits without an event from one address."),
     key("grasp.unsigned_total", "10GiB", some_bytes, "Bytes of commits without an event altogether."),
     key(
+        "grasp.announce",
+        "",
+        announce,
+        "Who may announce new repositories by nostr: open (everyone), linked (keys of accounts with a username) or off \
+         (keys in grasp.allow only). Empty: open where signup.mode is open, linked elsewhere.",
+    ),
+    key(
         "grasp.allow",
         "",
         npubs,
-        "Only these keys may announce repositories, as npub1… with commas between; empty: everyone.",
+        "Keys that may announce repositories whatever grasp.announce says, as npub1… with commas between.",
     ),
     key("grasp.deny", "", npubs, "These keys may not announce repositories, as npub1… with commas between."),
+    key("quota.key_events", "20000", at_least_one, "Events that a key without a named account may store."),
+    key("quota.key_bytes", "64MiB", some_bytes, "Bytes of events that a key without a named account may store."),
+    key("quota.key_repos", "20", at_least_one, "Repositories that a key without a named account may announce."),
+    key("quota.key_repo_bytes", "1GiB", some_bytes, "Bytes of git data that a key without a named account may push."),
+    key(
+        "quota.address_bytes_per_day",
+        "512MiB",
+        some_bytes,
+        "Bytes that one address (IPv6: one /64 network) may send in a day for keys without a named account.",
+    ),
+    key(
+        "quota.strangers_bytes",
+        "20%",
+        share,
+        "Bytes of all keys without a named account together: a size, or a share of the disk.",
+    ),
     key("relay.enabled", "true", truth, "Whether nostr events are taken and served, at the address of the front page."),
     key("relay.name", "Abide", text, "What the relay calls itself."),
     key("relay.description", "Git repositories with nostr events around them.", any, "What the relay says it is for."),
@@ -432,7 +467,7 @@ pub(super) const KEYS: &[Key] = &[
         "relay.acceptance",
         "",
         any,
-        "Whose repositories are taken, in a sentence for NIP-11; empty: what grasp.enabled and grasp.allow come to.",
+        "Whose repositories are taken, in a sentence for NIP-11; empty: what grasp.enabled and grasp.announce come to.",
     ),
     key("relay.curation", "", any, "What is left out by choice, likewise; empty: what grasp.deny comes to."),
     key("relay.message_bytes", "1MiB", some_bytes, "Bytes of one message to the relay."),

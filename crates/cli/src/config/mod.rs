@@ -6,6 +6,7 @@ mod keys;
 mod value;
 
 use crate::failure::Failure;
+use abide_nostr::grasp::quota::Share;
 use keys::{KEYS, Key};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -179,6 +180,10 @@ impl Config {
 
     pub(crate) fn bytes(&self, name: &str) -> u64 {
         value::bytes(self.text(name)).expect("every value was checked when it was read")
+    }
+
+    pub(crate) fn share(&self, name: &str) -> Share {
+        value::share(self.text(name)).expect("every value was checked when it was read")
     }
 
     pub(crate) fn number(&self, name: &str) -> u64 {

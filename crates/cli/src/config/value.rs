@@ -1,5 +1,6 @@
 //! Reading durations, sizes and numbers, the way people write them.
 
+use abide_nostr::grasp::quota::Share;
 use std::time::Duration;
 
 /// `7d`, `30m`, `500ms`.
@@ -36,6 +37,17 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
         _ => return Err(rule()),
     };
     number.checked_mul(factor).ok_or_else(rule)
+}
+
+/// `20%` of the disk, or a size.
+pub(super) fn share(text: &str) -> Result<Share, String> {
+    match text.strip_suffix('%') {
+        Some(percent) => match number(percent.trim())? {
+            percent @ 0..=100 => Ok(Share::Percent(percent)),
+            _ => Err("a share of the disk is 0% to 100%".into()),
+        },
+        None => bytes(text).map(Share::Bytes).map_err(|_| "it is a share of the disk (20%) or a size (4GiB)".into()),
+    }
 }
 
 /// The parts of a list, separated by commas.

@@ -2,6 +2,7 @@
 //! nothing.
 
 use crate::Rate;
+use abide_core::admission::Network;
 use abide_store::throttles::Limit;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -11,16 +12,9 @@ pub(crate) const fn limit(scope: &'static str, rate: Rate) -> Limit {
     Limit { scope, times: rate.times, window: rate.window }
 }
 
-/// Where someone comes from, as it is counted. An IPv6 customer has at least 2⁶⁴ addresses, so the network counts.
+/// Where someone comes from, as it is counted: by network, because an IPv6 customer has at least 2⁶⁴ addresses.
 pub(crate) fn place(ip: Option<IpAddr>) -> String {
-    match ip.map(|ip| ip.to_canonical()) {
-        None => "unknown".into(),
-        Some(IpAddr::V4(ip)) => ip.to_string(),
-        Some(IpAddr::V6(ip)) => {
-            let [a, b, c, d, ..] = ip.segments();
-            format!("{a:x}:{b:x}:{c:x}:{d:x}::/64")
-        }
-    }
+    ip.map_or_else(|| "unknown".into(), |ip| Network::of(ip).address().to_string())
 }
 
 /// What to tell someone who tried too often.

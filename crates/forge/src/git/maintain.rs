@@ -7,7 +7,7 @@ use abide_core::RepoId;
 use abide_git::{GitError, maintain};
 use abide_store::leases::{self, Lease};
 use abide_store::pushes::{self, Push};
-use abide_store::{StoreError, Tx, repos};
+use abide_store::{StoreError, Tx, quotas, repos};
 use serde_json::json;
 use std::path::Path;
 
@@ -63,8 +63,14 @@ async fn tidy(forge: &Forge, id: RepoId) -> Result<(), Fault> {
     let bytes = looked(&dir, maintain::disk_usage).await?;
     let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
     let written: Result<(), StoreError> =
-        forge.store().write((id, bytes), |tx, &(id, bytes)| Box::pin(repos::set_size(tx, id, bytes))).await;
+        forge.store().write((id, bytes), |tx, &(id, bytes)| Box::pin(write_size(tx, id, bytes))).await;
     Ok(written?)
+}
+
+/// Notes the size of a repository. A signed one is charged with no more than that.
+async fn write_size(tx: &mut Tx, id: RepoId, bytes: i64) -> Result<(), StoreError> {
+    repos::set_size(tx, id, bytes).await?;
+    quotas::shrink_repo(tx, id, bytes).await
 }
 
 /// What looking into a directory tells.

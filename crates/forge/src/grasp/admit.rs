@@ -1,9 +1,12 @@
 //! An event arrives that has to do with git data.
 
+use super::quota::Allowance;
 use super::{announce, deletion, proposal, state};
 use crate::relay::deleted::{self, is_deleted};
+use crate::relay::signer;
 use crate::{Fault, Forge};
-use abide_nostr::grasp::{Answer, Parsed, Prefix, Refusal};
+use abide_nostr::event::to_json;
+use abide_nostr::grasp::{Answer, Parsed, Prefix, Refusal, signer};
 use abide_nostr::{Event, EventId};
 use abide_store::purgatory;
 use std::net::IpAddr;
@@ -14,20 +17,49 @@ pub(crate) async fn admit(forge: &Forge, event: &Event, parsed: Parsed, from: Op
         let reason = "this server takes no repositories from nostr";
         return Ok(Answer::Refused(Refusal::new(Prefix::Restricted, reason)));
     }
+    let signer = signer(&mut *forge.store().read().await?, event.pubkey).await?;
+    if let Err(refusal) = signer::admit(signer) {
+        return Ok(Answer::Refused(refusal));
+    }
+    let allowance = Allowance::load(forge, signer, event.pubkey, from).await?;
     if matches!(parsed, Parsed::State(_) | Parsed::Proposal(_))
         && is_deleted(&mut *forge.store().read().await?, event).await?
     {
         return Ok(Answer::Refused(deleted::refusal()));
     }
     match parsed {
-        Parsed::Announcement(announcement) => announce::admit(forge, event, announcement, from).await,
-        Parsed::State(said) => state::admit(forge, event, said, from).await,
-        Parsed::Proposal(proposed) => proposal::admit(forge, event, proposed, from).await,
-        Parsed::Deletion(request) => deletion::admit(forge, event, request).await,
+        Parsed::Announcement(announcement) => announce::admit(forge, event, announcement, from, allowance).await,
+        Parsed::State(said) => {
+            let answer = within(forge, event, &allowance, state::admit(forge, event, said, from, &allowance));
+            answer.await
+        }
+        Parsed::Proposal(proposed) => {
+            let answer = within(forge, event, &allowance, proposal::admit(forge, event, proposed, from, &allowance));
+            answer.await
+        }
+        Parsed::Deletion(request) => deletion::admit(forge, event, request, allowance).await,
         Parsed::Profile | Parsed::Related => {
             Err(Fault::Internal("an event came to the wrong door: the relay decides about it".into()))
         }
     }
+}
+
+/// Asks the quota before work begins, and counts what a push of our own stored: what waits is counted where it is put.
+async fn within(
+    forge: &Forge,
+    event: &Event,
+    allowance: &Allowance,
+    deciding: impl Future<Output = Result<Answer, Fault>>,
+) -> Result<Answer, Fault> {
+    let bytes = to_json(event).len();
+    if let Err(refusal) = allowance.ask(forge, bytes).await? {
+        return Ok(Answer::Refused(refusal));
+    }
+    let answer = deciding.await?;
+    if answer == Answer::Stored {
+        allowance.count_stored(forge, bytes).await?;
+    }
+    Ok(answer)
 }
 
 /// Whether an event asks for a repository or a commit here. Others are taken as comments are: a patch that is text, and the

@@ -7,6 +7,7 @@
 use super::attached;
 use super::promote::{self, Promotion};
 use super::push::{Coordinate, Decision, Order, Plan, View, decide};
+use super::quota::weigh;
 use super::scene::{Place, Scene};
 use crate::git::push::commit::{self, Work};
 use crate::git::push::{Verdicts, brought, incoming_key};
@@ -242,7 +243,7 @@ async fn build(
         Objects::Received(_, objects) => objects.area().map(Path::to_owned).into_iter().collect(),
         Objects::Of(source, _) => vec![forge.layout().repo(*source)],
     };
-    let plan = match decide(forge, coordinate, order, &View::of(&Snapshot::empty(), places)).await? {
+    let mut plan = match decide(forge, coordinate, order, &View::of(&Snapshot::empty(), places)).await? {
         Decision::Go(plan) => plan,
         Decision::Nothing => return Ok(Aligned::Nothing),
         Decision::Refuse(reason) => return Ok(Aligned::Refused(reason)),
@@ -258,6 +259,10 @@ async fn build(
     let dir = forge.layout().repo(id);
     if let Some(reason) = fill(forge, &dir, objects, &plan).await? {
         return Ok(Aligned::Refused(reason));
+    }
+    let weighed = weigh(forge, &mut plan.signed, coordinate.owner, dir.join("objects"), bringer.ip).await?;
+    if let Err(refusal) = weighed {
+        return Ok(Aligned::Refused(refusal.reason.into_owned()));
     }
     match reftx::update_refs(forge.git(), &dir, &plan.updates).await {
         Ok(()) => {}

@@ -2,6 +2,7 @@
 
 use super::life::{self, Fate};
 use super::promote::describe;
+use super::quota::Allowance;
 use super::scene::{Place, Scene};
 use super::settle::settle;
 use super::{Halt, attached, ensure_room, entry, id, left, seconds, stop};
@@ -12,7 +13,10 @@ use abide_core::RepoId;
 use abide_nostr::event::seconds as whole_seconds;
 use abide_nostr::git::{Announcement, Service};
 use abide_nostr::grasp::Answer;
-use abide_nostr::grasp::announcement::{Access, Deleted, Facts, Known, Maintains, Verdict, Withdrawn, judge};
+use abide_nostr::grasp::announcement::{
+    Access, Deleted, Facts, Known, Listing, Maintains, Verdict, Withdrawn, access, judge,
+};
+use abide_nostr::grasp::signer::Signer;
 use abide_nostr::{Event, EventId, Rank, kinds, nip19};
 use abide_store::nostr_events::{self, deleted};
 use abide_store::repos::{self, Repo};
@@ -32,6 +36,7 @@ pub(super) async fn admit(
     event: &Event,
     announcement: Announcement,
     from: Option<IpAddr>,
+    allowance: Allowance,
 ) -> Result<Answer, Fault> {
     let identifier = announcement.identifier.as_str().to_owned();
     let mut tries = 0;
@@ -42,7 +47,8 @@ pub(super) async fn admit(
         let unit = Unit {
             event: event.clone(),
             announcement: announcement.clone(),
-            access: access(forge, event),
+            access: access_of(forge, event, allowance.signer),
+            allowance: allowance.clone(),
             lists_us: service(forge).is_some_and(|service| announcement.lists(&service)),
             maintains: maintains(&scene, event),
             from,
@@ -72,15 +78,14 @@ pub(super) async fn admit(
 }
 
 /// What the operator lets an author announce.
-fn access(forge: &Forge, event: &Event) -> Access {
+fn access_of(forge: &Forge, event: &Event, signer: Signer) -> Access {
     let settings = &forge.settings().grasp;
-    if settings.deny.contains(&event.pubkey) {
-        Access::Blocked
-    } else if settings.allow.is_empty() || settings.allow.contains(&event.pubkey) {
-        Access::Open
-    } else {
-        Access::NotListed
-    }
+    let listing = match (settings.deny.contains(&event.pubkey), settings.allow.contains(&event.pubkey)) {
+        (true, _) => Listing::Denied,
+        (false, true) => Listing::Allowed,
+        (false, false) => Listing::Unlisted,
+    };
+    access(settings.announce, forge.settings().signup_mode, listing, signer)
 }
 
 /// This server as announcements name it.
@@ -105,6 +110,7 @@ struct Unit {
     event: Event,
     announcement: Announcement,
     access: Access,
+    allowance: Allowance,
     lists_us: bool,
     maintains: Maintains,
     from: Option<IpAddr>,
@@ -176,18 +182,22 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Done, Halt> {
     match judge(&facts) {
         Verdict::Refuse(refusal) => Err(refusal.into()),
         Verdict::Wait => {
+            unit.allowance.repo(tx).await?;
             ensure_room(tx, &unit.settings.caps, &entry).await?;
+            unit.allowance.event(tx, entry.json.len()).await?;
             let repo = repos::reserve_id(tx).await?;
             purgatory::put_announcement(tx, &entry, Some(repo)).await?;
             Ok(Done::of(Answer::Waiting))
         }
         Verdict::ReplaceWaiting => {
             left("announcement", "replacement");
+            unit.allowance.replacement(tx, entry.json.len()).await?;
             let repo = here.entry.and_then(|entry| entry.repo_id);
             purgatory::put_announcement(tx, &entry, repo).await?;
             Ok(Done::of(Answer::Waiting))
         }
         Verdict::Replace => {
+            unit.allowance.replacement(tx, entry.json.len()).await?;
             nostr_events::insert(tx, &to_record(&unit.event)).await?;
             if let Some(repo) = &here.repo {
                 describe(tx, repo, &unit.announcement).await?;
@@ -200,6 +210,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Done, Halt> {
         }
         Verdict::Restore => {
             let Some(repo) = here.repo else { return Err(StoreError::Missing.into()) };
+            unit.allowance.replacement(tx, entry.json.len()).await?;
             let who = author(tx, unit).await?;
             life::restore(tx, &unit.settings, &who, &repo).await.map_err(stop)?;
             nostr_events::insert(tx, &to_record(&unit.event)).await?;
@@ -209,6 +220,10 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Done, Halt> {
         Verdict::Beside { served, withdrawn } => {
             let clear = withdraw(tx, unit, withdrawn, &here).await?;
             let answer = if served {
+                match here.known {
+                    Known::Nothing => unit.allowance.event(tx, entry.json.len()).await?,
+                    _ => unit.allowance.replacement(tx, entry.json.len()).await?,
+                }
                 nostr_events::insert(tx, &to_record(&unit.event)).await?;
                 // Its place was hidden with the repository; what it says about others is not.
                 nostr_events::set_hidden(tx, &id(&unit.event.id), false).await?;
@@ -216,6 +231,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Done, Halt> {
             } else {
                 if here.entry.is_none() {
                     ensure_room(tx, &unit.settings.caps, &entry).await?;
+                    unit.allowance.event(tx, entry.json.len()).await?;
                 }
                 purgatory::put_announcement(tx, &entry, None).await?;
                 Answer::Waiting

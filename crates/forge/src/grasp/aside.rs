@@ -69,10 +69,10 @@ pub(crate) async fn keep(
         created_at: forge.clock().now(),
         expires_at: forge.settings().grasp.expiry.of_arrival(forge.clock().now()),
     };
-    let input = (half, [coordinate.stored()], address(from));
+    let input = (half, [coordinate.stored()], address(from), super::quota::network(from));
     let kept: Result<Option<Option<String>>, Fault> = forge
         .store()
-        .write(input, |tx, (half, repos, address)| {
+        .write(input, |tx, (half, repos, address, network)| {
             Box::pin(async move {
                 let before = proposals::lock(tx, &half.event_id).await?;
                 let known = before.as_ref().is_some_and(|before| before.json.is_some())
@@ -81,6 +81,8 @@ pub(crate) async fn keep(
                     return Ok(None);
                 }
                 proposals::put(tx, half, repos, address.as_deref()).await?;
+                let added = network.iter().map(|network| (network.clone(), half.bytes)).collect();
+                abide_store::quotas::add_addresses(tx, added).await?;
                 Ok(Some(before.and_then(|before| before.incoming)))
             })
         })

@@ -1,13 +1,15 @@
 //! Events that belong to an announcement in purgatory: they wait with it, are served when it is, and go when it goes.
 
+use super::quota::Allowance;
 use super::{GraspSettings, Halt, address, ensure_room, entry, left, proposal, refusal};
 use crate::relay::deleted::is_deleted;
-use crate::relay::{readable, to_record};
+use crate::relay::{Signers, readable, to_record};
 use crate::{Fault, Forge};
-use abide_nostr::Event;
+use abide_nostr::event::to_json;
 use abide_nostr::git::{Proposal, References};
 use abide_nostr::grasp::caps::{self, judge_attached};
 use abide_nostr::grasp::{Answer, Prefix};
+use abide_nostr::{Event, PublicKey};
 use abide_store::purgatory_attached::{self as attached, Attached, Home};
 use abide_store::{Conn, StoreError, Tx, nostr_events, nostr_repos, purgatory};
 use std::collections::BTreeSet;
@@ -28,12 +30,18 @@ pub(crate) async fn homes(conn: &mut Conn, references: &References) -> Result<Ve
 }
 
 /// Lets an event wait with the announcements that it belongs to.
-pub(super) async fn wait(forge: &Forge, event: &Event, from: Option<IpAddr>) -> Result<Answer, Fault> {
-    let input = (event.clone(), from, forge.settings().grasp.clone());
+pub(super) async fn wait(
+    forge: &Forge,
+    event: &Event,
+    from: Option<IpAddr>,
+    allowance: &Allowance,
+) -> Result<Answer, Fault> {
+    let input = (event.clone(), from, forge.settings().grasp.clone(), allowance.clone());
     let written = forge
         .store()
-        .write(input, |tx, (event, from, settings)| {
+        .write(input, |tx, (event, from, settings, allowance)| {
             Box::pin(async move {
+                allowance.event(tx, to_json(event).len()).await?;
                 let homes = homes(tx, &References::of(event)).await?;
                 put(tx, settings, event, &homes, *from).await
             })
@@ -79,8 +87,10 @@ pub(crate) async fn put(
 /// are admitted anew once the repository is there, see [`readmit`]. Returns what is served.
 pub(super) async fn promote(tx: &mut Tx, owner: &[u8; 32], identifier: &str) -> Result<Vec<Event>, StoreError> {
     let mut served = Vec::new();
-    for row in attached::of_repo(tx, owner, identifier, PAGE).await? {
-        let event = readable(&row.json);
+    let rows = attached::of_repo(tx, owner, identifier, PAGE).await?;
+    let signers = Signers::load(tx, rows.iter().map(|row| PublicKey::from_byte_array(row.pubkey))).await?;
+    for row in rows {
+        let event = readable(&row.json).filter(|event| !signers.is_suspended(&event.pubkey));
         if event.as_ref().is_some_and(brings_commit) {
             continue;
         }
@@ -152,7 +162,9 @@ async fn readmit_one(forge: &Forge, row: Attached) -> Result<(), Fault> {
         match Proposal::parse(&event) {
             Ok(proposed) if proposed.commit.is_some() => {
                 if !is_deleted(&mut *forge.store().read().await?, &event).await? {
-                    proposal::admit(forge, &event, proposed, None).await?;
+                    // It was judged when it came, and its bytes are counted where it waits.
+                    let allowance = Allowance::unlimited(event.pubkey);
+                    proposal::admit(forge, &event, proposed, None, &allowance).await?;
                 }
             }
             // It came while the announcement was being promoted.

@@ -1,6 +1,7 @@
 //! A deletion request arrives. It reaches its author's own events only.
 
 use super::life::{self, Fate};
+use super::quota::Allowance;
 use super::{GraspSettings, Halt, attached, id, left, seconds, spread, stop};
 use crate::relay::{readable, to_record};
 use crate::tell::Who;
@@ -23,6 +24,7 @@ struct Unit {
     event: Event,
     request: Deletion,
     relation: Relation,
+    allowance: Allowance,
     settings: GraspSettings,
     grace: Duration,
 }
@@ -38,11 +40,17 @@ struct After {
 }
 
 /// Decides about a deletion request and does what it asks for.
-pub(super) async fn admit(forge: &Forge, event: &Event, request: Deletion) -> Result<Answer, Fault> {
+pub(super) async fn admit(
+    forge: &Forge,
+    event: &Event,
+    request: Deletion,
+    allowance: Allowance,
+) -> Result<Answer, Fault> {
     let unit = Unit {
         event: event.clone(),
         request,
         relation: super::relation::of(forge, event).await?.0,
+        allowance,
         settings: forge.settings().grasp.clone(),
         grace: forge.settings().lifecycle.grace,
     };
@@ -67,6 +75,7 @@ pub(super) async fn admit(forge: &Forge, event: &Event, request: Deletion) -> Re
 
 async fn write(tx: &mut Tx, unit: &Unit) -> Result<After, Halt> {
     let mut after = After::default();
+    let before = unit.allowance.before_deletion(tx).await?;
     for target in &unit.request.ids {
         by_id(tx, unit, target, &mut after).await?;
     }
@@ -82,7 +91,9 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<After, Halt> {
         let target = format!("a:{}:{}:{}", address.kind, address.author.to_hex(), address.identifier);
         deleted::note(tx, &author, &target, at, &request).await?;
     }
-    nostr_events::insert(tx, &to_record(&unit.event)).await?;
+    let record = to_record(&unit.event);
+    nostr_events::insert(tx, &record).await?;
+    unit.allowance.deletion(tx, before, record.json.len()).await?;
     Ok(after)
 }
 

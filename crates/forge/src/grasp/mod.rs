@@ -4,6 +4,7 @@
 //! * [`push`]: which signed state allows a push. [`align`]: makes a repository what a state says. [`settle`]: looks
 //!   again at everything that waits for one identifier. [`aside`]: commits whose proposal has not come yet. [`spread`]:
 //!   a proposal's commit reaches every repository it is for.
+//! * [`quota`]: what strangers have stored, for the rules of quotas.
 //! * [`scene`]: everything that is known of one identifier. [`signed`]: what a push brings out of purgatory.
 //! * [`attached`]: what waits with an announcement. [`life`]: how deletion and restoring reach the relay. [`sweep`]: what waited in vain. [`status`]: why something
 //!   waits.
@@ -20,6 +21,7 @@ pub(crate) mod life;
 pub(crate) mod promote;
 mod proposal;
 pub(crate) mod push;
+pub(crate) mod quota;
 mod relation;
 mod scene;
 pub(crate) mod settle;
@@ -34,9 +36,11 @@ pub(crate) use admit::{admit, waits};
 use crate::Forge;
 use crate::accounts::throttle;
 use abide_core::Timestamp;
+use abide_nostr::grasp::announcement::Announce;
 use abide_nostr::grasp::caps::{self, Caps};
 use abide_nostr::grasp::expiry::Expiry;
 use abide_nostr::grasp::maintainers::Bounds;
+use abide_nostr::grasp::quota::Quotas;
 use abide_nostr::grasp::{Prefix, Refusal};
 use abide_nostr::{Event, EventId, Limits, PublicKey};
 use abide_store::purgatory::{self, Entry};
@@ -58,7 +62,11 @@ pub struct GraspSettings {
     pub maintainers: Bounds,
     /// What events may look like.
     pub limits: Arc<Limits>,
-    /// Only these keys may announce repositories; empty: everyone.
+    /// Who may announce new repositories.
+    pub announce: Announce,
+    /// How much strangers may store.
+    pub quotas: Quotas,
+    /// These keys may announce repositories, whatever `announce` says.
     pub allow: BTreeSet<PublicKey>,
     /// These keys may not.
     pub deny: BTreeSet<PublicKey>,
@@ -76,6 +84,8 @@ impl Default for GraspSettings {
             caps: Caps::default(),
             maintainers: Bounds::default(),
             limits: Arc::new(Limits::default()),
+            announce: Announce::Linked,
+            quotas: Quotas::default(),
             allow: BTreeSet::new(),
             deny: BTreeSet::new(),
             unsigned_per_address: 1 << 30,
@@ -160,6 +170,7 @@ async fn waiting(conn: &mut Conn, key: Option<&[u8; 32]>, address: Option<&str>)
         of_key: count(counts.of_key, key.is_some()),
         of_address: count(counts.of_address, address.is_some()),
         total: count(counts.total, true),
+        bytes: count(counts.bytes, true),
     })
 }
 

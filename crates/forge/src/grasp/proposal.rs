@@ -1,6 +1,7 @@
 //! A patch, a pull request or an update of one arrives.
 
 use super::align::Bringer;
+use super::quota::Allowance;
 use super::spread::{self, Released, Source, Target, targets};
 use super::{Halt, attached, ensure_room, entry, left};
 use crate::relay::to_record;
@@ -22,10 +23,11 @@ pub(super) async fn admit(
     event: &Event,
     proposed: Proposal,
     from: Option<IpAddr>,
+    allowance: &Allowance,
 ) -> Result<Answer, Fault> {
     let mut incomplete = None;
     loop {
-        match try_admit(forge, event, &proposed, from, incomplete.as_deref()).await? {
+        match try_admit(forge, event, &proposed, from, allowance, incomplete.as_deref()).await? {
             Tried::Answered(answer) => return Ok(answer),
             Tried::Raced => {}
             Tried::Incomplete(key) => incomplete = Some(key),
@@ -47,6 +49,7 @@ async fn try_admit(
     event: &Event,
     proposed: &Proposal,
     from: Option<IpAddr>,
+    allowance: &Allowance,
     incomplete: Option<&str>,
 ) -> Result<Tried, Fault> {
     let (targets, home) = targets(forge, &proposed.repos).await?;
@@ -60,17 +63,17 @@ async fn try_admit(
     let (relation, steps) = super::relation::of(forge, event).await?;
     match judge(proposed, relation, home, found.commit()) {
         ProposalVerdict::Refuse(refusal) => Ok(Tried::Answered(Answer::Refused(refusal))),
-        ProposalVerdict::WaitForRepository => attached::wait(forge, event, from).await.map(Tried::Answered),
+        ProposalVerdict::WaitForRepository => attached::wait(forge, event, from, allowance).await.map(Tried::Answered),
         ProposalVerdict::Wait { .. } => {
             let Some(oid) = wanted else {
                 let reason = "the commit is named by a SHA-256 id; repositories here are SHA-1";
                 return Ok(Tried::Answered(Answer::Refused(Refusal::new(Prefix::Invalid, reason))));
             };
-            wait(forge, event, oid, &targets, from, incomplete).await
+            wait(forge, event, oid, &targets, from, allowance, incomplete).await
         }
         ProposalVerdict::Serve | ProposalVerdict::ServeFromAside => match (wanted, found) {
             (Some(oid), Found::In(source)) => serve(forge, event, oid, targets, source).await,
-            _ => store(forge, event, steps).await.map(Tried::Answered),
+            _ => store(forge, event, steps, allowance).await.map(Tried::Answered),
         },
     }
 }
@@ -132,11 +135,12 @@ async fn serve(forge: &Forge, event: &Event, oid: Oid, targets: Vec<Target>, sou
 }
 
 /// Stores a proposal that brings no commit of its own.
-async fn store(forge: &Forge, event: &Event, steps: i64) -> Result<Answer, Fault> {
+async fn store(forge: &Forge, event: &Event, steps: i64, allowance: &Allowance) -> Result<Answer, Fault> {
     let stored = forge
         .store()
-        .write((event.clone(), steps), |tx, (event, steps)| {
+        .write((event.clone(), steps, allowance.clone()), |tx, (event, steps, allowance)| {
             Box::pin(async move {
+                allowance.ensure(tx, to_record(event).json.len()).await?;
                 distance(*steps, nostr_relations::far(tx, event.pubkey.as_bytes()).await?)?;
                 nostr_events::insert(tx, &to_record(event)).await?;
                 if *steps != own_steps(event.kind.as_u16()) {
@@ -162,14 +166,15 @@ async fn wait(
     commit: Oid,
     targets: &[Target],
     from: Option<IpAddr>,
+    allowance: &Allowance,
     incomplete: Option<&str>,
 ) -> Result<Tried, Fault> {
     let settings = forge.settings().grasp.clone();
     let repos: Vec<_> = targets.iter().map(|target| target.coordinate.stored()).collect();
-    let input = (event.clone(), commit, repos, from, settings, incomplete.map(str::to_owned));
+    let input = (event.clone(), commit, repos, from, settings, allowance.clone(), incomplete.map(str::to_owned));
     let written = forge
         .store()
-        .write(input, |tx, (event, commit, repos, from, settings, incomplete)| {
+        .write(input, |tx, (event, commit, repos, from, settings, allowance, incomplete)| {
             Box::pin(async move {
                 let before = proposals::lock(tx, event.id.as_bytes()).await?;
                 let is_fresh = |half: &Half| half.incoming != *incomplete;
@@ -179,6 +184,7 @@ async fn wait(
                 let until = settings.expiry.of_arrival(tx.now());
                 let entry = entry(event, "", *from, until);
                 ensure_room(tx, &settings.caps, &entry).await?;
+                allowance.event(tx, entry.json.len()).await?;
                 let half = Half {
                     event_id: entry.event_id,
                     pubkey: Some(entry.pubkey),

@@ -3,6 +3,7 @@
 use super::scene::Scene;
 use super::signed::Signed;
 use super::status::known_proposal;
+use crate::accounts::standing::is_suspended;
 use crate::git::snapshots;
 use crate::{Fault, Forge};
 use abide_core::{Oid, RefName, RefUpdate, UserId};
@@ -186,7 +187,11 @@ pub(crate) async fn decide(forge: &Forge, place: &Coordinate, order: &Order, vie
     let scene = Scene::load(&forge.settings().grasp, &mut conn, &place.identifier, place.owner).await?;
     drop(conn);
     if let Err(refusal) = takes_changes(&scene, place) {
-        return Ok(Decision::refuse(&refusal));
+        // What its author deleted goes all the same.
+        let goes = matches!(order, Order::Forget(_)) && refusal == PushRefusal::OwnerSuspended;
+        if !goes {
+            return Ok(Decision::refuse(&refusal));
+        }
     }
     let mut plan = Plan::default();
     match order {
@@ -194,6 +199,9 @@ pub(crate) async fn decide(forge: &Forge, place: &Coordinate, order: &Order, vie
         Order::State(event) => {
             let parsed = RepoState::parse(event, &forge.settings().grasp.limits);
             let Ok(state) = parsed else { return Ok(Decision::Refuse("the state cannot be read".into())) };
+            if is_suspended(forge, &state.author).await? {
+                return Ok(Decision::refuse(&PushRefusal::SignerSuspended));
+            }
             let rules = scene.candidates(place.owner, None, |candidates| {
                 let allowed = candidates.maintainers.contains(&state.author) && state.tracks();
                 allowed && candidates.authoritative().is_none_or(|rules| state.rank >= rules.rank)
@@ -216,6 +224,9 @@ pub(crate) async fn decide(forge: &Forge, place: &Coordinate, order: &Order, vie
             if plan.updates.is_empty() && is_kept(forge, &event.id).await? {
                 return Ok(Decision::Nothing);
             }
+            if is_suspended(forge, &event.pubkey).await? {
+                return Ok(Decision::refuse(&PushRefusal::SignerSuspended));
+            }
             plan.signed.release(event);
             plan.actor = account(forge, &event.pubkey).await?;
             Ok(Decision::Go(Box::new(plan)))
@@ -237,6 +248,7 @@ pub(crate) async fn decide(forge: &Forge, place: &Coordinate, order: &Order, vie
 fn takes_changes(scene: &Scene, place: &Coordinate) -> Result<(), PushRefusal> {
     match scene.of(place.owner).filter(|known| known.repo_id().is_some()) {
         None => Err(PushRefusal::NoAnnouncement),
+        Some(_) if scene.is_suspended(&place.owner) => Err(PushRefusal::OwnerSuspended),
         Some(known) if known.is_archived() => Err(PushRefusal::Archived),
         Some(_) => Ok(()),
     }
@@ -302,7 +314,12 @@ async fn judge_event_ref(
             plan.updates.extend(moved(view, update.name.clone(), update.new));
             sorted.allowed.push(update.clone());
         }
-        Ok(EventRef::Release) => sorted.released.extend(known.event.map(|event| (event, update.new))),
+        Ok(EventRef::Release) => match known.event {
+            Some(event) if is_suspended(forge, &event.pubkey).await? => {
+                sorted.refused.push((update.name.clone(), PushRefusal::SignerSuspended.to_string()));
+            }
+            event => sorted.released.extend(event.map(|event| (event, update.new))),
+        },
     }
     Ok(())
 }
@@ -338,6 +355,9 @@ async fn follow_state(
     let state = match chosen {
         Err(refusal) => return Ok(Err(refusal.to_string())),
         Ok(None) => return Ok(Ok(())),
+        Ok(Some(state)) if scene.is_suspended(&state.author) => {
+            return Ok(Err(PushRefusal::SignerSuspended.to_string()));
+        }
         Ok(Some(state)) => state,
     };
     plan.waits = scene.waiting.iter().any(|said| said.event.id == state.rank.id).then_some(state.rank.id);

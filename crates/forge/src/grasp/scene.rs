@@ -2,7 +2,7 @@
 
 use super::GraspSettings;
 use crate::Fault;
-use crate::relay::readable;
+use crate::relay::{Signers, readable};
 use abide_core::RepoId;
 use abide_nostr::git::{Announcement, RepoState};
 use abide_nostr::grasp::fit::Candidates;
@@ -73,6 +73,7 @@ pub(super) struct Scene {
     pub announced: Vec<Announced>,
     pub stored: Vec<Said>,
     pub waiting: Vec<Said>,
+    signers: Signers,
     maintainers: BTreeMap<PublicKey, BTreeSet<PublicKey>>,
 }
 
@@ -102,9 +103,14 @@ impl Scene {
             .take(OTHER_AUTHORS)
             .copied()
             .collect();
+        let owners = scene.announced.iter().filter(|known| known.repo_id().is_some()).map(Announced::owner);
+        scene.signers = Signers::load(conn, owners.chain(near.iter().copied()).chain(others.iter().copied())).await?;
         for authors in [near, others] {
             scene.load_states(settings, conn, identifier, &authors).await?;
         }
+        // A waiting state of a suspended account allows nothing. A stored one keeps the refs where they are: without it an
+        // older state of somebody else would rule, and move them back.
+        scene.waiting.retain(|said| !scene.signers.is_suspended(&said.state.author));
         Ok(scene)
     }
 
@@ -178,6 +184,11 @@ impl Scene {
     /// The announcement of a key.
     pub(super) fn of(&self, owner: PublicKey) -> Option<&Announced> {
         self.announced.iter().find(|known| known.owner() == owner)
+    }
+
+    /// Whether the account of a key is suspended.
+    pub(super) fn is_suspended(&self, key: &PublicKey) -> bool {
+        self.signers.is_suspended(key)
     }
 
     /// Whose signature counts for a key's repository.

@@ -7,9 +7,9 @@ use crate::relay::{from_record, to_record};
 use abide_core::RefName;
 use abide_nostr::event::to_json;
 use abide_nostr::git::Proposal;
-use abide_nostr::{Event, Rank, kinds};
+use abide_nostr::{Event, PublicKey, Rank, kinds};
 use abide_store::repos::{self, Repo};
-use abide_store::{StoreError, Tx, nostr_events, purgatory, purgatory_proposals};
+use abide_store::{StoreError, Tx, nostr_events, purgatory, purgatory_proposals, quotas};
 use serde::{Deserialize, Serialize};
 
 /// The signed events that allow a push, and what they say beside refs.
@@ -21,9 +21,28 @@ pub(crate) struct Signed {
     proposals: Vec<String>,
     /// The branch that HEAD names from now on.
     head: Option<String>,
+    /// Bytes of git data that come with it.
+    #[serde(default)]
+    bytes: u64,
+    /// The network that those count for; none for accounts.
+    #[serde(default)]
+    network: Option<String>,
 }
 
 impl Signed {
+    /// Notes the git data that comes with it, and the network that it counts for.
+    pub(crate) fn weigh(&mut self, bytes: u64, network: Option<String>) {
+        (self.bytes, self.network) = (bytes, network);
+    }
+
+    /// Whose quota the git data counts for: whoever owns the repository, if a state brings it, or else who proposes it.
+    pub(crate) fn payer(&self, owner: PublicKey) -> Option<PublicKey> {
+        match &self.state {
+            Some(_) => Some(owner),
+            None => self.events().first().map(|event| event.pubkey),
+        }
+    }
+
     /// The refs become what a state says.
     pub(super) fn follow(&mut self, state: &Event, head: Option<&RefName>) {
         self.state = Some(to_json(state));
@@ -69,12 +88,28 @@ pub(crate) async fn finish(tx: &mut Tx, repo: &Repo, signed: &str) -> Result<(),
     for json in &signed.proposals {
         serve_proposal(tx, &read(json)?).await?;
     }
+    charge(tx, repo, &signed).await?;
     if let Some(head) = signed.head.as_deref().and_then(|name| name.parse::<RefName>().ok())
         && head != repo.default_branch
     {
         repos::set_about(tx, repo.id, &repo.description, &head).await?;
     }
     Ok(())
+}
+
+/// Charges whoever pays for the git data of a push.
+async fn charge(tx: &mut Tx, repo: &Repo, signed: &Signed) -> Result<(), StoreError> {
+    let bytes = i64::try_from(signed.bytes).unwrap_or(i64::MAX);
+    if bytes == 0 {
+        return Ok(());
+    }
+    if signed.state.is_some() {
+        quotas::charge_repo(tx, repo.id, bytes).await?;
+    } else if let Some(json) = signed.proposals.first() {
+        quotas::charge_proposal(tx, &id(&read(json)?.id), bytes).await?;
+    }
+    let added = signed.network.iter().map(|network| (network.clone(), bytes)).collect();
+    quotas::add_addresses(tx, added).await
 }
 
 /// Stores a proposal whose commit came. If its author deleted it in the meantime, its refs go again.

@@ -2,6 +2,7 @@
 
 use super::align::{Aligned, Bringer, Objects, align};
 use super::push::{Coordinate, Order, is_complete, objects_of};
+use super::quota::Allowance;
 use super::scene::{Place, Scene};
 use super::settle::settle;
 use super::signed::serve_state;
@@ -22,6 +23,7 @@ pub(super) async fn admit(
     event: &Event,
     state: RepoState,
     from: Option<IpAddr>,
+    allowance: &Allowance,
 ) -> Result<Answer, Fault> {
     let identifier = state.identifier.as_str().to_owned();
     let mut conn = forge.store().read().await?;
@@ -44,7 +46,7 @@ pub(super) async fn admit(
     };
     match judge(&facts) {
         Verdict::Refuse(refusal) => Ok(Answer::Refused(refusal)),
-        Verdict::Wait { extend } => wait(forge, event, &identifier, from, extend).await,
+        Verdict::Wait { extend } => wait(forge, event, &identifier, from, extend, allowance).await,
         Verdict::Serve { align } if align.is_empty() => keep(forge, event).await,
         Verdict::Serve { align } => serve(forge, event, &state, &scene, align, &facts, from).await,
     }
@@ -67,6 +69,7 @@ async fn ruled(forge: &Forge, scene: &Scene, state: &RepoState) -> Result<Vec<Ru
             complete,
             superseded,
             archived: known.is_archived(),
+            suspended: scene.is_suspended(&known.owner()),
         });
     }
     Ok(ruled)
@@ -124,16 +127,18 @@ async fn wait(
     identifier: &str,
     from: Option<IpAddr>,
     extend: Vec<PublicKey>,
+    allowance: &Allowance,
 ) -> Result<Answer, Fault> {
     let settings = forge.settings().grasp.clone();
-    let input = (event.clone(), identifier.to_owned(), from, extend, settings);
+    let input = (event.clone(), identifier.to_owned(), from, extend, settings, allowance.clone());
     let written = forge
         .store()
-        .write(input, |tx, (event, identifier, from, extend, settings)| {
+        .write(input, |tx, (event, identifier, from, extend, settings, allowance)| {
             Box::pin(async move {
                 let until = settings.expiry.of_arrival(tx.now());
                 let entry = entry(event, identifier, *from, until);
                 ensure_room(tx, &settings.caps, &entry).await?;
+                allowance.event(tx, entry.json.len()).await?;
                 purgatory::put_state(tx, &entry).await?;
                 for owner in extend {
                     purgatory::raise_announcement(tx, &owner.to_bytes(), identifier, until).await?;

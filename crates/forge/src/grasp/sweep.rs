@@ -8,7 +8,7 @@ use abide_nostr::nip19;
 use abide_store::leases::{self, Lease};
 use abide_store::purgatory::{self, Announcement};
 use abide_store::purgatory_proposals as proposals;
-use abide_store::{StoreError, Tx, purges, pushes};
+use abide_store::{StoreError, Tx, purges, pushes, quotas};
 use std::time::Duration;
 
 /// Entries of one kind that one look takes on.
@@ -117,6 +117,7 @@ async fn states(forge: &Forge) -> Result<u64, Fault> {
                     purgatory::remember(tx, id, until).await?;
                 }
                 purgatory::forget(tx).await?;
+                quotas::forget(tx).await?;
                 Ok(gone.len() as u64)
             })
         })

@@ -8,12 +8,12 @@ use super::admit::Submission;
 use super::door::Place;
 use super::hub::Live;
 use super::reading::{self, Asked, Found};
-use crate::Forge;
 use crate::accounts::standing;
+use crate::{Fault, Forge};
 use abide_nostr::git::Service;
-use abide_nostr::grasp::{Answer, Prefix, Refusal};
+use abide_nostr::grasp::{Answer, Prefix, Refusal, signer};
 use abide_nostr::session::Ticket;
-use abide_nostr::{Action, Event, EventId, Session};
+use abide_nostr::{Action, Event, EventId, PublicKey, Session};
 use std::collections::{HashSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -151,6 +151,14 @@ impl Client {
             match action {
                 Action::Send(text) => frames.push(text),
                 Action::Admit(event) => self.admit(event).await,
+                Action::Prove(id, key) => {
+                    let judged = judge_key(&self.forge.clone(), key).await;
+                    let told = self.session.on_proved(&id, key, judged);
+                    frames.extend(told.into_iter().filter_map(|action| match action {
+                        Action::Send(text) => Some(text),
+                        _ => None,
+                    }));
+                }
                 Action::Subscribe(ticket, filters) => {
                     self.forge.relay().hub.subscribe(self.number, ticket.clone(), filters.clone());
                     self.open.insert(ticket.clone());
@@ -211,6 +219,18 @@ impl Drop for Client {
             task.abort();
         }
         self.forge.relay().hub.leave(self.number, self.open.drain());
+    }
+}
+
+/// Whether a key that was proved counts here.
+async fn judge_key(forge: &Forge, key: PublicKey) -> Result<(), Refusal> {
+    let found = async { Ok::<_, Fault>(super::signer(&mut *forge.store().read().await?, key).await?) };
+    match found.await {
+        Ok(signer) => signer::admit(signer),
+        Err(fault) => {
+            tracing::warn!(error = %fault, "could not look up the account of a key");
+            Err(Refusal::new(Prefix::Error, fault.told()))
+        }
     }
 }
 

@@ -3,9 +3,10 @@
 use super::RelaySettings;
 use crate::Rate;
 use abide_core::Timestamp;
+use abide_core::admission::{Full, Network, Slot, Slots};
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
 
 /// Why a connection is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -23,28 +24,22 @@ pub(super) struct Door {
     per_ip: usize,
     rate: Rate,
     tracked: usize,
-    open: Arc<Mutex<Open>>,
+    open: Slots<Option<Network>>,
     events: Mutex<Window>,
-}
-
-#[derive(Default)]
-struct Open {
-    all: usize,
-    of: HashMap<Option<IpAddr>, usize>,
 }
 
 /// Events by address since the window began. Of addresses beyond the bound, all share one count.
 #[derive(Default)]
 struct Window {
     number: i64,
-    used: HashMap<Option<IpAddr>, i64>,
+    used: HashMap<Option<Network>, i64>,
     others: i64,
 }
 
-/// A connection's place; given back when dropped.
+/// A connection's slot; given back when dropped.
 pub(super) struct Place {
-    open: Arc<Mutex<Open>>,
-    address: Option<IpAddr>,
+    open: Slots<Option<Network>>,
+    slot: Option<Slot<Option<Network>>>,
 }
 
 impl Door {
@@ -54,25 +49,18 @@ impl Door {
             per_ip: settings.connections_per_ip,
             rate: settings.events_per_ip,
             tracked: settings.tracked,
-            open: Arc::default(),
+            open: Slots::new(settings.connections, settings.connections_per_ip),
             events: Mutex::default(),
         }
     }
 
     pub(super) fn enter(&self, ip: Option<IpAddr>) -> Result<Place, TooMany> {
-        let address = ip.map(network);
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.all >= self.connections {
-            return Err(TooMany::Connections(self.connections));
-        }
-        let own = open.of.entry(address).or_default();
-        if *own >= self.per_ip {
-            return Err(TooMany::OfAddress(self.per_ip));
-        }
-        *own += 1;
-        open.all += 1;
-        metrics::gauge!("abide_relay_connections").set(open.all as f64);
-        Ok(Place { open: self.open.clone(), address })
+        let slot = self.open.take(ip.map(Network::of)).map_err(|full| match full {
+            Full::InAll => TooMany::Connections(self.connections),
+            Full::ForKey => TooMany::OfAddress(self.per_ip),
+        })?;
+        metrics::gauge!("abide_relay_connections").set(self.open.used() as f64);
+        Ok(Place { open: self.open.clone(), slot: Some(slot) })
     }
 
     /// Counts an event; `false` if the address has sent as many as it may for now.
@@ -83,7 +71,7 @@ impl Door {
         if events.number != number {
             *events = Window { number, ..Window::default() };
         }
-        let address = ip.map(network);
+        let address = ip.map(Network::of);
         let full = events.used.len() >= self.tracked && !events.used.contains_key(&address);
         let used = if full { &mut events.others } else { events.used.entry(address).or_default() };
         *used += 1;
@@ -93,23 +81,8 @@ impl Door {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.all = open.all.saturating_sub(1);
-        metrics::gauge!("abide_relay_connections").set(open.all as f64);
-        if let Some(own) = open.of.get_mut(&self.address) {
-            *own = own.saturating_sub(1);
-            if *own == 0 {
-                open.of.remove(&self.address);
-            }
-        }
-    }
-}
-
-/// Whoever has one IPv6 address has the network around it.
-fn network(ip: IpAddr) -> IpAddr {
-    match ip.to_canonical() {
-        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)).into(),
-        v4 @ IpAddr::V4(_) => v4,
+        drop(self.slot.take());
+        metrics::gauge!("abide_relay_connections").set(self.open.used() as f64);
     }
 }
 

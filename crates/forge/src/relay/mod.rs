@@ -5,8 +5,9 @@
 //!   for many, and only then the answers.
 //! * `hub.rs`: who listens to what. Everyone who stored events calls [`Relay::publish`] after the commit; `tail.rs` sees
 //!   what other nodes stored.
-//! * `record.rs`: events as rows. `deleted.rs`: what does not come back. `door.rs`: how many connections and events one address may have. `expire.rs`: the end
-//!   of what asked to be forgotten.
+//! * `record.rs`: events as rows. `deleted.rs`: what does not come back. `signers.rs`: the
+//!   accounts behind keys. `door.rs`: how many connections and events one address may have. `expire.rs`: the end of what
+//!   asked to be forgotten.
 
 mod admit;
 mod client;
@@ -17,6 +18,7 @@ mod hub;
 mod reading;
 mod record;
 mod settings;
+mod signers;
 mod tail;
 
 pub use client::{Client, Ended};
@@ -25,10 +27,13 @@ pub(crate) use expire::expire;
 pub use record::to_record;
 pub(crate) use record::{from_record, named_by, readable};
 pub use settings::RelaySettings;
+pub(crate) use signers::{Signers, signer};
 
 use crate::Forge;
 use crate::grasp::GraspSettings;
+use crate::grasp::quota::Strangers;
 use abide_nostr::git::Service;
+use abide_nostr::grasp::announcement::Announce;
 use abide_nostr::info::{Limitation, RelayInfo, SUPPORTED_NIPS};
 use abide_nostr::{Event, Limits};
 use admit::Admissions;
@@ -47,6 +52,7 @@ pub struct Relay {
     hub: Hub,
     door: Door,
     admissions: Admissions,
+    pub(crate) strangers: Strangers,
     /// Questions to the database that run at once.
     reads: Semaphore,
 }
@@ -60,6 +66,7 @@ impl Relay {
             hub: Hub::new(settings.outgoing, settings.remembered),
             door: Door::new(&settings),
             admissions: Admissions::new(&settings),
+            strangers: Strangers::default(),
             reads: Semaphore::new(settings.reads.max(1)),
             limits,
             settings,
@@ -105,10 +112,16 @@ impl Relay {
 
 /// Whose repositories are taken, where the operator has not said it.
 fn acceptance(grasp: &GraspSettings) -> &'static str {
-    match (grasp.enabled, grasp.allow.is_empty()) {
-        (false, _) => "No repositories are taken from nostr.",
-        (true, true) => "Anyone may announce a repository that lists this server under clone and relays.",
-        (true, false) => {
+    if !grasp.enabled {
+        return "No repositories are taken from nostr.";
+    }
+    match grasp.announce {
+        Announce::Open => "Anyone may announce a repository that lists this server under clone and relays.",
+        Announce::Linked => {
+            "Keys that are linked to an account of this server may announce repositories that list it under clone and \
+             relays. Log in on its site with the key and choose a username, or ask the operator for an account."
+        }
+        Announce::Off => {
             "Keys that the operator has chosen may announce repositories that list this server under clone and relays."
         }
     }

@@ -192,7 +192,7 @@ pub(super) async fn made_too_many(tx: &mut Tx, owner: UserId, rate: Rate) -> Res
 }
 
 /// Whether an account may not own one more.
-pub(super) async fn owns_too_many(tx: &mut Tx, owner: UserId, limit: i64) -> Result<bool, StoreError> {
+pub(crate) async fn owns_too_many(tx: &mut Tx, owner: UserId, limit: i64) -> Result<bool, StoreError> {
     let viewer = Viewer { user: Some(owner), reads_everything: false };
     let (_, owned) = repos::of_owner(tx, owner, viewer, Page { limit: 1, offset: 0 }).await?;
     Ok(owned >= limit)

@@ -1,7 +1,21 @@
 //! What becomes of an announcement.
 
+use super::signer::Signer;
 use super::{Prefix, Refusal};
 use crate::event::Rank;
+pub use abide_core::account::Announce;
+use abide_core::account::SignUpMode;
+
+/// Whether the operator names a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listing {
+    /// Among those that may announce.
+    Allowed,
+    /// Among those that may not.
+    Denied,
+    /// In neither list.
+    Unlisted,
+}
 
 /// What the operator lets an author announce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,8 +24,53 @@ pub enum Access {
     Open,
     /// Nothing: the author is on the list of those who may not.
     Blocked,
-    /// Nothing: there is a list of those who may, and the author is not on it.
-    NotListed,
+    /// Nothing new: only keys linked to an account may, and no account has this one. Carries how accounts are made.
+    Unlinked(SignUpMode),
+    /// Nothing new: the account of the key has no username.
+    Nameless,
+    /// Nothing new: only listed keys may.
+    Unlisted,
+}
+
+/// Decides what an author may announce.
+pub fn access(announce: Announce, signup: SignUpMode, listing: Listing, signer: Signer) -> Access {
+    match (listing, announce, signer) {
+        (Listing::Denied, _, _) | (_, _, Signer::Suspended) => Access::Blocked,
+        (Listing::Allowed, _, _) | (_, Announce::Open, _) | (_, Announce::Linked, Signer::Account) => Access::Open,
+        (_, Announce::Linked, Signer::Stranger) => Access::Unlinked(signup),
+        (_, Announce::Linked, Signer::Nameless) => Access::Nameless,
+        (_, Announce::Off, _) => Access::Unlisted,
+    }
+}
+
+impl Access {
+    /// Why a new repository is not taken, and how to get in; `None` if it is.
+    fn refusal(self) -> Option<Refusal> {
+        let restricted = |reason: &'static str| Some(Refusal::new(Prefix::Restricted, reason));
+        match self {
+            Self::Open => None,
+            Self::Blocked => Some(Refusal::new(Prefix::Blocked, "this key may not announce repositories here")),
+            Self::Unlinked(SignUpMode::Open) => restricted(
+                "this server takes new repositories only from keys that are linked to an account; log in on its site with \
+                 this key, choose a username, then announce again",
+            ),
+            Self::Unlinked(SignUpMode::Invite) => restricted(
+                "this server takes new repositories only from keys that are linked to an account; ask its operator for an \
+                 invitation, sign up on its site, link this key in your settings, then announce again",
+            ),
+            Self::Unlinked(SignUpMode::Closed) => restricted(
+                "this server takes new repositories only from keys that are linked to an account; ask its operator for an \
+                 account, link this key in your settings, then announce again",
+            ),
+            Self::Nameless => restricted(
+                "this server takes new repositories only from accounts with a username; log in on its site with this key, \
+                 choose a username, then announce again",
+            ),
+            Self::Unlisted => restricted(
+                "this server takes new repositories only from keys that its operator lists; ask the operator",
+            ),
+        }
+    }
 }
 
 /// What is known of the author's own repository of this identifier.
@@ -109,12 +168,8 @@ pub enum Verdict {
 /// Decides.
 pub fn judge(facts: &Facts) -> Verdict {
     let refuse = |prefix, reason: &'static str| Verdict::Refuse(Refusal::new(prefix, reason));
-    match facts.access {
-        Access::Open => {}
-        Access::Blocked => return refuse(Prefix::Blocked, "this key may not announce repositories here"),
-        Access::NotListed => {
-            return refuse(Prefix::Restricted, "this server takes repositories of listed keys only; ask its operator");
-        }
+    if let (Access::Blocked, Some(refusal)) = (facts.access, facts.access.refusal()) {
+        return Verdict::Refuse(refusal);
     }
     if facts.deleted.is_some_and(|deleted| facts.rank.created_at <= deleted.at) {
         return refuse(Prefix::Invalid, "this repository was deleted after that; publish a new announcement");
@@ -129,7 +184,8 @@ pub fn judge(facts: &Facts) -> Verdict {
             Known::Beside(_) | Known::Nothing if facts.deleted.is_some_and(|deleted| deleted.restorable) => {
                 Verdict::Restore
             }
-            Known::Beside(_) | Known::Nothing => Verdict::Wait,
+            // Only a repository that is new here is a question of who may announce: what is here goes on.
+            Known::Beside(_) | Known::Nothing => facts.access.refusal().map_or(Verdict::Wait, Verdict::Refuse),
         };
     }
     let withdrawn = match facts.known {
@@ -212,6 +268,39 @@ mod tests {
         assert_eq!(left(Known::Served(rank(1, 1)), Maintains::Waiting), beside(false, Some(Withdrawn::Repo)));
     }
 
+    #[test]
+    fn only_open_servers_take_new_repositories_of_strangers() {
+        let signers = [Signer::Stranger, Signer::Nameless, Signer::Account, Signer::Suspended];
+        for announce in [Announce::Open, Announce::Linked, Announce::Off] {
+            for signup in [SignUpMode::Open, SignUpMode::Invite, SignUpMode::Closed] {
+                for signer in signers {
+                    let judged = |listing| access(announce, signup, listing, signer);
+                    assert_eq!(judged(Listing::Denied), Access::Blocked);
+                    let suspended = signer == Signer::Suspended;
+                    assert_eq!(judged(Listing::Allowed) == Access::Open, !suspended);
+                    let may = match announce {
+                        Announce::Open => !suspended,
+                        Announce::Linked => signer == Signer::Account,
+                        Announce::Off => false,
+                    };
+                    let found = judged(Listing::Unlisted);
+                    assert_eq!(found == Access::Open, may, "{announce:?} {signer:?}");
+                    assert_eq!(found.refusal().is_none(), may);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_how_to_get_in() {
+        let said = |access: Access| access.refusal().unwrap().to_string();
+        assert!(said(Access::Unlinked(SignUpMode::Open)).contains("log in on its site with this key"));
+        assert!(said(Access::Unlinked(SignUpMode::Invite)).contains("ask its operator for an invitation"));
+        assert!(said(Access::Unlinked(SignUpMode::Closed)).contains("ask its operator for an account"));
+        assert!(said(Access::Nameless).contains("choose a username"));
+        assert!(said(Access::Unlisted).starts_with("restricted: "));
+    }
+
     /// Every combination of facts, against the sentences of the rules.
     #[test]
     fn every_combination_keeps_the_rules() {
@@ -226,7 +315,7 @@ mod tests {
         }
         let mut seen = 0;
         for lists_us in [false, true] {
-            for access in [Access::Open, Access::Blocked, Access::NotListed] {
+            for access in [Access::Open, Access::Blocked, Access::Nameless] {
                 for maintains in [Maintains::Nothing, Maintains::Waiting, Maintains::Served] {
                     for &known in &knowns {
                         for &deleted in &deletions {
@@ -236,7 +325,10 @@ mod tests {
                             let newest = known.rank().is_none_or(|known| known < facts.rank);
                             let alive = deleted.is_none_or(|deleted| deleted.at < NEW);
                             let wanted = lists_us || maintains != Maintains::Nothing;
-                            assert_eq!(taken, access == Access::Open && newest && alive && wanted, "{facts:?}");
+                            let restorable = deleted.is_some_and(|deleted| deleted.restorable);
+                            let new = lists_us && !matches!(known, Known::Waiting(_) | Known::Served(_)) && !restorable;
+                            let may = access == Access::Open || (access == Access::Nameless && !new);
+                            assert_eq!(taken, may && newest && alive && wanted, "{facts:?}");
                             let gets_repo =
                                 !matches!(verdict, Verdict::Refuse(_) | Verdict::Withdraw(..) | Verdict::Beside { .. });
                             assert!(!gets_repo || lists_us, "{facts:?}");
@@ -245,7 +337,7 @@ mod tests {
                             let had = matches!(known, Known::Waiting(_) | Known::Served(_));
                             assert_eq!(
                                 goes,
-                                access == Access::Open && newest && alive && !lists_us && had,
+                                access != Access::Blocked && newest && alive && !lists_us && had,
                                 "{facts:?}"
                             );
                             assert!(verdict != Verdict::Replace || matches!(known, Known::Served(_)), "{facts:?}");

@@ -11,11 +11,13 @@ pub struct Caps {
     pub per_address: u64,
     /// Altogether.
     pub total: u64,
+    /// Bytes of events altogether.
+    pub bytes: u64,
 }
 
 impl Default for Caps {
     fn default() -> Self {
-        Self { per_key: 100, per_address: 500, total: 20_000 }
+        Self { per_key: 100, per_address: 500, total: 20_000, bytes: 512 << 20 }
     }
 }
 
@@ -28,6 +30,8 @@ pub struct Counts {
     pub of_address: u64,
     /// Altogether.
     pub total: u64,
+    /// Bytes of events altogether.
+    pub bytes: u64,
 }
 
 /// Events that wait with one announcement.
@@ -67,7 +71,7 @@ pub fn judge(caps: &Caps, counts: &Counts) -> Result<(), Refusal> {
         refuse("too many events of this key wait for git data; push what they announce, or wait until they expire")
     } else if counts.of_address >= caps.per_address {
         refuse("too many events from this address wait for git data; try again later")
-    } else if counts.total >= caps.total {
+    } else if counts.total >= caps.total || counts.bytes >= caps.bytes {
         refuse("too many events wait for git data here; try again later")
     } else {
         Ok(())
@@ -93,10 +97,10 @@ mod tests {
 
     #[test]
     fn each_cap_holds_alone() {
-        let caps = Caps { per_key: 1, per_address: 2, total: 3 };
-        let judged = |of_key, of_address, total| judge(&caps, &Counts { of_key, of_address, total });
-        assert_eq!(judged(0, 1, 2), Ok(()));
-        for refused in [judged(1, 1, 2), judged(0, 2, 2), judged(0, 1, 3)] {
+        let caps = Caps { per_key: 1, per_address: 2, total: 3, bytes: 4 };
+        let judged = |of_key, of_address, total, bytes| judge(&caps, &Counts { of_key, of_address, total, bytes });
+        assert_eq!(judged(0, 1, 2, 3), Ok(()));
+        for refused in [judged(1, 1, 2, 3), judged(0, 2, 2, 3), judged(0, 1, 3, 3), judged(0, 1, 2, 4)] {
             assert_eq!(refused.unwrap_err().prefix, Prefix::RateLimited);
         }
     }

@@ -45,6 +45,14 @@ pub enum PushRefusal {
     /// The repository is archived.
     #[error("archived: this repository takes no changes")]
     Archived,
+    /// The account of the repository's key is suspended.
+    #[error(
+        "suspended: the account of the key that owns this repository is suspended; ask the administrator of this site"
+    )]
+    OwnerSuspended,
+    /// The account of the key that signed what allows the push is suspended.
+    #[error("suspended: the account of the key that signed this is suspended; ask the administrator of this site")]
+    SignerSuspended,
 }
 
 /// The commands of a push, by what decides about them.

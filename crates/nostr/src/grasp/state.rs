@@ -17,6 +17,8 @@ pub struct Ruled {
     pub superseded: bool,
     /// Whether it is archived.
     pub archived: bool,
+    /// Whether the account of its owner is suspended.
+    pub suspended: bool,
 }
 
 /// What the decision needs to know.
@@ -69,10 +71,14 @@ pub fn judge(facts: &Facts) -> Verdict {
     if facts.newest_of_author.is_some_and(|newest| facts.rank <= newest) {
         return refuse(Prefix::Invalid, "a newer state of this author is here");
     }
-    if facts.ruled.iter().all(|repo| repo.archived) {
+    if facts.ruled.iter().all(|repo| repo.suspended) {
+        let reason = "the account of the repository's owner is suspended; ask the administrator of this site";
+        return refuse(Prefix::Blocked, reason);
+    }
+    if facts.ruled.iter().all(|repo| repo.archived || repo.suspended) {
         return refuse(Prefix::Restricted, "the repository is archived and takes no changes");
     }
-    let mut ruled = facts.ruled.iter().filter(|repo| !repo.archived);
+    let mut ruled = facts.ruled.iter().filter(|repo| !repo.archived && !repo.suspended);
     if !facts.tracks {
         // There is no git data to wait for, but nothing of a repository that waits is served.
         return match ruled.any(|repo| !repo.waiting) {
@@ -98,7 +104,7 @@ mod tests {
 
     fn repo(owner: u8) -> Ruled {
         let owner = PublicKey::from_byte_array([owner; 32]);
-        Ruled { owner, waiting: false, complete: false, superseded: false, archived: false }
+        Ruled { owner, waiting: false, complete: false, superseded: false, archived: false, suspended: false }
     }
 
     fn facts(ruled: Vec<Ruled>) -> Facts {
@@ -149,6 +155,15 @@ mod tests {
         let archived = Ruled { archived: true, complete: true, waiting: true, ..repo(1) };
         assert!(refused(&facts(vec![archived])).unwrap().starts_with("restricted: "));
         assert_eq!(judge(&facts(vec![archived, repo(2)])), Verdict::Wait { extend: vec![] });
+    }
+
+    #[test]
+    fn repositories_of_suspended_owners_take_no_state() {
+        let suspended = Ruled { suspended: true, complete: true, waiting: true, ..repo(1) };
+        assert!(refused(&facts(vec![suspended])).unwrap().starts_with("blocked: "));
+        assert_eq!(judge(&facts(vec![suspended, repo(2)])), Verdict::Wait { extend: vec![] });
+        let archived = Ruled { archived: true, ..repo(2) };
+        assert!(refused(&facts(vec![suspended, archived])).unwrap().starts_with("restricted: "));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use super::{Action, Session, send};
 use crate::git::Service;
-use crate::{Event, event, kinds, message, verify_signature};
+use crate::grasp::Refusal;
+use crate::{Event, EventId, PublicKey, event, kinds, message, verify_signature};
 use abide_core::Timestamp;
 
 const OTHER_CHALLENGE: &str = "invalid: this is not the challenge of this connection, which follows";
@@ -14,15 +15,28 @@ impl Session {
     /// Whoever answers another challenge than this connection's is told the right one, and nobody else is: clients that
     /// are asked and decline take it for a failure, and give up what they were asking for.
     pub(super) fn on_auth(&mut self, proof: &Event, now: Timestamp) -> Vec<Action> {
-        let refusal = self.judge_auth(proof, now);
-        if refusal.is_none() {
-            self.proven.insert(proof.pubkey);
-        }
-        let mut actions = send(message::ok(&proof.id, refusal.is_none(), refusal.unwrap_or_default()));
-        if refusal == Some(OTHER_CHALLENGE) {
+        let Some(refusal) = self.judge_auth(proof, now) else {
+            return vec![Action::Prove(proof.id, proof.pubkey)];
+        };
+        let mut actions = send(message::ok(&proof.id, false, refusal));
+        if refusal == OTHER_CHALLENGE {
             actions.extend(send(message::auth(&self.challenge)));
         }
         actions
+    }
+
+    /// The account of a key that was proved is known: it counts, or is refused.
+    pub fn on_proved(&mut self, id: &EventId, key: PublicKey, judged: Result<(), Refusal>) -> Vec<Action> {
+        match judged {
+            Ok(()) => {
+                self.proven.insert(key);
+                send(message::ok(id, true, ""))
+            }
+            Err(refusal) => {
+                self.proven.remove(&key);
+                send(message::ok(id, false, &refusal.to_string()))
+            }
+        }
     }
 
     /// The signature is checked last: what can be refused for nothing costs nothing.

@@ -200,7 +200,12 @@ fn a_key_is_proved_by_signing_the_challenge_for_this_relay_now() {
     let challenge: &[&str] = &["challenge", "chance"];
     let mut session = session();
     let mut prove = |event: Event| {
-        let frame = only(session.on_message(&format!("[\"AUTH\",{}]", written(&event)), NOW));
+        let actions = session.on_message(&format!("[\"AUTH\",{}]", written(&event)), NOW);
+        let actions = match actions[..] {
+            [Action::Prove(id, key)] => session.on_proved(&id, key, Ok(())),
+            _ => actions,
+        };
+        let frame = only(actions);
         assert_eq!((&frame[0], &frame[1]), (&json!("OK"), &json!(event.id)));
         frame[2].as_bool().unwrap()
     };
@@ -214,6 +219,17 @@ fn a_key_is_proved_by_signing_the_challenge_for_this_relay_now() {
     assert!(!prove(forged));
     assert!(prove(event(2, 22_242, -600, &[relay, challenge], "")));
     assert_eq!(session.proven(), &Set::from([key(2)]));
+}
+
+#[test]
+fn a_proved_key_of_a_suspended_account_is_refused() {
+    let mut session = session();
+    let proof = event(2, 22_242, 0, &[], "");
+    assert_eq!(only(session.on_proved(&proof.id, key(2), Ok(())))[2], true);
+    let refused = only(session.on_proved(&proof.id, key(2), Err(crate::grasp::signer::suspended())));
+    assert_eq!(refused[2], false);
+    assert!(refused[3].as_str().unwrap().starts_with("blocked: the account of this key is suspended"));
+    assert!(session.proven().is_empty());
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod people;
 mod plans;
 mod purgatory;
 mod pushes;
+mod quotas;
 mod repos;
 mod sequencer;
 mod statements;

@@ -88,6 +88,10 @@ const HOT: &[Hot] = &[
         &["nostr_events_by_author", "users_by_npub"],
     ),
     hot("nostr_events", "OF_SLOT", &["nostr_events_slot"], &["nostr_events_slot"]),
+    hot("user_keys", "ACCOUNTS", &["users_by_npub"], &["users_by_npub"]),
+    hot("quotas", "LOCK", &["nostr_keys USING PRIMARY KEY"], &["nostr_keys_pkey"]),
+    hot("quotas", "OF_KEY", &["nostr_keys USING PRIMARY KEY"], &["nostr_keys_pkey"]),
+    hot("quotas", "ADDRESSES", &["nostr_addresses USING PRIMARY KEY"], &["nostr_addresses_pkey"]),
     hot("jobs", "PICK", &["jobs_due"], &["jobs_due"]),
     hot("jobs", "REAP", &["jobs_running"], &["jobs_running"]),
     hot("jobs", "PRUNE", &["jobs_finished"], &["jobs_finished"]),
@@ -210,6 +214,10 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("purgatory", "STATE_PAGE"),
     ("purgatory_proposals", "PAGE"),
     ("purgatory_proposals", "BYTES"),
+    // Sums over all keys, once a minute on each node.
+    ("quotas", "SUM_ALL"),
+    // Walks the accounts by number, a page at a time, once a minute.
+    ("quotas", "ACCOUNT_KEYS"),
     // Their own tests below: they look through a bounded number of issues or repositories.
     ("issue_list", "NEWEST"),
     ("issue_list", "OLDEST"),

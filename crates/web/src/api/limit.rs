@@ -5,12 +5,12 @@
 //! beyond the number of addresses that are kept apart, all share one window.
 
 use crate::api::error::ApiError;
+use abide_core::admission::Network;
 use abide_core::{Clock, UserId};
 use abide_forge::Caller;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use utoipa::ToSchema;
 
@@ -48,7 +48,7 @@ pub(crate) struct Meter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Key {
     Account(UserId),
-    Address(Option<IpAddr>),
+    Address(Option<Network>),
     /// Whoever comes when all places are taken.
     Others,
 }
@@ -57,19 +57,8 @@ impl Key {
     pub(super) fn of(caller: &Caller) -> Self {
         match caller.user_id() {
             Some(id) => Self::Account(id),
-            None => Self::Address(caller.ip.map(network)),
+            None => Self::Address(caller.ip.map(Network::of)),
         }
-    }
-}
-
-/// Whoever has one IPv6 address has the network around it.
-fn network(ip: IpAddr) -> IpAddr {
-    match ip {
-        IpAddr::V4(_) => ip,
-        IpAddr::V6(v6) => match v6.to_ipv4_mapped() {
-            Some(v4) => v4.into(),
-            None => std::net::Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)).into(),
-        },
     }
 }
 

@@ -14,3 +14,5 @@ mod proposals;
 mod restarts;
 pub mod scene;
 mod states;
+mod strangers;
+mod suspended;

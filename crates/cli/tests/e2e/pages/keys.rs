@@ -182,6 +182,66 @@ fn a_key_is_linked_with_the_password_and_unlinked_while_a_password_remains(
     assert_eq!(location(&now), "/settings/nostr?done=key-unlinked");
 }
 
+/// Linking a key takes over what it did before it had an account with a username.
+#[rstest]
+fn linking_a_key_without_a_name_brings_its_repositories_stars_and_threads(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let server = builder(engine).env("ABIDE_SIGNUP__MODE", "closed").start();
+    let key = Key::new(1);
+    let repo = governed(&server, &key, "tool", |_| {});
+    let token = server.add_token("maker", "repo,user");
+    let post = |path: &str, body| http::post(server.http_addr(), path, Some(&token), &body);
+    let made = post("/api/v3/user/repos", serde_json::json!({ "name": "open" }));
+    let open = made.json()["id"].as_i64().expect("a repository has a number");
+    let ann = crate::support::person(&server, "ann");
+    // A repository of the same name, and a star that both have.
+    ann.create(&server, "tool", false);
+    let holder = query(&server, "SELECT id FROM users WHERE name IS NULL");
+    let member = query(&server, "SELECT id FROM users WHERE name = 'ann'");
+    for (user, starred) in [(&holder, open), (&holder, repo), (&member, open)] {
+        query(&server, &format!("INSERT INTO stars (user_id, repo_id, starred_at) VALUES ({user}, {starred}, 1)"));
+    }
+    let issue = post("/api/v3/repos/maker/open/issues", serde_json::json!({ "title": "mine" }));
+    assert_eq!(issue.status, 201, "{}", issue.text());
+    query(&server, &format!("UPDATE issues SET author_id = {holder}"));
+
+    let browser = logged_in(&server, "ann");
+    let html = browser.page("/settings/nostr");
+    let event = proof(&server, &key, "/settings/nostr", &field(&html, "/settings/nostr", "challenge"));
+    let form = [("event", event.as_str()), ("current_password", PASSWORD)];
+    let linked = browser.submit_in(&html, "/settings/nostr", "", &form);
+    assert_eq!(location(&linked), "/settings/nostr?done=key-linked");
+
+    assert_eq!(query(&server, "SELECT count(*) FROM users WHERE name IS NULL"), "0");
+    assert_eq!(query(&server, &format!("SELECT owner_id FROM repos WHERE id = {repo}")), member);
+    assert_eq!(query(&server, &format!("SELECT name FROM repos WHERE id = {repo}")), "tool-2", "tool is taken");
+    assert_eq!(query(&server, "SELECT author_id FROM issues"), member);
+    assert_eq!(query(&server, &format!("SELECT star_count FROM repos WHERE id = {open}")), "1");
+    assert_eq!(query(&server, &format!("SELECT star_count FROM repos WHERE id = {repo}")), "1");
+    assert_eq!(query(&server, "SELECT count(*) FROM stars"), "2");
+    assert_eq!(location(&browser.get(&format!("/{}/tool-2", npub(&key)))), "/ann/tool-2");
+    assert_eq!(browser.get("/ann/tool-2").status, 200);
+    crate::support::assert_healthy(&server);
+}
+
+/// A key that is suspended is not washed by linking it.
+#[rstest]
+fn the_key_of_a_suspended_account_is_not_linked_to_another(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let server = server(engine);
+    let key = Key::new(1);
+    governed(&server, &key, "tool", |_| {});
+    query(&server, "UPDATE users SET suspended_at = 1 WHERE npub IS NOT NULL");
+    server.add_user("ann");
+    let browser = logged_in(&server, "ann");
+    let html = browser.page("/settings/nostr");
+    let event = proof(&server, &key, "/settings/nostr", &field(&html, "/settings/nostr", "challenge"));
+    let form = [("event", event.as_str()), ("current_password", PASSWORD)];
+    let refused = browser.submit_in(&html, "/settings/nostr", "", &form);
+    assert!(refused.status == 400 && refused.text().contains("suspended"), "{} {}", refused.status, refused.text());
+    assert_eq!(query(&server, "SELECT count(*) FROM users WHERE name IS NULL"), "1");
+}
+
 #[rstest]
 fn a_suspended_account_is_not_opened_by_its_key(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let server = server(engine);

@@ -60,7 +60,8 @@ fn the_relay_says_whose_repositories_it_takes() {
         let scene = Scene::with(Engine::Sqlite, settings);
         Request::new("GET", "/").header("Accept", "application/nostr+json").send(scene.server.http_addr()).json()
     };
-    let chosen = said(&[("ABIDE_GRASP__ALLOW", &npub), ("ABIDE_RELAY__CURATION", "Nothing about cats.")]);
+    let off = ("ABIDE_GRASP__ANNOUNCE", "off");
+    let chosen = said(&[off, ("ABIDE_GRASP__ALLOW", &npub), ("ABIDE_RELAY__CURATION", "Nothing about cats.")]);
     assert!(chosen["repo_acceptance_criteria"].as_str().unwrap().starts_with("Keys that the operator has chosen"));
     assert_eq!(chosen["curation"], "Nothing about cats.");
     let denied = said(&[("ABIDE_GRASP__DENY", &npub)]);

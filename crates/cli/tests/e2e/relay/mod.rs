@@ -6,6 +6,7 @@ mod library;
 mod limits;
 mod nodes;
 mod publish;
+mod quotas;
 pub mod reconcile;
 mod subscribe;
 

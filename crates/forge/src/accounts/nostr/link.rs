@@ -1,5 +1,6 @@
 //! Linking a key to one's account, and taking it off again.
 
+use super::merge::merge;
 use super::{Answer, NostrError, Proved, check, use_up};
 use crate::accounts::confirm as ask;
 use crate::accounts::sessions::Viewer;
@@ -25,8 +26,9 @@ async fn write_link(tx: &mut Tx, proved: &Proved, user: UserId, who: &Who) -> Re
     if account.npub.is_some() {
         return Err(NostrError::HasKey);
     }
-    if user_keys::by_npub(tx, &npub).await?.is_some() {
-        return Err(NostrError::KeyTaken);
+    if let Some(other) = user_keys::by_npub(tx, &npub).await? {
+        let other = users::lock(tx, other.id).await?.ok_or_else(gone)?;
+        merge(tx, who, &other, user).await?;
     }
     user_keys::set(tx, user, Some(&npub)).await?;
     tell(tx, who, "key_linked", user, &npub).await?;

@@ -7,6 +7,7 @@ mod challenge;
 mod header;
 mod link;
 mod login;
+mod merge;
 
 pub use challenge::issue as challenge;
 pub use header::by_header;

@@ -6,6 +6,7 @@ use crate::git::snapshots::{self, Refs};
 use crate::git::{maintain, reconcile};
 use crate::grasp::align;
 use crate::grasp::push::{Coordinate, Decision, Order, Plan, View, decide};
+use crate::grasp::quota::weigh;
 use crate::grasp::signed::{self, Signed};
 use crate::issues::keywords;
 use crate::repos::open::open_locked;
@@ -200,7 +201,16 @@ async fn judge(forge: &Forge, work: &mut Work, repo: &Repo, refs: &Refs) -> Resu
     let mut places = vec![forge.layout().repo(repo.id)];
     places.extend(work.objects.as_ref().and_then(Connected::area).map(Path::to_owned));
     match decide(forge, coordinate, order, &View::of(refs, places)).await? {
-        Decision::Go(plan) => Ok(Judged::Go(Some(plan))),
+        Decision::Go(mut plan) => {
+            if let Some(area) = work.objects.as_ref().and_then(Connected::area) {
+                let (signed, objects) = (&mut plan.signed, area.join("objects"));
+                if let Err(refusal) = weigh(forge, signed, coordinate.owner, objects, work.caller.ip).await? {
+                    work.verdicts.refuse_all(&refusal.reason);
+                    return Ok(Judged::Done);
+                }
+            }
+            Ok(Judged::Go(Some(plan)))
+        }
         Decision::Nothing => Ok(Judged::Done),
         Decision::Refuse(reason) => {
             work.verdicts.refuse_all(&reason);

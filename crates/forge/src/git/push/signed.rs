@@ -8,6 +8,7 @@ use crate::git::snapshots::{self, Refs};
 use crate::grasp::align::{Aligned, Bringer, Objects, align};
 use crate::grasp::aside::{self, Kept};
 use crate::grasp::push::{Coordinate, Order, Sorted, View, Waits, raise, sort_push};
+use crate::grasp::quota::Payer;
 use crate::grasp::settle::settle_others;
 use crate::grasp::spread::{self, Released, Source};
 use crate::{Fault, Forge};
@@ -16,7 +17,7 @@ use abide_git::report::{RefResult, sideband_message};
 use abide_git::{Connected, PacketReader, PushRequest, ReceiveLimits, bare, incoming};
 use abide_nostr::git::Proposal;
 use abide_nostr::grasp::push::{event_of, ref_of};
-use abide_nostr::{Event, EventId};
+use abide_nostr::{Event, EventId, PublicKey};
 use std::net::IpAddr;
 use std::time::Duration;
 use tokio::io::AsyncRead;
@@ -118,29 +119,66 @@ impl Sorted {
     }
 }
 
-/// What nobody has signed for yet may take only so much room. Where nothing else is pushed, the pack is bounded by what
-/// is left; where there is other data beside it, [`aside::keep`] weighs the part.
+/// How much may come: as much as those have room for who pay for its parts, and, of commits that nobody has signed for,
+/// as is left of their own budget. Each part is weighed again when it is here.
 async fn within_budget(
     forge: &Forge,
     place: &Place<'_>,
     limits: &ReceiveLimits,
     sorted: &mut Sorted,
 ) -> Result<ReceiveLimits, Fault> {
-    let mut limits = limits.clone();
-    if sorted.aside.is_empty() {
-        return Ok(limits);
-    }
-    match aside::budget(forge, place.ip).await? {
-        None => {
-            let full = sorted.aside.drain(..).map(|(id, _)| (ref_of(&id), FULL.to_owned()));
-            sorted.refused.extend(full);
+    let mut most = Some(0);
+    if sorted.allowed.iter().any(|update| !update.is_delete())
+        && let Some(payer) = sorted.plan.as_ref().map(|plan| plan.signed.payer(place.coordinate.owner))
+    {
+        match room(forge, place, payer).await? {
+            Ok(left) => most = sum(most, left),
+            Err(reason) => {
+                sorted.plan = None;
+                let over = sorted.allowed.drain(..).map(|update| (update.name, reason.clone()));
+                sorted.refused.extend(over);
+            }
         }
-        Some(left) if sorted.plan.is_none() && sorted.released.is_empty() => {
-            limits.pack_bytes = limits.pack_bytes.min(left);
-        }
-        Some(_) => {}
     }
-    Ok(limits)
+    for (event, commit) in std::mem::take(&mut sorted.released) {
+        match room(forge, place, Some(event.pubkey)).await? {
+            Ok(left) => {
+                most = sum(most, left);
+                sorted.released.push((event, commit));
+            }
+            Err(reason) => sorted.refused.push((ref_of(&event.id), reason)),
+        }
+    }
+    if !sorted.aside.is_empty() {
+        let budget = match aside::budget(forge, place.ip).await? {
+            Some(left) => room(forge, place, None).await?.map(|room| left.min(room.unwrap_or(u64::MAX))),
+            None => Err(FULL.to_owned()),
+        };
+        match budget {
+            Ok(left) => most = sum(most, Some(left)),
+            Err(reason) => {
+                let full = sorted.aside.drain(..).map(|(id, _)| (ref_of(&id), reason.clone()));
+                sorted.refused.extend(full);
+            }
+        }
+    }
+    let pack_bytes = most.map_or(limits.pack_bytes, |most| limits.pack_bytes.min(most));
+    Ok(ReceiveLimits { pack_bytes, ..limits.clone() })
+}
+
+/// Two amounts together; `None` is without a limit.
+fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    one.zip(other).map(|(one, other)| one.saturating_add(other))
+}
+
+/// How many bytes whoever pays may still push; `None` without a limit. Or why none.
+async fn room(
+    forge: &Forge,
+    place: &Place<'_>,
+    payer: Option<PublicKey>,
+) -> Result<Result<Option<u64>, String>, Fault> {
+    let left = Payer::load(forge, payer, place.ip).await?.room(forge).await?;
+    Ok(left.map_err(|refusal| refusal.reason.into_owned()))
 }
 
 /// Keeps what allows the push from expiring for as long as this is polled. Comes back only if the machine fails.

@@ -2,7 +2,9 @@
 
 use super::super::deleted::{refusal, targets};
 use super::super::record::{named_by, to_record};
+use super::super::signers::Signers;
 use super::{Verified, failed};
+use crate::grasp::quota::{self, Limits};
 use crate::grasp::{GraspSettings, Halt, attached};
 use crate::{Fault, Forge};
 use abide_nostr::git::References;
@@ -10,12 +12,13 @@ use abide_nostr::grasp::event::{
     Author, RelatedVerdict, Relation, distance, own_steps, profile, related, steps_beyond,
 };
 use abide_nostr::grasp::{Answer, Parsed, Prefix, Refusal};
+use abide_nostr::grasp::{quota as rule, signer};
 use abide_nostr::kinds::{Class, class};
 use abide_nostr::{Event, EventId, nip19};
 use abide_store::nostr_events::{self, Kept, NewEvent, deleted};
 use abide_store::nostr_relations::{Address, Link};
 use abide_store::purgatory_attached::Home;
-use abide_store::{Conn, StoreError, Tx, nostr_relations, purgatory_attached};
+use abide_store::{Conn, StoreError, Tx, nostr_relations, purgatory_attached, quotas};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -27,6 +30,8 @@ struct Candidate {
     record: NewEvent,
     references: References,
     from: Option<IpAddr>,
+    /// The same as quotas count it.
+    network: Option<String>,
 }
 
 impl Candidate {
@@ -34,7 +39,9 @@ impl Candidate {
         let event = Arc::clone(verified.pending.event());
         let profile = matches!(verified.parsed, Parsed::Profile);
         let references = if profile { References::default() } else { References::of(&event) };
-        Self { profile, record: to_record(&event), references, event, from: verified.pending.submission.from }
+        let from = verified.pending.submission.from;
+        let network = quota::network(from);
+        Self { profile, record: to_record(&event), references, network, event, from }
     }
 
     fn addresses(&self) -> impl Iterator<Item = Address> {
@@ -56,6 +63,7 @@ struct Facts {
     /// By author: events that are linked to repositories only through others.
     far: HashMap<[u8; 32], i64>,
     authors: HashSet<[u8; 32]>,
+    signers: Signers,
     /// By the place of a candidate: when its author deleted it or its slot.
     deleted: HashMap<usize, Deletion>,
 }
@@ -72,11 +80,9 @@ pub(super) async fn admit(forge: &Forge, batch: Vec<Verified>) {
         return;
     }
     let candidates: Arc<[Candidate]> = batch.iter().map(Candidate::of).collect();
-    let input = (candidates.clone(), forge.settings().grasp.clone());
-    let decided: Result<Vec<Answer>, Fault> =
-        forge.store().write(input, |tx, (candidates, settings)| Box::pin(decide(tx, candidates, settings))).await;
-    match decided {
-        Ok(answers) => {
+    match decide_all(forge, candidates.clone()).await {
+        Ok(Decided { answers, strangers }) => {
+            forge.relay().strangers.add(strangers);
             let new = candidates.iter().zip(&answers).filter(|(_, answer)| **answer == Answer::Stored);
             let new: Vec<Arc<Event>> = new.map(|(candidate, _)| candidate.event.clone()).collect();
             for (verified, answer) in batch.into_iter().zip(answers) {
@@ -109,10 +115,34 @@ impl Judged {
     }
 }
 
+/// What became of a batch.
+struct Decided {
+    answers: Vec<Answer>,
+    /// Bytes that were stored for strangers.
+    strangers: u64,
+}
+
+async fn decide_all(forge: &Forge, candidates: Arc<[Candidate]>) -> Result<Decided, Fault> {
+    let input = (candidates, forge.settings().grasp.clone(), Limits::load(forge).await?);
+    forge.store().write(input, |tx, (batch, settings, limits)| Box::pin(decide(tx, batch, settings, limits))).await
+}
+
 /// One transaction: the facts, the rules, the rows.
-async fn decide(tx: &mut Tx, candidates: &[Candidate], settings: &GraspSettings) -> Result<Vec<Answer>, Fault> {
+async fn decide(
+    tx: &mut Tx,
+    candidates: &[Candidate],
+    settings: &GraspSettings,
+    limits: &Limits,
+) -> Result<Decided, Fault> {
     let facts = facts(tx, candidates).await?;
-    let judged = judge(candidates, &facts);
+    let mut judged = judge(candidates, &facts);
+    let takes_room = |place: &usize| {
+        let waits = matches!(judged[*place], Judged::Wait(_));
+        let is_stranger = facts.signers.of(&candidates[*place].event.pubkey).is_stranger();
+        is_stranger && (waits || judged[*place].kept(&candidates[*place]).is_some())
+    };
+    let strangers: Vec<usize> = (0..candidates.len()).filter(takes_room).collect();
+    judge_quotas(tx, candidates, &strangers, limits, &mut judged).await?;
     let kept = candidates.iter().zip(&judged).filter(|(candidate, judged)| judged.kept(candidate).is_some());
     let records: Vec<NewEvent> = kept.map(|(candidate, _)| candidate.record.clone()).collect();
     let mut outcomes = nostr_events::insert_many(tx, &records).await?.into_iter();
@@ -135,7 +165,60 @@ async fn decide(tx: &mut Tx, candidates: &[Candidate], settings: &GraspSettings)
             },
         });
     }
-    Ok(answers)
+    let stored = strangers.into_iter().filter(|place| matches!(answers[*place], Answer::Stored | Answer::Waiting));
+    let strangers = count(tx, candidates, stored).await?;
+    Ok(Decided { answers, strangers })
+}
+
+/// Judges events of strangers by their quotas: usage is looked up for all of them at once, and what one event of the batch
+/// takes is not there for the next.
+async fn judge_quotas(
+    tx: &mut Tx,
+    candidates: &[Candidate],
+    strangers: &[usize],
+    limits: &Limits,
+    judged: &mut [Judged],
+) -> Result<(), StoreError> {
+    let keys: BTreeSet<[u8; 32]> = strangers.iter().map(|place| candidates[*place].record.pubkey).collect();
+    let networks: BTreeSet<&String> =
+        strangers.iter().filter_map(|place| candidates[*place].network.as_ref()).collect();
+    let mut used = quotas::lock(tx, &keys.into_iter().collect::<Vec<_>>()).await?;
+    let mut today = quotas::lock_addresses(tx, &networks.into_iter().cloned().collect::<Vec<_>>()).await?;
+    let mut room = limits.room;
+    for place in strangers {
+        let Candidate { record, network, .. } = &candidates[*place];
+        let of_key = used.entry(record.pubkey).or_default();
+        let of_network = network.as_ref().map(|network| today.entry(network.clone()).or_default());
+        let bytes = record.json.len();
+        let usage = quota::usage(*of_key, of_network.as_deref().copied().unwrap_or(0));
+        if let Err(refusal) = rule::event(&limits.quotas, &usage, &room, bytes as u64) {
+            judged[*place] = Judged::Refuse(refusal);
+            continue;
+        }
+        let more = i64::try_from(bytes).unwrap_or(i64::MAX);
+        of_key.events += 1;
+        of_key.bytes = of_key.bytes.saturating_add(more);
+        if let Some(today) = of_network {
+            *today = today.saturating_add(more);
+        }
+        room.strangers = room.strangers.map(|(used, most)| (used.saturating_add(bytes as u64), most));
+    }
+    Ok(())
+}
+
+/// Counts what strangers stored for the networks they sent it from. Returns the bytes of all of them.
+async fn count(tx: &mut Tx, candidates: &[Candidate], stored: impl Iterator<Item = usize>) -> Result<u64, StoreError> {
+    let mut added: HashMap<String, i64> = HashMap::new();
+    let mut bytes = 0;
+    for place in stored {
+        let Candidate { record, network, .. } = &candidates[place];
+        bytes += record.json.len() as u64;
+        if let Some(network) = network {
+            *added.entry(network.clone()).or_default() += i64::try_from(record.json.len()).unwrap_or(i64::MAX);
+        }
+    }
+    quotas::add_addresses(tx, added.into_iter().collect()).await?;
+    Ok(bytes)
 }
 
 /// Notes how far an event is from a repository, where its kind does not tell.
@@ -171,6 +254,7 @@ async fn facts(conn: &mut Conn, candidates: &[Candidate]) -> Result<Facts, Store
         waiting_ids: HashMap::new(),
         far: HashMap::new(),
         authors: HashSet::new(),
+        signers: Signers::load(conn, candidates.iter().map(|candidate| candidate.event.pubkey)).await?,
         deleted: deleted(conn, candidates).await?,
     };
     let unlinked: Vec<&Candidate> = candidates
@@ -293,6 +377,9 @@ fn judge(candidates: &[Candidate], facts: &Facts) -> Vec<Judged> {
 }
 
 fn judge_one(place: usize, candidate: &Candidate, facts: &Facts, earlier: &Earlier) -> Judged {
+    if let Err(suspended) = signer::admit(facts.signers.of(&candidate.event.pubkey)) {
+        return Judged::Refuse(suspended);
+    }
     if facts.is_deleted(place, candidate) {
         return Judged::Refuse(refusal());
     }

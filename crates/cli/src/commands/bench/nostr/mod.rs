@@ -82,8 +82,16 @@ pub(crate) async fn run(config: &Config, args: Args) -> Result<(), Failure> {
 
 fn start(data: &Path, options: Options, database: Option<&str>) -> Result<Site, Failure> {
     let binary = std::env::current_exe().map_err(io("find this binary"))?;
-    let mut settings = vec![("ABIDE_RELAY__EVENTS_PER_IP", "1000000000"), ("ABIDE_RELAY__CONNECTIONS_PER_IP", "1000")];
-    settings.push(("ABIDE_SERVER__CONNECTIONS_PER_IP", "2000"));
+    let mut settings = vec![
+        ("ABIDE_RELAY__EVENTS_PER_IP", "1000000000"),
+        ("ABIDE_RELAY__CONNECTIONS_PER_IP", "1000"),
+        ("ABIDE_SERVER__CONNECTIONS_PER_IP", "2000"),
+        ("ABIDE_GRASP__ANNOUNCE", "open"),
+        ("ABIDE_QUOTA__KEY_EVENTS", "1000000000"),
+        ("ABIDE_QUOTA__KEY_BYTES", "1000GiB"),
+        ("ABIDE_QUOTA__ADDRESS_BYTES_PER_DAY", "1000GiB"),
+        ("ABIDE_QUOTA__STRANGERS_BYTES", "1000GiB"),
+    ];
     settings.extend(database.map(|url| ("ABIDE_SERVER__DATABASE", url)));
     let (server, _) = Server::start_with(&binary, data, &settings)?;
     Ok(Site { server, options })

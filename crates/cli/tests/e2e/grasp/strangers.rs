@@ -1,0 +1,135 @@
+//! Who may announce new repositories, and how many; and how much git data strangers leave here.
+
+use super::scene::{Scene, WAITS, now, npub, state};
+use crate::beside::Beside as _;
+use crate::support::{builder, person, query};
+use abide_testkit::{Engine, Key, Nostr, http};
+use rstest::rstest;
+use serde_json::json;
+
+fn scene(engine: Engine, settings: &[(&str, &str)]) -> Scene {
+    let builder = settings.iter().fold(builder(engine), |builder, (name, value)| builder.env(name, value));
+    Scene::on(builder.start())
+}
+
+/// Gives a key an account with a username.
+fn link(scene: &Scene, key: &Key, name: &'static str) {
+    scene.server.add_user(name);
+    query(&scene.server, &format!("UPDATE users SET npub = '{}' WHERE name = '{name}'", npub(key)));
+}
+
+fn information(scene: &Scene) -> serde_json::Value {
+    let request = http::Request::new("GET", "/").header("Accept", "application/nostr+json");
+    request.send(scene.server.http_addr()).json()
+}
+
+#[rstest]
+#[case::invite("invite", "ask its operator for an invitation")]
+#[case::closed("closed", "ask its operator for an account")]
+fn where_people_are_invited_only_linked_keys_announce(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[case] mode: &str,
+    #[case] way_in: &str,
+) {
+    let mut scene = scene(engine, &[("ABIDE_SIGNUP__MODE", mode), ("ABIDE_GRASP__ANNOUNCE", "")]);
+    let (stranger, member) = (Key::new(1), Key::new(2));
+    let refused = scene.relay.publish(&scene.announcement(&stranger, now(), "demo", &[]));
+    assert!(!refused.0 && refused.1.starts_with("restricted: ") && refused.1.contains(way_in), "{refused:?}");
+    link(&scene, &member, "member");
+    scene.served(&member, "demo", &[]);
+    let criteria = information(&scene)["repo_acceptance_criteria"].as_str().unwrap_or_default().to_owned();
+    assert!(criteria.contains("linked to an account"), "{criteria}");
+    assert_eq!(information(&scene)["limitation"]["restricted_writes"], true);
+}
+
+#[rstest]
+fn repositories_that_are_served_go_on_and_a_chosen_name_opens_the_way(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let (helper, listed) = (Key::new(2), Key::new(3));
+    let allowed = npub(&listed);
+    let hex = helper.public().to_hex();
+    let maintainers: &[&str] = &["maintainers", &hex];
+    let mut scene = Scene::new(engine);
+    let owner = scene.owner.clone();
+    scene.served(&owner, "demo", &[maintainers]);
+    scene.server.restart_with(&[("ABIDE_GRASP__ANNOUNCE", "linked"), ("ABIDE_GRASP__ALLOW", &allowed)]);
+    scene.relay = Nostr::connect(&scene.server.url());
+    let newer = scene.announcement(&owner, now() - 3, "demo", &[maintainers]);
+    assert_eq!(scene.relay.publish(&newer), (true, String::new()));
+    let next = state(&helper, now(), "demo", &[("refs/heads/main", &scene.first)], Some("main"));
+    assert!(scene.say(&next).0, "a maintainer without an account goes on");
+    let refused = scene.relay.publish(&scene.announcement(&owner, now(), "another", &[]));
+    assert!(!refused.0 && refused.1.contains("choose a username"), "{refused:?}");
+    query(&scene.server, &format!("UPDATE users SET name = 'zoe' WHERE npub = '{}'", npub(&owner)));
+    let announced = scene.announcement(&owner, now(), "another", &[]);
+    assert_eq!(scene.relay.publish(&announced), (true, WAITS.to_owned()));
+    let announced = scene.announcement(&listed, now(), "listed", &[]);
+    assert_eq!(scene.relay.publish(&announced), (true, WAITS.to_owned()), "grasp.allow passes before the rule");
+}
+
+#[rstest]
+fn a_server_that_takes_no_announcements_says_so(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = scene(engine, &[("ABIDE_GRASP__ANNOUNCE", "off"), ("ABIDE_SIGNUP__MODE", "open")]);
+    let member = Key::new(2);
+    link(&scene, &member, "member");
+    let refused = scene.relay.publish(&scene.announcement(&member, now(), "demo", &[]));
+    assert!(!refused.0 && refused.1.contains("keys that its operator lists"), "{refused:?}");
+}
+
+#[rstest]
+fn a_stranger_has_so_many_repositories_and_an_account_so_many_of_both_kinds(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut scene = scene(engine, &[("ABIDE_QUOTA__KEY_REPOS", "2"), ("ABIDE_REPOS__PER_USER", "2")]);
+    let (owner, member) = (scene.owner.clone(), Key::new(2));
+    scene.served(&owner, "one", &[]);
+    scene.announce(&owner, "two", &[]);
+    let refused = scene.relay.publish(&scene.announcement(&owner, now(), "three", &[]));
+    assert!(!refused.0 && refused.1.contains("2 of 2 repositories"), "{refused:?}");
+    scene.served(&Key::new(5), "one", &[]);
+
+    let person = person(&scene.server, "member");
+    query(&scene.server, &format!("UPDATE users SET npub = '{}' WHERE name = 'member'", npub(&member)));
+    person.create(&scene.server, "plain", false);
+    scene.served(&member, "signed", &[]);
+    let refused = scene.relay.publish(&scene.announcement(&member, now(), "third", &[]));
+    assert!(!refused.0 && refused.1.contains("an account may own 2 repositories"), "{refused:?}");
+    let body = json!({ "name": "third" });
+    let refused = http::post(scene.server.http_addr(), "/api/v3/user/repos", Some(&person.token), &body);
+    assert_eq!(refused.status, 403, "{}", refused.text());
+}
+
+#[rstest]
+fn a_stranger_pushes_so_much_git_data(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = scene(engine, &[("ABIDE_QUOTA__KEY_REPO_BYTES", "40kB")]);
+    let (owner, victim) = (scene.owner.clone(), Key::new(2));
+    scene.served(&owner, "demo", &[]);
+    scene.served(&victim, "mine", &[]);
+    let noise = |seed: u32, len: usize| -> String {
+        let mut value = seed;
+        let mut next = || {
+            value = value.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            char::from(b'a' + u8::try_from((value >> 24) % 26).unwrap_or(0))
+        };
+        (0..len).map(|_| next()).collect()
+    };
+    let large = scene.git.commit_file(&scene.work, "large", &noise(1, 200_000), "large");
+    scene.state_waits(&state(&owner, now(), "demo", &[("refs/heads/main", &large)], Some("main")));
+    let told = scene.push_fails(&owner, "demo", &["main"]);
+    assert!(told.contains("quota") || told.contains("larger than"), "{told}");
+    assert_eq!(scene.refs(&owner, "demo")[0].1, scene.first);
+    // As a pull request to somebody else it is theirs all the same.
+    let proposed = owner.event(now(), 1618, &[&["a", &victim.coordinate("mine")], &["c", &large]], "");
+    scene.state_waits(&proposed);
+    let told = scene.push_fails(&victim, "mine", &[&format!("main:refs/nostr/{}", proposed.id)]);
+    assert!(told.contains("quota") || told.contains("larger than"), "{told}");
+
+    scene.git.ok(&scene.work, &["reset", "-q", "--hard", &scene.first]);
+    let small = scene.git.commit_file(&scene.work, "small", "small", "small");
+    scene.state_waits(&state(&victim, now(), "mine", &[("refs/heads/main", &small)], Some("main")));
+    scene.push(&victim, "mine", &["main"]);
+    let charged = "SELECT count(*) FROM nostr_keys WHERE repos = 1 AND repo_bytes > 0 AND repo_bytes < 40000";
+    assert_eq!(query(&scene.server, charged), "2");
+    scene.assert_healthy();
+}

@@ -1,0 +1,191 @@
+//! The key of a suspended account opens nothing, whatever the road. Logging in and signed API requests are among the tests
+//! of keys and of the API.
+
+use super::scene::{Scene, now, npub, state};
+use crate::support::query;
+use abide_testkit::{Engine, Key, Nostr};
+use rstest::rstest;
+
+const BLOCKED: &str = "blocked: the account of this key is suspended";
+
+/// Suspends the account of a key.
+fn suspend(scene: &Scene, key: &Key) {
+    query(&scene.server, &format!("UPDATE users SET suspended_at = 1 WHERE npub = '{}'", npub(key)));
+}
+
+fn readmit(scene: &Scene) {
+    query(&scene.server, "UPDATE users SET suspended_at = NULL");
+}
+
+#[track_caller]
+fn assert_blocked((accepted, text): &(bool, String)) {
+    assert!(!accepted && text.starts_with(BLOCKED), "{accepted} {text}");
+}
+
+/// A repository whose owner was suspended after it was served.
+fn served(engine: Engine, more: &[&[&str]]) -> Scene {
+    let mut scene = Scene::new(engine);
+    let owner = scene.owner.clone();
+    scene.served(&owner, "demo", more);
+    suspend(&scene, &owner);
+    scene
+}
+
+#[rstest]
+fn a_state_is_refused(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = served(engine, &[]);
+    let owner = scene.owner.clone();
+    let second = scene.git.commit_file(&scene.work, "b", "b", "second");
+    let next = state(&owner, now(), "demo", &[("refs/heads/main", &second)], Some("main"));
+    assert_blocked(&scene.say(&next));
+    let back = state(&owner, now() - 1, "demo", &[("refs/heads/main", &scene.first)], Some("main"));
+    assert_blocked(&scene.say(&back));
+    readmit(&scene);
+    scene.state_waits(&next);
+    scene.push(&owner, "demo", &["main"]);
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn an_announcement_is_refused(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = served(engine, &[]);
+    let owner = scene.owner.clone();
+    for identifier in ["demo", "another"] {
+        let announced = scene.announcement(&owner, now(), identifier, &[]);
+        assert_blocked(&scene.relay.publish(&announced));
+    }
+    assert_eq!(query(&scene.server, "SELECT count(*) FROM purgatory_announcements"), "0");
+}
+
+#[rstest]
+fn patches_pull_requests_and_what_belongs_to_a_repository_are_refused(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut scene = served(engine, &[]);
+    let (owner, other) = (scene.owner.clone(), Key::new(7));
+    scene.served(&other, "other", &[]);
+    let (repo, commit) = (other.coordinate("other"), "c".repeat(40));
+    let id = "ab".repeat(32);
+    let kinds: [(u16, &[&[&str]]); 9] = [
+        (1617, &[&["a", &repo]]),
+        (1617, &[&["a", &repo], &["c", &commit]]),
+        (1618, &[&["a", &repo], &["c", &commit]]),
+        (1619, &[&["a", &repo], &["c", &commit], &["E", &id]]),
+        (1621, &[&["a", &repo]]),
+        (1630, &[&["a", &repo]]),
+        (1111, &[&["A", &repo]]),
+        (0, &[]),
+        // Passed on and not stored.
+        (20_001, &[&["a", &repo]]),
+    ];
+    for (kind, tags) in kinds {
+        assert_blocked(&scene.relay.publish(&owner.event(now(), kind, tags, "{}")));
+    }
+    // One of the same batch by somebody else is taken.
+    let (bad, good) = (owner.event(now(), 1621, kinds[4].1, "x"), other.event(now(), 1621, kinds[4].1, "x"));
+    for event in [&bad, &good] {
+        scene.relay.say(&serde_json::json!(["EVENT", event]));
+    }
+    assert_blocked(&scene.relay.ok(&bad));
+    assert_eq!(scene.relay.ok(&good), (true, String::new()));
+    assert!(scene.is_served(&good) && !scene.is_served(&bad));
+}
+
+#[rstest]
+fn a_deletion_is_refused(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = served(engine, &[]);
+    let owner = scene.owner.clone();
+    let deletion = owner.event(now(), 5, &[&["a", &owner.coordinate("demo")]], "");
+    assert_blocked(&scene.relay.publish(&deletion));
+    assert_eq!(scene.refs(&owner, "demo").len(), 2, "HEAD and main are still there");
+}
+
+#[rstest]
+fn a_push_under_a_waiting_state_is_refused(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Scene::new(engine);
+    let owner = scene.owner.clone();
+    scene.served(&owner, "demo", &[]);
+    let second = scene.git.commit_file(&scene.work, "b", "b", "second");
+    let next = state(&owner, now(), "demo", &[("refs/heads/main", &second)], Some("main"));
+    scene.state_waits(&next);
+    suspend(&scene, &owner);
+    let told = scene.push_fails(&owner, "demo", &["main"]);
+    assert!(told.contains("suspended: the account of the key that owns this repository"), "{told}");
+    assert!(!scene.is_served(&next));
+    readmit(&scene);
+    scene.push(&owner, "demo", &["main"]);
+}
+
+#[rstest]
+fn a_repository_of_a_suspended_owner_takes_nothing_from_anybody(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let helper = Key::new(2);
+    let hex = helper.public().to_hex();
+    let listed: &[&str] = &["maintainers", &hex];
+    let mut scene = served(engine, &[listed]);
+    let owner = scene.owner.clone();
+    let second = scene.git.commit_file(&scene.work, "b", "b", "second");
+    let next = state(&helper, now(), "demo", &[("refs/heads/main", &second)], Some("main"));
+    let (accepted, text) = scene.say(&next);
+    assert!(!accepted && text.starts_with("blocked: the account of the repository's owner"), "{text}");
+    let event = "ab".repeat(32);
+    for refs in [&["main"][..], &[&format!("main:refs/nostr/{event}")], &[":main"]] {
+        let told = scene.push_fails(&owner, "demo", refs);
+        assert!(told.contains("suspended"), "{told}");
+    }
+    assert_eq!(scene.refs(&owner, "demo")[0].1, scene.first);
+}
+
+#[rstest]
+fn a_suspended_maintainer_allows_nothing_in_the_repositories_of_others(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let helper = Key::new(2);
+    let hex = helper.public().to_hex();
+    let listed: &[&str] = &["maintainers", &hex];
+    let mut scene = Scene::new(engine);
+    let owner = scene.owner.clone();
+    // The helper has an account of their own by a repository of their own.
+    scene.served(&helper, "other", &[]);
+    scene.served(&owner, "demo", &[listed]);
+    let second = scene.git.commit_file(&scene.work, "b", "b", "second");
+    let refs: &[(&str, &str)] = &[("refs/heads/main", &second)];
+    let waits = state(&helper, now() - 2, "demo", refs, Some("main"));
+    scene.state_waits(&waits);
+    suspend(&scene, &helper);
+    let told = scene.push_fails(&owner, "demo", &["main"]);
+    assert!(told.contains("no authorised state"), "{told}");
+    assert_blocked(&scene.say(&state(&helper, now() - 1, "demo", refs, Some("main"))));
+    // The owner goes on.
+    let own = state(&owner, now(), "demo", refs, Some("main"));
+    scene.state_waits(&own);
+    scene.push(&owner, "demo", &["main"]);
+    assert_eq!(scene.refs(&owner, "demo")[0].1, second);
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn the_commit_of_a_waiting_pull_request_is_refused(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let helper = Key::new(2);
+    let mut scene = Scene::new(engine);
+    let owner = scene.owner.clone();
+    scene.served(&helper, "other", &[]);
+    scene.served(&owner, "demo", &[]);
+    let second = scene.git.commit_file(&scene.work, "b", "b", "second");
+    let proposed = helper.event(now(), 1618, &[&["a", &owner.coordinate("demo")], &["c", &second]], "");
+    scene.state_waits(&proposed);
+    suspend(&scene, &helper);
+    let told = scene.push_fails(&owner, "demo", &[&format!("main:refs/nostr/{}", proposed.id)]);
+    assert!(told.contains("suspended: the account of the key that signed this"), "{told}");
+    assert!(!scene.is_served(&proposed));
+}
+
+#[rstest]
+fn a_proof_of_the_key_to_the_relay_is_refused(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = served(engine, &[]);
+    let relay = scene.server.url().replacen("http", "ws", 1);
+    let mut client = Nostr::connect(&scene.server.url());
+    assert_blocked(&client.auth(&scene.owner, &relay));
+    assert_eq!(client.auth(&Key::new(9), &relay), (true, String::new()));
+}

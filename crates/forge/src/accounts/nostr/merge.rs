@@ -1,0 +1,61 @@
+//! A key whose account has no username is linked to an account: everything of the first becomes the second's.
+
+use super::NostrError;
+use crate::tell::{Who, audit_repo};
+use abide_core::{RepoName, UserId};
+use abide_store::users::User;
+use abide_store::{StoreError, Tx, redirects, repos, totp, user_keys, user_merge};
+use serde_json::json;
+
+/// Characters of a name that leave room for a number behind it.
+const LONGEST: usize = 90;
+
+/// Moves repositories, stars and threads, and removes the account that had them. Its logins and tokens end with it.
+pub(super) async fn merge(tx: &mut Tx, who: &Who, from: &User, to: UserId) -> Result<(), NostrError> {
+    if from.suspended_at.is_some() {
+        return Err(NostrError::Suspended);
+    }
+    let secured = totp::get(tx, from.id).await?.is_some_and(|totp| totp.confirmed_at.is_some());
+    if from.name.is_some() || from.password_hash.is_some() || secured {
+        return Err(NostrError::KeyTaken);
+    }
+    user_keys::set(tx, from.id, None).await?;
+    for id in user_merge::repos(tx, from.id).await? {
+        let Some(repo) = repos::lock(tx, id, None).await? else { continue };
+        let live = repo.deleted_at.is_none();
+        if live && let Some(name) = other_name(tx, from.id, to, &repo.name).await? {
+            repos::rename(tx, id, &name).await?;
+        }
+        repos::hand_over(tx, id, to).await?;
+        let Some(moved) = repos::by_id(tx, id, None).await? else { continue };
+        if live {
+            redirects::take(tx, to, &moved.name, id, Some(to).into()).await?;
+        }
+        if moved.name != repo.name {
+            let now = tx.now();
+            redirects::leave(tx, to, &repo.name, id, now).await?;
+        }
+        let meta = json!({ "from_user_id": from.id.get(), "to_user_id": to.get(), "old_name": repo.name.as_str(),
+            "new_name": moved.name.as_str() });
+        audit_repo(tx, who, "repo_moved_with_key", &moved, meta).await?;
+    }
+    user_merge::attention(tx, from.id, to).await?;
+    user_merge::remove(tx, from.id).await?;
+    Ok(())
+}
+
+/// The first name with a number that both have free; `None` if the name itself is.
+async fn other_name(tx: &mut Tx, from: UserId, to: UserId, name: &RepoName) -> Result<Option<RepoName>, StoreError> {
+    if !repos::name_taken(tx, to, name).await? {
+        return Ok(None);
+    }
+    for number in 2..10_000 {
+        let tail = format!("-{number}");
+        let head: String = name.as_str().chars().take(LONGEST).collect();
+        let Ok(other) = format!("{head}{tail}").parse::<RepoName>() else { continue };
+        if !repos::name_taken(tx, to, &other).await? && !repos::name_taken(tx, from, &other).await? {
+            return Ok(Some(other));
+        }
+    }
+    Err(StoreError::Missing)
+}

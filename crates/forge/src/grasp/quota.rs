@@ -1,0 +1,311 @@
+//! Quotas of strangers: usage is looked up here, the rules in `abide_nostr::grasp::quota` judge it.
+
+use super::Halt;
+use super::signed::Signed;
+use crate::repos::create::owns_too_many;
+use crate::{Fault, Forge, disk};
+use abide_core::Timestamp;
+use abide_core::admission::Network;
+use abide_git::maintain::disk_usage;
+use abide_nostr::grasp::quota::{self, Quotas, Room, Usage};
+use abide_nostr::grasp::signer::Signer;
+use abide_nostr::grasp::{Prefix, Refusal};
+use abide_nostr::{PublicKey, nip19};
+use abide_store::quotas;
+use abide_store::{Conn, StoreError, Tx, nostr_repos, purgatory, users};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long the sum over all strangers serves before it is made anew. This node adds what it stores meanwhile.
+const FRESH: Duration = Duration::from_secs(60);
+
+/// Accounts whose keys are looked up at a time.
+const PAGE: i64 = 1_000;
+
+/// Bytes of all strangers together, as this node knows them.
+#[derive(Default)]
+pub(crate) struct Strangers {
+    summed: Mutex<Option<(Timestamp, u64)>>,
+}
+
+impl Strangers {
+    /// The bytes, summed anew once a minute.
+    async fn bytes(&self, forge: &Forge) -> Result<u64, Fault> {
+        let now = forge.clock().now();
+        if let Some(bytes) = self.fresh(now) {
+            return Ok(bytes);
+        }
+        let bytes = sum(&mut *forge.store().read().await?).await?;
+        *self.summed.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, bytes));
+        metrics::gauge!("abide_strangers_bytes").set(bytes as f64);
+        Ok(bytes)
+    }
+
+    /// The last sum, if it serves. Whoever finds an old one sums anew; the others go by the old one meanwhile.
+    fn fresh(&self, now: Timestamp) -> Option<u64> {
+        let mut summed = self.summed.lock().unwrap_or_else(PoisonError::into_inner);
+        let (at, bytes) = summed.as_mut()?;
+        if *at <= now && now < at.plus(FRESH) {
+            return Some(*bytes);
+        }
+        *at = now;
+        None
+    }
+
+    /// Adds what was stored.
+    pub(crate) fn add(&self, bytes: u64) {
+        if let Some((_, sum)) = self.summed.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            *sum = sum.saturating_add(bytes);
+        }
+    }
+}
+
+/// All keys without those of accounts that have a username.
+async fn sum(conn: &mut Conn) -> Result<u64, StoreError> {
+    let mut bytes = quotas::sum_all(conn).await?;
+    let mut after = 0;
+    loop {
+        let page = quotas::account_keys(conn, after, PAGE).await?;
+        let Some((last, _)) = page.last() else { break };
+        after = *last;
+        let keys: Vec<[u8; 32]> =
+            page.iter().filter_map(|(_, npub)| nip19::parse_npub(npub).ok()).map(|key| key.to_bytes()).collect();
+        bytes -= quotas::sum(conn, &keys).await?;
+    }
+    Ok(u64::try_from(bytes).unwrap_or(0))
+}
+
+/// The quotas of strangers and what is left to all of them, at one moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Limits {
+    pub quotas: Quotas,
+    pub room: Room,
+}
+
+impl Limits {
+    /// Looks at the disk and at the sum over all strangers.
+    pub(crate) async fn load(forge: &Forge) -> Result<Self, Fault> {
+        let quotas = forge.settings().grasp.quotas;
+        let disk = disk::measure(forge.layout().data());
+        let most = quotas.strangers_bytes.of(disk.map(|disk| disk.bytes));
+        let strangers = match most {
+            Some(most) => Some((forge.relay().strangers.bytes(forge).await?, most)),
+            None => None,
+        };
+        let free = disk.map(|disk| disk.free_percent);
+        let reserve = free.filter(|free| *free < quotas.strangers_free_percent);
+        Ok(Self { quotas, room: Room { strangers, reserve } })
+    }
+}
+
+/// Where something comes from, as quotas count it.
+pub(crate) fn network(from: Option<IpAddr>) -> Option<String> {
+    from.map(|ip| Network::of(ip).address().to_string())
+}
+
+/// Usage of a key and of the network it comes from, as the rules take it.
+pub(crate) fn usage(key: quotas::Usage, address_today: i64) -> Usage {
+    let count = |number: i64| u64::try_from(number).unwrap_or(0);
+    Usage {
+        events: count(key.events),
+        bytes: count(key.bytes),
+        repos: count(key.repos),
+        repo_bytes: count(key.repo_bytes),
+        address_today: count(address_today),
+    }
+}
+
+/// What an author may store: strangers within their quotas, accounts within `repos.per_user`.
+#[derive(Debug, Clone)]
+pub(crate) struct Allowance {
+    pub signer: Signer,
+    pub key: PublicKey,
+    network: Option<String>,
+    /// `None` for accounts.
+    limits: Option<Limits>,
+    repos_per_user: i64,
+}
+
+impl Allowance {
+    /// The allowance of whoever signed something that came from there.
+    pub(super) async fn load(
+        forge: &Forge,
+        signer: Signer,
+        key: PublicKey,
+        from: Option<IpAddr>,
+    ) -> Result<Self, Fault> {
+        let limits = if signer.is_stranger() { Some(Limits::load(forge).await?) } else { None };
+        let repos_per_user = forge.settings().repos_per_user;
+        Ok(Self { signer, key, network: network(from), limits, repos_per_user })
+    }
+
+    /// Of an event that was judged before.
+    pub(super) fn unlimited(key: PublicKey) -> Self {
+        Self { signer: Signer::Account, key, network: None, limits: None, repos_per_user: i64::MAX }
+    }
+
+    /// Usage of a stranger's key and network, held until the unit ends.
+    async fn usage(&self, tx: &mut Tx) -> Result<Usage, StoreError> {
+        let key = self.key.to_bytes();
+        let used = quotas::lock(tx, &[key]).await?.remove(&key).unwrap_or_default();
+        let networks: Vec<String> = self.network.iter().cloned().collect();
+        let today = quotas::lock_addresses(tx, &networks).await?.into_values().next().unwrap_or(0);
+        Ok(usage(used, today))
+    }
+
+    /// Whether another event of so many bytes may be stored; counts it for the network.
+    pub(super) async fn event(&self, tx: &mut Tx, bytes: usize) -> Result<(), Halt> {
+        self.ensure(tx, bytes).await?;
+        Ok(self.count(tx, bytes).await?)
+    }
+
+    /// As [`Allowance::event`], where the caller counts it for the network.
+    pub(super) async fn ensure(&self, tx: &mut Tx, bytes: usize) -> Result<(), Halt> {
+        let Some(limits) = &self.limits else { return Ok(()) };
+        let usage = self.usage(tx).await?;
+        Ok(quota::event(&limits.quotas, &usage, &limits.room, bytes as u64)?)
+    }
+
+    /// Whether an event may take the place of another one of its author, whose bytes are given back.
+    pub(super) async fn replacement(&self, tx: &mut Tx, bytes: usize) -> Result<(), Halt> {
+        let Some(limits) = &self.limits else { return Ok(()) };
+        let used = self.usage(tx).await?;
+        let usage = Usage { address_today: used.address_today, ..Usage::default() };
+        quota::event(&limits.quotas, &usage, &limits.room, bytes as u64)?;
+        Ok(self.count(tx, bytes).await?)
+    }
+
+    /// Adds bytes to those of the network, where there is one and they are a stranger's.
+    async fn count(&self, tx: &mut Tx, bytes: usize) -> Result<(), StoreError> {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        let added = self.network.iter().map(|network| (network.clone(), bytes)).collect();
+        if self.limits.is_some() { quotas::add_addresses(tx, added).await } else { Ok(()) }
+    }
+
+    /// Counts an event that was stored on the way of a push, outside of a unit of its own.
+    pub(super) async fn count_stored(&self, forge: &Forge, bytes: usize) -> Result<(), Fault> {
+        if self.limits.is_none() || self.network.is_none() {
+            return Ok(());
+        }
+        let counted: Result<(), StoreError> = forge
+            .store()
+            .write((self.clone(), bytes), |tx, (allowance, bytes)| Box::pin(allowance.count(tx, *bytes)))
+            .await;
+        Ok(counted?)
+    }
+
+    /// Whether another event of so many bytes may be stored, asked before work begins.
+    pub(super) async fn ask(&self, forge: &Forge, bytes: usize) -> Result<Result<(), Refusal>, Fault> {
+        let Some(limits) = &self.limits else { return Ok(Ok(())) };
+        let used = quotas::of_key(&mut *forge.store().read().await?, &self.key.to_bytes()).await?;
+        Ok(quota::event(&limits.quotas, &usage(used, 0), &limits.room, bytes as u64))
+    }
+
+    /// Whether the author may have another repository.
+    pub(super) async fn repo(&self, tx: &mut Tx) -> Result<(), Halt> {
+        let waiting = purgatory::repos_of(tx, &self.key.to_bytes()).await?;
+        if let Some(limits) = &self.limits {
+            let mut usage = self.usage(tx).await?;
+            usage.repos += u64::try_from(waiting).unwrap_or(0);
+            return Ok(quota::repo(&limits.quotas, &usage)?);
+        }
+        let Some(owner) = nostr_repos::user_of(tx, &nip19::npub(&self.key)).await? else { return Ok(()) };
+        users::lock(tx, owner).await?;
+        let limit = self.repos_per_user;
+        if owns_too_many(tx, owner, limit - waiting).await? {
+            let reason = format!("quota: an account may own {limit} repositories; delete one first");
+            return Err(Refusal::new(Prefix::RateLimited, reason).into());
+        }
+        Ok(())
+    }
+
+    /// Usage before a deletion request is carried out; `None` for accounts.
+    pub(super) async fn before_deletion(&self, tx: &mut Tx) -> Result<Option<Usage>, StoreError> {
+        if self.limits.is_some() { self.usage(tx).await.map(Some) } else { Ok(None) }
+    }
+
+    /// Whether a deletion request is kept, once it was carried out and stored.
+    pub(super) async fn deletion(&self, tx: &mut Tx, before: Option<Usage>, bytes: usize) -> Result<(), Halt> {
+        let (Some(limits), Some(before)) = (&self.limits, before) else { return Ok(()) };
+        let after = usage(quotas::of_key(tx, &self.key.to_bytes()).await?, 0);
+        quota::deletion(&limits.quotas, &before, &after, &limits.room)?;
+        Ok(self.count(tx, bytes).await?)
+    }
+}
+
+/// Whoever pays for the git data of a push, and where it comes from.
+#[derive(Debug, Clone)]
+pub(crate) struct Payer {
+    limits: Option<Limits>,
+    key: Option<PublicKey>,
+    network: Option<String>,
+}
+
+impl Payer {
+    /// The key pays whose signature brings the data in; without one, the network alone does.
+    pub(crate) async fn load(forge: &Forge, key: Option<PublicKey>, from: Option<IpAddr>) -> Result<Self, Fault> {
+        let signer = match key {
+            Some(key) => crate::relay::signer(&mut *forge.store().read().await?, key).await?,
+            None => Signer::Stranger,
+        };
+        let limits = if signer.is_stranger() { Some(Limits::load(forge).await?) } else { None };
+        Ok(Self { limits, key, network: network(from) })
+    }
+
+    /// The network that the bytes count for; none for accounts.
+    pub(crate) fn network(&self) -> Option<&str> {
+        self.limits.as_ref().and(self.network.as_deref())
+    }
+
+    async fn usage(&self, forge: &Forge) -> Result<Usage, Fault> {
+        let mut conn = forge.store().read().await?;
+        let used = match &self.key {
+            Some(key) => quotas::of_key(&mut conn, &key.to_bytes()).await?,
+            None => quotas::Usage::default(),
+        };
+        let today = match &self.network {
+            Some(network) => quotas::address_today(&mut conn, network, forge.clock().now()).await?,
+            None => 0,
+        };
+        Ok(usage(used, today))
+    }
+
+    /// How many bytes may still be pushed; `None` if quotas do not apply.
+    pub(crate) async fn room(&self, forge: &Forge) -> Result<Result<Option<u64>, Refusal>, Fault> {
+        let Some(limits) = &self.limits else { return Ok(Ok(None)) };
+        let usage = self.usage(forge).await?;
+        Ok(quota::pack_room(&limits.quotas, &usage, &limits.room).map(Some))
+    }
+
+    /// Whether so many bytes that have been pushed may stay.
+    pub(crate) async fn judge(&self, forge: &Forge, bytes: u64) -> Result<Result<(), Refusal>, Fault> {
+        let Some(limits) = &self.limits else { return Ok(Ok(())) };
+        let usage = self.usage(forge).await?;
+        Ok(quota::pack(&limits.quotas, &usage, &limits.room, bytes))
+    }
+}
+
+/// Weighs git data that was received into a directory: whoever pays must have room for it, and is charged when the push
+/// ends.
+pub(crate) async fn weigh(
+    forge: &Forge,
+    signed: &mut Signed,
+    owner: PublicKey,
+    dir: PathBuf,
+    from: Option<IpAddr>,
+) -> Result<Result<(), Refusal>, Fault> {
+    let bytes = tokio::task::spawn_blocking(move || disk_usage(&dir))
+        .await
+        .map_err(|error| Fault::Internal(format!("measuring a push was interrupted: {error}")))??;
+    let payer = Payer::load(forge, signed.payer(owner), from).await?;
+    if let Err(refusal) = payer.judge(forge, bytes).await? {
+        return Ok(Err(refusal));
+    }
+    signed.weigh(bytes, payer.network().map(str::to_owned));
+    if payer.limits.is_some() {
+        forge.relay().strangers.add(bytes);
+    }
+    Ok(Ok(()))
+}

@@ -1,0 +1,39 @@
+//! Who signed: the accounts of many keys at once, for the rules.
+
+use abide_nostr::grasp::signer::{KeyAccount, Signer};
+use abide_nostr::{PublicKey, nip19};
+use abide_store::{Conn, StoreError, user_keys};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The signers behind some keys.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Signers(BTreeMap<PublicKey, Signer>);
+
+impl Signers {
+    /// Looks them up in one statement, however many there are.
+    pub(crate) async fn load(conn: &mut Conn, keys: impl IntoIterator<Item = PublicKey>) -> Result<Self, StoreError> {
+        let keys: BTreeSet<PublicKey> = keys.into_iter().collect();
+        let npubs: Vec<String> = keys.iter().map(nip19::npub).collect();
+        let accounts = user_keys::accounts(conn, &npubs).await?;
+        let signer = |npub: &String| {
+            let account = accounts.get(npub);
+            Signer::of(account.map(|found| KeyAccount { named: found.named, suspended: found.suspended }))
+        };
+        Ok(Self(keys.iter().copied().zip(npubs.iter().map(signer)).collect()))
+    }
+
+    /// What a key is to this server. One that was not looked up has no account.
+    pub(crate) fn of(&self, key: &PublicKey) -> Signer {
+        self.0.get(key).copied().unwrap_or(Signer::Stranger)
+    }
+
+    /// Whether the account of a key is suspended.
+    pub(crate) fn is_suspended(&self, key: &PublicKey) -> bool {
+        self.of(key) == Signer::Suspended
+    }
+}
+
+/// What one key is to this server.
+pub(crate) async fn signer(conn: &mut Conn, key: PublicKey) -> Result<Signer, StoreError> {
+    Ok(Signers::load(conn, [key]).await?.of(&key))
+}

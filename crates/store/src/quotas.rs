@@ -1,0 +1,179 @@
+//! Usage of keys and networks, which quotas are judged by.
+//!
+//! Triggers keep `nostr_keys` in the transaction that stores, replaces or removes an event, an entry of purgatory or a
+//! signed repository. Networks are counted by the caller: only strangers' bytes count for them.
+
+use crate::nostr_events::{fixed, hexadecimal_list};
+use crate::purgatory::Bytes32;
+use crate::sql::statements;
+use crate::value::params;
+use crate::{Conn, Engine, Row, StoreError, Tx};
+use abide_core::{RepoId, Timestamp};
+use serde_json::{Value as Json, json};
+use std::collections::HashMap;
+
+const DAY: i64 = 86_400 * 1_000_000;
+
+macro_rules! usage_columns {
+    () => {
+        "pubkey, events + waiting AS events, bytes + waiting_bytes AS bytes, repos, repo_bytes"
+    };
+}
+
+statements! {
+    /// Rows to lock for keys that are seen for the first time.
+    BEGIN = "INSERT INTO nostr_keys (pubkey) ",
+        sqlite "SELECT unhex(value) FROM json_each($1) WHERE true ORDER BY 1 ON CONFLICT DO NOTHING",
+        postgres "SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON)) ORDER BY 1
+            ON CONFLICT DO NOTHING";
+    /// In one order, so that two writers of the same keys do not wait for each other.
+    LOCK = concat!("SELECT ", usage_columns!(), " FROM nostr_keys WHERE pubkey "),
+        sqlite "IN (SELECT unhex(value) FROM json_each($1)) ORDER BY pubkey",
+        postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))
+            ORDER BY pubkey FOR UPDATE";
+    OF_KEY = concat!("SELECT ", usage_columns!(), " FROM nostr_keys WHERE pubkey = $1");
+    /// The sum over keys.
+    SUM = "SELECT CAST(COALESCE(sum(bytes + waiting_bytes + repo_bytes), 0) AS BIGINT) AS bytes FROM nostr_keys
+        WHERE pubkey ",
+        sqlite "IN (SELECT unhex(value) FROM json_each($1))",
+        postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))";
+    /// The sum over all keys, and commits that nobody has signed for.
+    SUM_ALL = "SELECT
+        (SELECT CAST(COALESCE(sum(bytes + waiting_bytes + repo_bytes), 0) AS BIGINT) FROM nostr_keys)
+        + (SELECT CAST(COALESCE(sum(bytes), 0) AS BIGINT) FROM purgatory_proposals) AS bytes";
+    /// Keys of accounts with a username, a page at a time.
+    ACCOUNT_KEYS = "SELECT id, npub FROM users WHERE id > $1 AND npub IS NOT NULL AND name IS NOT NULL
+        ORDER BY id LIMIT $2";
+    ADDRESSES = "SELECT address, bytes FROM nostr_addresses WHERE day = $1 AND address ",
+        sqlite "IN (SELECT value FROM json_each($2)) ORDER BY address",
+        postgres "= ANY (ARRAY (SELECT value FROM json_array_elements_text(CAST(CAST($2 AS TEXT) AS JSON))))
+            ORDER BY address FOR UPDATE";
+    ADDRESS = "SELECT bytes FROM nostr_addresses WHERE address = $1 AND day = $2";
+    /// Rows of network and bytes, sorted by network.
+    ADD_ADDRESSES = "INSERT INTO nostr_addresses (address, day, bytes) ",
+        sqlite "SELECT value ->> 0, $1, value ->> 1 FROM json_each($2) WHERE true
+            ON CONFLICT (address, day) DO UPDATE SET bytes = nostr_addresses.bytes + excluded.bytes",
+        postgres "SELECT value ->> 0, $1, CAST(value ->> 1 AS BIGINT)
+            FROM json_array_elements(CAST(CAST($2 AS TEXT) AS JSON))
+            ON CONFLICT (address, day) DO UPDATE SET bytes = nostr_addresses.bytes + excluded.bytes";
+    FORGET_DAYS = "DELETE FROM nostr_addresses WHERE day < $1";
+    FORGET_KEYS = "DELETE FROM nostr_keys WHERE events = 0 AND waiting = 0 AND repos = 0 AND repo_bytes = 0";
+    CHARGE_REPO = "UPDATE nostr_repos SET bytes = bytes + $2 WHERE repo_id = $1";
+    SHRINK_REPO = "UPDATE nostr_repos SET bytes = $2 WHERE repo_id = $1 AND bytes > $2";
+    CHARGE_PROPOSAL = "INSERT INTO nostr_proposal_bytes (event_id, pubkey, bytes)
+        SELECT e.event_id, e.pubkey, CAST($2 AS BIGINT) FROM nostr_events e WHERE e.event_id = $1
+        ON CONFLICT (event_id) DO UPDATE SET bytes = nostr_proposal_bytes.bytes + excluded.bytes";
+}
+
+/// Usage of one key: events and bytes of those that are stored and of those that wait, repositories, git data.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Events.
+    pub events: i64,
+    /// Bytes of events.
+    pub bytes: i64,
+    /// Signed repositories, deleted ones in their grace included.
+    pub repos: i64,
+    /// Bytes of git data.
+    pub repo_bytes: i64,
+}
+
+impl Usage {
+    fn from_row(row: &Row) -> Result<(Bytes32, Self), StoreError> {
+        let usage = Self {
+            events: row.int("events")?,
+            bytes: row.int("bytes")?,
+            repos: row.int("repos")?,
+            repo_bytes: row.int("repo_bytes")?,
+        };
+        Ok((fixed(row, "pubkey")?, usage))
+    }
+}
+
+/// Usage of some keys, held until the unit ends: nobody else adds to them meanwhile.
+pub async fn lock(tx: &mut Tx, keys: &[Bytes32]) -> Result<HashMap<Bytes32, Usage>, StoreError> {
+    if keys.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let list = hexadecimal_list(keys);
+    // SQLite's writer is alone: there is nobody to lock rows against.
+    if tx.engine() == Engine::Postgres {
+        tx.execute(&BEGIN, params![list.as_str()]).await?;
+    }
+    tx.all(&LOCK, params![list]).await?.iter().map(Usage::from_row).collect()
+}
+
+/// Usage of a key.
+pub async fn of_key(conn: &mut Conn, key: &Bytes32) -> Result<Usage, StoreError> {
+    let row = conn.one(&OF_KEY, params![&key[..]]).await?;
+    Ok(row.as_ref().map(Usage::from_row).transpose()?.map(|(_, usage)| usage).unwrap_or_default())
+}
+
+/// Bytes of these keys together.
+pub async fn sum(conn: &mut Conn, keys: &[Bytes32]) -> Result<i64, StoreError> {
+    conn.only(&SUM, params![hexadecimal_list(keys)]).await?.int("bytes")
+}
+
+/// Bytes of all keys together, and of commits that nobody has signed for.
+pub async fn sum_all(conn: &mut Conn) -> Result<i64, StoreError> {
+    conn.only(&SUM_ALL, &[]).await?.int("bytes")
+}
+
+/// Keys of accounts that have a username, as people write them, with the numbers of their accounts, which pages go by.
+pub async fn account_keys(conn: &mut Conn, after: i64, limit: i64) -> Result<Vec<(i64, String)>, StoreError> {
+    let rows = conn.all(&ACCOUNT_KEYS, params![after, limit]).await?;
+    rows.iter().map(|row| Ok((row.int("id")?, row.text("npub")?))).collect()
+}
+
+fn day(now: Timestamp) -> i64 {
+    now.micros().div_euclid(DAY)
+}
+
+/// Bytes that came from some networks today, held until the unit ends.
+pub async fn lock_addresses(tx: &mut Tx, addresses: &[String]) -> Result<HashMap<String, i64>, StoreError> {
+    if addresses.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let today = day(tx.now());
+    let rows = tx.all(&ADDRESSES, params![today, Json::from(addresses.to_vec()).to_string()]).await?;
+    rows.iter().map(|row| Ok((row.text("address")?, row.int("bytes")?))).collect()
+}
+
+/// Bytes that came from a network today.
+pub async fn address_today(conn: &mut Conn, address: &str, now: Timestamp) -> Result<i64, StoreError> {
+    let row = conn.one(&ADDRESS, params![address, day(now)]).await?;
+    row.map_or(Ok(0), |row| row.int("bytes"))
+}
+
+/// Adds to what came from some networks today. Each is there once.
+pub async fn add_addresses(tx: &mut Tx, mut added: Vec<(String, i64)>) -> Result<(), StoreError> {
+    if added.is_empty() {
+        return Ok(());
+    }
+    added.sort_unstable();
+    let rows: Vec<Json> = added.into_iter().map(|(address, bytes)| json!([address, bytes])).collect();
+    let today = day(tx.now());
+    tx.execute(&ADD_ADDRESSES, params![today, Json::from(rows).to_string()]).await.map(drop)
+}
+
+/// Forgets yesterday's networks and keys of which nothing is here.
+pub async fn forget(tx: &mut Tx) -> Result<(), StoreError> {
+    let today = day(tx.now());
+    tx.execute(&FORGET_DAYS, params![today]).await?;
+    tx.execute(&FORGET_KEYS, &[]).await.map(drop)
+}
+
+/// Charges a signed repository with git data that its own states brought.
+pub async fn charge_repo(tx: &mut Tx, repo: RepoId, bytes: i64) -> Result<(), StoreError> {
+    tx.execute(&CHARGE_REPO, params![repo, bytes]).await.map(drop)
+}
+
+/// Gives back what a signed repository was charged with beyond its size.
+pub async fn shrink_repo(tx: &mut Tx, repo: RepoId, bytes: i64) -> Result<(), StoreError> {
+    tx.execute(&SHRINK_REPO, params![repo, bytes]).await.map(drop)
+}
+
+/// Charges the author of a stored patch or pull request with the git data that it brought.
+pub async fn charge_proposal(tx: &mut Tx, event: &Bytes32, bytes: i64) -> Result<(), StoreError> {
+    tx.execute(&CHARGE_PROPOSAL, params![&event[..], bytes]).await.map(drop)
+}
