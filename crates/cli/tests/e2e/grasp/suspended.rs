@@ -129,8 +129,8 @@ fn a_repository_of_a_suspended_owner_takes_nothing_from_anybody(
     let next = state(&helper, now(), "demo", &[("refs/heads/main", &second)], Some("main"));
     let (accepted, text) = scene.say(&next);
     assert!(!accepted && text.starts_with("blocked: the account of the repository's owner"), "{text}");
-    let event = "ab".repeat(32);
-    for refs in [&["main"][..], &[&format!("main:refs/nostr/{event}")], &[":main"]] {
+    let proposed = format!("main:refs/nostr/{}", "ab".repeat(32));
+    for refs in [&["main"][..], &[proposed.as_str()], &[":main"]] {
         let told = scene.push_fails(&owner, "demo", refs);
         assert!(told.contains("suspended"), "{told}");
     }
