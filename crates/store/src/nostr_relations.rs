@@ -48,7 +48,7 @@ statements! {
                 WHERE t.key = q.key AND ", links!(), " LIMIT 100) found) AS steps
             FROM unnest(CAST(string_to_array($1, ',') AS BIGINT[])) AS q (key)");
     NOTE = "INSERT INTO nostr_indirect (n, pubkey, steps)
-        SELECT e.n, e.pubkey, $2 FROM nostr_events e WHERE e.event_id = $1
+        SELECT e.n, e.pubkey, CAST($2 AS BIGINT) FROM nostr_events e WHERE e.event_id = $1
         ON CONFLICT (n) DO UPDATE SET steps = excluded.steps";
     FAR = "SELECT count(*) AS n FROM nostr_indirect WHERE pubkey = $1 AND steps > 1";
     /// Of pairs of a key and how people write it: those of whom something is served, or who have an account. Asked as a

@@ -74,7 +74,6 @@ fn refs_that_git_would_not_take_are_refused(#[values(Engine::Sqlite, Engine::Pos
     for refs in [
         vec![("refs/heads/a..b", first.as_str())],
         vec![("refs/heads/x.lock", first.as_str())],
-        vec![("refs/heads/main", "123")],
         vec![("refs/heads/a", first.as_str()), ("refs/heads/a/b", first.as_str())],
     ] {
         let (taken, reason) = scene.say(&state(&key, now(), "demo", &refs, None));

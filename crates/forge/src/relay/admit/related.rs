@@ -264,8 +264,7 @@ async fn facts(conn: &mut Conn, candidates: &[Candidate]) -> Result<Facts, Store
     let keys: HashSet<i64> = unlinked.iter().flat_map(|candidate| named_by(&candidate.event)).collect();
     facts.tagged = nostr_relations::tagged(conn, &keys.into_iter().collect::<Vec<_>>()).await?;
     facts.look_for_waiting(conn, &unlinked).await?;
-    // Only those can be far from a repository that tag none, nor what belongs to one.
-    let far = candidates.iter().filter(|candidate| !candidate.profile && !facts.is_near(candidate));
+    let far = candidates.iter().filter(|candidate| !candidate.profile && facts.may_be_far(candidate));
     for author in far.map(|candidate| candidate.record.pubkey).collect::<HashSet<_>>() {
         facts.far.insert(author, nostr_relations::far(conn, &author).await?);
     }
@@ -313,9 +312,13 @@ impl Facts {
         by_id.chain(by_earlier).chain(by_address).min()
     }
 
-    /// Whether an event tags a repository, or what belongs to one.
-    fn is_near(&self, candidate: &Candidate) -> bool {
-        self.links(candidate, &HashMap::new()).is_some_and(|steps| steps <= 1)
+    /// Whether an event is linked to a repository, and perhaps only through others.
+    fn may_be_far(&self, candidate: &Candidate) -> bool {
+        let tagged = || named_by(&candidate.event).iter().any(|key| self.tagged.contains_key(key));
+        match self.links(candidate, &HashMap::new()) {
+            Some(steps) => steps > 1,
+            None => !self.tagged.is_empty() && tagged(),
+        }
     }
 
     async fn look_for_waiting(&mut self, conn: &mut Conn, unlinked: &[&Candidate]) -> Result<(), StoreError> {
