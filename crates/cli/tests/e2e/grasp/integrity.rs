@@ -120,7 +120,12 @@ fn a_pull_request_that_one_repository_cannot_take_is_released_nowhere(
 ) {
     let mut scene = Scene::on(crate::support::builder(engine).env("ABIDE_GRASP__UNSIGNED_PER_ADDRESS", "4KiB").start());
     let key = scene.owner.clone();
-    let noise: String = (0..9000_u32).map(|i| char::from(33 + (i.wrapping_mul(7919) % 89) as u8)).collect();
+    // Text that does not become shorter by packing.
+    let next = |last: &mut u32, _| {
+        *last = last.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        Some(char::from(33 + (*last >> 24) as u8 % 90))
+    };
+    let noise: String = (0..9_000).scan(1_u32, next).collect();
     scene.first = scene.git.commit_file(&scene.work, "noise", &noise, "more than may be copied");
     scene.served(&key, "demo", &[]);
     let (other, _) = unrelated(&mut scene, "other");
