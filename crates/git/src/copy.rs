@@ -78,6 +78,7 @@ fn packed_refs(refs: &[Ref]) -> Vec<u8> {
 ///
 /// The caller names the tips, so that what the reader may not see is not copied.
 pub(crate) async fn copy_objects(git: &Git, from_repo: &Path, to_objects: &Path, tips: &[Oid]) -> Result<(), GitError> {
+    let _place = git.heavy_place().await?;
     let call = git
         .call("pack-objects", from_repo)
         // Temporary files are then made beside the result, and only a rename is left to do.
@@ -95,7 +96,7 @@ impl Incoming {
 
     /// Bytes on disk of what [`Incoming::fill`] would pack. Nothing is written.
     pub async fn weigh(&self, from: &[PathBuf], tips: &[Oid], known: &[Oid]) -> Result<u64, GitError> {
-        let _place = self.git().heavy_place().await?;
+        let _place = self.git().unpack_place(self.client()).await?;
         let call = self.borrowing("rev-list", from).args(["--objects", "--disk-usage", "--stdin"]);
         let output = call.run(revisions(tips, known).as_bytes(), self.git().limits().check).await?;
         Ok(String::from_utf8_lossy(&output).trim().parse().unwrap_or(u64::MAX))
@@ -114,6 +115,7 @@ impl Incoming {
     /// Packs into this area what the tips reach in the given object directories, without what `known` commits of the
     /// repository reach. Durable when this returns; whether it is complete here is for [`Incoming::connect`] to find.
     pub async fn fill(&self, from: &[PathBuf], tips: &[Oid], known: &[Oid]) -> Result<(), GitError> {
+        let _place = self.git().unpack_place(self.client()).await?;
         let call = self.borrowing("pack-objects", from);
         pack_into(self.git(), call, &self.objects(), tips, known).await
     }
@@ -133,7 +135,6 @@ fn revisions(tips: &[Oid], known: &[Oid]) -> String {
 
 /// Runs pack-objects over the tips, into the `pack` directory below `objects`.
 async fn pack_into(git: &Git, call: Call<'_>, objects: &Path, tips: &[Oid], known: &[Oid]) -> Result<(), GitError> {
-    let _place = git.heavy_place().await?;
     let packs = objects.join("pack");
     std::fs::create_dir_all(&packs).map_err(GitError::io("create", &packs))?;
     call.args(["--revs", "--delta-base-offset", "--non-empty", "-q"])

@@ -92,6 +92,11 @@ impl Incoming {
         self.area.path().join("objects")
     }
 
+    /// Whose work it is.
+    pub(crate) fn client(&self) -> Client {
+        self.client
+    }
+
     pub(crate) fn git(&self) -> &Git {
         &self.git
     }

@@ -207,7 +207,7 @@ impl Connected {
             });
         };
         let mut area = Incoming::create_beside(&self.git, layout, incoming.repo.clone(), key).await?;
-        area.alone = incoming.alone;
+        (area.alone, area.client) = (incoming.alone, incoming.client);
         let known = refs_of(incoming.repo.clone()).await?;
         area.fill(&self.object_directories(), tips, &known).await?;
         Ok(Self { git: self.git.clone(), place: self.place.clone(), incoming: Some(area), tips: self.proved(tips) })
