@@ -47,6 +47,9 @@ statements! {
         postgres concat!(steps!(), " AS steps FROM nostr_tags t JOIN nostr_events e ON e.n = t.n
                 WHERE t.key = q.key AND ", links!(), " LIMIT 100) found) AS steps
             FROM unnest(CAST(string_to_array($1, ',') AS BIGINT[])) AS q (key)");
+    /// Served patches and pull requests with a tag, the newest first.
+    PROPOSALS = "SELECT e.json FROM nostr_tags t JOIN nostr_events e ON e.n = t.n
+        WHERE t.key = $1 AND e.kind IN (1617, 1618, 1619) AND NOT e.hidden ORDER BY t.created_at DESC LIMIT $2";
     NOTE = "INSERT INTO nostr_indirect (n, pubkey, steps)
         SELECT e.n, e.pubkey, CAST($2 AS BIGINT) FROM nostr_events e WHERE e.event_id = $1
         ON CONFLICT (n) DO UPDATE SET steps = excluded.steps";
@@ -118,6 +121,11 @@ pub async fn tagged(conn: &mut Conn, keys: &[i64]) -> Result<HashMap<i64, i64>, 
         }
     }
     Ok(found)
+}
+
+/// Served patches and pull requests that have this tag key, as they were sent, the newest first.
+pub async fn proposals(conn: &mut Conn, key: i64, limit: i64) -> Result<Vec<String>, StoreError> {
+    conn.all(&PROPOSALS, params![key, limit]).await?.iter().map(|row| row.text("json")).collect()
 }
 
 /// Notes how far a stored event is from a repository, where its kind alone does not tell.

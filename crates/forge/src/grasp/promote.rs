@@ -3,7 +3,7 @@
 
 use super::scene::announcement;
 use super::signed::Signed;
-use super::{attached, left, scene};
+use super::{attached, left, scene, spread};
 use crate::accounts::nostr::tell_of_new;
 use crate::git::push::{Brought, finish};
 use crate::relay::{readable, to_record};
@@ -12,7 +12,7 @@ use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Fault, Forge};
 use abide_core::repo::{Governance, Visibility};
 use abide_core::{RefName, RefUpdate, RepoId, RepoName, UserId};
-use abide_nostr::git::{Announcement, Identifier};
+use abide_nostr::git::{Announcement, Coordinate, Identifier};
 use abide_nostr::grasp::names::forge_names;
 use abide_nostr::{Event, nip19};
 use abide_store::leases::{self, Lease};
@@ -68,6 +68,7 @@ pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<Option<V
     nostr_events::insert(tx, &to_record(&promotion.event)).await?;
     left("announcement", "promotion");
     let mut attached = attached::promote(tx, &entry.pubkey, &entry.identifier).await?;
+    spread::enqueue_for(tx, &Coordinate::repo(announcement.owner, announcement.identifier.as_str())).await?;
     for (waiting, event) in &promotion.beside {
         if purgatory::take_announcement(tx, waiting).await? {
             nostr_events::insert(tx, &to_record(event)).await?;

@@ -16,9 +16,13 @@ use abide_nostr::git::{Coordinate as Address, ObjectId, Proposal};
 use abide_nostr::grasp::event::Home;
 use abide_nostr::grasp::push::ref_of;
 use abide_nostr::{Event, EventId};
+use abide_store::nostr_events::tag_key;
 use abide_store::repos::Repo;
-use abide_store::{StoreError, Tx, nostr_events, nostr_repos, purgatory};
+use abide_store::{StoreError, Tx, nostr_events, nostr_relations, nostr_repos, purgatory};
 use serde_json::{Value as Json, json};
+
+/// Proposals that a repository is given when it begins to be served.
+const EARLIER: i64 = 200;
 
 /// A repository that takes the commit of a proposal.
 #[derive(Debug, Clone)]
@@ -230,6 +234,19 @@ pub(crate) async fn enqueue(tx: &mut Tx, event: &Event, proposal: &Proposal) -> 
     let named: Vec<String> = proposal.repos.iter().map(Address::to_string).collect();
     let payload = json!({ "event": event.id.to_hex(), "repos": named });
     jobs::enqueue(tx, jobs::Kind::GraspSpread, payload, None).await
+}
+
+/// Queues the proposals that are served by other repositories and name one that begins to be served, in its transaction.
+pub(super) async fn enqueue_for(tx: &mut Tx, repo: &Address) -> Result<(), StoreError> {
+    for json in nostr_relations::proposals(tx, tag_key('a', &repo.to_string()), EARLIER).await? {
+        let Some(event) = readable(&json) else { continue };
+        if let Ok(proposal) = Proposal::parse(&event)
+            && proposal.commit.is_some()
+        {
+            enqueue(tx, &event, &proposal).await?;
+        }
+    }
+    Ok(())
 }
 
 /// The job: `false` if its payload is not one of ours.

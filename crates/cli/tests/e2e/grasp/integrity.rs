@@ -2,23 +2,30 @@
 
 use super::scene::{Scene, WAITS, now, state};
 use abide_nostr::Event;
-use abide_testkit::{Engine, Key};
+use abide_testkit::{Engine, Key, eventually};
 use rstest::rstest;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 fn nostr_ref(event: &Event) -> String {
     format!("refs/nostr/{}", event.id.to_hex())
 }
 
-/// Someone else's repository, whose history has nothing to do with the first one's: its key and its commit.
+/// Someone else's repository, whose history has nothing to do with the first one's.
 fn unrelated(scene: &mut Scene, identifier: &str) -> (Key, String) {
     let key = Key::new(2);
+    scene.announce(&key, identifier, &[]);
+    let root = begin_unrelated(scene, &key, identifier);
+    (key, root)
+}
+
+/// Publishes and pushes the first state of a repository that is announced; returns its commit.
+fn begin_unrelated(scene: &mut Scene, key: &Key, identifier: &str) -> String {
     let work = scene.git.init_work_tree();
     let root = scene.git.commit_file(&work, "other", "other\n", "another beginning");
-    scene.announce(&key, identifier, &[]);
-    scene.state_waits(&state(&key, now() - 5, identifier, &[("refs/heads/main", &root)], Some("main")));
-    scene.git.ok(&work, &["push", "-q", &scene.url(&key, identifier), "main"]);
-    (key, root)
+    scene.state_waits(&state(key, now() - 5, identifier, &[("refs/heads/main", &root)], Some("main")));
+    scene.git.ok(&work, &["push", "-q", &scene.url(key, identifier), "main"]);
+    root
 }
 
 /// A pull request for repositories.
@@ -110,6 +117,24 @@ fn a_pull_request_for_two_is_whole_in_both(
         assert!(scene.refs(key, identifier).contains(&(nostr_ref(&event), commit.clone())));
         clones_whole(&scene, key, identifier);
     }
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn a_pull_request_reaches_a_repository_that_is_served_later(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut scene = Scene::new(engine);
+    let (key, other) = (scene.owner.clone(), Key::new(2));
+    scene.served(&key, "demo", &[]);
+    scene.announce(&other, "other", &[]);
+    let commit = scene.git.commit_file(&scene.work, "feature", "1", "a feature");
+    let event = proposal(&commit, &[key.coordinate("demo"), other.coordinate("other")]);
+    scene.push(&key, "demo", &[&format!("{commit}:{}", nostr_ref(&event))]);
+    assert_eq!(scene.relay.publish(&event), (true, String::new()));
+    begin_unrelated(&mut scene, &other, "other");
+    eventually(Duration::from_secs(30), || has_nostr_ref(&scene, &other, "other"));
+    clones_whole(&scene, &other, "other");
     scene.assert_healthy();
 }
 
