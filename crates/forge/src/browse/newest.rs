@@ -5,13 +5,17 @@
 
 use super::refs::version_order;
 use super::{BrowseError, Browser, RefPage};
+use crate::Fault;
 use abide_core::{Oid, RepoId};
-use abide_git::Ref;
 use abide_git::snapshot::Snapshot;
+use abide_git::{GitError, Reader, Ref};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
+
+/// So many times are read without a slot among heavy work: a push moves a few refs, and the next page shows them.
+const FEW: usize = 200;
 
 /// Branches or tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,18 +93,27 @@ impl Browser {
         if let Some(dated) = before.as_ref().filter(|dated| dated.is_of(generation)) {
             return Ok(dated.clone());
         }
-        let (refs, allowed) = (self.refs.clone(), self.forge.settings().browse.last_commits_time);
-        let read = move |reader: &abide_git::Reader| {
-            let known: HashMap<Oid, i64> = match &before {
-                Some(dated) => named(&refs).filter_map(|one| Some((one.oid, *dated.times.get(&one.oid)?))).collect(),
-                None => HashMap::new(),
-            };
-            let unknown = named(&refs).filter(|found| !known.contains_key(&found.oid));
-            let mut times = reader.ref_times(unknown, Instant::now() + allowed);
-            times.extend(known);
-            Ok(Arc::new(sorted(&refs, times, refs.generation)))
+        let known: HashMap<Oid, i64> = match &before {
+            Some(dated) => named(&self.refs).filter_map(|one| Some((one.oid, *dated.times.get(&one.oid)?))).collect(),
+            None => HashMap::new(),
         };
-        let dated = self.read_heavy(read).await?;
+        let few = named(&self.refs).filter(|found| !known.contains_key(&found.oid)).nth(FEW).is_none();
+        let (refs, allowed) = (self.refs.clone(), self.forge.settings().browse.last_commits_time);
+        let (so_far, until) = (known.clone(), Instant::now() + allowed);
+        let read = move |reader: &Reader| {
+            let unknown = named(&refs).filter(|found| !so_far.contains_key(&found.oid));
+            let mut times = reader.ref_times(unknown, until);
+            times.extend(so_far);
+            Ok(times)
+        };
+        let times = if few { self.read(read).await } else { self.read_heavy(read).await };
+        let times = match times {
+            // Where everyone reads at once, a page with an older order is better than none.
+            Err(BrowseError::Fault(Fault::Git(GitError::Busy { .. }))) => known,
+            times => times?,
+        };
+        let refs = self.refs.clone();
+        let dated = self.read(move |_| Ok(Arc::new(sorted(&refs, times, generation)))).await?;
         // While refs move, the order is that of no moment, and only its times are worth keeping.
         shared.dated.insert(self.repo.id, dated.clone());
         Ok(dated)
