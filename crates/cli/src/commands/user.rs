@@ -8,7 +8,7 @@ use crate::show;
 use abide_core::UserId;
 use abide_core::words::UnknownWord;
 use abide_forge::accounts::add_user::{AddUserError, Request, add_user};
-use abide_forge::accounts::admin::AdminError;
+use abide_forge::accounts::admin::{AdminError, release_name_by_operator};
 use abide_forge::accounts::delete::{DeleteError, delete_by_operator};
 use abide_forge::accounts::invites::{self, InviteError};
 use abide_forge::accounts::rename::{RenameError, rename_by_operator};
@@ -75,6 +75,11 @@ pub(crate) enum Action {
         /// Do it without asking.
         #[arg(long)]
         yes: bool,
+    },
+    /// Release an old name, also that of a deleted account: it leads nowhere, and anyone may take it.
+    Release {
+        /// The old name.
+        name: String,
     },
     /// Invite someone and print the link that lets them sign up, alone, on standard output. It is shown this once.
     Invite {
@@ -148,6 +153,15 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
                 refused => Failure::refused(refused.to_string()),
             })?;
             println!("deleted {name}; `abide repo list` shows the repositories that can be restored");
+            Ok(())
+        }
+        Action::Release { name } => {
+            let missing = || Failure::not_found(format!("{name} is nobody's old name"));
+            let old = name.parse().map_err(|_| missing())?;
+            if !release_name_by_operator(forge, &old).await? {
+                return Err(missing());
+            }
+            println!("released {old}");
             Ok(())
         }
         Action::Invite { email } => {

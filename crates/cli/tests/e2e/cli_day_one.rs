@@ -155,5 +155,10 @@ fn an_account_is_deleted_by_its_owner_an_admin_and_the_operator(
     assert!(removed.stdout.contains("deleted carol"), "{}", removed.stderr);
     cli(&server, &["user", "remove", "carol", "--yes"]).refused(3, &["no user carol"]);
     cli(&server, &["user", "remove", "boss", "--yes"]).refused(4, &["last admin"]);
+    let add = ["user", "add", "carol", "--email", "new@example.org", "--password-stdin"];
+    Said::from(server.cli_stdin(&add, PASSWORD)).refused(4, &["another account has it already, or had it"]);
+    server.cli_ok(&["user", "release", "carol"]);
+    cli(&server, &["user", "release", "carol"]).refused(3, &["nobody's old name"]);
+    assert_eq!(Said::from(server.cli_stdin(&add, PASSWORD)).code, Some(0), "a released name is free");
     assert_eq!(query(&server, "SELECT count(*) FROM users WHERE deleted_at IS NOT NULL"), "3");
 }

@@ -111,9 +111,18 @@ async fn write(tx: &mut Tx, actor: UserId, target: UserId, change: Change, who: 
 /// Releases an old name: it leads nowhere, and anyone may take it. `false` if there is none.
 pub async fn release_name(forge: &Forge, caller: &Caller, old: &UserName) -> Result<bool, Access> {
     ensure(caller)?;
-    let released: Result<bool, Fault> = forge
+    Ok(release(forge, Who::from(caller), old).await?)
+}
+
+/// Releases an old name, also that of a deleted account, by the operator at the command line. `false` if there is none.
+pub async fn release_name_by_operator(forge: &Forge, old: &UserName) -> Result<bool, Fault> {
+    release(forge, Who::default(), old).await
+}
+
+async fn release(forge: &Forge, who: Who, old: &UserName) -> Result<bool, Fault> {
+    forge
         .store()
-        .write((old.clone(), Who::from(caller)), |tx, (old, who)| {
+        .write((old.clone(), who), |tx, (old, who)| {
             Box::pin(async move {
                 let released = user_redirects::remove(tx, old).await?;
                 if released {
@@ -122,8 +131,7 @@ pub async fn release_name(forge: &Forge, caller: &Caller, old: &UserName) -> Res
                 Ok(released)
             })
         })
-        .await;
-    Ok(released?)
+        .await
 }
 
 /// The old names of an account.
