@@ -10,7 +10,7 @@ pub(crate) fn told(action: &str, meta: &str) -> Option<String> {
         "push" => pushed(&meta),
         "repo_created" => format!("Created as {}, {}", text("slug"), text("visibility")),
         "repo_forked" => format!("Forked from {}", text("source")),
-        "repo_edited" => edited(&meta["before"], &meta["after"]),
+        "repo_edited" => edited(&meta),
         "repo_topics_changed" => match listed(&meta["after"]) {
             none if none.is_empty() => "Topics removed".to_owned(),
             topics => format!("Topics changed to {topics}"),
@@ -61,12 +61,15 @@ fn pushed(meta: &Json) -> String {
     format!("Pushed {}{others} over {}", named.join(", "), meta["transport"].as_str().unwrap_or("?").to_uppercase())
 }
 
-fn edited(before: &Json, after: &Json) -> String {
+/// Rows of older versions hold both descriptions; others say only that it changed.
+fn edited(meta: &Json) -> String {
+    let (before, after) = (&meta["before"], &meta["after"]);
     let changed = |field: &str| before[field] != after[field];
-    match (changed("description"), changed("default_branch")) {
+    let described = meta["description_changed"] == true || changed("description");
+    match (described, changed("default_branch")) {
         (_, true) => {
             let short = |branch: &Json| branch.as_str().unwrap_or("?").trim_start_matches("refs/heads/").to_owned();
-            let also = if changed("description") { ", description changed" } else { "" };
+            let also = if described { ", description changed" } else { "" };
             let (from, to) = (short(&before["default_branch"]), short(&after["default_branch"]));
             format!("Default branch changed from {from} to {to}{also}")
         }
@@ -105,6 +108,12 @@ mod tests {
                 r#"{"before":{"description":"","default_branch":"refs/heads/a"},
                     "after":{"description":"x","default_branch":"refs/heads/b"}}"#,
                 "Default branch changed from a to b, description changed",
+            ),
+            (
+                "repo_edited",
+                r#"{"description_changed":true,"before":{"default_branch":"refs/heads/a"},
+                    "after":{"default_branch":"refs/heads/a"}}"#,
+                "Description changed",
             ),
         ] {
             assert_eq!(told(action, meta).as_deref(), Some(expected));
