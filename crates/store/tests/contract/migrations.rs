@@ -224,3 +224,61 @@ async fn sqlite_writes_ahead_and_flushes_every_commit() {
     assert_eq!(flush[0].int("synchronous").unwrap(), 2);
     assert_eq!(keys[0].int("foreign_keys").unwrap(), 1);
 }
+
+/// Applies the files of some migrations, as versions before this one did.
+async fn apply(raw: &mut Raw, engine: Engine, wanted: impl Fn(i64) -> bool) {
+    let name = if engine == Engine::Sqlite { "sqlite" } else { "postgres" };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations").join(name);
+    for migration in migrate::ALL.iter().filter(|migration| wanted(migration.version)) {
+        let text = fs::read_to_string(folder.join(format!("{}.sql", migration.name))).unwrap();
+        raw.execute(&text).await;
+    }
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn older_rows_lose_their_texts_and_keep_their_redirects(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let database = TestDatabase::new(engine);
+    if engine == Engine::Sqlite {
+        fs::File::create(database.data_dir().join("abide.db")).unwrap();
+    }
+    let mut raw = raw(&database).await;
+    apply(&mut raw, engine, |version| version < 22).await;
+    raw.execute(
+        "INSERT INTO users (name, created_at, updated_at) VALUES ('alice', 0, 0);
+        INSERT INTO repo_ids (reserved_at) VALUES (0);
+        INSERT INTO repos (id, owner_id, name, visibility, governance, default_branch, created_at, updated_at)
+            VALUES (1, 1, 'two', 'public', 'account', 'refs/heads/main', 0, 0);
+        INSERT INTO repo_redirects (old_owner_id, old_name, repo_id, created_at, last_used_at) VALUES (1, 'one', 1, 7, 8);
+        INSERT INTO jobs (kind, payload, priority, state, run_at, max_attempts, created_at)
+            VALUES ('mail:send', '{\"sealed\":\"marmalade\"}', 1, 'done', 0, 3, 0);",
+    )
+    .await;
+    for (kind, source, repo, payload) in [
+        ("issue_created", "issue", "1", r#"{"number":1,"title":"marmalade","excerpt":"marmalade"}"#),
+        ("issue_edited", "issue", "1", r#"{"number":1,"changed":["title"],"before":"marmalade"}"#),
+        ("issue_labeled", "issue", "1", r#"{"number":1,"label":{"name":"marmalade"}}"#),
+        ("label_edited", "repo", "1", r#"{"repo_id":1,"before":"marmalade","label":"marmalade"}"#),
+        ("repo_hard_deleted", "repo", "NULL", r#"{"repo_id":2,"snapshot":{"id":2,"description":"marmalade"}}"#),
+        ("push", "repo", "NULL", r#"{"repo_id":2,"refs":[{"commits":[{"message":"marmalade"}]}]}"#),
+        ("push", "repo", "1", r#"{"repo_id":1,"refs":[{"name":"refs/heads/main"}]}"#),
+    ] {
+        raw.execute(&format!(
+            "INSERT INTO domain_events (kind, repo_id, source_kind, source_id, public, payload, created_at)
+            VALUES ('{kind}', {repo}, '{source}', 1, TRUE, '{payload}', 0)"
+        ))
+        .await;
+    }
+    apply(&mut raw, engine, |version| version >= 22).await;
+
+    let left = raw.texts("SELECT payload FROM domain_events ORDER BY id").await;
+    assert_eq!(left.len(), 7);
+    assert!(left.iter().all(|payload| !payload.contains("marmalade")), "{left:?}");
+    assert!(left[0].contains("number") && left[4].contains("snapshot") && left[6].contains("refs/heads/main"), "{left:?}");
+    assert_eq!(raw.texts("SELECT payload FROM jobs").await, ["{}"]);
+    let redirect = "SELECT old_owner_id || ' ' || old_name || ' ' || repo_id || ' ' || left_at || ' ' || last_used_at
+        FROM repo_redirects";
+    assert_eq!(raw.texts(redirect).await, ["1 one 1 7 8"]);
+}

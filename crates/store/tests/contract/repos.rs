@@ -6,7 +6,7 @@ use abide_core::policy::{self, Action, Actor};
 use abide_core::repo::{Role, Visibility};
 use abide_core::{RepoId, UserId};
 use abide_store::repos::{self, Page, Repo, Viewer};
-use abide_store::{Store, StoreError, collaborators};
+use abide_store::{Store, StoreError, collaborators, redirects};
 use abide_testkit::{Engine, TestClock};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -324,4 +324,29 @@ async fn lists_agree(store: &Store, owner: &str, others: [UserId; 2], drafts: &[
         }
         assert_eq!(of_this_owner, expected);
     }
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repository_keeps_so_many_old_names_and_the_ones_left_first_go(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = World::new(engine).await;
+    let owner = user(&world.store, "alice").await;
+    let repo = repo(&world.store, owner, "tool").await;
+    let left = unit!(world.store, (owner, repo), |tx, &(owner, repo)| {
+        for number in 0..redirects::PER_REPO + 3 {
+            let name = format!("was-{number}").parse().unwrap();
+            let left_at = TestClock::START.plus(Duration::from_secs(number as u64));
+            redirects::leave(tx, owner, &name, repo, left_at).await?;
+        }
+        Ok::<_, StoreError>(())
+    });
+    left.await.unwrap();
+    let kept = redirects::list(&mut world.store.read().await.unwrap(), repo).await.unwrap();
+    assert_eq!(kept.len() as i64, redirects::PER_REPO);
+    assert_eq!(kept.first().unwrap().name.as_str(), format!("was-{}", redirects::PER_REPO + 2));
+    assert_eq!(kept.last().unwrap().name.as_str(), "was-3");
+    assert!(by_slug(&world.store, "alice", "was-2", None).await.is_none());
+    assert_eq!(by_slug(&world.store, "alice", "was-3", None).await.unwrap().id, repo);
 }

@@ -77,7 +77,7 @@ pub(super) fn webhooks() -> Routes {
         )
         .post(
             "/repos/{owner}/{repo}/hooks/{hook}/deliveries/{delivery}/attempts",
-            scope,
+            Both(Scope::Hooks, Scope::RepoRead),
             hooks::redeliver,
             about("Send a delivery again, under the same id")
                 .takes_nothing()
