@@ -4,13 +4,14 @@
 //! * `git/`: smart HTTP. `api/`: REST in GitHub's shapes below `/api/v3`. `pages/`: what people see, with
 //!   `show/` for how it looks. `ops.rs`: health and metrics.
 //! * `relay/`: the WebSocket at `/`, and what the relay says about itself.
-//! * `auth.rs`: who comes with which token. `layers.rs`: request ids, CORS, the access log.
+//! * `auth.rs`: who comes with which token. `layers.rs`: request ids, CORS, the access log. `compress.rs`: answers in gzip.
 //!
 //! Nothing here decides or stores anything.
 
 mod api;
 mod app;
 mod auth;
+mod compress;
 mod forwarded;
 mod git;
 mod layers;

@@ -216,13 +216,24 @@ pub async fn list(forge: &Forge, viewer: &Viewer) -> Result<Vec<Session>, Fault>
     Ok(shown.collect())
 }
 
-/// The token that forms shown under this cookie carry: only our pages know it.
+/// A token for forms shown under this cookie: only our pages know it. It is another one each time, under a random mask:
+/// the size of a compressed page then tells nothing about it.
 pub fn csrf_token(forge: &Forge, cookie: &str) -> String {
-    URL_SAFE_NO_PAD.encode(sealed::sign(forge, CSRF, cookie.as_bytes()))
+    let mut mask = [0; 32];
+    forge.random().fill(&mut mask);
+    let masked = under(&mask, &sealed::sign(forge, CSRF, cookie.as_bytes()));
+    URL_SAFE_NO_PAD.encode([mask, masked].concat())
+}
+
+fn under(mask: &[u8; 32], bytes: &[u8; 32]) -> [u8; 32] {
+    std::array::from_fn(|at| mask[at] ^ bytes[at])
 }
 
 /// Whether a form came from a page that was shown under this cookie. Takes as long for a wrong token as for the right
 /// one.
 pub fn csrf_matches(forge: &Forge, cookie: &str, token: &str) -> bool {
-    URL_SAFE_NO_PAD.decode(token).is_ok_and(|token| sealed::is_signed(forge, CSRF, cookie.as_bytes(), &token))
+    let Ok(token) = URL_SAFE_NO_PAD.decode(token) else { return false };
+    let Some((mask, masked)) = token.split_first_chunk::<32>() else { return false };
+    let Ok(masked) = masked.try_into() else { return false };
+    sealed::is_signed(forge, CSRF, cookie.as_bytes(), &under(mask, masked))
 }

@@ -54,8 +54,9 @@ mod transfers;
 mod user;
 mod watches;
 
-use crate::App;
+use crate::{App, compress};
 use axum::Router;
+use axum::middleware::from_fn;
 use axum::response::{IntoResponse as _, Response};
 use error::ApiError;
 use routes::routes;
@@ -73,7 +74,8 @@ pub fn api_routes() -> Vec<ApiRoute> {
 }
 
 pub(crate) fn router(app: &App) -> Router<App> {
-    routes().into_router(app).method_not_allowed_fallback(|| async { ApiError::method_not_allowed() })
+    let router = routes().into_router(app).method_not_allowed_fallback(|| async { ApiError::method_not_allowed() });
+    router.layer(from_fn(compress::compress))
 }
 
 /// The answer to an address of the API that leads nowhere.

@@ -4,10 +4,13 @@ use super::text::{count, escape_code_into, shown, url_path};
 use abide_forge::browse::{Change, Content, Diff, EntryKind, FileChange, Hunk, LineKind};
 use std::fmt::Write as _;
 
-/// Files with more lines than this start folded.
-const FOLDED_FROM: usize = 1_000;
-/// All files behind so many lines start folded.
-const FOLDED_BEHIND: usize = 5_000;
+/// A change with more lines than this is shown when it is asked for.
+const LARGE_LINES: usize = 500;
+/// The same for bytes: a line may be long.
+const LARGE_BYTES: usize = 64 * 1024;
+/// All that is shown without being asked for.
+const ALL_LINES: usize = 5_000;
+const ALL_BYTES: usize = 512 * 1024;
 
 /// What changed, ready to be shown.
 pub(crate) struct Shown {
@@ -31,15 +34,28 @@ pub(crate) struct ShownFile {
     pub deletions: usize,
     pub open: bool,
     pub body: String,
+    /// Where a change that is too large to be shown unasked is shown, and how many lines it has.
+    pub more: Option<(String, String)>,
 }
 
 impl Shown {
-    pub(crate) fn of(diff: &Diff) -> Self {
-        let mut lines = 0;
+    /// `here` is the page's address up to the number of a file that is asked for, and `asked` that file.
+    pub(crate) fn of(diff: &Diff, here: &str, asked: Option<usize>) -> Self {
+        let (mut lines, mut bytes) = (0, 0);
         let files = diff.files.iter().enumerate().map(|(at, file)| {
-            let own = line_count(file);
-            lines += own;
-            ShownFile::of(at, file, own <= FOLDED_FROM && lines <= FOLDED_BEHIND)
+            let (own_lines, own_bytes) = extent(file);
+            let small = own_lines <= LARGE_LINES && own_bytes <= LARGE_BYTES;
+            let fits = small && lines + own_lines <= ALL_LINES && bytes + own_bytes <= ALL_BYTES;
+            if fits {
+                lines += own_lines;
+                bytes += own_bytes;
+            }
+            let number = at + 1;
+            if fits || asked == Some(number) {
+                return ShownFile::of(number, file, body(&file.content));
+            }
+            let more = (format!("{here}{number}#{}", anchor(number)), count(own_lines, "line", "lines"));
+            ShownFile { more: Some(more), open: false, ..ShownFile::of(number, file, String::new()) }
         });
         let files: Vec<ShownFile> = files.collect();
         let more = if diff.truncated { "More than " } else { "" };
@@ -48,15 +64,23 @@ impl Shown {
     }
 }
 
-fn line_count(file: &FileChange) -> usize {
+/// Lines of a change and their bytes.
+fn extent(file: &FileChange) -> (usize, usize) {
     match &file.content {
-        Content::Text { hunks, .. } => hunks.iter().map(|hunk| hunk.lines.len()).sum(),
-        Content::Binary | Content::Omitted => 0,
+        Content::Text { hunks, .. } => {
+            let lines = hunks.iter().flat_map(|hunk| &hunk.lines);
+            lines.fold((0, 0), |(lines, bytes), line| (lines + 1, bytes + line.text.len()))
+        }
+        Content::Binary | Content::Omitted => (0, 0),
     }
 }
 
+fn anchor(number: usize) -> String {
+    format!("file-{number}")
+}
+
 impl ShownFile {
-    fn of(at: usize, file: &FileChange, open: bool) -> Self {
+    fn of(number: usize, file: &FileChange, body: String) -> Self {
         let (before, after) = (file.change.before(), file.change.after());
         let mut notes = Vec::new();
         match &file.change {
@@ -76,15 +100,16 @@ impl ShownFile {
         }
         let moved = matches!(file.change, Change::Renamed(..));
         Self {
-            anchor: format!("file-{}", at + 1),
+            anchor: anchor(number),
             path: shown(file.change.path()),
             old_path: before.filter(|_| moved).map(|side| shown(&side.path)),
             view: after.filter(|side| side.kind.is_blob()).map(|side| url_path(&side.path)),
             note: notes.join(", "),
             additions: file.additions,
             deletions: file.deletions,
-            open,
-            body: body(&file.content),
+            open: true,
+            body,
+            more: None,
         }
     }
 }

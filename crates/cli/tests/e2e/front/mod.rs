@@ -1,6 +1,7 @@
 //! A stranger can hurt nobody: what one client sends, slowly, hugely or often, costs others nothing. Attackers come from
 //! one address and victims from another, and attacks go on while the victims are served.
 
+mod answers;
 mod connections;
 mod files;
 mod names;

@@ -56,6 +56,11 @@ fn multiline(bytes: &[u8]) -> String {
     lines.join("\n").trim_end().to_owned()
 }
 
+/// The number of the file whose change is to be shown although it is large.
+pub(super) fn asked_file(address: &Address) -> Option<usize> {
+    address.query("file")?.parse().ok()
+}
+
 /// `GET /{owner}/{repo}/commit/{oid}`
 pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
@@ -70,5 +75,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
     let detail = Detail::from(&commit);
     let frame = Frame::new(&app, &room.visitor, format!("{} · {}", detail.subject, room.repo().shown()));
     let head = room.head(&app, "commits").await;
-    Ok(respond::page(&CommitPage { frame, head, commit: detail, diff: DiffShown::of(&diff) }))
+    let here = format!("{}/commit/{}?file=", head.url, detail.oid);
+    let diff = DiffShown::of(&diff, &here, asked_file(&address));
+    Ok(respond::page(&CommitPage { frame, head, commit: detail, diff }))
 }

@@ -1,5 +1,6 @@
 //! What one branch, tag or commit has over another.
 
+use super::commit::asked_file;
 use super::head::{Elsewhere, Head, Room, Shown};
 use super::view::CommitLine;
 use crate::App;
@@ -41,19 +42,19 @@ pub(super) async fn spec(State(app): State<App>, visitor: Visitor, address: Addr
     let spec = String::from_utf8_lossy(&address.rest(3)).into_owned();
     let (base, head) = spec.split_once("...").or_else(|| spec.split_once("..")).unwrap_or(("", &spec));
     let base = if base.is_empty() { room.repo().default_branch.short() } else { base };
-    page(&app, &room, base, head).await
+    page(&app, &room, base, head, asked_file(&address)).await
 }
 
 /// `GET /{owner}/{repo}/compare?base=…&head=…`
 pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
-    page(&app, &room, &address.query_text("base"), &address.query_text("head")).await
+    page(&app, &room, &address.query_text("base"), &address.query_text("head"), asked_file(&address)).await
 }
 
-async fn page(app: &App, room: &Room, base: &str, head: &str) -> Shown {
+async fn page(app: &App, room: &Room, base: &str, head: &str, file: Option<usize>) -> Shown {
     let (result, trouble) = match base.is_empty() || head.is_empty() {
         true => (None, None),
-        false => match compare(room, base, head).await {
+        false => match compare(room, base, head, file).await {
             Ok(compared) => (Some(compared), None),
             Err(BrowseError::Fault(fault)) => return Err(Elsewhere::from(fault)),
             Err(error) => (None, Some(error.to_string())),
@@ -78,13 +79,15 @@ fn proposals(room: &Room) -> Vec<String> {
     of_kind("refs/heads/").chain(of_kind("refs/tags/")).collect()
 }
 
-async fn compare(room: &Room, base: &str, head: &str) -> Result<Compared, BrowseError> {
+async fn compare(room: &Room, base: &str, head: &str, file: Option<usize>) -> Result<Compared, BrowseError> {
+    let encoded = |name: &str| form_urlencoded::byte_serialize(name.as_bytes()).collect::<String>();
+    let here = format!("/{}/compare?base={}&head={}&file=", room.repo().slug(), encoded(base), encoded(head));
     let (from, to) = (room.browser.revision(base).await?, room.browser.revision(head).await?);
     let comparison = room.browser.compare(from.commit, to.commit).await?;
     Ok(Compared {
         told: told(&comparison, base, head),
         commits: comparison.commits.iter().map(CommitLine::from).collect(),
-        diff: DiffShown::of(&comparison.diff),
+        diff: DiffShown::of(&comparison.diff, &here, file),
         newest: to.commit.to_string(),
     })
 }
