@@ -118,7 +118,7 @@ fn encoded(text: &str) -> String {
 fn addresses(server: &Server) -> Vec<String> {
     let user = query(server, "SELECT id FROM users WHERE name = 'carol'");
     let oid = |sql: &str| query(server, sql);
-    let comment = oid("SELECT min(id) FROM issue_comments");
+    let comment = oid("SELECT min(id) FROM comments");
     let (reference, name) = (encoded(HOSTILE_REF), encoded(HOSTILE));
     let mut all = Vec::new();
     for path in abide_web::page_paths() {
