@@ -3,7 +3,7 @@
 //! The parser walks its open elements for many a tag, opens forgotten formatting again in every paragraph, and compares
 //! each attribute with those before it: nested or unfinished markup costs the square of its size, in time and in memory.
 //! This pass reads tags as the parser does and may only think that more is open than really is, never less: an end tag
-//! counts only if it closes the innermost element, or one with nothing inside but elements whose end may be left out.
+//! counts only if it closes the innermost element, or is of a kind that closes those inside it whose end may be left out.
 
 /// Elements inside each other. Fifty quotes and a hundred lists with their items, as Markdown allows, are fewer.
 const DEEPEST: usize = 300;
@@ -46,14 +46,50 @@ const VOID: [&[u8]; 19] = [
 /// Elements that the parser opens again after something else closed them.
 const FORMATTING: [&[u8]; 14] =
     [b"a", b"b", b"big", b"code", b"em", b"font", b"i", b"nobr", b"s", b"small", b"strike", b"strong", b"tt", b"u"];
-/// Elements whose end tag may be left out.
-const IMPLIED: [&[u8]; 12] =
-    [b"p", b"li", b"dd", b"dt", b"td", b"th", b"tr", b"tbody", b"thead", b"tfoot", b"caption", b"colgroup"];
+/// Elements whose end tag may be left out before the end of what they are in, if that is a [`BLOCKS`] or a [`TABLE`].
+const LEFT_OUT: [&[u8]; 4] = [b"p", b"li", b"dd", b"dt"];
+/// Elements whose end closes those of [`LEFT_OUT`] inside them. The end of any other element stops at those.
+const BLOCKS: [&[u8]; 32] = [
+    b"address",
+    b"article",
+    b"aside",
+    b"blockquote",
+    b"button",
+    b"center",
+    b"dd",
+    b"details",
+    b"dir",
+    b"div",
+    b"dl",
+    b"dt",
+    b"fieldset",
+    b"figcaption",
+    b"figure",
+    b"footer",
+    b"h1",
+    b"h2",
+    b"h3",
+    b"h4",
+    b"h5",
+    b"h6",
+    b"header",
+    b"li",
+    b"main",
+    b"menu",
+    b"nav",
+    b"ol",
+    b"p",
+    b"section",
+    b"summary",
+    b"ul",
+];
+/// Elements of tables. Outside of one they are not there.
+const TABLE: [&[u8]; 9] = [b"td", b"th", b"tr", b"tbody", b"thead", b"tfoot", b"caption", b"colgroup", b"col"];
 /// Elements whose content is text up to their end tag.
 const RAW: [&[u8]; 9] =
     [b"iframe", b"noembed", b"noframes", b"noscript", b"script", b"style", b"textarea", b"title", b"xmp"];
 /// Elements in which other rules hold.
-const FOREIGN: [&[u8]; 4] = [b"svg", b"math", b"select", b"frameset"];
+const FOREIGN: [&[u8]; 5] = [b"svg", b"math", b"select", b"frameset", b"template"];
 
 fn is_one_of(list: &[&[u8]], name: &[u8]) -> bool {
     list.iter().any(|listed| listed.eq_ignore_ascii_case(name))
@@ -76,7 +112,8 @@ struct Scan<'h> {
     open: Vec<&'h [u8]>,
     formatting: usize,
     reopened: usize,
-    /// An element with other rules was there.
+    tables: usize,
+    /// An element with other rules was there: from then on nothing is left out.
     foreign: bool,
 }
 
@@ -134,45 +171,68 @@ impl<'h> Scan<'h> {
         if name.eq_ignore_ascii_case(b"plaintext") {
             return Err(Refused::Unclear);
         }
-        self.close_implied(name);
-        if !self.foreign && is_one_of(&VOID, name) {
-            return Ok(end);
+        if !self.foreign {
+            if is_one_of(&VOID, name) || (self.tables == 0 && is_one_of(&TABLE, name)) {
+                return Ok(end);
+            }
+            self.close_implied(name);
+            self.close_paragraph(name);
         }
         self.open.push(name);
         self.formatting += usize::from(is_one_of(&FORMATTING, name));
+        self.tables += usize::from(name.eq_ignore_ascii_case(b"table"));
         if self.open.len() > DEEPEST { Err(Refused::TooMuch) } else { Ok(end) }
     }
 
     /// A start tag that ends elements of its kind before it.
     fn close_implied(&mut self, name: &[u8]) {
-        let ends: &[&[u8]] = match name.to_ascii_lowercase().as_slice() {
-            b"p" => &[b"p"],
-            b"li" => &[b"li"],
-            b"dd" | b"dt" => &[b"dd", b"dt"],
-            b"td" | b"th" => &[b"td", b"th"],
-            b"tr" => &[b"tr"],
-            b"tbody" | b"thead" | b"tfoot" => &[b"tbody", b"thead", b"tfoot"],
+        // What it ends, and what may stand in between.
+        let (ends, between): (&[&[u8]], &[&[u8]]) = match name.to_ascii_lowercase().as_slice() {
+            b"p" => (&[b"p"], &[]),
+            b"li" => (&[b"li"], &[b"p"]),
+            b"dd" | b"dt" => (&[b"dd", b"dt"], &[b"p"]),
+            b"td" | b"th" => (&[b"td", b"th"], &LEFT_OUT),
+            b"tr" => (&[b"tr"], &[b"td", b"th", b"p", b"li", b"dd", b"dt"]),
+            b"tbody" | b"thead" | b"tfoot" => {
+                (&[b"tbody", b"thead", b"tfoot"], &[b"tr", b"td", b"th", b"p", b"li", b"dd", b"dt"])
+            }
             _ => return,
         };
-        if let Some(at) = self.innermost(|open| is_one_of(ends, open)) {
+        if let Some(at) = self.innermost(|open| is_one_of(ends, open), |open| is_one_of(between, open)) {
             self.open.truncate(at);
+        }
+    }
+
+    /// A block ends the paragraph before it.
+    fn close_paragraph(&mut self, name: &[u8]) {
+        if is_one_of(&BLOCKS, name) && self.open.last().is_some_and(|open| open.eq_ignore_ascii_case(b"p")) {
+            self.open.pop();
         }
     }
 
     /// An end tag.
     fn close(&mut self, name: &[u8]) {
-        let Some(at) = self.innermost(|open| open.eq_ignore_ascii_case(name)) else { return };
+        let table = name.eq_ignore_ascii_case(b"table");
+        let of_table = table || is_one_of(&TABLE, name);
+        let is_block = is_one_of(&BLOCKS, name);
+        let may_lie_inside = |open: &[u8]| match self.foreign {
+            true => false,
+            false if of_table => is_one_of(&TABLE, open) || is_one_of(&LEFT_OUT, open),
+            false => is_block && is_one_of(&LEFT_OUT, open),
+        };
+        let Some(at) = self.innermost(|open| open.eq_ignore_ascii_case(name), may_lie_inside) else { return };
         self.open.truncate(at);
         self.formatting -= usize::from(is_one_of(&FORMATTING, name));
+        self.tables -= usize::from(table);
     }
 
-    /// Where an element is open with nothing inside but elements whose end may be left out.
-    fn innermost(&self, wanted: impl Fn(&[u8]) -> bool) -> Option<usize> {
+    /// Where an element is open that is wanted, with nothing inside but elements that may lie in between.
+    fn innermost(&self, wanted: impl Fn(&[u8]) -> bool, between: impl Fn(&[u8]) -> bool) -> Option<usize> {
         for (at, open) in self.open.iter().enumerate().rev() {
             if wanted(open) {
                 return Some(at);
             }
-            if !is_one_of(&IMPLIED, open) {
+            if !between(open) {
                 return None;
             }
         }
@@ -292,6 +352,11 @@ mod tests {
             "<div><style></div></style>",
             "<div></ div>",
             "<div <div>",
+            "<li><dt>",
+            "<p><dt><li>",
+            "<td><li><td><dt>",
+            "<span><dt></span><span><li></span>",
+            "<template><td>",
         ] {
             assert_eq!(check(&unit.repeat(10_000)), Err(Refused::TooMuch), "{unit}");
         }
