@@ -4,6 +4,7 @@ use std::collections::hash_map::RandomState;
 use std::env;
 use std::fs;
 use std::hash::{BuildHasher, Hasher};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -40,8 +41,9 @@ impl TestDatabase {
             Engine::Sqlite => None,
             Engine::Postgres => Some(PostgresDatabase::create()),
         };
-        let data_dir =
-            tempfile::Builder::new().prefix("abide-data-").tempdir().expect("a temporary data directory can be made");
+        let closed = fs::Permissions::from_mode(0o700);
+        let data_dir = tempfile::Builder::new().prefix("abide-data-").permissions(closed).tempdir();
+        let data_dir = data_dir.expect("a temporary data directory can be made");
         Self { engine, postgres, data_dir }
     }
 

@@ -454,9 +454,13 @@ fn the_command_line_works_where_no_server_ever_ran() {
     let database = TestDatabase::new(Engine::Sqlite);
     let dir = database.data_dir().join("fresh");
     let data = dir.to_str().expect("temporary paths are UTF-8");
-    let said = alone(database.data_dir(), &["user", "list", "--json", "--data", data], &[]);
-    assert_eq!((said.code, said.json()), (Some(0), json!([])), "{}", said.stderr);
+    let list = ["user", "list", "--json", "--data", data];
+    alone(database.data_dir(), &list, &[]).refused(3, &["there is no data directory", "--data DIR"]);
+    assert!(!dir.exists());
+    let said = alone(database.data_dir(), &["user", "invite", "--data", data], &[]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert!(said.stderr.contains("did not exist and was made"), "{}", said.stderr);
+    assert_eq!(alone(database.data_dir(), &list, &[]).json(), json!([]));
     let healthy = alone(database.data_dir(), &["doctor", "--data", data], &[]);
     assert_eq!((healthy.code, healthy.stderr.as_str()), (Some(0), ""), "{}", healthy.stdout);
 

@@ -50,7 +50,7 @@ fn rename(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
 
     assert_eq!(
         said(&server, &["repo", "rename", "alice/project", "Better"]),
-        "renamed alice/project to alice/better; the old address keeps leading to it"
+        "renamed alice/project to alice/better; the old address keeps leading to it; repository names are lower case"
     );
     assert_eq!(latest(&server), "repo_renamed|", "nobody in particular did it: the operator");
     assert_eq!(get(&server, &alice, "/repos/alice/project").status, 301);

@@ -171,8 +171,9 @@ test("a repository is starred and watched, and a friend is followed", async () =
 
   const { data: set } = await activity.setRepoSubscription({ ...at, subscribed: true });
   assert.equal(set.subscribed, true);
-  assert.equal((await octokit.rest.repos.get(at)).data.subscribers_count, 1);
-  assert.equal((await octokit.rest.activity.listWatchersForRepo(at)).data.length, 1);
+  assert.equal((await octokit.rest.repos.get(at)).data.subscribers_count, 2);
+  const { data: watchers } = await octokit.rest.activity.listWatchersForRepo(at);
+  assert.deepEqual(watchers.map((one) => one.login).sort(), ["alice", server.friend].sort());
   await assert.rejects(activity.listWatchersForRepo(at), status(403));
   await activity.deleteRepoSubscription(at);
   await assert.rejects(activity.getRepoSubscription(at), status(404));

@@ -440,6 +440,8 @@ class Attention(Scenario):
 
     def test_a_repository_is_watched(self):
         repo = self.create("py-watched")
+        self.assertTrue(self.me.has_in_watched(repo), "creating a repository watches it")
+        self.me.remove_from_watched(repo)
         self.assertFalse(self.me.has_in_watched(repo))
         self.me.add_to_watched(repo)
         self.assertTrue(self.me.has_in_watched(repo))

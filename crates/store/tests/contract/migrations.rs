@@ -276,7 +276,10 @@ async fn older_rows_lose_their_texts_and_keep_their_redirects(
     let left = raw.texts("SELECT payload FROM domain_events ORDER BY id").await;
     assert_eq!(left.len(), 7);
     assert!(left.iter().all(|payload| !payload.contains("marmalade")), "{left:?}");
-    assert!(left[0].contains("number") && left[4].contains("snapshot") && left[6].contains("refs/heads/main"), "{left:?}");
+    assert!(
+        left[0].contains("number") && left[4].contains("snapshot") && left[6].contains("refs/heads/main"),
+        "{left:?}"
+    );
     assert_eq!(raw.texts("SELECT payload FROM jobs").await, ["{}"]);
     let redirect = "SELECT old_owner_id || ' ' || old_name || ' ' || repo_id || ' ' || left_at || ' ' || last_used_at
         FROM repo_redirects";

@@ -151,7 +151,7 @@ fn the_default_branch_is_one_that_exists_and_head_follows(#[values(Engine::Sqlit
     for invalid in ["", "-x", "a..b", "a b", "x.lock", "@{", "a\\b"] {
         assert_refused(&set(invalid), "default_branch", "invalid");
     }
-    assert_eq!(head(), "ref: refs/heads/early\n", "a refused edit changes nothing");
+    assert_eq!(head(), "ref: refs/heads/main\n", "the first push chose it, and a refused edit changes nothing");
 
     assert_eq!(set("feature/x").json()["default_branch"], "feature/x");
     assert_eq!(head(), "ref: refs/heads/feature/x\n");

@@ -56,6 +56,10 @@ fn a_signed_request_is_the_keys_account_once(#[values(Engine::Sqlite, Engine::Po
     assert!(assert_error(&refused, 401).contains("suspended"));
 }
 
+fn hex(body: &str) -> String {
+    Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 #[rstest]
 fn a_signed_body_is_the_one_that_was_signed(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let server = server(engine);
@@ -63,7 +67,7 @@ fn a_signed_body_is_the_one_that_was_signed(#[values(Engine::Sqlite, Engine::Pos
     governed(&server, &key, "tool", |_| {});
     let url = format!("{}/api/v3/user", server.url());
     let send = |said: &str, sent: &str| {
-        let hash: String = Sha256::digest(said).iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = hex(said);
         let tags: &[&[&str]] = &[&["u", &url], &["method", "PATCH"], &["payload", &hash]];
         let request = Request::new("PATCH", "/api/v3/user").header("Content-Type", "application/json");
         request.header("Authorization", &header(&key, Key::now(), tags)).body(sent).send(addr)
@@ -74,7 +78,8 @@ fn a_signed_body_is_the_one_that_was_signed(#[values(Engine::Sqlite, Engine::Pos
     assert_eq!((changed.status, changed.json()["name"].as_str()), (200, Some("Zoe")), "{}", changed.text());
     let nameless = Request::new("POST", "/api/v3/user/repos").json(&json!({ "name": "x" }));
     let url = format!("{}/api/v3/user/repos", server.url());
-    let tags: &[&[&str]] = &[&["u", &url], &["method", "POST"]];
+    let hash = hex(&json!({ "name": "x" }).to_string());
+    let tags: &[&[&str]] = &[&["u", &url], &["method", "POST"], &["payload", &hash]];
     let refused = nameless.header("Authorization", &header(&key, Key::now(), tags)).send(addr);
     assert!(assert_error(&refused, 403).contains("pick a user name first"));
 }

@@ -41,7 +41,6 @@ const INSIDE: [&str; 81] = [
     "/ann/tool/tags",
     "/ann/tool/tags?q=nothing",
     "/ann/tool/commits/main/src/lib.rs",
-    "/ann/tool/issues?q=foo:bar",
     "/ann/tool/fork",
     "/ann/tool/issues",
     "/ann/tool/issues?q=is:closed",

@@ -55,7 +55,7 @@ fn everything_that_a_server_makes_is_for_its_user_alone(#[values(Engine::Sqlite,
 fn a_fresh_data_directory_is_closed_whatever_the_mask_was() {
     let parent = tempfile::tempdir().expect("a directory");
     let data = parent.path().join("data");
-    let script = format!("umask 000; exec '{}' user list --data '{}'", env!("CARGO_BIN_EXE_abide"), data.display());
+    let script = format!("umask 000; exec '{}' user invite --data '{}'", env!("CARGO_BIN_EXE_abide"), data.display());
     assert!(Command::new("sh").args(["-c", &script]).output().expect("a shell").status.success());
     assert_eq!(mode(&data), 0o700);
     assert_eq!(mode(&data.join("abide.db")), 0o600);
