@@ -67,9 +67,9 @@ mod tests {
     #[test]
     fn a_process_gets_no_more_memory_than_its_ration() {
         let ration = Ration { memory: 64 << 20, processor: Duration::from_secs(60) };
-        let modest = limited("my $x = 'x' x (16 << 20); print length $x", ration);
+        let modest = limited("my $n = 16 << 20; my $x = 'x' x $n; print length $x", ration);
         assert_eq!(modest.stdout, (16 << 20).to_string().into_bytes());
-        let greedy = limited("my $x = 'x' x (256 << 20); print length $x", ration);
+        let greedy = limited("my $n = 256 << 20; my $x = 'x' x $n; print length $x", ration);
         let said = String::from_utf8_lossy(&greedy.stderr);
         assert!(!greedy.status.success() && said.contains("ut of memory"), "{said}");
     }

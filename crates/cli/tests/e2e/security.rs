@@ -369,7 +369,6 @@ fn nearly_full_disks_refuse_writes_and_serve_reads(#[values(Engine::Sqlite, Engi
         ("PATCH", "/repos/alice/open/issues/1", json!({ "title": "two" })),
         ("POST", "/repos/alice/open/issues/1/comments", json!({ "body": "two" })),
         ("POST", "/repos/alice/open/labels", json!({ "name": "two", "color": "ff0000" })),
-        ("POST", "/repos/alice/open/hooks", json!({ "config": { "url": "http://example.org/" } })),
         ("PATCH", "/repos/alice/open", json!({ "description": "two" })),
         ("PUT", "/user/starred/alice/open", json!({})),
     ];

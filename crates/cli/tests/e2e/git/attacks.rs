@@ -84,9 +84,7 @@ fn answers_that_nobody_takes_keep_nobody_from_cloning(#[values(Engine::Sqlite, E
         .body(wanted);
     let bytes = ask.to_bytes(scene.server.http_addr());
     let held: Vec<_> = (0..MANY).map(|_| hold(&scene.server, &bytes)).collect();
-    let mut first = [0; 12];
-    (&held[0]).read_exact(&mut first).expect("one of them is served");
-    assert_eq!(&first, b"HTTP/1.1 200");
+    eventually(SOON, || !held.iter().all(is_open));
 
     scene.clone(&[]);
     drop(held);
@@ -223,7 +221,9 @@ fn questions_about_history_keep_nobody_from_pushing_or_asking(
     let scene = Scene::on(server, Road::Http);
     let (work, _) = scene.pushed();
     for number in 0..12 {
-        fs::write(work.join(format!("held{number}")), "text\n").expect("writable");
+        for kind in ["held", "other"] {
+            fs::write(work.join(format!("{kind}{number}")), "text\n").expect("writable");
+        }
     }
     scene.git().ok(&work, &["add", "."]);
     scene.git().commit_file(&work, "free", "text\n", "files");
@@ -232,10 +232,9 @@ fn questions_about_history_keep_nobody_from_pushing_or_asking(
     let blame = |file: &str| Request::new("GET", &format!("/alice/demo/blame/main/{file}"));
     let ask = |number: usize| blame(&format!("held{number}")).to_bytes(addr);
     let held: Vec<_> = (0..12).map(|number| hold(&scene.server, &ask(number))).collect();
-    let other = blame("README.md");
-    eventually(SOON, || other.send_from(ATTACKER, addr).status == 503);
-    let busy = other.send_from(ATTACKER, addr);
-    assert_eq!(busy.status, 503, "one address has only so many slots");
+    // Each file once: an answer that was given is remembered.
+    let mut others = (0..12).map(|number| blame(&format!("other{number}")).send_from(ATTACKER, addr));
+    let busy = others.find(|answer| answer.status == 503).expect("one address has only so many slots");
     assert_eq!(busy.header("retry-after"), Some("10"));
 
     assert_eq!(blame("free").send(addr).status, 200, "somebody else asks");
