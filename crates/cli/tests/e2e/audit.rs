@@ -25,6 +25,9 @@ fn every_test_of_the_compliance_suite_passes(#[values(Engine::Sqlite, Engine::Po
         .unwrap_or_else(|error| panic!("{}: {error}", audit.display()));
     let report = String::from_utf8_lossy(&ran.stdout);
     assert!(ran.status.success(), "{report}\n{}", server.log());
-    assert!(report.contains("Test results:  63/63 tests passed"), "{report}");
+    // GRASP-06, which is not offered here, has one test for servers without it.
+    for results in ["62/62 tests passed", "1 passed, 0 failed, 11 skipped"] {
+        assert!(report.contains(results), "{report}");
+    }
     assert_healthy(&server);
 }

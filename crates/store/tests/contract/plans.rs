@@ -210,6 +210,7 @@ const MAY_SCAN: &[(&str, &str)] = &[
     // What waits in purgatory is bounded by number, and these count or show all of it.
     ("purgatory", "COUNTS"),
     ("purgatory", "TOTALS"),
+    ("purgatory_attached", "HOMELESS"),
     ("purgatory", "ANNOUNCEMENT_PAGE"),
     ("purgatory", "STATE_PAGE"),
     ("purgatory_proposals", "PAGE"),
