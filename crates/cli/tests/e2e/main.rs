@@ -23,6 +23,7 @@ mod pages;
 mod query;
 mod relay;
 mod security;
+mod siege;
 mod signed;
 mod support;
 mod webhooks;

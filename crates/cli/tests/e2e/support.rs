@@ -6,12 +6,16 @@ use abide_core::time::SystemClock;
 use abide_store::migrate;
 use abide_testkit::{Engine, GitClient, Server, ServerBuilder, TestDatabase, eventually, http};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 pub use crate::query::query;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_abide");
+/// The binary under test: the one built with the tests, or the one that `ABIDE_TEST_BINARY` names.
+fn binary() -> PathBuf {
+    std::env::var_os("ABIDE_TEST_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_abide").into(), PathBuf::from)
+}
 
 /// The binary under test, with nothing started yet, on a database that has the schema of today and nothing in it. It has one
 /// connection: each costs the cluster a process, and a use case that wanted two at once would wait for itself.
@@ -25,7 +29,7 @@ pub fn crowded(engine: Engine) -> ServerBuilder {
     let database = TestDatabase::copied(engine, &stamp).unwrap_or_else(|| {
         let first = TestDatabase::new(engine);
         // Any command brings the schema along.
-        let mut command = Command::new(BINARY);
+        let mut command = Command::new(binary());
         command.args(["user", "list", "--data"]).arg(first.data_dir());
         command.args(first.url().iter().flat_map(|url| ["--database", url]));
         let made = command.output().expect("the binary starts");
@@ -33,7 +37,7 @@ pub fn crowded(engine: Engine) -> ServerBuilder {
         first.keep(&stamp);
         TestDatabase::copied(engine, &stamp).expect("it was just kept")
     });
-    Server::builder_on(BINARY, database)
+    Server::builder_on(binary(), database)
 }
 
 /// A running server.

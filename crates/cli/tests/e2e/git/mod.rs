@@ -14,7 +14,7 @@ mod lifecycle;
 mod many_refs;
 mod missing_objects;
 mod packs;
-mod raw;
+pub mod raw;
 mod ref_names;
 mod rewriting;
 mod roles;
