@@ -44,11 +44,12 @@ pub(super) async fn admit(
         announced: scene.announced.iter().any(|known| known.repo_id().is_some()),
         ruled: ruled(forge, &scene, &state).await?,
     };
+    let sender = Sender { from, allowance };
     match judge(&facts) {
         Verdict::Refuse(refusal) => Ok(Answer::Refused(refusal)),
-        Verdict::Wait { extend } => wait(forge, event, &identifier, from, extend, allowance).await,
+        Verdict::Wait { extend } => wait(forge, event, &identifier, extend, sender).await,
         Verdict::Serve { align } if align.is_empty() => keep(forge, event).await,
-        Verdict::Serve { align } => serve(forge, event, &state, &scene, align, &facts, from).await,
+        Verdict::Serve { align } => serve(forge, event, &state, &scene, align, &facts, sender).await,
     }
 }
 
@@ -86,6 +87,13 @@ async fn keep(forge: &Forge, event: &Event) -> Result<Answer, Fault> {
     Ok(Answer::Stored)
 }
 
+/// Where an event came from, and what it may take.
+#[derive(Clone, Copy)]
+struct Sender<'a> {
+    from: Option<IpAddr>,
+    allowance: &'a Allowance,
+}
+
 /// All that it asks for is here: it is stored and followed at once.
 async fn serve(
     forge: &Forge,
@@ -94,7 +102,7 @@ async fn serve(
     scene: &Scene,
     owners: Vec<PublicKey>,
     facts: &Facts,
-    from: Option<IpAddr>,
+    sender: Sender<'_>,
 ) -> Result<Answer, Fault> {
     let complete = |owner: &PublicKey| facts.ruled.iter().any(|repo| repo.owner == *owner && repo.complete);
     let source = facts.ruled.iter().find(|repo| repo.complete).and_then(|repo| scene.of(repo.owner)?.repo_id());
@@ -114,7 +122,7 @@ async fn serve(
     }
     if !stored {
         // No repository could take it in this moment; the next push or state looks at it again.
-        return wait(forge, event, state.identifier.as_str(), from, Vec::new()).await;
+        return wait(forge, event, state.identifier.as_str(), Vec::new(), sender).await;
     }
     settle(forge, state.identifier.as_str(), event.pubkey).await?;
     Ok(Answer::Stored)
@@ -125,9 +133,8 @@ async fn wait(
     forge: &Forge,
     event: &Event,
     identifier: &str,
-    from: Option<IpAddr>,
     extend: Vec<PublicKey>,
-    allowance: &Allowance,
+    Sender { from, allowance }: Sender<'_>,
 ) -> Result<Answer, Fault> {
     let settings = forge.settings().grasp.clone();
     let input = (event.clone(), identifier.to_owned(), from, extend, settings, allowance.clone());
