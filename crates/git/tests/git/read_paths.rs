@@ -159,10 +159,10 @@ fn refs_have_the_time_of_the_tagger_or_the_commit() {
             let mut command = crate::support::plain_git(bare.path());
             crate::support::feed(command.env("GIT_COMMITTER_DATE", time).args(named).args(args), b"");
         };
-        dated("9000 +0000", &["tag", "-m", "annotated", "v2", "main"]);
-        dated("9000 +0000", &["tag", "v1", "main"]);
+        dated("@9000 +0000", &["tag", "-m", "annotated", "v2", "main"]);
+        dated("@9000 +0000", &["tag", "v1", "main"]);
         let blob = bare.run(&["rev-parse", "main:f"]);
-        dated("9000 +0000", &["tag", "blob", &blob]);
+        dated("@9000 +0000", &["tag", "blob", &blob]);
         let refs = abide_git::Snapshot::read(bare.path()).unwrap();
         let far = std::time::Instant::now() + std::time::Duration::from_secs(600);
         let times = bare.reader().ref_times(refs.refs.iter(), far);

@@ -173,7 +173,8 @@ fn hidden(html: &str) -> Vec<(String, String)> {
 
 fn attribute(tag: &str, name: &str) -> Option<String> {
     let value = tag.split('>').next()?.split(&format!("{name}=\"")).nth(1)?.split('"').next()?;
-    Some(value.replace("&#38;", "&").replace("&#34;", "\"").replace("&#39;", "'"))
+    let decoded = [("&#34;", "\""), ("&#39;", "'"), ("&#60;", "<"), ("&#62;", ">"), ("&#38;", "&")];
+    Some(decoded.iter().fold(value.to_owned(), |value, (code, letter)| value.replace(code, letter)))
 }
 
 /// Where an answer sends the browser.

@@ -25,7 +25,8 @@ impl Scene {
     /// Commits all that is in the work tree, at so many seconds.
     fn commit(&self, message: &str, seconds: u32) {
         self.ann.git.ok(&self.dir, &["add", "--all"]);
-        let date = format!("{seconds} +0000");
+        // Small numbers are times only behind this sign.
+        let date = format!("@{seconds} +0000");
         let mut command = self.ann.git.command(&self.dir, &["commit", "--quiet", "--allow-empty", "-m", message]);
         let done = command.env("GIT_COMMITTER_DATE", &date).env("GIT_AUTHOR_DATE", &date).output().expect("git runs");
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));

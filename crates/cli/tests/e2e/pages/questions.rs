@@ -50,7 +50,7 @@ fn deleting_a_comment_is_asked_and_leads_back_to_the_same_page_of_the_issue(
         let path = "/api/v3/repos/carol/demo/issues/1/comments";
         assert_eq!(http::post(server.http_addr(), path, Some(&token), &body).status, 201);
     }
-    let id = query(&server, "SELECT id FROM issue_comments WHERE body = 'more 59'");
+    let id = query(&server, "SELECT id FROM comments WHERE body = 'more 59'");
     let remove = format!("/carol/demo/issues/1/comments/{id}/remove");
     let question = carol.question("/carol/demo/issues/1?page=2", &remove, "");
     assert!(question.contains("Delete this comment?") && question.contains("more 59"), "{question}");
@@ -62,7 +62,7 @@ fn deleting_a_comment_is_asked_and_leads_back_to_the_same_page_of_the_issue(
     assert!(!carol.page("/carol/demo/issues/1?page=2").contains("more 59"));
     assert_eq!(carol.get(&remove).status, 404, "there is nothing left to ask about");
 
-    let first = query(&server, "SELECT min(id) FROM issue_comments");
+    let first = query(&server, "SELECT min(id) FROM comments");
     let remove = format!("/carol/demo/issues/1/comments/{first}/remove");
     assert_eq!(logged_in(&server, "eve").get(&remove).status, 403, "who may not delete it is not asked");
     assert!(carol.page(&remove).contains("Looking at it &#60;b&#62;"));

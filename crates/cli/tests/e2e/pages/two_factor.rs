@@ -126,7 +126,7 @@ fn a_lost_second_factor_is_reset_by_an_admin_after_a_question(
     let left = "SELECT (SELECT count(*) FROM totp) + (SELECT count(*) FROM recovery_codes)";
     assert_eq!(query(&server, left), "0");
     Browser::new(&server).log_in("alice", PASSWORD);
-    let noted = "SELECT count(*) FROM audit_log WHERE action = 'totp_reset' AND actor_id IS NOT NULL";
+    let noted = "SELECT count(*) FROM audit_log WHERE action = 'totp_reset' AND actor_user_id IS NOT NULL";
     assert_eq!(query(&server, noted), "1");
     let outbox = server.data_dir().join("outbox");
     eventually(SOON, || {
@@ -155,7 +155,7 @@ fn a_lost_second_factor_is_reset_at_the_command_line(#[values(Engine::Sqlite, En
     server.cli_ok(&["user", "reset-2fa", "alice"]);
     assert!(!alice.is_in());
     Browser::new(&server).log_in("alice", PASSWORD);
-    let noted = "SELECT count(*) FROM audit_log WHERE action = 'totp_reset' AND actor_id IS NULL";
+    let noted = "SELECT count(*) FROM audit_log WHERE action = 'totp_reset' AND actor_user_id IS NULL";
     assert_eq!(query(&server, noted), "1");
     assert!(!server.cli(&["user", "reset-2fa", "nobody"]).status.success());
 }
