@@ -41,14 +41,14 @@ fn everything_that_a_server_makes_is_for_its_user_alone(#[values(Engine::Sqlite,
     assert_healthy(&server);
 
     fs::set_permissions(server.data_dir(), Permissions::from_mode(0o755)).expect("it is ours");
-    let key = server.data_dir().join("secret.key");
-    fs::set_permissions(&key, Permissions::from_mode(0o644)).expect("it is ours");
+    let repos = server.data_dir().join("repos");
+    fs::set_permissions(&repos, Permissions::from_mode(0o750)).expect("it is ours");
     let sick = server.cli(&["doctor"]);
     assert_eq!(sick.status.code(), Some(5));
     let said = String::from_utf8_lossy(&sick.stdout).into_owned();
-    assert!(said.contains("has the mode 0755") && said.contains("secret.key has the mode 0644"), "{said}");
+    assert!(said.contains("has the mode 0755") && said.contains("repos has the mode 0750"), "{said}");
     server.cli_ok(&["doctor", "--fix"]);
-    assert_eq!((mode(server.data_dir()), mode(&key)), (0o700, 0o600));
+    assert_eq!((mode(server.data_dir()), mode(&repos)), (0o700, 0o700));
 }
 
 #[test]

@@ -103,9 +103,9 @@ fn what_waits_with_an_announcement_is_bounded(#[values(Engine::Sqlite, Engine::P
     scene.announce(&key, "demo", &[]);
     let coordinate = key.coordinate("demo");
     let long = "x".repeat(200 << 10);
-    let answers: Vec<_> = (0..6)
-        .map(|n| scene.relay.publish(&Key::new(9).event(now() - n, 1621, &[&["a", &coordinate]], &long)))
-        .collect();
+    let at = now();
+    let answers: Vec<_> =
+        (0..6).map(|n| scene.relay.publish(&Key::new(9).event(at - n, 1621, &[&["a", &coordinate]], &long))).collect();
     assert_eq!(answers.iter().filter(|(taken, _)| *taken).count(), 5, "a mebibyte of one key");
     assert!(answers[5].1.starts_with("rate-limited:"), "{}", answers[5].1);
     let small = Key::new(8).event(now(), 1621, &[&["a", &coordinate]], "an issue");
