@@ -27,9 +27,10 @@ pub(super) fn secret(from_script: bool) -> Result<String, Failure> {
 
 fn ask(input: &Stdin, prompt: &str) -> Result<String, Failure> {
     let failed = |error: std::io::Error| Failure::failed(format!("cannot read from the terminal: {error}"));
+    // Before the prompt: who answers it quickly must not be shown or lost.
+    let quiet = Quiet::new(input).map_err(failed)?;
     eprint!("{prompt}");
     stderr().flush().map_err(failed)?;
-    let quiet = Quiet::new(input).map_err(failed)?;
     let mut line = String::new();
     input.lock().take(MAX_LINE).read_line(&mut line).map_err(failed)?;
     drop(quiet);
