@@ -192,3 +192,10 @@ pub fn text_of(html: &str, class: &str) -> String {
     let text = rest.split_once('>').map_or("", |(_, text)| text);
     text.split('<').next().unwrap_or_default().to_owned()
 }
+
+/// A page without the tokens of its forms, which are masked anew in every answer.
+pub fn without_tokens(html: &str) -> String {
+    let mut parts = html.split("name=\"_token\" value=\"");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |page, part| page + "TOKEN" + part.split_once('"').map_or("", |(_, rest)| rest))
+}

@@ -16,6 +16,11 @@ const TRICKS: &str = "<script>alert(1)</script> <img src=x onerror=alert(2)> <a 
     <svg onload=alert(5)> <iframe src=//x></iframe> <form action=/logout><button>z</button></form> \
     <p style=\"position:fixed\">w</p>\n\n[y](javascript:alert(4)) #12 @carol";
 
+/// The insides of all tags of a page.
+fn tags(html: &str) -> String {
+    html.split('<').skip(1).filter_map(|rest| rest.split('>').next()).collect::<Vec<_>>().join("\n")
+}
+
 fn scene(engine: Engine) -> Server {
     let server = server(engine);
     add_admin(&server, "carol");
@@ -109,9 +114,11 @@ fn what_people_write_into_issues_is_tame(#[values(Engine::Sqlite, Engine::Postgr
         }
         // Where it is edited, what was written stands as it is, as the text of a field.
         let edited = path.ends_with("/edit");
-        assert!(edited || !html.contains(" style=") && !html.contains(" onclick="), "{path}");
+        let tags = tags(&html);
+        assert!(edited || !tags.contains(" style=") && !tags.contains(" onclick="), "{path}");
     }
-    let html = carol.page(at);
+    // Markup that is not understood is shown as text, so only what is inside tags counts.
+    let html = tags(&carol.page(at));
     for wild in ["javascript:", "onload=", "onerror=alert(2)>", "position:fixed"] {
         assert!(!html.contains(wild), "{wild}\n{html}");
     }

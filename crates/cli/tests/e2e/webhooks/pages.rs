@@ -71,7 +71,7 @@ fn a_hook_is_added_inspected_and_removed_on_its_pages(#[values(Engine::Sqlite, E
     assert!(browser.page(LIST).contains(">Off</span>") && browser.page(LIST).contains("Everything"));
     assert_ne!(query(&scene.server, "SELECT length(secret) FROM webhooks"), "", "a blank field keeps the secret");
     let delete = format!("{hook}/delete");
-    assert!(browser.page(&delete).contains("gone for good"));
+    assert!(browser.page(&delete).contains("This cannot be undone"));
     assert_eq!(location(&browser.submit(&delete, &delete, &[])), format!("{LIST}?done=removed"));
     assert_eq!(query(&scene.server, "SELECT count(*) FROM webhook_deliveries"), "0");
     assert_eq!(browser.get(&hook).status, 404);

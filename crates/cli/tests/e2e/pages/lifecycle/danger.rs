@@ -55,7 +55,8 @@ fn a_rename_that_is_refused_keeps_what_was_typed(#[values(Engine::Sqlite, Engine
     }
     assert_eq!(scene.noted("repo_renamed"), "0");
     let renamed = settle(&ann, "ann/tool", "rename", &[("name", " Gadget ")]);
-    assert_eq!(location(&renamed), "/ann/gadget/settings?done=renamed");
+    assert_eq!(location(&renamed), "/ann/gadget/settings?done=folded");
+    assert!(ann.page("/ann/gadget/settings?done=folded").contains("lower case"));
     assert!(ann.page("/ann/gadget/settings?done=renamed").contains("Renamed. The old name leads here."));
 }
 
