@@ -64,6 +64,9 @@ async fn bob_stars_and_watches_anns_repository_and_hears_of_what_she_does() {
     let renamed = mail(&server, "bob", "Renamed from tool to gadget");
     assert!(renamed.contains("List-Unsubscribe-Post: List-Unsubscribe=One-Click"), "{renamed}");
     mail(&server, "bob", "It squeaks");
+    let files = fs::read_dir(server.data_dir().join("outbox")).expect("mails went out").flatten();
+    let to_ann = files.filter_map(|file| fs::read_to_string(file.path()).ok()).find(|mail| mail.contains("To: ann@"));
+    assert_eq!(to_ann, None, "nobody is mailed about what they did themselves");
     bob.go("/notifications").await;
     bob.sees("Renamed from tool to gadget").await;
     bob.sees("It squeaks").await;
