@@ -26,6 +26,8 @@ pub async fn rig(engine: Engine) -> Rig {
 
 /// A forge with other settings than the usual ones.
 pub async fn rig_with(engine: Engine, change: impl FnOnce(&mut Settings)) -> Rig {
+    // As the binary does at its start: the doctor reports files that others can read.
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     let database = migrated(engine).await;
     let clock = TestClock::new();
     let (forge, store) = node_with(&database, &clock, "first", change).await;

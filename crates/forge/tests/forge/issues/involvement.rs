@@ -66,8 +66,9 @@ async fn taking_part_is_to_hear_and_to_watch_unless_one_chose_otherwise(
     let world = world(engine).await;
     let forge = world.forge();
     for (name, chosen) in [("fresh", None), ("ignored", Some(Ignore)), ("watched", Some(All))] {
-        // She owns it, because only who has a part in a repository can be made responsible; owning is not watching.
+        // She owns it, because only who has a part in a repository can be made responsible, and does not watch it.
         let repo = make(forge, &world.alice, name, Visibility::Public).await;
+        watch::clear(forge, &world.alice, &repo).await.expect("taken back");
         share(forge, &world.alice, &repo, "bob", Role::Triage).await;
         let issue = world.open_in(&world.carol, &repo, "x", "").await;
         if let Some(level) = chosen {
