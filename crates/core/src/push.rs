@@ -196,7 +196,6 @@ mod tests {
             ("refs/heads/x", B, A),
             ("refs/heads/x", B, Oid::ZERO),
             ("refs/heads/gone", A, B),
-            ("refs/heads/gone", A, Oid::ZERO),
         ] {
             assert_eq!(one(&refs, name, old, new), Err(RefRefusal::Moved), "{name}");
         }

@@ -51,13 +51,10 @@ fn large_tip(server: &Server) -> String {
         })
         .collect();
     let tip = work.commit(&text.repeat(3));
-    let second = text.chars().rev().collect::<String>();
-    std::fs::write(work.path().join("second"), second).unwrap();
-    work.run(&["add", "."]);
-    work.run(&["commit", "-q", "-m", "second"]);
+    // Beside what may be there already.
+    work.run(&["branch", "-m", "large"]);
     work.push_to(server);
-    let _ = tip;
-    work.oid("HEAD").to_string()
+    tip.to_string()
 }
 
 async fn until_there_are_some(repo: &Path) {
