@@ -444,7 +444,10 @@ mod tests {
             "<a href=\"//x.example\" onclick=alert(1)>x</a>",
             "<noscript><p title=\"</noscript><img src=x onerror=alert(1)>\">",
         ] {
-            let out = html(evil).to_lowercase();
+            // Text cannot hold a bracket that was not escaped, so these are the tags that a browser sees.
+            let all = html(evil).to_lowercase();
+            let out: String =
+                all.split('<').skip(1).filter_map(|piece| Some(format!("<{}>", piece.split('>').next()?))).collect();
             for bad in [
                 "<script",
                 "onerror=",
