@@ -28,7 +28,7 @@ statements! {
             SELECT count(*) FROM comments c WHERE c.issue_id = issues.id AND c.author_id = $1 AND c.id <= $2)
         WHERE id IN (SELECT issue_id FROM comments WHERE author_id = $1 AND id <= $2)";
     REMOVE_COMMENTS = "DELETE FROM comments WHERE author_id = $1 AND id <= $2";
-    NEXT_COMMENT = "SELECT max(id) AS id FROM (SELECT id FROM comments WHERE author_id = $1 ORDER BY id LIMIT $2) AS some";
+    NEXT_COMMENT = "SELECT max(id) AS id FROM (SELECT id FROM comments WHERE author_id = $1 ORDER BY id LIMIT $2) AS batch";
     BLANK_ISSUES = "UPDATE issues SET title = 'Removed', body = '', edited_at = $2 WHERE id IN (
         SELECT id FROM issues WHERE author_id = $1 AND (title <> 'Removed' OR body <> '') ORDER BY id LIMIT $3)";
     /// The titles that they gave to issues, in the history of those.
