@@ -91,7 +91,7 @@ const HOT: &[Hot] = &[
     hot("user_keys", "ACCOUNTS", &["users_by_npub"], &["users_by_npub"]),
     hot("quotas", "LOCK", &["nostr_keys USING PRIMARY KEY"], &["nostr_keys_pkey"]),
     hot("quotas", "OF_KEY", &["nostr_keys USING PRIMARY KEY"], &["nostr_keys_pkey"]),
-    hot("quotas", "ADDRESSES", &["nostr_addresses USING PRIMARY KEY"], &["nostr_addresses_pkey"]),
+    hot("quotas", "ADDRESSES", &["nostr_addresses_by_day (day=? AND address=?)"], &["nostr_addresses_pkey"]),
     hot("jobs", "PICK", &["jobs_due"], &["jobs_due"]),
     hot("jobs", "REAP", &["jobs_running"], &["jobs_running"]),
     hot("jobs", "PRUNE", &["jobs_finished"], &["jobs_finished"]),
