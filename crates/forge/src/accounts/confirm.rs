@@ -8,8 +8,6 @@ use abide_store::{StoreError, sessions, throttles, users};
 use std::time::Duration;
 
 const SCOPE: &str = "confirm:account";
-/// Whoever has a key and no password proved it by logging in; so long that is enough.
-const FRESH: Duration = Duration::from_secs(15 * 60);
 
 /// Why they were not believed.
 #[derive(Debug, thiserror::Error)]
@@ -18,7 +16,7 @@ pub enum ConfirmError {
     #[error("current_password: that is not your password")]
     Wrong,
     /// They have no password, and it is a while since they proved their key.
-    #[error("log in with your key again, and do this within 15 minutes")]
+    #[error("log in with your key again, and do this within 10 minutes")]
     Stale,
     /// Too many tries.
     #[error("{}", throttle::wait(*.retry_after))]
@@ -52,16 +50,28 @@ pub fn is_recent(forge: &Forge, viewer: &Viewer) -> bool {
     account::is_recent(viewer.confirmed_at, forge.clock().now())
 }
 
-/// Fails unless that is the viewer's password; their login is believed for a while again.
+/// How someone proved that it is them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Proof {
+    /// By typing their password.
+    Password,
+    /// They have none, and proved their key a short while ago.
+    RecentLogin,
+}
+
+/// Fails unless that is the viewer's password; their login is believed for a while again. An account without a password
+/// is believed from its last proof of the key on, and nothing else prolongs that.
 pub async fn again(forge: &Forge, viewer: &Viewer, typed: String) -> Result<(), ConfirmError> {
-    password(forge, viewer, typed).await?;
+    if password(forge, viewer, typed).await? == Proof::RecentLogin {
+        return Ok(());
+    }
     let unit = (viewer.user.id, hex::decode(&viewer.session_id).unwrap_or_default());
     let noted = forge.store().write(unit, |tx, (user, hash)| Box::pin(sessions::confirm(tx, *user, hash)));
     Ok(noted.await?)
 }
 
 /// Fails unless that is the viewer's password. Wrong ones are counted like wrong logins.
-pub(super) async fn password(forge: &Forge, viewer: &Viewer, typed: String) -> Result<(), ConfirmError> {
+pub(super) async fn password(forge: &Forge, viewer: &Viewer, typed: String) -> Result<Proof, ConfirmError> {
     let limit = throttle::limit(SCOPE, forge.settings().people.login_per_account);
     let account = viewer.user.id.to_string();
     let hit = forge.store().write((limit, account.clone()), |tx, (limit, account)| {
@@ -73,12 +83,13 @@ pub(super) async fn password(forge: &Forge, viewer: &Viewer, typed: String) -> R
     // As it is now: it may have been changed since this request began.
     let user = users::by_id(&mut *forge.store().read().await?, viewer.user.id).await?;
     if user.as_ref().is_some_and(|user| user.password_hash.is_none() && user.npub.is_some()) {
-        let fresh = forge.clock().now().since(viewer.confirmed_at) <= FRESH;
-        return if fresh { Ok(()) } else { Err(ConfirmError::Stale) };
+        return if is_recent(forge, viewer) { Ok(Proof::RecentLogin) } else { Err(ConfirmError::Stale) };
     }
     if !hashed::verify(forge, typed, user.and_then(|user| user.password_hash)).await? {
         return Err(ConfirmError::Wrong);
     }
-    let cleared = forge.store().write(account, |tx, account| Box::pin(throttles::clear(tx, SCOPE, account)));
-    Ok(cleared.await?)
+    let cleared: Result<(), StoreError> =
+        forge.store().write(account, |tx, account| Box::pin(throttles::clear(tx, SCOPE, account))).await;
+    cleared?;
+    Ok(Proof::Password)
 }

@@ -164,7 +164,11 @@ async fn readmit_one(forge: &Forge, row: Attached) -> Result<(), Fault> {
                 if !is_deleted(&mut *forge.store().read().await?, &event).await? {
                     // It was judged when it came, and its bytes are counted where it waits.
                     let allowance = Allowance::unlimited(event.pubkey);
-                    proposal::admit(forge, &event, proposed, None, &allowance).await?;
+                    let answer = proposal::admit(forge, &event, proposed, None, &allowance).await?;
+                    if matches!(&answer, Answer::Refused(refusal) if refusal.prefix == Prefix::RateLimited) {
+                        // There is no room where it would wait, and it was acknowledged: the next sweep tries again.
+                        return Ok(());
+                    }
                 }
             }
             // It came while the announcement was being promoted.

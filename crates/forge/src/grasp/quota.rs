@@ -199,8 +199,13 @@ impl Allowance {
     /// Whether another event of so many bytes may be stored, asked before work begins.
     pub(super) async fn ask(&self, forge: &Forge, bytes: usize) -> Result<Result<(), Refusal>, Fault> {
         let Some(limits) = &self.limits else { return Ok(Ok(())) };
-        let used = quotas::of_key(&mut *forge.store().read().await?, &self.key.to_bytes()).await?;
-        Ok(quota::event(&limits.quotas, &usage(used, 0), &limits.room, bytes as u64))
+        let mut conn = forge.store().read().await?;
+        let used = quotas::of_key(&mut conn, &self.key.to_bytes()).await?;
+        let today = match &self.network {
+            Some(network) => quotas::address_today(&mut conn, network, forge.clock().now()).await?,
+            None => 0,
+        };
+        Ok(quota::event(&limits.quotas, &usage(used, today), &limits.room, bytes as u64))
     }
 
     /// Whether the author may have another repository.

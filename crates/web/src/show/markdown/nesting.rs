@@ -6,9 +6,24 @@
 /// Block markers that one line may have before its text.
 const MOST_MARKERS: usize = 50;
 
-/// Whether every line of a text stays within [`MOST_MARKERS`].
+/// Columns before the first marker of a line. An indented marker nests inside the lists of the lines above, two columns
+/// or more for each, and the parser walks all open lists for every later line.
+const DEEPEST_INDENT: usize = 300;
+
+/// Whether every line of a text stays within [`MOST_MARKERS`] and [`DEEPEST_INDENT`].
 pub(super) fn is_shallow(text: &str) -> bool {
-    text.split(['\n', '\r']).all(|line| markers(line.as_bytes()) <= MOST_MARKERS)
+    text.split(['\n', '\r']).all(|line| {
+        let markers = markers(line.as_bytes());
+        markers <= MOST_MARKERS && (markers == 0 || indent(line.as_bytes()) <= DEEPEST_INDENT)
+    })
+}
+
+/// The columns of white space at the start of a line; a tab reaches the next multiple of four.
+fn indent(line: &[u8]) -> usize {
+    line.iter().take_while(|byte| byte.is_ascii_whitespace()).fold(0, |columns, byte| match byte {
+        b'\t' => columns / 4 * 4 + 4,
+        _ => columns + 1,
+    })
 }
 
 /// The markers of quotes, list items and footnotes at the start of a line.
@@ -65,6 +80,15 @@ mod tests {
         ] {
             assert_eq!(markers(line.as_bytes()), count, "{line}");
         }
+    }
+
+    #[test]
+    fn depth_that_grows_line_by_line_is_seen_by_the_indentation() {
+        let grown: String = (0..10).map(|line| format!("{}{}a\n", " ".repeat(100 * line), "- ".repeat(50))).collect();
+        assert!(!is_shallow(&grown));
+        assert!(!is_shallow(&format!("{}- a", "\t".repeat(DEEPEST_INDENT / 4 + 1))));
+        assert!(is_shallow(&format!("{}- a", " ".repeat(DEEPEST_INDENT))));
+        assert!(is_shallow(&" ".repeat(10_000)), "white space alone opens nothing");
     }
 
     #[test]
