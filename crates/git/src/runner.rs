@@ -18,6 +18,10 @@ use std::time::Duration;
 use tokio::process::Command;
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 
+/// Requests of fetches that take room on the disk at once, and for one address or account. Nearly all are smaller.
+const LARGE_REQUESTS: usize = 64;
+const LARGE_REQUESTS_EACH: usize = 8;
+
 /// The earliest git that has all we call.
 const MINIMUM: (u32, u32) = (2, 39);
 
@@ -100,6 +104,7 @@ struct Inner {
     heavy: Pool,
     reads: Pool,
     files: Pool,
+    requests: Pool,
     memory: Arc<Semaphore>,
 }
 
@@ -131,6 +136,7 @@ impl Git {
             heavy: Pool::new("maintenance", limits.heavy, limits.heavy),
             reads: Pool::new("questions about history", limits.reads, limits.reads_each),
             files: Pool::new("downloads", limits.fetches, limits.fetches_each),
+            requests: Pool::new("fetches", LARGE_REQUESTS, LARGE_REQUESTS_EACH),
             memory: Arc::new(Semaphore::new(shares(limits.memory) as usize)),
             limits,
         })))
@@ -187,6 +193,11 @@ impl Git {
     /// A slot among the fetches.
     pub(crate) async fn fetch_place(&self, client: Client) -> Result<Place, GitError> {
         self.0.fetches.enter(client, self.0.limits.queue).await
+    }
+
+    /// A slot among the requests that take room on the disk.
+    pub(crate) async fn request_place(&self, client: Client) -> Result<Place, GitError> {
+        self.0.requests.enter(client, self.0.limits.queue).await
     }
 
     /// A slot among the files that are sent.

@@ -5,7 +5,7 @@ use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
 
 /// As much waits in memory; more goes to a file.
-const IN_MEMORY: usize = 64 * 1024;
+pub(crate) const IN_MEMORY: usize = 64 * 1024;
 
 /// Bytes that arrive.
 #[derive(Debug)]

@@ -8,7 +8,8 @@ use crate::child::Running;
 use crate::error::blocking;
 use crate::pace::too_slow;
 use crate::pump::{Pump, Pumped};
-use crate::spool::{Spool, Spooled};
+use crate::slots::Place;
+use crate::spool::{IN_MEMORY, Spool, Spooled};
 use crate::{Client, Git, GitError, ProtocolVersion};
 use abide_core::patience::Patience;
 use std::io;
@@ -52,19 +53,36 @@ impl UploadPack {
     }
 }
 
+/// A request of this many bytes waits in memory; a longer one takes room on the disk.
+pub const SMALL_REQUEST: u64 = IN_MEMORY as u64;
+
 /// A request that is here as a whole.
 #[derive(Debug)]
-pub struct Request(Spooled);
+pub struct Request {
+    content: Spooled,
+    /// The slot of one that takes room on the disk.
+    _file: Option<Place>,
+}
 
-/// Reads a request to its end, with at most so many bytes.
-pub async fn read_request(git: &Git, mut input: impl AsyncRead + Unpin, most: u64) -> Result<Request, GitError> {
+/// Reads a request to its end, with at most so many bytes. Those that take room on the disk have slots of their own.
+pub async fn read_request(
+    git: &Git,
+    client: Client,
+    mut input: impl AsyncRead + Unpin,
+    most: u64,
+) -> Result<Request, GitError> {
     let dir = git.dir().to_owned();
     let mut spool = Spool::new(&dir);
     let mut piece = Vec::with_capacity(PIECE / 4);
     let reading = async {
+        let mut file = None;
         while input.read_buf(&mut piece).await.map_err(GitError::Client)? > 0 {
-            if spool.len() + piece.len() as u64 > most {
+            let length = spool.len() + piece.len() as u64;
+            if length > most {
                 return Err(GitError::RequestTooLarge(most));
+            }
+            if length > SMALL_REQUEST && file.is_none() {
+                file = Some(git.request_place(client).await?);
             }
             let place = dir.clone();
             (spool, piece) = blocking(move || {
@@ -74,16 +92,17 @@ pub async fn read_request(git: &Git, mut input: impl AsyncRead + Unpin, most: u6
             })
             .await?;
         }
-        spool.finish().map(Request).map_err(GitError::io("keep a request in", &dir))
+        let content = spool.finish().map_err(GitError::io("keep a request in", &dir))?;
+        Ok(Request { content, _file: file })
     };
     let limit = git.limits().check;
     timeout(limit, reading).await.unwrap_or(Err(GitError::Client(io::ErrorKind::TimedOut.into())))
 }
 
 /// Starts a fetch whose answer is read from the returned stream. Dropping that ends git.
-pub async fn spawn(git: &Git, fetch: &UploadPack, Request(request): Request) -> Result<Pumped, GitError> {
+pub async fn spawn(git: &Git, fetch: &UploadPack, request: Request) -> Result<Pumped, GitError> {
     let place = git.fetch_place(fetch.client).await?;
-    let (mut running, request) = match request {
+    let (mut running, request) = match request.content {
         Spooled::File(file) => (fetch.start(git, Some(file))?, None),
         Spooled::Memory(bytes) => {
             let mut running = fetch.start(git, None)?;

@@ -77,8 +77,8 @@ pub(super) async fn examine_tips(repo: &Repo, dir: &Path, findings: &mut Finding
 fn tell(repo: &Repo, missing: &[Oid], findings: &mut Findings) {
     let Some(first) = missing.first() else { return };
     let message = format!(
-        "{} (id {}) lacks {} objects that its refs need, {first} among them; `abide doctor --fix` looks for them in its \
-         forks, and docs/operating.md says how to bring them from a clone",
+        "{} (id {}) lacks {} objects that its refs need, {first} among them; `abide doctor --deep --fix` looks for \
+         them in its forks, and docs/operating.md says how to bring them from a clone",
         repo.slug(),
         repo.id,
         missing.len()

@@ -2,6 +2,7 @@
 
 use super::snapshots::{self, Refs};
 use super::{AGENT, ProtocolVersion, Transport, ensure_directory, moved_hint};
+use crate::disk::{self, Writer};
 use crate::repos::open::{Door, open};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::policy::Action;
@@ -18,6 +19,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 /// What one request of a fetch may have: wants and haves, unpacked.
 const MAX_REQUEST: u64 = 64 << 20;
+
+/// The same without an account: the names of 300,000 refs.
+const STRANGERS_REQUEST: u64 = 16 << 20;
 
 /// A fetch that the policy allows.
 #[derive(Debug, Clone)]
@@ -103,11 +107,23 @@ pub async fn answer(
         }
     }
     // All of it, before a slot is taken: a client that says nothing more has none.
-    let request = upload::read_request(forge.git(), reader, MAX_REQUEST).await?;
+    let request = upload::read_request(forge.git(), ticket.client, reader, longest_request(forge, ticket)).await?;
     metrics::counter!("abide_fetches_total", "transport" => "http").increment(1);
     let stream = upload::spawn(forge.git(), &call(forge, ticket, version, true).await?, request).await?;
     let hint = ticket.hint.as_deref().filter(|_| version == ProtocolVersion::V2);
     Ok(Answer::Stream(Box::new(Hinted::new(stream, hint))))
+}
+
+/// How long a request may be. One that would take room on a disk that has none left is refused; others are answered.
+fn longest_request(forge: &Forge, ticket: &Ticket) -> u64 {
+    let (writer, most) = match ticket.client.is_stranger() {
+        true => (Writer::Stranger, STRANGERS_REQUEST),
+        false => (Writer::Account, MAX_REQUEST),
+    };
+    match disk::ensure_room_for(forge, writer, most) {
+        Ok(()) => most,
+        Err(_) => upload::SMALL_REQUEST,
+    }
 }
 
 /// Holds a whole conversation with a client that stays connected.

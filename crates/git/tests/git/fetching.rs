@@ -36,7 +36,7 @@ async fn seeded() -> (Server, String) {
 }
 
 async fn asked(server: &Server, fetch: &UploadPack, body: &[u8]) -> Result<Pumped, GitError> {
-    let request = upload::read_request(&server.git, body, 1 << 20).await?;
+    let request = upload::read_request(&server.git, Client::SERVER, body, 1 << 20).await?;
     upload::spawn(&server.git, fetch, request).await
 }
 
@@ -174,7 +174,7 @@ async fn a_request_that_does_not_end_takes_no_slot() {
     silent.write_all(b"0011command=fetch0001").await.unwrap();
     let reading = tokio::spawn({
         let git = server.git.clone();
-        async move { upload::read_request(&git, ours, 1 << 20).await }
+        async move { upload::read_request(&git, Client::SERVER, ours, 1 << 20).await }
     });
     asked(&server, &fetch(&server, true), b"0000").await.unwrap();
     assert!(!reading.is_finished());
@@ -186,7 +186,7 @@ async fn a_request_that_does_not_end_takes_no_slot() {
 async fn a_request_has_an_end_and_a_large_one_waits_in_a_file() {
     let (server, tip) = seeded().await;
     let endless = tokio::io::repeat(b'x');
-    let result = upload::read_request(&server.git, endless, 1 << 20).await;
+    let result = upload::read_request(&server.git, Client::SERVER, endless, 1 << 20).await;
     assert!(matches!(result, Err(GitError::RequestTooLarge(_))), "{result:?}");
 
     let mut body = BytesMut::new();
@@ -202,6 +202,31 @@ async fn a_request_has_an_end_and_a_large_one_waits_in_a_file() {
     let mut stream = asked(&server, &fetch(&server, true), &body).await.unwrap();
     stream.read_to_end(&mut answer).await.unwrap();
     assert!(answer.starts_with(b"000dpackfile\n") && answer.ends_with(b"0000"));
+}
+
+#[tokio::test]
+async fn large_requests_of_one_client_have_so_many_slots_and_small_ones_need_none() {
+    let server = Server::with(GitLimits { queue: Duration::from_secs(1), ..GitLimits::default() }).await;
+    let [attacker, other] = [1, 2].map(|last| Client::new(Some([192, 0, 2, last].into()), None));
+    let large = vec![b'x'; 100_000];
+    let mut held = Vec::new();
+    for _ in 0..8 {
+        let (mut client, ours) = tokio::io::duplex(200_000);
+        client.write_all(&large).await.unwrap();
+        let git = server.git.clone();
+        held.push((client, tokio::spawn(async move { upload::read_request(&git, attacker, ours, 1 << 20).await })));
+    }
+    // Until each of those that do not end has its slot.
+    let refused = loop {
+        match upload::read_request(&server.git, attacker, &large[..], 1 << 20).await {
+            Ok(_) => tokio::task::yield_now().await,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(refused, GitError::Busy { .. }), "{refused:?}");
+    assert!(held.iter().all(|(_, reading)| !reading.is_finished()));
+    upload::read_request(&server.git, attacker, &large[..1000], 1 << 20).await.unwrap();
+    upload::read_request(&server.git, other, &large[..], 1 << 20).await.unwrap();
 }
 
 #[tokio::test]

@@ -133,7 +133,7 @@ async fn a_git_that_ignores_the_request_to_end_is_killed() {
     let patience = Patience::new(std::time::Duration::from_secs(60), 1024);
     let (repo, client) = (server.repo.clone(), Client::SERVER);
     let fetch = UploadPack { repo, stateless: true, protocol: Default::default(), patience, client };
-    let request = read_request(&git, tokio::io::empty(), 1).await.unwrap();
+    let request = read_request(&git, Client::SERVER, tokio::io::empty(), 1).await.unwrap();
     let stream = spawn(&git, &fetch, request).await.unwrap();
     let pause = || tokio::time::sleep(std::time::Duration::from_millis(20));
     let pid = loop {

@@ -449,8 +449,9 @@ async fn choose_default(tx: &mut Tx, repo: &mut Repo, branch: &RefName, who: &Wh
     let before = std::mem::replace(&mut repo.default_branch, branch.clone());
     repos::set_about(tx, repo.id, &repo.description, branch).await?;
     let meta = json!({
-        "before": { "description": repo.description, "default_branch": before.as_str() },
-        "after": { "description": repo.description, "default_branch": branch.as_str() },
+        "description_changed": false,
+        "before": { "default_branch": before.as_str() },
+        "after": { "default_branch": branch.as_str() },
     });
     audit_repo(tx, who, "repo_edited", repo, meta).await?;
     event_repo(tx, who, "repo_edited", repo, json!({})).await
