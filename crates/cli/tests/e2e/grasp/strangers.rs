@@ -114,7 +114,7 @@ fn a_stranger_pushes_so_much_git_data(#[values(Engine::Sqlite, Engine::Postgres)
         };
         (0..len).map(|_| next()).collect()
     };
-    let large = scene.git.commit_file(&scene.work, "large", &noise(1, 200_000), "large");
+    let large = scene.git.commit_file(&scene.work, "large", noise(1, 200_000), "large");
     scene.state_waits(&state(&owner, now(), "demo", &[("refs/heads/main", &large)], Some("main")));
     let told = scene.push_fails(&owner, "demo", &["main"]);
     assert!(told.contains("quota") || told.contains("larger than"), "{told}");
