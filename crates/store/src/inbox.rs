@@ -73,8 +73,8 @@ statements! {
     READ_ALL = "UPDATE notifications SET state = 'read', read_at = $4
         WHERE user_id = $1 AND state = 'unread' AND updated_at <= $2
             AND (thread_id IN (SELECT t.id FROM notification_threads t WHERE t.repo_id = $3) OR $3 = 0)
-            AND (NOT CAST($5 AS BOOLEAN) OR (NOT private AND thread_id IN (SELECT t.id FROM notification_threads t
-                JOIN repos r ON r.id = t.repo_id WHERE r.visibility = 'public')))";
+            AND (NOT CAST($5 AS BOOLEAN) OR (NOT private AND EXISTS (SELECT 1 FROM notification_threads t
+                JOIN repos r ON r.id = t.repo_id WHERE t.id = notifications.thread_id AND r.visibility = 'public')))";
     MUTE = "UPDATE notifications SET muted_at = $3 WHERE user_id = $1 AND thread_id = $2";
     /// Where there is something unread, and how much.
     REPOS = concat!("SELECT r.id AS repo_id, COALESCE(u.name, u.npub) AS owner_name, r.name AS repo_name,

@@ -193,7 +193,9 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("users", "COUNT_FOUND"),
     ("audit", "PAGE"),
     // Asked by the doctor: what should not be there, over all of it.
-    ("redirects", "SHADOWED"),
+    ("redirects", "IDLE"),
+    // Once for each key that is linked; it lists foreign keys, and pushes that have ended are forgotten soon.
+    ("user_merge", "REMOVE"),
     ("transfers", "OF_DELETED"),
     ("stars", "MISCOUNTED"),
     ("watches", "MISCOUNTED"),
@@ -438,6 +440,7 @@ fn full_scans(plan: &str) -> Vec<&str> {
         "webhooks_due",
         "webhooks_held",
         "notifications_mail_due",
+        "nostr_keys_empty",
     ];
     /// A row per log, per cron entry, per consumer of events and per popular repository.
     const SMALL: &[&str] = &["on log_heads", "on schedules", "on event_consumers", "on trending"];

@@ -95,6 +95,14 @@ INSERT INTO purgatory_proposal_repos (event_id, n, pubkey, identifier, created_a
     SELECT event_id, 0, pubkey, identifier, created_at FROM purgatory_announcements;
 INSERT INTO purgatory_expired (event_id, until) SELECT event_id, event_at FROM purgatory_announcements;
 UPDATE purgatory_announcements SET repo_id = event_at WHERE event_at % 2 = 0;
+INSERT INTO nostr_keys (pubkey, events, bytes)
+    SELECT sha256(convert_to('k' || n, 'UTF8')), 1, n FROM generate_series(1, 20000) n ON CONFLICT DO NOTHING;
+INSERT INTO nostr_addresses (address, day, bytes) SELECT 'x' || n, n % 10, n FROM generate_series(1, 20000) n;
+INSERT INTO nostr_indirect (n, pubkey, steps) SELECT n, pubkey, 2 FROM nostr_events WHERE n % 2 = 0;
+INSERT INTO purgatory_attached (event_id, pubkey, json, bytes, address, created_at)
+    SELECT event_id, pubkey, '{}', 2, address, created_at FROM purgatory_announcements;
+INSERT INTO purgatory_attached_repos (event_id, pubkey, identifier)
+    SELECT event_id, pubkey, identifier FROM purgatory_announcements;
 INSERT INTO nostr_proofs (id, until) SELECT sha256(convert_to('p' || n, 'UTF8')), n FROM generate_series(1, 20000) n;
 INSERT INTO nostr_deleted (pubkey, target, at, event_id)
     SELECT sha256(convert_to('k' || n, 'UTF8')), 'e:' || n, 0, 'x' FROM generate_series(1, 20000) n;
