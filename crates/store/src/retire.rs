@@ -32,8 +32,9 @@ statements! {
     BLANK_ISSUES = "UPDATE issues SET title = 'Removed', body = '', edited_at = $2 WHERE id IN (
         SELECT id FROM issues WHERE author_id = $1 AND (title <> 'Removed' OR body <> '') ORDER BY id LIMIT $3)";
     /// The titles that they gave to issues, in the history of those.
-    FORGET_TITLES = "DELETE FROM issue_events WHERE kind = 'renamed' AND (actor_id = $1
-        OR issue_id IN (SELECT id FROM issues WHERE author_id = $1))";
+    FORGET_TITLES = "DELETE FROM issue_events WHERE kind = 'renamed' AND id IN (
+        SELECT e.id FROM issue_events e WHERE e.actor_id = $1
+        UNION SELECT e.id FROM issues s JOIN issue_events e ON e.issue_id = s.id WHERE s.author_id = $1)";
 }
 
 const ALL_OF_THEIRS: [&Sql; 16] = [
