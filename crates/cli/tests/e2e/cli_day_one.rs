@@ -1,4 +1,4 @@
-//! What an operator meets on the first day: accounts, passwords typed at a terminal, and paths that are mistyped.
+//! An operator's first day: accounts, passwords typed at a terminal, and mistyped paths.
 
 use crate::beside::Beside as _;
 use crate::cli::{Said, alone, cli};

@@ -153,7 +153,7 @@ fn crash_in_creating_leaves_a_working_repository_or_none(
     let answer = std::panic::catch_unwind(|| create.send(server.http_addr()));
     assert!(answer.is_err(), "the server died before it could answer");
     server.wait_exit();
-    // What a version left that made directories among the repositories, with the process id that a container repeats.
+    // Older versions made directories among the repositories, named by process id, which repeats in a container.
     std::fs::create_dir_all(server.data_dir().join("repos/01/.1.git.new-1-0/objects")).expect("writable");
     server.restart();
 

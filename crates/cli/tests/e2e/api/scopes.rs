@@ -71,7 +71,7 @@ fn a_token_for_reading_changes_nothing() {
 /// alice's private repository with everything in it that the API shows.
 struct Private {
     server: Server,
-    /// What stands for the variable segments, the longest first.
+    /// Values of the variable path segments, the longest first.
     segments: Vec<(String, String)>,
     key: String,
 }
@@ -154,7 +154,7 @@ fn each_scope_reaches_what_it_says_and_nothing_else(#[values(Engine::Sqlite, Eng
             if !scopes.allow(Scope::KeysRead) {
                 assert!(!text.contains(&scene.key), "{words} reads a key at {path}");
             }
-            // Whoever administers the site reads its logs, which is what that scope says.
+            // The scope `admin` includes the site's logs.
             let knows = scopes.allow(Scope::RepoRead) || scopes.allow(Scope::Admin) && path.starts_with("/admin/");
             for word in PRIVATE {
                 assert!(knows || !text.contains(word), "{words} learns {word} at {path}: {text}");

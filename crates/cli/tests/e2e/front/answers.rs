@@ -1,4 +1,4 @@
-//! What is sent is no more than what was asked for.
+//! Answers: compression, and large changes that are sent only on request.
 
 use crate::pages::logged_in;
 use crate::support::{builder, person, server};

@@ -1,4 +1,4 @@
-//! What people write is rendered at a bounded cost.
+//! Rendering of user text costs a bounded amount of processor time.
 
 use super::{ATTACKER, VICTIM, begun, get, rest};
 use crate::support::{crowded, person};
@@ -39,7 +39,7 @@ fn nested_text_of_a_stranger_keeps_nobody_waiting(#[values(Engine::Sqlite, Engin
     assert!(get(&server, VICTIM, "/alice/tool/issues/2").text().contains("shown as it was written"));
     assert!(get(&server, VICTIM, "/alice/tool/issues/4").text().contains("&lt;div&gt;"));
     drop(attack);
-    // Whoever goes away leaves nothing behind that others wait for.
+    // A client that disconnects leaves no work behind that blocks others.
     for _ in 0..40 {
         drop(begun(&server, ATTACKER, "GET /alice/tool/issues/2 HTTP/1.1\r\nHost: abide\r\n\r\n"));
     }

@@ -1,4 +1,4 @@
-//! What lets others into an account asks for the password again, once that was proved is ten minutes ago.
+//! Adding credentials asks for the password again if the last proof is older than ten minutes.
 
 use crate::pages::logged_in;
 use crate::support::{person, query, server};

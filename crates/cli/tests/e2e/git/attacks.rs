@@ -142,7 +142,7 @@ fn pushes_that_do_not_end_keep_nobody_from_pushing(#[values(Engine::Sqlite, Engi
     eventually(SOON, || children(&scene.server).is_empty());
 }
 
-/// What the server reports about a push of the attacker's.
+/// The server's report about a push from the attacker's address.
 fn report(scene: &Signed, attacker: &Key, push: &[u8]) -> String {
     let answer = Request::new("POST", &format!("{}/git-receive-pack", bait(attacker)))
         .header("Content-Type", "application/x-git-receive-pack-request")
