@@ -37,6 +37,18 @@ words! {
         IssueReopened = "issue_reopened",
         /// Something was said about one.
         IssueCommented = "issue_comment_created",
+        /// A pull request or patch was opened.
+        PrOpened = "pr_opened",
+        /// Something was said about one.
+        PrCommented = "pr_comment_created",
+        /// One has another commit or patch.
+        PrSynchronized = "pr_synchronized",
+        /// One was closed.
+        PrClosed = "pr_closed",
+        /// One was merged.
+        PrMerged = "pr_merged",
+        /// One was opened again.
+        PrReopened = "pr_reopened",
     }
 }
 

@@ -53,6 +53,8 @@ words! {
     Subject {
         /// An issue.
         Issue = "issue",
+        /// An issue or a proposal that came by nostr.
+        NostrThread = "nostr_thread",
         /// The repository itself: its name, its owner, who may read it.
         Repo = "repo",
     }
@@ -100,9 +102,16 @@ pub fn topic(kind: &str) -> Option<Topic> {
     let issue = |audience, naming| Some(Topic { subject: Subject::Issue, audience, naming });
     let repo = |audience| Some(Topic { subject: Subject::Repo, audience, naming: Reason::Lifecycle });
     match kind {
-        "issue_created" | "issue_comment_created" | "issue_closed" | "issue_reopened" => {
-            issue(Everyone, Reason::Mention)
-        }
+        "issue_created"
+        | "issue_comment_created"
+        | "issue_closed"
+        | "issue_reopened"
+        | "pr_opened"
+        | "pr_comment_created"
+        | "pr_synchronized"
+        | "pr_closed"
+        | "pr_merged"
+        | "pr_reopened" => issue(Everyone, Reason::Mention),
         "issue_edited" | "issue_comment_edited" => issue(Named, Reason::Mention),
         "issue_assigned" => issue(Named, Reason::Assign),
         "review_requested" => issue(Named, Reason::ReviewRequested),
@@ -228,6 +237,12 @@ mod tests {
         "issue_comment_created",
         "issue_closed",
         "issue_reopened",
+        "pr_opened",
+        "pr_comment_created",
+        "pr_synchronized",
+        "pr_closed",
+        "pr_merged",
+        "pr_reopened",
         "issue_edited",
         "issue_comment_edited",
         "issue_assigned",

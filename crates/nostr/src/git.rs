@@ -1,6 +1,7 @@
 //! NIP-34: git over nostr. Each event is parsed once at the edge into a type that cannot be wrong.
 
 mod announcement;
+pub mod news;
 mod object_id;
 mod proposal;
 mod reference;

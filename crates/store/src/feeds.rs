@@ -32,10 +32,12 @@ macro_rules! filled {
         concat!(
             "SELECT run.seq, e.kind, e.public, e.payload, e.created_at, a.id AS actor_id, COALESCE(a.name, a.npub) AS actor_name,
                 r.id AS repo_id, r.name AS repo_name, COALESCE(o.name, o.npub) AS owner_name, r.visibility,
-                i.title, CASE WHEN e.kind = 'issue_created' THEN substr(i.body, 1, 2000) END AS body, ",
+                COALESCE(i.title, m.title) AS title,
+                CASE WHEN e.kind IN ('issue_created', 'pr_opened') THEN COALESCE(substr(i.body, 1, 2000), m.excerpt) END AS body, ",
             identifier!(),
             ",
-                CASE WHEN a.suspended_at IS NULL AND t.suspended_at IS NULL AND (
+                CASE WHEN a.suspended_at IS NULL AND t.suspended_at IS NULL
+                    AND (e.source_kind <> 'nostr_thread' OR m.n IS NOT NULL) AND (
                     (e.source_kind = 'user' AND e.public)
                     OR (r.deleted_at IS NULL AND (
                         (r.visibility = 'public' AND e.public) OR r.owner_id = $1 OR c.user_id IS NOT NULL
@@ -50,6 +52,7 @@ macro_rules! filled {
             LEFT JOIN repos r ON r.id = e.repo_id
             LEFT JOIN users o ON o.id = r.owner_id
             LEFT JOIN issues i ON i.id = e.source_id AND e.source_kind = 'issue' AND i.repo_id = e.repo_id
+            LEFT JOIN nostr_news m ON m.n = e.source_id AND e.source_kind = 'nostr_thread'
             LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $1
             ORDER BY run.seq ",
             $order
@@ -153,6 +156,10 @@ statements! {
     HOME = filled!(home!(), "DESC");
     /// The other way round: what came after $3.
     AFTER = filled!("SELECT seq FROM domain_events WHERE told AND seq > $3 ORDER BY seq LIMIT 50", "ASC");
+    /// The beginnings of these comments that came by nostr.
+    NOSTR_COMMENTS = "SELECT n AS id, excerpt AS body FROM nostr_news WHERE n ",
+        sqlite "IN (SELECT value FROM json_each('[' || $1 || ']'))",
+        postgres "= ANY (CAST(string_to_array($1, ',') AS BIGINT[]))";
     /// The beginnings of these comments, as they are now.
     COMMENTS = "SELECT id, substr(body, 1, 2000) AS body FROM comments WHERE id ",
         sqlite "IN (SELECT value FROM json_each('[' || $1 || ']'))",
@@ -284,22 +291,28 @@ async fn run(conn: &mut Conn, sql: &'static Sql, values: &[crate::Value]) -> Res
     for row in &rows {
         items.extend(Item::from_row(row)?);
     }
-    fill_in_comments(conn, &mut items).await?;
+    fill_in_comments(conn, &mut items, &COMMENTS, "comment_id").await?;
+    fill_in_comments(conn, &mut items, &NOSTR_COMMENTS, "said").await?;
     Ok(Run { items, end })
 }
 
-/// Reads the beginnings of the comments that a run tells of, all at once.
-async fn fill_in_comments(conn: &mut Conn, items: &mut [Item]) -> Result<(), StoreError> {
-    let ids: Vec<String> = items.iter().filter_map(comment_id).map(|id| id.to_string()).collect();
+/// Reads the beginnings of the comments that a run tells of, all at once. `field` names them in payloads.
+async fn fill_in_comments(
+    conn: &mut Conn,
+    items: &mut [Item],
+    sql: &'static Sql,
+    field: &str,
+) -> Result<(), StoreError> {
+    let ids: Vec<String> = items.iter().filter_map(|item| comment(item, field)).map(|id| id.to_string()).collect();
     if ids.is_empty() {
         return Ok(());
     }
     let mut bodies = HashMap::new();
-    for row in conn.all(&COMMENTS, params![ids.join(",")]).await? {
+    for row in conn.all(sql, params![ids.join(",")]).await? {
         bodies.insert(row.int("id")?, row.text("body")?);
     }
     for item in items {
-        if let Some(body) = comment_id(item).and_then(|id| bodies.get(&id)) {
+        if let Some(body) = comment(item, field).and_then(|id| bodies.get(&id)) {
             item.excerpt = excerpt(body, EXCERPT);
         }
     }
@@ -307,7 +320,8 @@ async fn fill_in_comments(conn: &mut Conn, items: &mut [Item]) -> Result<(), Sto
 }
 
 /// The comment that an event is about.
-fn comment_id(item: &Item) -> Option<i64> {
-    let payload = (item.told == Told::IssueCommented).then(|| serde_json::from_str::<Json>(&item.payload).ok())??;
-    payload["comment_id"].as_i64()
+fn comment(item: &Item, field: &str) -> Option<i64> {
+    let is_comment = matches!(item.told, Told::IssueCommented | Told::PrCommented);
+    let payload = is_comment.then(|| serde_json::from_str::<Json>(&item.payload).ok())??;
+    payload[field].as_i64()
 }

@@ -1,6 +1,7 @@
 //! What someone was told, as they see it now: what they may no longer read is neither listed nor counted.
 
 use crate::lists::{Part, Place};
+use crate::nostr_events::{fixed, hexadecimal};
 use crate::repos::{Repo, Viewer, address, columns, visible};
 use crate::sql::statements;
 use crate::value::params;
@@ -22,9 +23,11 @@ macro_rules! seen {
         LEFT JOIN issues i ON t.subject_kind = 'issue' AND i.id = t.subject_id
         LEFT JOIN issue_subscriptions s
             ON t.subject_kind = 'issue' AND s.issue_id = t.subject_id AND s.user_id = $1
+        LEFT JOIN nostr_news m ON t.subject_kind = 'nostr_thread' AND m.n = t.subject_id
         WHERE n.user_id = $1 AND ",
             visible!("$1", "$2"),
-            " AND (NOT n.private OR r.owner_id = $1 OR c.user_id IS NOT NULL OR $2)
+            " AND (t.subject_kind <> 'nostr_thread' OR m.n IS NOT NULL)
+            AND (NOT n.private OR r.owner_id = $1 OR c.user_id IS NOT NULL OR $2)
             AND (NOT CAST(",
             $public,
             " AS BOOLEAN) OR (r.visibility = 'public' AND NOT n.private))"
@@ -47,7 +50,9 @@ macro_rules! item {
             "SELECT ",
             columns!(),
             ", c.role AS role, n.thread_id, n.reason, n.state, n.updated_at AS told_at, n.read_at,
-            t.subject_kind, t.subject_id, COALESCE(i.title, n.title) AS title, i.number, i.state AS issue_state,
+            t.subject_kind, t.subject_id, COALESCE(i.title, m.title, n.title) AS title, i.number, i.state AS issue_state,
+            (SELECT e.event_id FROM nostr_events e WHERE e.n = m.n) AS event_id,
+            (SELECT e.kind FROM nostr_events e WHERE e.n = m.n) AS event_kind,
             CAST(CASE WHEN n.muted_at IS NOT NULL OR NOT s.subscribed THEN 1 ELSE 0 END AS BIGINT) AS muted"
         )
     };
@@ -98,6 +103,8 @@ pub struct Item {
     pub title: String,
     /// The number and state of the issue, if it is one.
     pub issue: Option<(i64, IssueState)>,
+    /// The id in hexadecimal and the kind of the event that begins it, if it is a thread that came by nostr.
+    pub event: Option<(String, i64)>,
     /// Why they were told.
     pub reason: Reason,
     /// Whether they have seen it.
@@ -120,6 +127,7 @@ impl Item {
             subject_id: row.int("subject_id")?,
             title: row.text("title")?,
             issue: number.map(|number| Ok::<_, StoreError>((number, row.parsed("issue_state")?))).transpose()?,
+            event: event(row)?,
             reason: row.parsed("reason")?,
             state: row.parsed("state")?,
             muted: row.int("muted")? != 0,
@@ -136,6 +144,13 @@ impl Item {
     /// Where it stands in the list.
     pub fn place(&self) -> Place {
         Place { at: self.told_at, id: self.thread.get() }
+    }
+}
+
+fn event(row: &Row) -> Result<Option<(String, i64)>, StoreError> {
+    match row.opt_int("event_kind")? {
+        Some(kind) => Ok(Some((hexadecimal(&fixed(row, "event_id")?), kind))),
+        None => Ok(None),
     }
 }
 
@@ -198,15 +213,15 @@ pub async fn one(conn: &mut Conn, viewer: Viewer, thread: ThreadId, public: bool
     row.as_ref().map(Item::from_row).transpose()
 }
 
-/// What someone was told about an issue.
-pub async fn of_issue(
+/// What someone was told about a thread of a repository.
+pub async fn of_subject(
     conn: &mut Conn,
     viewer: Viewer,
     repo: RepoId,
-    issue: IssueId,
+    (subject, id): (Subject, i64),
 ) -> Result<Option<Item>, StoreError> {
-    let kind = Subject::Issue.as_str();
-    let row = conn.one(&OF_SUBJECT, params![viewer.user, viewer.reads_everything, repo, kind, issue]).await?;
+    let kind = subject.as_str();
+    let row = conn.one(&OF_SUBJECT, params![viewer.user, viewer.reads_everything, repo, kind, id]).await?;
     row.as_ref().map(Item::from_row).transpose()
 }
 

@@ -45,6 +45,7 @@ pub mod migrate;
 pub mod milestones;
 pub mod nostr_deleted;
 pub mod nostr_events;
+pub mod nostr_news;
 pub mod nostr_query;
 pub mod nostr_relations;
 pub mod nostr_repos;

@@ -98,6 +98,7 @@ pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
         ("milestones", crate::milestones::ALL),
         ("nostr_deleted", crate::nostr_deleted::ALL),
         ("nostr_events", crate::nostr_events::ALL),
+        ("nostr_news", crate::nostr_news::ALL),
         ("nostr_query", crate::nostr_query::ALL),
         ("nostr_relations", crate::nostr_relations::ALL),
         ("notification_mail", crate::notification_mail::ALL),

@@ -13,7 +13,7 @@ statements! {
     BY_NPUB = concat!("SELECT ", user_columns!(), " FROM users u
         LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary WHERE u.npub = $1");
     /// Of keys, as people write them: those that an account has.
-    ACCOUNTS = "SELECT u.npub, u.name IS NOT NULL AS named, u.suspended_at IS NOT NULL AS suspended
+    ACCOUNTS = "SELECT u.id, u.npub, u.name IS NOT NULL AS named, u.suspended_at IS NOT NULL AS suspended
         FROM users u WHERE u.npub ",
         sqlite "IN (SELECT value FROM json_each($1))",
         postgres "= ANY (ARRAY (SELECT value FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))";
@@ -39,6 +39,8 @@ pub async fn by_npub(conn: &mut Conn, npub: &str) -> Result<Option<User>, StoreE
 /// What is known of the account of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyAccount {
+    /// Which account.
+    pub id: UserId,
     /// Whether it has a username.
     pub named: bool,
     /// Whether it is suspended.
@@ -52,7 +54,7 @@ pub async fn accounts(conn: &mut Conn, npubs: &[String]) -> Result<HashMap<Strin
     }
     let list = Json::from(npubs.to_vec()).to_string();
     let account = |row: &Row| {
-        let account = KeyAccount { named: row.bool("named")?, suspended: row.bool("suspended")? };
+        let account = KeyAccount { id: UserId::new(row.int("id")?), named: row.bool("named")?, suspended: row.bool("suspended")? };
         Ok((row.text("npub")?, account))
     };
     conn.all(&ACCOUNTS, params![list]).await?.iter().map(account).collect()

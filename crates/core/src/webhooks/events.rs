@@ -17,6 +17,8 @@ words! {
         Issues = "issues",
         /// What is said about them.
         IssueComment = "issue_comment",
+        /// What happens to pull requests.
+        PullRequest = "pull_request",
         /// Who works on it.
         Member = "member",
         /// Whether anyone is there. Sent to every hook.
@@ -75,7 +77,11 @@ pub fn tellings(event: &str, detail: Option<&str>) -> &'static [Telling] {
         "issue_unlabeled" => one!(Issues, "unlabeled"),
         "issue_milestoned" => one!(Issues, "milestoned"),
         "issue_demilestoned" => one!(Issues, "demilestoned"),
-        "issue_comment_created" => one!(IssueComment, "created"),
+        "pr_opened" => one!(PullRequest, "opened"),
+        "pr_synchronized" => one!(PullRequest, "synchronize"),
+        "pr_closed" | "pr_merged" => one!(PullRequest, "closed"),
+        "pr_reopened" => one!(PullRequest, "reopened"),
+        "issue_comment_created" | "pr_comment_created" => one!(IssueComment, "created"),
         "issue_comment_edited" => one!(IssueComment, "edited"),
         "issue_comment_deleted" => one!(IssueComment, "deleted"),
         _ => &[],
@@ -189,6 +195,12 @@ mod tests {
             "issue_unlabeled",
             "issue_milestoned",
             "issue_demilestoned",
+            "pr_opened",
+            "pr_synchronized",
+            "pr_closed",
+            "pr_merged",
+            "pr_reopened",
+            "pr_comment_created",
             "issue_comment_created",
             "issue_comment_edited",
             "issue_comment_deleted",

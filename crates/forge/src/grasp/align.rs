@@ -273,6 +273,7 @@ async fn build(
     promote(
         forge,
         Promotion {
+            settings: forge.settings().grasp.clone(),
             entry: (**entry).clone(),
             id,
             announcement: known.announcement.clone(),

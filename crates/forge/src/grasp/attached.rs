@@ -4,12 +4,13 @@ use super::quota::Allowance;
 use super::{GraspSettings, Halt, address, ensure_room, entry, left, proposal, refusal};
 use crate::relay::deleted::is_deleted;
 use crate::relay::{Signers, readable, to_record};
-use crate::{Fault, Forge};
+use crate::{Fault, Forge, threads};
 use abide_nostr::event::to_json;
 use abide_nostr::git::{Proposal, References};
 use abide_nostr::grasp::caps::{self, judge_attached};
 use abide_nostr::grasp::{Answer, Prefix};
 use abide_nostr::{Event, PublicKey};
+use abide_store::nostr_events::Kept;
 use abide_store::purgatory_attached::{self as attached, Attached, Home};
 use abide_store::{Conn, StoreError, Tx, nostr_events, nostr_repos, purgatory};
 use std::collections::BTreeSet;
@@ -85,7 +86,12 @@ pub(crate) async fn put(
 
 /// Serves what waited with an announcement that is promoted, in its transaction. Proposals that bring a commit stay: they
 /// are admitted anew once the repository is there, see [`readmit`]. Returns what is served.
-pub(super) async fn promote(tx: &mut Tx, owner: &[u8; 32], identifier: &str) -> Result<Vec<Event>, StoreError> {
+pub(super) async fn promote(
+    tx: &mut Tx,
+    settings: &GraspSettings,
+    owner: &[u8; 32],
+    identifier: &str,
+) -> Result<Vec<Event>, StoreError> {
     let mut served = Vec::new();
     let rows = attached::of_repo(tx, owner, identifier, PAGE).await?;
     let signers = Signers::load(tx, rows.iter().map(|row| PublicKey::from_byte_array(row.pubkey))).await?;
@@ -103,6 +109,7 @@ pub(super) async fn promote(tx: &mut Tx, owner: &[u8; 32], identifier: &str) -> 
             served.push(event);
         }
     }
+    threads::tell::served(tx, Some(settings), &served).await?;
     Ok(served)
 }
 
@@ -186,12 +193,14 @@ async fn readmit_one(forge: &Forge, row: Attached) -> Result<(), Fault> {
 async fn store(forge: &Forge, event: &Event) -> Result<(), Fault> {
     let stored: Result<bool, StoreError> = forge
         .store()
-        .write(event.clone(), |tx, event| {
+        .write((event.clone(), forge.settings().grasp.clone()), |tx, (event, settings)| {
             Box::pin(async move {
                 if is_deleted(tx, event).await? {
                     return Ok(false);
                 }
-                nostr_events::insert(tx, &to_record(event)).await?;
+                if nostr_events::insert(tx, &to_record(event)).await? == Kept::New {
+                    threads::tell::served(tx, Some(settings), [event]).await?;
+                }
                 Ok(true)
             })
         })

@@ -3,7 +3,7 @@
 
 use super::scene::announcement;
 use super::signed::Signed;
-use super::{attached, left, scene, spread};
+use super::{GraspSettings, attached, left, scene, spread};
 use crate::accounts::nostr::tell_of_new;
 use crate::git::push::{Brought, finish};
 use crate::relay::{readable, to_record};
@@ -27,6 +27,7 @@ const LONGEST_DESCRIPTION: usize = 350;
 /// What is written when a waiting repository has its git data in place.
 #[derive(Debug, Clone)]
 pub(super) struct Promotion {
+    pub settings: GraspSettings,
     pub entry: purgatory::Announcement,
     pub id: RepoId,
     pub event: Event,
@@ -67,13 +68,13 @@ pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<Option<V
     redirects::take(tx, owner, &name, *id, Some(owner).into()).await?;
     nostr_events::insert(tx, &to_record(&promotion.event)).await?;
     left("announcement", "promotion");
-    let mut attached = attached::promote(tx, &entry.pubkey, &entry.identifier).await?;
+    let mut attached = attached::promote(tx, &promotion.settings, &entry.pubkey, &entry.identifier).await?;
     spread::enqueue_for(tx, &Coordinate::repo(announcement.owner, announcement.identifier.as_str())).await?;
     for (waiting, event) in &promotion.beside {
         if purgatory::take_announcement(tx, waiting).await? {
             nostr_events::insert(tx, &to_record(event)).await?;
             left("announcement", "promotion");
-            attached.extend(attached::promote(tx, &waiting.pubkey, &waiting.identifier).await?);
+            attached.extend(attached::promote(tx, &promotion.settings, &waiting.pubkey, &waiting.identifier).await?);
         }
     }
     // A key without an account of its own has nobody who reads what they are told.

@@ -5,13 +5,14 @@ use super::quota::Allowance;
 use super::spread::{self, Released, Source, Target, targets};
 use super::{Halt, attached, ensure_room, entry, left};
 use crate::relay::to_record;
-use crate::{Fault, Forge};
+use crate::{Fault, Forge, threads};
 use abide_core::Oid;
 use abide_git::incoming;
 use abide_nostr::Event;
 use abide_nostr::git::{ObjectId, Proposal};
 use abide_nostr::grasp::event::{Commit, ProposalVerdict, distance, own_steps, proposal as judge};
 use abide_nostr::grasp::{Answer, Prefix, Refusal};
+use abide_store::nostr_events::Kept;
 use abide_store::purgatory_proposals::{self as proposals, Half};
 use abide_store::{nostr_events, nostr_relations};
 use std::net::IpAddr;
@@ -142,7 +143,9 @@ async fn store(forge: &Forge, event: &Event, steps: i64, allowance: &Allowance) 
             Box::pin(async move {
                 allowance.ensure(tx, to_record(event).json.len()).await?;
                 distance(*steps, nostr_relations::far(tx, event.pubkey.as_bytes()).await?)?;
-                nostr_events::insert(tx, &to_record(event)).await?;
+                if nostr_events::insert(tx, &to_record(event)).await? == Kept::New {
+                    threads::tell::served(tx, None, [event]).await?;
+                }
                 if *steps != own_steps(event.kind.as_u16()) {
                     nostr_relations::note_steps(tx, event.id.as_bytes(), *steps).await?;
                 }

@@ -4,10 +4,12 @@
 use super::{id, left, seconds, settle, spread};
 use crate::relay::deleted::is_deleted;
 use crate::relay::{from_record, to_record};
+use crate::threads;
 use abide_core::RefName;
 use abide_nostr::event::to_json;
 use abide_nostr::git::Proposal;
 use abide_nostr::{Event, PublicKey, Rank, kinds};
+use abide_store::nostr_events::Kept;
 use abide_store::repos::{self, Repo};
 use abide_store::{StoreError, Tx, nostr_events, purgatory, purgatory_proposals, quotas};
 use serde::{Deserialize, Serialize};
@@ -115,8 +117,8 @@ async fn charge(tx: &mut Tx, repo: &Repo, signed: &Signed) -> Result<(), StoreEr
 /// Stores a proposal whose commit came. If its author deleted it in the meantime, its refs go again.
 async fn serve_proposal(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
     let deleted = is_deleted(tx, event).await?;
-    if !deleted {
-        nostr_events::insert(tx, &to_record(event)).await?;
+    if !deleted && nostr_events::insert(tx, &to_record(event)).await? == Kept::New {
+        threads::tell::served(tx, None, [event]).await?;
     }
     if purgatory_proposals::take(tx, &id(&event.id)).await?.is_some() {
         left("proposal", "promotion");

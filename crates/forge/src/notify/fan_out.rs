@@ -5,13 +5,14 @@
 use super::{lifecycle, sight};
 use crate::consumers::Consumer;
 use crate::jobs::{self, Kind};
+use crate::threads::tell;
 use crate::{Fault, Forge};
-use abide_core::notify::{self, Audience, Person, Reason, Subject, Topic};
+use abide_core::notify::{self, Audience, Hearing, Person, Reason, Subject, Topic};
 use abide_core::{IssueId, UserId, failpoint};
 use abide_store::events::Numbered;
 use abide_store::notifications::{self, About, Candidate, News};
 use abide_store::repos::{self, Repo};
-use abide_store::{StoreError, Tx};
+use abide_store::{StoreError, Tx, nostr_news};
 use futures_util::future::BoxFuture;
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,15 +47,17 @@ struct Scene<'a> {
     news: News,
     named: BTreeSet<UserId>,
     concerned: BTreeSet<UserId>,
+    /// Those who take part in a thread that came by nostr, and why they hear of it.
+    taking_part: BTreeMap<UserId, Reason>,
 }
 
 async fn tell(tx: &mut Tx, forge: &Forge, event: &Numbered) -> Result<(), Fault> {
-    let Some(topic) = notify::topic(&event.kind) else { return Ok(()) };
+    let Some(topic) = topic(event) else { return Ok(()) };
     let payload: Json = serde_json::from_str(&event.payload)
         .map_err(|error| Fault::Internal(format!("the payload of event {} is no JSON: {error}", event.seq)))?;
     let concerned = match topic.subject {
         Subject::Repo => lifecycle::concerned(tx, event, &payload).await?,
-        Subject::Issue => Vec::new(),
+        Subject::Issue | Subject::NostrThread => Vec::new(),
     };
     lifecycle::mail(tx, forge, event, &payload, &concerned).await?;
     let repo = match event.repo {
@@ -70,6 +73,15 @@ async fn tell(tx: &mut Tx, forge: &Forge, event: &Numbered) -> Result<(), Fault>
     Ok(())
 }
 
+/// What an event is about. The words are the same for threads that came by nostr; their source tells them apart.
+fn topic(event: &Numbered) -> Option<Topic> {
+    let topic = notify::topic(&event.kind)?;
+    Some(match (topic.subject, event.source_kind.as_str()) {
+        (Subject::Issue, tell::SOURCE) => Topic { subject: Subject::NostrThread, ..topic },
+        _ => topic,
+    })
+}
+
 async fn scene<'a>(
     tx: &mut Tx,
     forge: &Forge,
@@ -81,12 +93,16 @@ async fn scene<'a>(
 ) -> Result<Scene<'a>, Fault> {
     let issue = match topic.subject {
         Subject::Issue => Some(IssueId::new(event.source_id)),
-        Subject::Repo => None,
+        Subject::NostrThread | Subject::Repo => None,
     };
-    let about = About { repo: repo.id, subject: topic.subject, subject_id: issue.map_or(repo.id.get(), IssueId::get) };
+    let subject_id = match topic.subject {
+        Subject::Issue | Subject::NostrThread => event.source_id,
+        Subject::Repo => repo.id.get(),
+    };
+    let about = About { repo: repo.id, subject: topic.subject, subject_id };
     let title = match topic.subject {
-        // Inbox and mail read the issue's own title.
-        Subject::Issue => String::new(),
+        // Inbox and mail read the thread's own title.
+        Subject::Issue | Subject::NostrThread => String::new(),
         Subject::Repo => lifecycle::title(&event.kind, payload),
     };
     let news = News {
@@ -96,8 +112,19 @@ async fn scene<'a>(
         private: !event.public,
         window: forge.settings().attention.mail_window,
     };
+    let taking_part = match topic.subject {
+        Subject::NostrThread => taking_part(tx, event.source_id).await?,
+        Subject::Issue | Subject::Repo => BTreeMap::new(),
+    };
     let concerned = concerned.into_iter().collect();
-    Ok(Scene { event, topic, repo, issue, news, named: named(topic, payload), concerned })
+    Ok(Scene { event, topic, repo, issue, news, named: named(topic, payload), concerned, taking_part })
+}
+
+/// Those who began a thread that came by nostr or commented on it.
+async fn taking_part(tx: &mut Tx, root: i64) -> Result<BTreeMap<UserId, Reason>, StoreError> {
+    let found = nostr_news::participants(tx, root, PAGE).await?;
+    let reason = |began| if began { Reason::Author } else { Reason::Comment };
+    Ok(found.into_iter().map(|(user, began)| (user, reason(began))).collect())
 }
 
 /// Whom an event names.
@@ -118,7 +145,8 @@ impl Scene<'_> {
     /// Goes through everyone whom it may concern. `true` if someone is to be told by mail too.
     async fn tell_everyone(&self, tx: &mut Tx) -> Result<bool, StoreError> {
         let (repo, thread) = (self.repo.id, self.news.thread);
-        let few: Vec<_> = self.named.union(&self.concerned).copied().collect();
+        let few = self.named.iter().chain(&self.concerned).chain(self.taking_part.keys());
+        let few: Vec<_> = few.copied().collect::<BTreeSet<_>>().into_iter().collect();
         let people = notifications::people(tx, repo, self.issue, thread, &few).await?;
         let mut mailed = self.tell_some(tx, &people).await?;
         if !matches!(self.topic.audience, Audience::Everyone | Audience::ConcernedAndWatchers) {
@@ -155,13 +183,20 @@ impl Scene<'_> {
         Ok(mailed)
     }
 
+    fn hearing(&self, candidate: &Candidate) -> Hearing {
+        match (candidate.hearing, self.taking_part.get(&candidate.id)) {
+            (Hearing::Unsaid, Some(reason)) => Hearing::Subscribed(*reason),
+            (said, _) => said,
+        }
+    }
+
     fn person(&self, candidate: &Candidate) -> Person {
         Person {
             actor: self.event.actor == Some(candidate.id),
             suspended: candidate.suspended,
             sight: sight(&candidate.actor, self.event.public, &self.repo, candidate.role),
             level: candidate.level,
-            hearing: candidate.hearing,
+            hearing: self.hearing(candidate),
             named: self.named.contains(&candidate.id),
             concerned: self.concerned.contains(&candidate.id),
         }

@@ -1,6 +1,7 @@
 //! What someone was told, and what they do with it. What they may no longer read is not there.
 
 use super::{Filter, Item, State, Subject, Waiting};
+use crate::threads::show::Thread;
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::policy::{Actor, DenyCode};
 use abide_core::repo::Visibility;
@@ -97,11 +98,25 @@ pub async fn mark_all(
 
 /// The caller looks at an issue: what they were told about it is read. `true` if it was not before.
 pub async fn opened(forge: &Forge, caller: &Caller, repo: &Repo, issue: &Issue) -> Result<bool, Access> {
+    opened_subject(forge, caller, repo, (Subject::Issue, issue.id.get())).await
+}
+
+/// The same for a thread that came by nostr.
+pub async fn opened_thread(forge: &Forge, caller: &Caller, repo: &Repo, thread: &Thread) -> Result<bool, Access> {
+    opened_subject(forge, caller, repo, (Subject::NostrThread, thread.n)).await
+}
+
+async fn opened_subject(
+    forge: &Forge,
+    caller: &Caller,
+    repo: &Repo,
+    subject: (Subject, i64),
+) -> Result<bool, Access> {
     if account(caller).is_err() {
         return Ok(false);
     }
     // A look first, so that most pages write nothing.
-    let told = inbox::of_issue(&mut *forge.store().read().await?, reader(caller).0, repo.id, issue.id).await?;
+    let told = inbox::of_subject(&mut *forge.store().read().await?, reader(caller).0, repo.id, subject).await?;
     match told.filter(|item| item.state == State::Unread) {
         Some(item) => mark(forge, caller, &item, State::Read).await.map(|()| true),
         None => Ok(false),
@@ -129,6 +144,6 @@ pub(super) async fn mute(
 ) -> Result<(), StoreError> {
     match subject {
         Subject::Issue => issue_people::subscribe(tx, IssueId::new(id), user, !muted).await,
-        Subject::Repo => inbox::set_muted(tx, user, thread, muted).await,
+        Subject::NostrThread | Subject::Repo => inbox::set_muted(tx, user, thread, muted).await,
     }
 }

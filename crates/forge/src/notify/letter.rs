@@ -4,12 +4,13 @@ use super::{lifecycle, unsubscribe};
 use crate::Forge;
 use crate::mail::List;
 use crate::mail::letters::Letter;
+use crate::relay::readable;
 use abide_core::names::shortened_key;
 use abide_core::notify::{Reason, Subject};
 use abide_core::{CommentId, IssueId};
 use abide_store::notification_mail::{self, Pending};
 use abide_store::repos::{self, Repo};
-use abide_store::{Conn, StoreError, comments, issues};
+use abide_store::{Conn, StoreError, comments, issues, nostr_news};
 use serde_json::Value as Json;
 
 /// Characters of a text that a mail holds.
@@ -21,6 +22,8 @@ pub(super) struct Story {
     pub repo: Repo,
     /// The issue's number, if it is one.
     number: Option<i64>,
+    /// The id of the event that begins the thread, if it came by nostr.
+    event: Option<String>,
     title: String,
     kind: String,
     actor: String,
@@ -33,7 +36,9 @@ pub(super) async fn story(conn: &mut Conn, pending: &Pending) -> Result<Option<S
     let Some(repo) = repos::by_id(conn, pending.repo, None).await? else { return Ok(None) };
     let (kind, payload, actor) = notification_mail::event(conn, pending.seq).await?.unwrap_or_default();
     let payload: Json = serde_json::from_str(&payload).unwrap_or_default();
+    let actor = actor.or_else(|| payload["author"].as_str().map(str::to_owned));
     let actor = actor.map_or_else(|| "Someone".into(), |actor| shortened_key(&actor).into_owned());
+    let mut event = None;
     let (number, title, text) = match pending.subject {
         Subject::Repo if kind.is_empty() => (None, pending.title.clone(), String::new()),
         Subject::Repo => (None, lifecycle::title(&kind, &payload), String::new()),
@@ -50,17 +55,30 @@ pub(super) async fn story(conn: &mut Conn, pending: &Pending) -> Result<Option<S
             };
             (Some(issue.number), issue.title, text)
         }
+        Subject::NostrThread => {
+            let Some(thread) = nostr_news::thread(conn, pending.subject_id).await? else { return Ok(None) };
+            event = Some(hex::encode(thread.id));
+            let text = match (kind.as_str(), payload["said"].as_i64()) {
+                ("issue_created" | "pr_opened" | "issue_comment_created" | "pr_comment_created", Some(n)) => {
+                    let said = nostr_news::json(conn, n).await?.and_then(|json| readable(&json));
+                    said.map_or_else(|| "(The comment has been removed.)".into(), |event| event.content)
+                }
+                _ => String::new(),
+            };
+            (None, thread.title, text)
+        }
     };
     let text = text.chars().take(MAX_TEXT).collect();
-    Ok(Some(Story { repo, number, title, kind, actor, text }))
+    Ok(Some(Story { repo, number, event, title, kind, actor, text }))
 }
 
 /// The mail to one person, and the list that it belongs to.
 pub(super) fn write(forge: &Forge, pending: &Pending, story: &Story) -> (Letter, List) {
     let (site, slug) = (&forge.settings().public_url, story.repo.slug());
-    let link = match story.number {
-        Some(number) => format!("{site}/{slug}/issues/{number}"),
-        None => format!("{site}/{slug}"),
+    let link = match (story.number, &story.event) {
+        (Some(number), _) => format!("{site}/{slug}/issues/{number}"),
+        (None, Some(event)) => format!("{site}/{slug}/nostr/{event}"),
+        (None, None) => format!("{site}/{slug}"),
     };
     let unsubscribe = unsubscribe::link(forge, pending.user, pending.thread);
     let mut text = format!("{}\n", story.said());
@@ -92,13 +110,16 @@ impl Story {
         let (actor, title) = (&self.actor, &self.title);
         let what = match self.number {
             Some(number) => format!("#{number} ({title})"),
+            None if self.event.is_some() => title.clone(),
             None => format!("{}: {title}", self.repo.shown()),
         };
         match self.kind.as_str() {
-            "issue_created" => format!("{actor} opened {what}"),
-            "issue_comment_created" => format!("{actor} commented on {what}"),
-            "issue_closed" => format!("{actor} closed {what}"),
-            "issue_reopened" => format!("{actor} reopened {what}"),
+            "issue_created" | "pr_opened" => format!("{actor} opened {what}"),
+            "issue_comment_created" | "pr_comment_created" => format!("{actor} commented on {what}"),
+            "issue_closed" | "pr_closed" => format!("{actor} closed {what}"),
+            "issue_reopened" | "pr_reopened" => format!("{actor} reopened {what}"),
+            "pr_synchronized" => format!("{actor} updated {what}"),
+            "pr_merged" => format!("{actor} merged {what}"),
             "issue_edited" | "issue_comment_edited" => format!("{actor} mentioned you in {what}"),
             "issue_assigned" => format!("{actor} made you responsible for {what}"),
             "review_requested" => format!("{actor} asks you to review {what}"),

@@ -1,11 +1,13 @@
 //! What was said by nostr about a repository that a key governs: issues, patches, pull requests and what hangs on them.
 //!
 //! Only what the relay serves is shown, and only to repositories that the event itself names. [`mod@list`] and [`mod@show`]
-//! read; nothing here writes.
+//! read; [`mod@tell`] writes the domain events.
 
 pub mod list;
 pub mod show;
+pub(crate) mod tell;
 
+use crate::grasp::GraspSettings;
 use crate::relay::readable;
 use crate::{Fault, Forge};
 use abide_nostr::git::{Announcement, Coordinate};
@@ -57,12 +59,14 @@ impl Governed {
 
 /// Who rules a repository; `None` if accounts do.
 pub async fn governed(forge: &Forge, repo: &Repo) -> Result<Option<Governed>, Fault> {
+    Ok(governed_in(&mut *forge.store().read().await?, &forge.settings().grasp, repo).await?)
+}
+
+async fn governed_in(conn: &mut Conn, settings: &GraspSettings, repo: &Repo) -> Result<Option<Governed>, StoreError> {
     let (Some(npub), Some(identifier)) = (&repo.owner_npub, &repo.identifier) else { return Ok(None) };
     let Ok(owner) = nip19::parse_npub(npub) else { return Ok(None) };
-    let settings = &forge.settings().grasp;
-    let mut conn = forge.store().read().await?;
-    let mut kept = nostr_events::of_slot(&mut conn, kinds::ANNOUNCEMENT, identifier, ANNOUNCEMENTS).await?;
-    kept.extend(nostr_events::in_slot(&mut conn, kinds::ANNOUNCEMENT, owner.as_bytes(), identifier).await?);
+    let mut kept = nostr_events::of_slot(conn, kinds::ANNOUNCEMENT, identifier, ANNOUNCEMENTS).await?;
+    kept.extend(nostr_events::in_slot(conn, kinds::ANNOUNCEMENT, owner.as_bytes(), identifier).await?);
     let listed: BTreeMap<PublicKey, Vec<PublicKey>> = kept
         .iter()
         .filter(|found| !found.hidden)

@@ -16,6 +16,8 @@ const ENTRIES: i64 = 500;
 /// A thread.
 #[derive(Debug, Clone)]
 pub struct Thread {
+    /// The number of the event here.
+    pub n: i64,
     /// The event, in hexadecimal.
     pub id: String,
     /// What kind of thread.
@@ -75,7 +77,7 @@ pub(super) fn names(event: &Event, governed: &Governed) -> bool {
 pub async fn thread(forge: &Forge, governed: &Governed, id: &EventId) -> Result<Option<Thread>, Fault> {
     let (mut conn, now) = (forge.store().read().await?, seconds(forge));
     let found = nostr_events::by_id(&mut conn, id.as_bytes()).await?.filter(|found| !found.hidden);
-    let Some(event) = found.and_then(|found| readable(&found.json)) else { return Ok(None) };
+    let Some((n, event)) = found.and_then(|found| Some((found.n, readable(&found.json)?))) else { return Ok(None) };
     let Some(kind) = Kind::of(&event).filter(|_| names(&event, governed)) else { return Ok(None) };
 
     let of_kinds = |kinds: &[u16], letter, authors: Option<Vec<PublicKey>>| Query {
@@ -106,6 +108,7 @@ pub async fn thread(forge: &Forge, governed: &Governed, id: &EventId) -> Result<
     entries.drain(..entries.len().saturating_sub(ENTRIES as usize));
     let labels = Issue::parse(&event).map(|issue| issue.labels).ok();
     Ok(Some(Thread {
+        n,
         id: event.id.to_hex(),
         kind,
         title: title(&event),

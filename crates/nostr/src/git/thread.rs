@@ -70,13 +70,16 @@ impl StatusEvent {
             kinds::STATUS_DRAFT => Status::Draft,
             _ => return Err(Invalid::Kind),
         };
-        let is_root =
-            |(name, values): &(&str, &[String])| *name == "e" && values.get(2).is_some_and(|mark| mark == "root");
-        let root = tags(event).find(is_root).and_then(|(_, values)| values.first()).map(String::as_str);
-        let root = root.or_else(|| first_value(event, "e")).and_then(hexadecimal::decode);
-        let root = EventId::from_byte_array(root.ok_or(Invalid::Missing("e"))?);
+        let root = root(event).ok_or(Invalid::Missing("e"))?;
         Ok(Self { id: event.id, author: event.pubkey, created_at: event.created_at.as_secs(), status, root })
     }
+}
+
+/// The event that an event belongs to: its `e` tag marked `root`, else the first.
+pub(super) fn root(event: &Event) -> Option<EventId> {
+    let is_root = |(name, values): &(&str, &[String])| *name == "e" && values.get(2).is_some_and(|mark| mark == "root");
+    let marked = tags(event).find(is_root).and_then(|(_, values)| values.first()).map(String::as_str);
+    marked.or_else(|| first_value(event, "e")).and_then(hexadecimal::decode).map(EventId::from_byte_array)
 }
 
 /// What a comment hangs on.

@@ -286,3 +286,45 @@ async fn older_rows_lose_their_texts_and_keep_their_redirects(
         FROM repo_redirects";
     assert_eq!(raw.texts(redirect).await, ["1 one 1 7 8"]);
 }
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn inboxes_survive_that_nostr_threads_join_them(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let joins = migrate::ALL.iter().find(|migration| migration.name.ends_with("_nostr_news")).unwrap().version;
+    let database = TestDatabase::new(engine);
+    if engine == Engine::Sqlite {
+        fs::File::create(database.data_dir().join("abide.db")).unwrap();
+    }
+    let mut raw = raw(&database).await;
+    apply(&mut raw, engine, |version| version < joins).await;
+    let thread = |id: &str| {
+        format!(
+            "INSERT INTO notification_threads (repo_id, subject_kind, subject_id, created_at, updated_at)
+            VALUES (1, {id}, 0, 0);"
+        )
+    };
+    raw.execute(&format!(
+        "INSERT INTO users (name, created_at, updated_at) VALUES ('alice', 0, 0);
+        INSERT INTO repo_ids (reserved_at) VALUES (0);
+        INSERT INTO repos (id, owner_id, name, visibility, governance, default_branch, created_at, updated_at)
+            VALUES (1, 1, 'two', 'public', 'account', 'refs/heads/main', 0, 0);
+        {}{}{}
+        DELETE FROM notification_threads WHERE subject_id = 9;
+        INSERT INTO notifications (user_id, thread_id, title, reason, state, private, last_seq, updated_at, mail_events)
+            SELECT 1, id, 'kept', 'mention', 'unread', FALSE, 5, 6, 7 FROM notification_threads WHERE subject_kind = 'issue';",
+        thread("'repo', 1"),
+        thread("'issue', 3"),
+        thread("'issue', 9"),
+    ))
+    .await;
+    apply(&mut raw, engine, |version| version >= joins).await;
+
+    let kept = "SELECT t.subject_kind || ' ' || t.subject_id || ' ' || n.title || ' ' || n.mail_events
+        FROM notifications n JOIN notification_threads t ON t.id = n.thread_id";
+    assert_eq!(raw.texts(kept).await, ["issue 3 kept 7"]);
+    raw.execute(&thread("'nostr_thread', 4")).await;
+    let newest = "SELECT CAST(max(id) AS TEXT) FROM notification_threads";
+    assert_eq!(raw.texts(newest).await, ["4"], "the number of a deleted thread is not given again");
+    raw.execute("DELETE FROM notification_threads").await;
+    assert_eq!(raw.texts("SELECT title FROM notifications").await, Vec::<String>::new(), "the tables hang together");
+}

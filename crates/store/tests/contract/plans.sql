@@ -99,6 +99,8 @@ INSERT INTO nostr_keys (pubkey, events, bytes)
     SELECT sha256(convert_to('k' || n, 'UTF8')), 1, n FROM generate_series(1, 20000) n ON CONFLICT DO NOTHING;
 INSERT INTO nostr_addresses (address, day, bytes) SELECT 'x' || n, n % 10, n FROM generate_series(1, 20000) n;
 INSERT INTO nostr_indirect (n, pubkey, steps) SELECT n, pubkey, 2 FROM nostr_events WHERE n % 2 = 0;
+INSERT INTO nostr_news (n, root, user_id, title, excerpt)
+    SELECT n, n, (SELECT max(id) FROM users) - n % 1000, 'x', 'x' FROM nostr_events WHERE n % 4 = 0;
 INSERT INTO purgatory_attached (event_id, pubkey, json, bytes, address, created_at)
     SELECT event_id, pubkey, '{}', 2, address, created_at FROM purgatory_announcements;
 INSERT INTO purgatory_attached_repos (event_id, pubkey, identifier)

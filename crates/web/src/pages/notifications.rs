@@ -56,14 +56,15 @@ struct Row {
     slug: String,
     why: &'static str,
     unread: bool,
-    /// Where it can be read; what is no issue is opened by a button.
+    /// Where the thread can be read; what happened to a repository is opened by a button.
     link: Option<String>,
 }
 
 impl Row {
     fn of(item: Item) -> Self {
         let slug = item.repo.slug();
-        let link = item.issue.map(|(number, _)| format!("/{slug}/issues/{number}"));
+        let event = item.event.as_ref().map(|(id, _)| format!("/{slug}/nostr/{id}"));
+        let link = item.issue.map(|(number, _)| format!("/{slug}/issues/{number}")).or(event);
         Self { why: because(item.reason), unread: item.state == Seen::Unread, link, slug, item }
     }
 }

@@ -42,7 +42,10 @@ impl Sentence {
         let payload: Json = serde_json::from_str(&item.payload).unwrap_or_default();
         let mut pieces = vec![match &item.actor {
             Some((_, name)) => Piece::Link(name.shown().into_owned(), format!("/{name}")),
-            None => Piece::Text("The operator".into()),
+            None => match payload["author"].as_str() {
+                Some(npub) => Piece::Text(readable(npub)),
+                None => Piece::Text("The operator".into()),
+            },
         }];
         pieces.extend(deed(&item, &payload));
         let excerpt = item.excerpt.clone();
@@ -90,6 +93,12 @@ fn icon(told: Told) -> &'static str {
         Told::Push => "i-branch",
         Told::Follow => "i-eye",
         Told::IssueCreated | Told::IssueClosed | Told::IssueReopened | Told::IssueCommented => "i-issue",
+        Told::PrOpened
+        | Told::PrCommented
+        | Told::PrSynchronized
+        | Told::PrClosed
+        | Told::PrMerged
+        | Told::PrReopened => "i-branch",
         _ => "i-repo",
     }
 }
@@ -103,6 +112,9 @@ fn deed(item: &Item, payload: &Json) -> Vec<Piece> {
     let about = |verb: &str| vec![text(verb), repo()];
     let issue = |verb: &str| {
         let (number, title) = (payload["number"].as_i64().unwrap_or_default(), &item.title);
+        if let Some(thread) = payload["thread"].as_str() {
+            return vec![text(verb), Piece::Link(title.clone(), format!("/{slug}/nostr/{thread}")), text("in"), repo()];
+        }
         let link = Piece::Link(format!("#{number} {title}").trim_end().to_owned(), format!("/{slug}/issues/{number}"));
         vec![text(verb), link, text("in"), repo()]
     };
@@ -123,7 +135,12 @@ fn deed(item: &Item, payload: &Json) -> Vec<Piece> {
         Told::IssueCreated => issue("opened"),
         Told::IssueClosed => issue("closed"),
         Told::IssueReopened => issue("opened again"),
-        Told::IssueCommented => issue("commented on"),
+        Told::IssueCommented | Told::PrCommented => issue("commented on"),
+        Told::PrOpened => issue("proposed"),
+        Told::PrSynchronized => issue("updated"),
+        Told::PrClosed => issue("closed"),
+        Told::PrMerged => issue("merged"),
+        Told::PrReopened => issue("opened again"),
         Told::Push => pushed(payload, &slug, repo()),
     }
 }

@@ -16,3 +16,4 @@ pub mod scene;
 mod states;
 mod strangers;
 mod suspended;
+mod told;

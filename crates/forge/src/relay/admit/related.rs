@@ -6,7 +6,7 @@ use super::super::signers::Signers;
 use super::{Verified, failed};
 use crate::grasp::quota::{self, Limits};
 use crate::grasp::{GraspSettings, Halt, attached};
-use crate::{Fault, Forge};
+use crate::{Fault, Forge, threads};
 use abide_nostr::git::References;
 use abide_nostr::grasp::event::{
     Author, RelatedVerdict, Relation, distance, own_steps, profile, related, steps_beyond,
@@ -147,6 +147,7 @@ async fn decide(
     let records: Vec<NewEvent> = kept.map(|(candidate, _)| candidate.record.clone()).collect();
     let mut outcomes = nostr_events::insert_many(tx, &records).await?.into_iter();
     let mut answers = Vec::with_capacity(candidates.len());
+    let mut new = Vec::new();
     for (candidate, judged) in candidates.iter().zip(judged) {
         let steps = judged.kept(candidate);
         answers.push(match judged {
@@ -159,12 +160,14 @@ async fn decide(
                 }
                 Some(Kept::New) => {
                     note_steps(tx, candidate, steps.unwrap_or_default()).await?;
+                    new.push(&*candidate.event);
                     Answer::Stored
                 }
                 None => Answer::Stored,
             },
         });
     }
+    threads::tell::served(tx, Some(settings), new).await?;
     let stored = strangers.into_iter().filter(|place| matches!(answers[*place], Answer::Stored | Answer::Waiting));
     let strangers = count(tx, candidates, stored).await?;
     Ok(Decided { answers, strangers })

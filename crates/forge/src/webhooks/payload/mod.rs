@@ -2,14 +2,17 @@
 //!
 //! Everything is as the repository's administrators see it, at the moment in which an event is taken in: about a second
 //! after it happened. What the API shows has the same names and values here. `repository.rs`: repositories and people.
-//! `issue.rs`: issues. `push.rs`: pushes, whose commits are read from the repository before the first try.
+//! `issue.rs`: issues. `nostr.rs`: threads
+//! that came by nostr. `push.rs`: pushes, whose commits are read from the repository before the first try.
 
 mod issue;
+mod nostr;
 mod push;
 mod repository;
 
 use super::Hook;
 use crate::tell::Who;
+use crate::threads::tell;
 use crate::{Fault, Forge};
 use abide_core::webhooks::{ContentType, Kind, Telling};
 use abide_core::{HookId, RefUpdate, RepoId, UserId};
@@ -54,8 +57,10 @@ pub(super) async fn complete(forge: &Forge, hook: &Hook, delivery: &Delivery) ->
     let mut said: Json = serde_json::from_str(&delivery.payload).map_err(|error| Fault::Internal(error.to_string()))?;
     match delivery.kind {
         Kind::Push => return push::complete(forge, hook.repo_id, said).await,
-        Kind::Issues | Kind::IssueComment => {
-            issue::refresh(&mut *forge.store().read().await?, hook.repo_id, &mut said).await?;
+        Kind::Issues | Kind::IssueComment | Kind::PullRequest => {
+            let mut conn = forge.store().read().await?;
+            issue::refresh(&mut conn, hook.repo_id, &mut said).await?;
+            nostr::refresh(&mut conn, &mut said).await?;
         }
         _ => {}
     }
@@ -80,6 +85,12 @@ pub(super) async fn of_event(
     let mut said = Map::new();
     said.insert("action".into(), telling.action.into());
     let complete = match telling.kind {
+        Kind::Issues | Kind::IssueComment | Kind::PullRequest if event.source_kind == tell::SOURCE => {
+            let is_merged = event.kind == "pr_merged";
+            nostr::thread(tx, forge, &repo, told, is_merged, &mut said).await?
+        }
+        // Pull requests come by nostr alone.
+        Kind::PullRequest => false,
         Kind::Issues => issue::issues(tx, forge, &repo, (told, event.created_at), telling.action, &mut said).await?,
         Kind::IssueComment => issue::comments(tx, forge, &repo, told, telling.action, &mut said).await?,
         Kind::Member => {
@@ -104,9 +115,13 @@ pub(super) async fn of_event(
         return Ok(Vec::new());
     }
     said.insert("repository".into(), repository::full(tx, forge, &repo).await?);
-    said.insert("sender".into(), someone(tx, forge, event.actor).await?);
+    let sender = match told["author"].as_str() {
+        Some(npub) if event.actor.is_none() => nostr::signer(tx, forge, npub).await?,
+        _ => someone(tx, forge, event.actor).await?,
+    };
+    said.insert("sender".into(), sender);
     let mut message = Message::new(telling.kind, telling.action, Json::Object(said));
-    message.draft = matches!(telling.kind, Kind::Issues | Kind::IssueComment);
+    message.draft = matches!(telling.kind, Kind::Issues | Kind::IssueComment | Kind::PullRequest);
     Ok(vec![message])
 }
 

@@ -73,6 +73,11 @@ impl Event {
 fn body(app: &App, item: &Item, stored: &Json) -> (&'static str, Json) {
     let changed = |action: &str| ("RepositoryEvent", json!({ "action": action }));
     let issue = |action: &str| json!({ "action": action, "issue": issue(app, item, stored) });
+    let pull = |action: &str, merged: bool| {
+        let mut pull = self::issue(app, item, stored);
+        pull["merged"] = merged.into();
+        ("PullRequestEvent", json!({ "action": action, "number": pull["number"], "pull_request": pull }))
+    };
     match item.told {
         Told::Push => pushed(app, item.repo.as_ref(), stored),
         Told::RepoCreated => {
@@ -109,9 +114,15 @@ fn body(app: &App, item: &Item, stored: &Json) -> (&'static str, Json) {
         Told::IssueCreated => ("IssuesEvent", issue("opened")),
         Told::IssueClosed => ("IssuesEvent", issue("closed")),
         Told::IssueReopened => ("IssuesEvent", issue("reopened")),
-        Told::IssueCommented => {
+        Told::PrOpened => pull("opened", false),
+        Told::PrSynchronized => pull("synchronize", false),
+        Told::PrClosed => pull("closed", false),
+        Told::PrMerged => pull("closed", true),
+        Told::PrReopened => pull("reopened", false),
+        Told::IssueCommented | Told::PrCommented => {
             let mut said = issue("created");
-            said["comment"] = json!({ "id": stored["comment_id"], "body": item.excerpt });
+            let id = if stored["comment_id"].is_null() { &stored["said"] } else { &stored["comment_id"] };
+            said["comment"] = json!({ "id": id, "body": item.excerpt });
             ("IssueCommentEvent", said)
         }
     }
@@ -119,6 +130,14 @@ fn body(app: &App, item: &Item, stored: &Json) -> (&'static str, Json) {
 
 fn issue(app: &App, item: &Item, stored: &Json) -> Json {
     let slug = item.repo.as_ref().map(Place::slug).unwrap_or_default();
+    // A thread that came by nostr has an event id instead of a number.
+    if let Some(thread) = stored["thread"].as_str() {
+        let page = app.url(&format!("/{slug}/nostr/{thread}"));
+        return json!({
+            "id": null, "number": null, "title": item.title, "url": page, "html_url": page,
+            "nostr": { "id": thread, "event": stored["event"], "author": stored["author"] },
+        });
+    }
     let number = stored["number"].as_i64().unwrap_or_default();
     json!({
         "id": stored["issue_id"], "number": number, "title": item.title,

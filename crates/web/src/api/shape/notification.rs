@@ -3,6 +3,7 @@
 use super::{Repository, Urls, time};
 use crate::App;
 use abide_forge::notify::{Item, State, Subject};
+use abide_nostr::kinds;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -27,7 +28,7 @@ pub(in crate::api) struct NotificationSubject {
     title: String,
     url: String,
     latest_comment_url: String,
-    /// `Issue` or `Repository`.
+    /// `Issue`, `PullRequest` or `Repository`.
     #[serde(rename = "type")]
     kind: &'static str,
 }
@@ -41,10 +42,17 @@ impl Notification {
         let urls = Urls::of(app, &item.repo);
         let url = match item.issue {
             Some((number, _)) => urls.api(&format!("/issues/{number}")),
-            None => urls.api(""),
+            None => match &item.event {
+                Some((id, _)) => urls.page(&format!("/nostr/{id}")),
+                None => urls.api(""),
+            },
         };
         let kind = match item.subject {
             Subject::Issue => "Issue",
+            Subject::NostrThread if item.event.as_ref().is_some_and(|(_, kind)| *kind == i64::from(kinds::ISSUE)) => {
+                "Issue"
+            }
+            Subject::NostrThread => "PullRequest",
             Subject::Repo => "Repository",
         };
         Self {

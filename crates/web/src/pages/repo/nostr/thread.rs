@@ -13,6 +13,7 @@ use crate::pages::respond;
 use crate::pages::visitor::Visitor;
 use crate::show::patch;
 use crate::show::text::readable;
+use abide_forge::notify::inbox;
 use abide_forge::threads::list::Kind;
 use abide_forge::threads::show::{self as threads, Thread, What as Told};
 use abide_nostr::nip19;
@@ -66,6 +67,9 @@ pub(in crate::pages::repo) async fn show(State(app): State<App>, visitor: Visito
     let absent = || Problem::absent("No such event is served here, or it is about another repository.");
     let id = nip19::parse_event_id(address.segment(3)).map_err(|_| absent())?;
     let thread = threads::thread(&app.forge, &governed, &id).await?.ok_or_else(absent)?;
+    if inbox::opened_thread(&app.forge, &room.visitor.caller(), room.repo(), &thread).await? {
+        room.visitor.reads_one();
+    }
     let issue = thread.kind == Kind::Issue;
     let head = room.head(&app, if issue { "issues" } else { "proposals" }).await;
     let patch = (thread.kind == Kind::Patch).then(|| patch::split(&thread.content));

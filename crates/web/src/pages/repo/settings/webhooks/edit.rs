@@ -61,6 +61,7 @@ fn about(name: &str) -> &'static str {
         "watch" => "Someone starred it, under the name that GitHub's older clients know.",
         "issues" => "Issues were opened, closed, edited, labelled or assigned.",
         "issue_comment" => "Comments were written, edited or deleted.",
+        "pull_request" => "Pull requests and patches that came by nostr were opened, updated, closed or merged.",
         "member" => "Collaborators were added or removed, or their roles changed.",
         _ => "",
     }

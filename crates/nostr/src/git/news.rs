@@ -1,0 +1,163 @@
+//! What an event adds to a thread, and the domain event that tells of it.
+
+use super::{Comment, Proposal, ProposalKind, Root, Status, StatusEvent, thread};
+use crate::event::values;
+use crate::{Event, EventId, kinds};
+
+/// What an event adds to a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Addition {
+    /// It begins the thread.
+    Opened,
+    /// A comment.
+    Comment,
+    /// Another commit or patch of a proposal.
+    Version,
+    /// A word on how far the thread is.
+    Status(Status),
+}
+
+/// What kind of thread an event begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThreadKind {
+    /// 1621.
+    Issue,
+    /// 1617 or 1618.
+    Proposal,
+}
+
+impl ThreadKind {
+    /// Of an event kind; `None` if such events begin no thread.
+    pub fn of(kind: u16) -> Option<Self> {
+        match kind {
+            kinds::ISSUE => Some(Self::Issue),
+            kinds::PATCH | kinds::PULL_REQUEST => Some(Self::Proposal),
+            _ => None,
+        }
+    }
+}
+
+/// What an event adds to which thread; `None` for an event that belongs to none.
+pub fn addition(event: &Event) -> Option<(EventId, Addition)> {
+    match event.kind.as_u16() {
+        kinds::ISSUE => Some((event.id, Addition::Opened)),
+        kinds::PATCH | kinds::PULL_REQUEST | kinds::PULL_REQUEST_UPDATE => {
+            Some(match Proposal::parse(event).ok()?.kind {
+                ProposalKind::Update(root) => (root, Addition::Version),
+                ProposalKind::PullRequest => (event.id, Addition::Opened),
+                ProposalKind::Patch => match first_of_series(event) {
+                    None => (event.id, Addition::Opened),
+                    Some(root) => (root, Addition::Version),
+                },
+            })
+        }
+        kinds::COMMENT => match Comment::parse(event).ok()?.root {
+            Root::Event(root) => Some((root, Addition::Comment)),
+            Root::Coordinate(_) => None,
+        },
+        _ => {
+            let said = StatusEvent::parse(event).ok()?;
+            Some((said.root, Addition::Status(said.status)))
+        }
+    }
+}
+
+/// The first patch of the series that a patch belongs to; `None` if it is the first.
+fn first_of_series(event: &Event) -> Option<EventId> {
+    if values(event, "t").any(|label| label == "root") { None } else { thread::root(event) }
+}
+
+/// The domain event that tells of an addition, in the words of local issues and pull requests; `None` if nothing changed.
+/// `before` and `after` are how far the thread was and is.
+pub fn told(kind: ThreadKind, addition: Addition, before: Status, after: Status) -> Option<&'static str> {
+    use ThreadKind::{Issue, Proposal};
+    let is_open = |status| matches!(status, Status::Open | Status::Draft);
+    match (kind, addition) {
+        (Issue, Addition::Opened) => Some("issue_created"),
+        (Issue, Addition::Comment) => Some("issue_comment_created"),
+        (Issue, Addition::Version) => None,
+        (Proposal, Addition::Opened) => Some("pr_opened"),
+        (Proposal, Addition::Comment) => Some("pr_comment_created"),
+        (Proposal, Addition::Version) => Some("pr_synchronized"),
+        (_, Addition::Status(_)) if is_open(before) == is_open(after) => match (kind, after) {
+            // A proposal that was closed turns out to be merged.
+            (Proposal, Status::Applied) if before != Status::Applied => Some("pr_merged"),
+            _ => None,
+        },
+        (Issue, Addition::Status(_)) if is_open(after) => Some("issue_reopened"),
+        (Issue, Addition::Status(_)) => Some("issue_closed"),
+        (Proposal, Addition::Status(_)) if is_open(after) => Some("pr_reopened"),
+        (Proposal, Addition::Status(_)) if after == Status::Applied => Some("pr_merged"),
+        (Proposal, Addition::Status(_)) => Some("pr_closed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{event, sample};
+
+    #[test]
+    fn events_of_a_published_client_add_to_their_threads() {
+        let of = |kind| addition(&sample(kind)).map(|(root, what)| (root == sample(kind).id, what));
+        assert_eq!(of(1621), Some((true, Addition::Opened)));
+        assert_eq!(of(1618), Some((true, Addition::Opened)));
+        assert_eq!(addition(&sample(1619)), Some((sample(1618).id, Addition::Version)));
+        assert_eq!(addition(&sample(1631)), Some((sample(1618).id, Addition::Status(Status::Applied))));
+        assert_eq!(of(30_617), None);
+        assert_eq!(of(30_618), None);
+    }
+
+    #[test]
+    fn the_first_patch_begins_a_thread_and_the_others_follow() {
+        let first = "ab".repeat(32);
+        let of = |tags: &[&[&str]]| {
+            let patch = event(1, 1617, 0, tags, "");
+            addition(&patch).map(|(root, what)| (root == patch.id, root.to_hex() == first, what))
+        };
+        assert_eq!(of(&[]), Some((true, false, Addition::Opened)));
+        assert_eq!(of(&[&["t", "root"], &["e", &first]]), Some((true, false, Addition::Opened)));
+        assert_eq!(of(&[&["e", &first, "", "root"]]), Some((false, true, Addition::Version)));
+    }
+
+    #[test]
+    fn a_comment_belongs_to_the_event_that_it_hangs_on() {
+        let (root, repo) = ("ab".repeat(32), format!("30617:{}:x", "cd".repeat(32)));
+        let of = |tag: &[&str]| addition(&event(1, 1111, 0, &[tag], "")).map(|(root, what)| (root.to_hex(), what));
+        assert_eq!(of(&["E", &root]), Some((root.clone(), Addition::Comment)));
+        assert_eq!(of(&["A", &repo]), None);
+        assert_eq!(of(&["p", &root]), None);
+    }
+
+    #[test]
+    fn every_change_is_told_once_and_no_change_never() {
+        let all = [Status::Open, Status::Applied, Status::Closed, Status::Draft];
+        let tell = |kind, before, after| told(kind, Addition::Status(after), before, after);
+        for before in all {
+            for after in all {
+                let open = |status| matches!(status, Status::Open | Status::Draft);
+                let issue = match (open(before), open(after)) {
+                    (true, false) => Some("issue_closed"),
+                    (false, true) => Some("issue_reopened"),
+                    _ => None,
+                };
+                assert_eq!(tell(ThreadKind::Issue, before, after), issue, "{before:?} {after:?}");
+                let proposal = match (before, after) {
+                    (Status::Applied, Status::Applied) => None,
+                    (_, Status::Applied) => Some("pr_merged"),
+                    (Status::Open | Status::Draft, Status::Closed) => Some("pr_closed"),
+                    (Status::Applied | Status::Closed, Status::Open | Status::Draft) => Some("pr_reopened"),
+                    _ => None,
+                };
+                assert_eq!(tell(ThreadKind::Proposal, before, after), proposal, "{before:?} {after:?}");
+            }
+        }
+        let plain = |kind, what| told(kind, what, Status::Open, Status::Open);
+        assert_eq!(plain(ThreadKind::Issue, Addition::Opened), Some("issue_created"));
+        assert_eq!(plain(ThreadKind::Issue, Addition::Comment), Some("issue_comment_created"));
+        assert_eq!(plain(ThreadKind::Issue, Addition::Version), None);
+        assert_eq!(plain(ThreadKind::Proposal, Addition::Opened), Some("pr_opened"));
+        assert_eq!(plain(ThreadKind::Proposal, Addition::Comment), Some("pr_comment_created"));
+        assert_eq!(plain(ThreadKind::Proposal, Addition::Version), Some("pr_synchronized"));
+    }
+}
