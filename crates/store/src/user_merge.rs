@@ -40,6 +40,7 @@ statements! {
     CHANGES = "UPDATE issue_events SET actor_id = $2 WHERE actor_id = $1";
     MILESTONES = "UPDATE milestones SET creator_id = $2 WHERE creator_id = $1";
     OFFERS = "UPDATE repo_transfers SET recipient_id = $2 WHERE recipient_id = $1";
+    NOSTR_NEWS = "UPDATE nostr_news SET user_id = $2 WHERE user_id = $1";
     FEEDS = "UPDATE domain_events SET actor_user_id = $2 WHERE actor_user_id = $1 AND told";
     REMOVE = "DELETE FROM users WHERE id = $1 AND name IS NULL";
 }
@@ -68,6 +69,7 @@ pub async fn attention(tx: &mut Tx, from: UserId, to: UserId) -> Result<(), Stor
         &CHANGES,
         &MILESTONES,
         &OFFERS,
+        &NOSTR_NEWS,
         &FEEDS,
     ];
     for sql in moves {

@@ -9,7 +9,7 @@ use crate::relay::readable;
 use crate::tell::{Who, event_in_repo};
 use abide_core::issues::text::excerpt;
 use abide_core::RepoId;
-use abide_nostr::git::news::{Addition, ThreadKind, addition, told};
+use abide_nostr::git::news::{Addition, ThreadKind, addition, mentioned, told};
 use abide_nostr::git::{Coordinate, Issue, Proposal, Status, StatusEvent, may_say, standing, title};
 use abide_nostr::{Event, EventId, nip19};
 use abide_store::nostr_events::tag_key;
@@ -28,8 +28,6 @@ pub(crate) const SOURCE: &str = "nostr_thread";
 
 /// Repositories in which one event is told.
 const REPOS: usize = 20;
-/// Accounts that one text can mention.
-const MENTIONS: usize = 20;
 /// Characters of a text that feeds show.
 const EXCERPT: usize = 300;
 /// Words on the status of one thread that are looked at, the newest.
@@ -91,16 +89,9 @@ async fn accounts(conn: &mut Conn, all: &[Told<'_>]) -> Result<HashMap<String, K
     let mut npubs = BTreeSet::new();
     for news in all {
         npubs.extend([&news.event.pubkey, &news.root.pubkey].map(nip19::npub));
-        npubs.extend(mentioned(&news.event.content));
+        npubs.extend(mentioned(&news.event.content).iter().map(nip19::npub));
     }
     user_keys::accounts(conn, &npubs.into_iter().collect::<Vec<_>>()).await
-}
-
-/// The keys that a text names as `nostr:npub1…`, each once.
-fn mentioned(text: &str) -> BTreeSet<String> {
-    let word = |rest: &str| -> String { rest.chars().take_while(char::is_ascii_alphanumeric).take(63).collect() };
-    let keys = text.split("nostr:").skip(1).map(word).filter(|word| nip19::parse_npub(word).is_ok());
-    keys.take(MENTIONS).collect()
 }
 
 async fn tell(
@@ -147,7 +138,8 @@ fn mentions(news: &Told<'_>, accounts: &HashMap<String, KeyAccount>) -> Vec<i64>
     if !matches!(news.addition, Addition::Opened | Addition::Comment) {
         return Vec::new();
     }
-    mentioned(&news.event.content).iter().filter_map(|npub| accounts.get(npub)).map(|found| found.id.get()).collect()
+    let keys = mentioned(&news.event.content);
+    keys.iter().filter_map(|key| accounts.get(&nip19::npub(key))).map(|found| found.id.get()).collect()
 }
 
 /// The live repositories that a thread is about.
@@ -241,19 +233,4 @@ async fn note(tx: &mut Tx, news: &Told<'_>, accounts: &HashMap<String, KeyAccoun
         nostr_news::put(tx, &row(news.n, news.event, String::new())).await?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use abide_nostr::testing::key;
-
-    #[test]
-    fn keys_are_mentioned_as_nostr_addresses_each_once_and_bounded() {
-        let (one, two) = (nip19::npub(&key(1)), nip19::npub(&key(2)));
-        let text = format!("nostr:{one}, nostr:{two}! and nostr:{one} but not {two} nor nostr:npub1xyz nor nostr:");
-        assert_eq!(mentioned(&text), BTreeSet::from([one, two]));
-        let many: String = (1..=40).map(|n| format!("nostr:{} ", nip19::npub(&key(n)))).collect();
-        assert_eq!(mentioned(&many).len(), MENTIONS);
-    }
 }

@@ -2,7 +2,13 @@
 
 use super::{Comment, Proposal, ProposalKind, Root, Status, StatusEvent, thread};
 use crate::event::values;
-use crate::{Event, EventId, kinds};
+use crate::{Event, EventId, PublicKey, kinds, nip19};
+use std::collections::BTreeSet;
+
+/// Mentions in one text that are looked at.
+const MENTIONS: usize = 20;
+/// Characters of a key as people write it.
+const NPUB: usize = 63;
 
 /// What an event adds to a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +73,13 @@ fn first_of_series(event: &Event) -> Option<EventId> {
     if values(event, "t").any(|label| label == "root") { None } else { thread::root(event) }
 }
 
+/// The keys that a text names as `nostr:npub1…`, each once.
+pub fn mentioned(text: &str) -> BTreeSet<PublicKey> {
+    let word = |rest: &str| -> String { rest.chars().take_while(char::is_ascii_alphanumeric).take(NPUB).collect() };
+    let keys = text.split("nostr:").skip(1).take(MENTIONS).map(word);
+    keys.filter_map(|word| nip19::parse_npub(&word).ok()).collect()
+}
+
 /// The domain event that tells of an addition, in the words of local issues and pull requests; `None` if nothing changed.
 /// `before` and `after` are how far the thread was and is.
 pub fn told(kind: ThreadKind, addition: Addition, before: Status, after: Status) -> Option<&'static str> {
@@ -95,7 +108,7 @@ pub fn told(kind: ThreadKind, addition: Addition, before: Status, after: Status)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{event, sample};
+    use crate::testing::{event, key, sample};
 
     #[test]
     fn events_of_a_published_client_add_to_their_threads() {
@@ -127,6 +140,15 @@ mod tests {
         assert_eq!(of(&["E", &root]), Some((root.clone(), Addition::Comment)));
         assert_eq!(of(&["A", &repo]), None);
         assert_eq!(of(&["p", &root]), None);
+    }
+
+    #[test]
+    fn keys_are_mentioned_as_nostr_addresses_each_once_and_bounded() {
+        let (one, two) = (nip19::npub(&key(1)), nip19::npub(&key(2)));
+        let text = format!("nostr:{one}, nostr:{two}! and nostr:{one} but not {two} nor nostr:npub1xyz nor nostr:");
+        assert_eq!(mentioned(&text), BTreeSet::from([key(1), key(2)]));
+        let many: String = (1..=40).map(|n| format!("nostr:{} ", nip19::npub(&key(n)))).collect();
+        assert_eq!(mentioned(&many).len(), MENTIONS);
     }
 
     #[test]
