@@ -4,7 +4,7 @@ use crate::git::reconcile;
 use crate::repos::create;
 use crate::{Fault, Forge};
 use abide_git::bare;
-use abide_store::{StoreError, jobs, leases, webhooks};
+use abide_store::{StoreError, jobs, leases, reservations, webhooks};
 
 /// What was put right.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,6 +29,7 @@ pub async fn recover(forge: &Forge) -> Result<Recovered, Fault> {
                 leases::expire_of(tx, prefix, me).await?;
                 jobs::expire_of(tx, prefix, me).await?;
                 webhooks::expire_of(tx, prefix, me).await?;
+                reservations::expire_of(tx, prefix, me).await?;
                 jobs::reap(tx).await?;
                 Ok(())
             })

@@ -9,6 +9,7 @@ use abide_core::{Oid, RefName, RepoId};
 use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// A repository that is put together apart from the others. Dropping it removes it, unless it was placed.
 #[derive(Debug)]
@@ -79,18 +80,36 @@ fn packed_refs(refs: &[Ref]) -> Vec<u8> {
 /// The caller names the tips, so that what the reader may not see is not copied.
 pub(crate) async fn copy_objects(git: &Git, from_repo: &Path, to_objects: &Path, tips: &[Oid]) -> Result<(), GitError> {
     let _place = git.heavy_place().await?;
-    let call = git
-        .call("pack-objects", from_repo)
-        // Temporary files are then made beside the result, and only a rename is left to do.
-        .env("GIT_OBJECT_DIRECTORY", to_objects)
-        .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(&from_repo.join("objects")));
-    pack_into(git, call, to_objects, tips, &[]).await
+    let call = copying(git.call("pack-objects", from_repo), from_repo, to_objects);
+    pack_into(call, to_objects, tips, &[], git.limits().maintenance).await
 }
+
+/// A call that reads from a repository and writes to another object directory. Temporary files are made beside the
+/// result, and only a rename is left to do.
+fn copying<'a>(call: Call<'a>, from_repo: &Path, to_objects: &Path) -> Call<'a> {
+    call.env("GIT_OBJECT_DIRECTORY", to_objects)
+        .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(&from_repo.join("objects")))
+}
+
+/// What keeps packing within the memory of someone without an account.
+const STRANGERS_PACKING: &[(&str, &str)] = &[
+    ("pack.threads", "1"),
+    ("pack.windowMemory", "16m"),
+    ("pack.deltaCacheSize", "16m"),
+    ("core.deltaBaseCacheLimit", "16m"),
+];
 
 impl Incoming {
     /// Everything that these tips of another repository reach, for whichever repository takes it.
     pub async fn copied(self, from_repo: &Path, tips: &[Oid]) -> Result<Connected, GitError> {
-        copy_objects(self.git(), from_repo, &self.objects(), tips).await?;
+        if self.client().is_stranger() {
+            let _place = self.git().unpack_place(self.client()).await?;
+            let call = self.git().call_with("pack-objects", from_repo, STRANGERS_PACKING);
+            let call = copying(call.ration(self.git().ration_of(self.client())), from_repo, &self.objects());
+            pack_into(call, &self.objects(), tips, &[], self.git().limits().check).await?;
+        } else {
+            copy_objects(self.git(), from_repo, &self.objects(), tips).await?;
+        }
         Ok(Connected::closed(self, tips.iter().copied()))
     }
 
@@ -109,7 +128,9 @@ impl Incoming {
             alternates.push(":");
             alternates.push(quoted(directory));
         }
-        self.call(what, &[]).env("GIT_ALTERNATE_OBJECT_DIRECTORIES", alternates)
+        let settings = if self.client().is_stranger() { STRANGERS_PACKING } else { &[] };
+        let call = self.call(what, settings).ration(self.git().ration_of(self.client()));
+        call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", alternates)
     }
 
     /// Packs into this area what the tips reach in the given object directories, without what `known` commits of the
@@ -117,7 +138,9 @@ impl Incoming {
     pub async fn fill(&self, from: &[PathBuf], tips: &[Oid], known: &[Oid]) -> Result<(), GitError> {
         let _place = self.git().unpack_place(self.client()).await?;
         let call = self.borrowing("pack-objects", from);
-        pack_into(self.git(), call, &self.objects(), tips, known).await
+        let limits = self.git().limits();
+        let longest = if self.client().is_stranger() { limits.check } else { limits.maintenance };
+        pack_into(call, &self.objects(), tips, known, longest).await
     }
 }
 
@@ -134,12 +157,18 @@ fn revisions(tips: &[Oid], known: &[Oid]) -> String {
 }
 
 /// Runs pack-objects over the tips, into the `pack` directory below `objects`.
-async fn pack_into(git: &Git, call: Call<'_>, objects: &Path, tips: &[Oid], known: &[Oid]) -> Result<(), GitError> {
+async fn pack_into(
+    call: Call<'_>,
+    objects: &Path,
+    tips: &[Oid],
+    known: &[Oid],
+    longest: Duration,
+) -> Result<(), GitError> {
     let packs = objects.join("pack");
     std::fs::create_dir_all(&packs).map_err(GitError::io("create", &packs))?;
     call.args(["--revs", "--delta-base-offset", "--non-empty", "-q"])
         .args([packs.join("pack")])
-        .run(revisions(tips, known).as_bytes(), git.limits().maintenance)
+        .run(revisions(tips, known).as_bytes(), longest)
         .await?;
     blocking(move || sync_all(std::slice::from_ref(&packs)).map_err(GitError::io("flush", &packs))).await
 }

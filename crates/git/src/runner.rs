@@ -22,6 +22,9 @@ use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 const LARGE_REQUESTS: usize = 64;
 const LARGE_REQUESTS_EACH: usize = 8;
 
+/// Processor time of one walk or copy for someone without an account.
+const STRANGERS_TIME: Duration = Duration::from_secs(120);
+
 /// The earliest git that has all we call.
 const MINIMUM: (u32, u32) = (2, 39);
 
@@ -185,6 +188,15 @@ impl Git {
         Ration { memory: self.0.limits.memory, processor: self.0.limits.maintenance }
     }
 
+    /// What a process may have that walks or packs for someone.
+    pub(crate) fn ration_of(&self, client: Client) -> Ration {
+        let limits = &self.0.limits;
+        match client.is_stranger() {
+            true => Ration { memory: limits.stranger_memory, processor: limits.check.min(STRANGERS_TIME) },
+            false => self.ration(),
+        }
+    }
+
     /// What a process may have that answers a question about history.
     pub(crate) fn read_ration(&self) -> Ration {
         Ration { processor: self.0.limits.quick, ..self.ration() }
@@ -343,6 +355,28 @@ mod tests {
         assert_eq!(full_path(Path::new("git"), &path), second.join("git"), "the first cannot be run");
         assert_eq!(full_path(Path::new("hub"), &path), Path::new("hub"));
         assert_eq!(full_path(Path::new("/opt/git"), &path), Path::new("/opt/git"));
+    }
+
+    #[tokio::test]
+    async fn work_for_the_event_of_a_stranger_takes_the_slots_and_the_ration_of_strangers() {
+        let dir = tempfile::tempdir().unwrap();
+        let limits = GitLimits {
+            unpacks: 1,
+            stranger_unpacks: 1,
+            check: Duration::from_millis(200),
+            stranger_memory: 7 << 20,
+            ..GitLimits::default()
+        };
+        let git = Git::new(Path::new("git"), &Layout::new(dir.path()), limits).unwrap();
+        let (stranger, other) = (Client::signer(None, None, [1; 32]), Client::signer(None, None, [2; 32]));
+        let account = Client::signer(None, Some(abide_core::UserId::new(7)), [3; 32]);
+        assert_eq!((git.ration_of(stranger).memory, git.ration_of(account).memory), (7 << 20, git.limits().memory));
+        let held = git.unpack_place(stranger).await.unwrap();
+        drop(git.unpack_place(account).await.unwrap());
+        drop(git.unpack_place(Client::SERVER).await.unwrap());
+        assert!(matches!(git.unpack_place(other).await, Err(GitError::Busy { .. })), "few in all");
+        drop(held);
+        drop(git.unpack_place(other).await.unwrap());
     }
 
     #[test]

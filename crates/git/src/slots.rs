@@ -16,25 +16,34 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 pub struct Client {
     network: Option<Network>,
     account: Option<UserId>,
+    /// The public key of a nostr event that git works for.
+    key: Option<[u8; 32]>,
 }
 
 impl Client {
     /// The server itself, which is not counted.
-    pub const SERVER: Self = Self { network: None, account: None };
+    pub const SERVER: Self = Self { network: None, account: None, key: None };
 
     /// Someone at an address, with or without an account. Whoever has no address shares one with all who have none.
     pub fn new(ip: Option<IpAddr>, account: Option<UserId>) -> Self {
         let ip = ip.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
-        Self { network: Some(Network::of(ip)), account }
+        Self { network: Some(Network::of(ip)), account, key: None }
+    }
+
+    /// Whoever signed an event, with or without an account, and the address that the event came from. Work that is done
+    /// later has no address.
+    pub fn signer(ip: Option<IpAddr>, account: Option<UserId>, key: [u8; 32]) -> Self {
+        Self { network: ip.map(Network::of), account, key: Some(key) }
     }
 
     /// Whether it comes without an account.
     pub fn is_stranger(&self) -> bool {
-        self.account.is_none() && self.network.is_some()
+        self.account.is_none() && (self.network.is_some() || self.key.is_some())
     }
 
     fn keys(&self) -> impl Iterator<Item = Key> {
-        self.network.map(Key::Address).into_iter().chain(self.account.map(Key::Account))
+        let people = self.account.map(Key::Account).into_iter().chain(self.key.map(Key::Signer));
+        self.network.map(Key::Address).into_iter().chain(people)
     }
 }
 
@@ -42,6 +51,7 @@ impl Client {
 enum Key {
     Address(Network),
     Account(UserId),
+    Signer([u8; 32]),
 }
 
 /// Slots for one kind of work.
@@ -156,5 +166,18 @@ mod tests {
         let _both = [pool.enter(Client::SERVER, SOON).await.unwrap(), pool.enter(Client::SERVER, SOON).await.unwrap()];
         assert!(pool.enter(Client::SERVER, SOON).await.is_err());
         assert!(!Client::SERVER.is_stranger() && at(1).is_stranger());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_signer_is_counted_by_key_and_is_a_stranger_without_an_account() {
+        let pool = Pool::new("tests", 10, 1);
+        let later = Client::signer(None, None, [1; 32]);
+        assert!(later.is_stranger() && !Client::signer(None, Some(UserId::new(7)), [1; 32]).is_stranger());
+        let first = pool.enter(later, SOON).await.unwrap();
+        let again = Client::signer(Some([192, 0, 2, 1].into()), None, [1; 32]);
+        assert!(matches!(pool.enter(again, SOON).await, Err(GitError::Busy { what: "tests" })));
+        drop(pool.enter(Client::signer(None, None, [2; 32]), SOON).await.unwrap());
+        drop(first);
+        drop(pool.enter(again, SOON).await.unwrap());
     }
 }

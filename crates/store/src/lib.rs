@@ -60,6 +60,7 @@ pub mod quotas;
 pub mod redirects;
 mod repo;
 pub mod repos;
+pub mod reservations;
 pub mod retire;
 pub mod search;
 pub mod sequencer;

@@ -53,6 +53,7 @@ pub const ALL: &[Migration] = &[
     migration!(18, "0018_deleted_text"),
     migration!(19, "0019_bearers"),
     migration!(20, "0020_quotas"),
+    migration!(21, "0021_strangers"),
     migration!(22, "0022_nostr_news"),
 ];
 

@@ -1,5 +1,5 @@
-//! Events that belong to an announcement in purgatory: issues, comments, patches and pull requests. They wait with it,
-//! are served when it is, and go when it goes. One that belongs to several announcements goes with the last of them.
+//! Events that belong to an announcement or a pull request in purgatory: issues, comments, patches and pull requests. They
+//! wait with it, are served when it is, and go when it goes. One that waits with several of them goes with the last.
 
 use crate::nostr_events::{hexadecimal, hexadecimal_list};
 use crate::purgatory::Bytes32;
@@ -13,14 +13,21 @@ statements! {
         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (event_id) DO NOTHING";
     LINK = "INSERT INTO purgatory_attached_repos (event_id, pubkey, identifier) VALUES ($1, $2, $3)
         ON CONFLICT (event_id, identifier, pubkey) DO NOTHING";
+    LINK_PROPOSAL = "INSERT INTO purgatory_attached_proposals (event_id, proposal_id) VALUES ($1, $2)
+        ON CONFLICT (event_id, proposal_id) DO NOTHING";
     GET = "SELECT event_id, pubkey, json FROM purgatory_attached WHERE event_id = $1";
     OF_REPO = "SELECT a.event_id, a.pubkey, a.json FROM purgatory_attached_repos r
         JOIN purgatory_attached a ON a.event_id = r.event_id
         WHERE r.identifier = $2 AND r.pubkey = $1 ORDER BY a.created_at, a.event_id LIMIT $3";
+    OF_PROPOSAL = "SELECT a.event_id, a.pubkey, a.json FROM purgatory_attached_proposals r
+        JOIN purgatory_attached a ON a.event_id = r.event_id
+        WHERE r.proposal_id = $1 ORDER BY a.created_at, a.event_id LIMIT $2";
     REMOVE = "DELETE FROM purgatory_attached WHERE event_id = $1";
     UNLINK = "DELETE FROM purgatory_attached_repos WHERE identifier = $2 AND pubkey = $1 RETURNING event_id";
+    UNLINK_PROPOSAL = "DELETE FROM purgatory_attached_proposals WHERE proposal_id = $1 RETURNING event_id";
     REMOVE_ALONE = "DELETE FROM purgatory_attached WHERE event_id = $1
-        AND NOT EXISTS (SELECT 1 FROM purgatory_attached_repos r WHERE r.event_id = $1)";
+        AND NOT EXISTS (SELECT 1 FROM purgatory_attached_repos r WHERE r.event_id = $1)
+        AND NOT EXISTS (SELECT 1 FROM purgatory_attached_proposals p WHERE p.event_id = $1)";
     /// Of pairs of owner and identifier, the places of those whose announcement waits.
     WAITING_REPOS = "SELECT q.place, w.pubkey, w.identifier FROM ",
         sqlite "(SELECT key AS place, unhex(value ->> 0) AS pubkey, value ->> 1 AS identifier FROM json_each($1)) q
@@ -28,24 +35,36 @@ statements! {
         postgres "(SELECT place - 1 AS place, decode(value ->> 0, 'hex') AS pubkey, value ->> 1 AS identifier
                 FROM json_array_elements(CAST(CAST($1 AS TEXT) AS JSON)) WITH ORDINALITY AS l (value, place)) q
             JOIN purgatory_announcements w ON w.identifier = q.identifier AND w.pubkey = q.pubkey";
-    /// Of these events, those that are an announcement in purgatory or wait with one, each with its announcements.
+    /// Of these events, those that are an announcement or a pull request in purgatory or wait with one, each with what
+    /// it waits with: a key and an identifier, or the id of a pull request alone.
     WAITING_IDS = "SELECT w.event_id, w.pubkey, w.identifier FROM (
             SELECT event_id, pubkey, identifier FROM purgatory_announcements
-            UNION ALL SELECT event_id, pubkey, identifier FROM purgatory_attached_repos) w WHERE w.event_id ",
+            UNION ALL SELECT event_id, pubkey, identifier FROM purgatory_attached_repos
+            UNION ALL SELECT event_id, event_id, NULL FROM purgatory_proposals WHERE json IS NOT NULL
+            UNION ALL SELECT event_id, proposal_id, NULL FROM purgatory_attached_proposals) w WHERE w.event_id ",
         sqlite "IN (SELECT unhex(value) FROM json_each($1))",
         postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))";
     /// Repositories whose announcement does not wait, although something waits with it.
     HOMELESS = "SELECT DISTINCT r.pubkey, r.identifier FROM purgatory_attached_repos r
         WHERE NOT EXISTS (SELECT 1 FROM purgatory_announcements w
             WHERE w.identifier = r.identifier AND w.pubkey = r.pubkey) LIMIT $1";
+    /// Pull requests that do not wait for their commit, although something waits with them.
+    HOMELESS_PROPOSALS = "SELECT DISTINCT r.proposal_id FROM purgatory_attached_proposals r
+        WHERE NOT EXISTS (SELECT 1 FROM purgatory_proposals w
+            WHERE w.event_id = r.proposal_id AND w.json IS NOT NULL) LIMIT $1";
     COUNTS = "SELECT
         (SELECT CAST(COALESCE(sum(bytes), 0) AS BIGINT) FROM purgatory_attached WHERE pubkey = $1) AS key_bytes,
         count(a.event_id) AS of_repo, CAST(COALESCE(sum(a.bytes), 0) AS BIGINT) AS repo_bytes
         FROM purgatory_attached_repos r JOIN purgatory_attached a ON a.event_id = r.event_id
         WHERE r.identifier = $3 AND r.pubkey = $2";
+    COUNTS_OF_PROPOSAL = "SELECT
+        (SELECT CAST(COALESCE(sum(bytes), 0) AS BIGINT) FROM purgatory_attached WHERE pubkey = $1) AS key_bytes,
+        count(a.event_id) AS of_repo, CAST(COALESCE(sum(a.bytes), 0) AS BIGINT) AS repo_bytes
+        FROM purgatory_attached_proposals r JOIN purgatory_attached a ON a.event_id = r.event_id
+        WHERE r.proposal_id = $2";
 }
 
-/// An event that waits with an announcement.
+/// An event that waits with an announcement or a pull request.
 #[derive(Debug, Clone)]
 pub struct Attached {
     /// The event's id.
@@ -62,23 +81,36 @@ impl Attached {
     }
 }
 
-/// The key and identifier of an announced repository.
-pub type Home = (Bytes32, String);
+/// An entry of purgatory that other events wait with.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Home {
+    /// An announcement, by the key and identifier of its repository.
+    Repo(Bytes32, String),
+    /// A pull request, by its id.
+    Proposal(Bytes32),
+}
 
-/// Lets an event wait with these announcements; `false` if it waits already.
+/// Lets an event wait with these; `false` if it waits already.
 pub async fn put(tx: &mut Tx, event: &Attached, homes: &[Home], address: Option<&str>) -> Result<bool, StoreError> {
     let (now, bytes) = (tx.now(), i64::try_from(event.json.len()).unwrap_or(i64::MAX));
     let values = params![&event.event_id[..], &event.pubkey[..], event.json.as_str(), bytes, address, now];
     if tx.execute(&PUT, values).await? == 0 {
         return Ok(false);
     }
-    for (owner, identifier) in homes {
-        tx.execute(&LINK, params![&event.event_id[..], &owner[..], identifier.as_str()]).await?;
+    for home in homes {
+        match home {
+            Home::Repo(owner, identifier) => {
+                tx.execute(&LINK, params![&event.event_id[..], &owner[..], identifier.as_str()]).await?;
+            }
+            Home::Proposal(id) => {
+                tx.execute(&LINK_PROPOSAL, params![&event.event_id[..], &id[..]]).await?;
+            }
+        }
     }
     Ok(true)
 }
 
-/// The event of this id, if it waits with an announcement.
+/// The event of this id, if it waits with an announcement or a pull request.
 pub async fn get(conn: &mut Conn, id: &Bytes32) -> Result<Option<Attached>, StoreError> {
     conn.one(&GET, params![&id[..]]).await?.as_ref().map(Attached::from_row).transpose()
 }
@@ -93,6 +125,11 @@ pub async fn of_repo(
     conn.all(&OF_REPO, params![&owner[..], identifier, limit]).await?.iter().map(Attached::from_row).collect()
 }
 
+/// The events that wait with a pull request, in the order in which they came.
+pub async fn of_proposal(conn: &mut Conn, id: &Bytes32, limit: i64) -> Result<Vec<Attached>, StoreError> {
+    conn.all(&OF_PROPOSAL, params![&id[..], limit]).await?.iter().map(Attached::from_row).collect()
+}
+
 /// Takes an event out; `false` if it did not wait.
 pub async fn remove(tx: &mut Tx, id: &Bytes32) -> Result<bool, StoreError> {
     Ok(tx.execute(&REMOVE, params![&id[..]]).await? > 0)
@@ -100,56 +137,83 @@ pub async fn remove(tx: &mut Tx, id: &Bytes32) -> Result<bool, StoreError> {
 
 /// An announcement ends without its git data: what waits with no other one goes. Returns how many events went.
 pub async fn drop_with(tx: &mut Tx, owner: &Bytes32, identifier: &str) -> Result<u64, StoreError> {
+    let unlinked = tx.all(&UNLINK, params![&owner[..], identifier]).await?;
+    remove_alone(tx, &unlinked).await
+}
+
+/// A pull request ends without its commit: what waits with nothing else goes. Returns how many events went.
+pub async fn drop_with_proposal(tx: &mut Tx, id: &Bytes32) -> Result<u64, StoreError> {
+    let unlinked = tx.all(&UNLINK_PROPOSAL, params![&id[..]]).await?;
+    remove_alone(tx, &unlinked).await
+}
+
+async fn remove_alone(tx: &mut Tx, unlinked: &[Row]) -> Result<u64, StoreError> {
     let mut gone = 0;
-    for row in tx.all(&UNLINK, params![&owner[..], identifier]).await? {
+    for row in unlinked {
         let id = row.bytes32("event_id")?;
         gone += tx.execute(&REMOVE_ALONE, params![&id[..]]).await?;
     }
     Ok(gone)
 }
 
+fn home(row: &Row) -> Result<Home, StoreError> {
+    let key = row.bytes32("pubkey")?;
+    Ok(match row.opt_text("identifier")? {
+        Some(identifier) => Home::Repo(key, identifier),
+        None => Home::Proposal(key),
+    })
+}
+
 /// Of these repositories, those whose announcement waits.
-pub async fn waiting_repos(conn: &mut Conn, repos: &[Home]) -> Result<Vec<Home>, StoreError> {
+pub async fn waiting_repos(conn: &mut Conn, repos: &[(Bytes32, String)]) -> Result<Vec<Home>, StoreError> {
     if repos.is_empty() {
         return Ok(Vec::new());
     }
-    let pair = |(owner, name): &Home| json!([hexadecimal(owner), name]);
+    let pair = |(owner, name): &(Bytes32, String)| json!([hexadecimal(owner), name]);
     // PostgreSQL knows no NUL, and no identifier has one.
     let named = repos.iter().filter(|(_, name)| !name.contains('\0'));
     let list = Json::from(named.map(pair).collect::<Vec<_>>()).to_string();
-    let rows = conn.all(&WAITING_REPOS, params![list]).await?;
-    rows.iter().map(|row| Ok((row.bytes32("pubkey")?, row.text("identifier")?))).collect()
+    conn.all(&WAITING_REPOS, params![list]).await?.iter().map(home).collect()
 }
 
-/// Of these events, those that are an announcement in purgatory or wait with one, each with that announcement.
+/// Of these events, those that are an announcement or a pull request in purgatory or wait with one, each with that.
 pub async fn waiting_ids(conn: &mut Conn, ids: &[Bytes32]) -> Result<Vec<(Bytes32, Home)>, StoreError> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
     let rows = conn.all(&WAITING_IDS, params![hexadecimal_list(ids)]).await?;
-    let pair = |row: &Row| Ok((row.bytes32("event_id")?, (row.bytes32("pubkey")?, row.text("identifier")?)));
-    rows.iter().map(pair).collect()
+    rows.iter().map(|row| Ok((row.bytes32("event_id")?, home(row)?))).collect()
 }
 
 /// Repositories whose announcement does not wait, although something waits with it.
-pub async fn homeless(conn: &mut Conn, limit: i64) -> Result<Vec<Home>, StoreError> {
+pub async fn homeless(conn: &mut Conn, limit: i64) -> Result<Vec<(Bytes32, String)>, StoreError> {
     let rows = conn.all(&HOMELESS, params![limit]).await?;
     rows.iter().map(|row| Ok((row.bytes32("pubkey")?, row.text("identifier")?))).collect()
 }
 
-/// How much waits with announcements.
+/// Pull requests that do not wait for their commit, although something waits with them.
+pub async fn homeless_proposals(conn: &mut Conn, limit: i64) -> Result<Vec<Bytes32>, StoreError> {
+    conn.all(&HOMELESS_PROPOSALS, params![limit]).await?.iter().map(|row| row.bytes32("proposal_id")).collect()
+}
+
+/// How much waits with announcements and pull requests.
 #[derive(Debug, Clone, Copy)]
 pub struct Counts {
     /// Bytes of one author.
     pub key_bytes: i64,
-    /// Events of one announcement.
+    /// Events of one announcement or pull request.
     pub of_repo: i64,
-    /// Bytes of one announcement.
+    /// Their bytes.
     pub repo_bytes: i64,
 }
 
-/// Counts what an author has waiting, and what waits with an announcement.
+/// Counts what an author has waiting, and what waits with an announcement or a pull request.
 pub async fn counts(conn: &mut Conn, author: &Bytes32, home: &Home) -> Result<Counts, StoreError> {
-    let row = conn.only(&COUNTS, params![&author[..], &home.0[..], home.1.as_str()]).await?;
+    let row = match home {
+        Home::Repo(owner, identifier) => {
+            conn.only(&COUNTS, params![&author[..], &owner[..], identifier.as_str()]).await?
+        }
+        Home::Proposal(id) => conn.only(&COUNTS_OF_PROPOSAL, params![&author[..], &id[..]]).await?,
+    };
     Ok(Counts { key_bytes: row.int("key_bytes")?, of_repo: row.int("of_repo")?, repo_bytes: row.int("repo_bytes")? })
 }

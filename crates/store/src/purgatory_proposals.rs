@@ -46,7 +46,7 @@ statements! {
     AREA = "SELECT event_id FROM purgatory_proposals WHERE incoming = $1 LIMIT 1";
     BYTES = "SELECT CAST(COALESCE(sum(bytes), 0) AS BIGINT) AS total,
         CAST(COALESCE(sum(CASE WHEN address = $1 THEN bytes ELSE 0 END), 0) AS BIGINT) AS of_address
-        FROM purgatory_proposals WHERE bytes > 0";
+        FROM purgatory_proposals WHERE bytes > 0 AND event_id <> $2";
 }
 
 /// Half of a proposal.
@@ -213,8 +213,8 @@ pub struct Unsigned {
     pub of_address: i64,
 }
 
-/// Counts the bytes that nobody has signed for yet.
-pub async fn unsigned(conn: &mut Conn, address: Option<&str>) -> Result<Unsigned, StoreError> {
-    let row = conn.only(&BYTES, params![address]).await?;
+/// Counts the bytes that nobody has signed for yet, without those of one event, which another push replaces.
+pub async fn unsigned(conn: &mut Conn, address: Option<&str>, except: &Bytes32) -> Result<Unsigned, StoreError> {
+    let row = conn.only(&BYTES, params![address, &except[..]]).await?;
     Ok(Unsigned { total: row.int("total")?, of_address: row.int("of_address")? })
 }

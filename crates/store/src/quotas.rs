@@ -44,6 +44,11 @@ statements! {
     /// Keys of accounts with a username, a page at a time.
     ACCOUNT_KEYS = "SELECT id, npub FROM users WHERE id > $1 AND npub IS NOT NULL AND name IS NOT NULL
         ORDER BY id LIMIT $2";
+    /// Rows to lock for networks that send the first bytes of a day.
+    BEGIN_ADDRESSES = "INSERT INTO nostr_addresses (address, day, bytes) ",
+        sqlite "SELECT value, $1, 0 FROM json_each($2) WHERE true ORDER BY 1 ON CONFLICT DO NOTHING",
+        postgres "SELECT value, $1, 0 FROM json_array_elements_text(CAST(CAST($2 AS TEXT) AS JSON)) ORDER BY 1
+            ON CONFLICT DO NOTHING";
     ADDRESSES = "SELECT address, bytes FROM nostr_addresses WHERE day = $1 AND address ",
         sqlite "IN (SELECT value FROM json_each($2)) ORDER BY address",
         postgres "= ANY (ARRAY (SELECT value FROM json_array_elements_text(CAST(CAST($2 AS TEXT) AS JSON))))
@@ -135,7 +140,11 @@ pub async fn lock_addresses(tx: &mut Tx, addresses: &[String]) -> Result<HashMap
         return Ok(HashMap::new());
     }
     let today = day(tx.now());
-    let rows = tx.all(&ADDRESSES, params![today, Json::from(addresses.to_vec()).to_string()]).await?;
+    let list = Json::from(addresses.to_vec()).to_string();
+    if tx.engine() == Engine::Postgres {
+        tx.execute(&BEGIN_ADDRESSES, params![today, list.as_str()]).await?;
+    }
+    let rows = tx.all(&ADDRESSES, params![today, list]).await?;
     rows.iter().map(|row| Ok((row.text("address")?, row.int("bytes")?))).collect()
 }
 

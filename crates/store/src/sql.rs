@@ -112,6 +112,7 @@ pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
         ("quotas", crate::quotas::ALL),
         ("redirects", crate::redirects::ALL),
         ("repos", crate::repos::ALL),
+        ("reservations", crate::reservations::ALL),
         ("retire", crate::retire::ALL),
         ("search", crate::search::ALL),
         ("consumers", crate::consumers::ALL),

@@ -7,7 +7,7 @@ use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
 use abide_core::{RepoName, Timestamp, UserId};
 use serde_json::Value as Json;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 statements! {
     BY_NPUB = concat!("SELECT ", user_columns!(), " FROM users u
@@ -17,6 +17,12 @@ statements! {
         FROM users u WHERE u.npub ",
         sqlite "IN (SELECT value FROM json_each($1))",
         postgres "= ANY (ARRAY (SELECT value FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))";
+    /// Of keys, as people write them: those that are barred.
+    BARRED = "SELECT b.npub FROM barred_keys b WHERE b.npub ",
+        sqlite "IN (SELECT value FROM json_each($1))",
+        postgres "= ANY (ARRAY (SELECT value FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))";
+    BAR = "INSERT INTO barred_keys (npub, created_at) VALUES ($1, $2) ON CONFLICT (npub) DO NOTHING";
+    READMIT = "DELETE FROM barred_keys WHERE npub = $1";
     SET = "UPDATE users SET npub = $2, updated_at = $3 WHERE id = $1";
     /// Whether signed states rule any repository of an account, deleted ones included.
     GOVERNS = "SELECT 1 AS n WHERE EXISTS
@@ -58,6 +64,26 @@ pub async fn accounts(conn: &mut Conn, npubs: &[String]) -> Result<HashMap<Strin
         Ok((row.text("npub")?, account))
     };
     conn.all(&ACCOUNTS, params![list]).await?.iter().map(account).collect()
+}
+
+/// Of keys, which are given as people write them, those whose account was deleted while it was suspended.
+pub async fn barred(conn: &mut Conn, npubs: &[String]) -> Result<HashSet<String>, StoreError> {
+    if npubs.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let list = Json::from(npubs.to_vec()).to_string();
+    conn.all(&BARRED, params![list]).await?.iter().map(|row| row.text("npub")).collect()
+}
+
+/// Bars a key for good: its account is deleted while it is suspended.
+pub async fn bar(tx: &mut Tx, npub: &str) -> Result<(), StoreError> {
+    let now = tx.now();
+    tx.execute(&BAR, params![npub, now]).await.map(drop)
+}
+
+/// Lets a barred key in again; `false` if it was not barred.
+pub async fn readmit(tx: &mut Tx, npub: &str) -> Result<bool, StoreError> {
+    Ok(tx.execute(&READMIT, params![npub]).await? > 0)
 }
 
 /// Gives an account a key or takes it away; [`StoreError::Unique`] if another account has it.

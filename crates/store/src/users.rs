@@ -3,7 +3,7 @@
 use crate::repos::{Page, owner};
 use crate::sql::statements;
 use crate::value::params;
-use crate::{Conn, Row, StoreError, Tx, emails, user_redirects};
+use crate::{Conn, Row, StoreError, Tx, emails, user_keys, user_redirects};
 use abide_core::policy::Actor;
 use abide_core::{Handle, Timestamp, UserId, UserName};
 
@@ -274,10 +274,15 @@ pub async fn set_suspended(tx: &mut Tx, id: UserId, suspended: bool) -> Result<(
 }
 
 /// Takes an account's name, key, password and all that it says about itself. Its row stays for what refers to it, and
-/// its name stays with it: nobody else can take that until an operator releases it.
+/// its name stays with it: nobody else can take that until an operator releases it. The key of a suspended account is
+/// barred.
 pub async fn retire(tx: &mut Tx, user: &User) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&RETIRE, params![user.id, now]).await?;
+    // Without its account a key is a stranger's, and a suspension must outlast the account.
+    if let Some(npub) = user.npub.as_deref().filter(|_| user.suspended_at.is_some()) {
+        user_keys::bar(tx, npub).await?;
+    }
     match &user.name {
         Some(name) => user_redirects::insert(tx, name, user.id).await,
         None => Ok(()),

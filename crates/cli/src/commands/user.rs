@@ -47,9 +47,9 @@ pub(crate) enum Action {
         /// Whose.
         name: String,
     },
-    /// Lift a suspension.
+    /// Lift a suspension, of an account or of a nostr key whose account was deleted while suspended.
     Unsuspend {
-        /// Whose.
+        /// The account's name, or a key as npub1…
         name: String,
     },
     /// Turn off the two-factor login of an account whose owner lost it. Its logins end, and its address is told.
@@ -185,6 +185,10 @@ fn failure(error: AddUserError) -> Failure {
 }
 
 async fn set_suspended(forge: &abide_forge::Forge, name: &str, suspended: bool) -> Result<(), Failure> {
+    if !suspended && name.starts_with("npub1") && suspend::readmit_key(forge, name).await? {
+        println!("unsuspended the key {name}");
+        return Ok(());
+    }
     let account = user(forge, name).await?;
     suspend::set_suspended(forge, account.id, suspended).await?;
     println!("{} {name}", if suspended { "suspended" } else { "unsuspended" });

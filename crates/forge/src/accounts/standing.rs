@@ -2,7 +2,8 @@
 //! account behind it can be suspended: whoever keeps a connection open asks again and again.
 
 use super::one_time::hash;
-use crate::{Fault, Forge};
+use crate::{Fault, Forge, relay};
+use abide_nostr::grasp::signer::Signer;
 use abide_nostr::{PublicKey, nip19};
 use abide_store::{tokens, user_keys, users};
 use std::time::Duration;
@@ -45,8 +46,7 @@ impl Standing {
     }
 }
 
-/// Whether the account of a key is suspended. A key without an account is a stranger's.
+/// Whether the account of a key is suspended, or was when it was deleted. Another key without an account is a stranger's.
 pub(crate) async fn is_suspended(forge: &Forge, key: &PublicKey) -> Result<bool, Fault> {
-    let user = user_keys::by_npub(&mut *forge.store().read().await?, &nip19::npub(key)).await?;
-    Ok(user.is_some_and(|user| user.suspended_at.is_some()))
+    Ok(relay::signer(&mut *forge.store().read().await?, *key).await? == Signer::Suspended)
 }

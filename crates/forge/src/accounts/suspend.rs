@@ -6,7 +6,7 @@ use crate::tell::{Who, audit_account};
 use crate::{Fault, Forge};
 use abide_core::UserId;
 use abide_core::account::password_fits;
-use abide_store::{StoreError, Tx, sessions, users};
+use abide_store::{StoreError, Tx, sessions, user_keys, users};
 use serde_json::json;
 
 /// Suspends an account or lifts the suspension. Tokens and keys of a suspended account open nothing, its logins end.
@@ -28,6 +28,22 @@ pub(super) async fn write(tx: &mut Tx, who: &Who, user: UserId, suspended: bool)
         "user_unsuspended"
     };
     audit_account(tx, who, action, json!({ "user_id": user.get() })).await
+}
+
+/// Lets a key in again whose account was deleted while it was suspended; `false` if no such account had it.
+pub async fn readmit_key(forge: &Forge, npub: &str) -> Result<bool, Fault> {
+    forge
+        .store()
+        .write(npub.to_owned(), |tx, npub| {
+            Box::pin(async move {
+                let readmitted = user_keys::readmit(tx, npub).await?;
+                if readmitted {
+                    audit_account(tx, &Who::default(), "key_readmitted", json!({ "npub": npub })).await?;
+                }
+                Ok(readmitted)
+            })
+        })
+        .await
 }
 
 /// Sets a password and ends every login; `false` if it is too short or too long.

@@ -8,7 +8,7 @@ use crate::{Fault, Forge};
 use abide_nostr::event::to_json;
 use abide_nostr::grasp::{Answer, Parsed, Prefix, Refusal, signer};
 use abide_nostr::{Event, EventId};
-use abide_store::purgatory;
+use abide_store::{nostr_events, purgatory};
 use std::net::IpAddr;
 
 /// Decides about an announcement, a state, a proposal or a deletion, and writes down what was decided.
@@ -56,8 +56,11 @@ async fn within(
         return Ok(Answer::Refused(refusal));
     }
     let answer = deciding.await?;
-    if answer == Answer::Stored {
-        allowance.count_stored(forge, bytes).await?;
+    if answer == Answer::Stored
+        && let Err(fault) = allowance.count_stored(forge, bytes).await
+    {
+        // The event is stored, and its sender is told so.
+        tracing::warn!(error = %fault, "a stored event is not counted for its network");
     }
     Ok(answer)
 }
@@ -70,6 +73,16 @@ fn needs_git_data(parsed: &Parsed) -> bool {
         Parsed::Proposal(proposal) => proposal.commit.is_some(),
         Parsed::Deletion(_) | Parsed::Profile | Parsed::Related => false,
     }
+}
+
+/// What is true of an event whose admission failed halfway: stored or waiting, if it was written before the failure.
+/// Its sender is told that, and jobs and the sweep do what is left to do.
+pub(crate) async fn kept(forge: &Forge, id: &EventId) -> Result<Option<Answer>, Fault> {
+    let stored = nostr_events::by_id(&mut *forge.store().read().await?, id.as_bytes()).await?;
+    if stored.is_some_and(|found| !found.hidden) {
+        return Ok(Some(Answer::Stored));
+    }
+    Ok(waits(forge, id).await?.then_some(Answer::Waiting))
 }
 
 /// Whether an event waits in purgatory.

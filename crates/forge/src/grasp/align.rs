@@ -7,19 +7,22 @@
 use super::attached;
 use super::promote::{self, Promotion};
 use super::push::{Coordinate, Decision, Order, Plan, View, decide};
-use super::quota::weigh;
+use super::quota::{Paying, Weighing, give_back, weigh};
 use super::scene::{Place, Scene};
-use crate::git::push::commit::{self, Work};
+use crate::disk::{Writer, ensure_room_for};
+use crate::git::push::commit::{self, Signing, Work};
 use crate::git::push::{Verdicts, brought, incoming_key};
 use crate::git::snapshots;
 use crate::relay::readable;
 use crate::{Caller, Fault, Forge};
 use abide_core::{Oid, RefName, RefUpdate, RepoId, failpoint};
-use abide_git::{Connected, GitError, Incoming, RefTxError, Snapshot, bare, reftx};
+use abide_git::{Client, Connected, GitError, Incoming, RefTxError, Snapshot, bare, reftx};
 use abide_nostr::grasp::align::Plan as Alignment;
+use abide_nostr::{PublicKey, nip19};
 use abide_store::leases::{self, Lease};
 use abide_store::repos::Repo;
-use abide_store::{StoreError, nostr_repos, purgatory, pushes, repos};
+use abide_store::{StoreError, nostr_repos, purgatory, pushes, repos, user_keys};
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,14 +56,34 @@ pub(crate) enum Aligned {
 #[derive(Debug, Clone)]
 pub(crate) struct Bringer {
     pub transport: &'static str,
-    pub ip: Option<std::net::IpAddr>,
+    pub ip: Option<IpAddr>,
+    /// Whose slots and rations git takes.
+    pub client: Client,
+    pub paying: Paying,
 }
 
 impl Bringer {
     /// This server itself.
     pub(crate) fn server() -> Self {
-        Self { transport: "server", ip: None }
+        Self::server_for(Client::SERVER)
     }
+
+    /// This server, for someone whose event asks for it.
+    pub(crate) fn server_for(client: Client) -> Self {
+        Self { transport: "server", ip: None, client, paying: Paying::WhenWeighed }
+    }
+
+    /// The same, with git data that was reserved before.
+    pub(super) fn paying_from(self, reservation: &str) -> Self {
+        Self { paying: Paying::Reserved(reservation.to_owned()), ..self }
+    }
+}
+
+/// Whoever signed an event, as git counts them: an account, or a stranger by key and address.
+pub(super) async fn client_of(forge: &Forge, key: &PublicKey, from: Option<IpAddr>) -> Result<Client, Fault> {
+    let user = user_keys::by_npub(&mut *forge.store().read().await?, &nip19::npub(key)).await?;
+    let account = user.filter(|user| user.name.is_some()).map(|user| user.id);
+    Ok(Client::signer(from, account, key.to_bytes()))
 }
 
 /// Carries an order out. Once begun it runs to its end, whatever becomes of the caller.
@@ -110,7 +133,7 @@ async fn served(
         Objects::Of(source, _) if source == repo.id => (incoming_key(forge), None),
         Objects::Of(source, tips) => {
             let key = incoming_key(forge);
-            match copy_between(forge, source, &repo, &key, &tips).await? {
+            match copy_between(forge, source, &repo, &key, &tips, bringer.client).await? {
                 Some(incoming) => (key, Some(incoming.connect(&[]).await?.0)),
                 None => return Ok(Aligned::Refused("the repository that has the objects is not whole".into())),
             }
@@ -128,7 +151,7 @@ async fn served(
         key,
         objects,
         verdicts: Verdicts::of(updates, true),
-        signed: Some((coordinate, order)),
+        signed: Some(Signing { coordinate, order, bringer, reserved: None }),
     };
     let done = commit::commit(forge.clone(), work).await?;
     Ok(match done.verdicts.refusal() {
@@ -146,18 +169,30 @@ pub(super) async fn copy_between(
     repo: &Repo,
     key: &str,
     tips: &[Oid],
+    client: Client,
 ) -> Result<Option<Incoming>, Fault> {
     let refs = snapshots::read(forge, repo).await?;
     let known: Vec<Oid> = refs.refs.iter().map(|found| found.oid).collect();
-    let incoming = Incoming::create(forge.git(), forge.layout(), repo.id, key).await?;
-    match incoming.fill(&[forge.layout().repo(source).join("objects")], tips, &known).await {
+    let incoming = Incoming::create(forge.git(), forge.layout(), repo.id, key).await?.of(client);
+    let from = [forge.layout().repo(source).join("objects")];
+    let copied = async {
+        let bytes = incoming.weigh(&from, tips, &known).await?;
+        ensure_room_for(forge, writer(client), bytes)?;
+        Ok::<_, Fault>(incoming.fill(&from, tips, &known).await?)
+    };
+    match copied.await {
         Ok(()) => Ok(Some(incoming)),
-        Err(GitError::Failed { stderr, .. }) => {
-            tracing::warn!(source = source.get(), repo = repo.id.get(), stderr, "objects could not be copied");
+        Err(Fault::Git(error @ (GitError::Failed { .. } | GitError::UsedUp { .. }))) => {
+            tracing::warn!(source = source.get(), repo = repo.id.get(), %error, "objects could not be copied");
             Ok(None)
         }
-        Err(error) => Err(error.into()),
+        Err(fault) => Err(fault),
     }
+}
+
+/// Whose share of the disk is asked for what git copies.
+pub(super) fn writer(client: Client) -> Writer {
+    if client.is_stranger() { Writer::Stranger } else { Writer::Account }
 }
 
 /// A repository that waits.
@@ -173,11 +208,14 @@ async fn first(
         Some(lease) => lease,
         None => return Ok(Aligned::Refused("the repository is busy with another push; try again in a moment".into())),
     };
+    let reservation = incoming_key(forge);
+    let under = Under { lease: &lease, reservation: &reservation };
     let built = tokio::select! {
-        built = build(forge, id, &coordinate, &order, &mut objects, &bringer, &lease) => built,
+        built = build(forge, id, &coordinate, &order, &mut objects, &bringer, under) => built,
         lost = commit::heartbeat(forge, &lease) => Err(lost),
     };
     if !matches!(built, Ok(Aligned::Done)) {
+        give_back(forge, &reservation).await;
         if repos::by_id(&mut *forge.store().read().await?, id, None).await?.is_none() {
             bare::remove_repo(forge.layout(), id).await?;
         }
@@ -216,6 +254,14 @@ async fn take_lease(forge: &Forge, id: RepoId) -> Result<Option<Lease>, Fault> {
     }
 }
 
+/// What a new repository is put together under.
+#[derive(Clone, Copy)]
+struct Under<'a> {
+    lease: &'a Lease,
+    /// Names what is taken from the quotas.
+    reservation: &'a str,
+}
+
 /// Puts the repository together under its lease, and promotes it.
 async fn build(
     forge: &Forge,
@@ -224,7 +270,7 @@ async fn build(
     order: &Order,
     objects: &mut Objects,
     bringer: &Bringer,
-    lease: &Lease,
+    Under { lease, reservation }: Under<'_>,
 ) -> Result<Aligned, Fault> {
     let mut conn = forge.store().read().await?;
     let scene = Scene::load(&forge.settings().grasp, &mut conn, &coordinate.identifier, coordinate.owner).await?;
@@ -257,12 +303,14 @@ async fn build(
     let head = plan.signed.head().or_else(|| first_branch(&plan)).unwrap_or_else(main_branch);
     bare::init_bare(forge.layout(), id, &head).await?;
     let dir = forge.layout().repo(id);
-    if let Some(reason) = fill(forge, &dir, objects, &plan).await? {
+    if let Some(reason) = fill(forge, &dir, objects, &plan, bringer.client).await? {
         return Ok(Aligned::Refused(reason));
     }
-    let weighed = weigh(forge, &mut plan.signed, coordinate.owner, dir.join("objects"), bringer.ip).await?;
-    if let Err(refusal) = weighed {
-        return Ok(Aligned::Refused(refusal.reason.into_owned()));
+    let (owner, from, paying) = (coordinate.owner, bringer.ip, &bringer.paying);
+    let weighing = Weighing { objects: dir.join("objects"), owner, from, paying, key: reservation };
+    match weigh(forge, &mut plan.signed, weighing).await? {
+        Ok(reserved) => forge.relay().strangers.add(reserved.unwrap_or(0)),
+        Err(refusal) => return Ok(Aligned::Refused(refusal.reason.into_owned())),
     }
     match reftx::update_refs(forge.git(), &dir, &plan.updates).await {
         Ok(()) => {}
@@ -293,18 +341,30 @@ async fn build(
 }
 
 /// Gives a new repository its objects, once every ref of it is proved complete. Returns why not.
-async fn fill(forge: &Forge, dir: &Path, objects: &mut Objects, plan: &Plan) -> Result<Option<String>, Fault> {
+async fn fill(
+    forge: &Forge,
+    dir: &Path,
+    objects: &mut Objects,
+    plan: &Plan,
+    client: Client,
+) -> Result<Option<String>, Fault> {
     if let Objects::Of(source, tips) = objects {
         let key = incoming_key(forge);
         let empty = bare::init_empty(forge.layout()).await?;
-        let incoming = Incoming::create_beside(forge.git(), forge.layout(), empty, &key).await?;
-        match incoming.copied(&forge.layout().repo(*source), tips).await {
+        let incoming = Incoming::create_beside(forge.git(), forge.layout(), empty, &key).await?.of(client);
+        let from = forge.layout().repo(*source);
+        let copied = async {
+            let bytes = incoming.weigh(&[from.join("objects")], tips, &[]).await?;
+            ensure_room_for(forge, writer(client), bytes)?;
+            Ok::<_, Fault>(incoming.copied(&from, tips).await?)
+        };
+        match copied.await {
             Ok(copied) => *objects = Objects::Received(key, copied),
-            Err(GitError::Failed { stderr, .. }) => {
-                tracing::warn!(source = source.get(), stderr, "objects could not be copied");
-                return Ok(Some("the repository that has the objects is not whole".into()));
+            Err(Fault::Git(error @ (GitError::Failed { .. } | GitError::UsedUp { .. }))) => {
+                tracing::warn!(source = source.get(), %error, "objects could not be copied");
+                return Ok(Some("the repository that has the objects is not whole, or too large to copy".into()));
             }
-            Err(error) => return Err(error.into()),
+            Err(fault) => return Err(fault),
         }
     }
     let refused = match objects {
@@ -318,7 +378,7 @@ async fn fill(forge: &Forge, dir: &Path, objects: &mut Objects, plan: &Plan) -> 
         Objects::Received(..) => {
             return Ok(Some("the repository was announced anew while you pushed; push again".into()));
         }
-        _ => Connected::in_place(forge.git(), dir.to_owned()).extend(&plan.updates).await?,
+        _ => Connected::in_place(forge.git(), dir.to_owned()).of(client).extend(&plan.updates).await?,
     };
     Ok(refused.first().map(|tip| format!("{}: {}", tip.name, tip.reason)))
 }

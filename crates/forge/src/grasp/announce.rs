@@ -1,10 +1,11 @@
 //! An announcement arrives.
 
+use super::align::client_of;
 use super::life::{self, Fate};
 use super::promote::describe;
 use super::quota::Allowance;
 use super::scene::{Place, Scene};
-use super::settle::settle;
+use super::settle::{self, settle_after};
 use super::{Halt, attached, ensure_room, entry, id, left, seconds, stop};
 use crate::relay::to_record;
 use crate::tell::{Who, audit_repo, event_repo};
@@ -55,7 +56,7 @@ pub(super) async fn admit(
             settings: forge.settings().grasp.clone(),
             grace: forge.settings().lifecycle.grace,
         };
-        match forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await {
+        match forge.store().write(unit, |tx, unit| Box::pin(write_and_settle(tx, unit))).await {
             Ok(done) => break done,
             Err(Halt::Refused(refusal)) => return Ok(Answer::Refused(refusal)),
             // Another version of it arrived at the same moment; look again.
@@ -63,17 +64,25 @@ pub(super) async fn admit(
             Err(Halt::Store(error)) => return Err(error.into()),
         }
     };
-    if let Some(repo) = done.clear {
-        life::clear_directory(forge, repo).await?;
+    // What is written stays, whatever fails from here on: the sweep and the job that was queued with it go on.
+    if let Some(repo) = done.clear
+        && let Err(fault) = life::clear_directory(forge, repo).await
+    {
+        tracing::warn!(error = %fault, repo = repo.get(), "a directory is left for the sweep");
     }
     if done.answer == Answer::Stored {
         forge.relay().publish(&[Arc::new(event.clone())]);
     }
     if done.answer.accepted() {
-        settle(forge, &identifier, event.pubkey).await?;
+        match client_of(forge, &event.pubkey, from).await {
+            Ok(client) => settle_after(forge, &identifier, event.pubkey, client).await,
+            Err(fault) => {
+                tracing::warn!(error = %fault, identifier, "an announcement is left for the job that settles it")
+            }
+        }
     }
     // Another maintainer's state may have ruled it already: then it is served by now.
-    let served = done.answer == Answer::Waiting && !super::waits(forge, &event.id).await?;
+    let served = done.answer == Answer::Waiting && matches!(super::waits(forge, &event.id).await, Ok(false));
     Ok(if served { Answer::Stored } else { done.answer })
 }
 
@@ -164,6 +173,16 @@ async fn look(tx: &mut Tx, unit: &Unit) -> Result<Here, StoreError> {
     let at = [noted, by_id, by_web.map(|at| i64::try_from(whole_seconds(at)).unwrap_or(i64::MAX))];
     let deleted = at.into_iter().flatten().max().map(|at| Deleted { at: u64::try_from(at).unwrap_or(0), restorable });
     Ok(Here { known, deleted, entry, repo })
+}
+
+/// Writes what was decided, and queues the job that settles the identifier.
+async fn write_and_settle(tx: &mut Tx, unit: &Unit) -> Result<Done, Halt> {
+    let done = write(tx, unit).await?;
+    if done.answer.accepted() {
+        let owner = unit.event.pubkey.to_bytes();
+        settle::enqueue_named(tx, &owner, unit.announcement.identifier.as_str()).await?;
+    }
+    Ok(done)
 }
 
 async fn write(tx: &mut Tx, unit: &Unit) -> Result<Done, Halt> {

@@ -2,13 +2,15 @@
 //! any object that a repository holds, and nobody has signed for these.
 
 use super::push::Coordinate;
-use super::{address, left, waiting};
+use super::quota::{Payer, measure, network};
+use super::{GraspSettings, Halt, address, left, waiting};
 use crate::{Fault, Forge};
 use abide_core::{Oid, RepoId};
-use abide_git::{Connected, incoming, maintain::disk_usage};
+use abide_git::{Connected, incoming};
 use abide_nostr::EventId;
-use abide_nostr::grasp::caps;
+use abide_nostr::grasp::{Refusal, caps};
 use abide_store::purgatory_proposals::{self as proposals, Half};
+use abide_store::{Conn, StoreError, Tx};
 use std::net::IpAddr;
 
 /// What the names of such areas begin with. No process takes them for its own.
@@ -22,10 +24,20 @@ pub(crate) async fn budget(forge: &Forge, from: Option<IpAddr>) -> Result<Option
     if caps::judge(&settings.caps, &waiting(&mut conn, None, address.as_deref()).await?).is_err() {
         return Ok(None);
     }
-    let used = proposals::unsigned(&mut conn, address.as_deref()).await?;
-    let left = |limit: u64, used: i64| limit.saturating_sub(u64::try_from(used).unwrap_or(0));
-    let left = left(settings.unsigned_total, used.total).min(left(settings.unsigned_per_address, used.of_address));
+    let left = left_for(&mut conn, settings, address.as_deref(), &[0; 32]).await?;
     Ok(Some(left).filter(|left| *left > 0))
+}
+
+/// Bytes that are left to an address, without those of a commit that is replaced.
+async fn left_for(
+    conn: &mut Conn,
+    settings: &GraspSettings,
+    address: Option<&str>,
+    replaced: &[u8; 32],
+) -> Result<u64, StoreError> {
+    let used = proposals::unsigned(conn, address, replaced).await?;
+    let left = |limit: u64, used: i64| limit.saturating_sub(u64::try_from(used).unwrap_or(0));
+    Ok(left(settings.unsigned_total, used.total).min(left(settings.unsigned_per_address, used.of_address)))
 }
 
 /// What came of keeping a commit aside.
@@ -36,6 +48,8 @@ pub(crate) enum Kept {
     Known(String),
     /// There is no room for it.
     Full,
+    /// The address or all strangers together have used up their quota.
+    OverQuota(Refusal),
     /// Nothing was pushed that could wait.
     Nothing,
 }
@@ -50,12 +64,7 @@ pub(crate) async fn keep(
     from: Option<IpAddr>,
 ) -> Result<Kept, Fault> {
     let Some(dir) = objects.area().map(|area| area.join("objects")) else { return Ok(Kept::Nothing) };
-    let bytes = tokio::task::spawn_blocking(move || disk_usage(&dir))
-        .await
-        .map_err(|error| Fault::Internal(format!("measuring a push was interrupted: {error}")))??;
-    if budget(forge, from).await?.is_none_or(|left| bytes > left) {
-        return Ok(Kept::Full);
-    }
+    let bytes = measure(dir).await?;
     let key = format!("{MARK}{}", forge.random_token());
     objects.keep(forge.layout(), &key).await?;
     let half = Half {
@@ -69,34 +78,75 @@ pub(crate) async fn keep(
         created_at: forge.clock().now(),
         expires_at: forge.settings().grasp.expiry.of_arrival(forge.clock().now()),
     };
-    let input = (half, [coordinate.stored()], address(from), super::quota::network(from));
-    let kept: Result<Option<Option<String>>, Fault> = forge
-        .store()
-        .write(input, |tx, (half, repos, address, network)| {
-            Box::pin(async move {
-                let before = proposals::lock(tx, &half.event_id).await?;
-                let known = before.as_ref().is_some_and(|before| before.json.is_some())
-                    || abide_store::nostr_events::by_id(tx, &half.event_id).await?.is_some();
-                if known {
-                    return Ok(None);
-                }
-                proposals::put(tx, half, repos, address.as_deref()).await?;
-                let added = network.iter().map(|network| (network.clone(), half.bytes)).collect();
-                abide_store::quotas::add_addresses(tx, added).await?;
-                Ok(Some(before.and_then(|before| before.incoming)))
-            })
-        })
-        .await;
-    match kept? {
-        Some(replaced) => {
+    let unit = Unit {
+        half,
+        bytes,
+        repos: [coordinate.stored()],
+        address: address(from),
+        network: network(from),
+        payer: Payer::load(forge, None, from).await?,
+        settings: forge.settings().grasp.clone(),
+    };
+    let kept = match forge.store().write(unit, |tx, unit| Box::pin(put(tx, unit))).await {
+        Ok(Put::Kept { replaced }) => {
+            forge.relay().strangers.add(bytes);
             if let Some(old) = replaced {
                 left("placeholder", "replacement");
-                incoming::remove_incoming(forge.layout(), &old).await?;
+                remove(forge, &old).await;
             }
-            Ok(Kept::Waiting)
+            return Ok(Kept::Waiting);
         }
-        None => Ok(Kept::Known(key)),
+        Ok(Put::Known) => return Ok(Kept::Known(key)),
+        Ok(Put::Full) => Ok(Kept::Full),
+        Err(Halt::Refused(refusal)) => Ok(Kept::OverQuota(refusal)),
+        Err(Halt::Store(error)) => Err(error.into()),
+    };
+    remove(forge, &key).await;
+    kept
+}
+
+/// Removes an area; what is left of it goes with the sweep.
+pub(crate) async fn remove(forge: &Forge, key: &str) {
+    if let Err(error) = incoming::remove_incoming(forge.layout(), key).await {
+        tracing::warn!(%error, key, "an area of objects is left for the sweep");
     }
+}
+
+struct Unit {
+    half: Half,
+    bytes: u64,
+    repos: [([u8; 32], String); 1],
+    address: Option<String>,
+    network: Option<String>,
+    payer: Payer,
+    settings: GraspSettings,
+}
+
+enum Put {
+    Kept { replaced: Option<String> },
+    Known,
+    Full,
+}
+
+/// Judges and writes in one unit, which nobody else's overlaps: many pushes at once do not share one room.
+async fn put(tx: &mut Tx, unit: &Unit) -> Result<Put, Halt> {
+    let Unit { half, bytes, repos, address, network, payer, settings } = unit;
+    let before = proposals::lock(tx, &half.event_id).await?;
+    let known = before.as_ref().is_some_and(|before| before.json.is_some())
+        || abide_store::nostr_events::by_id(tx, &half.event_id).await?.is_some();
+    if known {
+        return Ok(Put::Known);
+    }
+    payer.judge(tx, *bytes, "").await?;
+    let counts = waiting(tx, None, address.as_deref()).await?;
+    let is_crowded = before.is_none() && caps::judge(&settings.caps, &counts).is_err();
+    if is_crowded || *bytes > left_for(tx, settings, address.as_deref(), &half.event_id).await? {
+        return Ok(Put::Full);
+    }
+    proposals::put(tx, half, repos, address.as_deref()).await?;
+    let added = network.iter().map(|network| (network.clone(), half.bytes)).collect();
+    abide_store::quotas::add_addresses(tx, added).await?;
+    Ok(Put::Kept { replaced: before.and_then(|before| before.incoming) })
 }
 
 /// Whether an area is one of those that wait for an event.

@@ -1,4 +1,5 @@
-//! Events that belong to an announcement in purgatory: they wait with it, are served when it is, and go when it goes.
+//! Events that belong to an announcement or a pull request in purgatory: they wait with it, are served when it is, and go
+//! when it goes.
 
 use super::quota::Allowance;
 use super::{GraspSettings, Halt, address, ensure_room, entry, left, proposal, refusal};
@@ -9,9 +10,10 @@ use abide_nostr::event::to_json;
 use abide_nostr::git::{Proposal, References};
 use abide_nostr::grasp::caps::{self, judge_attached};
 use abide_nostr::grasp::{Answer, Prefix};
-use abide_nostr::{Event, PublicKey};
+use abide_nostr::{Event, EventId, PublicKey};
 use abide_store::nostr_events::Kept;
 use abide_store::purgatory_attached::{self as attached, Attached, Home};
+use abide_store::purgatory_proposals as proposals;
 use abide_store::{Conn, StoreError, Tx, nostr_events, nostr_repos, purgatory};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -21,16 +23,16 @@ use std::sync::Arc;
 /// Events of one announcement that one look takes on; more never wait.
 const PAGE: i64 = 500;
 
-/// The waiting announcements that an event belongs to: it tags one, or something that waits with one.
+/// The waiting announcements and pull requests that an event belongs to: it tags one, or something that waits with one.
 pub(crate) async fn homes(conn: &mut Conn, references: &References) -> Result<Vec<Home>, StoreError> {
-    let repos: Vec<Home> = references.repos().map(|repo| (repo.author.to_bytes(), repo.identifier.clone())).collect();
+    let repos: Vec<_> = references.repos().map(|repo| (repo.author.to_bytes(), repo.identifier.clone())).collect();
     let ids: Vec<[u8; 32]> = references.ids.iter().map(|id| id.to_bytes()).collect();
     let mut found: BTreeSet<Home> = attached::waiting_repos(conn, &repos).await?.into_iter().collect();
     found.extend(attached::waiting_ids(conn, &ids).await?.into_iter().map(|(_, home)| home));
     Ok(found.into_iter().collect())
 }
 
-/// Lets an event wait with the announcements that it belongs to.
+/// Lets an event wait with the announcements and pull requests that it belongs to.
 pub(super) async fn wait(
     forge: &Forge,
     event: &Event,
@@ -64,7 +66,7 @@ pub(crate) async fn put(
     from: Option<IpAddr>,
 ) -> Result<Answer, Halt> {
     if homes.is_empty() {
-        let reason = "the announcement expired a moment ago; publish it again, then this event";
+        let reason = "the event that this one belongs to expired a moment ago; publish it again, then this one";
         return Err(refusal(Prefix::Restricted, reason).into());
     }
     let entry = entry(event, "", from, tx.now());
@@ -129,6 +131,48 @@ pub(super) async fn drop_with(
     Ok(())
 }
 
+/// As [`drop_with`], for a pull request that ended without its commit.
+pub(super) async fn drop_with_proposal(
+    tx: &mut Tx,
+    proposal: &[u8; 32],
+    reason: &'static str,
+) -> Result<(), StoreError> {
+    let gone = attached::drop_with_proposal(tx, proposal).await?;
+    (0..gone).for_each(|_| left("attached", reason));
+    Ok(())
+}
+
+/// Serves what waited with a pull request that is served by now. If that fails, the sweep does it.
+pub(super) async fn release(forge: &Forge, proposal: &EventId) {
+    if let Err(fault) = release_all(forge, proposal.as_bytes()).await {
+        tracing::warn!(error = %fault, "events that waited with a pull request wait for the sweep");
+    }
+}
+
+/// Serves what waited with a pull request; drops it if the pull request is neither served nor waiting.
+async fn release_all(forge: &Forge, proposal: &[u8; 32]) -> Result<(), Fault> {
+    let mut conn = forge.store().read().await?;
+    let rows = attached::of_proposal(&mut conn, proposal, PAGE).await?;
+    if rows.is_empty() || proposals::get(&mut conn, proposal).await?.is_some_and(|half| half.json.is_some()) {
+        return Ok(());
+    }
+    let is_served = nostr_events::by_id(&mut conn, proposal).await?.is_some();
+    let signers = Signers::load(&mut conn, rows.iter().map(|row| PublicKey::from_byte_array(row.pubkey))).await?;
+    drop(conn);
+    if !is_served {
+        let dropped: Result<(), StoreError> =
+            forge.store().write(*proposal, |tx, proposal| Box::pin(drop_with_proposal(tx, proposal, "expiry"))).await;
+        return Ok(dropped?);
+    }
+    for row in rows {
+        if let Some(event) = readable(&row.json).filter(|event| !signers.is_suspended(&event.pubkey)) {
+            store(forge, &event).await?;
+        }
+        forget(forge, &row.event_id).await?;
+    }
+    Ok(())
+}
+
 /// Admits the proposals that waited for a repository, which is served by now. Does nothing while it waits.
 ///
 /// Boxed, because this is called where a repository is aligned, and a proposal is aligned in its turn.
@@ -182,8 +226,12 @@ async fn readmit_one(forge: &Forge, row: Attached) -> Result<(), Fault> {
             _ => store(forge, &event).await?,
         }
     }
-    let removed: Result<bool, StoreError> =
-        forge.store().write(row.event_id, |tx, id| Box::pin(attached::remove(tx, id))).await;
+    forget(forge, &row.event_id).await
+}
+
+/// Takes an event out that is stored, or waits elsewhere.
+async fn forget(forge: &Forge, id: &[u8; 32]) -> Result<(), Fault> {
+    let removed: Result<bool, StoreError> = forge.store().write(*id, |tx, id| Box::pin(attached::remove(tx, id))).await;
     if removed? {
         left("attached", "promotion");
     }
@@ -211,12 +259,16 @@ async fn store(forge: &Forge, event: &Event) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Looks after events whose announcement is neither waiting nor forgotten: left by a crash, or attached in the moment
-/// in which their announcement ended.
+/// Looks after events whose announcement or pull request does not wait any more: left by a crash, or attached in the
+/// moment in which it ended.
 pub(super) async fn sweep(forge: &Forge) -> Result<(), Fault> {
     let homeless = attached::homeless(&mut *forge.store().read().await?, PAGE).await?;
     for (owner, identifier) in homeless {
         readmit(forge, &owner, &identifier).await?;
+    }
+    let homeless = attached::homeless_proposals(&mut *forge.store().read().await?, PAGE).await?;
+    for proposal in homeless {
+        release_all(forge, &proposal).await?;
     }
     Ok(())
 }

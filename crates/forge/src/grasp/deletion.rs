@@ -59,6 +59,16 @@ pub(super) async fn admit(
         Err(Halt::Refused(refusal)) => return Ok(Answer::Refused(refusal)),
         Err(Halt::Store(error)) => return Err(error.into()),
     };
+    if let Err(fault) = clear(forge, after).await {
+        // The request is stored: sweep and job go on with what it asks for.
+        tracing::warn!(error = %fault, "what a deletion request asks for is left for the sweep");
+    }
+    forge.relay().publish(&[Arc::new(event.clone())]);
+    Ok(Answer::Stored)
+}
+
+/// Removes from the disk what is gone from the database.
+async fn clear(forge: &Forge, after: After) -> Result<(), Fault> {
     for repo in after.directories {
         life::clear_directory(forge, repo).await?;
     }
@@ -69,8 +79,7 @@ pub(super) async fn admit(
         failpoint::hit(failpoint::PROPOSAL_DELETED);
         spread::forget(forge, &proposal, &named).await?;
     }
-    forge.relay().publish(&[Arc::new(event.clone())]);
-    Ok(Answer::Stored)
+    Ok(())
 }
 
 async fn write(tx: &mut Tx, unit: &Unit) -> Result<After, Halt> {
@@ -109,6 +118,7 @@ async fn by_id(tx: &mut Tx, unit: &Unit, target: &EventId, after: &mut After) ->
         after.areas.extend(proposals::take(tx, target.as_bytes()).await?.and_then(|half| half.incoming));
         after.covered += 1;
         left("proposal", "deletion");
+        attached::drop_with_proposal(tx, target.as_bytes(), "deletion").await?;
         return Ok(());
     }
     if let Some(row) = purgatory_attached::get(tx, target.as_bytes()).await?

@@ -31,7 +31,7 @@ mod state;
 pub mod status;
 pub mod sweep;
 
-pub(crate) use admit::{admit, waits};
+pub(crate) use admit::{admit, kept, waits};
 
 use crate::Forge;
 use crate::accounts::throttle;

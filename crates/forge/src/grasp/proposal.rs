@@ -1,13 +1,13 @@
 //! A patch, a pull request or an update of one arrives.
 
-use super::align::Bringer;
+use super::align::{Bringer, client_of};
 use super::quota::Allowance;
 use super::spread::{self, Released, Source, Target, targets};
-use super::{Halt, attached, ensure_room, entry, left};
+use super::{Halt, aside, attached, ensure_room, entry, left};
 use crate::relay::to_record;
 use crate::{Fault, Forge, threads};
 use abide_core::Oid;
-use abide_git::incoming;
+use abide_git::Client;
 use abide_nostr::Event;
 use abide_nostr::git::{ObjectId, Proposal};
 use abide_nostr::grasp::event::{Commit, ProposalVerdict, distance, own_steps, proposal as judge};
@@ -54,12 +54,13 @@ async fn try_admit(
     incomplete: Option<&str>,
 ) -> Result<Tried, Fault> {
     let (targets, home) = targets(forge, &proposed.repos).await?;
+    let client = client_of(forge, &event.pubkey, from).await?;
     let wanted = proposed.commit.and_then(ObjectId::sha1);
-    let aside = proposals::get(&mut *forge.store().read().await?, event.id.as_bytes()).await?;
-    let aside = aside.filter(|half| half.json.is_none());
+    let half = proposals::get(&mut *forge.store().read().await?, event.id.as_bytes()).await?;
+    let half = half.filter(|half| half.json.is_none());
     let found = match wanted {
         None => Found::Nothing,
-        Some(oid) => find(forge, event, &targets, oid, aside.as_ref(), incomplete).await?,
+        Some(oid) => find(forge, event, &targets, (oid, client), half.as_ref(), incomplete).await?,
     };
     let (relation, steps) = super::relation::of(forge, event).await?;
     match judge(proposed, relation, home, found.commit()) {
@@ -73,7 +74,7 @@ async fn try_admit(
             wait(forge, event, oid, &targets, from, allowance, incomplete).await
         }
         ProposalVerdict::Serve | ProposalVerdict::ServeFromAside => match (wanted, found) {
-            (Some(oid), Found::In(source)) => serve(forge, event, oid, targets, source).await,
+            (Some(oid), Found::In(source)) => serve(forge, event, oid, targets, source, client).await,
             _ => store(forge, event, steps, allowance).await.map(Tried::Answered),
         },
     }
@@ -102,14 +103,14 @@ async fn find(
     forge: &Forge,
     event: &Event,
     targets: &[Target],
-    oid: Oid,
-    aside: Option<&Half>,
+    (oid, client): (Oid, Client),
+    kept: Option<&Half>,
     incomplete: Option<&str>,
 ) -> Result<Found, Fault> {
-    if let Some(repo) = spread::holder(forge, &event.id, oid, targets).await? {
+    if let Some(repo) = spread::holder(forge, &event.id, oid, targets, client).await? {
         return Ok(Found::In(Source::Repo(repo)));
     }
-    Ok(match aside.map(|half| (half, half.incoming.as_ref())) {
+    Ok(match kept.map(|half| (half, half.incoming.as_ref())) {
         None => Found::Nothing,
         Some((half, Some(key))) if half.commit == oid && Some(key.as_str()) != incomplete => {
             Found::In(Source::Area(key.clone(), half.repo_id))
@@ -119,10 +120,17 @@ async fn find(
 }
 
 /// Serves a proposal: every repository that it is for takes its commit in, and the event is stored.
-async fn serve(forge: &Forge, event: &Event, oid: Oid, targets: Vec<Target>, source: Source) -> Result<Tried, Fault> {
-    match (spread::release(forge, event, oid, &source, targets, &Bringer::server()).await?, source) {
+async fn serve(
+    forge: &Forge,
+    event: &Event,
+    oid: Oid,
+    targets: Vec<Target>,
+    source: Source,
+    client: Client,
+) -> Result<Tried, Fault> {
+    match (spread::release(forge, event, oid, &source, targets, &Bringer::server_for(client)).await?, source) {
         (Released::Done, Source::Area(key, _)) => {
-            incoming::remove_incoming(forge.layout(), &key).await?;
+            aside::remove(forge, &key).await;
             Ok(Tried::Answered(Answer::Stored))
         }
         (Released::Done, Source::Repo(_)) => Ok(Tried::Answered(Answer::Stored)),
@@ -131,7 +139,7 @@ async fn serve(forge: &Forge, event: &Event, oid: Oid, targets: Vec<Target>, sou
             let reason = "a repository that it is for lacks too much of the commit's history; push it there";
             Ok(Tried::Answered(Answer::Refused(Refusal::new(Prefix::Error, reason))))
         }
-        (Released::Refused(reason), _) => Ok(Tried::Answered(Answer::Refused(Refusal::new(Prefix::Error, reason)))),
+        (Released::Refused(refusal), _) => Ok(Tried::Answered(Answer::Refused(refusal))),
     }
 }
 
@@ -209,7 +217,7 @@ async fn wait(
         Ok(Wrote::Waits { dropped }) => {
             if let Some(key) = dropped {
                 left("placeholder", "replacement");
-                incoming::remove_incoming(forge.layout(), &key).await?;
+                aside::remove(forge, &key).await;
             }
             Ok(Tried::Answered(Answer::Waiting))
         }

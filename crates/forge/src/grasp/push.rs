@@ -7,7 +7,7 @@ use crate::accounts::standing::is_suspended;
 use crate::git::snapshots;
 use crate::{Fault, Forge};
 use abide_core::{Oid, RefName, RefUpdate, UserId};
-use abide_git::{Connected, Head, Snapshot, read};
+use abide_git::{Client, Connected, Head, Snapshot, read};
 use abide_nostr::git::{Coordinate as Address, ObjectId, Proposal, RepoState};
 use abide_nostr::grasp::align;
 use abide_nostr::grasp::fit::{Fit, Repository, fit, missing};
@@ -160,7 +160,7 @@ pub(super) fn objects_of(state: &RepoState) -> impl Iterator<Item = Oid> {
 }
 
 /// Whether a served repository has everything that a state needs: what it names, and all that is reached from there.
-pub(super) async fn is_complete(forge: &Forge, state: &RepoState, repo: &Repo) -> Result<bool, Fault> {
+pub(super) async fn is_complete(forge: &Forge, state: &RepoState, repo: &Repo, client: Client) -> Result<bool, Fault> {
     let dir = forge.layout().repo(repo.id);
     let view = View { refs: BTreeMap::new(), head: None, places: vec![dir.clone()] };
     let here = view.present(objects_of(state).collect()).await?;
@@ -175,7 +175,7 @@ pub(super) async fn is_complete(forge: &Forge, state: &RepoState, repo: &Repo) -
         Some(RefUpdate { name: name.clone(), old: Oid::ZERO, new })
     };
     let tips: Vec<RefUpdate> = state.refs.iter().filter_map(tip).collect();
-    Ok(Connected::in_place(forge.git(), dir).extend(&tips).await?.is_empty())
+    Ok(Connected::in_place(forge.git(), dir).of(client).extend(&tips).await?.is_empty())
 }
 
 /// Decides what an order does to a repository as it is now.

@@ -12,6 +12,7 @@ use abide_nostr::grasp::signer::Signer;
 use abide_nostr::grasp::{Prefix, Refusal};
 use abide_nostr::{PublicKey, nip19};
 use abide_store::quotas;
+use abide_store::reservations::{self, Reservation, Reserved};
 use abide_store::{Conn, StoreError, Tx, nostr_repos, purgatory, users};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -20,6 +21,9 @@ use std::time::Duration;
 
 /// How long the sum over all strangers serves before it is made anew. This node adds what it stores meanwhile.
 const FRESH: Duration = Duration::from_secs(60);
+
+/// How long git data stays reserved for a push that never ends: longer than git may work on one.
+const RESERVED_FOR: Duration = Duration::from_secs(3_600);
 
 /// Accounts whose keys are looked up at a time.
 const PAGE: i64 = 1_000;
@@ -264,53 +268,144 @@ impl Payer {
         self.limits.as_ref().and(self.network.as_deref())
     }
 
-    async fn usage(&self, forge: &Forge) -> Result<Usage, Fault> {
+    /// Usage at this moment, with what other pushes have reserved.
+    async fn usage(&self, forge: &Forge, now: Timestamp) -> Result<(Usage, Reserved), Fault> {
         let mut conn = forge.store().read().await?;
         let used = match &self.key {
             Some(key) => quotas::of_key(&mut conn, &key.to_bytes()).await?,
             None => quotas::Usage::default(),
         };
         let today = match &self.network {
-            Some(network) => quotas::address_today(&mut conn, network, forge.clock().now()).await?,
+            Some(network) => quotas::address_today(&mut conn, network, now).await?,
             None => 0,
         };
-        Ok(usage(used, today))
+        Ok((usage(used, today), self.reserved(&mut conn, "", now).await?))
+    }
+
+    async fn reserved(&self, conn: &mut Conn, except: &str, now: Timestamp) -> Result<Reserved, StoreError> {
+        let key = self.key.map(|key| key.to_bytes());
+        reservations::sums(conn, key.as_ref(), self.network.as_deref(), except, now).await
     }
 
     /// How many bytes may still be pushed; `None` if quotas do not apply.
     pub(crate) async fn room(&self, forge: &Forge) -> Result<Result<Option<u64>, Refusal>, Fault> {
         let Some(limits) = &self.limits else { return Ok(Ok(None)) };
-        let usage = self.usage(forge).await?;
-        Ok(quota::pack_room(&limits.quotas, &usage, &limits.room).map(Some))
+        let (usage, reserved) = self.usage(forge, forge.clock().now()).await?;
+        let (usage, room) = beside(usage, limits.room, reserved);
+        Ok(quota::pack_room(&limits.quotas, &usage, &room).map(Some))
     }
 
-    /// Whether so many bytes that have been pushed may stay.
-    pub(crate) async fn judge(&self, forge: &Forge, bytes: u64) -> Result<Result<(), Refusal>, Fault> {
-        let Some(limits) = &self.limits else { return Ok(Ok(())) };
-        let usage = self.usage(forge).await?;
-        Ok(quota::pack(&limits.quotas, &usage, &limits.room, bytes))
+    /// Judges git data of so many bytes, beside all that others have reserved. Nobody else is judged until the unit ends.
+    pub(super) async fn judge(&self, tx: &mut Tx, bytes: u64, reservation: &str) -> Result<(), Halt> {
+        let Some(limits) = &self.limits else { return Ok(()) };
+        // First the lock of all, then keys, then networks: the order of everyone who locks more than one.
+        reservations::lock(tx).await?;
+        let used = match self.key.map(|key| key.to_bytes()) {
+            Some(key) => quotas::lock(tx, &[key]).await?.remove(&key).unwrap_or_default(),
+            None => quotas::Usage::default(),
+        };
+        let networks: Vec<String> = self.network.iter().cloned().collect();
+        let today = quotas::lock_addresses(tx, &networks).await?.into_values().next().unwrap_or(0);
+        let now = tx.now();
+        let reserved = self.reserved(tx, reservation, now).await?;
+        let (usage, room) = beside(usage(used, today), limits.room, reserved);
+        Ok(quota::pack(&limits.quotas, &usage, &room, bytes)?)
+    }
+
+    /// Takes so many bytes from the quotas, before they are stored. `false`: quotas do not apply. The reservation ends
+    /// when the bytes are charged, with [`give_back`], or by itself.
+    pub(crate) async fn reserve(&self, forge: &Forge, id: &str, bytes: u64) -> Result<Result<bool, Refusal>, Fault> {
+        if self.limits.is_none() {
+            return Ok(Ok(false));
+        }
+        let reservation = Reservation {
+            id: id.to_owned(),
+            pubkey: self.key.map(|key| key.to_bytes()),
+            address: self.network.clone(),
+            bytes: i64::try_from(bytes).unwrap_or(i64::MAX),
+            holder: forge.node().holder().to_owned(),
+            expires_at: forge.clock().now().plus(RESERVED_FOR),
+        };
+        let written = forge
+            .store()
+            .write((self.clone(), reservation, bytes), |tx, (payer, reservation, bytes)| {
+                Box::pin(async move {
+                    payer.judge(tx, *bytes, &reservation.id).await?;
+                    Ok::<_, Halt>(reservations::put(tx, reservation).await?)
+                })
+            })
+            .await;
+        match written {
+            Ok(()) => Ok(Ok(true)),
+            Err(Halt::Refused(refusal)) => Ok(Err(refusal)),
+            Err(Halt::Store(error)) => Err(error.into()),
+        }
     }
 }
 
-/// Weighs git data that was received into a directory: whoever pays must have room for it, and is charged when the push
-/// ends.
+/// Usage and room once everything is stored that others have reserved.
+fn beside(usage: Usage, room: Room, reserved: Reserved) -> (Usage, Room) {
+    let count = |number: i64| u64::try_from(number).unwrap_or(0);
+    let usage = Usage {
+        repo_bytes: usage.repo_bytes.saturating_add(count(reserved.of_key)),
+        address_today: usage.address_today.saturating_add(count(reserved.of_address)),
+        ..usage
+    };
+    (usage, room.after(count(reserved.total)))
+}
+
+/// Gives back what is left of a reservation. If that fails, it expires.
+pub(crate) async fn give_back(forge: &Forge, id: &str) {
+    let released: Result<(), StoreError> =
+        forge.store().write(id.to_owned(), |tx, id| Box::pin(reservations::release(tx, id))).await;
+    if let Err(error) = released {
+        tracing::warn!(%error, id, "a reservation of git data is left to expire");
+    }
+}
+
+/// How the git data of a push is paid for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Paying {
+    /// It is reserved when it is weighed.
+    WhenWeighed,
+    /// It was reserved before, under this id.
+    Reserved(String),
+}
+
+/// Git data that was received into a directory, and who brings it.
+pub(crate) struct Weighing<'a> {
+    pub objects: PathBuf,
+    pub owner: PublicKey,
+    pub from: Option<IpAddr>,
+    pub paying: &'a Paying,
+    /// Names the reservation, unless there is one.
+    pub key: &'a str,
+}
+
+/// Weighs git data: whoever pays must have room for it, and is charged when the push ends. Returns how many bytes were
+/// reserved under the given key; `None`: none.
 pub(crate) async fn weigh(
     forge: &Forge,
     signed: &mut Signed,
-    owner: PublicKey,
-    dir: PathBuf,
-    from: Option<IpAddr>,
-) -> Result<Result<(), Refusal>, Fault> {
-    let bytes = tokio::task::spawn_blocking(move || disk_usage(&dir))
-        .await
-        .map_err(|error| Fault::Internal(format!("measuring a push was interrupted: {error}")))??;
+    Weighing { objects, owner, from, paying, key }: Weighing<'_>,
+) -> Result<Result<Option<u64>, Refusal>, Fault> {
+    let bytes = measure(objects).await?;
     let payer = Payer::load(forge, signed.payer(owner), from).await?;
-    if let Err(refusal) = payer.judge(forge, bytes).await? {
-        return Ok(Err(refusal));
+    let network = payer.network().map(str::to_owned);
+    if let Paying::Reserved(id) = paying {
+        signed.weigh(bytes, network, Some(id.clone()));
+        return Ok(Ok(None));
     }
-    signed.weigh(bytes, payer.network().map(str::to_owned));
-    if payer.limits.is_some() {
-        forge.relay().strangers.add(bytes);
-    }
-    Ok(Ok(()))
+    let reserved = match payer.reserve(forge, key, bytes).await? {
+        Ok(reserved) => reserved,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    signed.weigh(bytes, network, reserved.then(|| key.to_owned()));
+    Ok(Ok(reserved.then_some(bytes)))
+}
+
+/// Bytes of the objects in a directory.
+pub(crate) async fn measure(objects: PathBuf) -> Result<u64, Fault> {
+    let measured = tokio::task::spawn_blocking(move || disk_usage(&objects)).await;
+    Ok(measured.map_err(|error| Fault::Internal(format!("measuring a push was interrupted: {error}")))??)
 }

@@ -1,15 +1,17 @@
 //! Looks again at everything that waits for one identifier: git data that came to one repository may complete a state
 //! that rules another.
 
-use super::align::{Aligned, Bringer, Objects, align};
+use super::align::{Aligned, Bringer, Objects, align, client_of};
 use super::push::{Coordinate, Order, is_complete, objects_of};
 use super::scene::{Announced, Place, Scene};
 use crate::git::snapshots;
 use crate::{Fault, Forge, jobs};
 use abide_core::RepoId;
+use abide_git::Client;
 use abide_nostr::git::RepoState;
 use abide_nostr::grasp::align::plan;
 use abide_nostr::{EventId, PublicKey};
+use abide_store::nostr_events::tag_key;
 use abide_store::{Conn, StoreError, Tx, nostr_repos, purgatory};
 use serde_json::{Value as Json, json};
 use std::collections::HashSet;
@@ -17,19 +19,20 @@ use std::collections::HashSet;
 /// Steps of one settling: each moves one repository to one state, so there are never more than repositories.
 const AT_MOST: usize = 1_000;
 
-/// Moves every repository of an identifier to the newest state whose objects are here.
-pub(crate) async fn settle(forge: &Forge, identifier: &str, key: PublicKey) -> Result<(), Fault> {
+/// Moves every repository of an identifier to the newest state whose objects are here, for someone.
+pub(crate) async fn settle(forge: &Forge, identifier: &str, key: PublicKey, client: Client) -> Result<(), Fault> {
     let mut tried: HashSet<(RepoId, EventId)> = HashSet::new();
     for _ in 0..AT_MOST {
         let mut conn = forge.store().read().await?;
         let scene = Scene::load(&forge.settings().grasp, &mut conn, identifier, key).await?;
         drop(conn);
-        let Some(step) = next(forge, &scene, &tried).await? else { return Ok(()) };
+        let Some(step) = next(forge, &scene, &tried, client).await? else { return Ok(()) };
         tried.insert((step.repo, step.state.rank.id));
         let Some(event) = scene.event_of(&step.state).cloned() else { continue };
         let coordinate = Coordinate { owner: step.owner, identifier: identifier.to_owned() };
         let objects = Objects::Of(step.source, objects_of(&step.state).collect());
-        let aligned = align(forge, &coordinate, Order::State(Box::new(event)), objects, Bringer::server()).await?;
+        let (order, bringer) = (Order::State(Box::new(event)), Bringer::server_for(client));
+        let aligned = align(forge, &coordinate, order, objects, bringer).await?;
         if let Aligned::Refused(reason) = aligned {
             tracing::info!(identifier, repo = step.repo.get(), reason, "a repository does not follow a state");
         }
@@ -38,12 +41,26 @@ pub(crate) async fn settle(forge: &Forge, identifier: &str, key: PublicKey) -> R
 }
 
 /// Settles what a push has not settled itself: nothing, where its repository is the only one and no other state waits.
-pub(crate) async fn settle_others(forge: &Forge, identifier: &str, key: PublicKey) -> Result<(), Fault> {
-    let mut conn = forge.store().read().await?;
-    let alone =
-        !is_shared(&mut conn, identifier).await? && purgatory::states(&mut conn, identifier, 1).await?.is_empty();
-    drop(conn);
-    if alone { Ok(()) } else { settle(forge, identifier, key).await }
+pub(crate) async fn settle_others(
+    forge: &Forge,
+    identifier: &str,
+    key: PublicKey,
+    client: Client,
+) -> Result<(), Fault> {
+    let wanted = is_wanted(&mut *forge.store().read().await?, identifier).await?;
+    if wanted { settle(forge, identifier, key, client).await } else { Ok(()) }
+}
+
+/// Whether there is anything to settle: another repository of this identifier, or a state that waits.
+async fn is_wanted(conn: &mut Conn, identifier: &str) -> Result<bool, StoreError> {
+    Ok(is_shared(conn, identifier).await? || !purgatory::states(conn, identifier, 1).await?.is_empty())
+}
+
+/// As [`settle`], once something was written that may be answered. The job that was queued with it tries again.
+pub(crate) async fn settle_after(forge: &Forge, identifier: &str, key: PublicKey, client: Client) {
+    if let Err(fault) = settle(forge, identifier, key, client).await {
+        tracing::warn!(error = %fault, identifier, "repositories of an identifier are left for the job that settles them");
+    }
 }
 
 /// Whether more than one repository, served or waiting, has this identifier.
@@ -52,22 +69,30 @@ async fn is_shared(conn: &mut Conn, identifier: &str) -> Result<bool, StoreError
     Ok(served + purgatory::announcements(conn, identifier, 2).await?.len() > 1)
 }
 
-/// Queues a settling in the transaction that ends a push, so that a crash right after it leaves nobody behind. Only where
-/// somebody else uses the same identifier.
+/// Queues a settling in the transaction that ends a push, so that a crash or a failure right after it leaves nobody
+/// behind. Only where there is anything to settle.
 pub(super) async fn enqueue(tx: &mut Tx, repo: RepoId) -> Result<(), StoreError> {
-    let Some((owner, identifier)) = nostr_repos::coordinate(tx, repo).await? else { return Ok(()) };
-    if !is_shared(tx, &identifier).await? {
+    match nostr_repos::coordinate(tx, repo).await? {
+        Some((owner, identifier)) => enqueue_named(tx, &owner, &identifier).await,
+        None => Ok(()),
+    }
+}
+
+/// The same for a key and an identifier, in the transaction that takes an announcement or a state.
+pub(super) async fn enqueue_named(tx: &mut Tx, key: &[u8; 32], identifier: &str) -> Result<(), StoreError> {
+    if !is_wanted(tx, identifier).await? {
         return Ok(());
     }
-    let payload = json!({ "owner": hex::encode(owner), "identifier": identifier });
-    jobs::enqueue(tx, jobs::Kind::GraspSettle, payload, Some(format!("{repo}"))).await
+    let owner = hex::encode(key);
+    let payload = json!({ "owner": owner, "identifier": identifier });
+    jobs::enqueue(tx, jobs::Kind::GraspSettle, payload, Some(format!("{owner}:{}", tag_key('d', identifier)))).await
 }
 
 /// The job: `false` if its payload is not one of ours.
 pub(crate) async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
     let owner = payload["owner"].as_str().and_then(|text| PublicKey::from_hex(text).ok());
     let (Some(owner), Some(identifier)) = (owner, payload["identifier"].as_str()) else { return Ok(false) };
-    settle(forge, identifier, owner).await?;
+    settle(forge, identifier, owner, client_of(forge, &owner, None).await?).await?;
     Ok(true)
 }
 
@@ -79,11 +104,16 @@ struct Step {
 }
 
 /// The next repository that is not where it should be.
-async fn next(forge: &Forge, scene: &Scene, tried: &HashSet<(RepoId, EventId)>) -> Result<Option<Step>, Fault> {
+async fn next(
+    forge: &Forge,
+    scene: &Scene,
+    tried: &HashSet<(RepoId, EventId)>,
+    client: Client,
+) -> Result<Option<Step>, Fault> {
     for known in scene.announced.iter().filter(|known| !known.is_archived()) {
         let Some(repo) = known.repo_id() else { continue };
         for state in in_order(scene, known.owner()) {
-            let Some(source) = source(forge, scene, known, &state).await? else { continue };
+            let Some(source) = source(forge, scene, known, &state, client).await? else { continue };
             if !tried.contains(&(repo, state.rank.id)) && !is_there(forge, scene, known, &state).await? {
                 return Ok(Some(Step { repo, owner: known.owner(), state, source }));
             }
@@ -110,11 +140,17 @@ fn in_order(scene: &Scene, owner: PublicKey) -> Vec<RepoState> {
 }
 
 /// A repository that has all objects of a state and that its author may speak for; itself first.
-async fn source(forge: &Forge, scene: &Scene, known: &Announced, state: &RepoState) -> Result<Option<RepoId>, Fault> {
+async fn source(
+    forge: &Forge,
+    scene: &Scene,
+    known: &Announced,
+    state: &RepoState,
+    client: Client,
+) -> Result<Option<RepoId>, Fault> {
     let others = scene.ruled_by(state.author).filter(|other| other.owner() != known.owner());
     for place in std::iter::once(known).chain(others) {
         if let Place::Served(repo) = &place.place
-            && is_complete(forge, state, repo).await?
+            && is_complete(forge, state, repo, client).await?
         {
             return Ok(Some(repo.id));
         }

@@ -11,7 +11,7 @@ use abide_nostr::git::Proposal;
 use abide_nostr::{Event, PublicKey, Rank, kinds};
 use abide_store::nostr_events::Kept;
 use abide_store::repos::{self, Repo};
-use abide_store::{StoreError, Tx, nostr_events, purgatory, purgatory_proposals, quotas};
+use abide_store::{StoreError, Tx, nostr_events, purgatory, purgatory_proposals, quotas, reservations};
 use serde::{Deserialize, Serialize};
 
 /// The signed events that allow a push, and what they say beside refs.
@@ -29,12 +29,15 @@ pub(crate) struct Signed {
     /// The network that those count for; none for accounts.
     #[serde(default)]
     network: Option<String>,
+    /// The reservation that those are taken from.
+    #[serde(default)]
+    reservation: Option<String>,
 }
 
 impl Signed {
-    /// Notes the git data that comes with it, and the network that it counts for.
-    pub(crate) fn weigh(&mut self, bytes: u64, network: Option<String>) {
-        (self.bytes, self.network) = (bytes, network);
+    /// Notes the git data that comes with it, the network that it counts for and the reservation it is taken from.
+    pub(crate) fn weigh(&mut self, bytes: u64, network: Option<String>, reservation: Option<String>) {
+        (self.bytes, self.network, self.reservation) = (bytes, network, reservation);
     }
 
     /// Whose quota the git data counts for: whoever owns the repository, if a state brings it, or else who proposes it.
@@ -102,6 +105,9 @@ pub(crate) async fn finish(tx: &mut Tx, repo: &Repo, signed: &str) -> Result<(),
 /// Charges whoever pays for the git data of a push.
 async fn charge(tx: &mut Tx, repo: &Repo, signed: &Signed) -> Result<(), StoreError> {
     let bytes = i64::try_from(signed.bytes).unwrap_or(i64::MAX);
+    if let Some(id) = &signed.reservation {
+        reservations::spend(tx, id, bytes).await?;
+    }
     if bytes == 0 {
         return Ok(());
     }

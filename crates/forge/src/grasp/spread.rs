@@ -1,25 +1,31 @@
 //! A proposal's commit is a ref of every repository that the proposal is for, and of none once it is deleted.
 //!
-//! Before the first ref is made, the objects are beside every one of these repositories and proved complete there: the
-//! proposal is released in all of them or in none. The event is stored with the first repository's ref; the others
-//! follow at once, and a job that is written with the event makes sure of it, whatever happens in between.
+//! Before the first ref is made, the objects are beside every one of these repositories and proved complete there, each
+//! has said that it takes them, and the quota for all of them is reserved: the proposal is released in all of them or in
+//! none. The event is stored with the first repository's ref; the others follow at once, and a job that is written with
+//! the event makes sure of it, whatever happens in between.
 
-use super::align::{Aligned, Bringer, Objects, align};
-use super::push::{Coordinate, Order};
+use super::align::{Aligned, Bringer, Objects, align, client_of, writer};
+use super::attached;
+use super::push::{Coordinate, Decision, Order, View, decide};
+use super::quota::{Payer, give_back, measure};
+use crate::disk::ensure_room_for;
 use crate::git::push::incoming_key;
 use crate::git::snapshots;
 use crate::relay::readable;
 use crate::{Fault, Forge, jobs};
 use abide_core::{Oid, RefUpdate, RepoId};
-use abide_git::{Connected, GitError, Incoming};
+use abide_git::{Client, Connected, GitError, Incoming};
 use abide_nostr::git::{Coordinate as Address, ObjectId, Proposal};
 use abide_nostr::grasp::event::Home;
 use abide_nostr::grasp::push::ref_of;
+use abide_nostr::grasp::{Prefix, Refusal};
 use abide_nostr::{Event, EventId};
 use abide_store::nostr_events::tag_key;
 use abide_store::repos::Repo;
 use abide_store::{StoreError, Tx, nostr_events, nostr_relations, nostr_repos, purgatory};
 use serde_json::{Value as Json, json};
+use std::path::{Path, PathBuf};
 
 /// Proposals that a repository is given when it begins to be served.
 const EARLIER: i64 = 200;
@@ -31,7 +37,14 @@ pub(crate) struct Target {
     pub repo: Repo,
 }
 
-/// Of the repositories that a proposal names, those that take its commit, and what that says of all of them.
+impl Target {
+    fn is_archived(&self) -> bool {
+        self.repo.archived_at.is_some()
+    }
+}
+
+/// Of the repositories that a proposal names, those that are served here, and what that says of all of them. One that is
+/// archived keeps the proposal out of all.
 pub(crate) async fn targets(forge: &Forge, named: &[Address]) -> Result<(Vec<Target>, Home), Fault> {
     let mut conn = forge.store().read().await?;
     let (mut found, mut home) = (Vec::<Target>::new(), Home::Missing);
@@ -39,10 +52,7 @@ pub(crate) async fn targets(forge: &Forge, named: &[Address]) -> Result<(Vec<Tar
         let (owner, identifier) = (address.author.as_bytes(), &address.identifier);
         let repo = nostr_repos::by_coordinate(&mut conn, owner, identifier, None).await?;
         match repo.filter(|repo| repo.deleted_at.is_none()) {
-            Some(repo) if repo.archived_at.is_none() => {
-                found.push(Target { coordinate: Coordinate::from(address), repo });
-            }
-            Some(_) => home = Home::Archived,
+            Some(repo) => found.push(Target { coordinate: Coordinate::from(address), repo }),
             None => {
                 let waits = purgatory::announcement(&mut conn, owner, identifier).await?.is_some();
                 if waits && home == Home::Missing {
@@ -53,7 +63,9 @@ pub(crate) async fn targets(forge: &Forge, named: &[Address]) -> Result<(Vec<Tar
     }
     found.sort_by_key(|target| target.repo.id);
     found.dedup_by_key(|target| target.repo.id);
-    if !found.is_empty() {
+    if found.iter().any(Target::is_archived) {
+        home = Home::Archived;
+    } else if !found.is_empty() {
         home = Home::Open;
     }
     Ok((found, home))
@@ -75,11 +87,13 @@ pub(crate) enum Released {
     Done,
     /// One of its repositories lacks something that the commit needs: nothing was done.
     Incomplete,
-    /// The first of its repositories does not take it: nothing was done.
-    Refused(String),
+    /// One of its repositories does not take it: nothing was done.
+    Refused(Refusal),
 }
 
-/// Takes the commit of a proposal into every repository that it is for, and serves the event.
+/// Takes the commit of a proposal into every repository that it is for, and serves the event. Everything is judged for
+/// all of them before the first ref is written. Should a write fail after that, the job that is queued with the event
+/// takes it into the others: what it needs of the quota stays reserved.
 pub(crate) async fn release(
     forge: &Forge,
     event: &Event,
@@ -94,86 +108,189 @@ pub(crate) async fn release(
     };
     // Whoever pushes hears first of the repository that was pushed to.
     targets.sort_by_key(|target| Some(target.repo.id) != origin);
+    let mut staging = Staging::new(forge, event.id, commit, bringer.client);
     let mut staged = Vec::with_capacity(targets.len());
     for target in &targets {
-        match stage(forge, &event.id, commit, source, target, &targets).await? {
+        match staging.stage(source, target, &targets).await? {
             Some(objects) => staged.push(objects),
             None => return Ok(Released::Incomplete),
         }
     }
-    let mut served = false;
-    for (target, objects) in targets.iter().zip(staged) {
-        let order = Order::Proposal(Box::new(event.clone()), commit);
-        match align(forge, &target.coordinate, order, objects, bringer.clone()).await {
-            Ok(Aligned::Done | Aligned::Nothing) => served = true,
-            Ok(Aligned::Refused(reason)) if !served => return Ok(Released::Refused(reason)),
-            Err(fault) if !served => return Err(fault),
-            // The event is served: the job that came with it tries again.
-            Ok(Aligned::Refused(reason)) => tell_of_delay(target, &reason),
-            Err(fault) => tell_of_delay(target, &fault.to_string()),
+    let order = Order::Proposal(Box::new(event.clone()), commit);
+    // One alone is judged in the moment it is written.
+    for (target, objects) in targets.iter().zip(&staged).filter(|_| targets.len() > 1) {
+        if let Some(reason) = refusal(forge, &order, target, objects).await? {
+            return Ok(Released::Refused(Refusal::new(Prefix::Restricted, reason)));
         }
     }
-    Ok(if served { Released::Done } else { Released::Incomplete })
+    let reservation = event.id.to_hex();
+    if let Err(refusal) = reserve(forge, event, &staged, bringer, &reservation).await? {
+        return Ok(Released::Refused(refusal));
+    }
+    let written = write(forge, &order, targets.iter().zip(staged), bringer.clone().paying_from(&reservation)).await;
+    if !matches!(written, Ok(Written::Some)) {
+        give_back(forge, &reservation).await;
+    }
+    match written? {
+        Written::All | Written::Some => {
+            attached::release(forge, &event.id).await;
+            Ok(Released::Done)
+        }
+        Written::None(reason) => Ok(Released::Refused(Refusal::new(Prefix::Error, reason))),
+    }
+}
+
+/// Why a repository does not take a proposal as it is now.
+async fn refusal(forge: &Forge, order: &Order, target: &Target, objects: &Objects) -> Result<Option<String>, Fault> {
+    let refs = snapshots::read(forge, &target.repo).await?;
+    let mut places = vec![forge.layout().repo(target.repo.id)];
+    places.extend(area_of(objects).map(Path::to_owned));
+    Ok(match decide(forge, &target.coordinate, order, &View::of(&refs, places)).await? {
+        Decision::Refuse(reason) => Some(format!("{}: {reason}", target.coordinate.identifier)),
+        Decision::Go(_) | Decision::Nothing => None,
+    })
+}
+
+fn area_of(objects: &Objects) -> Option<&Path> {
+    match objects {
+        Objects::Received(_, objects) => objects.area(),
+        Objects::Here | Objects::Of(..) => None,
+    }
+}
+
+/// Takes the git data for all repositories together from the quota of whoever proposes, and asks for room on the disk.
+async fn reserve(
+    forge: &Forge,
+    event: &Event,
+    staged: &[Objects],
+    bringer: &Bringer,
+    reservation: &str,
+) -> Result<Result<(), Refusal>, Fault> {
+    let mut bytes = 0_u64;
+    for area in staged.iter().filter_map(area_of) {
+        bytes = bytes.saturating_add(measure(area.join("objects")).await?);
+    }
+    if bytes == 0 {
+        return Ok(Ok(()));
+    }
+    ensure_room_for(forge, writer(bringer.client), bytes)?;
+    let payer = Payer::load(forge, Some(event.pubkey), bringer.ip).await?;
+    let reserved = payer.reserve(forge, reservation, bytes).await?;
+    if reserved == Ok(true) {
+        forge.relay().strangers.add(bytes);
+    }
+    Ok(reserved.map(drop))
+}
+
+/// How many of its repositories a proposal was written to.
+enum Written {
+    All,
+    /// At least one, so the event is served; the job goes on with the others.
+    Some,
+    /// None, for this reason.
+    None(String),
+}
+
+async fn write<'a>(
+    forge: &Forge,
+    order: &Order,
+    targets: impl Iterator<Item = (&'a Target, Objects)>,
+    bringer: Bringer,
+) -> Result<Written, Fault> {
+    let (mut served, mut late) = (false, false);
+    for (target, objects) in targets {
+        match align(forge, &target.coordinate, order.clone(), objects, bringer.clone()).await {
+            Ok(Aligned::Done | Aligned::Nothing) => served = true,
+            Ok(Aligned::Refused(reason)) if !served => return Ok(Written::None(reason)),
+            Err(fault) if !served => return Err(fault),
+            Ok(Aligned::Refused(reason)) => {
+                late = true;
+                tell_of_delay(target, &reason);
+            }
+            Err(fault) => {
+                late = true;
+                tell_of_delay(target, &fault.to_string());
+            }
+        }
+    }
+    Ok(if late { Written::Some } else { Written::All })
 }
 
 fn tell_of_delay(target: &Target, reason: &str) {
     tracing::info!(repo = target.repo.id.get(), reason, "a repository does not take a proposal's commit yet");
 }
 
-/// Puts what a repository lacks of a commit beside it and proves the commit complete there. `None`: something is missing.
-async fn stage(
-    forge: &Forge,
-    id: &EventId,
+/// Objects of one proposal that are put beside its repositories, within one bound for all of them.
+struct Staging<'a> {
+    forge: &'a Forge,
+    update: [RefUpdate; 1],
     commit: Oid,
-    source: &Source,
-    target: &Target,
-    named: &[Target],
-) -> Result<Option<Objects>, Fault> {
-    let update = [RefUpdate { name: ref_of(id), old: Oid::ZERO, new: commit }];
-    if holds(forge, target.repo.id, &update).await? {
-        return Ok(Some(Objects::Here));
-    }
-    let mut places = Vec::new();
-    let origin = match source {
-        Source::Repo(origin) => Some(*origin),
-        Source::Area(key, origin) => {
-            let dir = forge.layout().repo(target.repo.id);
-            let (objects, refused) = Incoming::reopen(forge.git(), forge.layout(), dir, key)?.connect(&update).await?;
-            if refused.is_empty() {
-                return Ok(Some(Objects::Received(incoming_key(forge), objects)));
-            }
-            places.push(forge.layout().incoming(key).join("objects"));
-            *origin
-        }
-    };
-    // Only a repository that the proposal names gives anything to the others.
-    let is_named = |origin: &RepoId| *origin != target.repo.id && named.iter().any(|other| other.repo.id == *origin);
-    let Some(origin) = origin.filter(is_named) else { return Ok(None) };
-    places.push(forge.layout().repo(origin).join("objects"));
+    client: Client,
+    /// Bytes that may still be copied. Anyone can propose: what one event makes the server copy is bounded like what one
+    /// address may leave here.
+    left: u64,
+}
 
-    let key = incoming_key(forge);
-    let refs = snapshots::read(forge, &target.repo).await?;
-    let known: Vec<Oid> = refs.refs.iter().map(|found| found.oid).collect();
-    let incoming = Incoming::create(forge.git(), forge.layout(), target.repo.id, &key).await?;
-    let copied = async {
-        // Anyone can propose: what one event makes the server copy is bounded like what one address may leave here.
-        if incoming.weigh(&places, &[commit], &known).await? > forge.settings().grasp.unsigned_per_address {
-            return Ok(false);
-        }
-        incoming.fill(&places, &[commit], &known).await.map(|()| true)
-    };
-    match copied.await {
-        Ok(true) => {}
-        Ok(false) | Err(GitError::Failed { .. }) => return Ok(None),
-        Err(error) => return Err(error.into()),
+impl<'a> Staging<'a> {
+    fn new(forge: &'a Forge, id: EventId, commit: Oid, client: Client) -> Self {
+        let update = [RefUpdate { name: ref_of(&id), old: Oid::ZERO, new: commit }];
+        Self { forge, update, commit, client, left: forge.settings().grasp.unsigned_per_address }
     }
-    let (objects, refused) = incoming.connect(&update).await?;
-    Ok(refused.is_empty().then_some(Objects::Received(key, objects)))
+
+    /// Puts what a repository lacks of the commit beside it and proves the commit complete there. `None`: something is
+    /// missing, or more than may be copied.
+    async fn stage(&mut self, source: &Source, target: &Target, named: &[Target]) -> Result<Option<Objects>, Fault> {
+        let Self { forge, client, .. } = *self;
+        if holds(forge, target.repo.id, &self.update, client).await? {
+            return Ok(Some(Objects::Here));
+        }
+        let mut places = Vec::new();
+        let origin = match source {
+            Source::Repo(origin) => Some(*origin),
+            Source::Area(key, origin) => {
+                let dir = forge.layout().repo(target.repo.id);
+                let lent = Incoming::reopen(forge.git(), forge.layout(), dir, key)?.of(client);
+                let (objects, refused) = lent.connect(&self.update).await?;
+                if refused.is_empty() {
+                    return Ok(Some(Objects::Received(incoming_key(forge), objects)));
+                }
+                places.push(forge.layout().incoming(key).join("objects"));
+                *origin
+            }
+        };
+        // Only a repository that the proposal names gives anything to the others.
+        let is_named =
+            |origin: &RepoId| *origin != target.repo.id && named.iter().any(|other| other.repo.id == *origin);
+        let Some(origin) = origin.filter(is_named) else { return Ok(None) };
+        places.push(forge.layout().repo(origin).join("objects"));
+
+        let key = incoming_key(forge);
+        let incoming = Incoming::create(forge.git(), forge.layout(), target.repo.id, &key).await?.of(client);
+        match self.copy(&incoming, &places, target).await {
+            Ok(true) => {}
+            Ok(false) | Err(Fault::Git(GitError::Failed { .. } | GitError::UsedUp { .. })) => return Ok(None),
+            Err(fault) => return Err(fault),
+        }
+        let (objects, refused) = incoming.connect(&self.update).await?;
+        Ok(refused.is_empty().then_some(Objects::Received(key, objects)))
+    }
+
+    /// Copies what a repository lacks; `false` if that is more than is left.
+    async fn copy(&mut self, incoming: &Incoming, places: &[PathBuf], target: &Target) -> Result<bool, Fault> {
+        let refs = snapshots::read(self.forge, &target.repo).await?;
+        let known: Vec<Oid> = refs.refs.iter().map(|found| found.oid).collect();
+        let bytes = incoming.weigh(places, &[self.commit], &known).await?;
+        let Some(left) = self.left.checked_sub(bytes) else { return Ok(false) };
+        ensure_room_for(self.forge, writer(self.client), bytes)?;
+        incoming.fill(places, &[self.commit], &known).await?;
+        self.left = left;
+        Ok(true)
+    }
 }
 
 /// Whether a repository has these tips and all that they reach.
-pub(super) async fn holds(forge: &Forge, repo: RepoId, tips: &[RefUpdate]) -> Result<bool, Fault> {
-    let mut here = Connected::in_place(forge.git(), forge.layout().repo(repo));
+async fn holds(forge: &Forge, repo: RepoId, tips: &[RefUpdate], client: Client) -> Result<bool, Fault> {
+    let mut here = Connected::in_place(forge.git(), forge.layout().repo(repo)).of(client);
     Ok(here.extend(tips).await?.is_empty())
 }
 
@@ -183,10 +300,11 @@ pub(super) async fn holder(
     id: &EventId,
     commit: Oid,
     targets: &[Target],
+    client: Client,
 ) -> Result<Option<RepoId>, Fault> {
     let update = [RefUpdate { name: ref_of(id), old: Oid::ZERO, new: commit }];
     for target in targets {
-        if holds(forge, target.repo.id, &update).await? {
+        if holds(forge, target.repo.id, &update, client).await? {
             return Ok(Some(target.repo.id));
         }
     }
@@ -200,23 +318,41 @@ pub(crate) async fn give(forge: &Forge, id: &EventId) -> Result<(), Fault> {
     let Some(event) = found.and_then(|found| readable(&found.json)) else { return Ok(()) };
     let Ok(proposal) = Proposal::parse(&event) else { return Ok(()) };
     let Some(commit) = proposal.commit.and_then(ObjectId::sha1) else { return Ok(()) };
-    let (targets, _) = targets(forge, &proposal.repos).await?;
-    let Some(origin) = holder(forge, id, commit, &targets).await? else { return Ok(()) };
-    let mut late = None;
+    let (mut targets, _) = targets(forge, &proposal.repos).await?;
+    let client = client_of(forge, &event.pubkey, None).await?;
+    let Some(origin) = holder(forge, id, commit, &targets, client).await? else { return Ok(()) };
+    // One that was archived since takes no changes.
+    targets.retain(|target| !target.is_archived());
+    let mut staging = Staging::new(forge, *id, commit, client);
+    let (mut ready, mut staged) = (Vec::with_capacity(targets.len()), Vec::with_capacity(targets.len()));
     for target in &targets {
-        let staged = stage(forge, id, commit, &Source::Repo(origin), target, &targets).await?;
-        let Some(objects) = staged else {
-            tell_of_delay(target, "its commit is not complete there");
-            continue;
-        };
-        let order = Order::Proposal(Box::new(event.clone()), commit);
-        if let Aligned::Refused(reason) = align(forge, &target.coordinate, order, objects, Bringer::server()).await? {
+        match staging.stage(&Source::Repo(origin), target, &targets).await? {
+            Some(objects) => {
+                ready.push(target);
+                staged.push(objects);
+            }
+            None => tell_of_delay(target, "its commit is not complete there"),
+        }
+    }
+    let (order, reservation) = (Order::Proposal(Box::new(event.clone()), commit), id.to_hex());
+    let bringer = Bringer::server_for(client).paying_from(&reservation);
+    let reserved = reserve(forge, &event, &staged, &bringer, &reservation).await?;
+    if let Err(refusal) = reserved {
+        return Err(Fault::Internal(format!("a proposal has not reached all its repositories: {}", refusal.reason)));
+    }
+    let mut late = None;
+    for (target, objects) in ready.into_iter().zip(staged) {
+        let aligned = align(forge, &target.coordinate, order.clone(), objects, bringer.clone()).await?;
+        if let Aligned::Refused(reason) = aligned {
             tell_of_delay(target, &reason);
             late = Some(reason);
         }
     }
     match late {
-        None => Ok(()),
+        None => {
+            give_back(forge, &reservation).await;
+            Ok(())
+        }
         Some(reason) => Err(Fault::Internal(format!("a proposal has not reached all its repositories: {reason}"))),
     }
 }

@@ -1,13 +1,14 @@
 //! A signed state arrives.
 
-use super::align::{Aligned, Bringer, Objects, align};
+use super::align::{Aligned, Bringer, Objects, align, client_of};
 use super::push::{Coordinate, Order, is_complete, objects_of};
 use super::quota::Allowance;
 use super::scene::{Place, Scene};
-use super::settle::settle;
+use super::settle::settle_after;
 use super::signed::serve_state;
 use super::{Halt, ensure_room, entry, refusal, stop};
 use crate::{Fault, Forge};
+use abide_git::Client;
 use abide_nostr::git::RepoState;
 use abide_nostr::grasp::state::{Facts, Ruled, Verdict, judge};
 use abide_nostr::grasp::{Answer, Prefix};
@@ -26,6 +27,7 @@ pub(super) async fn admit(
     allowance: &Allowance,
 ) -> Result<Answer, Fault> {
     let identifier = state.identifier.as_str().to_owned();
+    let client = client_of(forge, &event.pubkey, from).await?;
     let mut conn = forge.store().read().await?;
     let scene = Scene::load(&forge.settings().grasp, &mut conn, &identifier, event.pubkey).await?;
     let author = event.pubkey.to_bytes();
@@ -42,9 +44,9 @@ pub(super) async fn admit(
         }),
         deleted_at: deleted_at.map(|at| u64::try_from(at).unwrap_or(0)),
         announced: scene.announced.iter().any(|known| known.repo_id().is_some()),
-        ruled: ruled(forge, &scene, &state).await?,
+        ruled: ruled(forge, &scene, &state, client).await?,
     };
-    let sender = Sender { from, allowance };
+    let sender = Sender { from, allowance, client };
     match judge(&facts) {
         Verdict::Refuse(refusal) => Ok(Answer::Refused(refusal)),
         Verdict::Wait { extend } => wait(forge, event, &identifier, extend, sender).await,
@@ -54,14 +56,14 @@ pub(super) async fn admit(
 }
 
 /// What the author may speak for, and what is there of it.
-async fn ruled(forge: &Forge, scene: &Scene, state: &RepoState) -> Result<Vec<Ruled>, Fault> {
+async fn ruled(forge: &Forge, scene: &Scene, state: &RepoState, client: Client) -> Result<Vec<Ruled>, Fault> {
     let mut ruled = Vec::new();
     for known in scene.ruled_by(state.author) {
         let superseded = scene.candidates(known.owner(), None, |candidates| {
             candidates.authoritative().is_some_and(|rules| rules.rank > state.rank)
         });
         let complete = match &known.place {
-            Place::Served(repo) => is_complete(forge, state, repo).await?,
+            Place::Served(repo) => is_complete(forge, state, repo, client).await?,
             Place::Waiting(..) | Place::Beside => false,
         };
         ruled.push(Ruled {
@@ -92,6 +94,7 @@ async fn keep(forge: &Forge, event: &Event) -> Result<Answer, Fault> {
 struct Sender<'a> {
     from: Option<IpAddr>,
     allowance: &'a Allowance,
+    client: Client,
 }
 
 /// All that it asks for is here: it is stored and followed at once.
@@ -115,16 +118,19 @@ async fn serve(
             false => Objects::Of(source, objects_of(state).collect()),
         };
         let order = Order::State(Box::new(event.clone()));
-        match align(forge, &coordinate, order, objects, Bringer::server()).await? {
-            Aligned::Done | Aligned::Nothing => stored = true,
-            Aligned::Refused(reason) => tracing::info!(reason, "a repository does not follow a new state"),
+        match align(forge, &coordinate, order, objects, Bringer::server_for(sender.client)).await {
+            Ok(Aligned::Done | Aligned::Nothing) => stored = true,
+            Ok(Aligned::Refused(reason)) => tracing::info!(reason, "a repository does not follow a new state"),
+            // The state is stored: the job that settles the identifier tries again.
+            Err(fault) if stored => tracing::warn!(error = %fault, "a repository does not follow a stored state yet"),
+            Err(fault) => return Err(fault),
         }
     }
     if !stored {
         // No repository could take it in this moment; the next push or state looks at it again.
         return wait(forge, event, state.identifier.as_str(), Vec::new(), sender).await;
     }
-    settle(forge, state.identifier.as_str(), event.pubkey).await?;
+    settle_after(forge, state.identifier.as_str(), event.pubkey, sender.client).await;
     Ok(Answer::Stored)
 }
 
@@ -134,7 +140,7 @@ async fn wait(
     event: &Event,
     identifier: &str,
     extend: Vec<PublicKey>,
-    Sender { from, allowance }: Sender<'_>,
+    Sender { from, allowance, .. }: Sender<'_>,
 ) -> Result<Answer, Fault> {
     let settings = forge.settings().grasp.clone();
     let input = (event.clone(), identifier.to_owned(), from, extend, settings, allowance.clone());

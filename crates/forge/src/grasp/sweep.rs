@@ -8,7 +8,7 @@ use abide_nostr::nip19;
 use abide_store::leases::{self, Lease};
 use abide_store::purgatory::{self, Announcement};
 use abide_store::purgatory_proposals as proposals;
-use abide_store::{StoreError, Tx, purges, pushes, quotas};
+use abide_store::{StoreError, Tx, purges, pushes, quotas, reservations};
 use std::time::Duration;
 
 /// Entries of one kind that one look takes on.
@@ -118,6 +118,7 @@ async fn states(forge: &Forge) -> Result<u64, Fault> {
                 }
                 purgatory::forget(tx).await?;
                 quotas::forget(tx).await?;
+                reservations::forget(tx).await?;
                 Ok(gone.len() as u64)
             })
         })
@@ -154,6 +155,7 @@ async fn expire_proposals(forge: &Forge, page: Vec<proposals::Half>) -> Result<u
                         Some(half) if half.expires_at <= now => {
                             if half.json.is_some() {
                                 purgatory::remember(tx, id, now.plus(*remembered)).await?;
+                                attached::drop_with_proposal(tx, id, "expiry").await?;
                             }
                             proposals::take(tx, id).await
                         }

@@ -10,14 +10,20 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Signers(BTreeMap<PublicKey, Signer>);
 
 impl Signers {
-    /// Looks them up in one statement, however many there are.
+    /// Looks them up in two statements, however many there are. A key whose account was deleted while it was suspended
+    /// stays suspended.
     pub(crate) async fn load(conn: &mut Conn, keys: impl IntoIterator<Item = PublicKey>) -> Result<Self, StoreError> {
         let keys: BTreeSet<PublicKey> = keys.into_iter().collect();
         let npubs: Vec<String> = keys.iter().map(nip19::npub).collect();
         let accounts = user_keys::accounts(conn, &npubs).await?;
+        let strangers: Vec<String> = npubs.iter().filter(|npub| !accounts.contains_key(*npub)).cloned().collect();
+        let barred = user_keys::barred(conn, &strangers).await?;
         let signer = |npub: &String| {
             let account = accounts.get(npub);
-            Signer::of(account.map(|found| KeyAccount { named: found.named, suspended: found.suspended }))
+            let account = account.map(|found| KeyAccount { named: found.named, suspended: found.suspended });
+            Signer::of(
+                account.or_else(|| barred.contains(npub).then_some(KeyAccount { named: false, suspended: true })),
+            )
         };
         Ok(Self(keys.iter().copied().zip(npubs.iter().map(signer)).collect()))
     }

@@ -14,13 +14,9 @@ use gix::odb::Header;
 use std::collections::HashSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// With more tips than this, a failure is reported for all of them rather than looked for one by one.
 const CULPRITS: usize = 32;
-
-/// Processor time of one walk for a push without an account.
-const STRANGERS_TIME: Duration = Duration::from_secs(120);
 
 const MISSING: &str = "the pushed objects are incomplete; run `git fsck` in your clone and push again";
 const NOT_A_COMMIT: &str = "refs/heads/* takes commits only; push other objects as tags";
@@ -33,6 +29,7 @@ pub struct Connected {
     /// Objects beside the repository; `None`: all of them are in it.
     incoming: Option<Incoming>,
     tips: HashSet<Oid>,
+    client: Client,
 }
 
 /// Where a proof holds.
@@ -49,7 +46,8 @@ impl Incoming {
     /// in the repository that the area borrows from. The proof covers the tips that are not refused.
     pub async fn connect(self, updates: &[RefUpdate]) -> Result<(Connected, Vec<RefusedTip>), GitError> {
         let place = if self.alone { Place::Anywhere } else { Place::In(self.repo.clone()) };
-        let mut connected = Connected { git: self.git.clone(), place, incoming: Some(self), tips: HashSet::new() };
+        let (git, client) = (self.git.clone(), self.client);
+        let mut connected = Connected { git, place, incoming: Some(self), tips: HashSet::new(), client };
         let refused = connected.extend(updates).await?;
         Ok((connected, refused))
     }
@@ -58,14 +56,20 @@ impl Incoming {
 impl Connected {
     /// A proof about objects that are in the repository already; it covers no tip before [`Connected::extend`].
     pub fn in_place(git: &Git, repo: PathBuf) -> Self {
-        Self { git: git.clone(), place: Place::In(repo), incoming: None, tips: HashSet::new() }
+        let (git, place) = (git.clone(), Place::In(repo));
+        Self { git, place, incoming: None, tips: HashSet::new(), client: Client::SERVER }
+    }
+
+    /// The same, with the work counted as this client's.
+    pub fn of(self, client: Client) -> Self {
+        Self { client, ..self }
     }
 
     /// What the refs of one repository reach, copied beside another: the copy is closed, because packing fails at the
     /// first object that is missing.
     pub(crate) fn closed(incoming: Incoming, tips: impl IntoIterator<Item = Oid>) -> Self {
-        let git = incoming.git.clone();
-        Self { git, place: Place::Anywhere, incoming: Some(incoming), tips: tips.into_iter().collect() }
+        let (git, client, tips) = (incoming.git.clone(), incoming.client, tips.into_iter().collect());
+        Self { git, place: Place::Anywhere, incoming: Some(incoming), tips, client }
     }
 
     /// Whether a tip was proved complete in the repository in this directory.
@@ -97,7 +101,7 @@ impl Connected {
         let unproved: Vec<RefUpdate> = tips.into_iter().filter(|tip| !self.tips.contains(&tip.new)).collect();
         // Those that are left may still be taken, so they are looked at whatever became of the others.
         if !unproved.is_empty() {
-            let _place = self.git.unpack_place(self.client()).await?;
+            let _place = self.git.unpack_place(self.client).await?;
             match self.walk(&unproved).await {
                 Ok(()) => self.tips.extend(unproved.iter().map(|tip| tip.new)),
                 Err(GitError::Failed { .. }) => {
@@ -144,11 +148,6 @@ impl Connected {
         }
     }
 
-    /// Whose push it is.
-    fn client(&self) -> Client {
-        self.incoming.as_ref().map_or(Client::SERVER, |incoming| incoming.client)
-    }
-
     /// A call that sees the repository with the objects beside it.
     fn call(&self, what: &'static str) -> Call<'_> {
         match (&self.incoming, &self.place) {
@@ -165,13 +164,10 @@ impl Connected {
             writeln!(input, "{}", tip.new).expect("writing to a string does not fail");
         }
         let limits = self.git.limits();
-        let ration = match self.client().is_stranger() {
-            true => Ration { memory: limits.stranger_memory, processor: limits.check.min(STRANGERS_TIME) },
-            false => Ration { memory: limits.memory, processor: limits.check },
-        };
-        let call = self.call("rev-list").ration(ration);
+        let ration = self.git.ration_of(self.client);
+        let call = self.call("rev-list").ration(Ration { processor: ration.processor.min(limits.check), ..ration });
         let call = call.args(["--objects", "--stdin", "--not", "--all", "--quiet"]);
-        call.run(input.as_bytes(), self.git.limits().check).await.map(drop)
+        call.run(input.as_bytes(), limits.check).await.map(drop)
     }
 
     /// Which of these tips are incomplete; all of them, if none can be told from the others.
@@ -204,13 +200,15 @@ impl Connected {
                 place: self.place.clone(),
                 incoming: None,
                 tips: self.proved(tips),
+                client: self.client,
             });
         };
         let mut area = Incoming::create_beside(&self.git, layout, incoming.repo.clone(), key).await?;
         (area.alone, area.client) = (incoming.alone, incoming.client);
         let known = refs_of(incoming.repo.clone()).await?;
         area.fill(&self.object_directories(), tips, &known).await?;
-        Ok(Self { git: self.git.clone(), place: self.place.clone(), incoming: Some(area), tips: self.proved(tips) })
+        let (git, place, tips) = (self.git.clone(), self.place.clone(), self.proved(tips));
+        Ok(Self { git, place, incoming: Some(area), tips, client: self.client })
     }
 
     fn proved(&self, tips: &[Oid]) -> HashSet<Oid> {

@@ -389,8 +389,19 @@ async fn a_push_that_needs_more_memory_than_its_ration_is_refused_by_the_kernel(
     }
     let incoming = server.incoming("account").await;
     incoming.receive(&pack[..], &ReceiveLimits::default(), None).await.unwrap();
-    let (_connected, refused) = incoming.connect(&creating(tip)).await.unwrap();
+    let (connected, refused) = incoming.connect(&creating(tip)).await.unwrap();
     assert!(refused.is_empty());
+    connected.migrate(&server.repo).await.unwrap();
+    // What the event of a stranger makes the server do with it is bounded the same way.
+    let signer = Client::signer(None, None, [1; 32]);
+    let mut here = abide_git::Connected::in_place(&server.git, server.repo.clone()).of(signer);
+    let walked = here.extend(&creating(tip)).await;
+    assert!(matches!(walked, Err(abide_git::GitError::UsedUp { of: "memory", .. })), "{walked:?}");
+    let copy = server.incoming("copy").await.of(signer);
+    let copied = copy.fill(&[server.repo.join("objects")], &[tip], &[]).await;
+    assert!(matches!(copied, Err(abide_git::GitError::UsedUp { of: "memory", .. })), "{copied:?}");
+    let mut here = abide_git::Connected::in_place(&server.git, server.repo.clone());
+    assert_eq!(here.extend(&creating(tip)).await.unwrap(), []);
 }
 
 #[tokio::test]

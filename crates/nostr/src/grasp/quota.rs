@@ -84,6 +84,11 @@ impl Room {
     /// Room for everyone.
     pub const PLENTY: Self = Self { strangers: None, reserve: None };
 
+    /// What is left once so many bytes more are stored.
+    pub fn after(self, bytes: u64) -> Self {
+        Self { strangers: self.strangers.map(|(used, most)| (used.saturating_add(bytes), most)), ..self }
+    }
+
     /// Whether so many bytes more may come from strangers.
     fn admit(&self, quotas: &Quotas, bytes: u64) -> Result<(), Refusal> {
         if let Some(free) = self.reserve {

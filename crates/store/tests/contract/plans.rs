@@ -213,6 +213,12 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("purgatory", "COUNTS"),
     ("purgatory", "TOTALS"),
     ("purgatory_attached", "HOMELESS"),
+    ("purgatory_attached", "HOMELESS_PROPOSALS"),
+    // Pushes of strangers that are being written: as many as git has slots for.
+    ("reservations", "SUMS"),
+    ("reservations", "EXPIRE_OF"),
+    // One row.
+    ("reservations", "LOCK"),
     ("purgatory", "ANNOUNCEMENT_PAGE"),
     ("purgatory", "STATE_PAGE"),
     ("purgatory_proposals", "PAGE"),

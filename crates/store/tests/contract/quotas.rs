@@ -6,6 +6,7 @@ use abide_store::nostr_events::{self, NewEvent};
 use abide_store::purgatory::{self, Entry};
 use abide_store::purgatory_proposals::{self as proposals, Half};
 use abide_store::quotas::{self, Usage};
+use abide_store::reservations::{self, Reservation};
 use abide_store::{Store, StoreError, nostr_repos, repos};
 use abide_testkit::{Engine, TestClock};
 use futures_util::future::join_all;
@@ -220,4 +221,64 @@ async fn writers_of_the_same_keys_count_exactly_and_end(#[values(Engine::Sqlite,
     assert_eq!(quotas::address_today(&mut conn, "10.0.0.1", now).await.unwrap(), 100);
     let tomorrow = now.plus(Duration::from_secs(86_400));
     assert_eq!(quotas::address_today(&mut conn, "10.0.0.1", tomorrow).await.unwrap(), 0);
+}
+
+/// Whoever asks holds the lock until the reservation is written, so the next sees it.
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn reservations_at_once_share_one_room(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = World::new(engine).await;
+    let other = world.another_store().await;
+    let reserve = async |store: &Store, number: i64| -> bool {
+        let taken: Result<bool, StoreError> = unit!(store, number, |tx, number| {
+            reservations::lock(tx).await?;
+            let now = tx.now();
+            let reserved = reservations::sums(tx, Some(&[1; 32]), Some("10.0.0.1"), "", now).await?;
+            assert_eq!((reserved.of_key, reserved.of_key), (reserved.of_address, reserved.total));
+            if reserved.of_key + 40 > 100 {
+                return Ok(false);
+            }
+            let reservation = Reservation {
+                id: format!("push-{number}"),
+                pubkey: Some([1; 32]),
+                address: Some("10.0.0.1".into()),
+                bytes: 40,
+                holder: "node:1".into(),
+                expires_at: now.plus(Duration::from_secs(60)),
+            };
+            reservations::put(tx, &reservation).await?;
+            Ok(true)
+        })
+        .await;
+        taken.unwrap()
+    };
+    let taken =
+        join_all((0..8).map(|number| reserve(if number % 2 == 0 { &world.store } else { &other }, number))).await;
+    assert_eq!(taken.iter().filter(|taken| **taken).count(), 2);
+
+    let sums = async || {
+        let mut conn = world.store.read().await.unwrap();
+        let now = abide_core::Clock::now(&world.clock);
+        reservations::sums(&mut conn, Some(&[1; 32]), None, "", now).await.unwrap().of_key
+    };
+    assert_eq!(sums().await, 80);
+    let first = format!("push-{}", taken.iter().position(|taken| *taken).unwrap());
+    let spent: Result<(), StoreError> =
+        unit!(&world.store, first.clone(), |tx, id| reservations::spend(tx, id, 15).await).await;
+    spent.unwrap();
+    assert_eq!(sums().await, 65);
+    let spent: Result<(), StoreError> =
+        unit!(&world.store, first, |tx, id| reservations::spend(tx, id, 25).await).await;
+    spent.unwrap();
+    assert_eq!(sums().await, 40);
+    world.clock.advance(Duration::from_secs(61));
+    assert_eq!(sums().await, 0, "one that nobody ends expires");
+    let mut raw = world.raw().await;
+    assert_eq!(raw.number("SELECT count(*) FROM quota_reservations").await, 1);
+    let forgotten: Result<u64, StoreError> = unit!(&world.store, (), |tx, ()| {
+        assert_eq!(reservations::expire_of(tx, "other:", "node:2").await?, 0);
+        reservations::expire_of(tx, "node:", "node:2").await
+    })
+    .await;
+    assert_eq!(forgotten.unwrap(), 1, "and goes with the next start of its node");
 }

@@ -201,3 +201,78 @@ fn a_states_end_leaves_the_waiting_announcement_its_own_time(
     assert!(!scene.refs(&key, "demo").is_empty());
     scene.assert_healthy();
 }
+
+/// A pull request for a served repository, a comment on it, and a reply to that, which all tag nothing else.
+fn thread(scene: &mut Scene, commit: &str) -> [Event; 3] {
+    let key = scene.owner.clone();
+    scene.served(&key, "demo", &[]);
+    let pull = conversation(&key, commit)[3].clone();
+    let on = |event: &Event, author: u32, text: &str| {
+        let (root, id) = (pull.id.to_hex(), event.id.to_hex());
+        Key::new(author).event(now(), 1111, &[&["E", &root], &["K", "1618"], &["e", &id], &["k", "1111"]], text)
+    };
+    let comment = on(&pull, 8, "a comment");
+    let reply = Key::new(7).event(now(), 1111, &[&["e", &comment.id.to_hex()]], "a reply");
+    let events = [pull, comment, reply];
+    for event in &events {
+        assert_eq!(scene.relay.publish(event), (true, WAITS.to_owned()), "{}", event.content);
+        assert_eq!(scene.relay.publish(event), (true, "duplicate: in purgatory".to_owned()), "{}", event.content);
+        assert!(!scene.is_served(event));
+    }
+    events
+}
+
+#[rstest]
+fn comments_on_a_waiting_pull_request_are_served_when_it_is(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut scene = Scene::new(engine);
+    let key = scene.owner.clone();
+    let commit = scene.git.commit_file(&scene.work, "feature", "1", "a feature");
+    scene.git.ok(&scene.work, &["branch", "-q", "feature"]);
+    scene.git.ok(&scene.work, &["reset", "-q", "--hard", &scene.first]);
+    let events = thread(&mut scene, &commit);
+    scene.server.restart();
+    scene.relay = abide_testkit::Nostr::connect(&scene.server.url());
+    let mut live = abide_testkit::Nostr::connect(&scene.server.url());
+    live.subscribe("comments", &[serde_json::json!({ "kinds": [1111] })]);
+    scene.push(&key, "demo", &[&format!("{commit}:{}", nostr_ref(&events[0]))]);
+    for event in &events {
+        assert!(scene.is_served(event), "{}", event.content);
+    }
+    assert_eq!([live.live("comments").id, live.live("comments").id], [events[1].id, events[2].id]);
+    assert_eq!(query(&scene.server, "SELECT count(*) FROM purgatory_attached"), "0");
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn comments_on_a_waiting_pull_request_go_with_it(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values(true, false)] deleted: bool,
+) {
+    let mut scene = Scene::new(engine);
+    let events = thread(&mut scene, &"1".repeat(40));
+    if deleted {
+        let id = events[0].id.to_hex();
+        assert!(scene.relay.publish(&Key::new(9).event(now(), 5, &[&["e", &id]], "")).0);
+    } else {
+        query(&scene.server, "UPDATE purgatory_proposals SET expires_at = expires_at - 2000000000");
+        scene.sweep();
+    }
+    assert_eq!(query(&scene.server, "SELECT count(*) FROM purgatory_proposals"), "0");
+    assert_eq!(query(&scene.server, "SELECT count(*) FROM purgatory_attached"), "0");
+    let (taken, reason) = scene.relay.publish(&events[1]);
+    assert!(!taken && reason.starts_with("restricted:"), "{reason}");
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn what_waits_with_a_pull_request_is_bounded(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Scene::new(engine);
+    let pull = thread(&mut scene, &"1".repeat(40))[0].clone();
+    let (id, long, at) = (pull.id.to_hex(), "x".repeat(200 << 10), now());
+    let answers: Vec<_> =
+        (0..6).map(|n| scene.relay.publish(&Key::new(6).event(at - n, 1111, &[&["E", &id]], &long))).collect();
+    assert_eq!(answers.iter().filter(|(taken, _)| *taken).count(), 5, "a mebibyte of one key");
+    assert!(answers[5].1.starts_with("rate-limited:"), "{}", answers[5].1);
+}

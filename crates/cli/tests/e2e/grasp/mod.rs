@@ -1,9 +1,11 @@
 //! GRASP, with the real `git` and a nostr client over real sockets, on both engines. The names follow the lists of
 //! scenarios that the specification starts from.
 
+mod after_commit;
 mod announcements;
 mod attached;
 mod deletions;
+mod everywhere;
 mod hostile;
 mod integrity;
 mod leaving;
@@ -11,6 +13,7 @@ mod life;
 mod many;
 mod mixed;
 mod proposals;
+mod reserved;
 mod restarts;
 pub mod scene;
 mod states;

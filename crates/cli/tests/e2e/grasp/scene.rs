@@ -163,6 +163,15 @@ pub fn state(key: &Key, at: u64, identifier: &str, refs: &[(&str, &str)], head: 
     key.event(at, 30_618, &tags, "")
 }
 
+/// Text of so many characters that hardly becomes shorter by packing.
+pub fn noise(seed: u32, len: usize) -> String {
+    let next = |last: &mut u32, _| {
+        *last = last.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        Some(char::from(33 + (*last >> 24) as u8 % 90))
+    };
+    (0..len).scan(seed, next).collect()
+}
+
 /// A filter for a key's announcement and states.
 pub fn of(key: &Key, identifier: &str) -> Value {
     json!({ "authors": [key.public().to_hex()], "#d": [identifier] })

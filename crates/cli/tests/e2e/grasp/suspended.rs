@@ -2,6 +2,7 @@
 //! of keys and of the API.
 
 use super::scene::{Scene, now, npub, state};
+use crate::beside::Beside as _;
 use crate::support::query;
 use abide_testkit::{Engine, Key, Nostr};
 use rstest::rstest;
@@ -188,4 +189,43 @@ fn a_proof_of_the_key_to_the_relay_is_refused(#[values(Engine::Sqlite, Engine::P
     let mut client = Nostr::connect(&scene.server.url());
     assert_blocked(&client.auth(&scene.owner, &relay));
     assert_eq!(client.auth(&Key::new(9), &relay), (true, String::new()));
+}
+
+/// The suspension outlasts the account: without it, the key would be a stranger's.
+#[rstest]
+fn the_key_of_an_account_that_was_deleted_while_suspended_stays_refused(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let (mut scene, member) = (Scene::new(engine), Key::new(2));
+    let owner = scene.owner.clone();
+    scene.served(&owner, "demo", &[]);
+    scene.server.add_user("mallory");
+    query(&scene.server, &format!("UPDATE users SET npub = '{}' WHERE name = 'mallory'", npub(&member)));
+    scene.served(&member, "tool", &[]);
+    let second = scene.git.commit_file(&scene.work, "b", "b", "second");
+    let proposed = member.event(now(), 1618, &[&["a", &owner.coordinate("demo")], &["c", &second]], "");
+    scene.state_waits(&proposed);
+    scene.server.cli_ok(&["user", "suspend", "mallory"]);
+    scene.server.cli_ok(&["user", "remove", "mallory", "--yes"]);
+    scene.server.restart();
+    scene.relay = Nostr::connect(&scene.server.url());
+
+    let repo = owner.coordinate("demo");
+    let announced = scene.announcement(&member, now(), "another", &[]);
+    let state = state(&member, now(), "demo", &[("refs/heads/main", &scene.first)], Some("main"));
+    let issue = member.event(now(), 1621, &[&["a", &repo]], "an issue");
+    let patch = member.event(now(), 1617, &[&["a", &repo]], "a patch");
+    let pull = member.event(now(), 1618, &[&["a", &repo], &["c", &second]], "a pull request");
+    let deletion = member.event(now(), 5, &[&["e", &proposed.id.to_hex()]], "");
+    for event in [&announced, &state, &issue, &patch, &pull, &deletion] {
+        assert_blocked(&scene.relay.publish(event));
+    }
+    let told = scene.push_fails(&owner, "demo", &[&format!("{second}:refs/nostr/{}", proposed.id)]);
+    assert!(told.contains("suspended"), "{told}");
+    let relay = scene.server.url().replacen("http", "ws", 1);
+    assert_blocked(&scene.relay.auth(&member, &relay));
+
+    scene.server.cli_ok(&["user", "unsuspend", &npub(&member)]);
+    assert_eq!(scene.relay.publish(&issue), (true, String::new()));
+    scene.assert_healthy();
 }

@@ -1,7 +1,7 @@
 //! Linking a key to one's account, and taking it off again.
 
 use super::merge::merge;
-use super::{Answer, NostrError, Proved, check, use_up};
+use super::{Answer, NostrError, Proved, check, is_barred, use_up};
 use crate::accounts::confirm as ask;
 use crate::accounts::sessions::Viewer;
 use crate::tell::{Who, audit_account, event_user};
@@ -25,6 +25,9 @@ async fn write_link(tx: &mut Tx, proved: &Proved, user: UserId, who: &Who) -> Re
     let account = users::lock(tx, user).await?.ok_or_else(gone)?;
     if account.npub.is_some() {
         return Err(NostrError::HasKey);
+    }
+    if is_barred(tx, &npub).await? {
+        return Err(NostrError::Suspended);
     }
     if let Some(other) = user_keys::by_npub(tx, &npub).await? {
         let other = users::lock(tx, other.id).await?.ok_or_else(gone)?;

@@ -1,6 +1,6 @@
 //! Logging in with a key: into its account, or into a new one where people make accounts for themselves.
 
-use super::{Answer, NostrError, Proved, check, use_up};
+use super::{Answer, NostrError, Proved, check, is_barred, use_up};
 use crate::accounts::login::{self, Outcome, Ticket};
 use crate::accounts::{sign_up, throttle, ticket};
 use crate::tell::{Who, audit_account, event_user};
@@ -73,6 +73,7 @@ async fn admit(tx: &mut Tx, unit: &Unit) -> Result<Known, NostrError> {
     let npub = unit.proved.npub();
     let found = user_keys::by_npub(tx, &npub).await?;
     let account = match &found {
+        None if is_barred(tx, &npub).await? => return Err(NostrError::Suspended),
         None => KeyAccount::None,
         Some(user) if user.suspended_at.is_some() => KeyAccount::Suspended,
         Some(_) => KeyAccount::Live,

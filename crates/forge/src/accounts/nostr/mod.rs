@@ -135,6 +135,11 @@ impl Proved {
     }
 }
 
+/// Whether the account of a key was deleted while it was suspended.
+async fn is_barred(tx: &mut Tx, npub: &str) -> Result<bool, StoreError> {
+    Ok(!user_keys::barred(tx, &[npub.to_owned()]).await?.is_empty())
+}
+
 /// Notes that proof and challenge have served; fails if one of them did before.
 async fn use_up(tx: &mut Tx, proved: &Proved) -> Result<(), NostrError> {
     use_event(tx, &proved.proof).await?;

@@ -4,9 +4,9 @@ use super::conversation::Verdicts;
 use super::told::{self, Brought};
 use crate::git::snapshots::{self, Refs};
 use crate::git::{maintain, reconcile};
-use crate::grasp::align;
+use crate::grasp::align::{self, Bringer};
 use crate::grasp::push::{Coordinate, Decision, Order, Plan, View, decide};
-use crate::grasp::quota::weigh;
+use crate::grasp::quota::{self, Weighing, weigh};
 use crate::grasp::signed::{self, Signed};
 use crate::issues::keywords;
 use crate::repos::open::open_locked;
@@ -14,7 +14,7 @@ use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::policy::{Action, DenyCode};
 use abide_core::{RefName, RepoId, failpoint, push};
-use abide_git::{Connected, RefTxError, bare, reftx};
+use abide_git::{Client, Connected, RefTxError, bare, reftx};
 use abide_store::leases::{self, Lease};
 use abide_store::pushes::{self, Intent, Outcome, Push};
 use abide_store::repos::{self, Repo};
@@ -34,7 +34,34 @@ pub(crate) struct Work {
     pub objects: Option<Connected>,
     pub verdicts: Verdicts,
     /// What signed events order, where they are the authority and not the caller's role.
-    pub signed: Option<(Coordinate, Order)>,
+    pub signed: Option<Signing>,
+}
+
+/// A change that signed events order.
+pub(crate) struct Signing {
+    pub coordinate: Coordinate,
+    pub order: Order,
+    pub bringer: Bringer,
+    /// Bytes that are reserved under the push's key.
+    pub reserved: Option<u64>,
+}
+
+impl Work {
+    /// Whose slots git takes for it.
+    fn client(&self) -> Client {
+        self.signed.as_ref().map_or_else(|| self.caller.client(), |signing| signing.bringer.client)
+    }
+
+    fn reserved(&self) -> Option<u64> {
+        self.signed.as_ref().and_then(|signing| signing.reserved)
+    }
+
+    /// Gives back what was reserved for git data that is not stored.
+    async fn give_back(&self, forge: &Forge) {
+        if self.reserved().is_some() {
+            quota::give_back(forge, &self.key).await;
+        }
+    }
 }
 
 /// What became of a push.
@@ -46,16 +73,26 @@ pub(crate) struct Committed {
 
 /// Takes the lease, writes the intent, moves the refs, writes the end. Returns what became of each ref.
 pub(crate) async fn commit(forge: Forge, mut work: Work) -> Result<Committed, Fault> {
-    let Some((push, repo, lease)) = begin(&forge, &mut work).await? else {
-        return Ok(Committed { verdicts: work.verdicts, moved: false });
+    let (push, repo, lease) = match begin(&forge, &mut work).await {
+        Ok(Some(begun)) => begun,
+        not_begun => {
+            work.give_back(&forge).await;
+            return not_begun.map(|_| Committed { verdicts: work.verdicts, moved: false });
+        }
     };
+    // Counted before it is charged: for a moment twice, never not at all.
+    forge.relay().strangers.add(work.reserved().unwrap_or(0));
     let alive = heartbeat(&forge, &lease);
     let ended = tokio::select! {
         ended = apply(&forge, &mut work, &push, &repo, &lease) => ended,
         lost = alive => Err(lost),
     };
-    if let Err(fault) = &ended {
-        put_right(&forge, &push, &lease, fault).await;
+    let settled = match &ended {
+        Err(fault) => put_right(&forge, &push, &lease, fault).await,
+        Ok(moved) => !moved,
+    };
+    if settled {
+        work.give_back(&forge).await;
     }
     forge.lease_freed().notify_waiters();
     if let Some(objects) = work.objects.take() {
@@ -66,16 +103,17 @@ pub(crate) async fn commit(forge: Forge, mut work: Work) -> Result<Committed, Fa
 }
 
 /// After a failure of ours, looks at what became of the refs and writes it down, so that nobody has to wait for the
-/// lease to end. If that fails too, the next holder of the lease does it.
-async fn put_right(forge: &Forge, push: &Push, lease: &Lease, fault: &Fault) {
+/// lease to end. If that fails too, the next holder of the lease does it, and `false` is returned.
+async fn put_right(forge: &Forge, push: &Push, lease: &Lease, fault: &Fault) -> bool {
     tracing::error!(error = %fault, push = push.id.get(), repo = push.repo_id.get(), "a push could not be finished");
     let ended = match reconcile::one(forge, lease, push).await {
         Ok(_) => release(forge, Some(lease.clone())).await,
         Err(error) => Err(error),
     };
-    if let Err(error) = ended {
+    if let Err(error) = &ended {
         tracing::warn!(%error, push = push.id.get(), "the push is left for the next holder of the lease");
     }
+    ended.is_ok()
 }
 
 /// What one try to begin came to.
@@ -194,7 +232,7 @@ enum Judged {
 
 /// Asks the authority about the refs as they are: the rules of an account's repository, or what was signed.
 async fn judge(forge: &Forge, work: &mut Work, repo: &Repo, refs: &Refs) -> Result<Judged, Fault> {
-    let Some((coordinate, order)) = &work.signed else {
+    let Some(Signing { coordinate, order, bringer, reserved }) = &mut work.signed else {
         work.verdicts.refuse_by_rule(&repo.default_branch, refs);
         return Ok(if work.verdicts.none_left() { Judged::Done } else { Judged::Go(None) });
     };
@@ -203,10 +241,14 @@ async fn judge(forge: &Forge, work: &mut Work, repo: &Repo, refs: &Refs) -> Resu
     match decide(forge, coordinate, order, &View::of(refs, places)).await? {
         Decision::Go(mut plan) => {
             if let Some(area) = work.objects.as_ref().and_then(Connected::area) {
-                let (signed, objects) = (&mut plan.signed, area.join("objects"));
-                if let Err(refusal) = weigh(forge, signed, coordinate.owner, objects, work.caller.ip).await? {
-                    work.verdicts.refuse_all(&refusal.reason);
-                    return Ok(Judged::Done);
+                let (objects, owner, from) = (area.join("objects"), coordinate.owner, work.caller.ip);
+                let weighing = Weighing { objects, owner, from, paying: &bringer.paying, key: &work.key };
+                match weigh(forge, &mut plan.signed, weighing).await? {
+                    Ok(bytes) => *reserved = bytes,
+                    Err(refusal) => {
+                        work.verdicts.refuse_all(&refusal.reason);
+                        return Ok(Judged::Done);
+                    }
                 }
             }
             Ok(Judged::Go(Some(plan)))
@@ -227,7 +269,8 @@ async fn prove(forge: &Forge, work: &mut Work, plan: Option<&Plan>) -> Result<bo
     if updates.iter().all(|update| update.is_delete()) {
         return Ok(true);
     }
-    let objects = work.objects.get_or_insert_with(|| Connected::in_place(forge.git(), dir.clone()));
+    let client = work.client();
+    let objects = work.objects.get_or_insert_with(|| Connected::in_place(forge.git(), dir.clone()).of(client));
     if !objects.holds_in(&dir) {
         work.verdicts.refuse_all("another repository took this one's place while you pushed; push again");
         return Ok(false);
@@ -357,7 +400,8 @@ async fn apply(forge: &Forge, work: &mut Work, push: &Push, repo: &Repo, lease: 
     if outcome == Outcome::Done
         && let Some(signed) = &push.signed
     {
-        let events = Signed::decode(signed)?.events();
+        // It was decoded before, in the transaction that ended the push.
+        let events = Signed::decode(signed).map(|signed| signed.events()).unwrap_or_default();
         forge.relay().publish(&events.into_iter().map(Arc::new).collect::<Vec<_>>());
     }
     Ok(outcome == Outcome::Done)

@@ -8,13 +8,13 @@ use crate::git::snapshots::{self, Refs};
 use crate::grasp::align::{Aligned, Bringer, Objects, align};
 use crate::grasp::aside::{self, Kept};
 use crate::grasp::push::{Coordinate, Order, Sorted, View, Waits, raise, sort_push};
-use crate::grasp::quota::Payer;
+use crate::grasp::quota::{Payer, Paying};
 use crate::grasp::settle::settle_others;
 use crate::grasp::spread::{self, Released, Source};
 use crate::{Fault, Forge};
 use abide_core::{Oid, RefName, RefUpdate, RepoId, failpoint};
 use abide_git::report::{RefResult, sideband_message};
-use abide_git::{Connected, PacketReader, PushRequest, ReceiveLimits, bare, incoming};
+use abide_git::{Connected, PacketReader, PushRequest, ReceiveLimits, bare};
 use abide_nostr::git::Proposal;
 use abide_nostr::grasp::push::{event_of, ref_of};
 use abide_nostr::{Event, EventId, PublicKey};
@@ -44,7 +44,8 @@ where
     let Target::Signed { coordinate, id, repo } = &ticket.target else {
         return Err(unread(Fault::Internal("a push came to the wrong door".into())));
     };
-    let place = Place { coordinate, id: *id, ip: ticket.caller.ip, transport: ticket.transport.as_str() };
+    let (ip, asking) = (ticket.caller.ip, ticket.caller.client());
+    let place = Place { coordinate, id: *id, ip, client: asking, transport: ticket.transport.as_str() };
     let mut verdicts = Verdicts::of(request.updates.clone(), request.capabilities.atomic);
     let (refs, dir) = match repo {
         Some(repo) => (snapshots::read(forge, repo).await.map_err(unread)?, forge.layout().repo(repo.id)),
@@ -83,12 +84,14 @@ struct Place<'a> {
     coordinate: &'a Coordinate,
     id: RepoId,
     ip: Option<IpAddr>,
+    /// As git counts them.
+    client: abide_git::Client,
     transport: &'static str,
 }
 
 impl Place<'_> {
     fn bringer(&self) -> Bringer {
-        Bringer { transport: self.transport, ip: self.ip }
+        Bringer { transport: self.transport, ip: self.ip, client: self.client, paying: Paying::WhenWeighed }
     }
 }
 
@@ -282,7 +285,11 @@ async fn follow(forge: &Forge, place: &Place<'_>, updates: Vec<RefUpdate>, part:
     let objects = part.objects.map_or(Objects::Here, |objects| Objects::Received(part.key, objects));
     let aligned = align(forge, place.coordinate, Order::Push(updates), objects, place.bringer()).await?;
     if aligned == Aligned::Done {
-        settle_others(forge, &place.coordinate.identifier, place.coordinate.owner).await?;
+        let Coordinate { owner, identifier } = place.coordinate;
+        if let Err(fault) = settle_others(forge, identifier, *owner, place.client).await {
+            // The refs have moved: the job that was queued with that goes on.
+            tracing::warn!(error = %fault, identifier, "other repositories of an identifier do not follow a push yet");
+        }
     }
     Ok(aligned)
 }
@@ -307,7 +314,7 @@ async fn release(
         Released::Incomplete => {
             Err("a repository that the event names lacks more than was pushed; push the commit there".to_owned())
         }
-        Released::Refused(reason) => Err(reason),
+        Released::Refused(refusal) => Err(refusal.reason.into_owned()),
     })
 }
 
@@ -325,6 +332,7 @@ async fn keep_aside(
     match aside::keep(forge, event, commit, (place.id, place.coordinate), objects, place.ip).await? {
         Kept::Nothing => nothing(),
         Kept::Full => Ok(Err(FULL.to_owned())),
+        Kept::OverQuota(refusal) => Ok(Err(refusal.reason.into_owned())),
         Kept::Waiting => {
             if client.capabilities.side_band_64k {
                 client
@@ -336,7 +344,7 @@ async fn keep_aside(
         // It came while this was received: the usual way is open.
         Kept::Known(key) => {
             let outcome = release_known(forge, place, &key, event, commit).await;
-            incoming::remove_incoming(forge.layout(), &key).await?;
+            aside::remove(forge, &key).await;
             outcome
         }
     }
@@ -369,6 +377,6 @@ async fn release_known(
     Ok(match released {
         Released::Done => Ok(()),
         Released::Incomplete => Err("the commit is not complete in a repository that its event names".to_owned()),
-        Released::Refused(reason) => Err(reason),
+        Released::Refused(refusal) => Err(refusal.reason.into_owned()),
     })
 }

@@ -2,7 +2,9 @@
 //! announcement at once must find it.
 
 use super::{Verified, failed};
-use crate::{Forge, grasp};
+use crate::{Fault, Forge, grasp};
+use abide_nostr::EventId;
+use abide_nostr::grasp::Answer;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -44,7 +46,7 @@ impl Lanes {
 async fn walk(forge: Forge, mut events: mpsc::Receiver<Verified>) {
     while let Some(Verified { pending, parsed }) = events.recv().await {
         let event = Arc::clone(pending.event());
-        let from = pending.submission.from;
+        let (id, from) = (event.id, pending.submission.from);
         // In a task of its own: a panic takes one event down, not the lane.
         let admitting = {
             let forge = forge.clone();
@@ -52,9 +54,20 @@ async fn walk(forge: Forge, mut events: mpsc::Receiver<Verified>) {
         };
         let answer = match admitting.await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(fault)) => failed(&fault),
-            Err(error) => failed(&crate::Fault::Internal(error.to_string())),
+            Ok(Err(fault)) => after_failure(&forge, &id, fault).await,
+            Err(error) => after_failure(&forge, &id, Fault::Internal(error.to_string())).await,
         };
         pending.answer(answer);
+    }
+}
+
+/// Nobody hears that an event was refused whose row is committed: a failure after that is ours to mend.
+async fn after_failure(forge: &Forge, id: &EventId, fault: Fault) -> Answer {
+    match grasp::kept(forge, id).await {
+        Ok(Some(answer)) => {
+            tracing::warn!(error = %fault, event = %id, "an event was taken, and what follows from it is left to a job");
+            answer
+        }
+        Ok(None) | Err(_) => failed(&fault),
     }
 }

@@ -58,7 +58,7 @@ struct Facts {
     tagged: HashMap<i64, i64>,
     /// Announcements in purgatory that are tagged.
     waiting: HashSet<Home>,
-    /// Events that are such an announcement or wait with one.
+    /// Events that are such an announcement or a pull request in purgatory, or wait with one.
     waiting_ids: HashMap<[u8; 32], Vec<Home>>,
     /// By author: events that are linked to repositories only through others.
     far: HashMap<[u8; 32], i64>,
@@ -326,10 +326,10 @@ impl Facts {
 
     async fn look_for_waiting(&mut self, conn: &mut Conn, unlinked: &[&Candidate]) -> Result<(), StoreError> {
         let repos = unlinked.iter().flat_map(|candidate| candidate.references.repos());
-        let repos: HashSet<Home> = repos.map(|repo| (repo.author.to_bytes(), repo.identifier.clone())).collect();
+        let repos: HashSet<_> = repos.map(|repo| (repo.author.to_bytes(), repo.identifier.clone())).collect();
         let ids = unlinked.iter().flat_map(|candidate| &candidate.references.ids);
         let ids: HashSet<[u8; 32]> = ids.map(|id| id.to_bytes()).collect();
-        let repos: Vec<Home> = repos.into_iter().collect();
+        let repos: Vec<_> = repos.into_iter().collect();
         self.waiting.extend(purgatory_attached::waiting_repos(conn, &repos).await?);
         let ids: Vec<[u8; 32]> = ids.into_iter().collect();
         for (id, home) in purgatory_attached::waiting_ids(conn, &ids).await? {
@@ -340,7 +340,8 @@ impl Facts {
 
     /// The announcements in purgatory that an event belongs to.
     fn homes(&self, candidate: &Candidate, earlier: &HashMap<EventId, Vec<Home>>) -> Vec<Home> {
-        let repos = candidate.references.repos().map(|repo| (repo.author.to_bytes(), repo.identifier.clone()));
+        let named = candidate.references.repos();
+        let repos = named.map(|repo| Home::Repo(repo.author.to_bytes(), repo.identifier.clone()));
         let mut homes: BTreeSet<Home> = repos.filter(|home| self.waiting.contains(home)).collect();
         for id in &candidate.references.ids {
             homes.extend(self.waiting_ids.get(id.as_bytes()).into_iter().flatten().cloned());

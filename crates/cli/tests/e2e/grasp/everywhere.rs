@@ -1,0 +1,136 @@
+//! A pull request that names several repositories is released in all of them or in none.
+
+use super::scene::{Scene, WAITS, noise, now, npub, state};
+use crate::support::{builder, query};
+use abide_nostr::Event;
+use abide_testkit::{Engine, Key, Nostr};
+use rstest::rstest;
+
+/// Three repositories that share no commit. The first has a commit of about 325 kB, which the others lack.
+struct Three {
+    scene: Scene,
+    owners: [Key; 3],
+    commit: String,
+    event: Event,
+}
+
+const NAMES: [&str; 3] = ["one", "two", "three"];
+
+impl Three {
+    fn new(engine: Engine, settings: &[(&str, &str)]) -> Self {
+        let builder = settings.iter().fold(builder(engine), |builder, (name, value)| builder.env(name, value));
+        let mut scene = Scene::on(builder.start());
+        let owners = [1, 2, 3].map(Key::new);
+        scene.first = scene.git.commit_file(&scene.work, "noise", noise(1, 400_000), "a large file");
+        scene.served(&owners[0], NAMES[0], &[]);
+        for number in [1, 2] {
+            scene.announce(&owners[number], NAMES[number], &[]);
+            let work = scene.git.init_work_tree();
+            let root = scene.git.commit_file(&work, "other", NAMES[number], "another beginning");
+            let refs: &[(&str, &str)] = &[("refs/heads/main", &root)];
+            scene.state_waits(&state(&owners[number], now() - 5, NAMES[number], refs, Some("main")));
+            scene.git.ok(&work, &["push", "-q", &scene.url(&owners[number], NAMES[number]), "main"]);
+        }
+        let commit = scene.git.commit_file(&scene.work, "feature", "1", "a feature");
+        let named: Vec<String> = owners.iter().zip(NAMES).map(|(owner, name)| owner.coordinate(name)).collect();
+        let tags: [&[&str]; 4] = [&["a", &named[0]], &["a", &named[1]], &["a", &named[2]], &["c", &commit]];
+        let event = Key::new(9).event(now(), 1618, &tags, "please");
+        Self { scene, owners, commit, event }
+    }
+
+    fn pushed(&self) -> String {
+        format!("{}:refs/nostr/{}", self.commit, self.event.id)
+    }
+
+    /// Publishes event and commit, in one order or the other; what the one that fails says.
+    fn is_refused(&mut self, event_first: bool) -> String {
+        let (owner, to) = (self.owners[0].clone(), self.pushed());
+        if event_first {
+            assert_eq!(self.scene.relay.publish(&self.event), (true, WAITS.to_owned()));
+            return self.scene.push_fails(&owner, NAMES[0], &[&to]);
+        }
+        self.scene.push(&owner, NAMES[0], &[&to]);
+        let (taken, reason) = self.scene.relay.publish(&self.event);
+        assert!(!taken, "{reason}");
+        reason
+    }
+
+    /// How many of the repositories have the commit under the event's ref.
+    fn reached(&self) -> usize {
+        let has = |number: &usize| {
+            let refs = self.scene.refs(&self.owners[*number], NAMES[*number]);
+            refs.contains(&(format!("refs/nostr/{}", self.event.id), self.commit.clone()))
+        };
+        (0..3).filter(has).count()
+    }
+
+    fn assert_nowhere(&mut self) {
+        assert_eq!(self.reached(), 0);
+        assert!(!self.scene.is_served(&self.event));
+        assert_eq!(query(&self.scene.server, "SELECT count(*) FROM quota_reservations"), "0");
+    }
+
+    /// Publishes the event and pushes the commit, whatever of it is here already.
+    fn assert_everywhere(&mut self) {
+        self.scene.relay.publish(&self.event);
+        let (owner, to) = (self.owners[0].clone(), self.pushed());
+        self.scene.push(&owner, NAMES[0], &[&to]);
+        assert_eq!(self.reached(), 3);
+        assert!(self.scene.is_served(&self.event));
+        assert_eq!(query(&self.scene.server, "SELECT count(*) FROM quota_reservations"), "0");
+        self.scene.assert_healthy();
+    }
+}
+
+/// The quota of whoever proposes fits the copies for two repositories, and not the one for the third.
+#[rstest]
+fn a_quota_that_is_full_at_the_last_repository_keeps_it_out_of_all(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values(true, false)] event_first: bool,
+) {
+    let mut three = Three::new(engine, &[("ABIDE_QUOTA__KEY_REPO_BYTES", "600kB")]);
+    let told = three.is_refused(event_first);
+    assert!(told.contains("quota"), "{told}");
+    three.assert_nowhere();
+    three.scene.server.restart_with(&[("ABIDE_QUOTA__KEY_REPO_BYTES", "4MB")]);
+    three.scene.relay = Nostr::connect(&three.scene.server.url());
+    three.assert_everywhere();
+}
+
+#[rstest]
+fn a_suspended_owner_of_the_last_repository_keeps_it_out_of_all(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values(true, false)] event_first: bool,
+) {
+    let mut three = Three::new(engine, &[]);
+    let last = npub(&three.owners[2]);
+    query(&three.scene.server, &format!("UPDATE users SET suspended_at = 1 WHERE npub = '{last}'"));
+    let told = three.is_refused(event_first);
+    assert!(told.contains("three: suspended"), "{told}");
+    three.assert_nowhere();
+    query(&three.scene.server, "UPDATE users SET suspended_at = NULL");
+    three.assert_everywhere();
+}
+
+#[rstest]
+fn an_archived_repository_among_them_keeps_it_out_of_all(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut three = Three::new(engine, &[]);
+    let slug = format!("{}/three", npub(&three.owners[2]));
+    assert_eq!(three.scene.relay.publish(&three.event), (true, WAITS.to_owned()));
+    three.scene.server.cli_ok(&["repo", "archive", &slug]);
+    let (owner, to) = (three.owners[0].clone(), three.pushed());
+    let told = three.scene.push_fails(&owner, NAMES[0], &[&to]);
+    assert!(told.contains("archived"), "{told}");
+    three.assert_nowhere();
+    three.scene.server.cli_ok(&["repo", "unarchive", &slug]);
+    three.assert_everywhere();
+}
+
+/// Each copy alone is within the bound of what one event makes the server copy; both together are not.
+#[rstest]
+fn what_one_event_makes_the_server_copy_is_bounded_in_sum(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut three = Three::new(engine, &[("ABIDE_GRASP__UNSIGNED_PER_ADDRESS", "500kB")]);
+    let told = three.is_refused(true);
+    assert!(told.contains("lacks more than was pushed"), "{told}");
+    three.assert_nowhere();
+}
