@@ -9,6 +9,8 @@ use super::promote::{self, Promotion};
 use super::push::{Coordinate, Decision, Order, Plan, View, decide};
 use super::quota::weigh;
 use super::scene::{Place, Scene};
+use crate::accounts::standing::Standing;
+use crate::error::REVOKED;
 use crate::git::push::commit::{self, Work};
 use crate::git::push::{Verdicts, brought, incoming_key};
 use crate::git::snapshots;
@@ -54,12 +56,14 @@ pub(crate) enum Aligned {
 pub(crate) struct Bringer {
     pub transport: &'static str,
     pub ip: Option<std::net::IpAddr>,
+    /// The credential that a push came with.
+    pub standing: Standing,
 }
 
 impl Bringer {
     /// This server itself.
     pub(crate) fn server() -> Self {
-        Self { transport: "server", ip: None }
+        Self { transport: "server", ip: None, standing: Standing::Anonymous }
     }
 }
 
@@ -123,7 +127,7 @@ async fn served(
     };
     let work = Work {
         repo,
-        caller: Caller::anonymous(bringer.ip),
+        caller: Caller { standing: bringer.standing, ..Caller::anonymous(bringer.ip) },
         transport: bringer.transport,
         key,
         objects,
@@ -263,6 +267,9 @@ async fn build(
     let weighed = weigh(forge, &mut plan.signed, coordinate.owner, dir.join("objects"), bringer.ip).await?;
     if let Err(refusal) = weighed {
         return Ok(Aligned::Refused(refusal.reason.into_owned()));
+    }
+    if !bringer.standing.holds(forge).await? {
+        return Ok(Aligned::Refused(REVOKED.into()));
     }
     match reftx::update_refs(forge.git(), &dir, &plan.updates).await {
         Ok(()) => {}

@@ -4,6 +4,7 @@
 
 use super::conversation::{Client, Rest, Stopped, Taking, take_pack};
 use super::{Target, Ticket, Verdicts, incoming_key};
+use crate::accounts::standing::Standing;
 use crate::git::snapshots::{self, Refs};
 use crate::grasp::align::{Aligned, Bringer, Objects, align};
 use crate::grasp::aside::{self, Kept};
@@ -19,11 +20,7 @@ use abide_nostr::git::Proposal;
 use abide_nostr::grasp::push::{event_of, ref_of};
 use abide_nostr::{Event, EventId, PublicKey};
 use std::net::IpAddr;
-use std::time::Duration;
 use tokio::io::AsyncRead;
-
-/// How often what allows a push is kept from expiring while its pack arrives.
-const RAISE_EVERY: Duration = Duration::from_secs(60);
 
 const FULL: &str = "too many commits wait for their events here; publish the event first, then push";
 const WITHDRAWN: &str = "the event of this ref was deleted meanwhile; push again";
@@ -44,7 +41,13 @@ where
     let Target::Signed { coordinate, id, repo } = &ticket.target else {
         return Err(unread(Fault::Internal("a push came to the wrong door".into())));
     };
-    let place = Place { coordinate, id: *id, ip: ticket.caller.ip, transport: ticket.transport.as_str() };
+    let place = Place {
+        coordinate,
+        id: *id,
+        ip: ticket.caller.ip,
+        transport: ticket.transport.as_str(),
+        standing: &ticket.caller.standing,
+    };
     let mut verdicts = Verdicts::of(request.updates.clone(), request.capabilities.atomic);
     let (refs, dir) = match repo {
         Some(repo) => (snapshots::read(forge, repo).await.map_err(unread)?, forge.layout().repo(repo.id)),
@@ -74,6 +77,10 @@ where
     failpoint::hit(failpoint::PUSH_CONNECTED);
     let read = |fault: Fault| Stopped::fault(&fault, Rest::Read);
     let received = Received { key, objects };
+    // Proposals are released in several repositories by the server itself, so this is asked before the first of them.
+    if !place.standing.holds(forge).await.map_err(read)? {
+        return Err(Stopped::revoked());
+    }
     client.waiting_for(apply(forge, &place, client, received, sorted, &mut verdicts)).await.map_err(read)?;
     Ok((verdicts.results(), Rest::Read))
 }
@@ -84,11 +91,12 @@ struct Place<'a> {
     id: RepoId,
     ip: Option<IpAddr>,
     transport: &'static str,
+    standing: &'a Standing,
 }
 
 impl Place<'_> {
     fn bringer(&self) -> Bringer {
-        Bringer { transport: self.transport, ip: self.ip }
+        Bringer { transport: self.transport, ip: self.ip, standing: self.standing.clone() }
     }
 }
 
@@ -187,7 +195,7 @@ async fn keep_raising(forge: &Forge, coordinate: &Coordinate, waits: &Waits) -> 
         return std::future::pending().await;
     }
     loop {
-        tokio::time::sleep(RAISE_EVERY).await;
+        tokio::time::sleep(forge.settings().grasp.expiry.raise_every()).await;
         if let Err(fault) = raise(forge, coordinate, waits).await {
             return fault;
         }
