@@ -4,6 +4,7 @@
 mod announcements;
 mod attached;
 mod deletions;
+mod erased;
 mod hostile;
 mod integrity;
 mod leaving;
@@ -11,6 +12,7 @@ mod life;
 mod many;
 mod mixed;
 mod proposals;
+mod raising;
 mod restarts;
 pub mod scene;
 mod states;
