@@ -28,6 +28,12 @@ impl Network {
     }
 }
 
+/// How many of `all` slots one client may have that is to have at most `wanted`: a quarter is left to others, however few
+/// there are.
+pub fn share_of_one(all: usize, wanted: usize) -> usize {
+    wanted.min(all - all.div_ceil(4)).max(1)
+}
+
 /// The limit that left no slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Full {
@@ -74,17 +80,31 @@ impl<K: Eq + Hash + Clone> Slots<K> {
 
     /// Takes a slot if both limits leave one. The key's own limit is named first: its holder can do something about it.
     pub fn take(&self, key: K) -> Result<Slot<K>, Full> {
+        self.count(std::slice::from_ref(&key))?;
+        Ok(Slot { used: self.used.clone(), key })
+    }
+
+    /// Takes a slot for each of several different keys, or none at all. Nobody sees a slot as taken that is given back
+    /// because another one was not to be had.
+    pub fn take_all(&self, keys: Vec<K>) -> Result<Vec<Slot<K>>, Full> {
+        self.count(&keys)?;
+        Ok(keys.into_iter().map(|key| Slot { used: self.used.clone(), key }).collect())
+    }
+
+    fn count(&self, keys: &[K]) -> Result<(), Full> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = used.by_key.get(&key).copied().unwrap_or(0);
-        if own >= self.per_key {
+        let is_full = |key: &K| used.by_key.get(key).copied().unwrap_or(0) >= self.per_key;
+        if keys.iter().any(is_full) {
             return Err(Full::ForKey);
         }
-        if used.total >= self.total {
+        if self.total.saturating_sub(used.total) < keys.len() {
             return Err(Full::InAll);
         }
-        used.by_key.insert(key.clone(), own + 1);
-        used.total += 1;
-        Ok(Slot { used: self.used.clone(), key })
+        used.total += keys.len();
+        for key in keys {
+            *used.by_key.entry(key.clone()).or_insert(0) += 1;
+        }
+        Ok(())
     }
 
     /// Slots in use.
@@ -134,6 +154,31 @@ mod tests {
         drop((first, second, other));
         assert!(slots.used.lock().unwrap().by_key.is_empty());
         assert_eq!(slots.used(), 0);
+    }
+
+    #[test]
+    fn slots_for_several_keys_are_taken_together_or_not_at_all() {
+        let slots = Slots::new(4, 1);
+        let first = slots.take("account").unwrap();
+        assert_eq!(slots.take_all(vec!["address", "account"]).err(), Some(Full::ForKey));
+        assert_eq!(slots.used(), 1, "the slot of the address was never taken");
+        drop(first);
+        let _both = slots.take_all(vec!["address", "account"]).unwrap();
+        assert_eq!(slots.take_all(vec!["x", "y", "z"]).err(), Some(Full::InAll));
+        assert_eq!(slots.used(), 2);
+    }
+
+    #[test]
+    fn a_quarter_of_the_slots_is_left_to_others() {
+        for all in 1..200 {
+            for wanted in 0..200 {
+                let share = share_of_one(all, wanted);
+                assert!(share >= 1 && share <= wanted.max(1), "{all} {wanted}");
+                assert!(all == 1 || 4 * (all - share) >= all, "{all} {wanted}");
+            }
+            assert!(share_of_one(all, usize::MAX) + all.div_ceil(4) >= all, "and no more than a quarter");
+        }
+        assert_eq!([1, 2, 3, 4, 8].map(|all| share_of_one(all, usize::MAX)), [1, 1, 2, 3, 6]);
     }
 
     #[test]

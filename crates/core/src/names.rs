@@ -205,6 +205,13 @@ impl InvalidName {
     }
 }
 
+impl UserName {
+    /// Whether someone who typed this gets another spelling: names are lower case, and found in any case.
+    pub fn folds(&self, typed: &str) -> bool {
+        typed.trim() != self.0
+    }
+}
+
 impl FromStr for UserName {
     type Err = InvalidName;
 

@@ -1,6 +1,7 @@
 //! What every use case works with.
 
 use crate::accounts::password::Hashing;
+use crate::accounts::standing::Standing;
 use crate::git::snapshots::Snapshots;
 use crate::relay::Relay;
 use crate::{Access, Node, Settings, browse};
@@ -188,17 +189,24 @@ pub struct Caller {
     pub scopes: Option<Scopes>,
     /// From where.
     pub ip: Option<IpAddr>,
+    /// The credential, for work that outlives the moment in which it was looked at.
+    pub standing: Standing,
 }
 
 impl Caller {
+    /// Someone of whom only the account is known, without the limits of a token.
+    pub fn of(actor: Actor, ip: Option<IpAddr>) -> Self {
+        Self { standing: Standing::of(&actor), actor, scopes: None, ip }
+    }
+
     /// Nobody in particular.
     pub fn anonymous(ip: Option<IpAddr>) -> Self {
-        Self { actor: Actor::Anonymous, scopes: None, ip }
+        Self::of(Actor::Anonymous, ip)
     }
 
     /// Whoever runs the server, at its command line or by its clock.
     pub fn operator() -> Self {
-        Self { actor: Actor::Operator, scopes: None, ip: None }
+        Self::of(Actor::Operator, None)
     }
 
     /// The account, if there is one.

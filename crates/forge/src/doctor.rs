@@ -12,14 +12,14 @@ use abide_git::locks;
 use abide_store::audit::{self, ChainReport};
 use abide_store::repos::Repo;
 use abide_store::{Tx, events, leases, purgatory, purges, pushes, redirects, repos, stars, transfers, watches};
-use objects::Walks;
+use objects::{Looked, Walks};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// How closely objects are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Depth {
-    /// The object of every ref is looked for, and some repositories are walked.
+    /// The object of every ref is looked for, and some repositories of at most 64 MiB are walked.
     #[default]
     Sample,
     /// Everything that every ref reaches is walked.
@@ -61,6 +61,8 @@ pub struct Report {
     pub repos: u64,
     /// Repositories of which all objects were looked for.
     pub walked: u64,
+    /// Repositories that are too large for that without [`Depth::Deep`]: only the tips of their refs were looked at.
+    pub too_large: u64,
     /// The audit chain.
     pub chain: ChainReport,
     /// Events that have no place yet.
@@ -92,7 +94,7 @@ pub async fn examine_to(forge: &Forge, depth: Depth) -> Result<Report, Fault> {
     }
     let mut walks = Walks::new(depth);
     let known = examine_repos(forge, &mut walks, &mut findings).await?;
-    let walked = walks.examine(forge, &mut findings).await;
+    let Looked { walked, too_large } = walks.examine(forge, &mut findings).await;
     examine_directories(forge, &known, &mut findings).await?;
     examine_pushes(forge, &mut findings).await?;
     examine_names(forge, &mut findings).await?;
@@ -110,7 +112,7 @@ pub async fn examine_to(forge: &Forge, depth: Depth) -> Result<Report, Fault> {
     let pushes_running = pushes::count_running(&mut conn).await?;
     let purges_waiting = purges::count(&mut conn).await?;
     let (findings, repos) = (findings.0, known.len() as u64);
-    Ok(Report { findings, repos, walked, chain, events_unnumbered, pushes_running, purges_waiting })
+    Ok(Report { findings, repos, walked, too_large, chain, events_unnumbered, pushes_running, purges_waiting })
 }
 
 /// Puts right what can be. Returns what was done, a line each.

@@ -31,10 +31,17 @@ pub enum Fault {
     /// So many passwords wait to be checked that another one is not taken on.
     #[error("too many people log in at this moment; try again in a few seconds")]
     Crowded,
+    /// The account was suspended, or the credential revoked, while the work went on.
+    #[error("{REVOKED}")]
+    Revoked,
     /// Something that cannot happen did.
     #[error("{0}")]
     Internal(String),
 }
+
+/// The reason that a client hears whose work ended with its credential.
+pub(crate) const REVOKED: &str =
+    "this account was suspended, or its token or key was removed, so the request was ended";
 
 impl Fault {
     /// Whether only the client's side failed (gone, or too slow): nothing is wrong with this server.
@@ -45,7 +52,9 @@ impl Fault {
     /// What may be told about it. That the server is full or busy is worth knowing; causes stay in the log.
     pub fn told(&self) -> String {
         match self {
-            Self::DiskFull { .. } | Self::Crowded | Self::Git(GitError::Busy { .. }) => self.to_string(),
+            Self::DiskFull { .. } | Self::Crowded | Self::Revoked | Self::Git(GitError::Busy { .. }) => {
+                self.to_string()
+            }
             _ => "the server failed; try again later".to_owned(),
         }
     }

@@ -4,6 +4,7 @@ use crate::GitError;
 use crate::ration::{Ration, used_up};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::File;
+use std::io;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -32,25 +33,19 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts a process in its own group, with this ration. It reads from a pipe, or from a file that is here already.
+    /// Starts a process in its own group, with this ration. It reads what it is sent, or a file that is here already.
     /// `watch` sees each piece of stderr as it comes.
     pub fn start(
         what: &'static str,
         binary: &Path,
-        mut command: Command,
+        command: Command,
         (ration, input): (Ration, Option<File>),
         watch: impl FnMut(&[u8]) + Send + 'static,
     ) -> Result<Self, GitError> {
-        let mut child = command
-            .stdin(input.map_or_else(Stdio::piped, Stdio::from))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // Its own group: one signal reaches its helpers too, and a Ctrl-C meant for us does not.
-            .process_group(0)
-            .spawn()
-            .map_err(|source| GitError::Start { binary: binary.to_owned(), source })?;
-        if let Some(pid) = child.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
-            ration.apply(pid);
+        let start = |source| GitError::Start { binary: binary.to_owned(), source };
+        let (mut child, feed) = spawn(command, ration, input).map_err(start)?;
+        if let Some(feed) = feed {
+            tokio::task::spawn_blocking(|| feed.run());
         }
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let stderr = tokio::spawn(keep_tail(stderr.expect("stderr is piped"), watch));
@@ -115,6 +110,42 @@ impl Running {
     }
 }
 
+/// Starts a process and limits it. What it is to read is handed back with it: the kernel cannot limit a process before it
+/// runs without unsafe code, so it gets no byte of its input until it is limited. Given the file itself, it could read at
+/// once.
+fn spawn(mut command: Command, ration: Ration, input: Option<File>) -> io::Result<(Child, Option<Feed>)> {
+    let feed = match input {
+        None => {
+            command.stdin(Stdio::piped());
+            None
+        }
+        Some(file) => {
+            let (reader, writer) = io::pipe()?;
+            command.stdin(reader);
+            Some(Feed { file, writer })
+        }
+    };
+    // Its own group: one signal reaches its helpers too, and a Ctrl-C meant for us does not.
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn()?;
+    if let Some(pid) = child.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
+        ration.apply(pid);
+    }
+    Ok((child, feed))
+}
+
+/// A file on its way to a process.
+struct Feed {
+    file: File,
+    writer: io::PipeWriter,
+}
+
+impl Feed {
+    /// Hands all of it over. Ends early with the process, whose exit status tells whether that was an error.
+    fn run(mut self) {
+        let _ = io::copy(&mut self.file, &mut self.writer);
+    }
+}
+
 async fn keep_tail(mut stderr: ChildStderr, mut watch: impl FnMut(&[u8])) -> Vec<u8> {
     let mut tail = Vec::new();
     let mut buffer = [0; 4096];
@@ -147,5 +178,52 @@ impl Drop for Guard {
                 let _ = child.wait().await;
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Seek as _, Write as _};
+
+    /// A limit of a process, as the kernel tells it: soft and hard.
+    fn limit(pid: u32, name: &str) -> Vec<String> {
+        let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).expect("it runs");
+        let line = limits.lines().find_map(|line| line.strip_prefix(name)).expect("the kernel knows it");
+        line.split_whitespace().take(2).map(str::to_owned).collect()
+    }
+
+    #[tokio::test]
+    async fn a_process_is_limited_before_it_gets_a_byte_of_its_input() {
+        let mut file = tempfile::tempfile().unwrap();
+        let pack = vec![b'x'; 300 << 10];
+        file.write_all(&pack).unwrap();
+        file.rewind().unwrap();
+        let ration = Ration { memory: 96 << 20, processor: Duration::from_secs(7) };
+        let (child, feed) = spawn(Command::new("cat"), ration, Some(file)).unwrap();
+        let mut guard = Guard(Some(child));
+        let child = guard.0.as_mut().unwrap();
+        let mut feed = feed.expect("nobody has read the file yet");
+        assert_eq!(feed.file.stream_position().unwrap(), 0, "not a byte is given");
+        let pid = child.id().expect("it waits for its input");
+        assert_eq!(limit(pid, "Max data size"), [(96 << 20).to_string(), (96 << 20).to_string()]);
+        assert_eq!(limit(pid, "Max cpu time"), ["7", "12"]);
+        let feeding = tokio::task::spawn_blocking(|| feed.run());
+        let mut out = Vec::new();
+        child.stdout.take().unwrap().read_to_end(&mut out).await.unwrap();
+        assert!(out == pack, "all of it arrives");
+        feeding.await.unwrap();
+        assert!(child.wait().await.unwrap().success());
+    }
+
+    #[tokio::test]
+    async fn a_process_that_ends_early_ends_its_input_too() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&vec![b'x'; 4 << 20]).unwrap();
+        file.rewind().unwrap();
+        let ration = Ration { memory: 96 << 20, processor: Duration::from_secs(7) };
+        let (mut child, feed) = spawn(Command::new("true"), ration, Some(file)).unwrap();
+        tokio::task::spawn_blocking(|| feed.expect("a file").run()).await.unwrap();
+        assert!(child.wait().await.unwrap().success());
     }
 }

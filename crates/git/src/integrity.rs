@@ -5,6 +5,7 @@ use crate::{Git, GitError, Snapshot};
 use abide_core::Oid;
 use gix::ObjectId;
 use gix::bstr::BString;
+use gix::objs::{Find as _, Kind};
 use gix::odb::Header;
 use std::path::Path;
 use tokio::io::AsyncReadExt as _;
@@ -24,6 +25,49 @@ pub async fn missing_tips(repo_dir: &Path) -> Result<Vec<(BString, Oid)>, GitErr
         Ok(lacks.map(|(found, _)| (found.name, found.oid)).collect())
     })
     .await
+}
+
+/// Objects at and right behind the tips of the refs that are not there: the tips themselves, what a tag points to, and the
+/// tree and parents of a commit. Reads one object for each ref.
+pub async fn missing_near_tips(repo_dir: &Path) -> Result<Vec<Oid>, GitError> {
+    let repo = repo_dir.to_owned();
+    blocking(move || {
+        let tips: Vec<Oid> =
+            Snapshot::read(&repo)?.refs.iter().flat_map(|found| [Some(found.oid), found.peeled]).flatten().collect();
+        let objects = repo.join("objects");
+        let store = gix::odb::at(objects.clone(), gix::hash::Kind::Sha1).map_err(GitError::io("open", &objects))?;
+        let mut wanted = tips.clone();
+        let mut buffer = Vec::new();
+        for tip in &tips {
+            let id = ObjectId::from_bytes_or_panic(tip.as_bytes());
+            // The kind first, which keeps large blobs unread.
+            let kind = store.try_header(&id).ok().flatten().map(|header| header.kind());
+            if !matches!(kind, Some(Kind::Commit | Kind::Tag)) {
+                continue;
+            }
+            match store.try_find(&id, &mut buffer) {
+                Ok(Some(found)) => wanted.extend(linked(found.data)),
+                // Its bytes cannot be read: as good as missing.
+                _ => return Ok(vec![*tip]),
+            }
+        }
+        let here = present(&repo, &wanted)?;
+        let mut missing: Vec<Oid> =
+            wanted.into_iter().zip(here).filter(|(_, here)| !here).map(|(oid, _)| oid).collect();
+        missing.sort_unstable();
+        missing.dedup();
+        Ok(missing)
+    })
+    .await
+}
+
+/// Objects that the head of a commit or tag names.
+fn linked(object: &[u8]) -> impl Iterator<Item = Oid> {
+    let head = object.split(|byte| *byte == b'\n').take_while(|line| !line.is_empty());
+    head.filter_map(|line| {
+        let named = [&b"tree "[..], b"parent ", b"object "].into_iter().find_map(|word| line.strip_prefix(word))?;
+        str::from_utf8(named).ok()?.parse().ok()
+    })
 }
 
 /// Which of these objects a repository has. Blocks.

@@ -50,7 +50,7 @@ pub use incoming::{Connected, Incoming, PackOutcome};
 pub use layout::Layout;
 pub use pktline::{Packet, PacketReader};
 pub use probe::UploadCapabilities;
-pub use pump::Pumped;
+pub use pump::{Cutter, Pumped};
 pub use read::{ReadError, Reader};
 pub use receive::{Capabilities, PushRequest, ReceiveError, ReceiveLimits};
 pub use reftx::{RefTxError, RefsMatch};

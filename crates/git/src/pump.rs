@@ -11,10 +11,11 @@ use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
 use tokio::process::ChildStdin;
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{Instant, timeout};
 
 /// How much is copied at a time: a pipe holds as much.
@@ -27,6 +28,31 @@ pub struct Pumped {
     pieces: mpsc::Receiver<Bytes>,
     pump: JoinHandle<io::Result<()>>,
     ended: bool,
+}
+
+/// Ends an answer from outside, whoever still holds it.
+#[derive(Debug)]
+pub struct Cutter(AbortHandle);
+
+impl Cutter {
+    /// Ends git and the answer, which its reader meets as broken.
+    pub fn cut(&self) {
+        self.0.abort();
+    }
+
+    /// Comes back when git has said all, after at most so long.
+    pub async fn ended(&self, look_every: Duration) {
+        while !self.0.is_finished() {
+            tokio::time::sleep(look_every).await;
+        }
+    }
+}
+
+impl Pumped {
+    /// A handle that ends it.
+    pub fn cutter(&self) -> Cutter {
+        Cutter(self.pump.abort_handle())
+    }
 }
 
 /// What a pump works with.

@@ -17,7 +17,7 @@ pub struct Ration {
 }
 
 impl Ration {
-    /// Gives a process its ration. Called right after its start, before it is sent a byte of what it works on.
+    /// Gives a process its ration. Called right after its start, before it gets a byte of its input (`child.rs`).
     pub(crate) fn apply(self, pid: Pid) {
         let seconds = self.processor.as_secs().max(1);
         let limits = [

@@ -33,7 +33,8 @@ const MINIMUM: (u32, u32) = (2, 39);
 pub struct GitLimits {
     /// Fetches at once. Each may hold a pack-objects process.
     pub fetches: usize,
-    /// Fetches at once for one address or account.
+    /// Fetches at once for one address or account. A quarter of these and of all other slots is left to others, whatever
+    /// the limits say.
     pub fetches_each: usize,
     /// Pushes that arrive at once. The clients set the pace and no process runs meanwhile, so this is generous.
     pub receives: usize,
@@ -76,7 +77,7 @@ impl Default for GitLimits {
             unpacks: 2 * cores,
             stranger_unpacks: cores.max(2),
             heavy: 2 * cores,
-            reads: 2 * cores,
+            reads: (2 * cores).max(4),
             reads_each: cores.max(2),
             queue: Duration::from_secs(30),
             quick: Duration::from_secs(60),

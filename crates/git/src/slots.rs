@@ -5,7 +5,7 @@
 
 use crate::GitError;
 use abide_core::UserId;
-use abide_core::admission::{Network, Slot, Slots};
+use abide_core::admission::{Full, Network, Slot, Slots, share_of_one};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,9 +41,10 @@ impl Client {
         self.account.is_none() && (self.network.is_some() || self.key.is_some())
     }
 
-    fn keys(&self) -> impl Iterator<Item = Key> {
+    /// A slot for the address, one for the account and one for the key that signed, as far as there are any.
+    fn take(&self, from: &Slots<Key>) -> Result<Vec<Slot<Key>>, Full> {
         let people = self.account.map(Key::Account).into_iter().chain(self.key.map(Key::Signer));
-        self.network.map(Key::Address).into_iter().chain(people)
+        from.take_all(self.network.map(Key::Address).into_iter().chain(people).collect())
     }
 }
 
@@ -67,16 +68,26 @@ pub struct Pool {
 #[derive(Debug)]
 #[must_use = "dropping a place gives it back"]
 pub struct Place {
-    own: Vec<Slot<Key>>,
-    freed: Arc<Notify>,
+    // Before the other: whoever is told of it finds the slot of all given back a moment later.
+    _own: Own,
     _all: OwnedSemaphorePermit,
 }
 
+/// The slots of one client. Whoever waits for them is told when they are given back, also by a client that gave up while it
+/// waited for a slot of all.
+#[derive(Debug)]
+struct Own {
+    slots: Vec<Slot<Key>>,
+    freed: Arc<Notify>,
+}
+
 impl Pool {
-    /// `all` slots, `each` of them for one address or account. `what` is told to whoever finds none.
+    /// `all` slots, at most `each` of them for one address or account, which leaves a quarter to others. `what` is told to
+    /// whoever finds none.
     pub fn new(what: &'static str, all: usize, each: usize) -> Self {
-        let all = Arc::new(Semaphore::new(all.clamp(1, Semaphore::MAX_PERMITS)));
-        Self { what, all, own: Slots::new(usize::MAX, each.max(1)), freed: Arc::default() }
+        let all = all.clamp(1, Semaphore::MAX_PERMITS);
+        let own = Slots::new(usize::MAX, share_of_one(all, each));
+        Self { what, all: Arc::new(Semaphore::new(all)), own, freed: Arc::default() }
     }
 
     /// A slot, waited for at most so long.
@@ -84,27 +95,27 @@ impl Pool {
         let entering = async {
             let own = self.own(client).await;
             let all = self.all.clone().acquire_owned().await.expect("these semaphores are never closed");
-            Place { own, freed: self.freed.clone(), _all: all }
+            Place { _own: own, _all: all }
         };
         tokio::time::timeout(wait, entering).await.map_err(|_| GitError::Busy { what: self.what })
     }
 
-    async fn own(&self, client: Client) -> Vec<Slot<Key>> {
+    async fn own(&self, client: Client) -> Own {
         loop {
             let mut freed = std::pin::pin!(self.freed.notified());
             // Before looking, so that what is given back in between is not missed.
             freed.as_mut().enable();
-            if let Ok(slots) = client.keys().map(|key| self.own.take(key)).collect() {
-                return slots;
+            if let Ok(slots) = client.take(&self.own) {
+                return Own { slots, freed: self.freed.clone() };
             }
             freed.await;
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for Own {
     fn drop(&mut self) {
-        self.own.clear();
+        self.slots.clear();
         self.freed.notify_waiters();
     }
 }
@@ -158,6 +169,47 @@ mod tests {
         tokio::task::yield_now().await;
         drop(first);
         waiting.await.unwrap().unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_gives_up_hands_its_own_slot_to_whoever_waits() {
+        let pool = Arc::new(Pool::new("tests", 1, 1));
+        let _held = pool.enter(at(1), SOON).await.unwrap();
+        let waits = |wait| {
+            let pool = pool.clone();
+            tokio::spawn(async move { pool.enter(at(2), wait).await.map(drop) })
+        };
+        // The first waits for a slot of all and has its own; the others wait for the own one.
+        let impatient = waits(SOON);
+        tokio::task::yield_now().await;
+        let gone = waits(Duration::from_secs(60));
+        let patient = waits(Duration::from_secs(60));
+        tokio::task::yield_now().await;
+        assert_eq!(pool.own.used(), 2);
+        assert!(impatient.await.unwrap().is_err(), "its time is over");
+        settle().await;
+        assert_eq!(pool.own.used(), 2, "the next one has the slot, and no slot of all was given back meanwhile");
+        gone.abort();
+        settle().await;
+        assert_eq!(pool.own.used(), 2, "nor when a client goes away");
+        patient.abort();
+        settle().await;
+        assert_eq!(pool.own.used(), 1);
+    }
+
+    /// Lets all tasks run until they wait.
+    async fn settle() {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_address_never_has_all_slots_whatever_the_settings_say() {
+        let pool = Pool::new("tests", 2, 2);
+        let _one = pool.enter(at(1), SOON).await.unwrap();
+        assert!(pool.enter(at(1), SOON).await.is_err());
+        drop(pool.enter(at(2), SOON).await.unwrap());
     }
 
     #[tokio::test(start_paused = true)]

@@ -35,7 +35,7 @@ impl Default for Limits {
 /// Why nothing came of it.
 #[derive(Debug, thiserror::Error)]
 pub enum GateError {
-    /// The guard says no. Trying again does not help.
+    /// The guard says no.
     #[error(
         "{host} leads to {ip}, and {reason}; this server only sends to public addresses and to what its operator allows"
     )]
@@ -83,17 +83,23 @@ pub enum GateError {
 }
 
 impl GateError {
+    /// Whether whoever gave the address must not learn more than that nothing was sent: a name that is not there and one
+    /// that leads inside have to look alike in every way.
+    pub fn hides_the_host(&self) -> bool {
+        matches!(self, Self::Refused { .. } | Self::Lookup { .. })
+    }
+
     /// What whoever gave the address may be told: nothing about names and addresses inside the operator's network, and
     /// the same for a name that is not there and one that leads inside.
     pub fn told(&self) -> String {
         match self {
-            Self::Refused { .. } | Self::Lookup { .. } => "the host has no public address that this server sends to; \
+            _ if self.hides_the_host() => "the host has no public address that this server sends to; \
                 check its name, or ask the operator to allow it (outbound.allow)"
                 .into(),
             Self::Connect { error, .. } => format!("no connection: {}", error.kind()),
             Self::Tls { .. } => "no secure connection: the handshake or the certificate was not accepted".into(),
             Self::Http(_) => "the answer broke off, or was no HTTP".into(),
-            Self::Crowded | Self::TimedOut(_) => self.to_string(),
+            _ => self.to_string(),
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::handler::Handler;
 use crate::pace::Flushes;
 use crate::stream::Cuttable;
 use abide_forge::Forge;
+use abide_forge::accounts::standing::Standing;
 use russh::server::{Config, Handle, run_stream};
 use russh::{Disconnect, Error};
 use std::net::IpAddr;
@@ -37,9 +38,11 @@ pub(crate) struct Shared {
 }
 
 /// What is known about a connection from outside of it.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct State {
     pub(crate) authenticated: bool,
+    /// The fingerprint of the key that was proved last.
+    pub(crate) key: Option<Arc<str>>,
     /// Channels that something runs on.
     pub(crate) open: usize,
 }
@@ -71,6 +74,8 @@ enum End {
     HandshakeTimeout,
     /// Nothing ran on it for too long.
     Idle,
+    /// The key was removed, or its account suspended.
+    Revoked,
     /// The client did not answer or take bytes any more.
     Lost,
     /// We are shutting down.
@@ -88,6 +93,7 @@ impl End {
             Self::Unauthenticated => "unauthenticated",
             Self::HandshakeTimeout => "handshake_timeout",
             Self::Idle => "idle",
+            Self::Revoked => "revoked",
             Self::Lost => "lost",
             Self::Stopped => "stopped",
             Self::Error => "error",
@@ -164,6 +170,21 @@ async fn supervise(shared: &Shared, mut state: watch::Receiver<State>, deadline:
         }
         () = shared.stop.cancelled() => return End::Stopped,
     }
+    let standing = state.borrow().key.clone().map_or(Standing::Anonymous, Standing::SshKey);
+    let mut channels = state.clone();
+    let revoked = async {
+        standing.lost(&shared.forge).await;
+        // Commands hear of it by themselves, and tell the client.
+        let _ = timeout(FAREWELL, channels.wait_for(|state| state.open == 0)).await;
+    };
+    tokio::select! {
+        end = until_idle(shared, state) => end,
+        () = revoked => End::Revoked,
+    }
+}
+
+/// Comes back when nothing runs on a connection for too long.
+async fn until_idle(shared: &Shared, mut state: watch::Receiver<State>) -> End {
     loop {
         // An error means that the connection has ended, which the caller sees by itself.
         if state.wait_for(|state| state.open == 0).await.is_err() {
@@ -181,6 +202,7 @@ async fn dismiss(handle: &Handle, end: End) {
     let reason = match end {
         End::HandshakeTimeout => "you took too long to authenticate",
         End::Idle => "nothing has been running for too long",
+        End::Revoked => "this key is not accepted any more",
         _ => "the server is stopping",
     };
     let _ = handle.disconnect(Disconnect::ByApplication, reason.into(), String::new()).await;

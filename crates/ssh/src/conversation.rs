@@ -81,6 +81,10 @@ impl Conversation<'_> {
         let output = InspectWriter::new(self.output.writer(), |_: &[u8]| spoke.store(true, Ordering::Relaxed));
         match fetch::converse(self.forge, &ticket, self.version, &mut input, output).await {
             Ok(()) => Ok(Done::Well),
+            Err(Fault::Revoked) => {
+                let _ = self.output.say(&format!("Abide: {}", Fault::Revoked)).await;
+                Ok(Done::Refused)
+            }
             Err(fault) if fault.is_clients() => {
                 tracing::debug!(?door, error = %fault, "a client ended its fetch");
                 Ok(Done::Failed)

@@ -81,7 +81,9 @@ impl russh::server::Handler for Handler {
         let fingerprint = fingerprint(key.public_key);
         match authenticate::by_ssh_key(&self.shared.forge, &fingerprint, Some(self.ip)).await {
             Ok(Some(_)) => {
-                self.key = Some(fingerprint.into());
+                let key: Arc<str> = fingerprint.into();
+                self.state.send_modify(|state| state.key = Some(key.clone()));
+                self.key = Some(key);
                 Ok(Auth::Accept)
             }
             Ok(None) => Ok(Auth::reject()),

@@ -76,6 +76,10 @@ statements! {
     KNOWN = "SELECT event_id FROM nostr_events WHERE event_id ",
         sqlite "IN (SELECT unhex(value) FROM json_each($1))",
         postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))";
+    SERVED_OF = concat!("SELECT ", columns!(), " FROM nostr_events
+        WHERE pubkey = $1 AND NOT hidden ORDER BY created_at LIMIT $2");
+    HIDDEN_OF = concat!("SELECT ", columns!(), " FROM nostr_events
+        WHERE pubkey = $1 AND hidden ORDER BY created_at LIMIT $2");
     REMOVE_ROW = "DELETE FROM nostr_events WHERE n = $1";
     REMOVE = "DELETE FROM nostr_events WHERE event_id = $1";
     SET_HIDDEN = "UPDATE nostr_events SET hidden = $2 WHERE event_id = $1 AND hidden <> $2";
@@ -317,6 +321,16 @@ pub async fn of_slot_by(
 ) -> Result<Vec<Found>, StoreError> {
     let values = params![i64::from(kind), &*indexed(slot), hexadecimal_list(authors), bytes];
     conn.all(&OF_SLOT_BY, values).await?.iter().map(Found::from_row).collect()
+}
+
+/// Events of an author that are not hidden, the oldest first.
+pub async fn served_of(conn: &mut Conn, pubkey: &[u8; 32], limit: i64) -> Result<Vec<Found>, StoreError> {
+    conn.all(&SERVED_OF, params![&pubkey[..], limit]).await?.iter().map(Found::from_row).collect()
+}
+
+/// Hidden events of an author, the oldest first.
+pub async fn hidden_of(conn: &mut Conn, pubkey: &[u8; 32], limit: i64) -> Result<Vec<Found>, StoreError> {
+    conn.all(&HIDDEN_OF, params![&pubkey[..], limit]).await?.iter().map(Found::from_row).collect()
 }
 
 /// Removes an event; tells whether it was here.

@@ -50,6 +50,11 @@ statements! {
         WHERE identifier = $2 AND pubkey = $1 AND expires_at <= $3 RETURNING event_id";
     RAISE_ANNOUNCEMENT = "UPDATE purgatory_announcements SET expires_at = $3
         WHERE identifier = $2 AND pubkey = $1 AND expires_at < $3";
+    /// Whatever waits of one author.
+    IDS_OF = "SELECT event_id FROM purgatory_announcements WHERE pubkey = $1
+        UNION ALL SELECT event_id FROM purgatory_states WHERE pubkey = $1
+        UNION ALL SELECT event_id FROM purgatory_attached WHERE pubkey = $1
+        UNION ALL SELECT event_id FROM purgatory_proposals WHERE pubkey = $1 LIMIT $2";
     REPOS_OF = "SELECT count(*) AS n FROM purgatory_announcements WHERE pubkey = $1 AND repo_id IS NOT NULL";
     ANNOUNCEMENT_OF_REPO = "SELECT repo_id FROM purgatory_announcements WHERE repo_id = $1";
 
@@ -280,6 +285,11 @@ pub async fn raise_announcement(
     until: Timestamp,
 ) -> Result<(), StoreError> {
     tx.execute(&RAISE_ANNOUNCEMENT, params![&pubkey[..], identifier, until]).await.map(drop)
+}
+
+/// Events of an author that wait, of every kind.
+pub async fn ids_of(conn: &mut Conn, pubkey: &Bytes32, limit: i64) -> Result<Vec<Bytes32>, StoreError> {
+    conn.all(&IDS_OF, params![&pubkey[..], limit]).await?.iter().map(|row| row.bytes32("event_id")).collect()
 }
 
 /// How many announcements of a key wait for a repository of their own.

@@ -16,7 +16,8 @@ pub(crate) struct Args {
     /// JSON instead of lines.
     #[arg(long)]
     json: bool,
-    /// Look for every object that any ref reaches, rather than for those of the refs and of some repositories.
+    /// Look for every object that any ref reaches, rather than for those of the refs and of some repositories of at most
+    /// 64 MiB.
     #[arg(long)]
     deep: bool,
     /// Put right what can be first: finish what was interrupted, and set aside (never remove) what does not belong.
@@ -48,6 +49,7 @@ fn as_json(done: &[String], report: &Report) {
         "fixed": done,
         "repositories": report.repos,
         "repositories_walked": report.walked,
+        "repositories_too_large": report.too_large,
         "audit": { "sealed": report.chain.sealed, "unsealed": report.chain.unsealed, "broken_at": report.chain.broken_at },
         "events_unnumbered": report.events_unnumbered,
         "pushes_running": report.pushes_running,
@@ -60,6 +62,12 @@ fn as_lines(done: &[String], report: &Report) {
         println!("FIXED  {line}");
     }
     println!("repositories  {} looked at, {} of them to the last object", report.repos, report.walked);
+    if report.too_large > 0 {
+        println!(
+            "              {} larger than 64 MiB: only the tips of their refs were looked at; `abide doctor --deep` walks them",
+            report.too_large
+        );
+    }
     println!("audit chain   {} rows sealed, {} waiting", report.chain.sealed, report.chain.unsealed);
     println!("event log     {} waiting for their place", report.events_unnumbered);
     println!("pushes        {} running", report.pushes_running);

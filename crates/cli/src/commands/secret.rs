@@ -19,7 +19,7 @@ pub(super) fn secret(from_script: bool) -> Result<String, Failure> {
         return Err(Failure::usage(message).hint("hand it over with --password-stdin"));
     }
     let typed = ask(&input, "Password: ")?;
-    match typed == ask(&input, "The same once more: ")? {
+    match typed == ask(&input, "Repeat password: ")? {
         true => Ok(typed),
         false => Err(Failure::refused("the two passwords differ; nothing was changed")),
     }

@@ -102,14 +102,20 @@ impl Action {
     }
 }
 
+/// The end of a line about a user name.
+fn said_if_folded(folded: bool) -> &'static str {
+    if folded { "; user names are lower case" } else { "" }
+}
+
 pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> {
     with_forge(config, async |forge| match action {
         Action::Add { name, email, admin, password_stdin, unverified } => {
             let password = secret(password_stdin)?;
             let request = Request { name, email, password, site_admin: admin, verified: !unverified };
-            let added = request.name.to_lowercase();
+            let typed = request.name.clone();
             add_user(forge, request).await.map_err(failure)?;
-            println!("added {added}");
+            let added = typed.to_ascii_lowercase();
+            println!("added {added}{}", said_if_folded(added != typed));
             Ok(())
         }
         Action::Passwd { name, password_stdin } => {
@@ -138,7 +144,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
                 RenameError::Fault(fault) => fault.into(),
                 refused => Failure::refused(refused.to_string()),
             })?;
-            println!("renamed {name} to {renamed}");
+            println!("renamed {name} to {renamed}{}", said_if_folded(renamed.folds(&new_name)));
             Ok(())
         }
         Action::Remove { name, content, yes } => {

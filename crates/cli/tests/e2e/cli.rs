@@ -66,7 +66,12 @@ fn user_add_says_which_rule_is_broken(#[values(Engine::Sqlite, Engine::Postgres)
     let good = "long enough to pass";
 
     let added = add("Alice", "alice@example.org", good);
-    assert_eq!((added.code, added.stdout.as_str()), (Some(0), "added alice\n"), "{}", added.stderr);
+    assert_eq!(
+        (added.code, added.stdout.as_str()),
+        (Some(0), "added alice; user names are lower case\n"),
+        "{}",
+        added.stderr
+    );
 
     add("a_b", "b@example.org", good).refused(4, &["name:", "only letters a–z, digits and hyphens"]);
     add("-b", "b@example.org", good).refused(2, &[]);

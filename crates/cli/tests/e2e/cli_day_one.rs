@@ -41,7 +41,7 @@ while True:
     if not part:
         break
     shown += part
-    if typed and (shown.endswith(b"assword: ") or shown.endswith(b"once more: ")):
+    if typed and shown.endswith(b"assword: "):
         os.write(fd, typed.pop(0).encode() + b"\n")
 _, status = os.waitpid(pid, 0)
 sys.stdout.buffer.write(shown)
@@ -67,6 +67,7 @@ fn a_password_is_asked_for_twice_at_a_terminal_and_not_shown() {
     assert!(shown.contains("the two passwords differ") && !shown.contains("long enough"), "{shown}");
     let (code, shown) = at_a_terminal(&server, "long enough to pass,long enough to pass", &add);
     assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("Password:") && shown.contains("Repeat password:"), "{shown}");
     assert!(shown.contains("added alice") && !shown.contains("long enough"), "{shown}");
     let passwd = ["user", "passwd", "alice"];
     let (code, shown) = at_a_terminal(&server, "even longer to pass,even longer to pass", &passwd);
@@ -120,6 +121,32 @@ fn a_name_that_was_folded_is_said_to_be(#[values(Engine::Sqlite, Engine::Postgre
     let made = browser.submit("/new", "/new", &[("name", "RustBook"), ("visibility", "public")]);
     let page = browser.page(crate::pages::browser::location(&made));
     assert!(page.contains("Repository names are lower case"), "{page}");
+
+    // Restoring under another name, by every road.
+    let delete = |name: &str| {
+        let path = format!("/api/v3/repos/alice/{name}");
+        let id = http::get(server.http_addr(), &path, Some(&alice.token)).json()["id"].to_string();
+        assert_eq!(http::delete(server.http_addr(), &path, Some(&alice.token)).status, 204);
+        id
+    };
+    let id = delete("mdbook");
+    let path = format!("/api/v3/repositories/{id}/restore");
+    let restored = http::post(server.http_addr(), &path, Some(&alice.token), &json!({ "name": "MdBook2" }));
+    assert_eq!((restored.status, &restored.json()["name"]), (200, &json!("mdbook2")));
+    assert_eq!(restored.header("x-abide-notice"), Some("repository names are lower case: it is called mdbook2"));
+    let id = delete("mdbook2");
+    let restored = http::post(server.http_addr(), &path, Some(&alice.token), &json!({}));
+    assert_eq!((restored.status, restored.header("x-abide-notice")), (200, None));
+    delete("mdbook2");
+    let said = cli(&server, &["repo", "restore", &id, "--name", "MDBOOK3"]);
+    assert!(said.stdout.contains("alice/mdbook3; repository names are lower case"), "{}", said.stdout);
+    delete("mdbook3");
+    let (from, to) = ("/settings/repositories", format!("/settings/repositories/restore/{id}"));
+    let restored = browser.submit(from, &to, &[("name", "MdBook4")]);
+    let page = browser.page(crate::pages::browser::location(&restored));
+    assert!(page.contains("Restored, with everything") && page.contains("Repository names are lower case"), "{page}");
+    let said = cli(&server, &["user", "rename", "alice", "ALICIA"]);
+    assert!(said.stdout.contains("to alicia; user names are lower case"), "{}", said.stdout);
 }
 
 #[rstest]

@@ -2,6 +2,7 @@
 
 use super::add_token::PREFIX;
 use super::one_time::hash;
+use super::standing::Standing;
 use crate::{Caller, Fault, Forge};
 use abide_store::{ssh_keys, tokens, users};
 use std::net::IpAddr;
@@ -26,7 +27,7 @@ pub async fn by_token(forge: &Forge, secret: &str, ip: Option<IpAddr>) -> Result
     if token.last_used_at.is_none_or(|last| now.since(last) > LAST_USED_PRECISION) {
         note_use(forge, token.id, |tx, id| Box::pin(async move { Ok(tokens::touch(tx, *id).await?) }));
     }
-    Ok(Some(Caller { actor: user.actor(), scopes: Some(token.scopes), ip }))
+    Ok(Some(Caller { actor: user.actor(), scopes: Some(token.scopes), ip, standing: Standing::token(secret) }))
 }
 
 /// Whether someone who may come in has this SSH key. Says nothing about who is asking: a public key is no secret.
@@ -50,7 +51,7 @@ pub async fn by_ssh_key(forge: &Forge, fingerprint: &str, ip: Option<IpAddr>) ->
     if key.last_used_at.is_none_or(|last| now.since(last) > LAST_USED_PRECISION) {
         note_use(forge, key.id, |tx, id| Box::pin(async move { Ok(ssh_keys::touch(tx, *id).await?) }));
     }
-    Ok(Some(Caller { actor: user.actor(), scopes: None, ip }))
+    Ok(Some(Caller { standing: Standing::SshKey(fingerprint.into()), ..Caller::of(user.actor(), ip) }))
 }
 
 /// Writes "last used" beside the request: nobody waits for it, and losing it is harmless.

@@ -6,15 +6,16 @@
 use super::admin;
 use super::confirm::{self, ConfirmError};
 use super::sessions::Viewer;
-use crate::grasp::GraspSettings;
+use crate::grasp::{GraspSettings, erase};
 use crate::jobs::{self, Kind};
 use crate::repos::{LifeError, delete, transfer};
 use crate::tell::{Who, audit_account, event_user};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::account::{self, DeleteRefusal, Deleter};
 use abide_core::{UserId, UserName};
+use abide_nostr::nip19;
 use abide_store::repos::{self, Page, Viewer as Reader};
-use abide_store::{StoreError, Tx, retire, users};
+use abide_store::{StoreError, Tx, retire, user_keys, users};
 use serde_json::{Value as Json, json};
 use std::time::Duration;
 
@@ -118,7 +119,8 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), DeleteError> {
     event_user(tx, &unit.who, "user_deleted", user.id, json!({ "user_id": user.id.get() })).await?;
     if unit.remains == Remains::Removed {
         let key = Some(user.id.to_string());
-        jobs::enqueue(tx, Kind::AccountErase, json!({ "user_id": user.id.get() }), key).await?;
+        let payload = json!({ "user_id": user.id.get(), "npub": user.npub });
+        jobs::enqueue(tx, Kind::AccountErase, payload, key).await?;
     }
     Ok(())
 }
@@ -145,7 +147,8 @@ async fn delete_repos(tx: &mut Tx, unit: &Unit) -> Result<u64, DeleteError> {
     }
 }
 
-/// The job: removes what an account wrote in other people's repositories. `false`: the payload is not one.
+/// The job: removes what an account wrote in other people's repositories, and what its nostr key signed. `false`: the
+/// payload is not one.
 pub(crate) async fn erase(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
     let Some(user) = payload["user_id"].as_i64().map(UserId::new) else { return Ok(false) };
     // Whoever runs it by hand cannot empty an account that lives.
@@ -157,7 +160,16 @@ pub(crate) async fn erase(forge: &Forge, payload: &Json) -> Result<bool, Fault> 
         let more: Result<bool, StoreError> =
             forge.store().write(user, |tx, user| Box::pin(retire::erase_some(tx, *user, BATCH))).await;
         if !more? {
-            return Ok(true);
+            break;
         }
     }
+    // The row has lost its key, which is free for another account since.
+    let key = payload["npub"].as_str().and_then(|npub| nip19::parse_npub(npub).ok());
+    if let Some(key) = key {
+        let taken = user_keys::by_npub(&mut *forge.store().read().await?, &nip19::npub(&key)).await?;
+        if taken.is_none() {
+            erase::erase(forge, key).await?;
+        }
+    }
+    Ok(true)
 }

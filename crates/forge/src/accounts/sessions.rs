@@ -110,7 +110,7 @@ pub async fn by_cookie(forge: &Forge, cookie: &str, ip: Option<IpAddr>) -> Resul
     if prolonged {
         note_use(forge, session.hash.clone(), ip, now);
     }
-    let caller = Caller { actor: user.actor(), scopes: None, ip };
+    let caller = Caller::of(user.actor(), ip);
     Ok(Some(Viewer {
         user,
         caller,

@@ -1,23 +1,32 @@
-//! Whether someone whose connection stays open may still be here. A stream can outlive the token that opened it, and the
-//! account behind it can be suspended: whoever keeps a connection open asks again and again.
+//! Whether someone whose connection stays open may still be here. A stream, a fetch or a push can outlive the credential that
+//! opened it, and the account behind it can be suspended: whoever keeps a connection open asks again and again.
 
 use super::one_time::hash;
 use crate::{Fault, Forge, relay};
+use abide_core::UserId;
+use abide_core::policy::Actor;
+use abide_core::time::Timestamp;
 use abide_nostr::grasp::signer::Signer;
 use abide_nostr::{PublicKey, nip19};
-use abide_store::{tokens, user_keys, users};
+use abide_store::{Conn, StoreError, ssh_keys, tokens, user_keys, users};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How often connections that stay open ask.
 pub const ASK_EVERY: Duration = Duration::from_secs(3);
 
-/// What someone came in with.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The credential that someone came in with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Standing {
-    /// Nothing: there is nothing to lose.
+    /// None: there is nothing to lose.
+    #[default]
     Anonymous,
+    /// An account, where the credential itself is looked at elsewhere.
+    Account(UserId),
     /// A token, by its hash.
     Token([u8; 32]),
+    /// An SSH key, by its fingerprint.
+    SshKey(Arc<str>),
     /// A nostr key that must belong to an account.
     Linked(PublicKey),
 }
@@ -28,19 +37,46 @@ impl Standing {
         Self::Token(hash(secret))
     }
 
+    /// Someone of whom only the account is known.
+    pub(crate) fn of(actor: &Actor) -> Self {
+        actor.user_id().map_or(Self::Anonymous, Self::Account)
+    }
+
     /// Whether it would still let them in.
     pub async fn holds(&self, forge: &Forge) -> Result<bool, Fault> {
-        let mut conn = forge.store().read().await?;
-        match self {
-            Self::Anonymous => Ok(true),
-            Self::Token(hash) => {
-                let Some(token) = tokens::by_hash(&mut conn, hash).await? else { return Ok(false) };
-                let user = users::by_id(&mut conn, token.user_id).await?;
-                Ok(token.is_live(forge.clock().now()) && user.is_some_and(|user| user.suspended_at.is_none()))
-            }
-            Self::Linked(key) => {
-                let user = user_keys::by_npub(&mut conn, &nip19::npub(key)).await?;
-                Ok(user.is_some_and(|user| user.suspended_at.is_none()))
+        let now = forge.clock().now();
+        Ok(self.holds_at(&mut *forge.store().read().await?, now).await?)
+    }
+
+    /// As [`Standing::holds`], in the transaction of a change.
+    pub(crate) async fn holds_at(&self, conn: &mut Conn, now: Timestamp) -> Result<bool, StoreError> {
+        let user = match self {
+            Self::Anonymous => return Ok(true),
+            Self::Account(id) => users::by_id(conn, *id).await?,
+            Self::Token(hash) => match tokens::by_hash(conn, hash).await? {
+                Some(token) if token.is_live(now) => users::by_id(conn, token.user_id).await?,
+                _ => None,
+            },
+            Self::SshKey(fingerprint) => match ssh_keys::by_fingerprint(conn, fingerprint).await? {
+                Some(key) => users::by_id(conn, key.user_id).await?,
+                None => None,
+            },
+            Self::Linked(key) => user_keys::by_npub(conn, &nip19::npub(key)).await?,
+        };
+        Ok(user.is_some_and(|user| user.suspended_at.is_none()))
+    }
+
+    /// Comes back when it would not let them in any more.
+    pub async fn lost(&self, forge: &Forge) {
+        if *self == Self::Anonymous {
+            return std::future::pending().await;
+        }
+        loop {
+            tokio::time::sleep(ASK_EVERY).await;
+            match self.holds(forge).await {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => tracing::warn!(%error, "cannot find out whether a credential still holds"),
             }
         }
     }

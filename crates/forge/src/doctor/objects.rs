@@ -19,11 +19,21 @@ pub(super) struct Walks {
     depth: Depth,
     seen: u64,
     chosen: Vec<Repo>,
+    /// Those that are too large to be drawn.
+    large: Vec<Repo>,
+}
+
+/// How closely repositories were looked at.
+pub(super) struct Looked {
+    /// To the last object.
+    pub walked: u64,
+    /// Only near the tips of their refs, because they are large.
+    pub too_large: u64,
 }
 
 impl Walks {
     pub(super) fn new(depth: Depth) -> Self {
-        Self { depth, seen: 0, chosen: Vec::new() }
+        Self { depth, seen: 0, chosen: Vec::new(), large: Vec::new() }
     }
 
     /// Offers a repository: each has the same chance to be in the sample.
@@ -31,8 +41,11 @@ impl Walks {
         if self.depth == Depth::Deep {
             return self.chosen.push(repo.clone());
         }
-        if repo.size_bytes > SMALL || repo.refs_generation == 0 {
+        if repo.refs_generation == 0 {
             return;
+        }
+        if repo.size_bytes > SMALL {
+            return self.large.push(repo.clone());
         }
         self.seen += 1;
         if self.chosen.len() < SAMPLE {
@@ -46,29 +59,34 @@ impl Walks {
         }
     }
 
-    /// Walks those that were chosen.
-    pub(super) async fn examine(self, forge: &Forge, findings: &mut Findings) -> u64 {
-        let count = self.chosen.len() as u64;
+    /// Walks those that were chosen, and looks at the tips of those that are too large.
+    pub(super) async fn examine(self, forge: &Forge, findings: &mut Findings) -> Looked {
+        let looked = Looked { walked: self.chosen.len() as u64, too_large: self.large.len() as u64 };
         for repo in self.chosen {
             let dir = forge.layout().repo(repo.id);
-            match integrity::missing_objects(forge.git(), &dir).await {
-                Ok(missing) => tell(&repo, &missing, findings),
-                // It may have gone meanwhile.
-                Err(_) if !dir.join("HEAD").exists() => {}
-                Err(error) => findings.add("objects", format!("{} (id {}): {error}", repo.slug(), repo.id)),
-            }
+            let missing = integrity::missing_objects(forge.git(), &dir).await;
+            judge(&repo, &dir, missing, findings);
         }
-        count
+        for repo in self.large {
+            let dir = forge.layout().repo(repo.id);
+            let missing = integrity::missing_near_tips(&dir).await;
+            judge(&repo, &dir, missing, findings);
+        }
+        looked
     }
 }
 
 /// Looks for the object of each ref.
 pub(super) async fn examine_tips(repo: &Repo, dir: &Path, findings: &mut Findings) {
-    match integrity::missing_tips(dir).await {
-        Ok(missing) => {
-            let missing: Vec<Oid> = missing.into_iter().map(|(_, oid)| oid).collect();
-            tell(repo, &missing, findings);
-        }
+    let missing = integrity::missing_tips(dir).await;
+    let missing = missing.map(|missing| missing.into_iter().map(|(_, oid)| oid).collect());
+    judge(repo, dir, missing, findings);
+}
+
+fn judge(repo: &Repo, dir: &Path, missing: Result<Vec<Oid>, GitError>, findings: &mut Findings) {
+    match missing {
+        Ok(missing) => tell(repo, &missing, findings),
+        // It may have gone meanwhile.
         Err(_) if !dir.join("HEAD").exists() => {}
         Err(error) => findings.add("objects", format!("{} (id {}): {error}", repo.slug(), repo.id)),
     }

@@ -2,6 +2,7 @@
 
 use super::snapshots::{self, Refs};
 use super::{AGENT, ProtocolVersion, Transport, ensure_directory, moved_hint};
+use crate::accounts::standing::{ASK_EVERY, Standing};
 use crate::disk::{self, Writer};
 use crate::repos::open::{Door, open};
 use crate::{Access, Caller, Fault, Forge};
@@ -11,7 +12,7 @@ use abide_git::hint::Hinted;
 use abide_git::pace::Paced;
 use abide_git::upload::{self, UploadPack};
 use abide_git::v2::{self, V2Request};
-use abide_git::{Client, PacketReader, Pumped, Snapshot, advertise, bare};
+use abide_git::{Client, Cutter, PacketReader, Pumped, Snapshot, advertise, bare};
 use abide_store::repos::Repo;
 use abide_store::{nostr_repos, purgatory};
 use bytes::Bytes;
@@ -30,6 +31,7 @@ pub struct Ticket {
     /// What to tell the person at the other end.
     pub hint: Option<String>,
     client: Client,
+    standing: Standing,
 }
 
 /// Where a fetch comes from.
@@ -43,15 +45,13 @@ enum Source {
 /// Opens a repository for fetching.
 pub async fn admit(forge: &Forge, caller: &Caller, door: &Door, transport: Transport) -> Result<Ticket, Access> {
     caller.ensure_scope(Scope::RepoRead)?;
-    let client = caller.client();
+    let ticket = |source, hint| Ticket { source, hint, client: caller.client(), standing: caller.standing.clone() };
     match open(forge, caller, door, Action::RepoRead).await {
         Ok(repo) => {
             let hint = moved_hint(forge, door, &repo, transport);
-            Ok(Ticket { hint, source: Source::Repo(Box::new(repo)), client })
+            Ok(ticket(Source::Repo(Box::new(repo)), hint))
         }
-        Err(Access::NotFound) if waits(forge, door).await? => {
-            Ok(Ticket { hint: None, source: Source::Nothing, client })
-        }
+        Err(Access::NotFound) if waits(forge, door).await? => Ok(ticket(Source::Nothing, None)),
         Err(error) => Err(error),
     }
 }
@@ -92,8 +92,20 @@ pub enum Answer {
     Stream(Box<Hinted<Pumped>>),
 }
 
-/// Answers one request of a stateless client.
+/// Answers one request of a stateless client. The request and its answer end within seconds of the caller's credential.
 pub async fn answer(
+    forge: &Forge,
+    ticket: &Ticket,
+    version: ProtocolVersion,
+    input: impl AsyncRead + Unpin + Send,
+) -> Result<Answer, Fault> {
+    tokio::select! {
+        answer = make_answer(forge, ticket, version, input) => answer,
+        () = ticket.standing.lost(forge) => Err(Fault::Revoked),
+    }
+}
+
+async fn make_answer(
     forge: &Forge,
     ticket: &Ticket,
     version: ProtocolVersion,
@@ -110,8 +122,23 @@ pub async fn answer(
     let request = upload::read_request(forge.git(), ticket.client, reader, longest_request(forge, ticket)).await?;
     metrics::counter!("abide_fetches_total", "transport" => "http").increment(1);
     let stream = upload::spawn(forge.git(), &call(forge, ticket, version, true).await?, request).await?;
+    end_with(forge, &ticket.standing, stream.cutter());
     let hint = ticket.hint.as_deref().filter(|_| version == ProtocolVersion::V2);
     Ok(Answer::Stream(Box::new(Hinted::new(stream, hint))))
+}
+
+/// Ends git's answer with the caller's credential, also while the client takes no bytes of it.
+fn end_with(forge: &Forge, standing: &Standing, answer: Cutter) {
+    if *standing == Standing::Anonymous {
+        return;
+    }
+    let (forge, standing) = (forge.clone(), standing.clone());
+    tokio::spawn(async move {
+        tokio::select! {
+            () = standing.lost(&forge) => answer.cut(),
+            () = answer.ended(ASK_EVERY) => {}
+        }
+    });
 }
 
 /// How long a request may be. One that would take room on a disk that has none left is refused; others are answered.
@@ -137,7 +164,11 @@ pub async fn converse(
     // Sets HEAD right if a crash left it behind, which git reads by itself here.
     drop(refs(forge, &ticket.source).await?);
     metrics::counter!("abide_fetches_total", "transport" => "ssh").increment(1);
-    Ok(upload::serve(forge.git(), &call(forge, ticket, version, false).await?, input, output).await?)
+    let call = call(forge, ticket, version, false).await?;
+    tokio::select! {
+        served = upload::serve(forge.git(), &call, input, output) => Ok(served?),
+        () = ticket.standing.lost(forge) => Err(Fault::Revoked),
+    }
 }
 
 async fn call(forge: &Forge, ticket: &Ticket, protocol: ProtocolVersion, stateless: bool) -> Result<UploadPack, Fault> {

@@ -9,7 +9,9 @@ use super::promote::{self, Promotion};
 use super::push::{Coordinate, Decision, Order, Plan, View, decide};
 use super::quota::{Paying, Weighing, give_back, weigh};
 use super::scene::{Place, Scene};
+use crate::accounts::standing::Standing;
 use crate::disk::{Writer, ensure_room_for};
+use crate::error::REVOKED;
 use crate::git::push::commit::{self, Signing, Work};
 use crate::git::push::{Verdicts, brought, incoming_key};
 use crate::git::snapshots;
@@ -60,6 +62,8 @@ pub(crate) struct Bringer {
     /// Whose slots and rations git takes.
     pub client: Client,
     pub paying: Paying,
+    /// The credential that a push came with.
+    pub standing: Standing,
 }
 
 impl Bringer {
@@ -70,7 +74,7 @@ impl Bringer {
 
     /// This server, for someone whose event asks for it.
     pub(crate) fn server_for(client: Client) -> Self {
-        Self { transport: "server", ip: None, client, paying: Paying::WhenWeighed }
+        Self { transport: "server", ip: None, client, paying: Paying::WhenWeighed, standing: Standing::Anonymous }
     }
 
     /// The same, with git data that was reserved before.
@@ -146,7 +150,7 @@ async fn served(
     };
     let work = Work {
         repo,
-        caller: Caller::anonymous(bringer.ip),
+        caller: Caller { standing: bringer.standing, ..Caller::anonymous(bringer.ip) },
         transport: bringer.transport,
         key,
         objects,
@@ -311,6 +315,9 @@ async fn build(
     match weigh(forge, &mut plan.signed, weighing).await? {
         Ok(reserved) => forge.relay().strangers.add(reserved.unwrap_or(0)),
         Err(refusal) => return Ok(Aligned::Refused(refusal.reason.into_owned())),
+    }
+    if !bringer.standing.holds(forge).await? {
+        return Ok(Aligned::Refused(REVOKED.into()));
     }
     match reftx::update_refs(forge.git(), &dir, &plan.updates).await {
         Ok(()) => {}

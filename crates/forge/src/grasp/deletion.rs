@@ -13,7 +13,7 @@ use abide_nostr::event::slot;
 use abide_nostr::git::{Coordinate as Address, Proposal};
 use abide_nostr::grasp::Answer;
 use abide_nostr::grasp::event::{Effect, Relation, Target, deletion as judge};
-use abide_nostr::{Event, EventId, kinds, nip19};
+use abide_nostr::{Event, EventId, PublicKey, kinds, nip19};
 use abide_store::nostr_events::{self, Found, deleted};
 use abide_store::purgatory_proposals as proposals;
 use abide_store::{Tx, nostr_repos, purgatory, purgatory_attached, purges, repos};
@@ -31,12 +31,30 @@ struct Unit {
 
 /// What is left to do once it is written.
 #[derive(Default)]
-struct After {
+pub(super) struct After {
     directories: Vec<RepoId>,
     areas: Vec<String>,
     /// Proposals whose refs go, with the repositories they were for.
     refs: Vec<(EventId, Vec<Address>)>,
-    covered: usize,
+    /// Events that went.
+    pub covered: usize,
+}
+
+impl After {
+    /// Removes what the events that went leave on the disk.
+    pub(super) async fn finish(self, forge: &Forge) -> Result<(), Fault> {
+        for repo in self.directories {
+            life::clear_directory(forge, repo).await?;
+        }
+        for key in self.areas {
+            incoming::remove_incoming(forge.layout(), &key).await?;
+        }
+        for (proposal, named) in self.refs {
+            failpoint::hit(failpoint::PROPOSAL_DELETED);
+            spread::forget(forge, &proposal, &named).await?;
+        }
+        Ok(())
+    }
 }
 
 /// Decides about a deletion request and does what it asks for.
@@ -59,27 +77,12 @@ pub(super) async fn admit(
         Err(Halt::Refused(refusal)) => return Ok(Answer::Refused(refusal)),
         Err(Halt::Store(error)) => return Err(error.into()),
     };
-    if let Err(fault) = clear(forge, after).await {
+    if let Err(fault) = after.finish(forge).await {
         // The request is stored: sweep and job go on with what it asks for.
         tracing::warn!(error = %fault, "what a deletion request asks for is left for the sweep");
     }
     forge.relay().publish(&[Arc::new(event.clone())]);
     Ok(Answer::Stored)
-}
-
-/// Removes from the disk what is gone from the database.
-async fn clear(forge: &Forge, after: After) -> Result<(), Fault> {
-    for repo in after.directories {
-        life::clear_directory(forge, repo).await?;
-    }
-    for key in after.areas {
-        incoming::remove_incoming(forge.layout(), &key).await?;
-    }
-    for (proposal, named) in after.refs {
-        failpoint::hit(failpoint::PROPOSAL_DELETED);
-        spread::forget(forge, &proposal, &named).await?;
-    }
-    Ok(())
 }
 
 async fn write(tx: &mut Tx, unit: &Unit) -> Result<After, Halt> {
@@ -111,7 +114,12 @@ async fn by_id(tx: &mut Tx, unit: &Unit, target: &EventId, after: &mut After) ->
     if let Some(found) = nostr_events::by_id(tx, target.as_bytes()).await? {
         return stored(tx, unit, &found, after).await;
     }
-    let author = unit.event.pubkey.to_bytes();
+    waiting(tx, &unit.event.pubkey, target, after).await
+}
+
+/// Removes an event of this author that waits, whatever it waits for.
+pub(super) async fn waiting(tx: &mut Tx, key: &PublicKey, target: &EventId, after: &mut After) -> Result<(), Halt> {
+    let author = key.to_bytes();
     if let Some(half) = proposals::lock(tx, target.as_bytes()).await?
         && half.pubkey == Some(author)
     {
@@ -132,7 +140,7 @@ async fn by_id(tx: &mut Tx, unit: &Unit, target: &EventId, after: &mut After) ->
     if let Some(entry) = purgatory::announcement_by_event(tx, target.as_bytes()).await?
         && entry.pubkey == author
     {
-        return waiting_announcement(tx, unit, &entry, after).await;
+        return waiting_announcement(tx, key, &entry, after).await;
     }
     if purgatory::author_of_state(tx, target.as_bytes()).await? == Some(author)
         && purgatory::take_state(tx, target.as_bytes()).await?
@@ -150,7 +158,7 @@ async fn by_address(tx: &mut Tx, unit: &Unit, address: &Address, after: &mut Aft
         && let Some(entry) = purgatory::lock_announcement(tx, &author, &address.identifier).await?
         && entry.event_at <= at
     {
-        waiting_announcement(tx, unit, &entry, after).await?;
+        waiting_announcement(tx, &unit.event.pubkey, &entry, after).await?;
     }
     if address.kind == kinds::STATE {
         for (state, _) in purgatory::states_until(tx, &author, &address.identifier, at).await? {
@@ -169,7 +177,7 @@ async fn by_address(tx: &mut Tx, unit: &Unit, address: &Address, after: &mut Aft
 /// A waiting announcement goes at once, with its directory.
 async fn waiting_announcement(
     tx: &mut Tx,
-    unit: &Unit,
+    author: &PublicKey,
     entry: &purgatory::Announcement,
     after: &mut After,
 ) -> Result<(), Halt> {
@@ -181,7 +189,7 @@ async fn waiting_announcement(
     left("announcement", "deletion");
     attached::drop_with(tx, &entry.pubkey, &entry.identifier, "deletion").await?;
     if let Some(repo) = entry.repo_id {
-        let slug = format!("{}/{}", nip19::npub(&unit.event.pubkey), entry.identifier);
+        let slug = format!("{}/{}", nip19::npub(author), entry.identifier);
         purges::insert(tx, repo, &slug).await?;
         after.directories.push(repo);
     }
@@ -209,11 +217,16 @@ async fn stored(tx: &mut Tx, unit: &Unit, found: &Found, after: &mut After) -> R
         }
         return Ok(());
     }
-    nostr_events::remove(tx, &found.id).await?;
-    if let Ok(proposal) = Proposal::parse(&event)
+    remove(tx, &event, after).await
+}
+
+/// Removes an event that is stored, and the refs that hang on it.
+pub(super) async fn remove(tx: &mut Tx, event: &Event, after: &mut After) -> Result<(), Halt> {
+    nostr_events::remove(tx, event.id.as_bytes()).await?;
+    if let Ok(proposal) = Proposal::parse(event)
         && proposal.commit.is_some()
     {
-        spread::enqueue(tx, &event, &proposal).await?;
+        spread::enqueue(tx, event, &proposal).await?;
         after.refs.push((event.id, proposal.repos));
     }
     Ok(())

@@ -6,7 +6,8 @@
 //!   a proposal's commit reaches every repository it is for.
 //! * [`quota`]: what strangers have stored, for the rules of quotas.
 //! * [`scene`]: everything that is known of one identifier. [`signed`]: what a push brings out of purgatory.
-//! * [`attached`]: what waits with an announcement. [`life`]: how deletion and restoring reach the relay. [`sweep`]: what waited in vain. [`status`]: why something
+//! * [`attached`]: what waits with an announcement. [`life`]: how deletion and restoring reach the relay. [`sweep`]: what waited in vain. [`erase`]: what a deleted
+//!   account signed. [`status`]: why something
 //!   waits.
 //!
 //! The rules themselves are in `abide_nostr::grasp`.
@@ -17,6 +18,7 @@ mod announce;
 pub(crate) mod aside;
 pub(crate) mod attached;
 mod deletion;
+pub(crate) mod erase;
 pub(crate) mod life;
 pub(crate) mod promote;
 mod proposal;

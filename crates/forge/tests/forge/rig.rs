@@ -112,7 +112,7 @@ impl Rig {
     pub async fn caller(&self, name: &str) -> Caller {
         let name = name.parse().expect("a name");
         let user = accounts::find(&self.forge, &name).await.expect("readable").expect("the account exists");
-        Caller { actor: user.actor(), scopes: None, ip: None }
+        Caller::of(user.actor(), None)
     }
 
     pub fn dir(&self, id: RepoId) -> PathBuf {

@@ -27,6 +27,11 @@ impl Expiry {
         now.plus(self.entry)
     }
 
+    /// How often entries are raised while a push under way needs them: several times before the shortest could expire.
+    pub fn raise_every(&self) -> Duration {
+        (self.after_push / 3).clamp(Duration::from_secs(1), Duration::from_secs(60))
+    }
+
     /// When a state, and its announcement, end after a push that the state allowed. Never earlier than before.
     pub fn after_push(&self, ends: Timestamp, now: Timestamp) -> Timestamp {
         ends.max(now.plus(self.after_push))
@@ -60,6 +65,15 @@ pub enum Busy {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn entries_are_raised_several_times_before_they_could_expire() {
+        for seconds in [3, 10, 60, 900, 86_400] {
+            let expiry = Expiry { after_push: Duration::from_secs(seconds), ..Expiry::default() };
+            assert!(expiry.raise_every() * 3 <= expiry.after_push, "{seconds}");
+            assert!((Duration::from_secs(1)..=Duration::from_secs(60)).contains(&expiry.raise_every()), "{seconds}");
+        }
+    }
     use proptest::prelude::*;
 
     fn at(minutes: i64) -> Timestamp {

@@ -3,14 +3,15 @@
 use super::error::ApiError;
 use super::input::Input;
 use super::page::Paged;
+use super::repos;
 use super::scoped::Who;
 use super::segments::Segments;
-use super::shape::{self, DeletedRepository, Repository};
+use super::shape::{self, DeletedRepository};
 use crate::App;
 use abide_forge::repos::restore;
 use axum::Json;
 use axum::extract::State;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -35,7 +36,9 @@ pub(super) async fn restore(
     Who(caller): Who,
     Segments(id): Segments<String>,
     Input(body): Input<Restore>,
-) -> Result<Json<Repository>, ApiError> {
-    let repo = restore::restore(&app.forge, &caller, &id, body.name.as_deref()).await?;
-    Ok(Json(shape::one(&app, &caller, &repo).await?))
+) -> Result<Response, ApiError> {
+    let typed = body.name.as_deref().filter(|typed| !typed.trim().is_empty());
+    let repo = restore::restore(&app.forge, &caller, &id, typed).await?;
+    let notice = repos::notice(false, typed, &repo.name);
+    Ok((notice, Json(shape::one(&app, &caller, &repo).await?)).into_response())
 }

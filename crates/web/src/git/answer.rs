@@ -85,6 +85,7 @@ pub(super) fn fault(fault: &Fault) -> Response {
             return (StatusCode::SERVICE_UNAVAILABLE, [no_store(), plain(), later], text).into_response();
         }
         Fault::Git(RequestTooLarge(_)) => (StatusCode::PAYLOAD_TOO_LARGE, fault.to_string()),
+        Fault::Revoked => return forbidden(&fault.to_string()),
         Fault::Git(Client(_)) => (StatusCode::REQUEST_TIMEOUT, fault.to_string()),
         _ => {
             tracing::error!(error = %fault, "a git request failed");

@@ -121,6 +121,10 @@ fn notice(what: &str) -> Option<&'static str> {
         "canceled" => "The offer is cancelled. The repository stays where it is.",
         "deleted" => "The repository is deleted. Its owner can restore it for a while from the settings.",
         "restored" => "Restored, with everything that belonged to it.",
+        "restored-folded" => {
+            "Restored, with everything that belonged to it. Repository names are lower case, so it is spelt as the address \
+             says. It is found in any case."
+        }
         "old-name-released" => "The old name is released. It leads nowhere.",
         "removed" => "Removed.",
         "hook-added" => "Added. It is being pinged: reload to see whether anyone answers.",
@@ -141,6 +145,7 @@ fn notice(what: &str) -> Option<&'static str> {
         "key-linked" => "The key is linked. You can log in with it.",
         "key-unlinked" => "The key is unlinked. It opens nothing here any more.",
         "renamed" => "Renamed. The old name leads here.",
+        "user-folded" => "Renamed. The old name leads here. User names are lower case, and found in any case.",
         "mail-sent" => "A mail is on its way.",
         "verified" => "The address is confirmed.",
         "welcome" => "Welcome. Confirm your address with the mail that was just sent.",

@@ -91,10 +91,13 @@ pub(super) async fn delete(forge: &Forge, target: &Target) -> Result<(), Failure
 pub(super) async fn restore(forge: &Forge, target: &Target, name: Option<&str>) -> Result<(), Failure> {
     let before = target.deleted(forge).await?;
     let repo = repos::restore::restore(forge, &Caller::operator(), &before.id.to_string(), name).await?;
-    let said = match repo.name == before.name {
+    let mut said = match repo.name == before.name {
         true => format!("restored {} as it was", repo.slug()),
         false => format!("restored {} as {}", before.slug(), repo.slug()),
     };
+    if name.is_some_and(|typed| repo.name.folds(typed)) {
+        said += "; repository names are lower case";
+    }
     told(forge, target, &repo, &said, &[]);
     Ok(())
 }

@@ -1,8 +1,10 @@
 //! Adding credentials asks for the password again if the last proof is older than ten minutes.
 
-use crate::pages::logged_in;
+use crate::pages::browser::Browser;
+use crate::pages::keys::{enter, field, proof};
+use crate::pages::{logged_in, open_server};
 use crate::support::{person, query, server};
-use abide_testkit::{Engine, GitClient, PASSWORD};
+use abide_testkit::{Engine, GitClient, Key, PASSWORD};
 use rstest::rstest;
 use std::fs;
 
@@ -48,6 +50,53 @@ fn adding_keys_tokens_and_addresses_asks_for_the_password_again(
     // Proved a moment ago: not asked again.
     let again = browser.submit("/settings/account", "/settings/account/emails", &[("email", "third@example.org")]);
     assert_eq!(again.status, 303, "{}", again.text());
+}
+
+#[rstest]
+fn an_account_without_a_password_signs_with_its_key_again(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let server = open_server(engine);
+    let (key, browser) = (Key::new(31), Browser::new(&server));
+    assert_eq!(enter(&server, &browser, &key, "/").status, 303);
+    assert_eq!(browser.submit("/settings/name", "/settings/name", &[("name", "zoe")]).status, 303);
+    let ssh_key = fs::read_to_string(GitClient::new().with_ssh_key().public_key()).expect("there");
+    let age = "UPDATE sessions SET created_at = created_at - 660000000, confirmed_at = NULL";
+    type Fields<'a> = &'a [(&'a str, &'a str)];
+    let cases: [(&str, &str, Fields<'_>, &str); 3] = [
+        ("/settings/keys", "/settings/keys", &[("title", "laptop"), ("key", &ssh_key)], "ssh_keys"),
+        ("/settings/tokens", "/settings/tokens", &[("label", "ci"), ("expires", "7"), ("scope", "repo")], "tokens"),
+        ("/settings/account", "/settings/account/emails", &[("email", "zoe@example.org")], "emails"),
+    ];
+    for (page, action, fields, table) in cases {
+        let count = || query(&server, &format!("SELECT count(*) FROM {table}"));
+        query(&server, age);
+        let before = count();
+        let asked = browser.submit(page, action, fields).text();
+        assert!(asked.contains("Confirm that it is you") && asked.contains("Sign with your key"), "{action}: {asked}");
+        assert!(!asked.contains("current_password"), "{action}: {asked}");
+        // Neither a password that nobody set, nor another key, nor a signature for another form.
+        let mut asked = browser.submit_in(&asked, action, "challenge", &[("current_password", PASSWORD)]).text();
+        assert_eq!(count(), before, "{action}");
+        for (signer, path) in [(Key::new(32), action), (key.clone(), "/login/nostr")] {
+            let event = proof(&server, &signer, path, &field(&asked, action, "challenge"));
+            asked = browser.submit_in(&asked, action, "challenge", &[("event", &event)]).text();
+            assert!(asked.contains("Confirm that it is you"), "{action}: {asked}");
+            assert_eq!(count(), before, "{action}: nothing is done until it is certain who asks");
+        }
+        let event = proof(&server, &key, action, &field(&asked, action, "challenge"));
+        let done = browser.submit_in(&asked, action, "challenge", &[("event", &event)]);
+        assert!(matches!(done.status, 200 | 303), "{action}: {}", done.text());
+        assert_ne!(count(), before, "{action} does what was filled in");
+        query(&server, age);
+        let again = browser.submit_in(&asked, action, "challenge", &[("event", &event)]).text();
+        assert!(again.contains("Confirm that it is you"), "{action}: a signature serves once: {again}");
+    }
+    // Signed a moment ago: not asked again.
+    let (page, action) = ("/settings/account", "/settings/account/emails");
+    let asked = browser.submit(page, action, &[("email", "more@example.org")]).text();
+    let event = proof(&server, &key, action, &field(&asked, action, "challenge"));
+    assert_eq!(browser.submit_in(&asked, action, "challenge", &[("event", &event)]).status, 303);
+    let added = browser.submit(page, action, &[("email", "third@example.org")]);
+    assert_eq!(added.status, 303, "{}", added.text());
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn is_open(stream: &TcpStream) -> bool {
 }
 
 /// The head of a request whose body comes in chunks, and the first of them.
-fn begun(path: &str, service: &str, token: Option<&str>, chunk: &[u8]) -> Vec<u8> {
+pub(super) fn begun(path: &str, service: &str, token: Option<&str>, chunk: &[u8]) -> Vec<u8> {
     let login = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
     let mut bytes = format!(
         "POST {path}/{service} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-{service}-request\r\n\
@@ -48,7 +48,7 @@ fn begun(path: &str, service: &str, token: Option<&str>, chunk: &[u8]) -> Vec<u8
     bytes
 }
 
-fn packet(text: &str) -> String {
+pub(super) fn packet(text: &str) -> String {
     format!("{:04x}{text}", text.len() + 4)
 }
 
@@ -91,7 +91,7 @@ fn answers_that_nobody_takes_keep_nobody_from_cloning(#[values(Engine::Sqlite, E
 }
 
 /// Bytes that nothing makes smaller.
-fn noise(length: usize) -> Vec<u8> {
+pub(super) fn noise(length: usize) -> Vec<u8> {
     let mut state = 1u64;
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -101,7 +101,7 @@ fn noise(length: usize) -> Vec<u8> {
 }
 
 /// The processes that the server has started and that still run.
-fn children(server: &Server) -> Vec<String> {
+pub(super) fn children(server: &Server) -> Vec<String> {
     let parent = server.pid().to_string();
     let stat = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("stat")).ok();
     let ours = |stat: &String| stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(1)) == Some(&parent);

@@ -1,7 +1,7 @@
 //! A repository that has lost objects: the doctor sees it, and there is a way back.
 
 use super::scene::{Road, Scene, clone};
-use crate::support::assert_healthy;
+use crate::support::{assert_healthy, query};
 use abide_testkit::{Engine, http};
 use rstest::rstest;
 use serde_json::json;
@@ -39,6 +39,28 @@ fn the_doctor_finds_a_lost_object_and_brings_it_back_from_a_fork(
     assert!(healthy && told.contains("found 1 missing objects of alice/demo"), "{told}");
     scene.clone(&["--mirror"]);
     assert_healthy(&scene.server);
+}
+
+#[rstest]
+fn the_doctor_says_which_repositories_are_too_large_to_be_walked_and_looks_at_their_tips(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(Road::Http, engine);
+    let (work, _) = scene.pushed();
+    scene.git().commit_file(&work, "more", "more\n", "More");
+    scene.git().ok(&work, &["push", "--quiet", "origin", "main"]);
+    scene.wait_for_jobs();
+    let (healthy, told) = doctor(&scene, &[]);
+    assert!(healthy && told.contains("1 of them to the last object") && !told.contains("64 MiB"), "{told}");
+    query(&scene.server, "UPDATE repos SET size_bytes = 100000000");
+    let (healthy, told) = doctor(&scene, &[]);
+    assert!(healthy && told.contains("0 of them to the last object"), "{told}");
+    assert!(told.contains("1 larger than 64 MiB") && told.contains("`abide doctor --deep` walks them"), "{told}");
+    let tree = lose(&scene, "HEAD^{tree}");
+    let (healthy, told) = doctor(&scene, &["--json"]);
+    assert!(!healthy && told.contains(&tree) && told.contains("\"repositories_too_large\": 1"), "{told}");
+    let (healthy, told) = doctor(&scene, &["--deep"]);
+    assert!(!healthy && told.contains(&tree) && !told.contains("larger than"), "{told}");
 }
 
 #[rstest]

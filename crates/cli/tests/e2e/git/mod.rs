@@ -16,6 +16,7 @@ mod missing_objects;
 mod packs;
 pub mod raw;
 mod ref_names;
+mod revoked;
 mod rewriting;
 mod roles;
 mod scene;

@@ -76,21 +76,9 @@ pub fn request(scene: &Scene) -> Request {
         .header("Content-Type", "application/x-git-receive-pack-request")
 }
 
-fn over_ssh(scene: &Scene, push: &[u8]) -> (Child, ChildStdin, Receiver<String>) {
-    let git = scene.git().command(&scene.git().fresh_dir(), &[]);
-    let (_, ssh) = git.get_envs().find(|(name, _)| *name == "GIT_SSH_COMMAND").expect("she came by SSH");
-    let script = format!(
-        "exec {} -p {} git@{} \"git-receive-pack '/alice/demo.git'\"",
-        ssh.and_then(|ssh| ssh.to_str()).expect("temporary paths are UTF-8"),
-        scene.server.ssh_addr().port(),
-        scene.server.ssh_addr().ip(),
-    );
-    let mut child = Command::new("sh")
-        .args(["-c", &script])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("there is a shell");
+/// Sends a push over SSH. The report comes when it is there; the client goes on saying nothing.
+pub fn over_ssh(scene: &Scene, push: &[u8]) -> (Child, ChildStdin, Receiver<String>) {
+    let mut child = ssh(scene, "git-receive-pack");
     let mut stdin = child.stdin.take().expect("it was asked for");
     let mut stdout = child.stdout.take().expect("it was asked for");
     let (sender, report) = mpsc::channel();
@@ -100,6 +88,24 @@ fn over_ssh(scene: &Scene, push: &[u8]) -> (Child, ChildStdin, Receiver<String>)
     });
     stdin.write_all(push).expect("ssh listens");
     (child, stdin, report)
+}
+
+/// A service of git for Alice's repository, over SSH.
+pub fn ssh(scene: &Scene, service: &str) -> Child {
+    let git = scene.git().command(&scene.git().fresh_dir(), &[]);
+    let (_, ssh) = git.get_envs().find(|(name, _)| *name == "GIT_SSH_COMMAND").expect("she came by SSH");
+    let script = format!(
+        "exec {} -p {} git@{} \"{service} '/alice/demo.git'\"",
+        ssh.and_then(|ssh| ssh.to_str()).expect("temporary paths are UTF-8"),
+        scene.server.ssh_addr().port(),
+        scene.server.ssh_addr().ip(),
+    );
+    Command::new("sh")
+        .args(["-c", &script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("there is a shell")
 }
 
 /// Lines of the protocol up to the flush or the end.

@@ -11,7 +11,7 @@ use rstest::rstest;
 
 /// A hidden field of the form that goes to `action`.
 #[track_caller]
-fn field(html: &str, action: &str, name: &str) -> String {
+pub fn field(html: &str, action: &str, name: &str) -> String {
     let form = html.split("<form").find(|form| form.contains(&format!("action=\"{action}\"")));
     let form = form.unwrap_or_else(|| panic!("no form for {action} in\n{html}"));
     let value =
@@ -20,7 +20,7 @@ fn field(html: &str, action: &str, name: &str) -> String {
 }
 
 /// What an extension signs for a form.
-fn proof(server: &Server, key: &Key, path: &str, challenge: &str) -> String {
+pub fn proof(server: &Server, key: &Key, path: &str, challenge: &str) -> String {
     let url = format!("{}{path}", server.url());
     let tags: &[&[&str]] = &[&["u", &url], &["method", "POST"], &["challenge", challenge]];
     abide_nostr::event::to_json(&key.event(Key::now(), 27_235, tags, ""))
@@ -28,7 +28,7 @@ fn proof(server: &Server, key: &Key, path: &str, challenge: &str) -> String {
 
 /// Logs in with a key.
 #[track_caller]
-pub(super) fn enter(server: &Server, browser: &Browser<'_>, key: &Key, next: &str) -> Response {
+pub fn enter(server: &Server, browser: &Browser<'_>, key: &Key, next: &str) -> Response {
     let html = browser.page(&format!("/login?next={next}"));
     let event = proof(server, key, "/login/nostr", &field(&html, "/login/nostr", "challenge"));
     browser.submit_in(&html, "/login/nostr", "", &[("event", &event)])

@@ -9,7 +9,7 @@ mod forged;
 mod governed;
 mod history;
 mod issues;
-mod keys;
+pub mod keys;
 mod lifecycle;
 mod markup;
 mod names;
@@ -32,7 +32,7 @@ use std::time::Duration;
 const SOON: Duration = Duration::from_secs(30);
 
 /// A server where everyone may sign up.
-fn open_server(engine: Engine) -> Server {
+pub fn open_server(engine: Engine) -> Server {
     builder(engine).env("ABIDE_SIGNUP__MODE", "open").start()
 }
 

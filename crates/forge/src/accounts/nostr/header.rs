@@ -24,5 +24,5 @@ pub async fn by_header(
     // Only proofs of known keys are remembered, so strangers cannot fill the table.
     forge.store().write(proof, |tx, proof| Box::pin(use_event(tx, proof))).await?;
     let scopes = Scope::ALL.iter().copied().filter(|scope| *scope != Scope::Admin).collect();
-    Ok(Caller { actor: user.actor(), scopes: Some(Scopes::of(scopes)), ip })
+    Ok(Caller { scopes: Some(Scopes::of(scopes)), ..Caller::of(user.actor(), ip) })
 }

@@ -1,7 +1,8 @@
 //! The part of a push that must reach its end: from the lease to the finished row.
 
-use super::conversation::Verdicts;
 use super::told::{self, Brought};
+use super::verdicts::Verdicts;
+use crate::error::REVOKED;
 use crate::git::snapshots::{self, Refs};
 use crate::git::{maintain, reconcile};
 use crate::grasp::align::{self, Bringer};
@@ -213,6 +214,11 @@ async fn begin(forge: &Forge, work: &mut Work) -> Result<Option<(Push, Repo, Lea
                     () = tokio::time::sleep(Duration::from_millis(100)) => {}
                 }
             }
+            Err(NotBegun::Access(Access::Fault(Fault::Revoked))) => {
+                release(forge, held).await?;
+                work.verdicts.refuse_all(REVOKED);
+                return Ok(None);
+            }
             Err(NotBegun::Access(Access::Fault(fault))) => return Err(fault),
             Err(NotBegun::Access(denied)) => {
                 release(forge, held).await?;
@@ -310,6 +316,10 @@ async fn try_begin(tx: &mut Tx, one: &Try) -> Result<Begun, NotBegun> {
             None => return Err(NotBegun::Busy),
         },
     };
+    let now = tx.now();
+    if !one.caller.standing.holds_at(tx, now).await? {
+        return Err(NotBegun::Access(Access::Fault(Fault::Revoked)));
+    }
     let repo = match &one.plan {
         Some(plan) => still_allowed(tx, one, plan).await?,
         None => open_locked(tx, &one.caller, one.repo, Action::GitPush).await.map_err(NotBegun::Access)?,

@@ -1,19 +1,18 @@
 //! The client's side of a push: commands in, pack in, keep-alives and the report out.
 
 use super::commit::{self, Work};
-use super::{Target, Ticket, incoming_key, signed};
+use super::{Target, Ticket, Verdicts, incoming_key, signed};
 use crate::disk::{self, Writer};
+use crate::error::REVOKED;
 use crate::git::Transport;
-use crate::git::snapshots::{self, Refs};
+use crate::git::snapshots;
 use crate::{Caller, Fault, Forge};
-use abide_core::push::{self, CurrentRefs, RefAction};
-use abide_core::{Oid, RefName, RefUpdate, failpoint};
+use abide_core::failpoint;
 use abide_git::pace::Paced;
 use abide_git::receive::{self, BadRequest, ReceiveError};
 use abide_git::report::{self, KEEPALIVE, RefResult, Report};
-use abide_git::{Capabilities, Connected, GitError, Incoming, PacketReader, PushRequest, ReceiveLimits};
+use abide_git::{Capabilities, Connected, GitError, Incoming, PacketReader, Place, PushRequest, ReceiveLimits};
 use bytes::Bytes;
-use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,6 +33,9 @@ const MOST_WARNINGS: usize = 20;
 /// How often the disk is looked at while a pack arrives.
 const ROOM_EVERY: Duration = Duration::from_secs(1);
 
+/// How long a client whose credential was revoked may go on sending, so that it gets to read the report.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
 /// Clients give up after fifteen silent seconds.
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(5);
 
@@ -53,12 +55,15 @@ where
         }
         rest = converse(forge, ticket, &mut reader, out) => rest,
     };
-    if rest == Rest::Unread {
-        // After the report, not before it: over SSH some clients keep their side open until they have read it.
-        tokio::select! {
-            () = gone.closed() => {}
-            () = crate::git::drain(forge, &mut reader) => {}
-        }
+    let most = match rest {
+        Rest::Read => return,
+        Rest::Unread => Duration::MAX,
+        Rest::Cut => LAST_WORDS,
+    };
+    // After the report, not before it: over SSH some clients keep their side open until they have read it.
+    tokio::select! {
+        () = gone.closed() => {}
+        _ = tokio::time::timeout(most, crate::git::drain(forge, &mut reader)) => {}
     }
 }
 
@@ -90,6 +95,8 @@ pub(super) enum Rest {
     Read,
     /// The pack was not read, or not to its end.
     Unread,
+    /// The same, and the client may not stay.
+    Cut,
 }
 
 async fn converse<R>(forge: &Forge, ticket: Ticket, reader: &mut PacketReader<R>, out: mpsc::Sender<Bytes>) -> Rest
@@ -97,18 +104,22 @@ where
     R: AsyncRead + Unpin + Send,
 {
     let mut limits = limits(forge, &ticket);
-    // A client that has said little so far holds no slot.
-    let place = match receive::begin(reader, FIRST_BYTES).await {
-        Ok(()) => forge.git().receive_place(ticket.caller.client()).await,
+    let standing = ticket.caller.standing.clone();
+    let opening = tokio::select! {
+        opening = open(forge, &ticket, reader, &mut limits) => opening,
+        () = standing.lost(forge) => {
+            let _ = out.send(report::error_packet(REVOKED)).await;
+            return Rest::Cut;
+        }
+    };
+    let (place, request) = match opening {
+        Ok(opening) => opening,
         Err(error) => {
             let _ = out.send(report::error_packet(&error.to_string())).await;
             return Rest::Read;
         }
     };
-    if place.is_err() {
-        limits.command_bytes = FIRST_BYTES;
-    }
-    let request = match receive::read_request(reader, &limits).await {
+    let request = match request {
         Ok(Some(request)) => request,
         // git's probe before a large push: it only wanted to know whether it may.
         Ok(None) => return Rest::Read,
@@ -142,6 +153,25 @@ where
     if request.needs_pack() { rest } else { Rest::Read }
 }
 
+/// Takes a slot for a push and reads its commands.
+async fn open<R>(
+    forge: &Forge,
+    ticket: &Ticket,
+    reader: &mut PacketReader<R>,
+    limits: &mut ReceiveLimits,
+) -> Result<(Result<Place, GitError>, Result<Option<PushRequest>, BadRequest>), std::io::Error>
+where
+    R: AsyncRead + Unpin + Send,
+{
+    // A client that has said little so far holds no slot.
+    receive::begin(reader, FIRST_BYTES).await?;
+    let place = forge.git().receive_place(ticket.caller.client()).await;
+    if place.is_err() {
+        limits.command_bytes = FIRST_BYTES;
+    }
+    Ok((place, receive::read_request(reader, limits).await))
+}
+
 fn zip(request: &PushRequest, results: Vec<RefResult>) -> Vec<(abide_core::RefName, RefResult)> {
     request.updates.iter().map(|update| update.name.clone()).zip(results).collect()
 }
@@ -173,6 +203,11 @@ pub(super) struct Stopped {
 }
 
 impl Stopped {
+    /// The account was suspended, or its credential revoked.
+    pub(super) fn revoked() -> Self {
+        Self { reason: REVOKED.to_owned(), rest: Rest::Cut }
+    }
+
     /// What went wrong on our side is logged in full and told in short.
     pub(super) fn fault(fault: &Fault, rest: Rest) -> Self {
         let reason = match fault {
@@ -295,6 +330,7 @@ where
         outcome = client.waiting_for(taking) => outcome,
         () = forwarding => unreachable!("forwarding never ends by itself"),
         full = out_of_room(forge, Writer::of(caller)) => return Err(Stopped::fault(&full, Rest::Unread)),
+        () = caller.standing.lost(forge) => return Err(Stopped::revoked()),
     };
     client.sends_keepalives(true);
     let late =
@@ -303,7 +339,11 @@ where
     metrics::counter!("abide_push_bytes_total").increment(outcome.bytes);
     failpoint::hit(failpoint::PUSH_PACK_RECEIVED);
 
-    let connected = client.waiting_for(incoming.connect(&verdicts.accepted())).await;
+    let accepted = verdicts.accepted();
+    let connected = tokio::select! {
+        connected = client.waiting_for(incoming.connect(&accepted)) => connected,
+        () = caller.standing.lost(forge) => return Err(Stopped::revoked()),
+    };
     let (connected, refused) = connected.map_err(|error| match error {
         GitError::UsedUp { of, .. } => stopped(ReceiveError::TooDear(of), Rest::Read),
         error => Stopped::fault(&error.into(), Rest::Read),
@@ -377,128 +417,5 @@ impl Client {
                 Err(_) => {}
             }
         }
-    }
-}
-
-/// What is to become of each update of a push, as far as it is known.
-pub(crate) struct Verdicts {
-    updates: Vec<RefUpdate>,
-    refused: Vec<Option<String>>,
-    /// Those that were to be deleted and are gone already.
-    gone: Vec<bool>,
-    atomic: bool,
-    /// Why nothing at all is done, also where no update is asked for.
-    whole: Option<String>,
-}
-
-impl Verdicts {
-    pub(crate) fn of(updates: Vec<RefUpdate>, atomic: bool) -> Self {
-        let count = updates.len();
-        Self { updates, refused: vec![None; count], gone: vec![false; count], atomic, whole: None }
-    }
-
-    /// Judges what is still accepted against the refs as they are.
-    pub(super) fn refuse_by_rule(&mut self, default_branch: &abide_core::RefName, refs: &Refs) {
-        let verdicts = push::judge(&self.updates, default_branch, &At(refs));
-        for ((slot, gone), verdict) in self.refused.iter_mut().zip(&mut self.gone).zip(verdicts) {
-            *gone = verdict == Ok(RefAction::AlreadyGone);
-            if let (None, Err(refusal)) = (&slot, verdict) {
-                *slot = Some(refusal.to_string());
-            }
-        }
-        self.all_or_nothing();
-    }
-
-    /// Refuses one ref.
-    pub(super) fn refuse(&mut self, name: &abide_core::RefName, reason: &str) {
-        for (slot, update) in self.refused.iter_mut().zip(&self.updates) {
-            if slot.is_none() && update.name == *name {
-                *slot = Some(reason.to_owned());
-            }
-        }
-        self.all_or_nothing();
-    }
-
-    /// Refuses several refs, each for its own reason.
-    pub(super) fn refuse_each(&mut self, reasons: &HashMap<RefName, String>) {
-        for (slot, update) in self.refused.iter_mut().zip(&self.updates) {
-            if slot.is_none() {
-                *slot = reasons.get(&update.name).cloned();
-            }
-        }
-        self.all_or_nothing();
-    }
-
-    /// The refs that are refused.
-    pub(super) fn refused_names(&self) -> HashSet<RefName> {
-        let refused = self.updates.iter().zip(&self.refused).filter(|(_, refused)| refused.is_some());
-        refused.map(|(update, _)| update.name.clone()).collect()
-    }
-
-    /// Whether a ref is refused that would have brought objects.
-    pub(super) fn refuses_objects(&self) -> bool {
-        self.updates.iter().zip(&self.refused).any(|(update, refused)| refused.is_some() && !update.is_delete())
-    }
-
-    /// Refuses everything that is still accepted.
-    pub(super) fn refuse_rest(&mut self, reason: &str) {
-        for slot in self.refused.iter_mut().filter(|slot| slot.is_none()) {
-            *slot = Some(reason.to_owned());
-        }
-    }
-
-    /// Refuses everything, also where no update is asked for.
-    pub(crate) fn refuse_all(&mut self, reason: &str) {
-        self.refuse_rest(reason);
-        self.whole = Some(reason.to_owned());
-    }
-
-    fn all_or_nothing(&mut self) {
-        if self.atomic && self.refused.iter().any(Option::is_some) {
-            self.refuse_rest("atomic push: another ref of it was refused");
-        }
-    }
-
-    pub(super) fn none_left(&self) -> bool {
-        self.open().all(|(_, gone)| gone)
-    }
-
-    /// The updates that are to be made.
-    pub(super) fn accepted(&self) -> Vec<RefUpdate> {
-        self.open().filter(|(_, gone)| !gone).map(|(update, _)| update.clone()).collect()
-    }
-
-    /// The updates that are not refused, and whether their refs are gone already.
-    fn open(&self) -> impl Iterator<Item = (&RefUpdate, bool)> {
-        let all = self.updates.iter().zip(&self.gone).zip(&self.refused);
-        all.filter(|(_, refused)| refused.is_none()).map(|((update, gone), _)| (update, *gone))
-    }
-
-    /// What the person who pushed should know about refs that were gone already.
-    fn warnings(&self) -> Vec<String> {
-        let gone = self.open().filter(|(_, gone)| *gone);
-        gone.map(|(update, _)| format!("warning: deleting a non-existent ref: {}", update.name)).collect()
-    }
-
-    /// Why the first of those that are not made is not.
-    pub(crate) fn refusal(&self) -> Option<&str> {
-        self.whole.as_deref().or_else(|| self.refused.iter().find_map(Option::as_deref))
-    }
-
-    pub(super) fn results(self) -> Vec<RefResult> {
-        self.refused.into_iter().map(|refused| refused.map_or(RefResult::Ok, RefResult::Ng)).collect()
-    }
-}
-
-/// A snapshot, in the form that the rule asks.
-struct At<'a>(&'a Refs);
-
-impl CurrentRefs for At<'_> {
-    fn get(&self, name: &str) -> Option<Oid> {
-        self.0.get(name.as_bytes()).map(|found| found.oid)
-    }
-
-    fn any_below(&self, name: &str) -> bool {
-        self.0.prefixed(format!("{name}/").as_bytes()).next().is_some()
     }
 }

@@ -11,6 +11,7 @@ mod conversation;
 mod own;
 mod signed;
 mod told;
+mod verdicts;
 
 use super::{ProtocolVersion, Transport, fetch, moved_hint};
 use crate::grasp::push::Coordinate;
@@ -26,10 +27,10 @@ use abide_store::{nostr_repos, purgatory};
 use bytes::Bytes;
 
 pub(crate) use commit::{finish, first_default};
-pub(crate) use conversation::Verdicts;
 pub use conversation::{receive, refuse};
 pub(crate) use own::own;
 pub(crate) use told::{Brought, brought};
+pub(crate) use verdicts::Verdicts;
 
 /// A push that the policy allows, or that signed events may allow.
 #[derive(Debug, Clone)]

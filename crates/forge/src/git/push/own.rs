@@ -2,7 +2,7 @@
 
 use super::Transport;
 use super::commit::{self, Work};
-use super::conversation::Verdicts;
+use super::verdicts::Verdicts;
 use crate::{Caller, Fault, Forge};
 use abide_core::{RefUpdate, RepoId};
 use abide_git::Incoming;

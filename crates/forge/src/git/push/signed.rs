@@ -4,6 +4,7 @@
 
 use super::conversation::{Client, Rest, Stopped, Taking, take_pack};
 use super::{Target, Ticket, Verdicts, incoming_key};
+use crate::accounts::standing::Standing;
 use crate::git::snapshots::{self, Refs};
 use crate::grasp::align::{Aligned, Bringer, Objects, align};
 use crate::grasp::aside::{self, Kept};
@@ -19,11 +20,7 @@ use abide_nostr::git::Proposal;
 use abide_nostr::grasp::push::{event_of, ref_of};
 use abide_nostr::{Event, EventId, PublicKey};
 use std::net::IpAddr;
-use std::time::Duration;
 use tokio::io::AsyncRead;
-
-/// How often what allows a push is kept from expiring while its pack arrives.
-const RAISE_EVERY: Duration = Duration::from_secs(60);
 
 const FULL: &str = "too many commits wait for their events here; publish the event first, then push";
 const WITHDRAWN: &str = "the event of this ref was deleted meanwhile; push again";
@@ -44,8 +41,14 @@ where
     let Target::Signed { coordinate, id, repo } = &ticket.target else {
         return Err(unread(Fault::Internal("a push came to the wrong door".into())));
     };
-    let (ip, asking) = (ticket.caller.ip, ticket.caller.client());
-    let place = Place { coordinate, id: *id, ip, client: asking, transport: ticket.transport.as_str() };
+    let place = Place {
+        coordinate,
+        id: *id,
+        ip: ticket.caller.ip,
+        client: ticket.caller.client(),
+        transport: ticket.transport.as_str(),
+        standing: &ticket.caller.standing,
+    };
     let mut verdicts = Verdicts::of(request.updates.clone(), request.capabilities.atomic);
     let (refs, dir) = match repo {
         Some(repo) => (snapshots::read(forge, repo).await.map_err(unread)?, forge.layout().repo(repo.id)),
@@ -75,6 +78,10 @@ where
     failpoint::hit(failpoint::PUSH_CONNECTED);
     let read = |fault: Fault| Stopped::fault(&fault, Rest::Read);
     let received = Received { key, objects };
+    // Proposals are released in several repositories by the server itself, so this is asked before the first of them.
+    if !place.standing.holds(forge).await.map_err(read)? {
+        return Err(Stopped::revoked());
+    }
     client.waiting_for(apply(forge, &place, client, received, sorted, &mut verdicts)).await.map_err(read)?;
     Ok((verdicts.results(), Rest::Read))
 }
@@ -87,11 +94,18 @@ struct Place<'a> {
     /// As git counts them.
     client: abide_git::Client,
     transport: &'static str,
+    standing: &'a Standing,
 }
 
 impl Place<'_> {
     fn bringer(&self) -> Bringer {
-        Bringer { transport: self.transport, ip: self.ip, client: self.client, paying: Paying::WhenWeighed }
+        Bringer {
+            transport: self.transport,
+            ip: self.ip,
+            client: self.client,
+            paying: Paying::WhenWeighed,
+            standing: self.standing.clone(),
+        }
     }
 }
 
@@ -190,7 +204,7 @@ async fn keep_raising(forge: &Forge, coordinate: &Coordinate, waits: &Waits) -> 
         return std::future::pending().await;
     }
     loop {
-        tokio::time::sleep(RAISE_EVERY).await;
+        tokio::time::sleep(forge.settings().grasp.expiry.raise_every()).await;
         if let Err(fault) = raise(forge, coordinate, waits).await {
             return fault;
         }

@@ -1,11 +1,11 @@
 //! Issues and what is said about them, with the fields that the API gives them.
 
 use super::repository::{Urls, person};
-use super::someone;
+use super::{someone, text};
 use crate::Forge;
 use crate::issues::show::{Detailed, detailed_in};
 use abide_core::issues::Reason;
-use abide_core::{CommentId, Handle, IssueId, LabelId, MilestoneId, RepoId, Timestamp, UserId};
+use abide_core::{CommentId, Handle, IssueId, LabelId, MilestoneId, Timestamp, UserId};
 use abide_store::comments::{self, Comment};
 use abide_store::labels::{self, Label};
 use abide_store::milestones::{self, Milestone};
@@ -46,10 +46,8 @@ pub(super) async fn issues(
         "edited" => {
             let changed = told["changed"].as_array().into_iter().flatten().filter_map(Json::as_str);
             let mut changes: Said = changed.map(|field| (field.to_owned(), json!({}))).collect();
-            if changes.contains_key("title")
-                && let Some(before) = issue_timeline::title_before(tx, detailed.issue.id, at).await?
-            {
-                changes.insert("title".into(), json!({ "from": before }));
+            if let Some(title) = changes.get_mut("title") {
+                title["at"] = at.micros().into();
             }
             said.insert("changes".into(), Json::Object(changes));
         }
@@ -93,21 +91,76 @@ pub(super) async fn comments(
     Ok(true)
 }
 
-/// Puts the titles and texts of now into what was said of an issue or comment; what is removed says nothing.
-pub(super) async fn refresh(conn: &mut Conn, repo: RepoId, said: &mut Json) -> Result<(), StoreError> {
-    if let Some(id) = said["issue"]["id"].as_i64() {
-        let (title, body) = match stored::by_id(conn, IssueId::new(id)).await? {
+/// Takes what people wrote out of a draft. The ids that stay tell [`refresh`] what to read.
+pub(super) fn blank(said: &mut Json) {
+    if said["issue"].is_object() {
+        let issue = &mut said["issue"];
+        issue["title"] = "".into();
+        issue["body"] = Json::Null;
+        let labels = issue["labels"].as_array().into_iter().flatten().map(only_id).collect();
+        issue["labels"] = Json::Array(labels);
+        if issue["milestone"].is_object() {
+            issue["milestone"] = only_id(&issue["milestone"]);
+        }
+    }
+    if said["comment"].is_object() {
+        said["comment"]["body"] = "".into();
+    }
+    for name in ["label", "milestone"] {
+        if said[name].is_object() {
+            said[name] = only_id(&said[name]);
+        }
+    }
+}
+
+fn only_id(found: &Json) -> Json {
+    json!({ "id": found["id"] })
+}
+
+/// Puts the titles, texts and labels of the live rows into a draft. A row that is gone says nothing.
+pub(super) async fn refresh(conn: &mut Conn, forge: &Forge, repo: &Repo, said: &mut Json) -> Result<(), StoreError> {
+    if let Some(id) = said["issue"]["id"].as_i64().map(IssueId::new) {
+        let (title, body) = match stored::by_id(conn, id).await? {
             Some(issue) => (issue.title, issue.body),
             None => Default::default(),
         };
         said["issue"]["title"] = title.into();
-        said["issue"]["body"] = if body.is_empty() { Json::Null } else { body.into() };
+        said["issue"]["body"] = text(body);
+        let mut labels = Vec::new();
+        for kept in said["issue"]["labels"].as_array().into_iter().flatten() {
+            labels.extend(live_label(conn, forge, repo, kept).await?);
+        }
+        said["issue"]["labels"] = labels.into();
+        let kept = said["issue"]["milestone"].clone();
+        said["issue"]["milestone"] = live_milestone(conn, forge, repo, &kept).await?.unwrap_or_default();
+        if let Some(at) = said["changes"]["title"]["at"].as_i64().map(Timestamp::from_micros) {
+            let before = issue_timeline::title_before(conn, id, at).await?;
+            said["changes"]["title"] = before.map_or_else(|| json!({}), |before| json!({ "from": before }));
+        }
     }
     if let Some(id) = said["comment"]["id"].as_i64() {
-        let found = comments::by_id(conn, repo, CommentId::new(id)).await?;
+        let found = comments::by_id(conn, repo.id, CommentId::new(id)).await?;
         said["comment"]["body"] = found.map(|comment| comment.body).unwrap_or_default().into();
     }
+    let (kept_label, kept_milestone) = (said["label"].clone(), said["milestone"].clone());
+    if let Some(found) = live_label(conn, forge, repo, &kept_label).await? {
+        said["label"] = found;
+    }
+    if let Some(found) = live_milestone(conn, forge, repo, &kept_milestone).await? {
+        said["milestone"] = found;
+    }
     Ok(())
+}
+
+async fn live_label(conn: &mut Conn, forge: &Forge, repo: &Repo, kept: &Json) -> Result<Option<Json>, StoreError> {
+    let Some(id) = kept["id"].as_i64().map(LabelId::new) else { return Ok(None) };
+    Ok(labels::by_id(conn, repo.id, id).await?.map(|found| label(forge, repo, &found)))
+}
+
+async fn live_milestone(conn: &mut Conn, forge: &Forge, repo: &Repo, kept: &Json) -> Result<Option<Json>, StoreError> {
+    let Some(id) = kept["id"].as_i64().map(MilestoneId::new) else { return Ok(None) };
+    let found = milestones::by_ids(conn, &[id]).await?;
+    Ok(found.first().map(|found| milestone(forge, repo, found)))
 }
 
 async fn load(tx: &mut Tx, told: &Json) -> Result<Option<Detailed>, StoreError> {

@@ -1,9 +1,9 @@
 //! What is sent, in GitHub's words.
 //!
 //! Everything is as the repository's administrators see it, at the moment in which an event is taken in: about a second
-//! after it happened. What the API shows has the same names and values here. `repository.rs`: repositories and people.
-//! `issue.rs`: issues. `nostr.rs`: threads
-//! that came by nostr. `push.rs`: pushes, whose commits are read from the repository before the first try.
+//! after it happened. Texts that people wrote are those of the first try: a delivery that waits holds none. The API has the
+//! same names and values. `repository.rs`: repositories and people. `issue.rs`: issues. `nostr.rs`: threads that came by nostr.
+//! `push.rs`: pushes, whose commits are read from the repository before the first try.
 
 mod issue;
 mod nostr;
@@ -16,7 +16,7 @@ use crate::threads::tell;
 use crate::{Fault, Forge};
 use abide_core::webhooks::{ContentType, Kind, Telling};
 use abide_core::{HookId, RefUpdate, RepoId, UserId};
-use abide_store::deliveries::{Delivery, NewDelivery};
+use abide_store::deliveries::{self, Delivery, NewDelivery};
 use abide_store::events::Numbered;
 use abide_store::repos::{self, Repo};
 use abide_store::{StoreError, Tx, pushes, users};
@@ -28,12 +28,16 @@ pub(super) struct Message {
     kind: Kind,
     action: Option<&'static str>,
     payload: Json,
-    draft: bool,
 }
 
 impl Message {
-    fn new(kind: Kind, action: Option<&'static str>, payload: Json) -> Self {
-        Self { kind, action, payload, draft: false }
+    /// A draft: what people wrote is left out of it, and read from the live rows when it is sent first.
+    fn new(kind: Kind, action: Option<&'static str>, mut payload: Json) -> Self {
+        if payload["repository"].is_object() {
+            payload["repository"]["description"] = Json::Null;
+        }
+        issue::blank(&mut payload);
+        Self { kind, action, payload }
     }
 
     /// The same for one hook.
@@ -46,25 +50,41 @@ impl Message {
             action: self.action.map(str::to_owned),
             redelivery_of: None,
             payload: self.payload.to_string(),
-            draft: self.draft,
+            draft: true,
         }
     }
 }
 
-/// What a delivery says in the end. The commits of a push are read from the repository; texts of issues and comments are
-/// those of now, so that what was removed or edited away while a delivery waited is not sent.
+/// The payload of a delivery, from its first try on. The commits of a push are read from the repository. Texts are those of
+/// the live rows, so that what was removed or edited away while a delivery waited is not sent.
 pub(super) async fn complete(forge: &Forge, hook: &Hook, delivery: &Delivery) -> Result<String, Fault> {
     let mut said: Json = serde_json::from_str(&delivery.payload).map_err(|error| Fault::Internal(error.to_string()))?;
-    match delivery.kind {
-        Kind::Push => return push::complete(forge, hook.repo_id, said).await,
-        Kind::Issues | Kind::IssueComment | Kind::PullRequest => {
-            let mut conn = forge.store().read().await?;
-            issue::refresh(&mut conn, hook.repo_id, &mut said).await?;
+    let mut conn = forge.store().read().await?;
+    if let Some(first) = delivery.redelivery_of {
+        // Asked for while the first one waited, which was sent since.
+        let first = deliveries::by_id(&mut conn, hook.id, first).await?;
+        if let Some(first) = first.filter(|first| !first.draft) {
+            return Ok(first.payload);
+        }
+    }
+    let repo = repos::by_id(&mut conn, hook.repo_id, None).await?;
+    if let Some(repo) = repo.filter(|_| said["repository"].is_object()) {
+        said["repository"]["description"] = text(repo.description.clone());
+        if matches!(delivery.kind, Kind::Issues | Kind::IssueComment | Kind::PullRequest) {
+            issue::refresh(&mut conn, forge, &repo, &mut said).await?;
             nostr::refresh(&mut conn, &mut said).await?;
         }
-        _ => {}
     }
-    Ok(said.to_string())
+    drop(conn);
+    match delivery.kind {
+        Kind::Push => push::complete(forge, hook.repo_id, said).await,
+        _ => Ok(said.to_string()),
+    }
+}
+
+/// An optional text, as GitHub gives it.
+fn text(text: String) -> Json {
+    if text.is_empty() { Json::Null } else { text.into() }
 }
 
 /// What one telling of an event says. Nothing, if it cannot be said any more.
@@ -120,9 +140,7 @@ pub(super) async fn of_event(
         _ => someone(tx, forge, event.actor).await?,
     };
     said.insert("sender".into(), sender);
-    let mut message = Message::new(telling.kind, telling.action, Json::Object(said));
-    message.draft = matches!(telling.kind, Kind::Issues | Kind::IssueComment | Kind::PullRequest);
-    Ok(vec![message])
+    Ok(vec![Message::new(telling.kind, telling.action, Json::Object(said))])
 }
 
 /// One message for each ref that moved, up to a limit.
@@ -163,7 +181,7 @@ pub(super) async fn push(
     let sender = someone(tx, forge, pusher).await?;
     let repository = repository::full(tx, forge, repo).await?;
     let payload = push::draft(forge, repo, update, repository, sender);
-    Ok(Message { kind: Kind::Push, action: None, payload, draft: true })
+    Ok(Message::new(Kind::Push, None, payload))
 }
 
 /// What a ping says: which hook it is.

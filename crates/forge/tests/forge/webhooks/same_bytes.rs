@@ -2,9 +2,10 @@
 
 use super::receiver::Reply;
 use super::{Scene, scene};
-use abide_forge::issues::{self, comment};
+use abide_forge::issues::{self, comment, labels};
+use abide_forge::jobs::{Kind, manage};
 use abide_forge::social::star;
-use abide_forge::webhooks::{ask, send};
+use abide_forge::webhooks::{ask, send, show};
 use abide_store::events::{self, Event};
 use abide_store::{StoreError, webhooks};
 use abide_testkit::Engine;
@@ -84,18 +85,87 @@ async fn a_delivery_that_waits_says_nothing_that_was_taken_back_meanwhile(
     let new = issues::create::Request { title: "Title".into(), body: "marmalade".into(), ..Default::default() };
     let issue = issues::create::create(forge, alice, repo, new).await.expect("allowed");
     let said = comment::add(forge, alice, repo, issue.number, "marmalade too").await.expect("allowed");
+    let label = labels::Request { name: Some("marmalade jar".into()), ..Default::default() };
+    labels::create(forge, alice, repo, label).await.expect("allowed");
+    let change = issues::change::Change {
+        title: Some("marmalade title".into()),
+        labels: Some(issues::change::Names::Set(vec!["marmalade jar".into()])),
+        ..Default::default()
+    };
+    issues::change::change(forge, alice, repo, issue.number, change).await.expect("allowed");
     scene.take_in().await;
+    // The rows that wait hold no text, whatever becomes of it.
+    for waiting in scene.deliveries(&hook).await.iter().filter(|waiting| waiting.attempts == 0) {
+        let whole = abide_forge::webhooks::show::delivery(forge, &hook, &waiting.id.to_string()).await.expect("there");
+        assert!(!whole.payload.contains("marmalade"), "{}", whole.payload);
+    }
     comment::remove(forge, alice, repo, &said.id.to_string()).await.expect("allowed");
-    let change = issues::change::Change { body: Some("honey".into()), ..Default::default() };
+    labels::remove(forge, alice, repo, "marmalade jar").await.expect("allowed");
+    let change = issues::change::Change { title: Some("Jam".into()), body: Some("honey".into()), ..Default::default() };
     issues::change::change(forge, alice, repo, issue.number, change).await.expect("allowed");
     scene.pass(60);
     scene.deliver().await;
     let got = scene.receiver.got();
     let opened = got.iter().find(|got| got.json()["action"] == "opened").expect("sent").json();
-    assert_eq!(opened["issue"]["body"], "honey");
-    assert!(got.iter().all(|got| !String::from_utf8_lossy(&got.body).contains("marmalade")));
+    assert_eq!((&opened["issue"]["body"], &opened["issue"]["title"]), (&json!("honey"), &json!("Jam")));
+    // The titles that an issue had are in its timeline, for all who read it.
+    let without_titles = |got: &super::receiver::Got| {
+        let mut said = got.json();
+        said["changes"] = json!(null);
+        said.to_string()
+    };
+    assert!(got.iter().all(|got| !without_titles(got).contains("marmalade")));
     for sent in scene.deliveries(&hook).await {
         let whole = abide_forge::webhooks::show::delivery(forge, &hook, &sent.id.to_string()).await.expect("there");
-        assert!(!whole.payload.contains("marmalade"), "{}", whole.payload);
+        assert!(!whole.payload.contains("marmalade too") && !whole.payload.contains("jar"), "{}", whole.payload);
     }
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn text_is_that_of_the_first_try_and_stays_that_until_the_log_is_pruned(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = scene(engine).await;
+    let hook = scene.hook(&["star", "issues"]).await;
+    let (forge, alice, repo) = (&scene.rig.forge, &scene.alice, &scene.repo);
+    scene.receiver.next([Reply::Status(503), Reply::Status(200), Reply::Status(503)]);
+    star::star(forge, alice, repo).await.expect("allowed");
+    scene.deliver().await;
+    let new = issues::create::Request { title: "Title".into(), body: "first".into(), ..Default::default() };
+    let issue = issues::create::create(forge, alice, repo, new).await.expect("allowed");
+    let edit = async |body: &str| {
+        let change = issues::change::Change { body: Some(body.into()), ..Default::default() };
+        issues::change::change(forge, alice, repo, issue.number, change).await.expect("allowed");
+    };
+    scene.take_in().await;
+    // A redelivery of what was never tried has the bytes of the first try too.
+    let waiting = scene.deliveries(&hook).await.pop().expect("it waits");
+    ask::redeliver(forge, alice, repo, &hook, waiting.id).await.expect("allowed");
+    edit("second").await;
+    scene.pass(60);
+    scene.deliver().await;
+    edit("third").await;
+    scene.pass(60);
+    scene.deliver().await;
+    let bodies: Vec<_> = scene
+        .receiver
+        .got()
+        .iter()
+        .filter(|got| got.json()["action"] == "opened")
+        .map(|got| got.body.clone())
+        .collect();
+    assert_eq!(bodies.len(), 3, "a try, its retry and the redelivery");
+    assert!(bodies.iter().all(|body| *body == bodies[0]), "byte for byte");
+    assert_eq!(scene.receiver.got()[2].json()["issue"]["body"], "second");
+
+    // The log shows what the receiver got, to those who administer the repository, until it is pruned.
+    let stranger = scene.rig.user("bob").await;
+    assert!(show::hook(forge, &stranger, repo, &hook.id.to_string()).await.is_err());
+    let whole = show::delivery(forge, &hook, &waiting.id.to_string()).await.expect("there");
+    assert_eq!(whole.payload.as_bytes(), &bodies[0][..]);
+    scene.rig.clock.advance(forge.settings().webhooks.retention + std::time::Duration::from_secs(1));
+    manage::run_now(forge, Kind::HistoryPrune, json!({})).await.expect("queued");
+    scene.rig.run_jobs().await;
+    assert!(show::delivery(forge, &hook, &waiting.id.to_string()).await.is_err());
 }

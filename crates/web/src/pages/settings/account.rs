@@ -56,7 +56,7 @@ pub(super) async fn rename(State(app): State<App>, member: Member, form: Form) -
     let typed = Typed { name: form.text("name"), ..Typed::default() };
     let renamed = rename::rename(&app.forge, &member.viewer, &typed.name, form.text("current_password")).await;
     let errors = match renamed {
-        Ok(_) => return Ok(done("renamed")),
+        Ok(name) => return Ok(done(if name.folds(&typed.name) { "user-folded" } else { "renamed" })),
         Err(RenameError::Fault(fault)) => return Err(fault.into()),
         Err(RenameError::Confirm(error)) => unconfirmed(error)?,
         Err(error) => Errors::of(&["name"], &error),

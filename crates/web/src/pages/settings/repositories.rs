@@ -62,7 +62,11 @@ pub(super) async fn restore(
 ) -> Result<Response, Problem> {
     let (id, typed) = (address.segment(3), form.filled("name"));
     let error = match restore::restore(&app.forge, &member.viewer.caller, id, typed.as_deref()).await {
-        Ok(repo) => return Ok(respond::see_other(&format!("/{}?done=restored", repo.slug()))),
+        Ok(repo) => {
+            let folded = typed.as_deref().is_some_and(|typed| repo.name.folds(typed));
+            let done = if folded { "restored-folded" } else { "restored" };
+            return Ok(respond::see_other(&format!("/{}?done={done}", repo.slug())));
+        }
         Err(error) => error,
     };
     let status = match error.class() {

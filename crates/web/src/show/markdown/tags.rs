@@ -125,16 +125,16 @@ impl<'h> Scan<'h> {
             [b'!', b'-', b'-', ..] => Ok(start + 4 + comment(&rest[3..])),
             // A comment elsewhere, and text in drawings.
             [b'!', b'[', ..] if self.foreign => Err(Refused::Unclear),
-            [b'!' | b'?', ..] => Ok(self.behind_bracket(start + 2)),
+            [b'!' | b'?', ..] => Ok(behind_bracket(self.html, start + 2)),
             [b'/', letter, ..] if letter.is_ascii_alphabetic() => {
-                let (name, end, _) = self.read(start + 2);
+                let (name, end, _) = read(self.html, start + 2);
                 self.count()?;
                 self.close(name);
                 Ok(end)
             }
-            [b'/', ..] => Ok(self.behind_bracket(start + 2)),
+            [b'/', ..] => Ok(behind_bracket(self.html, start + 2)),
             [letter, ..] if letter.is_ascii_alphabetic() => {
-                let (name, end, attributes) = self.read(start + 1);
+                let (name, end, attributes) = read(self.html, start + 1);
                 if attributes > MOST_ATTRIBUTES {
                     return Err(Refused::TooMuch);
                 }
@@ -143,18 +143,6 @@ impl<'h> Scan<'h> {
             }
             _ => Ok(start + 1),
         }
-    }
-
-    fn behind_bracket(&self, from: usize) -> usize {
-        find(self.html, from, b'>').map_or(self.html.len(), |end| end + 1)
-    }
-
-    /// A tag's name, where it ends and how many attributes it has.
-    fn read(&self, from: usize) -> (&'h [u8], usize, usize) {
-        let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>');
-        let length = self.html[from..].iter().position(ends).unwrap_or(self.html.len() - from);
-        let (end, attributes) = attributes(self.html, from + length);
-        (&self.html[from..from + length], end, attributes)
     }
 
     fn count(&mut self) -> Result<(), Refused> {
@@ -240,7 +228,19 @@ impl<'h> Scan<'h> {
     }
 }
 
-fn find(html: &[u8], from: usize, byte: u8) -> Option<usize> {
+pub(super) fn behind_bracket(html: &[u8], from: usize) -> usize {
+    find(html, from, b'>').map_or(html.len(), |end| end + 1)
+}
+
+/// A tag's name, where the tag ends and how many attributes it has.
+pub(super) fn read(html: &[u8], from: usize) -> (&[u8], usize, usize) {
+    let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>');
+    let length = html[from..].iter().position(ends).unwrap_or(html.len() - from);
+    let (end, attributes) = attributes(html, from + length);
+    (&html[from..from + length], end, attributes)
+}
+
+pub(super) fn find(html: &[u8], from: usize, byte: u8) -> Option<usize> {
     html.get(from..)?.iter().position(|&found| found == byte).map(|at| from + at)
 }
 
@@ -249,7 +249,7 @@ fn find_text(html: &[u8], text: &[u8]) -> Option<usize> {
 }
 
 /// How long a comment is behind its `<!--`.
-fn comment(rest: &[u8]) -> usize {
+pub(super) fn comment(rest: &[u8]) -> usize {
     match rest {
         [b'>', ..] => 1,
         [b'-', b'>', ..] => 2,

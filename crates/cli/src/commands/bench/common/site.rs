@@ -64,7 +64,7 @@ pub(in crate::commands::bench) async fn caller(forge: &Forge, name: &str) -> Res
     let name = name.parse().map_err(failed)?;
     let user = accounts::find(forge, &name).await.map_err(failed)?;
     let user = user.ok_or_else(|| Failure::failed("the account vanished"))?;
-    Ok(Caller { actor: user.actor(), scopes: None, ip: None })
+    Ok(Caller::of(user.actor(), None))
 }
 
 /// An operation that failed measures nothing.

@@ -1,0 +1,181 @@
+//! Fetches and pushes end within seconds of the credential that opened them. The limits on idle clients are an hour here, so
+//! nothing else ends them.
+
+use super::attacks::{begun, children, noise, packet};
+use super::raw;
+use super::scene::{Road, SOON, Scene};
+use crate::support::{builder, query};
+use abide_testkit::http::{self, Request};
+use abide_testkit::{Engine, Server, eventually};
+use rstest::rstest;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+/// The head of a pack with two blobs, and so little of the first that more has to come.
+const HALF_A_PACK: &[u8] = b"PACK\0\0\0\x02\0\0\0\x02\xb0\x80\x80\x01\x78\x9c";
+
+const TIP: &str = "1234567890123456789012345678901234567890";
+
+fn patient(engine: Engine) -> Server {
+    builder(engine)
+        .env("ABIDE_DATABASE__CONNECTIONS", "3")
+        .env("ABIDE_GIT__IDLE_TIMEOUT", "1h")
+        .env("ABIDE_SSH__IDLE_TIMEOUT", "1h")
+        .start()
+}
+
+/// Takes Alice's credential away.
+#[derive(Clone, Copy, Debug)]
+enum Loss {
+    Suspension,
+    Token,
+    Key,
+}
+
+fn lose(scene: &Scene, loss: Loss) {
+    match loss {
+        Loss::Suspension => drop(scene.server.cli_ok(&["user", "suspend", "alice"])),
+        Loss::Token => {
+            let id = query(&scene.server, "SELECT id FROM tokens");
+            scene.server.cli_ok(&["token", "revoke", "alice", &id]);
+        }
+        Loss::Key => {
+            let id = query(&scene.server, "SELECT id FROM ssh_keys");
+            let path = format!("/api/v3/user/keys/{id}");
+            assert_eq!(http::delete(scene.server.http_addr(), &path, Some(&scene.alice.token)).status, 204);
+        }
+    }
+}
+
+fn send(scene: &Scene, bytes: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(scene.server.http_addr()).expect("the server listens");
+    stream.set_read_timeout(Some(SOON)).expect("a socket takes a timeout");
+    stream.write_all(bytes).expect("the server reads");
+    stream
+}
+
+/// Everything until the server closes the connection.
+fn to_the_end(mut stream: TcpStream) -> String {
+    let mut bytes = Vec::new();
+    if let Err(error) = stream.read_to_end(&mut bytes) {
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "the server closes it");
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[rstest]
+fn a_push_over_http_ends_with_its_account_or_token(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values(Loss::Suspension, Loss::Token)] loss: Loss,
+) {
+    let scene = Scene::on(patient(engine), Road::Http);
+    let push = raw::push_of(&[("refs/heads/main", TIP)], HALF_A_PACK);
+    let held = send(&scene, &begun("/alice/demo.git", "git-receive-pack", Some(&scene.alice.token), &push));
+    let silent = send(&scene, &begun("/alice/demo.git", "git-receive-pack", Some(&scene.alice.token), b"00"));
+    let incoming = scene.server.data_dir().join("incoming");
+    eventually(SOON, || std::fs::read_dir(&incoming).is_ok_and(|mut areas| areas.next().is_some()));
+    lose(&scene, loss);
+    let told = to_the_end(held);
+    assert!(told.contains("ng refs/heads/main this account was suspended"), "{told}");
+    let told = to_the_end(silent);
+    assert!(told.contains("this account was suspended"), "{told}");
+    scene.assert_nothing_incoming();
+}
+
+#[rstest]
+fn a_push_over_ssh_ends_with_its_account_or_key(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values(Loss::Suspension, Loss::Key)] loss: Loss,
+) {
+    let scene = Scene::on(patient(engine), Road::Ssh);
+    let (mut ssh, stdin, report) = raw::over_ssh(&scene, &raw::push_of(&[("refs/heads/main", TIP)], HALF_A_PACK));
+    let incoming = scene.server.data_dir().join("incoming");
+    eventually(SOON, || std::fs::read_dir(&incoming).is_ok_and(|mut areas| areas.next().is_some()));
+    lose(&scene, loss);
+    let told = report.recv_timeout(SOON).expect("there is a report");
+    assert!(told.contains("ng refs/heads/main this account was suspended"), "{told}");
+    eventually(SOON, || ssh.try_wait().expect("our own child can be asked").is_some());
+    drop(stdin);
+    scene.assert_nothing_incoming();
+}
+
+#[rstest]
+fn a_fetch_over_http_ends_with_its_account_or_token(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values(Loss::Suspension, Loss::Token)] loss: Loss,
+) {
+    let scene = Scene::on(patient(engine), Road::Http);
+    let (work, _) = scene.pushed();
+    let commit = scene.git().commit_file(&work, "noise", noise(12 << 20), "noise");
+    scene.git().ok(&work, &["push", "--quiet", "origin", "main"]);
+    scene.wait_for_jobs();
+    let (command, want, done) = (packet("command=fetch\n"), packet(&format!("want {commit}\n")), packet("done\n"));
+    let wanted = format!("{command}0001{want}{done}0000");
+    let ask = Request::new("POST", "/alice/demo.git/git-upload-pack")
+        .token(Some(&scene.alice.token))
+        .header("Content-Type", "application/x-git-upload-pack-request")
+        .header("Git-Protocol", "version=2")
+        .body(wanted);
+    let answer = send(&scene, &ask.to_bytes(scene.server.http_addr()));
+    let silent = begun("/alice/demo.git", "git-upload-pack", Some(&scene.alice.token), b"0011command=fetch0001");
+    let silent = send(&scene, &silent);
+    eventually(SOON, || !children(&scene.server).is_empty());
+    lose(&scene, loss);
+    // The client takes nothing, and git ends all the same.
+    eventually(SOON, || children(&scene.server).is_empty());
+    let told = to_the_end(silent);
+    assert!(told.contains("this account was suspended"), "{told}");
+    drop(answer);
+}
+
+#[rstest]
+fn a_fetch_over_ssh_ends_with_its_account_or_key(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values(Loss::Suspension, Loss::Key)] loss: Loss,
+) {
+    let scene = Scene::on(patient(engine), Road::Ssh);
+    scene.pushed();
+    scene.wait_for_jobs();
+    let mut ssh = raw::ssh(&scene, "git-upload-pack");
+    eventually(SOON, || !children(&scene.server).is_empty());
+    lose(&scene, loss);
+    eventually(SOON, || ssh.try_wait().expect("our own child can be asked").is_some());
+    eventually(SOON, || children(&scene.server).is_empty());
+}
+
+#[rstest]
+fn a_push_whose_account_is_suspended_before_its_refs_move_is_refused(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values(Road::Http, Road::Ssh)] road: Road,
+) {
+    let scene = Scene::on(patient(engine), road);
+    let (work, first) = scene.pushed();
+    scene.wait_for_jobs();
+    scene.git().commit_file(&work, "more", "more", "more");
+    // Somebody else has the lease of the repository, so the push waits when all of it is here.
+    let id = scene.id;
+    query(&scene.server, &format!("DELETE FROM leases WHERE name = 'repo:{id}'"));
+    let until = i64::MAX / 2;
+    let taken = format!("INSERT INTO leases (name, holder, token, expires_at) VALUES ('repo:{id}', 'x', 9, {until})");
+    query(&scene.server, &taken);
+    let before = received(&scene.server);
+    let pushing = std::thread::spawn({
+        let git = scene.git().clone();
+        move || git.run(&work, &["push", "--quiet", "origin", "main"])
+    });
+    eventually(SOON, || received(&scene.server) > before);
+    lose(&scene, Loss::Suspension);
+    query(&scene.server, &format!("DELETE FROM leases WHERE name = 'repo:{id}'"));
+    let output = pushing.join().expect("git ran");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && told.contains("this account was suspended"), "{told}");
+    assert_eq!(scene.refs()["refs/heads/main"], first, "no ref has moved");
+    scene.assert_nothing_incoming();
+}
+
+/// Bytes of packs that came so far.
+fn received(server: &Server) -> u64 {
+    let metrics = http::get(server.http_addr(), "/metrics", None).text();
+    let line = metrics.lines().find_map(|line| line.strip_prefix("abide_push_bytes_total "));
+    line.map_or(0, |bytes| bytes.parse().expect("a number"))
+}

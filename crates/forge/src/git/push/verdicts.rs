@@ -1,0 +1,130 @@
+//! What is to become of each ref of a push.
+
+use crate::git::snapshots::Refs;
+use abide_core::push::{self, CurrentRefs, RefAction};
+use abide_core::{Oid, RefName, RefUpdate};
+use abide_git::report::RefResult;
+use std::collections::{HashMap, HashSet};
+
+/// What is to become of each update of a push, as far as it is known.
+pub(crate) struct Verdicts {
+    updates: Vec<RefUpdate>,
+    refused: Vec<Option<String>>,
+    /// Those that were to be deleted and are gone already.
+    gone: Vec<bool>,
+    atomic: bool,
+    /// Why nothing at all is done, also where no update is asked for.
+    whole: Option<String>,
+}
+
+impl Verdicts {
+    pub(crate) fn of(updates: Vec<RefUpdate>, atomic: bool) -> Self {
+        let count = updates.len();
+        Self { updates, refused: vec![None; count], gone: vec![false; count], atomic, whole: None }
+    }
+
+    /// Judges what is still accepted against the refs as they are.
+    pub(super) fn refuse_by_rule(&mut self, default_branch: &RefName, refs: &Refs) {
+        let verdicts = push::judge(&self.updates, default_branch, &At(refs));
+        for ((slot, gone), verdict) in self.refused.iter_mut().zip(&mut self.gone).zip(verdicts) {
+            *gone = verdict == Ok(RefAction::AlreadyGone);
+            if let (None, Err(refusal)) = (&slot, verdict) {
+                *slot = Some(refusal.to_string());
+            }
+        }
+        self.all_or_nothing();
+    }
+
+    /// Refuses one ref.
+    pub(super) fn refuse(&mut self, name: &RefName, reason: &str) {
+        for (slot, update) in self.refused.iter_mut().zip(&self.updates) {
+            if slot.is_none() && update.name == *name {
+                *slot = Some(reason.to_owned());
+            }
+        }
+        self.all_or_nothing();
+    }
+
+    /// Refuses several refs, each for its own reason.
+    pub(super) fn refuse_each(&mut self, reasons: &HashMap<RefName, String>) {
+        for (slot, update) in self.refused.iter_mut().zip(&self.updates) {
+            if slot.is_none() {
+                *slot = reasons.get(&update.name).cloned();
+            }
+        }
+        self.all_or_nothing();
+    }
+
+    /// The refs that are refused.
+    pub(super) fn refused_names(&self) -> HashSet<RefName> {
+        let refused = self.updates.iter().zip(&self.refused).filter(|(_, refused)| refused.is_some());
+        refused.map(|(update, _)| update.name.clone()).collect()
+    }
+
+    /// Whether a ref is refused that would have brought objects.
+    pub(super) fn refuses_objects(&self) -> bool {
+        self.updates.iter().zip(&self.refused).any(|(update, refused)| refused.is_some() && !update.is_delete())
+    }
+
+    /// Refuses everything that is still accepted.
+    pub(super) fn refuse_rest(&mut self, reason: &str) {
+        for slot in self.refused.iter_mut().filter(|slot| slot.is_none()) {
+            *slot = Some(reason.to_owned());
+        }
+    }
+
+    /// Refuses everything, also where no update is asked for.
+    pub(crate) fn refuse_all(&mut self, reason: &str) {
+        self.refuse_rest(reason);
+        self.whole = Some(reason.to_owned());
+    }
+
+    fn all_or_nothing(&mut self) {
+        if self.atomic && self.refused.iter().any(Option::is_some) {
+            self.refuse_rest("atomic push: another ref of it was refused");
+        }
+    }
+
+    pub(super) fn none_left(&self) -> bool {
+        self.open().all(|(_, gone)| gone)
+    }
+
+    /// The updates that are to be made.
+    pub(super) fn accepted(&self) -> Vec<RefUpdate> {
+        self.open().filter(|(_, gone)| !gone).map(|(update, _)| update.clone()).collect()
+    }
+
+    /// The updates that are not refused, and whether their refs are gone already.
+    fn open(&self) -> impl Iterator<Item = (&RefUpdate, bool)> {
+        let all = self.updates.iter().zip(&self.gone).zip(&self.refused);
+        all.filter(|(_, refused)| refused.is_none()).map(|((update, gone), _)| (update, *gone))
+    }
+
+    /// What the person who pushed should know about refs that were gone already.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let gone = self.open().filter(|(_, gone)| *gone);
+        gone.map(|(update, _)| format!("warning: deleting a non-existent ref: {}", update.name)).collect()
+    }
+
+    /// Why the first of those that are not made is not.
+    pub(crate) fn refusal(&self) -> Option<&str> {
+        self.whole.as_deref().or_else(|| self.refused.iter().find_map(Option::as_deref))
+    }
+
+    pub(super) fn results(self) -> Vec<RefResult> {
+        self.refused.into_iter().map(|refused| refused.map_or(RefResult::Ok, RefResult::Ng)).collect()
+    }
+}
+
+/// A snapshot, in the form that the rule asks.
+struct At<'a>(&'a Refs);
+
+impl CurrentRefs for At<'_> {
+    fn get(&self, name: &str) -> Option<Oid> {
+        self.0.get(name.as_bytes()).map(|found| found.oid)
+    }
+
+    fn any_below(&self, name: &str) -> bool {
+        self.0.prefixed(format!("{name}/").as_bytes()).next().is_some()
+    }
+}
