@@ -150,7 +150,7 @@ async fn served(
     };
     let work = Work {
         repo,
-        caller: Caller { standing: bringer.standing, ..Caller::anonymous(bringer.ip) },
+        caller: Caller { standing: bringer.standing.clone(), ..Caller::anonymous(bringer.ip) },
         transport: bringer.transport,
         key,
         objects,
