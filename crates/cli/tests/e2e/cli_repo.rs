@@ -207,7 +207,7 @@ fn delete_and_restore(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine
     cli(&server, &["repo", "restore", "alice/project"]).refused(4, &["already has a repository of this name"]);
     assert_eq!(
         said(&server, &["repo", "restore", "alice/project", "--name", "Other"]),
-        "restored alice/project as alice/other"
+        "restored alice/project as alice/other; repository names are lower case"
     );
     for slug in ["alice/other", "alice/project"] {
         assert_eq!(delete(&server, &alice, slug), 204);

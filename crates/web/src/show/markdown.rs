@@ -463,7 +463,10 @@ mod tests {
 
     /// What a browser's parser sees of a page.
     #[derive(Default)]
-    struct Seen(RefCell<Vec<(String, Vec<(String, String)>)>>);
+    struct Seen(RefCell<Vec<Tag>>);
+
+    /// An element's name, and names and values of its attributes.
+    type Tag = (String, Vec<(String, String)>);
 
     impl TokenSink for Seen {
         type Handle = ();
@@ -477,7 +480,7 @@ mod tests {
         }
     }
 
-    fn seen(html: &str) -> Vec<(String, Vec<(String, String)>)> {
+    fn seen(html: &str) -> Vec<Tag> {
         let tokenizer = Tokenizer::new(Seen::default(), TokenizerOpts::default());
         let input = BufferQueue::default();
         input.push_back(StrTendril::from(html));

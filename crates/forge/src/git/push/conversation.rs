@@ -112,7 +112,7 @@ where
             return Rest::Cut;
         }
     };
-    let (place, request) = match opening {
+    let Opening { place, request } = match opening {
         Ok(opening) => opening,
         Err(error) => {
             let _ = out.send(report::error_packet(&error.to_string())).await;
@@ -153,13 +153,20 @@ where
     if request.needs_pack() { rest } else { Rest::Read }
 }
 
+/// The beginning of a push.
+struct Opening {
+    /// Its slot, or why there is none.
+    place: Result<Place, GitError>,
+    request: Result<Option<PushRequest>, BadRequest>,
+}
+
 /// Takes a slot for a push and reads its commands.
 async fn open<R>(
     forge: &Forge,
     ticket: &Ticket,
     reader: &mut PacketReader<R>,
     limits: &mut ReceiveLimits,
-) -> Result<(Result<Place, GitError>, Result<Option<PushRequest>, BadRequest>), std::io::Error>
+) -> std::io::Result<Opening>
 where
     R: AsyncRead + Unpin + Send,
 {
@@ -169,7 +176,8 @@ where
     if place.is_err() {
         limits.command_bytes = FIRST_BYTES;
     }
-    Ok((place, receive::read_request(reader, limits).await))
+    let request = receive::read_request(reader, limits).await;
+    Ok(Opening { place, request })
 }
 
 fn zip(request: &PushRequest, results: Vec<RefResult>) -> Vec<(abide_core::RefName, RefResult)> {
