@@ -37,11 +37,12 @@ statements! {
             JOIN purgatory_announcements w ON w.identifier = q.identifier AND w.pubkey = q.pubkey";
     /// Of these events, those that are an announcement or a pull request in purgatory or wait with one, each with what
     /// it waits with: a key and an identifier, or the id of a pull request alone.
-    WAITING_IDS = "SELECT w.event_id, w.pubkey, w.identifier FROM (
+    WAITING_IDS = "SELECT found.event_id, found.pubkey, found.identifier FROM (
             SELECT event_id, pubkey, identifier FROM purgatory_announcements
             UNION ALL SELECT event_id, pubkey, identifier FROM purgatory_attached_repos
             UNION ALL SELECT event_id, event_id, NULL FROM purgatory_proposals WHERE json IS NOT NULL
-            UNION ALL SELECT event_id, proposal_id, NULL FROM purgatory_attached_proposals) w WHERE w.event_id ",
+            UNION ALL SELECT event_id, proposal_id, NULL FROM purgatory_attached_proposals) found
+        WHERE found.event_id ",
         sqlite "IN (SELECT unhex(value) FROM json_each($1))",
         postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))";
     /// Repositories whose announcement does not wait, although something waits with it.

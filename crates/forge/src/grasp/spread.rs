@@ -37,14 +37,7 @@ pub(crate) struct Target {
     pub repo: Repo,
 }
 
-impl Target {
-    fn is_archived(&self) -> bool {
-        self.repo.archived_at.is_some()
-    }
-}
-
-/// Of the repositories that a proposal names, those that are served here, and what that says of all of them. One that is
-/// archived keeps the proposal out of all.
+/// Of the repositories that a proposal names, those that take its commit, and what that says of all of them.
 pub(crate) async fn targets(forge: &Forge, named: &[Address]) -> Result<(Vec<Target>, Home), Fault> {
     let mut conn = forge.store().read().await?;
     let (mut found, mut home) = (Vec::<Target>::new(), Home::Missing);
@@ -52,7 +45,10 @@ pub(crate) async fn targets(forge: &Forge, named: &[Address]) -> Result<(Vec<Tar
         let (owner, identifier) = (address.author.as_bytes(), &address.identifier);
         let repo = nostr_repos::by_coordinate(&mut conn, owner, identifier, None).await?;
         match repo.filter(|repo| repo.deleted_at.is_none()) {
-            Some(repo) => found.push(Target { coordinate: Coordinate::from(address), repo }),
+            Some(repo) if repo.archived_at.is_none() => {
+                found.push(Target { coordinate: Coordinate::from(address), repo });
+            }
+            Some(_) => home = Home::Archived,
             None => {
                 let waits = purgatory::announcement(&mut conn, owner, identifier).await?.is_some();
                 if waits && home == Home::Missing {
@@ -63,9 +59,7 @@ pub(crate) async fn targets(forge: &Forge, named: &[Address]) -> Result<(Vec<Tar
     }
     found.sort_by_key(|target| target.repo.id);
     found.dedup_by_key(|target| target.repo.id);
-    if found.iter().any(Target::is_archived) {
-        home = Home::Archived;
-    } else if !found.is_empty() {
+    if !found.is_empty() {
         home = Home::Open;
     }
     Ok((found, home))
@@ -127,7 +121,8 @@ pub(crate) async fn release(
     if let Err(refusal) = reserve(forge, event, &staged, bringer, &reservation).await? {
         return Ok(Released::Refused(refusal));
     }
-    let written = write(forge, &order, targets.iter().zip(staged), bringer.clone().paying_from(&reservation)).await;
+    let paying = bringer.clone().paying_from(&reservation);
+    let written = write(forge, &order, targets.iter().zip(staged), &paying).await;
     if !matches!(written, Ok(Written::Some)) {
         give_back(forge, &reservation).await;
     }
@@ -195,7 +190,7 @@ async fn write<'a>(
     forge: &Forge,
     order: &Order,
     targets: impl Iterator<Item = (&'a Target, Objects)>,
-    bringer: Bringer,
+    bringer: &Bringer,
 ) -> Result<Written, Fault> {
     let (mut served, mut late) = (false, false);
     for (target, objects) in targets {
@@ -318,11 +313,9 @@ pub(crate) async fn give(forge: &Forge, id: &EventId) -> Result<(), Fault> {
     let Some(event) = found.and_then(|found| readable(&found.json)) else { return Ok(()) };
     let Ok(proposal) = Proposal::parse(&event) else { return Ok(()) };
     let Some(commit) = proposal.commit.and_then(ObjectId::sha1) else { return Ok(()) };
-    let (mut targets, _) = targets(forge, &proposal.repos).await?;
+    let (targets, _) = targets(forge, &proposal.repos).await?;
     let client = client_of(forge, &event.pubkey, None).await?;
     let Some(origin) = holder(forge, id, commit, &targets, client).await? else { return Ok(()) };
-    // One that was archived since takes no changes.
-    targets.retain(|target| !target.is_archived());
     let mut staging = Staging::new(forge, *id, commit, client);
     let (mut ready, mut staged) = (Vec::with_capacity(targets.len()), Vec::with_capacity(targets.len()));
     for target in &targets {

@@ -453,6 +453,7 @@ fn full_scans(plan: &str) -> Vec<&str> {
     /// What a part of the statement produced, not a table.
     const PRODUCED: &[&str] = &[
         "SCAN fresh",
+        "SCAN found",
         "SCAN kept",
         "SCAN run",
         "SCAN likings",

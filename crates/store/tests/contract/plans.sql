@@ -105,6 +105,11 @@ INSERT INTO purgatory_attached (event_id, pubkey, json, bytes, address, created_
     SELECT event_id, pubkey, '{}', 2, address, created_at FROM purgatory_announcements;
 INSERT INTO purgatory_attached_repos (event_id, pubkey, identifier)
     SELECT event_id, pubkey, identifier FROM purgatory_announcements;
+INSERT INTO purgatory_attached_proposals (event_id, proposal_id)
+    SELECT event_id, decode(lpad(to_hex(row_number() OVER ()), 64, '0'), 'hex') FROM purgatory_attached;
+INSERT INTO quota_reservations (id, pubkey, address, bytes, holder, expires_at)
+    SELECT 'push-' || n, decode(lpad(to_hex(n), 64, '0'), 'hex'), 'address-' || n, 1, 'node', n FROM generate_series(1, 5000) n;
+INSERT INTO barred_keys (npub, created_at) SELECT 'npub1' || n, n FROM generate_series(1, 5000) n;
 INSERT INTO nostr_proofs (id, until) SELECT sha256(convert_to('p' || n, 'UTF8')), n FROM generate_series(1, 20000) n;
 INSERT INTO nostr_deleted (pubkey, target, at, event_id)
     SELECT sha256(convert_to('k' || n, 'UTF8')), 'e:' || n, 0, 'x' FROM generate_series(1, 20000) n;

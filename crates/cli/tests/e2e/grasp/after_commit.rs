@@ -4,15 +4,20 @@ use super::scene::{Scene, WAITS, now, state};
 use crate::support::query;
 use abide_testkit::{Engine, Key, eventually};
 use rstest::rstest;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Moves the directory of the newest repository away; returns where it was and where it is.
-fn break_newest(scene: &Scene) -> (PathBuf, PathBuf) {
-    let dir = scene.directories().into_iter().max().expect("there is one");
-    let aside = scene.server.data_dir().join("aside.git");
-    std::fs::rename(&dir, &aside).expect("a directory can be moved");
-    (dir, aside)
+/// Puts a file where the objects of the newest repository are; returns their directory.
+fn break_newest(scene: &Scene) -> PathBuf {
+    let objects = scene.directories().into_iter().max().expect("there is one").join("objects");
+    std::fs::rename(&objects, objects.with_extension("aside")).expect("a directory can be moved");
+    std::fs::write(&objects, "not a directory").expect("a file can be written");
+    objects
+}
+
+fn mend(objects: &Path) {
+    std::fs::remove_file(objects).expect("a file can be removed");
+    std::fs::rename(objects.with_extension("aside"), objects).expect("a directory can be moved");
 }
 
 /// The repository of a maintainer who uses the same identifier cannot be read: settling the identifier fails.
@@ -22,10 +27,12 @@ fn a_state_that_is_stored_is_acknowledged_though_settling_fails(
 ) {
     let mut scene = Scene::new(engine);
     let (owner, other) = (scene.owner.clone(), Key::new(2));
-    let maintainer = other.public().to_hex();
-    scene.served(&owner, "demo", &[&["maintainers", &maintainer]]);
+    scene.served(&owner, "demo", &[]);
     scene.served(&other, "demo", &[]);
-    let (dir, aside) = break_newest(&scene);
+    let maintainer = other.public().to_hex();
+    let newer = scene.announcement(&owner, now() - 3, "demo", &[&["maintainers", &maintainer]]);
+    assert_eq!(scene.relay.publish(&newer), (true, String::new()));
+    let objects = break_newest(&scene);
     let first = scene.first.clone();
     let refs: &[(&str, &str)] = &[("refs/heads/main", &first), ("refs/tags/v1", &first)];
     let said = state(&owner, now(), "demo", refs, Some("main"));
@@ -33,7 +40,7 @@ fn a_state_that_is_stored_is_acknowledged_though_settling_fails(
     assert!(scene.is_served(&said));
     assert!(scene.refs(&owner, "demo").contains(&("refs/tags/v1".to_owned(), first)));
     assert!(scene.server.log().contains("left for the job that settles"), "settling failed: {}", scene.server.log());
-    std::fs::rename(aside, dir).expect("a directory can be moved");
+    mend(&objects);
     scene.assert_healthy();
 }
 
@@ -46,11 +53,11 @@ fn an_announcement_that_waits_is_acknowledged_though_settling_fails(
     let (owner, other) = (scene.owner.clone(), Key::new(2));
     scene.served(&owner, "demo", &[]);
     let lead = owner.public().to_hex();
-    let (dir, aside) = break_newest(&scene);
+    let objects = break_newest(&scene);
     let announced = scene.announcement(&other, now() - 10, "demo", &[&["maintainers", &lead]]);
     assert_eq!(scene.relay.publish(&announced), (true, WAITS.to_owned()));
     assert_eq!(scene.relay.publish(&announced), (true, "duplicate: in purgatory".to_owned()));
-    std::fs::rename(aside, dir).expect("a directory can be moved");
+    mend(&objects);
     eventually(Duration::from_secs(60), || {
         // The pause before the next try is over.
         query(&scene.server, "UPDATE jobs SET run_at = 0 WHERE kind = 'grasp:settle' AND state = 'waiting'");

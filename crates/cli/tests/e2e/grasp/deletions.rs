@@ -63,14 +63,15 @@ fn a_deletion_request_outlives_the_repository(#[values(Engine::Sqlite, Engine::P
     let mut scene = Scene::new(engine);
     let key = scene.owner.clone();
     let (announcement, said) = scene.served(&key, "demo", &[]);
-    let request = deletion(&key, now(), &[&["a", &key.coordinate("demo")]]);
+    let at = now();
+    let request = deletion(&key, at, &[&["a", &key.coordinate("demo")]]);
     assert_eq!(scene.relay.publish(&request), (true, String::new()));
     let slug = format!("{}/demo", npub(&key));
     scene.server.cli_ok(&["repo", "purge", "1", "--confirm", &slug]);
     assert!(scene.directories().is_empty());
     assert_eq!(query(&scene.server, "SELECT count(*) FROM nostr_events WHERE kind IN (30617, 30618)"), "0");
     assert!(scene.is_served(&request), "it is what tells others that it is gone");
-    for old in [&announcement, &scene.announcement(&key, now() - 1, "demo", &[&["name", "another"]])] {
+    for old in [&announcement, &scene.announcement(&key, at - 1, "demo", &[&["name", "another"]])] {
         let (taken, reason) = scene.relay.publish(old);
         assert!(!taken && reason.starts_with("invalid:"), "{reason}");
     }

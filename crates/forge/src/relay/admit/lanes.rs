@@ -54,20 +54,20 @@ async fn walk(forge: Forge, mut events: mpsc::Receiver<Verified>) {
         };
         let answer = match admitting.await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(fault)) => after_failure(&forge, &id, fault).await,
-            Err(error) => after_failure(&forge, &id, Fault::Internal(error.to_string())).await,
+            Ok(Err(fault)) => after_failure(&forge, &id, &fault).await,
+            Err(error) => after_failure(&forge, &id, &Fault::Internal(error.to_string())).await,
         };
         pending.answer(answer);
     }
 }
 
 /// Nobody hears that an event was refused whose row is committed: a failure after that is ours to mend.
-async fn after_failure(forge: &Forge, id: &EventId, fault: Fault) -> Answer {
+async fn after_failure(forge: &Forge, id: &EventId, fault: &Fault) -> Answer {
     match grasp::kept(forge, id).await {
         Ok(Some(answer)) => {
             tracing::warn!(error = %fault, event = %id, "an event was taken, and what follows from it is left to a job");
             answer
         }
-        Ok(None) | Err(_) => failed(&fault),
+        Ok(None) | Err(_) => failed(fault),
     }
 }
