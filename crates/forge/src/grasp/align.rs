@@ -34,6 +34,7 @@ const MAIN: &str = "refs/heads/main";
 
 /// Where the objects come from.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one at a time is moved along a push")]
 pub(crate) enum Objects {
     /// They are in the repository already.
     Here,
