@@ -182,7 +182,7 @@ impl Git {
 
     /// What any process may have that nothing else is said about.
     pub(crate) fn ration(&self) -> Ration {
-        Ration { memory: self.0.limits.memory, processor: self.0.limits.maintenance }
+        Ration { memory: self.0.limits.memory, processor: self.0.limits.maintenance, yields: false }
     }
 
     /// What a process may have that answers a question about history.
@@ -262,7 +262,7 @@ impl<'a> Call<'a> {
     pub fn new(environment: &'a Environment, what: &'static str, repo: &Path, settings: &[(&str, &str)]) -> Self {
         let mut command = environment.command(repo, settings);
         command.arg(what);
-        let ration = Ration { memory: u64::MAX, processor: Duration::from_secs(60) };
+        let ration = Ration { memory: u64::MAX, processor: Duration::from_secs(60), yields: false };
         Self { environment, what, command, ration, input: None }
     }
 

@@ -166,8 +166,10 @@ impl Connected {
         }
         let limits = self.git.limits();
         let ration = match self.client().is_stranger() {
-            true => Ration { memory: limits.stranger_memory, processor: limits.check.min(STRANGERS_TIME) },
-            false => Ration { memory: limits.memory, processor: limits.check },
+            true => {
+                Ration { memory: limits.stranger_memory, processor: limits.check.min(STRANGERS_TIME), yields: true }
+            }
+            false => Ration { memory: limits.memory, processor: limits.check, yields: false },
         };
         let call = self.call("rev-list").ration(ration);
         let call = call.args(["--objects", "--stdin", "--not", "--all", "--quiet"]);
