@@ -1,11 +1,14 @@
 //! What the kernel lets one git process have. A pack can be made so that a few kilobytes of it take gigabytes or minutes;
 //! no setting of git bounds that, so the kernel does.
 
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, prlimit, setpriority_process};
 use std::time::Duration;
 
 /// Seconds between the signal that ends a process which used up its time and the one that it cannot ignore.
 const GRACE: u64 = 5;
+
+/// How nice a process is that yields: it gets about a third of what another one gets that wants the same processor.
+const NICE: i32 = 5;
 
 /// Memory and processor time of one process, and of each process that it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +17,8 @@ pub struct Ration {
     pub memory: u64,
     /// Processor time, over all threads.
     pub processor: Duration,
+    /// Whether the work of others goes first while there is too little of that.
+    pub yields: bool,
 }
 
 impl Ration {
@@ -24,6 +29,11 @@ impl Ration {
             (Resource::Data, Rlimit { current: Some(self.memory), maximum: Some(self.memory) }),
             (Resource::Cpu, Rlimit { current: Some(seconds), maximum: Some(seconds + GRACE) }),
         ];
+        if self.yields
+            && let Err(error) = setpriority_process(Some(pid), NICE)
+        {
+            tracing::debug!(%error, "a git process has the priority of all others");
+        }
         for (resource, limit) in limits {
             // One that has ended already needs none; an operator's own stricter limit stays.
             if let Err(error) = prlimit(Some(pid), resource, limit) {
@@ -66,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_process_gets_no_more_memory_than_its_ration() {
-        let ration = Ration { memory: 64 << 20, processor: Duration::from_secs(60) };
+        let ration = Ration { memory: 64 << 20, processor: Duration::from_secs(60), yields: false };
         let modest = limited("my $n = 16 << 20; my $x = 'x' x $n; print length $x", ration);
         assert_eq!(modest.stdout, (16 << 20).to_string().into_bytes());
         let greedy = limited("my $n = 256 << 20; my $x = 'x' x $n; print length $x", ration);
@@ -76,9 +86,20 @@ mod tests {
 
     #[test]
     fn a_process_that_used_up_its_time_is_ended() {
-        let ration = Ration { memory: 1 << 30, processor: Duration::from_secs(1) };
+        let ration = Ration { memory: 1 << 30, processor: Duration::from_secs(1), yields: false };
         let busy = limited("1 while 1", ration);
         assert_eq!(used_up(&busy.status.to_string(), ""), Some("processor time"), "{}", busy.status);
+    }
+
+    #[test]
+    fn a_process_that_yields_is_nice_and_others_are_not() {
+        for (yields, nice) in [(true, NICE), (false, 0)] {
+            let ration = Ration { memory: 1 << 30, processor: Duration::from_secs(60), yields };
+            let own = limited("print getpriority(0, getppid())", Ration { yields: false, ..ration });
+            let own: i32 = String::from_utf8_lossy(&own.stdout).parse().unwrap();
+            let said = limited("print getpriority(0, 0)", ration);
+            assert_eq!(String::from_utf8_lossy(&said.stdout), own.max(nice).to_string());
+        }
     }
 
     #[test]

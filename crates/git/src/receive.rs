@@ -32,7 +32,7 @@ pub struct ReceiveLimits {
     pub idle: Duration,
     /// Whether the client ends its stream behind the pack (HTTP) or waits for the report (SSH).
     pub stream_ends: bool,
-    /// Packs with fewer objects than this become loose objects; others stay packs.
+    /// Packs with fewer objects than this, and less than 16 MiB in them, become loose objects; others stay packs.
     pub unpack_limit: u32,
 }
 

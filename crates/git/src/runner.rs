@@ -186,14 +186,17 @@ impl Git {
 
     /// What any process may have that nothing else is said about.
     pub(crate) fn ration(&self) -> Ration {
-        Ration { memory: self.0.limits.memory, processor: self.0.limits.maintenance }
+        Ration { memory: self.0.limits.memory, processor: self.0.limits.maintenance, yields: false }
     }
 
     /// What a process may have that walks or packs for someone.
     pub(crate) fn ration_of(&self, client: Client) -> Ration {
         let limits = &self.0.limits;
         match client.is_stranger() {
-            true => Ration { memory: limits.stranger_memory, processor: limits.check.min(STRANGERS_TIME) },
+            true => {
+                let processor = limits.check.min(STRANGERS_TIME);
+                Ration { memory: limits.stranger_memory, processor, yields: true }
+            }
             false => self.ration(),
         }
     }
@@ -275,7 +278,7 @@ impl<'a> Call<'a> {
     pub fn new(environment: &'a Environment, what: &'static str, repo: &Path, settings: &[(&str, &str)]) -> Self {
         let mut command = environment.command(repo, settings);
         command.arg(what);
-        let ration = Ration { memory: u64::MAX, processor: Duration::from_secs(60) };
+        let ration = Ration { memory: u64::MAX, processor: Duration::from_secs(60), yields: false };
         Self { environment, what, command, ration, input: None }
     }
 

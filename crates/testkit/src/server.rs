@@ -152,6 +152,16 @@ impl Server {
             .unwrap_or_else(|| panic!("{path} names no VmRSS: the server has ended\n{}", self.tail()))
     }
 
+    /// Processor time of it and of the processes that it started and that have ended.
+    ///
+    /// # Panics
+    /// If it does not run, or this machine has no `/proc`.
+    pub fn processor_time(&self) -> Duration {
+        let path = format!("/proc/{}/stat", self.pid());
+        let stat = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        processor_time(&stat).unwrap_or_else(|| panic!("{path} names no times: {stat}"))
+    }
+
     /// Everything it has printed so far, in all its runs.
     pub fn log(&self) -> String {
         (1..=self.runs)
@@ -372,6 +382,15 @@ fn resident_bytes(status: &str) -> Option<u64> {
     Some(kibibytes.parse::<u64>().ok()? * 1024)
 }
 
+/// The four times of a `/proc/PID/stat`, in hundredths of a second: of the process and of its children, for it and for the
+/// system.
+fn processor_time(stat: &str) -> Option<Duration> {
+    // The name before it may have spaces and parentheses of its own.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks = fields.get(11..15)?.iter().map(|field| field.parse::<u64>().ok()).sum::<Option<u64>>()?;
+    Some(Duration::from_millis(ticks * 10))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -383,6 +402,13 @@ mod tests {
         let (http, ssh) = parse_ready_line(READY).expect("this is the ready line");
         assert_eq!(http.to_string(), "127.0.0.1:7464");
         assert_eq!(ssh.to_string(), "127.0.0.1:7465");
+    }
+
+    #[test]
+    fn processor_time_counts_ended_children_too() {
+        let stat = "7 (a) b) S 1 7 7 0 -1 4194560 100 200 0 0 10 20 300 4000 20 0 3 0 5 6 7";
+        assert_eq!(processor_time(stat), Some(Duration::from_millis(43_300)));
+        assert_eq!(processor_time("7 (a) S 1"), None);
     }
 
     #[test]

@@ -232,7 +232,12 @@ pub(super) const KEYS: &[Key] = &[
         "Bytes that a push may become in addition for each byte of its pack.",
     ),
     key("git.push_timeout", "6h", some_time, "A push that has not arrived as a whole after so long is given up."),
-    key("git.unpack_limit", "100", number, "Pushes with fewer objects are stored loose, others as packs."),
+    key(
+        "git.unpack_limit",
+        "100",
+        number,
+        "Pushes with fewer objects, of at most 16 MiB together, are stored loose, others as packs.",
+    ),
     key("git.lease_wait", "30s", duration, "How long a push waits for another push to the same repository."),
     key("git.lease_ttl", "30s", some_time, "How long a repository stays locked when its server shows no sign of life."),
     key(

@@ -1,5 +1,7 @@
 //! Use cases on a server's data in the test's own process, as a command beside the server would have them. A command is a
 //! process, and most tests need several accounts; that the commands do the same is shown where they are tested.
+//!
+//! A binary that `ABIDE_TEST_BINARY` names may have another schema than these tests, so its own commands are used there.
 
 use abide_core::UserId;
 use abide_core::scope::Scopes;
@@ -37,16 +39,26 @@ pub trait Beside {
 impl Beside for Server {
     #[track_caller]
     fn add_user(&self, name: &str) {
+        if is_other_binary() {
+            return user_by_command(self, name, false);
+        }
         with_forge(self, async |forge| user(forge, name, false).await);
     }
 
     #[track_caller]
     fn add_admin(&self, name: &str) {
+        if is_other_binary() {
+            return user_by_command(self, name, true);
+        }
         with_forge(self, async |forge| user(forge, name, true).await);
     }
 
     #[track_caller]
     fn add_person(&self, name: &str, site_admin: bool, scopes: &str) -> String {
+        if is_other_binary() {
+            user_by_command(self, name, site_admin);
+            return self.add_token(name, scopes);
+        }
         with_forge(self, async |forge| {
             let user = user(forge, name, site_admin).await;
             token(forge, user, scopes).await
@@ -55,11 +67,19 @@ impl Beside for Server {
 
     #[track_caller]
     fn add_token(&self, name: &str, scopes: &str) -> String {
+        if is_other_binary() {
+            let said = self.cli_ok(&["token", "add", name, "--scopes", scopes]);
+            return said.split_whitespace().find(|word| word.starts_with("abide_pat_")).expect("a token").to_owned();
+        }
         with_forge(self, async |forge| token(forge, named(forge, name).await, scopes).await)
     }
 
     #[track_caller]
     fn add_ssh_key(&self, name: &str, public_key: &Path) {
+        if is_other_binary() {
+            self.cli_ok(&["ssh-key", "add", name, public_key.to_str().expect("temporary paths are UTF-8")]);
+            return;
+        }
         let key = fs::read_to_string(public_key).expect("a public key is a text");
         with_forge(self, async |forge| {
             let user = named(forge, name).await;
@@ -71,6 +91,19 @@ impl Beside for Server {
     fn examine(&self) -> Vec<Finding> {
         with_forge(self, async |forge| doctor::examine(forge).await.expect("everything can be looked at").findings)
     }
+}
+
+fn is_other_binary() -> bool {
+    std::env::var_os("ABIDE_TEST_BINARY").is_some()
+}
+
+#[track_caller]
+fn user_by_command(server: &Server, name: &str, site_admin: bool) {
+    let email = format!("{name}@example.org");
+    let mut args = vec!["user", "add", name, "--email", &email, "--password-stdin"];
+    args.extend(site_admin.then_some("--admin"));
+    let output = server.cli_stdin(&args, format!("{PASSWORD}\n"));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 async fn user(forge: &Forge, name: &str, site_admin: bool) -> UserId {

@@ -13,6 +13,7 @@ mod clients;
 mod crash;
 mod flip;
 mod front;
+mod full_disk;
 mod git;
 mod grasp;
 mod ngit;

@@ -6,6 +6,7 @@ use abide_core::time::SystemClock;
 use abide_store::migrate;
 use abide_testkit::{Engine, GitClient, Server, ServerBuilder, TestDatabase, eventually, http};
 use serde_json::{Value, json};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -25,7 +26,7 @@ pub fn builder(engine: Engine) -> ServerBuilder {
 
 /// The same with as many connections as a server has, for tests in which several come at once.
 pub fn crowded(engine: Engine) -> ServerBuilder {
-    let stamp = migrate::fingerprint();
+    let stamp = stamp();
     let database = TestDatabase::copied(engine, &stamp).unwrap_or_else(|| {
         let first = TestDatabase::new(engine);
         // Any command brings the schema along.
@@ -38,6 +39,16 @@ pub fn crowded(engine: Engine) -> ServerBuilder {
         TestDatabase::copied(engine, &stamp).expect("it was just kept")
     });
     Server::builder_on(binary(), database)
+}
+
+/// Names the schema that the binary under test makes. Another binary than the one of these tests may make another.
+fn stamp() -> String {
+    let own = migrate::fingerprint();
+    let Some(other) = std::env::var_os("ABIDE_TEST_BINARY") else { return own };
+    let mut hasher = DefaultHasher::new();
+    let changed = std::fs::metadata(&other).and_then(|file| file.modified()).ok();
+    (other, changed).hash(&mut hasher);
+    format!("{own}_{:016x}", hasher.finish())
 }
 
 /// A running server.

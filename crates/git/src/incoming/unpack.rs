@@ -42,6 +42,9 @@ const LACKING: &str = "an object that it refers to is missing or of another kind
                        push again";
 /// How much is read at a time.
 const PIECE: usize = 64 * 1024;
+/// A pack that becomes more stays a pack, however few objects it has: loose objects have no deltas, so they take the room
+/// of all results, and each is deflated anew.
+const LOOSE: u64 = 16 << 20;
 /// What git needs before it has looked at an object.
 const BASE_MEMORY: u64 = 160 << 20;
 /// What git needs for each object of a pack, to know it and to check it.
@@ -87,7 +90,7 @@ impl Incoming {
         let _place = self.git.unpack_place(self.client).await?;
         let ration = self.unpack_ration(bytes, seen);
         let _share = self.git.memory_share(self.client, ration.memory).await?;
-        let small = seen.objects < limits.unpack_limit;
+        let small = seen.objects < limits.unpack_limit && seen.unpacked <= LOOSE;
         self.unpack(pack, self.unpacker(small, limits, ration), small, limits, progress).await?;
         let dir = self.objects();
         blocking(move || flush(&dir).map_err(GitError::io("flush", &dir))).await?;
@@ -136,7 +139,11 @@ impl Incoming {
             .saturating_add(seen.largest.saturating_mul(COPIES * threads));
         let most = if self.client.is_stranger() { limits.stranger_memory } else { limits.memory };
         let seconds = bytes / PACKED_PER_SECOND + seen.unpacked / UNPACKED_PER_SECOND;
-        Ration { memory: needed.min(most), processor: BASE_TIME + Duration::from_secs(seconds) }
+        Ration {
+            memory: needed.min(most),
+            processor: BASE_TIME + Duration::from_secs(seconds),
+            yields: self.client.is_stranger(),
+        }
     }
 
     fn unpack_threads(&self) -> usize {

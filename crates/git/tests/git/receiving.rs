@@ -40,6 +40,16 @@ async fn a_large_push_stays_a_pack() {
 }
 
 #[tokio::test]
+async fn a_few_objects_that_become_much_stay_a_pack() {
+    let (server, work) = (Server::new().await, Work::new());
+    let long: String = (0..2_000_000).map(|line| format!("line {line}\n")).collect();
+    let tip = work.commit(&long);
+    let outcome = server.push(&work.pack(&["HEAD"]), &creating(tip)).await.unwrap();
+    assert_eq!((outcome.objects, outcome.kept_as_pack), (3, true));
+    server.fsck();
+}
+
+#[tokio::test]
 async fn a_thin_pack_is_completed_from_the_repository() {
     let (server, work) = (Server::new().await, Work::new());
     let long: String = (0..3000).map(|line| format!("line {line}\n")).collect();

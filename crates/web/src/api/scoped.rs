@@ -15,8 +15,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Request};
 use axum::handler::Handler;
+use axum::http::header;
 use axum::http::request::Parts;
-use axum::http::{Method, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
@@ -63,7 +63,16 @@ impl ApiRoute {
     pub fn full_path(&self) -> String {
         format!("{API}{}", self.path)
     }
+
+    /// Whether it is served when the disk is nearly full: reading, removing, and what takes a right or an offer away.
+    pub fn works_on_a_full_disk(&self) -> bool {
+        matches!(self.method, "GET" | "DELETE") || WORK_ON_A_FULL_DISK.contains(&self.path)
+    }
 }
+
+/// Routes that take something away by other methods.
+const WORK_ON_A_FULL_DISK: [&str; 3] =
+    ["/users/{user}/suspended", "/repository_transfers/{id}/decline", "/repository_transfers/{id}/cancel"];
 
 /// Routes under construction.
 pub(super) struct Routes {
@@ -123,32 +132,32 @@ impl Routes {
 
     pub(super) fn into_router(self, app: &App) -> Router<App> {
         self.list.into_iter().fold(Router::new(), |router, Declared { route, serve, .. }| {
-            router.route(&route.full_path(), guarded(serve, app.clone(), route.access))
+            router.route(&route.full_path(), guarded(serve, app.clone(), route))
         })
     }
 }
 
 /// Puts the guard around what serves a route. Not where handlers are added: there its type would hang on each handler's,
 /// and the compiler would make all of it anew for every route.
-fn guarded(serve: MethodRouter<App>, app: App, access: Access) -> MethodRouter<App> {
-    serve.layer(from_fn(move |request: Request, next: Next| guard(app.clone(), access, request, next)))
+fn guarded(serve: MethodRouter<App>, app: App, route: ApiRoute) -> MethodRouter<App> {
+    serve.layer(from_fn(move |request: Request, next: Next| guard(app.clone(), route, request, next)))
 }
 
-/// Refuses what would write to a disk that is nearly full. Removing is always possible: it makes room.
-fn room_for(app: &App, method: &Method, caller: &Caller) -> Result<(), ApiError> {
-    match *method {
-        Method::POST | Method::PUT | Method::PATCH => Ok(disk::ensure_room(&app.forge, Writer::of(caller))?),
-        _ => Ok(()),
+/// Refuses what would write to a disk that is nearly full.
+fn room_for(app: &App, route: ApiRoute, caller: &Caller) -> Result<(), ApiError> {
+    match route.works_on_a_full_disk() {
+        true => Ok(()),
+        false => Ok(disk::ensure_room(&app.forge, Writer::of(caller))?),
     }
 }
 
 /// What happens around every route: who is it, may they, have they asked too often, and have they got it already.
-async fn guard(app: App, access: Access, request: Request, next: Next) -> Response {
+async fn guard(app: App, route: ApiRoute, request: Request, next: Next) -> Response {
     let method = request.method().clone();
     let (parts, body) = request.into_parts();
     let known = parts.headers.get(header::IF_NONE_MATCH).cloned();
-    let (Admission { caller, standing }, body) = admit(&app, access, &parts, body).await;
-    let response = match caller.and_then(|caller| room_for(&app, &method, &caller).map(|()| caller)) {
+    let (Admission { caller, standing }, body) = admit(&app, route.access, &parts, body).await;
+    let response = match caller.and_then(|caller| room_for(&app, route, &caller).map(|()| caller)) {
         Ok(caller) => {
             let mut request = Request::from_parts(parts, body);
             request.extensions_mut().insert(Who(caller));

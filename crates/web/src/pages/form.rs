@@ -1,5 +1,6 @@
 //! Forms. Reading one proves that it is ours: no handler can forget to.
 
+use super::accounts::nostr;
 use super::problem::Problem;
 use super::visitor;
 use crate::App;
@@ -78,7 +79,8 @@ const WORK_ON_A_FULL_DISK: [&str; 19] = [
 ];
 
 fn works_on_a_full_disk(path: &str) -> bool {
-    path.rsplit('/').next().is_some_and(|last| WORK_ON_A_FULL_DISK.contains(&last))
+    // A key that has no account yet is refused further on.
+    path == nostr::PATH || path.rsplit('/').next().is_some_and(|last| WORK_ON_A_FULL_DISK.contains(&last))
 }
 
 /// Why a form could not be read.

@@ -1,17 +1,19 @@
 //! A client on one address that wants to keep everybody else from fetching and pushing, and somebody else on another
 //! address who notices nothing of it.
 
+use super::bombs;
 use super::scene::{Road, Scene, clone};
 use crate::grasp::scene::{Scene as Signed, now, npub, state};
 use crate::support::{builder, crowded};
-use abide_testkit::http::Request;
+use abide_testkit::http::{Request, Response};
 use abide_testkit::{ATTACKER, Engine, Key, Server, connect_from, eventually};
 use rstest::rstest;
 use std::fs;
-use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{BufReader, ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(30);
@@ -68,7 +70,7 @@ fn fetches_that_say_nothing_keep_nobody_from_cloning(#[values(Engine::Sqlite, En
 fn answers_that_nobody_takes_keep_nobody_from_cloning(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let scene = Scene::on(crowded(engine).start(), Road::Http);
     let (work, _) = scene.pushed();
-    let commit = scene.git().commit_file(&work, "noise", noise(12 << 20), "noise");
+    let commit = scene.git().commit_file(&work, "noise", bombs::noise(12 << 20), "noise");
     scene.git().ok(&work, &["push", "--quiet", "origin", "main"]);
     let wanted = [
         packet("command=fetch\n"),
@@ -88,16 +90,6 @@ fn answers_that_nobody_takes_keep_nobody_from_cloning(#[values(Engine::Sqlite, E
 
     scene.clone(&[]);
     drop(held);
-}
-
-/// Bytes that nothing makes smaller.
-pub(super) fn noise(length: usize) -> Vec<u8> {
-    let mut state = 1u64;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 56) as u8
-    };
-    (0..length).map(|_| next()).collect()
 }
 
 /// The processes that the server has started and that still run.
@@ -143,11 +135,14 @@ fn pushes_that_do_not_end_keep_nobody_from_pushing(#[values(Engine::Sqlite, Engi
 }
 
 /// The server's report about a push from the attacker's address.
-fn report(scene: &Signed, attacker: &Key, push: &[u8]) -> String {
-    let answer = Request::new("POST", &format!("{}/git-receive-pack", bait(attacker)))
+fn report(server: SocketAddr, attacker: &Key, push: &[u8]) -> String {
+    let request = Request::new("POST", &format!("{}/git-receive-pack", bait(attacker)))
         .header("Content-Type", "application/x-git-receive-pack-request")
-        .body(push)
-        .send_from(ATTACKER, scene.server.http_addr());
+        .body(push);
+    let mut stream = connect_from(ATTACKER, server).expect("the server takes connections");
+    stream.write_all(&request.to_bytes(server)).expect("the server reads");
+    // As long as it takes: what git is given may be much work, and others go first.
+    let answer = Response::read_from(&mut BufReader::new(stream), false).expect("a proper response");
     assert_eq!(answer.status, 200, "{}", answer.text());
     answer.text()
 }
@@ -158,44 +153,47 @@ fn a_directory_of_a_gigabyte_in_a_small_pack_is_refused(#[values(Engine::Sqlite,
     let attacker = Key::new(9);
     // A directory of a gigabyte, of which the first bytes are here.
     let push = signed_push(&mut scene, &attacker, b"PACK\0\0\0\x02\0\0\0\x01\xa0\x80\x80\x80\x20\x78\x9c");
-    let told = report(&scene, &attacker, &push);
+    let told = report(scene.server.http_addr(), &attacker, &push);
     assert!(told.contains("a commit, directory or tag of 1073741824 bytes is larger than"), "{told}");
 }
 
+/// Processor time that one bomb costs the server and git at most. Unpacking the larger one takes minutes.
+const COST: Duration = Duration::from_secs(20);
+
 #[rstest]
-fn a_delta_bomb_is_refused_before_it_costs_anything(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut scene = Signed::on(builder(engine).start());
+// Forty gigabytes in 50 kB: no git is started for it.
+#[case::beyond_all_bounds(bombs::delta_bomb(800, 3, 0), 51_000, "the pack unpacks to more than 500 times its size")]
+// As much as may be: git unpacks all of it, and misses the commit.
+#[case::within_bounds(bombs::delta_bomb(26, 1, 1 << 20), 1_100_000, "ng refs/heads/main")]
+fn a_delta_bomb_costs_little_and_keeps_nobody_from_pushing(
+    #[case] bomb: Vec<u8>,
+    #[case] size: usize,
+    #[case] refusal: &str,
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    const BOMBS: u32 = 2;
+    let mut scene = Signed::on(crowded(engine).start());
     let attacker = Key::new(9);
-    let push = signed_push(&mut scene, &attacker, &delta_bomb(900));
-    assert!(push.len() < 51_000);
-    let told = report(&scene, &attacker, &push);
-    assert!(told.contains("the pack unpacks to more than 500 times its size"), "{told}");
-
-    let victim = Key::new(10);
-    scene.served(&victim, "tool", &[]);
-}
-
-/// Deltas of a few bytes each, every one of which would become 50 MiB.
-fn delta_bomb(deltas: u32) -> Vec<u8> {
-    // 1 MiB from 50 MiB, then one copy: a zlib stream with one stored block.
-    let delta = [0x80, 0x80, 0x40, 0x80, 0x80, 0x80, 0x19, 0x90, 1];
-    let (mut a, mut b) = (1u32, 0u32);
-    for byte in delta {
-        a += u32::from(byte);
-        b += a;
-    }
-    let mut stored = vec![0x78, 0x01, 0x01, 9, 0, 0xf6, 0xff];
-    stored.extend(delta);
-    stored.extend((b << 16 | a).to_be_bytes());
-    let mut pack = b"PACK\0\0\0\x02".to_vec();
-    pack.extend(deltas.to_be_bytes());
-    for _ in 0..deltas {
-        pack.push(0x79);
-        pack.extend([9; 20]);
-        pack.extend(&stored);
-    }
-    pack.extend([0; 20]);
-    pack
+    let push = signed_push(&mut scene, &attacker, &bomb);
+    assert!(push.len() < size, "{}", push.len());
+    let alice = crate::support::person(&scene.server, "alice");
+    alice.create(&scene.server, "demo", false);
+    let (addr, url) = (scene.server.http_addr(), scene.server.http_url("alice", "demo"));
+    let before = scene.server.processor_time();
+    thread::scope(|scope| {
+        let attacks: Vec<_> = (0..BOMBS).map(|_| scope.spawn(|| report(addr, &attacker, &push))).collect();
+        alice.git.ok(&scene.work, &["push", "--quiet", &url, "main"]);
+        clone(&alice.git, &url, &[]);
+        assert_eq!(Request::new("GET", "/alice/demo").send(addr).status, 200);
+        scene.served(&Key::new(10), "tool", &[]);
+        for attack in attacks {
+            let told = attack.join().expect("there is a report");
+            assert!(told.contains(refusal), "{told}");
+        }
+    });
+    eventually(SOON, || children(&scene.server).is_empty());
+    let spent = scene.server.processor_time() - before;
+    assert!(spent < COST * BOMBS, "{spent:?}");
 }
 
 /// A git that does not come back from a blame of `held…` for as long as a file is there.
@@ -238,6 +236,8 @@ fn questions_about_history_keep_nobody_from_pushing_or_asking(
     assert_eq!(busy.header("retry-after"), Some("10"));
 
     assert_eq!(blame("free").send(addr).status, 200, "somebody else asks");
+    assert_eq!(Request::new("GET", "/alice/demo").send(addr).status, 200);
+    scene.clone(&[]);
     scene.git().commit_file(&work, "README.md", "more\n", "more");
     scene.git().ok(&work, &["push", "--quiet", "origin", "main"]);
     let waiting: Vec<_> = held.into_iter().filter(is_open).collect();

@@ -7,6 +7,7 @@ mod addresses;
 mod attacks;
 mod bad_packs;
 mod behind_a_proxy;
+pub mod bombs;
 mod concurrency;
 mod fetching;
 mod first_push;

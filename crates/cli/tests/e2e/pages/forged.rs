@@ -41,7 +41,7 @@ fn state(server: &Server) -> String {
 }
 
 /// The address of every page, with something real in the place of each name.
-fn addresses(server: &Server) -> Vec<String> {
+pub fn addresses(server: &Server) -> Vec<String> {
     let bob = query(server, "SELECT id FROM users WHERE name = 'bob'");
     let offer = query(server, "SELECT id FROM repo_transfers");
     let deleted = query(server, "SELECT id FROM repos WHERE deleted_at IS NOT NULL");
@@ -65,7 +65,7 @@ fn addresses(server: &Server) -> Vec<String> {
 }
 
 /// A site with an admin who has a repository and a deleted one, and bob, who offers them one of his.
-fn scene(engine: Engine) -> Server {
+pub fn scene(engine: Engine) -> Server {
     let server = server(engine);
     add_admin(&server, "carol");
     server.add_user("bob");

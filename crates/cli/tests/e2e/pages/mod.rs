@@ -5,7 +5,7 @@ mod attention;
 pub mod browser;
 mod coming_in;
 mod feeds;
-mod forged;
+pub mod forged;
 mod governed;
 mod history;
 mod issues;

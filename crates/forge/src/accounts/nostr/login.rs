@@ -3,6 +3,7 @@
 use super::{Answer, NostrError, Proved, check, is_barred, use_up};
 use crate::accounts::login::{self, Outcome, Ticket};
 use crate::accounts::{sign_up, throttle, ticket};
+use crate::disk::{self, Writer};
 use crate::tell::{Who, audit_account, event_user};
 use crate::{Fault, Forge};
 use abide_core::UserId;
@@ -21,6 +22,7 @@ pub async fn login(forge: &Forge, answer: &Answer, agent: &str, ip: Option<IpAdd
         mode: forge.settings().signup_mode,
         sign_ups: throttle::limit(sign_up::SCOPE, forge.settings().people.signup_per_ip),
         place: throttle::place(ip),
+        full: full(forge),
         ip,
     };
     let known = match forge.store().write(unit.clone(), |tx, unit| Box::pin(admit(tx, unit))).await {
@@ -42,6 +44,14 @@ pub async fn login(forge: &Forge, answer: &Answer, agent: &str, ip: Option<IpAdd
     }
 }
 
+/// Logging in goes on when the disk is nearly full; a new account is one more thing to store.
+fn full(forge: &Forge) -> Option<(u64, u64)> {
+    match disk::ensure_room(forge, Writer::Stranger) {
+        Err(Fault::DiskFull { free_percent, reserve }) => Some((free_percent, reserve)),
+        _ => None,
+    }
+}
+
 /// Counts a try before anything is checked, with those of passwords.
 async fn count(forge: &Forge, ip: Option<IpAddr>) -> Result<(), NostrError> {
     let unit = (throttle::limit(login::BY_PLACE, forge.settings().people.login_per_ip), throttle::place(ip));
@@ -58,6 +68,8 @@ struct Unit {
     mode: SignUpMode,
     sign_ups: Limit,
     place: String,
+    /// What is free of a disk that takes no new account, and what must stay free.
+    full: Option<(u64, u64)>,
     ip: Option<IpAddr>,
 }
 
@@ -90,6 +102,9 @@ async fn admit(tx: &mut Tx, unit: &Unit) -> Result<Known, NostrError> {
 }
 
 async fn make(tx: &mut Tx, unit: &Unit, npub: &str) -> Result<User, NostrError> {
+    if let Some((free_percent, reserve)) = unit.full {
+        return Err(Fault::DiskFull { free_percent, reserve }.into());
+    }
     if let Some(retry_after) = throttles::hit(tx, unit.sign_ups, &unit.place).await? {
         return Err(NostrError::Throttled { retry_after });
     }

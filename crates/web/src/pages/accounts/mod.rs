@@ -1,7 +1,7 @@
 //! Coming in: log in, log out, sign up, the first admin, a forgotten password, proving an address.
 
 mod login;
-mod nostr;
+pub(super) mod nostr;
 mod reset;
 mod setup;
 mod sign_up;

@@ -16,7 +16,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 
 /// Where the form goes.
-pub(super) const PATH: &str = "/login/nostr";
+pub(in crate::pages) const PATH: &str = "/login/nostr";
 
 /// `POST /login/nostr`
 pub(super) async fn log_in(

@@ -9,6 +9,13 @@ const TREE: u8 = 2;
 const BLOB: u8 = 3;
 const OFFSET_DELTA: u8 = 6;
 
+/// The blob that deltas begin with, and bytes of one copy instruction at most.
+const BASE: usize = 16 << 20;
+const COPY: usize = (1 << 24) - 1;
+
+/// How many deltas are made one from the other before the next one is made from the blob again.
+const CHAIN: u32 = 20;
+
 /// One tree of this many zero bytes: git holds a tree in memory as a whole.
 pub fn huge_tree(size: usize) -> Vec<u8> {
     let mut pack = header(1);
@@ -16,23 +23,52 @@ pub fn huge_tree(size: usize) -> Vec<u8> {
     finish(pack)
 }
 
-/// A base of 16 MiB and deltas against it, each of which becomes 16 MiB again from a few bytes.
-pub fn delta_bomb(deltas: u32) -> Vec<u8> {
-    const BASE: usize = 16 << 20;
-    let mut pack = header(deltas + 1);
-    let base_at = pack.len();
+/// One tree of this many entries, in order and well formed, for a git that looks at each of them.
+pub fn wide_tree(entries: u32) -> Vec<u8> {
+    let mut tree = Vec::new();
+    for number in 0..entries {
+        tree.extend(format!("100644 {number:08}\0").bytes());
+        tree.extend([0x11; 20]);
+    }
+    let mut pack = header(1);
+    object(&mut pack, TREE, tree.len(), None, &tree);
+    finish(pack)
+}
+
+/// A blob of 16 MiB from a few kilobytes, and deltas of a few bytes, each of which becomes so many times as much. All
+/// bases are in the pack, in chains. `ballast` is the size of a further blob that nothing makes smaller.
+pub fn delta_bomb(deltas: u32, copies: usize, ballast: usize) -> Vec<u8> {
+    let result = copies * COPY + 4;
+    let mut pack = header(deltas + 2);
+    object(&mut pack, BLOB, ballast, None, &noise(ballast));
+    let blob_at = pack.len();
     object(&mut pack, BLOB, BASE, None, &vec![0; BASE]);
+    let mut last_at = blob_at;
     for number in 0..deltas {
+        let (base_at, base) = if number % CHAIN == 0 { (blob_at, BASE) } else { (last_at, result) };
         let mut delta = Vec::new();
-        varint(&mut delta, BASE);
-        varint(&mut delta, 0xff_ffff + 4);
-        // Copies 2^24 - 1 bytes from the beginning of the base, then four bytes of its own.
-        delta.extend([0x80 | 0x70, 0xff, 0xff, 0xff, 4]);
+        varint(&mut delta, base);
+        varint(&mut delta, result);
+        for _ in 0..copies {
+            delta.extend([0x80 | 0x70, 0xff, 0xff, 0xff]);
+        }
+        // Four bytes of its own, so that no two results are the same.
+        delta.push(4);
         delta.extend(number.to_be_bytes());
-        let back = pack.len() - base_at;
-        object(&mut pack, OFFSET_DELTA, delta.len(), Some(back), &delta);
+        last_at = pack.len();
+        object(&mut pack, OFFSET_DELTA, delta.len(), Some(last_at - base_at), &delta);
     }
     finish(pack)
+}
+
+/// Bytes that nothing makes smaller, the same in every run.
+pub fn noise(length: usize) -> Vec<u8> {
+    let mut state = 1u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    (0..length).map(|_| next()).collect()
 }
 
 fn header(objects: u32) -> Vec<u8> {
