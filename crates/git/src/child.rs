@@ -199,7 +199,7 @@ mod tests {
         let pack = vec![b'x'; 300 << 10];
         file.write_all(&pack).unwrap();
         file.rewind().unwrap();
-        let ration = Ration { memory: 96 << 20, processor: Duration::from_secs(7) };
+        let ration = Ration { memory: 96 << 20, processor: Duration::from_secs(7), yields: false };
         let (child, feed) = spawn(Command::new("cat"), ration, Some(file)).unwrap();
         let mut guard = Guard(Some(child));
         let child = guard.0.as_mut().unwrap();
@@ -221,7 +221,7 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&vec![b'x'; 4 << 20]).unwrap();
         file.rewind().unwrap();
-        let ration = Ration { memory: 96 << 20, processor: Duration::from_secs(7) };
+        let ration = Ration { memory: 96 << 20, processor: Duration::from_secs(7), yields: false };
         let (mut child, feed) = spawn(Command::new("true"), ration, Some(file)).unwrap();
         tokio::task::spawn_blocking(|| feed.expect("a file").run()).await.unwrap();
         assert!(child.wait().await.unwrap().success());

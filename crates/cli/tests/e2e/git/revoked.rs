@@ -1,7 +1,8 @@
 //! Fetches and pushes end within seconds of the credential that opened them. The limits on idle clients are an hour here, so
 //! nothing else ends them.
 
-use super::attacks::{begun, children, noise, packet};
+use super::attacks::{begun, children, packet};
+use super::bombs::noise;
 use super::raw;
 use super::scene::{Road, SOON, Scene};
 use crate::support::{builder, query};

@@ -1,6 +1,7 @@
 //! Issues, proposals and comments that come by nostr are told like local ones: by inbox, mail, webhook, feed and stream.
 
 use super::scene::{Scene, WAITS, now, npub};
+use crate::beside::Beside as _;
 use crate::support::{Person, builder, person, query};
 use crate::webhooks::receiver::Receiver;
 use abide_nostr::Event;
