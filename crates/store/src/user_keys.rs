@@ -60,7 +60,11 @@ pub async fn accounts(conn: &mut Conn, npubs: &[String]) -> Result<HashMap<Strin
     }
     let list = Json::from(npubs.to_vec()).to_string();
     let account = |row: &Row| {
-        let account = KeyAccount { id: UserId::new(row.int("id")?), named: row.bool("named")?, suspended: row.bool("suspended")? };
+        let account = KeyAccount {
+            id: UserId::new(row.int("id")?),
+            named: row.bool("named")?,
+            suspended: row.bool("suspended")?,
+        };
         Ok((row.text("npub")?, account))
     };
     conn.all(&ACCOUNTS, params![list]).await?.iter().map(account).collect()

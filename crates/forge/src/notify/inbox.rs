@@ -106,12 +106,7 @@ pub async fn opened_thread(forge: &Forge, caller: &Caller, repo: &Repo, thread: 
     opened_subject(forge, caller, repo, (Subject::NostrThread, thread.n)).await
 }
 
-async fn opened_subject(
-    forge: &Forge,
-    caller: &Caller,
-    repo: &Repo,
-    subject: (Subject, i64),
-) -> Result<bool, Access> {
+async fn opened_subject(forge: &Forge, caller: &Caller, repo: &Repo, subject: (Subject, i64)) -> Result<bool, Access> {
     if account(caller).is_err() {
         return Ok(false);
     }

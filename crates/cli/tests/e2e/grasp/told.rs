@@ -52,7 +52,8 @@ impl World {
     }
 
     fn notifications(&self) -> Vec<Value> {
-        let told: Value = serde_json::from_str(&self.get("/api/v3/notifications?all=true", Some(&self.inbox))).expect("JSON");
+        let told: Value =
+            serde_json::from_str(&self.get("/api/v3/notifications?all=true", Some(&self.inbox))).expect("JSON");
         told.as_array().cloned().expect("a list")
     }
 
@@ -79,10 +80,8 @@ impl World {
 
     /// The kinds of domain events with a nostr thread, in order.
     fn kinds(&self) -> Vec<String> {
-        let all = query(
-            &self.scene.server,
-            "SELECT kind FROM domain_events WHERE source_kind = 'nostr_thread' ORDER BY id",
-        );
+        let all =
+            query(&self.scene.server, "SELECT kind FROM domain_events WHERE source_kind = 'nostr_thread' ORDER BY id");
         all.lines().map(str::to_owned).collect()
     }
 
@@ -169,7 +168,8 @@ fn a_pull_request_is_told_when_its_commit_is_here(#[values(Engine::Sqlite, Engin
     world.listen();
     let commit = world.scene.git.commit_file(&world.scene.work, "feature", "1", "a feature");
     let coordinate = key.coordinate("demo");
-    let tags: &[&[&str]] = &[&["a", &coordinate], &["c", &commit], &["subject", "A brighter lamp"], &["branch-name", "lamp"]];
+    let tags: &[&[&str]] =
+        &[&["a", &coordinate], &["c", &commit], &["subject", "A brighter lamp"], &["branch-name", "lamp"]];
     let pull = world.author.event(now(), 1618, tags, "please");
     assert_eq!(world.scene.relay.publish(&pull), (true, WAITS.to_owned()));
     assert!(world.kinds().is_empty(), "nobody is told of a proposal without its commit");

@@ -35,9 +35,10 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// A siege of at least so long on a release build is one whose times mean something.
 const MEASURED: Duration = Duration::from_secs(60);
 
-/// Honest work may take so many times as long as without attacks, if it takes longer than that.
-const MEDIAN: (f64, Duration) = (12.0, Duration::from_millis(500));
-const WORST: (f64, Duration) = (60.0, Duration::from_secs(10));
+/// How long honest work may take, mostly and once. Not a multiple of the idle time: the attackers share the processors of the
+/// server here, so how many times as long something takes says as much about the machine as about the server.
+const MEDIAN: Duration = Duration::from_secs(5);
+const WORST: Duration = Duration::from_secs(20);
 
 /// How long the attacks last.
 fn duration() -> Duration {
@@ -86,7 +87,7 @@ fn heavy_an_honest_client_works_under_all_attacks_at_once(#[values(Engine::Sqlit
     }
     assert!(peak.bytes() < MEMORY, "server and children hold {}", peak.told());
     if is_release() && duration() >= MEASURED {
-        assert_eq!(times.beyond(&idle, MEDIAN, WORST), [""; 0], "honest work takes too long");
+        assert_eq!(times.beyond(MEDIAN, WORST), [""; 0], "honest work takes too long");
     }
     assert_healthy(&server);
 }

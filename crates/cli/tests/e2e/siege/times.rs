@@ -43,13 +43,9 @@ impl Times {
         text
     }
 
-    /// Kinds of work that took longer than so many times the idle time, and than so long, at the median or once.
-    pub fn beyond(&self, idle: &Self, median: (f64, Duration), worst: (f64, Duration)) -> Vec<&'static str> {
-        let over = |time: Duration, before, (times, least)| time > least && factor(time, before) > times;
-        let suffers = |name: &&'static str| {
-            let before = idle.median(name);
-            over(self.median(name), before, median) || over(self.worst(name), before, worst)
-        };
+    /// Kinds of work that took longer than that, at the median or once.
+    pub fn beyond(&self, median: Duration, worst: Duration) -> Vec<&'static str> {
+        let suffers = |name: &&'static str| self.median(name) > median || self.worst(name) > worst;
         self.0.keys().copied().filter(suffers).collect()
     }
 }

@@ -77,7 +77,8 @@ fn at(event: &Event) -> String {
 /// What issues and pull requests have in common. Title and text are put in before the first try, see [`refresh`].
 async fn shape(tx: &mut Tx, forge: &Forge, repo: &Repo, root: &Event, status: Status) -> Result<Json, StoreError> {
     let page = Urls::of(forge, repo).page(&format!("/nostr/{}", root.id.to_hex()));
-    let labels = Issue::parse(root).map(|issue| issue.labels).or_else(|_| Proposal::parse(root).map(|found| found.labels));
+    let labels =
+        Issue::parse(root).map(|issue| issue.labels).or_else(|_| Proposal::parse(root).map(|found| found.labels));
     let labels: Vec<Json> = labels.unwrap_or_default().into_iter().map(|name| json!({ "name": name })).collect();
     let mut shape = json!({
         "id": null,
@@ -115,13 +116,7 @@ fn pull(repo: &Repo, root: &Event, mut shape: Json, is_merged: bool) -> Json {
     shape
 }
 
-async fn comment(
-    tx: &mut Tx,
-    forge: &Forge,
-    repo: &Repo,
-    root: &Event,
-    comment: &Event,
-) -> Result<Json, StoreError> {
+async fn comment(tx: &mut Tx, forge: &Forge, repo: &Repo, root: &Event, comment: &Event) -> Result<Json, StoreError> {
     let page = Urls::of(forge, repo).page(&format!("/nostr/{}", root.id.to_hex()));
     Ok(json!({
         "id": null,
