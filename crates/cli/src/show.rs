@@ -1,6 +1,21 @@
 //! How lists are shown: aligned columns for people, JSON for programs.
 
 use serde_json::Value;
+use std::fmt::Arguments;
+use std::io::{self, ErrorKind, Write as _};
+
+/// Prints a line to standard output, as `println!` does. A reader that went away, such as `head`, ends the command.
+macro_rules! say {
+    ($($argument:tt)*) => { $crate::show::line(format_args!($($argument)*)) };
+}
+pub(crate) use say;
+
+pub(crate) fn line(text: Arguments<'_>) {
+    let written = writeln!(io::stdout().lock(), "{text}");
+    if written.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
+        std::process::exit(0);
+    }
+}
 
 /// Prints rows under headings, each column as wide as its widest cell.
 pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) {
@@ -11,7 +26,7 @@ pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) {
     let widths: Vec<usize> = (0..headings.len()).map(width).collect();
     let line = |cells: Vec<&str>| {
         let padded = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}", width = *width));
-        println!("{}", padded.collect::<Vec<_>>().join("  ").trim_end());
+        say!("{}", padded.collect::<Vec<_>>().join("  ").trim_end());
     };
     line(headings.to_vec());
     for row in rows {
@@ -21,5 +36,5 @@ pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) {
 
 /// Prints JSON over several lines.
 pub(crate) fn json(value: &Value) {
-    println!("{value:#}");
+    say!("{value:#}");
 }

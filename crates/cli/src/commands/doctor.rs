@@ -3,7 +3,7 @@
 use super::with_forge;
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::show;
+use crate::show::{self, say};
 use abide_forge::doctor::{self, Depth, Report};
 use serde_json::json;
 use std::process::ExitCode;
@@ -59,25 +59,25 @@ fn as_json(done: &[String], report: &Report) {
 
 fn as_lines(done: &[String], report: &Report) {
     for line in done {
-        println!("FIXED  {line}");
+        say!("FIXED  {line}");
     }
-    println!("repositories  {} looked at, {} of them to the last object", report.repos, report.walked);
+    say!("repositories  {} looked at, {} of them to the last object", report.repos, report.walked);
     if report.too_large > 0 {
-        println!(
+        say!(
             "              {} larger than 64 MiB: only the tips of their refs were looked at; `abide doctor --deep` walks them",
             report.too_large
         );
     }
-    println!("audit chain   {} rows sealed, {} waiting", report.chain.sealed, report.chain.unsealed);
-    println!("event log     {} waiting for their place", report.events_unnumbered);
-    println!("pushes        {} running", report.pushes_running);
-    println!("removals      {} waiting for the next sweep", report.purges_waiting);
+    say!("audit chain   {} rows sealed, {} waiting", report.chain.sealed, report.chain.unsealed);
+    say!("event log     {} waiting for their place", report.events_unnumbered);
+    say!("pushes        {} running", report.pushes_running);
+    say!("removals      {} waiting for the next sweep", report.purges_waiting);
     for found in &report.findings {
-        println!("WRONG  {}: {}", found.check, found.message);
+        say!("WRONG  {}: {}", found.check, found.message);
     }
     match report.findings.len() {
-        0 => println!("Everything is in order."),
-        1 => println!("1 thing is wrong."),
-        count => println!("{count} things are wrong."),
+        0 => say!("Everything is in order."),
+        1 => say!("1 thing is wrong."),
+        count => say!("{count} things are wrong."),
     }
 }

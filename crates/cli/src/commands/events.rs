@@ -3,7 +3,7 @@
 use super::with_forge;
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::show;
+use crate::show::{self, say};
 use abide_forge::consumers;
 use abide_forge::consumers::manage::{self, Settle, SettleError};
 use serde_json::json;
@@ -89,12 +89,12 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
         }
         Action::Retry { consumer, event } => {
             manage::settle(forge, &consumers::all(), (&consumer, event), Settle::Retry).await.map_err(told)?;
-            println!("{consumer} has taken in event {event}");
+            say!("{consumer} has taken in event {event}");
             Ok(())
         }
         Action::Drop { consumer, event } => {
             manage::settle(forge, &consumers::all(), (&consumer, event), Settle::Drop).await.map_err(told)?;
-            println!("{consumer} lets go of event {event}");
+            say!("{consumer} lets go of event {event}");
             Ok(())
         }
     })

@@ -3,7 +3,7 @@
 use super::with_forge;
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::show;
+use crate::show::{self, say};
 use abide_forge::jobs::{Job, Kind, manage};
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
             let job = manage::run_now(forge, kind, payload).await?;
             match job.state.as_str() {
                 "done" => {
-                    println!("{} done", job.kind);
+                    say!("{} done", job.kind);
                     Ok(())
                 }
                 _ => Err(Failure::failed(format!("{} failed: {}", job.kind, job.last_error.unwrap_or_default()))),
@@ -60,7 +60,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
         }
         Action::Retry { id } => match manage::retry(forge, id).await? {
             true => {
-                println!("queued job {id} anew");
+                say!("queued job {id} anew");
                 Ok(())
             }
             false => Err(Failure::not_found(format!("there is no ended job {id}"))),

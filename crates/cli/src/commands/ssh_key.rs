@@ -3,7 +3,7 @@
 use super::{user, with_forge};
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::show;
+use crate::show::{self, say};
 use abide_forge::Caller;
 use abide_forge::accounts::ssh_keys::{self, AddKeyError};
 use serde_json::json;
@@ -53,7 +53,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
                     AddKeyError::Fault(fault) => fault.into(),
                     refused => Failure::refused(refused.to_string()),
                 })?;
-            println!("added {} for {name}", key.fingerprint);
+            say!("added {} for {name}", key.fingerprint);
             Ok(())
         }
         Action::List { name, json } => {
@@ -85,7 +85,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
             if !ssh_keys::remove(forge, &operator, account.id, id).await? {
                 return Err(Failure::not_found(format!("{name} has no key {id}")));
             }
-            println!("removed key {id} of {name}");
+            say!("removed key {id} of {name}");
             Ok(())
         }
     })

@@ -3,7 +3,7 @@
 use super::{user, with_forge};
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::show;
+use crate::show::{self, say};
 use abide_core::scope::{Scope, Scopes};
 use abide_forge::Caller;
 use abide_forge::accounts::add_token::{AddTokenError, add_token};
@@ -16,7 +16,8 @@ pub(crate) enum Action {
     Add {
         /// Whose.
         name: String,
-        /// What it is good for, separated by commas: repo:read, repo, user:read, user, notifications, hooks, admin.
+        /// What it is good for, separated by commas: repo:read, repo, user:read, user, keys:read, keys,
+        /// notifications, hooks, admin.
         #[arg(long)]
         scopes: String,
         /// What to call it.
@@ -58,7 +59,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
                     AddTokenError::Fault(fault) => fault.into(),
                     refused => Failure::refused(refused.to_string()),
                 })?;
-            println!("{secret}");
+            say!("{secret}");
             Ok(())
         }
         Action::List { name, json } => {
@@ -71,7 +72,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
             if !tokens::revoke(forge, &operator, account.id, id).await? {
                 return Err(Failure::not_found(format!("{name} has no live token {id}")));
             }
-            println!("revoked token {id} of {name}");
+            say!("revoked token {id} of {name}");
             Ok(())
         }
     })

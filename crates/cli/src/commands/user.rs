@@ -4,7 +4,7 @@ use super::secret::secret;
 use super::{user, with_forge};
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::show;
+use crate::show::{self, say};
 use abide_core::UserId;
 use abide_core::words::UnknownWord;
 use abide_forge::accounts::add_user::{AddUserError, Request, add_user};
@@ -115,7 +115,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
             let typed = request.name.clone();
             add_user(forge, request).await.map_err(failure)?;
             let added = typed.to_ascii_lowercase();
-            println!("added {added}{}", said_if_folded(added != typed));
+            say!("added {added}{}", said_if_folded(added != typed));
             Ok(())
         }
         Action::Passwd { name, password_stdin } => {
@@ -124,7 +124,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
                 let rule = format!("a password has {} to {} characters", password::MIN_LEN, password::MAX_LEN);
                 return Err(Failure::refused(rule));
             }
-            println!("changed the password of {name}");
+            say!("changed the password of {name}");
             Ok(())
         }
         Action::Suspend { name } => set_suspended(forge, &name, true).await,
@@ -135,7 +135,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
                 AdminError::Access(access) => access.into(),
                 AdminError::Refused(refusal) => Failure::refused(refusal.to_string()),
             })?;
-            println!("turned off the two-factor login of {name}");
+            say!("turned off the two-factor login of {name}");
             Ok(())
         }
         Action::Rename { name, new_name } => {
@@ -144,7 +144,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
                 RenameError::Fault(fault) => fault.into(),
                 refused => Failure::refused(refused.to_string()),
             })?;
-            println!("renamed {name} to {renamed}{}", said_if_folded(renamed.folds(&new_name)));
+            say!("renamed {name} to {renamed}{}", said_if_folded(renamed.folds(&new_name)));
             Ok(())
         }
         Action::Remove { name, content, yes } => {
@@ -158,7 +158,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
                 DeleteError::Access(access) => access.into(),
                 refused => Failure::refused(refused.to_string()),
             })?;
-            println!("deleted {name}; `abide repo list` shows the repositories that can be restored");
+            say!("deleted {name}; `abide repo list` shows the repositories that can be restored");
             Ok(())
         }
         Action::Release { name } => {
@@ -167,7 +167,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
             if !release_name_by_operator(forge, &old).await? {
                 return Err(missing());
             }
-            println!("released {old}");
+            say!("released {old}");
             Ok(())
         }
         Action::Invite { email } => {
@@ -175,7 +175,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
                 InviteError::Access(access) => access.into(),
                 refused => Failure::refused(refused.to_string()),
             })?;
-            println!("{link}");
+            say!("{link}");
             Ok(())
         }
         Action::List { json } => show_all(forge, json).await,
@@ -192,12 +192,12 @@ fn failure(error: AddUserError) -> Failure {
 
 async fn set_suspended(forge: &abide_forge::Forge, name: &str, suspended: bool) -> Result<(), Failure> {
     if !suspended && name.starts_with("npub1") && suspend::readmit_key(forge, name).await? {
-        println!("unsuspended the key {name}");
+        say!("unsuspended the key {name}");
         return Ok(());
     }
     let account = user(forge, name).await?;
     suspend::set_suspended(forge, account.id, suspended).await?;
-    println!("{} {name}", if suspended { "suspended" } else { "unsuspended" });
+    say!("{} {name}", if suspended { "suspended" } else { "unsuspended" });
     Ok(())
 }
 

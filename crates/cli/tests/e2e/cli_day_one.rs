@@ -189,3 +189,15 @@ fn an_account_is_deleted_by_its_owner_an_admin_and_the_operator(
     assert_eq!(Said::from(server.cli_stdin(&add, PASSWORD)).code, Some(0), "a released name is free");
     assert_eq!(query(&server, "SELECT count(*) FROM users WHERE deleted_at IS NOT NULL"), "3");
 }
+
+#[test]
+fn a_reader_that_went_away_ends_a_command_quietly() {
+    let server = server(Engine::Sqlite);
+    for args in [&["config"][..], &["user", "list"], &["doctor"]] {
+        let (reader, writer) = std::io::pipe().expect("pipes are to be had");
+        drop(reader);
+        let said = server.command(args).stdout(writer).output().expect("the command runs");
+        assert_eq!(said.status.code(), Some(0), "{args:?}");
+        assert_eq!(String::from_utf8_lossy(&said.stderr), "", "{args:?}");
+    }
+}

@@ -4,7 +4,7 @@ use super::Target;
 use super::show::{describe, describe_offer};
 use crate::commands::user;
 use crate::failure::Failure;
-use crate::show;
+use crate::show::{self, say};
 use abide_core::repo::Visibility;
 use abide_forge::repos::find::{self, Meant};
 use abide_forge::repos::rename::Renamed;
@@ -117,7 +117,7 @@ pub(super) async fn purge(forge: &Forge, target: &Target, confirm: &str) -> Resu
 /// Says what happened; for programs with the repository, and with what is to be said differently of it.
 fn told(forge: &Forge, target: &Target, repo: &Repo, said: &str, more: &[(&str, Value)]) {
     if !target.json {
-        println!("{said}");
+        say!("{said}");
         return;
     }
     let mut value = describe(forge, repo);

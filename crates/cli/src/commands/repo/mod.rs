@@ -3,6 +3,7 @@
 mod life;
 mod show;
 
+use crate::show::say;
 use super::with_forge;
 use crate::config::Config;
 use crate::failure::Failure;
@@ -108,7 +109,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
         Action::List { json } => show::all(forge, json).await,
         Action::Show { target } => show::one(forge, &target.live(forge).await?, target.json).await,
         Action::Path { repo } => {
-            println!("{}", list::path(forge, &find::for_operator(forge, &repo, Meant::Live).await?).display());
+            say!("{}", list::path(forge, &find::for_operator(forge, &repo, Meant::Live).await?).display());
             Ok(())
         }
         Action::Rename { target, new_name } => life::rename(forge, &target, &new_name).await,
