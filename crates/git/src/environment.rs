@@ -72,6 +72,14 @@ fn settings(threads: &str) -> [(&'static str, &str); 21] {
         ("receive.autogc", "false"),
         ("transfer.fsckObjects", "true"),
         ("uploadpack.allowFilter", "true"),
+        // Only those whose work is bounded by the number of objects: a filter that looks at paths takes as long as there are
+        // paths, and ten trees that name each other have a thousand million of them.
+        ("uploadpackfilter.allow", "false"),
+        ("uploadpackfilter.blob:none.allow", "true"),
+        ("uploadpackfilter.blob:limit.allow", "true"),
+        ("uploadpackfilter.tree.allow", "true"),
+        ("uploadpackfilter.tree.maxDepth", "1"),
+        ("uploadpackfilter.object:type.allow", "true"),
         ("uploadpack.allowAnySHA1InWant", "false"),
         ("uploadpack.allowTipSHA1InWant", "true"),
         ("uploadpack.allowReachableSHA1InWant", "true"),

@@ -5,6 +5,7 @@
 //!   `show/` for how it looks. `ops.rs`: health and metrics.
 //! * `relay/`: the WebSocket at `/`, and what the relay says about itself.
 //! * `auth.rs`: who comes with which token. `layers.rs`: request ids, CORS, the access log. `compress.rs`: answers in gzip.
+//!   `held.rs`: bytes of answers that wait for their clients.
 //!
 //! Nothing here decides or stores anything.
 
@@ -14,6 +15,7 @@ mod auth;
 mod compress;
 mod forwarded;
 mod git;
+mod held;
 mod layers;
 mod logged;
 mod ops;

@@ -13,6 +13,9 @@ use abide_store::nostr_query::Query;
 /// So much of a thread is shown, the newest.
 const ENTRIES: i64 = 500;
 
+/// Bytes of text that one page shows of a thread, the newest; a single longer text is shown alone.
+const TEXT: usize = 1 << 20;
+
 /// A thread.
 #[derive(Debug, Clone)]
 pub struct Thread {
@@ -104,8 +107,9 @@ pub async fn thread(forge: &Forge, governed: &Governed, id: &EventId) -> Result<
     let proposal = Proposal::parse(&event).ok();
     let mut entries: Vec<Entry> = said.iter().filter_map(|said| entry(&event, said, governed)).collect();
     entries.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
-    let more = entries.len() > ENTRIES as usize;
-    entries.drain(..entries.len().saturating_sub(ENTRIES as usize));
+    let shown = shown(&entries, event.content.len());
+    let more = entries.len() > shown;
+    entries.drain(..entries.len() - shown);
     let labels = Issue::parse(&event).map(|issue| issue.labels).ok();
     Ok(Some(Thread {
         n,
@@ -121,6 +125,21 @@ pub async fn thread(forge: &Forge, governed: &Governed, id: &EventId) -> Result<
         entries,
         more,
     }))
+}
+
+/// How many of the entries are shown, counted from the newest: as many as there is room for.
+fn shown(entries: &[Entry], first: usize) -> usize {
+    let length = |entry: &Entry| match &entry.what {
+        What::Said(text) | What::Became(_, text) => text.len(),
+        What::Updated(_) => 0,
+    };
+    let mut room = TEXT.saturating_sub(first);
+    let fits = |entry: &&Entry| {
+        let left = room.checked_sub(length(entry));
+        room = left.unwrap_or(0);
+        left.is_some()
+    };
+    entries.iter().rev().take(ENTRIES as usize).take_while(fits).count()
 }
 
 fn at(event: &Event) -> i64 {

@@ -263,6 +263,9 @@ impl Scanner {
             }
             self.look_at_delta(made)?;
             match status {
+                Status::StreamEnd if self.is_delta() && result_size(&self.delta_head).is_none() => {
+                    return Err(Flaw::Damaged("a delta does not say what it becomes"));
+                }
                 Status::StreamEnd if self.inflate.total_out() == self.size => {
                     self.left -= 1;
                     self.next();
@@ -282,10 +285,13 @@ impl Scanner {
         }
     }
 
+    fn is_delta(&self) -> bool {
+        matches!(self.kind, Kind::OffsetDelta | Kind::IdDelta)
+    }
+
     /// Reads the size of a delta's result as soon as it is there.
     fn look_at_delta(&mut self, made: usize) -> Result<(), Flaw> {
-        let is_delta = matches!(self.kind, Kind::OffsetDelta | Kind::IdDelta);
-        if !is_delta || self.delta_head.len() >= DELTA_HEAD || made == 0 {
+        if !self.is_delta() || self.delta_head.len() >= DELTA_HEAD || made == 0 {
             return Ok(());
         }
         let known = result_size(&self.delta_head).is_some();

@@ -110,6 +110,19 @@ fn a_delta_bomb_is_refused_by_what_it_would_become() {
 }
 
 #[test]
+fn a_delta_whose_sizes_cannot_be_read_is_refused() {
+    // git reads a size however many zeros stand behind it, so a long one must not hide the size of the result.
+    let padded = [vec![0x80 | 16], vec![0x80; 9], vec![0]].concat();
+    let content = [padded, varint(50 << 20), vec![0x90, 1]].concat();
+    assert!(content.len() < DELTA_HEAD);
+    let hidden = [head(7, content.len() as u64), vec![9; BASE_ID], deflated(&content)].concat();
+    let pack = pack(&[hidden]);
+    for step in [1, 7, pack.len()] {
+        assert!(matches!(scan(&pack, PLENTY, step), Err(Flaw::Damaged(_))), "{step}");
+    }
+}
+
+#[test]
 fn a_text_that_deflates_well_is_taken() {
     let text = b"a line that is said again and again\n".repeat(3_000_000);
     let pack = pack(&[object(3, &text)]);

@@ -39,26 +39,44 @@ pub struct Commit {
     pub signed: bool,
 }
 
+/// Bytes of a message that are read.
+const LONGEST_MESSAGE: usize = 1 << 20;
+/// The same where many commits are read together.
+const LONGEST_OF_MANY: usize = 16 << 10;
+
+/// The beginning of a message, up to a character's end.
+fn cut(message: &[u8], longest: usize) -> &[u8] {
+    let Some(beginning) = message.get(..longest) else { return message };
+    let is_inside = |byte: &u8| byte & 0xc0 == 0x80;
+    match message.get(longest) {
+        Some(next) if is_inside(next) => {
+            let end = beginning.iter().rposition(|byte| !is_inside(byte)).unwrap_or(longest);
+            &beginning[..end]
+        }
+        _ => beginning,
+    }
+}
+
 impl Reader {
     /// Reads a commit.
     pub fn commit(&self, oid: Oid) -> Result<Commit, ReadError> {
-        self.objects().parsed_commit(oid)
+        self.objects().parsed_commit(oid, LONGEST_MESSAGE)
     }
 
-    /// Reads several commits, in this order.
+    /// Reads several commits, in this order. Long messages are cut: many of them are held at once.
     pub fn commits(&self, oids: &[Oid]) -> Result<Vec<Commit>, ReadError> {
         let mut objects = self.objects();
-        oids.iter().map(|&oid| objects.parsed_commit(oid)).collect()
+        oids.iter().map(|&oid| objects.parsed_commit(oid, LONGEST_OF_MANY)).collect()
     }
 }
 
 impl Objects<'_> {
-    fn parsed_commit(&mut self, oid: Oid) -> Result<Commit, ReadError> {
+    fn parsed_commit(&mut self, oid: Oid, longest: usize) -> Result<Commit, ReadError> {
         let reader = self.reader();
         let data = self.commit(&id(oid))?;
         let headers = Headers::parse(data).ok_or_else(|| reader.broken(format!("commit {oid} does not parse")))?;
         let latin = is_latin(headers.encoding);
-        let (subject, body) = split_message(headers.message);
+        let (subject, body) = split_message(cut(headers.message, longest));
         let signature = |raw: &[u8]| {
             let (name, email, time, offset) = split_signature(raw);
             Signature { name: decoded(name, latin), email: decoded(email, latin), time, offset }

@@ -12,7 +12,9 @@ use gix::{ObjectId, hash};
 /// How deep directories may be nested before a listing stops.
 const DEPTH: usize = 256;
 /// All paths of one recursive listing together: deep nesting multiplies them.
-const PATH_BYTES: usize = 64 * 1024 * 1024;
+const PATH_BYTES: usize = 16 * 1024 * 1024;
+/// All entries that wait to be listed while directories below them are.
+const WAITING_BYTES: usize = 64 * 1024 * 1024;
 
 /// What a directory entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -126,14 +128,17 @@ impl Reader {
         let mut objects = self.objects();
         let root = objects.directory(treeish, b"")?;
         let mut listing = Listing::default();
-        let mut path_bytes = 0;
-        // Directories that are being listed: what is left of each, last first.
-        let mut open = vec![children(&mut objects, &root, b"".as_bstr())?];
+        let (mut path_bytes, mut room) = (0, WAITING_BYTES);
+        // Directories that are being listed.
+        let mut open = vec![Open::new(&mut objects, &root, BString::default(), &mut room)?];
         while let Some(dir) = open.last_mut() {
-            let Some(entry) = dir.pop() else {
+            let Some(mut entry) = dir.entries.pop() else {
+                listing.truncated |= dir.is_cut;
                 open.pop();
                 continue;
             };
+            room += weight(&entry);
+            entry.name = dir.path_of(entry.name);
             path_bytes += entry.name.len();
             if listing.entries.len() == limit || path_bytes > PATH_BYTES {
                 listing.truncated = true;
@@ -143,7 +148,7 @@ impl Reader {
                 if open.len() == DEPTH {
                     listing.truncated = true;
                 } else {
-                    open.push(children(&mut objects, &id(entry.oid), entry.name.as_bstr())?);
+                    open.push(Open::new(&mut objects, &id(entry.oid), entry.name.clone(), &mut room)?);
                 }
             }
             listing.entries.push(entry);
@@ -152,21 +157,53 @@ impl Reader {
     }
 }
 
-/// The entries of a directory with their whole paths, in reverse.
-fn children(objects: &mut Objects<'_>, dir: &hash::oid, path: &BStr) -> Result<Vec<Entry>, ReadError> {
-    let reader = objects.reader();
-    let mut entries = Vec::new();
-    for entry in TreeRefIter::from_bytes(objects.tree(dir)?, hash::Kind::Sha1) {
-        let entry = entry.map_err(|error| reader.broken(format!("tree {dir}: {error}")))?;
-        let mut name = path.to_owned();
-        if !name.is_empty() {
-            name.push_byte(b'/');
+/// A directory that is being listed.
+struct Open {
+    path: BString,
+    /// What is left of it, with bare names, last first.
+    entries: Vec<Entry>,
+    /// There was no room for more of them.
+    is_cut: bool,
+}
+
+impl Open {
+    /// Takes in the entries of a directory, as far as there is room for them.
+    fn new(
+        objects: &mut Objects<'_>,
+        dir: &hash::oid,
+        path: BString,
+        room: &mut usize,
+    ) -> Result<Self, ReadError> {
+        let reader = objects.reader();
+        let mut open = Self { path, entries: Vec::new(), is_cut: false };
+        for entry in TreeRefIter::from_bytes(objects.tree(dir)?, hash::Kind::Sha1) {
+            let entry = entry.map_err(|error| reader.broken(format!("tree {dir}: {error}")))?;
+            let entry = owned(&entry, entry.filename.to_owned());
+            let Some(left) = room.checked_sub(weight(&entry)) else {
+                open.is_cut = true;
+                break;
+            };
+            *room = left;
+            open.entries.push(entry);
         }
-        name.push_str(entry.filename);
-        entries.push(owned(&entry, name));
+        open.entries.reverse();
+        Ok(open)
     }
-    entries.reverse();
-    Ok(entries)
+
+    fn path_of(&self, name: BString) -> BString {
+        if self.path.is_empty() {
+            return name;
+        }
+        let mut path = self.path.clone();
+        path.push_byte(b'/');
+        path.push_str(&name);
+        path
+    }
+}
+
+/// Bytes that an entry takes while it waits to be listed.
+fn weight(entry: &Entry) -> usize {
+    entry.name.len() + size_of::<Entry>()
 }
 
 fn owned(entry: &EntryRef<'_>, name: BString) -> Entry {

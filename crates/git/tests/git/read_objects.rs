@@ -125,6 +125,37 @@ fn directories_nested_beyond_reason_end_the_listing() {
 }
 
 #[test]
+fn what_waits_to_be_listed_is_bounded_however_long_the_paths_are() {
+    let mut script = Script::default();
+    let long = "d".repeat(250);
+    let dir = vec![long.as_str(); 20].join("/");
+    let names: Vec<String> = (0..4000).map(|n| format!("{dir}/{n:05}")).collect();
+    let files: Vec<(&str, &[u8], &[u8])> = names.iter().map(|name| ("100644", name.as_bytes(), &b""[..])).collect();
+    script.commit("main", 1, &[], &files);
+    let bare = Bare::import(&script.0, Storage::Packed);
+    let listing = bare.reader().tree_recursive(bare.oid("main"), 100_000).unwrap();
+    let bytes: usize = listing.entries.iter().map(|entry| entry.name.len()).sum();
+    assert!(listing.truncated && bytes <= 16 << 20, "{bytes}");
+    assert!(listing.entries.len() > 500, "{}", listing.entries.len());
+}
+
+#[test]
+fn messages_of_many_commits_are_cut_and_those_of_one_less() {
+    let mut script = Script::default();
+    script.commit("main", 1, &[], &[("100644", b"f", b"")]);
+    let bare = Bare::import(&script.0, Storage::Packed);
+    let tree = bare.oid("main^{tree}").to_string();
+    let message = format!("first\n\n{}", "\u{e9}".repeat(1 << 20));
+    let commit = bare.with_input(&["commit-tree", &tree], message.as_bytes()).parse().unwrap();
+    let reader = bare.reader();
+    let (one, many) = (reader.commit(commit).unwrap(), reader.commits(&[commit]).unwrap());
+    assert!(one.body.len() > 1_000_000 && one.body.len() <= 1 << 20, "{}", one.body.len());
+    assert!(many[0].body.len() > 16_000 && many[0].body.len() <= 16 << 10, "{}", many[0].body.len());
+    assert_eq!((one.subject.as_slice(), many[0].subject.as_slice()), (&b"first"[..], &b"first"[..]));
+    assert!(std::str::from_utf8(&many[0].body).is_ok(), "cut between two characters");
+}
+
+#[test]
 fn blobs_are_cut_at_the_limit_and_known_as_binary() {
     let bare = sample(Storage::Packed);
     let reader = bare.reader();

@@ -58,6 +58,13 @@ impl Bare {
         String::from_utf8(self.bytes(args)).unwrap().trim().to_owned()
     }
 
+    /// The same with something on standard input.
+    pub fn with_input(&self, args: &[&str], input: &[u8]) -> String {
+        let mut git = plain_git(self.path());
+        git.args(["-c", "user.name=a", "-c", "user.email=a@example.org"]).args(args);
+        String::from_utf8(feed(&mut git, input)).unwrap().trim().to_owned()
+    }
+
     pub fn oid(&self, rev: &str) -> Oid {
         self.run(&["rev-parse", rev]).parse().unwrap()
     }

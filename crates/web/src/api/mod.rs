@@ -54,7 +54,7 @@ mod transfers;
 mod user;
 mod watches;
 
-use crate::{App, compress};
+use crate::{App, compress, held};
 use axum::Router;
 use axum::middleware::from_fn;
 use axum::response::{IntoResponse as _, Response};
@@ -75,7 +75,7 @@ pub fn api_routes() -> Vec<ApiRoute> {
 
 pub(crate) fn router(app: &App) -> Router<App> {
     let router = routes().into_router(app).method_not_allowed_fallback(|| async { ApiError::method_not_allowed() });
-    router.layer(from_fn(compress::compress))
+    router.layer(from_fn(held::hold)).layer(from_fn(compress::compress))
 }
 
 /// The answer to an address of the API that leads nowhere.

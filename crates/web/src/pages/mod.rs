@@ -38,7 +38,7 @@ mod sign;
 mod transfers;
 mod visitor;
 
-use crate::{App, compress};
+use crate::{App, compress, held};
 use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, get};
@@ -52,7 +52,8 @@ pub(crate) type Route = (&'static str, MethodRouter<App>);
 /// The pages, dressed.
 pub(crate) fn router(app: &App) -> Router<App> {
     let pages = routes().into_iter().fold(Router::new(), |router, (path, serve)| router.route(path, serve));
-    pages.layer(from_fn_with_state(app.clone(), dress::dress)).layer(from_fn(compress::compress))
+    let dressed = pages.layer(from_fn_with_state(app.clone(), dress::dress));
+    dressed.layer(from_fn(held::hold)).layer(from_fn(compress::compress))
 }
 
 /// Every page's address, for the tests that walk them.

@@ -213,3 +213,20 @@ fn a_fetch_beside_pushes_sees_one_of_them_and_all_of_it(
     assert_eq!(seen.last(), pushed.last());
     scene.assert_settled(1 + PUSHES as i64);
 }
+
+#[rstest]
+#[case(Road::Http, Engine::Sqlite)]
+#[case(Road::Ssh, Engine::Postgres)]
+fn filters_that_walk_paths_are_refused(#[case] road: Road, #[case] engine: Engine) {
+    let scene = Scene::new(road, engine);
+    let (_, commit) = scene.pushed();
+    for filter in ["blob:none", "blob:limit=1k", "tree:0"] {
+        let option = format!("--filter={filter}");
+        assert_eq!(scene.git().ok(&scene.clone(&[&option, "--no-checkout"]), &["rev-parse", "HEAD"]), commit, "{filter}");
+    }
+    for filter in ["tree:2", "sparse:oid=HEAD:README.md", "combine:tree:1+blob:none"] {
+        let (option, work) = (format!("--filter={filter}"), scene.work_tree());
+        let said = scene.git().fails(&work, &["fetch", &option, &scene.url(), "main"]);
+        assert!(said.contains("not supported") || said.contains("not allowed") || said.contains("maximum"), "{filter}: {said}");
+    }
+}
