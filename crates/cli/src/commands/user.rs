@@ -49,7 +49,7 @@ pub(crate) enum Action {
     },
     /// Lift a suspension, of an account or of a nostr key whose account was deleted while suspended.
     Unsuspend {
-        /// The account's name, or a key as npub1…
+        /// The account's name, or a key (npub1...)
         name: String,
     },
     /// Turn off the two-factor login of an account whose owner lost it. Its logins end, and its address is told.

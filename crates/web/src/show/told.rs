@@ -60,14 +60,22 @@ impl Sentence {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// Where it leads: the last thing it names that is not the repository alone, or else that.
+    /// Where it leads: the first thing that was done something to, or else who did it.
     pub(crate) fn target(&self) -> &str {
-        let mut links = self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Link(_, to) => Some(to.as_str()),
-            Piece::Text(_) => None,
-        });
-        let who = links.next().unwrap_or("/");
-        links.next().unwrap_or(who)
+        let leads = |piece: &Piece| matches!(piece, Piece::Link(..));
+        let place = self.pieces.iter().skip(1).position(leads).map_or(0, |place| place + 1);
+        match self.pieces.get(place) {
+            Some(Piece::Link(_, to)) => to,
+            _ => "/",
+        }
+    }
+
+    /// Who did it.
+    pub(crate) fn who(&self) -> &str {
+        match self.pieces.first() {
+            Some(Piece::Text(name) | Piece::Link(name, _)) => name,
+            None => "",
+        }
     }
 }
 

@@ -3,8 +3,9 @@
 use super::scene::{Scene, WAITS, noise, now, npub, state};
 use crate::support::{builder, query};
 use abide_nostr::Event;
-use abide_testkit::{Engine, Key, Nostr};
+use abide_testkit::{Engine, Key, Nostr, eventually};
 use rstest::rstest;
+use std::time::Duration;
 
 /// Three repositories that share no commit. The first has a commit of about 325 kB, which the others lack.
 struct Three {
@@ -77,7 +78,7 @@ impl Three {
         self.scene.push(&owner, NAMES[0], &[&to]);
         assert_eq!(self.reached(), 3);
         assert!(self.scene.is_served(&self.event));
-        assert_eq!(query(&self.scene.server, "SELECT count(*) FROM quota_reservations"), "0");
+        eventually(Duration::from_secs(30), || query(&self.scene.server, "SELECT count(*) FROM quota_reservations") == "0");
         self.scene.assert_healthy();
     }
 }

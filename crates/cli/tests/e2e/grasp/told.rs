@@ -214,16 +214,16 @@ fn strangers_are_told_of_so_often_and_no_more(#[values(Engine::Sqlite, Engine::P
     let mut world = world(engine);
     let key = world.scene.owner.clone();
     world.scene.served(&key, "demo", &[]);
-    let coordinate = key.coordinate("demo");
+    let (coordinate, at) = (key.coordinate("demo"), now());
     for n in 0..25 {
-        let issue = world.author.event(now() - n, 1621, &[&["a", &coordinate]], "again");
+        let issue = world.author.event(at - n, 1621, &[&["a", &coordinate]], "again");
         world.publish(&issue);
     }
     assert_eq!(world.kinds().len(), 20, "of one key in a day");
     let by_bob = Key::new(7);
     query(&world.scene.server, &format!("UPDATE users SET npub = '{}' WHERE name = 'bob'", npub(&by_bob)));
     for n in 0..25 {
-        let issue = by_bob.event(now() - n, 1621, &[&["a", &coordinate]], "again");
+        let issue = by_bob.event(at - n, 1621, &[&["a", &coordinate]], "again");
         world.publish(&issue);
     }
     assert_eq!(world.kinds().len(), 45, "an account answers for what it says");
