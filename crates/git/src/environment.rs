@@ -50,7 +50,7 @@ impl Environment {
     }
 }
 
-fn settings(threads: &str) -> [(&'static str, &str); 21] {
+fn settings(threads: &str) -> [(&'static str, &str); 27] {
     [
         // Ownership is the operator's business (volumes, containers), and nothing in a repository is executed.
         ("safe.directory", "*"),

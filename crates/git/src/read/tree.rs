@@ -4,7 +4,7 @@ use super::commit::Headers;
 use super::objects::{Objects, id, oid};
 use super::{ReadError, Reader};
 use abide_core::Oid;
-use gix::bstr::{BStr, BString, ByteSlice, ByteVec};
+use gix::bstr::{BString, ByteSlice, ByteVec};
 use gix::objs::tree::{EntryKind as Mode, EntryMode, EntryRef};
 use gix::objs::{Kind, TreeRefIter};
 use gix::{ObjectId, hash};
@@ -168,12 +168,7 @@ struct Open {
 
 impl Open {
     /// Takes in the entries of a directory, as far as there is room for them.
-    fn new(
-        objects: &mut Objects<'_>,
-        dir: &hash::oid,
-        path: BString,
-        room: &mut usize,
-    ) -> Result<Self, ReadError> {
+    fn new(objects: &mut Objects<'_>, dir: &hash::oid, path: BString, room: &mut usize) -> Result<Self, ReadError> {
         let reader = objects.reader();
         let mut open = Self { path, entries: Vec::new(), is_cut: false };
         for entry in TreeRefIter::from_bytes(objects.tree(dir)?, hash::Kind::Sha1) {

@@ -3,10 +3,10 @@
 mod life;
 mod show;
 
-use crate::show::say;
 use super::with_forge;
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::show::say;
 use abide_core::repo::Visibility;
 use abide_forge::Forge;
 use abide_forge::repos::find::{self, Meant};

@@ -222,11 +222,18 @@ fn filters_that_walk_paths_are_refused(#[case] road: Road, #[case] engine: Engin
     let (_, commit) = scene.pushed();
     for filter in ["blob:none", "blob:limit=1k", "tree:0"] {
         let option = format!("--filter={filter}");
-        assert_eq!(scene.git().ok(&scene.clone(&[&option, "--no-checkout"]), &["rev-parse", "HEAD"]), commit, "{filter}");
+        assert_eq!(
+            scene.git().ok(&scene.clone(&[&option, "--no-checkout"]), &["rev-parse", "HEAD"]),
+            commit,
+            "{filter}"
+        );
     }
     for filter in ["tree:2", "sparse:oid=HEAD:README.md", "combine:tree:1+blob:none"] {
         let (option, work) = (format!("--filter={filter}"), scene.work_tree());
         let said = scene.git().fails(&work, &["fetch", &option, &scene.url(), "main"]);
-        assert!(said.contains("not supported") || said.contains("not allowed") || said.contains("maximum"), "{filter}: {said}");
+        assert!(
+            said.contains("not supported") || said.contains("not allowed") || said.contains("maximum"),
+            "{filter}: {said}"
+        );
     }
 }

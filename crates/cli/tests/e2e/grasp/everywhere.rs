@@ -78,7 +78,9 @@ impl Three {
         self.scene.push(&owner, NAMES[0], &[&to]);
         assert_eq!(self.reached(), 3);
         assert!(self.scene.is_served(&self.event));
-        eventually(Duration::from_secs(30), || query(&self.scene.server, "SELECT count(*) FROM quota_reservations") == "0");
+        eventually(Duration::from_secs(30), || {
+            query(&self.scene.server, "SELECT count(*) FROM quota_reservations") == "0"
+        });
         self.scene.assert_healthy();
     }
 }
