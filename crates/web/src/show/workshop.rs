@@ -3,30 +3,45 @@
 //!
 //! A place belongs to the work, not to whoever waits for it: a client that closes its connection leaves the work where it
 //! is, and the next one waits until it is done.
+//!
+//! The work is done on a few threads of its own. A hostile text of half a mebibyte takes more than a hundred mebibytes while it
+//! is rendered, and the allocator keeps them for the thread that had them: few threads keep little. They yield to others,
+//! so that answers that need no rendering do not wait for the processor.
 
 use crate::pages::Problem;
-use abide_core::admission::Network;
+use abide_core::admission::{Network, share_of_one};
 use abide_forge::Fault;
 use axum::http::StatusCode;
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-/// Pieces of work at once.
-const AT_ONCE: usize = 4;
-/// Pieces of work of one network at once. Its others wait for each other, not among those of everyone.
+/// Pieces of work at once: as many as there are processors, within these bounds.
+const AT_ONCE: std::ops::RangeInclusive<usize> = 2..=4;
+/// Pieces of work of one network at once, at most. Its others wait for each other, not among those of everyone.
 const OF_ONE: usize = 2;
+/// What a thread may use for texts that nest.
+const STACK: usize = 8 << 20;
+/// How nice the threads are.
+const NICE: i32 = 5;
 /// How long someone waits for a place.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+type Job = Box<dyn FnOnce() + Send>;
 type Queues = Arc<Mutex<HashMap<Option<Network>, Weak<Semaphore>>>>;
 
 /// The places.
 pub(crate) struct Workshop {
     places: Arc<Semaphore>,
+    /// Pieces of work of one network at once.
+    of_one: usize,
     queues: Queues,
+    jobs: Sender<Job>,
 }
 
 /// A place, until the work is done.
@@ -55,7 +70,19 @@ impl Drop for Own {
 
 impl Workshop {
     pub(crate) fn new() -> Self {
-        Self { places: Arc::new(Semaphore::new(AT_ONCE)), queues: Queues::default() }
+        let cores = thread::available_parallelism().map_or(*AT_ONCE.start(), usize::from);
+        let at_once = cores.clamp(*AT_ONCE.start(), *AT_ONCE.end());
+        let (jobs, queue) = mpsc::channel();
+        let queue = Arc::new(Mutex::new(queue));
+        for number in 0..at_once {
+            let queue = queue.clone();
+            let thread = thread::Builder::new().name(format!("render-{number}")).stack_size(STACK);
+            if let Err(error) = thread.spawn(move || work_off(&queue)) {
+                tracing::error!(%error, "a thread that renders texts cannot be started");
+            }
+        }
+        let of_one = share_of_one(at_once, OF_ONE);
+        Self { places: Arc::new(Semaphore::new(at_once)), of_one, queues: Queues::default(), jobs }
     }
 
     /// Does a piece of work for someone, on a thread that may be busy for a while.
@@ -65,11 +92,15 @@ impl Workshop {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Problem> {
         let place = tokio::time::timeout(PATIENCE, self.place(client)).await.map_err(|_| crowded())??;
-        let done = tokio::task::spawn_blocking(move || {
+        let (done, result) = oneshot::channel();
+        let job = move || {
             let _place = place;
-            work()
-        });
-        done.await.map_err(|error| Fault::Internal(format!("rendering was interrupted: {error}")).into())
+            // Nobody waits any more for work whose client is gone.
+            drop(done.send(work()));
+        };
+        let interrupted = || Problem::from(Fault::Internal("rendering was interrupted".into()));
+        self.jobs.send(Box::new(job)).map_err(|_| interrupted())?;
+        result.await.map_err(|_| interrupted())
     }
 
     async fn place(&self, client: Option<IpAddr>) -> Result<Place, Problem> {
@@ -85,9 +116,24 @@ impl Workshop {
         if let Some(queue) = queues.get(&network).and_then(Weak::upgrade) {
             return queue;
         }
-        let queue = Arc::new(Semaphore::new(OF_ONE));
+        let queue = Arc::new(Semaphore::new(self.of_one));
         queues.insert(network, Arc::downgrade(&queue));
         queue
+    }
+}
+
+/// Does one job after the other, until nobody can bring any more.
+fn work_off(queue: &Mutex<Receiver<Job>>) {
+    // On Linux this is the priority of the thread alone.
+    if let Err(error) = rustix::process::setpriority_process(None, NICE) {
+        tracing::debug!(%error, "a thread that renders texts has the priority of all others");
+    }
+    loop {
+        let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(job) = job else { return };
+        if catch_unwind(AssertUnwindSafe(job)).is_err() {
+            tracing::error!("rendering a text panicked");
+        }
     }
 }
 
@@ -99,7 +145,6 @@ fn crowded() -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc;
 
     fn from(ip: &str) -> Option<IpAddr> {
         Some(ip.parse().unwrap())
@@ -108,8 +153,9 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn work_that_nobody_waits_for_keeps_its_place_and_those_of_others_stay_free() {
         let workshop = Arc::new(Workshop::new());
+        let at_once = workshop.places.available_permits();
         let (begun, begins) = mpsc::channel();
-        let gates: Vec<_> = (0..OF_ONE)
+        let gates: Vec<_> = (0..workshop.of_one)
             .map(|_| {
                 let (open, gate) = mpsc::channel::<()>();
                 let (workshop, begun) = (workshop.clone(), begun.clone());
@@ -123,19 +169,29 @@ mod tests {
                 (open, waiting)
             })
             .collect();
-        for _ in 0..OF_ONE {
+        for _ in 0..workshop.of_one {
             begins.recv().unwrap();
         }
         // Whoever asked goes away; their work goes on.
         for (_, waiting) in &gates {
             waiting.abort();
         }
-        assert_eq!(workshop.places.available_permits(), AT_ONCE - OF_ONE);
+        assert_eq!(workshop.places.available_permits(), at_once - workshop.of_one);
         let own = workshop.queue(Some(Network::of("192.0.2.1".parse().unwrap())));
         assert_eq!(own.available_permits(), 0, "a third one of the same network waits");
         assert_eq!(workshop.run(from("192.0.2.2"), || 7).await.unwrap(), 7, "another network does not");
         drop((own, gates));
         assert_eq!(workshop.run(from("192.0.2.1"), || 8).await.unwrap(), 8);
+    }
+
+    #[tokio::test]
+    async fn work_that_panics_leaves_the_threads_to_others() {
+        let workshop = Workshop::new();
+        for _ in 0..2 * AT_ONCE.end() {
+            assert!(workshop.run(from("192.0.2.1"), || assert_eq!(1, 2)).await.is_err());
+        }
+        let named = workshop.run(None, || thread::current().name().map(str::to_owned)).await.unwrap();
+        assert!(named.unwrap().starts_with("render-"));
     }
 
     #[tokio::test]
