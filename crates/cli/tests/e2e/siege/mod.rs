@@ -53,6 +53,7 @@ fn is_release() -> bool {
 }
 
 #[rstest]
+#[ignore = "takes minutes of all processors: ./test siege"]
 fn heavy_an_honest_client_works_under_all_attacks_at_once(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let server = crowded(engine).start();
     let mut honest = Honest::arrive(&server);
