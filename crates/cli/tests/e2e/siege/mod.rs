@@ -1,7 +1,7 @@
 //! All known attacks at once, from several addresses, while an honest client at another address goes on working.
 //!
-//! Part of the suite for a few seconds; `./test siege` runs it for two minutes against the release binary, prints how the
-//! honest client's times compare with those before the attacks, and holds them against a bound.
+//! It takes all processors for minutes, so it is no part of the suite: `./test siege` runs it for two minutes against the release
+//! binary, prints how the honest client's times compare with those before the attacks, and holds them against a bound.
 
 mod asking;
 mod attacks;
