@@ -91,7 +91,7 @@ fn copying<'a>(call: Call<'a>, from_repo: &Path, to_objects: &Path) -> Call<'a> 
         .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", quoted(&from_repo.join("objects")))
 }
 
-/// What keeps packing within the memory of someone without an account.
+/// Settings that keep packing within the memory of a client without an account.
 const STRANGERS_PACKING: &[(&str, &str)] = &[
     ("pack.threads", "1"),
     ("pack.windowMemory", "16m"),

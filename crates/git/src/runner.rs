@@ -189,7 +189,7 @@ impl Git {
         Ration { memory: self.0.limits.memory, processor: self.0.limits.maintenance, yields: false }
     }
 
-    /// What a process may have that walks or packs for someone.
+    /// The ration of a process that walks or packs objects for a client.
     pub(crate) fn ration_of(&self, client: Client) -> Ration {
         let limits = &self.0.limits;
         match client.is_stranger() {

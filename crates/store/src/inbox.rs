@@ -213,7 +213,7 @@ pub async fn one(conn: &mut Conn, viewer: Viewer, thread: ThreadId, public: bool
     row.as_ref().map(Item::from_row).transpose()
 }
 
-/// What someone was told about a thread of a repository.
+/// The notification of an account about a thread of a repository.
 pub async fn of_subject(
     conn: &mut Conn,
     viewer: Viewer,

@@ -29,11 +29,11 @@ statements! {
     SPENT = "DELETE FROM quota_reservations WHERE id = $1 AND bytes <= 0";
     RELEASE = "DELETE FROM quota_reservations WHERE id = $1";
     FORGET = "DELETE FROM quota_reservations WHERE expires_at <= $1";
-    /// Those of earlier processes of a node.
+    /// Reservations of earlier processes of a node.
     EXPIRE_OF = "DELETE FROM quota_reservations WHERE substr(holder, 1, length($1)) = $1 AND holder <> $2";
 }
 
-/// What is reserved, beside the reservation that is asked for.
+/// Bytes that are reserved, without the reservation that is asked about.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reserved {
     /// Bytes of the key.

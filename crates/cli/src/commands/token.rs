@@ -16,7 +16,7 @@ pub(crate) enum Action {
     Add {
         /// Whose.
         name: String,
-        /// What it is good for, separated by commas: repo:read, repo, user:read, user, keys:read, keys,
+        /// Its scopes, separated by commas: repo:read, repo, user:read, user, keys:read, keys,
         /// notifications, hooks, admin.
         #[arg(long)]
         scopes: String,

@@ -16,7 +16,7 @@ use serde_json::json;
 /// No disk has more than everything free, so a server believes that its disk is full.
 const FULL: (&str, &str) = ("ABIDE_SERVER__MIN_FREE_PERCENT", "100");
 
-/// What the database holds of what people make.
+/// The number of rows that people make, by table.
 fn rows(server: &Server) -> String {
     let tables =
         ["users", "tokens", "ssh_keys", "repos", "stars", "watches", "issues", "comments", "labels", "nostr_events"];

@@ -17,7 +17,7 @@ words! {
         Issues = "issues",
         /// What is said about them.
         IssueComment = "issue_comment",
-        /// What happens to pull requests.
+        /// Pull requests were opened, updated, closed or reopened.
         PullRequest = "pull_request",
         /// Who works on it.
         Member = "member",

@@ -19,7 +19,7 @@ pub(super) struct Walks {
     depth: Depth,
     seen: u64,
     chosen: Vec<Repo>,
-    /// Those that are too large to be drawn.
+    /// Repositories that are too large for the sample.
     large: Vec<Repo>,
 }
 

@@ -75,7 +75,7 @@ fn needs_git_data(parsed: &Parsed) -> bool {
     }
 }
 
-/// What is true of an event whose admission failed halfway: stored or waiting, if it was written before the failure.
+/// The answer to an event whose admission failed halfway: stored or waiting, if it was written before the failure.
 /// Its sender is told that, and jobs and the sweep do what is left to do.
 pub(crate) async fn kept(forge: &Forge, id: &EventId) -> Result<Option<Answer>, Fault> {
     let stored = nostr_events::by_id(&mut *forge.store().read().await?, id.as_bytes()).await?;

@@ -60,7 +60,7 @@ pub(crate) enum Aligned {
 pub(crate) struct Bringer {
     pub transport: &'static str,
     pub ip: Option<IpAddr>,
-    /// Whose slots and rations git takes.
+    /// The client whose slots and rations git takes.
     pub client: Client,
     pub paying: Paying,
     /// The credential that a push came with.
@@ -84,7 +84,7 @@ impl Bringer {
     }
 }
 
-/// Whoever signed an event, as git counts them: an account, or a stranger by key and address.
+/// The signer of an event, as git counts clients: an account, or a stranger by key and address.
 pub(super) async fn client_of(forge: &Forge, key: &PublicKey, from: Option<IpAddr>) -> Result<Client, Fault> {
     let user = user_keys::by_npub(&mut *forge.store().read().await?, &nip19::npub(key)).await?;
     let account = user.filter(|user| user.name.is_some()).map(|user| user.id);
@@ -195,7 +195,7 @@ pub(super) async fn copy_between(
     }
 }
 
-/// Whose share of the disk is asked for what git copies.
+/// The share of the disk that copies for a client may use.
 pub(super) fn writer(client: Client) -> Writer {
     if client.is_stranger() { Writer::Stranger } else { Writer::Account }
 }
@@ -259,7 +259,7 @@ async fn take_lease(forge: &Forge, id: RepoId) -> Result<Option<Lease>, Fault> {
     }
 }
 
-/// What a new repository is put together under.
+/// The lease and the reservation under which a new repository is put together.
 #[derive(Clone, Copy)]
 struct Under<'a> {
     lease: &'a Lease,

@@ -47,7 +47,7 @@ struct Scene<'a> {
     news: News,
     named: BTreeSet<UserId>,
     concerned: BTreeSet<UserId>,
-    /// Those who take part in a thread that came by nostr, and why they hear of it.
+    /// Accounts that take part in a thread that came by nostr, each with the reason for telling it.
     taking_part: BTreeMap<UserId, Reason>,
 }
 
@@ -73,7 +73,7 @@ async fn tell(tx: &mut Tx, forge: &Forge, event: &Numbered) -> Result<(), Fault>
     Ok(())
 }
 
-/// What an event is about. The words are the same for threads that came by nostr; their source tells them apart.
+/// The topic of an event. Threads that came by nostr have the same event kinds; their source tells them apart.
 fn topic(event: &Numbered) -> Option<Topic> {
     let topic = notify::topic(&event.kind)?;
     Some(match (topic.subject, event.source_kind.as_str()) {
@@ -120,7 +120,7 @@ async fn scene<'a>(
     Ok(Scene { event, topic, repo, issue, news, named: named(topic, payload), concerned, taking_part })
 }
 
-/// Those who began a thread that came by nostr or commented on it.
+/// Accounts that began a thread that came by nostr or commented on it.
 async fn taking_part(tx: &mut Tx, root: i64) -> Result<BTreeMap<UserId, Reason>, StoreError> {
     let found = nostr_news::participants(tx, root, PAGE).await?;
     let reason = |began| if began { Reason::Author } else { Reason::Comment };

@@ -195,7 +195,7 @@ async fn words(conn: &mut Conn, governed: &Governed, root: &Event) -> Result<Vec
     Ok(found.iter().filter_map(|event| StatusEvent::parse(event).ok()).collect())
 }
 
-/// How far a thread is now.
+/// The status of a thread now.
 pub(crate) async fn status(
     conn: &mut Conn,
     settings: &GraspSettings,

@@ -160,7 +160,7 @@ impl Reader {
 /// A directory that is being listed.
 struct Open {
     path: BString,
-    /// What is left of it, with bare names, last first.
+    /// Entries that are not listed yet, with bare names, last first.
     entries: Vec<Entry>,
     /// There was no room for more of them.
     is_cut: bool,

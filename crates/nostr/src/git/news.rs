@@ -1,4 +1,4 @@
-//! What an event adds to a thread, and the domain event that tells of it.
+//! Events that add to a thread, and the domain events that report them.
 
 use super::{Comment, Proposal, ProposalKind, Root, Status, StatusEvent, thread};
 use crate::event::values;
@@ -10,7 +10,7 @@ const MENTIONS: usize = 20;
 /// Characters of a key as people write it.
 const NPUB: usize = 63;
 
-/// What an event adds to a thread.
+/// An addition to a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addition {
     /// It begins the thread.
@@ -23,7 +23,7 @@ pub enum Addition {
     Status(Status),
 }
 
-/// What kind of thread an event begins.
+/// The kind of thread that an event begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadKind {
     /// 1621.
@@ -43,7 +43,7 @@ impl ThreadKind {
     }
 }
 
-/// What an event adds to which thread; `None` for an event that belongs to none.
+/// The thread that an event belongs to, and its addition; `None` for an event that belongs to no thread.
 pub fn addition(event: &Event) -> Option<(EventId, Addition)> {
     match event.kind.as_u16() {
         kinds::ISSUE => Some((event.id, Addition::Opened)),

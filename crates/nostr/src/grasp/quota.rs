@@ -84,7 +84,7 @@ impl Room {
     /// Room for everyone.
     pub const PLENTY: Self = Self { strangers: None, reserve: None };
 
-    /// What is left once so many bytes more are stored.
+    /// The room that is left once so many more bytes are stored.
     pub fn after(self, bytes: u64) -> Self {
         Self { strangers: self.strangers.map(|(used, most)| (used.saturating_add(bytes), most)), ..self }
     }

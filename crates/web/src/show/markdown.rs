@@ -461,7 +461,7 @@ mod tests {
         }
     }
 
-    /// What a browser's parser sees of a page.
+    /// The tokens of a page, read by a browser's parser.
     #[derive(Default)]
     struct Seen(RefCell<Vec<Tag>>);
 

@@ -60,7 +60,7 @@ impl Sentence {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// Where it leads: the first thing that was done something to, or else who did it.
+    /// The address of the object of the sentence; without one, of its subject.
     pub(crate) fn target(&self) -> &str {
         let leads = |piece: &Piece| matches!(piece, Piece::Link(..));
         let place = self.pieces.iter().skip(1).position(leads).map_or(0, |place| place + 1);
@@ -70,7 +70,7 @@ impl Sentence {
         }
     }
 
-    /// Who did it.
+    /// The name of the actor.
     pub(crate) fn who(&self) -> &str {
         match self.pieces.first() {
             Some(Piece::Text(name) | Piece::Link(name, _)) => name,

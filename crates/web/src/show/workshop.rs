@@ -25,9 +25,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 const AT_ONCE: std::ops::RangeInclusive<usize> = 2..=4;
 /// Pieces of work of one network at once, at most. Its others wait for each other, not among those of everyone.
 const OF_ONE: usize = 2;
-/// What a thread may use for texts that nest.
+/// The stack of a thread, in bytes: nested texts are rendered by recursion.
 const STACK: usize = 8 << 20;
-/// How nice the threads are.
+/// The nice value of the threads.
 const NICE: i32 = 5;
 /// How long someone waits for a place.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -1,4 +1,4 @@
-//! What allows a push does not expire while its pack arrives.
+//! A state and an announcement do not expire while the pack of their push arrives.
 
 use super::scene::{Scene, now, npub, state};
 use crate::support::{builder, query};

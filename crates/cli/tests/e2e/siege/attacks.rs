@@ -16,7 +16,7 @@ pub struct Attack {
     pub name: &'static str,
     /// The last part of the loopback address it comes from.
     from: u8,
-    /// What has to be reached so often, or held so many times at once, for the attack to be one.
+    /// The least number of tries that must reach the target, or of connections that must be held at once.
     least: u64,
     /// Whether each try takes so long that a siege of a few seconds does not wait for it.
     slow: bool,
@@ -68,7 +68,7 @@ impl Attack {
     }
 }
 
-/// Where one attack stands.
+/// The progress of one attack.
 #[derive(Clone, Copy)]
 pub struct Front<'a> {
     pub target: &'a Target,
@@ -88,7 +88,7 @@ pub const TIP: &str = "1111111111111111111111111111111111111111";
 /// Repositories of the attacker, so that pushes do not wait for each other.
 pub const BAITS: usize = 8;
 
-/// What the attacks are aimed at.
+/// The targets of the attacks.
 pub struct Target {
     pub over: AtomicBool,
     pub addr: SocketAddr,

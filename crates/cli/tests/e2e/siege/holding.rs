@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-/// What a connection says and how many there are.
+/// The bytes that each connection sends, and the number of connections.
 struct Held<'a> {
     to: SocketAddr,
     count: usize,

@@ -1,4 +1,4 @@
-//! What becomes of the tries of an attack.
+//! Counts of an attack: tries that reached their target, tries that were refused, connections that are held.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -68,7 +68,7 @@ struct Unit {
     mode: SignUpMode,
     sign_ups: Limit,
     place: String,
-    /// What is free of a disk that takes no new account, and what must stay free.
+    /// The free and the required share of a disk that takes no new account.
     full: Option<(u64, u64)>,
     ip: Option<IpAddr>,
 }

@@ -48,7 +48,7 @@ pub(crate) struct Signing {
 }
 
 impl Work {
-    /// Whose slots git takes for it.
+    /// The client whose slots git takes for it.
     fn client(&self) -> Client {
         self.signed.as_ref().map_or_else(|| self.caller.client(), |signing| signing.bringer.client)
     }

@@ -1,4 +1,4 @@
-//! What is to become of each ref of a push.
+//! The verdict on each ref of a push.
 
 use crate::git::snapshots::Refs;
 use abide_core::push::{self, CurrentRefs, RefAction};
@@ -6,11 +6,11 @@ use abide_core::{Oid, RefName, RefUpdate};
 use abide_git::report::RefResult;
 use std::collections::{HashMap, HashSet};
 
-/// What is to become of each update of a push, as far as it is known.
+/// The verdicts on the updates of a push, as far as they are known.
 pub(crate) struct Verdicts {
     updates: Vec<RefUpdate>,
     refused: Vec<Option<String>>,
-    /// Those that were to be deleted and are gone already.
+    /// Refs that were to be deleted and are gone already.
     gone: Vec<bool>,
     atomic: bool,
     /// Why nothing at all is done, also where no update is asked for.
@@ -100,7 +100,7 @@ impl Verdicts {
         all.filter(|(_, refused)| refused.is_none()).map(|((update, gone), _)| (update, *gone))
     }
 
-    /// What the person who pushed should know about refs that were gone already.
+    /// The warning about refs that were gone already.
     pub(super) fn warnings(&self) -> Vec<String> {
         let gone = self.open().filter(|(_, gone)| *gone);
         gone.map(|(update, _)| format!("warning: deleting a non-existent ref: {}", update.name)).collect()

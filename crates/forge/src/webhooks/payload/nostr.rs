@@ -38,7 +38,7 @@ pub(super) async fn thread(
     Ok(true)
 }
 
-/// Who signed: the account of a key, or the key itself.
+/// The signer: the account of a key, or the key itself.
 pub(super) async fn signer(tx: &mut Tx, forge: &Forge, npub: &str) -> Result<Json, StoreError> {
     Ok(match user_keys::by_npub(tx, npub).await? {
         Some(user) => person(forge, user.id, user.handle().as_ref(), user.site_admin),
@@ -74,7 +74,7 @@ fn at(event: &Event) -> String {
     abide_core::Timestamp::from_micros(i64::try_from(micros).unwrap_or(i64::MAX)).to_string()
 }
 
-/// What issues and pull requests have in common. Title and text are put in before the first try, see [`refresh`].
+/// The fields that issues and pull requests share. Title and text are put in before the first try, see [`refresh`].
 async fn shape(tx: &mut Tx, forge: &Forge, repo: &Repo, root: &Event, status: Status) -> Result<Json, StoreError> {
     let page = Urls::of(forge, repo).page(&format!("/nostr/{}", root.id.to_hex()));
     let labels =
