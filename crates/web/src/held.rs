@@ -1,99 +1,76 @@
-//! Answers that are held in memory until their client has taken them: how many bytes of them one address may have, and all
-//! addresses together. A client that asks much and reads nothing would otherwise fill the memory with what it asked for.
+//! Memory of answers: how many one network may have made for it at once, and how many bytes of them may wait to be read by
+//! their clients. A client that asks often, or that asks for much and reads nothing, would otherwise fill the memory.
 
+use crate::queues::NetworkQueues;
 use crate::server::Peer;
-use abide_core::admission::Network;
+use abide_core::admission::{ByteBudget, Bytes as Taken, Network};
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
-use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
+/// Answers to reading requests of one network that are made at the same time. Browsers open six connections.
+const AT_ONCE: usize = 8;
+/// How long a request waits until its network makes fewer others.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Smaller answers are bounded by the number of connections.
 const SMALL: u64 = 64 << 10;
-/// Bytes for one address. A single answer may be larger.
+/// Bytes for one network. A single answer may be larger.
 const EACH: u64 = 32 << 20;
-/// Bytes for all addresses together.
+/// Bytes for all networks together.
 const ALL: u64 = 192 << 20;
 /// Bytes that the connection is given at once.
 const PIECE: usize = 64 << 10;
 
 /// One for the process, because the memory is one.
-static HELD: LazyLock<Arc<Budget>> = LazyLock::new(|| Arc::new(Budget::new(EACH, ALL)));
+static MADE: LazyLock<NetworkQueues> = LazyLock::new(|| NetworkQueues::new(AT_ONCE));
+static HELD: LazyLock<ByteBudget<Network>> = LazyLock::new(|| ByteBudget::new(ALL, EACH));
 
-/// Bytes in use, by address.
-#[derive(Debug)]
-struct Budget {
-    each: u64,
-    all: u64,
-    used: Mutex<(u64, HashMap<Network, u64>)>,
-}
-
-impl Budget {
-    fn new(each: u64, all: u64) -> Self {
-        Self { each, all, used: Mutex::default() }
-    }
-
-    /// Takes bytes for an address; `None` if they are not to be had. An address that holds nothing may have more than its
-    /// share, so that every answer can be sent to somebody.
-    fn take(self: &Arc<Self>, network: Network, bytes: u64) -> Option<Taken> {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let (all, own) = (used.0, used.1.get(&network).copied().unwrap_or(0));
-        let is_first = own == 0;
-        if (all > 0 && all.saturating_add(bytes) > self.all) || (!is_first && own.saturating_add(bytes) > self.each) {
-            return None;
-        }
-        used.0 += bytes;
-        *used.1.entry(network).or_insert(0) += bytes;
-        Some(Taken { budget: self.clone(), network, bytes })
-    }
-}
-
-/// Bytes of a budget, until it is dropped.
-#[derive(Debug)]
-struct Taken {
-    budget: Arc<Budget>,
-    network: Network,
-    bytes: u64,
-}
-
-impl Drop for Taken {
-    fn drop(&mut self) {
-        let mut used = self.budget.used.lock().unwrap_or_else(PoisonError::into_inner);
-        used.0 -= self.bytes;
-        match used.1.get_mut(&self.network) {
-            Some(own) if *own > self.bytes => *own -= self.bytes,
-            _ => _ = used.1.remove(&self.network),
-        }
-    }
-}
-
-/// Counts an answer as held until its client has taken it. Answers without a known size are streams, which hold little.
+/// Makes an answer when its network has few others in the making, and counts it as held until its client has read it. Only
+/// reading requests wait: the body of another one arrives while its handler runs, and may do so slowly. Answers without a
+/// known size are streams, which hold little.
 pub(crate) async fn hold(request: Request, next: Next) -> Response {
     let ip = request.extensions().get::<Peer>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0);
+    let network = Network::of(ip);
+    let slot = match matches!(*request.method(), Method::GET | Method::HEAD) {
+        true => match tokio::time::timeout(PATIENCE, MADE.enter(Some(network))).await {
+            Ok(slot) => Some(slot),
+            Err(_) => {
+                return busy(
+                    "Your address has too many requests at once. Wait for their answers, or try again later.\n",
+                );
+            }
+        },
+        false => None,
+    };
     let response = next.run(request).await;
+    drop(slot);
     let Some(bytes) = response.body().size_hint().exact().filter(|bytes| *bytes > SMALL) else { return response };
-    let Some(taken) = HELD.take(Network::of(ip), bytes) else {
-        let text = "Your address has too many answers that it has not read yet. Read them, or try again later.\n";
-        let mut refused = (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
-        refused.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
-        return refused;
+    let Some(taken) = HELD.take(network, bytes) else {
+        return busy("Your address has too many answers that it has not read yet. Read them, or try again later.\n");
     };
     let (parts, inner) = response.into_parts();
     Response::from_parts(parts, Body::new(Held { inner, rest: Bytes::new(), _taken: taken }))
+}
+
+fn busy(text: &'static str) -> Response {
+    let mut refused = (StatusCode::SERVICE_UNAVAILABLE, text).into_response();
+    refused.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+    refused
 }
 
 /// A body in pieces: the connection asks for the next one when it has room, so the body lives as long as its bytes.
 struct Held {
     inner: Body,
     rest: Bytes,
-    _taken: Taken,
+    _taken: Taken<Network>,
 }
 
 impl HttpBody for Held {
@@ -136,35 +113,11 @@ impl HttpBody for Held {
 mod tests {
     use super::*;
 
-    fn network(last: u8) -> Network {
-        Network::of([192, 0, 2, last].into())
-    }
-
-    #[test]
-    fn an_address_has_its_share_and_one_answer_may_be_larger() {
-        let budget = Arc::new(Budget::new(10, 100));
-        let large = budget.take(network(1), 50).expect("the first answer of an address");
-        assert!(budget.take(network(1), 1).is_none(), "it has had its share");
-        let other = budget.take(network(2), 6).expect("somebody else has a share too");
-        assert!(budget.take(network(2), 6).is_none());
-        drop((large, other));
-        assert_eq!(*budget.used.lock().unwrap(), (0, HashMap::new()));
-    }
-
-    #[test]
-    fn all_addresses_together_have_no_more_than_there_is() {
-        let budget = Arc::new(Budget::new(10, 25));
-        let taken: Vec<_> = (0..5).map(|n| budget.take(network(n), 10)).collect();
-        assert_eq!(taken.iter().flatten().count(), 2);
-        drop(taken);
-        assert!(budget.take(network(1), 1_000).is_some(), "an answer that is larger than all is sent alone");
-    }
-
     #[tokio::test]
     async fn a_body_is_given_in_pieces_and_says_how_long_it_is() {
-        let budget = Arc::new(Budget::new(1 << 30, 1 << 30));
+        let budget = ByteBudget::new(1 << 30, 1 << 30);
         let text = "x".repeat(3 * PIECE + 7);
-        let taken = budget.take(network(1), text.len() as u64).unwrap();
+        let taken = budget.take(Network::of([192, 0, 2, 1].into()), text.len() as u64).unwrap();
         let mut body = Held { inner: Body::from(text.clone()), rest: Bytes::new(), _taken: taken };
         assert_eq!(body.size_hint().exact(), Some(text.len() as u64));
         let first = std::future::poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await;
@@ -172,6 +125,37 @@ mod tests {
         assert_eq!(body.size_hint().exact(), Some((text.len() - PIECE) as u64));
         let rest = axum::body::to_bytes(Body::new(body), usize::MAX).await.unwrap();
         assert_eq!(rest.len(), text.len() - PIECE);
-        assert_eq!(budget.used.lock().unwrap().0, 0);
+        assert_eq!(budget.used(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_network_has_so_many_answers_made_at_once_and_others_do_not_wait_for_it() {
+        use axum::Router;
+        use axum::routing::get;
+        use tower::ServiceExt as _;
+        let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
+        let waits = {
+            let gate = gate.clone();
+            || async move { gate.acquire().await.map(drop).map_err(|_| StatusCode::INTERNAL_SERVER_ERROR) }
+        };
+        let quick = || async { "here" };
+        let router = Router::new().route("/slow", get(waits)).route("/quick", get(quick).post(quick));
+        let router = router.layer(axum::middleware::from_fn(hold));
+        let ask = |method: Method, path: &str, last: u8| {
+            let peer = Peer([198, 51, 100, last].into());
+            let request = Request::builder().method(method).uri(path).extension(peer).body(Body::empty()).unwrap();
+            tokio::spawn(router.clone().oneshot(request))
+        };
+        let slow: Vec<_> = (0..AT_ONCE).map(|_| ask(Method::GET, "/slow", 1)).collect();
+        tokio::task::yield_now().await;
+        assert_eq!(ask(Method::GET, "/quick", 2).await.unwrap().unwrap().status(), StatusCode::OK);
+        assert_eq!(ask(Method::POST, "/quick", 1).await.unwrap().unwrap().status(), StatusCode::OK);
+        let refused = ask(Method::GET, "/quick", 1).await.unwrap().unwrap();
+        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE, "the clock went on while it waited");
+        gate.add_permits(AT_ONCE);
+        for answer in slow {
+            assert_eq!(answer.await.unwrap().unwrap().status(), StatusCode::OK);
+        }
+        assert_eq!(ask(Method::GET, "/quick", 1).await.unwrap().unwrap().status(), StatusCode::OK);
     }
 }

@@ -5,7 +5,7 @@
 //!   `show/` for how it looks. `ops.rs`: health and metrics.
 //! * `relay/`: the WebSocket at `/`, and what the relay says about itself.
 //! * `auth.rs`: who comes with which token. `layers.rs`: request ids, CORS, the access log. `compress.rs`: answers in gzip.
-//!   `held.rs`: bytes of answers that wait for their clients.
+//!   `held.rs`: answers that are being made or wait for their clients, counted for each network.
 //!
 //! Nothing here decides or stores anything.
 
@@ -20,6 +20,7 @@ mod layers;
 mod logged;
 mod ops;
 mod pages;
+mod queues;
 mod relay;
 mod routes;
 mod server;

@@ -11,27 +11,26 @@ const BINARY_WINDOW: usize = 8000;
 /// The content of a file, or its beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blob {
-    /// At most as many bytes as were asked for; nothing of a blob of more than 32 MiB.
+    /// All of it, or nothing of a blob that is larger than was asked for.
     pub data: Vec<u8>,
     /// Its whole size.
     pub size: u64,
-    /// Whether `data` is not all of it.
+    /// Whether it is larger than was asked for.
     pub truncated: bool,
-    /// Whether git would call it binary. What is too large to be looked at counts as binary.
+    /// Whether git would call it binary. Unknown, and `false`, of a blob that is too large.
     pub binary: bool,
 }
 
 impl Reader {
-    /// Loads a blob, at most `max` bytes of it.
+    /// Loads a blob of at most `max` bytes. A larger one is not read: objects come out of a pack whole, so even their
+    /// beginning would take all of their size in memory.
     pub fn blob(&self, oid: Oid, max: usize) -> Result<Blob, ReadError> {
         let size = self.blob_size(oid)?;
-        if size > LARGEST_OBJECT {
-            return Ok(Blob { data: Vec::new(), size, truncated: true, binary: true });
+        if size > LARGEST_OBJECT.min(max as u64) {
+            return Ok(Blob { data: Vec::new(), size, truncated: true, binary: false });
         }
-        let mut objects = self.objects();
-        let whole = objects.blob(&id(oid))?;
-        let data = whole[..whole.len().min(max)].to_vec();
-        Ok(Blob { truncated: data.len() < whole.len(), binary: is_binary(whole), size, data })
+        let data = self.objects().blob(&id(oid))?.to_vec();
+        Ok(Blob { truncated: false, binary: is_binary(&data), size, data })
     }
 
     /// The size of a blob, from its header.

@@ -156,15 +156,15 @@ fn messages_of_many_commits_are_cut_and_those_of_one_less() {
 }
 
 #[test]
-fn blobs_are_cut_at_the_limit_and_known_as_binary() {
+fn blobs_beyond_the_limit_are_not_read_and_others_known_as_binary() {
     let bare = sample(Storage::Packed);
     let reader = bare.reader();
     let blob = |path: &str, max| reader.blob(bare.oid(&format!("main:{path}")), max).unwrap();
     let text = blob("b.txt", 100);
     assert_eq!((text.data.as_slice(), text.size, text.truncated, text.binary), (&b"text\n"[..], 5, false, false));
     let short = blob("b.txt", 2);
-    assert_eq!((short.data.as_slice(), short.size, short.truncated), (&b"te"[..], 5, true));
-    assert!(blob("z/binary", 1).binary);
+    assert_eq!((short.data.as_slice(), short.size, short.truncated), (&b""[..], 5, true));
+    assert!(blob("z/binary", 100).binary);
     assert!(!blob("empty", 1).truncated);
     assert_eq!(blob("b/inner/deep", 100).data, b"deep\r\n");
     assert_eq!(reader.blob_size(bare.oid("main:a.sh")).unwrap(), 10);

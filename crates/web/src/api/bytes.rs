@@ -3,13 +3,24 @@
 use super::error::ApiError;
 use abide_core::Oid;
 use abide_forge::browse::Browser;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use futures_util::StreamExt as _;
+use serde::Serialize;
+use tokio::io::AsyncReadExt as _;
 use tokio_util::io::ReaderStream;
 
 /// What is sent runs nothing and loads nothing, whatever it is.
 const SANDBOX: &str = "default-src 'none'; sandbox";
+
+/// The field that a blob is written into.
+const EMPTY_CONTENT: &str = r#""content":"""#;
+
+/// Bytes of a blob that are encoded at a time: a multiple of three.
+const PIECE: usize = 48 << 10;
 
 /// A blob of any size, piece by piece.
 pub(super) async fn stream(browser: &Browser, oid: Oid) -> Result<Response, ApiError> {
@@ -19,6 +30,34 @@ pub(super) async fn stream(browser: &Browser, oid: Oid) -> Result<Response, ApiE
     let tag = HeaderValue::from_str(&format!("\"{oid}\"")).expect("hexadecimal digits can stand in a header");
     response.headers_mut().insert(header::ETAG, tag);
     response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    Ok(response)
+}
+
+/// A blob as the field `content` of a JSON object, encoded piece by piece while it is sent. `shape` is the object with
+/// that field empty.
+pub(super) async fn stream_json(browser: &Browser, oid: Oid, shape: &impl Serialize) -> Result<Response, ApiError> {
+    let whole = serde_json::to_string(shape).map_err(|_| ApiError::internal())?;
+    let (before, after) = whole.split_once(EMPTY_CONTENT).ok_or_else(ApiError::internal)?;
+    let before = Bytes::from(format!("{before}{}", EMPTY_CONTENT.trim_end_matches('"')));
+    let after = Bytes::from(format!("\"{after}"));
+    let stream = browser.stream(oid).await?;
+    let length = before.len() as u64 + stream.size().div_ceil(3) * 4 + after.len() as u64;
+    let encoded = futures_util::stream::try_unfold(stream, |mut stream| async move {
+        // Whole groups of three bytes: only the last piece is padded.
+        let mut piece = Vec::with_capacity(PIECE);
+        (&mut stream).take(PIECE as u64).read_to_end(&mut piece).await?;
+        let text = Bytes::from(STANDARD.encode(&piece));
+        Ok::<_, std::io::Error>((!piece.is_empty()).then_some((text, stream)))
+    });
+    let once = |bytes| futures_util::stream::once(std::future::ready(Ok(bytes)));
+    let body = Body::from_stream(once(before).chain(encoded).chain(once(after)));
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    // Weak, so that the answer may be compressed.
+    let tag = HeaderValue::from_str(&format!("W/\"{oid}\"")).expect("hexadecimal digits can stand in a header");
+    headers.insert(header::ETAG, tag);
     Ok(response)
 }
 

@@ -16,6 +16,8 @@ use axum::response::{IntoResponse as _, Response};
 
 /// Up to here a blob is sent as JSON.
 const LARGEST_JSON: u64 = 10 << 20;
+/// Up to here it is read whole; larger ones are encoded piece by piece while they are sent.
+const LARGEST_IN_MEMORY: u64 = 1 << 20;
 
 type Address = Segments<(String, String, String)>;
 
@@ -24,11 +26,13 @@ pub(super) async fn tree(
     Who(caller): Who,
     tail: Tail,
     query: Query,
-) -> Result<Json<GitTree>, ApiError> {
+) -> Result<Response, ApiError> {
     let browser = look_into(&app, &caller, tail.slug.clone()).await?;
     let treeish = treeish(&browser, tail.text()?).await?;
     let recursive = query.get("recursive").is_some();
     let limit = app.forge.settings().browse.entries;
+    let (shared, repo) = (app.clone(), browser.repo.clone());
+    // The answer is made while the slot is held: it is several times as large as the listing.
     let ask = move |reader: &abide_forge::browse::Objects| {
         let root = reader.entry(treeish, b"")?.oid;
         let mut listing = match recursive {
@@ -39,16 +43,16 @@ pub(super) async fn tree(
         if !recursive {
             listing.entries.sort_by_key(git_order);
         }
-        Ok((root, listing))
+        let urls = Urls::of(&shared, &repo);
+        let tree = GitTree {
+            sha: root.to_string(),
+            url: urls.api(&format!("/git/trees/{root}")),
+            tree: listing.entries.iter().map(|entry| TreeItem::of(&urls, entry)).collect(),
+            truncated: listing.truncated,
+        };
+        Ok(Json(tree).into_response())
     };
-    let (root, listing) = browser.read_heavy(ask).await?;
-    let urls = Urls::of(&app, &browser.repo);
-    Ok(Json(GitTree {
-        sha: root.to_string(),
-        url: urls.api(&format!("/git/trees/{root}")),
-        tree: listing.entries.iter().map(|entry| TreeItem::of(&urls, entry)).collect(),
-        truncated: listing.truncated,
-    }))
+    Ok(browser.read_heavy(ask).await?)
 }
 
 /// By name, a directory as if a slash ended it.
@@ -93,8 +97,12 @@ pub(super) async fn blob(
     if size > LARGEST_JSON {
         return Err(ApiError::blob_too_large(LARGEST_JSON));
     }
-    let blob = browser.blob(oid, LARGEST_JSON as usize).await?;
-    Ok(Json(GitBlob::new(&Urls::of(&app, &browser.repo), oid, &blob.data)).into_response())
+    let urls = Urls::of(&app, &browser.repo);
+    if size > LARGEST_IN_MEMORY {
+        return bytes::stream_json(&browser, oid, &GitBlob::new(&urls, oid, size, &[])).await;
+    }
+    let blob = browser.blob(oid, LARGEST_IN_MEMORY as usize).await?;
+    Ok(Json(GitBlob::new(&urls, oid, size, &blob.data)).into_response())
 }
 
 pub(super) async fn tag(

@@ -9,14 +9,14 @@
 //! so that answers that need no rendering do not wait for the processor.
 
 use crate::pages::Problem;
+use crate::queues::{NetworkQueues, NetworkSlot};
 use abide_core::admission::{Network, share_of_one};
 use abide_forge::Fault;
 use axum::http::StatusCode;
-use std::collections::HashMap;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
@@ -33,39 +33,19 @@ const NICE: i32 = 5;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 type Job = Box<dyn FnOnce() + Send>;
-type Queues = Arc<Mutex<HashMap<Option<Network>, Weak<Semaphore>>>>;
 
 /// The places.
 pub(crate) struct Workshop {
     places: Arc<Semaphore>,
     /// Pieces of work of one network at once.
-    of_one: usize,
-    queues: Queues,
+    own: NetworkQueues,
     jobs: Sender<Job>,
 }
 
 /// A place, until the work is done.
 struct Place {
     _of_all: OwnedSemaphorePermit,
-    _own: Own,
-}
-
-/// A place among those of one network.
-struct Own {
-    permit: Option<OwnedSemaphorePermit>,
-    network: Option<Network>,
-    queues: Queues,
-}
-
-impl Drop for Own {
-    fn drop(&mut self) {
-        self.permit = None;
-        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        // Networks that nobody works for are forgotten.
-        if queues.get(&self.network).is_some_and(|queue| queue.strong_count() == 0) {
-            queues.remove(&self.network);
-        }
-    }
+    _own: NetworkSlot,
 }
 
 impl Workshop {
@@ -81,8 +61,8 @@ impl Workshop {
                 tracing::error!(%error, "a thread that renders texts cannot be started");
             }
         }
-        let of_one = share_of_one(at_once, OF_ONE);
-        Self { places: Arc::new(Semaphore::new(at_once)), of_one, queues: Queues::default(), jobs }
+        let own = NetworkQueues::new(share_of_one(at_once, OF_ONE));
+        Self { places: Arc::new(Semaphore::new(at_once)), own, jobs }
     }
 
     /// Does a piece of work for someone, on a thread that may be busy for a while.
@@ -104,21 +84,9 @@ impl Workshop {
     }
 
     async fn place(&self, client: Option<IpAddr>) -> Result<Place, Problem> {
-        let network = client.map(Network::of);
-        let permit = self.queue(network).acquire_owned().await.map_err(|_| crowded())?;
-        let own = Own { permit: Some(permit), network, queues: self.queues.clone() };
+        let own = self.own.enter(client.map(Network::of)).await;
         let of_all = self.places.clone().acquire_owned().await.map_err(|_| crowded())?;
         Ok(Place { _of_all: of_all, _own: own })
-    }
-
-    fn queue(&self, network: Option<Network>) -> Arc<Semaphore> {
-        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(queue) = queues.get(&network).and_then(Weak::upgrade) {
-            return queue;
-        }
-        let queue = Arc::new(Semaphore::new(self.of_one));
-        queues.insert(network, Arc::downgrade(&queue));
-        queue
     }
 }
 
@@ -155,7 +123,7 @@ mod tests {
         let workshop = Arc::new(Workshop::new());
         let at_once = workshop.places.available_permits();
         let (begun, begins) = mpsc::channel();
-        let gates: Vec<_> = (0..workshop.of_one)
+        let gates: Vec<_> = (0..workshop.own.slots())
             .map(|_| {
                 let (open, gate) = mpsc::channel::<()>();
                 let (workshop, begun) = (workshop.clone(), begun.clone());
@@ -169,18 +137,18 @@ mod tests {
                 (open, waiting)
             })
             .collect();
-        for _ in 0..workshop.of_one {
+        for _ in 0..workshop.own.slots() {
             begins.recv().unwrap();
         }
         // Whoever asked goes away; their work goes on.
         for (_, waiting) in &gates {
             waiting.abort();
         }
-        assert_eq!(workshop.places.available_permits(), at_once - workshop.of_one);
-        let own = workshop.queue(Some(Network::of("192.0.2.1".parse().unwrap())));
-        assert_eq!(own.available_permits(), 0, "a third one of the same network waits");
+        assert_eq!(workshop.places.available_permits(), at_once - workshop.own.slots());
+        let network = from("192.0.2.1").map(Network::of);
+        assert_eq!(workshop.own.free(network), 0, "a third one of the same network waits");
         assert_eq!(workshop.run(from("192.0.2.2"), || 7).await.unwrap(), 7, "another network does not");
-        drop((own, gates));
+        drop(gates);
         assert_eq!(workshop.run(from("192.0.2.1"), || 8).await.unwrap(), 8);
     }
 
@@ -201,6 +169,6 @@ mod tests {
             workshop.run(from(ip), || ()).await.unwrap();
         }
         workshop.run(None, || ()).await.unwrap();
-        assert!(workshop.queues.lock().unwrap().is_empty());
+        assert_eq!(workshop.own.networks(), 0);
     }
 }

@@ -2,8 +2,11 @@
 
 use super::scene::{Scene, scene};
 use super::{Api, assert_error};
+use crate::git::bombs::noise;
 use crate::support::{person, server};
 use abide_testkit::Engine;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -94,6 +97,29 @@ fn a_large_file_is_sent_raw_only() {
     assert_eq!((&file["size"], &file["encoding"], &file["content"]), (&json!(3 << 20), &json!("none"), &json!("")));
     let raw = scene.api().request("GET", path).header("Accept", "application/vnd.github.raw");
     assert_eq!(raw.send(scene.server.http_addr()).body.len(), 3 << 20);
+}
+
+#[test]
+fn a_large_blob_is_the_same_json_as_a_small_one() {
+    let scene = scene(Engine::Sqlite);
+    for size in [(1 << 20) - 1, 1 << 20, (1 << 20) + 1, (3 << 20) + 2] {
+        let bytes = noise(size);
+        scene.alice.git.commit_file(&scene.tree, "large", &bytes, "Large");
+        scene.git(&["push", "-q", &scene.server.http_url("alice", "project"), "HEAD:refs/heads/large"]);
+        let oid = scene.git(&["rev-parse", "HEAD:large"]);
+        let path = format!("/repos/alice/project/git/blobs/{oid}");
+        let answer = scene.api().get(&path);
+        assert_eq!(answer.header("content-type"), Some("application/json"));
+        assert_eq!(answer.header("content-length"), Some(answer.body.len().to_string().as_str()));
+        let blob = answer.json();
+        assert_eq!((&blob["sha"], &blob["size"], &blob["encoding"]), (&json!(oid), &json!(size), &json!("base64")));
+        let content = blob["content"].as_str().unwrap();
+        assert!(STANDARD.decode(content).unwrap() == bytes, "{size}");
+        let tag = answer.header("etag").unwrap();
+        assert!(tag.starts_with("W/"), "{tag}");
+        let again = scene.api().request("GET", &path).header("If-None-Match", tag).send(scene.server.http_addr());
+        assert_eq!((again.status, again.body.len()), (304, 0));
+    }
 }
 
 #[rstest]

@@ -57,6 +57,25 @@ pub fn blame(front: &Front) {
     });
 }
 
+/// The largest answers that are made in memory, taken as fast as they come.
+pub fn large_answers(front: &Front) {
+    let number = AtomicU32::new(0);
+    let pages = large_pages(front);
+    again(front, 12, || {
+        front.tally.tries();
+        asked(front, &pages[number.fetch_add(1, Ordering::Relaxed) as usize % pages.len()]);
+    });
+}
+
+/// A blob as JSON, the page of a long source file, and the page of a commit that made it.
+pub fn large_pages(front: &Front) -> Vec<Request> {
+    let blob = format!("/api/v3/repos/alice/large/git/blobs/{}", front.target.blob);
+    let commit = format!("/alice/large/commit/{}", front.target.large);
+    [&blob, "/alice/large/blob/main/code.rs", "/alice/large/blame/main/code.rs", &commit]
+        .map(|path| Request::new("GET", path))
+        .into()
+}
+
 /// Asks for a page and counts what comes.
 fn asked(front: &Front, page: &Request) {
     if let Some(answer) = answer(front, page) {

@@ -25,11 +25,13 @@ pub struct Attack {
     run: fn(&Front),
 }
 
-/// Each attack has its own address; the last four share theirs with others.
+/// Each attack has its own address; some share theirs with others.
 pub const ALL: &[Attack] = &[
     again("H1 nested Markdown", 2, 4, asking::nested_markdown),
     hold("H2 silent fetches", 3, 40, holding::silent_fetches),
     hold("H2 answers not taken", 3, 8, holding::answers_not_taken),
+    hold("answers not read", 12, 8, holding::answers_not_read),
+    again("large answers", 12, 20, asking::large_answers),
     hold("H3 unfinished forms", 4, 190, holding::unfinished_forms),
     hold("H4 slow packs", 5, 16, holding::slow_packs),
     again("H4 huge trees", 5, 2, pushing::huge_trees),
@@ -64,6 +66,8 @@ impl Attack {
     }
 
     pub fn run(&self, target: &Target, tally: &Tally) {
+        // On Linux this is the priority of this thread and of those that it starts.
+        rustix::process::setpriority_process(None, 19).expect("a thread may yield");
         (self.run)(&Front { target, from: IpAddr::V4(Ipv4Addr::new(127, 0, 0, self.from)), tally });
     }
 }
@@ -103,6 +107,8 @@ pub struct Target {
     /// Commits of a repository with a history, and the tip of one that is large.
     pub commits: Vec<String>,
     pub large: String,
+    /// A blob that is large as JSON.
+    pub blob: String,
     pub huge_tree: Vec<u8>,
     pub wide_tree: Vec<u8>,
     pub delta_bomb: Vec<u8>,
@@ -131,6 +137,7 @@ impl Target {
             kept: format!("/{}/kept", npub(&honest.key)),
             commits: honest.commits.clone(),
             large: honest.large.clone(),
+            blob: honest.blob.clone(),
             huge_tree: bombs::huge_tree(512 << 20),
             wide_tree: bombs::wide_tree(900_000),
             delta_bomb: bombs::delta_bomb(900, 3, 0),

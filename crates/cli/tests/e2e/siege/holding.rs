@@ -1,5 +1,6 @@
 //! Attacks that open connections and keep them.
 
+use super::asking::large_pages;
 use super::attacks::Front;
 use super::pushing::commands;
 use crate::git::raw::packet;
@@ -40,6 +41,12 @@ pub fn answers_not_taken(front: &Front) {
         .body(body)
         .to_bytes(front.target.addr);
     hold(front, &Held { answer: Some(b"HTTP/1.1 200"), ..silent(front, 12, &ask, b"") });
+}
+
+/// Large answers that are asked for and not read.
+pub fn answers_not_read(front: &Front) {
+    let ask = large_pages(front)[0].to_bytes(front.target.addr);
+    hold(front, &Held { answer: Some(b"HTTP/1.1 200"), ..silent(front, 150, &ask, b"") });
 }
 
 /// A log-in whose body never comes.

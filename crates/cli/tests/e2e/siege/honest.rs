@@ -24,6 +24,8 @@ pub struct Honest {
     pub tip: String,
     pub commits: Vec<String>,
     pub large: String,
+    /// A file of that one.
+    pub blob: String,
     rounds: u32,
 }
 
@@ -35,7 +37,7 @@ impl Honest {
         alice.create(server, "demo", false);
         alice.git.ok(&work, &["push", "-q", &server.http_url("alice", "demo"), "main"]);
         let commits = with_history(server, &alice);
-        let large = with_much(server, &alice);
+        let (large, blob) = with_much(server, &alice);
         let (key, mut relay) = (Key::new(7), Nostr::connect(&server.url()));
         let url = format!("{}/{}/{}.git", server.url(), npub(&key), encoded("kept"));
         let socket = server.url().replacen("http", "ws", 1);
@@ -43,7 +45,7 @@ impl Honest {
         assert!(relay.publish(&key.event(Key::now() - 10, 30_617, tags, "")).0);
         assert!(relay.publish(&state(&key, Key::now() - 5, "kept", &[("refs/heads/main", &tip)], Some("main"))).0);
         GitClient::new().ok(&work, &["push", "-q", &url, "main"]);
-        Self { alice, key, relay, work, tip, commits, large, rounds: 0 }
+        Self { alice, key, relay, work, tip, commits, large, blob, rounds: 0 }
     }
 
     /// One of everything; each has to work.
@@ -99,11 +101,14 @@ fn commit(out: &mut dyn Write, at: usize) -> std::io::Result<()> {
     writeln!(out)
 }
 
-/// A repository with a file that takes long to send; returns its commit.
-fn with_much(server: &Server, alice: &Person) -> String {
+/// A repository with files that take long to send; returns its commit and the largest file that is sent as JSON.
+fn with_much(server: &Server, alice: &Person) -> (String, String) {
     alice.create(server, "large", false);
     let dir = alice.git.init_work_tree();
+    alice.git.commit_file(&dir, "blob", &noise(LARGE)[..9 << 20], "blob");
+    let code: String = (0..25_000).map(|line| format!("    let value_{line} = \"{line}\";\n")).collect();
+    alice.git.commit_file(&dir, "code.rs", &code, "code");
     let commit = alice.git.commit_file(&dir, "noise", noise(LARGE), "noise");
     alice.git.ok(&dir, &["push", "-q", &server.http_url("alice", "large"), "main"]);
-    commit
+    (commit, alice.git.ok(&dir, &["rev-parse", "HEAD:blob"]).trim().to_owned())
 }

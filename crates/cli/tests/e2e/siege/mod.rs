@@ -1,7 +1,9 @@
-//! All known attacks at once, from several addresses, while an honest client at another address goes on working.
+//! All known attacks, one after the other and all at once, from several addresses, while an honest client at another address
+//! goes on working.
 //!
-//! It takes all processors for minutes, so it is no part of the suite: `./test siege` runs it for two minutes against the release
-//! binary, prints how the honest client's times compare with those before the attacks, and holds them against a bound.
+//! It takes all processors for minutes, so it is no part of the suite: `./test siege` runs it against the release binary and prints
+//! how the honest client's times compare with those before the attacks. Attackers yield the processors to the server (nice 19):
+//! real ones have their own.
 
 mod asking;
 mod attacks;
@@ -15,7 +17,7 @@ mod times;
 
 use crate::support::{assert_healthy, crowded};
 use abide_testkit::{Engine, Server};
-use attacks::{ALL, Target};
+use attacks::{ALL, Attack, Target};
 use honest::Honest;
 use memory::Peak;
 use rstest::rstest;
@@ -55,51 +57,102 @@ fn is_release() -> bool {
 #[rstest]
 #[ignore = "takes minutes of all processors: ./test siege"]
 fn heavy_an_honest_client_works_under_all_attacks_at_once(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let server = crowded(engine).start();
-    let mut honest = Honest::arrive(&server);
-    let target = Target::prepare(&server, &honest);
-    let mut idle = Times::default();
-    // The first round fills caches and is not counted.
-    honest.round(&server, &mut Times::default());
-    for _ in 0..(if duration() < MEASURED { 1 } else { 7 }) {
-        honest.round(&server, &mut idle);
-    }
-    let tallies: Vec<Tally> = ALL.iter().map(|_| Tally::default()).collect();
-    let peak = Peak::default();
-    let mut times = Times::default();
-    let rounds = thread::scope(|scope| {
-        // Ends the attacks also when the honest client panics.
-        let _end = EndOnDrop(&target.over);
-        for (attack, tally) in ALL.iter().zip(&tallies) {
-            let target = &target;
-            let builder = thread::Builder::new().name(attack.name.to_owned());
-            builder.spawn_scoped(scope, move || attack.run(target, tally)).expect("a thread starts");
-        }
-        scope.spawn(|| peak.watch(server.pid(), &target.over));
-        besiege(&server, &mut honest, &mut times, &tallies)
-    });
-    eprintln!("{engine:?}: {rounds} rounds in {:?}", duration());
-    eprintln!("{}{}", times.beside(&idle), peak.told());
-    for (attack, tally) in ALL.iter().zip(&tallies) {
+    let mut siege = Siege::begin(engine);
+    let outcome = siege.attack(ALL, duration());
+    eprintln!("{engine:?}: {} rounds in {:?}", outcome.rounds, duration());
+    eprintln!("{}{}", outcome.times.beside(&siege.idle), outcome.peak.told());
+    for (attack, tally) in ALL.iter().zip(&outcome.tallies) {
         eprintln!("{:<24} {}", attack.name, tally.line());
     }
-    for (attack, tally) in ALL.iter().zip(&tallies) {
+    for (attack, tally) in ALL.iter().zip(&outcome.tallies) {
         assert!(attack.counts(tally, duration()), "{} did not get where it wants to be: {}", attack.name, tally.line());
     }
-    assert!(peak.bytes() < MEMORY, "server and children hold {}", peak.told());
+    outcome.assert_memory();
     if is_release() && duration() >= MEASURED {
-        assert_eq!(times.beyond(MEDIAN, WORST), [""; 0], "honest work takes too long");
+        assert_eq!(outcome.times.beyond(MEDIAN, WORST), [""; 0], "honest work takes too long");
     }
-    assert_healthy(&server);
+    assert_healthy(&siege.server);
+}
+
+#[rstest]
+#[ignore = "takes minutes of all processors: ./test siege"]
+fn heavy_an_honest_client_works_under_each_attack(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut siege = Siege::begin(engine);
+    // A part of the time for each, so that both scenarios take about as long.
+    let each = duration() / 8;
+    eprintln!("{engine:?}: median factors under one attack for {each:?}\n{:<24}{}  MiB", "", Times::kinds());
+    for attack in ALL {
+        let outcome = siege.attack(std::slice::from_ref(attack), each);
+        let factors = outcome.times.factors(&siege.idle);
+        eprintln!("{:<24}{factors} {:>4}   {}", attack.name, outcome.peak.bytes() >> 20, outcome.tallies[0].line());
+        outcome.assert_memory();
+    }
+    assert_healthy(&siege.server);
+}
+
+/// A server, its honest client, and the targets of the attackers.
+struct Siege {
+    server: Server,
+    honest: Honest,
+    target: Target,
+    idle: Times,
+}
+
+/// What attacks did to the honest client and to the server's memory.
+struct Outcome {
+    rounds: u32,
+    times: Times,
+    tallies: Vec<Tally>,
+    peak: Peak,
+}
+
+impl Outcome {
+    fn assert_memory(&self) {
+        assert!(self.peak.bytes() < MEMORY, "server and children hold {}", self.peak.told());
+    }
+}
+
+impl Siege {
+    fn begin(engine: Engine) -> Self {
+        let server = crowded(engine).start();
+        let mut honest = Honest::arrive(&server);
+        let target = Target::prepare(&server, &honest);
+        let mut idle = Times::default();
+        // The first round fills caches and is not counted.
+        honest.round(&server, &mut Times::default());
+        for _ in 0..(if duration() < MEASURED { 1 } else { 7 }) {
+            honest.round(&server, &mut idle);
+        }
+        Self { server, honest, target, idle }
+    }
+
+    fn attack(&mut self, attacks: &[Attack], time: Duration) -> Outcome {
+        let Self { server, honest, target, .. } = self;
+        let tallies: Vec<Tally> = attacks.iter().map(|_| Tally::default()).collect();
+        let (peak, mut times) = (Peak::default(), Times::default());
+        target.over.store(false, Ordering::Relaxed);
+        let rounds = thread::scope(|scope| {
+            // Ends the attacks also when the honest client panics.
+            let _end = EndOnDrop(&target.over);
+            for (attack, tally) in attacks.iter().zip(&tallies) {
+                let target = &*target;
+                let builder = thread::Builder::new().name(attack.name.to_owned());
+                builder.spawn_scoped(scope, move || attack.run(target, tally)).expect("a thread starts");
+            }
+            scope.spawn(|| peak.watch(server.pid(), &target.over));
+            let all = || attacks.iter().zip(&tallies).all(|(attack, tally)| attack.counts(tally, time));
+            rounds(server, honest, &mut times, time, all)
+        });
+        Outcome { rounds, times, tallies, peak }
+    }
 }
 
 /// Rounds of honest work until the time is over and every attack got somewhere, at least two.
-fn besiege(server: &Server, honest: &mut Honest, times: &mut Times, tallies: &[Tally]) -> u32 {
+fn rounds(server: &Server, honest: &mut Honest, times: &mut Times, time: Duration, all: impl Fn() -> bool) -> u32 {
     #[allow(clippy::disallowed_methods, reason = "the attacks last for real seconds")]
     let start = Instant::now();
-    let all = || ALL.iter().zip(tallies).all(|(attack, tally)| attack.counts(tally, duration()));
     let mut rounds = 0;
-    while rounds < 2 || start.elapsed() < duration() || (!all() && start.elapsed() < duration() + PATIENCE) {
+    while rounds < 2 || start.elapsed() < time || (!all() && start.elapsed() < time + PATIENCE) {
         honest.round(server, times);
         rounds += 1;
     }

@@ -4,6 +4,19 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
+/// The kinds of work, in the order of their columns.
+const KINDS: [&str; 9] = [
+    "health",
+    "page",
+    "blame",
+    "clone over HTTP",
+    "clone over SSH",
+    "push over HTTP",
+    "push over SSH",
+    "publish",
+    "relay connection",
+];
+
 /// Every measured time of each kind of work.
 #[derive(Default)]
 pub struct Times(BTreeMap<&'static str, Vec<Duration>>);
@@ -41,6 +54,16 @@ impl Times {
             );
         }
         text
+    }
+
+    /// The head of a table of [`Self::factors`].
+    pub fn kinds() -> String {
+        KINDS.iter().map(|name| format!("{:>11}", name.replace("over ", "").replace(" connection", ""))).collect()
+    }
+
+    /// How many times as long each kind of work takes at the median as on an idle server.
+    pub fn factors(&self, idle: &Self) -> String {
+        KINDS.iter().map(|name| format!("{:>11.1}", factor(self.median(name), idle.median(name)))).collect()
     }
 
     /// Kinds of work that took longer than that, at the median or once.

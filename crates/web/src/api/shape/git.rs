@@ -329,11 +329,11 @@ pub(in crate::api) struct GitBlob {
 }
 
 impl GitBlob {
-    pub(in crate::api) fn new(urls: &Urls<'_>, oid: Oid, data: &[u8]) -> Self {
+    pub(in crate::api) fn new(urls: &Urls<'_>, oid: Oid, size: u64, data: &[u8]) -> Self {
         Self {
             sha: oid.to_string(),
             node_id: format!("B_{oid}"),
-            size: data.len() as u64,
+            size,
             url: urls.api(&format!("/git/blobs/{oid}")),
             content: STANDARD.encode(data),
             encoding: "base64",

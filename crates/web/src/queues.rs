@@ -1,0 +1,116 @@
+//! Slots for each client network, with a queue for each: a network that uses all of its slots waits for itself and for
+//! nobody else.
+
+use abide_core::admission::Network;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+type Queues = Arc<Mutex<HashMap<Option<Network>, Weak<Semaphore>>>>;
+
+/// A number of slots for each network. Clients without an address share one queue.
+#[derive(Debug)]
+pub(crate) struct NetworkQueues {
+    slots: usize,
+    queues: Queues,
+}
+
+/// A slot, until it is dropped.
+#[derive(Debug)]
+#[must_use = "dropping a slot gives it back"]
+pub(crate) struct NetworkSlot {
+    permit: Option<OwnedSemaphorePermit>,
+    network: Option<Network>,
+    queues: Queues,
+}
+
+impl Drop for NetworkSlot {
+    fn drop(&mut self) {
+        self.permit = None;
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        // The queue of a network without slots in use is forgotten.
+        if queues.get(&self.network).is_some_and(|queue| queue.strong_count() == 0) {
+            queues.remove(&self.network);
+        }
+    }
+}
+
+impl NetworkQueues {
+    /// `slots` for each network.
+    pub(crate) fn new(slots: usize) -> Self {
+        Self { slots, queues: Queues::default() }
+    }
+
+    /// Slots for each network.
+    #[cfg(test)]
+    pub(crate) fn slots(&self) -> usize {
+        self.slots
+    }
+
+    /// Waits for a slot of a network.
+    pub(crate) async fn enter(&self, network: Option<Network>) -> NetworkSlot {
+        let permit = self.queue(network).acquire_owned().await.expect("these semaphores are never closed");
+        NetworkSlot { permit: Some(permit), network, queues: self.queues.clone() }
+    }
+
+    fn queue(&self, network: Option<Network>) -> Arc<Semaphore> {
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(queue) = queues.get(&network).and_then(Weak::upgrade) {
+            return queue;
+        }
+        let queue = Arc::new(Semaphore::new(self.slots));
+        queues.insert(network, Arc::downgrade(&queue));
+        queue
+    }
+
+    /// Slots of a network that are free.
+    #[cfg(test)]
+    pub(crate) fn free(&self, network: Option<Network>) -> usize {
+        self.queue(network).available_permits()
+    }
+
+    /// Networks with slots in use.
+    #[cfg(test)]
+    pub(crate) fn networks(&self) -> usize {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(last: u8) -> Option<Network> {
+        Some(Network::of([192, 0, 2, last].into()))
+    }
+
+    #[tokio::test]
+    async fn a_network_waits_for_itself_and_not_for_others() {
+        let queues = Arc::new(NetworkQueues::new(2));
+        let (first, _second) = (queues.enter(network(1)).await, queues.enter(network(1)).await);
+        let third = tokio::spawn({
+            let queues = queues.clone();
+            async move { drop(queues.enter(network(1)).await) }
+        });
+        tokio::task::yield_now().await;
+        assert!(!third.is_finished());
+        drop(queues.enter(network(2)).await);
+        drop(first);
+        third.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_network_that_gave_up_waiting_is_forgotten_with_its_last_slot() {
+        let queues = Arc::new(NetworkQueues::new(1));
+        let held = queues.enter(network(1)).await;
+        let waiting = tokio::spawn({
+            let queues = queues.clone();
+            async move { drop(queues.enter(network(1)).await) }
+        });
+        tokio::task::yield_now().await;
+        waiting.abort();
+        assert!(waiting.await.unwrap_err().is_cancelled());
+        drop(held);
+        assert_eq!(queues.networks(), 0);
+    }
+}
