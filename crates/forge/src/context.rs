@@ -10,13 +10,20 @@ use abide_core::policy::Actor;
 use abide_core::repo::Visibility;
 use abide_core::scope::{Scope, Scopes};
 use abide_core::{Clock, Random, UserId};
-use abide_git::{Client, Git, Layout};
+use abide_git::slots::Pool;
+use abide_git::{Client, Git, GitError, Layout, Place};
 use abide_outbound::{Gate, SystemResolver};
 use abide_store::Store;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio_util::task::TaskTracker;
+
+/// Searches at once, in all and for one client: fewer than there are database connections.
+const SEARCHES: (usize, usize) = (4, 2);
+/// How long a search waits for its slot.
+const SEARCH_QUEUE: Duration = Duration::from_secs(20);
 
 /// Everything a use case needs, wired up once. Clones share it.
 #[derive(Clone)]
@@ -34,6 +41,7 @@ struct Inner {
     key: [u8; 32],
     snapshots: Snapshots,
     browse: browse::Shared,
+    searches: Pool,
     tasks: TaskTracker,
     lease_freed: Notify,
     hashing: Hashing,
@@ -70,6 +78,7 @@ impl Forge {
             key,
             snapshots,
             browse,
+            searches: Pool::new("searches", SEARCHES.0, SEARCHES.1),
             tasks: TaskTracker::new(),
             lease_freed: Notify::new(),
             hashing,
@@ -140,6 +149,11 @@ impl Forge {
     /// What browsing remembers.
     pub(crate) fn browse(&self) -> &browse::Shared {
         &self.inner.browse
+    }
+
+    /// A slot for a search, so that searches leave database connections to everything else.
+    pub(crate) async fn search_slot(&self, client: Client) -> Result<Place, GitError> {
+        self.inner.searches.enter(client, SEARCH_QUEUE).await
     }
 
     /// Work that must reach its end even if the client goes away, and that shutdown waits for.

@@ -47,7 +47,8 @@ pub(crate) async fn identify(app: &App, headers: &HeaderMap, ip: Option<IpAddr>)
     })
 }
 
-/// As [`identify`], for requests that a nostr key may sign (NIP-98). The body is read only if one did. Why a proof does
+/// As [`identify`], for requests that a nostr key may sign (NIP-98). The body is read only if
+/// the key of an account did. Why a proof does
 /// not hold may be told: whoever signed it learns nothing about others.
 pub(crate) async fn identify_signed(
     app: &App,
@@ -58,13 +59,18 @@ pub(crate) async fn identify_signed(
     let Some(header) = signed(&parts.headers) else {
         return Ok((Ok(identify(app, &parts.headers, ip).await?), body));
     };
+    let path = parts.extensions.get::<OriginalUri>().map_or(&parts.uri, |original| &original.0);
+    let url = app.url(path.path_and_query().map_or("/", |path| path.as_str()));
+    match nostr::ensure_account(&app.forge, header, parts.method.as_str(), &url).await {
+        Ok(()) => {}
+        Err(NostrError::Fault(fault)) => return Err(fault),
+        Err(error) => return Ok((Err(error.to_string()), Body::empty())),
+    }
     let read = tokio::time::timeout(MAX_TIME, to_bytes(body, MAX_BODY)).await;
     let Ok(Ok(body)) = read else {
         let told = format!("a signed request has a body of at most {MAX_BODY} bytes");
         return Ok((Err(told), Body::empty()));
     };
-    let path = parts.extensions.get::<OriginalUri>().map_or(&parts.uri, |original| &original.0);
-    let url = app.url(path.path_and_query().map_or("/", |path| path.as_str()));
     let sent = match body.is_empty() {
         true => http_auth::Body::Empty,
         false => http_auth::Body::Hash(Sha256::digest(&body).into()),

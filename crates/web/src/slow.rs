@@ -1,8 +1,10 @@
 //! A connection whose client must keep taking bytes.
 //!
 //! hyper bounds how slowly a request's head may come; nothing bounds how slowly an answer is read. A client that stops
-//! reading would hold its git process for ever, so a write that makes no progress for a while ends the connection.
+//! reading, or reads a byte now and then, would hold its git process and its share of memory for ever, so a client that
+//! keeps writes waiting and stays below a minimum rate loses its connection.
 
+use abide_core::patience::Patience;
 use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
@@ -12,27 +14,41 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
+/// The least that a client must take while a write waits for it, in bytes per second.
+const MIN_RATE: u64 = 1024;
+
 pub(crate) struct Patient {
     inner: TcpStream,
-    limit: Duration,
-    /// Set while a write waits for the client.
-    waiting: Option<Pin<Box<Sleep>>>,
+    patience: Patience,
+    /// Set while a write waits for the client: since when, and the end of the patience.
+    waiting: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
 impl Patient {
     pub(crate) fn new(inner: TcpStream, limit: Duration) -> Self {
-        Self { inner, limit, waiting: None }
+        Self { inner, patience: Patience::new(limit, MIN_RATE), waiting: None }
     }
 
-    fn timed<T>(&mut self, context: &mut Context<'_>, wrote: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if wrote.is_ready() {
-            self.waiting = None;
-            return wrote;
+    /// Counts the time that a write waited and the bytes that it brought. `bytes` tells how many were taken.
+    fn timed<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        wrote: Poll<io::Result<T>>,
+        bytes: impl FnOnce(&T) -> usize,
+    ) -> Poll<io::Result<T>> {
+        if let Poll::Ready(result) = wrote {
+            let waited = self.waiting.take().map_or(Duration::ZERO, |(since, _)| since.elapsed());
+            let taken = result.as_ref().map_or(0, bytes);
+            self.patience.waited(waited, taken as u64);
+            return Poll::Ready(result);
         }
-        let limit = self.limit;
-        let timer = self.waiting.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + limit)));
+        let left = self.patience.left();
+        let (_, timer) = self.waiting.get_or_insert_with(|| {
+            let now = Instant::now();
+            (now, Box::pin(tokio::time::sleep_until(now + left)))
+        });
         ready!(timer.as_mut().poll(context));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes no more bytes")))
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the client takes too few bytes")))
     }
 }
 
@@ -45,7 +61,7 @@ impl AsyncRead for Patient {
 impl AsyncWrite for Patient {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let wrote = Pin::new(&mut self.inner).poll_write(context, bytes);
-        self.timed(context, wrote)
+        self.timed(context, wrote, |taken| *taken)
     }
 
     fn poll_write_vectored(
@@ -54,7 +70,7 @@ impl AsyncWrite for Patient {
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let wrote = Pin::new(&mut self.inner).poll_write_vectored(context, pieces);
-        self.timed(context, wrote)
+        self.timed(context, wrote, |taken| *taken)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -63,10 +79,55 @@ impl AsyncWrite for Patient {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.inner).poll_flush(context);
-        self.timed(context, flushed)
+        self.timed(context, flushed, |()| 0)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.inner).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    /// A connection whose buffers are full, and its other end.
+    #[allow(clippy::disallowed_methods, reason = "the test is its own client")]
+    async fn full() -> (Patient, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (server, _) = listener.accept().await.unwrap();
+        while server.try_write(&[0; 64 << 10]).is_ok() {}
+        (Patient::new(server, Duration::from_secs(60)), client)
+    }
+
+    #[tokio::test]
+    async fn a_client_that_takes_a_byte_now_and_then_loses_its_connection() {
+        let (mut server, mut client) = full().await;
+        tokio::time::pause();
+        let drips = tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(Duration::from_secs(10)).await;
+                let _ = client.read(&mut [0; 1]).await;
+            }
+        });
+        let error = server.write_all(&[0; 64 << 20]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        drips.abort();
+    }
+
+    #[tokio::test]
+    async fn a_client_that_takes_all_is_sent_all() {
+        let (mut server, mut client) = full().await;
+        let takes = tokio::spawn(async move {
+            let mut bytes = vec![0; 1 << 20];
+            while client.read(&mut bytes).await.is_ok_and(|count| count > 0) {}
+        });
+        server.write_all(&[0; 8 << 20]).await.unwrap();
+        server.shutdown().await.unwrap();
+        drop(server);
+        takes.await.unwrap();
     }
 }

@@ -34,11 +34,13 @@ impl<K: Eq + Hash + Clone> ByteBudget<K> {
     }
 
     /// Takes bytes for a key; `None` if a limit leaves too few. A key without bytes in use may take more than its limit,
-    /// and more than the total if nobody else uses any: otherwise a large answer could never be sent.
+    /// and more than the total if nobody else uses any: otherwise a large answer could never be sent. The last quarter of
+    /// the total is kept for keys without bytes in use, so that few keys cannot take all of it and keep it.
     pub fn take(&self, key: K, bytes: u64) -> Option<Bytes<K>> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let own = used.by_key.get(&key).copied().unwrap_or(0);
-        let fits_total = used.total == 0 || used.total.saturating_add(bytes) <= self.total;
+        let room = if own == 0 { self.total } else { self.total - self.total / 4 };
+        let fits_total = used.total == 0 || used.total.saturating_add(bytes) <= room;
         let fits_key = own == 0 || own.saturating_add(bytes) <= self.per_key;
         if !fits_total || !fits_key {
             return None;
@@ -82,6 +84,16 @@ mod tests {
         drop((large, other));
         assert_eq!(budget.used(), 0);
         assert!(budget.used.lock().unwrap().by_key.is_empty());
+    }
+
+    #[test]
+    fn the_last_quarter_is_kept_for_keys_that_have_nothing() {
+        let budget = ByteBudget::new(100, 50);
+        let taken: Vec<_> = (0..10).flat_map(|_| ["a", "b"].map(|key| budget.take(key, 10))).flatten().collect();
+        assert_eq!(budget.used(), 70, "two keys have no more than three quarters");
+        let _other = budget.take("c", 10).expect("a key that has nothing");
+        assert!(budget.take("c", 10).is_none(), "and then it has something");
+        drop(taken);
     }
 
     #[test]

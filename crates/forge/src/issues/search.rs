@@ -4,7 +4,7 @@ use super::show::detailed_in;
 use super::{Detailed, IssueError};
 use crate::repos::list::viewer;
 use crate::repos::open::{Door, open};
-use crate::{Access, Caller, Forge};
+use crate::{Access, Caller, Fault, Forge};
 use abide_core::issues::filter::{Filter, Sort, Wanted};
 use abide_core::issues::search::Search;
 use abide_core::policy::{Action, DenyCode};
@@ -61,6 +61,7 @@ pub async fn search(
             Err(_) => return Ok(Found::default()),
         },
     };
+    let _slot = forge.search_slot(caller.client()).await.map_err(Fault::from)?;
     let mut conn = forge.store().read().await?;
     let Some(query) = resolve(&mut conn, filter, forge.settings().issues.scan).await? else {
         return Ok(Found::default());
@@ -87,6 +88,7 @@ pub struct Wish {
 /// A page of the issues that concern the caller, in whichever repository.
 pub async fn mine(forge: &Forge, caller: &Caller, wish: Wish, page: Page) -> Result<Found, IssueError> {
     let me = caller.user_id().ok_or(Access::Denied(DenyCode::LoginRequired))?;
+    let _slot = forge.search_slot(caller.client()).await.map_err(Fault::from)?;
     let mut conn = forge.store().read().await?;
     let Some(mut query) = resolve(&mut conn, wish.filter, forge.settings().issues.scan).await? else {
         return Ok(Found::default());

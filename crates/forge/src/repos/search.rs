@@ -55,6 +55,7 @@ pub async fn search(
     if let Some(owner) = &query.owner {
         terms.only_owner(owner);
     }
+    let _slot = forge.search_slot(caller.client()).await.map_err(Fault::from)?;
     let mut conn = forge.store().read().await?;
     let owner = match &terms.owner {
         None => None,

@@ -3,13 +3,14 @@
 use super::{Api, assert_error};
 use crate::signed::{governed, npub};
 use crate::support::{query, server};
-use abide_testkit::http::Request;
-use abide_testkit::{Engine, Key, Server};
+use abide_testkit::http::{Request, Response};
+use abide_testkit::{ATTACKER, Engine, Key, Server, connect_from};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rstest::rstest;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
+use std::io::{BufReader, Write as _};
 
 /// The header of a proof.
 fn header(key: &Key, at: u64, tags: &[&[&str]]) -> String {
@@ -54,6 +55,25 @@ fn a_signed_request_is_the_keys_account_once(#[values(Engine::Sqlite, Engine::Po
     query(&server, "UPDATE users SET suspended_at = 1 WHERE npub IS NOT NULL");
     let refused = signed(&server, &key, "GET", "/api/v3/user").send(addr);
     assert!(assert_error(&refused, 401).contains("suspended"));
+}
+
+/// The answer comes although the body never does: it is about the proof, not about the body.
+#[rstest]
+fn a_proof_that_opens_nothing_is_refused_before_its_body_is_read(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let server = server(engine);
+    let path = "/api/v3/user/repos";
+    let url = format!("{}{path}", server.url());
+    let stranger = header(&Key::new(2), Key::now(), &[&["u", &url], &["method", "POST"]]);
+    for (proof, why) in [("Nostr x", "base64"), (&stranger, "no account here has this key")] {
+        let mut stream = connect_from(ATTACKER, server.http_addr()).unwrap();
+        let head =
+            format!("POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {proof}\r\nContent-Length: 1000000\r\n\r\n{{");
+        stream.write_all(head.as_bytes()).unwrap();
+        let refused = Response::read_from(&mut BufReader::new(stream), false).unwrap();
+        assert!(assert_error(&refused, 401).contains(why), "{why}: {}", refused.text());
+    }
 }
 
 fn hex(body: &str) -> String {

@@ -10,7 +10,7 @@ mod login;
 mod merge;
 
 pub use challenge::issue as challenge;
-pub use header::by_header;
+pub use header::{by_header, ensure_account};
 pub use link::{confirm, link, unlink};
 pub use login::login;
 
