@@ -95,13 +95,14 @@ impl Running {
                 let _ = stdin.write_all(input).await;
                 drop(stdin);
             };
-            let mut bounded = stdout.take(OUTPUT_KEPT);
+            let mut bounded = stdout.take(OUTPUT_KEPT + 1);
             let (_, read) = tokio::join!(write, bounded.read_to_end(&mut output));
-            read.map_err(|source| GitError::Failed {
-                what,
-                status: "unreadable".to_owned(),
-                stderr: source.to_string(),
-            })?;
+            let failed = |status: &str, stderr| GitError::Failed { what, status: status.to_owned(), stderr };
+            read.map_err(|source| failed("unreadable", source.to_string()))?;
+            if output.len() as u64 > OUTPUT_KEPT {
+                // The process would wait for its output to be read until the limit of time.
+                return Err(failed("ended", format!("its output is larger than {OUTPUT_KEPT} bytes")));
+            }
             let status = self.wait().await?;
             self.judge(status).await?;
             Ok(output)

@@ -5,6 +5,7 @@ use crate::{Git, GitError};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
 
 /// How thorough a maintenance run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,7 @@ pub enum Level {
 pub async fn maintain(git: &Git, repo_dir: &Path, level: Level) -> Result<(), GitError> {
     let _place = git.heavy_place().await?;
     let limit = git.limits().maintenance;
+    clear_old_locks(repo_dir, limit).map_err(GitError::io("remove old locks in", repo_dir))?;
     let how: &[&str] = match level {
         Level::Light => &["--geometric=2"],
         // Never expired: an object that no ref reaches may be what a push in flight relies on.
@@ -28,6 +30,29 @@ pub async fn maintain(git: &Git, repo_dir: &Path, level: Level) -> Result<(), Gi
     repack.args(["-d", "-l", "-q", "--write-midx", "--write-bitmap-index"]).run(&[], limit).await?;
     let graph = git.call("commit-graph", repo_dir);
     graph.args(["write", "--reachable", "--split", "--no-progress"]).run(&[], limit).await?;
+    Ok(())
+}
+
+/// Locks of maintenance, below the repository.
+const LOCKS: [&str; 3] = [
+    "objects/pack/multi-pack-index.lock",
+    "objects/info/commit-graph.lock",
+    "objects/info/commit-graphs/commit-graph-chain.lock",
+];
+
+/// Removes locks of a maintenance run that was killed: git would refuse every later run. A lock that is older than the
+/// longest run has no process any more.
+fn clear_old_locks(repo_dir: &Path, longest: Duration) -> io::Result<()> {
+    for path in LOCKS.map(|name| repo_dir.join(name)) {
+        let made = match path.symlink_metadata() {
+            Ok(metadata) => metadata.modified()?,
+            Err(_) => continue,
+        };
+        if made.elapsed().is_ok_and(|age| age > longest) {
+            tracing::info!(path = %path.display(), "removed a stale lock");
+            std::fs::remove_file(&path)?;
+        }
+    }
     Ok(())
 }
 
@@ -90,4 +115,26 @@ fn usage(dir: &Path) -> io::Result<u64> {
         }
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locks_that_are_older_than_a_run_go_and_others_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in LOCKS {
+            let path = dir.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        let there = || LOCKS.iter().filter(|name| dir.path().join(name).exists()).count();
+        clear_old_locks(dir.path(), Duration::from_secs(3600)).unwrap();
+        assert_eq!(there(), LOCKS.len());
+        let old = std::fs::File::options().write(true).open(dir.path().join(LOCKS[0])).unwrap();
+        old.set_modified(std::time::UNIX_EPOCH).unwrap();
+        clear_old_locks(dir.path(), Duration::from_secs(3600)).unwrap();
+        assert_eq!(there(), LOCKS.len() - 1);
+    }
 }

@@ -52,7 +52,9 @@ statements! {
     HAND_BACK = "UPDATE jobs SET state = 'waiting', attempts = attempts - 1, holder = NULL, expires_at = NULL
         WHERE id = $1 AND token = $2 AND state = 'running'";
     AGAIN = "UPDATE jobs SET state = 'waiting', attempts = 0, crashes = 0, run_at = $2, finished_at = NULL
-        WHERE id = $1 AND state IN ('failed', 'done')";
+        WHERE id = $1 AND state IN ('failed', 'done')
+            AND NOT EXISTS (SELECT 1 FROM jobs other WHERE other.unique_key = jobs.unique_key
+                AND other.state IN ('waiting', 'running'))";
     BY_ID = concat!("SELECT ", columns!(), " FROM jobs WHERE id = $1");
     LIST = concat!("SELECT ", columns!(), " FROM jobs WHERE ($1 = '' OR state = $1) AND id < $2
         ORDER BY id DESC LIMIT $3");
@@ -215,7 +217,7 @@ pub async fn hand_back(tx: &mut Tx, job: &Job) -> Result<(), StoreError> {
     tx.execute(&HAND_BACK, params![job.id, job.token]).await.map(drop)
 }
 
-/// Queues an ended job anew, with all its tries; `false` if it has not ended.
+/// Queues an ended job anew, with all its tries; `false` if it has not ended, or if a job with the same key is queued.
 pub async fn again(tx: &mut Tx, id: i64) -> Result<bool, StoreError> {
     let now = tx.now();
     let changed = tx.execute(&AGAIN, params![id, now]).await? > 0;

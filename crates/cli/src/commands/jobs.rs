@@ -63,7 +63,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
                 say!("queued job {id} anew");
                 Ok(())
             }
-            false => Err(Failure::not_found(format!("there is no ended job {id}"))),
+            false => Err(Failure::not_found(format!("there is no ended job {id}, or the same job is queued already"))),
         },
     })
     .await
