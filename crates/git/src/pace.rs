@@ -31,6 +31,17 @@ impl<R> Paced<R> {
     pub fn new(reader: R, patience: Patience) -> Self {
         Self { reader, patience, waiting: None }
     }
+
+    /// Begins anew, where the other end has done what was asked of it.
+    pub fn renew(&mut self) {
+        self.patience = Patience::new(self.patience.full(), self.patience.bytes_per_second());
+        self.waiting = None;
+    }
+
+    /// The reader without patience.
+    pub fn into_inner(self) -> R {
+        self.reader
+    }
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for Paced<R> {
