@@ -32,9 +32,9 @@ impl<R> Paced<R> {
         Self { reader, patience, waiting: None }
     }
 
-    /// Begins anew, where the other end has done what was asked of it.
-    pub fn renew(&mut self) {
-        self.patience = Patience::new(self.patience.full(), self.patience.bytes_per_second());
+    /// Begins anew with another patience, where the other end has done what was asked of it.
+    pub fn renew(&mut self, patience: Patience) {
+        self.patience = patience;
         self.waiting = None;
     }
 

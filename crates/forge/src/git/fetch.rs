@@ -7,6 +7,7 @@ use crate::accounts::standing::{ASK_EVERY, Standing};
 use crate::disk::{self, Writer};
 use crate::repos::open::{Door, open};
 use crate::{Access, Caller, Fault, Forge};
+use abide_core::patience::Patience;
 use abide_core::policy::Action;
 use abide_core::scope::Scope;
 use abide_git::hint::Hinted;
@@ -16,6 +17,7 @@ use abide_git::v2::{self, V2Request};
 use abide_git::{Client, Cutter, GitError, PacketReader, Pumped, advertise, bare};
 use abide_store::repos::Repo;
 use abide_store::{nostr_repos, purgatory};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 
 /// What one request of a fetch may have: wants and haves, unpacked.
@@ -23,6 +25,9 @@ const MAX_REQUEST: u64 = 64 << 20;
 
 /// The same without an account: the names of 300,000 refs.
 const STRANGERS_REQUEST: u64 = 16 << 20;
+
+/// How long a client may look through a pack before it says in the same conversation that it wants nothing more.
+const UNPACKING: Duration = Duration::from_secs(900);
 
 /// A fetch that the policy allows.
 #[derive(Debug, Clone)]
@@ -189,9 +194,11 @@ impl<W: AsyncWrite + Unpin> Talk<'_, W> {
         if self.version != ProtocolVersion::V2 {
             return self.go_on(reader).await;
         }
+        let mut patience = self.forge.patience();
         loop {
             // Nothing is held for a client that thinks, so each command has a patience of its own.
-            reader.get_mut().renew();
+            reader.get_mut().renew(patience);
+            patience = self.forge.patience();
             let request = v2::read_request(&mut reader).await.map_err(GitError::Client)?;
             if let V2Request::LsRefs(request) = request {
                 let refs = refs(self.forge, &self.ticket.source).await?;
@@ -202,7 +209,8 @@ impl<W: AsyncWrite + Unpin> Talk<'_, W> {
             let call = call(self.forge, self.ticket, self.version).await?;
             let spawned = upload::spawn(self.forge.git(), &call, request).await;
             let answer = self.or_told(spawned).await?;
-            upload::send(answer, &mut self.output, self.forge.patience()).await?;
+            upload::send(answer, &mut self.output, patience).await?;
+            patience = Patience::new(UNPACKING.max(patience.full()), patience.bytes_per_second());
         }
     }
 
