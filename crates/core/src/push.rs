@@ -38,9 +38,6 @@ pub enum RefRefusal {
     /// The same ref twice in one push.
     #[error("named more than once in this push")]
     Repeated,
-    /// `0…0 → 0…0`.
-    #[error("neither an old nor a new object is named")]
-    Nothing,
     /// The ref is not where the client saw it.
     #[error("the ref moved meanwhile; fetch and try again")]
     Moved,
@@ -65,7 +62,7 @@ const RESERVED: &[&str] = &["refs/abide/", "refs/nostr/", "refs/pull/", "refs/re
 pub enum RefAction {
     /// It moves.
     Move,
-    /// It was to be deleted and is gone already: nothing is left to do, which git calls a success with a warning.
+    /// It was to be deleted and is gone already, or never was: nothing is left to do, which git calls a success with a warning.
     AlreadyGone,
 }
 
@@ -86,8 +83,6 @@ pub fn judge(
                 Err(RefRefusal::Repeated)
             } else if RESERVED.iter().any(|prefix| name.starts_with(prefix)) {
                 Err(RefRefusal::ReservedNamespace)
-            } else if update.old.is_zero() && update.new.is_zero() {
-                Err(RefRefusal::Nothing)
             } else if update.is_delete() && refs.get(name).is_none() {
                 Ok(RefAction::AlreadyGone)
             } else if update.is_delete() && update.name == *default_branch {
@@ -184,11 +179,6 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_nothing_is_refused() {
-        assert_eq!(one(&[], "refs/heads/x", Oid::ZERO, Oid::ZERO), Err(RefRefusal::Nothing));
-    }
-
-    #[test]
     fn a_ref_that_is_not_where_the_client_saw_it_is_refused() {
         let refs = [("refs/heads/x", A)];
         for (name, old, new) in [
@@ -216,6 +206,9 @@ mod tests {
         let gone = Ok(RefAction::AlreadyGone);
         assert_eq!(one(&[], "refs/heads/x", A, Oid::ZERO), gone);
         assert_eq!(one(&[], "refs/heads/main", A, Oid::ZERO), gone, "the default branch too");
+        assert_eq!(one(&[], "refs/heads/x", Oid::ZERO, Oid::ZERO), gone, "git sends this for a ref that it never saw");
+        let here = [("refs/heads/x", B)];
+        assert_eq!(one(&here, "refs/heads/x", Oid::ZERO, Oid::ZERO), Err(RefRefusal::Moved), "it came meanwhile");
         assert_eq!(one(&[("refs/heads/x", B)], "refs/heads/x", A, Oid::ZERO), Err(RefRefusal::Moved));
         assert_eq!(one(&[], "refs/pull/1/head", A, Oid::ZERO), Err(RefRefusal::ReservedNamespace));
     }

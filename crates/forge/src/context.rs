@@ -238,7 +238,7 @@ impl Caller {
     }
 
     /// Whose slots the caller takes where git works for them.
-    pub(crate) fn client(&self) -> Client {
+    pub fn client(&self) -> Client {
         match self.actor {
             Actor::Operator => Client::SERVER,
             _ => Client::new(self.ip, self.user_id()),

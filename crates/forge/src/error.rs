@@ -52,9 +52,10 @@ impl Fault {
     /// What may be told about it. That the server is full or busy is worth knowing; causes stay in the log.
     pub fn told(&self) -> String {
         match self {
-            Self::DiskFull { .. } | Self::Crowded | Self::Revoked | Self::Git(GitError::Busy { .. }) => {
-                self.to_string()
-            }
+            Self::DiskFull { .. }
+            | Self::Crowded
+            | Self::Revoked
+            | Self::Git(GitError::Busy { .. } | GitError::RequestTooLarge(_)) => self.to_string(),
             _ => "the server failed; try again later".to_owned(),
         }
     }

@@ -46,7 +46,8 @@ async fn main() {
         connected.discard().await.expect("discarded");
         clock.lap();
         let snapshot = Snapshot::read(&layout.repo(id)).expect("refs");
-        advertise::upload_pack(&snapshot, git.upload_capabilities().await.expect("git tells"), Default::default());
+        let capabilities = git.upload_capabilities().await.expect("git tells");
+        advertise::upload_pack(&snapshot, capabilities, Default::default(), true).into_bytes();
         clock.lap();
         old = new;
     }

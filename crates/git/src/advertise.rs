@@ -9,6 +9,8 @@ use crate::snapshot::{Ref, Snapshot};
 use crate::v2::LsRefs;
 use abide_core::Oid;
 use bytes::{Bytes, BytesMut};
+use gix::bstr::ByteSlice as _;
+use std::ops::Deref;
 
 /// What we offer to pushing clients. `push-cert` is not among it.
 const RECEIVE_CAPABILITIES: &str = "report-status report-status-v2 delete-refs side-band-64k quiet atomic ofs-delta \
@@ -54,10 +56,6 @@ pub fn is_hidden(name: &[u8]) -> bool {
     name.strip_prefix(HIDDEN_REFS.as_bytes()).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
 
-fn visible(snapshot: &Snapshot) -> impl Iterator<Item = &Ref> {
-    snapshot.refs.iter().filter(|found| !is_hidden(&found.name))
-}
-
 /// The ref that HEAD finally stands for, as git names it.
 fn head_symref(snapshot: &Snapshot) -> Option<&[u8]> {
     let target: &[u8] = snapshot.head_target()?;
@@ -74,35 +72,30 @@ pub fn service(name: &str) -> Bytes {
 }
 
 /// What a pushing client hears: refs with our capabilities. There is no version 2 of pushing; it is answered as 0.
-pub fn receive_pack(snapshot: &Snapshot, agent: &str, version: ProtocolVersion) -> Bytes {
-    let mut out = Lines::new(version, snapshot.refs.len());
-    let capabilities = format!("{RECEIVE_CAPABILITIES} agent={agent}");
-    for found in visible(snapshot) {
-        out.line(found.oid, &[&found.name], capabilities.as_bytes());
-    }
-    out.end(capabilities.as_bytes())
+pub fn receive_pack<S: Deref<Target = Snapshot>>(snapshot: S, agent: &str, version: ProtocolVersion) -> Listed<S> {
+    let capabilities = format!("{RECEIVE_CAPABILITIES} agent={agent}").into_bytes();
+    Listed::new(snapshot, Form::Receive(Old { version, capabilities }))
 }
 
-/// What a client fetching over HTTP with version 0 or 1 hears: HEAD, refs and peeled tags with git's capabilities.
-pub fn upload_pack(snapshot: &Snapshot, git: &UploadCapabilities, version: ProtocolVersion) -> Bytes {
-    let mut out = Lines::new(version, snapshot.refs.len());
-    let head = snapshot.head_oid();
+/// What a client fetching with version 0 or 1 hears: HEAD, refs and peeled tags with git's capabilities for requests that
+/// stand for themselves, or for a conversation.
+pub fn upload_pack<S: Deref<Target = Snapshot>>(
+    snapshot: S,
+    git: &UploadCapabilities,
+    version: ProtocolVersion,
+    stateless: bool,
+) -> Listed<S> {
     let mut capabilities = git.before_symref.to_vec();
-    if let (Some(_), Some(target)) = (head, head_symref(snapshot)) {
+    if let (Some(_), Some(target)) = (snapshot.head_oid(), head_symref(&snapshot)) {
         capabilities.extend_from_slice(b" symref=HEAD:");
         capabilities.extend_from_slice(target);
     }
     capabilities.extend_from_slice(&git.after_symref);
-    if let Some(oid) = head {
-        out.line(oid, &[b"HEAD"], &capabilities);
+    if !stateless {
+        // As in git, whose capabilities were asked for in the other form.
+        capabilities = capabilities.replace(" no-done", "");
     }
-    for found in visible(snapshot) {
-        out.line(found.oid, &[&found.name], &capabilities);
-        if let Some(peeled) = found.peeled {
-            out.line(peeled, &[&found.name, b"^{}"], &capabilities);
-        }
-    }
-    out.end(&capabilities)
+    Listed::new(snapshot, Form::Upload(Old { version, capabilities }))
 }
 
 /// What a client fetching with version 2 hears first; the same for every repository.
@@ -111,20 +104,191 @@ pub fn upload_pack_v2(git: &UploadCapabilities) -> Bytes {
 }
 
 /// The answer to the version 2 command `ls-refs`.
-pub fn ls_refs(snapshot: &Snapshot, request: &LsRefs) -> Bytes {
-    let mut out = BytesMut::with_capacity(snapshot.refs.len().min(64 * 1024) * 64);
-    if request.matches(b"HEAD") {
-        put_head(&mut out, snapshot, request);
-    }
-    for found in visible(snapshot).filter(|found| request.matches(&found.name)) {
-        let symref = found.symref.as_ref().map(|target| target.as_slice());
-        put_listed(&mut out, request, found.oid, &found.name, symref, found.peeled);
-    }
-    put_flush(&mut out);
-    out.freeze()
+pub fn ls_refs<S: Deref<Target = Snapshot>>(snapshot: S, request: LsRefs) -> Listed<S> {
+    Listed::new(snapshot, Form::LsRefs(request))
 }
 
-fn put_head(out: &mut BytesMut, snapshot: &Snapshot, request: &LsRefs) {
+/// How much is made at a time.
+const PIECE: usize = 64 * 1024;
+
+/// An answer that lists refs, made piece by piece while it is sent: nobody holds more of it than one piece, and the
+/// snapshot is shared.
+#[derive(Debug)]
+pub struct Listed<S> {
+    snapshot: S,
+    form: Form,
+    at: At,
+}
+
+/// The form of a list.
+#[derive(Debug)]
+enum Form {
+    Receive(Old),
+    Upload(Old),
+    LsRefs(LsRefs),
+}
+
+/// Versions 0 and 1: capabilities stand behind the first line, whichever it is.
+#[derive(Debug)]
+struct Old {
+    version: ProtocolVersion,
+    capabilities: Vec<u8>,
+}
+
+/// How far a list is made.
+#[derive(Clone, Copy, Debug, Default)]
+struct At {
+    begun: bool,
+    /// Whether a line carries the capabilities already.
+    capable: bool,
+    next: usize,
+    ended: bool,
+}
+
+/// Takes packets, or only their lengths.
+trait Sink {
+    fn packet(&mut self, parts: &[&[u8]]);
+    fn flush(&mut self);
+}
+
+impl Sink for BytesMut {
+    fn packet(&mut self, parts: &[&[u8]]) {
+        put_parts(self, parts);
+    }
+
+    fn flush(&mut self) {
+        put_flush(self);
+    }
+}
+
+struct Length(u64);
+
+impl Sink for Length {
+    fn packet(&mut self, parts: &[&[u8]]) {
+        self.0 += 4 + parts.iter().map(|part| part.len() as u64).sum::<u64>();
+    }
+
+    fn flush(&mut self) {
+        self.0 += 4;
+    }
+}
+
+impl<S: Deref<Target = Snapshot>> Listed<S> {
+    fn new(snapshot: S, form: Form) -> Self {
+        Self { snapshot, form, at: At::default() }
+    }
+
+    /// How many bytes are still to come. Makes none of them.
+    pub fn size(&self) -> u64 {
+        let (mut at, mut length) = (self.at, Length(0));
+        while !at.ended {
+            self.step(&mut at, &mut length);
+        }
+        length.0
+    }
+
+    /// All of it, for lists that are known to be short.
+    pub fn into_bytes(self) -> Bytes {
+        let (mut at, mut out) = (self.at, BytesMut::new());
+        while !at.ended {
+            self.step(&mut at, &mut out);
+        }
+        out.freeze()
+    }
+
+    /// Makes a little more.
+    fn step(&self, at: &mut At, out: &mut impl Sink) {
+        if !at.begun {
+            at.begun = true;
+            return self.begin(at, out);
+        }
+        match self.snapshot.refs.get(at.next) {
+            Some(found) => {
+                at.next += 1;
+                if !is_hidden(&found.name) {
+                    self.put(at, found, out);
+                }
+            }
+            None => {
+                at.ended = true;
+                self.end(at, out);
+            }
+        }
+    }
+
+    fn begin(&self, at: &mut At, out: &mut impl Sink) {
+        match &self.form {
+            Form::Receive(old) => old.begin(out),
+            Form::Upload(old) => {
+                old.begin(out);
+                if let Some(oid) = self.snapshot.head_oid() {
+                    old.line(at, out, oid, &[b"HEAD"]);
+                }
+            }
+            Form::LsRefs(request) if request.matches(b"HEAD") => put_head(out, &self.snapshot, request),
+            Form::LsRefs(_) => {}
+        }
+    }
+
+    fn put(&self, at: &mut At, found: &Ref, out: &mut impl Sink) {
+        match &self.form {
+            Form::Receive(old) => old.line(at, out, found.oid, &[&found.name]),
+            Form::Upload(old) => {
+                old.line(at, out, found.oid, &[&found.name]);
+                if let Some(peeled) = found.peeled {
+                    old.line(at, out, peeled, &[&found.name, b"^{}"]);
+                }
+            }
+            Form::LsRefs(request) if request.matches(&found.name) => {
+                let symref = found.symref.as_ref().map(|target| target.as_slice());
+                put_listed(out, request, found.oid, &found.name, symref, found.peeled);
+            }
+            Form::LsRefs(_) => {}
+        }
+    }
+
+    /// Closes the list; an empty one of the old form still has to carry the capabilities.
+    fn end(&self, at: &mut At, out: &mut impl Sink) {
+        if let (Form::Receive(old) | Form::Upload(old), false) = (&self.form, at.capable) {
+            old.line(at, out, Oid::ZERO, &[b"capabilities^{}"]);
+        }
+        out.flush();
+    }
+}
+
+impl<S: Deref<Target = Snapshot>> Iterator for Listed<S> {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        let mut at = self.at;
+        if at.ended {
+            return None;
+        }
+        let mut out = BytesMut::new();
+        while !at.ended && out.len() < PIECE {
+            self.step(&mut at, &mut out);
+        }
+        self.at = at;
+        Some(out.freeze())
+    }
+}
+
+impl Old {
+    fn begin(&self, out: &mut impl Sink) {
+        if self.version == ProtocolVersion::V1 {
+            out.packet(&[b"version 1\n"]);
+        }
+    }
+
+    fn line(&self, at: &mut At, out: &mut impl Sink, oid: Oid, name: &[&[u8]]) {
+        let (zero, capabilities): (&[u8], &[u8]) = if at.capable { (b"", b"") } else { (b"\0", &self.capabilities) };
+        at.capable = true;
+        let (name, suffix) = (name[0], name.get(1).copied().unwrap_or_default());
+        out.packet(&[&hex(oid), b" ", name, suffix, zero, capabilities, b"\n"]);
+    }
+}
+
+fn put_head(out: &mut impl Sink, snapshot: &Snapshot, request: &LsRefs) {
     let target = head_symref(snapshot);
     match (snapshot.head_oid(), target) {
         (Some(oid), target) => {
@@ -132,13 +296,20 @@ fn put_head(out: &mut BytesMut, snapshot: &Snapshot, request: &LsRefs) {
             put_listed(out, request, oid, b"HEAD", target, peeled);
         }
         (None, Some(target)) if request.unborn && request.symrefs => {
-            put_parts(out, &[b"unborn HEAD symref-target:", target, b"\n"]);
+            out.packet(&[b"unborn HEAD symref-target:", target, b"\n"]);
         }
         (None, _) => (),
     }
 }
 
-fn put_listed(out: &mut BytesMut, request: &LsRefs, oid: Oid, name: &[u8], symref: Option<&[u8]>, peeled: Option<Oid>) {
+fn put_listed(
+    out: &mut impl Sink,
+    request: &LsRefs,
+    oid: Oid,
+    name: &[u8],
+    symref: Option<&[u8]>,
+    peeled: Option<Oid>,
+) {
     let hex = hex(oid);
     let peeled_hex = peeled.filter(|_| request.peel).map(self::hex);
     let mut parts: [&[u8]; 8] = [&hex, b" ", name, b"", b"", b"", b"", b"\n"];
@@ -148,7 +319,7 @@ fn put_listed(out: &mut BytesMut, request: &LsRefs, oid: Oid, name: &[u8], symre
     if let Some(peeled) = &peeled_hex {
         (parts[5], parts[6]) = (b" peeled:", peeled);
     }
-    put_parts(out, &parts);
+    out.packet(&parts);
 }
 
 fn hex(oid: Oid) -> [u8; 40] {
@@ -159,39 +330,6 @@ fn hex(oid: Oid) -> [u8; 40] {
         pair[1] = DIGITS[usize::from(byte & 15)];
     }
     hex
-}
-
-/// The lines of a version 0 advertisement: capabilities stand behind the first, whichever it is.
-struct Lines {
-    out: BytesMut,
-    first: bool,
-}
-
-impl Lines {
-    fn new(version: ProtocolVersion, refs: usize) -> Self {
-        let mut out = BytesMut::with_capacity(512 + refs * 72);
-        if version == ProtocolVersion::V1 {
-            put_data(&mut out, b"version 1\n");
-        }
-        Self { out, first: true }
-    }
-
-    fn line(&mut self, oid: Oid, name: &[&[u8]], capabilities: &[u8]) {
-        let hex = hex(oid);
-        let (zero, capabilities): (&[u8], _) = if self.first { (b"\0", capabilities) } else { (b"", &b""[..]) };
-        self.first = false;
-        let (name, suffix) = (name[0], name.get(1).copied().unwrap_or_default());
-        put_parts(&mut self.out, &[&hex, b" ", name, suffix, zero, capabilities, b"\n"]);
-    }
-
-    /// Closes the list; an empty one still has to carry the capabilities.
-    fn end(mut self, capabilities: &[u8]) -> Bytes {
-        if self.first {
-            self.line(Oid::ZERO, &[b"capabilities^{}"], capabilities);
-        }
-        put_flush(&mut self.out);
-        self.out.freeze()
-    }
 }
 
 #[cfg(test)]
@@ -211,6 +349,44 @@ mod tests {
         ] {
             assert_eq!(ProtocolVersion::parse(text), version, "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_list_is_made_in_pieces_and_its_size_is_known_before() {
+        let named = |number: u32| Ref {
+            name: format!("refs/tags/{number:06}").into(),
+            oid: Oid::from_bytes([7; 20]),
+            peeled: (number % 3 == 0).then_some(Oid::from_bytes([8; 20])),
+            symref: None,
+        };
+        let head = crate::snapshot::Head::Symbolic("refs/tags/000000".into());
+        let many = Snapshot { refs: (0..5_000).map(named).collect(), head };
+        let none = Snapshot::empty();
+        let git = UploadCapabilities {
+            before_symref: Bytes::from_static(b"multi_ack no-done"),
+            after_symref: Bytes::from_static(b" agent=git/2"),
+            v2: Bytes::new(),
+        };
+        let asks = LsRefs { symrefs: true, peel: true, unborn: true, prefixes: Vec::new() };
+        for snapshot in [&many, &none] {
+            let lists = || {
+                let old = [ProtocolVersion::V0, ProtocolVersion::V1];
+                let uploads = old.map(|version| upload_pack(snapshot, &git, version, version == ProtocolVersion::V0));
+                let receives = old.map(|version| receive_pack(snapshot, "abide/1", version));
+                uploads.into_iter().chain(receives).chain([ls_refs(snapshot, asks.clone())])
+            };
+            for (list, again) in lists().zip(lists()) {
+                let size = list.size();
+                let whole = again.into_bytes();
+                assert_eq!(size, whole.len() as u64);
+                let pieces: Vec<Bytes> = list.collect();
+                assert!(pieces.iter().all(|piece| piece.len() < PIECE + 1024));
+                assert_eq!(pieces.concat(), whole);
+                assert!(whole.ends_with(b"0000"));
+            }
+        }
+        let conversation = upload_pack(&many, &git, ProtocolVersion::V0, false).into_bytes();
+        assert!(conversation.contains_str("multi_ack symref=HEAD:refs/tags/000000 agent=git/2"));
     }
 
     #[test]

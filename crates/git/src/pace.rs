@@ -31,6 +31,17 @@ impl<R> Paced<R> {
     pub fn new(reader: R, patience: Patience) -> Self {
         Self { reader, patience, waiting: None }
     }
+
+    /// Begins anew with another patience, where the other end has done what was asked of it.
+    pub fn renew(&mut self, patience: Patience) {
+        self.patience = patience;
+        self.waiting = None;
+    }
+
+    /// The reader without patience.
+    pub fn into_inner(self) -> R {
+        self.reader
+    }
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for Paced<R> {

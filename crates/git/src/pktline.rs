@@ -162,6 +162,16 @@ impl<R> PacketReader<R> {
         (self.buffer.freeze(), self.inner)
     }
 
+    /// The stream itself.
+    pub fn get_mut(&mut self) -> &mut R {
+        &mut self.inner
+    }
+
+    /// Takes bytes that were read.
+    pub(crate) fn consume(&mut self, length: usize) {
+        self.buffer.advance(length);
+    }
+
     /// What was read from the stream and not taken yet.
     pub fn buffered(&self) -> &[u8] {
         &self.buffer

@@ -185,6 +185,15 @@ pub async fn begin<R: AsyncRead + Unpin>(reader: &mut PacketReader<R>, most: usi
     }
 }
 
+/// What the client says it can do, if its first command is here. Takes nothing.
+pub fn announced(buffered: &[u8]) -> Option<Capabilities> {
+    let length = peek_length(buffered).ok().flatten().filter(|length| *length > 4)?;
+    let (_, list) = buffered.get(4..length)?.split_once_str(b"\0")?;
+    let mut client = Capabilities::default();
+    parse_capabilities(list, &mut client).ok()?;
+    Some(client)
+}
+
 /// Reads a push up to its pack. `None` is a client that sends only a flush (git's probe before a large push), or
 /// nothing at all.
 pub async fn read_request<R: AsyncRead + Unpin>(

@@ -90,6 +90,13 @@ impl Default for GitLimits {
     }
 }
 
+/// Pieces of packs that are looked through at once. Inflating one takes a processor for as long as a third of a second.
+const SCANS: usize = 4;
+/// The same for one address or account.
+const SCANS_EACH: usize = 2;
+/// The same for all who have no account: threads of this process have one priority, so there are few of them.
+const STRANGER_SCANS: usize = 2;
+
 /// The git binary, ready to be called. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Git(Arc<Inner>);
@@ -109,6 +116,8 @@ struct Inner {
     reads: Pool,
     files: Pool,
     requests: Pool,
+    scans: Pool,
+    stranger_scans: Pool,
     memory: Arc<Semaphore>,
 }
 
@@ -141,6 +150,8 @@ impl Git {
             reads: Pool::new("questions about history", limits.reads, limits.reads_each),
             files: Pool::new("downloads", limits.fetches, limits.fetches_each),
             requests: Pool::new("fetches", LARGE_REQUESTS, LARGE_REQUESTS_EACH),
+            scans: Pool::new("pushes", SCANS, SCANS_EACH),
+            stranger_scans: Pool::new("pushes", STRANGER_SCANS, 1),
             memory: Arc::new(Semaphore::new(shares(limits.memory) as usize)),
             limits,
         })))
@@ -224,6 +235,12 @@ impl Git {
     /// A slot among the pushes that arrive.
     pub async fn receive_place(&self, client: Client) -> Result<Place, GitError> {
         self.0.receives.enter(client, self.0.limits.queue).await
+    }
+
+    /// A slot among the packs that are looked through, for one piece: a client that sends slowly holds none meanwhile.
+    pub(crate) async fn scan_place(&self, client: Client) -> Result<Place, GitError> {
+        let pool = if client.is_stranger() { &self.0.stranger_scans } else { &self.0.scans };
+        pool.enter(client, self.0.limits.check).await
     }
 
     /// A slot among the pushes that are unpacked or checked. Their clients have sent all, so they wait for long.
@@ -381,6 +398,20 @@ mod tests {
         assert!(matches!(git.unpack_place(other).await, Err(GitError::Busy { .. })), "few in all");
         drop(held);
         drop(git.unpack_place(other).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn packs_of_one_stranger_are_looked_through_one_piece_at_a_time_and_those_of_others_go_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let limits = GitLimits { check: Duration::from_millis(200), ..GitLimits::default() };
+        let git = Git::new(Path::new("git"), &Layout::new(dir.path()), limits).unwrap();
+        let at = |last: u8, account| Client::new(Some([192, 0, 2, last].into()), account);
+        let held = git.scan_place(at(1, None)).await.unwrap();
+        assert!(matches!(git.scan_place(at(1, None)).await, Err(GitError::Busy { .. })));
+        drop(git.scan_place(at(2, None)).await.unwrap());
+        drop(git.scan_place(at(1, Some(abide_core::UserId::new(7)))).await.unwrap());
+        drop(held);
+        drop(git.scan_place(at(1, None)).await.unwrap());
     }
 
     #[test]

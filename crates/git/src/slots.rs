@@ -36,6 +36,11 @@ impl Client {
         Self { network: ip.map(Network::of), account, key: Some(key) }
     }
 
+    /// The network that it comes from.
+    pub fn network(&self) -> Option<Network> {
+        self.network
+    }
+
     /// Whether it comes without an account.
     pub fn is_stranger(&self) -> bool {
         self.account.is_none() && (self.network.is_some() || self.key.is_some())

@@ -43,7 +43,7 @@ impl LsRefs {
 /// What a version 2 request is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum V2Request {
-    /// `ls-refs`, all of it read.
+    /// `ls-refs`, all of it read and taken.
     LsRefs(LsRefs),
     /// Anything else, nothing of it taken: the reader still yields the whole request, for `git upload-pack`.
     Other,
@@ -54,6 +54,9 @@ pub async fn read_request<R: AsyncRead + Unpin>(reader: &mut PacketReader<R>) ->
     let mut parser = Parser::default();
     loop {
         if let Some(request) = parser.advance(reader.buffered()) {
+            if let V2Request::LsRefs(_) = request {
+                reader.consume(parser.position);
+            }
             return Ok(request);
         }
         if reader.fill().await? == 0 {

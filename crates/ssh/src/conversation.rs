@@ -104,9 +104,13 @@ impl Conversation<'_> {
         let ticket = push::admit(self.forge, self.caller, door, Transport::Ssh).await?;
         self.hint(ticket.hint.as_deref()).await;
         let advertisement = push::advertisement(self.forge, &ticket, self.version).await?;
-        if self.output.send(advertisement).await.is_err() {
-            return Ok(Done::Failed);
+        let held = advertisement.hold(self.caller.client()).map_err(Fault::from)?;
+        for piece in advertisement {
+            if self.output.send(piece).await.is_err() {
+                return Ok(Done::Failed);
+            }
         }
+        drop(held);
         let (answers, waiting) = mpsc::channel(ANSWERS);
         // Ending `forward` closes the answers, which ends the push: a client that cannot be told anything is gone.
         let ((), told) = tokio::join!(push::receive(self.forge, ticket, input, answers), self.forward(waiting));

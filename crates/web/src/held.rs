@@ -10,6 +10,7 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
 use std::sync::LazyLock;
@@ -53,11 +54,53 @@ pub(crate) async fn hold(request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     drop(slot);
     let Some(bytes) = response.body().size_hint().exact().filter(|bytes| *bytes > SMALL) else { return response };
-    let Some(taken) = HELD.take(network, bytes) else {
-        return busy("Your address has too many answers that it has not read yet. Read them, or try again later.\n");
-    };
+    let Some(taken) = HELD.take(network, bytes) else { return busy(UNREAD) };
     let (parts, inner) = response.into_parts();
     Response::from_parts(parts, Body::new(Held { inner, rest: Bytes::new(), _taken: taken }))
+}
+
+/// The text for a network that has its share of unread answers.
+const UNREAD: &str = "Your address has too many answers that it has not read yet. Read them, or try again later.\n";
+
+/// The body of an answer whose size is known before it is made: the bytes count while it is sent, and its pieces are made
+/// when the client takes them.
+pub(crate) fn pieces(
+    ip: Option<IpAddr>,
+    size: u64,
+    pieces: impl Iterator<Item = Bytes> + Send + 'static,
+) -> Result<Body, Box<Response>> {
+    let network = Network::of(ip.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)));
+    let taken = match size > SMALL {
+        true => Some(HELD.take(network, size).ok_or_else(|| Box::new(busy(UNREAD)))?),
+        false => None,
+    };
+    Ok(Body::new(Pieces { pieces: Box::new(pieces), left: size, _taken: taken }))
+}
+
+/// A body that is made while it is sent.
+struct Pieces {
+    pieces: Box<dyn Iterator<Item = Bytes> + Send>,
+    left: u64,
+    _taken: Option<Taken<Network>>,
+}
+
+impl HttpBody for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let piece = self.pieces.next();
+        self.left = self.left.saturating_sub(piece.as_ref().map_or(0, |piece| piece.len() as u64));
+        Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
 }
 
 fn busy(text: &'static str) -> Response {
@@ -157,5 +200,28 @@ mod tests {
             assert_eq!(answer.await.unwrap().unwrap().status(), StatusCode::OK);
         }
         assert_eq!(ask(Method::GET, "/quick", 1).await.unwrap().unwrap().status(), StatusCode::OK);
+    }
+
+    #[tokio::test]
+    async fn a_list_counts_before_it_is_made_and_until_it_was_sent() {
+        let ip = Some(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 77)));
+        let made = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let list = |count: usize| {
+            let made = made.clone();
+            (0..count).map(move |_| {
+                made.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                Bytes::from_static(&[b'x'; PIECE])
+            })
+        };
+        let size = |count: usize| (count * PIECE) as u64;
+        let large = pieces(ip, size(1000), list(1000)).unwrap();
+        assert_eq!(large.size_hint().exact(), Some(size(1000)));
+        let refused = pieces(ip, size(2), list(2)).unwrap_err();
+        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(made.load(std::sync::atomic::Ordering::Relaxed), 0, "nothing is made before it is sent");
+        drop(pieces(ip, 5, list(0)).expect("what is small is not counted"));
+        drop(large);
+        let body = pieces(ip, size(3), list(3)).unwrap();
+        assert_eq!(axum::body::to_bytes(body, usize::MAX).await.unwrap().len(), 3 * PIECE);
     }
 }

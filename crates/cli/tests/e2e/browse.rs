@@ -320,3 +320,43 @@ fn odd_addresses_are_answered_and_never_fail(#[values(Engine::Sqlite, Engine::Po
         assert!(scene.get(path).status < 500, "{path}");
     }
 }
+
+/// Commits a directory of so many files of one blob to a branch of `ann/tool`.
+fn push_wide(scene: &Scene, branch: &str, entries: u32) {
+    let git = &scene.ann.git;
+    let blob = git.feed(&scene.dir, &["hash-object", "-w", "--stdin"], |input| input.write_all(b"wide\n"));
+    let oid: Vec<u8> = (0..20).map(|at| u8::from_str_radix(&blob[2 * at..2 * at + 2], 16).expect("digits")).collect();
+    let tree = git.feed(&scene.dir, &["hash-object", "-w", "-t", "tree", "--stdin"], move |input| {
+        (0..entries).try_for_each(|number| {
+            input.write_all(format!("100644 {number:08}\0").as_bytes()).and_then(|()| input.write_all(&oid))
+        })
+    });
+    let commit = git.ok(&scene.dir, &["commit-tree", "-m", "wide", tree.trim()]);
+    scene.push(&[&format!("{}:refs/heads/{branch}", commit.trim())]);
+}
+
+#[test]
+fn directories_that_are_too_large_say_so_and_wide_ones_are_shown_to_a_limit() {
+    let scene = Scene::new(Engine::Sqlite);
+    push_wide(&scene, "main", 900_000);
+    push_wide(&scene, "wide", 120_000);
+
+    for path in ["/ann/tool", "/ann/tool/tree/main"] {
+        assert!(scene.page(path).contains("This directory is too large to be listed here"), "{path}");
+    }
+    let pages = ["/ann/tool/blob/main/00000001", "/ann/tool/raw/main/00000001"];
+    let api = ["contents", "contents/00000001", "git/trees/main", "readme"];
+    for path in pages.map(str::to_owned).into_iter().chain(api.map(|path| format!("/api/v3/repos/ann/tool/{path}"))) {
+        let answer = scene.get(&path);
+        assert_eq!(answer.status, 422, "{path}: {}", answer.text());
+        assert!(answer.text().contains("too large to be shown here"), "{path}: {}", answer.text());
+    }
+
+    let page = scene.page("/ann/tool/tree/wide");
+    assert!(page.contains("more entries than are shown here") && page.contains(">00000001<"));
+    assert!(scene.page("/ann/tool/blob/wide/00119999").contains("wide"));
+    assert_eq!(scene.page("/ann/tool/raw/wide/00119999"), "wide\n");
+    let listed = scene.get("/api/v3/repos/ann/tool/contents?ref=wide");
+    assert_eq!(listed.json().as_array().map(Vec::len), Some(20_000));
+    assert_eq!(scene.get("/api/v3/repos/ann/tool/readme?ref=wide").status, 404);
+}

@@ -1,6 +1,7 @@
 //! Who is logged in on the pages. The cookie is a secret with 256 random bits; its hash is kept.
 
 use super::one_time::{self, OneTime};
+use super::standing::Standing;
 use crate::tell::{Who, audit_account};
 use crate::{Caller, Fault, Forge, sealed};
 use abide_core::{Timestamp, UserId};
@@ -104,13 +105,14 @@ impl Opening {
 /// Who comes with this cookie; `None` if it opens nothing (unknown, ended, account suspended). One statement.
 pub async fn by_cookie(forge: &Forge, cookie: &str, ip: Option<IpAddr>) -> Result<Option<Viewer>, Fault> {
     let now = forge.clock().now();
-    let found = sessions::open(&mut *forge.store().read().await?, &one_time::hash(cookie), now).await?;
+    let hash = one_time::hash(cookie);
+    let found = sessions::open(&mut *forge.store().read().await?, &hash, now).await?;
     let Some((session, user)) = found else { return Ok(None) };
     let prolonged = now.since(session.last_seen_at) > LAST_SEEN_PRECISION;
     if prolonged {
         note_use(forge, session.hash.clone(), ip, now);
     }
-    let caller = Caller::of(user.actor(), ip);
+    let caller = Caller { standing: Standing::Session(hash), ..Caller::of(user.actor(), ip) };
     Ok(Some(Viewer {
         user,
         caller,

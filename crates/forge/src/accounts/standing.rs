@@ -8,7 +8,7 @@ use abide_core::policy::Actor;
 use abide_core::time::Timestamp;
 use abide_nostr::grasp::signer::Signer;
 use abide_nostr::{PublicKey, nip19};
-use abide_store::{Conn, StoreError, ssh_keys, tokens, user_keys, users};
+use abide_store::{Conn, StoreError, sessions, ssh_keys, tokens, user_keys, users};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +25,8 @@ pub enum Standing {
     Account(UserId),
     /// A token, by its hash.
     Token([u8; 32]),
+    /// A login on the pages, by the hash of its cookie.
+    Session([u8; 32]),
     /// An SSH key, by its fingerprint.
     SshKey(Arc<str>),
     /// A nostr key that must belong to an account.
@@ -57,6 +59,7 @@ impl Standing {
                 Some(token) if token.is_live(now) => users::by_id(conn, token.user_id).await?,
                 _ => None,
             },
+            Self::Session(hash) => sessions::open(conn, hash, now).await?.map(|(_, user)| user),
             Self::SshKey(fingerprint) => match ssh_keys::by_fingerprint(conn, fingerprint).await? {
                 Some(key) => users::by_id(conn, key.user_id).await?,
                 None => None,

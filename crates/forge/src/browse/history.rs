@@ -125,13 +125,13 @@ impl Browser {
                 let lines = self.read(move |reader| {
                     let mut seen: HashMap<Oid, Arc<Commit>> = HashMap::new();
                     let mut lines = Vec::with_capacity(ranges.len());
-                    for range in ranges {
+                    for range in &ranges {
                         let commit = match seen.get(&range.commit) {
                             Some(commit) => commit.clone(),
-                            None => Arc::new(reader.commit(range.commit)?),
+                            None => Arc::new(reader.short_commit(range.commit)?),
                         };
                         seen.insert(range.commit, commit.clone());
-                        lines.push((range, commit));
+                        lines.push((*range, commit));
                     }
                     Ok(lines)
                 });

@@ -12,6 +12,8 @@ mod place;
 mod refs;
 mod shared;
 
+use crate::accounts::standing::Standing;
+use crate::git::fetch;
 use crate::git::snapshots::{self, Refs};
 use crate::repos::open::{self, Door};
 use crate::{Access, Caller, Fault, Forge};
@@ -46,8 +48,13 @@ pub struct Browser {
     /// The repository.
     pub repo: Repo,
     refs: Refs,
+    /// For what has a slot.
     reader: Reader,
+    /// For what has none.
+    small: Reader,
     client: Client,
+    /// The credential of whoever reads, for what goes on after the answer has begun.
+    standing: Standing,
 }
 
 /// Opens a repository for someone who may read it.
@@ -60,9 +67,17 @@ pub async fn open(forge: &Forge, caller: &Caller, door: &Door) -> Result<Browser
 /// Looks into a repository that was opened already, for this caller.
 pub async fn of_repo(forge: &Forge, caller: &Caller, repo: Repo) -> Result<Browser, Access> {
     let refs = snapshots::read(forge, &repo).await?;
-    let reader =
-        forge.browse().reader(forge.layout().repo(repo.id), repo.id, repo.refs_generation).map_err(Fault::from)?;
-    Ok(Browser { forge: forge.clone(), repo, refs, reader, client: caller.client() })
+    let dir = forge.layout().repo(repo.id);
+    let (reader, small) = forge.browse().readers(dir, repo.id, repo.refs_generation).map_err(Fault::from)?;
+    Ok(Browser {
+        forge: forge.clone(),
+        repo,
+        refs,
+        reader,
+        small,
+        client: caller.client(),
+        standing: caller.standing.clone(),
+    })
 }
 
 impl Browser {
@@ -86,15 +101,19 @@ impl Browser {
         self.refs.generation
     }
 
-    /// Asks the objects something, on the blocking pool.
+    /// Asks the objects something, on the blocking pool. If that takes more memory than everybody may use at once, it is asked
+    /// again in a slot.
     pub async fn read<T, F>(&self, ask: F) -> Result<T, BrowseError>
     where
         T: Send + 'static,
-        F: FnOnce(&Reader) -> Result<T, ReadError> + Send + 'static,
+        F: Fn(&Reader) -> Result<T, ReadError> + Send + 'static,
     {
-        let reader = self.reader.clone();
-        let answered = tokio::task::spawn_blocking(move || ask(&reader)).await;
-        answered.map_err(|error| BrowseError::interrupted(&error))?.map_err(BrowseError::from)
+        let small = self.small.clone();
+        let (answered, ask) = blocking(move || (ask(&small), ask)).await?;
+        match answered {
+            Err(ReadError::TooLarge) => self.read_heavy(ask).await,
+            answered => Ok(answered?),
+        }
     }
 
     /// The same for what takes a while: only so many run at once, others wait, though not for long. The slot stays with
@@ -105,11 +124,12 @@ impl Browser {
         F: FnOnce(&Reader) -> Result<T, ReadError> + Send + 'static,
     {
         let place = self.forge.browse().heavy(self.client).await?;
-        self.read(move |reader| {
+        let reader = self.reader.clone();
+        let answered = blocking(move || {
             let _place = place;
-            ask(reader)
-        })
-        .await
+            ask(&reader)
+        });
+        Ok(answered.await??)
     }
 
     /// A directory, with the sizes of its files if it is small enough for that.
@@ -150,9 +170,12 @@ impl Browser {
         self.read(move |reader| reader.blob(oid, max)).await
     }
 
-    /// A file of any size, piece by piece.
+    /// A file of any size, piece by piece. It ends within seconds of the reader's credential.
     pub async fn stream(&self, oid: Oid) -> Result<BlobStream, BrowseError> {
-        Ok(BlobStream::open(self.forge.git(), self.reader.repo_dir(), oid, self.client, self.forge.patience()).await?)
+        let (git, dir) = (self.forge.git(), self.reader.repo_dir());
+        let stream = BlobStream::open(git, dir, oid, self.client, self.forge.patience()).await?;
+        fetch::end_with(&self.forge, &self.standing, stream.cutter());
+        Ok(stream)
     }
 
     /// One commit.
@@ -179,4 +202,8 @@ impl Browser {
         let (commits, cap) = (settings.compare_commits, settings.walk);
         self.read_heavy(move |reader| reader.compare(base, head, commits, cap, &DiffLimits::default())).await
     }
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, BrowseError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| BrowseError::interrupted(&error))
 }

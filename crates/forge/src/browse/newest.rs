@@ -4,7 +4,7 @@
 //! that moved are read. What one visitor's time did not suffice for, the next one's goes on with.
 
 use super::refs::version_order;
-use super::{BrowseError, Browser, RefPage};
+use super::{BrowseError, Browser, RefPage, blocking};
 use crate::Fault;
 use abide_core::{Oid, RepoId};
 use abide_git::snapshot::Snapshot;
@@ -103,7 +103,7 @@ impl Browser {
         let read = move |reader: &Reader| {
             let unknown = named(&refs).filter(|found| !so_far.contains_key(&found.oid));
             let mut times = reader.ref_times(unknown, until);
-            times.extend(so_far);
+            times.extend(&so_far);
             Ok(times)
         };
         let times = if few { self.read(read).await } else { self.read_heavy(read).await };
@@ -113,7 +113,7 @@ impl Browser {
             times => times?,
         };
         let refs = self.refs.clone();
-        let dated = self.read(move |_| Ok(Arc::new(sorted(&refs, times, generation)))).await?;
+        let dated = blocking(move || Arc::new(sorted(&refs, times, generation))).await?;
         // While refs move, the order is that of no moment, and only its times are worth keeping.
         shared.dated.insert(self.repo.id, dated.clone());
         Ok(dated)

@@ -82,12 +82,12 @@ fn branch(reader: &Reader, found: &Ref, default: &[u8], base: Option<Oid>, walk:
         Some(base) if !is_default => Some(reader.ahead_behind(base, tip, walk)?),
         _ => None,
     };
-    Ok(Branch { name: short(found, "refs/heads/"), commit: reader.commit(tip)?, is_default, distance })
+    Ok(Branch { name: short(found, "refs/heads/"), commit: reader.short_commit(tip)?, is_default, distance })
 }
 
 fn tag(reader: &Reader, found: &Ref) -> Result<Tag, ReadError> {
     let commit = match reader.resolve_commit(found.peeled.unwrap_or(found.oid)) {
-        Ok(oid) => Some(reader.commit(oid)?),
+        Ok(oid) => Some(reader.short_commit(oid)?),
         Err(ReadError::NotACommit) => None,
         Err(error) => return Err(error),
     };

@@ -32,7 +32,7 @@ const QUEUE: Duration = Duration::from_secs(30);
 
 /// What browsing remembers.
 pub(crate) struct Shared {
-    readers: Cache<(RepoId, i64), Reader>,
+    readers: Cache<(RepoId, i64), (Reader, Reader)>,
     pub(super) listings: Cache<PathKey, Arc<Listing>, Bytes>,
     pub(super) readmes: Cache<PathKey, Option<Entry>>,
     pub(super) last_changes: Cache<PathKey, Arc<Walked>, Bytes>,
@@ -68,9 +68,11 @@ impl Shared {
         }
     }
 
-    /// The repository's objects. A new generation opens them anew, which also finds what maintenance wrote since.
-    pub(super) fn reader(&self, dir: PathBuf, repo: RepoId, generation: i64) -> Result<Reader, GitError> {
-        self.readers.get_or_insert_with(&(repo, generation), || Reader::open(&dir))
+    /// The repository's objects, for work with and without a slot. A new generation opens them anew, which also finds what
+    /// maintenance wrote since.
+    pub(super) fn readers(&self, dir: PathBuf, repo: RepoId, generation: i64) -> Result<(Reader, Reader), GitError> {
+        let open = || Ok((Reader::open(&dir)?, Reader::open_small(&dir)?));
+        self.readers.get_or_insert_with(&(repo, generation), open)
     }
 
     /// A slot among what may run at once although it takes a while.

@@ -106,7 +106,8 @@ fn tell(repo: &Repo, missing: &[Oid], findings: &mut Findings) {
     }
 }
 
-/// Copies missing objects from related repositories that have them. Returns what was done, a line each.
+/// Copies missing objects from related repositories that have them. Returns what was done, a line each. A repository that
+/// cannot be looked through is named, and the others are mended.
 pub(super) async fn mend(forge: &Forge, depth: Depth) -> Result<Vec<String>, Fault> {
     let mut done = Vec::new();
     let mut after = RepoId::new(0);
@@ -118,14 +119,27 @@ pub(super) async fn mend(forge: &Forge, depth: Depth) -> Result<Vec<String>, Fau
             if !dir.join("HEAD").is_file() {
                 continue;
             }
-            let suspect = depth == Depth::Deep || !integrity::missing_tips(&dir).await?.is_empty();
-            if suspect && let Some(line) = mend_one(forge, repo, &dir).await? {
-                done.push(line);
+            match mend_if_suspect(forge, depth, repo, &dir).await {
+                Ok(line) => done.extend(line),
+                // It may have gone meanwhile.
+                Err(_) if !dir.join("HEAD").exists() => {}
+                Err(fault @ Fault::Git(_)) => {
+                    tracing::warn!(error = %fault, repo = repo.id.get(), "a repository could not be mended");
+                    done.push(format!("left {} (id {}) as it is: {fault}", repo.slug(), repo.id));
+                }
+                Err(fault) => return Err(fault),
             }
         }
         if page.len() < PAGE as usize {
             return Ok(done);
         }
+    }
+}
+
+async fn mend_if_suspect(forge: &Forge, depth: Depth, repo: &Repo, dir: &Path) -> Result<Option<String>, Fault> {
+    match depth == Depth::Deep || !integrity::missing_tips(dir).await?.is_empty() {
+        true => mend_one(forge, repo, dir).await,
+        false => Ok(None),
     }
 }
 

@@ -1,28 +1,33 @@
 //! Fetching: refs are answered from memory, packs are streamed through git.
 
 use super::snapshots::{self, Refs};
-use super::{AGENT, ProtocolVersion, Transport, ensure_directory, moved_hint};
+use super::told::Told;
+use super::{AGENT, ProtocolVersion, Transport, ensure_directory, error_packet, moved_hint};
 use crate::accounts::standing::{ASK_EVERY, Standing};
 use crate::disk::{self, Writer};
 use crate::repos::open::{Door, open};
 use crate::{Access, Caller, Fault, Forge};
+use abide_core::patience::Patience;
 use abide_core::policy::Action;
 use abide_core::scope::Scope;
 use abide_git::hint::Hinted;
 use abide_git::pace::Paced;
 use abide_git::upload::{self, UploadPack};
 use abide_git::v2::{self, V2Request};
-use abide_git::{Client, Cutter, PacketReader, Pumped, Snapshot, advertise, bare};
+use abide_git::{Client, Cutter, GitError, PacketReader, Pumped, advertise, bare};
 use abide_store::repos::Repo;
 use abide_store::{nostr_repos, purgatory};
-use bytes::Bytes;
-use tokio::io::{AsyncRead, AsyncWrite};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 
 /// What one request of a fetch may have: wants and haves, unpacked.
 const MAX_REQUEST: u64 = 64 << 20;
 
 /// The same without an account: the names of 300,000 refs.
 const STRANGERS_REQUEST: u64 = 16 << 20;
+
+/// How long a client may look through a pack before it says in the same conversation that it wants nothing more.
+const UNPACKING: Duration = Duration::from_secs(900);
 
 /// A fetch that the policy allows.
 #[derive(Debug, Clone)]
@@ -76,18 +81,23 @@ async fn refs(forge: &Forge, source: &Source) -> Result<Refs, Fault> {
 }
 
 /// What a client of one-request transports hears first.
-pub async fn advertisement(forge: &Forge, ticket: &Ticket, version: ProtocolVersion) -> Result<Bytes, Fault> {
+pub async fn advertisement(forge: &Forge, ticket: &Ticket, version: ProtocolVersion) -> Result<Told, Fault> {
+    first_words(forge, ticket, version, true).await
+}
+
+async fn first_words(forge: &Forge, ticket: &Ticket, version: ProtocolVersion, stateless: bool) -> Result<Told, Fault> {
     let capabilities = forge.git().upload_capabilities().await?;
     if version == ProtocolVersion::V2 {
-        return Ok(advertise::upload_pack_v2(capabilities));
+        return Ok(Told::Whole(Some(advertise::upload_pack_v2(capabilities))));
     }
-    Ok(advertise::upload_pack(&*refs(forge, &ticket.source).await?, capabilities, version))
+    let refs = refs(forge, &ticket.source).await?;
+    Ok(Told::of(advertise::upload_pack(refs, capabilities, version, stateless)))
 }
 
 /// An answer to one request.
 pub enum Answer {
-    /// It was known.
-    Ready(Bytes),
+    /// It comes from refs.
+    Refs(Told),
     /// git makes it while it is read. Dropping it ends git.
     Stream(Box<Hinted<Pumped>>),
 }
@@ -113,22 +123,22 @@ async fn make_answer(
 ) -> Result<Answer, Fault> {
     let mut reader = PacketReader::new(Paced::new(input, forge.patience()));
     if version == ProtocolVersion::V2 {
-        let request = v2::read_request(&mut reader).await.map_err(abide_git::GitError::Client)?;
+        let request = v2::read_request(&mut reader).await.map_err(GitError::Client)?;
         if let V2Request::LsRefs(request) = request {
-            return Ok(Answer::Ready(advertise::ls_refs(&*refs(forge, &ticket.source).await?, &request)));
+            return Ok(Answer::Refs(Told::of(advertise::ls_refs(refs(forge, &ticket.source).await?, request))));
         }
     }
     // All of it, before a slot is taken: a client that says nothing more has none.
     let request = upload::read_request(forge.git(), ticket.client, reader, longest_request(forge, ticket)).await?;
     metrics::counter!("abide_fetches_total", "transport" => "http").increment(1);
-    let stream = upload::spawn(forge.git(), &call(forge, ticket, version, true).await?, request).await?;
+    let stream = upload::spawn(forge.git(), &call(forge, ticket, version).await?, request).await?;
     end_with(forge, &ticket.standing, stream.cutter());
     let hint = ticket.hint.as_deref().filter(|_| version == ProtocolVersion::V2);
     Ok(Answer::Stream(Box::new(Hinted::new(stream, hint))))
 }
 
 /// Ends git's answer with the caller's credential, also while the client takes no bytes of it.
-fn end_with(forge: &Forge, standing: &Standing, answer: Cutter) {
+pub(crate) fn end_with(forge: &Forge, standing: &Standing, answer: Cutter) {
     if *standing == Standing::Anonymous {
         return;
     }
@@ -153,7 +163,8 @@ fn longest_request(forge: &Forge, ticket: &Ticket) -> u64 {
     }
 }
 
-/// Holds a whole conversation with a client that stays connected.
+/// Holds a whole conversation with a client that stays connected. The client hears of refs without git; a slot is taken and git
+/// is started for what it wants to have, once it has said all of that.
 pub async fn converse(
     forge: &Forge,
     ticket: &Ticket,
@@ -161,17 +172,100 @@ pub async fn converse(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin,
 ) -> Result<(), Fault> {
-    // Sets HEAD right if a crash left it behind, which git reads by itself here.
-    drop(refs(forge, &ticket.source).await?);
-    metrics::counter!("abide_fetches_total", "transport" => "ssh").increment(1);
-    let call = call(forge, ticket, version, false).await?;
+    let mut talk = Talk { forge, ticket, version, output };
     tokio::select! {
-        served = upload::serve(forge.git(), &call, input, output) => Ok(served?),
+        held = talk.hold(input) => held,
         () = ticket.standing.lost(forge) => Err(Fault::Revoked),
     }
 }
 
-async fn call(forge: &Forge, ticket: &Ticket, protocol: ProtocolVersion, stateless: bool) -> Result<UploadPack, Fault> {
+struct Talk<'a, W> {
+    forge: &'a Forge,
+    ticket: &'a Ticket,
+    version: ProtocolVersion,
+    output: W,
+}
+
+impl<W: AsyncWrite + Unpin> Talk<'_, W> {
+    async fn hold(&mut self, input: impl AsyncRead + Unpin) -> Result<(), Fault> {
+        let first = first_words(self.forge, self.ticket, self.version, false).await?;
+        self.say(first).await?;
+        let mut reader = PacketReader::new(Paced::new(input, self.forge.patience()));
+        if self.version != ProtocolVersion::V2 {
+            return self.go_on(reader).await;
+        }
+        let mut patience = self.forge.patience();
+        loop {
+            // Nothing is held for a client that thinks, so each command has a patience of its own.
+            reader.get_mut().renew(patience);
+            patience = self.forge.patience();
+            let request = v2::read_request(&mut reader).await.map_err(GitError::Client)?;
+            if let V2Request::LsRefs(request) = request {
+                let refs = refs(self.forge, &self.ticket.source).await?;
+                self.say(Told::of(advertise::ls_refs(refs, request))).await?;
+                continue;
+            }
+            let Some(request) = self.request(&mut reader).await? else { return Ok(()) };
+            let call = call(self.forge, self.ticket, self.version).await?;
+            let spawned = upload::spawn(self.forge.git(), &call, request).await;
+            let answer = self.or_told(spawned).await?;
+            upload::send(answer, &mut self.output, patience).await?;
+            patience = Patience::new(UNPACKING.max(patience.full()), patience.bytes_per_second());
+        }
+    }
+
+    /// Versions 0 and 1: git goes on where the client has said what it wants.
+    async fn go_on<R: AsyncRead + Unpin>(&mut self, mut reader: PacketReader<Paced<R>>) -> Result<(), Fault> {
+        let Some(opening) = self.request(&mut reader).await? else { return Ok(()) };
+        let call = call(self.forge, self.ticket, self.version).await?;
+        let (rest, paced) = reader.into_parts();
+        let input = std::io::Cursor::new(rest).chain(paced.into_inner());
+        let served = upload::serve(self.forge.git(), &call, opening, input, &mut self.output).await;
+        match served {
+            Err(busy @ GitError::Busy { .. }) => self.or_told(Err(busy)).await,
+            served => Ok(served?),
+        }
+    }
+
+    /// All that the client wants, before a slot is taken.
+    async fn request<R: AsyncRead + Unpin>(
+        &mut self,
+        reader: &mut PacketReader<R>,
+    ) -> Result<Option<upload::Request>, Fault> {
+        let most = longest_request(self.forge, self.ticket);
+        let request = upload::read_section(self.forge.git(), self.ticket.client, reader, most).await;
+        let request = self.or_told(request).await?;
+        if request.is_some() {
+            metrics::counter!("abide_fetches_total", "transport" => "ssh").increment(1);
+        }
+        Ok(request)
+    }
+
+    /// Tells the client why there is no answer. One that went away is told nothing.
+    async fn or_told<T>(&mut self, outcome: Result<T, GitError>) -> Result<T, Fault> {
+        let fault = match outcome {
+            Ok(value) => return Ok(value),
+            Err(error) => Fault::from(error),
+        };
+        if !fault.is_clients() {
+            let words = error_packet(&fault.told());
+            upload::send_piece(&mut self.output, &words, &mut self.forge.patience()).await?;
+        }
+        Err(fault)
+    }
+
+    async fn say(&mut self, told: Told) -> Result<(), Fault> {
+        let held = told.hold(self.ticket.client);
+        let _held = self.or_told(held).await?;
+        let mut patience = self.forge.patience();
+        for piece in told {
+            upload::send_piece(&mut self.output, &piece, &mut patience).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn call(forge: &Forge, ticket: &Ticket, protocol: ProtocolVersion) -> Result<UploadPack, Fault> {
     let repo = match &ticket.source {
         Source::Repo(repo) => {
             ensure_directory(forge, repo).await?;
@@ -179,16 +273,16 @@ async fn call(forge: &Forge, ticket: &Ticket, protocol: ProtocolVersion, statele
         }
         Source::Nothing => bare::init_empty(forge.layout()).await?,
     };
-    Ok(UploadPack { repo, stateless, protocol, patience: forge.patience(), client: ticket.client })
+    Ok(UploadPack { repo, protocol, patience: forge.patience(), client: ticket.client })
 }
 
 /// What a pushing client hears first.
-pub(super) async fn push_advertisement(forge: &Forge, repo: &Repo, version: ProtocolVersion) -> Result<Bytes, Fault> {
+pub(super) async fn push_advertisement(forge: &Forge, repo: &Repo, version: ProtocolVersion) -> Result<Told, Fault> {
     let refs = snapshots::read(forge, repo).await?;
-    Ok(advertise::receive_pack(&refs, AGENT, version))
+    Ok(Told::of(advertise::receive_pack(refs, AGENT, version)))
 }
 
 /// What a client hears first who pushes to a repository that has nothing yet.
-pub(super) fn empty_push_advertisement(version: ProtocolVersion) -> Bytes {
-    advertise::receive_pack(&Snapshot::empty(), AGENT, version)
+pub(super) fn empty_push_advertisement(version: ProtocolVersion) -> Told {
+    Told::of(advertise::receive_pack(Refs::nothing(), AGENT, version))
 }

@@ -2,7 +2,7 @@
 //!
 //! * [`fetch`]: refs from a snapshot in memory, packs streamed through git.
 //! * [`push`]: our own receive pipeline; `push/commit.rs` is the part that must reach its end.
-//! * [`snapshots`]: refs by generation. [`reconcile`]: puts right what a crash left. [`maintain`]: keeps repositories
+//! * [`snapshots`]: refs by generation, [`Told`] how clients hear of them. [`reconcile`]: puts right what a crash left. [`maintain`]: keeps repositories
 //!   quick.
 
 pub mod fetch;
@@ -10,6 +10,7 @@ pub mod maintain;
 pub mod push;
 pub mod reconcile;
 pub mod snapshots;
+mod told;
 
 use crate::repos::open::{self, Door};
 use crate::{Fault, Forge};
@@ -23,6 +24,7 @@ pub(crate) const AGENT: &str = concat!("abide/", env!("CARGO_PKG_VERSION"));
 pub use abide_git::ProtocolVersion;
 pub use abide_git::advertise::service as service_header;
 pub use abide_git::report::error_packet;
+pub use told::Told;
 
 /// How someone comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,17 +9,24 @@ use abide_git::{Head, Snapshot, bare};
 use abide_store::repos::{self, Repo};
 use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Snapshots of many repositories, bounded by the number of refs they hold together.
 pub(crate) struct Snapshots {
     inner: Mutex<Cache>,
     max_refs: usize,
+    /// One reader of a repository's refs at a time: whoever waited finds them.
+    turns: Vec<tokio::sync::Mutex<()>>,
 }
+
+/// So many repositories may wait for each other by chance; readers of one always do.
+const TURNS: usize = 64;
 
 #[derive(Default)]
 struct Cache {
     entries: HashMap<RepoId, Entry>,
+    /// Snapshots that are too large to be kept, as long as somebody uses them.
+    large: HashMap<RepoId, (i64, RefName, Weak<Snapshot>)>,
     refs: usize,
     tick: u64,
 }
@@ -36,13 +43,22 @@ const ENTRY_COST: usize = 8;
 
 impl Snapshots {
     pub(crate) fn new(max_refs: usize) -> Self {
-        Self { inner: Mutex::default(), max_refs }
+        Self { inner: Mutex::default(), max_refs, turns: (0..TURNS).map(|_| Default::default()).collect() }
+    }
+
+    async fn turn(&self, repo: RepoId) -> tokio::sync::MutexGuard<'_, ()> {
+        self.turns[repo.get() as usize % TURNS].lock().await
     }
 
     fn get(&self, repo: &Repo) -> Option<Arc<Snapshot>> {
         let mut cache = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         cache.tick += 1;
         let tick = cache.tick;
+        if let Some((generation, default_branch, snapshot)) = cache.large.get(&repo.id)
+            && (*generation, default_branch) == (repo.refs_generation, &repo.default_branch)
+        {
+            return snapshot.upgrade();
+        }
         let entry = cache.entries.get_mut(&repo.id)?;
         (entry.generation == repo.refs_generation && entry.default_branch == repo.default_branch).then(|| {
             entry.used = tick;
@@ -52,10 +68,13 @@ impl Snapshots {
 
     fn put(&self, repo: &Repo, snapshot: Arc<Snapshot>) {
         let cost = snapshot.refs.len() + ENTRY_COST;
+        let mut cache = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.large.retain(|id, (_, _, snapshot)| *id != repo.id && snapshot.strong_count() > 0);
         if cost > self.max_refs {
+            let large = (repo.refs_generation, repo.default_branch.clone(), Arc::downgrade(&snapshot));
+            cache.large.insert(repo.id, large);
             return;
         }
-        let mut cache = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         cache.tick += 1;
         let entry = Entry {
             generation: repo.refs_generation,
@@ -103,6 +122,11 @@ impl Deref for Refs {
 
 /// The refs of a repository. A repository whose directory is not made yet has none.
 pub async fn read(forge: &Forge, repo: &Repo) -> Result<Refs, Fault> {
+    if let Some(snapshot) = forge.snapshots().get(repo) {
+        metrics::counter!("abide_ref_snapshots_total", "from" => "memory").increment(1);
+        return Ok(Refs { snapshot, generation: Some(repo.refs_generation) });
+    }
+    let _turn = forge.snapshots().turn(repo.id).await;
     if let Some(snapshot) = forge.snapshots().get(repo) {
         metrics::counter!("abide_ref_snapshots_total", "from" => "memory").increment(1);
         return Ok(Refs { snapshot, generation: Some(repo.refs_generation) });

@@ -110,8 +110,9 @@ impl Incoming {
             if read(&mut pack, &mut piece, limits).await? == 0 {
                 return Err(ReceiveError::Truncated);
             }
-            let place = dir.clone();
+            let (place, scan) = (dir.clone(), self.git.scan_place(self.client).await?);
             (state, piece) = blocking(move || {
+                let _scan = scan;
                 let (mut scanner, mut spool) = state;
                 let taken = scanner.feed(&piece)?;
                 spool.push(&piece[..taken]).map_err(GitError::io("keep a pack in", &place))?;

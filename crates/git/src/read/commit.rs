@@ -40,12 +40,15 @@ pub struct Commit {
 }
 
 /// Bytes of a message that are read.
-const LONGEST_MESSAGE: usize = 1 << 20;
+pub(super) const LONGEST_MESSAGE: usize = 1 << 20;
 /// The same where many commits are read together.
 const LONGEST_OF_MANY: usize = 16 << 10;
 
-/// The beginning of a message, up to a character's end.
-fn cut(message: &[u8], longest: usize) -> &[u8] {
+/// Bytes of a name or an address that are read.
+const LONGEST_NAME: usize = 1 << 10;
+
+/// The beginning of a text, up to a character's end.
+pub(super) fn cut(message: &[u8], longest: usize) -> &[u8] {
     let Some(beginning) = message.get(..longest) else { return message };
     let is_inside = |byte: &u8| byte & 0xc0 == 0x80;
     match message.get(longest) {
@@ -61,6 +64,11 @@ impl Reader {
     /// Reads a commit.
     pub fn commit(&self, oid: Oid) -> Result<Commit, ReadError> {
         self.objects().parsed_commit(oid, LONGEST_MESSAGE)
+    }
+
+    /// Reads one commit of many that are held at once: long messages are cut.
+    pub fn short_commit(&self, oid: Oid) -> Result<Commit, ReadError> {
+        self.objects().parsed_commit(oid, LONGEST_OF_MANY)
     }
 
     /// Reads several commits, in this order. Long messages are cut: many of them are held at once.
@@ -79,7 +87,8 @@ impl Objects<'_> {
         let (subject, body) = split_message(cut(headers.message, longest));
         let signature = |raw: &[u8]| {
             let (name, email, time, offset) = split_signature(raw);
-            Signature { name: decoded(name, latin), email: decoded(email, latin), time, offset }
+            let short = |text| decoded(cut(text, LONGEST_NAME), latin);
+            Signature { name: short(name), email: short(email), time, offset }
         };
         Ok(Commit {
             oid,

@@ -30,6 +30,9 @@ pub enum ReadError {
     /// The answer lies farther away than one request may walk.
     #[error("this lies too far back in the history to be looked up here; use a clone")]
     TooFar,
+    /// The object, or one that it is stored as a difference to, takes more memory than one request may.
+    #[error("this is too large to be shown here; use a clone")]
+    TooLarge,
     /// An object that should be there is not, or does not parse.
     #[error("cannot read {}: {detail}; run `abide doctor`", repo.display())]
     Broken {

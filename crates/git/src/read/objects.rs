@@ -14,12 +14,18 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-/// No object larger than this is ever loaded; larger blobs are streamed. A tree of this size has a million entries.
-pub(crate) const LARGEST_OBJECT: u64 = 32 * 1024 * 1024;
-/// Decoding an object may need its delta base beside it.
-const LARGEST_ALLOCATION: usize = 2 * LARGEST_OBJECT as usize;
+/// No blob larger than this is ever loaded; larger ones are streamed.
+pub(crate) const LARGEST_OBJECT: u64 = 12 * 1024 * 1024;
+/// Memory for one object, with the object that it is stored as a difference to: larger ones are not read. A directory of
+/// this size has 600,000 entries, or half of that where it is stored as a difference. A comparison holds two of them.
+const LARGEST_ALLOCATION: usize = 24 * 1024 * 1024;
+/// The same where objects are read without a slot: a file that pages show, with its difference, or a directory of 80,000
+/// entries.
+const SMALL_ALLOCATION: usize = 3 * 1024 * 1024;
 /// Delta bases kept while one call runs. Nothing is kept between calls, so idle readers cost almost nothing.
 const DELTA_BASES: usize = 16 * 1024 * 1024;
+/// The same where objects are read without a slot.
+const SMALL_DELTA_BASES: usize = 2 * 1024 * 1024;
 /// How long a chain of tags may be.
 const TAG_DEPTH: usize = 16;
 /// How often something that is not found is looked for again in a store that is opened anew.
@@ -59,8 +65,16 @@ pub struct Reader(Arc<Inner>);
 
 struct Inner {
     repo: PathBuf,
+    bounds: Bounds,
     store: RwLock<Arc<Store>>,
     graph: OnceLock<Option<Graph>>,
+}
+
+/// Memory that one call may take.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    allocation: usize,
+    delta_bases: usize,
 }
 
 impl std::fmt::Debug for Reader {
@@ -72,8 +86,17 @@ impl std::fmt::Debug for Reader {
 impl Reader {
     /// Opens the objects of this repository; indexes and the commit-graph are mapped when first needed.
     pub fn open(repo_dir: &Path) -> Result<Self, GitError> {
-        let store = RwLock::new(open_store(repo_dir)?);
-        Ok(Self(Arc::new(Inner { repo: repo_dir.to_owned(), store, graph: OnceLock::new() })))
+        Self::within(repo_dir, Bounds { allocation: LARGEST_ALLOCATION, delta_bases: DELTA_BASES })
+    }
+
+    /// The same for calls that wait for no slot: objects that take much memory are [`ReadError::TooLarge`].
+    pub fn open_small(repo_dir: &Path) -> Result<Self, GitError> {
+        Self::within(repo_dir, Bounds { allocation: SMALL_ALLOCATION, delta_bases: SMALL_DELTA_BASES })
+    }
+
+    fn within(repo_dir: &Path, bounds: Bounds) -> Result<Self, GitError> {
+        let store = RwLock::new(open_store(repo_dir, bounds)?);
+        Ok(Self(Arc::new(Inner { repo: repo_dir.to_owned(), bounds, store, graph: OnceLock::new() })))
     }
 
     /// The repository's directory.
@@ -109,7 +132,7 @@ impl Reader {
         }
         let prefix = hash::Prefix::from_hex(hex).map_err(|_| ReadError::NotFound)?;
         let objects = self.objects();
-        match objects.look(|handle| handle.lookup_prefix(prefix, None).map_err(|error| error.to_string()))? {
+        match objects.look(|handle| handle.lookup_prefix(prefix, None).map_err(Failed::from))? {
             None => Err(ReadError::NotFound),
             Some(Err(())) => Err(ReadError::Ambiguous),
             Some(Ok(found)) => Ok(oid(&found)),
@@ -118,7 +141,7 @@ impl Reader {
 
     /// Objects for the length of one call, with a cache that ends with it.
     pub(super) fn objects(&self) -> Objects<'_> {
-        Objects { reader: self, handle: RefCell::new(handle(&self.store())), buffer: Vec::new() }
+        Objects { reader: self, handle: RefCell::new(handle(&self.store(), self.0.bounds)), buffer: Vec::new() }
     }
 
     /// The history for the length of one call.
@@ -166,12 +189,12 @@ pub fn present(repo_dir: &Path, oids: impl IntoIterator<Item = Oid>) -> Result<H
     Ok(oids.into_iter().filter(|oid| store.exists(&id(*oid))).collect())
 }
 
-fn open_store(repo_dir: &Path) -> Result<Arc<Store>, GitError> {
+fn open_store(repo_dir: &Path, bounds: Bounds) -> Result<Arc<Store>, GitError> {
     let objects = repo_dir.join("objects");
     let options = Options {
         // Packs may come while this reader is kept.
         slots: Slots::AsNeededByDiskState { multiplier: 2.0, minimum: 128 },
-        alloc_limit_bytes: Some(LARGEST_ALLOCATION),
+        alloc_limit_bytes: Some(bounds.allocation),
         ..Options::default()
     };
     let store = Store::at_opts(objects.clone(), hash::Kind::Sha1, &mut std::iter::empty(), options);
@@ -179,10 +202,23 @@ fn open_store(repo_dir: &Path) -> Result<Arc<Store>, GitError> {
 }
 
 /// A handle with a cache that ends with it.
-fn handle(store: &Arc<Store>) -> HandleArc {
+fn handle(store: &Arc<Store>, bounds: Bounds) -> HandleArc {
     let mut handle = store.to_cache_arc();
-    handle.set_pack_cache(|| Box::new(pack::cache::lru::MemoryCappedHashmap::new(DELTA_BASES)));
+    handle.set_pack_cache(move || Box::new(pack::cache::lru::MemoryCappedHashmap::new(bounds.delta_bases)));
     handle
+}
+
+/// Why a lookup failed.
+enum Failed {
+    /// The object takes more memory than it may.
+    TooLarge,
+    Broken(String),
+}
+
+impl From<gix::error::Error> for Failed {
+    fn from(error: gix::error::Error) -> Self {
+        if error.is_resource_exhausted() { Self::TooLarge } else { Self::Broken(error.to_string()) }
+    }
 }
 
 /// The object database during one call.
@@ -200,26 +236,30 @@ impl<'a> Objects<'a> {
     /// Looks for something. Maintenance moves objects while we look (from loose files into a pack, from packs into
     /// another), and then a lookup can miss on both sides: what is not found is looked for again in a store that knows
     /// nothing of before. That one is kept only if it finds it, so that asking for what never was costs others nothing.
-    fn look<T>(&self, mut find: impl FnMut(&HandleArc) -> Result<Option<T>, String>) -> Result<Option<T>, ReadError> {
+    fn look<T>(&self, mut find: impl FnMut(&HandleArc) -> Result<Option<T>, Failed>) -> Result<Option<T>, ReadError> {
         let mut found = find(&self.handle.borrow());
         for _ in 0..LOOK_AGAIN {
-            if let Ok(Some(_)) = found {
+            if let Ok(Some(_)) | Err(Failed::TooLarge) = found {
                 break;
             }
-            let store = open_store(&self.reader.0.repo).map_err(|error| self.reader.broken(error))?;
-            let fresh = handle(&store);
+            let bounds = self.reader.0.bounds;
+            let store = open_store(&self.reader.0.repo, bounds).map_err(|error| self.reader.broken(error))?;
+            let fresh = handle(&store, bounds);
             found = find(&fresh);
             if let Ok(Some(_)) = found {
                 *self.handle.borrow_mut() = fresh;
                 self.reader.keep(store);
             }
         }
-        found.map_err(|error| self.reader.broken(error))
+        found.map_err(|failed| match failed {
+            Failed::TooLarge => ReadError::TooLarge,
+            Failed::Broken(detail) => self.reader.broken(detail),
+        })
     }
 
     /// Kind and size without loading.
     pub fn header(&self, id: &hash::oid) -> Result<(Kind, u64), ReadError> {
-        let header = self.look(|handle| handle.try_header(id).map_err(|error| error.to_string()))?;
+        let header = self.look(|handle| handle.try_header(id).map_err(Failed::from))?;
         let header = header.ok_or(ReadError::NotFound)?;
         Ok((header.kind(), header.size()))
     }
@@ -269,7 +309,7 @@ impl<'a> Objects<'a> {
     /// Loads an object into the buffer and says what it is.
     fn find(&self, id: &hash::oid, buffer: &mut Vec<u8>) -> Result<Option<Kind>, ReadError> {
         self.look(|handle| {
-            let found = handle.try_find(id, buffer).map_err(|error| error.to_string())?;
+            let found = handle.try_find(id, buffer).map_err(Failed::from)?;
             Ok(found.map(|object| object.kind))
         })
     }

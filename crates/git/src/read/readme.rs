@@ -1,8 +1,11 @@
 //! The file that introduces a directory.
 
+use super::objects::oid;
 use super::tree::EntryKind;
 use super::{Entry, ReadError, Reader};
 use abide_core::Oid;
+use gix::hash;
+use gix::objs::TreeRefIter;
 
 /// What may follow `readme`, the preferred first.
 const EXTENSIONS: [&[u8]; 5] = [b".md", b".markdown", b".rst", b".txt", b""];
@@ -12,12 +15,20 @@ const ENTRIES: usize = 100_000;
 impl Reader {
     /// The README of a directory, whatever the case of its name; `None` if it has none.
     pub fn readme(&self, treeish: Oid, dir: &[u8]) -> Result<Option<Entry>, ReadError> {
-        let listing = self.tree(treeish, dir, ENTRIES)?;
-        let files = listing.entries.into_iter().filter(|entry| entry.kind.is_blob());
-        // The first of equal names wins, which is the one in capitals; a link comes after every file.
-        let best = files
-            .filter_map(|entry| Some(((entry.kind == EntryKind::Symlink, rank(&entry.name)?), entry)))
-            .min_by_key(|&(rank, _)| rank);
+        let mut objects = self.objects();
+        let dir = objects.directory(treeish, dir)?;
+        let data = objects.tree(&dir)?;
+        let mut best: Option<((bool, usize), Entry)> = None;
+        for entry in TreeRefIter::from_bytes(data, hash::Kind::Sha1).take(ENTRIES) {
+            let entry = entry.map_err(|error| self.broken(format!("tree {dir}: {error}")))?;
+            let kind = EntryKind::from(entry.mode);
+            let Some(rank) = rank(entry.filename).filter(|_| kind.is_blob()) else { continue };
+            // The first of equal names wins, which is the one in capitals; a link comes after every file.
+            let rank = (kind == EntryKind::Symlink, rank);
+            if best.as_ref().is_none_or(|(found, _)| rank < *found) {
+                best = Some((rank, Entry { name: entry.filename.to_owned(), kind, oid: oid(entry.oid), size: None }));
+            }
+        }
         Ok(best.map(|(_, entry)| entry))
     }
 }

@@ -1,7 +1,7 @@
 //! Blobs of any size, as a stream through git.
 
 use super::ReadError;
-use crate::pump::{Pump, Pumped};
+use crate::pump::{Cutter, Pump, Pumped};
 use crate::{Client, Git, GitError};
 use abide_core::Oid;
 use abide_core::patience::Patience;
@@ -54,6 +54,11 @@ impl BlobStream {
         let answer = stdout.take(size.saturating_add(1));
         let content = Pump { running, place, answer, request: None, patience }.start().take(size);
         Ok(Self { size, content })
+    }
+
+    /// A handle that ends it.
+    pub fn cutter(&self) -> Cutter {
+        self.content.get_ref().cutter()
     }
 
     /// How many bytes the blob has.

@@ -1,6 +1,6 @@
 //! Annotated tags.
 
-use super::commit::{line, split_signature};
+use super::commit::{LONGEST_MESSAGE, cut, line, split_signature};
 use super::objects::id;
 use super::{ObjectKind, ReadError, Reader, Signature};
 use abide_core::Oid;
@@ -22,7 +22,7 @@ pub struct TagObject {
     pub target_kind: ObjectKind,
     /// Who made it; old tags do not say.
     pub tagger: Option<Signature>,
-    /// The message, with a signature if there is one.
+    /// The message, with a signature if there is one; the beginning of a long one.
     pub message: BString,
     /// Whether it carries a signature, which nobody has checked.
     pub signed: bool,
@@ -64,7 +64,7 @@ fn parse(oid: Oid, data: &[u8]) -> Option<TagObject> {
         }
     }
     let signed = SIGNATURES.iter().any(|begin| rest.contains_str(begin));
-    Some(TagObject { oid, name, target, target_kind, tagger, message: rest.into(), signed })
+    Some(TagObject { oid, name, target, target_kind, tagger, message: cut(rest, LONGEST_MESSAGE).into(), signed })
 }
 
 #[cfg(test)]

@@ -90,19 +90,11 @@ impl Reader {
         let mut objects = self.objects();
         let dir = objects.directory(treeish, path)?;
         let data = objects.tree(&dir)?;
-        let mut listing = Listing::default();
+        let mut first = First::new(limit);
         for entry in TreeRefIter::from_bytes(data, hash::Kind::Sha1) {
-            let entry = entry.map_err(|error| self.broken(format!("tree {dir}: {error}")))?;
-            listing.entries.push(owned(&entry, entry.filename.to_owned()));
+            first.push(entry.map_err(|error| self.broken(format!("tree {dir}: {error}")))?);
         }
-        // Sorted before it is cut, so that the cut takes files from the end and not directories from the middle.
-        listing.entries.sort_by(|a, b| {
-            let rank = |entry: &Entry| entry.kind != EntryKind::Directory;
-            rank(a).cmp(&rank(b)).then_with(|| a.name.cmp(&b.name))
-        });
-        listing.truncated = listing.entries.len() > limit;
-        listing.entries.truncate(limit);
-        Ok(listing)
+        Ok(first.finish())
     }
 
     /// Looks up the size of every blob in a listing, from headers only.
@@ -130,7 +122,7 @@ impl Reader {
         let mut listing = Listing::default();
         let (mut path_bytes, mut room) = (0, WAITING_BYTES);
         // Directories that are being listed.
-        let mut open = vec![Open::new(&mut objects, &root, BString::default(), &mut room)?];
+        let mut open = vec![Open::new(&mut objects, &root, BString::default(), limit, &mut room)?];
         while let Some(dir) = open.last_mut() {
             let Some(mut entry) = dir.entries.pop() else {
                 listing.truncated |= dir.is_cut;
@@ -148,12 +140,47 @@ impl Reader {
                 if open.len() == DEPTH {
                     listing.truncated = true;
                 } else {
-                    open.push(Open::new(&mut objects, &id(entry.oid), entry.name.clone(), &mut room)?);
+                    open.push(Open::new(&mut objects, &id(entry.oid), entry.name.clone(), limit, &mut room)?);
                 }
             }
             listing.entries.push(entry);
         }
         Ok(listing)
+    }
+}
+
+/// The first entries of a directory, directories before files, each group by name. While it is read no more than twice as
+/// many are held, and only the names of those that stay are copied.
+struct First<'a> {
+    limit: usize,
+    entries: Vec<EntryRef<'a>>,
+    truncated: bool,
+}
+
+impl<'a> First<'a> {
+    fn new(limit: usize) -> Self {
+        Self { limit, entries: Vec::new(), truncated: false }
+    }
+
+    fn push(&mut self, entry: EntryRef<'a>) {
+        self.entries.push(entry);
+        if self.entries.len() > self.limit.saturating_mul(2) {
+            self.cut();
+        }
+    }
+
+    /// Sorts before it cuts, so that the cut takes files from the end and not directories from the middle.
+    fn cut(&mut self) {
+        let key = |entry: &EntryRef<'a>| (entry.mode.kind() != Mode::Tree, entry.filename);
+        self.entries.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
+        self.truncated |= self.entries.len() > self.limit;
+        self.entries.truncate(self.limit);
+    }
+
+    fn finish(mut self) -> Listing {
+        self.cut();
+        let entries = self.entries.iter().map(|entry| owned(entry, entry.filename.to_owned())).collect();
+        Listing { entries, truncated: self.truncated }
     }
 }
 
@@ -167,14 +194,22 @@ struct Open {
 }
 
 impl Open {
-    /// Takes in the entries of a directory, as far as there is room for them.
-    fn new(objects: &mut Objects<'_>, dir: &hash::oid, path: BString, room: &mut usize) -> Result<Self, ReadError> {
+    /// Takes in the entries of a directory, as far as there is room for them and they can be listed.
+    fn new(
+        objects: &mut Objects<'_>,
+        dir: &hash::oid,
+        path: BString,
+        limit: usize,
+        room: &mut usize,
+    ) -> Result<Self, ReadError> {
         let reader = objects.reader();
         let mut open = Self { path, entries: Vec::new(), is_cut: false };
         for entry in TreeRefIter::from_bytes(objects.tree(dir)?, hash::Kind::Sha1) {
             let entry = entry.map_err(|error| reader.broken(format!("tree {dir}: {error}")))?;
             let entry = owned(&entry, entry.filename.to_owned());
-            let Some(left) = room.checked_sub(weight(&entry)) else {
+            // One more than can be listed tells that there are more.
+            let left = room.checked_sub(weight(&entry)).filter(|_| open.entries.len() <= limit);
+            let Some(left) = left else {
                 open.is_cut = true;
                 break;
             };

@@ -111,11 +111,15 @@ async fn advertisements_equal_those_of_git(
     let capabilities = server.git.upload_capabilities().await.unwrap();
     for version in [ProtocolVersion::V0, ProtocolVersion::V1] {
         let theirs = feed(git(&server, version).args(args("upload-pack")), b"");
-        let ours = advertise::upload_pack(&snapshot, capabilities, version);
+        let ours = advertise::upload_pack(&snapshot, capabilities, version, true).into_bytes();
         assert_eq!(text(&ours), text(&theirs), "{shape:?} {version:?}");
+        // In a conversation git goes on after its advertisement, until it hears that nothing is wanted.
+        let theirs = feed(git(&server, version).args(["upload-pack", "."]), b"0000");
+        let ours = advertise::upload_pack(&snapshot, capabilities, version, false).into_bytes();
+        assert_eq!(text(&ours), text(&theirs), "a conversation: {shape:?} {version:?}");
         let theirs = feed(git(&server, version).args(args("receive-pack")), b"");
         let agent = format!("git/{}", server.git.version().await.unwrap());
-        let ours = advertise::receive_pack(&snapshot, &agent, version);
+        let ours = advertise::receive_pack(&snapshot, &agent, version).into_bytes();
         assert_eq!(text(&ours), text(&theirs), "{shape:?} {version:?}");
     }
     let theirs = feed(git(&server, ProtocolVersion::V2).args(args("upload-pack")), b"");
@@ -156,7 +160,11 @@ async fn ls_refs_answers_as_git_does(
         let body = request(arguments);
         let theirs = feed(git(&server, ProtocolVersion::V2).args(["upload-pack", "--stateless-rpc", "."]), &body);
         let V2Request::LsRefs(request) = v2::parse_request(&body) else { panic!("{arguments:?}") };
-        assert_eq!(text(&advertise::ls_refs(&snapshot, &request)), text(&theirs), "{shape:?} {arguments:?}");
+        assert_eq!(
+            text(&advertise::ls_refs(&snapshot, request).into_bytes()),
+            text(&theirs),
+            "{shape:?} {arguments:?}"
+        );
     }
 }
 

@@ -3,18 +3,34 @@
 use crate::support::{Server, Work};
 use abide_core::patience::Patience;
 use abide_git::pktline::{put_data, put_delim, put_flush};
-use abide_git::upload::{self, UploadPack};
-use abide_git::{Client, GitError, GitLimits, ProtocolVersion, Pumped};
+use abide_git::upload::{self, Request, UploadPack};
+use abide_git::{Client, GitError, GitLimits, PacketReader, ProtocolVersion, Pumped};
 use bytes::BytesMut;
 use std::path::Path;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-fn fetch(server: &Server, stateless: bool) -> UploadPack {
+fn fetch(server: &Server) -> UploadPack {
     let patience = Patience::new(Duration::from_secs(10), 1024);
     let (repo, client) = (server.repo.clone(), Client::SERVER);
-    UploadPack { repo, stateless, protocol: ProtocolVersion::V2, patience, client }
+    UploadPack { repo, protocol: ProtocolVersion::V2, patience, client }
 }
+
+/// A conversation of version 0.
+fn conversation(server: &Server) -> UploadPack {
+    UploadPack { protocol: ProtocolVersion::V0, ..fetch(server) }
+}
+
+/// The first request of a conversation.
+async fn opening(server: &Server, oid: &str) -> Request {
+    let mut body = BytesMut::new();
+    put_data(&mut body, format!("want {oid} side-band-64k ofs-delta no-progress\n").as_bytes());
+    put_flush(&mut body);
+    let mut reader = PacketReader::new(&body[..]);
+    upload::read_section(&server.git, Client::SERVER, &mut reader, 1 << 20).await.unwrap().unwrap()
+}
+
+const DONE: &[u8] = b"0009done\n";
 
 fn wanting(oid: &str) -> BytesMut {
     let mut body = BytesMut::new();
@@ -90,11 +106,12 @@ async fn a_fetch_is_served_both_ways() {
     let (server, tip) = seeded().await;
     let body = wanting(&tip);
     let mut answer = Vec::new();
-    upload::serve(&server.git, &fetch(&server, true), &body[..], &mut answer).await.unwrap();
-    assert!(answer.starts_with(b"000dpackfile\n") && answer.ends_with(b"0000"));
+    let begun = opening(&server, &tip).await;
+    upload::serve(&server.git, &conversation(&server), begun, DONE, &mut answer).await.unwrap();
+    assert!(answer.starts_with(b"0008NAK\n") && answer.ends_with(b"0000"));
 
     let mut streamed = Vec::new();
-    let mut stream = asked(&server, &fetch(&server, true), &body).await.unwrap();
+    let mut stream = asked(&server, &fetch(&server), &body).await.unwrap();
     stream.read_to_end(&mut streamed).await.unwrap();
     assert!(streamed.starts_with(b"000dpackfile\n") && streamed.ends_with(b"0000"));
     until_there_are(0, &server.repo).await;
@@ -105,38 +122,57 @@ async fn a_conversation_ends_when_the_client_says_so() {
     let (server, tip) = seeded().await;
     let (mut client, ours) = tokio::io::duplex(64 * 1024);
     let (input, output) = tokio::io::split(ours);
-    let conversation = async {
-        let mut head = [0; 14];
-        client.read_exact(&mut head).await.unwrap();
-        assert_eq!(&head, b"000eversion 2\n");
-        client.write_all(&wanting(&tip)).await.unwrap();
+    let talk = async {
+        client.write_all(DONE).await.unwrap();
         client.write_all(b"0000").await.unwrap();
-        let mut rest = Vec::new();
-        client.read_to_end(&mut rest).await.unwrap();
-        assert!(rest.ends_with(b"0000"));
+        let mut answer = Vec::new();
+        client.read_to_end(&mut answer).await.unwrap();
+        assert!(answer.starts_with(b"0008NAK\n") && answer.ends_with(b"0000"));
     };
+    let begun = opening(&server, &tip).await;
     let serve = async {
         let (mut input, mut output) = (input, output);
-        upload::serve(&server.git, &fetch(&server, false), &mut input, &mut output).await.unwrap();
+        upload::serve(&server.git, &conversation(&server), begun, &mut input, &mut output).await.unwrap();
         output.shutdown().await.unwrap();
     };
-    tokio::join!(conversation, serve);
+    tokio::join!(talk, serve);
+}
+
+#[tokio::test]
+async fn packets_up_to_a_flush_are_one_request_and_what_follows_stays() {
+    let server = Server::new().await;
+    let read = async |wire: &[u8]| {
+        let mut reader = PacketReader::new(wire);
+        let read = upload::read_section(&server.git, Client::SERVER, &mut reader, 100).await;
+        (read.map(|request| request.is_some()), reader.buffered().to_vec())
+    };
+    for nothing in [&b""[..], b"0000", b"0000more"] {
+        assert!(matches!(read(nothing).await, (Ok(false), _)), "{nothing:?}");
+    }
+    let (read_one, rest) = read(b"0008want0001000bdone it0000more").await;
+    assert!(read_one.unwrap());
+    assert_eq!(rest, b"more");
+    for cut in [&b"0008want"[..], b"0008wa", b"zzzz"] {
+        assert!(matches!(read(cut).await.0, Err(GitError::Client(_))), "{cut:?}");
+    }
+    let long = [b"0058".to_vec(), vec![b'x'; 84], b"0058".to_vec(), vec![b'x'; 84], b"0000".to_vec()].concat();
+    assert!(matches!(read(&long).await.0, Err(GitError::RequestTooLarge(100))));
 }
 
 #[tokio::test]
 async fn dropping_a_fetch_ends_git() {
-    let (server, _) = seeded().await;
+    let (server, tip) = seeded().await;
     // The client takes nothing, so git waits for it.
     let large = wanting(&large_tip(&server));
-    let stream = asked(&server, &fetch(&server, true), &large).await.unwrap();
+    let stream = asked(&server, &fetch(&server), &large).await.unwrap();
     until_there_are_some(&server.repo).await;
     drop(stream);
     until_there_are(0, &server.repo).await;
 
     let (_client, ours) = tokio::io::duplex(64);
     let (input, output) = tokio::io::split(ours);
-    let conversation = fetch(&server, false);
-    let serve = upload::serve(&server.git, &conversation, input, output);
+    let talk = conversation(&server);
+    let serve = upload::serve(&server.git, &talk, opening(&server, &tip).await, input, output);
     assert!(tokio::time::timeout(Duration::from_millis(200), serve).await.is_err());
     until_there_are(0, &server.repo).await;
 }
@@ -145,8 +181,8 @@ async fn dropping_a_fetch_ends_git() {
 async fn a_client_that_takes_no_bytes_is_given_up() {
     let (server, tip) = seeded().await;
     let (_client, output) = tokio::io::duplex(16);
-    let stalled = UploadPack { patience: Patience::new(Duration::from_millis(100), 1024), ..fetch(&server, true) };
-    let result = upload::serve(&server.git, &stalled, &wanting(&tip)[..], output).await;
+    let stalled = UploadPack { patience: Patience::new(Duration::from_millis(100), 1024), ..conversation(&server) };
+    let result = upload::serve(&server.git, &stalled, opening(&server, &tip).await, DONE, output).await;
     assert!(matches!(result, Err(GitError::Client(_))), "{result:?}");
     until_there_are(0, &server.repo).await;
 }
@@ -155,11 +191,11 @@ async fn a_client_that_takes_no_bytes_is_given_up() {
 async fn a_client_that_takes_no_bytes_of_a_stream_loses_its_git_and_its_slot() {
     let limits = GitLimits { fetches: 1, ..GitLimits::default() };
     let server = Server::with(limits).await;
-    let stalled = UploadPack { patience: Patience::new(Duration::from_millis(100), 1 << 20), ..fetch(&server, true) };
+    let stalled = UploadPack { patience: Patience::new(Duration::from_millis(100), 1 << 20), ..fetch(&server) };
     let large = wanting(&large_tip(&server));
     let mut stream = asked(&server, &stalled, &large).await.unwrap();
     until_there_are(0, &server.repo).await;
-    let other = asked(&server, &fetch(&server, true), b"0000").await.unwrap();
+    let other = asked(&server, &fetch(&server), b"0000").await.unwrap();
     let mut rest = Vec::new();
     let error = stream.read_to_end(&mut rest).await.unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::TimedOut, "a part is not taken for the whole");
@@ -176,7 +212,7 @@ async fn a_request_that_does_not_end_takes_no_slot() {
         let git = server.git.clone();
         async move { upload::read_request(&git, Client::SERVER, ours, 1 << 20).await }
     });
-    asked(&server, &fetch(&server, true), b"0000").await.unwrap();
+    asked(&server, &fetch(&server), b"0000").await.unwrap();
     assert!(!reading.is_finished());
     assert!(processes_in(&server.repo).is_empty() || !reading.is_finished());
     reading.abort();
@@ -199,7 +235,7 @@ async fn a_request_has_an_end_and_a_large_one_waits_in_a_file() {
     put_data(&mut body, b"done\n");
     put_flush(&mut body);
     let mut answer = Vec::new();
-    let mut stream = asked(&server, &fetch(&server, true), &body).await.unwrap();
+    let mut stream = asked(&server, &fetch(&server), &body).await.unwrap();
     stream.read_to_end(&mut answer).await.unwrap();
     assert!(answer.starts_with(b"000dpackfile\n") && answer.ends_with(b"0000"));
 }
@@ -231,11 +267,11 @@ async fn large_requests_of_one_client_have_so_many_slots_and_small_ones_need_non
 
 #[tokio::test]
 async fn a_conversation_in_which_nobody_says_anything_is_given_up() {
-    let (server, _) = seeded().await;
+    let (server, tip) = seeded().await;
     let (_client, ours) = tokio::io::duplex(64 * 1024);
     let (input, output) = tokio::io::split(ours);
-    let silent = UploadPack { patience: Patience::new(Duration::from_millis(100), 1024), ..fetch(&server, false) };
-    let result = upload::serve(&server.git, &silent, input, output).await;
+    let silent = UploadPack { patience: Patience::new(Duration::from_millis(100), 1024), ..conversation(&server) };
+    let result = upload::serve(&server.git, &silent, opening(&server, &tip).await, input, output).await;
     assert!(
         matches!(&result, Err(GitError::Client(error)) if error.kind() == std::io::ErrorKind::TimedOut),
         "{result:?}"
@@ -244,15 +280,40 @@ async fn a_conversation_in_which_nobody_says_anything_is_given_up() {
 }
 
 #[tokio::test]
+async fn small_questions_do_not_keep_a_conversation_and_its_slot() {
+    let (server, tip) = seeded().await;
+    let (client, ours) = tokio::io::duplex(64 * 1024);
+    let (input, output) = tokio::io::split(ours);
+    // git answers each of them at once.
+    let asking = tokio::spawn(async move {
+        let (mut answers, mut questions) = tokio::io::split(client);
+        let question = format!("0032have {:040x}\n0000", 1);
+        let mut answer = [0; 8];
+        while questions.write_all(question.as_bytes()).await.is_ok() {
+            answers.read_exact(&mut answer).await.map(|_| ()).unwrap_or_default();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    });
+    let slow = UploadPack { patience: Patience::new(Duration::from_millis(300), 1 << 20), ..conversation(&server) };
+    let result = upload::serve(&server.git, &slow, opening(&server, &tip).await, input, output).await;
+    assert!(
+        matches!(&result, Err(GitError::Client(error)) if error.kind() == std::io::ErrorKind::TimedOut),
+        "{result:?}"
+    );
+    asking.await.unwrap();
+    until_there_are(0, &server.repo).await;
+}
+
+#[tokio::test]
 async fn no_more_fetches_run_than_allowed() {
     let limits = GitLimits { fetches: 1, queue: Duration::from_millis(50), ..GitLimits::default() };
     let server = Server::with(limits).await;
     let large = wanting(&large_tip(&server));
-    let first = asked(&server, &fetch(&server, true), &large).await.unwrap();
-    let second = asked(&server, &fetch(&server, true), b"0000").await;
+    let first = asked(&server, &fetch(&server), &large).await.unwrap();
+    let second = asked(&server, &fetch(&server), b"0000").await;
     assert!(matches!(second, Err(GitError::Busy { .. })), "{second:?}");
     drop(first);
-    asked(&server, &fetch(&server, true), b"0000").await.unwrap();
+    asked(&server, &fetch(&server), b"0000").await.unwrap();
 }
 
 #[tokio::test]
@@ -264,13 +325,9 @@ async fn objects_that_no_ref_reaches_are_refused_with_version_0() {
     let incoming = server.incoming("hidden").await;
     incoming.receive(&work.pack(&["HEAD"])[..], &Default::default(), None).await.unwrap();
     server.take_unproved(incoming).await;
-    let mut body = BytesMut::new();
-    put_data(&mut body, format!("want {hidden}\n").as_bytes());
-    put_flush(&mut body);
-    put_data(&mut body, b"done\n");
-    let fetch = UploadPack { protocol: ProtocolVersion::V0, ..fetch(&server, true) };
     let mut answer = Vec::new();
-    let result = upload::serve(&server.git, &fetch, &body[..], &mut answer).await;
+    let begun = opening(&server, &hidden.to_string()).await;
+    let result = upload::serve(&server.git, &conversation(&server), begun, DONE, &mut answer).await;
     assert!(result.is_err());
     let answer = String::from_utf8_lossy(&answer);
     assert!(answer.contains("ERR upload-pack: not our ref"), "{answer}");

@@ -1,7 +1,7 @@
 //! Directories, files and commits as they are stored.
 
 use crate::read_support::{Bare, Script, Storage};
-use crate::support::Server;
+use crate::support::{Server, feed, plain_git};
 use abide_core::Oid;
 use abide_core::patience::Patience;
 use abide_git::bstr::ByteSlice;
@@ -361,4 +361,82 @@ fn everything_is_found_while_maintenance_moves_it() {
         }
         done.store(true, Ordering::Relaxed);
     });
+}
+
+/// A directory of so many files of one blob, behind a directory and a README; returns its tree.
+fn wide(bare: &Bare, entries: u32) -> Oid {
+    let blob = bare.with_input(&["hash-object", "-w", "--stdin"], b"text");
+    let inner = bare.with_input(&["mktree"], format!("100644 blob {blob}\tfile\n").as_bytes());
+    let raw = |oid: &str| *oid.parse::<Oid>().unwrap().as_bytes();
+    let mut tree = Vec::new();
+    for number in 0..entries {
+        tree.extend(format!("100644 {number:08}\0").bytes());
+        tree.extend(raw(&blob));
+    }
+    for (name, oid) in [("100644 readme.txt", &blob), ("40000 z", &inner)] {
+        tree.extend(name.bytes().chain([0]));
+        tree.extend(raw(oid));
+    }
+    bare.with_input(&["hash-object", "-w", "-t", "tree", "--stdin"], &tree).parse().unwrap()
+}
+
+#[rstest]
+fn a_wide_directory_needs_a_slot_and_only_what_is_shown_is_held(
+    #[values(Storage::Loose, Storage::Packed)] storage: Storage,
+) {
+    let bare = Bare::new();
+    // More than is read without a slot.
+    let tree = wide(&bare, 95_000);
+    if let Storage::Packed = storage {
+        let commit = bare.with_input(&["commit-tree", "-m", "wide", &tree.to_string()], b"");
+        bare.run(&["update-ref", "refs/heads/main", &commit]);
+        bare.run(&["repack", "-adq"]);
+    }
+    let (reader, small) = (bare.reader(), Reader::open_small(bare.path()).unwrap());
+    let listing = reader.tree(tree, b"", 4).unwrap();
+    assert_eq!(names(&listing), ["z", "00000000", "00000001", "00000002"]);
+    assert!(listing.truncated);
+    assert_eq!(listing.entries.capacity(), 4, "nothing else is kept");
+    assert_eq!(reader.tree(tree, b"", 95_002).map(|all| (all.entries.len(), all.truncated)).unwrap(), (95_002, false));
+    assert_eq!(reader.readme(tree, b"").unwrap().unwrap().name, "readme.txt");
+    assert_eq!(names(&reader.tree_recursive(tree, 2).unwrap()), ["00000000", "00000001"]);
+    let all = reader.tree_recursive(tree, 95_003).unwrap();
+    assert_eq!((all.entries.len(), all.truncated), (95_003, false));
+    assert_eq!(reader.entry(tree, b"z/file").unwrap().size, Some(4));
+
+    assert!(matches!(small.tree(tree, b"", 4), Err(ReadError::TooLarge)));
+    assert!(matches!(small.entry(tree, b"00000001"), Err(ReadError::TooLarge)));
+    assert!(matches!(small.readme(tree, b""), Err(ReadError::TooLarge)));
+    assert_eq!(small.object(tree).unwrap().0, ObjectKind::Tree, "its header can be read");
+}
+
+#[test]
+fn a_directory_that_is_too_large_for_any_slot_is_told_from_a_broken_one() {
+    let bare = Bare::new();
+    let tree = wide(&bare, 900_000);
+    let reader = bare.reader();
+    assert!(matches!(reader.tree(tree, b"", 4), Err(ReadError::TooLarge)));
+    assert!(matches!(reader.entry(tree, b"00000001"), Err(ReadError::TooLarge)));
+    assert!(matches!(reader.tree_recursive(tree, 4), Err(ReadError::TooLarge)));
+}
+
+#[test]
+fn a_small_object_that_is_stored_as_a_difference_to_a_large_one_needs_a_slot() {
+    let bare = Bare::new();
+    // The second file is the first with a line less, so git stores one of them as a difference.
+    let text: String = (0..200_000).map(|number| format!("line {number}\n")).collect();
+    let large = bare.with_input(&["hash-object", "-w", "--stdin"], format!("{text}{}", "x".repeat(1 << 20)).as_bytes());
+    let other = bare.with_input(&["hash-object", "-w", "--stdin"], &text.as_bytes()[..text.len() / 3]);
+    let pack = feed(
+        plain_git(bare.path()).args(["pack-objects", "--stdout", "-q", "--window=10", "--depth=10"]),
+        format!("{large}\n{other}\n").as_bytes(),
+    );
+    let elsewhere = Bare::new();
+    feed(plain_git(elsewhere.path()).args(["index-pack", "--stdin"]), &pack);
+    let chain = elsewhere.run(&["cat-file", "--batch-check=%(deltabase)", "--batch-all-objects"]);
+    assert!(chain.lines().any(|base| base == large), "{chain}");
+    let oid: Oid = other.parse().unwrap();
+    let small = Reader::open_small(elsewhere.path()).unwrap();
+    assert!(matches!(small.blob(oid, 1 << 20), Err(ReadError::TooLarge)));
+    assert_eq!(elsewhere.reader().blob(oid, 1 << 20).unwrap().data.len(), text.len() / 3);
 }

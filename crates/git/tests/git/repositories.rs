@@ -132,7 +132,7 @@ async fn a_git_that_ignores_the_request_to_end_is_killed() {
     let git = Git::detect(&binary, &server.layout, GitLimits::default()).await.unwrap();
     let patience = Patience::new(std::time::Duration::from_secs(60), 1024);
     let (repo, client) = (server.repo.clone(), Client::SERVER);
-    let fetch = UploadPack { repo, stateless: true, protocol: Default::default(), patience, client };
+    let fetch = UploadPack { repo, protocol: Default::default(), patience, client };
     let request = read_request(&git, Client::SERVER, tokio::io::empty(), 1).await.unwrap();
     let stream = spawn(&git, &fetch, request).await.unwrap();
     let pause = || tokio::time::sleep(std::time::Duration::from_millis(20));

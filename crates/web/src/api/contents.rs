@@ -8,7 +8,7 @@ use super::scoped::Who;
 use super::segments::{Query, Tail};
 use super::shape::{Content, Urls};
 use crate::App;
-use abide_forge::browse::{Browser, EntryKind, Place, TreeEntry};
+use abide_forge::browse::{Browser, EntryKind, Objects, Place, TreeEntry};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
@@ -107,23 +107,25 @@ impl Shown<'_> {
 
     async fn directory(&self, path: &[u8], entry: &TreeEntry, media: Media) -> Result<Response, ApiError> {
         let listing = self.browser.directory(self.place.commit, path).await?;
-        let sized = (*listing).clone();
-        let sized = self
-            .browser
-            .read_heavy(move |reader| {
-                let mut listing = sized;
-                reader.add_sizes(&mut listing).map(|()| listing)
+        let (app, repo, at) = (self.app.clone(), self.browser.repo.clone(), self.place.name());
+        let (path, entry) = (path.to_vec(), entry.clone());
+        // The answer is made while the slot is held: it is several times as large as the listing.
+        let ask = move |reader: &Objects| {
+            let mut listing = (*listing).clone();
+            reader.add_sizes(&mut listing)?;
+            let urls = Urls::of(&app, &repo);
+            let entries = listing.entries.iter();
+            let entries: Vec<Content> =
+                entries.map(|entry| Content::of(&urls, &at, &joined(&path, &entry.name), entry)).collect();
+            Ok(match media {
+                Media::Object => {
+                    let mut content = Content::of(&urls, &at, &path, &entry);
+                    content.entries = Some(entries);
+                    Json(content).into_response()
+                }
+                _ => Json(entries).into_response(),
             })
-            .await?;
-        let entries: Vec<Content> =
-            sized.entries.iter().map(|entry| self.content(&joined(path, &entry.name), entry)).collect();
-        match media {
-            Media::Object => {
-                let mut content = self.content(path, entry);
-                content.entries = Some(entries);
-                Ok(Json(content).into_response())
-            }
-            _ => Ok(Json(entries).into_response()),
-        }
+        };
+        Ok(self.browser.read_heavy(ask).await?)
     }
 }

@@ -304,7 +304,7 @@ impl From<BrowseError> for ApiError {
         match error {
             BrowseError::Empty => Self::empty_repository(),
             BrowseError::NoSuchRevision => Self::missing("No commit found for the ref"),
-            BrowseError::Object(ObjectError::Ambiguous | ObjectError::TooFar) => {
+            BrowseError::Object(ObjectError::Ambiguous | ObjectError::TooFar | ObjectError::TooLarge) => {
                 Self::new(StatusCode::UNPROCESSABLE_ENTITY, error.to_string())
             }
             BrowseError::Object(ObjectError::Unrelated) => Self::missing("No common ancestor between base and head."),

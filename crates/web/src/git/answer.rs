@@ -1,18 +1,32 @@
 //! Answers of the git road, byte for byte.
 
 use super::Service;
+use crate::held;
 use abide_forge::Fault;
-use abide_forge::git::{ProtocolVersion, error_packet, service_header};
+use abide_forge::git::{ProtocolVersion, Told, error_packet, service_header};
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use bytes::{Bytes, BytesMut};
+use std::net::IpAddr;
 
 /// Refs with the service's name before them, except in version 2.
-pub(super) fn advertisement(service: Service, version: ProtocolVersion, refs: Bytes) -> Response {
+pub(super) fn advertisement(ip: Option<IpAddr>, service: Service, version: ProtocolVersion, refs: Told) -> Response {
     let named = version != ProtocolVersion::V2 || service == Service::ReceivePack;
-    let body = if named { join(&service_header(service.name()), &refs) } else { refs };
-    typed(format!("application/x-{}-advertisement", service.name()), Body::from(body))
+    let name = named.then(|| service_header(service.name()));
+    let size = refs.size() + name.as_ref().map_or(0, |name| name.len() as u64);
+    match held::pieces(ip, size, name.into_iter().chain(refs)) {
+        Ok(body) => typed(format!("application/x-{}-advertisement", service.name()), body),
+        Err(busy) => *busy,
+    }
+}
+
+/// The answer to a request for refs.
+pub(super) fn refs(ip: Option<IpAddr>, refs: Told) -> Response {
+    match held::pieces(ip, refs.size(), refs) {
+        Ok(body) => result(Service::UploadPack, body),
+        Err(busy) => *busy,
+    }
 }
 
 /// A refusal that git shows as `remote error`.

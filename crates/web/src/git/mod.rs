@@ -47,7 +47,7 @@ pub(crate) async fn info_refs(State(app): State<App>, request: Request) -> Respo
     let Some(service) = named.and_then(Service::from_name) else { return answer::dumb() };
     let version = version(request.headers());
     let knock = Knock::of(&request);
-    let body = match service {
+    let refs = match service {
         Service::UploadPack => match knock.for_fetch(&app).await {
             Ok(ticket) => fetch::advertisement(&app.forge, &ticket, version).await,
             Err(refusal) => return refusal.advertised(service),
@@ -57,8 +57,8 @@ pub(crate) async fn info_refs(State(app): State<App>, request: Request) -> Respo
             Err(refusal) => return refusal.advertised(service),
         },
     };
-    match body {
-        Ok(body) => answer::advertisement(service, version, body),
+    match refs {
+        Ok(refs) => answer::advertisement(knock.ip, service, version, refs),
         Err(fault) => answer::fault(&fault),
     }
 }
@@ -66,7 +66,8 @@ pub(crate) async fn info_refs(State(app): State<App>, request: Request) -> Respo
 /// `POST …/git-upload-pack`: one request of a fetch.
 pub(crate) async fn upload_pack(State(app): State<App>, request: Request) -> Response {
     let version = version(request.headers());
-    let ticket = match Knock::of(&request).for_fetch(&app).await {
+    let knock = Knock::of(&request);
+    let ticket = match knock.for_fetch(&app).await {
         Ok(ticket) => ticket,
         Err(refusal) => return refusal.plain(),
     };
@@ -75,7 +76,7 @@ pub(crate) async fn upload_pack(State(app): State<App>, request: Request) -> Res
         Err(response) => return *response,
     };
     match fetch::answer(&app.forge, &ticket, version, input).await {
-        Ok(fetch::Answer::Ready(bytes)) => answer::result(Service::UploadPack, Body::from(bytes)),
+        Ok(fetch::Answer::Refs(refs)) => answer::refs(knock.ip, refs),
         Ok(fetch::Answer::Stream(stream)) => answer::result(Service::UploadPack, body::from_reader(*stream)),
         Err(fault) => answer::fault(&fault),
     }

@@ -20,7 +20,7 @@ impl Scene {
         if answer.text().is_empty() { Value::Null } else { answer.json() }
     }
 
-    fn edit(&self, changes: &Value) {
+    pub fn edit(&self, changes: &Value) {
         self.api(&self.alice, "PATCH", "/repos/alice/demo", changes);
     }
 
@@ -328,4 +328,22 @@ fn deleting_a_branch_that_somebody_else_has_just_deleted_is_fine(
     });
     assert!(pushed.status.success());
     scene.assert_settled(6);
+}
+
+#[rstest]
+fn deleting_a_ref_that_never_was_is_fine(
+    #[values(Road::Http, Road::Ssh)] road: Road,
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(road, engine);
+    let (work, _) = scene.pushed();
+    // The advertisement lacks it, so git sends a command from nothing to nothing.
+    let pushed = scene.git().run(&work, &["push", "origin", ":refs/heads/gone"]);
+    let words = told(&pushed);
+    assert!(pushed.status.success(), "{words}");
+    assert!(words.contains("warning: deleting a non-existent ref: refs/heads/gone"), "{words}");
+    scene.assert_settled(1);
+    scene.git().ok(&work, &["push", "--quiet", "--atomic", "origin", ":refs/heads/gone", "main:refs/heads/new"]);
+    assert_eq!(scene.refs().len(), 2);
+    scene.assert_settled(2);
 }

@@ -80,3 +80,38 @@ fn the_doctor_finds_a_ref_without_its_commit_and_a_clone_brings_it_back(
     assert!(healthy, "{told}");
     clone(scene.git(), &scene.url(), &["--mirror"]);
 }
+
+#[rstest]
+fn the_doctor_goes_on_with_others_where_git_cannot_walk_a_repository(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(Road::Http, engine);
+    scene.pushed();
+    let tip = scene.stored(&["rev-parse", "HEAD"]);
+    let broken = scene.bare().join("objects").join(&tip[..2]).join(&tip[2..]);
+    // A second repository with a fork, behind the first in the order of ids.
+    scene.alice.create(&scene.server, "other", false);
+    let bob = scene.person("bob");
+    let work = scene.git().init_work_tree();
+    scene.git().commit_file(&work, "file", "text of the other\n", "other");
+    scene.git().ok(&work, &["push", "--quiet", &scene.server.http_url("alice", "other"), "main"]);
+    let fork = http::post(scene.server.http_addr(), "/api/v3/repos/alice/other/forks", Some(&bob.token), &json!({}));
+    assert_eq!(fork.status, 202, "{}", fork.text());
+    let id: i64 = query(&scene.server, "SELECT MIN(id) FROM repos WHERE name = 'other'").parse().expect("a number");
+    let other = scene.server.data_dir().join(format!("repos/{:02x}/{id}.git", id & 0xff));
+    let blob = scene.git().ok(&other, &["rev-parse", "main:file"]);
+    fs::remove_file(other.join("objects").join(&blob[..2]).join(&blob[2..])).expect("it is a file of its own");
+    let good = fs::read(&broken).expect("it is a file of its own");
+    fs::remove_file(&broken).expect("ours");
+    fs::write(&broken, "garbage").expect("ours");
+
+    let (healthy, told) = doctor(&scene, &["--deep", "--fix"]);
+    assert!(!healthy && told.contains("left alice/demo"), "{told}");
+    assert!(told.contains("found 1 missing objects of alice/other"), "{told}");
+    assert_eq!(scene.git().ok(&other, &["cat-file", "-p", &blob]), "text of the other");
+    let (healthy, told) = doctor(&scene, &["--fix"]);
+    assert!(!healthy && told.contains("alice/demo") && !told.contains("alice/other"), "{told}");
+
+    fs::write(&broken, good).expect("ours");
+    assert_healthy(&scene.server);
+}

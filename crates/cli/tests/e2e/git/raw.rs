@@ -109,7 +109,7 @@ pub fn ssh(scene: &Scene, service: &str) -> Child {
 }
 
 /// Lines of the protocol up to the flush or the end.
-fn read_lines(input: &mut impl Read) -> String {
+pub fn read_lines(input: &mut impl Read) -> String {
     let mut text = String::new();
     let mut length = [0; 4];
     while input.read_exact(&mut length).is_ok() && length != *b"0000" {

@@ -1,14 +1,16 @@
-//! Fetches and pushes end within seconds of the credential that opened them. The limits on idle clients are an hour here, so
+//! Fetches, pushes and downloads end within seconds of the credential that opened them. The limits on idle clients are an hour here, so
 //! nothing else ends them.
 
 use super::attacks::{begun, children, packet};
 use super::bombs::noise;
 use super::raw;
 use super::scene::{Road, SOON, Scene};
+use crate::pages::browser::Browser;
 use crate::support::{builder, query};
 use abide_testkit::http::{self, Request};
-use abide_testkit::{Engine, Server, eventually};
+use abide_testkit::{Engine, PASSWORD, Server, eventually};
 use rstest::rstest;
+use serde_json::json;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
@@ -135,13 +137,71 @@ fn a_fetch_over_ssh_ends_with_its_account_or_key(
     #[values(Loss::Suspension, Loss::Key)] loss: Loss,
 ) {
     let scene = Scene::on(patient(engine), Road::Ssh);
-    scene.pushed();
+    let (_, tip) = scene.pushed();
     scene.wait_for_jobs();
     let mut ssh = raw::ssh(&scene, "git-upload-pack");
+    let mut stdout = ssh.stdout.take().expect("it was asked for");
+    let advertised = raw::read_lines(&mut stdout);
+    assert!(advertised.contains(&tip), "{advertised}");
+    assert_eq!(children(&scene.server), [""; 0], "a client that has asked for nothing has no git");
+    // One that wants something and says no more has one.
+    let mut asking = raw::ssh(&scene, "git-upload-pack");
+    let mut stdin = asking.stdin.take().expect("it was asked for");
+    raw::read_lines(&mut asking.stdout.take().expect("it was asked for"));
+    stdin.write_all(&[raw::packet(&format!("want {tip}\n")), b"0000".to_vec()].concat()).expect("ssh listens");
     eventually(SOON, || !children(&scene.server).is_empty());
     lose(&scene, loss);
     eventually(SOON, || ssh.try_wait().expect("our own child can be asked").is_some());
+    eventually(SOON, || asking.try_wait().expect("our own child can be asked").is_some());
     eventually(SOON, || children(&scene.server).is_empty());
+}
+
+/// Ways to download a private file.
+#[derive(Clone, Copy, Debug)]
+enum Download {
+    Page,
+    Contents,
+    Blob,
+}
+
+#[rstest]
+fn a_download_ends_with_its_login_account_or_token(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values(Download::Page, Download::Contents, Download::Blob)] download: Download,
+    #[values(true, false)] suspended: bool,
+) {
+    let scene = Scene::on(patient(engine), Road::Http);
+    let work = scene.work_tree();
+    scene.git().commit_file(&work, "noise", noise(24 << 20), "noise");
+    scene.git().ok(&work, &["push", "--quiet", "origin", "main"]);
+    scene.wait_for_jobs();
+    scene.edit(&json!({ "private": true }));
+    let browser = Browser::new(&scene.server);
+    browser.log_in("alice", PASSWORD);
+    let raw = |path: &str| {
+        let token = Some(scene.alice.token.as_str());
+        Request::new("GET", path).token(token).header("Accept", "application/vnd.github.raw")
+    };
+    let ask = match download {
+        Download::Page => browser.request("GET", "/alice/demo/raw/main/noise"),
+        Download::Contents => raw("/api/v3/repos/alice/demo/contents/noise"),
+        Download::Blob => {
+            let oid = scene.stored(&["rev-parse", "main:noise"]);
+            raw(&format!("/api/v3/repos/alice/demo/git/blobs/{oid}"))
+        }
+    };
+    // The client takes nothing, and git ends all the same.
+    let held = send(&scene, &ask.to_bytes(scene.server.http_addr()));
+    eventually(SOON, || !children(&scene.server).is_empty());
+    match (suspended, download) {
+        (true, _) => lose(&scene, Loss::Suspension),
+        (false, Download::Page) => assert_eq!(browser.submit("/", "/logout", &[]).status, 303),
+        (false, _) => lose(&scene, Loss::Token),
+    }
+    eventually(SOON, || children(&scene.server).is_empty());
+    let mut taken = Vec::new();
+    let _ = (&held).read_to_end(&mut taken);
+    assert!(taken.starts_with(b"HTTP/1.1 200") && taken.len() < 24 << 20, "{} bytes", taken.len());
 }
 
 #[rstest]

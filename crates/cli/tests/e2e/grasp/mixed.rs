@@ -163,3 +163,16 @@ fn states_that_can_never_be_followed_wait_and_head_is_read_in_both_spellings(
     assert!(head.contains("ref: refs/heads/dev"), "{head}");
     scene.assert_healthy();
 }
+
+#[rstest]
+fn deleting_a_branch_that_never_was_is_fine_and_said(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Scene::new(engine);
+    let key = scene.owner.clone();
+    scene.served(&key, "demo", &[]);
+    let url = scene.url(&key, "demo");
+    let pushed = scene.git.run(&scene.work, &["push", &url, ":refs/heads/gone"]);
+    let told = String::from_utf8_lossy(&pushed.stderr).into_owned();
+    assert!(pushed.status.success(), "{told}");
+    assert!(told.contains("warning: deleting a non-existent ref: refs/heads/gone"), "{told}");
+    scene.assert_healthy();
+}

@@ -2,7 +2,7 @@
 
 use super::honest::Honest;
 use super::tally::Tally;
-use super::{MEASURED, asking, holding, pushing, telling};
+use super::{MEASURED, asking, browsing, holding, pushing, telling};
 use crate::git::bombs;
 use crate::grasp::scene::{npub, state};
 use crate::support::query;
@@ -32,6 +32,8 @@ pub const ALL: &[Attack] = &[
     hold("H2 answers not taken", 3, 8, holding::answers_not_taken),
     hold("answers not read", 12, 8, holding::answers_not_read),
     again("large answers", 12, 20, asking::large_answers),
+    again("wide directories", 13, 20, browsing::wide_directories),
+    hold("refs not read", 14, 1, browsing::refs_not_read),
     hold("H3 unfinished forms", 4, 190, holding::unfinished_forms),
     hold("H4 slow packs", 5, 16, holding::slow_packs),
     again("H4 huge trees", 5, 2, pushing::huge_trees),
@@ -109,6 +111,8 @@ pub struct Target {
     pub large: String,
     /// A blob that is large as JSON.
     pub blob: String,
+    /// Commits with wide directories.
+    pub wide: Vec<String>,
     pub huge_tree: Vec<u8>,
     pub wide_tree: Vec<u8>,
     pub delta_bomb: Vec<u8>,
@@ -138,6 +142,7 @@ impl Target {
             commits: honest.commits.clone(),
             large: honest.large.clone(),
             blob: honest.blob.clone(),
+            wide: browsing::prepare(server, &honest.alice),
             huge_tree: bombs::huge_tree(512 << 20),
             wide_tree: bombs::wide_tree(900_000),
             delta_bomb: bombs::delta_bomb(900, 3, 0),

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 /// The bytes that each connection sends, and the number of connections.
-struct Held<'a> {
+pub struct Held<'a> {
     to: SocketAddr,
     count: usize,
     beginning: &'a [u8],
@@ -88,7 +88,13 @@ pub fn ssh_connections(front: &Front) {
     hold(front, &Held { to, answer: Some(b"SSH-2.0"), ..silent(front, 100, b"SSH-2.0-x\r\n", b"") });
 }
 
-fn silent<'a>(front: &Front, count: usize, beginning: &'a [u8], more: &'a [u8]) -> Held<'a> {
+/// The same for connections that get an answer which begins like this.
+pub fn taking<'a>(held: Held<'a>, answer: &'static [u8]) -> Held<'a> {
+    Held { answer: Some(answer), ..held }
+}
+
+/// Connections on which the server waits.
+pub fn silent<'a>(front: &Front, count: usize, beginning: &'a [u8], more: &'a [u8]) -> Held<'a> {
     Held { to: front.target.addr, count, beginning, more, answer: None }
 }
 
@@ -103,7 +109,7 @@ fn unfinished(path: &str, service: &str, more: &str) -> Vec<u8> {
 
 /// Keeps so many connections open: each says its beginning, then a little more from time to time, and is replaced when
 /// the server closes it or answers something else.
-fn hold(front: &Front, held: &Held) {
+pub fn hold(front: &Front, held: &Held) {
     let mut places: Vec<Option<Place>> = (0..held.count).map(|_| None).collect();
     while !front.is_over() {
         for place in &mut places {

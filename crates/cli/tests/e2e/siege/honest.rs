@@ -16,7 +16,7 @@ const COMMITS: usize = 120;
 const LARGE: usize = 12 << 20;
 
 pub struct Honest {
-    alice: Person,
+    pub alice: Person,
     pub key: Key,
     relay: Nostr,
     pub work: PathBuf,

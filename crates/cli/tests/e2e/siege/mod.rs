@@ -7,6 +7,7 @@
 
 mod asking;
 mod attacks;
+mod browsing;
 mod holding;
 mod honest;
 mod memory;

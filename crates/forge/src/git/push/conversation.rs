@@ -105,18 +105,18 @@ where
 {
     let mut limits = limits(forge, &ticket);
     let standing = ticket.caller.standing.clone();
+    let mut said = Capabilities::default();
     let opening = tokio::select! {
-        opening = open(forge, &ticket, reader, &mut limits) => opening,
-        () = standing.lost(forge) => {
-            let _ = out.send(report::error_packet(REVOKED)).await;
-            return Rest::Cut;
+        opening = open(forge, &ticket, reader, &mut limits, &mut said) => {
+            opening.map_err(|error| (error.to_string(), Rest::Read))
         }
+        () = standing.lost(forge) => Err((REVOKED.to_owned(), Rest::Cut)),
     };
     let Opening { place, request } = match opening {
         Ok(opening) => opening,
-        Err(error) => {
-            let _ = out.send(report::error_packet(&error.to_string())).await;
-            return Rest::Read;
+        Err((reason, rest)) => {
+            let _ = out.send(refusal(reader.buffered(), said, &reason)).await;
+            return rest;
         }
     };
     let request = match request {
@@ -153,6 +153,20 @@ where
     if request.needs_pack() { rest } else { Rest::Read }
 }
 
+/// The answer to a push whose commands were not taken, in the form that the client reads: a report for each ref if all of
+/// them are here. `said` is what the client can do, if the first command was taken already.
+fn refusal(buffered: &[u8], said: Capabilities, reason: &str) -> Bytes {
+    let Some(client) = receive::announced(buffered) else { return report::refused_request(&said, reason) };
+    let limits = ReceiveLimits { command_bytes: FIRST_BYTES, ..ReceiveLimits::default() };
+    match receive::parse_request(buffered, &limits) {
+        Ok((Some(request), _)) => {
+            let results = request.updates.iter().map(|_| RefResult::Ng(reason.to_owned())).collect();
+            Report { unpack: Err(reason.to_owned()), refs: zip(&request, results) }.encode(&request.capabilities)
+        }
+        _ => report::refused_request(&client, reason),
+    }
+}
+
 /// The beginning of a push.
 struct Opening {
     /// Its slot, or why there is none.
@@ -166,12 +180,14 @@ async fn open<R>(
     ticket: &Ticket,
     reader: &mut PacketReader<R>,
     limits: &mut ReceiveLimits,
+    said: &mut Capabilities,
 ) -> std::io::Result<Opening>
 where
     R: AsyncRead + Unpin + Send,
 {
     // A client that has said little so far holds no slot.
     receive::begin(reader, FIRST_BYTES).await?;
+    *said = receive::announced(reader.buffered()).unwrap_or_default();
     let place = forge.git().receive_place(ticket.caller.client()).await;
     if place.is_err() {
         limits.command_bytes = FIRST_BYTES;
@@ -409,7 +425,7 @@ impl Client {
     }
 
     /// Tells of refs that were gone already.
-    async fn warn(&self, verdicts: &Verdicts) {
+    pub(super) async fn warn(&self, verdicts: &Verdicts) {
         for warning in verdicts.warnings().iter().filter(|_| self.capabilities.side_band_64k).take(MOST_WARNINGS) {
             self.send(report::sideband_message(warning)).await;
         }
@@ -425,5 +441,39 @@ impl Client {
                 Err(_) => {}
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: &str =
+        "0000000000000000000000000000000000000000 1111111111111111111111111111111111111111 refs/heads/a";
+
+    fn commands(capabilities: &str) -> Vec<u8> {
+        let line = format!("{FIRST}\0{capabilities}");
+        format!("{:04x}{line}0000", line.len() + 4).into_bytes()
+    }
+
+    #[test]
+    fn a_push_that_ends_early_is_refused_in_the_form_that_the_client_reads() {
+        let told = |buffered: &[u8], said: &Capabilities| {
+            String::from_utf8(refusal(buffered, said.clone(), "no more").to_vec()).unwrap()
+        };
+        let none = Capabilities::default();
+        let banded = commands("report-status side-band-64k");
+        // Each ref, in the band for data.
+        let whole = told(&banded, &none);
+        assert!(whole.contains("\u{1}") && whole.contains("ng refs/heads/a no more"), "{whole}");
+        assert!(told(&commands("report-status"), &none).contains("ng refs/heads/a no more"));
+        // The band for errors, where not all commands are here.
+        let part = told(&banded[..banded.len() - 4], &none);
+        assert!(part.contains("\u{3}no more") && !part.contains("ERR"), "{part}");
+        let said = Capabilities { side_band_64k: true, ..Capabilities::default() };
+        assert!(told(b"0032rest", &said).contains("\u{3}no more"), "the first command was taken before");
+        // A client that has said nothing waits for anything.
+        assert_eq!(told(b"", &none), "000fERR no more");
+        assert_eq!(told(&banded[..30], &none), "000fERR no more");
     }
 }

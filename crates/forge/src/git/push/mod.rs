@@ -13,7 +13,7 @@ mod signed;
 mod told;
 mod verdicts;
 
-use super::{ProtocolVersion, Transport, fetch, moved_hint};
+use super::{ProtocolVersion, Told, Transport, fetch, moved_hint};
 use crate::grasp::push::Coordinate;
 use crate::repos::open::{Door, judge, open};
 use crate::{Access, Caller, Fault, Forge};
@@ -24,7 +24,6 @@ use abide_core::scope::Scope;
 use abide_nostr::PublicKey;
 use abide_store::repos::Repo;
 use abide_store::{nostr_repos, purgatory};
-use bytes::Bytes;
 
 pub(crate) use commit::{finish, first_default};
 pub use conversation::{receive, refuse};
@@ -97,7 +96,7 @@ async fn signed_target(forge: &Forge, coordinate: Coordinate) -> Result<Target, 
 }
 
 /// What the client hears first.
-pub async fn advertisement(forge: &Forge, ticket: &Ticket, version: ProtocolVersion) -> Result<Bytes, Fault> {
+pub async fn advertisement(forge: &Forge, ticket: &Ticket, version: ProtocolVersion) -> Result<Told, Fault> {
     match &ticket.target {
         Target::Account(repo) | Target::Signed { repo: Some(repo), .. } => {
             fetch::push_advertisement(forge, repo, version).await

@@ -59,6 +59,8 @@ where
     let limits = within_budget(forge, &place, limits, &mut sorted).await.map_err(unread)?;
     verdicts.refuse_each(&std::mem::take(&mut sorted.refused).into_iter().collect());
     if verdicts.none_left() || sorted.changes_nothing() {
+        verdicts.note_gone(&refs);
+        client.warn(&verdicts).await;
         return Ok((verdicts.results(), Rest::Unread));
     }
     let waits = Waits::of(&sorted);
@@ -83,6 +85,8 @@ where
         return Err(Stopped::revoked());
     }
     client.waiting_for(apply(forge, &place, client, received, sorted, &mut verdicts)).await.map_err(read)?;
+    verdicts.note_gone(&refs);
+    client.warn(&verdicts).await;
     Ok((verdicts.results(), Rest::Read))
 }
 

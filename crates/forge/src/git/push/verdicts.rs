@@ -35,6 +35,14 @@ impl Verdicts {
         self.all_or_nothing();
     }
 
+    /// Notes which refs that were to be deleted were not among these, once all is done. A signed state can ask for more than the
+    /// commands of a push, so on that road this only tells the client.
+    pub(super) fn note_gone(&mut self, refs: &Refs) {
+        for (gone, update) in self.gone.iter_mut().zip(&self.updates) {
+            *gone = update.is_delete() && At(refs).get(update.name.as_str()).is_none();
+        }
+    }
+
     /// Refuses one ref.
     pub(super) fn refuse(&mut self, name: &RefName, reason: &str) {
         for (slot, update) in self.refused.iter_mut().zip(&self.updates) {

@@ -13,12 +13,13 @@ use crate::show::markdown::Base;
 use crate::show::text::{self, escape_into, shown, url_path};
 use abide_core::policy::Action;
 use abide_forge::Access;
-use abide_forge::browse::{BrowseError, EntryKind, LastChanges, Place, Tree};
+use abide_forge::browse::{BrowseError, EntryKind, LastChanges, ObjectError, Place, Tree};
 use abide_forge::repos::open::{self, Door};
 use abide_forge::repos::topics;
 use askama::Template;
 use axum::extract::State;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 #[derive(Template)]
 #[template(path = "repo/tree.html")]
@@ -35,6 +36,8 @@ struct TreePage {
     rows: String,
     up: String,
     truncated: bool,
+    /// Nothing of it is listed.
+    too_large: bool,
     complete: bool,
     readme: Option<Readme>,
     topics: Vec<String>,
@@ -90,15 +93,24 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
 
 async fn directory(app: &App, room: &Room, place: Place, is_home: bool) -> Shown {
     let browser = &room.browser;
+    let mut too_large = false;
     let tree = match browser.directory(place.commit, &place.path).await {
-        Err(BrowseError::Object(abide_forge::browse::ObjectError::NotADirectory)) => {
+        Err(BrowseError::Object(ObjectError::TooLarge)) => {
+            too_large = true;
+            Arc::default()
+        }
+        Err(BrowseError::Object(ObjectError::NotADirectory)) => {
             // A link to a file that was written by hand leads to it.
             let to = format!("/{}/blob/{}{}", room.repo().slug(), url_path(place.name().as_bytes()), tail(&place.path));
             return Err(Elsewhere::To(respond::see_other(&to)));
         }
         other => other?,
     };
-    let changes = browser.last_changes(place.commit, &place.path).await?;
+    // The last changes of a directory that is not shown to its end are not looked for: it is read whole for each commit.
+    let changes = match too_large || tree.truncated {
+        true => Arc::new(LastChanges { complete: true, ..LastChanges::default() }),
+        false => browser.last_changes(place.commit, &place.path).await?,
+    };
     let newest = match place.path.is_empty() {
         true => Some(CommitLine::from(&browser.commit(place.commit).await?)),
         false => newest_of(&changes),
@@ -112,7 +124,7 @@ async fn directory(app: &App, room: &Room, place: Place, is_home: bool) -> Shown
         }
         false => None,
     };
-    let readme = readme(app, room, &place).await?;
+    let readme = if too_large { None } else { readme(app, room, &place).await? };
     let title = match place.path.is_empty() {
         true => room.repo().shown(),
         false => format!("{} · {}", shown(&place.path), room.repo().shown()),
@@ -130,6 +142,7 @@ async fn directory(app: &App, room: &Room, place: Place, is_home: bool) -> Shown
         picker: Picker::of(room, &place, "tree").await?,
         up: trail.up(),
         truncated: tree.truncated,
+        too_large,
         complete: changes.complete,
         is_home,
         frame,
