@@ -37,12 +37,17 @@ impl Verdicts {
 
     /// Refuses one ref.
     pub(super) fn refuse(&mut self, name: &RefName, reason: &str) {
+        self.refuse_late(name, reason);
+        self.all_or_nothing();
+    }
+
+    /// Refuses one ref once others have moved: those stay accepted, whatever the client asked for.
+    pub(super) fn refuse_late(&mut self, name: &RefName, reason: &str) {
         for (slot, update) in self.refused.iter_mut().zip(&self.updates) {
             if slot.is_none() && update.name == *name {
                 *slot = Some(reason.to_owned());
             }
         }
-        self.all_or_nothing();
     }
 
     /// Refuses several refs, each for its own reason.
