@@ -282,6 +282,12 @@ mod tests {
     }
 
     #[test]
+    fn an_archived_repository_is_called_so_on_every_road() {
+        use abide_core::policy::{Action, DenyCode};
+        assert_eq!(PushRefusal::Archived.to_string(), DenyCode::Archived(Action::GitPush).to_string());
+    }
+
+    #[test]
     fn a_commit_that_no_repository_takes_is_not_acknowledged() {
         let closed = |known| event_ref(known, Named::Closed, A);
         assert_eq!(closed(KnownEvent::Waiting(Some(A))), Err(PushRefusal::NoneTakes));

@@ -133,3 +133,34 @@ impl CurrentRefs for At<'_> {
         self.0.prefixed(format!("{name}/").as_bytes()).next().is_some()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdicts(atomic: bool) -> Verdicts {
+        let update = |name: &str| RefUpdate {
+            name: name.parse().expect("a ref name"),
+            old: Oid::ZERO,
+            new: Oid::from_bytes([1; 20]),
+        };
+        Verdicts::of(["refs/heads/main", "refs/nostr/x"].map(update).to_vec(), atomic)
+    }
+
+    #[test]
+    fn one_refusal_takes_an_atomic_push_along_until_the_first_ref_moved() {
+        let refused: RefName = "refs/nostr/x".parse().expect("a ref name");
+        for (atomic, late, main) in
+            [(false, false, true), (true, false, false), (false, true, true), (true, true, true)]
+        {
+            let mut verdicts = verdicts(atomic);
+            match late {
+                true => verdicts.refuse_late(&refused, "no"),
+                false => verdicts.refuse(&refused, "no"),
+            }
+            let results = verdicts.results();
+            assert_eq!(results[0] == RefResult::Ok, main, "atomic {atomic}, late {late}");
+            assert_eq!(results[1], RefResult::Ng("no".to_owned()));
+        }
+    }
+}
