@@ -96,8 +96,9 @@ pub struct Topic {
     pub naming: Reason,
 }
 
-/// What an event of a kind is about; `None` if nobody is told of it, such as pushes and stars.
-pub fn topic(kind: &str) -> Option<Topic> {
+/// What an event of a kind is about; `None` if nobody is told of it, such as pushes and stars. `role` is what a
+/// collaborator may from then on: making one an admin in two steps is told like making them one at once.
+pub fn topic(kind: &str, role: Option<Role>) -> Option<Topic> {
     use Audience::{Concerned, ConcernedAndWatchers, Everyone, Named};
     let issue = |audience, naming| Some(Topic { subject: Subject::Issue, audience, naming });
     let repo = |audience| Some(Topic { subject: Subject::Repo, audience, naming: Reason::Lifecycle });
@@ -131,12 +132,14 @@ pub fn topic(kind: &str) -> Option<Topic> {
         | "webhook_suspended"
         | "webhook_resumed"
         | "collaborator_added" => repo(Concerned),
+        "collaborator_changed" if role == Some(Role::Admin) => repo(Concerned),
         _ => None,
     }
 }
 
 /// Whether someone is mailed about what they did to a repository themselves: only about what cannot be undone or hands
-/// something away, so that whoever takes over a session does not do it unnoticed. `role` is what a new collaborator may.
+/// something away, so that whoever takes over a session does not do it unnoticed. `role` is what a collaborator may from
+/// then on.
 pub fn mailed_to_actor(kind: &str, role: Option<Role>) -> bool {
     match kind {
         "repo_transfer_requested"
@@ -144,7 +147,7 @@ pub fn mailed_to_actor(kind: &str, role: Option<Role>) -> bool {
         | "repo_soft_deleted"
         | "repo_hard_deleted"
         | "repo_redirect_released" => true,
-        "collaborator_added" => role == Some(Role::Admin),
+        "collaborator_added" | "collaborator_changed" => role == Some(Role::Admin),
         _ => false,
     }
 }
@@ -308,14 +311,27 @@ mod tests {
         for role in roles() {
             assert!(mailed.iter().all(|kind| mailed_to_actor(kind, role)));
             assert!(not.iter().all(|kind| !mailed_to_actor(kind, role)));
-            assert_eq!(mailed_to_actor("collaborator_added", role), role == Some(Role::Admin));
+            for kind in ["collaborator_added", "collaborator_changed"] {
+                assert_eq!(mailed_to_actor(kind, role), role == Some(Role::Admin));
+            }
+        }
+    }
+
+    #[test]
+    fn raising_a_collaborator_to_admin_is_told_like_adding_one() {
+        for role in std::iter::once(None).chain(Role::ALL.iter().copied().map(Some)) {
+            let added = topic("collaborator_added", role);
+            assert!(added.is_some_and(|topic| topic.audience == Audience::Concerned));
+            let raised = topic("collaborator_changed", role);
+            assert_eq!(raised, added.filter(|_| role == Some(Role::Admin)), "{role:?}");
+            assert_eq!(topic("collaborator_removed", role), None);
         }
     }
 
     #[test]
     fn who_is_told_and_why() {
         for kind in KINDS {
-            let topic = topic(kind).expect("a topic");
+            let topic = topic(kind, None).expect("a topic");
             for person in people() {
                 let reason = told(topic, &person);
                 let say = format!("{kind} {person:?} -> {reason:?}");
@@ -359,7 +375,7 @@ mod tests {
     #[test]
     fn nobody_is_told_of_pushes_stars_and_what_is_not_known() {
         for kind in ["push", "star", "unstar", "follow", "repo_created", "issue_labeled", "issue_unassigned", "", "x"] {
-            assert_eq!(topic(kind), None, "{kind}");
+            assert_eq!(topic(kind, None), None, "{kind}");
         }
     }
 
@@ -367,7 +383,7 @@ mod tests {
     fn offers_are_told_to_their_two_sides_alone() {
         for kind in KINDS.iter().filter(|kind| kind.starts_with("repo_transfer_")) {
             let alone = *kind != "repo_transfer_accepted";
-            assert_eq!(topic(kind).expect("a topic").audience == Audience::Concerned, alone, "{kind}");
+            assert_eq!(topic(kind, None).expect("a topic").audience == Audience::Concerned, alone, "{kind}");
         }
     }
 

@@ -2,6 +2,7 @@
 //! wait with it, are served when it is, and go when it goes. One that waits with several of them goes with the last.
 
 use crate::nostr_events::{hexadecimal, hexadecimal_list};
+use crate::nostr_relations::Link;
 use crate::purgatory::Bytes32;
 use crate::sql::statements;
 use crate::value::params;
@@ -9,17 +10,17 @@ use crate::{Conn, Row, StoreError, Tx};
 use serde_json::{Value as Json, json};
 
 statements! {
-    PUT = "INSERT INTO purgatory_attached (event_id, pubkey, json, bytes, address, created_at)
-        VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (event_id) DO NOTHING";
+    PUT = "INSERT INTO purgatory_attached (event_id, pubkey, json, bytes, address, created_at, steps)
+        VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (event_id) DO NOTHING";
     LINK = "INSERT INTO purgatory_attached_repos (event_id, pubkey, identifier) VALUES ($1, $2, $3)
         ON CONFLICT (event_id, identifier, pubkey) DO NOTHING";
     LINK_PROPOSAL = "INSERT INTO purgatory_attached_proposals (event_id, proposal_id) VALUES ($1, $2)
         ON CONFLICT (event_id, proposal_id) DO NOTHING";
-    GET = "SELECT event_id, pubkey, json FROM purgatory_attached WHERE event_id = $1";
-    OF_REPO = "SELECT a.event_id, a.pubkey, a.json FROM purgatory_attached_repos r
+    GET = "SELECT event_id, pubkey, json, steps FROM purgatory_attached WHERE event_id = $1";
+    OF_REPO = "SELECT a.event_id, a.pubkey, a.json, a.steps FROM purgatory_attached_repos r
         JOIN purgatory_attached a ON a.event_id = r.event_id
         WHERE r.identifier = $2 AND r.pubkey = $1 ORDER BY a.created_at, a.event_id LIMIT $3";
-    OF_PROPOSAL = "SELECT a.event_id, a.pubkey, a.json FROM purgatory_attached_proposals r
+    OF_PROPOSAL = "SELECT a.event_id, a.pubkey, a.json, a.steps FROM purgatory_attached_proposals r
         JOIN purgatory_attached a ON a.event_id = r.event_id
         WHERE r.proposal_id = $1 ORDER BY a.created_at, a.event_id LIMIT $2";
     REMOVE = "DELETE FROM purgatory_attached WHERE event_id = $1";
@@ -45,6 +46,15 @@ statements! {
         WHERE found.event_id ",
         sqlite "IN (SELECT unhex(value) FROM json_each($1))",
         postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))";
+    /// How far those of these events that wait are from a repository.
+    LINKS = "SELECT found.steps, found.repo FROM (
+            SELECT event_id, 0 AS steps, CAST(1 AS BIGINT) AS repo FROM purgatory_announcements
+            UNION ALL SELECT event_id, steps, 0 FROM purgatory_attached
+            UNION ALL SELECT event_id, 0, 0 FROM purgatory_proposals WHERE json IS NOT NULL) found
+        WHERE found.event_id ",
+        sqlite "IN (SELECT unhex(value) FROM json_each($1))",
+        postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))";
+    FAR = "SELECT count(*) AS n FROM purgatory_attached WHERE pubkey = $1 AND steps > 1";
     /// Repositories whose announcement does not wait, although something waits with it.
     HOMELESS = "SELECT DISTINCT r.pubkey, r.identifier FROM purgatory_attached_repos r
         WHERE NOT EXISTS (SELECT 1 FROM purgatory_announcements w
@@ -74,11 +84,18 @@ pub struct Attached {
     pub pubkey: Bytes32,
     /// The event as it was sent.
     pub json: String,
+    /// How many steps it is from a repository.
+    pub steps: i64,
 }
 
 impl Attached {
     fn from_row(row: &Row) -> Result<Self, StoreError> {
-        Ok(Self { event_id: row.bytes32("event_id")?, pubkey: row.bytes32("pubkey")?, json: row.text("json")? })
+        Ok(Self {
+            event_id: row.bytes32("event_id")?,
+            pubkey: row.bytes32("pubkey")?,
+            json: row.text("json")?,
+            steps: row.int("steps")?,
+        })
     }
 }
 
@@ -94,7 +111,7 @@ pub enum Home {
 /// Lets an event wait with these; `false` if it waits already.
 pub async fn put(tx: &mut Tx, event: &Attached, homes: &[Home], address: Option<&str>) -> Result<bool, StoreError> {
     let (now, bytes) = (tx.now(), i64::try_from(event.json.len()).unwrap_or(i64::MAX));
-    let values = params![&event.event_id[..], &event.pubkey[..], event.json.as_str(), bytes, address, now];
+    let values = params![&event.event_id[..], &event.pubkey[..], event.json.as_str(), bytes, address, now, event.steps];
     if tx.execute(&PUT, values).await? == 0 {
         return Ok(false);
     }
@@ -184,6 +201,20 @@ pub async fn waiting_ids(conn: &mut Conn, ids: &[Bytes32]) -> Result<Vec<(Bytes3
     }
     let rows = conn.all(&WAITING_IDS, params![hexadecimal_list(ids)]).await?;
     rows.iter().map(|row| Ok((row.bytes32("event_id")?, home(row)?))).collect()
+}
+
+/// How far those of these events that wait are from a repository. An announcement is one itself.
+pub async fn links(conn: &mut Conn, ids: &[Bytes32]) -> Result<Vec<Link>, StoreError> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = conn.all(&LINKS, params![hexadecimal_list(ids)]).await?;
+    rows.iter().map(|row| Ok(Link { steps: row.int("steps")?, is_repo: row.int("repo")? == 1 })).collect()
+}
+
+/// How many waiting events of an author are more than one step from a repository.
+pub async fn far(conn: &mut Conn, author: &Bytes32) -> Result<i64, StoreError> {
+    conn.only(&FAR, params![&author[..]]).await?.int("n")
 }
 
 /// Repositories whose announcement does not wait, although something waits with it.

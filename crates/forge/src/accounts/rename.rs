@@ -3,11 +3,12 @@
 use super::confirm::{self, ConfirmError};
 use super::new_account::FieldError;
 use super::sessions::Viewer;
+use crate::social::watch;
 use crate::tell::{Who, audit_account, event_user};
 use crate::{Fault, Forge};
 use abide_core::names::InvalidName;
 use abide_core::{UserId, UserName};
-use abide_store::{StoreError, Tx, user_redirects, users};
+use abide_store::{StoreError, Tx, user_merge, user_redirects, users};
 use serde_json::json;
 
 pub use abide_store::user_redirects::OldName;
@@ -110,6 +111,10 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), RenameError> {
     users::set_name(tx, unit.user, user.name.as_ref(), &unit.name).await?;
     if user_redirects::count(tx, unit.user).await? > unit.keep {
         return Err(RenameError::TooMany(unit.keep));
+    }
+    if user.name.is_none() {
+        let owned = user_merge::repos(tx, unit.user).await?;
+        watch::on_ownership_of(tx, unit.user, &owned).await?;
     }
     let meta = json!({
         "user_id": unit.user.get(), "old_name": user.name.as_ref().map(UserName::as_str),

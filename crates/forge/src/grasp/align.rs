@@ -4,11 +4,11 @@
 //! put together: its directory is made, and the transaction that promotes it is the first to know of it. What a crash
 //! leaves in that directory is thrown away by the next try, or by the sweep.
 
-use super::attached;
 use super::promote::{self, Promotion};
 use super::push::{Coordinate, Decision, Order, Plan, View, decide};
 use super::quota::{Paying, Weighing, give_back, weigh};
 use super::scene::{Place, Scene};
+use super::{arrived, attached};
 use crate::accounts::standing::Standing;
 use crate::disk::{Writer, ensure_room_for};
 use crate::error::REVOKED;
@@ -19,7 +19,7 @@ use crate::relay::readable;
 use crate::{Caller, Fault, Forge};
 use abide_core::{Oid, RefName, RefUpdate, RepoId, failpoint};
 use abide_git::{Client, Connected, GitError, Incoming, RefTxError, Snapshot, bare, reftx};
-use abide_nostr::grasp::align::Plan as Alignment;
+use abide_nostr::grasp::align::{Plan as Alignment, usual_head};
 use abide_nostr::{PublicKey, nip19};
 use abide_store::leases::{self, Lease};
 use abide_store::repos::Repo;
@@ -116,11 +116,17 @@ async fn run(
     let repo = nostr_repos::by_coordinate(&mut conn, owner, identifier, None).await?;
     let waiting = purgatory::announcement(&mut conn, owner, identifier).await?.and_then(|entry| entry.repo_id);
     drop(conn);
-    match (repo.filter(|repo| repo.deleted_at.is_none()), waiting) {
+    // A pull request that is released looks at no others: whoever released it does, once.
+    let brings = matches!(order, Order::Push(_) | Order::State(_)).then(|| coordinate.clone());
+    let aligned = match (repo.filter(|repo| repo.deleted_at.is_none()), waiting) {
         (Some(repo), _) => served(&forge, repo, coordinate, order, objects, bringer).await,
         (None, Some(id)) => first(&forge, id, coordinate, order, objects, bringer).await,
         (None, None) => Ok(Aligned::Refused("no announcement: the repository is not announced here".into())),
+    };
+    if let (Ok(Aligned::Done), Some(coordinate)) = (&aligned, brings) {
+        arrived::release_after(&forge, &coordinate).await;
     }
+    aligned
 }
 
 /// A repository that has its row: an ordinary push, with another authority.
@@ -305,7 +311,8 @@ async fn build(
     if plan.state.is_none() {
         return Ok(Aligned::Refused("no authorised state: publish a state (kind 30618) signed by a maintainer".into()));
     }
-    let head = plan.signed.head().or_else(|| first_branch(&plan)).unwrap_or_else(main_branch);
+    let comes = plan.updates.iter().filter(|update| !update.is_delete()).map(|update| &update.name);
+    let head = plan.signed.head().or_else(|| usual_head(comes)).unwrap_or_else(main_branch);
     bare::init_bare(forge.layout(), id, &head).await?;
     let dir = forge.layout().repo(id);
     if let Some(reason) = fill(forge, &dir, objects, &plan, bringer.client).await? {
@@ -414,14 +421,6 @@ async fn promote(forge: &Forge, promotion: Promotion) -> Result<Aligned, Fault> 
     failpoint::hit(failpoint::PROMOTE_COMMITTED);
     forge.relay().publish(&served.into_iter().map(Arc::new).collect::<Vec<_>>());
     Ok(Aligned::Done)
-}
-
-fn first_branch(plan: &Plan) -> Option<RefName> {
-    let branches = plan.updates.iter().filter(|update| !update.is_delete() && update.name.as_branch().is_some());
-    let mut names: Vec<&RefName> = branches.map(|update| &update.name).collect();
-    names.sort();
-    let usual = |name: &&&RefName| matches!(name.as_str(), "refs/heads/main" | "refs/heads/master");
-    names.iter().find(usual).or(names.first()).map(|name| (*name).clone())
 }
 
 fn main_branch() -> RefName {

@@ -54,6 +54,26 @@ pub(crate) enum Kept {
     Nothing,
 }
 
+/// Why a commit could not be kept as things are; `None` if it could, beside so many bytes of the same push. Nothing is
+/// written.
+pub(crate) async fn refusal(
+    forge: &Forge,
+    id: EventId,
+    objects: &Connected,
+    from: Option<IpAddr>,
+    beside: &mut u64,
+) -> Result<Option<Kept>, Fault> {
+    let Some(dir) = objects.area().map(|area| area.join("objects")) else { return Ok(Some(Kept::Nothing)) };
+    *beside = beside.saturating_add(measure(dir).await?);
+    let asked = Asked::of(forge, id, *beside, from).await?;
+    match forge.store().write(asked, |tx, asked| Box::pin(room(tx, asked))).await {
+        Ok(Room::Free { .. } | Room::Known) => Ok(None),
+        Ok(Room::Full) => Ok(Some(Kept::Full)),
+        Err(Halt::Refused(refusal)) => Ok(Some(Kept::OverQuota(refusal))),
+        Err(Halt::Store(error)) => Err(error.into()),
+    }
+}
+
 /// Keeps a commit until its event comes, in place of one that was kept under that id before.
 pub(crate) async fn keep(
     forge: &Forge,
@@ -78,15 +98,8 @@ pub(crate) async fn keep(
         created_at: forge.clock().now(),
         expires_at: forge.settings().grasp.expiry.of_arrival(forge.clock().now()),
     };
-    let unit = Unit {
-        half,
-        bytes,
-        repos: [coordinate.stored()],
-        address: address(from),
-        network: network(from),
-        payer: Payer::load(forge, None, from).await?,
-        settings: forge.settings().grasp.clone(),
-    };
+    let asked = Asked::of(forge, id, bytes, from).await?;
+    let unit = Unit { half, repos: [coordinate.stored()], network: network(from), asked };
     let kept = match forge.store().write(unit, |tx, unit| Box::pin(put(tx, unit))).await {
         Ok(Put::Kept { replaced }) => {
             forge.relay().strangers.add(bytes);
@@ -112,14 +125,40 @@ pub(crate) async fn remove(forge: &Forge, key: &str) {
     }
 }
 
-struct Unit {
-    half: Half,
+/// A commit of so many bytes that is to wait for its event.
+struct Asked {
+    event_id: [u8; 32],
     bytes: u64,
-    repos: [([u8; 32], String); 1],
     address: Option<String>,
-    network: Option<String>,
     payer: Payer,
     settings: GraspSettings,
+}
+
+impl Asked {
+    async fn of(forge: &Forge, id: EventId, bytes: u64, from: Option<IpAddr>) -> Result<Self, Fault> {
+        let payer = Payer::load(forge, None, from).await?;
+        let settings = forge.settings().grasp.clone();
+        Ok(Self { event_id: id.to_bytes(), bytes, address: address(from), payer, settings })
+    }
+}
+
+/// Whether there is room for a commit.
+#[expect(clippy::large_enum_variant, reason = "one at a time lives as long as a transaction")]
+enum Room {
+    /// There is, also in place of what was kept before.
+    Free {
+        before: Option<Half>,
+    },
+    /// Its event is here.
+    Known,
+    Full,
+}
+
+struct Unit {
+    half: Half,
+    repos: [([u8; 32], String); 1],
+    network: Option<String>,
+    asked: Asked,
 }
 
 enum Put {
@@ -130,23 +169,33 @@ enum Put {
 
 /// Judges and writes in one unit, which nobody else's overlaps: many pushes at once do not share one room.
 async fn put(tx: &mut Tx, unit: &Unit) -> Result<Put, Halt> {
-    let Unit { half, bytes, repos, address, network, payer, settings } = unit;
-    let before = proposals::lock(tx, &half.event_id).await?;
+    let Unit { half, repos, network, asked } = unit;
+    let before = match room(tx, asked).await? {
+        Room::Free { before } => before,
+        Room::Known => return Ok(Put::Known),
+        Room::Full => return Ok(Put::Full),
+    };
+    proposals::put(tx, half, repos, asked.address.as_deref()).await?;
+    let added = network.iter().map(|network| (network.clone(), half.bytes)).collect();
+    abide_store::quotas::add_addresses(tx, added).await?;
+    Ok(Put::Kept { replaced: before.and_then(|before| before.incoming) })
+}
+
+async fn room(tx: &mut Tx, asked: &Asked) -> Result<Room, Halt> {
+    let Asked { event_id, bytes, address, payer, settings } = asked;
+    let before = proposals::lock(tx, event_id).await?;
     let known = before.as_ref().is_some_and(|before| before.json.is_some())
-        || abide_store::nostr_events::by_id(tx, &half.event_id).await?.is_some();
+        || abide_store::nostr_events::by_id(tx, event_id).await?.is_some();
     if known {
-        return Ok(Put::Known);
+        return Ok(Room::Known);
     }
     payer.judge(tx, *bytes, "").await?;
     let counts = waiting(tx, None, address.as_deref()).await?;
     let is_crowded = before.is_none() && caps::judge(&settings.caps, &counts).is_err();
-    if is_crowded || *bytes > left_for(tx, settings, address.as_deref(), &half.event_id).await? {
-        return Ok(Put::Full);
+    if is_crowded || *bytes > left_for(tx, settings, address.as_deref(), event_id).await? {
+        return Ok(Room::Full);
     }
-    proposals::put(tx, half, repos, address.as_deref()).await?;
-    let added = network.iter().map(|network| (network.clone(), half.bytes)).collect();
-    abide_store::quotas::add_addresses(tx, added).await?;
-    Ok(Put::Kept { replaced: before.and_then(|before| before.incoming) })
+    Ok(Room::Free { before })
 }
 
 /// Whether an area is one of those that wait for an event.

@@ -9,9 +9,11 @@ use crate::{Fault, Forge, threads};
 use abide_nostr::event::to_json;
 use abide_nostr::git::{Proposal, References};
 use abide_nostr::grasp::caps::{self, judge_attached};
+use abide_nostr::grasp::event::{distance, own_steps, steps_beyond};
 use abide_nostr::grasp::{Answer, Prefix};
 use abide_nostr::{Event, EventId, PublicKey};
 use abide_store::nostr_events::Kept;
+use abide_store::nostr_relations::{self, Link};
 use abide_store::purgatory_attached::{self as attached, Attached, Home};
 use abide_store::purgatory_proposals as proposals;
 use abide_store::{Conn, StoreError, Tx, nostr_events, nostr_repos, purgatory};
@@ -81,9 +83,30 @@ pub(crate) async fn put(
         };
         judge_attached(&counts, entry.json.len() as u64)?;
     }
-    let row = Attached { event_id: entry.event_id, pubkey: entry.pubkey, json: entry.json };
+    let steps = steps(tx, event).await?;
+    let far = nostr_relations::far(tx, &entry.pubkey).await? + attached::far(tx, &entry.pubkey).await?;
+    distance(steps, far)?;
+    let row = Attached { event_id: entry.event_id, pubkey: entry.pubkey, json: entry.json, steps };
     let is_new = attached::put(tx, &row, homes, address(from).as_deref()).await?;
     Ok(if is_new { Answer::Waiting } else { Answer::DuplicateWaiting })
+}
+
+/// How far a waiting event is from a repository: through the repositories that it tags, and the events that wait.
+async fn steps(conn: &mut Conn, event: &Event) -> Result<i64, StoreError> {
+    let (kind, references) = (event.kind.as_u16(), References::of(event));
+    let repos: Vec<_> = references.repos().map(|repo| (repo.author.to_bytes(), repo.identifier.clone())).collect();
+    let ids: Vec<[u8; 32]> = references.ids.iter().map(|id| id.to_bytes()).collect();
+    let named = attached::waiting_repos(conn, &repos).await?.into_iter().map(|_| Link { steps: 0, is_repo: true });
+    let links: Vec<Link> = named.chain(attached::links(conn, &ids).await?).collect();
+    Ok(links.iter().map(|link| steps_beyond(kind, link.steps, link.is_repo)).min().unwrap_or(own_steps(kind)))
+}
+
+/// Notes the distance of an event that is served from now on, where its kind alone does not tell.
+async fn note_steps(tx: &mut Tx, event: &Event, steps: i64) -> Result<(), StoreError> {
+    if steps > own_steps(event.kind.as_u16()) {
+        nostr_relations::note_steps(tx, event.id.as_bytes(), steps).await?;
+    }
+    Ok(())
 }
 
 /// Serves what waited with an announcement that is promoted, in its transaction. Proposals that bring a commit stay: they
@@ -107,6 +130,7 @@ pub(super) async fn promote(
             && !is_deleted(tx, &event).await?
         {
             nostr_events::insert(tx, &to_record(&event)).await?;
+            note_steps(tx, &event, row.steps).await?;
             left("attached", "promotion");
             served.push(event);
         }
@@ -166,7 +190,7 @@ async fn release_all(forge: &Forge, proposal: &[u8; 32]) -> Result<(), Fault> {
     }
     for row in rows {
         if let Some(event) = readable(&row.json).filter(|event| !signers.is_suspended(&event.pubkey)) {
-            store(forge, &event).await?;
+            store(forge, &event, row.steps).await?;
         }
         forget(forge, &row.event_id).await?;
     }
@@ -223,7 +247,7 @@ async fn readmit_one(forge: &Forge, row: Attached) -> Result<(), Fault> {
                 }
             }
             // It came while the announcement was being promoted.
-            _ => store(forge, &event).await?,
+            _ => store(forge, &event, row.steps).await?,
         }
     }
     forget(forge, &row.event_id).await
@@ -238,10 +262,10 @@ async fn forget(forge: &Forge, id: &[u8; 32]) -> Result<(), Fault> {
     Ok(())
 }
 
-async fn store(forge: &Forge, event: &Event) -> Result<(), Fault> {
+async fn store(forge: &Forge, event: &Event, steps: i64) -> Result<(), Fault> {
     let stored: Result<bool, StoreError> = forge
         .store()
-        .write((event.clone(), forge.settings().grasp.clone()), |tx, (event, settings)| {
+        .write((event.clone(), steps, forge.settings().grasp.clone()), |tx, (event, steps, settings)| {
             Box::pin(async move {
                 if is_deleted(tx, event).await? {
                     return Ok(false);
@@ -249,6 +273,7 @@ async fn store(forge: &Forge, event: &Event) -> Result<(), Fault> {
                 if nostr_events::insert(tx, &to_record(event)).await? == Kept::New {
                     threads::tell::served(tx, Some(settings), [event]).await?;
                 }
+                note_steps(tx, event, *steps).await?;
                 Ok(true)
             })
         })

@@ -15,6 +15,7 @@
 mod admit;
 pub(crate) mod align;
 mod announce;
+pub(crate) mod arrived;
 pub(crate) mod aside;
 pub(crate) mod attached;
 mod deletion;

@@ -2,7 +2,7 @@
 //! that ends the push.
 
 use super::scene::announcement;
-use super::signed::Signed;
+use super::signed::{Signed, serve_state};
 use super::{GraspSettings, attached, left, scene, spread};
 use crate::accounts::nostr::tell_of_new;
 use crate::git::push::{Brought, finish};
@@ -14,12 +14,13 @@ use abide_core::repo::{Governance, Visibility};
 use abide_core::{RefName, RefUpdate, RepoId, RepoName, UserId};
 use abide_nostr::git::{Announcement, Coordinate, Identifier};
 use abide_nostr::grasp::names::forge_names;
-use abide_nostr::{Event, nip19};
+use abide_nostr::{Event, PublicKey, nip19};
 use abide_store::leases::{self, Lease};
 use abide_store::pushes::{self, Intent, Outcome};
 use abide_store::repos::{self, Content, NewRepo, Repo};
 use abide_store::{StoreError, Tx, nostr_events, nostr_repos, purgatory, redirects, users};
 use serde_json::json;
+use std::collections::BTreeMap;
 
 /// A description is one line of a list; what is longer is cut.
 const LONGEST_DESCRIPTION: usize = 350;
@@ -101,7 +102,30 @@ pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<Option<V
     finish(tx, &push, &promotion.brought, None, Outcome::Done, &who).await?;
     crate::git::maintain::enqueue(tx, *id).await?;
     leases::release(tx, &promotion.lease).await?;
+    attached.extend(untracking(tx, promotion).await?);
     Ok(Some(attached))
+}
+
+/// Serves the states without refs that waited: there is no git data that would bring them out. The newest of each
+/// maintainer; the state that was followed is stored by now, and has taken older ones of its author with it.
+async fn untracking(tx: &mut Tx, promotion: &Promotion) -> Result<Vec<Event>, Fault> {
+    let Promotion { settings, announcement, .. } = promotion;
+    let scene = scene::Scene::load(settings, tx, announcement.identifier.as_str(), announcement.owner).await?;
+    let maintainers = scene.maintainers(announcement.owner);
+    let mut newest: BTreeMap<PublicKey, &scene::Said> = BTreeMap::new();
+    for said in scene.waiting.iter().filter(|said| !said.state.tracks()) {
+        let author = said.state.author;
+        let before = newest.get(&author).is_some_and(|other| other.state.rank > said.state.rank);
+        if maintainers.contains(&author) && !before {
+            newest.insert(author, said);
+        }
+    }
+    let mut served = Vec::with_capacity(newest.len());
+    for said in newest.into_values() {
+        serve_state(tx, &said.event).await?;
+        served.push(said.event.clone());
+    }
+    Ok(served)
 }
 
 /// The account of a key, which is made here if it has none. Nobody logged in, so nobody's address is noted.

@@ -1,6 +1,7 @@
 //! A patch, a pull request or an update of one arrives.
 
 use super::align::{Bringer, client_of};
+use super::push::Coordinate;
 use super::quota::Allowance;
 use super::spread::{self, Released, Source, Target, targets};
 use super::{Halt, aside, attached, ensure_room, entry, left};
@@ -13,6 +14,7 @@ use abide_nostr::git::{ObjectId, Proposal};
 use abide_nostr::grasp::event::{Commit, ProposalVerdict, distance, own_steps, proposal as judge};
 use abide_nostr::grasp::{Answer, Prefix, Refusal};
 use abide_store::nostr_events::Kept;
+use abide_store::purgatory_attached::{self, Home};
 use abide_store::purgatory_proposals::{self as proposals, Half};
 use abide_store::{nostr_events, nostr_relations};
 use std::net::IpAddr;
@@ -71,7 +73,7 @@ async fn try_admit(
                 let reason = "the commit is named by a SHA-256 id; repositories here are SHA-1";
                 return Ok(Tried::Answered(Answer::Refused(Refusal::new(Prefix::Invalid, reason))));
             };
-            wait(forge, event, oid, &targets, from, allowance, incomplete).await
+            wait(forge, event, (proposed, oid), &targets, from, allowance, incomplete).await
         }
         ProposalVerdict::Serve | ProposalVerdict::ServeFromAside => match (wanted, found) {
             (Some(oid), Found::In(source)) => serve(forge, event, oid, targets, source, client).await,
@@ -174,7 +176,7 @@ async fn store(forge: &Forge, event: &Event, steps: i64, allowance: &Allowance) 
 async fn wait(
     forge: &Forge,
     event: &Event,
-    commit: Oid,
+    (proposed, commit): (&Proposal, Oid),
     targets: &[Target],
     from: Option<IpAddr>,
     allowance: &Allowance,
@@ -182,10 +184,12 @@ async fn wait(
 ) -> Result<Tried, Fault> {
     let settings = forge.settings().grasp.clone();
     let repos: Vec<_> = targets.iter().map(|target| target.coordinate.stored()).collect();
-    let input = (event.clone(), commit, repos, from, settings, allowance.clone(), incomplete.map(str::to_owned));
+    let named: Vec<_> = proposed.repos.iter().map(|repo| Coordinate::from(repo).stored()).collect();
+    let input =
+        (event.clone(), commit, (repos, named), from, settings, allowance.clone(), incomplete.map(str::to_owned));
     let written = forge
         .store()
-        .write(input, |tx, (event, commit, repos, from, settings, allowance, incomplete)| {
+        .write(input, |tx, (event, commit, (repos, named), from, settings, allowance, incomplete)| {
             Box::pin(async move {
                 let before = proposals::lock(tx, event.id.as_bytes()).await?;
                 let is_fresh = |half: &Half| half.incoming != *incomplete;
@@ -196,6 +200,14 @@ async fn wait(
                 let entry = entry(event, "", *from, until);
                 ensure_room(tx, &settings.caps, &entry).await?;
                 allowance.event(tx, entry.json.len()).await?;
+                // Also for those that wait: their first push may bring the commit.
+                let waiting = purgatory_attached::waiting_repos(tx, named).await?.into_iter();
+                let waiting = waiting.filter_map(|home| match home {
+                    Home::Repo(owner, identifier) => Some((owner, identifier)),
+                    Home::Proposal(_) => None,
+                });
+                let mut repos = repos.clone();
+                repos.extend(waiting);
                 let half = Half {
                     event_id: entry.event_id,
                     pubkey: Some(entry.pubkey),
@@ -207,7 +219,7 @@ async fn wait(
                     created_at: tx.now(),
                     expires_at: until,
                 };
-                proposals::put(tx, &half, repos, entry.address.as_deref()).await?;
+                proposals::put(tx, &half, &repos, entry.address.as_deref()).await?;
                 Ok::<_, Halt>(Wrote::Waits { dropped: before.and_then(|half| half.incoming) })
             })
         })

@@ -2,6 +2,7 @@
 
 use super::scene::Scene;
 use super::signed::Signed;
+use super::spread::targets;
 use super::status::known_proposal;
 use crate::accounts::standing::is_suspended;
 use crate::git::snapshots;
@@ -11,7 +12,7 @@ use abide_git::{Client, Connected, Head, Snapshot, read};
 use abide_nostr::git::{Coordinate as Address, ObjectId, Proposal, RepoState};
 use abide_nostr::grasp::align;
 use abide_nostr::grasp::fit::{Fit, Repository, fit, missing};
-use abide_nostr::grasp::push::{EventRef, Named, PushRefusal, event_of, event_ref, ref_of, sort};
+use abide_nostr::grasp::push::{EventRef, KnownEvent, Named, PushRefusal, event_of, event_ref, ref_of, sort};
 use abide_nostr::{Event, EventId, PublicKey, nip19};
 use abide_store::repos::Repo;
 use abide_store::{nostr_events, nostr_repos, purgatory, purgatory_proposals};
@@ -92,6 +93,8 @@ pub(crate) struct Sorted {
     pub released: Vec<(Event, Oid)>,
     /// Commits whose event is not known, or waits for its repository.
     pub aside: Vec<(EventId, Oid)>,
+    /// Whether one of those belongs to an event that waits with the repository's announcement.
+    pub with_announcement: bool,
 }
 
 impl Sorted {
@@ -122,7 +125,7 @@ impl View {
     }
 
     /// Which of these objects are here.
-    async fn present(&self, oids: HashSet<Oid>) -> Result<HashSet<Oid>, Fault> {
+    pub(super) async fn present(&self, oids: HashSet<Oid>) -> Result<HashSet<Oid>, Fault> {
         let places = self.places.clone();
         let looked = tokio::task::spawn_blocking(move || {
             let mut found = HashSet::new();
@@ -305,11 +308,16 @@ async fn judge_event_ref(
 ) -> Result<(), Fault> {
     let Some(id) = event_of(&update.name) else { return Ok(()) };
     let known = known_proposal(forge, &id).await?;
-    let is_named = known.event.as_ref().is_none_or(|event| names(event, place));
-    let named = if is_named { Named::Here } else { Named::Elsewhere };
+    let named = match &known.event {
+        Some(event) => named(forge, event, known.known, place).await?,
+        None => Named::Here,
+    };
     match event_ref(known.known, named, update.new) {
         Err(refusal) => sorted.refused.push((update.name.clone(), refusal.to_string())),
-        Ok(EventRef::KeepAside { .. }) => sorted.aside.push((id, update.new)),
+        Ok(EventRef::KeepAside { .. }) => {
+            sorted.with_announcement |= matches!(known.known, KnownEvent::WaitingForRepository(_));
+            sorted.aside.push((id, update.new));
+        }
         Ok(EventRef::Accept) => {
             plan.updates.extend(moved(view, update.name.clone(), update.new));
             sorted.allowed.push(update.clone());
@@ -324,9 +332,17 @@ async fn judge_event_ref(
     Ok(())
 }
 
-/// Whether a proposal names this repository.
-pub(super) fn names(event: &Event, place: &Coordinate) -> bool {
-    Proposal::parse(event).is_ok_and(|proposal| proposal.repos.iter().any(|repo| Coordinate::from(repo) == *place))
+/// Whether a proposal names this repository, and whether any that it names takes its commit.
+async fn named(forge: &Forge, event: &Event, known: KnownEvent, place: &Coordinate) -> Result<Named, Fault> {
+    let repos = Proposal::parse(event).map(|proposal| proposal.repos).unwrap_or_default();
+    if !repos.iter().any(|repo| Coordinate::from(repo) == *place) {
+        return Ok(Named::Elsewhere);
+    }
+    if !matches!(known, KnownEvent::Waiting(_)) {
+        return Ok(Named::Here);
+    }
+    let (targets, _) = targets(forge, &repos).await?;
+    Ok(if targets.is_empty() { Named::Closed } else { Named::Here })
 }
 
 /// Adds what the state that these commands fit makes of the refs; the reason, if there is no such state.
@@ -410,16 +426,19 @@ async fn account(forge: &Forge, key: &PublicKey) -> Result<Option<UserId>, Fault
 pub(crate) struct Waits {
     pub state: Option<EventId>,
     pub proposals: Vec<EventId>,
+    /// Whether the announcement has to stay: for the state, or for a proposal that waits with it.
+    pub announcement: bool,
 }
 
 impl Waits {
     pub(crate) fn of(sorted: &Sorted) -> Self {
         let proposals = sorted.released.iter().map(|(event, _)| event.id).collect();
-        Self { state: sorted.plan.as_ref().and_then(|plan| plan.waits), proposals }
+        let state = sorted.plan.as_ref().and_then(|plan| plan.waits);
+        Self { state, proposals, announcement: state.is_some() || sorted.with_announcement }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.state.is_none() && self.proposals.is_empty()
+        !self.announcement && self.proposals.is_empty()
     }
 }
 
@@ -430,10 +449,13 @@ pub(crate) async fn raise(forge: &Forge, place: &Coordinate, waits: &Waits) -> R
     let mut conn = forge.store().read().await?;
     // Usually a push comes right after its event, and there is nothing to write.
     let mut short = false;
-    if let Some(state) = waits.state {
+    if waits.announcement {
         let waiting = purgatory::announcement(&mut conn, place.owner.as_bytes(), &place.identifier).await?;
+        short |= waiting.is_some_and(|entry| entry.expires_at < enough);
+    }
+    if let Some(state) = waits.state {
         let ends = purgatory::end_of_state(&mut conn, state.as_bytes()).await?;
-        short |= ends.is_some_and(|ends| ends < enough) || waiting.is_some_and(|entry| entry.expires_at < enough);
+        short |= ends.is_some_and(|ends| ends < enough);
     }
     for proposal in &waits.proposals {
         let half = purgatory_proposals::get(&mut conn, proposal.as_bytes()).await?;
@@ -449,8 +471,10 @@ pub(crate) async fn raise(forge: &Forge, place: &Coordinate, waits: &Waits) -> R
         .write(input, |tx, (place, waits, until)| {
             Box::pin(async move {
                 let until = tx.now().plus(*until);
-                if let Some(state) = waits.state {
+                if waits.announcement {
                     purgatory::raise_announcement(tx, &place.owner.to_bytes(), &place.identifier, until).await?;
+                }
+                if let Some(state) = waits.state {
                     purgatory::raise_state(tx, state.as_bytes(), until).await?;
                 }
                 for proposal in &waits.proposals {

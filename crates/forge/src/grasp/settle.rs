@@ -2,6 +2,7 @@
 //! that rules another.
 
 use super::align::{Aligned, Bringer, Objects, align, client_of};
+use super::arrived;
 use super::push::{Coordinate, Order, is_complete, objects_of};
 use super::scene::{Announced, Place, Scene};
 use crate::git::snapshots;
@@ -12,7 +13,7 @@ use abide_nostr::git::RepoState;
 use abide_nostr::grasp::align::plan;
 use abide_nostr::{EventId, PublicKey};
 use abide_store::nostr_events::tag_key;
-use abide_store::{Conn, StoreError, Tx, nostr_repos, purgatory};
+use abide_store::{Conn, StoreError, Tx, nostr_repos, purgatory, purgatory_proposals as proposals};
 use serde_json::{Value as Json, json};
 use std::collections::HashSet;
 
@@ -70,7 +71,7 @@ async fn is_shared(conn: &mut Conn, identifier: &str) -> Result<bool, StoreError
 }
 
 /// Queues a settling in the transaction that ends a push, so that a crash or a failure right after it leaves nobody
-/// behind. Only where there is anything to settle.
+/// behind: no other repository, and no pull request whose commit came with it. Only where there is anything to settle.
 pub(super) async fn enqueue(tx: &mut Tx, repo: RepoId) -> Result<(), StoreError> {
     match nostr_repos::coordinate(tx, repo).await? {
         Some((owner, identifier)) => enqueue_named(tx, &owner, &identifier).await,
@@ -80,7 +81,8 @@ pub(super) async fn enqueue(tx: &mut Tx, repo: RepoId) -> Result<(), StoreError>
 
 /// The same for a key and an identifier, in the transaction that takes an announcement or a state.
 pub(super) async fn enqueue_named(tx: &mut Tx, key: &[u8; 32], identifier: &str) -> Result<(), StoreError> {
-    if !is_wanted(tx, identifier).await? {
+    let is_proposed = async |tx: &mut Tx| proposals::of_repo(tx, key, identifier, 1).await.map(|(_, count)| count > 0);
+    if !is_wanted(tx, identifier).await? && !is_proposed(tx).await? {
         return Ok(());
     }
     let owner = hex::encode(key);
@@ -93,6 +95,7 @@ pub(crate) async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
     let owner = payload["owner"].as_str().and_then(|text| PublicKey::from_hex(text).ok());
     let (Some(owner), Some(identifier)) = (owner, payload["identifier"].as_str()) else { return Ok(false) };
     settle(forge, identifier, owner, client_of(forge, &owner, None).await?).await?;
+    arrived::release(forge, &Coordinate { owner, identifier: identifier.to_owned() }).await?;
     Ok(true)
 }
 

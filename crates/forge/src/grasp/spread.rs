@@ -1,4 +1,5 @@
-//! A proposal's commit is a ref of every repository that the proposal is for, and of none once it is deleted.
+//! A proposal's commit is a ref of every repository that the proposal is for and that takes changes, and of none once it is
+//! deleted. One that is archived, or whose owner is suspended, is left out: it keeps the proposal from none of the others.
 //!
 //! Before the first ref is made, the objects are beside every one of these repositories and proved complete there, each
 //! has said that it takes them, and the quota for all of them is reserved: the proposal is released in all of them or in
@@ -12,13 +13,13 @@ use super::quota::{Payer, give_back, measure};
 use crate::disk::ensure_room_for;
 use crate::git::push::incoming_key;
 use crate::git::snapshots;
-use crate::relay::readable;
+use crate::relay::{Signers, readable};
 use crate::{Fault, Forge, jobs};
 use abide_core::{Oid, RefUpdate, RepoId};
 use abide_git::{Client, Connected, GitError, Incoming};
 use abide_nostr::git::{Coordinate as Address, ObjectId, Proposal};
 use abide_nostr::grasp::event::Home;
-use abide_nostr::grasp::push::ref_of;
+use abide_nostr::grasp::push::{PushRefusal, ref_of};
 use abide_nostr::grasp::{Prefix, Refusal};
 use abide_nostr::{Event, EventId};
 use abide_store::nostr_events::tag_key;
@@ -40,28 +41,25 @@ pub(crate) struct Target {
 /// Of the repositories that a proposal names, those that take its commit, and what that says of all of them.
 pub(crate) async fn targets(forge: &Forge, named: &[Address]) -> Result<(Vec<Target>, Home), Fault> {
     let mut conn = forge.store().read().await?;
+    let signers = Signers::load(&mut conn, named.iter().map(|address| address.author)).await?;
     let (mut found, mut home) = (Vec::<Target>::new(), Home::Missing);
     for address in named {
         let (owner, identifier) = (address.author.as_bytes(), &address.identifier);
         let repo = nostr_repos::by_coordinate(&mut conn, owner, identifier, None).await?;
-        match repo.filter(|repo| repo.deleted_at.is_none()) {
-            Some(repo) if repo.archived_at.is_none() => {
-                found.push(Target { coordinate: Coordinate::from(address), repo });
-            }
-            Some(_) => home = Home::Archived,
-            None => {
-                let waits = purgatory::announcement(&mut conn, owner, identifier).await?.is_some();
-                if waits && home == Home::Missing {
-                    home = Home::Waiting;
-                }
-            }
-        }
+        let repo = repo.filter(|repo| repo.deleted_at.is_none());
+        let one = match &repo {
+            None if purgatory::announcement(&mut conn, owner, identifier).await?.is_none() => Home::Missing,
+            _ if signers.is_suspended(&address.author) => Home::Suspended,
+            None => Home::Waiting,
+            Some(repo) if repo.archived_at.is_some() => Home::Archived,
+            Some(_) => Home::Open,
+        };
+        home = home.max(one);
+        let repo = repo.filter(|_| one == Home::Open);
+        found.extend(repo.map(|repo| Target { coordinate: Coordinate::from(address), repo }));
     }
     found.sort_by_key(|target| target.repo.id);
     found.dedup_by_key(|target| target.repo.id);
-    if !found.is_empty() {
-        home = Home::Open;
-    }
     Ok((found, home))
 }
 
@@ -86,16 +84,35 @@ pub(crate) enum Released {
 }
 
 /// Takes the commit of a proposal into every repository that it is for, and serves the event. Everything is judged for
-/// all of them before the first ref is written. Should a write fail after that, the job that is queued with the event
-/// takes it into the others: what it needs of the quota stays reserved.
+/// all of them before the first ref is written.
 pub(crate) async fn release(
+    forge: &Forge,
+    event: &Event,
+    commit: Oid,
+    source: &Source,
+    targets: Vec<Target>,
+    bringer: &Bringer,
+) -> Result<Released, Fault> {
+    match prepare(forge, event, commit, source, targets, bringer).await? {
+        Ok(ready) => ready.release(forge).await,
+        Err(not) => Ok(not),
+    }
+}
+
+/// Puts the objects of a proposal beside every repository that it is for, asks whether they take it, and reserves what
+/// it needs of the quota. No ref is written before [`Ready::release`]. Returns why it is not released otherwise.
+pub(crate) async fn prepare(
     forge: &Forge,
     event: &Event,
     commit: Oid,
     source: &Source,
     mut targets: Vec<Target>,
     bringer: &Bringer,
-) -> Result<Released, Fault> {
+) -> Result<Result<Ready, Released>, Fault> {
+    if targets.is_empty() {
+        let reason = PushRefusal::NoneTakes.to_string();
+        return Ok(Err(Released::Refused(Refusal::new(Prefix::Restricted, reason))));
+    }
     let origin = match source {
         Source::Repo(origin) => Some(*origin),
         Source::Area(_, origin) => *origin,
@@ -107,31 +124,55 @@ pub(crate) async fn release(
     for target in &targets {
         match staging.stage(source, target, &targets).await? {
             Some(objects) => staged.push(objects),
-            None => return Ok(Released::Incomplete),
+            None => return Ok(Err(Released::Incomplete)),
         }
     }
     let order = Order::Proposal(Box::new(event.clone()), commit);
-    // One alone is judged in the moment it is written.
-    for (target, objects) in targets.iter().zip(&staged).filter(|_| targets.len() > 1) {
+    for (target, objects) in targets.iter().zip(&staged) {
         if let Some(reason) = refusal(forge, &order, target, objects).await? {
-            return Ok(Released::Refused(Refusal::new(Prefix::Restricted, reason)));
+            return Ok(Err(Released::Refused(Refusal::new(Prefix::Restricted, reason))));
         }
     }
     let reservation = event.id.to_hex();
     if let Err(refusal) = reserve(forge, event, &staged, bringer, &reservation).await? {
-        return Ok(Released::Refused(refusal));
+        return Ok(Err(Released::Refused(refusal)));
     }
-    let paying = bringer.clone().paying_from(&reservation);
-    let written = write(forge, &order, targets.iter().zip(staged), &paying).await;
-    if !matches!(written, Ok(Written::Some)) {
-        give_back(forge, &reservation).await;
-    }
-    match written? {
-        Written::All | Written::Some => {
-            attached::release(forge, &event.id).await;
-            Ok(Released::Done)
+    let bringer = bringer.clone().paying_from(&reservation);
+    Ok(Ok(Ready { id: event.id, order, targets, staged, reservation, bringer }))
+}
+
+/// A proposal that all its repositories take, with everything that they need of it beside them. The area that it came
+/// from has to stay until it is released or abandoned.
+pub(crate) struct Ready {
+    id: EventId,
+    order: Order,
+    targets: Vec<Target>,
+    staged: Vec<Objects>,
+    reservation: String,
+    bringer: Bringer,
+}
+
+impl Ready {
+    /// Writes the refs and serves the event. Should a write fail after the first, the job that is queued with the event
+    /// takes it into the others: what it needs of the quota stays reserved.
+    pub(crate) async fn release(self, forge: &Forge) -> Result<Released, Fault> {
+        let Self { id, order, targets, staged, reservation, bringer } = self;
+        let written = write(forge, &order, targets.iter().zip(staged), &bringer).await;
+        if !matches!(written, Ok(Written::Some)) {
+            give_back(forge, &reservation).await;
         }
-        Written::None(reason) => Ok(Released::Refused(Refusal::new(Prefix::Error, reason))),
+        match written? {
+            Written::All | Written::Some => {
+                attached::release(forge, &id).await;
+                Ok(Released::Done)
+            }
+            Written::None(reason) => Ok(Released::Refused(Refusal::new(Prefix::Error, reason))),
+        }
+    }
+
+    /// Gives back what was reserved for it.
+    pub(crate) async fn abandon(self, forge: &Forge) {
+        give_back(forge, &self.reservation).await;
     }
 }
 

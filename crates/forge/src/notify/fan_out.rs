@@ -8,6 +8,7 @@ use crate::jobs::{self, Kind};
 use crate::threads::tell;
 use crate::{Fault, Forge};
 use abide_core::notify::{self, Audience, Hearing, Person, Reason, Subject, Topic};
+use abide_core::repo::Role;
 use abide_core::{IssueId, UserId, failpoint};
 use abide_store::events::Numbered;
 use abide_store::notifications::{self, About, Candidate, News};
@@ -30,7 +31,8 @@ impl Consumer for Notifications {
     }
 
     fn wants(&self, kind: &str) -> bool {
-        notify::topic(kind).is_some()
+        // Whether a role makes news is seen once the payload is read.
+        notify::topic(kind, Some(Role::Admin)).is_some()
     }
 
     fn apply<'a>(&'a self, tx: &'a mut Tx, forge: &'a Forge, event: &'a Numbered) -> BoxFuture<'a, Result<(), Fault>> {
@@ -52,9 +54,9 @@ struct Scene<'a> {
 }
 
 async fn tell(tx: &mut Tx, forge: &Forge, event: &Numbered) -> Result<(), Fault> {
-    let Some(topic) = topic(event) else { return Ok(()) };
     let payload: Json = serde_json::from_str(&event.payload)
         .map_err(|error| Fault::Internal(format!("the payload of event {} is no JSON: {error}", event.seq)))?;
+    let Some(topic) = topic(event, &payload) else { return Ok(()) };
     let concerned = match topic.subject {
         Subject::Repo => lifecycle::concerned(tx, event, &payload).await?,
         Subject::Issue | Subject::NostrThread => Vec::new(),
@@ -74,8 +76,8 @@ async fn tell(tx: &mut Tx, forge: &Forge, event: &Numbered) -> Result<(), Fault>
 }
 
 /// The topic of an event. Threads that came by nostr have the same event kinds; their source tells them apart.
-fn topic(event: &Numbered) -> Option<Topic> {
-    let topic = notify::topic(&event.kind)?;
+fn topic(event: &Numbered, payload: &Json) -> Option<Topic> {
+    let topic = notify::topic(&event.kind, lifecycle::role(payload))?;
     Some(match (topic.subject, event.source_kind.as_str()) {
         (Subject::Issue, tell::SOURCE) => Topic { subject: Subject::NostrThread, ..topic },
         _ => topic,

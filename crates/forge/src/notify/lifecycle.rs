@@ -4,13 +4,14 @@
 //! know, and who deleted one must be able to restore it. They wait for no window and cannot be turned off. The one who did
 //! it gets one only about what cannot be undone or hands something away (`core::notify::mailed_to_actor`): whoever takes
 //! over a session could otherwise give a repository away unnoticed. Only those who are brought in
-//! without having asked (offered a repository, made a collaborator) get no more than a few from one person in an hour; the
+//! without having asked (offered a repository, made a collaborator or an admin) get no more than a few from one person in an hour; the
 //! rest is in their inbox.
 
 use super::MAX_ADMINS;
 use crate::accounts::throttle;
 use crate::mail::{self, letters::Letter};
 use crate::{Fault, Forge};
+use abide_core::repo::Role;
 use abide_core::{UserId, notify};
 use abide_store::events::Numbered;
 use abide_store::{StoreError, Tx, notification_mail, notifications, repos, throttles, users};
@@ -47,10 +48,20 @@ pub(super) async fn concerned(tx: &mut Tx, event: &Numbered, payload: &Json) -> 
             people.extend(admins.filter_map(Json::as_i64).map(UserId::new));
         }
     }
-    if event.kind == "collaborator_added" {
+    if joins(&event.kind) {
         people.extend(ids(&["user_id"]));
     }
     Ok(people.into_iter().collect())
+}
+
+/// Whether an event gives someone a role.
+fn joins(kind: &str) -> bool {
+    matches!(kind, "collaborator_added" | "collaborator_changed")
+}
+
+/// What a collaborator may from an event on.
+pub(super) fn role(payload: &Json) -> Option<Role> {
+    payload["after"].as_str()?.parse().ok()
 }
 
 /// What the inbox calls it.
@@ -71,6 +82,7 @@ pub(super) fn title(kind: &str, payload: &Json) -> String {
         "repo_hard_deleted" => "Removed for good".into(),
         "repo_redirect_released" => format!("Old name {} released", text("old_name")),
         "collaborator_added" => format!("{} added as a collaborator", text("user")),
+        "collaborator_changed" => format!("{} made {}", text("user"), text("after")),
         "webhook_suspended" => format!("Webhook to {} suspended", text("host")),
         "webhook_resumed" => format!("Webhook to {} resumed", text("host")),
         other => other.replace('_', " "),
@@ -94,7 +106,7 @@ pub(super) async fn mail(
         }
         None => None,
     };
-    let role = payload["after"].as_str().and_then(|role| role.parse().ok());
+    let role = role(payload);
     for (user, address) in notification_mail::addresses(tx, people).await? {
         if event.actor == Some(user) && !notify::mailed_to_actor(&event.kind, role) {
             continue;
@@ -113,8 +125,8 @@ pub(super) async fn mail(
 
 /// Whether an event is about someone who need not have asked for it.
 fn brought_in(kind: &str, payload: &Json, user: UserId) -> bool {
-    let field = if kind == "collaborator_added" { "user_id" } else { "to_id" };
-    (kind == "collaborator_added" || kind.starts_with("repo_transfer_")) && payload[field].as_i64() == Some(user.get())
+    let field = if joins(kind) { "user_id" } else { "to_id" };
+    (joins(kind) || kind.starts_with("repo_transfer_")) && payload[field].as_i64() == Some(user.get())
 }
 
 /// An event as one of those whom it concerns is told of it.
@@ -185,6 +197,12 @@ impl Told<'_> {
             "collaborator_added" => {
                 format!("{who} made {} a collaborator of {slug}: {}.", self.text("user"), self.text("after"))
             }
+            "collaborator_changed" => format!(
+                "{who} changed what {} may do in {slug}: {} instead of {}.",
+                self.text("user"),
+                self.text("after"),
+                self.text("before")
+            ),
             "webhook_suspended" => format!(
                 "The webhook of {slug} to {} is suspended: {} deliveries in a row failed. What happens from now on waits, \
                  and is sent in order as soon as the receiver answers again; it is asked now and then.",

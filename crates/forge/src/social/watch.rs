@@ -106,6 +106,15 @@ pub(crate) async fn on_ownership(tx: &mut Tx, user: UserId, repo: RepoId) -> Res
     watches::suggest(tx, user, repo, WatchLevel::All).await.map(drop)
 }
 
+/// Repositories that were someone's before anybody read what they are told: those of a key that gets a name, or is linked
+/// to an account. As [`on_ownership`].
+pub(crate) async fn on_ownership_of(tx: &mut Tx, user: UserId, repos: &[RepoId]) -> Result<(), StoreError> {
+    for &repo in repos {
+        on_ownership(tx, user, repo).await?;
+    }
+    Ok(())
+}
+
 /// Someone was asked to work on a repository: they are told everything, unless they have chosen otherwise.
 pub async fn on_collaborator(tx: &mut Tx, user: UserId, repo: RepoId) -> Result<(), StoreError> {
     watches::suggest(tx, user, repo, WatchLevel::All).await.map(drop)

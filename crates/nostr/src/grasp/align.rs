@@ -38,8 +38,20 @@ impl Plan {
 #[error("{0} names a SHA-256 object; repositories here are SHA-1")]
 pub struct OtherHash(pub RefName);
 
+/// The branch that HEAD names where nobody says which: `main`, `master`, or the first by name.
+pub fn usual_head<'a>(names: impl IntoIterator<Item = &'a RefName>) -> Option<RefName> {
+    let rank = |name: &RefName| match name.as_str() {
+        "refs/heads/main" => 0,
+        "refs/heads/master" => 1,
+        _ => 2,
+    };
+    let branches = names.into_iter().filter(|name| name.as_branch().is_some());
+    branches.min_by_key(|name| (rank(name), name.as_str())).cloned()
+}
+
 /// Plans the alignment. Refs outside `refs/heads/` and `refs/tags/` are left as they are, and so is HEAD if the state
-/// says nothing of it.
+/// says nothing of it and has the branch that HEAD names. Without that branch a clone would have nothing to check out, so
+/// HEAD names the usual branch of those that are left.
 pub fn plan(refs: &BTreeMap<RefName, Oid>, head: Option<&RefName>, state: &RepoState) -> Result<Plan, OtherHash> {
     let mut sets = Vec::new();
     for (name, id) in &state.refs {
@@ -52,7 +64,12 @@ pub fn plan(refs: &BTreeMap<RefName, Oid>, head: Option<&RefName>, state: &RepoS
     let goes = |name: &RefName| is_state_ref(name.as_str()) && !state.refs.contains_key(name);
     let deletes = refs.iter().filter(|(name, _)| goes(name));
     let deletes = deletes.map(|(name, old)| RefUpdate { name: name.clone(), old: *old, new: Oid::ZERO }).collect();
-    let head = state.head.as_ref().filter(|named| Some(*named) != head).cloned();
+    let wanted = match (&state.head, head) {
+        (Some(named), _) => Some(named.clone()),
+        (None, Some(now)) if !state.refs.contains_key(now) => usual_head(state.refs.keys()),
+        (None, _) => None,
+    };
+    let head = wanted.filter(|named| Some(named) != head);
     Ok(Plan { deletes, sets, head })
 }
 
@@ -114,6 +131,24 @@ mod tests {
         assert_eq!(head(Some(&main), Some("refs/heads/main")), None);
         assert_eq!(head(Some(&main), None), None);
         assert!(plan(&same, Some(&main), &state(&same, None)).unwrap().is_empty());
+    }
+
+    #[test]
+    fn head_does_not_stay_at_a_branch_that_the_state_drops() {
+        let now = refs(&[("refs/heads/main", 1), ("refs/heads/dev", 2)]);
+        let main: RefName = "refs/heads/main".parse().unwrap();
+        let head = |left: &[(&str, u8)], named| plan(&now, Some(&main), &state(&refs(left), named)).unwrap().head;
+        let name = |text: &str| Some(text.parse::<RefName>().unwrap());
+        assert_eq!(head(&[("refs/heads/dev", 2)], None), name("refs/heads/dev"));
+        let both = [("refs/heads/a", 1), ("refs/heads/master", 2)];
+        assert_eq!(head(&both, None), name("refs/heads/master"));
+        assert_eq!(head(&both, Some("refs/heads/a")), name("refs/heads/a"), "the state says which");
+        assert_eq!(head(&both, Some("refs/heads/main")), None, "also if it has no such branch");
+        assert_eq!(head(&[("refs/heads/main", 3), ("refs/heads/a", 1)], None), None, "it is there");
+        assert_eq!(head(&[("refs/tags/v1", 1)], None), None, "there is no branch");
+        let after = refs(&[("refs/heads/dev", 2)]);
+        let dev: RefName = "refs/heads/dev".parse().unwrap();
+        assert!(plan(&after, Some(&dev), &state(&after, None)).unwrap().is_empty(), "and it stays there");
     }
 
     #[test]

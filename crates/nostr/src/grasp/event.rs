@@ -47,15 +47,19 @@ pub enum Commit {
     OtherAside,
 }
 
-/// What is served of the repositories that a proposal is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What is served of the repositories that a proposal is for. Of several repositories the one that is closest to taking
+/// the commit counts ([`Ord`]): those that take no changes keep it from none of the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Home {
     /// None of them.
+    #[default]
     Missing,
-    /// None of them yet: the announcement of at least one waits for git data.
-    Waiting,
-    /// Some, and all of those are archived.
+    /// Some, and the accounts of all their owners are suspended.
+    Suspended,
+    /// Some, and all of those are archived, or their owners suspended.
     Archived,
+    /// None that takes changes yet: the announcement of at least one waits for git data.
+    Waiting,
     /// At least one that takes changes.
     Open,
 }
@@ -94,6 +98,10 @@ pub fn proposal(proposal: &Proposal, related: Relation, home: Home, commit: Comm
         Home::Missing => {
             let reason = "no repository here can take the commit; name one that is served here with an \"a\" tag";
             return ProposalVerdict::Refuse(Refusal::new(Prefix::Restricted, reason));
+        }
+        Home::Suspended => {
+            let reason = "the account of the repository's owner is suspended; ask the administrator of this site";
+            return ProposalVerdict::Refuse(Refusal::new(Prefix::Blocked, reason));
         }
         Home::Archived => {
             let reason = "the repository is archived and takes no changes; ask its owner to unarchive it";
@@ -286,6 +294,7 @@ mod tests {
                 for related in [Relation::Tags, Relation::Tagged] {
                     assert!(refused(related, Home::Missing, "with an \"a\" tag"));
                     assert!(refused(related, Home::Archived, "archived"));
+                    assert!(refused(related, Home::Suspended, "suspended"));
                 }
             }
         }
@@ -293,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_patch_without_a_commit_is_served_at_once() {
-        for home in [Home::Missing, Home::Archived, Home::Open] {
+        for home in [Home::Missing, Home::Suspended, Home::Archived, Home::Open] {
             let judged = |related| proposal(&parsed(1617, false), related, home, Commit::Absent);
             assert_eq!(judged(Relation::Tagged), ProposalVerdict::Serve);
             assert!(matches!(judged(Relation::None), ProposalVerdict::Refuse(_)));
@@ -372,5 +381,16 @@ mod tests {
         assert_eq!(Target::ServedAnnouncement.effect(), Effect::SoftDelete);
         assert_eq!(Target::StoredState.effect(), Effect::RemoveEvent);
         assert_eq!(Target::WaitingOther.effect(), Effect::RemoveEntry);
+    }
+
+    #[test]
+    fn the_repository_that_is_closest_to_taking_a_commit_counts() {
+        let order = [Home::Missing, Home::Suspended, Home::Archived, Home::Waiting, Home::Open];
+        for (n, one) in order.iter().enumerate() {
+            for (m, other) in order.iter().enumerate() {
+                assert_eq!(one.max(other), &order[n.max(m)]);
+            }
+        }
+        assert_eq!(Home::default(), Home::Missing);
     }
 }

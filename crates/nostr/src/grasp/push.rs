@@ -43,8 +43,14 @@ pub enum PushRefusal {
     #[error("a ref of an event goes when its author deletes the event (kind 5)")]
     DeletesEventRef(RefName),
     /// The repository is archived.
-    #[error("archived: this repository takes no changes")]
+    #[error("repository is archived; pushes are disabled")]
     Archived,
+    /// The event waits for its commit, and no repository that it names can take the commit.
+    #[error(
+        "no open repository: none that the event of this id names takes changes now; they wait for a first push, are \
+         archived or belong to suspended accounts. Push again once one of them takes changes"
+    )]
+    NoneTakes,
     /// The account of the repository's key is suspended.
     #[error(
         "suspended: the account of the key that owns this repository is suspended; ask the administrator of this site"
@@ -146,6 +152,8 @@ pub enum EventRef {
 pub enum Named {
     /// It does, or nobody knows the event yet.
     Here,
+    /// It does, and neither this repository nor another that it names takes changes now.
+    Closed,
     /// It names other repositories only.
     Elsewhere,
 }
@@ -165,6 +173,8 @@ pub fn event_ref(known: KnownEvent, named: Named, pushed: Oid) -> Result<EventRe
     match known {
         KnownEvent::Unknown => Ok(EventRef::KeepAside { replaces: false }),
         KnownEvent::Placeholder(before) => Ok(EventRef::KeepAside { replaces: before != pushed }),
+        // Nothing would be kept of the commit: there is no repository to release it in, and its event is here.
+        KnownEvent::Waiting(Some(wanted)) if wanted == pushed && named == Named::Closed => Err(PushRefusal::NoneTakes),
         KnownEvent::Waiting(wanted) => same(wanted, EventRef::Release),
         KnownEvent::WaitingForRepository(wanted) => same(wanted, EventRef::KeepAside { replaces: false }),
         KnownEvent::Served(wanted) => same(wanted, EventRef::Accept),
@@ -269,5 +279,24 @@ mod tests {
             assert_eq!(event_ref(known, Named::Elsewhere, A), Err(PushRefusal::OtherRepository));
         }
         assert!(event_ref(KnownEvent::Unknown, Named::Elsewhere, A).is_ok());
+    }
+
+    #[test]
+    fn an_archived_repository_is_called_so_on_every_road() {
+        use abide_core::policy::{Action, DenyCode};
+        assert_eq!(PushRefusal::Archived.to_string(), DenyCode::Archived(Action::GitPush).to_string());
+    }
+
+    #[test]
+    fn a_commit_that_no_repository_takes_is_not_acknowledged() {
+        let closed = |known| event_ref(known, Named::Closed, A);
+        assert_eq!(closed(KnownEvent::Waiting(Some(A))), Err(PushRefusal::NoneTakes));
+        assert!(matches!(closed(KnownEvent::Waiting(Some(B))), Err(PushRefusal::CommitMismatch(_))));
+        assert!(matches!(closed(KnownEvent::Waiting(None)), Err(PushRefusal::CommitMismatch(_))));
+        // These are kept aside until a repository takes them.
+        for known in [KnownEvent::Unknown, KnownEvent::Placeholder(A), KnownEvent::WaitingForRepository(Some(A))] {
+            assert_eq!(closed(known), Ok(EventRef::KeepAside { replaces: false }));
+        }
+        assert_eq!(closed(KnownEvent::Served(Some(A))), Ok(EventRef::Accept));
     }
 }

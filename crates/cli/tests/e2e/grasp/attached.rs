@@ -129,14 +129,70 @@ fn a_pull_request_does_not_expire_while_its_commit_is_pushed(
         query(&scene.server, seconds).parse::<i64>().expect("a number")
     };
     assert_eq!(left(&scene), 60);
-    // A pack that is cut off: allowed at first, and then good for nothing.
+    cut_off(&scene, &key, &commit, pull);
+    assert!(left(&scene) >= 15 * 60, "{} s", left(&scene));
+    scene.assert_healthy();
+}
+
+/// The same for a pull request that waits with an announcement: both stay.
+#[rstest]
+fn an_announcement_does_not_expire_while_the_commit_of_its_pull_request_is_pushed(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut scene = Scene::on(builder(engine).env("ABIDE_GRASP__PURGATORY_EXPIRY", "60s").start());
+    let key = scene.owner.clone();
+    scene.announce(&key, "demo", &[]);
+    let commit = scene.git.commit_file(&scene.work, "feature", "1", "a feature");
+    let pull = &conversation(&key, &commit)[3];
+    assert_eq!(scene.relay.publish(pull), (true, WAITS.to_owned()));
+    let left = |scene: &Scene| {
+        let seconds = "SELECT (expires_at - created_at) / 1000000 FROM purgatory_announcements";
+        query(&scene.server, seconds).parse::<i64>().expect("a number")
+    };
+    assert_eq!(left(&scene), 60);
+    cut_off(&scene, &key, &commit, pull);
+    assert!(left(&scene) >= 15 * 60, "{} s", left(&scene));
+    scene.assert_healthy();
+}
+
+/// Pushes a pack that is cut off: allowed at first, and then good for nothing.
+fn cut_off(scene: &Scene, key: &Key, commit: &str, pull: &Event) {
     let line = format!("{} {commit} {}\0report-status\n", "0".repeat(40), nostr_ref(pull));
     let body = format!("{:04x}{line}0000PACK", line.len() + 4);
-    let path = format!("/{}/demo.git/git-receive-pack", npub(&key));
+    let path = format!("/{}/demo.git/git-receive-pack", npub(key));
     let request = Request::new("POST", &path).header("content-type", "application/x-git-receive-pack-request");
     let answer = request.body(body.as_bytes()).send(scene.server.http_addr());
     assert!(answer.text().contains("unpack"), "{}", answer.text());
-    assert!(left(&scene) >= 15 * 60, "{} s", left(&scene));
+}
+
+/// What waits is no nearer to a repository than what is served.
+#[rstest]
+fn replies_that_wait_with_an_announcement_are_bounded_in_steps(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut scene = Scene::new(engine);
+    let key = scene.owner.clone();
+    scene.announce(&key, "demo", &[]);
+    let issue = conversation(&key, &"1".repeat(40))[0].clone();
+    assert_eq!(scene.relay.publish(&issue), (true, WAITS.to_owned()));
+    let reply = |to: &Event, text: &str| Key::new(8).event(now(), 1111, &[&["e", &to.id.to_hex()]], text);
+    let mut chain = vec![issue];
+    for n in 1..=10 {
+        let next = reply(&chain[n - 1], &n.to_string());
+        assert_eq!(scene.relay.publish(&next), (true, WAITS.to_owned()), "{n}");
+        chain.push(next);
+    }
+    let too_far = |scene: &mut Scene, text: &str| {
+        let (taken, reason) = scene.relay.publish(&reply(&chain[10], text));
+        assert!(!taken && reason.starts_with("restricted: the event is more than 10 steps"), "{reason}");
+    };
+    too_far(&mut scene, "while it waits");
+    promote(&mut scene, &key);
+    for event in &chain {
+        assert!(scene.is_served(event), "{}", event.content);
+    }
+    too_far(&mut scene, "once it is served");
+    assert_eq!(scene.relay.publish(&reply(&chain[9], "near enough")), (true, String::new()));
     scene.assert_healthy();
 }
 

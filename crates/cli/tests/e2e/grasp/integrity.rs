@@ -7,12 +7,12 @@ use rstest::rstest;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-fn nostr_ref(event: &Event) -> String {
+pub(super) fn nostr_ref(event: &Event) -> String {
     format!("refs/nostr/{}", event.id.to_hex())
 }
 
 /// Someone else's repository, whose history has nothing to do with the first one's.
-fn unrelated(scene: &mut Scene, identifier: &str) -> (Key, String) {
+pub(super) fn unrelated(scene: &mut Scene, identifier: &str) -> (Key, String) {
     let key = Key::new(2);
     scene.announce(&key, identifier, &[]);
     let root = begin_unrelated(scene, &key, identifier);
@@ -20,7 +20,7 @@ fn unrelated(scene: &mut Scene, identifier: &str) -> (Key, String) {
 }
 
 /// Publishes and pushes the first state of a repository that is announced; returns its commit.
-fn begin_unrelated(scene: &mut Scene, key: &Key, identifier: &str) -> String {
+pub(super) fn begin_unrelated(scene: &mut Scene, key: &Key, identifier: &str) -> String {
     let work = scene.git.init_work_tree();
     let root = scene.git.commit_file(&work, "other", "other\n", "another beginning");
     scene.state_waits(&state(key, now() - 5, identifier, &[("refs/heads/main", &root)], Some("main")));
@@ -29,7 +29,7 @@ fn begin_unrelated(scene: &mut Scene, key: &Key, identifier: &str) -> String {
 }
 
 /// A pull request for repositories.
-fn proposal(commit: &str, repos: &[String]) -> Event {
+pub(super) fn proposal(commit: &str, repos: &[String]) -> Event {
     let mut tags: Vec<Vec<&str>> = repos.iter().map(|repo| vec!["a", repo.as_str()]).collect();
     tags.push(vec!["c", commit]);
     let tags: Vec<&[&str]> = tags.iter().map(Vec::as_slice).collect();
@@ -43,7 +43,7 @@ fn clones_whole(scene: &Scene, key: &Key, identifier: &str) {
     scene.git.ok(&into.join("copy"), &["fsck", "--strict", "--full"]);
 }
 
-fn has_nostr_ref(scene: &Scene, key: &Key, identifier: &str) -> bool {
+pub(super) fn has_nostr_ref(scene: &Scene, key: &Key, identifier: &str) -> bool {
     scene.refs(key, identifier).iter().any(|(name, _)| name.starts_with("refs/nostr/"))
 }
 

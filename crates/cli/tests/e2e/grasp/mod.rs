@@ -9,6 +9,7 @@ mod erased;
 mod everywhere;
 mod hostile;
 mod integrity;
+mod kept;
 mod leaving;
 mod life;
 mod many;

@@ -182,6 +182,44 @@ fn the_commit_of_a_waiting_pull_request_is_refused(#[values(Engine::Sqlite, Engi
     assert!(!scene.is_served(&proposed));
 }
 
+/// One rule for both: a repository that takes no changes is left out, and keeps the pull request from none of the others.
+#[rstest]
+#[case::suspended(true, "blocked: the account of the repository's owner is suspended")]
+#[case::archived(false, "restricted: the repository is archived")]
+fn a_closed_repository_keeps_a_pull_request_from_no_other(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[case] suspended: bool,
+    #[case] reason: &str,
+) {
+    let (mut scene, helper) = (Scene::new(engine), Key::new(2));
+    let owner = scene.owner.clone();
+    scene.served(&owner, "demo", &[]);
+    scene.served(&helper, "other", &[]);
+    match suspended {
+        true => suspend(&scene, &helper),
+        false => _ = query(&scene.server, "UPDATE repos SET archived_at = 1 WHERE name = 'other'"),
+    }
+    let second = scene.git.commit_file(&scene.work, "b", "b", "second");
+    let (one, both) = (other_and_demo(&helper, &owner), Key::new(9));
+    let alone = both.event(now(), 1618, &[&["a", &one[0]], &["c", &second]], "");
+    let (accepted, text) = scene.say(&alone);
+    assert!(!accepted && text.starts_with(reason), "{text}");
+
+    let proposed = both.event(now(), 1618, &[&["a", &one[0]], &["a", &one[1]], &["c", &second]], "");
+    scene.state_waits(&proposed);
+    scene.push(&owner, "demo", &[&format!("main:refs/nostr/{}", proposed.id)]);
+    assert!(scene.is_served(&proposed));
+    let has = |key: &Key, identifier: &str| {
+        scene.refs(key, identifier).iter().any(|(name, _)| name.starts_with("refs/nostr/"))
+    };
+    assert!(has(&owner, "demo") && !has(&helper, "other"));
+    scene.assert_healthy();
+}
+
+fn other_and_demo(helper: &Key, owner: &Key) -> [String; 2] {
+    [helper.coordinate("other"), owner.coordinate("demo")]
+}
+
 #[rstest]
 fn a_proof_of_the_key_to_the_relay_is_refused(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let scene = served(engine, &[]);

@@ -222,6 +222,33 @@ fn linking_a_key_without_a_name_brings_its_repositories_stars_and_threads(
     assert_eq!(query(&server, "SELECT count(*) FROM stars"), "2");
     assert_ne!(browser.get(&format!("/{}/tool", npub(&key))).status, 404, "its own address leads to it");
     assert_eq!(browser.get("/ann/tool-2").status, 200);
+    let level = format!("SELECT level FROM watches WHERE user_id = {member} AND repo_id = {repo}");
+    assert_eq!(query(&server, &level), "all", "whoever owns a repository watches it");
+    // The name `tool` of ann was never borne by it: who bore it before keeps its redirect.
+    assert_eq!(query(&server, &format!("SELECT count(*) FROM repo_redirects WHERE repo_id = {repo}")), "0");
+    crate::support::assert_healthy(&server);
+}
+
+/// A key has nobody who reads what they are told until it picks a name.
+#[rstest]
+fn the_repositories_of_a_key_are_watched_once_it_has_a_name(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values(None, Some("ignore"))] chosen: Option<&str>,
+) {
+    let server = server(engine);
+    let key = Key::new(1);
+    let repo = governed(&server, &key, "tool", |_| {});
+    let holder = query(&server, "SELECT id FROM users WHERE name IS NULL");
+    if let Some(level) = chosen {
+        let values = format!("({holder}, {repo}, '{level}', 1)");
+        query(&server, &format!("INSERT INTO watches (user_id, repo_id, level, updated_at) VALUES {values}"));
+    }
+    let browser = Browser::new(&server);
+    enter(&server, &browser, &key, "/");
+    let named = browser.submit("/settings/name", "/settings/name", &[("name", "zoe")]);
+    assert_eq!(location(&named), "/zoe?done=named");
+    let level = query(&server, &format!("SELECT level FROM watches WHERE user_id = {holder} AND repo_id = {repo}"));
+    assert_eq!(level, chosen.unwrap_or("all"), "a choice stays");
     crate::support::assert_healthy(&server);
 }
 

@@ -1,6 +1,7 @@
 //! A key whose account has no username is linked to an account: everything of the first becomes the second's.
 
 use super::NostrError;
+use crate::social::watch;
 use crate::tell::{Who, audit_repo};
 use abide_core::{RepoName, UserId};
 use abide_store::users::User;
@@ -11,6 +12,9 @@ use serde_json::json;
 const LONGEST: usize = 90;
 
 /// Moves repositories, stars and threads, and removes the account that had them. Its logins and tokens end with it.
+///
+/// A repository that gets another name leaves no redirect at the account, where it never bore the old one: other
+/// repositories did, and theirs stay in force. The address by the key leads to it as before.
 pub(super) async fn merge(tx: &mut Tx, who: &Who, from: &User, to: UserId) -> Result<(), NostrError> {
     if from.suspended_at.is_some() {
         return Err(NostrError::Suspended);
@@ -20,7 +24,8 @@ pub(super) async fn merge(tx: &mut Tx, who: &Who, from: &User, to: UserId) -> Re
         return Err(NostrError::KeyTaken);
     }
     user_keys::set(tx, from.id, None).await?;
-    for id in user_merge::repos(tx, from.id).await? {
+    let moving = user_merge::repos(tx, from.id).await?;
+    for &id in &moving {
         let Some(repo) = repos::lock(tx, id, None).await? else { continue };
         let live = repo.deleted_at.is_none();
         if live && let Some(name) = other_name(tx, from.id, to, &repo.name).await? {
@@ -31,15 +36,13 @@ pub(super) async fn merge(tx: &mut Tx, who: &Who, from: &User, to: UserId) -> Re
         if live {
             redirects::take(tx, to, &moved.name, id, Some(to).into()).await?;
         }
-        if moved.name != repo.name {
-            let now = tx.now();
-            redirects::leave(tx, to, &repo.name, id, now).await?;
-        }
         let meta = json!({ "from_user_id": from.id.get(), "to_user_id": to.get(), "old_name": repo.name.as_str(),
             "new_name": moved.name.as_str() });
         audit_repo(tx, who, "repo_moved_with_key", &moved, meta).await?;
     }
     user_merge::attention(tx, from.id, to).await?;
+    // After the choices of both accounts, which hold.
+    watch::on_ownership_of(tx, to, &moving).await?;
     user_merge::remove(tx, from.id).await?;
     Ok(())
 }

@@ -88,9 +88,13 @@ pub(crate) async fn commit(forge: Forge, mut work: Work) -> Result<Committed, Fa
         ended = apply(&forge, &mut work, &push, &repo, &lease) => ended,
         lost = alive => Err(lost),
     };
-    let settled = match &ended {
-        Err(fault) => put_right(&forge, &push, &lease, fault).await,
-        Ok(moved) => !moved,
+    let (ended, settled) = match ended {
+        Err(fault) => match put_right(&forge, &push, &lease, &fault).await {
+            // The refs have moved and it is written down: that is what the client hears.
+            Some(Outcome::Done) => (Ok(true), true),
+            ended => (Err(fault), ended.is_some()),
+        },
+        Ok(moved) => (Ok(moved), !moved),
     };
     if settled {
         work.give_back(&forge).await;
@@ -104,17 +108,21 @@ pub(crate) async fn commit(forge: Forge, mut work: Work) -> Result<Committed, Fa
 }
 
 /// After a failure of ours, looks at what became of the refs and writes it down, so that nobody has to wait for the
-/// lease to end. If that fails too, the next holder of the lease does it, and `false` is returned.
-async fn put_right(forge: &Forge, push: &Push, lease: &Lease, fault: &Fault) -> bool {
+/// lease to end. If that fails too, the next holder of the lease does it, and `None` is returned.
+async fn put_right(forge: &Forge, push: &Push, lease: &Lease, fault: &Fault) -> Option<Outcome> {
     tracing::error!(error = %fault, push = push.id.get(), repo = push.repo_id.get(), "a push could not be finished");
-    let ended = match reconcile::one(forge, lease, push).await {
-        Ok(_) => release(forge, Some(lease.clone())).await,
-        Err(error) => Err(error),
-    };
-    if let Err(error) = &ended {
-        tracing::warn!(%error, push = push.id.get(), "the push is left for the next holder of the lease");
+    match reconcile::one(forge, lease, push).await {
+        Ok(outcome) => {
+            if let Err(error) = release(forge, Some(lease.clone())).await {
+                tracing::warn!(%error, push = push.id.get(), "the lease of a push is left to end by itself");
+            }
+            Some(outcome)
+        }
+        Err(error) => {
+            tracing::warn!(%error, push = push.id.get(), "the push is left for the next holder of the lease");
+            None
+        }
     }
-    ended.is_ok()
 }
 
 /// What one try to begin came to.

@@ -232,16 +232,23 @@ impl Stopped {
         Self { reason: REVOKED.to_owned(), rest: Rest::Cut }
     }
 
-    /// What went wrong on our side is logged in full and told in short.
+    /// A fault of ours while refs were written.
+    pub(super) const UNCERTAIN: &str = "the server failed; fetch to see whether this was changed, then try again";
+
+    /// A fault of ours before the first ref was touched.
     pub(super) fn fault(fault: &Fault, rest: Rest) -> Self {
-        let reason = match fault {
+        Self { reason: Self::told(fault, "the server failed; nothing was changed, try again later"), rest }
+    }
+
+    /// What went wrong on our side is logged in full and told in short.
+    pub(super) fn told(fault: &Fault, short: &str) -> String {
+        match fault {
             Fault::DiskFull { .. } | Fault::Git(abide_git::GitError::Busy { .. }) => fault.to_string(),
             _ => {
                 tracing::error!(error = %fault, "a push failed");
-                "the server failed; nothing was changed, try again later".to_owned()
+                short.to_owned()
             }
-        };
-        Self { reason, rest }
+        }
     }
 }
 
@@ -297,10 +304,10 @@ where
             client.warn(&committed.verdicts).await;
             Ok((committed.verdicts.results(), Rest::Read))
         }
-        Ok(Err(fault)) => Err(Stopped::fault(&fault, Rest::Read)),
+        Ok(Err(fault)) => Err(Stopped { reason: Stopped::told(&fault, Stopped::UNCERTAIN), rest: Rest::Read }),
         Err(error) => {
             let fault = Fault::Internal(format!("the push's task ended early: {error}"));
-            Err(Stopped::fault(&fault, Rest::Read))
+            Err(Stopped { reason: Stopped::told(&fault, Stopped::UNCERTAIN), rest: Rest::Read })
         }
     }
 }

@@ -7,6 +7,7 @@ use super::{Target, Ticket, Verdicts, incoming_key};
 use crate::accounts::standing::Standing;
 use crate::git::snapshots::{self, Refs};
 use crate::grasp::align::{Aligned, Bringer, Objects, align};
+use crate::grasp::arrived;
 use crate::grasp::aside::{self, Kept};
 use crate::grasp::push::{Coordinate, Order, Sorted, View, Waits, raise, sort_push};
 use crate::grasp::quota::{Payer, Paying};
@@ -23,6 +24,7 @@ use std::net::IpAddr;
 use tokio::io::AsyncRead;
 
 const FULL: &str = "too many commits wait for their events here; publish the event first, then push";
+const NOTHING: &str = "unknown event: nothing was pushed that could wait for it";
 const WITHDRAWN: &str = "the event of this ref was deleted meanwhile; push again";
 
 /// Judges, receives, judges again under the lease, and makes every repository follow that the same events rule.
@@ -243,8 +245,23 @@ impl Received {
     }
 }
 
-/// Puts everything in its place: first what moves branches, then proposals, then what waits. All parts have their
-/// objects, proved complete, before the first of them is written.
+/// A proposal whose repositories take its commit. The part holds the objects until then.
+struct ReadyPart {
+    id: EventId,
+    ready: spread::Ready,
+    _part: Part,
+}
+
+/// A commit that waits for its event.
+struct AsidePart {
+    id: EventId,
+    commit: Oid,
+    part: Part,
+}
+
+/// Puts everything in its place: first what moves branches, then proposals, then what waits. Before the first ref moves,
+/// all parts have their objects, proved complete, and were judged: should one be refused of a push that is all or
+/// nothing, nothing has moved. A part that fails after that is refused alone.
 async fn apply(
     forge: &Forge,
     place: &Place<'_>,
@@ -263,39 +280,90 @@ async fn apply(
         true => None,
         false => Some(received.part(forge, whole, &tips).await?),
     };
-    let mut released = Vec::with_capacity(sorted.released.len());
-    for (event, commit) in sorted.released {
-        released.push((received.part(forge, whole, &[commit]).await?, event, commit));
-    }
-    let mut waiting = Vec::with_capacity(sorted.aside.len());
-    for (id, commit) in sorted.aside {
-        waiting.push((received.part(forge, whole, &[commit]).await?, id, commit));
-    }
-
-    if let Some(part) = allowed
-        && let Aligned::Refused(reason) = follow(forge, place, sorted.allowed.clone(), part).await?
-    {
-        let all = sorted.allowed.iter().map(|update| (update.name.clone(), reason.clone()));
-        verdicts.refuse_each(&all.collect());
-        if verdicts.none_left() {
-            return Ok(());
+    let mut ready = Vec::with_capacity(sorted.released.len());
+    for (event, commit) in std::mem::take(&mut sorted.released) {
+        let prepared = match received.part(forge, whole, &[commit]).await {
+            Ok(part) => prepare(forge, place, part, &event, commit).await,
+            Err(fault) => Err(fault),
+        };
+        match prepared {
+            Ok(Ok(one)) => ready.push(one),
+            Ok(Err(reason)) => verdicts.refuse(&ref_of(&event.id), &reason),
+            Err(fault) => verdicts.refuse(&ref_of(&event.id), &untouched(&fault)),
         }
     }
-    for (part, event, commit) in released {
-        let outcome = release(forge, place, part, &event, commit).await?;
-        refuse(verdicts, &ref_of(&event.id), outcome);
+    let (mut waiting, mut bytes) = (Vec::with_capacity(sorted.aside.len()), 0);
+    for (id, commit) in std::mem::take(&mut sorted.aside) {
+        let looked = match received.part(forge, whole, &[commit]).await {
+            Ok(part) => look_aside(forge, place, AsidePart { id, commit, part }, &mut bytes).await,
+            Err(fault) => Err(fault),
+        };
+        match looked {
+            Ok(Ok(one)) => waiting.push(one),
+            Ok(Err(reason)) => verdicts.refuse(&ref_of(&id), &reason),
+            Err(fault) => verdicts.refuse(&ref_of(&id), &untouched(&fault)),
+        }
     }
-    for (part, id, commit) in waiting {
-        let outcome = keep_aside(forge, place, client, part, id, commit).await?;
-        refuse(verdicts, &ref_of(&id), outcome);
+
+    let mut moved = false;
+    if let Some(part) = allowed.filter(|_| !verdicts.none_left()) {
+        let refused = match follow(forge, place, sorted.allowed.clone(), part).await {
+            Ok(Aligned::Refused(reason)) => Some(reason),
+            Ok(aligned) => {
+                moved = aligned == Aligned::Done;
+                None
+            }
+            Err(fault) => Some(uncertain(&fault)),
+        };
+        if let Some(reason) = refused {
+            let all = sorted.allowed.iter().map(|update| (update.name.clone(), reason.clone()));
+            verdicts.refuse_each(&all.collect());
+        }
+    }
+    let mut released = false;
+    for one in ready {
+        if verdicts.none_left() {
+            one.ready.abandon(forge).await;
+            continue;
+        }
+        let outcome = match one.ready.release(forge).await {
+            Ok(outcome) => told(outcome),
+            Err(fault) => Err(uncertain(&fault)),
+        };
+        released |= outcome.is_ok();
+        refuse(verdicts, &ref_of(&one.id), outcome, &mut moved);
+    }
+    for AsidePart { id, commit, part } in waiting {
+        if verdicts.none_left() {
+            break;
+        }
+        let outcome = keep_aside(forge, place, client, part, id, commit).await;
+        let outcome = outcome.unwrap_or_else(|fault| Err(untouched(&fault)));
+        refuse(verdicts, &ref_of(&id), outcome, &mut moved);
+    }
+    if released {
+        arrived::release_after(forge, place.coordinate).await;
     }
     Ok(())
 }
 
-fn refuse(verdicts: &mut Verdicts, name: &RefName, outcome: Result<(), String>) {
-    if let Err(reason) = outcome {
-        verdicts.refuse(name, &reason);
+/// Notes what became of a part: a ref that is refused takes the others with it only while none of them has moved.
+fn refuse(verdicts: &mut Verdicts, name: &RefName, outcome: Result<(), String>, moved: &mut bool) {
+    match outcome {
+        Ok(()) => *moved = true,
+        Err(reason) if *moved => verdicts.refuse_late(name, &reason),
+        Err(reason) => verdicts.refuse(name, &reason),
     }
+}
+
+/// A fault of ours before a ref was touched, for whoever pushes.
+fn untouched(fault: &Fault) -> String {
+    Stopped::told(fault, "the server failed; this ref was not changed, try again later")
+}
+
+/// A fault of ours while a ref was written, for whoever pushes.
+fn uncertain(fault: &Fault) -> String {
+    Stopped::told(fault, Stopped::UNCERTAIN)
 }
 
 /// Makes the repository follow, and every other that the same state rules.
@@ -312,27 +380,54 @@ async fn follow(forge: &Forge, place: &Place<'_>, updates: Vec<RefUpdate>, part:
     Ok(aligned)
 }
 
-/// Serves a proposal whose commit came, in every repository that it names.
-async fn release(
+/// Makes everything ready to serve a proposal whose commit came, in every repository that it names; or says why not.
+async fn prepare(
     forge: &Forge,
     place: &Place<'_>,
     part: Part,
     event: &Event,
     commit: Oid,
-) -> Result<Result<(), String>, Fault> {
+) -> Result<Result<ReadyPart, String>, Fault> {
     let Ok(proposal) = Proposal::parse(event) else { return Ok(Err(WITHDRAWN.to_owned())) };
     let (targets, _) = spread::targets(forge, &proposal.repos).await?;
     let source = match part.objects {
-        Some(_) => Source::Area(part.key, Some(place.id)),
+        Some(_) => Source::Area(part.key.clone(), Some(place.id)),
         None => Source::Repo(place.id),
     };
-    let released = spread::release(forge, event, commit, &source, targets, &place.bringer()).await?;
-    Ok(match released {
+    let prepared = spread::prepare(forge, event, commit, &source, targets, &place.bringer()).await?;
+    Ok(match prepared {
+        Ok(ready) => Ok(ReadyPart { id: event.id, ready, _part: part }),
+        Err(not) => Err(told(not).err().unwrap_or_else(|| WITHDRAWN.to_owned())),
+    })
+}
+
+/// What whoever pushes hears of the release of a proposal.
+fn told(released: Released) -> Result<(), String> {
+    match released {
         Released::Done => Ok(()),
         Released::Incomplete => {
             Err("a repository that the event names lacks more than was pushed; push the commit there".to_owned())
         }
         Released::Refused(refusal) => Err(refusal.reason.into_owned()),
+    }
+}
+
+/// Whether a commit could wait for its event, beside so many bytes that came with it; or says why not.
+async fn look_aside(
+    forge: &Forge,
+    place: &Place<'_>,
+    one: AsidePart,
+    bytes: &mut u64,
+) -> Result<Result<AsidePart, String>, Fault> {
+    let refused = match &one.part.objects {
+        Some(objects) => aside::refusal(forge, one.id, objects, place.ip, bytes).await?,
+        None => Some(Kept::Nothing),
+    };
+    Ok(match refused {
+        None | Some(Kept::Waiting | Kept::Known(_)) => Ok(one),
+        Some(Kept::Nothing) => Err(NOTHING.to_owned()),
+        Some(Kept::Full) => Err(FULL.to_owned()),
+        Some(Kept::OverQuota(refusal)) => Err(refusal.reason.into_owned()),
     })
 }
 
@@ -345,10 +440,9 @@ async fn keep_aside(
     event: EventId,
     commit: Oid,
 ) -> Result<Result<(), String>, Fault> {
-    let nothing = || Ok(Err("unknown event: nothing was pushed that could wait for it".to_owned()));
-    let Some(objects) = part.objects else { return nothing() };
+    let Some(objects) = part.objects else { return Ok(Err(NOTHING.to_owned())) };
     match aside::keep(forge, event, commit, (place.id, place.coordinate), objects, place.ip).await? {
-        Kept::Nothing => nothing(),
+        Kept::Nothing => Ok(Err(NOTHING.to_owned())),
         Kept::Full => Ok(Err(FULL.to_owned())),
         Kept::OverQuota(refusal) => Ok(Err(refusal.reason.into_owned())),
         Kept::Waiting => {
@@ -392,9 +486,5 @@ async fn release_known(
     let (targets, _) = spread::targets(forge, &proposal.repos).await?;
     let source = Source::Area(key.to_owned(), Some(place.id));
     let released = spread::release(forge, &event, commit, &source, targets, &place.bringer()).await?;
-    Ok(match released {
-        Released::Done => Ok(()),
-        Released::Incomplete => Err("the commit is not complete in a repository that its event names".to_owned()),
-        Released::Refused(refusal) => Err(refusal.reason.into_owned()),
-    })
+    Ok(told(released))
 }

@@ -45,12 +45,17 @@ impl Verdicts {
 
     /// Refuses one ref.
     pub(super) fn refuse(&mut self, name: &RefName, reason: &str) {
+        self.refuse_late(name, reason);
+        self.all_or_nothing();
+    }
+
+    /// Refuses one ref once others have moved: those stay accepted, whatever the client asked for.
+    pub(super) fn refuse_late(&mut self, name: &RefName, reason: &str) {
         for (slot, update) in self.refused.iter_mut().zip(&self.updates) {
             if slot.is_none() && update.name == *name {
                 *slot = Some(reason.to_owned());
             }
         }
-        self.all_or_nothing();
     }
 
     /// Refuses several refs, each for its own reason.
@@ -134,5 +139,36 @@ impl CurrentRefs for At<'_> {
 
     fn any_below(&self, name: &str) -> bool {
         self.0.prefixed(format!("{name}/").as_bytes()).next().is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdicts(atomic: bool) -> Verdicts {
+        let update = |name: &str| RefUpdate {
+            name: name.parse().expect("a ref name"),
+            old: Oid::ZERO,
+            new: Oid::from_bytes([1; 20]),
+        };
+        Verdicts::of(["refs/heads/main", "refs/nostr/x"].map(update).to_vec(), atomic)
+    }
+
+    #[test]
+    fn one_refusal_takes_an_atomic_push_along_until_the_first_ref_moved() {
+        let refused: RefName = "refs/nostr/x".parse().expect("a ref name");
+        for (atomic, late, main) in
+            [(false, false, true), (true, false, false), (false, true, true), (true, true, true)]
+        {
+            let mut verdicts = verdicts(atomic);
+            match late {
+                true => verdicts.refuse_late(&refused, "no"),
+                false => verdicts.refuse(&refused, "no"),
+            }
+            let results = verdicts.results();
+            assert_eq!(results[0] == RefResult::Ok, main, "atomic {atomic}, late {late}");
+            assert_eq!(results[1], RefResult::Ng("no".to_owned()));
+        }
     }
 }

@@ -63,6 +63,32 @@ async fn owner_and_admins_hear_of_all_that_happens_to_it(
     assert_eq!(world.mailed().await, to(&["ann", "bob", "dave"], subject), "who makes an admin hands something away");
 }
 
+/// In two steps as in one: whoever takes over a session does not make an admin unnoticed.
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn raising_a_collaborator_to_admin_is_told_like_adding_one(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = shared(engine, Visibility::Private).await;
+    let forge = world.forge();
+    let bob = world.account("bob").await;
+    collaborators::set(forge, &world.ann, &world.repo, &bob, Role::Read).await.expect("added");
+    assert_eq!(world.mailed().await, to(&["bob", "dave"], "[ann/tool] bob added as a collaborator"));
+    collaborators::set(forge, &world.ann, &world.repo, &bob, Role::Maintain).await.expect("raised");
+    assert_eq!(world.mailed().await, [], "it hands nothing away");
+    let told = world.told(&world.dave).await.len();
+    collaborators::set(forge, &world.ann, &world.repo, &bob, Role::Admin).await.expect("raised");
+    let mails = world.mails().await;
+    let mut names: Vec<_> = mails.iter().map(|mail| (mail.to.clone(), mail.subject.clone())).collect();
+    names.sort();
+    assert_eq!(names, to(&["ann", "bob", "dave"], "[ann/tool] bob made admin"));
+    let said = mails.iter().find(|mail| mail.to == "dave@example.org").expect("dave is mailed");
+    assert!(said.text.contains("ann changed what bob may do in ann/tool: admin instead of maintain."), "{}", said.text);
+    assert!(world.told(&world.dave).await.len() >= told, "and in the inbox");
+    collaborators::set(forge, &world.ann, &world.repo, &bob, Role::Write).await.expect("lowered");
+    assert_eq!(world.mailed().await, [], "nor does taking it back");
+}
+
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_is_mailed_over_and_over_by_someone_who_keeps_bringing_them_in(

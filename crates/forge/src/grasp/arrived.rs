@@ -1,0 +1,97 @@
+//! Looks again at pull requests that wait for their commit, once git data came to a repository that they name: the commit
+//! may have come with a branch, or with another pull request.
+
+use super::align::{Bringer, client_of};
+use super::push::{Coordinate, View};
+use super::settle;
+use super::spread::{self, Released, Source, holder, targets};
+use crate::accounts::standing::is_suspended;
+use crate::relay::readable;
+use crate::{Fault, Forge};
+use abide_core::Oid;
+use abide_nostr::EventId;
+use abide_nostr::git::Proposal;
+use abide_store::{StoreError, nostr_repos, purgatory_proposals as proposals};
+use std::collections::{BTreeMap, HashSet};
+use std::pin::Pin;
+
+/// Waiting pull requests of one repository that one look takes on, the latest. Their commits are looked up together, in
+/// this process: ten times as many as one key may have waiting, and less work than one run of git.
+const LOOKED_AT: i64 = 1_000;
+
+/// Pull requests that one look releases. Each takes several runs of git, and whoever pushes waits for them; the job that
+/// settles the identifier goes on with the others.
+const RELEASED: usize = 20;
+
+/// Serves the pull requests that wait for a commit which this repository has by now. One that fails does not keep the
+/// others back; then the last fault is returned.
+///
+/// Boxed, because this is called where a repository is aligned, and a pull request is aligned in its turn.
+pub(super) fn release<'a>(
+    forge: &'a Forge,
+    place: &'a Coordinate,
+) -> Pin<Box<dyn Future<Output = Result<(), Fault>> + Send + 'a>> {
+    Box::pin(release_all(forge, place))
+}
+
+/// As [`release`], once something was written that may be answered.
+pub(crate) async fn release_after(forge: &Forge, place: &Coordinate) {
+    if let Err(fault) = release(forge, place).await {
+        tracing::warn!(error = %fault, identifier = place.identifier, "a pull request whose commit came still waits");
+    }
+}
+
+async fn release_all(forge: &Forge, place: &Coordinate) -> Result<(), Fault> {
+    let mut conn = forge.store().read().await?;
+    let owner = place.owner.as_bytes();
+    let (rows, _) = proposals::of_repo(&mut conn, owner, &place.identifier, LOOKED_AT).await?;
+    let waiting: Vec<_> = rows.into_iter().filter(|row| row.pubkey.is_some()).collect();
+    if waiting.is_empty() {
+        return Ok(());
+    }
+    let repo = nostr_repos::by_coordinate(&mut conn, owner, &place.identifier, None).await?;
+    drop(conn);
+    let Some(repo) = repo.filter(|repo| repo.deleted_at.is_none()) else { return Ok(()) };
+    let view = View { refs: BTreeMap::new(), head: None, places: vec![forge.layout().repo(repo.id)] };
+    let wanted: HashSet<Oid> = waiting.iter().map(|row| row.commit).collect();
+    let here = view.present(wanted).await?;
+    // In the order in which they came: an update comes after its pull request.
+    let mut arrived = waiting.iter().rev().filter(|row| here.contains(&row.commit));
+    let (mut served, mut last) = (false, Ok(()));
+    for row in arrived.by_ref().take(RELEASED) {
+        match release_one(forge, EventId::from_byte_array(row.event_id)).await {
+            Ok(done) => served |= done,
+            Err(fault) => last = Err(fault),
+        }
+    }
+    if served && arrived.next().is_some() {
+        let input = (place.owner.to_bytes(), place.identifier.clone());
+        let queued: Result<(), StoreError> = forge
+            .store()
+            .write(input, |tx, (owner, identifier)| Box::pin(settle::enqueue_named(tx, owner, identifier)))
+            .await;
+        queued?;
+    }
+    last
+}
+
+/// Serves one, if a repository that it names has its commit with all that it reaches.
+async fn release_one(forge: &Forge, id: EventId) -> Result<bool, Fault> {
+    let half = proposals::get(&mut *forge.store().read().await?, id.as_bytes()).await?;
+    let Some((commit, event)) = half.and_then(|half| Some((half.commit, readable(half.json.as_deref()?)?))) else {
+        return Ok(false);
+    };
+    let Ok(proposal) = Proposal::parse(&event) else { return Ok(false) };
+    if is_suspended(forge, &event.pubkey).await? {
+        return Ok(false);
+    }
+    let (targets, _) = targets(forge, &proposal.repos).await?;
+    let client = client_of(forge, &event.pubkey, None).await?;
+    let Some(origin) = holder(forge, &id, commit, &targets, client).await? else { return Ok(false) };
+    let bringer = Bringer::server_for(client);
+    let released = spread::release(forge, &event, commit, &Source::Repo(origin), targets, &bringer).await?;
+    if released != Released::Done {
+        tracing::info!(event = %id, ?released, "a pull request whose commit came still waits");
+    }
+    Ok(released == Released::Done)
+}
