@@ -111,7 +111,7 @@ pub(super) async fn promote(
             served.push(event);
         }
     }
-    threads::tell::served(tx, Some(settings), &served).await?;
+    threads::tell::served(tx, settings, &served).await?;
     Ok(served)
 }
 
@@ -247,7 +247,7 @@ async fn store(forge: &Forge, event: &Event) -> Result<(), Fault> {
                     return Ok(false);
                 }
                 if nostr_events::insert(tx, &to_record(event)).await? == Kept::New {
-                    threads::tell::served(tx, Some(settings), [event]).await?;
+                    threads::tell::served(tx, settings, [event]).await?;
                 }
                 Ok(true)
             })

@@ -17,6 +17,7 @@ pub(crate) mod align;
 mod announce;
 pub(crate) mod aside;
 pub(crate) mod attached;
+pub(crate) mod circle;
 mod deletion;
 pub(crate) mod erase;
 pub(crate) mod life;

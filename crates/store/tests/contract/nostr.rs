@@ -26,6 +26,7 @@ fn event(id: u8, pubkey: u8, kind: u16, at: i64, slot: Option<&str>, tags: &[(ch
         expires_at: None,
         json: format!("{{\"number\":{id},\"text\":\"\\u0000'\\\"\"}}"),
         tags: tags.iter().map(|(letter, value)| tag_key(*letter, value)).collect(),
+        status_of: None,
     }
 }
 
@@ -92,7 +93,7 @@ async fn a_slot_holds_the_newest_and_in_one_second_the_lowest_id(
 
     let mut conn = store.read().await.unwrap();
     assert_eq!(nostr_events::in_slot(&mut conn, 30_617, &[1; 32], slot).await.unwrap().unwrap().id, [3; 32]);
-    let of_all = nostr_events::of_slot(&mut conn, 30_617, slot, 10).await.unwrap();
+    let of_all = nostr_events::of_slot(&mut conn, 30_617, slot, 10, i64::MAX).await.unwrap();
     assert_eq!(of_all.iter().map(|found| found.id[0]).collect::<Vec<_>>(), [3, 7]);
     let by_tag = Query { tags: vec![vec![tag_key('d', slot)]], ..all() };
     assert_eq!(found(store, &by_tag).await, [3], "the tags of those that were replaced are gone");

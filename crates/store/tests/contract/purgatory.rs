@@ -64,6 +64,7 @@ async fn states_are_found_by_their_authors_up_to_a_number_of_bytes(
             expires_at: None,
             json: "x".repeat(100),
             tags: Vec::new(),
+            status_of: None,
         };
         unit!(store, kept, |tx, kept| nostr_events::insert(tx, kept).await).await.unwrap();
     }
@@ -76,9 +77,9 @@ async fn states_are_found_by_their_authors_up_to_a_number_of_bytes(
         (vec![9], 1000, vec![]),
     ] {
         let authors: Vec<_> = authors.into_iter().map(|author| [author; 32]).collect();
-        let found = purgatory::states_of(&mut conn, "demo", &authors, bytes).await.unwrap();
+        let found = purgatory::states_of(&mut conn, "demo", &authors, 9, bytes).await.unwrap();
         assert_eq!(found.iter().map(|state| state.event_id[0]).collect::<Vec<_>>(), expected);
-        assert!(purgatory::states_of(&mut conn, "other", &authors, bytes).await.unwrap().is_empty());
+        assert!(purgatory::states_of(&mut conn, "other", &authors, 9, bytes).await.unwrap().is_empty());
     }
     for (authors, bytes, expected) in
         [(vec![11, 23, 34], 1000, vec![1, 3, 4]), (vec![11, 23, 34], 250, vec![1, 3]), (vec![77], 1000, vec![])]
