@@ -125,9 +125,14 @@ async fn long_announcements_take_no_room_from_short_ones(#[values(Engine::Sqlite
     assert_eq!(mine.len(), 2);
     let short = purgatory::announcements_by(&mut conn, "demo", &by(&[1, 5]), 4999).await.unwrap();
     assert!(short.len() <= 1, "none that does not fit is read");
-    for (limit, bytes, expected) in [(9, 1000, vec![]), (9, i64::MAX, vec![]), (1, 0, vec![])] {
+    for (id, at, bytes) in [(7, 30, 500), (8, 20, 100), (9, 10, 100)] {
+        unit!(store, entry(id, 1, at, bytes), |tx, state| purgatory::put_state(tx, state).await).await.unwrap();
+    }
+    for (limit, bytes, expected) in
+        [(9, i64::MAX, vec![7, 8, 9]), (9, 600, vec![7, 8]), (1, 600, vec![7]), (9, 99, vec![])]
+    {
         let states = purgatory::states(&mut conn, "demo", limit, bytes).await.unwrap();
-        assert_eq!(states.iter().map(|state| state.event_id[0]).collect::<Vec<u8>>(), expected);
+        assert_eq!(states.iter().map(|state| state.event_id[0]).collect::<Vec<u8>>(), expected, "the newest first");
     }
 }
 

@@ -261,9 +261,8 @@ fn statuses_are_judged_without_reading_those_before_them(#[values(Engine::Sqlite
     world.scene.served(&key, "demo", &[]);
     let issue = world.issue("It does not shine.");
     world.publish(&issue);
-    let (id, at) = (issue.id.to_hex(), now() - 60);
-    let status =
-        |later: u64, kind: u16, text: &str| world.author.event(at + later, kind, &[&["e", &id, "", "root"]], text);
+    let (id, at, author) = (issue.id.to_hex(), now() - 60, world.author.clone());
+    let status = |later: u64, kind: u16, text: &str| author.event(at + later, kind, &[&["e", &id, "", "root"]], text);
     let large = "x".repeat(200_000);
     let flood: Vec<Event> =
         (0..200).map(|n| status(20, 1632, &format!("{n}{}", &large[..if n < 4 { 200_000 } else { 9 }]))).collect();

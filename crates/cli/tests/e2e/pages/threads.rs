@@ -223,7 +223,8 @@ fn strangers_that_announce_the_same_identifier_are_not_read(
     let second = Key::new(3);
     let lists = |key: &Key, whom: &Key| {
         let listed = whom.public().to_hex();
-        key.event(world.at, 30_617, &[&["d", "tool"], &["maintainers", &listed]], "")
+        let (clone, relays) = (["clone", "http://localhost/x.git"], ["relays", "ws://localhost"]);
+        key.event(world.at, 30_617, &[&["d", "tool"], &clone, &relays, &["maintainers", &listed]], "")
     };
     keep(&world.server, &[lists(&world.owner, &second), lists(&second, &Key::new(4))]);
     keep(&world.server, &(20..40).map(|n| lists(&Key::new(n), &world.owner)).collect::<Vec<_>>());
