@@ -10,7 +10,8 @@
 //! * Issues: [`issues`], [`issue_list`], [`issue_search`], [`issue_people`], [`issue_timeline`], [`comments`], [`labels`],
 //!   [`milestones`].
 //! * Webhooks: [`webhooks`], [`deliveries`].
-//! * The relay: [`nostr_events`] what is kept, [`nostr_query`] how it is found, [`nostr_relations`] what belongs to what.
+//! * The relay: [`nostr_events`] what is kept, [`nostr_query`] how it is found, [`nostr_relations`] what belongs to what,
+//!   [`nostr_statuses`] how far threads are.
 //! * `migrations/{sqlite,postgres}`: forward-only, in step, checked at start by [`migrate`].
 //!
 //! To add a statement: put it into the `statements!` block of its module, with `$1` parameters and SQL that both engines
@@ -49,6 +50,7 @@ pub mod nostr_news;
 pub mod nostr_query;
 pub mod nostr_relations;
 pub mod nostr_repos;
+pub mod nostr_statuses;
 pub mod notification_mail;
 pub mod notifications;
 pub mod purgatory;

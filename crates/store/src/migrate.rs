@@ -55,6 +55,7 @@ pub const ALL: &[Migration] = &[
     migration!(20, "0020_quotas"),
     migration!(21, "0021_strangers"),
     migration!(22, "0022_nostr_news"),
+    migration!(23, "0023_statuses"),
     migration!(25, "0025_attached_steps"),
 ];
 

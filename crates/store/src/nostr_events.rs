@@ -42,17 +42,35 @@ macro_rules! proposal {
     };
 }
 
+/// The rows of a slot's name, the shortest first, within a number of bytes.
+macro_rules! shortest {
+    () => {
+        "SELECT n FROM (SELECT n, sum(octet_length(json)) OVER (ORDER BY octet_length(json), n) AS bytes
+                FROM nostr_events WHERE kind = $1 AND slot = $2 ORDER BY octet_length(json), n LIMIT $3) weighed
+            WHERE bytes <= $4"
+    };
+}
+
+/// The rows of a slot's name of some authors, those that came first at the front, with the bytes so far.
+macro_rules! earliest {
+    () => {
+        "SELECT n FROM (SELECT n, sum(octet_length(json)) OVER (ORDER BY n) AS bytes
+            FROM nostr_events WHERE kind = $1 AND slot = $2 AND pubkey "
+    };
+}
+
 statements! {
-    INSERT = "INSERT INTO nostr_events (event_id, pubkey, kind, created_at, slot, expires_at, hidden, json, stored_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING RETURNING n";
+    INSERT = "INSERT INTO nostr_events
+            (event_id, pubkey, kind, created_at, slot, expires_at, hidden, json, stored_at, status_of)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING RETURNING n";
     /// Those without a slot, from one list; what is here already is left out of the answer.
-    INSERT_MANY = "INSERT INTO nostr_events (event_id, pubkey, kind, created_at, expires_at, json, stored_at) ",
+    INSERT_MANY = "INSERT INTO nostr_events (event_id, pubkey, kind, created_at, expires_at, json, stored_at, status_of) ",
         sqlite "SELECT unhex(value ->> 'id'), unhex(value ->> 'pubkey'), value ->> 'kind', value ->> 'at',
-                value ->> 'until', value ->> 'json', $2
+                value ->> 'until', value ->> 'json', $2, unhex(value ->> 'status_of')
             FROM json_each($1) WHERE true ON CONFLICT DO NOTHING RETURNING n, event_id",
-        postgres "SELECT decode(id, 'hex'), decode(pubkey, 'hex'), kind, at, until, json, $2
+        postgres "SELECT decode(id, 'hex'), decode(pubkey, 'hex'), kind, at, until, json, $2, decode(status_of, 'hex')
             FROM json_to_recordset(CAST(CAST($1 AS TEXT) AS JSON))
-                AS r (id TEXT, pubkey TEXT, kind BIGINT, at BIGINT, until BIGINT, json TEXT)
+                AS r (id TEXT, pubkey TEXT, kind BIGINT, at BIGINT, until BIGINT, json TEXT, status_of TEXT)
             ON CONFLICT DO NOTHING RETURNING n, event_id";
     /// Rows of key, time and event.
     INSERT_TAGS = "INSERT INTO nostr_tags (key, created_at, n) ",
@@ -64,15 +82,21 @@ statements! {
         WHERE kind = $1 AND pubkey = $2 AND slot = $3");
     HOLDER = "SELECT n, event_id, created_at, hidden FROM nostr_events
         WHERE kind = $1 AND pubkey = $2 AND slot = $3", postgres " FOR UPDATE";
-    OF_SLOT = concat!("SELECT ", columns!(), " FROM nostr_events
-        WHERE kind = $1 AND slot = $2 ORDER BY n LIMIT $3");
+    /// The shortest $3, as many of them as have no more than $4 bytes together: long ones take no room from others. Bytes are
+    /// counted before any text is read.
+    OF_SLOT = concat!("SELECT ", columns!(), " FROM nostr_events WHERE n "),
+        sqlite concat!("IN (", shortest!(), ") ORDER BY n"),
+        postgres concat!("= ANY (ARRAY (", shortest!(), ")) ORDER BY n");
+    /// Without their texts.
+    HIDDEN_OF_SLOT = "SELECT event_id, pubkey FROM nostr_events
+        WHERE kind = $1 AND slot = $2 AND hidden ORDER BY n LIMIT $3";
     /// Of some authors, as many as have no more than $4 bytes together.
-    OF_SLOT_BY = concat!("SELECT ", columns!(), " FROM (
-            SELECT ", columns!(), ", sum(octet_length(json)) OVER (ORDER BY n) AS bytes
-            FROM nostr_events WHERE kind = $1 AND slot = $2 AND pubkey "),
-        sqlite "IN (SELECT unhex(value) FROM json_each($3))) weighed WHERE bytes <= $4 ORDER BY n",
-        postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($3 AS TEXT) AS JSON)))))
-            weighed WHERE bytes <= $4 ORDER BY n";
+    OF_SLOT_BY = concat!("SELECT ", columns!(), " FROM nostr_events WHERE n "),
+        sqlite concat!("IN (", earliest!(), "IN (SELECT unhex(value) FROM json_each($3))) weighed
+            WHERE bytes <= $4) ORDER BY n"),
+        postgres concat!("= ANY (ARRAY (", earliest!(), "= ANY (ARRAY (
+                SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($3 AS TEXT) AS JSON))))) weighed
+            WHERE bytes <= $4)) ORDER BY n");
     KNOWN = "SELECT event_id FROM nostr_events WHERE event_id ",
         sqlite "IN (SELECT unhex(value) FROM json_each($1))",
         postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))";
@@ -109,6 +133,8 @@ pub struct NewEvent {
     pub json: String,
     /// The [`tag_key`] of each tag with a name of one letter, each once.
     pub tags: Vec<i64>,
+    /// The event that it is a status of, if it is one.
+    pub status_of: Option<[u8; 32]>,
 }
 
 /// What became of an event.
@@ -231,7 +257,8 @@ async fn insert_row(tx: &mut Tx, event: &NewEvent, hidden: bool) -> Result<Optio
         event.expires_at,
         hidden,
         &event.json,
-        stored_at
+        stored_at,
+        event.status_of.as_ref().map(|root| root.to_vec())
     ];
     tx.one(&INSERT, values).await?.map(|row| row.int("n")).transpose()
 }
@@ -274,7 +301,7 @@ async fn insert_regular(tx: &mut Tx, events: &[&NewEvent]) -> Result<HashSet<[u8
     let row = |event: &&NewEvent| {
         let (id, pubkey) = (hexadecimal(&event.id), hexadecimal(&event.pubkey));
         json!({"id": id, "pubkey": pubkey, "kind": event.kind, "at": event.created_at, "until": event.expires_at,
-            "json": event.json})
+            "json": event.json, "status_of": event.status_of.as_ref().map(|root| hexadecimal(root))})
     };
     let list = Json::from(events.iter().map(row).collect::<Vec<_>>()).to_string();
     let now = tx.now();
@@ -305,10 +332,22 @@ pub async fn in_slot(conn: &mut Conn, kind: u16, pubkey: &[u8; 32], slot: &str) 
     row.map(|row| Found::from_row(&row)).transpose()
 }
 
-/// The events that hold slots of this name, of every author, hidden or not; the first that came first.
-pub async fn of_slot(conn: &mut Conn, kind: u16, slot: &str, limit: i64) -> Result<Vec<Found>, StoreError> {
-    let rows = conn.all(&OF_SLOT, params![i64::from(kind), &*indexed(slot), limit]).await?;
+/// The events that hold slots of this name, of every author, hidden or not: the shortest, so many and so many bytes at the
+/// most. In the order in which they came.
+pub async fn of_slot(conn: &mut Conn, kind: u16, slot: &str, limit: i64, bytes: i64) -> Result<Vec<Found>, StoreError> {
+    let rows = conn.all(&OF_SLOT, params![i64::from(kind), &*indexed(slot), limit, bytes]).await?;
     rows.iter().map(Found::from_row).collect()
+}
+
+/// The hidden events that hold slots of this name, of every author: ids and authors.
+pub async fn hidden_of_slot(
+    conn: &mut Conn,
+    kind: u16,
+    slot: &str,
+    limit: i64,
+) -> Result<Vec<([u8; 32], [u8; 32])>, StoreError> {
+    let rows = conn.all(&HIDDEN_OF_SLOT, params![i64::from(kind), &*indexed(slot), limit]).await?;
+    rows.iter().map(|row| Ok((fixed(row, "event_id")?, fixed(row, "pubkey")?))).collect()
 }
 
 /// Those of some authors: as many as have no more than so many bytes together.

@@ -7,6 +7,7 @@ use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, StoreError, Tx};
 use abide_core::UserId;
+use std::collections::HashMap;
 
 statements! {
     PUT = "INSERT INTO nostr_news (n, root, user_id, title, excerpt) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (n) DO NOTHING";
@@ -15,7 +16,9 @@ statements! {
     /// Accounts that began the thread or commented on it; the one that began it comes first.
     PARTICIPANTS = "SELECT user_id, min(n) AS first FROM nostr_news WHERE root = $1 AND user_id IS NOT NULL
         GROUP BY user_id ORDER BY first LIMIT $2";
-    EVENTS = "SELECT n, event_id, json FROM nostr_events WHERE NOT hidden AND event_id ",
+    /// Without their texts, which may be large.
+    HEADS = "SELECT n, event_id, pubkey, kind, CAST(octet_length(json) AS BIGINT) AS bytes FROM nostr_events
+        WHERE NOT hidden AND event_id ",
         sqlite "IN (SELECT unhex(value) FROM json_each($1))",
         postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))";
     JSON = "SELECT json FROM nostr_events WHERE n = $1 AND NOT hidden";
@@ -56,9 +59,7 @@ pub struct Thread {
 /// The thread that an event begins; `None` once it is deleted or hidden.
 pub async fn thread(conn: &mut Conn, n: i64) -> Result<Option<Thread>, StoreError> {
     let Some(row) = conn.one(&THREAD, params![n]).await? else { return Ok(None) };
-    let kind = u16::try_from(row.int("kind")?)
-        .map_err(|error| StoreError::Unreadable { column: "kind", reason: error.to_string() })?;
-    Ok(Some(Thread { id: fixed(&row, "event_id")?, kind, title: row.text("title")? }))
+    Ok(Some(Thread { id: fixed(&row, "event_id")?, kind: kind(&row)?, title: row.text("title")? }))
 }
 
 /// The accounts that take part in a thread, so many at most, and whether each of them began it.
@@ -67,10 +68,32 @@ pub async fn participants(conn: &mut Conn, root: i64, limit: i64) -> Result<Vec<
     rows.iter().map(|row| Ok((UserId::new(row.int("user_id")?), row.int("first")? == root))).collect()
 }
 
-/// The numbers and texts of these events, as far as they are served.
-pub async fn events(conn: &mut Conn, ids: &[[u8; 32]]) -> Result<Vec<([u8; 32], i64, String)>, StoreError> {
-    let rows = conn.all(&EVENTS, params![hexadecimal_list(ids)]).await?;
-    rows.iter().map(|row| Ok((fixed(row, "event_id")?, row.int("n")?, row.text("json")?))).collect()
+/// An event that is served, without its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// Its row.
+    pub n: i64,
+    /// Its author.
+    pub pubkey: [u8; 32],
+    /// Its kind.
+    pub kind: u16,
+    /// The length of its JSON.
+    pub bytes: i64,
+}
+
+/// These events by id, as far as they are served.
+pub async fn heads(conn: &mut Conn, ids: &[[u8; 32]]) -> Result<HashMap<[u8; 32], Head>, StoreError> {
+    let rows = conn.all(&HEADS, params![hexadecimal_list(ids)]).await?;
+    let head = |row: &crate::Row| {
+        let (n, pubkey, bytes) = (row.int("n")?, fixed(row, "pubkey")?, row.int("bytes")?);
+        Ok((fixed(row, "event_id")?, Head { n, pubkey, kind: kind(row)?, bytes }))
+    };
+    rows.iter().map(head).collect()
+}
+
+fn kind(row: &crate::Row) -> Result<u16, StoreError> {
+    u16::try_from(row.int("kind")?)
+        .map_err(|error| StoreError::Unreadable { column: "kind", reason: error.to_string() })
 }
 
 /// An event as it is sent; `None` once it is deleted or hidden.

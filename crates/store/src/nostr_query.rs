@@ -453,6 +453,27 @@ pub async fn json_of(conn: &mut Conn, rows: &[i64]) -> Result<HashMap<i64, Strin
     rows.iter().map(|row| Ok((row.int("n")?, row.text("json")?))).collect()
 }
 
+/// How many of these places, from the first, have no more than so many bytes of JSON together.
+pub fn within(places: &[Place], bytes: i64) -> usize {
+    let mut left = bytes;
+    let fits = |place: &&Place| {
+        left = left.saturating_sub(place.bytes);
+        left >= 0
+    };
+    places.iter().take_while(fits).count()
+}
+
+/// The JSON of the first of these places that have no more than so many bytes together, in their order. Only those are read.
+pub async fn json_within(conn: &mut Conn, places: &[Place], bytes: i64) -> Result<Vec<(Place, String)>, StoreError> {
+    let places = &places[..within(places, bytes)];
+    if places.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows: Vec<i64> = places.iter().map(|place| place.n).collect();
+    let mut json = json_of(conn, &rows).await?;
+    Ok(places.iter().filter_map(|place| Some((*place, json.remove(&place.n)?))).collect())
+}
+
 /// Up to `limit` events that arrived after row `after`, in the order of arrival.
 pub async fn after(conn: &mut Conn, after: i64, limit: i64) -> Result<Vec<Place>, StoreError> {
     conn.all(&AFTER, params![after, limit]).await?.iter().map(place).collect()
@@ -466,4 +487,20 @@ pub async fn among(conn: &mut Conn, rows: &[i64]) -> Result<Vec<Place>, StoreErr
 /// The latest row; 0 if there is none.
 pub async fn last(conn: &mut Conn) -> Result<i64, StoreError> {
     conn.only(&LAST, &[]).await?.int("n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_counted_before_anything_is_read() {
+        let place = |bytes| Place { n: 0, id: [0; 32], created_at: 0, bytes };
+        let places = [300, 500, 200, 1].map(place);
+        let counted = [0, 299, 300, 799, 800, 1000, 1001, i64::MAX].map(|bytes| within(&places, bytes));
+        assert_eq!(counted, [0, 0, 1, 1, 2, 3, 4, 4]);
+        assert_eq!(within(&places, -1), 0);
+        assert_eq!(within(&[place(i64::MAX), place(i64::MAX)], i64::MAX), 1);
+        assert_eq!(within(&[], 5), 0);
+    }
 }

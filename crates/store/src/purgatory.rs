@@ -22,6 +22,33 @@ macro_rules! state_columns {
     };
 }
 
+/// Announcements of an identifier, the shortest first, within a number of bytes: long ones take no room from others.
+macro_rules! shortest {
+    () => {
+        "SELECT event_id FROM (SELECT event_id,
+                sum(octet_length(json)) OVER (ORDER BY octet_length(json), event_id) AS bytes
+            FROM purgatory_announcements WHERE identifier = $1 ORDER BY octet_length(json), event_id LIMIT $2) weighed
+            WHERE bytes <= $3"
+    };
+}
+
+/// Announcements of an identifier of some authors, those that came first at the front, with the bytes so far.
+macro_rules! earliest {
+    () => {
+        "SELECT event_id FROM (SELECT event_id, sum(octet_length(json)) OVER (ORDER BY created_at, event_id) AS bytes
+            FROM purgatory_announcements WHERE identifier = $1 AND pubkey "
+    };
+}
+
+/// States of an identifier, the newest first, with the bytes so far.
+macro_rules! newest {
+    () => {
+        "SELECT event_id FROM (SELECT event_id,
+                sum(octet_length(json)) OVER (ORDER BY event_at DESC, event_id) AS bytes
+            FROM purgatory_states WHERE identifier = $1"
+    };
+}
+
 statements! {
     PUT_ANNOUNCEMENT = "INSERT INTO purgatory_announcements
         (pubkey, identifier, event_id, event_at, json, repo_id, address, created_at, expires_at)
@@ -37,8 +64,19 @@ statements! {
     LOCK_ANNOUNCEMENT = concat!("SELECT ", announcement_columns!(), " FROM purgatory_announcements a
         WHERE a.identifier = $2 AND a.pubkey = $1"), postgres " FOR UPDATE";
     BY_EVENT = concat!("SELECT ", announcement_columns!(), " FROM purgatory_announcements a WHERE a.event_id = $1");
+    /// The shortest $2, as many of them as have no more than $3 bytes together, in the order in which they came.
     ANNOUNCEMENTS = concat!("SELECT ", announcement_columns!(), " FROM purgatory_announcements a
-        WHERE a.identifier = $1 ORDER BY a.created_at LIMIT $2");
+        WHERE a.identifier = $1 AND a.event_id "),
+        sqlite concat!("IN (", shortest!(), ") ORDER BY a.created_at"),
+        postgres concat!("= ANY (ARRAY (", shortest!(), ")) ORDER BY a.created_at");
+    /// Of some authors, as many as have no more than $3 bytes together.
+    ANNOUNCEMENTS_BY = concat!("SELECT ", announcement_columns!(), " FROM purgatory_announcements a
+        WHERE a.identifier = $1 AND a.event_id "),
+        sqlite concat!("IN (", earliest!(), "IN (SELECT unhex(value) FROM json_each($2))) weighed WHERE bytes <= $3)
+            ORDER BY a.created_at"),
+        postgres concat!("= ANY (ARRAY (", earliest!(), "= ANY (ARRAY (
+                SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($2 AS TEXT) AS JSON))))) weighed
+            WHERE bytes <= $3)) ORDER BY a.created_at");
     ANNOUNCEMENT_PAGE = concat!("SELECT ", announcement_columns!(), " FROM purgatory_announcements a
         ORDER BY a.expires_at, a.event_id LIMIT $1");
     ANNOUNCEMENTS_OVER = concat!("SELECT ", announcement_columns!(), " FROM purgatory_announcements a
@@ -61,17 +99,21 @@ statements! {
     PUT_STATE = "INSERT INTO purgatory_states
         (event_id, pubkey, identifier, event_at, json, address, created_at, expires_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (event_id) DO NOTHING";
-    STATES = concat!("SELECT ", state_columns!(), " FROM purgatory_states s
-        WHERE s.identifier = $1 ORDER BY s.event_at DESC, s.event_id LIMIT $2");
-    /// Of some authors, the newest first, as many as have no more than $3 bytes together.
-    STATES_OF = concat!("SELECT event_id, pubkey, identifier, event_at, json, created_at, expires_at FROM (
-            SELECT ", state_columns!(), ",
-                sum(octet_length(s.json)) OVER (ORDER BY s.event_at DESC, s.event_id) AS bytes
-            FROM purgatory_states s WHERE s.identifier = $1 AND s.pubkey "),
-        sqlite "IN (SELECT unhex(value) FROM json_each($2))) weighed
-            WHERE bytes <= $3 ORDER BY event_at DESC, event_id",
-        postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($2 AS TEXT) AS JSON)))))
-            weighed WHERE bytes <= $3 ORDER BY event_at DESC, event_id";
+    /// The newest $2, as many of them as have no more than $3 bytes together. Bytes are counted before any text is read.
+    STATES = concat!("SELECT ", state_columns!(), " FROM purgatory_states s WHERE s.event_id "),
+        sqlite concat!("IN (", newest!(), " ORDER BY event_at DESC, event_id LIMIT $2) weighed WHERE bytes <= $3)
+            ORDER BY s.event_at DESC, s.event_id"),
+        postgres concat!("= ANY (ARRAY (", newest!(), " ORDER BY event_at DESC, event_id LIMIT $2) weighed
+            WHERE bytes <= $3)) ORDER BY s.event_at DESC, s.event_id");
+    /// The same of some authors.
+    STATES_OF = concat!("SELECT ", state_columns!(), " FROM purgatory_states s WHERE s.event_id "),
+        sqlite concat!("IN (", newest!(), " AND pubkey IN (SELECT unhex(value) FROM json_each($4))
+                ORDER BY event_at DESC, event_id LIMIT $2) weighed WHERE bytes <= $3)
+            ORDER BY s.event_at DESC, s.event_id"),
+        postgres concat!("= ANY (ARRAY (", newest!(), " AND pubkey = ANY (ARRAY (
+                    SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($4 AS TEXT) AS JSON))))
+                ORDER BY event_at DESC, event_id LIMIT $2) weighed WHERE bytes <= $3))
+            ORDER BY s.event_at DESC, s.event_id");
     STATE_PAGE = concat!("SELECT ", state_columns!(), " FROM purgatory_states s
         ORDER BY s.expires_at, s.event_id LIMIT $1");
     RAISE_STATE = "UPDATE purgatory_states SET expires_at = CASE WHEN expires_at < $2 THEN $2 ELSE expires_at END
@@ -249,9 +291,25 @@ pub async fn author_of_state(conn: &mut Conn, id: &Bytes32) -> Result<Option<Byt
     conn.one(&AUTHOR_OF_STATE, params![&id[..]]).await?.map(|row| row.bytes32("pubkey")).transpose()
 }
 
-/// The waiting announcements of an identifier, of every author.
-pub async fn announcements(conn: &mut Conn, identifier: &str, limit: i64) -> Result<Vec<Announcement>, StoreError> {
-    conn.all(&ANNOUNCEMENTS, params![identifier, limit]).await?.iter().map(Announcement::from_row).collect()
+/// The waiting announcements of an identifier, of every author: the shortest, so many and so many bytes at the most.
+pub async fn announcements(
+    conn: &mut Conn,
+    identifier: &str,
+    limit: i64,
+    bytes: i64,
+) -> Result<Vec<Announcement>, StoreError> {
+    conn.all(&ANNOUNCEMENTS, params![identifier, limit, bytes]).await?.iter().map(Announcement::from_row).collect()
+}
+
+/// The waiting announcements of an identifier of some authors: as many as have no more than so many bytes together.
+pub async fn announcements_by(
+    conn: &mut Conn,
+    identifier: &str,
+    authors: &[Bytes32],
+    bytes: i64,
+) -> Result<Vec<Announcement>, StoreError> {
+    let values = params![identifier, hexadecimal_list(authors), bytes];
+    conn.all(&ANNOUNCEMENTS_BY, values).await?.iter().map(Announcement::from_row).collect()
 }
 
 /// Those that end first, for the operator.
@@ -318,19 +376,20 @@ pub async fn put_state(tx: &mut Tx, entry: &Entry) -> Result<(), StoreError> {
     tx.execute(&PUT_STATE, values).await.map(drop)
 }
 
-/// The waiting states of an identifier, of every author, the newest first.
-pub async fn states(conn: &mut Conn, identifier: &str, limit: i64) -> Result<Vec<State>, StoreError> {
-    conn.all(&STATES, params![identifier, limit]).await?.iter().map(State::from_row).collect()
+/// The waiting states of an identifier, of every author, the newest first: so many and so many bytes at the most.
+pub async fn states(conn: &mut Conn, identifier: &str, limit: i64, bytes: i64) -> Result<Vec<State>, StoreError> {
+    conn.all(&STATES, params![identifier, limit, bytes]).await?.iter().map(State::from_row).collect()
 }
 
-/// The waiting states of an identifier of some authors, the newest first: as many as have no more than so many bytes together.
+/// The same of some authors.
 pub async fn states_of(
     conn: &mut Conn,
     identifier: &str,
     authors: &[Bytes32],
+    limit: i64,
     bytes: i64,
 ) -> Result<Vec<State>, StoreError> {
-    let values = params![identifier, hexadecimal_list(authors), bytes];
+    let values = params![identifier, limit, bytes, hexadecimal_list(authors)];
     conn.all(&STATES_OF, values).await?.iter().map(State::from_row).collect()
 }
 

@@ -104,6 +104,7 @@ pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
         ("notification_mail", crate::notification_mail::ALL),
         ("notifications", crate::notifications::ALL),
         ("nostr_repos", crate::nostr_repos::ALL),
+        ("nostr_statuses", crate::nostr_statuses::ALL),
         ("purgatory", crate::purgatory::ALL),
         ("purgatory_attached", crate::purgatory_attached::ALL),
         ("purgatory_proposals", crate::purgatory_proposals::ALL),

@@ -4,6 +4,7 @@ use crate::sql::statements;
 use crate::value::params;
 use crate::{StoreError, Tx};
 use abide_core::Timestamp;
+use std::collections::HashSet;
 use std::time::Duration;
 
 statements! {
@@ -13,6 +14,9 @@ statements! {
             window_start = CASE WHEN throttles.window_start <= $4 THEN excluded.window_start
                 ELSE throttles.window_start END
         RETURNING count, window_start";
+    LOOK = "SELECT identifier FROM throttles WHERE scope = $1 AND window_start > $3 AND count >= $4 AND identifier ",
+        sqlite "IN (SELECT value FROM json_each($2))",
+        postgres "= ANY (ARRAY (SELECT value FROM json_array_elements_text(CAST(CAST($2 AS TEXT) AS JSON))))";
     FORGIVE = "UPDATE throttles SET count = count - 1 WHERE scope = $1 AND identifier = $2 AND count > 0";
     CLEAR = "DELETE FROM throttles WHERE scope = $1 AND identifier = $2";
     PRUNE = "DELETE FROM throttles WHERE window_start < $1";
@@ -37,6 +41,17 @@ pub async fn hit(tx: &mut Tx, limit: Limit, identifier: &str) -> Result<Option<D
         return Ok(None);
     }
     Ok(Some(row.time("window_start")?.plus(limit.window).since(now)))
+}
+
+/// Which of these have none left, without counting anything.
+pub async fn spent(tx: &mut Tx, limit: Limit, identifiers: &[String]) -> Result<HashSet<String>, StoreError> {
+    if identifiers.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let begin = tx.now().minus(limit.window);
+    let list = serde_json::Value::from(identifiers).to_string();
+    let rows = tx.all(&LOOK, params![limit.scope, list, begin, limit.times]).await?;
+    rows.iter().map(|row| row.text("identifier")).collect()
 }
 
 /// Takes one back that turned out to be rightful.

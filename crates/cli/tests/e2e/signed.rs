@@ -4,6 +4,7 @@ use crate::beside::with_store;
 use crate::support::{Person, person, query};
 use abide_core::Timestamp;
 use abide_nostr::event::to_json;
+use abide_nostr::git::StatusEvent;
 use abide_nostr::{Event, nip19};
 use abide_store::nostr_events::{self, NewEvent, tag_key};
 use abide_store::purgatory::{self, Entry};
@@ -45,6 +46,7 @@ fn new_event(event: &Event) -> NewEvent {
         expires_at: None,
         json: to_json(event),
         tags: keys,
+        status_of: StatusEvent::parse(event).ok().map(|status| status.root.to_bytes()),
     }
 }
 

@@ -76,7 +76,7 @@ impl Shared {
     }
 
     /// A slot among what may run at once although it takes a while.
-    pub(super) async fn heavy(&self, client: Client) -> Result<Place, GitError> {
+    pub(crate) async fn heavy(&self, client: Client) -> Result<Place, GitError> {
         self.heavy.enter(client, QUEUE).await
     }
 

@@ -96,13 +96,14 @@ pub(crate) async fn one(forge: &Forge, lease: &Lease, push: &Push) -> Result<Out
         }
         None => (None, Brought::default()),
     };
-    let end = (lease.clone(), push.clone(), brought, first, outcome);
+    let end = (lease.clone(), push.clone(), forge.settings().grasp.clone(), brought, first, outcome);
     let written: Result<(), StoreError> = forge
         .store()
-        .write(end, |tx, (lease, push, brought, first, outcome)| {
+        .write(end, |tx, (lease, push, settings, brought, first, outcome)| {
             Box::pin(async move {
                 leases::check(tx, lease).await?;
-                finish(tx, push, brought, first.as_ref(), *outcome, &Who { user: push.actor, ip: None }).await
+                let who = Who { user: push.actor, ip: None };
+                finish(tx, push, settings, brought, first.as_ref(), *outcome, &who).await
             })
         })
         .await;

@@ -135,7 +135,7 @@ pub(super) async fn promote(
             served.push(event);
         }
     }
-    threads::tell::served(tx, Some(settings), &served).await?;
+    threads::tell::served(tx, settings, &served).await?;
     Ok(served)
 }
 
@@ -271,7 +271,7 @@ async fn store(forge: &Forge, event: &Event, steps: i64) -> Result<(), Fault> {
                     return Ok(false);
                 }
                 if nostr_events::insert(tx, &to_record(event)).await? == Kept::New {
-                    threads::tell::served(tx, Some(settings), [event]).await?;
+                    threads::tell::served(tx, settings, [event]).await?;
                 }
                 note_steps(tx, event, *steps).await?;
                 Ok(true)

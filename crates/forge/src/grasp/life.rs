@@ -58,9 +58,9 @@ pub(crate) async fn show(tx: &mut Tx, settings: &GraspSettings, repo: &Repo) -> 
         nostr_events::set_hidden(tx, &kept.id, false).await?;
     }
     let maintainers = Scene::load(settings, tx, &identifier, owner).await?.maintainers(owner);
-    for state in nostr_events::of_slot(tx, kinds::STATE, &identifier, AT_MOST).await? {
-        if state.hidden && maintainers.contains(&PublicKey::from_byte_array(state.pubkey)) {
-            nostr_events::set_hidden(tx, &state.id, false).await?;
+    for (id, author) in nostr_events::hidden_of_slot(tx, kinds::STATE, &identifier, AT_MOST).await? {
+        if maintainers.contains(&PublicKey::from_byte_array(author)) {
+            nostr_events::set_hidden(tx, &id, false).await?;
         }
     }
     Ok(())
@@ -94,10 +94,9 @@ pub(crate) async fn forget(tx: &mut Tx, settings: &GraspSettings, repo: &Repo) -
         nostr_events::remove(tx, &kept.id).await?;
     }
     // Hidden states speak for nobody who is here; those that speak for others were not hidden.
-    for state in nostr_events::of_slot(tx, kinds::STATE, &identifier, AT_MOST).await? {
-        let author = PublicKey::from_byte_array(state.pubkey);
-        if state.hidden && scene.ruled_by(author).next().is_none() {
-            nostr_events::remove(tx, &state.id).await?;
+    for (id, author) in nostr_events::hidden_of_slot(tx, kinds::STATE, &identifier, AT_MOST).await? {
+        if scene.ruled_by(PublicKey::from_byte_array(author)).next().is_none() {
+            nostr_events::remove(tx, &id).await?;
         }
     }
     Ok(())

@@ -18,6 +18,7 @@ mod announce;
 pub(crate) mod arrived;
 pub(crate) mod aside;
 pub(crate) mod attached;
+pub(crate) mod circle;
 mod deletion;
 pub(crate) mod erase;
 pub(crate) mod life;

@@ -99,7 +99,7 @@ pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<Option<V
         signed: Some(promotion.signed.encode()),
     };
     let push = pushes::begin(tx, &intent, &promotion.lease).await?;
-    finish(tx, &push, &promotion.brought, None, Outcome::Done, &who).await?;
+    finish(tx, &push, &promotion.settings, &promotion.brought, None, Outcome::Done, &who).await?;
     crate::git::maintain::enqueue(tx, *id).await?;
     leases::release(tx, &promotion.lease).await?;
     attached.extend(untracking(tx, promotion).await?);
@@ -165,7 +165,10 @@ pub(super) async fn waiting_beside(
     owner: abide_nostr::PublicKey,
 ) -> Result<Vec<(purgatory::Announcement, Event)>, Fault> {
     let maintainers = scene.maintainers(owner);
-    let waiting = purgatory::announcements(&mut *forge.store().read().await?, &entry.identifier, 2_000).await?;
+    let authors: Vec<_> = maintainers.iter().map(|author| author.to_bytes()).collect();
+    let mut conn = forge.store().read().await?;
+    let waiting = purgatory::announcements_by(&mut conn, &entry.identifier, &authors, scene::OTHER_BYTES).await?;
+    drop(conn);
     let beside = waiting.into_iter().filter(|other| other.repo_id.is_none()).filter_map(|other| {
         let listed = announcement(&forge.settings().grasp, &other.json)?;
         let event = readable(&other.json)?;

@@ -147,14 +147,15 @@ async fn serve(
 
 /// Stores a proposal that brings no commit of its own.
 async fn store(forge: &Forge, event: &Event, steps: i64, allowance: &Allowance) -> Result<Answer, Fault> {
+    let settings = forge.settings().grasp.clone();
     let stored = forge
         .store()
-        .write((event.clone(), steps, allowance.clone()), |tx, (event, steps, allowance)| {
+        .write((event.clone(), steps, allowance.clone(), settings), |tx, (event, steps, allowance, settings)| {
             Box::pin(async move {
                 allowance.ensure(tx, to_record(event).json.len()).await?;
                 distance(*steps, nostr_relations::far(tx, event.pubkey.as_bytes()).await?)?;
                 if nostr_events::insert(tx, &to_record(event)).await? == Kept::New {
-                    threads::tell::served(tx, None, [event]).await?;
+                    threads::tell::served(tx, settings, [event]).await?;
                 }
                 if *steps != own_steps(event.kind.as_u16()) {
                     nostr_relations::note_steps(tx, event.id.as_bytes(), *steps).await?;

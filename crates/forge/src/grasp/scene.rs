@@ -1,8 +1,9 @@
 //! Everything that is known of one identifier: who announced it, who may speak for whom, and what was signed.
 
 use super::GraspSettings;
+use super::circle::{Circle, Counting};
 use crate::Fault;
-use crate::relay::{Signers, readable};
+use crate::relay::{Signers, apart, bytes_of, readable};
 use abide_core::RepoId;
 use abide_nostr::git::{Announcement, RepoState};
 use abide_nostr::grasp::fit::Candidates;
@@ -12,9 +13,16 @@ use abide_store::repos::Repo;
 use abide_store::{Conn, nostr_events, nostr_repos, purgatory};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Announcements of one identifier that are looked at. Strangers may use the same identifier; where there are more of
-/// them, whoever is asked about is looked up beside them.
+/// Announcements of one identifier that are looked at beside those of the key in question and of everyone whom it reaches.
+/// Strangers may use the same identifier.
 const AT_MOST: i64 = 2_000;
+
+/// Bytes of those, of the ones that are stored and of the ones that wait: 2 KiB for each, which most do not have. The shortest
+/// are looked at, so long ones take no room from others.
+pub(super) const OTHER_BYTES: i64 = 4 << 20;
+
+/// States of one circle of authors that are looked at.
+const STATES: i64 = 10_000;
 
 /// Bytes of states that are looked at, of those that are stored and of those that wait, for each circle of authors.
 pub(super) const STATE_BYTES: i64 = 16 << 20;
@@ -125,12 +133,12 @@ impl Scene {
             return Ok(());
         }
         let authors: Vec<_> = authors.iter().map(|author| author.to_bytes()).collect();
-        for found in nostr_events::of_slot_by(conn, kinds::STATE, identifier, &authors, STATE_BYTES).await? {
-            self.stored.extend(said(settings, &found.json).filter(|_| !found.hidden));
-        }
-        for found in purgatory::states_of(conn, identifier, &authors, STATE_BYTES).await? {
-            self.waiting.extend(said(settings, &found.json));
-        }
+        let stored = nostr_events::of_slot_by(conn, kinds::STATE, identifier, &authors, STATE_BYTES).await?;
+        let stored: Vec<String> = stored.into_iter().filter(|found| !found.hidden).map(|found| found.json).collect();
+        self.stored.extend(read(settings, stored, said).await?.into_iter().flatten());
+        let waiting = purgatory::states_of(conn, identifier, &authors, STATES, STATE_BYTES).await?;
+        let waiting = waiting.into_iter().map(|found| found.json).collect();
+        self.waiting.extend(read(settings, waiting, said).await?.into_iter().flatten());
         Ok(())
     }
 
@@ -141,34 +149,35 @@ impl Scene {
         identifier: &str,
         key: PublicKey,
     ) -> Result<(), Fault> {
-        let owner = key.to_bytes();
-        let is_full = |found: usize| found >= usize::try_from(AT_MOST).unwrap_or(usize::MAX);
-        let mut kept = nostr_events::of_slot(conn, kinds::ANNOUNCEMENT, identifier, AT_MOST).await?;
-        if is_full(kept.len()) {
-            kept.extend(nostr_events::in_slot(conn, kinds::ANNOUNCEMENT, &owner, identifier).await?);
-        }
+        let circle = Circle::load(conn, settings, identifier, key, Counting::ServedAndWaiting).await?;
+        let near: Vec<_> = circle.members.iter().map(|member| member.to_bytes()).collect();
+        let mut kept = nostr_events::of_slot(conn, kinds::ANNOUNCEMENT, identifier, AT_MOST, OTHER_BYTES).await?;
+        kept.extend(circle.kept);
         let mut repos: BTreeMap<[u8; 32], Repo> =
             nostr_repos::of_identifier(conn, identifier, AT_MOST).await?.into_iter().collect();
-        if is_full(repos.len()) {
-            let repo = nostr_repos::by_coordinate(conn, &owner, identifier, None).await?;
-            repos.extend(repo.map(|repo| (owner, repo)));
+        if repos.len() as i64 >= AT_MOST {
+            for author in near {
+                let repo = nostr_repos::by_coordinate(conn, &author, identifier, None).await?;
+                repos.extend(repo.map(|repo| (author, repo)));
+            }
         }
-        let mut waiting = purgatory::announcements(conn, identifier, AT_MOST).await?;
-        if is_full(waiting.len()) {
-            waiting.extend(purgatory::announcement(conn, &owner, identifier).await?);
-        }
+        let mut waiting = purgatory::announcements(conn, identifier, AT_MOST, OTHER_BYTES).await?;
+        waiting.extend(circle.waiting);
 
         let mut found: BTreeMap<PublicKey, Announced> = BTreeMap::new();
-        for event in kept.iter().filter(|found| !found.hidden) {
-            let Some(announcement) = announcement(settings, &event.json) else { continue };
-            let place = match repos.get(&event.pubkey).filter(|repo| repo.deleted_at.is_none()) {
+        kept.retain(|found| !found.hidden);
+        let (authors, texts): (Vec<_>, Vec<_>) = kept.into_iter().map(|found| (found.pubkey, found.json)).unzip();
+        for (author, known) in authors.into_iter().zip(read(settings, texts, announcement).await?) {
+            let Some(announcement) = known else { continue };
+            let place = match repos.get(&author).filter(|repo| repo.deleted_at.is_none()) {
                 Some(repo) => Place::Served(Box::new(repo.clone())),
                 None => Place::Beside,
             };
             found.insert(announcement.owner, Announced { announcement, place });
         }
-        for entry in waiting {
-            let Some(announcement) = announcement(settings, &entry.json) else { continue };
+        let texts = waiting.iter().map(|entry| entry.json.clone()).collect();
+        for (entry, known) in waiting.into_iter().zip(read(settings, texts, announcement).await?) {
+            let Some(announcement) = known else { continue };
             let place = match entry.repo_id {
                 Some(id) => Place::Waiting(id, Box::new(entry)),
                 None => Place::Beside,
@@ -220,6 +229,16 @@ impl Scene {
         let same = |said: &&Said| said.event.id == state.rank.id;
         self.stored.iter().chain(&self.waiting).find(same).map(|said| &said.event)
     }
+}
+
+/// Reads stored events, in their order.
+pub(super) async fn read<T: Send + 'static>(
+    settings: &GraspSettings,
+    texts: Vec<String>,
+    parse: fn(&GraspSettings, &str) -> Option<T>,
+) -> Result<Vec<Option<T>>, Fault> {
+    let (bytes, settings) = (bytes_of(texts.iter().map(String::as_str)), settings.clone());
+    apart(bytes, move || texts.iter().map(|text| parse(&settings, text)).collect()).await
 }
 
 /// An announcement as we stored it.

@@ -54,7 +54,7 @@ pub(crate) async fn settle_others(
 
 /// Whether there is anything to settle: another repository of this identifier, or a state that waits.
 async fn is_wanted(conn: &mut Conn, identifier: &str) -> Result<bool, StoreError> {
-    Ok(is_shared(conn, identifier).await? || !purgatory::states(conn, identifier, 1).await?.is_empty())
+    Ok(is_shared(conn, identifier).await? || !purgatory::states(conn, identifier, 1, i64::MAX).await?.is_empty())
 }
 
 /// As [`settle`], once something was written that may be answered. The job that was queued with it tries again.
@@ -67,7 +67,7 @@ pub(crate) async fn settle_after(forge: &Forge, identifier: &str, key: PublicKey
 /// Whether more than one repository, served or waiting, has this identifier.
 async fn is_shared(conn: &mut Conn, identifier: &str) -> Result<bool, StoreError> {
     let served = nostr_repos::of_identifier(conn, identifier, 2).await?.len();
-    Ok(served + purgatory::announcements(conn, identifier, 2).await?.len() > 1)
+    Ok(served + purgatory::announcements(conn, identifier, 2, i64::MAX).await?.len() > 1)
 }
 
 /// Queues a settling in the transaction that ends a push, so that a crash or a failure right after it leaves nobody

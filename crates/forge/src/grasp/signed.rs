@@ -1,7 +1,7 @@
 //! What a push brings out of purgatory. It is written beside the push's intent, so that whoever ends the push, be it
 //! after a crash, ends it the same way.
 
-use super::{id, left, seconds, settle, spread};
+use super::{GraspSettings, id, left, seconds, settle, spread};
 use crate::relay::deleted::is_deleted;
 use crate::relay::{from_record, to_record};
 use crate::threads;
@@ -84,14 +84,14 @@ fn read(json: &str) -> Result<Event, StoreError> {
 }
 
 /// Serves the events of a push whose refs moved, in the transaction that ends it.
-pub(crate) async fn finish(tx: &mut Tx, repo: &Repo, signed: &str) -> Result<(), StoreError> {
+pub(crate) async fn finish(tx: &mut Tx, settings: &GraspSettings, repo: &Repo, signed: &str) -> Result<(), StoreError> {
     let signed = Signed::decode(signed)?;
     if let Some(json) = &signed.state {
         serve_state(tx, &read(json)?).await?;
         settle::enqueue(tx, repo.id).await?;
     }
     for json in &signed.proposals {
-        serve_proposal(tx, &read(json)?).await?;
+        serve_proposal(tx, settings, &read(json)?).await?;
     }
     charge(tx, repo, &signed).await?;
     if let Some(head) = signed.head.as_deref().and_then(|name| name.parse::<RefName>().ok())
@@ -121,10 +121,10 @@ async fn charge(tx: &mut Tx, repo: &Repo, signed: &Signed) -> Result<(), StoreEr
 }
 
 /// Stores a proposal whose commit came. If its author deleted it in the meantime, its refs go again.
-async fn serve_proposal(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
+async fn serve_proposal(tx: &mut Tx, settings: &GraspSettings, event: &Event) -> Result<(), StoreError> {
     let deleted = is_deleted(tx, event).await?;
     if !deleted && nostr_events::insert(tx, &to_record(event)).await? == Kept::New {
-        threads::tell::served(tx, None, [event]).await?;
+        threads::tell::served(tx, settings, [event]).await?;
     }
     if purgatory_proposals::take(tx, &id(&event.id)).await?.is_some() {
         left("proposal", "promotion");

@@ -1,16 +1,19 @@
 //! Why something waits, for whoever asks.
 
+use super::GraspSettings;
 use super::push::objects_of;
 use super::scene::{self, Place, Scene};
-use crate::relay::readable;
-use crate::{Fault, Forge};
-use abide_core::Timestamp;
-use abide_git::read;
+use crate::relay::{LITTLE, bytes_of, readable};
+use crate::threads::Governed;
+use crate::{Caller, Fault, Forge};
+use abide_core::{RepoId, Timestamp};
+use abide_git::{Client, read};
 use abide_nostr::git::{ObjectId, Proposal};
 use abide_nostr::grasp::push::KnownEvent;
 use abide_nostr::{Event, EventId, PublicKey, nip19};
 use abide_store::{nostr_events, nostr_repos, purgatory, purgatory_attached, purgatory_proposals};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+use std::path::PathBuf;
 
 pub use abide_store::purgatory::Totals;
 
@@ -19,6 +22,12 @@ const TOLD: usize = 100;
 
 /// States of people who may not speak for the repository that are told too: one of its own may be signed with a wrong key.
 const OTHERS: i64 = 20;
+
+/// Bytes of states that are told of, of maintainers and of others.
+const STATE_BYTES: i64 = 4 << 20;
+
+/// Bytes of states that a page tells of: one of the largest size.
+const PAGE_BYTES: i64 = 1 << 20;
 
 /// What is known of a key's repository.
 #[derive(Debug, Clone)]
@@ -131,14 +140,15 @@ impl WaitingProposal {
 }
 
 /// What is known of a key's repository; `None` if nothing is.
-pub async fn of(forge: &Forge, owner: &PublicKey, identifier: &str) -> Result<Option<Status>, Fault> {
+pub async fn of(forge: &Forge, caller: &Caller, owner: &PublicKey, identifier: &str) -> Result<Option<Status>, Fault> {
+    let client = caller.client();
     let mut conn = forge.store().read().await?;
     if let Some(repo) = nostr_repos::by_coordinate(&mut conn, owner.as_bytes(), identifier, None).await? {
         if repo.deleted_at.is_some() {
             return Ok(None);
         }
         drop(conn);
-        let states = states(forge, owner, identifier).await?;
+        let states = states(forge, client, owner, identifier).await?;
         let proposals = proposals(forge, owner, identifier, TOLD).await?;
         return Ok(Some(Status::Served { slug: repo.slug(), states, proposals }));
     }
@@ -152,38 +162,87 @@ pub async fn of(forge: &Forge, owner: &PublicKey, identifier: &str) -> Result<Op
         announcement: hex::encode(entry.event_id),
         since: entry.created_at,
         expires_at: entry.expires_at,
-        states: states(forge, owner, identifier).await?,
+        states: states(forge, client, owner, identifier).await?,
         proposals: proposals(forge, owner, identifier, TOLD).await?,
     })))
 }
 
 /// The states that wait for git data of a key's repository.
-pub async fn states(forge: &Forge, owner: &PublicKey, identifier: &str) -> Result<Vec<WaitingState>, Fault> {
+async fn states(
+    forge: &Forge,
+    client: Client,
+    owner: &PublicKey,
+    identifier: &str,
+) -> Result<Vec<WaitingState>, Fault> {
     let settings = &forge.settings().grasp;
     let mut conn = forge.store().read().await?;
-    let others = purgatory::states(&mut conn, identifier, OTHERS).await?;
+    let others = purgatory::states(&mut conn, identifier, OTHERS, STATE_BYTES).await?;
+    drop(conn);
     if others.is_empty() {
         return Ok(Vec::new());
     }
+    // What is read from here on is bounded, but not small.
+    let _place = forge.browse().heavy(client).await?;
+    let mut conn = forge.store().read().await?;
     let scene = Scene::load(settings, &mut conn, identifier, *owner).await?;
     let maintainers = scene.maintainers(*owner);
     let authorised = |row: &purgatory::State| maintainers.contains(&PublicKey::from_byte_array(row.pubkey));
     let authors: Vec<_> = maintainers.iter().map(|author| author.to_bytes()).collect();
-    let mut rows = purgatory::states_of(&mut conn, identifier, &authors, scene::STATE_BYTES).await?;
+    let mut rows = purgatory::states_of(&mut conn, identifier, &authors, TOLD as i64, STATE_BYTES).await?;
     drop(conn);
-    rows.truncate(TOLD);
     // Those of strangers do not push the others off the list.
     rows.extend(others.into_iter().filter(|row| !authorised(row)));
+    let places = |author| {
+        let served = scene.ruled_by(author).filter_map(|known| match &known.place {
+            Place::Served(repo) => Some(forge.layout().repo(repo.id)),
+            Place::Waiting(..) | Place::Beside => None,
+        });
+        served.collect()
+    };
+    told(settings, rows, &maintainers, places).await
+}
+
+/// The newest states of a repository's maintainers that wait beside it, for its pages: `most` of them, and no more than one of
+/// the largest size. Objects are looked for in this repository alone.
+pub async fn newest_states(
+    forge: &Forge,
+    caller: &Caller,
+    repo: RepoId,
+    governed: &Governed,
+    most: usize,
+) -> Result<Vec<WaitingState>, Fault> {
+    let authors: Vec<_> = governed.maintainers.iter().map(|author| author.to_bytes()).collect();
+    let mut conn = forge.store().read().await?;
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let rows = purgatory::states_of(&mut conn, &governed.identifier, &authors, most, PAGE_BYTES).await?;
+    drop(conn);
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let bytes = bytes_of(rows.iter().map(|row| row.json.as_str()));
+    let _place = if bytes > LITTLE { Some(forge.browse().heavy(caller.client()).await?) } else { None };
+    let here = forge.layout().repo(repo);
+    told(&forge.settings().grasp, rows, &governed.maintainers, |_| vec![here.clone()]).await
+}
+
+/// States that wait, as they are told. `places` says in which repositories the objects of an author's state may be.
+async fn told(
+    settings: &GraspSettings,
+    rows: Vec<purgatory::State>,
+    maintainers: &BTreeSet<PublicKey>,
+    places: impl Fn(PublicKey) -> Vec<PathBuf>,
+) -> Result<Vec<WaitingState>, Fault> {
+    let texts = rows.iter().map(|row| row.json.clone()).collect();
     let mut states = Vec::new();
-    for row in rows {
-        let Some(said) = scene::said(settings, &row.json) else { continue };
-        let here = here(forge, &scene, said.state.author, objects_of(&said.state).collect()).await?;
+    for (row, said) in rows.iter().zip(scene::read(settings, texts, scene::said).await?) {
+        let Some(said) = said else { continue };
+        let here = here(places(said.state.author), objects_of(&said.state).collect()).await?;
         let lacking = |id: &ObjectId| id.sha1().is_none_or(|oid| !here.contains(&oid));
         let missing: Vec<_> = said.state.refs.iter().filter(|(_, id)| lacking(id)).collect();
         states.push(WaitingState {
             event: said.event.id.to_hex(),
             author: nip19::npub(&said.event.pubkey),
-            authorised: authorised(&row),
+            authorised: maintainers.contains(&said.event.pubkey),
             since: row.created_at,
             expires_at: row.expires_at,
             refs: said.state.refs.len(),
@@ -222,18 +281,8 @@ fn npub(key: [u8; 32]) -> String {
     nip19::npub(&PublicKey::from_byte_array(key))
 }
 
-/// Which of these objects are in a repository that a key may speak for.
-async fn here(
-    forge: &Forge,
-    scene: &Scene,
-    author: PublicKey,
-    oids: Vec<abide_core::Oid>,
-) -> Result<HashSet<abide_core::Oid>, Fault> {
-    let served = scene.ruled_by(author).filter_map(|known| match &known.place {
-        Place::Served(repo) => Some(forge.layout().repo(repo.id)),
-        Place::Waiting(..) | Place::Beside => None,
-    });
-    let places: Vec<_> = served.collect();
+/// Which of these objects are in one of these repositories.
+async fn here(places: Vec<PathBuf>, oids: Vec<abide_core::Oid>) -> Result<HashSet<abide_core::Oid>, Fault> {
     let looked = tokio::task::spawn_blocking(move || {
         let mut found = HashSet::new();
         for place in &places {

@@ -25,7 +25,7 @@ pub use client::{Client, Ended};
 pub use door::TooMany;
 pub(crate) use expire::expire;
 pub use record::to_record;
-pub(crate) use record::{from_record, named_by, readable};
+pub(crate) use record::{LITTLE, apart, bytes_of, from_record, named_by, readable};
 pub use settings::RelaySettings;
 pub(crate) use signers::{Signers, signer};
 

@@ -65,12 +65,7 @@ async fn events(
 
 /// How many of these make a page: at least one.
 fn page(places: &[Place], most: usize) -> usize {
-    let mut bytes = 0_usize;
-    let fits = |place: &&Place| {
-        bytes = bytes.saturating_add(usize::try_from(place.bytes).unwrap_or(usize::MAX));
-        bytes <= most
-    };
-    places.iter().take_while(fits).count().max(1)
+    nostr_query::within(places, i64::try_from(most).unwrap_or(i64::MAX)).max(1)
 }
 
 async fn places(forge: &Forge, query: &Query) -> Result<Vec<Place>, Fault> {

@@ -1,8 +1,9 @@
 //! Events as rows.
 
+use crate::Fault;
 use abide_nostr::event::{self, EventError};
 use abide_nostr::filter::event_tags;
-use abide_nostr::git::Coordinate;
+use abide_nostr::git::{Coordinate, StatusEvent};
 use abide_nostr::{Event, Filter, Limits, parse_event};
 use abide_store::nostr_events::{NewEvent, tag_key};
 use abide_store::nostr_query::Query;
@@ -21,6 +22,7 @@ pub fn to_record(event: &Event) -> NewEvent {
         expires_at: event::expiration(event).map(seconds),
         json: event::to_json(event),
         tags,
+        status_of: StatusEvent::parse(event).ok().map(|status| status.root.to_bytes()),
     }
 }
 
@@ -33,6 +35,27 @@ pub(crate) fn from_record(json: &str) -> Result<Event, EventError> {
 /// [`from_record`] where one that cannot be read is passed over.
 pub(crate) fn readable(json: &str) -> Option<Event> {
     from_record(json).inspect_err(|error| tracing::warn!(%error, "an event that is kept cannot be read")).ok()
+}
+
+/// JSON of up to so many bytes is read where it is.
+pub(crate) const LITTLE: i64 = 64 << 10;
+
+/// Reads events of so many bytes of JSON together. More than a little is read on the blocking pool, so that connections do not
+/// wait for it.
+pub(crate) async fn apart<T: Send + 'static>(
+    bytes: i64,
+    read: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Fault> {
+    if bytes <= LITTLE {
+        return Ok(read());
+    }
+    let done = tokio::task::spawn_blocking(read).await;
+    done.map_err(|error| Fault::Internal(format!("reading events was interrupted: {error}")))
+}
+
+/// The bytes of these texts.
+pub(crate) fn bytes_of<'a>(texts: impl IntoIterator<Item = &'a str>) -> i64 {
+    texts.into_iter().map(|text| i64::try_from(text.len()).unwrap_or(i64::MAX)).fold(0, i64::saturating_add)
 }
 
 /// The keys of tags that name this event: by its id, or by its coordinate.

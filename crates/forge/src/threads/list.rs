@@ -1,17 +1,18 @@
 //! Issues and proposals, the newest first.
 
-use super::{Governed, STATUSES, events, seconds};
-use crate::{Fault, Forge};
+use super::{Governed, seconds, slot, status_event};
+use crate::relay::{apart, readable};
+use crate::{Caller, Fault, Forge};
 use abide_nostr::git::{Status, StatusEvent, standing, title};
-use abide_nostr::{Event, PublicKey, kinds, nip19};
-use abide_store::nostr_events::tag_key;
-use abide_store::nostr_query::Query;
-use std::collections::{BTreeMap, BTreeSet};
+use abide_nostr::{Event, EventId, PublicKey, kinds, nip19};
+use abide_store::nostr_query::{self, Query};
+use abide_store::nostr_statuses::{self, Pair};
 
 /// No page is farther: older threads are found by a client for nostr.
 pub const MAX_PAGES: usize = 40;
-/// Words on status that are looked at for one page, of the maintainers and of each author.
-const WORDS: i64 = 1_000;
+
+/// Bytes of events that are read at once for a page; of each, a line is kept.
+const STEP: i64 = 1 << 20;
 
 /// What kind of thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,9 +26,9 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Of an event; `None` if it begins no thread.
-    pub(super) fn of(event: &Event) -> Option<Self> {
-        match event.kind.as_u16() {
+    /// Of a kind of event; `None` if such events begin no thread.
+    pub(super) fn of(kind: u16) -> Option<Self> {
+        match kind {
             kinds::ISSUE => Some(Self::Issue),
             kinds::PATCH => Some(Self::Patch),
             kinds::PULL_REQUEST => Some(Self::PullRequest),
@@ -63,21 +64,40 @@ pub struct Page {
 }
 
 /// Issues.
-pub async fn issues(forge: &Forge, governed: &Governed, page: usize, per_page: usize) -> Result<Page, Fault> {
-    of_kinds(forge, governed, vec![kinds::ISSUE], page, per_page).await
+pub async fn issues(
+    forge: &Forge,
+    caller: &Caller,
+    governed: &Governed,
+    page: usize,
+    per_page: usize,
+) -> Result<Page, Fault> {
+    of_kinds(forge, caller, governed, vec![kinds::ISSUE], (page, per_page)).await
 }
 
 /// Patches and pull requests.
-pub async fn proposals(forge: &Forge, governed: &Governed, page: usize, per_page: usize) -> Result<Page, Fault> {
-    of_kinds(forge, governed, vec![kinds::PATCH, kinds::PULL_REQUEST], page, per_page).await
+pub async fn proposals(
+    forge: &Forge,
+    caller: &Caller,
+    governed: &Governed,
+    page: usize,
+    per_page: usize,
+) -> Result<Page, Fault> {
+    of_kinds(forge, caller, governed, vec![kinds::PATCH, kinds::PULL_REQUEST], (page, per_page)).await
+}
+
+/// The beginning of a thread, as far as a list shows it.
+struct Begun {
+    id: EventId,
+    author: PublicKey,
+    line: Line,
 }
 
 async fn of_kinds(
     forge: &Forge,
+    caller: &Caller,
     governed: &Governed,
     kinds: Vec<u16>,
-    page: usize,
-    per_page: usize,
+    (page, per_page): (usize, usize),
 ) -> Result<Page, Fault> {
     let (page, now) = (page.clamp(1, MAX_PAGES), seconds(forge));
     let skip = (page - 1) * per_page;
@@ -87,59 +107,56 @@ async fn of_kinds(
         limit: (skip + per_page + 1) as i64,
         ..Query::default()
     };
-    let mut conn = forge.store().read().await?;
-    let mut found = events(&mut conn, &query, skip, now).await?;
-    let more = found.len() > per_page && page < MAX_PAGES;
-    found.truncate(per_page);
-    found.retain(|event| super::show::names(event, governed));
-    let said = statuses(&mut conn, governed, &found, now).await?;
-    let line = |event: &Event| {
-        let holds = standing(&event.id, &event.pubkey, &governed.maintainers, &said);
-        Some(Line {
-            id: event.id.to_hex(),
-            kind: Kind::of(event)?,
-            title: title(event),
-            author: nip19::npub(&event.pubkey),
-            at: i64::try_from(event.created_at.as_secs()).unwrap_or(i64::MAX),
-            status: holds.map_or(Status::Open, |status| status.status),
-        })
+    let found = nostr_query::places(&mut *forge.store().read().await?, &query, now).await?;
+    let more = found.len() > skip + per_page && page < MAX_PAGES;
+    let mut rest: Vec<_> = found.into_iter().skip(skip).take(per_page).collect();
+    let place = slot(forge, caller, rest.iter().map(|place| place.bytes).sum()).await?;
+    let mut begun = Vec::with_capacity(rest.len());
+    while !rest.is_empty() {
+        let step: Vec<_> = rest.drain(..nostr_query::within(&rest, STEP).max(1)).collect();
+        let texts = nostr_query::json_within(&mut *forge.store().read().await?, &step, i64::MAX).await?;
+        let (bytes, governed, place) = (step.iter().map(|place| place.bytes).sum(), governed.clone(), place.clone());
+        let lines = move || {
+            let _place = place;
+            texts.iter().filter_map(|(_, json)| line(&readable(json)?, &governed)).collect::<Vec<_>>()
+        };
+        begun.extend(apart(bytes, lines).await?);
+    }
+    drop(place);
+    let said = statuses(&mut *forge.store().read().await?, governed, &begun, now).await?;
+    let told = |begun: Begun| {
+        let holds = standing(&begun.id, &begun.author, &governed.maintainers, &said);
+        Line { status: holds.map_or(Status::Open, |status| status.status), ..begun.line }
     };
-    Ok(Page { lines: found.iter().filter_map(line).collect(), more })
+    Ok(Page { lines: begun.into_iter().map(told).collect(), more })
 }
 
-/// The words on the status of several threads. Only of those whose word may count, and those of each author apart, so that
-/// nobody can bury what others said.
+/// The line of a thread; `None` if it is about another repository.
+fn line(event: &Event, governed: &Governed) -> Option<Begun> {
+    let kind = Kind::of(event.kind.as_u16()).filter(|_| super::show::names(event, governed))?;
+    let line = Line {
+        id: event.id.to_hex(),
+        kind,
+        title: title(event),
+        author: nip19::npub(&event.pubkey),
+        at: i64::try_from(event.created_at.as_secs()).unwrap_or(i64::MAX),
+        status: Status::Open,
+    };
+    Some(Begun { id: event.id, author: event.pubkey, line })
+}
+
+/// The newest words on the status of several threads, of each key whose word may count.
 async fn statuses(
     conn: &mut abide_store::Conn,
     governed: &Governed,
-    threads: &[Event],
+    threads: &[Begun],
     now: i64,
 ) -> Result<Vec<StatusEvent>, Fault> {
-    let mut asked: BTreeMap<PublicKey, Vec<&Event>> = BTreeMap::new();
-    for event in threads.iter().filter(|event| !governed.maintainers.contains(&event.pubkey)) {
-        asked.entry(event.pubkey).or_default().push(event);
-    }
-    let mut said = words(conn, &governed.maintainers, threads.iter(), now).await?;
-    for (author, own) in asked {
-        said.extend(words(conn, &BTreeSet::from([author]), own.into_iter(), now).await?);
-    }
-    Ok(said)
-}
-
-/// What these keys said on the status of these threads.
-async fn words<'a>(
-    conn: &mut abide_store::Conn,
-    authors: &BTreeSet<PublicKey>,
-    threads: impl Iterator<Item = &'a Event>,
-    now: i64,
-) -> Result<Vec<StatusEvent>, Fault> {
-    let query = Query {
-        kinds: Some(STATUSES.into()),
-        authors: Some(authors.iter().map(|key| key.to_bytes()).collect()),
-        tags: vec![threads.map(|event| tag_key('e', &event.id.to_hex())).collect()],
-        limit: WORDS,
-        ..Query::default()
+    let of_thread = |begun: &Begun| -> Vec<Pair> {
+        let deciders = governed.deciders(begun.author).into_iter();
+        deciders.map(|key| (begun.id.to_bytes(), key.to_bytes())).collect()
     };
-    let found = events(conn, &query, 0, now).await?;
-    Ok(found.iter().filter_map(|event| StatusEvent::parse(event).ok()).collect())
+    let pairs: Vec<Pair> = threads.iter().flat_map(of_thread).collect();
+    let words = nostr_statuses::newest(conn, &pairs, &[], 1, now).await?;
+    Ok(words.iter().filter_map(status_event).collect())
 }

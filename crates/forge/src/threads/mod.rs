@@ -1,28 +1,25 @@
 //! What was said by nostr about a repository that a key governs: issues, patches, pull requests and what hangs on them.
 //!
 //! Only what the relay serves is shown, and only to repositories that the event itself names. [`mod@list`] and [`mod@show`]
-//! read; [`mod@tell`] writes the domain events.
+//! read; [`mod@tell`] writes the domain events. Strangers decide how much there is, so rows are counted in bytes before their
+//! text is read, and how far a thread is comes from columns (`store::nostr_statuses`).
 
 pub mod list;
 pub mod show;
 pub(crate) mod tell;
 
 use crate::grasp::GraspSettings;
-use crate::relay::readable;
-use crate::{Fault, Forge};
-use abide_nostr::git::{Announcement, Coordinate};
-use abide_nostr::grasp::maintainers::{Model, maintainers};
-use abide_nostr::{Event, PublicKey, kinds, nip19};
-use abide_store::nostr_query::{self, Query};
+use crate::grasp::circle::{Circle, Counting};
+use crate::relay::LITTLE;
+use crate::{Caller, Fault, Forge};
+use abide_git::Place;
+use abide_nostr::git::{Coordinate, Status, StatusEvent};
+use abide_nostr::{EventId, PublicKey, nip19};
+use abide_store::nostr_statuses::Word;
 use abide_store::repos::Repo;
 use abide_store::{Conn, StoreError, nostr_events};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// Announcements of one identifier that are looked at.
-const ANNOUNCEMENTS: i64 = 500;
-
-/// The kinds that say how far a thread is.
-const STATUSES: [u16; 4] = [kinds::STATUS_OPEN, kinds::STATUS_APPLIED, kinds::STATUS_CLOSED, kinds::STATUS_DRAFT];
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Who rules a repository.
 #[derive(Debug, Clone)]
@@ -55,6 +52,11 @@ impl Governed {
     fn filed_under(&self) -> i64 {
         nostr_events::tag_key('a', &self.coordinate().to_string())
     }
+
+    /// The keys whose word on the status of a thread counts.
+    fn deciders(&self, author: PublicKey) -> BTreeSet<PublicKey> {
+        self.maintainers.iter().copied().chain([author]).collect()
+    }
 }
 
 /// Who rules a repository; `None` if accounts do.
@@ -65,28 +67,27 @@ pub async fn governed(forge: &Forge, repo: &Repo) -> Result<Option<Governed>, Fa
 async fn governed_in(conn: &mut Conn, settings: &GraspSettings, repo: &Repo) -> Result<Option<Governed>, StoreError> {
     let (Some(npub), Some(identifier)) = (&repo.owner_npub, &repo.identifier) else { return Ok(None) };
     let Ok(owner) = nip19::parse_npub(npub) else { return Ok(None) };
-    let mut kept = nostr_events::of_slot(conn, kinds::ANNOUNCEMENT, identifier, ANNOUNCEMENTS).await?;
-    kept.extend(nostr_events::in_slot(conn, kinds::ANNOUNCEMENT, owner.as_bytes(), identifier).await?);
-    let listed: BTreeMap<PublicKey, Vec<PublicKey>> = kept
-        .iter()
-        .filter(|found| !found.hidden)
-        .filter_map(|found| readable(&found.json))
-        .filter_map(|event| Announcement::parse(&event, &settings.limits).ok())
-        .map(|announcement| (announcement.owner, announcement.maintainers))
-        .collect();
-    let maintainers = maintainers(owner, &listed, Model::Recursive, settings.maintainers);
-    Ok(Some(Governed { owner, identifier: identifier.clone(), maintainers }))
+    let circle = Circle::load(conn, settings, identifier, owner, Counting::Served).await?;
+    Ok(Some(Governed { owner, identifier: identifier.clone(), maintainers: circle.members }))
 }
 
-/// The events that a query finds, the newest first, without the first `skip`.
-async fn events(conn: &mut Conn, query: &Query, skip: usize, now: i64) -> Result<Vec<Event>, StoreError> {
-    let places = nostr_query::places(conn, query, now).await?;
-    let rows: Vec<i64> = places.iter().skip(skip).map(|place| place.n).collect();
-    if rows.is_empty() {
-        return Ok(Vec::new());
+/// A word on a status as the rules know it.
+fn status_event(word: &Word) -> Option<StatusEvent> {
+    Some(StatusEvent {
+        id: EventId::from_byte_array(word.id),
+        author: PublicKey::from_byte_array(word.pubkey),
+        created_at: u64::try_from(word.created_at).unwrap_or(0),
+        status: Status::of(word.kind)?,
+        root: EventId::from_byte_array(word.root),
+    })
+}
+
+/// A slot of the caller among what takes a while, where more than a little is read. It stays with the work.
+async fn slot(forge: &Forge, caller: &Caller, bytes: i64) -> Result<Option<Arc<Place>>, Fault> {
+    if bytes <= LITTLE {
+        return Ok(None);
     }
-    let mut json = nostr_query::json_of(conn, &rows).await?;
-    Ok(rows.iter().filter_map(|row| readable(&json.remove(row)?)).collect())
+    Ok(Some(Arc::new(forge.browse().heavy(caller.client()).await?)))
 }
 
 fn seconds(forge: &Forge) -> i64 {

@@ -1,20 +1,28 @@
 //! One thread: what it says, and what was said on it, in order.
 
 use super::list::Kind;
-use super::{Governed, STATUSES, events, seconds};
-use crate::relay::readable;
-use crate::{Fault, Forge};
+use super::{Governed, seconds, slot, status_event};
+use crate::relay::{apart, readable};
+use crate::{Caller, Fault, Forge};
 use abide_nostr::event::Rank;
-use abide_nostr::git::{Comment, Issue, Proposal, Root, Status, StatusEvent, Tip, may_say, standing, tip, title};
+use abide_nostr::git::{Comment, Issue, Proposal, Root, Status, StatusEvent, Tip, standing, tip, title};
 use abide_nostr::{Event, EventId, PublicKey, kinds, nip19};
-use abide_store::nostr_events::{self, tag_key};
-use abide_store::nostr_query::Query;
+use abide_store::nostr_events::tag_key;
+use abide_store::nostr_query::{self, Place, Query};
+use abide_store::nostr_statuses::{self, Pair};
+use abide_store::{Conn, StoreError, nostr_news};
 
-/// So much of a thread is shown, the newest.
-const ENTRIES: i64 = 500;
+/// So much of a thread is shown, the newest. No more than a walk along an index finds.
+const ENTRIES: usize = 500;
 
-/// Bytes of text that one page shows of a thread, the newest; a single longer text is shown alone.
-const TEXT: usize = 1 << 20;
+/// Statuses of one key that are shown, the newest.
+const STATUSES: i64 = 100;
+
+/// Bytes of a thread that are read, its comments from the newest on; a beginning that is longer is read alone.
+const TEXT: i64 = 1 << 20;
+
+/// Bytes of updates to a pull request that are read, from the newest on: a few hundred of the usual size, or one of the largest.
+const UPDATES: i64 = 256 << 10;
 
 /// A thread.
 #[derive(Debug, Clone)]
@@ -63,8 +71,8 @@ pub struct Entry {
 pub enum What {
     /// A comment, in Markdown.
     Said(String),
-    /// A status that counts, and a word on it.
-    Became(Status, String),
+    /// A status that counts.
+    Became(Status),
     /// Another commit.
     Updated(Option<String>),
 }
@@ -76,43 +84,100 @@ pub(super) fn names(event: &Event, governed: &Governed) -> bool {
     repos.is_ok_and(|repos| repos.contains(&governed.coordinate()))
 }
 
+/// Where the parts of a thread are, and how much of them is read.
+struct Parts {
+    n: i64,
+    bytes: i64,
+    statuses: Vec<StatusEvent>,
+    updates: Vec<Place>,
+    comments: Vec<Place>,
+    /// Whether more was said, longer ago.
+    more: bool,
+}
+
+impl Parts {
+    /// Looks for them. Each by whose word counts, and apart from comments, so that strangers cannot bury a status or a commit.
+    async fn find(
+        conn: &mut Conn,
+        governed: &Governed,
+        id: &EventId,
+        head: &nostr_news::Head,
+        now: i64,
+    ) -> Result<Self, StoreError> {
+        let author = PublicKey::from_byte_array(head.pubkey);
+        let deciders = governed.deciders(author).into_iter();
+        let pairs: Vec<Pair> = deciders.map(|key| (id.to_bytes(), key.to_bytes())).collect();
+        let words = nostr_statuses::newest(conn, &pairs, &[], STATUSES, now).await?;
+        let named = |kind, authors| Query {
+            kinds: Some(vec![kind]),
+            authors,
+            tags: vec![vec![tag_key('E', &id.to_hex())]],
+            limit: ENTRIES as i64,
+            ..Query::default()
+        };
+        let by_author = named(kinds::PULL_REQUEST_UPDATE, Some(vec![head.pubkey]));
+        let mut updates = nostr_query::places(conn, &by_author, now).await?;
+        let mut comments = nostr_query::places(conn, &named(kinds::COMMENT, None), now).await?;
+        let more = |places: &[Place], kept| kept < places.len() || places.len() >= ENTRIES;
+        // The newest update is what is proposed, whatever its size.
+        let (kept, of_text) = (
+            nostr_query::within(&updates, UPDATES).max(1).min(updates.len()),
+            nostr_query::within(&comments, TEXT.saturating_sub(head.bytes)),
+        );
+        let more = more(&updates, kept) || more(&comments, of_text);
+        updates.truncate(kept);
+        comments.truncate(of_text);
+        let bytes = updates.iter().chain(&comments).map(|place| place.bytes).sum::<i64>() + head.bytes;
+        let statuses = words.iter().filter_map(status_event).collect();
+        Ok(Self { n: head.n, bytes, statuses, updates, comments, more })
+    }
+}
+
 /// A thread of a repository; `None` if there is none, or it is not served, or is about another repository.
-pub async fn thread(forge: &Forge, governed: &Governed, id: &EventId) -> Result<Option<Thread>, Fault> {
+pub async fn thread(
+    forge: &Forge,
+    caller: &Caller,
+    governed: &Governed,
+    id: &EventId,
+) -> Result<Option<Thread>, Fault> {
     let (mut conn, now) = (forge.store().read().await?, seconds(forge));
-    let found = nostr_events::by_id(&mut conn, id.as_bytes()).await?.filter(|found| !found.hidden);
-    let Some((n, event)) = found.and_then(|found| Some((found.n, readable(&found.json)?))) else { return Ok(None) };
-    let Some(kind) = Kind::of(&event).filter(|_| names(&event, governed)) else { return Ok(None) };
-
-    let of_kinds = |kinds: &[u16], letter, authors: Option<Vec<PublicKey>>| Query {
-        kinds: Some(kinds.to_vec()),
-        authors: authors.map(|keys| keys.iter().map(|key| key.to_bytes()).collect()),
-        tags: vec![vec![tag_key(letter, &id.to_hex())]],
-        limit: ENTRIES + 1,
-        ..Query::default()
-    };
-    // Each by whose word counts, and apart from comments, so that strangers cannot bury a status or a commit.
-    let mut deciders = governed.maintainers.clone();
-    deciders.insert(event.pubkey);
-    let deciders = Some(deciders.into_iter().collect());
-    let mut said = events(&mut conn, &of_kinds(&STATUSES, 'e', deciders), 0, now).await?;
-    let by_author = Some(vec![event.pubkey]);
-    said.extend(events(&mut conn, &of_kinds(&[kinds::PULL_REQUEST_UPDATE], 'E', by_author), 0, now).await?);
-    said.extend(events(&mut conn, &of_kinds(&[kinds::COMMENT], 'E', None), 0, now).await?);
+    let head = nostr_news::heads(&mut conn, &[id.to_bytes()]).await?.remove(id.as_bytes());
+    let Some(head) = head.filter(|head| Kind::of(head.kind).is_some()) else { return Ok(None) };
+    let parts = Parts::find(&mut conn, governed, id, &head, now).await?;
     drop(conn);
+    let place = slot(forge, caller, parts.bytes).await?;
+    let mut conn = forge.store().read().await?;
+    let Some(root) = nostr_news::json(&mut conn, parts.n).await? else { return Ok(None) };
+    let updates = nostr_query::json_within(&mut conn, &parts.updates, i64::MAX).await?;
+    let comments = nostr_query::json_within(&mut conn, &parts.comments, i64::MAX).await?;
+    drop(conn);
+    let (governed, bytes) = (governed.clone(), parts.bytes);
+    let made = move || {
+        let _place = place;
+        let events = |texts: Vec<(Place, String)>| -> Vec<Event> {
+            texts.into_iter().filter_map(|(_, json)| readable(&json)).collect()
+        };
+        make(readable(&root)?, &governed, &parts, &events(updates), events(comments))
+    };
+    apart(bytes, made).await
+}
 
-    let words: Vec<StatusEvent> = said.iter().filter_map(|event| StatusEvent::parse(event).ok()).collect();
-    let holds = standing(&event.id, &event.pubkey, &governed.maintainers, &words);
-    let updates: Vec<(Rank, Proposal)> =
-        said.iter().filter_map(|event| Some((Rank::of(event), Proposal::parse(event).ok()?))).collect();
+/// A thread from its parts; `None` if it is about another repository.
+fn make(event: Event, governed: &Governed, parts: &Parts, updates: &[Event], comments: Vec<Event>) -> Option<Thread> {
+    let kind = Kind::of(event.kind.as_u16()).filter(|_| names(&event, governed))?;
+    let holds = standing(&event.id, &event.pubkey, &governed.maintainers, &parts.statuses);
+    let versions: Vec<(Rank, Proposal)> =
+        updates.iter().filter_map(|event| Some((Rank::of(event), Proposal::parse(event).ok()?))).collect();
     let proposal = Proposal::parse(&event).ok();
-    let mut entries: Vec<Entry> = said.iter().filter_map(|said| entry(&event, said, governed)).collect();
+    let mut entries: Vec<Entry> = parts.statuses.iter().map(became).collect();
+    entries.extend(updates.iter().filter_map(|update| updated(&event, update)));
+    entries.extend(comments.into_iter().filter_map(|comment| said(&event, comment)));
     entries.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));
-    let shown = shown(&entries, event.content.len());
-    let more = entries.len() > shown;
-    entries.drain(..entries.len() - shown);
+    let more = parts.more || entries.len() > ENTRIES;
+    entries.drain(..entries.len().saturating_sub(ENTRIES));
     let labels = Issue::parse(&event).map(|issue| issue.labels).ok();
-    Ok(Some(Thread {
-        n,
+    Some(Thread {
+        n: parts.n,
         id: event.id.to_hex(),
         kind,
         title: title(&event),
@@ -120,48 +185,37 @@ pub async fn thread(forge: &Forge, governed: &Governed, id: &EventId) -> Result<
         at: at(&event),
         labels: labels.or_else(|| Some(proposal.as_ref()?.labels.clone())).unwrap_or_default(),
         status: holds.map_or(Status::Open, |status| status.status),
-        tip: proposal.map(|proposal| tip(&event, &proposal, &updates)),
+        tip: proposal.map(|proposal| tip(&event, &proposal, &versions)),
         content: event.content,
         entries,
         more,
-    }))
-}
-
-/// How many of the entries are shown, counted from the newest: as many as there is room for.
-fn shown(entries: &[Entry], first: usize) -> usize {
-    let length = |entry: &Entry| match &entry.what {
-        What::Said(text) | What::Became(_, text) => text.len(),
-        What::Updated(_) => 0,
-    };
-    let mut room = TEXT.saturating_sub(first);
-    let fits = |entry: &&Entry| {
-        let left = room.checked_sub(length(entry));
-        room = left.unwrap_or(0);
-        left.is_some()
-    };
-    entries.iter().rev().take(ENTRIES as usize).take_while(fits).count()
+    })
 }
 
 fn at(event: &Event) -> i64 {
     i64::try_from(event.created_at.as_secs()).unwrap_or(i64::MAX)
 }
 
-/// What an event adds to a thread; `None` if it is not about it, or its author's word does not count.
-fn entry(root: &Event, event: &Event, governed: &Governed) -> Option<Entry> {
-    let what = match event.kind.as_u16() {
-        kinds::COMMENT => {
-            let comment = Comment::parse(event).ok().filter(|comment| comment.root == Root::Event(root.id));
-            comment.map(|_| What::Said(event.content.clone()))?
-        }
-        kinds::PULL_REQUEST_UPDATE => {
-            let update = Proposal::parse(event).ok().filter(|update| update.author == root.pubkey)?;
-            What::Updated(update.commit.map(|commit| commit.to_string()))
-        }
-        _ => {
-            let status = StatusEvent::parse(event).ok().filter(|status| status.root == root.id)?;
-            let counts = may_say(&status.author, &root.pubkey, &governed.maintainers);
-            counts.then(|| What::Became(status.status, event.content.clone()))?
-        }
-    };
+/// A comment on a thread; `None` if it hangs on another one.
+fn said(root: &Event, event: Event) -> Option<Entry> {
+    Comment::parse(&event).ok().filter(|comment| comment.root == Root::Event(root.id))?;
+    let (id, author, at) = (event.id.to_hex(), nip19::npub(&event.pubkey), at(&event));
+    Some(Entry { id, author, at, what: What::Said(event.content) })
+}
+
+/// Another commit of a pull request; `None` if somebody else than its author proposes it.
+fn updated(root: &Event, event: &Event) -> Option<Entry> {
+    let update = Proposal::parse(event).ok().filter(|update| update.author == root.pubkey)?;
+    let what = What::Updated(update.commit.map(|commit| commit.to_string()));
     Some(Entry { id: event.id.to_hex(), author: nip19::npub(&event.pubkey), at: at(event), what })
+}
+
+/// A status, which was looked for among those whose word counts.
+fn became(status: &StatusEvent) -> Entry {
+    Entry {
+        id: status.id.to_hex(),
+        author: nip19::npub(&status.author),
+        at: i64::try_from(status.created_at).unwrap_or(i64::MAX),
+        what: What::Became(status.status),
+    }
 }

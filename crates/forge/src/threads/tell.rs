@@ -3,24 +3,26 @@
 //!
 //! Payloads name events and hold no text: readers of the log read titles and texts from rows that go with their events.
 
-use super::{Governed, STATUSES, events, governed_in};
+use super::{Governed, governed_in, status_event};
 use crate::grasp::GraspSettings;
 use crate::relay::readable;
 use crate::tell::{Who, event_in_repo};
 use abide_core::RepoId;
 use abide_core::issues::text::excerpt;
-use abide_nostr::git::news::{Addition, ThreadKind, addition, mentioned, told};
+use abide_nostr::git::news::{Addition, ThreadKind, Weight, addition, mentioned, read_first, told};
 use abide_nostr::git::{Coordinate, Issue, Proposal, Status, StatusEvent, may_say, standing, title};
-use abide_nostr::{Event, EventId, nip19};
+use abide_nostr::{Event, EventId, PublicKey, kinds, nip19};
 use abide_store::nostr_events::tag_key;
-use abide_store::nostr_news::{self, New};
-use abide_store::nostr_query::Query;
+use abide_store::nostr_news::{self, Head, New};
+use abide_store::nostr_query::{self, Query};
+use abide_store::nostr_statuses::{self, Pair};
 use abide_store::repos::Repo;
 use abide_store::throttles::{self, Limit};
 use abide_store::user_keys::{self, KeyAccount};
-use abide_store::{Conn, StoreError, Tx, nostr_repos};
+use abide_store::{Conn, StoreError, Tx, nostr_relations, nostr_repos};
 use serde_json::json;
-use std::collections::{BTreeSet, HashMap};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 /// The source of such domain events: a thread, by the number of the event that begins it.
@@ -30,8 +32,15 @@ pub(crate) const SOURCE: &str = "nostr_thread";
 const REPOS: usize = 20;
 /// Characters of a text that feeds show.
 const EXCERPT: usize = 300;
-/// Words on the status of one thread that are looked at, the newest.
-const WORDS: i64 = 200;
+
+/// Bytes of beginnings of threads that are read for one batch of events. Everything here runs in the transaction that stores the
+/// batch, and on SQLite every other writer waits for it. Thousands of threads of the usual size fit, or thirty of the largest.
+const ROOT_BYTES: u64 = 8 << 20;
+
+/// Events that were served before the beginning of their thread and are told of when it comes, for one thread and in bytes for
+/// one batch.
+const EARLY: i64 = 100;
+const EARLY_BYTES: i64 = 1 << 20;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -46,153 +55,319 @@ const OTHERS_OF_REPO: Limit = Limit { scope: "nostr_said_repo", times: 1_000, wi
 struct Told<'a> {
     event: &'a Event,
     n: i64,
-    root: Event,
-    root_n: i64,
-    kind: ThreadKind,
     addition: Addition,
 }
 
-/// Tells of events that were just stored. Without `settings`, statuses are passed over: who may say them is not known.
+/// A thread that a batch adds to.
+struct Thread<'a> {
+    id: EventId,
+    head: Head,
+    kind: ThreadKind,
+    added: Vec<Told<'a>>,
+    /// The event that begins it, if it came in the same batch.
+    begun: Option<&'a Event>,
+}
+
+impl Thread<'_> {
+    fn author(&self) -> PublicKey {
+        PublicKey::from_byte_array(self.head.pubkey)
+    }
+}
+
+/// What is known of a batch, each looked up once.
+struct Batch<'a> {
+    settings: &'a GraspSettings,
+    accounts: HashMap<String, KeyAccount>,
+    repos: BTreeMap<Coordinate, Option<Repo>>,
+    governed: HashMap<RepoId, Option<Governed>>,
+}
+
+/// Tells of events that were just stored, and of those that were served before the beginnings of their threads, which come
+/// with this batch.
+///
+/// A stranger can publish many large events, so what this reads is bounded whatever is stored: keys that are told of no more
+/// today are passed over before anything is read, the status of a thread comes from columns, and beginnings of threads are
+/// read one at a time within [`ROOT_BYTES`].
 pub(crate) async fn served<'a>(
     tx: &mut Tx,
-    settings: Option<&GraspSettings>,
+    settings: &GraspSettings,
     stored: impl IntoIterator<Item = &'a Event>,
 ) -> Result<(), StoreError> {
-    let mut added: Vec<(&'a Event, EventId, Addition)> =
-        stored.into_iter().filter_map(|event| addition(event).map(|(root, what)| (event, root, what))).collect();
+    let stored: Vec<&Event> = stored.into_iter().collect();
+    let early = early(tx, &stored).await?;
+    let all = stored.into_iter().chain(&early);
+    let added: Vec<(&Event, EventId, Addition)> =
+        all.filter_map(|event| addition(event).map(|(root, what)| (event, root, what))).collect();
     if added.is_empty() {
         return Ok(());
     }
-    // A thread before what is said on it.
-    added.sort_by_key(|(_, _, what)| *what != Addition::Opened);
-    let ids: BTreeSet<[u8; 32]> =
-        added.iter().flat_map(|(event, root, _)| [event.id.to_bytes(), root.to_bytes()]).collect();
-    let found = nostr_news::events(tx, &ids.into_iter().collect::<Vec<_>>()).await?;
-    let found: HashMap<[u8; 32], (i64, String)> = found.into_iter().map(|(id, n, json)| (id, (n, json))).collect();
-    let news = |(event, root, addition): (&'a Event, EventId, Addition)| {
-        let (n, _) = found.get(event.id.as_bytes())?;
-        let (root_n, json) = found.get(root.as_bytes())?;
-        let root = readable(json)?;
-        let kind = ThreadKind::of(root.kind.as_u16())?;
-        Some(Told { event, n: *n, root, root_n: *root_n, kind, addition })
-    };
-    let all: Vec<Told<'_>> = added.into_iter().filter_map(news).collect();
-    let accounts = accounts(tx, &all).await?;
-    for news in &all {
-        tell(tx, settings, news, &accounts).await?;
+    let mut accounts = accounts(tx, added.iter().map(|(event, ..)| *event)).await?;
+    let added = within_day(tx, added, &accounts).await?;
+    let threads = threads(tx, added).await?;
+    let authors: BTreeSet<String> = threads.iter().map(|thread| nip19::npub(&thread.author())).collect();
+    accounts.extend(user_keys::accounts(tx, &authors.into_iter().collect::<Vec<_>>()).await?);
+    let mut batch = Batch { settings, accounts, repos: BTreeMap::new(), governed: HashMap::new() };
+    let weights: Vec<Weight> = threads.iter().map(|thread| batch.weight(thread)).collect();
+    let read = read_first(&weights, ROOT_BYTES);
+    for thread in read.into_iter().filter_map(|place| threads.get(place)) {
+        let root = match thread.begun {
+            Some(event) => Some(Cow::Borrowed(event)),
+            None => nostr_news::json(tx, thread.head.n).await?.and_then(|json| readable(&json)).map(Cow::Owned),
+        };
+        if let Some(root) = root {
+            batch.tell(tx, thread, &root).await?;
+        }
     }
     Ok(())
 }
 
+/// The stored events that add to threads which begin in this batch. Nobody was told of them: the beginning was not here.
+async fn early(tx: &mut Tx, stored: &[&Event]) -> Result<Vec<Event>, StoreError> {
+    let begins = |event: &&&Event| addition(event).is_some_and(|(_, what)| what == Addition::Opened);
+    let keys = |event: &Event| ['e', 'E'].map(|letter| tag_key(letter, &event.id.to_hex()));
+    let begun: Vec<&Event> = stored.iter().filter(begins).copied().collect();
+    let named: Vec<i64> = begun.iter().flat_map(|event| keys(event)).collect();
+    let named = nostr_relations::tagged(tx, &named).await?;
+    let own: HashSet<[u8; 32]> = stored.iter().map(|event| event.id.to_bytes()).collect();
+    let (mut found, mut left) = (Vec::new(), EARLY_BYTES);
+    for event in begun {
+        let keys: Vec<i64> = keys(event).into_iter().filter(|key| named.contains_key(key)).collect();
+        if keys.is_empty() {
+            continue;
+        }
+        let mut kinds = vec![kinds::COMMENT, kinds::PULL_REQUEST_UPDATE, kinds::PATCH];
+        kinds.extend([kinds::STATUS_OPEN, kinds::STATUS_APPLIED, kinds::STATUS_CLOSED, kinds::STATUS_DRAFT]);
+        let query = Query { kinds: Some(kinds), tags: vec![keys], limit: EARLY, ..Query::default() };
+        let mut places = nostr_query::places(tx, &query, 0).await?;
+        places.retain(|place| !own.contains(&place.id));
+        let mut texts = nostr_query::json_within(tx, &places, left).await?;
+        left -= texts.iter().map(|(place, _)| place.bytes).sum::<i64>();
+        // In the order in which they were said.
+        texts.reverse();
+        let adds = |said: &Event| addition(said).is_some_and(|(root, _)| root == event.id);
+        found.extend(texts.iter().filter_map(|(_, json)| readable(json)).filter(adds));
+    }
+    // One event may name several beginnings, and adds to one of them.
+    let mut once = HashSet::new();
+    found.retain(|event: &Event| once.insert(event.id));
+    Ok(found)
+}
+
 /// The accounts of the authors and of those whom the texts mention, by key.
-async fn accounts(conn: &mut Conn, all: &[Told<'_>]) -> Result<HashMap<String, KeyAccount>, StoreError> {
+async fn accounts<'a>(
+    conn: &mut Conn,
+    events: impl Iterator<Item = &'a Event>,
+) -> Result<HashMap<String, KeyAccount>, StoreError> {
     let mut npubs = BTreeSet::new();
-    for news in all {
-        npubs.extend([&news.event.pubkey, &news.root.pubkey].map(nip19::npub));
-        npubs.extend(mentioned(&news.event.content).iter().map(nip19::npub));
+    for event in events {
+        npubs.insert(nip19::npub(&event.pubkey));
+        npubs.extend(mentioned(&event.content).iter().map(nip19::npub));
     }
     user_keys::accounts(conn, &npubs.into_iter().collect::<Vec<_>>()).await
 }
 
-async fn tell(
+fn is_named(accounts: &HashMap<String, KeyAccount>, key: &PublicKey) -> bool {
+    accounts.get(&nip19::npub(key)).is_some_and(|account| account.named)
+}
+
+/// Those whose keys are told of today. Looked up for all at once, and before anything is read for them.
+async fn within_day<'a>(
     tx: &mut Tx,
-    settings: Option<&GraspSettings>,
-    news: &Told<'_>,
+    mut added: Vec<(&'a Event, EventId, Addition)>,
     accounts: &HashMap<String, KeyAccount>,
-) -> Result<(), StoreError> {
-    let author = nip19::npub(&news.event.pubkey);
-    let account = accounts.get(&author);
-    if !counts(news) {
-        return Ok(());
+) -> Result<Vec<(&'a Event, EventId, Addition)>, StoreError> {
+    let keys: BTreeSet<String> = added
+        .iter()
+        .filter(|(event, ..)| !is_named(accounts, &event.pubkey))
+        .map(|(event, ..)| event.pubkey.to_hex())
+        .collect();
+    let keys: Vec<String> = keys.into_iter().collect();
+    for (limit, opens) in [(THREADS_OF_KEY, true), (OTHERS_OF_KEY, false)] {
+        let spent = throttles::spent(tx, limit, &keys).await?;
+        added
+            .retain(|(event, _, what)| (*what == Addition::Opened) != opens || !spent.contains(&event.pubkey.to_hex()));
     }
-    let mut noted = false;
-    for repo in repos(tx, &news.root).await? {
-        let Some(kind) = kind_in(tx, settings, news, &repo).await? else { continue };
-        if !account.is_some_and(|account| account.named) && !within_limits(tx, news, repo.id).await? {
+    Ok(added)
+}
+
+/// The threads that are added to, in the order of what is added.
+async fn threads<'a>(
+    conn: &mut Conn,
+    added: Vec<(&'a Event, EventId, Addition)>,
+) -> Result<Vec<Thread<'a>>, StoreError> {
+    let ids: BTreeSet<[u8; 32]> =
+        added.iter().flat_map(|(event, root, _)| [event.id.to_bytes(), root.to_bytes()]).collect();
+    let heads = nostr_news::heads(conn, &ids.into_iter().collect::<Vec<_>>()).await?;
+    let mut threads: Vec<Thread<'a>> = Vec::new();
+    let mut places: HashMap<EventId, usize> = HashMap::new();
+    for (event, root, addition) in added {
+        let (Some(own), Some(head)) = (heads.get(event.id.as_bytes()), heads.get(root.as_bytes())) else { continue };
+        let Some(kind) = ThreadKind::of(head.kind) else { continue };
+        // Only the author of a proposal brings other versions of it.
+        if addition == Addition::Version && event.pubkey.as_bytes() != &head.pubkey {
             continue;
         }
-        if !noted {
-            note(tx, news, accounts).await?;
-            noted = true;
+        let place = *places.entry(root).or_insert_with(|| {
+            threads.push(Thread { id: root, head: *head, kind, added: Vec::new(), begun: None });
+            threads.len() - 1
+        });
+        let Some(thread) = threads.get_mut(place) else { continue };
+        let told = Told { event, n: own.n, addition };
+        if addition == Addition::Opened {
+            // A thread before what is said on it.
+            thread.begun = Some(event);
+            thread.added.insert(0, told);
+        } else {
+            thread.added.push(told);
         }
-        let user = account.map(|account| account.id);
+    }
+    Ok(threads)
+}
+
+impl Batch<'_> {
+    fn weight(&self, thread: &Thread<'_>) -> Weight {
+        Weight {
+            by_account: thread.added.iter().any(|news| is_named(&self.accounts, &news.event.pubkey)),
+            bytes: if thread.begun.is_some() { 0 } else { thread.head.bytes.unsigned_abs() },
+        }
+    }
+
+    async fn tell(&mut self, tx: &mut Tx, thread: &Thread<'_>, root: &Event) -> Result<(), StoreError> {
+        let repos = self.repos(tx, root).await?;
+        for news in &thread.added {
+            // A status tells nothing by itself: see below.
+            let Some(kind) = told(thread.kind, news.addition, Status::Open, Status::Open) else { continue };
+            for repo in &repos {
+                self.tell_in(tx, thread, root, news, repo, kind).await?;
+            }
+        }
+        for repo in &repos {
+            if let Some((news, kind)) = self.change(tx, thread, repo).await? {
+                self.tell_in(tx, thread, root, news, repo, kind).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn tell_in(
+        &self,
+        tx: &mut Tx,
+        thread: &Thread<'_>,
+        root: &Event,
+        news: &Told<'_>,
+        repo: &Repo,
+        kind: &'static str,
+    ) -> Result<(), StoreError> {
+        if !is_named(&self.accounts, &news.event.pubkey) && !within_limits(tx, news, repo.id).await? {
+            return Ok(());
+        }
+        self.note(tx, thread, root, news).await?;
+        let author = nip19::npub(&news.event.pubkey);
+        let user = self.accounts.get(&author).map(|account| account.id);
         let payload = json!({
-            "thread": news.root.id.to_hex(),
+            "thread": root.id.to_hex(),
             "event": news.event.id.to_hex(),
             "said": news.n,
             "author": author,
-            "mentions": mentions(news, accounts),
+            "mentions": self.mentions(news),
         });
         let who = Who { user, ip: None };
-        event_in_repo(tx, &who, kind, &repo, (SOURCE, news.root_n), payload).await?;
+        event_in_repo(tx, &who, kind, repo, (SOURCE, thread.head.n), payload).await
     }
-    Ok(())
-}
 
-/// Whether the author of an event may add it: only the author of a proposal brings other versions of it.
-fn counts(news: &Told<'_>) -> bool {
-    news.addition != Addition::Version || news.event.pubkey == news.root.pubkey
-}
-
-fn mentions(news: &Told<'_>, accounts: &HashMap<String, KeyAccount>) -> Vec<i64> {
-    if !matches!(news.addition, Addition::Opened | Addition::Comment) {
-        return Vec::new();
+    fn mentions(&self, news: &Told<'_>) -> Vec<i64> {
+        if !matches!(news.addition, Addition::Opened | Addition::Comment) {
+            return Vec::new();
+        }
+        let keys = mentioned(&news.event.content);
+        keys.iter().filter_map(|key| self.accounts.get(&nip19::npub(key))).map(|found| found.id.get()).collect()
     }
-    let keys = mentioned(&news.event.content);
-    keys.iter().filter_map(|key| accounts.get(&nip19::npub(key))).map(|found| found.id.get()).collect()
-}
 
-/// The live repositories that a thread is about.
-async fn repos(conn: &mut Conn, root: &Event) -> Result<Vec<Repo>, StoreError> {
-    let named = Issue::parse(root).map(|issue| issue.repos).or_else(|_| Proposal::parse(root).map(|found| found.repos));
-    let named: BTreeSet<Coordinate> = named.unwrap_or_default().into_iter().filter(Coordinate::is_repo).collect();
-    let mut repos = Vec::new();
-    for address in named.into_iter().take(REPOS) {
-        let found = nostr_repos::by_coordinate(conn, &address.author.to_bytes(), &address.identifier, None).await?;
-        repos.extend(found.filter(|repo| repo.deleted_at.is_none()));
+    /// The live repositories that a thread is about.
+    async fn repos(&mut self, conn: &mut Conn, root: &Event) -> Result<Vec<Repo>, StoreError> {
+        let named =
+            Issue::parse(root).map(|issue| issue.repos).or_else(|_| Proposal::parse(root).map(|found| found.repos));
+        let named: BTreeSet<Coordinate> = named.unwrap_or_default().into_iter().filter(Coordinate::is_repo).collect();
+        let mut repos = Vec::new();
+        for address in named.into_iter().take(REPOS) {
+            if !self.repos.contains_key(&address) {
+                let key = address.author.to_bytes();
+                let found = nostr_repos::by_coordinate(conn, &key, &address.identifier, None).await?;
+                self.repos.insert(address.clone(), found.filter(|repo| repo.deleted_at.is_none()));
+            }
+            repos.extend(self.repos.get(&address).cloned().flatten());
+        }
+        Ok(repos)
     }
-    Ok(repos)
+
+    /// The status of a batch that changes how far its thread is in a repository, and the domain event that tells of it. However
+    /// many statuses came together, the thread is looked at once, and told of once.
+    async fn change<'t>(
+        &mut self,
+        tx: &mut Tx,
+        thread: &'t Thread<'_>,
+        repo: &Repo,
+    ) -> Result<Option<(&'t Told<'t>, &'static str)>, StoreError> {
+        let is_status = |news: &&Told<'_>| matches!(news.addition, Addition::Status(_));
+        let mut said: Vec<&Told<'_>> = thread.added.iter().filter(is_status).collect();
+        if said.is_empty() {
+            return Ok(None);
+        }
+        if !throttles::spent(tx, OTHERS_OF_REPO, &[repo.id.to_string()]).await?.is_empty() {
+            said.retain(|news| is_named(&self.accounts, &news.event.pubkey));
+        }
+        if !self.governed.contains_key(&repo.id) {
+            let governed = governed_in(tx, self.settings, repo).await?;
+            self.governed.insert(repo.id, governed);
+        }
+        let Some(Some(governed)) = self.governed.get(&repo.id) else { return Ok(None) };
+        let author = thread.author();
+        said.retain(|news| may_say(&news.event.pubkey, &author, &governed.maintainers));
+        if said.is_empty() {
+            return Ok(None);
+        }
+        let new: Vec<i64> = thread.added.iter().map(|news| news.n).collect();
+        let earlier = words(tx, governed, thread.id, author, &new).await?;
+        let before = standing(&thread.id, &author, &governed.maintainers, &earlier).cloned();
+        let fresh = said.iter().filter_map(|news| StatusEvent::parse(news.event).ok());
+        let all: Vec<StatusEvent> = before.iter().cloned().chain(fresh).collect();
+        let Some(after) = standing(&thread.id, &author, &governed.maintainers, &all) else { return Ok(None) };
+        let Some(news) = said.into_iter().find(|news| news.event.id == after.id) else { return Ok(None) };
+        let before = before.map_or(Status::Open, |status| status.status);
+        Ok(told(thread.kind, news.addition, before, after.status).map(|kind| (news, kind)))
+    }
+
+    /// Keeps titles and the beginnings of texts beside their events, for those who are told. The thread comes first: it may be
+    /// older than this table, or one that nobody was told of.
+    async fn note(&self, tx: &mut Tx, thread: &Thread<'_>, root: &Event, news: &Told<'_>) -> Result<(), StoreError> {
+        let row = |n: i64, event: &Event, title: String| New {
+            n,
+            root: thread.head.n,
+            user: self.accounts.get(&nip19::npub(&event.pubkey)).map(|account| account.id),
+            title,
+            excerpt: excerpt(&event.content, EXCERPT).replace('\0', ""),
+        };
+        nostr_news::put(tx, &row(thread.head.n, root, title(root))).await?;
+        if news.addition == Addition::Comment {
+            nostr_news::put(tx, &row(news.n, news.event, String::new())).await?;
+        }
+        Ok(())
+    }
 }
 
-/// The domain event that an addition is in a repository; `None` if it changes nothing there.
-async fn kind_in(
+/// The newest word of each key whose word counts on how far a thread is, without some rows.
+async fn words(
     conn: &mut Conn,
-    settings: Option<&GraspSettings>,
-    news: &Told<'_>,
-    repo: &Repo,
-) -> Result<Option<&'static str>, StoreError> {
-    let Addition::Status(_) = news.addition else {
-        return Ok(told(news.kind, news.addition, Status::Open, Status::Open));
-    };
-    let Some(settings) = settings else { return Ok(None) };
-    let Some(governed) = governed_in(conn, settings, repo).await? else { return Ok(None) };
-    if !may_say(&news.event.pubkey, &news.root.pubkey, &governed.maintainers) {
-        return Ok(None);
-    }
-    let words = words(conn, &governed, &news.root).await?;
-    let holds = |words: &[StatusEvent]| {
-        let found = standing(&news.root.id, &news.root.pubkey, &governed.maintainers, words);
-        found.map_or(Status::Open, |status| status.status)
-    };
-    let after = holds(&words);
-    let earlier: Vec<StatusEvent> = words.into_iter().filter(|word| word.id != news.event.id).collect();
-    Ok(told(news.kind, news.addition, holds(&earlier), after))
-}
-
-/// The newest words on how far a thread is, of those whose word counts.
-async fn words(conn: &mut Conn, governed: &Governed, root: &Event) -> Result<Vec<StatusEvent>, StoreError> {
-    let mut authors: BTreeSet<[u8; 32]> = governed.maintainers.iter().map(|key| key.to_bytes()).collect();
-    authors.insert(root.pubkey.to_bytes());
-    let query = Query {
-        kinds: Some(STATUSES.into()),
-        authors: Some(authors.into_iter().collect()),
-        tags: vec![vec![tag_key('e', &root.id.to_hex())]],
-        limit: WORDS,
-        ..Query::default()
-    };
+    governed: &Governed,
+    root: EventId,
+    author: PublicKey,
+    but: &[i64],
+) -> Result<Vec<StatusEvent>, StoreError> {
+    let deciders = governed.deciders(author).into_iter();
+    let pairs: Vec<Pair> = deciders.map(|key| (root.to_bytes(), key.to_bytes())).collect();
     // An event that is to be forgotten later counts until then, and one of the past does not come here.
-    let found = events(conn, &query, 0, 0).await?;
-    Ok(found.iter().filter_map(|event| StatusEvent::parse(event).ok()).collect())
+    let found = nostr_statuses::newest(conn, &pairs, but, 1, 0).await?;
+    Ok(found.iter().filter_map(status_event).collect())
 }
 
 /// The status of a thread now.
@@ -203,7 +378,7 @@ pub(crate) async fn status(
     root: &Event,
 ) -> Result<Status, StoreError> {
     let Some(governed) = governed_in(conn, settings, repo).await? else { return Ok(Status::Open) };
-    let words = words(conn, &governed, root).await?;
+    let words = words(conn, &governed, root.id, root.pubkey, &[]).await?;
     let holds = standing(&root.id, &root.pubkey, &governed.maintainers, &words);
     Ok(holds.map_or(Status::Open, |status| status.status))
 }
@@ -216,21 +391,4 @@ async fn within_limits(tx: &mut Tx, news: &Told<'_>, repo: RepoId) -> Result<boo
     };
     let of_key = throttles::hit(tx, of_key, &news.event.pubkey.to_hex()).await?;
     Ok(of_key.is_none() && throttles::hit(tx, of_repo, &repo.to_string()).await?.is_none())
-}
-
-/// Keeps titles and the beginnings of texts beside their events, for those who are told. The thread comes first: it may be
-/// older than this table, or one that nobody was told of.
-async fn note(tx: &mut Tx, news: &Told<'_>, accounts: &HashMap<String, KeyAccount>) -> Result<(), StoreError> {
-    let row = |n: i64, event: &Event, title: String| New {
-        n,
-        root: news.root_n,
-        user: accounts.get(&nip19::npub(&event.pubkey)).map(|account| account.id),
-        title,
-        excerpt: excerpt(&event.content, EXCERPT).replace('\0', ""),
-    };
-    nostr_news::put(tx, &row(news.root_n, &news.root, title(&news.root))).await?;
-    if news.addition == Addition::Comment {
-        nostr_news::put(tx, &row(news.n, news.event, String::new())).await?;
-    }
-    Ok(())
 }

@@ -73,6 +73,31 @@ fn first_of_series(event: &Event) -> Option<EventId> {
     if values(event, "t").any(|label| label == "root") { None } else { thread::root(event) }
 }
 
+/// A thread that a batch of events adds to, as far as it decides whether its beginning is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weight {
+    /// Whether an account adds to it.
+    pub by_account: bool,
+    /// Bytes that reading its beginning takes.
+    pub bytes: u64,
+}
+
+/// The threads of a batch whose beginnings are read, by their places: those that accounts add to before others, short ones
+/// before long ones, until they have `most` bytes. Many long threads of strangers thus take no room from short ones.
+pub fn read_first(threads: &[Weight], most: u64) -> BTreeSet<usize> {
+    let mut order: Vec<(usize, &Weight)> = threads.iter().enumerate().collect();
+    order.sort_by_key(|(place, weight)| (!weight.by_account, weight.bytes, *place));
+    let mut left = most;
+    let fits = |(_, weight): &(usize, &Weight)| match left.checked_sub(weight.bytes) {
+        Some(rest) => {
+            left = rest;
+            true
+        }
+        None => false,
+    };
+    order.into_iter().filter(fits).map(|(place, _)| place).collect()
+}
+
 /// The keys that a text names as `nostr:npub1…`, each once.
 pub fn mentioned(text: &str) -> BTreeSet<PublicKey> {
     let word = |rest: &str| -> String { rest.chars().take_while(char::is_ascii_alphanumeric).take(NPUB).collect() };
@@ -149,6 +174,20 @@ mod tests {
         assert_eq!(mentioned(&text), BTreeSet::from([key(1), key(2)]));
         let many: String = (1..=40).map(|n| format!("nostr:{} ", nip19::npub(&key(n)))).collect();
         assert_eq!(mentioned(&many).len(), MENTIONS);
+    }
+
+    #[test]
+    fn short_threads_and_those_of_accounts_are_read_first() {
+        let of = |by_account, bytes| Weight { by_account, bytes };
+        let read = |threads: &[Weight], most| read_first(threads, most).into_iter().collect::<Vec<_>>();
+        let threads = [of(false, 600), of(false, 10), of(true, 500), of(false, 400), of(false, 0)];
+        assert_eq!(read(&threads, 0), [4]);
+        assert_eq!(read(&threads, 499), [1, 3, 4], "one that does not fit leaves the room to the next");
+        assert_eq!(read(&threads, 510), [1, 2, 4]);
+        assert_eq!(read(&threads, 910), [1, 2, 3, 4]);
+        assert_eq!(read(&threads, 5000), [0, 1, 2, 3, 4]);
+        assert_eq!(read(&[], 5), [0; 0]);
+        assert_eq!(read(&[of(false, u64::MAX), of(false, u64::MAX)], u64::MAX), [0], "equal ones in their order");
     }
 
     #[test]

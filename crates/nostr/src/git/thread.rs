@@ -45,6 +45,19 @@ pub enum Status {
     Draft,
 }
 
+impl Status {
+    /// The status that events of this kind say; `None` for other kinds.
+    pub fn of(kind: u16) -> Option<Self> {
+        match kind {
+            kinds::STATUS_OPEN => Some(Self::Open),
+            kinds::STATUS_APPLIED => Some(Self::Applied),
+            kinds::STATUS_CLOSED => Some(Self::Closed),
+            kinds::STATUS_DRAFT => Some(Self::Draft),
+            _ => None,
+        }
+    }
+}
+
 /// A change of status. Whether its author may make it is decided by who reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusEvent {
@@ -63,13 +76,7 @@ pub struct StatusEvent {
 impl StatusEvent {
     /// Reads a status.
     pub fn parse(event: &Event) -> Result<Self, Invalid> {
-        let status = match event.kind.as_u16() {
-            kinds::STATUS_OPEN => Status::Open,
-            kinds::STATUS_APPLIED => Status::Applied,
-            kinds::STATUS_CLOSED => Status::Closed,
-            kinds::STATUS_DRAFT => Status::Draft,
-            _ => return Err(Invalid::Kind),
-        };
+        let status = Status::of(event.kind.as_u16()).ok_or(Invalid::Kind)?;
         let root = root(event).ok_or(Invalid::Missing("e"))?;
         Ok(Self { id: event.id, author: event.pubkey, created_at: event.created_at.as_secs(), status, root })
     }

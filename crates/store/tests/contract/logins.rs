@@ -8,6 +8,7 @@ use abide_store::throttles::{self, Limit};
 use abide_store::{StoreError, emails, totp, users};
 use abide_testkit::{Engine, TestClock};
 use rstest::rstest;
+use std::collections::HashSet;
 use std::time::Duration;
 
 pub const MINUTE: Duration = Duration::from_secs(60);
@@ -196,6 +197,11 @@ async fn tries_are_counted_in_a_window_and_together(#[values(Engine::Sqlite, Eng
     world.clock.advance(MINUTE / 4);
     assert_eq!(hit("a").await, Some(MINUTE * 3 / 4), "until the window ends");
     assert_eq!(hit("b").await, None, "others are not concerned");
+    let asked = || (limit, ["a", "b", "c"].map(str::to_owned));
+    let look =
+        async || unit!(world.store, asked(), |tx, (limit, who)| throttles::spent(tx, *limit, who).await).await.unwrap();
+    assert_eq!(look().await, HashSet::from(["a".to_owned()]), "looking counts nothing");
+    assert_eq!(look().await.len(), 1);
 
     // One that was rightful does not count; a success forgets everything.
     unit!(world.store, (), |tx, ()| throttles::clear(tx, "login", "a").await).await.unwrap();
@@ -208,6 +214,7 @@ async fn tries_are_counted_in_a_window_and_together(#[values(Engine::Sqlite, Eng
     }
     assert!(hit("a").await.is_some());
     world.clock.advance(MINUTE);
+    assert_eq!(look().await, HashSet::new(), "the window is over");
     assert_eq!(hit("a").await, None, "a new window");
 
     let tasks: Vec<_> = (0..8)

@@ -328,3 +328,36 @@ async fn inboxes_survive_that_nostr_threads_join_them(#[values(Engine::Sqlite, E
     raw.execute("DELETE FROM notification_threads").await;
     assert_eq!(raw.texts("SELECT title FROM notifications").await, Vec::<String>::new(), "the tables hang together");
 }
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn statuses_that_are_here_already_know_their_threads(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let knows = migrate::ALL.iter().find(|migration| migration.name.ends_with("_statuses")).unwrap().version;
+    let database = TestDatabase::new(engine);
+    if engine == Engine::Sqlite {
+        fs::File::create(database.data_dir().join("abide.db")).unwrap();
+    }
+    let mut raw = raw(&database).await;
+    apply(&mut raw, engine, |version| version < knows).await;
+    let (a, b) = ("aa".repeat(32), "bb".repeat(32));
+    let tags = [
+        format!(r#"[["e","{a}"],["e","{b}"]]"#),
+        format!(r#"[["p","{a}"],["e","{a}","","reply"],["e","{b}","wss://x","root"]]"#),
+        r#"[["e","x"]]"#.to_owned(),
+        "[]".to_owned(),
+    ];
+    for (n, tags) in tags.iter().enumerate() {
+        let id = if engine == Engine::Sqlite { format!("X'0{n}'") } else { format!("'\\x0{n}'") };
+        let json = format!(r#"{{"tags":{tags},"content":"\u0000"}}"#);
+        raw.execute(&format!(
+            "INSERT INTO nostr_events (event_id, pubkey, kind, created_at, json, stored_at)
+            VALUES ({id}, {id}, 1632, {n}, '{json}', 0)"
+        ))
+        .await;
+    }
+    apply(&mut raw, engine, |version| version >= knows).await;
+    let hex = if engine == Engine::Sqlite { "lower(hex(status_of))" } else { "encode(status_of, 'hex')" };
+    let known = format!("SELECT coalesce({hex}, 'none') FROM nostr_events ORDER BY created_at");
+    let none = "none".to_owned();
+    assert_eq!(raw.texts(&known).await, [a, b, none.clone(), none]);
+}

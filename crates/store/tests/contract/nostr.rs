@@ -4,7 +4,7 @@ use crate::support::{World, unit, user};
 use abide_store::nostr_events::{self, Kept, NewEvent, deleted, tag_key};
 use abide_store::nostr_query::{self, Query};
 use abide_store::nostr_relations::Link;
-use abide_store::{Store, nostr_relations, user_keys};
+use abide_store::{Store, nostr_relations, nostr_statuses, user_keys};
 use abide_testkit::Engine;
 use proptest::collection::vec;
 use proptest::option::of;
@@ -26,6 +26,7 @@ fn event(id: u8, pubkey: u8, kind: u16, at: i64, slot: Option<&str>, tags: &[(ch
         expires_at: None,
         json: format!("{{\"number\":{id},\"text\":\"\\u0000'\\\"\"}}"),
         tags: tags.iter().map(|(letter, value)| tag_key(*letter, value)).collect(),
+        status_of: None,
     }
 }
 
@@ -92,7 +93,7 @@ async fn a_slot_holds_the_newest_and_in_one_second_the_lowest_id(
 
     let mut conn = store.read().await.unwrap();
     assert_eq!(nostr_events::in_slot(&mut conn, 30_617, &[1; 32], slot).await.unwrap().unwrap().id, [3; 32]);
-    let of_all = nostr_events::of_slot(&mut conn, 30_617, slot, 10).await.unwrap();
+    let of_all = nostr_events::of_slot(&mut conn, 30_617, slot, 10, i64::MAX).await.unwrap();
     assert_eq!(of_all.iter().map(|found| found.id[0]).collect::<Vec<_>>(), [3, 7]);
     let by_tag = Query { tags: vec![vec![tag_key('d', slot)]], ..all() };
     assert_eq!(found(store, &by_tag).await, [3], "the tags of those that were replaced are gone");
@@ -321,4 +322,76 @@ async fn newcomers_are_read_in_the_order_they_arrived(#[values(Engine::Sqlite, E
     let texts = nostr_query::json_of(&mut conn, &[places[1].n, i64::MAX]).await.unwrap();
     let text = &texts[&places[1].n];
     assert_eq!((texts.len(), text.len() as i64), (1, places[1].bytes));
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn of_a_thread_with_large_comments_the_newest_mebibyte_is_read(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    const LARGE: usize = 255 << 10;
+    let World { store, .. } = &World::new(engine).await;
+    for page in 0..10_u8 {
+        let comment = |n: u8| {
+            let id = page * 20 + n;
+            let said = event(id, 1, 1111, i64::from(id), None, &[('E', "thread")]);
+            NewEvent { json: format!("{id:03}{}", "x".repeat(LARGE - 3)), ..said }
+        };
+        insert_many(store, (0..20).map(comment).collect()).await;
+    }
+    let mut conn = store.read().await.unwrap();
+    let query = Query { kinds: Some(vec![1111]), tags: vec![vec![tag_key('E', "thread")]], ..all() };
+    let places = nostr_query::places(&mut conn, &query, 1000).await.unwrap();
+    assert_eq!(places.len(), 200);
+    let read = nostr_query::json_within(&mut conn, &places, 1 << 20).await.unwrap();
+    let texts: Vec<&str> = read.iter().map(|(_, json)| &json[..3]).collect();
+    assert_eq!(texts, ["199", "198", "197", "196"], "the newest first");
+    assert!(read.iter().map(|(_, json)| json.len()).sum::<usize>() <= 1 << 20);
+    assert!(nostr_query::json_within(&mut conn, &places, 100).await.unwrap().is_empty());
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn how_far_a_thread_is_comes_from_columns(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let World { store, .. } = &World::new(engine).await;
+    let status = |id, author, kind, at, root: u8| NewEvent {
+        status_of: Some([root; 32]),
+        ..event(id, author, kind, at, None, &[('e', "x")])
+    };
+    insert(store, status(1, 1, 1630, 10, 9)).await;
+    let forgotten = NewEvent { expires_at: Some(500), ..status(6, 2, 1632, 60, 9) };
+    let many = vec![
+        status(2, 1, 1632, 20, 9),
+        // Of one second the lowest id holds.
+        status(4, 1, 1631, 30, 9),
+        status(3, 1, 1633, 30, 9),
+        status(5, 2, 1632, 40, 9),
+        forgotten,
+        status(7, 2, 1632, 50, 9),
+        status(8, 3, 1632, 99, 8),
+        event(20, 1, 1621, 99, None, &[('e', "x")]),
+    ];
+    insert_many(store, many).await;
+    assert!(hide(store, 7, true).await);
+
+    let mut conn = store.read().await.unwrap();
+    let mut words = async |pairs: &[(u8, u8)], but: &[i64], each| -> Vec<(u8, u8, u16)> {
+        let pairs: Vec<_> = pairs.iter().map(|(root, author)| ([*root; 32], [*author; 32])).collect();
+        let found = nostr_statuses::newest(&mut conn, &pairs, but, each, 1000).await.unwrap();
+        let mut found: Vec<_> = found.iter().map(|word| (word.root[0], word.id[0], word.kind)).collect();
+        found.sort_unstable();
+        found
+    };
+    assert_eq!(words(&[(9, 1)], &[], 1).await, [(9, 3, 1633)]);
+    assert_eq!(
+        words(&[(9, 1), (9, 2), (9, 3), (8, 3), (7, 1)], &[], 1).await,
+        [(8, 8, 1632), (9, 3, 1633), (9, 5, 1632)]
+    );
+    assert_eq!(words(&[(9, 1)], &[], 3).await, [(9, 2, 1632), (9, 3, 1633), (9, 4, 1631)]);
+    assert_eq!(words(&[], &[], 1).await, []);
+    let all_of_one = found(store, &Query { authors: Some(vec![[1; 32]]), ..all() }).await;
+    assert_eq!(all_of_one.len(), 5);
+    let rows = nostr_query::places(&mut store.read().await.unwrap(), &all(), 1000).await.unwrap();
+    let but: Vec<i64> = rows.iter().filter(|place| [3, 4].contains(&place.id[0])).map(|place| place.n).collect();
+    assert_eq!(words(&[(9, 1)], &but, 1).await, [(9, 2, 1632)], "those that just came are passed over");
 }

@@ -88,6 +88,13 @@ const HOT: &[Hot] = &[
         &["nostr_events_by_author", "users_by_npub"],
     ),
     hot("nostr_events", "OF_SLOT", &["nostr_events_slot"], &["nostr_events_slot"]),
+    hot("nostr_events", "OF_SLOT_BY", &["nostr_events_slot"], &["nostr_events_slot"]),
+    hot(
+        "nostr_statuses",
+        "NEWEST",
+        &["nostr_events_statuses (status_of=? AND pubkey=?)"],
+        &["Scan using nostr_events_statuses"],
+    ),
     hot("user_keys", "ACCOUNTS", &["users_by_npub"], &["users_by_npub"]),
     hot("quotas", "LOCK", &["nostr_keys USING PRIMARY KEY"], &["nostr_keys_pkey"]),
     hot("quotas", "OF_KEY", &["nostr_keys USING PRIMARY KEY"], &["nostr_keys_pkey"]),

@@ -79,6 +79,7 @@ INSERT INTO nostr_events (event_id, pubkey, kind, created_at, slot, expires_at, 
     SELECT sha256(convert_to('e' || n, 'UTF8')), sha256(convert_to('k' || n % 5000, 'UTF8')),
         CASE n % 10 WHEN 0 THEN 30617 ELSE 1111 + n % 3 END, n, CASE n % 10 WHEN 0 THEN 'x' || n END,
         CASE n % 500 WHEN 1 THEN n END, '{}', 0 FROM generate_series(1, 50000) n;
+UPDATE nostr_events SET status_of = sha256(convert_to('e' || n % 100, 'UTF8')) WHERE kind = 1112;
 INSERT INTO nostr_tags (key, created_at, n) SELECT n % 9000 + m * 100000, created_at, n
     FROM nostr_events, generate_series(1, 3) m;
 UPDATE users SET npub = 'npub1' || id WHERE id % 2 = 0;

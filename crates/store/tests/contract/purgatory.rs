@@ -64,6 +64,7 @@ async fn states_are_found_by_their_authors_up_to_a_number_of_bytes(
             expires_at: None,
             json: "x".repeat(100),
             tags: Vec::new(),
+            status_of: None,
         };
         unit!(store, kept, |tx, kept| nostr_events::insert(tx, kept).await).await.unwrap();
     }
@@ -76,9 +77,9 @@ async fn states_are_found_by_their_authors_up_to_a_number_of_bytes(
         (vec![9], 1000, vec![]),
     ] {
         let authors: Vec<_> = authors.into_iter().map(|author| [author; 32]).collect();
-        let found = purgatory::states_of(&mut conn, "demo", &authors, bytes).await.unwrap();
+        let found = purgatory::states_of(&mut conn, "demo", &authors, 9, bytes).await.unwrap();
         assert_eq!(found.iter().map(|state| state.event_id[0]).collect::<Vec<_>>(), expected);
-        assert!(purgatory::states_of(&mut conn, "other", &authors, bytes).await.unwrap().is_empty());
+        assert!(purgatory::states_of(&mut conn, "other", &authors, 9, bytes).await.unwrap().is_empty());
     }
     for (authors, bytes, expected) in
         [(vec![11, 23, 34], 1000, vec![1, 3, 4]), (vec![11, 23, 34], 250, vec![1, 3]), (vec![77], 1000, vec![])]
@@ -86,6 +87,52 @@ async fn states_are_found_by_their_authors_up_to_a_number_of_bytes(
         let authors: Vec<_> = authors.into_iter().map(|author| [author; 32]).collect();
         let found = nostr_events::of_slot_by(&mut conn, 30_618, "demo", &authors, bytes).await.unwrap();
         assert_eq!(found.iter().map(|event| event.id[0]).collect::<Vec<_>>(), expected);
+    }
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn long_announcements_take_no_room_from_short_ones(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let World { store, .. } = &World::new(engine).await;
+    for (id, author, bytes) in [(1, 1, 5000), (2, 2, 100), (3, 3, 6000), (4, 4, 120), (5, 5, 110)] {
+        announce(store, entry(id, author, 10, bytes)).await.unwrap();
+        let kept = NewEvent {
+            id: [id; 32],
+            pubkey: [author; 32],
+            kind: 30_617,
+            created_at: 10,
+            slot: Some("demo".into()),
+            expires_at: None,
+            json: "x".repeat(bytes),
+            tags: Vec::new(),
+            status_of: None,
+        };
+        unit!(store, kept, |tx, kept| nostr_events::insert(tx, kept).await).await.unwrap();
+    }
+    let mut conn = store.read().await.unwrap();
+    for (limit, bytes, expected) in
+        [(9, i64::MAX, vec![1, 2, 3, 4, 5]), (9, 5330, vec![1, 2, 4, 5]), (9, 329, vec![2, 5]), (2, 9000, vec![2, 5])]
+    {
+        let waiting = purgatory::announcements(&mut conn, "demo", limit, bytes).await.unwrap();
+        let mut waiting: Vec<u8> = waiting.iter().map(|entry| entry.event_id[0]).collect();
+        waiting.sort_unstable();
+        assert_eq!(waiting, expected, "{limit} {bytes}");
+        let kept = nostr_events::of_slot(&mut conn, 30_617, "demo", limit, bytes).await.unwrap();
+        assert_eq!(kept.iter().map(|event| event.id[0]).collect::<Vec<_>>(), expected, "{limit} {bytes}");
+    }
+    let by = |authors: &[u8]| authors.iter().map(|author| [*author; 32]).collect::<Vec<_>>();
+    let mine = purgatory::announcements_by(&mut conn, "demo", &by(&[1, 5]), i64::MAX).await.unwrap();
+    assert_eq!(mine.len(), 2);
+    let short = purgatory::announcements_by(&mut conn, "demo", &by(&[1, 5]), 4999).await.unwrap();
+    assert!(short.len() <= 1, "none that does not fit is read");
+    for (id, at, bytes) in [(7, 30, 500), (8, 20, 100), (9, 10, 100)] {
+        unit!(store, entry(id, 1, at, bytes), |tx, state| purgatory::put_state(tx, state).await).await.unwrap();
+    }
+    for (limit, bytes, expected) in
+        [(9, i64::MAX, vec![7, 8, 9]), (9, 600, vec![7, 8]), (1, 600, vec![7]), (9, 99, vec![])]
+    {
+        let states = purgatory::states(&mut conn, "demo", limit, bytes).await.unwrap();
+        assert_eq!(states.iter().map(|state| state.event_id[0]).collect::<Vec<u8>>(), expected, "the newest first");
     }
 }
 

@@ -45,6 +45,7 @@ fn event(id: u8, author: u8, slot: Option<&str>, at: i64, bytes: usize) -> NewEv
         // Characters of two bytes: bytes are counted, not characters.
         json: "é".repeat(bytes / 2),
         tags: vec![1, 2],
+        status_of: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is known of a repository that a nostr key announced, served or not.
 
 use super::error::ApiError;
+use super::scoped::Who;
 use super::segments::Segments;
 use super::shape::time;
 use crate::App;
@@ -150,10 +151,11 @@ fn clone_url(app: &App, npub: &str, identifier: &str) -> String {
 /// `GET /grasp/{npub}/{identifier}/status`
 pub(super) async fn status(
     State(app): State<App>,
+    Who(caller): Who,
     Segments((npub, identifier)): Segments<(String, String)>,
 ) -> Result<Json<GraspStatus>, ApiError> {
     let owner = nip19::parse_npub(&npub).map_err(|_| ApiError::not_found())?;
-    match status::of(&app.forge, &owner, &identifier).await? {
+    match status::of(&app.forge, &caller, &owner, &identifier).await? {
         Some(Status::Waiting(waiting)) => Ok(Json(GraspStatus::waiting(&app, waiting))),
         Some(Status::Served { slug, states, proposals }) => {
             Ok(Json(GraspStatus::served(&app, npub, identifier, &slug, &states, proposals)))

@@ -1,8 +1,9 @@
 //! Rendering of user text costs a bounded amount of processor time.
 
 use super::{ATTACKER, VICTIM, begun, get, rest};
+use crate::grasp::scene::{Scene, now, npub};
 use crate::support::{crowded, person};
-use abide_testkit::{Engine, http};
+use abide_testkit::{Engine, Key, Nostr, http};
 use rstest::rstest;
 use serde_json::json;
 use std::net::TcpStream;
@@ -45,4 +46,37 @@ fn nested_text_of_a_stranger_keeps_nobody_waiting(#[values(Engine::Sqlite, Engin
     }
     let page = "GET /alice/tool/issues/5 HTTP/1.1\r\nHost: abide\r\nConnection: close\r\n\r\n";
     assert!(rest(&mut begun(&server, VICTIM, page)).contains("Hostile 3"));
+}
+
+#[rstest]
+fn a_thread_of_an_unknown_key_keeps_nobody_waiting(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Scene::on(crowded(engine).start());
+    let (owner, unknown) = (scene.owner.clone(), Key::new(99));
+    scene.served(&owner, "demo", &[]);
+    let coordinate = owner.coordinate("demo");
+    let mut relay = Nostr::try_connect_from(ATTACKER, &scene.server.url()).expect("a relay takes strangers");
+    let mut publish = |key: &Key, subject: &str, text: &str| {
+        let tags: &[&[&str]] = &[&["a", &coordinate], &["subject", subject]];
+        let issue = key.event(now(), 1621, tags, text);
+        assert_eq!(relay.publish(&issue), (true, String::new()));
+        format!("/{}/demo/nostr/{}", npub(&owner), issue.id.to_hex())
+    };
+    let honest = publish(&Key::new(98), "Honest", "It *breaks* at start.");
+    let hostile = [
+        "> ".repeat(60_000),
+        "<div>".repeat(20_000),
+        format!("<p>{}{}", "<font a=1>".repeat(500), "<p>x".repeat(20_000)),
+    ];
+    let hostile: Vec<String> = hostile.iter().map(|text| publish(&unknown, "Hostile", text)).collect();
+    let ask = |page: &String| begun(&scene.server, ATTACKER, &format!("GET {page} HTTP/1.1\r\nHost: abide\r\n\r\n"));
+    let attack: Vec<TcpStream> = hostile.iter().cycle().take(24).map(ask).collect();
+    let page = get(&scene.server, VICTIM, &honest);
+    assert_eq!(page.status, 200);
+    assert!(page.text().contains("It <em>breaks</em> at start."), "rendered, and not kept waiting");
+    assert_eq!(get(&scene.server, VICTIM, &format!("/{}/demo", npub(&owner))).status, 200);
+    assert!(get(&scene.server, VICTIM, &hostile[0]).text().contains("shown as it was written"));
+    drop(attack);
+    // A client that disconnects leaves no work behind that blocks others.
+    hostile.iter().cycle().take(40).for_each(|page| drop(ask(page)));
+    assert!(get(&scene.server, VICTIM, &hostile[1]).text().contains("Hostile"));
 }

@@ -2,6 +2,7 @@
 
 use super::scene::{Scene, WAITS, now, npub};
 use crate::beside::Beside as _;
+use crate::signed::keep;
 use crate::support::{Person, builder, person, query};
 use crate::webhooks::receiver::Receiver;
 use abide_nostr::Event;
@@ -207,6 +208,77 @@ fn what_waited_with_an_announcement_is_told_when_it_is_served(
     world.scene.state_waits(&state);
     world.scene.push(&key, "demo", &["main"]);
     assert_eq!(world.kinds(), ["issue_created", "issue_comment_created"]);
+}
+
+#[rstest]
+fn a_comment_that_is_served_before_its_pull_request_is_told_with_it(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut world = world(engine);
+    let key = world.scene.owner.clone();
+    world.scene.announce(&key, "demo", &[]);
+    let commit = world.scene.git.commit_file(&world.scene.work, "feature", "1", "a feature");
+    let pull = world.author.event(now(), 1618, &[&["a", &key.coordinate("demo")], &["c", &commit]], "please");
+    let comment = world.comment(&pull, "Rather not.");
+    let closed = key.event(now(), 1632, &[&["e", &pull.id.to_hex(), "", "root"]], "");
+    for event in [&pull, &comment, &closed] {
+        assert_eq!(world.scene.relay.publish(event), (true, WAITS.to_owned()));
+    }
+    world.scene.push(&key, "demo", &[&format!("{commit}:refs/nostr/{}", pull.id.to_hex())]);
+    let first = world.scene.first.clone();
+    let state = super::scene::state(&key, now() - 5, "demo", &[("refs/heads/main", &first)], Some("main"));
+    world.scene.state_waits(&state);
+    world.scene.push(&key, "demo", &[&format!("{first}:refs/heads/main")]);
+    eventually(SOON, || world.kinds().len() >= 3);
+    assert_eq!(world.kinds(), ["pr_opened", "pr_comment_created", "pr_closed"]);
+    // Once: what comes later tells of itself alone.
+    let again = world.comment(&pull, "Really not.");
+    world.publish(&again);
+    assert_eq!(world.kinds(), ["pr_opened", "pr_comment_created", "pr_closed", "pr_comment_created"]);
+}
+
+#[rstest]
+fn a_comment_that_names_the_repository_may_come_before_its_issue(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut world = world(engine);
+    let key = world.scene.owner.clone();
+    world.scene.served(&key, "demo", &[]);
+    let (coordinate, issue) = (key.coordinate("demo"), world.issue("It does not shine."));
+    let id = issue.id.to_hex();
+    let early = |text: &str| Key::new(8).event(now(), 1111, &[&["E", &id], &["e", &id], &["a", &coordinate]], text);
+    world.publish(&early("Try another bulb."));
+    world.publish(&early("Or a candle."));
+    assert!(world.kinds().is_empty());
+    world.publish(&issue);
+    assert_eq!(world.kinds(), ["issue_created", "issue_comment_created", "issue_comment_created"]);
+}
+
+#[rstest]
+fn statuses_are_judged_without_reading_those_before_them(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut world = world(engine);
+    let key = world.scene.owner.clone();
+    world.scene.served(&key, "demo", &[]);
+    let issue = world.issue("It does not shine.");
+    world.publish(&issue);
+    let (id, at, author) = (issue.id.to_hex(), now() - 60, world.author.clone());
+    let status = |later: u64, kind: u16, text: &str| author.event(at + later, kind, &[&["e", &id, "", "root"]], text);
+    let large = "x".repeat(200_000);
+    let flood: Vec<Event> =
+        (0..200).map(|n| status(20, 1632, &format!("{n}{}", &large[..if n < 4 { 200_000 } else { 9 }]))).collect();
+    keep(&world.scene.server, &flood);
+    // From here on, whoever reads one of them says so in the log.
+    query(&world.scene.server, "UPDATE nostr_events SET json = 'unreadable' WHERE kind = 1632");
+    for n in 0..20 {
+        world.publish(&status(10, 1632, &n.to_string()));
+    }
+    assert_eq!(world.kinds(), ["issue_created"], "older words change nothing");
+    world.publish(&status(30, 1630, ""));
+    assert_eq!(world.kinds(), ["issue_created", "issue_reopened"]);
+    for page in ["/alice/demo/issues".to_owned(), format!("/alice/demo/nostr/{id}")] {
+        assert!(world.get(&page, None).contains("badge ok\">Open"), "{page}");
+    }
+    assert!(!world.scene.server.log().contains("cannot be read"), "{}", world.scene.server.log());
 }
 
 #[rstest]

@@ -191,3 +191,50 @@ fn strangers_bury_neither_a_status_nor_a_commit(#[values(Engine::Sqlite, Engine:
     let list = world.page("/proposals");
     assert!(list.contains("MyPR") && list.contains("badge warn\">Closed"), "{list}");
 }
+
+#[rstest]
+fn of_large_comments_the_newest_are_read_and_shown(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = world(engine);
+    let issue = world.about(&world.reporter, 0, 1621, &[&["subject", "Bug one"]], "It broke");
+    let id = issue.id.to_hex();
+    let comment = |n: u64| {
+        let text = format!("Word {n}.\n\n{}", "x".repeat(254 << 10));
+        Key::new(9).event(world.at + n, 1111, &[&["E", &id], &["e", &id], &["K", "1621"]], &text)
+    };
+    keep(&world.server, std::slice::from_ref(&issue));
+    keep(&world.server, &(10..20).map(comment).collect::<Vec<_>>());
+    // Whoever reads one of the others says so in the log.
+    query(
+        &world.server,
+        &format!("UPDATE nostr_events SET json = json || 'x' WHERE kind = 1111 AND created_at < {}", world.at + 16),
+    );
+    let page = world.page(&format!("/nostr/{id}"));
+    let shown: Vec<u64> = (10..20).filter(|n| page.contains(&format!("Word {n}."))).collect();
+    assert_eq!(shown, [16, 17, 18, 19], "a mebibyte");
+    assert!(page.contains("Older entries are not shown."));
+    assert!(!world.server.log().contains("cannot be read"), "{}", world.server.log());
+}
+
+#[rstest]
+fn strangers_that_announce_the_same_identifier_are_not_read(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = world(engine);
+    let second = Key::new(3);
+    let lists = |key: &Key, whom: &Key| {
+        let listed = whom.public().to_hex();
+        let (clone, relays) = (["clone", "http://localhost/x.git"], ["relays", "ws://localhost"]);
+        key.event(world.at, 30_617, &[&["d", "tool"], &clone, &relays, &["maintainers", &listed]], "")
+    };
+    keep(&world.server, &[lists(&world.owner, &second), lists(&second, &Key::new(4))]);
+    keep(&world.server, &(20..40).map(|n| lists(&Key::new(n), &world.owner)).collect::<Vec<_>>());
+    for stranger in 20..40 {
+        let key = crate::signed::blob(&world.server, Key::new(stranger).public().as_bytes());
+        query(&world.server, &format!("UPDATE nostr_events SET json = 'unreadable' WHERE pubkey = {key}"));
+    }
+    let page = world.page("");
+    for maintainer in [&world.owner, &second, &Key::new(4)] {
+        assert!(page.contains(&npub(maintainer)), "{page}");
+    }
+    assert!(!world.server.log().contains("cannot be read"), "{}", world.server.log());
+}

@@ -2,7 +2,7 @@
 
 use super::honest::Honest;
 use super::tally::Tally;
-use super::{MEASURED, asking, browsing, holding, pushing, telling};
+use super::{MEASURED, asking, browsing, holding, pushing, telling, threads};
 use crate::git::bombs;
 use crate::grasp::scene::{npub, state};
 use crate::support::query;
@@ -47,6 +47,8 @@ pub const ALL: &[Attack] = &[
     hold("sockets of the relay", 8, 40, holding::sockets),
     hold("SSH without a name", 7, 8, holding::ssh_connections),
     hold("more unfinished forms", 9, 100, holding::more_forms),
+    slow("statuses of a stranger", 13, 50, threads::statuses),
+    slow("readers of large comments", 14, 20, threads::readers),
 ];
 
 const fn again(name: &'static str, from: u8, least: u64, run: fn(&Front)) -> Attack {

@@ -14,6 +14,7 @@ mod memory;
 mod pushing;
 mod tally;
 mod telling;
+mod threads;
 mod times;
 
 use crate::support::{assert_healthy, crowded};

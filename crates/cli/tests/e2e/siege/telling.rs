@@ -74,12 +74,12 @@ pub fn suspended(front: &Front) {
     });
 }
 
-fn send(relay: &mut Nostr, event: &Event) {
+pub fn send(relay: &mut Nostr, event: &Event) {
     relay.send_if_taken(Message::text(json!(["EVENT", event]).to_string()));
 }
 
 /// The next answer; `None` if none comes, or the siege is over.
-fn heard(front: &Front, relay: &mut Nostr) -> Option<(bool, String)> {
+pub fn heard(front: &Front, relay: &mut Nostr) -> Option<(bool, String)> {
     for _ in 0..60 {
         if front.is_over() {
             return None;

@@ -5,6 +5,7 @@ use super::verdicts::Verdicts;
 use crate::error::REVOKED;
 use crate::git::snapshots::{self, Refs};
 use crate::git::{maintain, reconcile};
+use crate::grasp::GraspSettings;
 use crate::grasp::align::{self, Bringer};
 use crate::grasp::push::{Coordinate, Decision, Order, Plan, View, decide};
 use crate::grasp::quota::{self, Weighing, weigh};
@@ -400,6 +401,7 @@ async fn apply(forge: &Forge, work: &mut Work, push: &Push, repo: &Repo, lease: 
     let who = Who { user: push.actor, ip: work.caller.ip_text() };
     let end = End {
         push: push.clone(),
+        settings: forge.settings().grasp.clone(),
         brought,
         first: first.clone(),
         outcome,
@@ -451,6 +453,7 @@ pub(crate) async fn first_default(forge: &Forge, repo: &Repo, push: &Push) -> Re
 
 struct End {
     push: Push,
+    settings: GraspSettings,
     brought: Brought,
     /// The default branch that the repository gets with it.
     first: Option<RefName>,
@@ -462,7 +465,7 @@ struct End {
 
 async fn write_end(tx: &mut Tx, end: &End) -> Result<(), Fault> {
     leases::check(tx, &end.lease).await?;
-    finish(tx, &end.push, &end.brought, end.first.as_ref(), end.outcome, &end.who).await?;
+    finish(tx, &end.push, &end.settings, &end.brought, end.first.as_ref(), end.outcome, &end.who).await?;
     if end.maintain {
         maintain::enqueue(tx, end.push.repo_id).await?;
     }
@@ -475,6 +478,7 @@ async fn write_end(tx: &mut Tx, end: &End) -> Result<(), Fault> {
 pub(crate) async fn finish(
     tx: &mut Tx,
     push: &Push,
+    settings: &GraspSettings,
     brought: &Brought,
     first: Option<&RefName>,
     outcome: Outcome,
@@ -490,7 +494,7 @@ pub(crate) async fn finish(
         choose_default(tx, &mut repo, branch, who).await?;
     }
     if let Some(signed) = &push.signed {
-        signed::finish(tx, &repo, signed).await?;
+        signed::finish(tx, settings, &repo, signed).await?;
     }
     if push.updates.iter().all(|update| update.name.as_str().starts_with("refs/nostr/")) && push.signed.is_some() {
         // The commit of a proposal: the event itself tells of it.

@@ -231,7 +231,7 @@ impl Room {
             can_read_audit: self.may(Action::AuditRead),
             can_see_hooks: self.may(Action::WebhookList),
             attention: Attention::of(app, self).await,
-            nostr: Governance::of(app, repo).await,
+            nostr: Governance::of(app, &self.visitor.caller(), repo).await,
             tab,
         }
     }

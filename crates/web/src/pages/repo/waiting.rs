@@ -28,7 +28,7 @@ struct WaitingPage {
 pub(super) async fn or_nothing(app: &App, visitor: &Visitor, address: &Address, door: &Door) -> Elsewhere {
     let front = address.reads() && address.segment(2).is_empty();
     if let (Door::Nostr { owner, identifier }, true) = (door, front) {
-        match status::of(&app.forge, owner, identifier).await {
+        match status::of(&app.forge, &visitor.caller(), owner, identifier).await {
             Ok(Some(Status::Waiting(waiting))) => return page(app, visitor, address, waiting),
             Ok(_) => (),
             Err(fault) => return fault.into(),

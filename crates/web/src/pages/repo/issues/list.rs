@@ -116,7 +116,10 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
 async fn by_nostr(app: &App, room: &Room, address: &Address, shown: bool) -> Result<threads::list::Page, Elsewhere> {
     let governed = threads::governed(&app.forge, room.repo()).await?.filter(|_| shown);
     match governed {
-        Some(governed) => Ok(threads::list::issues(&app.forge, &governed, nostr_page(address), PER_PAGE).await?),
+        Some(governed) => {
+            let (caller, page) = (room.visitor.caller(), nostr_page(address));
+            Ok(threads::list::issues(&app.forge, &caller, &governed, page, PER_PAGE).await?)
+        }
         None => Ok(threads::list::Page::default()),
     }
 }

@@ -8,10 +8,10 @@ use crate::App;
 use crate::pages::problem::Problem;
 use crate::show::text::readable;
 use crate::well_known::relay;
-use abide_forge::Fault;
 use abide_forge::grasp::status::{self, WaitingProposals, WaitingState};
 use abide_forge::repos::Repo;
 use abide_forge::threads::{self, Governed};
+use abide_forge::{Caller, Fault};
 use abide_nostr::git::Status;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -40,7 +40,7 @@ pub(super) struct Governance {
 }
 
 impl Governance {
-    pub(super) async fn of(app: &App, repo: &Repo) -> Option<Self> {
+    pub(super) async fn of(app: &App, caller: &Caller, repo: &Repo) -> Option<Self> {
         let slug = repo.nostr_slug()?;
         let governed = match threads::governed(&app.forge, repo).await {
             Ok(found) => found?,
@@ -49,12 +49,10 @@ impl Governance {
                 return None;
             }
         };
-        let (mut waiting, proposals) = waiting(app, &governed).await.unwrap_or_else(|error| {
+        let (waiting, proposals) = waiting(app, caller, repo, &governed).await.unwrap_or_else(|error| {
             tracing::error!(%error, repo = repo.id.get(), "cannot tell what waits for a repository");
             Default::default()
         });
-        waiting.retain(|state| state.authorised);
-        waiting.truncate(WAITING);
         let keys = governed.maintainer_npubs();
         let (npub, identifier) = slug.split_once('/')?;
         Some(Self {
@@ -71,10 +69,14 @@ impl Governance {
     }
 }
 
-async fn waiting(app: &App, governed: &Governed) -> Result<(Vec<WaitingState>, WaitingProposals), Fault> {
-    let (owner, identifier) = (&governed.owner, &governed.identifier);
-    let states = status::states(&app.forge, owner, identifier).await?;
-    Ok((states, status::proposals(&app.forge, owner, identifier, WAITING).await?))
+async fn waiting(
+    app: &App,
+    caller: &Caller,
+    repo: &Repo,
+    governed: &Governed,
+) -> Result<(Vec<WaitingState>, WaitingProposals), Fault> {
+    let states = status::newest_states(&app.forge, caller, repo.id, governed, WAITING).await?;
+    Ok((states, status::proposals(&app.forge, &governed.owner, &governed.identifier, WAITING).await?))
 }
 
 /// A relay as it stands in `nostr://` addresses: the host alone, unless it is not encrypted.

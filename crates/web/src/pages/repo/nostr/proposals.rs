@@ -53,7 +53,7 @@ pub(in crate::pages::repo) async fn show(State(app): State<App>, visitor: Visito
     let room = Room::open(&app, visitor, &address).await?;
     let governed = governed(&app, &room).await?;
     let number = address.page();
-    let Page { lines, more } = list::proposals(&app.forge, &governed, number, PER_PAGE).await?;
+    let Page { lines, more } = list::proposals(&app.forge, &room.visitor.caller(), &governed, number, PER_PAGE).await?;
     let head = room.head(&app, "proposals").await;
     let links = Links::around(&format!("{}/proposals", head.url), &address, number, more);
     let frame = Frame::new(&app, &room.visitor, format!("Proposals · {}", room.repo().shown()));

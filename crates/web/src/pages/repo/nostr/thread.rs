@@ -66,7 +66,7 @@ pub(in crate::pages::repo) async fn show(State(app): State<App>, visitor: Visito
     let governed = governed(&app, &room).await?;
     let absent = || Problem::absent("No such event is served here, or it is about another repository.");
     let id = nip19::parse_event_id(address.segment(3)).map_err(|_| absent())?;
-    let thread = threads::thread(&app.forge, &governed, &id).await?.ok_or_else(absent)?;
+    let thread = threads::thread(&app.forge, &room.visitor.caller(), &governed, &id).await?.ok_or_else(absent)?;
     if inbox::opened_thread(&app.forge, &room.visitor.caller(), room.repo(), &thread).await? {
         room.visitor.reads_one();
     }
@@ -110,7 +110,7 @@ async fn said(app: &App, room: &Room, text: &str, thread: &Thread) -> Result<(Ar
         at: entry.at,
         what: match &entry.what {
             Told::Said(_) => What::Said(rendered.next().unwrap_or_default()),
-            Told::Became(status, _) => {
+            Told::Became(status) => {
                 let (word, class) = badge(*status, issue);
                 What::Became(word, class)
             }

@@ -1,0 +1,71 @@
+//! The announcements that decide whose signature counts for a key's repository: its own, those of the keys that it lists, and
+//! so on. They are looked up by their authors, so announcements of the same identifier by strangers cost nothing here.
+
+use super::GraspSettings;
+use super::scene::announcement;
+use crate::relay::bytes_of;
+use abide_nostr::grasp::maintainers::{Model, maintainers};
+use abide_nostr::{PublicKey, kinds};
+use abide_store::nostr_events::Found;
+use abide_store::{Conn, StoreError, nostr_events, purgatory};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Bytes of announcements that are read for one repository: two hundred maintainers with a few KiB each, and the largest
+/// announcement of a key that lists nobody.
+const BYTES: i64 = 1 << 20;
+
+/// Whether announcements that wait for their git data list maintainers too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counting {
+    Served,
+    ServedAndWaiting,
+}
+
+/// The announcements of a key and of everyone whom it reaches.
+#[derive(Debug, Default)]
+pub(crate) struct Circle {
+    /// Those that are stored and not hidden.
+    pub kept: Vec<Found>,
+    /// Those that wait.
+    pub waiting: Vec<purgatory::Announcement>,
+    /// Whose signature counts, the owner included.
+    pub members: BTreeSet<PublicKey>,
+}
+
+impl Circle {
+    pub(crate) async fn load(
+        conn: &mut Conn,
+        settings: &GraspSettings,
+        identifier: &str,
+        owner: PublicKey,
+        counting: Counting,
+    ) -> Result<Self, StoreError> {
+        let mut circle = Self { members: BTreeSet::from([owner]), ..Self::default() };
+        let mut listed: BTreeMap<PublicKey, Vec<PublicKey>> = BTreeMap::new();
+        let (mut asked, mut left) = (BTreeSet::new(), BYTES);
+        // Each round asks for the keys that the round before found. Where their number is bounded, so are the rounds.
+        loop {
+            let next: Vec<[u8; 32]> =
+                circle.members.iter().filter(|key| asked.insert(**key)).map(|key| key.to_bytes()).collect();
+            if next.is_empty() || left <= 0 {
+                return Ok(circle);
+            }
+            let found = nostr_events::of_slot_by(conn, kinds::ANNOUNCEMENT, identifier, &next, left).await?;
+            left -= bytes_of(found.iter().map(|found| found.json.as_str()));
+            let found = found.into_iter().filter(|found| !found.hidden);
+            let lists = |json: &str| announcement(settings, json).map(|known| (known.owner, known.maintainers));
+            for found in found {
+                listed.extend(lists(&found.json));
+                circle.kept.push(found);
+            }
+            if counting == Counting::ServedAndWaiting {
+                let waiting = purgatory::announcements_by(conn, identifier, &next, left.max(0)).await?;
+                left -= bytes_of(waiting.iter().map(|entry| entry.json.as_str()));
+                // An announcement that waits is newer than one that is kept beside it.
+                listed.extend(waiting.iter().filter_map(|entry| lists(&entry.json)));
+                circle.waiting.extend(waiting);
+            }
+            circle.members = maintainers(owner, &listed, Model::Recursive, settings.maintainers);
+        }
+    }
+}
