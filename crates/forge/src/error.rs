@@ -49,6 +49,11 @@ impl Fault {
         matches!(self, Self::Git(GitError::Client(_)))
     }
 
+    /// Whether git had no slot for the work: nothing was done, and it may be done later.
+    pub fn is_busy(&self) -> bool {
+        matches!(self, Self::Git(GitError::Busy { .. }))
+    }
+
     /// What may be told about it. That the server is full or busy is worth knowing; causes stay in the log.
     pub fn told(&self) -> String {
         match self {

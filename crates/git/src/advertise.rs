@@ -73,11 +73,15 @@ pub fn service(name: &str) -> Bytes {
     out.freeze()
 }
 
-/// What a pushing client hears: refs with our capabilities. There is no version 2 of pushing; it is answered as 0.
+/// Refs of proposals. Anybody can have some made, and a push to one is judged by its event, whatever the client saw there.
+const PROPOSALS: &[u8] = b"refs/nostr/";
+
+/// What a pushing client hears: refs with our capabilities, without those of proposals: a push to a branch is told of no
+/// strangers' refs. There is no version 2 of pushing; it is answered as 0.
 pub fn receive_pack(snapshot: &Snapshot, agent: &str, version: ProtocolVersion) -> Bytes {
     let mut out = Lines::new(version, snapshot.refs.len());
     let capabilities = format!("{RECEIVE_CAPABILITIES} agent={agent}");
-    for found in visible(snapshot) {
+    for found in visible(snapshot).filter(|found| !found.name.starts_with(PROPOSALS)) {
         out.line(found.oid, &[&found.name], capabilities.as_bytes());
     }
     out.end(capabilities.as_bytes())

@@ -56,6 +56,7 @@ pub mod purgatory_attached;
 pub mod purgatory_proposals;
 pub mod purges;
 pub mod pushes;
+pub mod proposal_refs;
 pub mod quotas;
 pub mod redirects;
 mod repo;

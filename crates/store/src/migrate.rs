@@ -55,6 +55,7 @@ pub const ALL: &[Migration] = &[
     migration!(20, "0020_quotas"),
     migration!(21, "0021_strangers"),
     migration!(22, "0022_nostr_news"),
+    migration!(24, "0024_refs_and_repos"),
 ];
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (

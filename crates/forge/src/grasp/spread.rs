@@ -5,10 +5,10 @@
 //! none. The event is stored with the first repository's ref; the others follow at once, and a job that is written with
 //! the event makes sure of it, whatever happens in between.
 
-use super::align::{Aligned, Bringer, Objects, align, client_of, writer};
-use super::attached;
+use super::align::{Aligned, Bringer, JOB_WAIT, Objects, align, client_of, writer};
 use super::push::{Coordinate, Decision, Order, View, decide};
-use super::quota::{Payer, give_back, measure};
+use super::quota::{self, Payer, give_back, measure};
+use super::{attached, proposal};
 use crate::disk::ensure_room_for;
 use crate::git::push::incoming_key;
 use crate::git::snapshots;
@@ -100,6 +100,11 @@ pub(crate) async fn release(
         Source::Repo(origin) => Some(*origin),
         Source::Area(_, origin) => *origin,
     };
+    let repos: Vec<RepoId> = targets.iter().map(|target| target.repo.id).collect();
+    let network = bringer.client.network();
+    if let Err(refusal) = quota::refs(forge, event.pubkey, network, &repos).await? {
+        return Ok(Released::Refused(refusal));
+    }
     // Whoever pushes hears first of the repository that was pushed to.
     targets.sort_by_key(|target| Some(target.repo.id) != origin);
     let mut staging = Staging::new(forge, event.id, commit, bringer.client);
@@ -128,6 +133,7 @@ pub(crate) async fn release(
     }
     match written? {
         Written::All | Written::Some => {
+            quota::count_refs(forge, event.pubkey, network, repos.len()).await;
             attached::release(forge, &event.id).await;
             Ok(Released::Done)
         }
@@ -314,7 +320,7 @@ pub(crate) async fn give(forge: &Forge, id: &EventId) -> Result<(), Fault> {
     let Ok(proposal) = Proposal::parse(&event) else { return Ok(()) };
     let Some(commit) = proposal.commit.and_then(ObjectId::sha1) else { return Ok(()) };
     let (targets, _) = targets(forge, &proposal.repos).await?;
-    let client = client_of(forge, &event.pubkey, None).await?;
+    let client = client_of(forge, &event.pubkey, None).await?.waiting_at_most(JOB_WAIT);
     let Some(origin) = holder(forge, id, commit, &targets, client).await? else { return Ok(()) };
     let mut staging = Staging::new(forge, *id, commit, client);
     let (mut ready, mut staged) = (Vec::with_capacity(targets.len()), Vec::with_capacity(targets.len()));
@@ -358,7 +364,7 @@ pub(super) async fn forget(forge: &Forge, id: &EventId, named: &[Address]) -> Re
     Ok(())
 }
 
-/// Queues what makes sure of it, in the transaction that serves or removes a proposal.
+/// Queues what makes sure of it, in the transaction that serves or removes a proposal, or lets it wait because git is busy.
 pub(crate) async fn enqueue(tx: &mut Tx, event: &Event, proposal: &Proposal) -> Result<(), StoreError> {
     let named: Vec<String> = proposal.repos.iter().map(Address::to_string).collect();
     let payload = json!({ "event": event.id.to_hex(), "repos": named });
@@ -385,7 +391,7 @@ pub(crate) async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
     let named: Vec<Address> = named.iter().filter_map(|text| text.as_str()?.parse().ok()).collect();
     if nostr_events::by_id(&mut *forge.store().read().await?, id.as_bytes()).await?.is_some() {
         give(forge, &id).await?;
-    } else {
+    } else if !proposal::again(forge, &id).await? {
         forget(forge, &id, &named).await?;
     }
     Ok(true)
