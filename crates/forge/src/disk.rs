@@ -64,7 +64,7 @@ fn free_percent_less(path: &Path, bytes: u64) -> Option<u64> {
     Free::look(path)?.percent_less(bytes)
 }
 
-/// What a file system says about itself: blocks and inodes, in all and free to us.
+/// Blocks and inodes of a file system, in all and free to us.
 #[derive(Debug, Clone, Copy)]
 struct Free {
     block: u64,

@@ -76,8 +76,8 @@ pub fn service(name: &str) -> Bytes {
 /// Refs of proposals. Anybody can have some made, and a push to one is judged by its event, whatever the client saw there.
 const PROPOSALS: &[u8] = b"refs/nostr/";
 
-/// What a pushing client hears: refs with our capabilities, without those of proposals: a push to a branch is told of no
-/// strangers' refs. There is no version 2 of pushing; it is answered as 0.
+/// The refs that a pushing client hears, with our capabilities and without those of proposals: a push to a branch is told of
+/// no strangers' refs. There is no version 2 of pushing; it is answered as 0.
 pub fn receive_pack(snapshot: &Snapshot, agent: &str, version: ProtocolVersion) -> Bytes {
     let mut out = Lines::new(version, snapshot.refs.len());
     let capabilities = format!("{RECEIVE_CAPABILITIES} agent={agent}");

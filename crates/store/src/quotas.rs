@@ -154,7 +154,7 @@ fn day(now: Timestamp) -> i64 {
     now.micros().div_euclid(DAY)
 }
 
-/// What strangers sent from one network on one day.
+/// Usage of one network by strangers on one day.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Today {
     /// Bytes.
@@ -171,7 +171,7 @@ impl Today {
     }
 }
 
-/// What came from some networks today, held until the unit ends.
+/// Usage of some networks today, held until the unit ends.
 pub async fn lock_addresses(tx: &mut Tx, addresses: &[String]) -> Result<HashMap<String, Today>, StoreError> {
     if addresses.is_empty() {
         return Ok(HashMap::new());
@@ -185,7 +185,7 @@ pub async fn lock_addresses(tx: &mut Tx, addresses: &[String]) -> Result<HashMap
     rows.iter().map(|row| Ok((row.text("address")?, Today::from_row(row)?))).collect()
 }
 
-/// What came from a network today.
+/// Usage of a network today.
 pub async fn address_today(conn: &mut Conn, address: &str, now: Timestamp) -> Result<Today, StoreError> {
     let row = conn.one(&ADDRESS, params![address, day(now)]).await?;
     row.as_ref().map_or(Ok(Today::default()), Today::from_row)

@@ -27,6 +27,12 @@ pub struct Bytes<K: Eq + Hash> {
     bytes: u64,
 }
 
+impl<K: Eq + Hash> Clone for ByteBudget<K> {
+    fn clone(&self) -> Self {
+        Self { used: self.used.clone(), total: self.total, per_key: self.per_key }
+    }
+}
+
 impl<K: Eq + Hash + Clone> ByteBudget<K> {
     /// `total` bytes in all, at most `per_key` of them for one key.
     pub fn new(total: u64, per_key: u64) -> Self {

@@ -9,10 +9,10 @@ use crate::relay::{readable, to_record};
 use crate::{Fault, Forge, threads};
 use abide_core::Oid;
 use abide_git::Client;
-use abide_nostr::{Event, EventId};
 use abide_nostr::git::{ObjectId, Proposal};
 use abide_nostr::grasp::event::{Commit, ProposalVerdict, distance, own_steps, proposal as judge};
 use abide_nostr::grasp::{Answer, Prefix, Refusal};
+use abide_nostr::{Event, EventId};
 use abide_store::nostr_events::Kept;
 use abide_store::purgatory_proposals::{self as proposals, Half};
 use abide_store::{Tx, nostr_events, nostr_relations};
@@ -58,7 +58,7 @@ struct Arrival<'a> {
 /// Who asks for a decision.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
-    /// Whoever sent the event, and waits for the answer.
+    /// The sender of the event, who waits for the answer.
     Sender,
     /// The job of one that waits already.
     Job,
@@ -140,7 +140,7 @@ async fn try_admit(
     }
 }
 
-/// What a proposal that waits is waiting for.
+/// The step that a waiting proposal is waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Due {
     /// A push of its commit.

@@ -35,7 +35,7 @@ struct Total {
     repos: u64,
 }
 
-/// What all strangers have together, as this node knows it.
+/// Usage of all strangers together, as this node knows it.
 #[derive(Default)]
 pub(crate) struct Strangers {
     summed: Mutex<Option<(Timestamp, Total)>>,
@@ -461,10 +461,7 @@ pub(crate) async fn count_refs(forge: &Forge, author: PublicKey, from: Option<Ne
         let is_stranger = crate::relay::signer(&mut *forge.store().read().await?, author).await?.is_stranger();
         let Some(network) = from.filter(|_| is_stranger) else { return Ok(()) };
         let input = (network.address().to_string(), i64::try_from(refs).unwrap_or(i64::MAX));
-        forge
-            .store()
-            .write(input, |tx, (network, refs)| Box::pin(quotas::count_refs(tx, network, *refs)))
-            .await
+        forge.store().write(input, |tx, (network, refs)| Box::pin(quotas::count_refs(tx, network, *refs))).await
     };
     let counted: Result<(), StoreError> = counted.await;
     if let Err(error) = counted {

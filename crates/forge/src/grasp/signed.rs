@@ -11,9 +11,7 @@ use abide_nostr::git::Proposal;
 use abide_nostr::{Event, PublicKey, Rank, kinds};
 use abide_store::nostr_events::Kept;
 use abide_store::repos::{self, Repo};
-use abide_store::{
-    StoreError, Tx, nostr_events, proposal_refs, purgatory, purgatory_proposals, quotas, reservations,
-};
+use abide_store::{StoreError, Tx, nostr_events, proposal_refs, purgatory, purgatory_proposals, quotas, reservations};
 use serde::{Deserialize, Serialize};
 
 /// The signed events that allow a push, and what they say beside refs.

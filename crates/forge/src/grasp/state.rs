@@ -56,7 +56,7 @@ pub(super) async fn admit(
     }
 }
 
-/// What a state that waits is waiting for.
+/// The step that a waiting state is waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Due {
     /// Git data.
@@ -65,7 +65,7 @@ enum Due {
     Job,
 }
 
-/// What the author may speak for, and what is there of it. Where git is too busy to look, nothing counts as complete.
+/// The repositories that the author may speak for, and what is there of each. Where git is too busy to look, nothing counts as complete.
 async fn ruled(forge: &Forge, scene: &Scene, state: &RepoState, client: Client) -> Result<(Vec<Ruled>, Due), Fault> {
     let (mut ruled, mut due) = (Vec::new(), Due::Push);
     for known in scene.ruled_by(state.author) {

@@ -54,7 +54,7 @@ impl Default for Quotas {
             key_repos: 20,
             key_repo_bytes: 1 << 30,
             address_bytes_per_day: 512 << 20,
-            address_repos_per_day: 100,
+            address_repos_per_day: 200,
             strangers_bytes: Share::Percent(20),
             strangers_repos: 20_000,
             strangers_free_percent: 15,
@@ -284,7 +284,9 @@ mod tests {
         assert!(refused(repo(&quotas(), &usage(2, 0, 0), 0)).contains("2 of 2 repositories"));
         let today = |announced| Usage { address_repos_today: announced, ..Usage::default() };
         assert_eq!(repo(&quotas(), &today(2), 0), Ok(()));
-        assert!(refused(repo(&quotas(), &today(3), 0)).contains("3 of 3 repositories were announced from this address"));
+        assert!(
+            refused(repo(&quotas(), &today(3), 0)).contains("3 of 3 repositories were announced from this address")
+        );
         assert!(refused(repo(&quotas(), &today(0), 10)).contains("keys without an account have 10 of 10 repositories"));
         let left = |usage: Usage, room| pack_room(&quotas(), &usage, &room);
         assert_eq!(left(usage(0, 0, 0), Room::PLENTY), Ok(500));

@@ -218,7 +218,10 @@ async fn writers_of_the_same_keys_count_exactly_and_end(#[values(Engine::Sqlite,
     assert_eq!(raw.texts("SELECT CAST(bytes AS TEXT) FROM nostr_addresses ORDER BY address").await, ["100", "100"]);
     let now = abide_core::Clock::now(&world.clock);
     let mut conn = world.store.read().await.unwrap();
-    assert_eq!(quotas::address_today(&mut conn, "10.0.0.1", now).await.unwrap(), Today { bytes: 100, ..Today::default() });
+    assert_eq!(
+        quotas::address_today(&mut conn, "10.0.0.1", now).await.unwrap(),
+        Today { bytes: 100, ..Today::default() }
+    );
     let tomorrow = now.plus(Duration::from_secs(86_400));
     assert_eq!(quotas::address_today(&mut conn, "10.0.0.1", tomorrow).await.unwrap(), Today::default());
 }

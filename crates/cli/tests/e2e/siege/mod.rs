@@ -11,6 +11,7 @@ mod holding;
 mod honest;
 mod memory;
 mod pushing;
+mod relay;
 mod tally;
 mod telling;
 mod times;

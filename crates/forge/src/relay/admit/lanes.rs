@@ -24,7 +24,7 @@ const IN_ALL: usize = 8_000;
 /// How long an event waits for its turn while others have theirs.
 const TURN: Duration = Duration::from_secs(60);
 
-/// Whoever an event counts for.
+/// The network or key that an event counts for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Who {
     Network(Option<Network>),
@@ -115,7 +115,9 @@ impl Shared {
 fn too_many(full: Full) -> Answer {
     let reason = match full {
         Full::ForKey => {
-            format!("{OF_ONE} announcements, states, pull requests and deletions of one address or key may be under way")
+            format!(
+                "{OF_ONE} announcements, states, pull requests and deletions of one address or key may be under way"
+            )
         }
         Full::InAll => "too many announcements, states, pull requests and deletions are under way".to_owned(),
     };

@@ -1,6 +1,6 @@
 //! Room of the queue: bytes of events that are being admitted, for one network and in all.
 //!
-//! Whoever finds no room waits for a while. The events of one network wait for each other, outside the queue of all, so a
+//! An event without room waits for a while. The events of one network wait for each other, outside the queue of all, so a
 //! network that sends more than its share keeps nobody else waiting.
 
 use abide_core::admission::{Network, share_of_one};
@@ -89,7 +89,8 @@ mod tests {
         }
         assert!(room.take_within(network(1), 0, now).await.is_none());
         assert_eq!(room.used(), 4 * UNIT);
-        let large = room.take_within(network(2), 100 * UNIT, now).await.expect("one event may be larger than the share");
+        let large =
+            room.take_within(network(2), 100 * UNIT, now).await.expect("one event may be larger than the share");
         assert!(room.take_within(network(2), 0, now).await.is_none());
         held.pop();
         assert!(room.take_within(network(1), 0, now).await.is_some(), "room is given back");
