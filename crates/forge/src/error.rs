@@ -19,8 +19,8 @@ pub enum Fault {
     Git(#[from] GitError),
     /// There is too little room left to accept anything.
     #[error(
-        "the server's disk is nearly full ({free_percent} % free, and {reserve} % must stay free), so nothing can be \
-         written; reads go on"
+        "the server's disk is nearly full ({free_percent} % of its blocks or inodes are free, and {reserve} % must stay free), \
+         so nothing can be written; reads go on"
     )]
     DiskFull {
         /// What is left.

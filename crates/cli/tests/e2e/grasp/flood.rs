@@ -72,9 +72,7 @@ fn nostr_ref(event: &Event) -> String {
 }
 
 #[rstest]
-fn pull_requests_of_a_stranger_keep_nobody_from_publishing(
-    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
-) {
+fn pull_requests_of_a_stranger_keep_nobody_from_publishing(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let dir = tempfile::tempdir().expect("a directory can be made");
     let (scene, gate) = scene(engine, dir.path());
     gate.close();

@@ -38,9 +38,7 @@ fn metric(scene: &Scene, name: &str) -> f64 {
 
 /// Connections that ask for all that is stored and read none of it hold no more than the share of their address.
 #[rstest]
-fn answers_that_nobody_reads_are_counted_for_their_address(
-    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
-) {
+fn answers_that_nobody_reads_are_counted_for_their_address(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let scene = Scene::new(engine);
     let text = "x".repeat(240 << 10);
     // More than any buffer between here and there holds.

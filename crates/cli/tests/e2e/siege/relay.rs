@@ -76,12 +76,14 @@ fn hold(front: &Front, count: usize, begin: impl Fn(&mut Nostr) -> bool) {
             held.remove(0);
         }
         front.tally.tries();
-        match Nostr::try_connect_from(front.from, &front.target.url) {
-            Ok(mut relay) if begin(&mut relay) => {
+        let opened = Nostr::try_connect_from(front.from, &front.target.url).ok();
+        let begun = opened.and_then(|mut relay| begin(&mut relay).then_some(relay));
+        match begun {
+            Some(relay) => {
                 front.tally.reaches();
                 held.push(relay);
             }
-            _ => front.tally.is_refused(),
+            None => front.tally.is_refused(),
         }
         front.tally.holds(held.len());
         // An attacker of many connections is not a busy loop: what hurts is that they stay.
