@@ -1,13 +1,14 @@
 //! A patch, a pull request or an update of one arrives.
 
 use super::align::{Bringer, JOB_WAIT, LANE_WAIT, client_of};
-use super::quota::Allowance;
+use super::quota::{self, Allowance};
 use super::spread::{self, Released, Source, Target, targets};
 use super::{GraspSettings, Halt, aside, attached, ensure_room, entry, left};
 use crate::relay::deleted::is_deleted;
 use crate::relay::{readable, to_record};
 use crate::{Fault, Forge, threads};
 use abide_core::Oid;
+use abide_core::admission::Network;
 use abide_git::Client;
 use abide_nostr::git::{ObjectId, Proposal};
 use abide_nostr::grasp::event::{Commit, ProposalVerdict, distance, own_steps, proposal as judge};
@@ -249,6 +250,13 @@ async fn wait(
     arrival: &Arrival<'_>,
     incomplete: Option<&str>,
 ) -> Result<Tried, Fault> {
+    let network = arrival.from.map(Network::of);
+    if due == Due::Job {
+        let repos: Vec<_> = targets.iter().map(|target| target.repo.id).collect();
+        if let Err(refusal) = quota::refs(forge, event.pubkey, network, &repos).await? {
+            return Ok(Tried::Answered(Answer::Refused(refusal)));
+        }
+    }
     let unit = Wait {
         event: event.clone(),
         proposed: arrival.proposed.clone(),
@@ -266,6 +274,10 @@ async fn wait(
             if let Some(key) = dropped {
                 left("placeholder", "replacement");
                 aside::remove(forge, &key).await;
+            }
+            if due == Due::Job {
+                // The job does not know where it came from.
+                quota::count_refs(forge, event.pubkey, network, targets.len()).await;
             }
             Ok(Tried::Answered(Answer::Waiting))
         }

@@ -4,13 +4,14 @@
 //! Each connection has a queue of its own. Its events take turns: so many at once in all, and half as many for one network
 //! and one key. The loop that commits hands events over and never waits here.
 
-use super::{Pending, Verified, failed};
+use super::{Pending, Verified, failed, stopping};
 use crate::{Fault, Forge, grasp};
 use abide_core::admission::{Full, Network, Slot, Slots};
 use abide_git::{Client, Pool};
 use abide_nostr::EventId;
 use abide_nostr::grasp::{Answer, Parsed, Prefix, Refusal};
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio_util::task::TaskTracker;
@@ -49,6 +50,8 @@ struct Shared {
     waiting: Slots<Who>,
     /// Connections with a task that walks their queue.
     queues: Mutex<HashMap<u64, VecDeque<Waiting>>>,
+    /// The server stops: what has not had its turn is answered so.
+    stops: AtomicBool,
 }
 
 impl Lanes {
@@ -60,6 +63,7 @@ impl Lanes {
             // One for the network and one for the key of each.
             waiting: Slots::new(2 * IN_ALL, OF_ONE),
             queues: Mutex::default(),
+            stops: AtomicBool::new(false),
         };
         Self { shared: Arc::new(shared), tasks: TaskTracker::new() }
     }
@@ -90,7 +94,9 @@ impl Lanes {
         self.tasks.spawn(walk(self.shared.clone(), connection));
     }
 
+    /// Ends what is under way. Everything else is answered without its turn: there may be minutes of it.
     pub(super) async fn finish(self) {
+        self.shared.stops.store(true, Ordering::Relaxed);
         self.tasks.close();
         self.tasks.wait().await;
     }
@@ -129,6 +135,10 @@ async fn walk(shared: Arc<Shared>, connection: u64) {
         let event = Arc::clone(pending.event());
         let (id, from) = (event.id, pending.submission.from);
         let whose = Client::signer(from, None, event.pubkey.to_bytes());
+        if shared.stops.load(Ordering::Relaxed) {
+            pending.answer(stopping());
+            continue;
+        }
         let Ok(_turn) = shared.turns.enter(whose, TURN).await else {
             pending.answer(too_many(Full::InAll));
             continue;
