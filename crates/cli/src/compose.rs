@@ -252,7 +252,9 @@ fn grasp(config: &Config) -> GraspSettings {
             key_repos: config.number("quota.key_repos"),
             key_repo_bytes: config.bytes("quota.key_repo_bytes"),
             address_bytes_per_day: config.bytes("quota.address_bytes_per_day"),
+            address_repos_per_day: config.number("quota.address_repos_per_day"),
             strangers_bytes: config.share("quota.strangers_bytes"),
+            strangers_repos: config.number("quota.strangers_repos"),
             strangers_free_percent: config
                 .number("server.min_free_percent")
                 .max(config.number("server.stranger_free_percent")),

@@ -25,15 +25,22 @@ impl Patience {
         self.left
     }
 
-    /// Counts a wait and the bytes that it brought.
-    pub fn waited(&mut self, time: Duration, bytes: u64) {
-        let left = self.left.saturating_sub(time);
-        let earned = match (bytes, self.bytes_per_second) {
+    /// How long the next wait may take that brings so many bytes at once: the time that they take at the rate counts too.
+    pub fn left_for(&self, bytes: u64) -> Duration {
+        self.left.saturating_add(self.earned(bytes))
+    }
+
+    fn earned(&self, bytes: u64) -> Duration {
+        match (bytes, self.bytes_per_second) {
             (0, _) => Duration::ZERO,
             (_, 0) => self.full,
             (bytes, rate) => Duration::from_secs_f64(bytes as f64 / rate as f64),
-        };
-        self.left = left.saturating_add(earned).min(self.full);
+        }
+    }
+
+    /// Counts a wait and the bytes that it brought.
+    pub fn waited(&mut self, time: Duration, bytes: u64) {
+        self.left = self.left_for(bytes).saturating_sub(time).min(self.full);
     }
 
     /// The least that a client must keep up, in bytes per second.
@@ -89,6 +96,17 @@ mod tests {
         assert_eq!(patience.left(), MINUTE);
         patience.waited(61 * SECOND, 0);
         assert_eq!(patience.left(), Duration::ZERO);
+    }
+
+    #[test]
+    fn many_bytes_at_once_may_take_as_long_as_at_the_rate_and_patience_pays_for_the_rest() {
+        let mut patience = Patience::new(MINUTE, 1024);
+        assert_eq!(patience.left_for(0), MINUTE);
+        assert_eq!(patience.left_for(100 * 1024), 160 * SECOND);
+        patience.waited(130 * SECOND, 100 * 1024);
+        assert_eq!(patience.left(), 30 * SECOND, "they took half a minute too long");
+        patience.waited(110 * SECOND, 100 * 1024);
+        assert_eq!(patience.left_for(1024), 21 * SECOND, "dripping uses it up, a frame at a time");
     }
 
     #[test]

@@ -41,7 +41,8 @@ pub fn ensure_room_for(forge: &Forge, writer: Writer, bytes: u64) -> Result<(), 
     }
 }
 
-/// The share of the disk below `path` that is free to us; `None` if the system does not say.
+/// The share of the disk below `path` that is free to us, of blocks or of inodes, whichever is scarcer; `None` if the system
+/// does not say.
 pub fn free_percent(path: &Path) -> Option<u64> {
     free_percent_less(path, 0)
 }
@@ -55,13 +56,71 @@ pub(crate) struct Disk {
 
 /// Its size and the share of it that is free to us; `None` if the system does not say.
 pub(crate) fn measure(path: &Path) -> Option<Disk> {
-    let stat = rustix::fs::statvfs(path).ok()?;
-    let free_percent = stat.f_bavail.saturating_mul(100).checked_div(stat.f_blocks)?;
-    Some(Disk { bytes: stat.f_blocks.saturating_mul(stat.f_frsize), free_percent })
+    let free = Free::look(path)?;
+    Some(Disk { bytes: free.blocks.saturating_mul(free.block), free_percent: free.percent_less(0)? })
 }
 
 fn free_percent_less(path: &Path, bytes: u64) -> Option<u64> {
-    let stat = rustix::fs::statvfs(path).ok()?;
-    let left = stat.f_bavail.saturating_sub(bytes.div_ceil(stat.f_frsize.max(1)));
-    (stat.f_blocks > 0).then(|| left.saturating_mul(100) / stat.f_blocks)
+    Free::look(path)?.percent_less(bytes)
+}
+
+/// Blocks and inodes of a file system, in all and free to us.
+#[derive(Debug, Clone, Copy)]
+struct Free {
+    block: u64,
+    blocks: u64,
+    free_blocks: u64,
+    /// Zero where the file system makes inodes as they are needed.
+    inodes: u64,
+    free_inodes: u64,
+}
+
+impl Free {
+    fn look(path: &Path) -> Option<Self> {
+        let stat = rustix::fs::statvfs(path).ok()?;
+        Some(Self {
+            block: stat.f_frsize,
+            blocks: stat.f_blocks,
+            free_blocks: stat.f_bavail,
+            inodes: stat.f_files,
+            free_inodes: stat.f_favail,
+        })
+    }
+
+    /// The free share in hundredths once so many bytes more are written: of blocks, or of inodes where fewer of those are
+    /// left. A disk without inodes takes no file, however much room it has: small repositories use them up first.
+    fn percent_less(&self, bytes: u64) -> Option<u64> {
+        let left = self.free_blocks.saturating_sub(bytes.div_ceil(self.block.max(1)));
+        let of_blocks = left.saturating_mul(100).checked_div(self.blocks)?;
+        let of_inodes = self.free_inodes.saturating_mul(100).checked_div(self.inodes);
+        Some(of_inodes.map_or(of_blocks, |of_inodes| of_blocks.min(of_inodes)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HALF: Free = Free { block: 4096, blocks: 1_000, free_blocks: 500, inodes: 1_000, free_inodes: 800 };
+
+    #[test]
+    fn the_scarcer_of_blocks_and_inodes_counts() {
+        assert_eq!(HALF.percent_less(0), Some(50));
+        assert_eq!(Free { free_inodes: 40, ..HALF }.percent_less(0), Some(4), "room without inodes is no room");
+        assert_eq!(Free { free_inodes: 0, ..HALF }.percent_less(0), Some(0));
+        assert_eq!(Free { free_blocks: 30, ..HALF }.percent_less(0), Some(3));
+        assert_eq!(HALF.percent_less(100 * 4096), Some(40), "what is about to be written counts");
+        assert_eq!(HALF.percent_less(u64::MAX), Some(0));
+    }
+
+    #[test]
+    fn a_file_system_without_a_number_of_inodes_is_judged_by_its_blocks() {
+        assert_eq!(Free { inodes: 0, free_inodes: 0, ..HALF }.percent_less(0), Some(50));
+        assert_eq!(Free { blocks: 0, free_blocks: 0, ..HALF }.percent_less(0), None);
+    }
+
+    #[test]
+    fn the_disk_of_this_machine_says_something() {
+        assert!(free_percent(Path::new(".")).is_some_and(|percent| percent <= 100));
+    }
 }

@@ -19,8 +19,8 @@ pub enum Fault {
     Git(#[from] GitError),
     /// There is too little room left to accept anything.
     #[error(
-        "the server's disk is nearly full ({free_percent} % free, and {reserve} % must stay free), so nothing can be \
-         written; reads go on"
+        "the server's disk is nearly full ({free_percent} % of its blocks or inodes are free, and {reserve} % must stay free), \
+         so nothing can be written; reads go on"
     )]
     DiskFull {
         /// What is left.
@@ -47,6 +47,11 @@ impl Fault {
     /// Whether only the client's side failed (gone, or too slow): nothing is wrong with this server.
     pub fn is_clients(&self) -> bool {
         matches!(self, Self::Git(GitError::Client(_)))
+    }
+
+    /// Whether git had no slot for the work: nothing was done, and it may be done later.
+    pub fn is_busy(&self) -> bool {
+        matches!(self, Self::Git(GitError::Busy { .. }))
     }
 
     /// What may be told about it. That the server is full or busy is worth knowing; causes stay in the log.

@@ -71,7 +71,12 @@ pub fn service(name: &str) -> Bytes {
     out.freeze()
 }
 
-/// What a pushing client hears: refs with our capabilities. There is no version 2 of pushing; it is answered as 0.
+/// Refs of pull requests that came by nostr. Anybody can have some made, and a push to one is judged by its event, whatever
+/// the client saw there.
+const PROPOSALS: &[u8] = b"refs/nostr/";
+
+/// The refs that a pushing client hears, with our capabilities and without those of pull requests: a push to a branch is told
+/// of no strangers' refs. There is no version 2 of pushing; it is answered as 0.
 pub fn receive_pack<S: Deref<Target = Snapshot>>(snapshot: S, agent: &str, version: ProtocolVersion) -> Listed<S> {
     let capabilities = format!("{RECEIVE_CAPABILITIES} agent={agent}").into_bytes();
     Listed::new(snapshot, Form::Receive(Old { version, capabilities }))
@@ -232,6 +237,7 @@ impl<S: Deref<Target = Snapshot>> Listed<S> {
 
     fn put(&self, at: &mut At, found: &Ref, out: &mut impl Sink) {
         match &self.form {
+            Form::Receive(_) if found.name.starts_with(PROPOSALS) => {}
             Form::Receive(old) => old.line(at, out, found.oid, &[&found.name]),
             Form::Upload(old) => {
                 old.line(at, out, found.oid, &[&found.name]);

@@ -56,5 +56,5 @@ pub use receive::{Capabilities, PushRequest, ReceiveError, ReceiveLimits};
 pub use reftx::{RefTxError, RefsMatch};
 pub use report::{RefResult, Report};
 pub use runner::{Git, GitLimits};
-pub use slots::{Client, Place};
+pub use slots::{Client, Place, Pool};
 pub use snapshot::{Head, Ref, Snapshot};

@@ -246,7 +246,7 @@ impl Git {
     /// A slot among the pushes that are unpacked or checked. Their clients have sent all, so they wait for long.
     pub(crate) async fn unpack_place(&self, client: Client) -> Result<Place, GitError> {
         let pool = if client.is_stranger() { &self.0.stranger_unpacks } else { &self.0.unpacks };
-        pool.enter(client, self.0.limits.check).await
+        pool.enter(client, client.patience(self.0.limits.check)).await
     }
 
     /// A share of the memory that unpacking pushes of accounts may take together. The slots of others are their share.
@@ -396,6 +396,10 @@ mod tests {
         drop(git.unpack_place(account).await.unwrap());
         drop(git.unpack_place(Client::SERVER).await.unwrap());
         assert!(matches!(git.unpack_place(other).await, Err(GitError::Busy { .. })), "few in all");
+        let hurried = other.waiting_at_most(Duration::ZERO);
+        assert!(matches!(git.unpack_place(hurried).await, Err(GitError::Busy { .. })), "it does not wait");
+        assert_eq!(hurried.patience(Duration::from_secs(9)), Duration::ZERO);
+        assert_eq!(other.patience(Duration::from_secs(9)), Duration::from_secs(9));
         drop(held);
         drop(git.unpack_place(other).await.unwrap());
     }

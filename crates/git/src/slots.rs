@@ -18,22 +18,40 @@ pub struct Client {
     account: Option<UserId>,
     /// The public key of a nostr event that git works for.
     key: Option<[u8; 32]>,
+    /// The longest that it waits for a slot of those that unpack and check.
+    patience: Option<Duration>,
 }
 
 impl Client {
     /// The server itself, which is not counted.
-    pub const SERVER: Self = Self { network: None, account: None, key: None };
+    pub const SERVER: Self = Self { network: None, account: None, key: None, patience: None };
 
     /// Someone at an address, with or without an account. Whoever has no address shares one with all who have none.
     pub fn new(ip: Option<IpAddr>, account: Option<UserId>) -> Self {
         let ip = ip.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
-        Self { network: Some(Network::of(ip)), account, key: None }
+        Self { network: Some(Network::of(ip)), account, key: None, patience: None }
     }
 
     /// Whoever signed an event, with or without an account, and the address that the event came from. Work that is done
     /// later has no address.
     pub fn signer(ip: Option<IpAddr>, account: Option<UserId>, key: [u8; 32]) -> Self {
-        Self { network: ip.map(Network::of), account, key: Some(key) }
+        Self { network: ip.map(Network::of), account, key: Some(key), patience: None }
+    }
+
+    /// The same client, which waits no longer than this for a slot of those that unpack and check, and then hears that git
+    /// is busy. Work that others queue behind does not wait for as long as a push that has arrived.
+    pub fn waiting_at_most(self, patience: Duration) -> Self {
+        Self { patience: Some(patience), ..self }
+    }
+
+    /// The network that it comes from.
+    pub fn network(&self) -> Option<Network> {
+        self.network
+    }
+
+    /// How long it waits for a slot, where others wait for `usual`.
+    pub(crate) fn patience(&self, usual: Duration) -> Duration {
+        self.patience.map_or(usual, |patience| patience.min(usual))
     }
 
     /// The network that it comes from.

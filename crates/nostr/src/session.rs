@@ -253,7 +253,30 @@ impl Session {
             self.counts.remove(&ticket.subscription);
             return send(message::closed(&ticket.subscription, "error: the events could not be counted; try again"));
         }
-        self.reconciliation_failed(ticket)
+        self.reconciliation_refused(ticket, "error: the events could not be read; try again")
+    }
+
+    /// A question is not answered, for a reason that begins with its prefix.
+    pub fn on_refused(&mut self, ticket: &Ticket, text: &str) -> Vec<Action> {
+        if self.current(ticket).is_some() {
+            return self.refuse(ticket.subscription.clone(), text);
+        }
+        if self.counts.get(&ticket.subscription) == Some(&ticket.serial) {
+            self.counts.remove(&ticket.subscription);
+            return send(message::closed(&ticket.subscription, text));
+        }
+        self.reconciliation_refused(ticket, text)
+    }
+
+    /// Whether a question is still open: a subscription that listens, a count that is taken, a reconciliation.
+    pub fn goes_on(&self, ticket: &Ticket) -> bool {
+        let name = &ticket.subscription;
+        let serials = [
+            self.subscriptions.get(name).map(|open| open.serial),
+            self.counts.get(name).copied(),
+            self.reconciliations.get(name).map(Reconciliation::serial),
+        ];
+        serials.contains(&Some(ticket.serial))
     }
 
     fn count(&mut self, id: SubscriptionId, filters: Vec<Filter>) -> Vec<Action> {

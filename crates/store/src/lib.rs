@@ -53,6 +53,7 @@ pub mod nostr_repos;
 pub mod nostr_statuses;
 pub mod notification_mail;
 pub mod notifications;
+pub mod proposal_refs;
 pub mod purgatory;
 pub mod purgatory_attached;
 pub mod purgatory_proposals;

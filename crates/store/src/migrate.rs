@@ -56,6 +56,7 @@ pub const ALL: &[Migration] = &[
     migration!(21, "0021_strangers"),
     migration!(22, "0022_nostr_news"),
     migration!(23, "0023_statuses"),
+    migration!(24, "0024_refs_and_repos"),
     migration!(25, "0025_attached_steps"),
 ];
 

@@ -33,14 +33,15 @@ statements! {
             ORDER BY pubkey FOR UPDATE";
     OF_KEY = concat!("SELECT ", usage_columns!(), " FROM nostr_keys WHERE pubkey = $1");
     /// The sum over keys.
-    SUM = "SELECT CAST(COALESCE(sum(bytes + waiting_bytes + repo_bytes), 0) AS BIGINT) AS bytes FROM nostr_keys
-        WHERE pubkey ",
+    SUM = "SELECT CAST(COALESCE(sum(bytes + waiting_bytes + repo_bytes), 0) AS BIGINT) AS bytes,
+        CAST(COALESCE(sum(repos), 0) AS BIGINT) AS repos FROM nostr_keys WHERE pubkey ",
         sqlite "IN (SELECT unhex(value) FROM json_each($1))",
         postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))";
     /// The sum over all keys, and commits that nobody has signed for.
     SUM_ALL = "SELECT
         (SELECT CAST(COALESCE(sum(bytes + waiting_bytes + repo_bytes), 0) AS BIGINT) FROM nostr_keys)
-        + (SELECT CAST(COALESCE(sum(bytes), 0) AS BIGINT) FROM purgatory_proposals) AS bytes";
+        + (SELECT CAST(COALESCE(sum(bytes), 0) AS BIGINT) FROM purgatory_proposals) AS bytes,
+        (SELECT CAST(COALESCE(sum(repos), 0) AS BIGINT) FROM nostr_keys) AS repos";
     /// Keys of accounts with a username, a page at a time.
     ACCOUNT_KEYS = "SELECT id, npub FROM users WHERE id > $1 AND npub IS NOT NULL AND name IS NOT NULL
         ORDER BY id LIMIT $2";
@@ -49,11 +50,15 @@ statements! {
         sqlite "SELECT value, $1, 0 FROM json_each($2) WHERE true ORDER BY 1 ON CONFLICT DO NOTHING",
         postgres "SELECT value, $1, 0 FROM json_array_elements_text(CAST(CAST($2 AS TEXT) AS JSON)) ORDER BY 1
             ON CONFLICT DO NOTHING";
-    ADDRESSES = "SELECT address, bytes FROM nostr_addresses WHERE day = $1 AND address ",
+    ADDRESSES = "SELECT address, bytes, repos, refs FROM nostr_addresses WHERE day = $1 AND address ",
         sqlite "IN (SELECT value FROM json_each($2)) ORDER BY address",
         postgres "= ANY (ARRAY (SELECT value FROM json_array_elements_text(CAST(CAST($2 AS TEXT) AS JSON))))
             ORDER BY address FOR UPDATE";
-    ADDRESS = "SELECT bytes FROM nostr_addresses WHERE address = $1 AND day = $2";
+    ADDRESS = "SELECT bytes, repos, refs FROM nostr_addresses WHERE address = $1 AND day = $2";
+    COUNT_REPO = "INSERT INTO nostr_addresses (address, day, bytes, repos) VALUES ($1, $2, 0, 1)
+        ON CONFLICT (address, day) DO UPDATE SET repos = nostr_addresses.repos + 1";
+    COUNT_REFS = "INSERT INTO nostr_addresses (address, day, bytes, refs) VALUES ($1, $2, 0, $3)
+        ON CONFLICT (address, day) DO UPDATE SET refs = nostr_addresses.refs + excluded.refs";
     /// Rows of network and bytes, sorted by network.
     ADD_ADDRESSES = "INSERT INTO nostr_addresses (address, day, bytes) ",
         sqlite "SELECT value ->> 0, $1, value ->> 1 FROM json_each($2) WHERE true
@@ -114,14 +119,29 @@ pub async fn of_key(conn: &mut Conn, key: &Bytes32) -> Result<Usage, StoreError>
     Ok(row.as_ref().map(Usage::from_row).transpose()?.map(|(_, usage)| usage).unwrap_or_default())
 }
 
-/// Bytes of these keys together.
-pub async fn sum(conn: &mut Conn, keys: &[Bytes32]) -> Result<i64, StoreError> {
-    conn.only(&SUM, params![hexadecimal_list(keys)]).await?.int("bytes")
+/// Sums over several keys.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// Bytes of events and git data.
+    pub bytes: i64,
+    /// Repositories that are served, deleted ones in their grace included.
+    pub repos: i64,
 }
 
-/// Bytes of all keys together, and of commits that nobody has signed for.
-pub async fn sum_all(conn: &mut Conn) -> Result<i64, StoreError> {
-    conn.only(&SUM_ALL, &[]).await?.int("bytes")
+impl Sum {
+    fn from_row(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self { bytes: row.int("bytes")?, repos: row.int("repos")? })
+    }
+}
+
+/// These keys together.
+pub async fn sum(conn: &mut Conn, keys: &[Bytes32]) -> Result<Sum, StoreError> {
+    Sum::from_row(&conn.only(&SUM, params![hexadecimal_list(keys)]).await?)
+}
+
+/// All keys together, and commits that nobody has signed for.
+pub async fn sum_all(conn: &mut Conn) -> Result<Sum, StoreError> {
+    Sum::from_row(&conn.only(&SUM_ALL, &[]).await?)
 }
 
 /// Keys of accounts that have a username, as people write them, with the numbers of their accounts, which pages go by.
@@ -134,8 +154,25 @@ fn day(now: Timestamp) -> i64 {
     now.micros().div_euclid(DAY)
 }
 
-/// Bytes that came from some networks today, held until the unit ends.
-pub async fn lock_addresses(tx: &mut Tx, addresses: &[String]) -> Result<HashMap<String, i64>, StoreError> {
+/// Usage of one network by strangers on one day.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Today {
+    /// Bytes.
+    pub bytes: i64,
+    /// Repositories that they announced.
+    pub repos: i64,
+    /// Refs of their proposals.
+    pub refs: i64,
+}
+
+impl Today {
+    fn from_row(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self { bytes: row.int("bytes")?, repos: row.int("repos")?, refs: row.int("refs")? })
+    }
+}
+
+/// Usage of some networks today, held until the unit ends.
+pub async fn lock_addresses(tx: &mut Tx, addresses: &[String]) -> Result<HashMap<String, Today>, StoreError> {
     if addresses.is_empty() {
         return Ok(HashMap::new());
     }
@@ -145,13 +182,25 @@ pub async fn lock_addresses(tx: &mut Tx, addresses: &[String]) -> Result<HashMap
         tx.execute(&BEGIN_ADDRESSES, params![today, list.as_str()]).await?;
     }
     let rows = tx.all(&ADDRESSES, params![today, list]).await?;
-    rows.iter().map(|row| Ok((row.text("address")?, row.int("bytes")?))).collect()
+    rows.iter().map(|row| Ok((row.text("address")?, Today::from_row(row)?))).collect()
 }
 
-/// Bytes that came from a network today.
-pub async fn address_today(conn: &mut Conn, address: &str, now: Timestamp) -> Result<i64, StoreError> {
+/// Usage of a network today.
+pub async fn address_today(conn: &mut Conn, address: &str, now: Timestamp) -> Result<Today, StoreError> {
     let row = conn.one(&ADDRESS, params![address, day(now)]).await?;
-    row.map_or(Ok(0), |row| row.int("bytes"))
+    row.as_ref().map_or(Ok(Today::default()), Today::from_row)
+}
+
+/// Counts a repository that was announced from a network.
+pub async fn count_repo(tx: &mut Tx, address: &str) -> Result<(), StoreError> {
+    let today = day(tx.now());
+    tx.execute(&COUNT_REPO, params![address, today]).await.map(drop)
+}
+
+/// Counts refs of a proposal that came from a network.
+pub async fn count_refs(tx: &mut Tx, address: &str, refs: i64) -> Result<(), StoreError> {
+    let today = day(tx.now());
+    tx.execute(&COUNT_REFS, params![address, today, refs]).await.map(drop)
 }
 
 /// Adds to what came from some networks today. Each is there once.

@@ -110,6 +110,7 @@ pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
         ("purgatory_proposals", crate::purgatory_proposals::ALL),
         ("purges", crate::purges::ALL),
         ("pushes", crate::pushes::ALL),
+        ("proposal_refs", crate::proposal_refs::ALL),
         ("quotas", crate::quotas::ALL),
         ("redirects", crate::redirects::ALL),
         ("repos", crate::repos::ALL),

@@ -458,11 +458,19 @@ pub(super) const KEYS: &[Key] = &[
         "Bytes that one address (IPv6: one /64 network) may send in a day for keys without a named account.",
     ),
     key(
+        "quota.address_repos_per_day",
+        "200",
+        at_least_one,
+        "Repositories that may be announced from one address (IPv6: one /64 network) in a day by keys without a named \
+         account.",
+    ),
+    key(
         "quota.strangers_bytes",
         "20%",
         share,
         "Bytes of all keys without a named account together: a size, or a share of the disk.",
     ),
+    key("quota.strangers_repos", "20000", at_least_one, "Repositories of all keys without a named account together."),
     key("relay.enabled", "true", truth, "Whether nostr events are taken and served, at the address of the front page."),
     key("relay.name", "Abide", text, "What the relay calls itself."),
     key("relay.description", "Git repositories with nostr events around them.", any, "What the relay says it is for."),

@@ -27,6 +27,12 @@ pub struct Bytes<K: Eq + Hash> {
     bytes: u64,
 }
 
+impl<K: Eq + Hash> Clone for ByteBudget<K> {
+    fn clone(&self) -> Self {
+        Self { used: self.used.clone(), total: self.total, per_key: self.per_key }
+    }
+}
+
 impl<K: Eq + Hash + Clone> ByteBudget<K> {
     /// `total` bytes in all, at most `per_key` of them for one key.
     pub fn new(total: u64, per_key: u64) -> Self {
@@ -57,16 +63,29 @@ impl<K: Eq + Hash + Clone> ByteBudget<K> {
     }
 }
 
-impl<K: Eq + Hash> Drop for Bytes<K> {
-    fn drop(&mut self) {
+impl<K: Eq + Hash> Bytes<K> {
+    /// Gives back all but so many: they were taken before it was known how many are needed.
+    pub fn shrink_to(&mut self, bytes: u64) {
+        let more = self.bytes.saturating_sub(bytes);
+        self.give_back(more);
+        self.bytes -= more;
+    }
+
+    fn give_back(&self, bytes: u64) {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        used.total = used.total.saturating_sub(self.bytes);
+        used.total = used.total.saturating_sub(bytes);
         match used.by_key.get_mut(&self.key) {
-            Some(own) if *own > self.bytes => *own -= self.bytes,
+            Some(own) if *own > bytes => *own -= bytes,
             _ => {
                 used.by_key.remove(&self.key);
             }
         }
+    }
+}
+
+impl<K: Eq + Hash> Drop for Bytes<K> {
+    fn drop(&mut self) {
+        self.give_back(self.bytes);
     }
 }
 
@@ -94,6 +113,19 @@ mod tests {
         let _other = budget.take("c", 10).expect("a key that has nothing");
         assert!(budget.take("c", 10).is_none(), "and then it has something");
         drop(taken);
+    }
+
+    #[test]
+    fn bytes_that_are_not_needed_are_given_back_and_the_rest_later() {
+        let budget = ByteBudget::new(100, 50);
+        let mut taken = budget.take("a", 40).unwrap();
+        taken.shrink_to(60);
+        assert_eq!(budget.used(), 40, "they never become more");
+        taken.shrink_to(15);
+        assert_eq!(budget.used(), 15);
+        let rest = budget.take("a", 35).expect("the share has room again");
+        drop((taken, rest));
+        assert!(budget.used.lock().unwrap().by_key.is_empty());
     }
 
     #[test]

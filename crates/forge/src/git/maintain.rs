@@ -5,6 +5,7 @@ use crate::jobs::{self, Kind};
 use crate::{Fault, Forge};
 use abide_core::RepoId;
 use abide_git::{GitError, maintain};
+use abide_nostr::grasp::quota::REPOSITORY_BYTES;
 use abide_store::leases::{self, Lease};
 use abide_store::pushes::{self, Push};
 use abide_store::{StoreError, Tx, quotas, repos};
@@ -67,10 +68,11 @@ async fn tidy(forge: &Forge, id: RepoId) -> Result<(), Fault> {
     Ok(written?)
 }
 
-/// Notes the size of a repository. A signed one is charged with no more than that.
+/// Notes the size of a repository. A signed one is charged with no more than that, and with what every repository takes.
 async fn write_size(tx: &mut Tx, id: RepoId, bytes: i64) -> Result<(), StoreError> {
     repos::set_size(tx, id, bytes).await?;
-    quotas::shrink_repo(tx, id, bytes).await
+    let fixed = i64::try_from(REPOSITORY_BYTES).unwrap_or(i64::MAX);
+    quotas::shrink_repo(tx, id, bytes.saturating_add(fixed)).await
 }
 
 /// What looking into a directory tells.

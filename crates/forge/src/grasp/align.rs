@@ -20,6 +20,7 @@ use crate::{Caller, Fault, Forge};
 use abide_core::{Oid, RefName, RefUpdate, RepoId, failpoint};
 use abide_git::{Client, Connected, GitError, Incoming, RefTxError, Snapshot, bare, reftx};
 use abide_nostr::grasp::align::{Plan as Alignment, usual_head};
+use abide_nostr::grasp::quota::REPOSITORY_BYTES;
 use abide_nostr::{PublicKey, nip19};
 use abide_store::leases::{self, Lease};
 use abide_store::repos::Repo;
@@ -28,6 +29,13 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How long the git work for an event waits for a slot while its sender waits for an answer and others for their turn.
+/// Beyond it, the event waits in purgatory and a job goes on.
+pub(super) const LANE_WAIT: Duration = Duration::from_secs(5);
+
+/// How long such a job waits before it is tried again later: jobs of other kinds need its runner.
+pub(super) const JOB_WAIT: Duration = Duration::from_secs(30);
 
 /// The branch of a repository whose state says nothing of HEAD.
 const MAIN: &str = "refs/heads/main";
@@ -319,9 +327,14 @@ async fn build(
         return Ok(Aligned::Refused(reason));
     }
     let (owner, from, paying) = (coordinate.owner, bringer.ip, &bringer.paying);
-    let weighing = Weighing { objects: dir.join("objects"), owner, from, paying, key: reservation };
+    let (objects, more) = (dir.join("objects"), REPOSITORY_BYTES);
+    let weighing = Weighing { objects, owner, from, paying, key: reservation, more };
     match weigh(forge, &mut plan.signed, weighing).await? {
-        Ok(reserved) => forge.relay().strangers.add(reserved.unwrap_or(0)),
+        Ok(Some(reserved)) => {
+            forge.relay().strangers.add(reserved);
+            forge.relay().strangers.add_repo();
+        }
+        Ok(None) => {}
         Err(refusal) => return Ok(Aligned::Refused(refusal.reason.into_owned())),
     }
     if !bringer.standing.holds(forge).await? {

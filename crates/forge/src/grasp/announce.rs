@@ -1,6 +1,6 @@
 //! An announcement arrives.
 
-use super::align::client_of;
+use super::align::{LANE_WAIT, client_of};
 use super::life::{self, Fate};
 use super::promote::describe;
 use super::quota::Allowance;
@@ -75,7 +75,10 @@ pub(super) async fn admit(
     }
     if done.answer.accepted() {
         match client_of(forge, &event.pubkey, from).await {
-            Ok(client) => settle_after(forge, &identifier, event.pubkey, client).await,
+            Ok(client) => {
+                let client = client.waiting_at_most(LANE_WAIT);
+                settle_after(forge, &identifier, event.pubkey, client).await;
+            }
             Err(fault) => {
                 tracing::warn!(error = %fault, identifier, "an announcement is left for the job that settles it")
             }

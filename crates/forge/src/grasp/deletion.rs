@@ -20,6 +20,19 @@ use abide_store::{Tx, nostr_repos, purgatory, purgatory_attached, purges, repos}
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Directories, and refs, that go while the sender of a deletion request waits for the answer: a pull request for as many
+/// repositories as it may name. The sweep and the jobs that are queued with the request take away the others.
+const AT_ONCE: usize = 20;
+
+/// How many of these proposals, which are for so many repositories each, lose their refs at once.
+fn at_once(repos: impl Iterator<Item = usize>) -> usize {
+    let sum = |refs: &mut usize, repos: usize| {
+        *refs += repos;
+        Some(*refs)
+    };
+    repos.scan(0, sum).take_while(|refs| *refs <= AT_ONCE).count()
+}
+
 struct Unit {
     event: Event,
     request: Deletion,
@@ -43,13 +56,14 @@ pub(super) struct After {
 impl After {
     /// Removes what the events that went leave on the disk.
     pub(super) async fn finish(self, forge: &Forge) -> Result<(), Fault> {
-        for repo in self.directories {
+        for repo in self.directories.into_iter().take(AT_ONCE) {
             life::clear_directory(forge, repo).await?;
         }
         for key in self.areas {
             incoming::remove_incoming(forge.layout(), &key).await?;
         }
-        for (proposal, named) in self.refs {
+        let soon = at_once(self.refs.iter().map(|(_, named)| named.len()));
+        for (proposal, named) in self.refs.into_iter().take(soon) {
             failpoint::hit(failpoint::PROPOSAL_DELETED);
             spread::forget(forge, &proposal, &named).await?;
         }
@@ -230,4 +244,17 @@ pub(super) async fn remove(tx: &mut Tx, event: &Event, after: &mut After) -> Res
         after.refs.push((event.id, proposal.repos));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deletion_request_takes_away_so_many_refs_at_once() {
+        assert_eq!(at_once([].into_iter()), 0);
+        assert_eq!(at_once([20, 1].into_iter()), 1, "one pull request for all that it may name");
+        assert_eq!(at_once([1; 500].into_iter()), 20);
+        assert_eq!(at_once([21, 1].into_iter()), 0, "the job does it");
+    }
 }

@@ -1,22 +1,24 @@
 //! A patch, a pull request or an update of one arrives.
 
-use super::align::{Bringer, client_of};
+use super::align::{Bringer, JOB_WAIT, LANE_WAIT, client_of};
 use super::push::Coordinate;
-use super::quota::Allowance;
+use super::quota::{self, Allowance};
 use super::spread::{self, Released, Source, Target, targets};
-use super::{Halt, aside, attached, ensure_room, entry, left};
-use crate::relay::to_record;
+use super::{GraspSettings, Halt, aside, attached, ensure_room, entry, left};
+use crate::relay::deleted::is_deleted;
+use crate::relay::{readable, to_record};
 use crate::{Fault, Forge, threads};
 use abide_core::Oid;
+use abide_core::admission::Network;
 use abide_git::Client;
-use abide_nostr::Event;
 use abide_nostr::git::{ObjectId, Proposal};
 use abide_nostr::grasp::event::{Commit, ProposalVerdict, distance, own_steps, proposal as judge};
 use abide_nostr::grasp::{Answer, Prefix, Refusal};
+use abide_nostr::{Event, EventId};
 use abide_store::nostr_events::Kept;
 use abide_store::purgatory_attached::{self, Home};
 use abide_store::purgatory_proposals::{self as proposals, Half};
-use abide_store::{nostr_events, nostr_relations};
+use abide_store::{Tx, nostr_events, nostr_relations};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -28,9 +30,47 @@ pub(super) async fn admit(
     from: Option<IpAddr>,
     allowance: &Allowance,
 ) -> Result<Answer, Fault> {
+    decide(forge, event, &Arrival { proposed, from, allowance, by: By::Sender }).await
+}
+
+/// Decides again about a proposal that waits, because git was busy when it came: the job. `false`: it does not wait.
+pub(super) async fn again(forge: &Forge, id: &EventId) -> Result<bool, Fault> {
+    let half = proposals::get(&mut *forge.store().read().await?, id.as_bytes()).await?;
+    let Some(event) = half.and_then(|half| half.json).and_then(|json| readable(&json)) else { return Ok(false) };
+    let Ok(proposed) = Proposal::parse(&event) else { return Ok(false) };
+    if is_deleted(&mut *forge.store().read().await?, &event).await? {
+        return Ok(true);
+    }
+    // It was judged when it came, and its bytes are counted where it waits.
+    let allowance = Allowance::unlimited(event.pubkey);
+    let arrival = Arrival { proposed, from: None, allowance: &allowance, by: By::Job };
+    if let Answer::Refused(refusal) = decide(forge, &event, &arrival).await? {
+        tracing::info!(event = %id, reason = %refusal, "a proposal that waits cannot be served");
+    }
+    Ok(true)
+}
+
+/// A proposal and how it came.
+struct Arrival<'a> {
+    proposed: Proposal,
+    from: Option<IpAddr>,
+    allowance: &'a Allowance,
+    by: By,
+}
+
+/// Who asks for a decision.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// The sender of the event, who waits for the answer.
+    Sender,
+    /// The job of one that waits already.
+    Job,
+}
+
+async fn decide(forge: &Forge, event: &Event, arrival: &Arrival<'_>) -> Result<Answer, Fault> {
     let mut incomplete = None;
     loop {
-        match try_admit(forge, event, &proposed, from, allowance, incomplete.as_deref()).await? {
+        match try_admit(forge, event, arrival, incomplete.as_deref()).await? {
             Tried::Answered(answer) => return Ok(answer),
             Tried::Raced => {}
             Tried::Incomplete(key) => incomplete = Some(key),
@@ -50,36 +90,66 @@ enum Tried {
 async fn try_admit(
     forge: &Forge,
     event: &Event,
-    proposed: &Proposal,
-    from: Option<IpAddr>,
-    allowance: &Allowance,
+    arrival: &Arrival<'_>,
     incomplete: Option<&str>,
 ) -> Result<Tried, Fault> {
+    let Arrival { proposed, from, allowance, by } = arrival;
     let (targets, home) = targets(forge, &proposed.repos).await?;
-    let client = client_of(forge, &event.pubkey, from).await?;
+    let patience = if *by == By::Job { JOB_WAIT } else { LANE_WAIT };
+    let client = client_of(forge, &event.pubkey, *from).await?.waiting_at_most(patience);
     let wanted = proposed.commit.and_then(ObjectId::sha1);
     let half = proposals::get(&mut *forge.store().read().await?, event.id.as_bytes()).await?;
-    let half = half.filter(|half| half.json.is_none());
+    // Objects are kept for an event that is not known, or that waits because git was busy.
+    let half = half.filter(|half| half.json.is_none() || half.incoming.is_some());
+    let postponed = |fault: &Fault| *by == By::Sender && fault.is_busy();
+    let mut due = Due::Push;
     let found = match wanted {
         None => Found::Nothing,
-        Some(oid) => find(forge, event, &targets, (oid, client), half.as_ref(), incomplete).await?,
+        Some(oid) => match find(forge, event, &targets, (oid, client), half.as_ref(), incomplete).await {
+            Err(fault) if postponed(&fault) => {
+                due = Due::Job;
+                Found::Nothing
+            }
+            found => found?,
+        },
     };
     let (relation, steps) = super::relation::of(forge, event).await?;
     match judge(proposed, relation, home, found.commit()) {
         ProposalVerdict::Refuse(refusal) => Ok(Tried::Answered(Answer::Refused(refusal))),
-        ProposalVerdict::WaitForRepository => attached::wait(forge, event, from, allowance).await.map(Tried::Answered),
+        // It waits as it is.
+        ProposalVerdict::WaitForRepository | ProposalVerdict::Wait { .. } if *by == By::Job => {
+            Ok(Tried::Answered(Answer::Waiting))
+        }
+        ProposalVerdict::WaitForRepository => attached::wait(forge, event, *from, allowance).await.map(Tried::Answered),
         ProposalVerdict::Wait { .. } => {
             let Some(oid) = wanted else {
                 let reason = "the commit is named by a SHA-256 id; repositories here are SHA-1";
                 return Ok(Tried::Answered(Answer::Refused(Refusal::new(Prefix::Invalid, reason))));
             };
-            wait(forge, event, (proposed, oid), &targets, from, allowance, incomplete).await
+            wait(forge, event, (oid, due), &targets, arrival, incomplete).await
         }
         ProposalVerdict::Serve | ProposalVerdict::ServeFromAside => match (wanted, found) {
-            (Some(oid), Found::In(source)) => serve(forge, event, oid, targets, source, client).await,
+            (Some(oid), Found::In(source)) => {
+                let bringer = Bringer::server_for(client);
+                match serve(forge, event, oid, targets.clone(), source, bringer).await {
+                    Err(fault) if postponed(&fault) => {
+                        wait(forge, event, (oid, Due::Job), &targets, arrival, incomplete).await
+                    }
+                    served => served,
+                }
+            }
             _ => store(forge, event, steps, allowance).await.map(Tried::Answered),
         },
     }
+}
+
+/// The step that a waiting proposal is waiting for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Due {
+    /// A push of its commit.
+    Push,
+    /// The job that decides about it when git is less busy.
+    Job,
 }
 
 /// What is here of a commit.
@@ -128,9 +198,9 @@ async fn serve(
     oid: Oid,
     targets: Vec<Target>,
     source: Source,
-    client: Client,
+    bringer: Bringer,
 ) -> Result<Tried, Fault> {
-    match (spread::release(forge, event, oid, &source, targets, &Bringer::server_for(client)).await?, source) {
+    match (spread::release(forge, event, oid, &source, targets, &bringer).await?, source) {
         (Released::Done, Source::Area(key, _)) => {
             aside::remove(forge, &key).await;
             Ok(Tried::Answered(Answer::Stored))
@@ -173,70 +243,106 @@ async fn store(forge: &Forge, event: &Event, steps: i64, allowance: &Allowance) 
     Ok(Answer::Stored)
 }
 
-/// It waits for its commit. What was pushed under its id and is another commit goes: the event says what belongs there.
+/// It waits for its commit, or for the job. What was pushed under its id and is another commit goes: the event says what
+/// belongs there.
 async fn wait(
     forge: &Forge,
     event: &Event,
-    (proposed, commit): (&Proposal, Oid),
+    (commit, due): (Oid, Due),
     targets: &[Target],
-    from: Option<IpAddr>,
-    allowance: &Allowance,
+    arrival: &Arrival<'_>,
     incomplete: Option<&str>,
 ) -> Result<Tried, Fault> {
-    let settings = forge.settings().grasp.clone();
-    let repos: Vec<_> = targets.iter().map(|target| target.coordinate.stored()).collect();
-    let named: Vec<_> = proposed.repos.iter().map(|repo| Coordinate::from(repo).stored()).collect();
-    let input =
-        (event.clone(), commit, (repos, named), from, settings, allowance.clone(), incomplete.map(str::to_owned));
-    let written = forge
-        .store()
-        .write(input, |tx, (event, commit, (repos, named), from, settings, allowance, incomplete)| {
-            Box::pin(async move {
-                let before = proposals::lock(tx, event.id.as_bytes()).await?;
-                let is_fresh = |half: &Half| half.incoming != *incomplete;
-                if before.as_ref().is_some_and(|half| half.json.is_none() && half.commit == *commit && is_fresh(half)) {
-                    return Ok(Wrote::Raced);
-                }
-                let until = settings.expiry.of_arrival(tx.now());
-                let entry = entry(event, "", *from, until);
-                ensure_room(tx, &settings.caps, &entry).await?;
-                allowance.event(tx, entry.json.len()).await?;
-                // Also for those that wait: their first push may bring the commit.
-                let waiting = purgatory_attached::waiting_repos(tx, named).await?.into_iter();
-                let waiting = waiting.filter_map(|home| match home {
-                    Home::Repo(owner, identifier) => Some((owner, identifier)),
-                    Home::Proposal(_) => None,
-                });
-                let mut repos = repos.clone();
-                repos.extend(waiting);
-                let half = Half {
-                    event_id: entry.event_id,
-                    pubkey: Some(entry.pubkey),
-                    json: Some(entry.json),
-                    commit: *commit,
-                    repo_id: None,
-                    incoming: None,
-                    bytes: 0,
-                    created_at: tx.now(),
-                    expires_at: until,
-                };
-                proposals::put(tx, &half, &repos, entry.address.as_deref()).await?;
-                Ok::<_, Halt>(Wrote::Waits { dropped: before.and_then(|half| half.incoming) })
-            })
-        })
-        .await;
-    match written {
+    let network = arrival.from.map(Network::of);
+    if due == Due::Job {
+        let repos: Vec<_> = targets.iter().map(|target| target.repo.id).collect();
+        if let Err(refusal) = quota::refs(forge, event.pubkey, network, &repos).await? {
+            return Ok(Tried::Answered(Answer::Refused(refusal)));
+        }
+    }
+    let unit = Wait {
+        event: event.clone(),
+        proposed: arrival.proposed.clone(),
+        commit,
+        due,
+        repos: targets.iter().map(|target| target.coordinate.stored()).collect(),
+        named: arrival.proposed.repos.iter().map(|repo| Coordinate::from(repo).stored()).collect(),
+        from: arrival.from,
+        settings: forge.settings().grasp.clone(),
+        allowance: arrival.allowance.clone(),
+        incomplete: incomplete.map(str::to_owned),
+    };
+    match forge.store().write(unit, |tx, unit| Box::pin(write_wait(tx, unit))).await {
         Ok(Wrote::Raced) => Ok(Tried::Raced),
         Ok(Wrote::Waits { dropped }) => {
             if let Some(key) = dropped {
                 left("placeholder", "replacement");
                 aside::remove(forge, &key).await;
             }
+            if due == Due::Job {
+                // The job does not know where it came from.
+                quota::count_refs(forge, event.pubkey, network, targets.len()).await;
+            }
             Ok(Tried::Answered(Answer::Waiting))
         }
         Err(Halt::Refused(refusal)) => Ok(Tried::Answered(Answer::Refused(refusal))),
         Err(Halt::Store(error)) => Err(error.into()),
     }
+}
+
+/// A proposal that is to wait.
+struct Wait {
+    event: Event,
+    proposed: Proposal,
+    commit: Oid,
+    due: Due,
+    /// Repositories that take the commit, and all that the proposal names.
+    repos: Vec<([u8; 32], String)>,
+    named: Vec<([u8; 32], String)>,
+    from: Option<IpAddr>,
+    settings: GraspSettings,
+    allowance: Allowance,
+    incomplete: Option<String>,
+}
+
+async fn write_wait(tx: &mut Tx, unit: &Wait) -> Result<Wrote, Halt> {
+    let Wait { event, commit, settings, .. } = unit;
+    let before = proposals::lock(tx, event.id.as_bytes()).await?;
+    let is_here = |half: &Half| half.commit == *commit && half.incoming.is_some() && half.incoming != unit.incomplete;
+    let kept = before.clone().filter(is_here);
+    if unit.due == Due::Push && kept.as_ref().is_some_and(|half| half.json.is_none()) {
+        return Ok(Wrote::Raced);
+    }
+    let until = settings.expiry.of_arrival(tx.now());
+    let entry = entry(event, "", unit.from, until);
+    ensure_room(tx, &settings.caps, &entry).await?;
+    unit.allowance.event(tx, entry.json.len()).await?;
+    // The objects that the job is to take in stay where they are.
+    let kept = kept.filter(|_| unit.due == Due::Job);
+    let half = Half {
+        event_id: entry.event_id,
+        pubkey: Some(entry.pubkey),
+        json: Some(entry.json),
+        commit: *commit,
+        repo_id: kept.as_ref().and_then(|half| half.repo_id),
+        incoming: kept.as_ref().and_then(|half| half.incoming.clone()),
+        bytes: kept.as_ref().map_or(0, |half| half.bytes),
+        created_at: tx.now(),
+        expires_at: until,
+    };
+    // Also for repositories that wait: their first push may bring the commit.
+    let waiting = purgatory_attached::waiting_repos(tx, &unit.named).await?.into_iter();
+    let waiting = waiting.filter_map(|home| match home {
+        Home::Repo(owner, identifier) => Some((owner, identifier)),
+        Home::Proposal(_) => None,
+    });
+    let repos: Vec<_> = unit.repos.iter().cloned().chain(waiting).collect();
+    proposals::put(tx, &half, &repos, entry.address.as_deref()).await?;
+    if unit.due == Due::Job {
+        spread::enqueue(tx, event, &unit.proposed).await?;
+    }
+    let dropped = before.and_then(|half| half.incoming).filter(|_| kept.is_none());
+    Ok(Wrote::Waits { dropped })
 }
 
 /// What one try to let a proposal wait came to.

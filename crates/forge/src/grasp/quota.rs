@@ -4,16 +4,16 @@ use super::Halt;
 use super::signed::Signed;
 use crate::repos::create::owns_too_many;
 use crate::{Fault, Forge, disk};
-use abide_core::Timestamp;
 use abide_core::admission::Network;
+use abide_core::{RepoId, Timestamp};
 use abide_git::maintain::disk_usage;
-use abide_nostr::grasp::quota::{self, Quotas, Room, Usage};
+use abide_nostr::grasp::quota::{self, Quotas, Refs, Room, Usage};
 use abide_nostr::grasp::signer::Signer;
 use abide_nostr::grasp::{Prefix, Refusal};
 use abide_nostr::{PublicKey, nip19};
-use abide_store::quotas;
+use abide_store::quotas::{self, Today};
 use abide_store::reservations::{self, Reservation, Reserved};
-use abide_store::{Conn, StoreError, Tx, nostr_repos, purgatory, users};
+use abide_store::{Conn, StoreError, Tx, nostr_repos, proposal_refs, purgatory, users};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -28,31 +28,39 @@ const RESERVED_FOR: Duration = Duration::from_secs(3_600);
 /// Accounts whose keys are looked up at a time.
 const PAGE: i64 = 1_000;
 
-/// Bytes of all strangers together, as this node knows them.
+/// Usage of all strangers together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Total {
+    bytes: u64,
+    repos: u64,
+}
+
+/// Usage of all strangers together, as this node knows it.
 #[derive(Default)]
 pub(crate) struct Strangers {
-    summed: Mutex<Option<(Timestamp, u64)>>,
+    summed: Mutex<Option<(Timestamp, Total)>>,
 }
 
 impl Strangers {
-    /// The bytes, summed anew once a minute.
-    async fn bytes(&self, forge: &Forge) -> Result<u64, Fault> {
+    /// The sums, made anew once a minute.
+    async fn total(&self, forge: &Forge) -> Result<Total, Fault> {
         let now = forge.clock().now();
-        if let Some(bytes) = self.fresh(now) {
-            return Ok(bytes);
+        if let Some(total) = self.fresh(now) {
+            return Ok(total);
         }
-        let bytes = sum(&mut *forge.store().read().await?).await?;
-        *self.summed.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, bytes));
-        metrics::gauge!("abide_strangers_bytes").set(bytes as f64);
-        Ok(bytes)
+        let total = sum(&mut *forge.store().read().await?).await?;
+        *self.summed.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, total));
+        metrics::gauge!("abide_strangers_bytes").set(total.bytes as f64);
+        metrics::gauge!("abide_strangers_repos").set(total.repos as f64);
+        Ok(total)
     }
 
-    /// The last sum, if it serves. Whoever finds an old one sums anew; the others go by the old one meanwhile.
-    fn fresh(&self, now: Timestamp) -> Option<u64> {
+    /// The last sums, if they serve. Whoever finds old ones sums anew; the others go by the old ones meanwhile.
+    fn fresh(&self, now: Timestamp) -> Option<Total> {
         let mut summed = self.summed.lock().unwrap_or_else(PoisonError::into_inner);
-        let (at, bytes) = summed.as_mut()?;
+        let (at, total) = summed.as_mut()?;
         if *at <= now && now < at.plus(FRESH) {
-            return Some(*bytes);
+            return Some(*total);
         }
         *at = now;
         None
@@ -60,15 +68,22 @@ impl Strangers {
 
     /// Adds what was stored.
     pub(crate) fn add(&self, bytes: u64) {
-        if let Some((_, sum)) = self.summed.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            *sum = sum.saturating_add(bytes);
+        if let Some((_, total)) = self.summed.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            total.bytes = total.bytes.saturating_add(bytes);
+        }
+    }
+
+    /// Adds a repository.
+    pub(crate) fn add_repo(&self) {
+        if let Some((_, total)) = self.summed.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            total.repos = total.repos.saturating_add(1);
         }
     }
 }
 
 /// All keys without those of accounts that have a username.
-async fn sum(conn: &mut Conn) -> Result<u64, StoreError> {
-    let mut bytes = quotas::sum_all(conn).await?;
+async fn sum(conn: &mut Conn) -> Result<Total, StoreError> {
+    let mut all = quotas::sum_all(conn).await?;
     let mut after = 0;
     loop {
         let page = quotas::account_keys(conn, after, PAGE).await?;
@@ -76,9 +91,14 @@ async fn sum(conn: &mut Conn) -> Result<u64, StoreError> {
         after = *last;
         let keys: Vec<[u8; 32]> =
             page.iter().filter_map(|(_, npub)| nip19::parse_npub(npub).ok()).map(|key| key.to_bytes()).collect();
-        bytes -= quotas::sum(conn, &keys).await?;
+        let accounts = quotas::sum(conn, &keys).await?;
+        (all.bytes, all.repos) = (all.bytes - accounts.bytes, all.repos - accounts.repos);
     }
-    Ok(u64::try_from(bytes).unwrap_or(0))
+    Ok(Total { bytes: count(all.bytes), repos: count(all.repos) })
+}
+
+fn count(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
 }
 
 /// The quotas of strangers and what is left to all of them, at one moment.
@@ -86,6 +106,8 @@ async fn sum(conn: &mut Conn) -> Result<u64, StoreError> {
 pub(crate) struct Limits {
     pub quotas: Quotas,
     pub room: Room,
+    /// Repositories of all strangers.
+    repos: u64,
 }
 
 impl Limits {
@@ -94,13 +116,11 @@ impl Limits {
         let quotas = forge.settings().grasp.quotas;
         let disk = disk::measure(forge.layout().data());
         let most = quotas.strangers_bytes.of(disk.map(|disk| disk.bytes));
-        let strangers = match most {
-            Some(most) => Some((forge.relay().strangers.bytes(forge).await?, most)),
-            None => None,
-        };
+        let total = forge.relay().strangers.total(forge).await?;
+        let strangers = most.map(|most| (total.bytes, most));
         let free = disk.map(|disk| disk.free_percent);
         let reserve = free.filter(|free| *free < quotas.strangers_free_percent);
-        Ok(Self { quotas, room: Room { strangers, reserve } })
+        Ok(Self { quotas, room: Room { strangers, reserve }, repos: total.repos })
     }
 }
 
@@ -110,14 +130,14 @@ pub(crate) fn network(from: Option<IpAddr>) -> Option<String> {
 }
 
 /// Usage of a key and of the network it comes from, as the rules take it.
-pub(crate) fn usage(key: quotas::Usage, address_today: i64) -> Usage {
-    let count = |number: i64| u64::try_from(number).unwrap_or(0);
+pub(crate) fn usage(key: quotas::Usage, today: Today) -> Usage {
     Usage {
         events: count(key.events),
         bytes: count(key.bytes),
         repos: count(key.repos),
         repo_bytes: count(key.repo_bytes),
-        address_today: count(address_today),
+        address_today: count(today.bytes),
+        address_repos_today: count(today.repos),
     }
 }
 
@@ -155,7 +175,7 @@ impl Allowance {
         let key = self.key.to_bytes();
         let used = quotas::lock(tx, &[key]).await?.remove(&key).unwrap_or_default();
         let networks: Vec<String> = self.network.iter().cloned().collect();
-        let today = quotas::lock_addresses(tx, &networks).await?.into_values().next().unwrap_or(0);
+        let today = quotas::lock_addresses(tx, &networks).await?.into_values().next().unwrap_or_default();
         Ok(usage(used, today))
     }
 
@@ -207,18 +227,22 @@ impl Allowance {
         let used = quotas::of_key(&mut conn, &self.key.to_bytes()).await?;
         let today = match &self.network {
             Some(network) => quotas::address_today(&mut conn, network, forge.clock().now()).await?,
-            None => 0,
+            None => Today::default(),
         };
         Ok(quota::event(&limits.quotas, &usage(used, today), &limits.room, bytes as u64))
     }
 
-    /// Whether the author may have another repository.
+    /// Whether the author may have another repository; counts it for the network.
     pub(super) async fn repo(&self, tx: &mut Tx) -> Result<(), Halt> {
         let waiting = purgatory::repos_of(tx, &self.key.to_bytes()).await?;
         if let Some(limits) = &self.limits {
             let mut usage = self.usage(tx).await?;
-            usage.repos += u64::try_from(waiting).unwrap_or(0);
-            return Ok(quota::repo(&limits.quotas, &usage)?);
+            usage.repos += count(waiting);
+            quota::repo(&limits.quotas, &usage, limits.repos)?;
+            if let Some(network) = &self.network {
+                quotas::count_repo(tx, network).await?;
+            }
+            return Ok(());
         }
         let Some(owner) = nostr_repos::user_of(tx, &nip19::npub(&self.key)).await? else { return Ok(()) };
         users::lock(tx, owner).await?;
@@ -238,7 +262,7 @@ impl Allowance {
     /// Whether a deletion request is kept, once it was carried out and stored.
     pub(super) async fn deletion(&self, tx: &mut Tx, before: Option<Usage>, bytes: usize) -> Result<(), Halt> {
         let (Some(limits), Some(before)) = (&self.limits, before) else { return Ok(()) };
-        let after = usage(quotas::of_key(tx, &self.key.to_bytes()).await?, 0);
+        let after = usage(quotas::of_key(tx, &self.key.to_bytes()).await?, Today::default());
         quota::deletion(&limits.quotas, &before, &after, &limits.room)?;
         Ok(self.count(tx, bytes).await?)
     }
@@ -277,7 +301,7 @@ impl Payer {
         };
         let today = match &self.network {
             Some(network) => quotas::address_today(&mut conn, network, now).await?,
-            None => 0,
+            None => Today::default(),
         };
         Ok((usage(used, today), self.reserved(&mut conn, "", now).await?))
     }
@@ -305,7 +329,7 @@ impl Payer {
             None => quotas::Usage::default(),
         };
         let networks: Vec<String> = self.network.iter().cloned().collect();
-        let today = quotas::lock_addresses(tx, &networks).await?.into_values().next().unwrap_or(0);
+        let today = quotas::lock_addresses(tx, &networks).await?.into_values().next().unwrap_or_default();
         let now = tx.now();
         let reserved = self.reserved(tx, reservation, now).await?;
         let (usage, room) = beside(usage(used, today), limits.room, reserved);
@@ -345,7 +369,6 @@ impl Payer {
 
 /// Usage and room once everything is stored that others have reserved.
 fn beside(usage: Usage, room: Room, reserved: Reserved) -> (Usage, Room) {
-    let count = |number: i64| u64::try_from(number).unwrap_or(0);
     let usage = Usage {
         repo_bytes: usage.repo_bytes.saturating_add(count(reserved.of_key)),
         address_today: usage.address_today.saturating_add(count(reserved.of_address)),
@@ -380,6 +403,8 @@ pub(crate) struct Weighing<'a> {
     pub paying: &'a Paying,
     /// Names the reservation, unless there is one.
     pub key: &'a str,
+    /// Bytes that count beside those of the objects.
+    pub more: u64,
 }
 
 /// Weighs git data: whoever pays must have room for it, and is charged when the push ends. Returns how many bytes were
@@ -387,9 +412,9 @@ pub(crate) struct Weighing<'a> {
 pub(crate) async fn weigh(
     forge: &Forge,
     signed: &mut Signed,
-    Weighing { objects, owner, from, paying, key }: Weighing<'_>,
+    Weighing { objects, owner, from, paying, key, more }: Weighing<'_>,
 ) -> Result<Result<Option<u64>, Refusal>, Fault> {
-    let bytes = measure(objects).await?;
+    let bytes = measure(objects).await?.saturating_add(more);
     let payer = Payer::load(forge, signed.payer(owner), from).await?;
     let network = payer.network().map(str::to_owned);
     if let Paying::Reserved(id) = paying {
@@ -402,6 +427,47 @@ pub(crate) async fn weigh(
     };
     signed.weigh(bytes, network, reserved.then(|| key.to_owned()));
     Ok(Ok(reserved.then_some(bytes)))
+}
+
+/// Whether a stranger may make a ref in each of these repositories. Proposals that are released in the same moment may
+/// pass together, as many as there are lanes and pushes.
+pub(crate) async fn refs(
+    forge: &Forge,
+    author: PublicKey,
+    from: Option<Network>,
+    repos: &[RepoId],
+) -> Result<Result<(), Refusal>, Fault> {
+    let mut conn = forge.store().read().await?;
+    if !crate::relay::signer(&mut conn, author).await?.is_stranger() {
+        return Ok(Ok(()));
+    }
+    let of_key = count(proposal_refs::of_key(&mut conn, &author.to_bytes()).await?);
+    let address_today = match from.map(|network| network.address().to_string()) {
+        Some(network) => count(quotas::address_today(&mut conn, &network, forge.clock().now()).await?.refs),
+        None => 0,
+    };
+    for repo in repos {
+        let of_repo = count(proposal_refs::of_repo(&mut conn, *repo).await?);
+        if let Err(refusal) = quota::proposal_refs(&Refs { of_repo, of_key, address_today }, repos.len() as u64) {
+            return Ok(Err(refusal));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// Counts refs that were made for the network that the proposal of a stranger came from.
+pub(crate) async fn count_refs(forge: &Forge, author: PublicKey, from: Option<Network>, refs: usize) {
+    let counted = async {
+        let is_stranger = crate::relay::signer(&mut *forge.store().read().await?, author).await?.is_stranger();
+        let Some(network) = from.filter(|_| is_stranger) else { return Ok(()) };
+        let input = (network.address().to_string(), i64::try_from(refs).unwrap_or(i64::MAX));
+        forge.store().write(input, |tx, (network, refs)| Box::pin(quotas::count_refs(tx, network, *refs))).await
+    };
+    let counted: Result<(), StoreError> = counted.await;
+    if let Err(error) = counted {
+        // The proposal is served, and its sender is told so.
+        tracing::warn!(%error, "refs of a proposal are not counted for its network");
+    }
 }
 
 /// Bytes of the objects in a directory.

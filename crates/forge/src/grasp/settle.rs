@@ -1,7 +1,7 @@
 //! Looks again at everything that waits for one identifier: git data that came to one repository may complete a state
 //! that rules another.
 
-use super::align::{Aligned, Bringer, Objects, align, client_of};
+use super::align::{Aligned, Bringer, JOB_WAIT, Objects, align, client_of};
 use super::arrived;
 use super::push::{Coordinate, Order, is_complete, objects_of};
 use super::scene::{Announced, Place, Scene};
@@ -20,10 +20,23 @@ use std::collections::HashSet;
 /// Steps of one settling: each moves one repository to one state, so there are never more than repositories.
 const AT_MOST: usize = 1_000;
 
+/// Steps of a settling that whoever sent an event waits for; the job goes on with the others.
+const AT_ONCE: usize = 20;
+
 /// Moves every repository of an identifier to the newest state whose objects are here, for someone.
 pub(crate) async fn settle(forge: &Forge, identifier: &str, key: PublicKey, client: Client) -> Result<(), Fault> {
+    settle_some(forge, identifier, key, client, AT_MOST).await
+}
+
+async fn settle_some(
+    forge: &Forge,
+    identifier: &str,
+    key: PublicKey,
+    client: Client,
+    steps: usize,
+) -> Result<(), Fault> {
     let mut tried: HashSet<(RepoId, EventId)> = HashSet::new();
-    for _ in 0..AT_MOST {
+    for _ in 0..steps {
         let mut conn = forge.store().read().await?;
         let scene = Scene::load(&forge.settings().grasp, &mut conn, identifier, key).await?;
         drop(conn);
@@ -57,9 +70,10 @@ async fn is_wanted(conn: &mut Conn, identifier: &str) -> Result<bool, StoreError
     Ok(is_shared(conn, identifier).await? || !purgatory::states(conn, identifier, 1, i64::MAX).await?.is_empty())
 }
 
-/// As [`settle`], once something was written that may be answered. The job that was queued with it tries again.
+/// As [`settle`], once something was written that may be answered. The job that was queued with it tries again, and goes
+/// on where there are many repositories.
 pub(crate) async fn settle_after(forge: &Forge, identifier: &str, key: PublicKey, client: Client) {
-    if let Err(fault) = settle(forge, identifier, key, client).await {
+    if let Err(fault) = settle_some(forge, identifier, key, client, AT_ONCE).await {
         tracing::warn!(error = %fault, identifier, "repositories of an identifier are left for the job that settles them");
     }
 }
@@ -94,7 +108,8 @@ pub(super) async fn enqueue_named(tx: &mut Tx, key: &[u8; 32], identifier: &str)
 pub(crate) async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
     let owner = payload["owner"].as_str().and_then(|text| PublicKey::from_hex(text).ok());
     let (Some(owner), Some(identifier)) = (owner, payload["identifier"].as_str()) else { return Ok(false) };
-    settle(forge, identifier, owner, client_of(forge, &owner, None).await?).await?;
+    let client = client_of(forge, &owner, None).await?.waiting_at_most(JOB_WAIT);
+    settle(forge, identifier, owner, client).await?;
     arrived::release(forge, &Coordinate { owner, identifier: identifier.to_owned() }).await?;
     Ok(true)
 }

@@ -3,7 +3,7 @@
 
 use super::{GraspSettings, id, left, seconds, settle, spread};
 use crate::relay::deleted::is_deleted;
-use crate::relay::{from_record, to_record};
+use crate::relay::{from_record, signer, to_record};
 use crate::threads;
 use abide_core::RefName;
 use abide_nostr::event::to_json;
@@ -11,7 +11,7 @@ use abide_nostr::git::Proposal;
 use abide_nostr::{Event, PublicKey, Rank, kinds};
 use abide_store::nostr_events::Kept;
 use abide_store::repos::{self, Repo};
-use abide_store::{StoreError, Tx, nostr_events, purgatory, purgatory_proposals, quotas, reservations};
+use abide_store::{StoreError, Tx, nostr_events, proposal_refs, purgatory, purgatory_proposals, quotas, reservations};
 use serde::{Deserialize, Serialize};
 
 /// The signed events that allow a push, and what they say beside refs.
@@ -91,7 +91,7 @@ pub(crate) async fn finish(tx: &mut Tx, settings: &GraspSettings, repo: &Repo, s
         settle::enqueue(tx, repo.id).await?;
     }
     for json in &signed.proposals {
-        serve_proposal(tx, settings, &read(json)?).await?;
+        serve_proposal(tx, settings, repo, &read(json)?).await?;
     }
     charge(tx, repo, &signed).await?;
     if let Some(head) = signed.head.as_deref().and_then(|name| name.parse::<RefName>().ok())
@@ -121,10 +121,13 @@ async fn charge(tx: &mut Tx, repo: &Repo, signed: &Signed) -> Result<(), StoreEr
 }
 
 /// Stores a proposal whose commit came. If its author deleted it in the meantime, its refs go again.
-async fn serve_proposal(tx: &mut Tx, settings: &GraspSettings, event: &Event) -> Result<(), StoreError> {
+async fn serve_proposal(tx: &mut Tx, settings: &GraspSettings, repo: &Repo, event: &Event) -> Result<(), StoreError> {
     let deleted = is_deleted(tx, event).await?;
     if !deleted && nostr_events::insert(tx, &to_record(event)).await? == Kept::New {
         threads::tell::served(tx, settings, [event]).await?;
+    }
+    if !deleted && signer(tx, event.pubkey).await?.is_stranger() {
+        proposal_refs::add(tx, repo.id, &id(&event.id), &event.pubkey.to_bytes()).await?;
     }
     if purgatory_proposals::take(tx, &id(&event.id)).await?.is_some() {
         left("proposal", "promotion");

@@ -6,10 +6,10 @@
 //! none. The event is stored with the first repository's ref; the others follow at once, and a job that is written with
 //! the event makes sure of it, whatever happens in between.
 
-use super::align::{Aligned, Bringer, Objects, align, client_of, writer};
-use super::attached;
+use super::align::{Aligned, Bringer, JOB_WAIT, Objects, align, client_of, writer};
 use super::push::{Coordinate, Decision, Order, View, decide};
-use super::quota::{Payer, give_back, measure};
+use super::quota::{self, Payer, give_back, measure};
+use super::{attached, proposal};
 use crate::disk::ensure_room_for;
 use crate::git::push::incoming_key;
 use crate::git::snapshots;
@@ -21,7 +21,7 @@ use abide_nostr::git::{Coordinate as Address, ObjectId, Proposal};
 use abide_nostr::grasp::event::Home;
 use abide_nostr::grasp::push::{PushRefusal, ref_of};
 use abide_nostr::grasp::{Prefix, Refusal};
-use abide_nostr::{Event, EventId};
+use abide_nostr::{Event, EventId, PublicKey};
 use abide_store::nostr_events::tag_key;
 use abide_store::repos::Repo;
 use abide_store::{StoreError, Tx, nostr_events, nostr_relations, nostr_repos, purgatory};
@@ -117,6 +117,11 @@ pub(crate) async fn prepare(
         Source::Repo(origin) => Some(*origin),
         Source::Area(_, origin) => *origin,
     };
+    let repos: Vec<RepoId> = targets.iter().map(|target| target.repo.id).collect();
+    let network = bringer.client.network();
+    if let Err(refusal) = quota::refs(forge, event.pubkey, network, &repos).await? {
+        return Ok(Err(Released::Refused(refusal)));
+    }
     // Whoever pushes hears first of the repository that was pushed to.
     targets.sort_by_key(|target| Some(target.repo.id) != origin);
     let mut staging = Staging::new(forge, event.id, commit, bringer.client);
@@ -138,13 +143,14 @@ pub(crate) async fn prepare(
         return Ok(Err(Released::Refused(refusal)));
     }
     let bringer = bringer.clone().paying_from(&reservation);
-    Ok(Ok(Ready { id: event.id, order, targets, staged, reservation, bringer }))
+    Ok(Ok(Ready { id: event.id, author: event.pubkey, order, targets, staged, reservation, bringer }))
 }
 
 /// A proposal that all its repositories take, with everything that they need of it beside them. The area that it came
 /// from has to stay until it is released or abandoned.
 pub(crate) struct Ready {
     id: EventId,
+    author: PublicKey,
     order: Order,
     targets: Vec<Target>,
     staged: Vec<Objects>,
@@ -156,13 +162,14 @@ impl Ready {
     /// Writes the refs and serves the event. Should a write fail after the first, the job that is queued with the event
     /// takes it into the others: what it needs of the quota stays reserved.
     pub(crate) async fn release(self, forge: &Forge) -> Result<Released, Fault> {
-        let Self { id, order, targets, staged, reservation, bringer } = self;
+        let Self { id, author, order, targets, staged, reservation, bringer } = self;
         let written = write(forge, &order, targets.iter().zip(staged), &bringer).await;
         if !matches!(written, Ok(Written::Some)) {
             give_back(forge, &reservation).await;
         }
         match written? {
             Written::All | Written::Some => {
+                quota::count_refs(forge, author, bringer.client.network(), targets.len()).await;
                 attached::release(forge, &id).await;
                 Ok(Released::Done)
             }
@@ -355,7 +362,7 @@ pub(crate) async fn give(forge: &Forge, id: &EventId) -> Result<(), Fault> {
     let Ok(proposal) = Proposal::parse(&event) else { return Ok(()) };
     let Some(commit) = proposal.commit.and_then(ObjectId::sha1) else { return Ok(()) };
     let (targets, _) = targets(forge, &proposal.repos).await?;
-    let client = client_of(forge, &event.pubkey, None).await?;
+    let client = client_of(forge, &event.pubkey, None).await?.waiting_at_most(JOB_WAIT);
     let Some(origin) = holder(forge, id, commit, &targets, client).await? else { return Ok(()) };
     let mut staging = Staging::new(forge, *id, commit, client);
     let (mut ready, mut staged) = (Vec::with_capacity(targets.len()), Vec::with_capacity(targets.len()));
@@ -399,7 +406,7 @@ pub(super) async fn forget(forge: &Forge, id: &EventId, named: &[Address]) -> Re
     Ok(())
 }
 
-/// Queues what makes sure of it, in the transaction that serves or removes a proposal.
+/// Queues what makes sure of it, in the transaction that serves or removes a proposal, or lets it wait because git is busy.
 pub(crate) async fn enqueue(tx: &mut Tx, event: &Event, proposal: &Proposal) -> Result<(), StoreError> {
     let named: Vec<String> = proposal.repos.iter().map(Address::to_string).collect();
     let payload = json!({ "event": event.id.to_hex(), "repos": named });
@@ -426,7 +433,7 @@ pub(crate) async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
     let named: Vec<Address> = named.iter().filter_map(|text| text.as_str()?.parse().ok()).collect();
     if nostr_events::by_id(&mut *forge.store().read().await?, id.as_bytes()).await?.is_some() {
         give(forge, &id).await?;
-    } else {
+    } else if !proposal::again(forge, &id).await? {
         forget(forge, &id, &named).await?;
     }
     Ok(true)

@@ -1,10 +1,10 @@
 //! A signed state arrives.
 
-use super::align::{Aligned, Bringer, Objects, align, client_of};
+use super::align::{Aligned, Bringer, LANE_WAIT, Objects, align, client_of};
 use super::push::{Coordinate, Order, is_complete, objects_of};
 use super::quota::Allowance;
 use super::scene::{Place, Scene};
-use super::settle::settle_after;
+use super::settle::{self, settle_after};
 use super::signed::serve_state;
 use super::{Halt, ensure_room, entry, refusal, stop};
 use crate::{Fault, Forge};
@@ -27,7 +27,7 @@ pub(super) async fn admit(
     allowance: &Allowance,
 ) -> Result<Answer, Fault> {
     let identifier = state.identifier.as_str().to_owned();
-    let client = client_of(forge, &event.pubkey, from).await?;
+    let client = client_of(forge, &event.pubkey, from).await?.waiting_at_most(LANE_WAIT);
     let mut conn = forge.store().read().await?;
     let scene = Scene::load(&forge.settings().grasp, &mut conn, &identifier, event.pubkey).await?;
     let author = event.pubkey.to_bytes();
@@ -35,6 +35,7 @@ pub(super) async fn admit(
     let target = format!("a:{}:{}:{identifier}", kinds::STATE, event.pubkey.to_hex());
     let deleted_at = deleted::at(&mut conn, &author, &target).await?;
     drop(conn);
+    let (ruled, due) = ruled(forge, &scene, &state, client).await?;
     let facts = Facts {
         rank: state.rank,
         tracks: state.tracks(),
@@ -44,9 +45,9 @@ pub(super) async fn admit(
         }),
         deleted_at: deleted_at.map(|at| u64::try_from(at).unwrap_or(0)),
         announced: scene.announced.iter().any(|known| known.repo_id().is_some()),
-        ruled: ruled(forge, &scene, &state, client).await?,
+        ruled,
     };
-    let sender = Sender { from, allowance, client };
+    let sender = Sender { from, allowance, client, due };
     match judge(&facts) {
         Verdict::Refuse(refusal) => Ok(Answer::Refused(refusal)),
         Verdict::Wait { extend } => wait(forge, event, &identifier, extend, sender).await,
@@ -55,15 +56,32 @@ pub(super) async fn admit(
     }
 }
 
-/// What the author may speak for, and what is there of it.
-async fn ruled(forge: &Forge, scene: &Scene, state: &RepoState, client: Client) -> Result<Vec<Ruled>, Fault> {
-    let mut ruled = Vec::new();
+/// The step that a waiting state is waiting for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Due {
+    /// Git data.
+    Push,
+    /// The job that looks again when git is less busy.
+    Job,
+}
+
+/// The repositories that the author may speak for, and what is there of each. Where git is too busy to look, nothing counts as complete.
+async fn ruled(forge: &Forge, scene: &Scene, state: &RepoState, client: Client) -> Result<(Vec<Ruled>, Due), Fault> {
+    let (mut ruled, mut due) = (Vec::new(), Due::Push);
     for known in scene.ruled_by(state.author) {
         let superseded = scene.candidates(known.owner(), None, |candidates| {
             candidates.authoritative().is_some_and(|rules| rules.rank > state.rank)
         });
         let complete = match &known.place {
-            Place::Served(repo) => is_complete(forge, state, repo, client).await?,
+            // One wait is enough: the slots are the same for all of them.
+            Place::Served(_) if due == Due::Job => false,
+            Place::Served(repo) => match is_complete(forge, state, repo, client).await {
+                Err(fault) if fault.is_busy() => {
+                    due = Due::Job;
+                    false
+                }
+                complete => complete?,
+            },
             Place::Waiting(..) | Place::Beside => false,
         };
         ruled.push(Ruled {
@@ -75,7 +93,7 @@ async fn ruled(forge: &Forge, scene: &Scene, state: &RepoState, client: Client) 
             suspended: scene.is_suspended(&known.owner()),
         });
     }
-    Ok(ruled)
+    Ok((ruled, due))
 }
 
 /// Nothing follows it: newer states rule wherever it could, or it names no ref. It is stored, and changes nothing.
@@ -95,6 +113,7 @@ struct Sender<'a> {
     from: Option<IpAddr>,
     allowance: &'a Allowance,
     client: Client,
+    due: Due,
 }
 
 /// All that it asks for is here: it is stored and followed at once.
@@ -123,6 +142,10 @@ async fn serve(
             Ok(Aligned::Refused(reason)) => tracing::info!(reason, "a repository does not follow a new state"),
             // The state is stored: the job that settles the identifier tries again.
             Err(fault) if stored => tracing::warn!(error = %fault, "a repository does not follow a stored state yet"),
+            Err(fault) if fault.is_busy() => {
+                let sender = Sender { due: Due::Job, ..sender };
+                return wait(forge, event, state.identifier.as_str(), Vec::new(), sender).await;
+            }
             Err(fault) => return Err(fault),
         }
     }
@@ -140,13 +163,13 @@ async fn wait(
     event: &Event,
     identifier: &str,
     extend: Vec<PublicKey>,
-    Sender { from, allowance, .. }: Sender<'_>,
+    Sender { from, allowance, due, .. }: Sender<'_>,
 ) -> Result<Answer, Fault> {
     let settings = forge.settings().grasp.clone();
-    let input = (event.clone(), identifier.to_owned(), from, extend, settings, allowance.clone());
+    let input = (event.clone(), identifier.to_owned(), (from, due), extend, settings, allowance.clone());
     let written = forge
         .store()
-        .write(input, |tx, (event, identifier, from, extend, settings, allowance)| {
+        .write(input, |tx, (event, identifier, (from, due), extend, settings, allowance)| {
             Box::pin(async move {
                 let until = settings.expiry.of_arrival(tx.now());
                 let entry = entry(event, identifier, *from, until);
@@ -162,6 +185,9 @@ async fn wait(
                 if scene.ruled_by(event.pubkey).next().is_none() {
                     let reason = "the announcement expired a moment ago; publish it again, then the state";
                     return Err(refusal(Prefix::Restricted, reason).into());
+                }
+                if *due == Due::Job {
+                    settle::enqueue_named(tx, &event.pubkey.to_bytes(), identifier).await?;
                 }
                 Ok::<_, Halt>(())
             })

@@ -7,6 +7,7 @@ use super::TooMany;
 use super::admit::Submission;
 use super::door::Place;
 use super::hub::Live;
+use super::memory::{self, Held};
 use super::reading::{self, Asked, Found};
 use crate::accounts::standing;
 use crate::{Fault, Forge};
@@ -14,7 +15,7 @@ use abide_nostr::git::Service;
 use abide_nostr::grasp::{Answer, Prefix, Refusal, signer};
 use abide_nostr::session::Ticket;
 use abide_nostr::{Action, Event, EventId, PublicKey, Session};
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -32,6 +33,14 @@ pub enum Ended {
     Suspended,
 }
 
+/// Frames for the client. The bytes that were taken for them are given back when this is dropped, once they are sent.
+#[derive(Default)]
+pub struct Frames {
+    /// The frames, in order.
+    pub texts: Vec<String>,
+    _held: Option<Arc<Held>>,
+}
+
 /// A connection.
 pub struct Client {
     forge: Forge,
@@ -46,6 +55,8 @@ pub struct Client {
     questions: VecDeque<(Ticket, Asked)>,
     running: Option<(Ticket, JoinHandle<()>)>,
     open: HashSet<Ticket>,
+    /// Bytes of the filters of subscriptions and counts, and of our side of reconciliations, for as long as they go on.
+    held: HashMap<Ticket, Vec<Held>>,
     _place: Place,
 }
 
@@ -54,7 +65,7 @@ impl Client {
     pub fn connect(forge: &Forge, ip: Option<IpAddr>) -> Result<Self, TooMany> {
         let relay = forge.relay();
         let place = relay.door.enter(ip)?;
-        let (number, live) = relay.hub.join();
+        let (number, live) = relay.hub.join(ip);
         let (answer_to, answers) = mpsc::unbounded_channel();
         let (found_to, found) = mpsc::channel(1);
         let service = relay.service.clone().unwrap_or_else(nowhere);
@@ -71,6 +82,7 @@ impl Client {
             questions: VecDeque::new(),
             running: None,
             open: HashSet::new(),
+            held: HashMap::new(),
             _place: place,
         })
     }
@@ -82,23 +94,24 @@ impl Client {
     }
 
     /// Takes a text frame.
-    pub async fn on_text(&mut self, text: &str) -> Vec<String> {
+    pub async fn on_text(&mut self, text: &str) -> Frames {
         let now = self.forge.clock().now();
         let actions = match self.session.is_comparing() {
             true => aside(|| self.session.on_message(text, now)),
             false => self.session.on_message(text, now),
         };
-        self.act(actions).await
+        Frames { texts: self.act(actions, text.len()).await, _held: None }
     }
 
     /// Takes a frame that is not text.
-    pub async fn on_binary(&mut self) -> Vec<String> {
+    pub async fn on_binary(&mut self) -> Frames {
         let actions = self.session.on_binary();
-        self.act(actions).await
+        Frames { texts: self.act(actions, 0).await, _held: None }
     }
 
     /// Waits for what comes from elsewhere: answers, stored events, new events. Nothing is lost if the wait is given up.
-    pub async fn next(&mut self) -> Result<Vec<String>, Ended> {
+    pub async fn next(&mut self) -> Result<Frames, Ended> {
+        let mut held = None;
         let actions = tokio::select! {
             biased;
             Some((id, answer)) = self.answers.recv() => {
@@ -109,12 +122,19 @@ impl Client {
                 actions
             }
             live = self.live.recv() => match live {
-                Some(Live { ticket, wire }) => self.session.on_live(&ticket, &wire),
+                Some(Live { ticket, wire, held: bytes }) => {
+                    held = bytes;
+                    self.session.on_live(&ticket, &wire)
+                }
                 None => return Err(Ended::TooSlow),
             },
-            Some((ticket, found)) = self.found.recv() => self.on_found(&ticket, found),
+            Some((ticket, found)) = self.found.recv() => {
+                let (actions, bytes) = self.on_found(&ticket, found);
+                held = bytes.map(Arc::new);
+                actions
+            }
         };
-        Ok(self.act(actions).await)
+        Ok(Frames { texts: self.act(actions, 0).await, _held: held })
     }
 
     /// Whether whoever proved a key here may stay. To be asked every now and then: a connection outlives a suspension.
@@ -129,25 +149,46 @@ impl Client {
         Ok(())
     }
 
-    fn on_found(&mut self, ticket: &Ticket, found: Found) -> Vec<Action> {
+    /// The actions that follow from an answer, and the bytes of the part of it that is sent.
+    fn on_found(&mut self, ticket: &Ticket, found: Found) -> (Vec<Action>, Option<Held>) {
         // What a question that was given up had found already does not end the one that runs now.
-        if !matches!(found, Found::Page(_)) {
+        if !matches!(found, Found::Page(..)) {
             self.running.take_if(|(running, _)| running == ticket);
         }
+        let mut held = None;
         let actions = match found {
-            Found::Page(page) => self.session.on_stored(ticket, page),
+            Found::Page(page, bytes) => {
+                held = Some(bytes);
+                self.session.on_stored(ticket, page)
+            }
             Found::End => self.session.on_stored_end(ticket),
             Found::Count(count) => self.session.on_count(ticket, count),
-            Found::Items(items) => aside(|| self.session.on_reconcile_items(ticket, items)),
+            Found::Items(items, bytes) => {
+                self.held.entry(ticket.clone()).or_default().push(bytes);
+                aside(|| self.session.on_reconcile_items(ticket, items))
+            }
+            Found::Full => self.session.on_refused(ticket, &memory::full()),
             Found::Failed => self.session.on_query_failed(ticket),
         };
         self.ask_next();
-        actions
+        (actions, held)
     }
 
-    async fn act(&mut self, actions: Vec<Action>) -> Vec<String> {
+    /// Does what the session wants done after a message of so many bytes.
+    async fn act(&mut self, actions: Vec<Action>, bytes: usize) -> Vec<String> {
         let mut frames = Vec::with_capacity(actions.len());
-        for action in actions {
+        let mut actions = VecDeque::from(actions);
+        while let Some(action) = actions.pop_front() {
+            if let Action::Subscribe(ticket, _) | Action::Count(ticket, _) | Action::Reconcile { ticket, .. } = &action
+            {
+                match self.forge.relay().memory.take(self.ip, bytes) {
+                    Some(held) => self.held.entry(ticket.clone()).or_default().push(held),
+                    None => {
+                        actions.extend(self.session.on_refused(ticket, &memory::full()));
+                        continue;
+                    }
+                }
+            }
             match action {
                 Action::Send(text) => frames.push(text),
                 Action::Admit(event) => self.admit(event).await,
@@ -171,6 +212,7 @@ impl Client {
                 }
             }
         }
+        self.held.retain(|ticket, _| self.session.goes_on(ticket));
         frames
     }
 
@@ -208,7 +250,7 @@ impl Client {
             return;
         }
         let Some((ticket, asked)) = self.questions.pop_front() else { return };
-        let task = reading::read(self.forge.clone(), ticket.clone(), asked, self.found_to.clone());
+        let task = reading::read(self.forge.clone(), self.ip, ticket.clone(), asked, self.found_to.clone());
         self.running = Some((ticket, tokio::spawn(task)));
     }
 }

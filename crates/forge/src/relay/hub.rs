@@ -1,8 +1,11 @@
 //! Who listens to what, and passing on.
 
+use super::memory::{Held, Memory};
+use abide_core::admission::Network;
 use abide_nostr::session::{Ticket, Wire};
 use abide_nostr::{Event, EventId, Filter, SubscriptionIndex};
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
 
@@ -13,6 +16,8 @@ type Name = (u64, Ticket);
 pub(super) struct Live {
     pub ticket: Ticket,
     pub wire: Wire,
+    /// Its bytes, which all readers of one network share as they share the text.
+    pub held: Option<Arc<Held>>,
 }
 
 pub(super) struct Hub {
@@ -21,19 +26,27 @@ pub(super) struct Hub {
     inner: Mutex<Inner>,
 }
 
+/// A connection that listens.
+struct Reader {
+    to: mpsc::Sender<Live>,
+    ip: Option<IpAddr>,
+}
+
 struct Inner {
     next: u64,
     subscriptions: SubscriptionIndex<Name>,
-    readers: HashMap<u64, mpsc::Sender<Live>>,
+    readers: HashMap<u64, Reader>,
+    memory: Memory,
     told: Recent,
 }
 
 impl Hub {
-    pub(super) fn new(outgoing: usize, remembered: usize) -> Self {
+    pub(super) fn new(outgoing: usize, remembered: usize, memory: Memory) -> Self {
         let inner = Inner {
             next: 0,
             subscriptions: SubscriptionIndex::default(),
             readers: HashMap::new(),
+            memory,
             told: Recent::new(remembered),
         };
         Self { outgoing: outgoing.max(1), inner: Mutex::new(inner) }
@@ -44,12 +57,12 @@ impl Hub {
     }
 
     /// A new reader: its number, and where its events come. The channel ends when the reader is too slow.
-    pub(super) fn join(&self) -> (u64, mpsc::Receiver<Live>) {
+    pub(super) fn join(&self, ip: Option<IpAddr>) -> (u64, mpsc::Receiver<Live>) {
         let (sender, receiver) = mpsc::channel(self.outgoing);
         let mut inner = self.lock();
         inner.next += 1;
         let number = inner.next;
-        inner.readers.insert(number, sender);
+        inner.readers.insert(number, Reader { to: sender, ip });
         (number, receiver)
     }
 
@@ -98,10 +111,16 @@ impl Inner {
             return;
         }
         let wire = Wire::from(event);
+        let mut held: HashMap<Option<Network>, Option<Arc<Held>>> = HashMap::new();
         for (number, ticket) in listening {
-            let Some(reader) = self.readers.get(&number) else { continue };
-            // A reader that does not read loses its connection: dropping the sender ends its channel.
-            if reader.try_send(Live { ticket, wire: wire.clone() }).is_err() {
+            let Some(Reader { to, ip }) = self.readers.get(&number) else { continue };
+            let of_network = held.entry(ip.map(Network::of));
+            let held = of_network.or_insert_with(|| self.memory.take(*ip, wire.json.len()).map(Arc::new)).clone();
+            // A reader that does not read loses its connection, and so does one with something unread where its network
+            // leaves more unread than its share: dropping the sender ends the channel.
+            let has_read = to.capacity() == to.max_capacity();
+            let passed = (held.is_some() || has_read) && to.try_send(Live { ticket, wire: wire.clone(), held }).is_ok();
+            if !passed {
                 self.readers.remove(&number);
                 metrics::counter!("abide_relay_cut_total").increment(1);
             }

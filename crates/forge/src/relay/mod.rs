@@ -6,8 +6,8 @@
 //! * `hub.rs`: who listens to what. Everyone who stored events calls [`Relay::publish`] after the commit; `tail.rs` sees
 //!   what other nodes stored.
 //! * `record.rs`: events as rows. `deleted.rs`: what does not come back. `signers.rs`: the
-//!   accounts behind keys. `door.rs`: how many connections and events one address may have. `expire.rs`: the end of what
-//!   asked to be forgotten.
+//!   accounts behind keys. `door.rs`: how many connections and events one address may have. `memory.rs`: how many bytes
+//!   connections may hold. `expire.rs`: the end of what asked to be forgotten.
 
 mod admit;
 mod client;
@@ -15,13 +15,14 @@ pub(crate) mod deleted;
 mod door;
 mod expire;
 mod hub;
+mod memory;
 mod reading;
 mod record;
 mod settings;
 mod signers;
 mod tail;
 
-pub use client::{Client, Ended};
+pub use client::{Client, Ended, Frames};
 pub use door::TooMany;
 pub(crate) use expire::expire;
 pub use record::to_record;
@@ -39,6 +40,7 @@ use abide_nostr::{Event, Limits};
 use admit::Admissions;
 use door::Door;
 use hub::Hub;
+use memory::Memory;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -52,6 +54,7 @@ pub struct Relay {
     hub: Hub,
     door: Door,
     admissions: Admissions,
+    memory: Memory,
     pub(crate) strangers: Strangers,
     /// Questions to the database that run at once.
     reads: Semaphore,
@@ -60,12 +63,14 @@ pub struct Relay {
 impl Relay {
     pub(crate) fn new(settings: RelaySettings, public_url: &str) -> Self {
         let limits = Arc::new(settings.limits.clone());
+        let memory = Memory::new();
         Self {
             service: Service::parse(public_url).ok(),
             public_url: public_url.to_owned(),
-            hub: Hub::new(settings.outgoing, settings.remembered),
+            hub: Hub::new(settings.outgoing, settings.remembered, memory.clone()),
             door: Door::new(&settings),
             admissions: Admissions::new(&settings),
+            memory,
             strangers: Strangers::default(),
             reads: Semaphore::new(settings.reads.max(1)),
             limits,

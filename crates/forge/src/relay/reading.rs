@@ -1,5 +1,7 @@
-//! Finding what a connection asks for, a page at a time: no more is in memory than the client takes.
+//! Finding what a connection asks for, a page at a time: no more is in memory than the client takes, and all of it is taken
+//! from the budget of connections first.
 
+use super::memory::Held;
 use super::record::to_query;
 use crate::{Fault, Forge};
 use abide_nostr::message::Count;
@@ -7,6 +9,7 @@ use abide_nostr::session::{Ticket, Wire};
 use abide_nostr::{Event, EventId, Filter};
 use abide_store::nostr_query::{self, Place, Query};
 use std::collections::HashSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -17,21 +20,35 @@ pub(super) enum Asked {
     Reconcile { filter: Box<Filter>, at_most: usize },
 }
 
-/// What was found.
+/// An answer, and the bytes that it takes.
 pub(super) enum Found {
-    Page(Vec<Wire>),
+    Page(Vec<Wire>, Held),
     End,
     Count(Count),
-    Items(Vec<(u64, EventId)>),
+    Items(Vec<(u64, EventId)>, Held),
+    /// The connections of this address hold too much.
+    Full,
     Failed,
 }
 
-/// Answers a question. Whoever asked may be gone, which ends it.
-pub(super) async fn read(forge: Forge, ticket: Ticket, asked: Asked, to: mpsc::Sender<(Ticket, Found)>) {
+/// Bytes of our side of a reconciliation, for each event: its time and its id.
+const ITEM: usize = 40;
+
+/// An event of a page is in memory as it was found and as it is sent.
+const TWICE: usize = 2;
+
+/// Answers a question from this address. Whoever asked may be gone, which ends it.
+pub(super) async fn read(
+    forge: Forge,
+    ip: Option<IpAddr>,
+    ticket: Ticket,
+    asked: Asked,
+    to: mpsc::Sender<(Ticket, Found)>,
+) {
     let answered = match asked {
-        Asked::Events(filters) => events(&forge, &ticket, &filters, &to).await,
+        Asked::Events(filters) => events(&forge, ip, &ticket, &filters, &to).await,
         Asked::Count(filters) => count(&forge, &filters).await.map(Found::Count),
-        Asked::Reconcile { filter, at_most } => items(&forge, &filter, at_most).await.map(Found::Items),
+        Asked::Reconcile { filter, at_most } => items(&forge, ip, &filter, at_most).await,
     };
     let last = answered.unwrap_or_else(|error| {
         tracing::warn!(%error, "could not read events");
@@ -42,6 +59,7 @@ pub(super) async fn read(forge: Forge, ticket: Ticket, asked: Asked, to: mpsc::S
 
 async fn events(
     forge: &Forge,
+    ip: Option<IpAddr>,
     ticket: &Ticket,
     filters: &[Filter],
     to: &mpsc::Sender<(Ticket, Found)>,
@@ -54,10 +72,12 @@ async fn events(
         while !rest.is_empty() {
             let (page, later) = rest.split_at(page(rest, forge.relay().settings.page_bytes));
             rest = later;
+            // The page before is being sent: no more than one is ready beside it.
+            let Ok(place) = to.reserve().await else { return Ok(Found::End) };
+            let bytes = page.iter().map(|place| usize::try_from(place.bytes).unwrap_or(0)).sum::<usize>();
+            let Some(held) = forge.relay().memory.wait(ip, TWICE * bytes).await else { return Ok(Found::Full) };
             let wires = wires(forge, filter, page).await?;
-            if to.send((ticket.clone(), Found::Page(wires))).await.is_err() {
-                return Ok(Found::End);
-            }
+            place.send((ticket.clone(), Found::Page(wires, held)));
         }
     }
     Ok(Found::End)
@@ -98,11 +118,17 @@ async fn count(forge: &Forge, filters: &[Filter]) -> Result<Count, Fault> {
     Ok(if counted.more { Count::AtLeast(counted.found) } else { Count::Exactly(counted.found) })
 }
 
-async fn items(forge: &Forge, filter: &Filter, at_most: usize) -> Result<Vec<(u64, EventId)>, Fault> {
+/// Our side of a reconciliation. How large it is shows when it is here, so the most that it may be is taken first.
+async fn items(forge: &Forge, ip: Option<IpAddr>, filter: &Filter, at_most: usize) -> Result<Found, Fault> {
+    let Some(mut held) = forge.relay().memory.wait(ip, at_most.saturating_mul(ITEM)).await else {
+        return Ok(Found::Full);
+    };
     let limit = i64::try_from(at_most).unwrap_or(i64::MAX).saturating_add(1);
     let places = places(forge, &Query { limit, ..to_query(filter) }).await?;
     let item = |place: Place| (place.created_at.unsigned_abs(), EventId::from_byte_array(place.id));
-    Ok(places.into_iter().map(item).collect())
+    let items: Vec<_> = places.into_iter().map(item).collect();
+    held.shrink_to(items.len().saturating_mul(ITEM));
+    Ok(Found::Items(items, held))
 }
 
 fn now(forge: &Forge) -> i64 {

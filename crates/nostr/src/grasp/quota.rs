@@ -36,8 +36,12 @@ pub struct Quotas {
     pub key_repo_bytes: u64,
     /// Bytes from one network in a day.
     pub address_bytes_per_day: u64,
+    /// Repositories that are announced from one network in a day.
+    pub address_repos_per_day: u64,
     /// Bytes of all strangers together.
     pub strangers_bytes: Share,
+    /// Repositories of all strangers together.
+    pub strangers_repos: u64,
     /// The share of the disk, in hundredths, that strangers leave free.
     pub strangers_free_percent: u64,
 }
@@ -50,11 +54,27 @@ impl Default for Quotas {
             key_repos: 20,
             key_repo_bytes: 1 << 30,
             address_bytes_per_day: 512 << 20,
+            address_repos_per_day: 200,
             strangers_bytes: Share::Percent(20),
+            strangers_repos: 20_000,
             strangers_free_percent: 15,
         }
     }
 }
+
+/// Bytes that a repository takes however little is in it: nine directories and files of a block each, and what the system
+/// notes of every one. They count as git data of its owner.
+pub const REPOSITORY_BYTES: u64 = 64 << 10;
+
+/// Refs of pull requests (`refs/nostr/…`) that strangers may make in one repository. Each is a line of about 115 bytes in
+/// every listing of refs: all of them are 230 kB.
+pub const REPO_REFS: u64 = 2_000;
+
+/// Such refs of one key, in all repositories together: five pull requests for as many repositories as one may name.
+pub const KEY_REFS: u64 = 100;
+
+/// Such refs from one network in a day, because keys are free: whoever wants to fill a repository needs a week.
+pub const ADDRESS_REFS_PER_DAY: u64 = 300;
 
 /// What is used already.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,6 +89,35 @@ pub struct Usage {
     pub repo_bytes: u64,
     /// Bytes from the sender's network today.
     pub address_today: u64,
+    /// Repositories that were announced from there today.
+    pub address_repos_today: u64,
+}
+
+/// Refs of pull requests by strangers that are there already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refs {
+    /// In the repository.
+    pub of_repo: u64,
+    /// Of the author, in all repositories.
+    pub of_key: u64,
+    /// From the sender's network today.
+    pub address_today: u64,
+}
+
+/// Whether a stranger may make a ref in a repository, and so many in all.
+pub fn proposal_refs(refs: &Refs, more: u64) -> Result<(), Refusal> {
+    if refs.of_repo >= REPO_REFS {
+        let what = "refs of pull requests by keys without an account";
+        return refuse(format!("the repository has {} of {REPO_REFS} {what}", refs.of_repo));
+    }
+    if refs.of_key.saturating_add(more) > KEY_REFS {
+        return refuse(format!("this key has {} of {KEY_REFS} refs of pull requests here", refs.of_key));
+    }
+    if refs.address_today.saturating_add(more) > ADDRESS_REFS_PER_DAY {
+        let used = refs.address_today;
+        return refuse(format!("{used} of {ADDRESS_REFS_PER_DAY} refs of pull requests came from this address today"));
+    }
+    Ok(())
 }
 
 /// What is left to all strangers together.
@@ -136,10 +185,18 @@ pub fn deletion(quotas: &Quotas, before: &Usage, after: &Usage, room: &Room) -> 
     event(quotas, before, room, after.bytes.saturating_sub(before.bytes))
 }
 
-/// Whether a stranger may have another repository.
-pub fn repo(quotas: &Quotas, usage: &Usage) -> Result<(), Refusal> {
+/// Whether a stranger may have another repository, where all strangers have `of_all`.
+pub fn repo(quotas: &Quotas, usage: &Usage, of_all: u64) -> Result<(), Refusal> {
     if usage.repos >= quotas.key_repos {
         return refuse(format!("this key has {} of {} repositories here", usage.repos, quotas.key_repos));
+    }
+    if usage.address_repos_today >= quotas.address_repos_per_day {
+        let (used, most) = (usage.address_repos_today, quotas.address_repos_per_day);
+        return refuse(format!("{used} of {most} repositories were announced from this address today"));
+    }
+    if of_all >= quotas.strangers_repos {
+        let most = quotas.strangers_repos;
+        return refuse(format!("keys without an account have {of_all} of {most} repositories here"));
     }
     Ok(())
 }
@@ -180,7 +237,9 @@ mod tests {
             key_repos: 2,
             key_repo_bytes: 1_000,
             address_bytes_per_day: 500,
+            address_repos_per_day: 3,
             strangers_bytes: Share::Bytes(0),
+            strangers_repos: 10,
             strangers_free_percent: 15,
         }
     }
@@ -221,8 +280,14 @@ mod tests {
     #[test]
     fn repositories_and_git_data_have_quotas_of_their_own() {
         let usage = |repos, repo_bytes, address_today| Usage { repos, repo_bytes, address_today, ..Usage::default() };
-        assert_eq!(repo(&quotas(), &usage(1, 0, 0)), Ok(()));
-        assert!(refused(repo(&quotas(), &usage(2, 0, 0))).contains("2 of 2 repositories"));
+        assert_eq!(repo(&quotas(), &usage(1, 0, 0), 9), Ok(()));
+        assert!(refused(repo(&quotas(), &usage(2, 0, 0), 0)).contains("2 of 2 repositories"));
+        let today = |announced| Usage { address_repos_today: announced, ..Usage::default() };
+        assert_eq!(repo(&quotas(), &today(2), 0), Ok(()));
+        assert!(
+            refused(repo(&quotas(), &today(3), 0)).contains("3 of 3 repositories were announced from this address")
+        );
+        assert!(refused(repo(&quotas(), &today(0), 10)).contains("keys without an account have 10 of 10 repositories"));
         let left = |usage: Usage, room| pack_room(&quotas(), &usage, &room);
         assert_eq!(left(usage(0, 0, 0), Room::PLENTY), Ok(500));
         assert_eq!(left(usage(0, 900, 0), Room::PLENTY), Ok(100));
@@ -232,6 +297,19 @@ mod tests {
         }
         assert_eq!(pack(&quotas(), &usage(0, 900, 0), &Room::PLENTY, 100), Ok(()));
         assert!(refused(pack(&quotas(), &usage(0, 900, 0), &Room::PLENTY, 101)).contains("100 bytes are left"));
+    }
+
+    #[test]
+    fn refs_of_pull_requests_are_bounded_for_the_repository_the_key_and_the_address() {
+        let none = Refs::default();
+        assert_eq!(proposal_refs(&none, KEY_REFS), Ok(()));
+        assert_eq!(proposal_refs(&Refs { of_repo: REPO_REFS - 1, of_key: KEY_REFS - 1, ..none }, 1), Ok(()));
+        let full = refused(proposal_refs(&Refs { of_repo: REPO_REFS, ..none }, 1));
+        assert!(full.contains("the repository has 2000 of 2000 refs"), "{full}");
+        let full = refused(proposal_refs(&Refs { of_key: KEY_REFS - 19, ..none }, 20));
+        assert!(full.contains("this key has 81 of 100 refs"), "{full}");
+        let used = Refs { address_today: ADDRESS_REFS_PER_DAY, ..none };
+        assert!(refused(proposal_refs(&used, 1)).contains("300 of 300 refs of pull requests came from this address"));
     }
 
     #[test]

@@ -16,10 +16,33 @@ pub(super) struct Reconciliation {
 enum Stage {
     /// The client's first message waits for our side.
     Reading(Vec<u8>),
-    Ready(NegentropyStorageVector),
+    Ready {
+        storage: NegentropyStorageVector,
+        events: usize,
+    },
+}
+
+impl Reconciliation {
+    pub(super) fn serial(&self) -> u64 {
+        self.serial
+    }
+
+    /// Events on our side, as far as it is known.
+    fn events(&self) -> usize {
+        match &self.stage {
+            Stage::Reading(_) => 0,
+            Stage::Ready { events, .. } => *events,
+        }
+    }
 }
 
 impl Session {
+    /// Events that the reconciliations of this connection may still take. All of them share one limit.
+    fn reconcilable(&self) -> usize {
+        let used: usize = self.reconciliations.values().map(Reconciliation::events).sum();
+        self.limits.reconciled_events.saturating_sub(used)
+    }
+
     /// Whether the next message may be one that takes time in proportion to our side.
     pub fn is_comparing(&self) -> bool {
         !self.reconciliations.is_empty()
@@ -32,7 +55,7 @@ impl Session {
         }
         let ticket = self.ticket(id.clone());
         self.reconciliations.insert(id, Reconciliation { serial: ticket.serial, stage: Stage::Reading(first) });
-        vec![Action::Reconcile { ticket, filter: Box::new(filter), at_most: self.limits.reconciled_events }]
+        vec![Action::Reconcile { ticket, filter: Box::new(filter), at_most: self.reconcilable() }]
     }
 
     /// Our side: time in seconds and id of everything that matches.
@@ -46,6 +69,14 @@ impl Session {
             let most = self.limits.reconciled_events;
             return self.end_reconciliation(id, &format!("blocked: more than {most} events match; narrow the filter"));
         }
+        if items.len() > self.reconcilable() {
+            let most = self.limits.reconciled_events;
+            let rule = format!(
+                "blocked: the reconciliations of one connection compare {most} events together; close another one first"
+            );
+            return self.end_reconciliation(id, &rule);
+        }
+        let events = items.len();
         let mut storage = NegentropyStorageVector::with_capacity(items.len());
         let filled =
             items.into_iter().try_for_each(|(at, event)| storage.insert(at, Id::from_byte_array(event.to_bytes())));
@@ -53,16 +84,16 @@ impl Session {
             return self.end_reconciliation(id, "error: the events could not be compared");
         }
         let Some(open) = self.reconciliations.get_mut(id) else { return Vec::new() };
-        match std::mem::replace(&mut open.stage, Stage::Ready(storage)) {
+        match std::mem::replace(&mut open.stage, Stage::Ready { storage, events }) {
             Stage::Reading(first) => self.continue_reconciliation(id, &first),
-            Stage::Ready(_) => Vec::new(),
+            Stage::Ready { .. } => Vec::new(),
         }
     }
 
     /// Each message costs time in proportion to our side; the bounds on number and size are what keeps that small.
     pub(super) fn continue_reconciliation(&mut self, id: &SubscriptionId, bytes: &[u8]) -> Vec<Action> {
         let storage = match self.reconciliations.get(id).map(|open| &open.stage) {
-            Some(Stage::Ready(storage)) => storage,
+            Some(Stage::Ready { storage, .. }) => storage,
             Some(Stage::Reading(_)) => return self.end_reconciliation(id, "invalid: wait for the answer"),
             None => return send(message::neg_err(id, "closed: there is no reconciliation of this name")),
         };
@@ -79,11 +110,9 @@ impl Session {
         send(message::neg_err(id, text))
     }
 
-    pub(super) fn reconciliation_failed(&mut self, ticket: &Ticket) -> Vec<Action> {
+    pub(super) fn reconciliation_refused(&mut self, ticket: &Ticket, text: &str) -> Vec<Action> {
         match self.reconciliations.get(&ticket.subscription) {
-            Some(open) if open.serial == ticket.serial => {
-                self.end_reconciliation(&ticket.subscription, "error: the events could not be read; try again")
-            }
+            Some(open) if open.serial == ticket.serial => self.end_reconciliation(&ticket.subscription, text),
             _ => Vec::new(),
         }
     }

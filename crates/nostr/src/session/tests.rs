@@ -321,6 +321,43 @@ fn reconciliations_are_bounded_in_number_and_size() {
 }
 
 #[test]
+fn the_reconciliations_of_one_connection_share_one_number_of_events() {
+    let mut session = with(Limits { reconciled_events: 5, ..Limits::default() });
+    let first = open(&mut session, "a", &[0x61]);
+    assert_eq!(only(session.on_reconcile_items(&first, items(0..3)))[0], "NEG-MSG");
+    let actions = session.on_message(r#"["NEG-OPEN","b",{},"61"]"#, NOW);
+    let [Action::Reconcile { ticket: second, at_most: 2, .. }] = &actions[..] else { panic!("{actions:?}") };
+    let third = open(&mut session, "c", &[0x61]);
+    let err = only(session.on_reconcile_items(second, items(0..3)));
+    assert!(err[0] == "NEG-ERR" && err[2].as_str().unwrap().contains("compare 5 events together"), "{err}");
+    assert!(session.goes_on(&first) && session.goes_on(&third) && !session.goes_on(second));
+    assert_eq!(only(session.on_reconcile_items(&third, items(0..2)))[0], "NEG-MSG");
+    session.on_message(r#"["NEG-CLOSE","a"]"#, NOW);
+    assert!(!session.goes_on(&first), "its events are free again");
+    let again = open(&mut session, "a", &[0x61]);
+    assert_eq!(only(session.on_reconcile_items(&again, items(0..3)))[0], "NEG-MSG");
+}
+
+#[test]
+fn a_question_that_is_refused_hears_why_and_is_over() {
+    let mut session = session();
+    let actions = session.on_message(r#"["REQ","r",{}]"#, NOW);
+    let [Action::Subscribe(ticket, _)] = &actions[..] else { panic!("{actions:?}") };
+    assert!(session.goes_on(ticket));
+    let refused = session.on_refused(ticket, "rate-limited: read first");
+    let closed = Action::Send(json!(["CLOSED", "r", "rate-limited: read first"]).to_string());
+    assert_eq!(refused, [Action::Unsubscribe(ticket.clone()), closed]);
+    assert!(!session.goes_on(ticket));
+    let actions = session.on_message(r#"["COUNT","c",{}]"#, NOW);
+    let [Action::Count(ticket, _)] = &actions[..] else { panic!("{actions:?}") };
+    assert!(session.goes_on(ticket));
+    assert_eq!(only(session.on_refused(ticket, "rate-limited: x"))[0], "CLOSED");
+    let ticket = open(&mut session, "n", &[0x61]);
+    assert_eq!(only(session.on_refused(&ticket, "rate-limited: x")), json!(["NEG-ERR", "n", "rate-limited: x"]));
+    assert_eq!(session.on_refused(&ticket, "rate-limited: x"), [], "it is over");
+}
+
+#[test]
 fn a_broken_or_hasty_reconciliation_ends_with_an_error() {
     let mut session = session();
     let ticket = open(&mut session, "n", &[0x00]);

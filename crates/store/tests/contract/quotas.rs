@@ -5,7 +5,7 @@ use abide_core::{RepoId, UserId};
 use abide_store::nostr_events::{self, NewEvent};
 use abide_store::purgatory::{self, Entry};
 use abide_store::purgatory_proposals::{self as proposals, Half};
-use abide_store::quotas::{self, Usage};
+use abide_store::quotas::{self, Today, Usage};
 use abide_store::reservations::{self, Reservation};
 use abide_store::{Store, StoreError, nostr_repos, repos};
 use abide_testkit::{Engine, TestClock};
@@ -219,9 +219,12 @@ async fn writers_of_the_same_keys_count_exactly_and_end(#[values(Engine::Sqlite,
     assert_eq!(raw.texts("SELECT CAST(bytes AS TEXT) FROM nostr_addresses ORDER BY address").await, ["100", "100"]);
     let now = abide_core::Clock::now(&world.clock);
     let mut conn = world.store.read().await.unwrap();
-    assert_eq!(quotas::address_today(&mut conn, "10.0.0.1", now).await.unwrap(), 100);
+    assert_eq!(
+        quotas::address_today(&mut conn, "10.0.0.1", now).await.unwrap(),
+        Today { bytes: 100, ..Today::default() }
+    );
     let tomorrow = now.plus(Duration::from_secs(86_400));
-    assert_eq!(quotas::address_today(&mut conn, "10.0.0.1", tomorrow).await.unwrap(), 0);
+    assert_eq!(quotas::address_today(&mut conn, "10.0.0.1", tomorrow).await.unwrap(), Today::default());
 }
 
 /// Whoever asks holds the lock until the reservation is written, so the next sees it.

@@ -1,15 +1,20 @@
 //! One WebSocket: frames in, frames out.
 
 use crate::App;
+use abide_core::patience::Patience;
 use abide_forge::accounts::standing::ASK_EVERY;
-use abide_forge::relay::Client;
+use abide_forge::relay::{Client, Frames};
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use futures_util::SinkExt as _;
 use std::time::Duration;
-use tokio::time::{Instant, MissedTickBehavior};
+use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 /// How long a client may take to hear that the connection ends.
 const FAREWELL: Duration = Duration::from_secs(2);
+
+/// How long a client may take no bytes at all, and the bytes of a second that it takes at the least.
+const SILENCE: Duration = Duration::from_secs(60);
+const RATE: u64 = 1024;
 
 /// The largest message that is read at all. One that is over the relay's limit but not over this is answered.
 pub(super) fn largest_message(app: &App) -> usize {
@@ -38,6 +43,7 @@ async fn talk(app: &App, socket: &mut WebSocket, client: &mut Client) -> Option<
     let mut heard = Instant::now();
     let mut ask = tokio::time::interval(ASK_EVERY);
     ask.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut patience = Patience::new(SILENCE, RATE);
     loop {
         let ready = client.ready();
         let frames = tokio::select! {
@@ -50,7 +56,7 @@ async fn talk(app: &App, socket: &mut WebSocket, client: &mut Client) -> Option<
                     Ok(Message::Text(text)) => client.on_text(text.as_str()).await,
                     Ok(Message::Binary(_)) => client.on_binary().await,
                     // The library answers pings.
-                    Ok(Message::Ping(_) | Message::Pong(_)) => Vec::new(),
+                    Ok(Message::Ping(_) | Message::Pong(_)) => Frames::default(),
                     Ok(Message::Close(_)) => return None,
                     Err(error) => return broken(&error),
                 }
@@ -60,18 +66,27 @@ async fn talk(app: &App, socket: &mut WebSocket, client: &mut Client) -> Option<
                 Err(end) => return Some(End { code: close_code::POLICY, reason: end.to_string() }),
             },
             _ = ask.tick() => match client.ensure_welcome().await {
-                Ok(()) => Vec::new(),
+                Ok(()) => Frames::default(),
                 Err(end) => return Some(End { code: close_code::POLICY, reason: end.to_string() }),
             },
             _ = ping.tick() => {
                 if heard.elapsed() > settings.idle_timeout {
                     return Some(End { code: close_code::AWAY, reason: "nothing was heard for too long".into() });
                 }
-                socket.send(Message::Ping(axum::body::Bytes::new())).await.ok()?;
-                Vec::new()
+                let sending = Sending { app, client, ask: &mut ask, patience: &mut patience };
+                match sending.one(socket, Message::Ping(axum::body::Bytes::new())).await {
+                    Sent::Taken => Frames::default(),
+                    Sent::Gone => return None,
+                    Sent::Ended(end) => return Some(end),
+                }
             }
         };
-        send(socket, frames).await?;
+        let sending = Sending { app, client, ask: &mut ask, patience: &mut patience };
+        match sending.all(socket, frames).await {
+            Sent::Taken => {}
+            Sent::Gone => return None,
+            Sent::Ended(end) => return Some(end),
+        }
     }
 }
 
@@ -85,13 +100,68 @@ fn broken(error: &axum::Error) -> Option<End> {
     Some(End { code, reason: reason.into() })
 }
 
-/// Sends frames in one go.
-async fn send(socket: &mut WebSocket, frames: Vec<String>) -> Option<()> {
-    if frames.is_empty() {
-        return Some(());
+/// The end of sending.
+enum Sent {
+    Taken,
+    /// The client is gone.
+    Gone,
+    Ended(End),
+}
+
+/// A client that takes its frames, and the questions that are asked meanwhile: whether it may stay, whether it takes enough.
+struct Sending<'a> {
+    app: &'a App,
+    client: &'a Client,
+    ask: &'a mut Interval,
+    patience: &'a mut Patience,
+}
+
+impl Sending<'_> {
+    /// Sends frames in one go. The bytes that are counted for them are given back when all of them are taken.
+    async fn all(mut self, socket: &mut WebSocket, mut frames: Frames) -> Sent {
+        // Each frame is fed when the one before is taken.
+        let mut before = 0;
+        for text in std::mem::take(&mut frames.texts) {
+            let bytes = text.len();
+            match self.wait(before, socket.feed(Message::Text(text.into()))).await {
+                Sent::Taken => before = bytes,
+                other => return other,
+            }
+        }
+        self.wait(before, socket.flush()).await
     }
-    for frame in frames {
-        socket.feed(Message::Text(frame.into())).await.ok()?;
+
+    async fn one(mut self, socket: &mut WebSocket, message: Message) -> Sent {
+        self.wait(0, socket.send(message)).await
     }
-    socket.flush().await.ok()
+
+    /// Waits until so many bytes are taken: for as long as patience is left, and the time that they may take at the least
+    /// rate.
+    async fn wait(&mut self, bytes: usize, taking: impl Future<Output = Result<(), axum::Error>>) -> Sent {
+        let bytes = bytes as u64;
+        let begun = Instant::now();
+        let enough = self.patience.left_for(bytes);
+        let mut taking = std::pin::pin!(taking);
+        loop {
+            tokio::select! {
+                biased;
+                taken = &mut taking => {
+                    self.patience.waited(begun.elapsed(), bytes);
+                    return if taken.is_ok() { Sent::Taken } else { Sent::Gone };
+                }
+                () = self.app.stop.cancelled() => {
+                    return Sent::Ended(End { code: close_code::AWAY, reason: "the server is stopping".into() });
+                }
+                _ = self.ask.tick() => {
+                    if let Err(end) = self.client.ensure_welcome().await {
+                        return Sent::Ended(End { code: close_code::POLICY, reason: end.to_string() });
+                    }
+                }
+                () = tokio::time::sleep_until(begun + enough) => {
+                    let reason = format!("a client has to take {RATE} bytes a second");
+                    return Sent::Ended(End { code: close_code::POLICY, reason });
+                }
+            }
+        }
+    }
 }

@@ -3,12 +3,15 @@
 use super::rest;
 use crate::support::{builder, person, query, server};
 use abide_nostr::nip19;
-use abide_testkit::{Engine, Key, Nostr, Server};
+use abide_testkit::{Engine, Key, Nostr, Server, eventually};
 use rstest::rstest;
 use serde_json::json;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
+
+/// Reached only by a test that fails, and shorter than the time after which a silent client is given up.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A stream of events that is under way.
 fn stream(server: &Server, token: &str) -> TcpStream {
@@ -36,6 +39,33 @@ fn a_stream_ends_when_its_token_is_revoked_or_its_account_suspended(
     rest(&mut revoked);
     server.cli_ok(&["user", "suspend", "bob"]);
     rest(&mut suspended);
+}
+
+/// A client that takes nothing of a page is asked about all the same.
+#[rstest]
+fn a_socket_that_is_written_to_ends_when_the_account_of_its_key_is_suspended(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let server = builder(engine).start();
+    person(&server, "alice");
+    let key = Key::new(7);
+    query(&server, &format!("UPDATE users SET npub = '{}' WHERE name = 'alice'", nip19::npub(&key.public())));
+    let text = "x".repeat(240 << 10);
+    // More than any buffer between here and there holds.
+    let events: Vec<_> = (0..80).map(|number| key.event(Key::now(), 1621, &[], &format!("{number} {text}"))).collect();
+    crate::relay::store(&server, &events);
+    let held = || {
+        let text = abide_testkit::http::get(server.http_addr(), "/metrics", None).text();
+        let line = text.lines().find_map(|line| line.strip_prefix("abide_relay_held_bytes ")).map(str::to_owned);
+        line.and_then(|value| value.parse::<f64>().ok()).unwrap_or_default()
+    };
+    let mut hers = Nostr::connect(&server.url());
+    assert!(hers.auth(&key, &server.url().replace("http://", "ws://")).0);
+    hers.ask("REQ", "unread", &[json!({ "kinds": [1621] })]);
+    eventually(PATIENCE, || held() > f64::from(2 << 20));
+    server.cli_ok(&["user", "suspend", "alice"]);
+    eventually(PATIENCE, || held() == 0.0);
+    drop(hers);
 }
 
 #[rstest]

@@ -7,6 +7,7 @@ mod attached;
 mod deletions;
 mod erased;
 mod everywhere;
+mod flood;
 mod hostile;
 mod integrity;
 mod kept;

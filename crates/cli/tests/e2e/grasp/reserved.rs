@@ -32,8 +32,8 @@ fn push_all(scene: &Scene, pushes: &[(String, String)]) -> Vec<Output> {
 
 #[rstest]
 fn pushes_at_once_share_the_quota_of_their_key(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    // A small commit for each repository, and one large one.
-    let mut scene = Scene::on(builder(engine).env("ABIDE_QUOTA__KEY_REPO_BYTES", "720kB").start());
+    // 64 KiB and a small commit for each repository, and one large one.
+    let mut scene = Scene::on(builder(engine).env("ABIDE_QUOTA__KEY_REPO_BYTES", "1245kB").start());
     let owner = scene.owner.clone();
     let commits = large_commits(&scene);
     let first = scene.first.clone();
@@ -56,7 +56,7 @@ fn pushes_at_once_share_the_quota_of_their_key(#[values(Engine::Sqlite, Engine::
         let told = String::from_utf8_lossy(&output.stderr);
         assert!(told.contains("quota") || told.contains("larger than"), "{told}");
     }
-    let charged = "SELECT count(*) FROM nostr_keys WHERE repo_bytes > 400000 AND repo_bytes <= 720000";
+    let charged = "SELECT count(*) FROM nostr_keys WHERE repo_bytes > 900000 AND repo_bytes <= 1245000";
     assert_eq!(query(&scene.server, charged), "1");
     assert_eq!(query(&scene.server, "SELECT count(*) FROM quota_reservations"), "0", "what is not used is given back");
     scene.assert_healthy();

@@ -100,9 +100,39 @@ fn a_stranger_has_so_many_repositories_and_an_account_so_many_of_both_kinds(
     assert_eq!(refused.status, 403, "{}", refused.text());
 }
 
+/// Keys are free, so repositories are counted by where they come from, and all together.
+#[rstest]
+fn repositories_of_strangers_are_counted_by_address_and_in_all(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut scene = scene(engine, &[("ABIDE_QUOTA__ADDRESS_REPOS_PER_DAY", "2")]);
+    let (owner, member) = (scene.owner.clone(), Key::new(2));
+    link(&scene, &member, "member");
+    scene.served(&owner, "one", &[]);
+    scene.announce(&Key::new(3), "one", &[]);
+    let third = scene.announcement(&Key::new(4), now(), "one", &[]);
+    let refused = scene.relay.publish(&third);
+    let rule = "rate-limited: quota: 2 of 2 repositories were announced from this address today";
+    assert!(!refused.0 && refused.1.starts_with(rule), "{refused:?}");
+    let newer = scene.announcement(&owner, now(), "one", &[]);
+    assert!(scene.relay.publish(&newer).0, "what is here already goes on");
+    scene.announce(&member, "accounts", &[]);
+    let mut elsewhere = Nostr::try_connect_from([127, 0, 0, 2].into(), &scene.server.url()).expect("another address");
+    assert_eq!(elsewhere.publish(&third), (true, WAITS.to_owned()));
+
+    let settings = [("ABIDE_QUOTA__ADDRESS_REPOS_PER_DAY", "100"), ("ABIDE_QUOTA__STRANGERS_REPOS", "1")];
+    scene.server.restart_with(&settings);
+    scene.relay = Nostr::connect(&scene.server.url());
+    let refused = scene.relay.publish(&scene.announcement(&Key::new(5), now(), "one", &[]));
+    let rule = "rate-limited: quota: keys without an account have 1 of 1 repositories here";
+    assert!(!refused.0 && refused.1.starts_with(rule), "{refused:?}");
+    scene.announce(&member, "more", &[]);
+}
+
 #[rstest]
 fn a_stranger_pushes_so_much_git_data(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let mut scene = scene(engine, &[("ABIDE_QUOTA__KEY_REPO_BYTES", "40kB")]);
+    // 64 KiB for the repository itself, and 40 kB of data.
+    let mut scene = scene(engine, &[("ABIDE_QUOTA__KEY_REPO_BYTES", "106kB")]);
     let (owner, victim) = (scene.owner.clone(), Key::new(2));
     scene.served(&owner, "demo", &[]);
     scene.served(&victim, "mine", &[]);
@@ -129,7 +159,7 @@ fn a_stranger_pushes_so_much_git_data(#[values(Engine::Sqlite, Engine::Postgres)
     let small = scene.git.commit_file(&scene.work, "small", "small", "small");
     scene.state_waits(&state(&victim, now(), "mine", &[("refs/heads/main", &small)], Some("main")));
     scene.push(&victim, "mine", &["main"]);
-    let charged = "SELECT count(*) FROM nostr_keys WHERE repos = 1 AND repo_bytes > 0 AND repo_bytes < 40000";
+    let charged = "SELECT count(*) FROM nostr_keys WHERE repos = 1 AND repo_bytes > 65536 AND repo_bytes < 106000";
     assert_eq!(query(&scene.server, charged), "2");
     scene.assert_healthy();
 }

@@ -36,6 +36,48 @@ fn metric(scene: &Scene, name: &str) -> f64 {
     line.and_then(|line| line.rsplit(' ').next()).map_or(0.0, |value| value.parse().expect("metrics are numbers"))
 }
 
+/// Connections that ask for all that is stored and read none of it hold no more than the share of their address.
+#[rstest]
+fn answers_that_nobody_reads_are_counted_for_their_address(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::new(engine);
+    let text = "x".repeat(240 << 10);
+    // More than any buffer between here and there holds.
+    let issues: Vec<_> = (0..80).map(|number| scene.issue(2, &format!("{number} {text}"))).collect();
+    store(&scene.server, &issues);
+    let from_attacker = || Nostr::try_connect_from([127, 0, 0, 2].into(), &scene.server.url()).expect("a place");
+    let all = json!({"kinds": [1621]});
+    let mut silent = Vec::new();
+    for _ in 0..12 {
+        let mut client = from_attacker();
+        client.ask("REQ", "unread", std::slice::from_ref(&all));
+        silent.push(client);
+    }
+    eventually(PATIENCE, || metric(&scene, "abide_relay_held_bytes") > f64::from(22 << 20));
+    let mut late = from_attacker();
+    late.ask("REQ", "late", std::slice::from_ref(&all));
+    let refused = late.wait(|heard| heard.name() == "CLOSED");
+    let reason = refused.0[2].as_str().unwrap_or_default();
+    assert!(reason.starts_with("rate-limited: ") && reason.contains("24 MiB"), "{reason}");
+    assert!(metric(&scene, "abide_relay_held_bytes") <= f64::from(24 << 20));
+    assert_eq!(scene.connect().req(std::slice::from_ref(&all)).len(), 80, "another address");
+    drop((silent, late));
+    eventually(PATIENCE, || metric(&scene, "abide_relay_held_bytes") == 0.0);
+    assert_eq!(from_attacker().req(&[all]).len(), 80);
+}
+
+/// Our side of a reconciliation is taken from the same share, at the most that it may be.
+#[test]
+fn reconciliations_are_counted_for_their_address() {
+    let scene = Scene::with(Engine::Sqlite, &[("ABIDE_RELAY__RECONCILED_EVENTS", "1000000")]);
+    let mut client = scene.connect();
+    client.subscribe("held", &[json!({"kinds": [1]})]);
+    client.say(&json!(["NEG-OPEN", "n", {}, "6100000200"]));
+    let refused = client.wait(|heard| heard.0[1] == "n");
+    assert_eq!(refused.name(), "NEG-ERR");
+    assert!(refused.0[2].as_str().is_some_and(|reason| reason.starts_with("rate-limited: ")), "{}", refused.0);
+    assert_eq!(client.count(&[json!({})]), 1, "the connection goes on");
+}
+
 #[test]
 fn one_address_has_so_many_connections_and_events() {
     let settings = [

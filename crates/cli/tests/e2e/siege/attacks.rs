@@ -2,7 +2,7 @@
 
 use super::honest::Honest;
 use super::tally::Tally;
-use super::{MEASURED, asking, browsing, holding, pushing, telling, threads};
+use super::{MEASURED, asking, browsing, holding, pushing, relay, telling, threads};
 use crate::git::bombs;
 use crate::grasp::scene::{npub, state};
 use crate::support::query;
@@ -45,6 +45,9 @@ pub const ALL: &[Attack] = &[
     slow("M4 bombs within bounds", 11, 1, pushing::lesser_bombs),
     hold("slow heads", 2, 100, holding::slow_heads),
     hold("sockets of the relay", 8, 40, holding::sockets),
+    again("pull requests", 16, 20, relay::pull_requests),
+    hold("pages of the relay not read", 17, 8, relay::pages_not_read),
+    hold("reconciliations", 18, 8, relay::reconciliations),
     hold("SSH without a name", 7, 8, holding::ssh_connections),
     hold("more unfinished forms", 9, 100, holding::more_forms),
     slow("statuses of a stranger", 13, 50, threads::statuses),
@@ -108,6 +111,8 @@ pub struct Target {
     /// The repository of somebody else that gets issues.
     pub coordinate: String,
     pub kept: String,
+    /// A commit of that repository.
+    pub tip: String,
     /// Commits of a repository with a history, and the tip of one that is large.
     pub commits: Vec<String>,
     pub large: String,
@@ -141,6 +146,7 @@ impl Target {
             suspended,
             coordinate: honest.key.coordinate("kept"),
             kept: format!("/{}/kept", npub(&honest.key)),
+            tip: honest.tip.clone(),
             commits: honest.commits.clone(),
             large: honest.large.clone(),
             blob: honest.blob.clone(),

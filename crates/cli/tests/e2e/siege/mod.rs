@@ -12,6 +12,7 @@ mod holding;
 mod honest;
 mod memory;
 mod pushing;
+mod relay;
 mod tally;
 mod telling;
 mod threads;

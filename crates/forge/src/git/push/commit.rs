@@ -257,7 +257,7 @@ async fn judge(forge: &Forge, work: &mut Work, repo: &Repo, refs: &Refs) -> Resu
         Decision::Go(mut plan) => {
             if let Some(area) = work.objects.as_ref().and_then(Connected::area) {
                 let (objects, owner, from) = (area.join("objects"), coordinate.owner, work.caller.ip);
-                let weighing = Weighing { objects, owner, from, paying: &bringer.paying, key: &work.key };
+                let weighing = Weighing { objects, owner, from, paying: &bringer.paying, key: &work.key, more: 0 };
                 match weigh(forge, &mut plan.signed, weighing).await? {
                     Ok(bytes) => *reserved = bytes,
                     Err(refusal) => {

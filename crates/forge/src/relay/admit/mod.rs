@@ -1,26 +1,27 @@
 //! From what is published to what is stored.
 //!
-//! All connections share one queue. Whatever waits is taken together: those that are here already are answered
+//! All connections share one queue, with a share of its room for each network (`room.rs`). Whatever waits is taken
+//! together: those that are here already are answered
 //! (`screen.rs`), signatures are checked on other threads while the batch before is being committed, what only has to be
 //! linked to a repository is judged and stored in one unit (`related.rs`), and what moves repositories goes to
 //! [`crate::grasp`], in order for each connection (`lanes.rs`).
 
 mod lanes;
 mod related;
+mod room;
 mod screen;
 
 use super::RelaySettings;
 use crate::{Forge, disk};
+use abide_core::admission::Network;
 use abide_nostr::grasp::{Answer, Parsed, Prefix, Refusal};
 use abide_nostr::{Event, EventId};
 use lanes::Lanes;
+use room::{Held, Room};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-
-/// What an event takes of the room beside its text.
-const OVERHEAD: usize = 1024;
 
 /// An event that someone publishes.
 pub(in crate::relay) struct Submission {
@@ -34,7 +35,7 @@ pub(in crate::relay) struct Submission {
 /// A submission that takes up room until it is answered.
 struct Pending {
     submission: Submission,
-    _room: Option<OwnedSemaphorePermit>,
+    _room: Option<Held>,
 }
 
 impl Pending {
@@ -66,46 +67,50 @@ struct Verified {
 pub(in crate::relay) struct Admissions {
     sender: mpsc::UnboundedSender<Pending>,
     receiver: Mutex<Option<mpsc::UnboundedReceiver<Pending>>>,
-    /// In units of [`OVERHEAD`].
-    room: Arc<Semaphore>,
-    places: usize,
+    room: Room,
     batch: usize,
     lanes: usize,
 }
 
 impl Admissions {
     pub(in crate::relay) fn new(settings: &RelaySettings) -> Self {
-        let places = (settings.queue_bytes / OVERHEAD).clamp(1, Semaphore::MAX_PERMITS);
         let (sender, receiver) = mpsc::unbounded_channel();
         Self {
             sender,
             receiver: Mutex::new(Some(receiver)),
-            room: Arc::new(Semaphore::new(places)),
-            places,
+            room: Room::new(settings.queue_bytes),
             batch: settings.batch.max(1),
             lanes: settings.lanes.max(1),
         }
     }
 
-    /// Queues an event once there is room for it.
+    /// Queues an event once there is room for it, or answers that there was none for too long.
     pub(in crate::relay) async fn submit(&self, submission: Submission) {
         let bytes = submission.event.content.len() + tag_bytes(&submission.event);
-        let places = (1 + bytes / OVERHEAD).min(self.places);
-        let room = self.room.clone().acquire_many_owned(u32::try_from(places).unwrap_or(u32::MAX)).await.ok();
-        if let Err(mpsc::error::SendError(pending)) = self.sender.send(Pending { submission, _room: room }) {
+        let room = self.room.take(submission.from.map(Network::of), bytes).await;
+        let is_full = room.is_none();
+        let pending = Pending { submission, _room: room };
+        if is_full {
+            pending.answer(no_room());
+        } else if let Err(mpsc::error::SendError(pending)) = self.sender.send(pending) {
             pending.answer(stopping());
         }
         self.tell_length();
     }
 
     fn tell_length(&self) {
-        let used = self.places.saturating_sub(self.room.available_permits());
-        metrics::gauge!("abide_relay_queue_bytes").set((used * OVERHEAD) as f64);
+        metrics::gauge!("abide_relay_queue_bytes").set(self.room.used() as f64);
     }
 }
 
 fn tag_bytes(event: &Event) -> usize {
     event.tags.iter().flat_map(|tag| tag.as_slice()).map(|text| text.len() + size_of::<String>()).sum()
+}
+
+fn no_room() -> Answer {
+    let reason = "events of this address, or of all, wait to be taken in and fill their queue; wait for the answers to \
+                  those, then publish this one again";
+    Answer::Refused(Refusal::new(Prefix::RateLimited, reason))
 }
 
 fn stopping() -> Answer {
@@ -153,7 +158,7 @@ pub(in crate::relay) async fn run(forge: &Forge, stop: &CancellationToken) {
             let (related, grasp): (Vec<_>, Vec<_>) =
                 batch.into_iter().partition(|verified| matches!(verified.parsed, Parsed::Related | Parsed::Profile));
             related::admit(forge, related).await;
-            lanes.take(grasp).await;
+            lanes.take(grasp);
             admissions.tell_length();
         }
         lanes.finish().await;

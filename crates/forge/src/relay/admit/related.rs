@@ -193,7 +193,7 @@ async fn judge_quotas(
         let of_key = used.entry(record.pubkey).or_default();
         let of_network = network.as_ref().map(|network| today.entry(network.clone()).or_default());
         let bytes = record.json.len();
-        let usage = quota::usage(*of_key, of_network.as_deref().copied().unwrap_or(0));
+        let usage = quota::usage(*of_key, of_network.as_deref().copied().unwrap_or_default());
         if let Err(refusal) = rule::event(&limits.quotas, &usage, &room, bytes as u64) {
             judged[*place] = Judged::Refuse(refusal);
             continue;
@@ -202,7 +202,7 @@ async fn judge_quotas(
         of_key.events += 1;
         of_key.bytes = of_key.bytes.saturating_add(more);
         if let Some(today) = of_network {
-            *today = today.saturating_add(more);
+            today.bytes = today.bytes.saturating_add(more);
         }
         room.strangers = room.strangers.map(|(used, most)| (used.saturating_add(bytes as u64), most));
     }

@@ -1,0 +1,115 @@
+//! Room of the queue: bytes of events that are being admitted, for one network and in all.
+//!
+//! An event without room waits for a while. The events of one network wait for each other, outside the queue of all, so a
+//! network that sends more than its share keeps nobody else waiting.
+
+use abide_core::admission::{Network, share_of_one};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// The unit of room: what an event takes beside its text.
+const UNIT: usize = 1024;
+
+/// How long an event waits for room. Its connection is not read meanwhile, so no more than one waits for each.
+const PARKED: Duration = Duration::from_secs(5);
+
+pub(super) struct Room {
+    all: Arc<Semaphore>,
+    units: usize,
+    of_one: usize,
+    networks: Mutex<HashMap<Option<Network>, Weak<Semaphore>>>,
+}
+
+/// Room of one event, until it is dropped.
+pub(super) struct Held {
+    _all: OwnedSemaphorePermit,
+    _own: OwnedSemaphorePermit,
+}
+
+impl Room {
+    /// So many bytes in all, a quarter of them for one network.
+    pub(super) fn new(bytes: usize) -> Self {
+        let units = (bytes / UNIT).clamp(1, Semaphore::MAX_PERMITS);
+        let of_one = share_of_one(units, units / 4);
+        Self { all: Arc::new(Semaphore::new(units)), units, of_one, networks: Mutex::default() }
+    }
+
+    /// Waits for room for an event of so many bytes. One that is larger than the share of its network takes all of that.
+    /// `None`: there was none for too long.
+    pub(super) async fn take(&self, network: Option<Network>, bytes: usize) -> Option<Held> {
+        self.take_within(network, bytes, PARKED).await
+    }
+
+    async fn take_within(&self, network: Option<Network>, bytes: usize, wait: Duration) -> Option<Held> {
+        let units = u32::try_from((1 + bytes / UNIT).min(self.of_one)).unwrap_or(u32::MAX);
+        let own = self.of(network);
+        let taking = async {
+            let own = own.acquire_many_owned(units).await.ok()?;
+            let all = self.all.clone().acquire_many_owned(units).await.ok()?;
+            Some(Held { _all: all, _own: own })
+        };
+        tokio::time::timeout(wait, taking).await.ok().flatten()
+    }
+
+    fn of(&self, network: Option<Network>) -> Arc<Semaphore> {
+        let mut networks = self.networks.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = networks.get(&network).and_then(Weak::upgrade) {
+            return own;
+        }
+        // Networks without events under way are forgotten: there are no more of the others than connections.
+        networks.retain(|_, own| own.strong_count() > 0);
+        let own = Arc::new(Semaphore::new(self.of_one));
+        networks.insert(network, Arc::downgrade(&own));
+        own
+    }
+
+    /// Bytes in use.
+    pub(super) fn used(&self) -> usize {
+        self.units.saturating_sub(self.all.available_permits()) * UNIT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(last: u8) -> Option<Network> {
+        Some(Network::of([192, 0, 2, last].into()))
+    }
+
+    #[tokio::test]
+    async fn a_network_that_fills_its_share_waits_for_itself_and_leaves_room_to_others() {
+        let room = Room::new(16 * UNIT);
+        let now = Duration::ZERO;
+        let mut held = Vec::new();
+        for _ in 0..4 {
+            held.push(room.take_within(network(1), 0, now).await.expect("a share is a quarter"));
+        }
+        assert!(room.take_within(network(1), 0, now).await.is_none());
+        assert_eq!(room.used(), 4 * UNIT);
+        let large =
+            room.take_within(network(2), 100 * UNIT, now).await.expect("one event may be larger than the share");
+        assert!(room.take_within(network(2), 0, now).await.is_none());
+        held.pop();
+        assert!(room.take_within(network(1), 0, now).await.is_some(), "room is given back");
+        drop((held, large));
+        assert_eq!(room.used(), 0);
+        drop(room.take_within(network(3), 0, now).await);
+        assert_eq!(room.networks.lock().unwrap().len(), 1, "networks without events are forgotten");
+    }
+
+    #[tokio::test]
+    async fn all_networks_together_have_so_much() {
+        let room = Room::new(8 * UNIT);
+        let mut held = Vec::new();
+        for last in 0..4 {
+            held.extend(room.take_within(network(last), UNIT, Duration::ZERO).await);
+        }
+        assert_eq!(held.len(), 4);
+        assert!(room.take_within(network(9), UNIT, Duration::ZERO).await.is_none());
+        drop(held);
+        assert!(room.take_within(network(9), UNIT, Duration::ZERO).await.is_some());
+    }
+}

@@ -1,0 +1,135 @@
+//! Memory that connections hold for as long as their clients like: pages of stored events and new events that wait to be
+//! read, our side of reconciliations, filters. Bytes are taken before they are there, from one budget with a share for each
+//! network.
+
+use abide_core::admission::{ByteBudget, Bytes, Network};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// All connections together: a sixth of what server and git may hold under attack.
+const ALL: u64 = 96 << 20;
+
+/// Connections of one network: a dozen pages that nobody reads, or six reconciliations of the largest size.
+const OF_ONE: u64 = 24 << 20;
+
+/// How long an answer waits until others of its network are read.
+const WAIT: Duration = Duration::from_secs(10);
+
+/// The budget. Clones share it.
+#[derive(Clone)]
+pub(super) struct Memory {
+    budget: ByteBudget<Option<Network>>,
+    freed: Arc<Notify>,
+}
+
+/// Bytes of the budget, until they are dropped.
+pub(super) struct Held {
+    bytes: Option<Bytes<Option<Network>>>,
+    memory: Memory,
+}
+
+impl Memory {
+    pub(super) fn new() -> Self {
+        Self::of(ALL, OF_ONE)
+    }
+
+    fn of(all: u64, one: u64) -> Self {
+        Self { budget: ByteBudget::new(all, one), freed: Arc::default() }
+    }
+
+    /// Takes bytes for a connection from this address, if its share and the budget leave so many.
+    pub(super) fn take(&self, ip: Option<IpAddr>, bytes: usize) -> Option<Held> {
+        let taken = self.budget.take(ip.map(Network::of), bytes as u64)?;
+        self.tell();
+        Some(Held { bytes: Some(taken), memory: self.clone() })
+    }
+
+    fn tell(&self) {
+        metrics::gauge!("abide_relay_held_bytes").set(self.budget.used() as f64);
+    }
+
+    /// Tells those who wait that bytes were given back.
+    fn is_freed(&self) {
+        self.tell();
+        self.freed.notify_waiters();
+    }
+
+    /// As [`Memory::take`], waiting a while until others are given back.
+    pub(super) async fn wait(&self, ip: Option<IpAddr>, bytes: usize) -> Option<Held> {
+        let taking = async {
+            loop {
+                let mut freed = std::pin::pin!(self.freed.notified());
+                // Before looking, so that bytes that are given back in between are not missed.
+                freed.as_mut().enable();
+                if let Some(held) = self.take(ip, bytes) {
+                    return held;
+                }
+                freed.await;
+            }
+        };
+        tokio::time::timeout(WAIT, taking).await.ok()
+    }
+}
+
+impl Held {
+    /// Gives back all but so many.
+    pub(super) fn shrink_to(&mut self, bytes: usize) {
+        if let Some(held) = &mut self.bytes {
+            held.shrink_to(bytes as u64);
+        }
+        self.memory.is_freed();
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.bytes = None;
+        self.memory.is_freed();
+    }
+}
+
+/// The text of a refusal, with what to do about it.
+pub(super) fn full() -> String {
+    format!(
+        "rate-limited: answers that wait to be read, reconciliations and filters of one address may take {} MiB here, and \
+         of all {} MiB; read what was sent, close what is not needed, then ask again",
+        OF_ONE >> 20,
+        ALL >> 20
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(last: u8) -> Option<IpAddr> {
+        Some([192, 0, 2, last].into())
+    }
+
+    #[test]
+    fn one_network_has_a_share_and_all_together_have_the_budget() {
+        let memory = Memory::of(100, 40);
+        let (first, second) = (memory.take(ip(1), 20).unwrap(), memory.take(ip(1), 20).unwrap());
+        assert!(memory.take(ip(1), 1).is_none());
+        let _others: Vec<_> = [2, 3].map(|last| memory.take(ip(last), 30).unwrap()).into();
+        assert!(memory.take(ip(4), 10).is_none(), "the budget of all");
+        drop(first);
+        assert!(memory.take(ip(4), 10).is_some());
+        drop(second);
+    }
+
+    #[tokio::test]
+    async fn an_answer_waits_until_others_are_read() {
+        let memory = Memory::of(100, 40);
+        let mut side = memory.take(ip(1), 40).unwrap();
+        let waiting = tokio::spawn({
+            let memory = memory.clone();
+            async move { memory.wait(ip(1), 30).await.is_some() }
+        });
+        tokio::task::yield_now().await;
+        side.shrink_to(10);
+        assert!(waiting.await.unwrap());
+    }
+}
