@@ -54,11 +54,6 @@ impl Client {
         self.patience.map_or(usual, |patience| patience.min(usual))
     }
 
-    /// The network that it comes from.
-    pub fn network(&self) -> Option<Network> {
-        self.network
-    }
-
     /// Whether it comes without an account.
     pub fn is_stranger(&self) -> bool {
         self.account.is_none() && (self.network.is_some() || self.key.is_some())
