@@ -283,8 +283,8 @@ mod tests {
 
     #[test]
     fn an_archived_repository_is_called_so_on_every_road() {
-        use abide_core::policy::{Action, DenyCode};
-        assert_eq!(PushRefusal::Archived.to_string(), DenyCode::Archived(Action::GitPush).to_string());
+        let said = format!("repository is archived; {}", abide_core::policy::Action::GitPush.disabled());
+        assert_eq!(PushRefusal::Archived.to_string(), said);
     }
 
     #[test]
