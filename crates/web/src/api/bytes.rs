@@ -38,7 +38,8 @@ pub(super) async fn stream(browser: &Browser, oid: Oid) -> Result<Response, ApiE
 pub(super) async fn stream_json(browser: &Browser, oid: Oid, shape: &impl Serialize) -> Result<Response, ApiError> {
     let whole = serde_json::to_string(shape).map_err(|_| ApiError::internal())?;
     let (before, after) = whole.split_once(EMPTY_CONTENT).ok_or_else(ApiError::internal)?;
-    let before = Bytes::from(format!("{before}{}", EMPTY_CONTENT.trim_end_matches('"')));
+    // Without its last quote, which follows the blob.
+    let before = Bytes::from(format!("{before}{}", &EMPTY_CONTENT[..EMPTY_CONTENT.len() - 1]));
     let after = Bytes::from(format!("\"{after}"));
     let stream = browser.stream(oid).await?;
     let length = before.len() as u64 + stream.size().div_ceil(3) * 4 + after.len() as u64;

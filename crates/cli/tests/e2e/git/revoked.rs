@@ -119,9 +119,9 @@ fn a_fetch_over_http_ends_with_its_account_or_token(
         .header("Content-Type", "application/x-git-upload-pack-request")
         .header("Git-Protocol", "version=2")
         .body(wanted);
-    let answer = send(&scene, &ask.to_bytes(scene.server.http_addr()));
     let silent = begun("/alice/demo.git", "git-upload-pack", Some(&scene.alice.token), b"0011command=fetch0001");
     let silent = send(&scene, &silent);
+    let answer = send(&scene, &ask.to_bytes(scene.server.http_addr()));
     eventually(SOON, || !children(&scene.server).is_empty());
     lose(&scene, loss);
     // The client takes nothing, and git ends all the same.
