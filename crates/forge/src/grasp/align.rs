@@ -384,7 +384,7 @@ async fn fill(
             refused
         }
         Objects::Received(..) => {
-            return Ok(Some("the repository was announced anew while you pushed; push again".into()));
+            return Ok(Some("the repository was announced again while you pushed; push again".into()));
         }
         _ => Connected::in_place(forge.git(), dir.to_owned()).of(client).extend(&plan.updates).await?,
     };
@@ -407,7 +407,7 @@ async fn promote(forge: &Forge, promotion: Promotion) -> Result<Aligned, Fault> 
         }
     };
     let Some(attached) = promoted else {
-        let reason = "no announcement: it has expired or was replaced while you pushed; publish it and push again";
+        let reason = "no announcement: it expired or was replaced while you pushed; publish it and push again";
         return Ok(Aligned::Refused(reason.into()));
     };
     served.extend(attached);

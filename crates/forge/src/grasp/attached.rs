@@ -66,7 +66,7 @@ pub(crate) async fn put(
     from: Option<IpAddr>,
 ) -> Result<Answer, Halt> {
     if homes.is_empty() {
-        let reason = "the event that this one belongs to expired a moment ago; publish it again, then this one";
+        let reason = "the parent event has just expired; publish it again, then this event";
         return Err(refusal(Prefix::Restricted, reason).into());
     }
     let entry = entry(event, "", from, tx.now());

@@ -224,7 +224,7 @@ impl Allowance {
         users::lock(tx, owner).await?;
         let limit = self.repos_per_user;
         if owns_too_many(tx, owner, limit - waiting).await? {
-            let reason = format!("quota: an account may own {limit} repositories; delete one first");
+            let reason = format!("quota: an account can own at most {limit} repositories; delete one first");
             return Err(Refusal::new(Prefix::RateLimited, reason).into());
         }
         Ok(())

@@ -160,7 +160,7 @@ async fn wait(
                 // nothing of it is written.
                 let scene = Scene::load(settings, tx, identifier, event.pubkey).await.map_err(stop)?;
                 if scene.ruled_by(event.pubkey).next().is_none() {
-                    let reason = "the announcement expired a moment ago; publish it again, then the state";
+                    let reason = "the announcement has just expired; publish it again, then the state";
                     return Err(refusal(Prefix::Restricted, reason).into());
                 }
                 Ok::<_, Halt>(())

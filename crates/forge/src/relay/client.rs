@@ -25,10 +25,10 @@ use tokio::task::JoinHandle;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Ended {
     /// New events came faster than it read.
-    #[error("events came faster than they were read")]
+    #[error("you read events too slowly; reconnect")]
     TooSlow,
     /// The account of a key that was proved here is suspended.
-    #[error("the account of your key is suspended; ask the site's administrator")]
+    #[error("the account of your key is suspended; ask the site administrator")]
     Suspended,
 }
 

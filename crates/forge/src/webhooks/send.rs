@@ -194,13 +194,13 @@ fn keep(tried: &mut Tried, answer: &Answer, answered: Answered) {
     // PostgreSQL keeps no NUL in text.
     let mut text = String::from_utf8_lossy(&answer.body).replace('\0', "\u{fffd}");
     if answer.cut {
-        text.push_str("\n… (there was more)");
+        text.push_str("\n… (truncated)");
     }
     tried.response_body = Some(text);
     if answer.status.is_redirection() {
-        tried.error = Some("redirects are not followed; give the webhook the address that this one leads to".into());
+        tried.error = Some("redirects are not followed; set the payload URL to the redirect target".into());
     } else if answered != Answered::Yes {
-        tried.error = Some(format!("the receiver answered {}", answer.status));
+        tried.error = Some(format!("the receiver responded with {}", answer.status));
     }
 }
 
@@ -225,7 +225,7 @@ fn headers(forge: &Forge, claim: &Claim, body: &[u8]) -> Result<HeaderMap, Strin
     add("x-abide-delivery", &delivery.guid)?;
     add("x-abide-attempt", &delivery.attempts.to_string())?;
     if let Some(sealed) = &hook.secret {
-        let unreadable = "the secret was sealed with another secret.key; set it again";
+        let unreadable = "the secret was encrypted with another secret.key; set it again";
         let secret = sealed::open(forge, SECRET, sealed).ok_or(unreadable)?;
         add("x-hub-signature-256", &format!("sha256={}", signature(&secret, body)))?;
     }

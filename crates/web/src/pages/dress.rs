@@ -36,7 +36,7 @@ where
         Ok(visitor) => visitor,
         Err(fault) => {
             tracing::error!(error = %fault, "cannot find out who is logged in");
-            return (StatusCode::INTERNAL_SERVER_ERROR, "The server failed. Try again later.\n").into_response();
+            return (StatusCode::INTERNAL_SERVER_ERROR, "Internal server error. Try again later.\n").into_response();
         }
     };
     let reads = matches!(parts.method, Method::GET | Method::HEAD);

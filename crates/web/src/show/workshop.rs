@@ -138,7 +138,7 @@ fn work_off(queue: &Mutex<Receiver<Job>>) {
 }
 
 fn crowded() -> Problem {
-    let detail = "So many pages are being rendered that this one had to wait too long. Try again in a minute.";
+    let detail = "The server is busy rendering other pages. Try again in a minute.";
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).retried_after(Duration::from_secs(60))
 }
 

@@ -73,7 +73,7 @@ fn an_issue_is_opened_discussed_and_closed_without_a_script(
     for query in ["label:bug", "assignee:carol", "milestone:v1", "crashes", "author:bob"] {
         assert!(carol.page(&format!("/carol/demo/issues?q={query}")).contains("It crashes"), "{query}");
     }
-    assert!(carol.page("/carol/demo/issues?q=label:ui").contains("No issue matches"));
+    assert!(carol.page("/carol/demo/issues?q=label:ui").contains("No issues match"));
     let edit = format!("{at}/edit");
     assert_eq!(bob.submit(&edit, &edit, &[("title", "It crashes at start"), ("body", "now")]).status, 303);
     assert!(bob.page(at).contains("It crashes at start"));

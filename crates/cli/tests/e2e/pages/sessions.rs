@@ -178,7 +178,7 @@ fn a_suspended_account_is_logged_out_and_told_why_only_with_its_password(
     server.cli_ok(&["user", "suspend", "alice"]);
     assert!(!browser.is_in());
     let with = |password: &str| browser.submit("/login", "/login", &[("login", "alice"), ("password", password)]);
-    assert!(with("wrong password").text().contains("That login does not fit"));
+    assert!(with("wrong password").text().contains("Wrong user name or password"));
     let refused = with(PASSWORD);
     assert!(refused.status == 400 && refused.text().contains("suspended"), "{}", refused.text());
     server.cli_ok(&["user", "unsuspend", "alice"]);

@@ -278,7 +278,7 @@ async fn prove(forge: &Forge, work: &mut Work, plan: Option<&Plan>) -> Result<bo
     let client = work.client();
     let objects = work.objects.get_or_insert_with(|| Connected::in_place(forge.git(), dir.clone()).of(client));
     if !objects.holds_in(&dir) {
-        work.verdicts.refuse_all("another repository took this one's place while you pushed; push again");
+        work.verdicts.refuse_all("another repository took this name while you pushed; push again");
         return Ok(false);
     }
     let refused = objects.extend(&updates).await?;
@@ -381,7 +381,7 @@ async fn apply(forge: &Forge, work: &mut Work, push: &Push, repo: &Repo, lease: 
                 Some(_) => work.verdicts.refuse_all(&format!("{name}: {kind}")),
                 None => {
                     work.verdicts.refuse(&name, &kind.to_string());
-                    work.verdicts.refuse_rest("not moved, because another ref of this push could not be");
+                    work.verdicts.refuse_rest("not updated, because another ref of this push failed");
                 }
             }
             Outcome::Aborted

@@ -222,7 +222,7 @@ impl Stopped {
             Fault::DiskFull { .. } | Fault::Git(abide_git::GitError::Busy { .. }) => fault.to_string(),
             _ => {
                 tracing::error!(error = %fault, "a push failed");
-                "the server failed; nothing was changed, try again later".to_owned()
+                "internal server error; nothing was changed, try again later".to_owned()
             }
         };
         Self { reason, rest }

@@ -22,8 +22,8 @@ use abide_nostr::{Event, EventId, PublicKey};
 use std::net::IpAddr;
 use tokio::io::AsyncRead;
 
-const FULL: &str = "too many commits wait for their events here; publish the event first, then push";
-const WITHDRAWN: &str = "the event of this ref was deleted meanwhile; push again";
+const FULL: &str = "too many commits are waiting for their events; publish the event first, then push";
+const WITHDRAWN: &str = "the event of this ref was deleted during the push; push again";
 
 /// Judges, receives, judges again under the lease, and makes every repository follow that the same events rule.
 pub(super) async fn run<R>(
@@ -125,7 +125,7 @@ impl Sorted {
         let is_state = |update: &&RefUpdate| event_of(&update.name).is_none();
         let refused = verdicts.refused_names();
         if self.allowed.iter().filter(is_state).any(|update| refused.contains(&update.name)) {
-            let reason = "another ref of the same state could not be taken";
+            let reason = "another ref of the same state was refused";
             let together = self.allowed.iter().filter(is_state).map(|update| (update.name.clone(), reason.to_owned()));
             verdicts.refuse_each(&together.collect());
         }
@@ -326,7 +326,8 @@ async fn release(
     Ok(match released {
         Released::Done => Ok(()),
         Released::Incomplete => {
-            Err("a repository that the event names lacks more than was pushed; push the commit there".to_owned())
+            Err("a repository listed in the event lacks more objects than this push had; push the commit there"
+                .to_owned())
         }
         Released::Refused(refusal) => Err(refusal.reason.into_owned()),
     })
@@ -341,7 +342,7 @@ async fn keep_aside(
     event: EventId,
     commit: Oid,
 ) -> Result<Result<(), String>, Fault> {
-    let nothing = || Ok(Err("unknown event: nothing was pushed that could wait for it".to_owned()));
+    let nothing = || Ok(Err("unknown event: no pushed commit is waiting for it".to_owned()));
     let Some(objects) = part.objects else { return nothing() };
     match aside::keep(forge, event, commit, (place.id, place.coordinate), objects, place.ip).await? {
         Kept::Nothing => nothing(),
@@ -390,7 +391,7 @@ async fn release_known(
     let released = spread::release(forge, &event, commit, &source, targets, &place.bringer()).await?;
     Ok(match released {
         Released::Done => Ok(()),
-        Released::Incomplete => Err("the commit is not complete in a repository that its event names".to_owned()),
+        Released::Incomplete => Err("the commit is incomplete in a repository listed in its event".to_owned()),
         Released::Refused(refusal) => Err(refusal.reason.into_owned()),
     })
 }

@@ -109,7 +109,7 @@ fn tag_bytes(event: &Event) -> usize {
 }
 
 fn stopping() -> Answer {
-    Answer::Refused(Refusal::new(Prefix::Error, "the server is stopping; try again in a moment"))
+    Answer::Refused(Refusal::new(Prefix::Error, "the server is shutting down; try again in a moment"))
 }
 
 fn failed(error: &crate::Fault) -> Answer {

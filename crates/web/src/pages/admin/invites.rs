@@ -47,9 +47,9 @@ async fn page(
         errors,
         email,
         mode: match app.forge.settings().signup_mode {
-            SignUpMode::Invite => "Only people with an invitation can make an account.",
-            SignUpMode::Open => "Anyone can make an account, with an invitation or without.",
-            SignUpMode::Closed => "Nobody can make an account now, so invitations do not help.",
+            SignUpMode::Invite => "Only people with an invitation can create an account.",
+            SignUpMode::Open => "Anyone can create an account, with or without an invitation.",
+            SignUpMode::Closed => "Sign-up is closed, so invitations cannot be used.",
         },
         link,
         invites: invites::list(&app.forge, &by.viewer).await?,

@@ -88,7 +88,7 @@ fn hint(site: &str) -> String {
 /// Who rules the room's repository; where accounts do, there is no such page.
 pub(super) async fn governed(app: &App, room: &Room) -> Result<Governed, Elsewhere> {
     let governed = threads::governed(&app.forge, room.repo()).await?;
-    Ok(governed.ok_or_else(|| Problem::absent("Only repositories that a nostr key governs have this page."))?)
+    Ok(governed.ok_or_else(|| Problem::absent("This page exists only for repositories that belong to a nostr key."))?)
 }
 
 /// How a status is shown: its word and how the badge looks.
