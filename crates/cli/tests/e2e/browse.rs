@@ -213,8 +213,14 @@ fn empty_binary_huge_and_linked_files_are_explained(#[values(Engine::Sqlite, Eng
     git.ok(&scene.dir, &["commit", "--quiet", "-m", "Link"]);
     scene.push(&["main"]);
     assert!(scene.page("/ann/tool/blob/main/empty.txt").contains("This file is empty."));
+    for view in ["blob", "tree", "raw", "blame"] {
+        let absent = scene.get(&format!("/ann/tool/{view}/main/nope.rs"));
+        assert_eq!(absent.status, 404, "{view}");
+        assert!(absent.text().contains("&#34;nope.rs&#34; does not exist on main."), "{view}: {}", absent.text());
+        assert!(absent.text().contains("<a class=\"btn\" href=\"/ann/tool\">Back to the repository</a>"), "{view}");
+    }
     assert!(scene.page("/ann/tool/blob/main/data.bin").contains("Binary file not shown."));
-    assert!(scene.page("/ann/tool/blob/main/huge.txt").contains("too large to be shown"));
+    assert!(scene.page("/ann/tool/blob/main/huge.txt").contains("too large to show"));
     assert_eq!(scene.get("/ann/tool/raw/main/huge.txt").body.len(), 2_500_000);
     assert!(scene.page("/ann/tool/blob/main/long.js").contains("yyyy"));
     let link = scene.page("/ann/tool/blob/main/link");

@@ -108,7 +108,7 @@ fn people_are_suspended_and_given_new_passwords() {
     let passwd =
         |password: &str| Said::from(server.cli_stdin(&["user", "passwd", "alice", "--password-stdin"], password));
     assert_eq!(passwd("another long password\n").code, Some(0));
-    passwd("short").refused(4, &["a password has"]);
+    passwd("short").refused(4, &["a password must have"]);
 }
 
 /// The links to the page that makes the first admin, as the server printed them.
@@ -193,7 +193,7 @@ fn token_add_prints_the_token_alone(#[values(Engine::Sqlite, Engine::Postgres)] 
     assert_eq!(stored, "1");
 
     let add = |scopes: &str| cli(&server, &["token", "add", "alice", "--scopes", scopes]);
-    add("repo,everything").refused(2, &["\"everything\"", "hint: scopes are repo:read, repo, user:read"]);
+    add("repo,everything").refused(2, &["\"everything\"", "hint: valid scopes: repo:read, repo, user:read"]);
     add("").refused(2, &["at least one scope"]);
     cli(&server, &["token", "add", "nobody", "--scopes", "repo"]).refused(3, &["no user nobody"]);
     cli(&server, &["token", "add", "alice"]).refused(2, &["--scopes"]);
@@ -379,7 +379,7 @@ fn the_doctor_names_every_kind_of_damage(#[values(Engine::Sqlite, Engine::Postgr
 
     // A row of the audit log that says something else than it did.
     query(&server, "UPDATE audit_log SET action = 'nothing_happened' WHERE action = 'repo_created' RETURNING id");
-    assert_finding(&server, "audit chain", &["altered or removed"]);
+    assert_finding(&server, "audit chain", &["changed or removed"]);
 }
 
 #[rstest]
@@ -390,7 +390,7 @@ fn the_doctor_sees_that_a_row_of_the_audit_log_is_gone(#[values(Engine::Sqlite, 
     }
     assert_healthy(&server);
     query(&server, "DELETE FROM audit_log WHERE seq = 2 RETURNING id");
-    assert_finding(&server, "audit chain", &["altered or removed"]);
+    assert_finding(&server, "audit chain", &["changed or removed"]);
 }
 
 #[test]

@@ -55,7 +55,8 @@ fn rename(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     assert_eq!(latest(&server), "repo_renamed|", "nobody in particular did it: the operator");
     assert_eq!(get(&server, &alice, "/repos/alice/project").status, 301);
     assert!(
-        said(&server, &["repo", "rename", "alice/taken", "project"]).ends_with("led to another repository until now")
+        said(&server, &["repo", "rename", "alice/taken", "project"])
+            .ends_with("redirected to another repository until now")
     );
 
     let before = traces(&server);
@@ -222,7 +223,7 @@ fn delete_and_restore(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine
     }
 
     query(&server, "UPDATE repos SET deleted_at = deleted_at - 604800000000 WHERE deleted_at IS NOT NULL");
-    cli(&server, &["repo", "restore", &third]).refused(4, &["has passed"]);
+    cli(&server, &["repo", "restore", &third]).refused(4, &["restore period of this repository has ended"]);
     cli(&server, &["repo", "restore", "987654"]).refused(3, &["no repository 987654"]);
     cli(&server, &["repo", "restore", "alice/absent"]).refused(3, &["no repository alice/absent"]);
 }

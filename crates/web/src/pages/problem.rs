@@ -29,6 +29,8 @@ pub(crate) struct Problem {
     login: bool,
     /// Whether logging in is all that is missing.
     login_first: bool,
+    /// Address of the repository to go back to.
+    back: Option<String>,
 }
 
 #[derive(Template)]
@@ -40,7 +42,7 @@ struct ProblemPage<'a> {
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into(), retry_after: None, login: false, login_first: false }
+        Self { status, detail: detail.into(), retry_after: None, login: false, login_first: false, back: None }
     }
 
     /// The one answer for everything that is not there, or not for this visitor.
@@ -72,6 +74,11 @@ impl Problem {
     pub(crate) fn too_often(wait: Duration) -> Self {
         let detail = format!("Too many attempts. Try again in {}.", crate::show::time::span(wait));
         Self { retry_after: Some(wait), ..Self::new(StatusCode::TOO_MANY_REQUESTS, detail) }
+    }
+
+    /// The same, with a link back to the repository.
+    pub(crate) fn back_to(self, repo: String) -> Self {
+        Self { back: Some(repo), ..self }
     }
 
     /// The same, with when to try again.

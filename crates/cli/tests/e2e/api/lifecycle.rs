@@ -303,7 +303,7 @@ fn what_was_deleted_too_long_ago_is_gone(#[values(Engine::Sqlite, Engine::Postgr
     assert_eq!(api.delete("/repos/alice/project").status, 204);
     query(&server, "UPDATE repos SET deleted_at = deleted_at - 604800000000");
     let message = assert_error(&api.post(&format!("/repositories/{id}/restore"), json!({})), 410);
-    assert!(message.contains("has passed"), "{message}");
+    assert!(message.contains("restore period of this repository has ended"), "{message}");
 
     server.cli_ok(&["jobs", "run", "lifecycle:sweep"]);
     assert_eq!(api.read("/user/deleted_repos"), json!([]));

@@ -32,7 +32,7 @@ fn a_signed_request_is_the_keys_account_once(#[values(Engine::Sqlite, Engine::Po
 
     let request = signed(&server, &key, "GET", "/api/v3/user");
     assert_eq!(request.send(addr).json()["login"], npub(&key));
-    assert!(assert_error(&request.send(addr), 401).contains("used already"));
+    assert!(assert_error(&request.send(addr), 401).contains("already used"));
     let asked = signed(&server, &key, "GET", "/api/v3/user/repos?per_page=5").send(addr);
     assert_eq!(asked.json()[0]["owner"]["login"], npub(&key), "{}", asked.text());
 

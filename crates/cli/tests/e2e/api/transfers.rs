@@ -203,7 +203,7 @@ fn an_offer_that_cannot_be_made_says_why(#[values(Engine::Sqlite, Engine::Postgr
     assert_refused(&offer(json!({})), "new_owner", "missing_field");
     assert_refused(&offer(json!({ "new_owner": 7 })), "new_owner", "invalid");
     let rule = assert_refused(&offer(json!({ "new_owner": "bob", "new_name": "other" })), "new_name", "unprocessable");
-    assert!(rule.contains("keeps its name"), "{rule}");
+    assert!(rule.contains("cannot rename the repository"), "{rule}");
     assert_eq!(scene.traces(), before);
 
     assert_eq!(offer(json!({ "new_owner": "BOB", "new_name": "project" })).status, 202);

@@ -77,7 +77,7 @@ async fn someone_signs_up_creates_pushes_browses_makes_a_token_and_deletes(
     browser.sees("Type ann/tool to confirm").await;
     browser.fill("confirmation", "ann/tool").await;
     browser.press("Delete this repository").await;
-    browser.sees("The repository is deleted").await;
+    browser.sees("Repository deleted").await;
     let complaints: Vec<String> =
         browser.complaints().into_iter().filter(|line| !line.contains("status of 400")).collect();
     assert_eq!(complaints, Vec::<String>::new(), "the console says nothing");

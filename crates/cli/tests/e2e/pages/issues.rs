@@ -40,7 +40,7 @@ fn an_issue_is_opened_discussed_and_closed_without_a_script(
 ) {
     let server = scene(engine);
     let (carol, bob) = (logged_in(&server, "carol"), logged_in(&server, "bob"));
-    assert!(carol.page("/carol/demo/issues").contains("Nothing here"), "an empty list says what to do");
+    assert!(carol.page("/carol/demo/issues").contains("No issues"), "an empty list says what to do");
     let new = "/carol/demo/issues/new";
     let opened = bob.submit(new, new, &[("title", "It crashes"), ("body", "See @carol and #1, `@bob`")]);
     assert_eq!((opened.status, location(&opened)), (303, "/carol/demo/issues/1"));

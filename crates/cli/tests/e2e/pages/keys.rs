@@ -88,7 +88,7 @@ fn a_proof_serves_once_in_one_browser_for_one_address(#[values(Engine::Sqlite, E
     let challenge = field(&html, "/login/nostr", "challenge");
     let event = proof(&server, &key, "/login/nostr", &challenge);
 
-    refused(&browser, &html, "", "no proof of a key");
+    refused(&browser, &html, "", "Invalid signature event");
     refused(
         &browser,
         &html,
@@ -104,9 +104,9 @@ fn a_proof_serves_once_in_one_browser_for_one_address(#[values(Engine::Sqlite, E
     let entered = browser.submit_in(&html, "/login/nostr", "", &[("event", &event)]);
     assert_eq!(entered.status, 303, "{}", entered.text());
     browser.submit("/settings/profile", "/logout", &[]);
-    refused(&browser, &html, &event, "used already");
+    refused(&browser, &html, &event, "already used");
     let second = proof(&server, &Key::new(2), "/login/nostr", &challenge);
-    refused(&browser, &html, &second, "used already");
+    refused(&browser, &html, &second, "already used");
     assert_eq!(query(&server, "SELECT count(*) FROM users"), "1");
 }
 

@@ -120,7 +120,7 @@ fn sessions_are_listed_and_end_one_by_one_all_others_or_everywhere(
     );
     phone.log_in("alice", PASSWORD);
     let html = here.page("/settings/security");
-    assert_eq!(html.matches("This one").count(), 1);
+    assert_eq!(html.matches("Current session").count(), 1);
     assert!(html.contains("Safari on iPhone") && html.contains("Firefox on Linux") && html.contains("127.0.0.1"));
 
     let end = "/settings/security/sessions/end";

@@ -43,7 +43,7 @@ fn a_hook_is_added_inspected_and_removed_on_its_pages(#[values(Engine::Sqlite, E
     let made = location(&send(&new, LIST, &fields(&scene.receiver.url()))).to_owned();
     let hook = made.split('?').next().expect("a path").to_owned();
     assert!(made.starts_with(&format!("{LIST}/")) && made.ends_with("?done=hook-added"), "{made}");
-    eventually(SOON, || browser.page(&hook).contains("Arrived"));
+    eventually(SOON, || browser.page(&hook).contains("Delivered"));
     assert!(!browser.page(&hook).contains(super::SECRET));
 
     scene.stars(1);

@@ -37,7 +37,8 @@ pub(super) const LARGEST_SHOWN: usize = 1024 * 1024;
 pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let place = room.browser.place(&address.rest(3)).await?;
-    let entry = room.browser.entry(place.commit, &place.path).await?;
+    let entry = room.browser.entry(place.commit, &place.path).await;
+    let entry = entry.map_err(|error| room.no_path(&place, error))?;
     if entry.kind == EntryKind::Directory {
         let to = format!("/{}/tree/{}{}", room.repo().slug(), url_path(place.name().as_bytes()), tail(&place.path));
         return Err(Elsewhere::To(respond::see_other(&to)));

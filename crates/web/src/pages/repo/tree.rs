@@ -96,7 +96,7 @@ async fn directory(app: &App, room: &Room, place: Place, is_home: bool) -> Shown
             let to = format!("/{}/blob/{}{}", room.repo().slug(), url_path(place.name().as_bytes()), tail(&place.path));
             return Err(Elsewhere::To(respond::see_other(&to)));
         }
-        other => other?,
+        other => other.map_err(|error| room.no_path(&place, error))?,
     };
     let changes = browser.last_changes(place.commit, &place.path).await?;
     let newest = match place.path.is_empty() {

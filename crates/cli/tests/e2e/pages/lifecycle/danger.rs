@@ -175,6 +175,8 @@ fn who_does_not_administer_a_repository_changes_nothing_of_its_life(
             assert_eq!(looked(browser, &format!("/ann/tool/settings/{page}")), 403, "{page}");
         }
     }
+    let refused = bob.get("/ann/tool/settings/rename").text();
+    assert!(refused.contains("You need the Admin role. Ask ann to change your access."), "{refused}");
     assert!(!bob.page("/ann/tool/settings").contains("Danger zone"));
     assert_eq!(query(&scene.server, state), before);
     // What they may not even read is not there, whatever they send.
