@@ -216,7 +216,7 @@ fn judge(error: &Error, authenticated: bool, ip: IpAddr) -> End {
         }
         // Scanners and clients without a common algorithm; not worth a line each.
         error if !authenticated => {
-            tracing::debug!(%ip, %error, "an SSH connection ended before a key was proved");
+            tracing::debug!(%ip, %error, "an SSH connection ended before authentication");
             End::Unauthenticated
         }
         Error::IO(_) | Error::HUP | Error::Disconnect => End::Closed,

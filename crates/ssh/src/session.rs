@@ -53,7 +53,7 @@ impl Session {
         let done = tokio::select! {
             () = self.cut.cancelled() => return,
             gone = channel::pump(&mut read, pipe, STUCK) => {
-                tracing::debug!(ip = %self.ip, ?gone, "a client went away");
+                tracing::debug!(ip = %self.ip, ?gone, "the client disconnected");
                 count("gone");
                 if gone == Gone::Closed {
                     return;

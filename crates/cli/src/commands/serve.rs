@@ -46,7 +46,7 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     let part = Part::Server { public_url: public_url(&config, http_at), ssh_url: ssh_url(&config, http_at, ssh_at) };
     let forge = compose::forge(&config, part).await?;
     let recovered = start::recover(&forge).await?;
-    tracing::info!(?recovered, "took over from earlier runs");
+    tracing::info!(?recovered, "recovered work of earlier runs");
 
     for wide in doctor::wide_modes(&forge)? {
         tracing::warn!("{wide}");
@@ -180,7 +180,7 @@ fn serve_ssh(
     };
     async move {
         if let Err(error) = abide_ssh::serve(forge, listener, options, stop).await {
-            tracing::error!(%error, "SSH cannot be served");
+            tracing::error!(%error, "the SSH server failed");
         }
     }
 }

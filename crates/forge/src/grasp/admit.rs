@@ -60,7 +60,7 @@ async fn within(
         && let Err(fault) = allowance.count_stored(forge, bytes).await
     {
         // The event is stored, and its sender is told so.
-        tracing::warn!(error = %fault, "a stored event is not counted for its network");
+        tracing::warn!(error = %fault, "cannot count a stored event for its network");
     }
     Ok(answer)
 }

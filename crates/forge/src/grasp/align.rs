@@ -234,7 +234,7 @@ async fn first(
         // The sweep does it if this fails.
         let readmitted = attached::readmit(forge, coordinate.owner.as_bytes(), &coordinate.identifier).await;
         if let Err(fault) = readmitted {
-            tracing::warn!(error = %fault, "proposals that waited for a repository wait for the sweep");
+            tracing::warn!(error = %fault, "cannot serve pull requests that waited for a repository; the sweep retries");
         }
     }
     built

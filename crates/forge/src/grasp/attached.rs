@@ -145,7 +145,7 @@ pub(super) async fn drop_with_proposal(
 /// Serves what waited with a pull request that is served by now. If that fails, the sweep does it.
 pub(super) async fn release(forge: &Forge, proposal: &EventId) {
     if let Err(fault) = release_all(forge, proposal.as_bytes()).await {
-        tracing::warn!(error = %fault, "events that waited with a pull request wait for the sweep");
+        tracing::warn!(error = %fault, "cannot serve events that waited with a pull request; the sweep retries");
     }
 }
 

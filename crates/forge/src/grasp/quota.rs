@@ -359,7 +359,7 @@ pub(crate) async fn give_back(forge: &Forge, id: &str) {
     let released: Result<(), StoreError> =
         forge.store().write(id.to_owned(), |tx, id| Box::pin(reservations::release(tx, id))).await;
     if let Err(error) = released {
-        tracing::warn!(%error, id, "a reservation of git data is left to expire");
+        tracing::warn!(%error, id, "cannot release a quota reservation; it expires");
     }
 }
 

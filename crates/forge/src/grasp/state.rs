@@ -120,9 +120,9 @@ async fn serve(
         let order = Order::State(Box::new(event.clone()));
         match align(forge, &coordinate, order, objects, Bringer::server_for(sender.client)).await {
             Ok(Aligned::Done | Aligned::Nothing) => stored = true,
-            Ok(Aligned::Refused(reason)) => tracing::info!(reason, "a repository does not follow a new state"),
+            Ok(Aligned::Refused(reason)) => tracing::info!(reason, "cannot align a repository to a new state"),
             // The state is stored: the job that settles the identifier tries again.
-            Err(fault) if stored => tracing::warn!(error = %fault, "a repository does not follow a stored state yet"),
+            Err(fault) if stored => tracing::warn!(error = %fault, "cannot align a repository to a stored state yet"),
             Err(fault) => return Err(fault),
         }
     }

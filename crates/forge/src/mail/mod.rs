@@ -111,7 +111,7 @@ pub(crate) async fn deliver(forge: &Forge, job: &Job, payload: &Json) -> Result<
             match written.map_err(|error| DeliveryError::Later(error.to_string()))? {
                 Some((letter, list)) => (letter, Some(list)),
                 None => {
-                    tracing::debug!(job = job.id, "mail not sent: its recipient may not see it any more, or opted out");
+                    tracing::debug!(job = job.id, "mail not sent: its recipient lost access or opted out");
                     return Ok(());
                 }
             }

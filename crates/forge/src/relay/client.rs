@@ -123,7 +123,7 @@ impl Client {
             match standing::is_suspended(&self.forge, key).await {
                 Ok(false) => (),
                 Ok(true) => return Err(Ended::Suspended),
-                Err(error) => tracing::warn!(%error, "cannot find out whether an account is suspended"),
+                Err(error) => tracing::warn!(%error, "cannot check whether an account is suspended"),
             }
         }
         Ok(())

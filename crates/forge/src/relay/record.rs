@@ -32,7 +32,7 @@ pub(crate) fn from_record(json: &str) -> Result<Event, EventError> {
 
 /// [`from_record`] where one that cannot be read is passed over.
 pub(crate) fn readable(json: &str) -> Option<Event> {
-    from_record(json).inspect_err(|error| tracing::warn!(%error, "an event that is kept cannot be read")).ok()
+    from_record(json).inspect_err(|error| tracing::warn!(%error, "cannot read a stored event")).ok()
 }
 
 /// The keys of tags that name this event: by its id, or by its coordinate.

@@ -42,7 +42,7 @@ pub async fn run(forge: Forge, stop: CancellationToken) {
                     continue;
                 }
                 Ok(None) => {}
-                Err(error) => tracing::warn!(%error, "could not look for deliveries to webhooks; trying again"),
+                Err(error) => tracing::warn!(%error, "cannot read webhook deliveries; retrying"),
             }
         }
         tokio::select! {
@@ -91,11 +91,11 @@ async fn serve(forge: Forge, first: Claim, stop: CancellationToken) {
             Ok(Some(next)) => claim = next,
             Ok(None) => return,
             Err(Fault::Store(StoreError::LeaseLost(what))) => {
-                tracing::info!(what, "was changed or taken over while something was sent to it");
+                tracing::info!(what, "the webhook was changed or claimed by another node during a delivery");
                 return;
             }
             Err(error) => {
-                tracing::warn!(%error, "could not note what a webhook answered; it is told again");
+                tracing::warn!(%error, "cannot store the response of a webhook; it is delivered again");
                 return;
             }
         }
@@ -168,7 +168,7 @@ async fn attempt(forge: &Forge, claim: &Claim) -> (Answered, Tried) {
             answered
         }
         Err(error) => {
-            tracing::info!(hook = %hook.id, %error, "a webhook was not reached");
+            tracing::info!(hook = %hook.id, %error, "a webhook delivery failed");
             tried.error = Some(error.told());
             if error.hides_the_host() {
                 // The time that a look-up takes tells a name of the operator's network from one that is not there.

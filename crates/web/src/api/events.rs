@@ -131,7 +131,7 @@ impl Following {
 }
 
 fn ends_early(error: Fault) {
-    tracing::warn!(%error, "a stream of events ends early");
+    tracing::warn!(%error, "an event stream ended early");
 }
 
 fn said(app: &App, item: &Item) -> sse::Event {

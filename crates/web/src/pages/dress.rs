@@ -35,7 +35,7 @@ where
     let visitor = match Visitor::of(app, &parts).await {
         Ok(visitor) => visitor,
         Err(fault) => {
-            tracing::error!(error = %fault, "cannot find out who is logged in");
+            tracing::error!(error = %fault, "cannot read the session of a visitor");
             return (StatusCode::INTERNAL_SERVER_ERROR, "Internal server error. Try again later.\n").into_response();
         }
     };

@@ -47,7 +47,7 @@ pub(super) async fn serve(stream: TcpStream, peer: Peer, router: Router) {
         .max_buf_size(16 * 1024)
         .serve_connection(io, service);
     if let Ok(Err(error)) = tokio::time::timeout(LIFE, connection).await {
-        tracing::debug!(%error, "a connection beyond the limits ended early");
+        tracing::debug!(%error, "a connection over the limit ended early");
     }
 }
 

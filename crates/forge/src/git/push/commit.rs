@@ -112,7 +112,7 @@ async fn put_right(forge: &Forge, push: &Push, lease: &Lease, fault: &Fault) -> 
         Err(error) => Err(error),
     };
     if let Err(error) = &ended {
-        tracing::warn!(%error, push = push.id.get(), "the push is left for the next holder of the lease");
+        tracing::warn!(%error, push = push.id.get(), "the next lease holder finishes the push");
     }
     ended.is_ok()
 }
@@ -404,7 +404,7 @@ async fn apply(forge: &Forge, work: &mut Work, push: &Push, repo: &Repo, lease: 
     if let Some(branch) = first.filter(|_| outcome == Outcome::Done) {
         // HEAD follows the database: should this fail, the next reader of the refs sets it.
         if let Err(error) = bare::set_head(&dir, &branch).await {
-            tracing::warn!(%error, repo = repo.id.get(), "HEAD is left for the next reader of the refs");
+            tracing::warn!(%error, repo = repo.id.get(), "HEAD could not be written; the next reader of the refs corrects it");
         }
     }
     if outcome == Outcome::Done

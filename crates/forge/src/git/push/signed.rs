@@ -302,7 +302,7 @@ async fn follow(forge: &Forge, place: &Place<'_>, updates: Vec<RefUpdate>, part:
         let Coordinate { owner, identifier } = place.coordinate;
         if let Err(fault) = settle_others(forge, identifier, *owner, place.client).await {
             // The refs have moved: the job that was queued with that goes on.
-            tracing::warn!(error = %fault, identifier, "other repositories of an identifier do not follow a push yet");
+            tracing::warn!(error = %fault, identifier, "cannot align other repositories of an identifier to a push yet");
         }
     }
     Ok(aligned)

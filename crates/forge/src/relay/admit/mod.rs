@@ -113,7 +113,7 @@ fn stopping() -> Answer {
 }
 
 fn failed(error: &crate::Fault) -> Answer {
-    tracing::warn!(%error, "could not take an event");
+    tracing::warn!(%error, "cannot process an event");
     Answer::Refused(Refusal::new(Prefix::Error, error.told()))
 }
 

@@ -77,7 +77,7 @@ pub(super) async fn ask_revoke(State(app): State<App>, by: Admin, address: Addre
         title: "Cancel this invitation?".into(),
         about: invite.address.unwrap_or_else(|| "Invitation by link".to_owned()),
         consequences: lines([
-            "Its link stops working. Nobody can create an account with it.",
+            "Its link stops working. No one can create an account with it.",
             "You can invite the same person again.",
         ]),
         action: "/admin/invites/revoke".into(),

@@ -45,12 +45,12 @@ impl Governance {
         let governed = match threads::governed(&app.forge, repo).await {
             Ok(found) => found?,
             Err(error) => {
-                tracing::error!(%error, repo = repo.id.get(), "cannot tell who rules a repository");
+                tracing::error!(%error, repo = repo.id.get(), "cannot read the maintainers of a repository");
                 return None;
             }
         };
         let (mut waiting, proposals) = waiting(app, &governed).await.unwrap_or_else(|error| {
-            tracing::error!(%error, repo = repo.id.get(), "cannot tell what waits for a repository");
+            tracing::error!(%error, repo = repo.id.get(), "cannot read the purgatory entries of a repository");
             Default::default()
         });
         waiting.retain(|state| state.authorised);
