@@ -62,14 +62,14 @@ pub(crate) async fn forge(config: &Config, part: Part) -> Result<Forge, Failure>
 fn prepare(data: &Path, server: bool) -> Result<(), Failure> {
     let fresh = !data.exists();
     std::fs::create_dir_all(data)
-        .map_err(|error| Failure::failed(format!("cannot make the data directory {}: {error}", data.display())))?;
+        .map_err(|error| Failure::failed(format!("cannot create the data directory {}: {error}", data.display())))?;
     if fresh && !server {
-        eprintln!("note: {} did not exist and was made; --data names another directory", data.display());
+        eprintln!("note: created data directory {}; use --data to choose another", data.display());
     }
     for part in ["repos", "incoming"] {
         let path = data.join(part);
         std::fs::create_dir_all(&path)
-            .map_err(|error| Failure::failed(format!("cannot make {}: {error}", path.display())))?;
+            .map_err(|error| Failure::failed(format!("cannot create {}: {error}", path.display())))?;
     }
     Ok(())
 }

@@ -71,8 +71,8 @@ impl From<FindError> for Failure {
     fn from(error: FindError) -> Self {
         let said = error.to_string();
         match error {
-            FindError::Nothing(_) => Self::not_found(said).hint("`abide repo list` shows all"),
-            FindError::Several { .. } => Self::refused(said).hint("say which one by its id"),
+            FindError::Nothing(_) => Self::not_found(said).hint("`abide repo list` shows all repositories"),
+            FindError::Several { .. } => Self::refused(said).hint("use the id instead of the name"),
             FindError::Fault(fault) => fault.into(),
         }
     }
@@ -84,7 +84,7 @@ impl From<LifeError> for Failure {
         match error {
             LifeError::Access(access) => access.into(),
             LifeError::Refused(Refusal::AlreadyDeleted) => {
-                Self::refused(said).hint("`abide repo restore` brings it back, `abide repo purge` removes it for good")
+                Self::refused(said).hint("`abide repo restore` restores it, `abide repo purge` deletes it permanently")
             }
             LifeError::Refused(Refusal::NotDeleted) => Self::refused(said).hint("`abide repo delete` deletes it"),
             _ => Self::refused(said),

@@ -23,9 +23,9 @@ Exit codes:
   2  wrong usage or configuration
   3  not found
   4  refused by a rule
-  5  the doctor found something";
+  5  doctor found problems";
 
-/// A git forge in one binary: a repository is an identity with a life, not a path.
+/// Git hosting in one binary, where links never break.
 #[derive(Parser)]
 #[command(name = "abide", version, about, max_term_width = 100, after_help = EXIT_CODES)]
 struct Cli {
@@ -39,34 +39,34 @@ struct Cli {
 enum Command {
     /// Run the server.
     Serve(commands::serve::Args),
-    /// Print every setting, its value, and where that came from.
+    /// Print every setting with its value, source and description.
     Config(commands::config::Args),
-    /// People.
+    /// Manage users.
     #[command(subcommand)]
     User(commands::user::Action),
-    /// Access tokens.
+    /// Manage access tokens.
     #[command(subcommand)]
     Token(commands::token::Action),
-    /// SSH public keys.
+    /// Manage SSH public keys.
     #[command(subcommand)]
     SshKey(commands::ssh_key::Action),
-    /// Repositories.
+    /// Manage repositories.
     #[command(subcommand)]
     Repo(commands::repo::Action),
-    /// Work that is done later.
+    /// Background jobs.
     #[command(subcommand)]
     Jobs(commands::jobs::Action),
-    /// The log of events, and who acts on it.
+    /// Event log, its consumers and their failed events.
     #[command(subcommand)]
     Events(commands::events::Action),
-    /// Check that database and disk agree, that no push is stuck and that the audit log is whole.
+    /// Check that database and disk agree, that no push is stuck and that the audit log is intact.
     Doctor(commands::doctor::Args),
-    /// Measure this binary on this machine, beside what it is compared with.
+    /// Benchmark this binary on this machine against a reference.
     #[command(subcommand)]
     Bench(commands::bench::Action),
-    /// Print a script that lets a shell complete commands and flags.
+    /// Print a shell completion script.
     Completions(commands::completions::Args),
-    /// Print the man page, or write one for every command.
+    /// Print the man page, or write man pages for all commands.
     Man(commands::man::Args),
 }
 
@@ -138,8 +138,8 @@ fn ensure_data(config: &config::Config) -> Result<(), Failure> {
     if data.is_dir() {
         return Ok(());
     }
-    let message = format!("there is no data directory at {}", data.display());
-    Err(Failure::not_found(message).hint("name it with --data DIR; `abide serve` makes a new one"))
+    let message = format!("data directory {} does not exist", data.display());
+    Err(Failure::not_found(message).hint("set it with --data DIR; `abide serve` creates a new one"))
 }
 
 fn done(result: Result<(), Failure>) -> Result<ExitCode, Failure> {

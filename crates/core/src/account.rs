@@ -100,13 +100,13 @@ pub fn key_login(account: KeyAccount, mode: SignUpMode) -> KeyLogin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UnlinkRefusal {
     /// Nobody could log in any more.
-    #[error("without the key nobody could log in to this account; set a password first")]
+    #[error("this key is the only way to sign in to this account; set a password first")]
     NoPassword,
     /// The key rules repositories of the account.
-    #[error("this key governs repositories of this account; they would lose whoever may sign for them")]
+    #[error("this key owns repositories of this account; without it no one could sign for them")]
     Governs,
     /// There is none.
-    #[error("no key is linked to this account")]
+    #[error("no nostr key is linked to this account")]
     NoKey,
 }
 
@@ -126,7 +126,7 @@ pub struct EmailAddress(String);
 
 /// The text cannot be an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an address looks like someone@example.org and has at most 254 characters, none of them accented")]
+#[error("not a valid e-mail address: use the form someone@example.org, at most 254 ASCII characters")]
 pub struct InvalidEmail;
 
 impl EmailAddress {
@@ -220,13 +220,13 @@ impl ProfileField {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidProfile {
     /// Too long.
-    #[error("{}: it has at most {} characters", .0.as_str(), .0.max_len())]
+    #[error("{}: must have at most {} characters", .0.as_str(), .0.max_len())]
     TooLong(ProfileField),
     /// A line break or the like.
-    #[error("{}: it is one line without control characters", .0.as_str())]
+    #[error("{}: must be one line without control characters", .0.as_str())]
     Control(ProfileField),
     /// Not an address of the web.
-    #[error("website: it starts with http:// or https:// and has no spaces")]
+    #[error("website: must start with http:// or https:// and contain no spaces")]
     Website,
 }
 
@@ -252,16 +252,16 @@ fn is_website(text: &str) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AdminRefusal {
     /// Nobody locks themselves out.
-    #[error("you cannot suspend your own account; ask another admin")]
+    #[error("you cannot suspend your own account; ask another administrator")]
     Yourself,
     /// Somebody must be left to administer the site.
-    #[error("this is the last admin; make someone else an admin first")]
+    #[error("this is the only administrator; make another account an administrator first")]
     LastAdmin,
     /// Turning off one's own needs the password, which an admin's page does not ask for.
-    #[error("turn off your own two-factor login in your settings; here it is reset for others")]
+    #[error("you cannot reset your own two-factor authentication here; turn it off in your settings")]
     OwnSecondFactor,
     /// There is nothing to reset.
-    #[error("two-factor login is off for this account; it logs in with the password alone")]
+    #[error("two-factor authentication is already off for this account")]
     NoSecondFactor,
 }
 
@@ -299,13 +299,13 @@ words! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeleteRefusal {
     /// Somebody must be left to administer the site.
-    #[error("this is the last admin; make someone else an admin first")]
+    #[error("this is the only administrator; make another account an administrator first")]
     LastAdmin,
     /// Who is suspended changes nothing, themselves included.
-    #[error("this account is suspended and cannot change anything; ask the site's administrator")]
+    #[error("this account is suspended and read-only; ask the site administrator")]
     Suspended,
     /// An admin deletes their own account as everyone does, with their password.
-    #[error("delete your own account in its settings")]
+    #[error("you cannot delete your own account here; use your account settings")]
     Yourself,
 }
 
@@ -411,7 +411,7 @@ mod tests {
     fn a_profile_says_which_field_breaks_which_rule() {
         use ProfileField::*;
         assert_eq!(DisplayName.check("  Ada  ").unwrap(), "Ada");
-        assert_eq!(Bio.check(&"x".repeat(501)).unwrap_err().to_string(), "bio: it has at most 500 characters");
+        assert_eq!(Bio.check(&"x".repeat(501)).unwrap_err().to_string(), "bio: must have at most 500 characters");
         assert_eq!(Location.check("a\nb").unwrap_err().field(), "location");
         assert_eq!(Website.check("").unwrap(), "");
         for good in ["https://example.org/a?b=c#d", "HTTP://example.org", "http://[::1]/", "https://bücher.example/ü"]

@@ -58,13 +58,13 @@ pub fn event_visible(actor: &Actor, public_then: bool, repo: &RepoFacts, role: O
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FollowRefusal {
     /// Nobody is logged in.
-    #[error("this needs a login")]
+    #[error("sign in to do this")]
     LoginRequired,
     /// The one who asks is suspended.
-    #[error("this account is suspended and cannot change anything; ask the site's administrator")]
+    #[error("this account is suspended and read-only; ask the site administrator")]
     Suspended,
     /// It is oneself.
-    #[error("nobody can follow themselves")]
+    #[error("you cannot follow yourself")]
     Oneself,
 }
 

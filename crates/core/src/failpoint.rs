@@ -142,7 +142,7 @@ points! {
 
 /// The name is none of [`ALL`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no failpoint is called {0:?}")]
+#[error("unknown failpoint {0:?}")]
 pub struct UnknownFailpoint(pub String);
 
 /// Arms one failpoint for the life of this process.

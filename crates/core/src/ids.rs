@@ -44,7 +44,7 @@ macro_rules! id {
 
 /// The text is not a positive decimal number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an id is a positive decimal number")]
+#[error("an id must be a positive decimal number")]
 pub struct InvalidId;
 
 id! {

@@ -74,14 +74,14 @@ pub enum Refusal {
     #[error("the repository is not deleted")]
     NotDeleted,
     /// Restoring too late.
-    #[error("the time in which the repository could be restored has passed")]
+    #[error("the restore period of this repository has ended")]
     PastGrace,
     /// Removing it for good while it can be restored.
-    #[error("the repository can still be restored, so it is not removed yet")]
+    #[error("the repository is still in its restore period, so it is not deleted permanently yet")]
     InGrace,
     /// A signed announcement says where it is and that everyone may read it.
     #[error(
-        "a nostr key rules this repository: it cannot be transferred or made private here, and its default branch is what is signed"
+        "this repository belongs to a nostr key: it cannot be transferred or made private, and its signed state sets the default branch"
     )]
     NostrGoverned,
 }

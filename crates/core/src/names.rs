@@ -167,34 +167,34 @@ pub fn shortened_key(text: &str) -> Cow<'_, str> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidName {
     /// Nothing, or too much.
-    #[error("a user name has 1 to 39 characters")]
+    #[error("a user name must have 1 to 39 characters")]
     UserLength,
     /// A character outside the alphabet.
-    #[error("a user name has only letters a–z, digits and hyphens")]
+    #[error("a user name may contain only letters a–z, digits and hyphens")]
     UserAlphabet,
     /// A hyphen at an end.
-    #[error("a user name neither starts nor ends with a hyphen")]
+    #[error("a user name must not start or end with a hyphen")]
     UserHyphen,
     /// Looks like a nostr key.
-    #[error("a user name does not start with npub1: those addresses belong to nostr keys")]
+    #[error("a user name must not start with npub1, which is reserved for nostr keys")]
     UserNpub,
     /// Nothing, or too much.
-    #[error("a repository name has 1 to 100 characters")]
+    #[error("a repository name must have 1 to 100 characters")]
     RepoLength,
     /// A character outside the alphabet.
-    #[error("a repository name has only letters a–z, digits, dots, underscores and hyphens")]
+    #[error("a repository name may contain only letters a–z, digits, dots, underscores and hyphens")]
     RepoAlphabet,
     /// A bad first or last character.
-    #[error("a repository name starts with a letter or digit and ends with a letter, digit or underscore")]
+    #[error("a repository name must start with a letter or digit and end with a letter, digit or underscore")]
     RepoEnds,
     /// `..`
-    #[error("a repository name has no two dots in a row")]
+    #[error("a repository name must not contain two dots in a row")]
     RepoDots,
     /// `.git` and the like.
-    #[error("a repository name does not end in .git, .wiki, .atom or .lock")]
+    #[error("a repository name must not end in .git, .wiki, .atom or .lock")]
     RepoEnding,
     /// On the reserved list.
-    #[error("this name is reserved; choose another one")]
+    #[error("this name is reserved; choose another name")]
     Reserved,
 }
 

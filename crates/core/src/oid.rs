@@ -51,7 +51,7 @@ fn digit(byte: u8) -> Result<u8, InvalidOid> {
 
 /// The text is not an object id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an object id is forty lower-case hexadecimal digits (SHA-1)")]
+#[error("an object id must have 40 lowercase hexadecimal digits (SHA-1)")]
 pub struct InvalidOid;
 
 impl FromStr for Oid {

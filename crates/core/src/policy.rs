@@ -150,11 +150,11 @@ impl Action {
             IssueCreate => "new issues are disabled",
             IssueComment => "comments and changes to them are disabled",
             IssueTriage => "labelling, assigning, closing and reopening issues are disabled",
-            IssueModerate => "labels, milestones and issue texts cannot be changed",
-            RepoEdit => "its description and topics cannot be changed",
-            CollaboratorManage => "its collaborators cannot be changed",
-            DefaultBranchSet => "its default branch cannot be changed",
-            WebhookManage => "its webhooks cannot be changed",
+            IssueModerate => "changes to labels, milestones and issue texts are disabled",
+            RepoEdit => "changes to description and topics are disabled",
+            CollaboratorManage => "changes to collaborators are disabled",
+            DefaultBranchSet => "changes to the default branch are disabled",
+            WebhookManage => "changes to webhooks are disabled",
             _ => "it is read-only",
         }
     }

@@ -30,19 +30,19 @@ impl RefUpdate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RefRefusal {
     /// Abide writes these itself.
-    #[error("this namespace is kept by the server; push below refs/heads/ or refs/tags/")]
+    #[error("this ref namespace is reserved for the server; push to refs/heads/ or refs/tags/")]
     ReservedNamespace,
     /// Deleting the branch that clones check out.
-    #[error("this is the default branch; choose another default in the settings before deleting it")]
+    #[error("this is the default branch; set another default branch in the settings before deleting it")]
     DefaultBranch,
     /// The same ref twice in one push.
-    #[error("named more than once in this push")]
+    #[error("listed more than once in this push")]
     Repeated,
     /// The ref is not where the client saw it.
-    #[error("the ref moved meanwhile; fetch and try again")]
+    #[error("the ref was updated by someone else; fetch and try again")]
     Moved,
     /// `a` and `a/b` cannot both be refs.
-    #[error("another ref is in the way: one cannot be named like a directory of the other; delete or rename that one")]
+    #[error("the name conflicts with another ref (a and a/b cannot both exist); delete or rename that ref")]
     NameInTheWay,
 }
 

@@ -16,22 +16,22 @@ pub struct RefName(String);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidRefName {
     /// Not below `refs/`, or nothing follows it.
-    #[error("a ref name starts with refs/ and names something below it")]
+    #[error("a ref name must start with refs/ and have at least one more part")]
     NotBelowRefs,
     /// Longer than we store.
-    #[error("a ref name has at most {MAX_REF_LEN} bytes, and {MAX_COMPONENT_LEN} between two slashes")]
+    #[error("a ref name must have at most {MAX_REF_LEN} bytes, and {MAX_COMPONENT_LEN} between two slashes")]
     TooLong,
     /// Not UTF-8.
     #[error("a ref name must be UTF-8")]
     NotUtf8,
     /// A byte that git forbids.
-    #[error("a ref name has no space, control character, or any of ~ ^ : ? * [ \\")]
+    #[error("a ref name must not contain a space, a control character or any of ~ ^ : ? * [ \\")]
     ForbiddenByte,
     /// Empty component, or one that starts with a dot or ends in `.lock`.
-    #[error("no part of a ref name is empty, starts with a dot or ends in .lock")]
+    #[error("no part of a ref name may be empty, start with a dot or end in .lock")]
     BadComponent,
     /// `..`, `@{` or a dot at the end.
-    #[error("a ref name has no .. and no @{{ in it and does not end in a dot")]
+    #[error("a ref name must not contain .. or @{{ and must not end in a dot")]
     ForbiddenSequence,
 }
 

@@ -47,7 +47,7 @@ pub enum InvalidScopes {
     #[error("unknown scope: {0}")]
     Unknown(#[from] crate::words::UnknownWord),
     /// No scope at all.
-    #[error("name at least one scope, e.g. repo")]
+    #[error("give at least one scope, e.g. repo")]
     Empty,
 }
 

@@ -44,10 +44,10 @@ const QUALIFIERS: &[&str] = &["topic", "user", "owner", "org"];
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSearch {
     /// Too long.
-    #[error("a search has at most {MAX_TEXT} characters")]
+    #[error("a search must have at most {MAX_TEXT} characters")]
     TooLong,
     /// Too many words.
-    #[error("a search has at most {MAX_WORDS} words")]
+    #[error("a search must have at most {MAX_WORDS} words")]
     TooManyWords,
     /// A qualifier that does not exist.
     #[error("{0}")]

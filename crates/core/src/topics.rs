@@ -14,16 +14,16 @@ pub struct Topic(String);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTopics {
     /// Nothing, or too much.
-    #[error("a topic has 1 to 50 characters")]
+    #[error("a topic must have 1 to 50 characters")]
     Length,
     /// A character outside the alphabet.
-    #[error("a topic has only letters a–z, digits and hyphens")]
+    #[error("a topic may contain only letters a–z, digits and hyphens")]
     Alphabet,
     /// A bad first character.
-    #[error("a topic starts with a letter or digit")]
+    #[error("a topic must start with a letter or digit")]
     Start,
     /// Too many of them.
-    #[error("a repository has at most {MAX_TOPICS} topics")]
+    #[error("a repository can have at most {MAX_TOPICS} topics")]
     TooMany,
 }
 

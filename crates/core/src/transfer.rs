@@ -49,19 +49,19 @@ pub struct Offer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// It was answered before.
-    #[error("the offer is {0} already")]
+    #[error("the transfer offer was already {0}")]
     Terminal(Status),
     /// Too late.
-    #[error("the offer has expired; ask for a new one")]
+    #[error("the transfer offer has expired; ask for a new one")]
     Expired,
     /// The repository belongs to someone else than when it was offered, or is deleted.
-    #[error("the repository is no longer there to be handed over")]
+    #[error("the repository no longer exists")]
     Moved,
     /// There is one already.
-    #[error("the repository is offered to someone already; cancel that offer first")]
+    #[error("the repository already has a transfer offer; cancel that offer first")]
     Pending,
     /// To its owner.
-    #[error("the repository belongs to this account already")]
+    #[error("this account already owns the repository")]
     ToSelf,
 }
 

@@ -47,7 +47,7 @@ impl Findings {
     }
 
     fn add_path(&mut self, check: &'static str, path: PathBuf, what: &str) {
-        let message = format!("{} {what}; `abide doctor --fix` sets it aside", path.display());
+        let message = format!("{} {what}; `abide doctor --fix` moves it to quarantine", path.display());
         self.0.push(Finding { check, message, path: Some(path) });
     }
 }
@@ -99,14 +99,15 @@ pub async fn examine_to(forge: &Forge, depth: Depth) -> Result<Report, Fault> {
     examine_pushes(forge, &mut findings).await?;
     examine_names(forge, &mut findings).await?;
     for (id, what) in miscounted(forge).await? {
-        let message = format!("the number of {what} of repository {id} is wrong; `abide doctor --fix` counts again");
+        let message = format!("the {what} count of repository {id} is wrong; `abide doctor --fix` recounts it");
         findings.add("counter", message);
     }
 
     let mut conn = forge.store().read().await?;
     let chain = audit::verify(&mut conn, forge.key()).await?;
     if let Some(place) = chain.broken_at {
-        findings.add("audit chain", format!("the seal at place {place} does not fit: a row was altered or removed"));
+        findings
+            .add("audit chain", format!("the hash at position {place} does not match: a row was changed or removed"));
     }
     let events_unnumbered = events::count_unnumbered(&mut conn).await?;
     let pushes_running = pushes::count_running(&mut conn).await?;
@@ -125,17 +126,17 @@ pub async fn fix_to(forge: &Forge, depth: Depth) -> Result<Vec<String>, Fault> {
     let mut done = modes::fix(forge)?;
     let pushes = reconcile::all(forge).await?;
     if pushes > 0 {
-        done.push(format!("finished or undid {pushes} pushes that were left running"));
+        done.push(format!("finished or rolled back {pushes} interrupted pushes"));
     }
     let directories = create::heal_directories(forge).await?;
     if directories > 0 {
-        done.push(format!("made {directories} directories of repositories that were never pushed to"));
+        done.push(format!("created {directories} missing directories of empty repositories"));
     }
     done.extend(objects::mend(forge, depth).await?);
     let counters = miscounted(forge).await?;
     for &(id, what) in &counters {
         forge.store().write(id, |tx, &id| Box::pin(recount(tx, id))).await?;
-        done.push(format!("counted the {what} of repository {id} again"));
+        done.push(format!("recounted the {what} of repository {id}"));
     }
     for path in examine(forge).await?.findings.into_iter().filter_map(|found| found.path) {
         if let Some(place) = set_aside(forge, &path)? {
@@ -171,7 +172,7 @@ async fn examine_repos(forge: &Forge, walks: &mut Walks, findings: &mut Findings
             let dir = forge.layout().repo(repo.id);
             if !dir.join("HEAD").is_file() {
                 if repos::by_id(&mut *forge.store().read().await?, repo.id, None).await?.is_some() {
-                    let what = format!("{} (id {}) has no repository at {}", repo.slug(), repo.id, dir.display());
+                    let what = format!("{} (id {}) has no git repository at {}", repo.slug(), repo.id, dir.display());
                     findings.add("directory", what);
                 }
                 continue;
@@ -201,11 +202,12 @@ async fn at_rest(forge: &Forge, repo: &Repo) -> Result<bool, Fault> {
 
 fn examine_motion(repo: &Repo, locks: &[PathBuf], findings: &mut Findings) {
     if repo.refs_generation % 2 != 0 {
-        let what = "is marked as moving, but no push is running; push to it or run `abide jobs run push:reconcile`";
+        let what =
+            "has refs marked as changing, but no push is running; push to it or run `abide jobs run push:reconcile`";
         findings.add("generation", format!("{} (id {}) {what}", repo.slug(), repo.id));
     }
     for lock in locks.iter().filter(|lock| lock.exists()) {
-        findings.add_path("lock", lock.clone(), "was left by a writer that is gone");
+        findings.add_path("lock", lock.clone(), "was left behind by a process that has ended");
     }
 }
 
@@ -220,14 +222,14 @@ async fn examine_directories(forge: &Forge, known: &HashSet<RepoId>, findings: &
     }
     for (id, path) in dirs.graves {
         if !purges::known(&mut *forge.store().read().await?, id).await? && path.exists() {
-            findings.add_path("stray", path, "is what is left of a removed repository");
+            findings.add_path("stray", path, "is left over from a permanently deleted repository");
         }
     }
     for path in dirs.drafts.into_iter().filter(|path| path.exists()) {
-        findings.add_path("stray", path, "is half of a repository; the next start of the server removes it");
+        findings.add_path("stray", path, "is an incomplete repository; the next server start removes it");
     }
     for path in dirs.strays.into_iter().filter(|path| path.exists()) {
-        findings.add_path("stray", path, "does not belong among the repositories");
+        findings.add_path("stray", path, "does not belong in the repositories directory");
     }
     Ok(())
 }
@@ -248,10 +250,10 @@ async fn examine_names(forge: &Forge, findings: &mut Findings) -> Result<(), Fau
     const MANY: i64 = 1000;
     let mut conn = forge.store().read().await?;
     for id in redirects::idle(&mut conn, MANY).await? {
-        findings.add("old name", format!("the redirect {id} leads to the repository that bears the name"));
+        findings.add("old name", format!("redirect {id} points to a repository that already has this name"));
     }
     for id in transfers::of_deleted(&mut conn, MANY).await? {
-        findings.add("offer", format!("the offer {id} is pending, but its repository is deleted"));
+        findings.add("offer", format!("transfer offer {id} is pending, but its repository is deleted"));
     }
     Ok(())
 }
@@ -278,7 +280,7 @@ async fn examine_pushes(forge: &Forge, findings: &mut Findings) -> Result<(), Fa
     let now = forge.clock().now();
     let mut conn = forge.store().read().await?;
     for push in pushes::orphaned(&mut conn, now, PushId::new(0), 1000).await? {
-        let what = "was left running by a process that is gone; run `abide jobs run push:reconcile`";
+        let what = "was interrupted: its process has ended; run `abide jobs run push:reconcile`";
         findings.add("push", format!("push {} to repository {} {what}", push.id, push.repo_id));
     }
     Ok(())

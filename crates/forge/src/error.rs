@@ -19,8 +19,8 @@ pub enum Fault {
     Git(#[from] GitError),
     /// There is too little room left to accept anything.
     #[error(
-        "the server's disk is nearly full ({free_percent} % of its blocks or inodes are free, and {reserve} % must stay free), \
-         so nothing can be written; reads go on"
+        "the server's disk is nearly full ({free_percent}% of blocks or inodes free, {reserve}% reserved), so writes are \
+         refused; reads still work"
     )]
     DiskFull {
         /// What is left.
@@ -29,7 +29,7 @@ pub enum Fault {
         reserve: u64,
     },
     /// So many passwords wait to be checked that another one is not taken on.
-    #[error("too many people log in at this moment; try again in a few seconds")]
+    #[error("too many sign-ins at once; try again in a few seconds")]
     Crowded,
     /// The account was suspended, or the credential revoked, while the work went on.
     #[error("{REVOKED}")]
@@ -40,8 +40,7 @@ pub enum Fault {
 }
 
 /// The reason that a client hears whose work ended with its credential.
-pub(crate) const REVOKED: &str =
-    "this account was suspended, or its token or key was removed, so the request was ended";
+pub(crate) const REVOKED: &str = "request ended: the account was suspended, or its token or key was removed";
 
 impl Fault {
     /// Whether only the client's side failed (gone, or too slow): nothing is wrong with this server.
@@ -61,7 +60,7 @@ impl Fault {
             | Self::Crowded
             | Self::Revoked
             | Self::Git(GitError::Busy { .. } | GitError::RequestTooLarge(_)) => self.to_string(),
-            _ => "the server failed; try again later".to_owned(),
+            _ => "internal server error; try again later".to_owned(),
         }
     }
 }
@@ -76,7 +75,7 @@ pub enum Access {
     #[error("{}", explain(*.0))]
     Denied(DenyCode),
     /// The token they came with is not made for this.
-    #[error("this needs a token with the scope {0}; make one that has it")]
+    #[error("this needs a token with the {0} scope; create one with that scope")]
     Scope(Scope),
     /// The machine failed.
     #[error(transparent)]
@@ -93,12 +92,12 @@ impl From<StoreError> for Access {
 fn explain(code: DenyCode) -> String {
     match code {
         DenyCode::Deleted | DenyCode::Private => "repository not found".into(),
-        DenyCode::Suspended => {
-            "this account is suspended and cannot change anything; ask the site's administrator".into()
-        }
+        DenyCode::Suspended => "this account is suspended and read-only; ask the site administrator".into(),
         DenyCode::Archived(action) => format!("repository is archived; {}", action.disabled()),
-        DenyCode::LoginRequired => "this needs a login".into(),
-        DenyCode::OtherSide => "only the other side of the offer can do this".into(),
-        DenyCode::RoleTooLow { needed } => format!("this needs the role {needed} in the repository; ask its owner"),
+        DenyCode::LoginRequired => "authentication required".into(),
+        DenyCode::OtherSide => "only the other party of the transfer can do this".into(),
+        DenyCode::RoleTooLow { needed } => {
+            format!("you need the {needed} role in this repository; ask its owner to change your access")
+        }
     }
 }

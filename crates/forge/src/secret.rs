@@ -18,10 +18,10 @@ pub enum SecretError {
         source: io::Error,
     },
     /// It is not what we wrote.
-    #[error("{} should hold 64 hexadecimal digits; restore it from a backup", .0.display())]
+    #[error("{} must contain 64 hexadecimal digits; restore it from a backup", .0.display())]
     Malformed(PathBuf),
     /// Others can read it.
-    #[error("{} can be read by others; run chmod 600 on it", .0.display())]
+    #[error("{} is readable by other users; run chmod 600 on it", .0.display())]
     Exposed(PathBuf),
 }
 

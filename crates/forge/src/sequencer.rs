@@ -16,7 +16,7 @@ pub async fn run(forge: Forge, stop: CancellationToken) {
     let mut lease = None;
     while !stop.is_cancelled() {
         if let Err(error) = drain(&forge, &mut lease).await {
-            tracing::warn!(%error, "the sequencer could not work; it tries again");
+            tracing::warn!(%error, "the sequencer failed; retrying");
             lease = None;
         }
         tokio::select! {

@@ -11,7 +11,7 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     /// The binary could not be started at all.
-    #[error("cannot start {}: {source}; install git or set its path in the configuration", binary.display())]
+    #[error("cannot start {}: {source}; install git or set git.binary", binary.display())]
     Start {
         /// What was to be started.
         binary: PathBuf,
@@ -60,10 +60,10 @@ pub enum GitError {
         what: &'static str,
     },
     /// A request is longer than any that a git client sends.
-    #[error("a fetch asks with at most {0} bytes; fetch fewer refs at a time")]
+    #[error("the fetch request is larger than {0} bytes, the limit; fetch fewer refs at a time")]
     RequestTooLarge(u64),
     /// The client's side of a stream failed or stood still.
-    #[error("the client's connection ended: {0}")]
+    #[error("the client closed the connection: {0}")]
     Client(io::Error),
     /// Reading or writing the disk failed.
     #[error("{what} {}: {source}", path.display())]
@@ -84,13 +84,13 @@ pub enum GitError {
         detail: String,
     },
     /// A lock file is in the way.
-    #[error("{} exists: another writer is at work, or one crashed and the next lease holder will clear it", .0.display())]
+    #[error("{} exists: another process is writing, or a crashed one left it and the next lease holder removes it", .0.display())]
     Locked(PathBuf),
     /// Objects were proved complete in another repository than the one that should take them.
-    #[error("objects for {} were proved complete elsewhere; nothing was moved, try again", .0.display())]
+    #[error("objects for {} were checked in another repository; nothing was changed, try again", .0.display())]
     Unproved(PathBuf),
     /// The key of an incoming area could be misread as a path.
-    #[error("{0:?} is no key: letters, digits, `-` and `_` only, at most 64")]
+    #[error("{0:?} is not a valid key: use at most 64 letters, digits, `-` and `_`")]
     InvalidKey(String),
 }
 

@@ -11,7 +11,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 /// The error of a stream whose other end did not keep the minimum rate.
 pub fn too_slow(patience: &Patience) -> io::Error {
     let text = format!(
-        "less than {} bytes a second over {} s; check the connection and try again",
+        "slower than {} bytes per second for {} s; check the connection and try again",
         patience.bytes_per_second().max(1),
         patience.full().as_secs()
     );

@@ -39,10 +39,10 @@ pub enum Packet {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PacketError {
     /// The first four bytes are not hexadecimal digits.
-    #[error("a packet starts with its length in four hexadecimal digits")]
+    #[error("a packet must start with its length as four hexadecimal digits")]
     NotHex,
     /// `0003`, or longer than git allows.
-    #[error("a packet has at most {MAX_PACKET} bytes and never a length of 3, but this one says {0}")]
+    #[error("invalid packet length {0}: the limit is {MAX_PACKET}, and 3 is not allowed")]
     BadLength(usize),
 }
 

@@ -32,12 +32,12 @@ impl Ration {
         if self.yields
             && let Err(error) = setpriority_process(Some(pid), NICE)
         {
-            tracing::debug!(%error, "a git process has the priority of all others");
+            tracing::debug!(%error, "cannot lower the priority of a git process");
         }
         for (resource, limit) in limits {
             // One that has ended already needs none; an operator's own stricter limit stays.
             if let Err(error) = prlimit(Some(pid), resource, limit) {
-                tracing::debug!(%error, ?resource, "a git process has no limit of ours");
+                tracing::debug!(%error, ?resource, "cannot set the limits of a git process");
             }
         }
     }

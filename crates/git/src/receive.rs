@@ -111,10 +111,10 @@ pub enum ReceiveError {
     #[error("the connection ended before the push was complete")]
     Truncated,
     /// A command is not `<old> <new> <ref>`.
-    #[error("a push command reads `<old id> <new id> <ref>`, but this one is {0:?}")]
+    #[error("invalid push command {0:?}; expected `<old id> <new id> <ref>`")]
     MalformedCommand(String),
     /// A ref name that is not acceptable.
-    #[error("{name:?} is no valid ref name: {rule}")]
+    #[error("{name:?} is not a valid ref name: {rule}")]
     InvalidRefName {
         /// What was sent, shortened and printable.
         name: String,
@@ -122,13 +122,13 @@ pub enum ReceiveError {
         rule: InvalidRefName,
     },
     /// More commands than allowed.
-    #[error("a push has at most {0} commands; push in several steps")]
+    #[error("a push may update at most {0} refs; push in several steps")]
     TooManyCommands(usize),
     /// Longer commands than allowed.
-    #[error("the commands of a push have at most {0} bytes; push in several steps")]
+    #[error("the commands of a push may have at most {0} bytes; push in several steps")]
     CommandsTooLong(usize),
     /// More or longer push options than allowed, or one that is no text.
-    #[error("a push has at most {count} options of together {bytes} bytes, in UTF-8 and of one line each")]
+    #[error("a push may have at most {count} push options of {bytes} bytes in total, each one line of UTF-8")]
     PushOptions {
         /// How many are allowed.
         count: usize,
@@ -139,16 +139,16 @@ pub enum ReceiveError {
     #[error("signed pushes are not supported; push without --signed")]
     PushCertificate,
     /// A repository with other object ids.
-    #[error("this server has SHA-1 repositories only, but the client's objects are {0:?}")]
+    #[error("only SHA-1 repositories are supported, but the client uses {0:?}")]
     ObjectFormat(String),
     /// No byte came for too long.
-    #[error("nothing arrived for {} s; check the connection and push again", .0.as_secs())]
+    #[error("no data received for {} s; check the connection and push again", .0.as_secs())]
     Idle(Duration),
     /// What follows the commands is no pack, or one that is larger or denser than allowed.
     #[error(transparent)]
     Flaw(#[from] Flaw),
     /// Unpacking it needs more than one push may have.
-    #[error("unpacking this needs more {0} than one push may have; push fewer or smaller objects at a time")]
+    #[error("unpacking this push needs more {0} than allowed; push fewer or smaller objects at a time")]
     TooDear(&'static str),
     /// The pack is damaged, or one of its objects is not acceptable.
     #[error("the pack was refused: {0}")]

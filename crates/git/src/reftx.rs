@@ -21,22 +21,22 @@ const PER_REF: Duration = Duration::from_millis(5);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConflictKind {
     /// It is not where the client saw it.
-    #[error("the ref moved meanwhile; fetch and try again")]
+    #[error("the ref was updated by someone else; fetch and try again")]
     Moved,
     /// The client thinks it does not exist.
-    #[error("the ref exists already; fetch and try again")]
+    #[error("the ref already exists; fetch and try again")]
     Exists,
     /// The client wants to move or delete a ref that is not there.
-    #[error("the ref does not exist any more; fetch and try again")]
+    #[error("the ref no longer exists; fetch and try again")]
     Gone,
     /// `a` and `a/b` cannot both be refs.
-    #[error("another ref is in the way: one cannot be named like a directory of the other; delete or rename that one")]
+    #[error("the name conflicts with another ref (a and a/b cannot both exist); delete or rename that ref")]
     NameTaken,
     /// Another writer is at this ref.
-    #[error("the ref is being written by somebody else; try again in a moment")]
+    #[error("another process is updating the ref; try again in a moment")]
     Locked,
     /// git does not take this object for this ref.
-    #[error("the object is missing or of the wrong kind for this ref")]
+    #[error("the object is missing or has the wrong type for this ref")]
     BadObject,
 }
 

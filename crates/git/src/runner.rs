@@ -147,7 +147,7 @@ impl Git {
             unpacks: Pool::new("pushes", limits.unpacks, limits.unpacks.div_ceil(2)),
             stranger_unpacks: Pool::new("pushes", limits.stranger_unpacks, limits.stranger_unpacks.div_ceil(2)),
             heavy: Pool::new("maintenance", limits.heavy, limits.heavy),
-            reads: Pool::new("questions about history", limits.reads, limits.reads_each),
+            reads: Pool::new("history queries", limits.reads, limits.reads_each),
             files: Pool::new("downloads", limits.fetches, limits.fetches_each),
             requests: Pool::new("fetches", LARGE_REQUESTS, LARGE_REQUESTS_EACH),
             scans: Pool::new("pushes", SCANS, SCANS_EACH),

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// A path that git or some client would not take, or that is there twice.
-    #[error("{0:?} cannot be the path of a file; use another name")]
+    #[error("{0:?} is not a valid file path; use another name")]
     Path(BString),
     /// Writing failed.
     #[error(transparent)]

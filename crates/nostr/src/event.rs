@@ -28,16 +28,16 @@ pub enum EventError {
     #[error("not an event: {0}")]
     Shape(String),
     /// Over the size limit.
-    #[error("the event has more than {0} bytes")]
+    #[error("the event is larger than {0} bytes, the limit")]
     TooLarge(usize),
     /// Over the limit of tags.
-    #[error("the event has more than {0} tags")]
+    #[error("the event has more than {0} tags, the limit")]
     TooManyTags(usize),
     /// A tag without a name.
-    #[error("a tag is empty; each has at least its name")]
+    #[error("a tag is empty; every tag needs a name")]
     EmptyTag,
     /// `id`, `pubkey` or `sig` is not hexadecimal of the right length.
-    #[error("{0} is not lower-case hexadecimal of its length")]
+    #[error("{0} must be lowercase hexadecimal of the right length")]
     NotHex(&'static str),
     /// A time that no clock will show.
     #[error("created_at is out of range")]

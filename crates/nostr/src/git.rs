@@ -60,37 +60,37 @@ impl fmt::Display for Identifier {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Invalid {
     /// Another kind than the type is parsed from.
-    #[error("the event is of another kind")]
+    #[error("the event has the wrong kind")]
     Kind,
     /// A tag that must be there.
     #[error("the event needs a {0:?} tag with a value")]
     Missing(&'static str),
     /// A tag that may be there once.
-    #[error("the event has more than one {0:?} tag; put all values into one")]
+    #[error("the event has more than one {0:?} tag; put all values into one tag")]
     Repeated(&'static str),
     /// The identifier is too long.
-    #[error("the d tag has more than {0} bytes")]
+    #[error("the d tag is longer than {0} bytes, the limit")]
     LongIdentifier(usize),
     /// The identifier holds a NUL.
-    #[error("the d tag holds a NUL character")]
+    #[error("the d tag contains a NUL character")]
     NulIdentifier,
     /// A key in `maintainers` that is none.
-    #[error("the maintainers tag holds something that is no public key in lower-case hexadecimal")]
+    #[error("the maintainers tag must contain only public keys in lowercase hexadecimal")]
     Maintainer,
     /// A commit that is no object id.
-    #[error("the {0:?} tag is no object id (40 or 64 lower-case hexadecimal digits)")]
+    #[error("the {0:?} tag is not an object id (40 or 64 lowercase hexadecimal digits)")]
     ObjectId(String),
     /// A ref name that git would not take.
-    #[error("{0:?} is no ref name: {1}")]
+    #[error("{0:?} is not a ref name: {1}")]
     RefName(String, abide_core::refs::InvalidRefName),
     /// One ref with two values.
-    #[error("{0} is named twice with different values")]
+    #[error("{0} is listed twice with different values")]
     Contradiction(String),
     /// `a` and `a/b` cannot both be refs.
-    #[error("{0} and {1} cannot both be refs: one is a directory of the other")]
+    #[error("{0} and {1} cannot both be refs: one is a prefix of the other")]
     NameInTheWay(String, String),
     /// HEAD does not name a branch.
-    #[error("HEAD must be \"ref: \" and a branch below refs/heads/")]
+    #[error("HEAD must be \"ref: \" followed by a branch in refs/heads/")]
     Head,
 }
 

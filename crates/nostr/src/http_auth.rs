@@ -63,7 +63,7 @@ pub struct Proof {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HttpAuthError {
     /// Another scheme, or none: not for us to judge.
-    #[error("the Authorization header does not begin with \"Nostr \"")]
+    #[error("the Authorization header does not start with \"Nostr \"")]
     OtherScheme,
     /// Not base64.
     #[error("the event in the Authorization header is not base64")]
@@ -72,25 +72,25 @@ pub enum HttpAuthError {
     #[error(transparent)]
     Event(#[from] EventError),
     /// Not of kind 27235.
-    #[error("the event is not of kind 27235")]
+    #[error("the event must have kind 27235")]
     Kind,
     /// Too old, or too far ahead.
-    #[error("the event is not from this minute; check the clock")]
+    #[error("created_at is not within one minute of now; check the clock")]
     Time,
     /// For another address.
-    #[error("the u tag is not the address of this request")]
+    #[error("the u tag does not match the URL of this request")]
     Url,
     /// For another method.
-    #[error("the method tag is not the method of this request")]
+    #[error("the method tag does not match the method of this request")]
     Method,
     /// For another body, or for none.
-    #[error("the payload tag is not the SHA-256 of this request's body; a request with a body needs one")]
+    #[error("the payload tag must be the SHA-256 of the request body")]
     Payload,
     /// For another challenge, or for none.
-    #[error("the challenge tag is not the challenge that was given out")]
+    #[error("the challenge tag does not match the challenge")]
     Challenge,
     /// The signature is wrong.
-    #[error("the signature is wrong")]
+    #[error("the signature is not valid")]
     Signature,
 }
 

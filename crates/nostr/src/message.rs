@@ -77,7 +77,7 @@ impl<'de> Visitor<'de> for FrameVisitor {
     type Value = Frame;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON array that begins with a name")
+        f.write_str("a JSON array that starts with a message name")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Frame, A::Error> {
@@ -104,7 +104,7 @@ impl ClientMessage {
     /// Reads one message.
     pub fn parse(text: &str, limits: &Limits) -> Result<Self, MessageError> {
         if text.len() > limits.message_bytes {
-            let rule = format!("invalid: a message has at most {} bytes", limits.message_bytes);
+            let rule = format!("invalid: a message may have at most {} bytes", limits.message_bytes);
             return Err(MessageError::Notice(rule));
         }
         match serde_json::from_str(text).map_err(|error| unreadable(text, &error))? {
@@ -117,7 +117,7 @@ impl ClientMessage {
     fn by_name(name: &str, rest: &[Value], limits: &Limits) -> Result<Self, MessageError> {
         if !matches!(name, "REQ" | "CLOSE" | "COUNT" | "NEG-OPEN" | "NEG-MSG" | "NEG-CLOSE") {
             let name: String = name.chars().take(40).collect();
-            return Err(MessageError::Notice(format!("unsupported: this relay does not know the message {name:?}")));
+            return Err(MessageError::Notice(format!("unsupported: unknown message {name:?}")));
         }
         let id = rest.first().and_then(Value::as_str).and_then(|text| SubscriptionId::new(text, limits));
         let Some(id) = id else {
@@ -168,7 +168,7 @@ fn unreadable(text: &str, error: &serde_json::Error) -> MessageError {
 
 fn filters(id: SubscriptionId, rest: &[Value], limits: &Limits) -> Result<Vec<Filter>, MessageError> {
     if rest.is_empty() || rest.len() > limits.filters {
-        let rule = format!("invalid: a subscription has 1 to {} filters", limits.filters);
+        let rule = format!("invalid: a subscription must have 1 to {} filters", limits.filters);
         return Err(MessageError::Subscription(id, rule));
     }
     let filters = rest.iter().map(|value| Filter::parse(value, limits)).collect::<Result<_, _>>();

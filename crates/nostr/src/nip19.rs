@@ -12,7 +12,7 @@ pub const MAX_LEN: usize = 5_000;
 
 /// The text is not what it should be. Nothing of it is repeated: it may be a secret key pasted by mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this is no valid {0}1… text")]
+#[error("not a valid {0}1… string")]
 pub struct NotNip19(pub &'static str);
 
 /// The key as `npub1…`.

@@ -126,7 +126,7 @@ impl Session {
 
     /// Answers a frame that is not text.
     pub fn on_binary(&mut self) -> Vec<Action> {
-        send(message::notice("invalid: messages are JSON in text frames"))
+        send(message::notice("invalid: messages must be JSON in text frames"))
     }
 
     fn on_parsed(&mut self, message: ClientMessage, now: Timestamp) -> Vec<Action> {
@@ -149,16 +149,18 @@ impl Session {
         let refuse = |text: &str| send(message::ok(&event.id, false, text));
         if event::is_ahead(&event, now, &self.limits) {
             let minutes = self.limits.ahead.as_secs() / 60;
-            return refuse(&format!("invalid: created_at is more than {minutes} minutes ahead; check the clock"));
+            return refuse(&format!(
+                "invalid: created_at is more than {minutes} minutes in the future; check the clock"
+            ));
         }
         if event::is_expired(&event, now) {
             return refuse("invalid: the event has expired");
         }
         if event.kind.as_u16() == crate::kinds::RELAY_AUTH {
-            return refuse("invalid: proof of a key is sent as AUTH, not published");
+            return refuse("invalid: send authentication events with AUTH instead of publishing them");
         }
         if self.admitting >= self.limits.events_under_way {
-            return refuse("rate-limited: too many events under way; wait for their OK");
+            return refuse("rate-limited: too many events in progress; wait for their OK");
         }
         self.admitting += 1;
         vec![Action::Admit(event)]
@@ -178,7 +180,8 @@ impl Session {
     fn subscribe(&mut self, id: SubscriptionId, filters: Vec<Filter>) -> Vec<Action> {
         let mut actions: Vec<Action> = self.forget(&id).into_iter().collect();
         if self.subscriptions.len() >= self.limits.subscriptions {
-            let rule = format!("rate-limited: at most {} subscriptions; close one first", self.limits.subscriptions);
+            let rule =
+                format!("rate-limited: the limit is {} subscriptions; close one first", self.limits.subscriptions);
             actions.push(Action::Send(message::closed(&id, &rule)));
             return actions;
         }
@@ -186,8 +189,7 @@ impl Session {
         let held: usize = self.subscriptions.values().map(|open| open.weight).sum();
         if held.saturating_add(weight) > self.limits.subscribed_values {
             let most = self.limits.subscribed_values;
-            let rule =
-                format!("rate-limited: at most {most} values in all filters together; close a subscription first");
+            let rule = format!("rate-limited: the limit is {most} values over all filters; close a subscription first");
             actions.push(Action::Send(message::closed(&id, &rule)));
             return actions;
         }
@@ -281,7 +283,7 @@ impl Session {
 
     fn count(&mut self, id: SubscriptionId, filters: Vec<Filter>) -> Vec<Action> {
         if self.counts.len() >= self.limits.counts_under_way && !self.counts.contains_key(&id) {
-            return send(message::closed(&id, "rate-limited: too many counts under way; wait for their answers"));
+            return send(message::closed(&id, "rate-limited: too many counts in progress; wait for their answers"));
         }
         let ticket = self.ticket(id.clone());
         self.counts.insert(id, ticket.serial);

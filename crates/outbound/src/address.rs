@@ -18,13 +18,13 @@ pub enum AddressError {
     #[error("is not a URL: {0}")]
     Unreadable(String),
     /// Another protocol.
-    #[error("must begin with http:// or https://")]
+    #[error("must start with http:// or https://")]
     Scheme,
     /// A name and perhaps a password before the host.
     #[error("must not contain a user name or password")]
     Credentials,
     /// More text than an address needs.
-    #[error("must not be longer than {MAX_LEN} characters")]
+    #[error("must have at most {MAX_LEN} characters")]
     TooLong,
     /// Line breaks and the like, which the parser would have left out silently.
     #[error("must not contain spaces or control characters")]
@@ -128,11 +128,11 @@ impl FromStr for Address {
             Some(url::Host::Domain(name)) => name_of(name)?,
             Some(url::Host::Ipv4(ip)) => Host::Ip(ip.into()),
             Some(url::Host::Ipv6(ip)) => Host::Ip(ip.into()),
-            None => return Err(AddressError::Unreadable("it names no host".into())),
+            None => return Err(AddressError::Unreadable("it has no host".into())),
         };
         let port = url.port_or_known_default().ok_or(AddressError::Scheme)?;
         if port == 0 {
-            return Err(AddressError::Unreadable("there is no port 0".into()));
+            return Err(AddressError::Unreadable("port 0 is not valid".into()));
         }
         let target = match url.query() {
             Some(query) => format!("{}?{query}", url.path()),
@@ -146,7 +146,7 @@ fn name_of(name: &str) -> Result<Host, AddressError> {
     let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     if name.is_empty() || name.len() > 253 || name.split('.').any(str::is_empty) || !name.chars().all(plain) {
-        return Err(AddressError::Unreadable("its host is not a name".into()));
+        return Err(AddressError::Unreadable("its host name is not valid".into()));
     }
     // With the dot gone it may be an internet address after all.
     Ok(match name.parse() {

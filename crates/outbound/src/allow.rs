@@ -15,7 +15,7 @@ pub struct AllowList {
 
 /// An entry that is neither.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is neither a host name nor an address or net such as 10.0.0.0/8")]
+#[error("{0:?} is not a host name, an IP address or a network such as 10.0.0.0/8")]
 pub struct AllowError(String);
 
 impl AllowList {

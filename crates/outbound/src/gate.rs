@@ -36,9 +36,7 @@ impl Default for Limits {
 #[derive(Debug, thiserror::Error)]
 pub enum GateError {
     /// The guard says no.
-    #[error(
-        "{host} leads to {ip}, and {reason}; this server only sends to public addresses and to what its operator allows"
-    )]
+    #[error("{ip} is {reason}; ask the administrator to add {host} to outbound.allow")]
     Refused {
         /// What was asked for.
         host: String,
@@ -48,7 +46,7 @@ pub enum GateError {
         reason: Reason,
     },
     /// The name leads nowhere.
-    #[error("{host} could not be looked up: {reason}")]
+    #[error("DNS lookup of {host} failed: {reason}")]
     Lookup {
         /// What was asked for.
         host: String,
@@ -56,7 +54,7 @@ pub enum GateError {
         reason: String,
     },
     /// Nobody answers there.
-    #[error("no connection to {host}: {error}")]
+    #[error("cannot connect to {host}: {error}")]
     Connect {
         /// Who was called.
         host: String,
@@ -64,7 +62,7 @@ pub enum GateError {
         error: io::Error,
     },
     /// They are not who they should be, or do not speak TLS.
-    #[error("no secure connection to {host}: {error}")]
+    #[error("TLS handshake with {host} failed: {error}")]
     Tls {
         /// Who was called.
         host: String,
@@ -75,10 +73,10 @@ pub enum GateError {
     #[error("{0}")]
     Http(String),
     /// So many conversations are under way that this one never began.
-    #[error("too many conversations with other servers are under way; outbound.at_once is the limit")]
+    #[error("too many outbound requests are running; the limit is outbound.at_once")]
     Crowded,
     /// It took too long.
-    #[error("no answer within {0:?}")]
+    #[error("no response within {0:?}")]
     TimedOut(Duration),
 }
 
@@ -93,12 +91,14 @@ impl GateError {
     /// the same for a name that is not there and one that leads inside.
     pub fn told(&self) -> String {
         match self {
-            _ if self.hides_the_host() => "the host has no public address that this server sends to; \
-                check its name, or ask the operator to allow it (outbound.allow)"
-                .into(),
-            Self::Connect { error, .. } => format!("no connection: {}", error.kind()),
-            Self::Tls { .. } => "no secure connection: the handshake or the certificate was not accepted".into(),
-            Self::Http(_) => "the answer broke off, or was no HTTP".into(),
+            _ if self.hides_the_host() => {
+                "the host has no public IP address; check its name, or ask the administrator to add it to \
+                outbound.allow"
+                    .into()
+            }
+            Self::Connect { error, .. } => format!("cannot connect: {}", error.kind()),
+            Self::Tls { .. } => "TLS handshake failed: check the certificate".into(),
+            Self::Http(_) => "the response was cut off or is not HTTP".into(),
             _ => self.to_string(),
         }
     }
@@ -176,10 +176,10 @@ impl Gate {
             Host::Name(name) => {
                 let lookup = |reason| GateError::Lookup { host: name.clone(), reason };
                 let found = timeout(self.inner.limits.connect, self.inner.resolver.resolve(name)).await;
-                let found = found.map_err(|_| lookup("it took too long".into()))?;
+                let found = found.map_err(|_| lookup("timed out".into()))?;
                 let ips = found.map_err(|error| lookup(error.to_string()))?;
                 if ips.is_empty() {
-                    return Err(lookup("it has no address".into()));
+                    return Err(lookup("no IP address found".into()));
                 }
                 ips
             }

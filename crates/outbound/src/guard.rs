@@ -37,17 +37,17 @@ pub enum Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Unspecified => "it means any address",
-            Self::Loopback => "it is this machine",
-            Self::Private => "it is private",
-            Self::LinkLocal => "it is link-local",
-            Self::CarrierGrade => "it is shared by a provider's customers",
-            Self::Metadata => "it is a cloud's metadata service",
-            Self::Multicast => "it is multicast",
-            Self::Documentation => "it is reserved for documentation",
-            Self::Benchmarking => "it is reserved for benchmarks",
-            Self::Reserved => "it is reserved",
-            Self::Translation => "it is translated by the local network",
+            Self::Unspecified => "the unspecified address",
+            Self::Loopback => "a loopback address",
+            Self::Private => "a private address",
+            Self::LinkLocal => "a link-local address",
+            Self::CarrierGrade => "a carrier-grade NAT address",
+            Self::Metadata => "a cloud metadata service",
+            Self::Multicast => "a multicast address",
+            Self::Documentation => "reserved for documentation",
+            Self::Benchmarking => "reserved for benchmarks",
+            Self::Reserved => "a reserved address",
+            Self::Translation => "translated by the local network (NAT64)",
         })
     }
 }

@@ -122,7 +122,7 @@ fn request(post: Post) -> Result<Request<Full<Bytes>>, GateError> {
 
 /// The error with what caused it: on its own it says little.
 fn said(error: &hyper::Error) -> String {
-    let mut text = format!("the conversation broke off: {error}");
+    let mut text = format!("the request failed: {error}");
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause {
         text.push_str(&format!(": {inner}"));

@@ -33,19 +33,19 @@ pub struct Command {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
     /// Nobody writes that much.
-    #[error("this command is longer than {MAX_LEN} bytes")]
+    #[error("the command must have at most {MAX_LEN} bytes")]
     TooLong,
     /// Not text, or text that would move a cursor.
-    #[error("this command is not plain UTF-8 text without control characters")]
+    #[error("the command must be UTF-8 text without control characters")]
     NotText,
     /// A verb that is not offered.
-    #[error("only fetch (git-upload-pack) and push (git-receive-pack) can be run here")]
+    #[error("only git fetch (git-upload-pack) and git push (git-receive-pack) are supported")]
     Verb,
     /// The argument is missing, is more than one, or is not quoted as git does.
-    #[error("git-upload-pack and git-receive-pack take one argument, the path of a repository, in single quotes")]
+    #[error("git-upload-pack and git-receive-pack take one argument: the repository path, in single quotes")]
     Argument,
     /// The argument is no address of a repository.
-    #[error("a repository's path is /OWNER/NAME.git or /r/ID.git")]
+    #[error("the repository path must be /OWNER/NAME.git or /r/ID.git")]
     Path,
 }
 

@@ -200,10 +200,10 @@ async fn until_idle(shared: &Shared, mut state: watch::Receiver<State>) -> End {
 
 async fn dismiss(handle: &Handle, end: End) {
     let reason = match end {
-        End::HandshakeTimeout => "you took too long to authenticate",
-        End::Idle => "nothing has been running for too long",
-        End::Revoked => "this key is not accepted any more",
-        _ => "the server is stopping",
+        End::HandshakeTimeout => "authentication timed out",
+        End::Idle => "idle timeout",
+        End::Revoked => "this key is no longer accepted",
+        _ => "the server is shutting down",
     };
     let _ = handle.disconnect(Disconnect::ByApplication, reason.into(), String::new()).await;
 }
@@ -216,7 +216,7 @@ fn judge(error: &Error, authenticated: bool, ip: IpAddr) -> End {
         }
         // Scanners and clients without a common algorithm; not worth a line each.
         error if !authenticated => {
-            tracing::debug!(%ip, %error, "an SSH connection ended before a key was proved");
+            tracing::debug!(%ip, %error, "an SSH connection ended before authentication");
             End::Unauthenticated
         }
         Error::IO(_) | Error::HUP | Error::Disconnect => End::Closed,

@@ -19,7 +19,7 @@ pub enum SshError {
     },
     /// The host key is not one we can use.
     #[error(
-        "{} should hold an ed25519 private key without passphrase, as ssh-keygen -t ed25519 writes it ({detail}); restore \
+        "{} must contain an ed25519 private key without passphrase, as written by ssh-keygen -t ed25519 ({detail}); restore \
          it from a backup, or move it away to get another one (clients will then warn that the host key changed)",
         path.display()
     )]
@@ -30,6 +30,6 @@ pub enum SshError {
         detail: String,
     },
     /// Others can read the host key.
-    #[error("{} can be read by others; run chmod 600 on it", .0.display())]
+    #[error("{} is readable by other users; run chmod 600 on it", .0.display())]
     HostKeyExposed(PathBuf),
 }

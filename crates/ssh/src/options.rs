@@ -43,17 +43,17 @@ impl Options {
     /// Says which option makes no sense.
     pub(crate) fn check(&self) -> Result<(), SshError> {
         let rules = [
-            (self.max_connections == 0, "max_connections: it is at least 1".to_owned()),
-            (self.per_ip == 0, "per_ip: it is at least 1".to_owned()),
-            (self.per_minute == 0, "per_minute: it is at least 1".to_owned()),
+            (self.max_connections == 0, "max_connections: must be at least 1".to_owned()),
+            (self.per_ip == 0, "per_ip: must be at least 1".to_owned()),
+            (self.per_minute == 0, "per_minute: must be at least 1".to_owned()),
             (
                 self.handshake_timeout < Duration::from_secs(1),
-                "handshake_timeout: it is at least one second".to_owned(),
+                "handshake_timeout: must be at least one second".to_owned(),
             ),
-            (self.idle_timeout < Duration::from_secs(1), "idle_timeout: it is at least one second".to_owned()),
+            (self.idle_timeout < Duration::from_secs(1), "idle_timeout: must be at least one second".to_owned()),
             (
                 self.max_channels == 0 || self.max_channels > MOST_CHANNELS,
-                format!("max_channels: it is between 1 and {MOST_CHANNELS}"),
+                format!("max_channels: must be between 1 and {MOST_CHANNELS}"),
             ),
         ];
         match rules.into_iter().find(|(broken, _)| *broken) {

@@ -44,7 +44,7 @@ pub async fn serve(
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => welcome(&shared, &gate, stream, peer),
                 Err(error) => {
-                    tracing::warn!(%error, "could not take an SSH connection");
+                    tracing::warn!(%error, "cannot accept an SSH connection");
                     sleep(ACCEPT_PAUSE).await;
                 }
             },
@@ -53,7 +53,7 @@ pub async fn serve(
     drop(listener);
     shared.tasks.close();
     if timeout(drain_timeout, shared.tasks.wait()).await.is_err() {
-        tracing::warn!(left = shared.tasks.len(), "SSH connections are cut: they took too long to end");
+        tracing::warn!(left = shared.tasks.len(), "SSH connections were closed: they did not end in time");
         shared.cut.cancel();
         let _ = timeout(CUT, shared.tasks.wait()).await;
     }
@@ -65,7 +65,7 @@ fn welcome(shared: &Arc<Shared>, gate: &Gate, stream: TcpStream, peer: SocketAdd
     let place = match gate.enter(ip) {
         Ok(place) => place,
         Err(full) => {
-            tracing::debug!(%ip, ?full, "an SSH connection was turned away");
+            tracing::debug!(%ip, ?full, "an SSH connection was refused");
             return connection::count(match full {
                 Full::Everywhere => "turned_away",
                 Full::ForThisAddress => "turned_away_address",
@@ -74,7 +74,7 @@ fn welcome(shared: &Arc<Shared>, gate: &Gate, stream: TcpStream, peer: SocketAdd
         }
     };
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%ip, %error, "TCP_NODELAY could not be set");
+        tracing::debug!(%ip, %error, "cannot set TCP_NODELAY");
     }
     let shared = shared.clone();
     let tasks = shared.tasks.clone();

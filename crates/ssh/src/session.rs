@@ -53,7 +53,7 @@ impl Session {
         let done = tokio::select! {
             () = self.cut.cancelled() => return,
             gone = channel::pump(&mut read, pipe, STUCK) => {
-                tracing::debug!(ip = %self.ip, ?gone, "a client went away");
+                tracing::debug!(ip = %self.ip, ?gone, "the client disconnected");
                 count("gone");
                 if gone == Gone::Closed {
                     return;
@@ -68,7 +68,7 @@ impl Session {
                 Err(_) => {
                     tracing::error!(ip = %self.ip, "a command over SSH panicked");
                     count("panicked");
-                    let _ = output.say("Abide: the server failed; try again later").await;
+                    let _ = output.say("Abide: internal server error; try again later").await;
                     Done::Failed
                 }
             },
@@ -84,7 +84,7 @@ impl Session {
         let caller = match authenticate::by_ssh_key(&self.forge, &self.key, Some(self.ip)).await {
             Ok(Some(caller)) => caller,
             Ok(None) => {
-                let _ = output.say("Abide: this key is not accepted any more").await;
+                let _ = output.say("Abide: this key is no longer accepted").await;
                 return Done::Refused;
             }
             Err(fault) => {

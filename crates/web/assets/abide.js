@@ -27,7 +27,7 @@
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
       if (!window.nostr) {
-        hint.textContent = "No extension for nostr was found in this browser. Install one, put your key there, and reload.";
+        hint.textContent = "No nostr extension (NIP-07) found in this browser. Install one, add your key, and reload.";
         return;
       }
       const tags = [["u", form.dataset.nostr], ["method", "POST"], ["challenge", form.elements.challenge.value]];
@@ -35,7 +35,7 @@
       try {
         form.elements.event.value = JSON.stringify(await window.nostr.signEvent(draft));
       } catch {
-        hint.textContent = "The extension did not sign. Nothing was sent.";
+        hint.textContent = "The extension did not sign the request. Nothing was sent.";
         return;
       }
       form.submit();

@@ -68,7 +68,7 @@ pub(crate) async fn identify_signed(
     }
     let read = tokio::time::timeout(MAX_TIME, to_bytes(body, MAX_BODY)).await;
     let Ok(Ok(body)) = read else {
-        let told = format!("a signed request has a body of at most {MAX_BODY} bytes");
+        let told = format!("the body of a signed request must not exceed {MAX_BODY} bytes");
         return Ok((Err(told), Body::empty()));
     };
     let sent = match body.is_empty() {

@@ -76,7 +76,7 @@ async fn observe(request: Request, next: Next) -> Response {
     let answered = AssertUnwindSafe(next.run(request)).catch_unwind().instrument(span.clone()).await;
     let mut response = answered.unwrap_or_else(|_| {
         tracing::error!(parent: &span, "a request panicked");
-        (StatusCode::INTERNAL_SERVER_ERROR, "The server failed. Try again later.\n").into_response()
+        (StatusCode::INTERNAL_SERVER_ERROR, "Internal server error. Try again later.\n").into_response()
     });
     let (status, elapsed) = (response.status().as_u16(), start.elapsed());
     tracing::info!(parent: &span, %method, path, status, ms = elapsed.as_secs_f64() * 1e3, peer, "answered");

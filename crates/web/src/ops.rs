@@ -24,7 +24,7 @@ pub(crate) async fn metrics(State(app): State<App>) -> impl IntoResponse {
         tracing::warn!(%error, "could not read gauges from the database");
     }
     if let Err(error) = abide_forge::grasp::measure(&app.forge).await {
-        tracing::warn!(%error, "could not count what waits");
+        tracing::warn!(%error, "cannot count purgatory entries");
     }
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], (app.metrics)())
 }

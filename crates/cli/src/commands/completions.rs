@@ -6,7 +6,7 @@ use clap_complete::Shell;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Whose language it is written in.
+    /// Shell to write the script for.
     shell: Shell,
 }
 

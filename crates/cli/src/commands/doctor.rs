@@ -13,14 +13,14 @@ const SICK: u8 = 5;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// JSON instead of lines.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Look for every object that any ref reaches, rather than for those of the refs and of some repositories of at most
-    /// 64 MiB.
+    /// Check every object reachable from any ref. Without it: the tips of all refs, and all objects of some repositories
+    /// of at most 64 MiB.
     #[arg(long)]
     deep: bool,
-    /// Put right what can be first: finish what was interrupted, and set aside (never remove) what does not belong.
+    /// Repair first: finish interrupted work, and move (never delete) unknown files to quarantine.
     #[arg(long)]
     fix: bool,
 }
@@ -61,15 +61,15 @@ fn as_lines(done: &[String], report: &Report) {
     for line in done {
         say!("FIXED  {line}");
     }
-    say!("repositories  {} looked at, {} of them to the last object", report.repos, report.walked);
+    say!("repositories  {} checked, {} of them completely", report.repos, report.walked);
     if report.too_large > 0 {
         say!(
-            "              {} larger than 64 MiB: only the tips of their refs were looked at; `abide doctor --deep` walks them",
+            "              {} larger than 64 MiB: only the tips of their refs were checked; `abide doctor --deep` checks all objects",
             report.too_large
         );
     }
-    say!("audit chain   {} rows sealed, {} waiting", report.chain.sealed, report.chain.unsealed);
-    say!("event log     {} waiting for their place", report.events_unnumbered);
+    say!("audit chain   {} rows sealed, {} pending", report.chain.sealed, report.chain.unsealed);
+    say!("event log     {} waiting for their sequence number", report.events_unnumbered);
     say!("pushes        {} running", report.pushes_running);
     say!("removals      {} waiting for the next sweep", report.purges_waiting);
     for found in &report.findings {
@@ -77,7 +77,7 @@ fn as_lines(done: &[String], report: &Report) {
     }
     match report.findings.len() {
         0 => say!("Everything is in order."),
-        1 => say!("1 thing is wrong."),
-        count => say!("{count} things are wrong."),
+        1 => say!("1 problem found."),
+        count => say!("{count} problems found."),
     }
 }

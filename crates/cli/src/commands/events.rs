@@ -10,33 +10,33 @@ use serde_json::json;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Action {
-    /// Show how far each consumer of the log of events has come.
+    /// Show the cursor and lag of every consumer.
     Status {
-        /// JSON instead of a table.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Show events that a consumer could not take in, the latest first.
+    /// List failed events, newest first.
     Failures {
-        /// How many at most.
+        /// Maximum number of events.
         #[arg(long, default_value_t = 100)]
         limit: i64,
-        /// JSON instead of a table.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Have a consumer take in an event after all.
+    /// Retry a failed event.
     Retry {
-        /// Which consumer.
+        /// Name of the consumer.
         consumer: String,
-        /// The event's number in the list.
+        /// Number of the event.
         event: i64,
     },
-    /// Let go of an event that a consumer could not take in.
+    /// Discard a failed event.
     Drop {
-        /// Which consumer.
+        /// Name of the consumer.
         consumer: String,
-        /// The event's number in the list.
+        /// Number of the event.
         event: i64,
     },
 }
@@ -89,12 +89,12 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
         }
         Action::Retry { consumer, event } => {
             manage::settle(forge, &consumers::all(), (&consumer, event), Settle::Retry).await.map_err(told)?;
-            say!("{consumer} has taken in event {event}");
+            say!("{consumer} processed event {event}");
             Ok(())
         }
         Action::Drop { consumer, event } => {
             manage::settle(forge, &consumers::all(), (&consumer, event), Settle::Drop).await.map_err(told)?;
-            say!("{consumer} lets go of event {event}");
+            say!("{consumer} discarded event {event}");
             Ok(())
         }
     })

@@ -9,29 +9,29 @@ use serde_json::{Value, json};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Action {
-    /// Show jobs, newest first.
+    /// List jobs, newest first.
     List {
-        /// Only those in this state: waiting, running, done or failed.
+        /// Only jobs in this state: waiting, running, done or failed.
         #[arg(long, value_parser = ["waiting", "running", "done", "failed"])]
         state: Option<String>,
-        /// How many at most.
+        /// Maximum number of jobs.
         #[arg(long, default_value_t = 100)]
         limit: i64,
-        /// JSON instead of a table.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Run one job of a kind now and wait for its end.
+    /// Run one job now and wait for it to end.
     Run {
-        /// What kind; an unknown one is answered with the list.
+        /// Kind of job; an unknown kind prints the list of kinds.
         kind: String,
-        /// What the job needs to know, as JSON, e.g. {"repo_id": 1}.
+        /// Payload of the job as JSON, e.g. {"repo_id": 1}.
         #[arg(long, value_name = "JSON")]
         payload: Option<String>,
     },
-    /// Queue an ended job anew.
+    /// Queue an ended job again.
     Retry {
-        /// Its number in the list.
+        /// Job id.
         id: i64,
     },
 }
@@ -45,10 +45,10 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
         Action::Run { kind, payload } => {
             let kinds: Vec<_> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
             let kind = Kind::parse(&kind).ok_or_else(|| {
-                Failure::usage(format!("there is no kind of job {kind}")).hint(format!("kinds: {}", kinds.join(", ")))
+                Failure::usage(format!("unknown kind of job {kind}")).hint(format!("kinds: {}", kinds.join(", ")))
             })?;
             let payload = payload.map_or(Ok(Value::Null), |text| serde_json::from_str(&text));
-            let payload = payload.map_err(|error| Failure::usage(format!("--payload is not JSON: {error}")))?;
+            let payload = payload.map_err(|error| Failure::usage(format!("--payload is not valid JSON: {error}")))?;
             let job = manage::run_now(forge, kind, payload).await?;
             match job.state.as_str() {
                 "done" => {
@@ -60,10 +60,12 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
         }
         Action::Retry { id } => match manage::retry(forge, id).await? {
             true => {
-                say!("queued job {id} anew");
+                say!("queued job {id} again");
                 Ok(())
             }
-            false => Err(Failure::not_found(format!("there is no ended job {id}, or the same job is queued already"))),
+            false => {
+                Err(Failure::not_found(format!("no ended job has the id {id}, or the same job is queued already")))
+            }
         },
     })
     .await

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Write a page for every command into this directory instead; it is made if need be.
+    /// Write man pages for all commands into this directory, which is created if needed.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }

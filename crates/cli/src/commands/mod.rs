@@ -35,7 +35,7 @@ async fn with_forge<T>(config: &Config, run: impl AsyncFnOnce(&Forge) -> Result<
 
 /// The account of that name.
 async fn user(forge: &Forge, name: &str) -> Result<User, Failure> {
-    let missing = || Failure::not_found(format!("there is no user {name}")).hint("`abide user list` shows all");
+    let missing = || Failure::not_found(format!("user {name} not found")).hint("`abide user list` shows all users");
     let parsed = name.parse().map_err(|_| missing())?;
     accounts::find(forge, &parsed).await?.ok_or_else(missing)
 }

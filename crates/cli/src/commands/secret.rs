@@ -15,13 +15,13 @@ pub(super) fn secret(from_script: bool) -> Result<String, Failure> {
     }
     let input = stdin();
     if !input.is_terminal() {
-        let message = "there is no terminal to ask for the password at";
-        return Err(Failure::usage(message).hint("hand it over with --password-stdin"));
+        let message = "no terminal to ask for the password";
+        return Err(Failure::usage(message).hint("pass it with --password-stdin"));
     }
     let typed = ask(&input, "Password: ")?;
     match typed == ask(&input, "Repeat password: ")? {
         true => Ok(typed),
-        false => Err(Failure::refused("the two passwords differ; nothing was changed")),
+        false => Err(Failure::refused("the passwords do not match; nothing was changed")),
     }
 }
 
@@ -37,7 +37,7 @@ fn ask(input: &Stdin, prompt: &str) -> Result<String, Failure> {
     eprintln!();
     match line.strip_suffix('\n') {
         Some(line) => Ok(line.trim_end_matches('\r').to_owned()),
-        None => Err(Failure::refused("no password was typed; nothing was changed")),
+        None => Err(Failure::refused("no password entered; nothing was changed")),
     }
 }
 

@@ -17,13 +17,13 @@ use tracing_subscriber::EnvFilter;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Where HTTP is served.
+    /// IP address and port for HTTP.
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<String>,
-    /// Where SSH is served.
+    /// IP address and port for SSH.
     #[arg(long, value_name = "ADDR:PORT")]
     ssh_listen: Option<String>,
-    /// How people and tools reach this server.
+    /// Public URL of this server.
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
 }
@@ -46,7 +46,7 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     let part = Part::Server { public_url: public_url(&config, http_at), ssh_url: ssh_url(&config, http_at, ssh_at) };
     let forge = compose::forge(&config, part).await?;
     let recovered = start::recover(&forge).await?;
-    tracing::info!(?recovered, "took over from earlier runs");
+    tracing::info!(?recovered, "recovered work of earlier runs");
 
     for wide in doctor::wide_modes(&forge)? {
         tracing::warn!("{wide}");
@@ -71,10 +71,12 @@ pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     match setup::link(&forge).await {
         Ok(Some(link)) => say(&format!("Create the first admin at {link}")),
         Ok(None) => {}
-        Err(error) => tracing::warn!(%error, "no link for the first admin could be made; start again for one"),
+        Err(error) => {
+            tracing::warn!(%error, "the link for the first administrator could not be created; restart the server to get one")
+        }
     }
     wait_for_the_end(signals, &mut roads).await?;
-    tracing::info!("stopping: no new connections, running work is finished");
+    tracing::info!("stopping: no new connections, waiting for running work");
     stop.cancel();
     while roads.join_next().await.is_some() {}
     quiet.cancel();
@@ -91,7 +93,7 @@ fn say(line: &str) {
 
 fn start_logging(config: &Config) -> Result<(), Failure> {
     let filter = EnvFilter::try_new(config.text("log.filter"))
-        .map_err(|error| Failure::usage(format!("log.filter cannot be used: {error}")))?;
+        .map_err(|error| Failure::usage(format!("log.filter is not valid: {error}")))?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match config.text("log.format") {
         "json" => builder.json().init(),
@@ -102,13 +104,13 @@ fn start_logging(config: &Config) -> Result<(), Failure> {
 
 async fn bind(at: SocketAddr) -> Result<TcpListener, Failure> {
     TcpListener::bind(at).await.map_err(|error| {
-        Failure::failed(format!("cannot listen at {at}: {error}"))
-            .hint("another program may use it; --listen and --ssh-listen choose others")
+        Failure::failed(format!("cannot listen on {at}: {error}"))
+            .hint("another program may use this port; choose others with --listen and --ssh-listen")
     })
 }
 
 fn address(listener: &TcpListener) -> Result<SocketAddr, Failure> {
-    listener.local_addr().map_err(|error| Failure::failed(format!("cannot tell the address listened at: {error}")))
+    listener.local_addr().map_err(|error| Failure::failed(format!("cannot read the listening address: {error}")))
 }
 
 /// As configured, or where we listen.
@@ -178,7 +180,7 @@ fn serve_ssh(
     };
     async move {
         if let Err(error) = abide_ssh::serve(forge, listener, options, stop).await {
-            tracing::error!(%error, "SSH cannot be served");
+            tracing::error!(%error, "the SSH server failed");
         }
     }
 }
@@ -201,6 +203,6 @@ async fn wait_for_the_end(mut signals: StopSignals, roads: &mut JoinSet<()>) -> 
     tokio::select! {
         _ = signals.terminate.recv() => Ok(()),
         _ = signals.interrupt.recv() => Ok(()),
-        _ = roads.join_next() => Err(Failure::failed("a part of the server ended by itself; see the log")),
+        _ = roads.join_next() => Err(Failure::failed("a part of the server stopped unexpectedly; see the log")),
     }
 }

@@ -11,29 +11,29 @@ use std::path::PathBuf;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Action {
-    /// Add a public key.
+    /// Add a public key to a user.
     Add {
-        /// Whose.
+        /// User name.
         name: String,
-        /// The .pub file.
+        /// Public key file (.pub).
         file: PathBuf,
-        /// What to call it; the key's comment, if not given.
+        /// Title [default: the comment in the key].
         #[arg(long, default_value = "")]
         title: String,
     },
-    /// Show a user's keys.
+    /// List a user's keys.
     List {
-        /// Whose.
+        /// User name.
         name: String,
-        /// JSON instead of a table.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
     /// Remove a key.
     Remove {
-        /// Whose.
+        /// User name.
         name: String,
-        /// Its number in the list.
+        /// Key id.
         id: i64,
     },
 }

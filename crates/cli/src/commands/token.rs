@@ -12,34 +12,34 @@ use serde_json::json;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Action {
-    /// Make a token and print it, alone, on standard output. It is shown this once.
+    /// Create a token and print only the token. It is not shown again.
     Add {
-        /// Whose.
+        /// User name.
         name: String,
-        /// Its scopes, separated by commas: repo:read, repo, user:read, user, keys:read, keys,
+        /// Scopes, separated by commas: repo:read, repo, user:read, user, keys:read, keys,
         /// notifications, hooks, admin.
         #[arg(long)]
         scopes: String,
-        /// What to call it.
+        /// Name of the token.
         #[arg(long, default_value = "command line")]
         label: String,
-        /// After how many days it ends; never, if not given.
+        /// Expiration in days [default: never].
         #[arg(long, value_name = "DAYS")]
         expires: Option<u32>,
     },
-    /// Show a user's tokens, without their secrets.
+    /// List a user's tokens, without their secrets.
     List {
-        /// Whose.
+        /// User name.
         name: String,
-        /// JSON instead of a table.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Take a token back.
+    /// Revoke a token.
     Revoke {
-        /// Whose.
+        /// User name.
         name: String,
-        /// Its number in the list.
+        /// Token id.
         id: i64,
     },
 }
@@ -49,8 +49,9 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
     with_forge(config, async |forge| match action {
         Action::Add { name, scopes, label, expires } => {
             let words: Vec<_> = Scope::ALL.iter().map(|scope| scope.as_str()).collect();
-            let scopes = Scopes::parse(&scopes)
-                .map_err(|error| Failure::usage(error.to_string()).hint(format!("scopes are {}", words.join(", "))))?;
+            let scopes = Scopes::parse(&scopes).map_err(|error| {
+                Failure::usage(error.to_string()).hint(format!("valid scopes: {}", words.join(", ")))
+            })?;
             let account = user(forge, &name).await?;
             let day = std::time::Duration::from_secs(86_400);
             let end = expires.map(|days| forge.clock().now().plus(day.saturating_mul(days)));
@@ -70,7 +71,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
         Action::Revoke { name, id } => {
             let account = user(forge, &name).await?;
             if !tokens::revoke(forge, &operator, account.id, id).await? {
-                return Err(Failure::not_found(format!("{name} has no live token {id}")));
+                return Err(Failure::not_found(format!("{name} has no active token {id}")));
             }
             say!("revoked token {id} of {name}");
             Ok(())

@@ -17,79 +17,79 @@ use serde_json::json;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Action {
-    /// Add an account.
+    /// Add a user.
     Add {
-        /// Its name.
+        /// User name.
         name: String,
-        /// Its address.
+        /// E-mail address.
         #[arg(long)]
         email: String,
-        /// Read the password from standard input instead of asking for it; it is never taken from the command line.
+        /// Read the password from standard input instead of prompting. Passwords are never taken from the command line.
         #[arg(long)]
         password_stdin: bool,
-        /// It may administer the site.
+        /// Make the user a site administrator.
         #[arg(long)]
         admin: bool,
-        /// The address is not known to be theirs: they have to prove that they read it before mail goes there.
+        /// Leave the address unverified: the user has to verify it before it gets other mail.
         #[arg(long)]
         unverified: bool,
     },
-    /// Set a new password.
+    /// Set a user's password.
     Passwd {
-        /// Whose.
+        /// User name.
         name: String,
-        /// Read the password from standard input instead of asking for it; it is never taken from the command line.
+        /// Read the password from standard input instead of prompting. Passwords are never taken from the command line.
         #[arg(long)]
         password_stdin: bool,
     },
-    /// Keep an account from changing anything; its tokens and keys open nothing, its logins end.
+    /// Suspend a user: sessions end, and tokens and keys stop working.
     Suspend {
-        /// Whose.
+        /// User name.
         name: String,
     },
-    /// Lift a suspension, of an account or of a nostr key whose account was deleted while suspended.
+    /// Lift the suspension of a user, or of a nostr key whose account was deleted while suspended.
     Unsuspend {
-        /// The account's name, or a key (npub1...)
+        /// User name, or nostr key (npub1...)
         name: String,
     },
-    /// Turn off the two-factor login of an account whose owner lost it. Its logins end, and its address is told.
+    /// Turn off two-factor authentication for a user who lost it. Their sessions end, and they get a mail.
     #[command(name = "reset-2fa")]
     ResetSecondFactor {
-        /// Whose.
+        /// User name.
         name: String,
     },
-    /// Give an account another name. The old one keeps leading to it.
+    /// Rename a user. The old name redirects to the new one.
     Rename {
-        /// Whose.
+        /// User name.
         name: String,
-        /// The other name.
+        /// New user name.
         new_name: String,
     },
-    /// Delete an account. Its repositories are deleted and can be restored for a while; its name stays taken.
+    /// Delete a user. Their repositories can be restored during the grace period; the user name stays reserved.
     Remove {
-        /// Whose.
+        /// User name.
         name: String,
-        /// What becomes of its issues and comments.
+        /// Keep or remove the user's issues and comments.
         #[arg(long, default_value = "kept", value_parser = ["kept", "removed"])]
         content: String,
-        /// Do it without asking.
+        /// Confirm the deletion.
         #[arg(long)]
         yes: bool,
     },
-    /// Release an old name, also that of a deleted account: it leads nowhere, and anyone may take it.
+    /// Release an old user name, also of a deleted user: it no longer redirects, and anyone may take it.
     Release {
-        /// The old name.
+        /// Old user name.
         name: String,
     },
-    /// Invite someone and print the link that lets them sign up, alone, on standard output. It is shown this once.
+    /// Create an invitation and print only its link. The link is not shown again.
     Invite {
-        /// Where to send it too.
+        /// Also send the invitation to this address.
         #[arg(long)]
         email: Option<String>,
     },
-    /// Show all accounts.
+    /// List all users.
     List {
-        /// JSON instead of a table.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
@@ -104,7 +104,7 @@ impl Action {
 
 /// The end of a line about a user name.
 fn said_if_folded(folded: bool) -> &'static str {
-    if folded { "; user names are lower case" } else { "" }
+    if folded { "; user names are lowercase" } else { "" }
 }
 
 pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> {
@@ -121,7 +121,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
         Action::Passwd { name, password_stdin } => {
             let account = user(forge, &name).await?;
             if !suspend::set_password(forge, account.id, secret(password_stdin)?).await? {
-                let rule = format!("a password has {} to {} characters", password::MIN_LEN, password::MAX_LEN);
+                let rule = format!("a password must have {} to {} characters", password::MIN_LEN, password::MAX_LEN);
                 return Err(Failure::refused(rule));
             }
             say!("changed the password of {name}");
@@ -135,7 +135,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
                 AdminError::Access(access) => access.into(),
                 AdminError::Refused(refusal) => Failure::refused(refusal.to_string()),
             })?;
-            say!("turned off the two-factor login of {name}");
+            say!("turned off two-factor authentication of {name}");
             Ok(())
         }
         Action::Rename { name, new_name } => {
@@ -151,8 +151,8 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
             let account = user(forge, &name).await?;
             let remains = content.parse().map_err(|error: UnknownWord| Failure::usage(error.to_string()))?;
             if !yes {
-                return Err(Failure::usage(format!("deleting the account {name} cannot be undone"))
-                    .hint("say --yes if you mean it; `abide user suspend` only keeps someone out"));
+                return Err(Failure::usage(format!("deleting {name} cannot be undone"))
+                    .hint("confirm with --yes; `abide user suspend` locks a user out without deleting anything"));
             }
             delete_by_operator(forge, account.id, remains).await.map_err(|error| match error {
                 DeleteError::Access(access) => access.into(),
@@ -162,7 +162,7 @@ pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> 
             Ok(())
         }
         Action::Release { name } => {
-            let missing = || Failure::not_found(format!("{name} is nobody's old name"));
+            let missing = || Failure::not_found(format!("{name} is not an old user name"));
             let old = name.parse().map_err(|_| missing())?;
             if !release_name_by_operator(forge, &old).await? {
                 return Err(missing());

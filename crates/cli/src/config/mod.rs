@@ -16,13 +16,13 @@ use std::time::Duration;
 /// Flags that every command takes.
 #[derive(clap::Args, Debug, Default, Clone)]
 pub(crate) struct Flags {
-    /// Where everything is kept [default: ./data].
+    /// Data directory [default: ./data].
     #[arg(long, global = true, value_name = "DIR")]
     data: Option<String>,
-    /// A PostgreSQL database instead of SQLite in the data directory.
+    /// PostgreSQL URL [default: SQLite in the data directory].
     #[arg(long, global = true, value_name = "URL")]
     database: Option<String>,
-    /// The configuration file [default: abide.toml in the data directory].
+    /// Configuration file [default: abide.toml in the data directory].
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Set on the way in by commands that have more flags of their own.
@@ -80,7 +80,7 @@ fn build(flags: &Flags, environment: BTreeMap<String, String>, read: ReadFile<'_
         let (value, source) = &config.values[key.name];
         (key.check)(value).map_err(|rule| {
             let shown = key.shown(value);
-            Failure::usage(format!("{} = {shown:?} ({source}) cannot be used: {rule}", key.name)).hint(key.about)
+            Failure::usage(format!("{} = {shown:?} ({source}) is not valid: {rule}", key.name)).hint(key.about)
         })?;
     }
     Ok(config)
@@ -116,7 +116,7 @@ fn from_file(
     let mut values = BTreeMap::new();
     for (section, entries) in table {
         let toml::Value::Table(entries) = entries else {
-            return Err(Failure::usage(format!("{section} in {} stands outside a [section]", path.display())));
+            return Err(Failure::usage(format!("{section} in {} is outside a [section]", path.display())));
         };
         for (name, entry) in entries {
             let wanted = format!("{section}.{name}");
@@ -138,10 +138,10 @@ fn find(name: &str) -> Option<&'static Key> {
 fn unknown(name: &str, source: &Source) -> Failure {
     let section = name.split('.').next().unwrap_or_default();
     let near: Vec<_> = KEYS.iter().filter(|key| key.name.starts_with(section)).map(|key| key.name).collect();
-    let failure = Failure::usage(format!("there is no setting {name} ({source})"));
+    let failure = Failure::usage(format!("unknown setting {name} ({source})"));
     match near.is_empty() {
         true => failure.hint("`abide config` lists all settings"),
-        false => failure.hint(format!("settings of this section: {}", near.join(", "))),
+        false => failure.hint(format!("settings in this section: {}", near.join(", "))),
     }
 }
 

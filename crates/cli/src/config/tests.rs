@@ -24,20 +24,20 @@ fn a_flag_wins_over_the_environment_which_wins_over_the_file() {
 }
 
 #[rstest]
-#[case::unknown_key("[git]\nmax_pusch = 1\n", "there is no setting git.max_pusch")]
+#[case::unknown_key("[git]\nmax_pusch = 1\n", "unknown setting git.max_pusch")]
 #[case::no_section("listen = 1\n", "outside a [section]")]
-#[case::bad_duration("[git]\nlease_ttl = \"9\"\n", "a duration is a number with a unit")]
+#[case::bad_duration("[git]\nlease_ttl = \"9\"\n", "a duration must be a number with a unit")]
 #[case::zero("[git]\nlease_ttl = \"0s\"\n", "must not be zero")]
-#[case::bad_size("[git]\nmax_push = \"many\"\n", "a size is a number of bytes")]
+#[case::bad_size("[git]\nmax_push = \"many\"\n", "a size must be a number of bytes")]
 #[case::bad_address("[server]\nlisten = \"localhost\"\n", "an IP address and a port")]
 #[case::bad_url("[server]\npublic_url = \"https://x/\"\n", "no slash at the end")]
-#[case::mysql("[server]\ndatabase = \"mysql://x\"\n", "starts with postgres://")]
+#[case::mysql("[server]\ndatabase = \"mysql://x\"\n", "start with postgres://")]
 #[case::bad_mode("[signup]\nmode = \"maybe\"\n", "\\\"maybe\\\" is not one of open, closed, invite")]
-#[case::bad_sender("[mail]\nfrom = \"nobody\"\n", "it is a mailbox")]
-#[case::bad_mail_server("[mail]\nsmtp_url = \"mail.example.org\"\n", "it looks like smtps://")]
+#[case::bad_sender("[mail]\nfrom = \"nobody\"\n", "it must be a mailbox")]
+#[case::bad_mail_server("[mail]\nsmtp_url = \"mail.example.org\"\n", "a URL such as smtps://")]
 #[case::long_window("[login]\nwindow = \"2d\"\n", "at most 1d")]
 #[case::not_toml("[git\n", "not valid TOML")]
-#[case::table("[git.max_push]\nx = 1\n", "a setting is text")]
+#[case::table("[git.max_push]\nx = 1\n", "a setting must be a string")]
 fn bad_files_are_refused_by_name_and_rule(#[case] file: &str, #[case] said: &str) {
     let failure = with(Flags::default(), &[], Some(file)).unwrap_err();
     assert!(format!("{failure:?}").contains(said), "{failure:?}");

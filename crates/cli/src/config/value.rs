@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// `7d`, `30m`, `500ms`.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let rule = || "a duration is a number with a unit: 500ms, 30s, 5m, 12h or 7d".to_owned();
+    let rule = || "a duration must be a number with a unit: 500ms, 30s, 5m, 12h or 7d".to_owned();
     let split = text.find(|c: char| !c.is_ascii_digit()).ok_or_else(rule)?;
     let (number, unit) = text.split_at(split);
     let number: u64 = number.parse().map_err(|_| rule())?;
@@ -22,7 +22,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 
 /// `4GiB`, `500MB`, `1024`.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
-    let rule = || "a size is a number of bytes, or one with KiB, MiB, GiB, kB, MB or GB".to_owned();
+    let rule = || "a size must be a number of bytes, or a number with KiB, MiB, GiB, kB, MB or GB".to_owned();
     let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let number: u64 = number.parse().map_err(|_| rule())?;
@@ -44,9 +44,11 @@ pub(super) fn share(text: &str) -> Result<Share, String> {
     match text.strip_suffix('%') {
         Some(percent) => match number(percent.trim())? {
             percent @ 0..=100 => Ok(Share::Percent(percent)),
-            _ => Err("a share of the disk is 0% to 100%".into()),
+            _ => Err("a share of the disk must be 0% to 100%".into()),
         },
-        None => bytes(text).map(Share::Bytes).map_err(|_| "it is a share of the disk (20%) or a size (4GiB)".into()),
+        None => {
+            bytes(text).map(Share::Bytes).map_err(|_| "it must be a share of the disk (20%) or a size (4GiB)".into())
+        }
     }
 }
 
@@ -57,7 +59,7 @@ pub(super) fn list(text: &str) -> impl Iterator<Item = &str> {
 
 /// A whole number.
 pub(super) fn number(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| "it is a whole number that is not negative".to_owned())
+    text.parse().map_err(|_| "it must be a whole number, 0 or more".to_owned())
 }
 
 /// What a TOML value would be on the command line. Lists become comma-separated.
@@ -69,7 +71,7 @@ pub(super) fn from_toml(value: &toml::Value) -> Result<String, String> {
         toml::Value::Float(number) => Ok(number.to_string()),
         toml::Value::Array(items) => Ok(items.iter().map(from_toml).collect::<Result<Vec<_>, _>>()?.join(",")),
         toml::Value::Table(_) | toml::Value::Datetime(_) => {
-            Err("a setting is text, a number, true, false or a list".into())
+            Err("a setting must be a string, a number, a boolean or a list".into())
         }
     }
 }

@@ -202,7 +202,7 @@ fn every_page_forbids_what_it_does_not_need(#[values(Engine::Sqlite, Engine::Pos
 fn empty_binary_huge_and_linked_files_are_explained(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let scene = Scene::new(engine);
     let git = &scene.ann.git;
-    assert!(scene.page("/ann/tool").contains("Nothing has been pushed yet"));
+    assert!(scene.page("/ann/tool").contains("This repository is empty"));
     assert_eq!(scene.get("/ann/tool/commits").status, 404);
     git.commit_file(&scene.dir, "empty.txt", "", "Empty");
     git.commit_file(&scene.dir, "data.bin", [0_u8; 100], "Binary");
@@ -213,8 +213,14 @@ fn empty_binary_huge_and_linked_files_are_explained(#[values(Engine::Sqlite, Eng
     git.ok(&scene.dir, &["commit", "--quiet", "-m", "Link"]);
     scene.push(&["main"]);
     assert!(scene.page("/ann/tool/blob/main/empty.txt").contains("This file is empty."));
-    assert!(scene.page("/ann/tool/blob/main/data.bin").contains("This file is binary."));
-    assert!(scene.page("/ann/tool/blob/main/huge.txt").contains("too large to be shown"));
+    for view in ["blob", "tree", "raw", "blame"] {
+        let absent = scene.get(&format!("/ann/tool/{view}/main/nope.rs"));
+        assert_eq!(absent.status, 404, "{view}");
+        assert!(absent.text().contains("&#34;nope.rs&#34; does not exist on main."), "{view}: {}", absent.text());
+        assert!(absent.text().contains("<a class=\"btn\" href=\"/ann/tool\">Back to the repository</a>"), "{view}");
+    }
+    assert!(scene.page("/ann/tool/blob/main/data.bin").contains("Binary file not shown."));
+    assert!(scene.page("/ann/tool/blob/main/huge.txt").contains("too large to show"));
     assert_eq!(scene.get("/ann/tool/raw/main/huge.txt").body.len(), 2_500_000);
     assert!(scene.page("/ann/tool/blob/main/long.js").contains("yyyy"));
     let link = scene.page("/ann/tool/blob/main/link");

@@ -68,7 +68,7 @@ fn user_add_says_which_rule_is_broken(#[values(Engine::Sqlite, Engine::Postgres)
     let added = add("Alice", "alice@example.org", good);
     assert_eq!(
         (added.code, added.stdout.as_str()),
-        (Some(0), "added alice; user names are lower case\n"),
+        (Some(0), "added alice; user names are lowercase\n"),
         "{}",
         added.stderr
     );
@@ -108,7 +108,7 @@ fn people_are_suspended_and_given_new_passwords() {
     let passwd =
         |password: &str| Said::from(server.cli_stdin(&["user", "passwd", "alice", "--password-stdin"], password));
     assert_eq!(passwd("another long password\n").code, Some(0));
-    passwd("short").refused(4, &["a password has"]);
+    passwd("short").refused(4, &["a password must have"]);
 }
 
 /// The links to the page that makes the first admin, as the server printed them.
@@ -193,13 +193,13 @@ fn token_add_prints_the_token_alone(#[values(Engine::Sqlite, Engine::Postgres)] 
     assert_eq!(stored, "1");
 
     let add = |scopes: &str| cli(&server, &["token", "add", "alice", "--scopes", scopes]);
-    add("repo,everything").refused(2, &["\"everything\"", "hint: scopes are repo:read, repo, user:read"]);
+    add("repo,everything").refused(2, &["\"everything\"", "hint: valid scopes: repo:read, repo, user:read"]);
     add("").refused(2, &["at least one scope"]);
     cli(&server, &["token", "add", "nobody", "--scopes", "repo"]).refused(3, &["no user nobody"]);
     cli(&server, &["token", "add", "alice"]).refused(2, &["--scopes"]);
     cli(&server, &["token", "add", "alice", "--scopes", "repo", "--label", ""]).refused(4, &["label:"]);
     cli(&server, &["token", "add", "alice", "--scopes", "repo", "--expires", "0"]).refused(4, &["expires:"]);
-    cli(&server, &["token", "revoke", "alice", "987654"]).refused(3, &["no live token"]);
+    cli(&server, &["token", "revoke", "alice", "987654"]).refused(3, &["no active token"]);
 }
 
 #[rstest]
@@ -213,8 +213,8 @@ fn ssh_keys_are_added_listed_and_removed(#[values(Engine::Sqlite, Engine::Postgr
 
     let added = cli(&server, &["ssh-key", "add", "alice", file]);
     assert!(added.code == Some(0) && added.stdout.starts_with("added SHA256:"), "{}{}", added.stdout, added.stderr);
-    cli(&server, &["ssh-key", "add", "alice", file]).refused(4, &["in use already"]);
-    cli(&server, &["ssh-key", "add", "bob", file]).refused(4, &["in use already"]);
+    cli(&server, &["ssh-key", "add", "alice", file]).refused(4, &["already in use"]);
+    cli(&server, &["ssh-key", "add", "bob", file]).refused(4, &["already in use"]);
     cli(&server, &["ssh-key", "add", "nobody", file]).refused(3, &["no user nobody"]);
     cli(&server, &["ssh-key", "add", "alice", "/nonexistent.pub"]).refused(2, &["cannot read /nonexistent.pub"]);
     let bad = git.fresh_dir().join("bad.pub");
@@ -266,7 +266,7 @@ fn repositories_are_listed_shown_and_found_on_disk(#[values(Engine::Sqlite, Engi
     assert!(cli(&server, &["repo", "show", &id]).stdout.contains("default_branch"));
     for absent in ["alice/absent", "nobody/project", "987654", "nonsense", "../x", ""] {
         for command in ["show", "path"] {
-            cli(&server, &["repo", command, absent]).refused(3, &["there is no repository", "`abide repo list`"]);
+            cli(&server, &["repo", command, absent]).refused(3, &["not found", "`abide repo list`"]);
         }
     }
 }
@@ -277,9 +277,9 @@ fn jobs_are_run_listed_and_run_again(#[values(Engine::Sqlite, Engine::Postgres)]
     let ran = cli(&server, &["jobs", "run", "push:reconcile"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "push:reconcile done\n"), "{}", ran.stderr);
     cli(&server, &["jobs", "run", "nonsense"])
-        .refused(2, &["no kind of job nonsense", "repo:maintain, push:reconcile"]);
+        .refused(2, &["unknown kind of job nonsense", "repo:maintain, push:reconcile"]);
     cli(&server, &["jobs", "run", "repo:maintain"]).refused(1, &["repo:maintain failed", "lacks repo_id"]);
-    cli(&server, &["jobs", "run", "repo:maintain", "--payload", "{"]).refused(2, &["--payload is not JSON"]);
+    cli(&server, &["jobs", "run", "repo:maintain", "--payload", "{"]).refused(2, &["--payload is not valid JSON"]);
     let missing = cli(&server, &["jobs", "run", "repo:maintain", "--payload", "{\"repo_id\": 987654}"]);
     assert_eq!(missing.code, Some(0), "what is gone needs no tidying: {}", missing.stderr);
 
@@ -291,7 +291,7 @@ fn jobs_are_run_listed_and_run_again(#[values(Engine::Sqlite, Engine::Postgres)]
 
     cli(&server, &["jobs", "retry", "987654"]).refused(3, &["no ended job 987654"]);
     let id = failed[0]["id"].to_string();
-    assert_eq!(server.cli_ok(&["jobs", "retry", &id]), format!("queued job {id} anew\n"));
+    assert_eq!(server.cli_ok(&["jobs", "retry", &id]), format!("queued job {id} again\n"));
     // The server takes it up, and it fails as before.
     eventually(Duration::from_secs(20), || {
         let all = cli(&server, &["jobs", "list", "--state", "failed", "--json"]).json();
@@ -316,7 +316,7 @@ fn assert_finding(server: &Server, check: &str, words: &[&str]) {
     let lines = cli(server, &["doctor"]);
     assert_eq!(lines.code, Some(5));
     assert!(
-        lines.stdout.contains(&format!("WRONG  {check}: ")) && lines.stdout.contains("1 thing is wrong."),
+        lines.stdout.contains(&format!("WRONG  {check}: ")) && lines.stdout.contains("1 problem found."),
         "{}",
         lines.stdout
     );
@@ -355,7 +355,7 @@ fn the_doctor_names_every_kind_of_damage(#[values(Engine::Sqlite, Engine::Postgr
     // A lock that nobody holds.
     let lock = repo.join("refs/heads/main.lock");
     fs::write(&lock, "").expect("the repository is ours");
-    assert_finding(&server, "lock", &["main.lock", "left by a writer that is gone"]);
+    assert_finding(&server, "lock", &["main.lock", "left behind by a process that has ended"]);
     fs::remove_file(&lock).expect("the repository is ours");
 
     // A directory without a row.
@@ -373,13 +373,13 @@ fn the_doctor_names_every_kind_of_damage(#[values(Engine::Sqlite, Engine::Postgr
     // A row without its directory.
     let elsewhere = server.data_dir().join("elsewhere");
     fs::rename(&repo, &elsewhere).expect("the repository is ours");
-    assert_finding(&server, "directory", &["alice/project", "has no repository at"]);
+    assert_finding(&server, "directory", &["alice/project", "has no git repository at"]);
     fs::rename(&elsewhere, &repo).expect("the repository is ours");
     assert_healthy(&server);
 
     // A row of the audit log that says something else than it did.
     query(&server, "UPDATE audit_log SET action = 'nothing_happened' WHERE action = 'repo_created' RETURNING id");
-    assert_finding(&server, "audit chain", &["altered or removed"]);
+    assert_finding(&server, "audit chain", &["changed or removed"]);
 }
 
 #[rstest]
@@ -390,7 +390,7 @@ fn the_doctor_sees_that_a_row_of_the_audit_log_is_gone(#[values(Engine::Sqlite, 
     }
     assert_healthy(&server);
     query(&server, "DELETE FROM audit_log WHERE seq = 2 RETURNING id");
-    assert_finding(&server, "audit chain", &["altered or removed"]);
+    assert_finding(&server, "audit chain", &["changed or removed"]);
 }
 
 #[test]
@@ -464,7 +464,7 @@ fn the_command_line_works_where_no_server_ever_ran() {
     assert!(!dir.exists());
     let said = alone(database.data_dir(), &["user", "invite", "--data", data], &[]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
-    assert!(said.stderr.contains("did not exist and was made"), "{}", said.stderr);
+    assert!(said.stderr.contains("created data directory"), "{}", said.stderr);
     assert_eq!(alone(database.data_dir(), &list, &[]).json(), json!([]));
     let healthy = alone(database.data_dir(), &["doctor", "--data", data], &[]);
     assert_eq!((healthy.code, healthy.stderr.as_str()), (Some(0), ""), "{}", healthy.stdout);

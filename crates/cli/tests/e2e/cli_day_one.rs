@@ -64,7 +64,7 @@ fn a_password_is_asked_for_twice_at_a_terminal_and_not_shown() {
     let add = ["user", "add", "alice", "--email", "alice@example.org"];
     let (code, shown) = at_a_terminal(&server, "long enough to pass,another one", &add);
     assert_eq!(code, Some(4), "{shown}");
-    assert!(shown.contains("the two passwords differ") && !shown.contains("long enough"), "{shown}");
+    assert!(shown.contains("the passwords do not match") && !shown.contains("long enough"), "{shown}");
     let (code, shown) = at_a_terminal(&server, "long enough to pass,long enough to pass", &add);
     assert_eq!(code, Some(0), "{shown}");
     assert!(shown.contains("Password:") && shown.contains("Repeat password:"), "{shown}");
@@ -97,7 +97,7 @@ fn a_mistyped_data_directory_is_named_and_not_made() {
         &["token", "list", "alice"],
     ] {
         let args = [args, &["--data", "dta"]].concat();
-        alone(dir.path(), &args, &[]).refused(3, &["there is no data directory at dta", "hint: name it with --data"]);
+        alone(dir.path(), &args, &[]).refused(3, &["data directory dta does not exist", "hint: set it with --data"]);
         assert_eq!(dir.path().read_dir().expect("readable").count(), 0, "{args:?} made something");
     }
 }
@@ -110,17 +110,17 @@ fn a_name_that_was_folded_is_said_to_be(#[values(Engine::Sqlite, Engine::Postgre
         |name: &str| http::post(server.http_addr(), "/api/v3/user/repos", Some(&alice.token), &json!({ "name": name }));
     let made = post("mdBook");
     assert_eq!((made.status, &made.json()["name"]), (201, &json!("mdbook")));
-    assert_eq!(made.header("x-abide-notice"), Some("repository names are lower case: it is called mdbook"));
+    assert_eq!(made.header("x-abide-notice"), Some("repository names are lowercase: it is called mdbook"));
     assert_eq!(post("plain").header("x-abide-notice"), None);
     let path = "/api/v3/repos/alice/MDBOOK";
     let renamed = http::patch(server.http_addr(), path, Some(&alice.token), &json!({ "name": "TheBook" }));
-    assert_eq!(renamed.header("x-abide-notice"), Some("repository names are lower case: it is called thebook"));
+    assert_eq!(renamed.header("x-abide-notice"), Some("repository names are lowercase: it is called thebook"));
     let said = cli(&server, &["repo", "rename", "alice/thebook", "MdBook"]);
-    assert!(said.stdout.contains("alice/mdbook") && said.stdout.contains("names are lower case"), "{}", said.stdout);
+    assert!(said.stdout.contains("alice/mdbook") && said.stdout.contains("names are lowercase"), "{}", said.stdout);
     let browser = crate::pages::logged_in(&server, "alice");
     let made = browser.submit("/new", "/new", &[("name", "RustBook"), ("visibility", "public")]);
     let page = browser.page(crate::pages::browser::location(&made));
-    assert!(page.contains("Repository names are lower case"), "{page}");
+    assert!(page.contains("Repository names are lowercase"), "{page}");
 
     // Restoring under another name, by every road.
     let delete = |name: &str| {
@@ -133,20 +133,23 @@ fn a_name_that_was_folded_is_said_to_be(#[values(Engine::Sqlite, Engine::Postgre
     let path = format!("/api/v3/repositories/{id}/restore");
     let restored = http::post(server.http_addr(), &path, Some(&alice.token), &json!({ "name": "MdBook2" }));
     assert_eq!((restored.status, &restored.json()["name"]), (200, &json!("mdbook2")));
-    assert_eq!(restored.header("x-abide-notice"), Some("repository names are lower case: it is called mdbook2"));
+    assert_eq!(restored.header("x-abide-notice"), Some("repository names are lowercase: it is called mdbook2"));
     let id = delete("mdbook2");
     let restored = http::post(server.http_addr(), &path, Some(&alice.token), &json!({}));
     assert_eq!((restored.status, restored.header("x-abide-notice")), (200, None));
     delete("mdbook2");
     let said = cli(&server, &["repo", "restore", &id, "--name", "MDBOOK3"]);
-    assert!(said.stdout.contains("alice/mdbook3; repository names are lower case"), "{}", said.stdout);
+    assert!(said.stdout.contains("alice/mdbook3; repository names are lowercase"), "{}", said.stdout);
     delete("mdbook3");
     let (from, to) = ("/settings/repositories", format!("/settings/repositories/restore/{id}"));
     let restored = browser.submit(from, &to, &[("name", "MdBook4")]);
     let page = browser.page(crate::pages::browser::location(&restored));
-    assert!(page.contains("Restored, with everything") && page.contains("Repository names are lower case"), "{page}");
+    assert!(
+        page.contains("Repository restored with all its data") && page.contains("Repository names are lowercase"),
+        "{page}"
+    );
     let said = cli(&server, &["user", "rename", "alice", "ALICIA"]);
-    assert!(said.stdout.contains("to alicia; user names are lower case"), "{}", said.stdout);
+    assert!(said.stdout.contains("to alicia; user names are lowercase"), "{}", said.stdout);
 }
 
 #[rstest]
@@ -163,7 +166,7 @@ fn an_account_is_deleted_by_its_owner_an_admin_and_the_operator(
     let form = [("name", "alice"), ("current_password", PASSWORD), ("content", "removed")];
     let deleted = browser.submit("/settings/account/delete", "/settings/account/delete", &form);
     let page = browser.page(crate::pages::browser::location(&deleted));
-    assert!(page.contains("Your account is deleted."), "{page}");
+    assert!(page.contains("Account deleted."), "{page}");
     assert_eq!(http::get(server.http_addr(), "/api/v3/user", Some(&alice.token)).status, 401);
     for gone in ["/alice", "/alice/tool", "/api/v3/users/alice", "/api/v3/repos/alice/tool"] {
         assert_eq!(http::get(server.http_addr(), gone, None).status, 404, "{gone}");
@@ -181,11 +184,11 @@ fn an_account_is_deleted_by_its_owner_an_admin_and_the_operator(
     let removed: Said = cli(&server, &["user", "remove", "carol", "--yes"]);
     assert!(removed.stdout.contains("deleted carol"), "{}", removed.stderr);
     cli(&server, &["user", "remove", "carol", "--yes"]).refused(3, &["no user carol"]);
-    cli(&server, &["user", "remove", "boss", "--yes"]).refused(4, &["last admin"]);
+    cli(&server, &["user", "remove", "boss", "--yes"]).refused(4, &["only administrator"]);
     let add = ["user", "add", "carol", "--email", "new@example.org", "--password-stdin"];
-    Said::from(server.cli_stdin(&add, PASSWORD)).refused(4, &["another account has it already, or had it"]);
+    Said::from(server.cli_stdin(&add, PASSWORD)).refused(4, &["this user name is taken"]);
     server.cli_ok(&["user", "release", "carol"]);
-    cli(&server, &["user", "release", "carol"]).refused(3, &["nobody's old name"]);
+    cli(&server, &["user", "release", "carol"]).refused(3, &["not an old user name"]);
     assert_eq!(Said::from(server.cli_stdin(&add, PASSWORD)).code, Some(0), "a released name is free");
     assert_eq!(query(&server, "SELECT count(*) FROM users WHERE deleted_at IS NOT NULL"), "3");
 }

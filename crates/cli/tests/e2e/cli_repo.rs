@@ -50,17 +50,18 @@ fn rename(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
 
     assert_eq!(
         said(&server, &["repo", "rename", "alice/project", "Better"]),
-        "renamed alice/project to alice/better; the old address keeps leading to it; repository names are lower case"
+        "renamed alice/project to alice/better; the old address redirects; repository names are lowercase"
     );
     assert_eq!(latest(&server), "repo_renamed|", "nobody in particular did it: the operator");
     assert_eq!(get(&server, &alice, "/repos/alice/project").status, 301);
     assert!(
-        said(&server, &["repo", "rename", "alice/taken", "project"]).ends_with("led to another repository until now")
+        said(&server, &["repo", "rename", "alice/taken", "project"])
+            .ends_with("redirected to another repository until now")
     );
 
     let before = traces(&server);
-    cli(&server, &["repo", "rename", &id, "better"]).refused(4, &["this is the name already"]);
-    cli(&server, &["repo", "rename", &id, "project"]).refused(4, &["already has a repository of this name"]);
+    cli(&server, &["repo", "rename", &id, "better"]).refused(4, &["this is already the name"]);
+    cli(&server, &["repo", "rename", &id, "project"]).refused(4, &["already has a repository with this name"]);
     cli(&server, &["repo", "rename", &id, "a b"]).refused(4, &["name:", "only letters"]);
     cli(&server, &["repo", "rename", &id, "settings"]).refused(4, &["name:", "reserved"]);
     cli(&server, &["repo", "rename", "alice/absent", "x"])
@@ -99,25 +100,25 @@ fn transfer(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     // At once, whatever was offered.
     assert_eq!(
         said(&server, &["repo", "transfer", &id, "bob"]),
-        "alice/project is bob/project now; the old address keeps leading to it"
+        "alice/project is now bob/project; the old address redirects"
     );
     assert_eq!(get(&server, &bob, "/repos/alice/project").status, 301);
     assert_eq!(get(&server, &alice, "/repos/bob/project").status, 404, "whose it was has no part in it");
     let statuses = query(&server, "SELECT status FROM repo_transfers ORDER BY id");
     assert_eq!(statuses, "canceled\naccepted");
 
-    cli(&server, &["repo", "transfer", &id, "bob"]).refused(4, &["belongs to this account already"]);
+    cli(&server, &["repo", "transfer", &id, "bob"]).refused(4, &["already owns the repository"]);
     cli(&server, &["repo", "transfer", &id, "nobody"]).refused(3, &["no user nobody", "`abide user list`"]);
     cli(&server, &["repo", "transfer", "987654", "bob"]).refused(3, &["no repository 987654"]);
     alice.create(&server, "project", false);
-    cli(&server, &["repo", "transfer", &id, "alice"]).refused(4, &["already has a repository of this name"]);
+    cli(&server, &["repo", "transfer", &id, "alice"]).refused(4, &["already has a repository with this name"]);
     server.cli_ok(&["user", "suspend", "alice"]);
     for how in [&["repo", "transfer", &id, "alice"][..], &["repo", "transfer", &id, "alice", "--offer"]] {
-        cli(&server, how).refused(4, &["no account of that name that could take"]);
+        cli(&server, how).refused(4, &["no such account, or it cannot own repositories"]);
     }
     query(&server, "UPDATE repos SET governance = 'nostr'");
     server.cli_ok(&["user", "unsuspend", "alice"]);
-    cli(&server, &["repo", "transfer", &id, "alice"]).refused(4, &["a nostr key rules this repository"]);
+    cli(&server, &["repo", "transfer", &id, "alice"]).refused(4, &["this repository belongs to a nostr key"]);
     assert_eq!(query(&server, "SELECT count(*) FROM repo_transfers"), "2");
     assert_healthy(&server);
 }
@@ -153,16 +154,16 @@ fn visibility(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let before = traces(&server);
     assert_eq!(set("private"), "alice/project is private already");
     assert_eq!(traces(&server), before);
-    assert_eq!(set("public"), "alice/project is public now: everyone can read it");
+    assert_eq!(set("public"), "alice/project is now public: everyone can read it");
     assert_eq!(get(&server, &bob, "/repos/alice/project").status, 200);
     let said = json_of(&server, &["repo", "visibility", "alice/project", "private", "--json"]);
-    assert!(said["message"].as_str().is_some_and(|text| text.contains("clones cannot be recalled")), "{said}");
+    assert!(said["message"].as_str().is_some_and(|text| text.contains("existing clones are not affected")), "{said}");
 
     cli(&server, &["repo", "visibility", "alice/project", "internal"]).refused(2, &["public, private"]);
     cli(&server, &["repo", "visibility", "alice/absent", "public"]).refused(3, &["no repository"]);
     set("public");
     query(&server, "UPDATE repos SET governance = 'nostr'");
-    cli(&server, &["repo", "visibility", "alice/project", "private"]).refused(4, &["a nostr key rules"]);
+    cli(&server, &["repo", "visibility", "alice/project", "private"]).refused(4, &["belongs to a nostr key"]);
 }
 
 #[rstest]
@@ -175,7 +176,7 @@ fn delete_and_restore(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine
     let line = said(&server, &["repo", "delete", "alice/project"]);
     let shown = json_of(&server, &["repo", "show", "alice/project", "--json"]);
     let until = shown["restore_until"].as_str().expect("a time");
-    assert_eq!(line, format!("deleted alice/project; `abide repo restore {id}` brings it back until {until}"));
+    assert_eq!(line, format!("deleted alice/project; `abide repo restore {id}` restores it until {until}"));
     assert_eq!((&shown["state"], &shown["id"].to_string()), (&json!("deleted"), &id));
     assert!(shown["deleted_at"].is_string());
     assert_eq!(get(&server, &alice, "/repos/alice/project").status, 404);
@@ -204,10 +205,10 @@ fn delete_and_restore(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine
     assert_eq!(deleted["state"], "deleted");
     let second = alice.create(&server, "project", false)["id"].to_string();
     assert_eq!(json_of(&server, &["repo", "show", "alice/project", "--json"])["id"].to_string(), second);
-    cli(&server, &["repo", "restore", "alice/project"]).refused(4, &["already has a repository of this name"]);
+    cli(&server, &["repo", "restore", "alice/project"]).refused(4, &["already has a repository with this name"]);
     assert_eq!(
         said(&server, &["repo", "restore", "alice/project", "--name", "Other"]),
-        "restored alice/project as alice/other; repository names are lower case"
+        "restored alice/project as alice/other; repository names are lowercase"
     );
     for slug in ["alice/other", "alice/project"] {
         assert_eq!(delete(&server, &alice, slug), 204);
@@ -218,11 +219,11 @@ fn delete_and_restore(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine
     assert_eq!(delete(&server, &alice, "alice/project"), 204);
     for command in [&["repo", "restore", "alice/project"][..], &["repo", "show", "alice/project"]] {
         let ids = format!("{third}, {second}");
-        cli(&server, command).refused(4, &["several deleted repositories", &ids, "say which one by its id"]);
+        cli(&server, command).refused(4, &["several deleted repositories", &ids, "use the id instead of the name"]);
     }
 
     query(&server, "UPDATE repos SET deleted_at = deleted_at - 604800000000 WHERE deleted_at IS NOT NULL");
-    cli(&server, &["repo", "restore", &third]).refused(4, &["has passed"]);
+    cli(&server, &["repo", "restore", &third]).refused(4, &["restore period of this repository has ended"]);
     cli(&server, &["repo", "restore", "987654"]).refused(3, &["no repository 987654"]);
     cli(&server, &["repo", "restore", "alice/absent"]).refused(3, &["no repository alice/absent"]);
 }
@@ -241,7 +242,7 @@ fn purge(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let other = alice.create(&server, "project", false)["id"].to_string();
     let before = traces(&server);
     cli(&server, &["repo", "purge", &id]).refused(2, &["--confirm"]);
-    purge(&id, "alice/other").refused(4, &["is called alice/project", "nothing was removed"]);
+    purge(&id, "alice/other").refused(4, &["is called alice/project", "nothing was deleted"]);
     purge(&id, &id).refused(4, &["is called alice/project"]);
     purge("987654", "alice/project").refused(3, &["no repository 987654"]);
     purge(&other, "alice/project").refused(4, &["is not deleted"]);
@@ -249,7 +250,7 @@ fn purge(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     assert!(directory.is_dir());
 
     let line = said(&server, &["repo", "purge", "alice/project", "--confirm", "Alice/Project"]);
-    assert_eq!(line, format!("removed alice/project (id {id}) for good, with all of its content"));
+    assert_eq!(line, format!("permanently deleted alice/project (id {id}) with all its data"));
     assert!(!directory.exists());
     assert_eq!(latest(&server), "repo_hard_deleted|");
     purge(&id, "alice/project").refused(3, &[]);

@@ -54,9 +54,9 @@ fn a_server_without_its_database_is_alive_but_not_ready() {
     assert_eq!(http::get(server.http_addr(), "/healthz", None).status, 200);
     assert_eq!(http::get(server.http_addr(), "/metrics", None).status, 200, "what needs no database is still counted");
     let api = http::get(server.http_addr(), "/api/v3/user", Some(&alice.token));
-    assert_eq!((api.status, api.json()["message"].as_str()), (500, Some("The server failed; try again later")));
+    assert_eq!((api.status, api.json()["message"].as_str()), (500, Some("Internal server error; try again later")));
     let git = http::get(server.http_addr(), "/alice/x.git/info/refs?service=git-upload-pack", None);
-    assert_eq!((git.status, git.text().as_str()), (500, "the server failed; try again later\n"));
+    assert_eq!((git.status, git.text().as_str()), (500, "internal server error; try again later\n"));
 }
 
 #[rstest]
@@ -355,7 +355,7 @@ fn the_first_push_is_followed_by_tidying(#[values(Engine::Sqlite, Engine::Postgr
     push_something(&server, &alice, "project");
 
     eventually(SOON, || jobs(&server, "repo:maintain", "done") == 1);
-    let size: u64 = query(&server, "SELECT size_bytes FROM repos").parse().expect("a size is a number");
+    let size: u64 = query(&server, "SELECT size_bytes FROM repos").parse().expect("a size must be a number");
     assert!(size > 0, "tidying measures, too");
     assert_healthy(&server);
 }

@@ -189,7 +189,7 @@ fn a_reader_who_may_not_write_hears_why_and_an_archived_repository_tells_it_thro
     let refused = advertised(&server, "/alice/open.git", "git-receive-pack", Some(&bob.token));
     assert_eq!(refused.status, 403);
     assert_eq!(refused.header("content-type"), Some("text/plain; charset=utf-8"));
-    assert!(refused.text().contains("the role write"), "{}", refused.text());
+    assert!(refused.text().contains("the write role"), "{}", refused.text());
 
     query(&server, "UPDATE repos SET archived_at = 1 WHERE name IN ('open', 'secret')");
     let told = advertised(&server, "/alice/open.git", "git-receive-pack", Some(&alice.token));
@@ -251,20 +251,20 @@ fn malformed_pushes_are_refused_with_the_rule_and_nothing_remains(
     let packet = |text: &str| format!("{:04x}{text}", text.len() + 4);
     let command = |name: &str| packet(&format!("{zero} {one} {name}\0report-status"));
     let cases: Vec<(String, &str)> = vec![
-        (packet("hello"), "a push command reads"),
-        (format!("{}0000", command("refs/heads/../x")), "no valid ref name"),
-        (format!("{}0000", command("refs/heads/a.lock")), "no valid ref name"),
-        (format!("{}0000", command("HEAD")), "no valid ref name"),
+        (packet("hello"), "invalid push command"),
+        (format!("{}0000", command("refs/heads/../x")), "not a valid ref name"),
+        (format!("{}0000", command("refs/heads/a.lock")), "not a valid ref name"),
+        (format!("{}0000", command("HEAD")), "not a valid ref name"),
         (
             format!("{}0000", packet(&format!("{one} {} refs/heads/x\0report-status", "z".repeat(40)))),
-            "a push command reads",
+            "invalid push command",
         ),
         (format!("{}0000", packet(&format!("{zero} {one} refs/heads/x\0report-status object-format=sha256"))), "SHA-1"),
         ("zzzz".into(), "ERR"),
         (command("refs/heads/x"), "ERR"),
         (format!("{}0000", command("refs/heads/x")), "unpack"),
         (format!("{}0000PACKgarbagegarbage", command("refs/heads/x")), "unpack"),
-        (format!("{}0000", command("refs/pull/1/head")), "kept by the server"),
+        (format!("{}0000", command("refs/pull/1/head")), "reserved for the server"),
     ];
     for (body, said) in cases {
         let answer = rpc(&server, "/alice/open.git", "git-receive-pack", Some(&alice.token), body.as_bytes());
@@ -283,7 +283,7 @@ fn requests_that_are_not_gits_are_refused_plainly(#[values(Engine::Sqlite, Engin
     let addr = server.http_addr();
     let dumb = http::get(addr, "/alice/open.git/info/refs", None);
     assert_eq!(dumb.status, 403);
-    assert!(dumb.text().contains("smart protocol"));
+    assert!(dumb.text().contains("smart HTTP protocol"));
     assert_eq!(http::get(addr, "/alice/open.git/info/refs?service=git-upload-archive", None).status, 403);
     let wrong_type = http::Request::new("POST", "/alice/open.git/git-upload-pack").body("0000").send(addr);
     assert_eq!(wrong_type.status, 415);
@@ -406,7 +406,7 @@ fn strangers_may_not_use_the_room_that_is_kept_for_accounts(
     std::fs::write(scene.server.data_dir().join("abide.toml"), settings).expect("writable");
     scene.server.restart();
     let said = scene.push_fails(&owner, "tool", &["main"]);
-    assert!(said.contains("100 % must stay free"), "{said}");
+    assert!(said.contains("100% reserved"), "{said}");
     let alice = person(&scene.server, "alice");
     alice.create(&scene.server, "open", false);
     alice.git.ok(&scene.work, &["push", "--quiet", &scene.server.http_url("alice", "open"), "main"]);

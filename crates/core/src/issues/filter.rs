@@ -95,19 +95,19 @@ const QUALIFIERS: &[&str] = &["is", "state", "reason", "label", "author", "assig
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidFilter {
     /// Too long.
-    #[error("a filter has at most {MAX_TEXT} characters")]
+    #[error("a filter must have at most {MAX_TEXT} characters")]
     TooLong,
     /// Too many words.
-    #[error("a filter has at most {MAX_WORDS} words to look for")]
+    #[error("a filter must have at most {MAX_WORDS} search words")]
     TooManyWords,
     /// Too many labels.
-    #[error("a filter names at most {MAX_LABELS} labels")]
+    #[error("a filter must have at most {MAX_LABELS} labels")]
     TooManyLabels,
     /// More than one repository.
-    #[error("a search is for one repository, or for all of them: give repo: once")]
+    #[error("repo: can be given only once")]
     SeveralRepos,
     /// A qualifier that does not exist.
-    #[error("{0}; put quotes around it to look for it as text")]
+    #[error("{0}; put it in quotes to search for it as text")]
     Unknown(UnknownQualifier),
 }
 
@@ -365,7 +365,7 @@ mod tests {
     fn a_qualifier_that_does_not_exist_is_named() {
         let refused = Filter::parse("is:open Foo:bar").unwrap_err();
         let known = "`is:`, `state:`, `reason:`, `label:`, `author:`, `assignee:`, `milestone:`, `no:`, `sort:`";
-        let hint = "put quotes around it to look for it as text";
+        let hint = "put it in quotes to search for it as text";
         assert_eq!(refused.to_string(), format!("`foo:` is not a filter; known filters are {known}; {hint}"));
         assert!(Filter::parse("-label:bug").is_err(), "a minus is not understood, so it is not ignored either");
         for text in ["\"foo:bar\"", "https://a.example", "error: 10:30", "x::y"] {

@@ -16,25 +16,25 @@ pub const MAX_MILESTONE_ABOUT: usize = 1000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidText {
     /// A title without a word, or with too many.
-    #[error("a title has 1 to {MAX_TITLE} characters in one line")]
+    #[error("a title must be one line of 1 to {MAX_TITLE} characters")]
     Title,
     /// Longer than this server takes.
-    #[error("it has at most {0} bytes")]
+    #[error("the text must have at most {0} bytes")]
     TooLong(usize),
     /// A comment without a word.
-    #[error("it says nothing")]
+    #[error("the comment is empty")]
     Empty,
     /// Characters that nobody sees.
-    #[error("it has control characters in it; leave them out")]
+    #[error("the text contains control characters; remove them")]
     Control,
     /// The name of a label.
-    #[error("the name of a label has 1 to {MAX_LABEL} characters in one line")]
+    #[error("a label name must be one line of 1 to {MAX_LABEL} characters")]
     Label,
     /// The colour of a label.
-    #[error("a colour has six hexadecimal digits, such as d73a4a")]
+    #[error("a colour must have six hexadecimal digits, such as d73a4a")]
     Colour,
     /// A description.
-    #[error("a description has at most {0} characters in one line")]
+    #[error("a description must be one line of at most {0} characters")]
     About(usize),
 }
 

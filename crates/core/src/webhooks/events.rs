@@ -102,10 +102,10 @@ const EVERYTHING: &str = "*";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KindsError {
     /// Nothing is asked for.
-    #[error("must name at least one event")]
+    #[error("must contain at least one event")]
     Nothing,
     /// There is no such event.
-    #[error("{word:?} is not an event of this server; choose from {}, or * for all", names())]
+    #[error("contains the unknown event {word:?}; use {}, or * for all", names())]
     Unknown {
         /// What was asked for.
         word: String,

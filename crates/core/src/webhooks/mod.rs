@@ -50,7 +50,7 @@ pub const MAX_SECRET: usize = 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
     /// Too much of it.
-    #[error("must not be longer than {MAX_SECRET} bytes")]
+    #[error("must have at most {MAX_SECRET} bytes")]
     TooLong,
     /// It cannot be typed into a receiver's settings again.
     #[error("must not contain control characters")]

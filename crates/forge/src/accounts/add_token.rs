@@ -20,13 +20,13 @@ const MAX_LABEL: usize = 200;
 #[derive(Debug, thiserror::Error)]
 pub enum AddTokenError {
     /// The label breaks the rule.
-    #[error("label: say what the token is for, in at most {MAX_LABEL} characters and without control characters")]
+    #[error("label: must have 1 to {MAX_LABEL} characters and no control characters")]
     Label,
     /// It would be dead at once.
-    #[error("expires: it ends in the future, or never")]
+    #[error("expires: must be in the future, or empty for no expiration")]
     Expiry,
     /// Enough is enough.
-    #[error("an account has at most {0} tokens; revoke one first")]
+    #[error("an account can have at most {0} tokens; revoke one first")]
     TooMany(i64),
     /// It was done too often of late.
     #[error("{}", throttle::wait(*.retry_after))]

@@ -62,7 +62,7 @@ where
     let store = forge.store().clone();
     forge.tasks().spawn(async move {
         if let Err(error) = store.write(id, unit).await {
-            tracing::warn!(%error, "could not note that a credential was used");
+            tracing::warn!(%error, "cannot record the use of a credential");
         }
     });
 }

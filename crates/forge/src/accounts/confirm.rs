@@ -13,10 +13,10 @@ const SCOPE: &str = "confirm:account";
 #[derive(Debug, thiserror::Error)]
 pub enum ConfirmError {
     /// That is not their password.
-    #[error("current_password: that is not your password")]
+    #[error("current_password: wrong password")]
     Wrong,
     /// They have no password, and it is a while since they proved their key.
-    #[error("log in with your key again, and do this within 10 minutes")]
+    #[error("sign in with your key again, then repeat this within 10 minutes")]
     Stale,
     /// Too many tries.
     #[error("{}", throttle::wait(*.retry_after))]

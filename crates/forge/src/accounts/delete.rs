@@ -34,7 +34,7 @@ pub enum DeleteError {
     #[error(transparent)]
     Refused(#[from] DeleteRefusal),
     /// The name was not typed as it is.
-    #[error("name: type the name of the account")]
+    #[error("name: type the account name to confirm")]
     Unconfirmed,
     /// The password was not right.
     #[error(transparent)]

@@ -21,16 +21,16 @@ pub enum EmailError {
     #[error(transparent)]
     Field(#[from] FieldError),
     /// Enough is enough.
-    #[error("email: an account has at most {0} addresses; remove one first")]
+    #[error("email: an account can have at most {0} addresses; remove one first")]
     TooMany(i64),
     /// They have no such address.
-    #[error("you have no such address")]
+    #[error("your account does not have this address")]
     NotFound,
     /// Mail for the account has to go somewhere.
-    #[error("this is your primary address; make another one primary first")]
+    #[error("this is your primary address; make another address primary first")]
     Primary,
     /// It is not proved that they read it.
-    #[error("this address is not verified yet; open the link in the mail that was sent to it")]
+    #[error("this address is not verified; open the link in the verification mail")]
     Unverified,
     /// Too many mails.
     #[error("{}", throttle::wait(*.retry_after))]

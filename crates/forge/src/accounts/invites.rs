@@ -25,10 +25,10 @@ pub enum InviteError {
     #[error(transparent)]
     Field(#[from] FieldError),
     /// An invitation would not help.
-    #[error("nobody can sign up here, with an invitation or without; signup.mode has to be invite or open")]
+    #[error("sign-up is closed; set signup.mode to invite or open first")]
     Closed,
     /// Enough is enough.
-    #[error("{0} invitations wait to be accepted; take some back first")]
+    #[error("there are {0} open invitations, the limit (signup.open_invites); cancel some first")]
     TooMany(i64),
     /// Only admins invite.
     #[error(transparent)]

@@ -45,7 +45,7 @@ pub struct Ticket(pub String);
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
     /// There is no such account, or that is not its password or code.
-    #[error("that login does not fit; check what you typed")]
+    #[error("wrong user name or password")]
     Wrong,
     /// Too many tries.
     #[error("{}", throttle::wait(*.retry_after))]
@@ -54,7 +54,7 @@ pub enum LoginError {
         retry_after: Duration,
     },
     /// The password is right, but the account may not be used.
-    #[error("this account is suspended; ask the site's administrator")]
+    #[error("this account is suspended; ask the site administrator")]
     Suspended,
     /// The machine failed.
     #[error(transparent)]

@@ -20,13 +20,13 @@ pub enum FieldError {
     #[error("email: {0}")]
     InvalidEmail(#[from] InvalidEmail),
     /// The password is too short or too long.
-    #[error("password: it has {} to {} characters", password::MIN_LEN, password::MAX_LEN)]
+    #[error("password: must have {} to {} characters", password::MIN_LEN, password::MAX_LEN)]
     PasswordLength,
     /// Someone has the name, or had it.
-    #[error("name: another account has it already, or had it; choose another one")]
+    #[error("name: this user name is taken")]
     NameTaken,
     /// Someone has the address.
-    #[error("email: another account has it already")]
+    #[error("email: another account uses this address")]
     EmailTaken,
 }
 

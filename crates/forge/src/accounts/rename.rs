@@ -20,13 +20,15 @@ pub enum RenameError {
     #[error(transparent)]
     Field(#[from] FieldError),
     /// It is the name already.
-    #[error("name: this is the name already")]
+    #[error("name: this is already the name")]
     Same,
     /// It has a name, and another one needs more than a first one.
-    #[error("name: this account has a name already; change it in the account's settings")]
+    #[error("name: this account already has a user name; change it in the account settings")]
     Named,
     /// So many old names are kept for them that another one is not.
-    #[error("name: {0} old names are kept for this account; an admin can release one, or take one of them again")]
+    #[error(
+        "name: this account has {0} old names, the limit; reuse one of them, or ask an administrator to release one"
+    )]
     TooMany(i64),
     /// The password was not right.
     #[error(transparent)]

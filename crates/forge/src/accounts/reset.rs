@@ -29,7 +29,7 @@ pub enum ResetError {
     #[error(transparent)]
     Field(#[from] FieldError),
     /// The link does not work.
-    #[error("this link was used or is too old; ask for another one")]
+    #[error("this link was already used or has expired; request a new one")]
     Link,
     /// Asked for too often.
     #[error("{}", throttle::wait(*.retry_after))]

@@ -134,7 +134,7 @@ fn note_use(forge: &Forge, hash: Vec<u8>, ip: Option<IpAddr>, seen: Timestamp) {
             })
             .await;
         if let Err(error) = noted {
-            tracing::warn!(%error, "could not note that a login was used");
+            tracing::warn!(%error, "cannot record the use of a session");
         }
     });
 }

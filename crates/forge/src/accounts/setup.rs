@@ -16,10 +16,10 @@ pub enum SetUpError {
     #[error(transparent)]
     Field(#[from] FieldError),
     /// The link does not work.
-    #[error("this link was used, is too old, or the server has been started again since; restart it for another one")]
+    #[error("this link was used, has expired, or the server was restarted; restart the server to get a new link")]
     Link,
     /// There is an account already.
-    #[error("this site has accounts already; `abide user add --admin` makes another admin")]
+    #[error("this site already has accounts; add an administrator with `abide user add --admin`")]
     Done,
     /// The machine failed.
     #[error(transparent)]

@@ -33,10 +33,10 @@ pub enum SignUpError {
     #[error(transparent)]
     Field(#[from] FieldError),
     /// Nobody can sign up here.
-    #[error("accounts are made by this site's administrator; ask them for one")]
+    #[error("sign-up is closed; ask the site administrator for an account")]
     Closed,
     /// An invitation is needed, and this is none, or none that still works.
-    #[error("invite: this site needs an invitation, and this one was used, taken back or is too old; ask for another")]
+    #[error("invite: this invitation was used, cancelled or has expired; ask for a new one")]
     Invite,
     /// Too many from one place.
     #[error("{}", throttle::wait(*.retry_after))]

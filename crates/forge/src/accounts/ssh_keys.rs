@@ -13,19 +13,19 @@ use ssh_key::{HashAlg, PublicKey};
 #[derive(Debug, thiserror::Error)]
 pub enum AddKeyError {
     /// Not a public key line.
-    #[error("key: paste one line of a .pub file, e.g. ssh-ed25519 AAAA…; a private key is never needed here")]
+    #[error("key: paste the content of a .pub file, e.g. ssh-ed25519 AAAA…; never paste a private key")]
     Malformed,
     /// An algorithm that is too weak or unknown.
-    #[error("key: use ed25519, ecdsa, or rsa with at least 2048 bits; make one with ssh-keygen -t ed25519")]
+    #[error("key: use ed25519, ecdsa, or rsa with at least 2048 bits; create one with ssh-keygen -t ed25519")]
     Weak,
     /// The title breaks the rule.
-    #[error("title: it has at most 200 characters and no control characters")]
+    #[error("title: must have at most 200 characters and no control characters")]
     Title,
     /// Someone uses it already.
-    #[error("key: it is in use already")]
+    #[error("key: this key is already in use")]
     Taken,
     /// Enough is enough.
-    #[error("key: an account has at most {0} keys; remove one first")]
+    #[error("key: an account can have at most {0} keys; remove one first")]
     TooMany(i64),
     /// The machine failed.
     #[error(transparent)]

@@ -79,7 +79,7 @@ impl Standing {
             match self.holds(forge).await {
                 Ok(true) => {}
                 Ok(false) => return,
-                Err(error) => tracing::warn!(%error, "cannot find out whether a credential still holds"),
+                Err(error) => tracing::warn!(%error, "cannot check whether a credential is still valid"),
             }
         }
     }

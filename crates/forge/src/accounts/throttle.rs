@@ -20,7 +20,7 @@ pub(crate) fn place(ip: Option<IpAddr>) -> String {
 /// What to tell someone who tried too often.
 pub(crate) fn wait(retry_after: Duration) -> String {
     let minutes = retry_after.as_secs().div_ceil(60).max(1);
-    format!("that was tried too often; wait {minutes} minute{}", if minutes == 1 { "" } else { "s" })
+    format!("too many attempts; wait {minutes} minute{}", if minutes == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

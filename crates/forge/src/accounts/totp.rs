@@ -25,13 +25,13 @@ pub struct Enrolment {
 #[derive(Debug, thiserror::Error)]
 pub enum TotpError {
     /// It is on.
-    #[error("the second factor is on already; turn it off first to set it up anew")]
+    #[error("two-factor authentication is already on; turn it off first to set it up again")]
     On,
     /// It is off, or was not begun.
-    #[error("the second factor is not set up; begin with its code picture")]
+    #[error("two-factor authentication is not set up; start with the QR code")]
     Off,
     /// The code is not right.
-    #[error("code: that is not the code of this moment; check the clock of your phone")]
+    #[error("code: wrong code; check your phone's clock")]
     Code,
     /// The password was not right.
     #[error(transparent)]

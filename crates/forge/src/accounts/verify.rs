@@ -68,10 +68,10 @@ async fn write(tx: &mut Tx, hash: &[u8; 32]) -> Result<bool, Fault> {
 #[derive(Debug, thiserror::Error)]
 pub enum ResendError {
     /// They have no such address.
-    #[error("you have no such address")]
+    #[error("your account does not have this address")]
     NotFound,
     /// There is nothing to prove.
-    #[error("this address is verified already")]
+    #[error("this address is already verified")]
     Verified,
     /// Too many mails.
     #[error("{}", throttle::wait(*.retry_after))]

@@ -8,10 +8,10 @@ use tokio::task::JoinError;
 #[derive(Debug, thiserror::Error)]
 pub enum BrowseError {
     /// No branch, tag or commit of that name.
-    #[error("there is no branch, tag or commit of that name")]
+    #[error("this branch, tag or commit does not exist")]
     NoSuchRevision,
     /// Nothing was pushed yet.
-    #[error("this repository is empty; push a branch to it")]
+    #[error("this repository is empty; push a branch first")]
     Empty,
     /// The objects do not hold it, or not as what it was asked for.
     #[error(transparent)]

@@ -63,7 +63,7 @@ impl Shared {
             diffs: Cache::with_weighter(FEW, share(20), Bytes),
             blames: Cache::with_weighter(FEW, share(10), Bytes),
             counts: Cache::new(10_000),
-            heavy: Pool::new("questions about history", settings.heavy, settings.heavy_each),
+            heavy: Pool::new("history queries", settings.heavy, settings.heavy_each),
             turns: (0..TURNS).map(|_| Mutex::new(())).collect(),
         }
     }

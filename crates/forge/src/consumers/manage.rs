@@ -22,10 +22,10 @@ pub enum Settle {
 #[derive(Debug, thiserror::Error)]
 pub enum SettleError {
     /// No consumer of this version has that name.
-    #[error("no consumer is called {0:?}; `abide events status` lists them")]
+    #[error("unknown consumer {0:?}; `abide events status` lists all consumers")]
     NoConsumer(String),
     /// It was not set aside, or is settled already.
-    #[error("event {seq} is not set aside for {consumer}; `abide events failures` lists what is")]
+    #[error("event {seq} is not a failed event of {consumer}; `abide events failures` lists failed events")]
     NotSetAside {
         /// For whom.
         consumer: String,

@@ -75,7 +75,7 @@ async fn follow(forge: Forge, consumer: Shared, stop: CancellationToken) {
             Ok(true) => continue,
             Ok(false) => {}
             Err(error) => {
-                tracing::warn!(%error, consumer = reader.name(), "a consumer of events could not work; it tries again");
+                tracing::warn!(%error, consumer = reader.name(), "a consumer failed; retrying");
             }
         }
         tokio::select! {

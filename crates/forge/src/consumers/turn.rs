@@ -86,7 +86,7 @@ impl Reader {
             }
             Err(error) => {
                 let Some(event) = first else { return Err(error) };
-                tracing::warn!(%error, consumer = self.name(), seq = event.seq, many, "events could not be taken in");
+                tracing::warn!(%error, consumer = self.name(), seq = event.seq, many, "events could not be processed");
                 if many {
                     self.singly_until = to;
                 } else {
@@ -135,11 +135,7 @@ impl Reader {
         let wait = BACKOFF.saturating_mul(1 << u32::try_from(at.tries.clamp(0, 16)).unwrap_or(0));
         let given_up = failure.tries >= forge.settings().attention.event_tries;
         if given_up {
-            tracing::error!(
-                consumer = self.name(),
-                seq = event.seq,
-                "an event is set aside; see `abide events failures`"
-            );
+            tracing::error!(consumer = self.name(), seq = event.seq, "an event failed; see `abide events failures`");
             metrics::counter!("abide_events_set_aside_total", "consumer" => self.name()).increment(1);
         }
         forge
@@ -169,7 +165,7 @@ impl Reader {
             let released: Result<(), StoreError> =
                 forge.store().write(lease, |tx, lease| Box::pin(leases::release(tx, lease))).await;
             if let Err(error) = released {
-                tracing::debug!(%error, "a consumer's lease could not be given back; it ends by itself");
+                tracing::debug!(%error, "cannot release a consumer's lease; it expires");
             }
         }
     }

@@ -20,7 +20,7 @@ pub(super) struct Wide {
 impl Wide {
     pub(super) fn message(&self) -> String {
         format!(
-            "{} has the mode {:04o}, so other users of this machine can get at it; `abide doctor --fix` takes that away",
+            "{} has mode {:04o}, so other users of this machine can access it; `abide doctor --fix` restricts it",
             self.path.display(),
             self.mode
         )
@@ -31,7 +31,7 @@ impl Wide {
 /// the data directory itself lets others in.
 pub(super) fn examine(forge: &Forge) -> Result<Vec<Wide>, Fault> {
     let data = forge.layout().data();
-    wide(data).map_err(|error| Fault::Internal(format!("cannot look at {}: {error}", data.display())))
+    wide(data).map_err(|error| Fault::Internal(format!("cannot read {}: {error}", data.display())))
 }
 
 /// Takes away from others what they may do; returns what was done, a line each.
@@ -39,8 +39,8 @@ pub(super) fn fix(forge: &Forge) -> Result<Vec<String>, Fault> {
     let narrowed = examine(forge)?.into_iter().map(|Wide { path, mode }| {
         let less = mode & !OTHERS;
         match std::fs::set_permissions(&path, Permissions::from_mode(less)) {
-            Ok(()) => Ok(format!("changed the mode of {} from {mode:04o} to {less:04o}", path.display())),
-            Err(error) => Err(Fault::Internal(format!("cannot change the mode of {}: {error}", path.display()))),
+            Ok(()) => Ok(format!("changed mode of {} from {mode:04o} to {less:04o}", path.display())),
+            Err(error) => Err(Fault::Internal(format!("cannot change mode of {}: {error}", path.display()))),
         }
     });
     narrowed.collect()

@@ -95,8 +95,8 @@ fn judge(repo: &Repo, dir: &Path, missing: Result<Vec<Oid>, GitError>, findings:
 fn tell(repo: &Repo, missing: &[Oid], findings: &mut Findings) {
     let Some(first) = missing.first() else { return };
     let message = format!(
-        "{} (id {}) lacks {} objects that its refs need, {first} among them; `abide doctor --deep --fix` looks for \
-         them in its forks, and docs/operating.md says how to bring them from a clone",
+        "{} (id {}) lacks {} objects that its refs need, such as {first}; `abide doctor --deep --fix` looks for \
+         them in its forks, and docs/operating.md explains how to restore them from a clone",
         repo.slug(),
         repo.id,
         missing.len()

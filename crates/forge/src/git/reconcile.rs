@@ -86,7 +86,7 @@ pub(crate) async fn one(forge: &Forge, lease: &Lease, push: &Push) -> Result<Out
         RefsMatch::NoneApplied => Outcome::Aborted,
         RefsMatch::Mixed => complete(forge, push).await?,
     };
-    tracing::info!(push = push.id.get(), repo = push.repo_id.get(), ?outcome, "put an unfinished push right");
+    tracing::info!(push = push.id.get(), repo = push.repo_id.get(), ?outcome, "reconciled an unfinished push");
     let repo = repos::by_id(&mut *forge.store().read().await?, push.repo_id, None).await?;
     let (first, brought) = match repo.filter(|_| outcome == Outcome::Done) {
         Some(repo) => {
@@ -129,7 +129,7 @@ async fn complete(forge: &Forge, push: &Push) -> Result<Outcome, Fault> {
     let dir = forge.layout().repo(push.repo_id);
     let (left, strayed) = reftx::refs_left(&dir, &push.updates).await?;
     for update in &strayed {
-        tracing::error!(r#ref = update.name.as_str(), "a ref is neither where it was nor where it should be");
+        tracing::error!(r#ref = update.name.as_str(), "a ref has neither its old nor its new value");
     }
     reftx::update_refs(forge.git(), &dir, &left)
         .await

@@ -14,7 +14,7 @@ use std::net::IpAddr;
 /// Decides about an announcement, a state, a proposal or a deletion, and writes down what was decided.
 pub(crate) async fn admit(forge: &Forge, event: &Event, parsed: Parsed, from: Option<IpAddr>) -> Result<Answer, Fault> {
     if !forge.settings().grasp.enabled && needs_git_data(&parsed) {
-        let reason = "this server takes no repositories from nostr";
+        let reason = "this server does not accept repositories over nostr";
         return Ok(Answer::Refused(Refusal::new(Prefix::Restricted, reason)));
     }
     let signer = signer(&mut *forge.store().read().await?, event.pubkey).await?;
@@ -60,7 +60,7 @@ async fn within(
         && let Err(fault) = allowance.count_stored(forge, bytes).await
     {
         // The event is stored, and its sender is told so.
-        tracing::warn!(error = %fault, "a stored event is not counted for its network");
+        tracing::warn!(error = %fault, "cannot count a stored event for its network");
     }
     Ok(answer)
 }

@@ -248,7 +248,7 @@ async fn first(
         // The sweep does it if this fails.
         let readmitted = attached::readmit(forge, coordinate.owner.as_bytes(), &coordinate.identifier).await;
         if let Err(fault) = readmitted {
-            tracing::warn!(error = %fault, "proposals that waited for a repository wait for the sweep");
+            tracing::warn!(error = %fault, "cannot serve pull requests that waited for a repository; the sweep retries");
         }
     }
     built
@@ -404,7 +404,7 @@ async fn fill(
             refused
         }
         Objects::Received(..) => {
-            return Ok(Some("the repository was announced anew while you pushed; push again".into()));
+            return Ok(Some("the repository was announced again while you pushed; push again".into()));
         }
         _ => Connected::in_place(forge.git(), dir.to_owned()).of(client).extend(&plan.updates).await?,
     };
@@ -427,7 +427,7 @@ async fn promote(forge: &Forge, promotion: Promotion) -> Result<Aligned, Fault> 
         }
     };
     let Some(attached) = promoted else {
-        let reason = "no announcement: it has expired or was replaced while you pushed; publish it and push again";
+        let reason = "no announcement: it expired or was replaced while you pushed; publish it and push again";
         return Ok(Aligned::Refused(reason.into()));
     };
     served.extend(attached);

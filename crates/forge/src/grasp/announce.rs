@@ -68,7 +68,7 @@ pub(super) async fn admit(
     if let Some(repo) = done.clear
         && let Err(fault) = life::clear_directory(forge, repo).await
     {
-        tracing::warn!(error = %fault, repo = repo.get(), "a directory is left for the sweep");
+        tracing::warn!(error = %fault, repo = repo.get(), "cannot remove a directory; the sweep removes it");
     }
     if done.answer == Answer::Stored {
         forge.relay().publish(&[Arc::new(event.clone())]);
@@ -80,7 +80,7 @@ pub(super) async fn admit(
                 settle_after(forge, &identifier, event.pubkey, client).await;
             }
             Err(fault) => {
-                tracing::warn!(error = %fault, identifier, "an announcement is left for the job that settles it")
+                tracing::warn!(error = %fault, identifier, "cannot settle an announcement; its job retries")
             }
         }
     }

@@ -121,7 +121,7 @@ pub(crate) async fn keep(
 /// Removes an area; what is left of it goes with the sweep.
 pub(crate) async fn remove(forge: &Forge, key: &str) {
     if let Err(error) = incoming::remove_incoming(forge.layout(), key).await {
-        tracing::warn!(%error, key, "an area of objects is left for the sweep");
+        tracing::warn!(%error, key, "cannot remove an incoming area; the sweep removes it");
     }
 }
 

@@ -68,7 +68,7 @@ pub(crate) async fn put(
     from: Option<IpAddr>,
 ) -> Result<Answer, Halt> {
     if homes.is_empty() {
-        let reason = "the event that this one belongs to expired a moment ago; publish it again, then this one";
+        let reason = "the parent event has just expired; publish it again, then this event";
         return Err(refusal(Prefix::Restricted, reason).into());
     }
     let entry = entry(event, "", from, tx.now());
@@ -169,7 +169,7 @@ pub(super) async fn drop_with_proposal(
 /// Serves what waited with a pull request that is served by now. If that fails, the sweep does it.
 pub(super) async fn release(forge: &Forge, proposal: &EventId) {
     if let Err(fault) = release_all(forge, proposal.as_bytes()).await {
-        tracing::warn!(error = %fault, "events that waited with a pull request wait for the sweep");
+        tracing::warn!(error = %fault, "cannot serve events that waited with a pull request; the sweep retries");
     }
 }
 

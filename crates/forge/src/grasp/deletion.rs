@@ -93,7 +93,7 @@ pub(super) async fn admit(
     };
     if let Err(fault) = after.finish(forge).await {
         // The request is stored: sweep and job go on with what it asks for.
-        tracing::warn!(error = %fault, "what a deletion request asks for is left for the sweep");
+        tracing::warn!(error = %fault, "cannot apply a deletion request; the sweep retries");
     }
     forge.relay().publish(&[Arc::new(event.clone())]);
     Ok(Answer::Stored)

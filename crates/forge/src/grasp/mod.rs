@@ -122,7 +122,7 @@ fn stop(fault: crate::Fault) -> Halt {
     match fault {
         crate::Fault::Store(error) => Halt::Store(error),
         other => {
-            tracing::error!(error = %other, "what an event asks for could not be written");
+            tracing::error!(error = %other, "cannot write the effects of an event");
             Halt::Store(StoreError::Missing)
         }
     }

@@ -123,7 +123,7 @@ async fn try_admit(
         ProposalVerdict::WaitForRepository => attached::wait(forge, event, *from, allowance).await.map(Tried::Answered),
         ProposalVerdict::Wait { .. } => {
             let Some(oid) = wanted else {
-                let reason = "the commit is named by a SHA-256 id; repositories here are SHA-1";
+                let reason = "the commit has a SHA-256 id; only SHA-1 repositories are supported";
                 return Ok(Tried::Answered(Answer::Refused(Refusal::new(Prefix::Invalid, reason))));
             };
             wait(forge, event, (oid, due), &targets, arrival, incomplete).await
@@ -208,7 +208,7 @@ async fn serve(
         (Released::Done, Source::Repo(_)) => Ok(Tried::Answered(Answer::Stored)),
         (Released::Incomplete, Source::Area(key, _)) => Ok(Tried::Incomplete(key)),
         (Released::Incomplete, Source::Repo(_)) => {
-            let reason = "a repository that it is for lacks too much of the commit's history; push it there";
+            let reason = "a target repository lacks too much of the commit's history; push the commit there";
             Ok(Tried::Answered(Answer::Refused(Refusal::new(Prefix::Error, reason))))
         }
         (Released::Refused(refusal), _) => Ok(Tried::Answered(Answer::Refused(refusal))),

@@ -201,7 +201,7 @@ pub(crate) async fn decide(forge: &Forge, place: &Coordinate, order: &Order, vie
         Order::Push(_) => Ok(Decision::Nothing),
         Order::State(event) => {
             let parsed = RepoState::parse(event, &forge.settings().grasp.limits);
-            let Ok(state) = parsed else { return Ok(Decision::Refuse("the state cannot be read".into())) };
+            let Ok(state) = parsed else { return Ok(Decision::Refuse("the stored state cannot be read".into())) };
             if is_suspended(forge, &state.author).await? {
                 return Ok(Decision::refuse(&PushRefusal::SignerSuspended));
             }
@@ -210,7 +210,7 @@ pub(crate) async fn decide(forge: &Forge, place: &Coordinate, order: &Order, vie
                 allowed && candidates.authoritative().is_none_or(|rules| state.rank >= rules.rank)
             });
             if !rules {
-                return Ok(Decision::Refuse("another state rules this repository".into()));
+                return Ok(Decision::Refuse("a newer state is authoritative for this repository".into()));
             }
             let here = view.present(objects_of(&state).collect()).await?;
             if let Some((name, _)) = missing(&state, &Known { view, here }).next() {
@@ -221,7 +221,7 @@ pub(crate) async fn decide(forge: &Forge, place: &Coordinate, order: &Order, vie
         }
         Order::Proposal(event, commit) => {
             if view.present(HashSet::from([*commit])).await?.is_empty() {
-                return Ok(Decision::Refuse("the commit is not here".into()));
+                return Ok(Decision::Refuse("the commit is missing".into()));
             }
             plan.updates.extend(moved(view, ref_of(&event.id), *commit));
             if plan.updates.is_empty() && is_kept(forge, &event.id).await? {
@@ -263,7 +263,7 @@ fn decide_again(sorted: Sorted) -> Result<Decision, Fault> {
         return Ok(Decision::Refuse(reason));
     }
     if !sorted.aside.is_empty() || !sorted.released.is_empty() {
-        return Ok(Decision::Refuse("the event of this ref was deleted meanwhile; push again".into()));
+        return Ok(Decision::Refuse("the event of this ref was deleted during the push; push again".into()));
     }
     Ok(sorted.plan.map_or(Decision::Nothing, Decision::Go))
 }

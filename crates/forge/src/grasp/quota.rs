@@ -248,7 +248,7 @@ impl Allowance {
         users::lock(tx, owner).await?;
         let limit = self.repos_per_user;
         if owns_too_many(tx, owner, limit - waiting).await? {
-            let reason = format!("quota: an account may own {limit} repositories; delete one first");
+            let reason = format!("quota: an account can own at most {limit} repositories; delete one first");
             return Err(Refusal::new(Prefix::RateLimited, reason).into());
         }
         Ok(())
@@ -382,7 +382,7 @@ pub(crate) async fn give_back(forge: &Forge, id: &str) {
     let released: Result<(), StoreError> =
         forge.store().write(id.to_owned(), |tx, id| Box::pin(reservations::release(tx, id))).await;
     if let Err(error) = released {
-        tracing::warn!(%error, id, "a reservation of git data is left to expire");
+        tracing::warn!(%error, id, "cannot release a quota reservation; it expires");
     }
 }
 

@@ -48,7 +48,7 @@ async fn settle_some(
         let (order, bringer) = (Order::State(Box::new(event)), Bringer::server_for(client));
         let aligned = align(forge, &coordinate, order, objects, bringer).await?;
         if let Aligned::Refused(reason) = aligned {
-            tracing::info!(identifier, repo = step.repo.get(), reason, "a repository does not follow a state");
+            tracing::info!(identifier, repo = step.repo.get(), reason, "cannot align a repository to a state");
         }
     }
     Ok(())
@@ -74,7 +74,7 @@ async fn is_wanted(conn: &mut Conn, identifier: &str) -> Result<bool, StoreError
 /// on where there are many repositories.
 pub(crate) async fn settle_after(forge: &Forge, identifier: &str, key: PublicKey, client: Client) {
     if let Err(fault) = settle_some(forge, identifier, key, client, AT_ONCE).await {
-        tracing::warn!(error = %fault, identifier, "repositories of an identifier are left for the job that settles them");
+        tracing::warn!(error = %fault, identifier, "cannot settle repositories of an identifier; their job retries");
     }
 }
 

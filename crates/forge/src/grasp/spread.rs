@@ -260,7 +260,11 @@ async fn write<'a>(
 }
 
 fn tell_of_delay(target: &Target, reason: &str) {
-    tracing::info!(repo = target.repo.id.get(), reason, "a repository does not take a proposal's commit yet");
+    tracing::info!(
+        repo = target.repo.id.get(),
+        reason,
+        "cannot store the commit of a pull request in a repository yet"
+    );
 }
 
 /// Objects of one proposal that are put beside its repositories, within one bound for all of them.

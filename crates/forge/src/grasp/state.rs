@@ -139,9 +139,9 @@ async fn serve(
         let order = Order::State(Box::new(event.clone()));
         match align(forge, &coordinate, order, objects, Bringer::server_for(sender.client)).await {
             Ok(Aligned::Done | Aligned::Nothing) => stored = true,
-            Ok(Aligned::Refused(reason)) => tracing::info!(reason, "a repository does not follow a new state"),
+            Ok(Aligned::Refused(reason)) => tracing::info!(reason, "cannot align a repository to a new state"),
             // The state is stored: the job that settles the identifier tries again.
-            Err(fault) if stored => tracing::warn!(error = %fault, "a repository does not follow a stored state yet"),
+            Err(fault) if stored => tracing::warn!(error = %fault, "cannot align a repository to a stored state yet"),
             Err(fault) if fault.is_busy() => {
                 let sender = Sender { due: Due::Job, ..sender };
                 return wait(forge, event, state.identifier.as_str(), Vec::new(), sender).await;
@@ -183,7 +183,7 @@ async fn wait(
                 // nothing of it is written.
                 let scene = Scene::load(settings, tx, identifier, event.pubkey).await.map_err(stop)?;
                 if scene.ruled_by(event.pubkey).next().is_none() {
-                    let reason = "the announcement expired a moment ago; publish it again, then the state";
+                    let reason = "the announcement has just expired; publish it again, then the state";
                     return Err(refusal(Prefix::Restricted, reason).into());
                 }
                 if *due == Due::Job {

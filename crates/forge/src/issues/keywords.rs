@@ -75,7 +75,7 @@ pub(crate) async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
                 Err(IssueError::Access(Access::Fault(fault))) => return Err(fault),
                 // What the pusher may not, a commit of theirs may not either.
                 Err(error) => {
-                    tracing::debug!(%error, commit = %commit.oid, "a commit's word about an issue was not heard")
+                    tracing::debug!(%error, commit = %commit.oid, "a closing keyword in a commit could not be applied")
                 }
             }
         }
@@ -103,7 +103,7 @@ async fn commits(forge: &Forge, repo: &Repo, brought: &Brought) -> Result<Vec<Co
         }
         // Rewritten and cleaned away meanwhile, or too far apart to compare: nothing to read.
         Err(error) => {
-            tracing::warn!(%error, repo = repo.id.get(), "what a push brought could not be read for issues");
+            tracing::warn!(%error, repo = repo.id.get(), "cannot read the commits of a push for closing keywords");
             Ok(Vec::new())
         }
     }

@@ -13,7 +13,7 @@ pub enum IssueError {
     #[error(transparent)]
     Access(#[from] Access),
     /// There is no such thing in this repository.
-    #[error("there is no such {0}")]
+    #[error("this {0} does not exist")]
     NotFound(&'static str),
     /// What was written breaks a rule.
     #[error("{field}: {rule}")]
@@ -27,25 +27,25 @@ pub enum IssueError {
     #[error("q: {0}")]
     Filter(#[from] InvalidFilter),
     /// The reason belongs to the other state.
-    #[error("state_reason: an issue is closed as completed or not_planned, and reopened without a choice")]
+    #[error("state_reason: must be completed or not_planned when closing, and empty when reopening")]
     Reason,
     /// A label of that name is not there, and the caller may not make one.
     #[error("labels: there is no label {0:?} in this repository")]
     UnknownLabel(String),
     /// Nobody of that name can be made responsible.
-    #[error("assignees: {0:?} has no part in this repository, so nothing can be assigned to them")]
+    #[error("assignees: {0:?} is neither the owner nor a collaborator of this repository")]
     UnknownAssignee(String),
     /// No such milestone.
     #[error("milestone: there is no milestone {0} in this repository")]
     UnknownMilestone(i64),
     /// A label or milestone of that name is there already.
-    #[error("{field}: there is one of this name already")]
+    #[error("{field}: this name is already taken")]
     Taken {
         /// Where.
         field: &'static str,
     },
     /// As many as there may be.
-    #[error("{field}: there are at most {limit} here")]
+    #[error("{field}: the limit is {limit}")]
     TooMany {
         /// Of what.
         field: &'static str,
@@ -53,7 +53,7 @@ pub enum IssueError {
         limit: i64,
     },
     /// Too often of late.
-    #[error("that was done too often of late; try again in {} minutes", .0.as_secs().div_ceil(60).max(1))]
+    #[error("too many requests; try again in {} minutes", .0.as_secs().div_ceil(60).max(1))]
     TooOften(Duration),
 }
 

@@ -86,7 +86,7 @@ pub(super) async fn handle(forge: &Forge, job: &Job) -> Result<(), JobError> {
         Some(Kind::GraspSweep) => {
             let swept = grasp::sweep::sweep(forge).await?;
             if swept != grasp::sweep::Swept::default() {
-                tracing::info!(?swept, "took away what waited in vain");
+                tracing::info!(?swept, "dropped expired purgatory entries");
             }
             Ok(())
         }

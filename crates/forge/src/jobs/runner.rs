@@ -33,7 +33,7 @@ async fn work(forge: Forge, stop: CancellationToken) {
             Ok(Some(job)) => run_one(&forge, &job, &stop).await,
             Ok(None) => idle(&forge, &stop).await,
             Err(error) => {
-                tracing::warn!(%error, "could not look for jobs; trying again");
+                tracing::warn!(%error, "cannot read jobs; retrying");
                 idle(&forge, &stop).await;
             }
         }
@@ -81,14 +81,14 @@ pub(super) async fn run_one(forge: &Forge, job: &Job, stop: &CancellationToken) 
             let back: Result<(), StoreError> =
                 forge.store().write(job.clone(), |tx, job| Box::pin(jobs::hand_back(tx, job))).await;
             if let Err(error) = back {
-                tracing::warn!(%error, job = job.id, "could not hand a job back; it is reaped later");
+                tracing::warn!(%error, job = job.id, "cannot release a job; its hold expires");
             }
             None
         }
     };
     let Some(outcome) = outcome else { return };
     if let Err(error) = end(forge, job, &outcome).await {
-        tracing::warn!(%error, job = job.id, "could not write the end of a job; it will run again");
+        tracing::warn!(%error, job = job.id, "cannot store the end of a job; it runs again");
     }
 }
 

@@ -36,7 +36,7 @@ pub async fn run(forge: Forge, stop: CancellationToken) {
     while !stop.is_cancelled() {
         for entry in &entries {
             if let Err(error) = queue_if_due(&forge, entry).await {
-                tracing::warn!(%error, kind = entry.kind.as_str(), "could not look at the schedule; trying again");
+                tracing::warn!(%error, kind = entry.kind.as_str(), "cannot read the schedule; retrying");
             }
         }
         tokio::select! {

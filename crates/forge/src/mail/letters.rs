@@ -20,11 +20,11 @@ impl Letter {
 /// Proving that one reads an address.
 pub(crate) fn verify(link: &str, ttl: Duration) -> Letter {
     Letter::new(
-        "Verify your address",
+        "Verify your e-mail address",
         &[
-            "Someone, probably you, gave this address to an account. Open this link to verify it:",
+            "This address was added to an account. Open this link to verify it:",
             link,
-            &format!("It works once, for {}. If it was not you, do nothing.", words(ttl)),
+            &format!("The link works once and expires after {}. If you did not do this, ignore this mail.", words(ttl)),
         ],
     )
 }
@@ -32,13 +32,14 @@ pub(crate) fn verify(link: &str, ttl: Duration) -> Letter {
 /// A new password for someone who has forgotten theirs.
 pub(crate) fn reset(name: &str, link: &str, ttl: Duration) -> Letter {
     Letter::new(
-        "Set a new password",
+        "Reset your password",
         &[
-            &format!(
-                "Someone, probably you, asked for a new password for the account {name}. Open this link to set it:"
-            ),
+            &format!("A password reset was requested for the account {name}. Open this link to set a new password:"),
             link,
-            &format!("It works once, for {}. If it was not you, do nothing: the password stays.", words(ttl)),
+            &format!(
+                "The link works once and expires after {}. If you did not request this, ignore this mail: your password does not change.",
+                words(ttl)
+            ),
         ],
     )
 }
@@ -48,9 +49,9 @@ pub(crate) fn invite(site: &str, link: &str, ttl: Duration) -> Letter {
     Letter::new(
         "You are invited",
         &[
-            &format!("You are invited to {site}. Open this link to make your account:"),
+            &format!("You are invited to {site}. Open this link to create your account:"),
             link,
-            &format!("It works once, for {}.", words(ttl)),
+            &format!("The link works once and expires after {}.", words(ttl)),
         ],
     )
 }
@@ -60,8 +61,8 @@ pub(crate) fn password_changed(site: &str) -> Letter {
     Letter::new(
         "Your password was changed",
         &[
-            &format!("The password of your account at {site} was changed. Other logins have ended."),
-            &format!("If it was not you, set a new one at once: {site}/forgot"),
+            &format!("The password of your account at {site} was changed. Your other sessions have ended."),
+            &format!("If this was not you, reset your password at once: {site}/forgot"),
         ],
     )
 }
@@ -69,10 +70,10 @@ pub(crate) fn password_changed(site: &str) -> Letter {
 /// That the second factor was turned off, to whoever should know if it was not them.
 pub(crate) fn factor_off(site: &str) -> Letter {
     Letter::new(
-        "Two-factor login was turned off",
+        "Two-factor authentication was turned off",
         &[
-            &format!("Logging in to your account at {site} needs no code any more."),
-            &format!("If it was not you, set a new password at once: {site}/forgot"),
+            &format!("You can now sign in to your account at {site} with your password alone."),
+            &format!("If this was not you, reset your password at once: {site}/forgot"),
         ],
     )
 }
@@ -80,13 +81,13 @@ pub(crate) fn factor_off(site: &str) -> Letter {
 /// That someone who looks after the site turned the second factor off, to the owner of the account.
 pub(crate) fn factor_reset(site: &str) -> Letter {
     Letter::new(
-        "Two-factor login was reset",
+        "Two-factor authentication was reset",
         &[
             &format!(
-                "An administrator of {site} turned two-factor login off for your account, and all logins were ended."
+                "An administrator of {site} turned off two-factor authentication for your account and ended all its sessions."
             ),
-            &format!("Log in with your password and set it up again: {site}/settings/security/two-factor"),
-            &format!("If you did not ask for this, set a new password at once: {site}/forgot"),
+            &format!("Sign in with your password and set it up again: {site}/settings/security/two-factor"),
+            &format!("If you did not ask for this, reset your password at once: {site}/forgot"),
         ],
     )
 }
@@ -96,8 +97,8 @@ pub(crate) fn address_changed(site: &str, address: &str) -> Letter {
     Letter::new(
         "Your primary address was changed",
         &[
-            &format!("Mail for your account at {site} goes to {address} from now on."),
-            "If it was not you, log in, change your password and make this address the primary one again.",
+            &format!("Mail for your account at {site} now goes to {address}."),
+            "If this was not you, sign in, change your password and make this address primary again.",
         ],
     )
 }

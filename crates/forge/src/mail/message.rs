@@ -11,9 +11,9 @@ use std::time::{Duration, UNIX_EPOCH};
 /// Why a letter cannot be sent, now or ever.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unsendable {
-    #[error("mail.from = {0:?} is no mailbox, e.g. Abide <abide@example.org>")]
+    #[error("mail.from = {0:?} is not a mailbox such as Abide <abide@example.org>")]
     From(String),
-    #[error("the recipient is no address that mail can be sent to")]
+    #[error("the recipient is not a valid e-mail address")]
     To,
     #[error("the mail cannot be written: {0}")]
     Build(#[from] lettre::error::Error),

@@ -111,7 +111,7 @@ pub(crate) async fn deliver(forge: &Forge, job: &Job, payload: &Json) -> Result<
             match written.map_err(|error| DeliveryError::Later(error.to_string()))? {
                 Some((letter, list)) => (letter, Some(list)),
                 None => {
-                    tracing::debug!(job = job.id, "mail not sent: its recipient may not see it any more, or opted out");
+                    tracing::debug!(job = job.id, "mail not sent: its recipient lost access or opted out");
                     return Ok(());
                 }
             }
@@ -137,8 +137,8 @@ async fn send(url: &str, timeout: std::time::Duration, message: Message) -> Resu
         Ok(Err(error)) if error.is_permanent() && !is_about_us(&error) => {
             Err(DeliveryError::Never(format!("the mail server refused the mail: {error}")))
         }
-        Ok(Err(error)) => Err(DeliveryError::Later(format!("the mail server did not take the mail: {error}"))),
-        Err(_) => Err(DeliveryError::Later(format!("the mail server did not take the mail within {timeout:?}"))),
+        Ok(Err(error)) => Err(DeliveryError::Later(format!("the mail server did not accept the mail: {error}"))),
+        Err(_) => Err(DeliveryError::Later(format!("the mail server did not accept the mail within {timeout:?}"))),
     }
 }
 
@@ -170,11 +170,11 @@ pub(crate) async fn prune(forge: &Forge, before: Timestamp) {
 
 /// Whether that can be who mails are from; says the rule if not.
 pub fn check_from(text: &str) -> Result<(), String> {
-    message::sender(text).map(drop).map_err(|_| "it is a mailbox, e.g. Abide <abide@example.org>".into())
+    message::sender(text).map(drop).map_err(|_| "it must be a mailbox such as Abide <abide@example.org>".into())
 }
 
 /// Whether mail can be handed over there; says the rule if not.
 pub fn check_smtp_url(text: &str) -> Result<(), String> {
     let built = AsyncSmtpTransport::<Tokio1Executor>::from_url(text);
-    built.map(drop).map_err(|_| "it looks like smtps://user:password@mail.example.org".into())
+    built.map(drop).map_err(|_| "it must be a URL such as smtps://user:password@mail.example.org".into())
 }

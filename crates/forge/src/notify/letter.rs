@@ -48,7 +48,7 @@ pub(super) async fn story(conn: &mut Conn, pending: &Pending) -> Result<Option<S
             let text = match (kind.as_str(), comment) {
                 ("issue_comment_created" | "issue_comment_edited", Some(id)) => {
                     let found = comments::by_id(conn, repo.id, id).await?;
-                    found.map_or_else(|| "(The comment has been removed.)".into(), |found| found.body)
+                    found.map_or_else(|| "(The comment was deleted.)".into(), |found| found.body)
                 }
                 ("issue_created" | "issue_edited", _) => issue.body,
                 _ => String::new(),
@@ -61,7 +61,7 @@ pub(super) async fn story(conn: &mut Conn, pending: &Pending) -> Result<Option<S
             let text = match (kind.as_str(), payload["said"].as_i64()) {
                 ("issue_created" | "pr_opened" | "issue_comment_created" | "pr_comment_created", Some(n)) => {
                     let said = nostr_news::json(conn, n).await?.and_then(|json| readable(&json));
-                    said.map_or_else(|| "(The comment has been removed.)".into(), |event| event.content)
+                    said.map_or_else(|| "(The comment was deleted.)".into(), |event| event.content)
                 }
                 _ => String::new(),
             };
@@ -86,11 +86,11 @@ pub(super) fn write(forge: &Forge, pending: &Pending, story: &Story) -> (Letter,
         text.push_str(&format!("\n{}\n", story.text.trim_end()));
     }
     if let earlier @ 1.. = pending.events - 1 {
-        let (noun, verb) = if earlier == 1 { ("thing", "has") } else { ("things", "have") };
-        text.push_str(&format!("\n{earlier} more {noun} {verb} happened here since the last mail.\n"));
+        let (noun, verb) = if earlier == 1 { ("event", "has") } else { ("events", "have") };
+        text.push_str(&format!("\n{earlier} more {noun} {verb} occurred in this thread since the last mail.\n"));
     }
     text.push_str(&format!("\n{link}\n\n-- \nYou get this mail because {}.\n", because(pending.reason)));
-    text.push_str(&format!("Hear no more of this: {unsubscribe}\nChoose your mails: {site}/settings/notifications\n"));
+    text.push_str(&format!("Unsubscribe: {unsubscribe}\nE-mail settings: {site}/settings/notifications\n"));
     let subject = match story.number {
         Some(number) => format!("[{}] {} (#{number})", story.repo.shown(), story.title),
         None => format!("[{}] {}", story.repo.shown(), story.title),
@@ -121,8 +121,8 @@ impl Story {
             "pr_synchronized" => format!("{actor} updated {what}"),
             "pr_merged" => format!("{actor} merged {what}"),
             "issue_edited" | "issue_comment_edited" => format!("{actor} mentioned you in {what}"),
-            "issue_assigned" => format!("{actor} made you responsible for {what}"),
-            "review_requested" => format!("{actor} asks you to review {what}"),
+            "issue_assigned" => format!("{actor} assigned {what} to you"),
+            "review_requested" => format!("{actor} requested your review of {what}"),
             _ => what,
         }
     }
@@ -131,13 +131,13 @@ impl Story {
 /// Why someone is told, as the end of a sentence that begins with "because".
 fn because(reason: Reason) -> &'static str {
     match reason {
-        Reason::ReviewRequested => "you are asked to review it",
+        Reason::ReviewRequested => "your review was requested",
         Reason::Mention => "you were mentioned",
-        Reason::Assign => "you are responsible for it",
-        Reason::Lifecycle => "the repository is yours to look after",
-        Reason::Author => "you began it",
-        Reason::Comment => "you said something in it",
-        Reason::Manual => "you asked to hear of it",
+        Reason::Assign => "you are assigned",
+        Reason::Lifecycle => "you own or administer this repository",
+        Reason::Author => "you opened the thread",
+        Reason::Comment => "you commented",
+        Reason::Manual => "you are subscribed",
         Reason::Watching => "you watch this repository",
     }
 }

@@ -72,16 +72,16 @@ pub(super) fn title(kind: &str, payload: &Json) -> String {
         "repo_archived" => "Archived".into(),
         "repo_unarchived" => "Unarchived".into(),
         "repo_visibility_changed" => format!("Made {}", text("after")),
-        "repo_transfer_requested" => format!("Offered to {}", text("to")),
-        "repo_transfer_accepted" => format!("Handed over from {} to {}", text("from"), text("to")),
-        "repo_transfer_declined" => format!("Offer declined by {}", text("to")),
-        "repo_transfer_canceled" => format!("Offer to {} taken back", text("to")),
-        "repo_transfer_expired" => format!("Offer to {} expired", text("to")),
+        "repo_transfer_requested" => format!("{} wants to transfer this repository to {}", text("from"), text("to")),
+        "repo_transfer_accepted" => format!("Transferred from {} to {}", text("from"), text("to")),
+        "repo_transfer_declined" => format!("Transfer declined by {}", text("to")),
+        "repo_transfer_canceled" => format!("Transfer to {} cancelled", text("to")),
+        "repo_transfer_expired" => format!("Transfer to {} expired", text("to")),
         "repo_restored" => "Restored".into(),
         "repo_soft_deleted" => "Deleted".into(),
-        "repo_hard_deleted" => "Removed for good".into(),
+        "repo_hard_deleted" => "Deleted permanently".into(),
         "repo_redirect_released" => format!("Old name {} released", text("old_name")),
-        "collaborator_added" => format!("{} added as a collaborator", text("user")),
+        "collaborator_added" => format!("{} was added as a collaborator ({})", text("user"), text("after")),
         "collaborator_changed" => format!("{} made {}", text("user"), text("after")),
         "webhook_suspended" => format!("Webhook to {} suspended", text("host")),
         "webhook_resumed" => format!("Webhook to {} resumed", text("host")),
@@ -175,27 +175,33 @@ impl Told<'_> {
                 format!("{who} renamed the repository {} to {}.", self.text("old_name"), self.text("new_name"))
             }
             "repo_archived" => format!("{who} archived {slug}. It is read-only until it is unarchived."),
-            "repo_unarchived" => format!("{who} unarchived {slug}. It can be pushed to again."),
+            "repo_unarchived" => format!("{who} unarchived {slug}. It accepts pushes again."),
             "repo_visibility_changed" => format!("{who} made {slug} {}.", self.text("after")),
-            "repo_transfer_requested" => format!("{who} offered the repository {slug} of {from} to {to}."),
+            "repo_transfer_requested" => format!("{who} wants to transfer {slug} from {from} to {to}."),
             "repo_transfer_accepted" => {
-                format!("The repository {} of {from} belongs to {to} now.", self.text("offered_as"))
+                format!("{} was transferred from {from} to {to}.", self.text("offered_as"))
             }
-            "repo_transfer_declined" => format!("{to} declined the repository {slug}. It stays with {from}."),
-            "repo_transfer_canceled" => format!("{who} took the offer of {slug} to {to} back. It stays with {from}."),
+            "repo_transfer_declined" => format!("{to} declined the transfer of {slug}. {from} remains the owner."),
+            "repo_transfer_canceled" => {
+                format!("{who} cancelled the transfer of {slug} to {to}. {from} remains the owner.")
+            }
             "repo_transfer_expired" => {
-                format!("The offer of {slug} to {to} was not answered in time. It stays with {from}.")
+                format!("The transfer of {slug} to {to} expired without an answer. {from} remains the owner.")
             }
-            "repo_restored" => format!("{who} restored {slug}, with everything that belonged to it."),
+            "repo_restored" => format!("{who} restored {slug} with all its data."),
             "repo_soft_deleted" => format!("{who} deleted the repository {slug}."),
             "repo_hard_deleted" => {
-                format!("The repository {slug} was removed for good. It cannot be restored any more.")
+                format!("The repository {slug} was deleted permanently. It can no longer be restored.")
             }
             "repo_redirect_released" => {
-                format!("{who} released the old name {} of {slug}. It leads nowhere any more.", self.text("old_name"))
+                format!("{who} released the old name {} of {slug}. It no longer redirects.", self.text("old_name"))
             }
             "collaborator_added" => {
-                format!("{who} made {} a collaborator of {slug}: {}.", self.text("user"), self.text("after"))
+                format!(
+                    "{who} added {} as a collaborator of {slug} with the {} role.",
+                    self.text("user"),
+                    self.text("after")
+                )
             }
             "collaborator_changed" => format!(
                 "{who} changed what {} may do in {slug}: {} instead of {}.",
@@ -204,13 +210,16 @@ impl Told<'_> {
                 self.text("before")
             ),
             "webhook_suspended" => format!(
-                "The webhook of {slug} to {} is suspended: {} deliveries in a row failed. What happens from now on waits, \
-                 and is sent in order as soon as the receiver answers again; it is asked now and then.",
+                "The webhook of {slug} to {} is suspended: {} deliveries in a row failed. New deliveries are queued and \
+                 sent in order once the receiver responds again; it is probed regularly.",
                 self.text("host"),
                 self.payload["failures"],
             ),
             "webhook_resumed" => {
-                format!("The webhook of {slug} to {} answers again. What waited for it is sent.", self.text("host"))
+                format!(
+                    "The webhook of {slug} to {} responds again. Its queued deliveries are sent.",
+                    self.text("host")
+                )
             }
             other => format!("{slug}: {}.", other.replace('_', " ")),
         }
@@ -225,7 +234,7 @@ impl Told<'_> {
                 let until = self.text("expires_at");
                 let what = match self.is("to_id") {
                     true => format!("Accept or decline it until {until} (UTC):"),
-                    false => format!("It can be taken back until it is answered. It ends at {until} (UTC):"),
+                    false => format!("You can cancel it until it is answered. It expires at {until} (UTC):"),
                 };
                 vec![what, offer]
             }
@@ -235,19 +244,19 @@ impl Told<'_> {
                     true => vec![
                         format!("You can restore it until {until} (UTC):"),
                         self.link(&format!("/settings/repositories#repo-{}", self.payload["repo_id"])),
-                        "If it was not you, restore it and change your password.".into(),
+                        "If this was not you, restore it and change your password.".into(),
                     ],
                     false => vec![format!("Its owner can restore it until {until} (UTC).")],
                 }
             }
             "webhook_suspended" | "webhook_resumed" => {
                 let hook = format!("/{}/settings/webhooks/{}", self.text("slug"), self.payload["hook_id"]);
-                vec!["What was answered is shown here, and deliveries can be tried again:".into(), self.link(&hook)]
+                vec!["See responses and redeliver here:".into(), self.link(&hook)]
             }
             "repo_hard_deleted" => Vec::new(),
-            "repo_renamed" => vec!["Its old address keeps leading to it:".into(), page],
+            "repo_renamed" => vec!["The old address redirects to it:".into(), page],
             // The old owner may not be able to read it any more, so there is nothing to point at.
-            "repo_transfer_accepted" if !self.is("to_id") => vec!["The old address keeps leading to it.".into()],
+            "repo_transfer_accepted" if !self.is("to_id") => vec!["The old address redirects to it.".into()],
             _ if self.kind.starts_with("repo_transfer_")
                 && self.is("to_id")
                 && self.kind != "repo_transfer_accepted" =>

@@ -26,10 +26,10 @@ use tokio::task::JoinHandle;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Ended {
     /// New events came faster than it read.
-    #[error("events came faster than they were read")]
+    #[error("you read events too slowly; reconnect")]
     TooSlow,
     /// The account of a key that was proved here is suspended.
-    #[error("the account of your key is suspended; ask the site's administrator")]
+    #[error("the account of your key is suspended; ask the site administrator")]
     Suspended,
 }
 
@@ -143,7 +143,7 @@ impl Client {
             match standing::is_suspended(&self.forge, key).await {
                 Ok(false) => (),
                 Ok(true) => return Err(Ended::Suspended),
-                Err(error) => tracing::warn!(%error, "cannot find out whether an account is suspended"),
+                Err(error) => tracing::warn!(%error, "cannot check whether an account is suspended"),
             }
         }
         Ok(())

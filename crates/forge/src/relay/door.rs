@@ -12,10 +12,10 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TooMany {
     /// The server has as many as it may.
-    #[error("the relay has as many connections as it may ({0}); try again later")]
+    #[error("the relay has reached its limit of {0} connections; try again later")]
     Connections(usize),
     /// This address has.
-    #[error("one address may have {0} connections to the relay; close one first")]
+    #[error("your IP address has reached the limit of {0} relay connections; close one first")]
     OfAddress(usize),
 }
 

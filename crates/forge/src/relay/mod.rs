@@ -118,23 +118,23 @@ impl Relay {
 /// Whose repositories are taken, where the operator has not said it.
 fn acceptance(grasp: &GraspSettings) -> &'static str {
     if !grasp.enabled {
-        return "No repositories are taken from nostr.";
+        return "This server does not accept repositories over nostr.";
     }
     match grasp.announce {
-        Announce::Open => "Anyone may announce a repository that lists this server under clone and relays.",
+        Announce::Open => "Anyone may announce a repository that lists this server in its clone and relays tags.",
         Announce::Linked => {
-            "Keys that are linked to an account of this server may announce repositories that list it under clone and \
-             relays. Log in on its site with the key and choose a username, or ask the operator for an account."
+            "Keys linked to an account on this server may announce repositories that list it in their clone and \
+             relays tags. Sign in on its site with the key and choose a username, or ask the operator for an account."
         }
         Announce::Off => {
-            "Keys that the operator has chosen may announce repositories that list this server under clone and relays."
+            "Only keys chosen by the operator may announce repositories that list this server in their clone and relays tags."
         }
     }
 }
 
 /// What is left out by choice, where the operator has not said it.
 fn curation(grasp: &GraspSettings) -> Option<&'static str> {
-    (grasp.enabled && !grasp.deny.is_empty()).then_some("Some keys may not announce repositories here.")
+    (grasp.enabled && !grasp.deny.is_empty()).then_some("Some keys are blocked from announcing repositories.")
 }
 
 /// Takes in what is published and looks for what other nodes stored, until told to stop and nothing is under way.

@@ -34,7 +34,7 @@ pub(crate) fn from_record(json: &str) -> Result<Event, EventError> {
 
 /// [`from_record`] where one that cannot be read is passed over.
 pub(crate) fn readable(json: &str) -> Option<Event> {
-    from_record(json).inspect_err(|error| tracing::warn!(%error, "an event that is kept cannot be read")).ok()
+    from_record(json).inspect_err(|error| tracing::warn!(%error, "cannot read a stored event")).ok()
 }
 
 /// JSON of up to so many bytes is read where it is.

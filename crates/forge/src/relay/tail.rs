@@ -38,7 +38,7 @@ pub(super) async fn run(forge: &Forge, stop: &CancellationToken) {
             None => Tail::start(forge).await.map(|started| tail = Some(started)),
         };
         if let Err(error) = looked {
-            tracing::warn!(%error, "could not look for events of other nodes; trying again");
+            tracing::warn!(%error, "cannot read events of other nodes; retrying");
         }
         tokio::select! {
             () = stop.cancelled() => {}

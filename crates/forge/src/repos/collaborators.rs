@@ -22,7 +22,7 @@ pub enum CollaboratorError {
     #[error(transparent)]
     Access(#[from] Access),
     /// The owner has every right already.
-    #[error("the owner of a repository is not one of its collaborators")]
+    #[error("the owner of a repository cannot be a collaborator")]
     IsOwner,
 }
 

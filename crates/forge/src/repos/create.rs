@@ -48,7 +48,7 @@ pub struct Request {
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
     /// Nobody is logged in.
-    #[error("creating a repository needs a login")]
+    #[error("authentication required to create a repository")]
     LoginRequired,
     /// The account is suspended.
     #[error("this account is suspended and cannot create repositories")]
@@ -57,10 +57,10 @@ pub enum CreateError {
     #[error("name: {0}")]
     InvalidName(#[from] InvalidName),
     /// The owner has a repository of that name.
-    #[error("name: you already have a repository of this name")]
+    #[error("name: you already have a repository with this name")]
     NameTaken,
     /// The description is too long.
-    #[error("description: it has at most {MAX_DESCRIPTION} characters and no control characters")]
+    #[error("description: must have at most {MAX_DESCRIPTION} characters and no control characters")]
     Description,
     /// The branch name breaks a rule.
     #[error("default_branch: {0}")]
@@ -69,7 +69,7 @@ pub enum CreateError {
     #[error(transparent)]
     Template(#[from] UnknownChoice),
     /// The account owns as many as it may.
-    #[error("this account already owns {0} repositories, which is the limit here; delete one or ask the operator")]
+    #[error("this account owns {0} repositories, the limit (repos.per_user); delete one or ask the operator")]
     TooMany(i64),
     /// It was done too often of late.
     #[error("{}", throttle::wait(*.retry_after))]
@@ -78,7 +78,7 @@ pub enum CreateError {
         retry_after: Duration,
     },
     /// The account has no name.
-    #[error("pick a user name first: the address of a repository begins with it")]
+    #[error("choose a user name first; it is part of the repository address")]
     Nameless,
     /// The machine failed.
     #[error(transparent)]

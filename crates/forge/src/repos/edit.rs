@@ -41,13 +41,13 @@ pub enum EditError {
     #[error(transparent)]
     Access(#[from] Access),
     /// The description is too long.
-    #[error("description: it has at most {MAX_DESCRIPTION} characters and no control characters")]
+    #[error("description: must have at most {MAX_DESCRIPTION} characters and no control characters")]
     Description,
     /// The branch name breaks a rule.
     #[error("default_branch: {0}")]
     BranchName(#[from] InvalidRefName),
     /// There is no such branch.
-    #[error("default_branch: the repository has no branch {0}; push it first")]
+    #[error("default_branch: branch {0} does not exist; push it first")]
     NoSuchBranch(String),
     /// Its life forbids it.
     #[error(transparent)]

@@ -14,10 +14,10 @@ const NAMED: i64 = 20;
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     /// There is none.
-    #[error("there is no repository {0}")]
+    #[error("repository {0} not found")]
     Nothing(String),
     /// Several deleted ones had that name.
-    #[error("several deleted repositories were called {slug}; their ids are {}", in_words(ids))]
+    #[error("several deleted repositories had the name {slug}; their ids are {}", in_words(ids))]
     Several {
         /// What was asked for.
         slug: String,

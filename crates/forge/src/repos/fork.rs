@@ -62,16 +62,16 @@ pub enum ForkError {
     #[error("name: {0}")]
     InvalidName(#[from] InvalidName),
     /// The caller has another repository of that name.
-    #[error("name: you already have a repository of this name; fork it under another one")]
+    #[error("name: you already have a repository with this name; choose another name for the fork")]
     NameTaken,
     /// There is nothing to copy.
-    #[error("the repository has no content yet; push something to it first")]
+    #[error("the repository is empty; push to it first")]
     Empty,
     /// The account has no name.
-    #[error("pick a user name first: the address of a repository begins with it")]
+    #[error("choose a user name first; it is part of the repository address")]
     Nameless,
     /// The account owns as many as it may.
-    #[error("this account already owns {0} repositories, which is the limit here; delete one or ask the operator")]
+    #[error("this account owns {0} repositories, the limit (repos.per_user); delete one or ask the operator")]
     TooMany(i64),
     /// It was done too often of late.
     #[error("{}", throttle::wait(*.retry_after))]

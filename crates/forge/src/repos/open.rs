@@ -71,7 +71,7 @@ pub async fn open(forge: &Forge, caller: &Caller, door: &Door, action: Action) -
         && let (Ok(owner), Ok(name)) = (owner.parse(), name.parse())
         && let Err(error) = redirects::note_use(forge, &owner, &name, &repo).await
     {
-        tracing::warn!(%error, repo = repo.id.get(), "could not note that an old name was used");
+        tracing::warn!(%error, repo = repo.id.get(), "cannot record the use of an old name");
     }
     Ok(repo)
 }

@@ -88,7 +88,7 @@ async fn finish_all(forge: &Forge, swept: &mut Swept) -> Result<(), Fault> {
 }
 
 fn note_failure(swept: &mut Swept, id: RepoId, error: &LifeError) {
-    tracing::error!(%error, repo = id.get(), "a repository could not be removed; the next sweep tries again");
+    tracing::error!(%error, repo = id.get(), "a repository could not be deleted permanently; the next sweep retries");
     swept.failed += 1;
 }
 

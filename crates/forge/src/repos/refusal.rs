@@ -22,13 +22,13 @@ pub enum LifeError {
     #[error("name: {0}")]
     InvalidName(#[from] InvalidName),
     /// The owner has a live repository of that name.
-    #[error("name: the owner already has a repository of this name; choose another one")]
+    #[error("name: the owner already has a repository with this name; choose another name")]
     NameTaken,
     /// It is the name already.
-    #[error("name: this is the name already")]
+    #[error("name: this is already the name")]
     SameName,
     /// Renamed too often of late.
-    #[error("name: a repository can be renamed {limit} times in {}; wait until that is over", days(*.window))]
+    #[error("name: a repository can be renamed at most {limit} times in {}; try again later", days(*.window))]
     RenameRateLimited {
         /// So often.
         limit: usize,
@@ -38,13 +38,13 @@ pub enum LifeError {
         wait: Duration,
     },
     /// There is nobody of that name who could take it.
-    #[error("new_owner: there is no account of that name that could take the repository")]
+    #[error("new_owner: no such account, or it cannot own repositories")]
     UnknownRecipient,
     /// Whoever would own it owns as many as they may.
-    #[error("the account already owns {0} repositories, which is the limit here")]
+    #[error("the account owns {0} repositories, the limit (repos.per_user)")]
     TooMany(i64),
     /// The key that it belongs to wants it gone.
-    #[error("its key deleted it; publish a new announcement that lists this server to bring it back")]
+    #[error("its nostr key deleted it; publish a new announcement that lists this server to restore it")]
     DeletedByKey,
     /// Someone pushes to it or tidies it at this moment.
     #[error("the repository is busy; try again in a moment")]

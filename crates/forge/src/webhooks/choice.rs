@@ -38,12 +38,12 @@ pub struct Change {
 /// Checks what someone wants and puts it together with what is there.
 pub(super) fn choose(forge: &Forge, change: &Change, before: Option<&Hook>) -> Result<Choice, HookError> {
     if change.insecure_ssl {
-        return Err(invalid("insecure_ssl", "is not possible: certificates are always verified"));
+        return Err(invalid("insecure_ssl", "is not supported: certificates are always verified"));
     }
     let url = match (&change.url, before) {
         (Some(typed), _) => address(forge, typed)?,
         (None, Some(hook)) => hook.url.clone(),
-        (None, None) => return Err(invalid("url", "is missing")),
+        (None, None) => return Err(invalid("url", "is required")),
     };
     let content_type = match (&change.content_type, before) {
         (Some(word), _) => word.parse().map_err(|error| invalid("content_type", error))?,
@@ -70,7 +70,7 @@ pub(super) fn choose(forge: &Forge, change: &Change, before: Option<&Hook>) -> R
 /// Where to send. What the guard would refuse in any case is refused at once; the rest is looked at with every try.
 fn address(forge: &Forge, typed: &str) -> Result<String, HookError> {
     let address: Address = typed.trim().parse().map_err(|error| invalid("url", error))?;
-    forge.gate().screen(&address).map_err(|error| invalid("url", format!("cannot be used: {error}")))?;
+    forge.gate().screen(&address).map_err(|error| invalid("url", format!("is not allowed: {error}")))?;
     Ok(address.as_str().to_owned())
 }
 

@@ -34,10 +34,10 @@ pub enum HookError {
         rule: String,
     },
     /// The repository has as many as it may.
-    #[error("a repository may have {0} webhooks; remove one first")]
+    #[error("a repository can have at most {0} webhooks; delete one first")]
     TooMany(i64),
     /// It sends nothing at all.
-    #[error("this webhook is not active; switch it on first")]
+    #[error("this webhook is inactive; activate it first")]
     Inactive,
     /// There is no such thing in this repository.
     #[error("{0} not found")]

@@ -42,7 +42,7 @@ pub async fn run(forge: Forge, stop: CancellationToken) {
                     continue;
                 }
                 Ok(None) => {}
-                Err(error) => tracing::warn!(%error, "could not look for deliveries to webhooks; trying again"),
+                Err(error) => tracing::warn!(%error, "cannot read webhook deliveries; retrying"),
             }
         }
         tokio::select! {
@@ -91,11 +91,11 @@ async fn serve(forge: Forge, first: Claim, stop: CancellationToken) {
             Ok(Some(next)) => claim = next,
             Ok(None) => return,
             Err(Fault::Store(StoreError::LeaseLost(what))) => {
-                tracing::info!(what, "was changed or taken over while something was sent to it");
+                tracing::info!(what, "the webhook was changed or claimed by another node during a delivery");
                 return;
             }
             Err(error) => {
-                tracing::warn!(%error, "could not note what a webhook answered; it is told again");
+                tracing::warn!(%error, "cannot store the response of a webhook; it is delivered again");
                 return;
             }
         }
@@ -168,7 +168,7 @@ async fn attempt(forge: &Forge, claim: &Claim) -> (Answered, Tried) {
             answered
         }
         Err(error) => {
-            tracing::info!(hook = %hook.id, %error, "a webhook was not reached");
+            tracing::info!(hook = %hook.id, %error, "a webhook delivery failed");
             tried.error = Some(error.told());
             if error.hides_the_host() {
                 // The time that a look-up takes tells a name of the operator's network from one that is not there.
@@ -194,13 +194,13 @@ fn keep(tried: &mut Tried, answer: &Answer, answered: Answered) {
     // PostgreSQL keeps no NUL in text.
     let mut text = String::from_utf8_lossy(&answer.body).replace('\0', "\u{fffd}");
     if answer.cut {
-        text.push_str("\n… (there was more)");
+        text.push_str("\n… (truncated)");
     }
     tried.response_body = Some(text);
     if answer.status.is_redirection() {
-        tried.error = Some("redirects are not followed; give the webhook the address that this one leads to".into());
+        tried.error = Some("redirects are not followed; set the payload URL to the redirect target".into());
     } else if answered != Answered::Yes {
-        tried.error = Some(format!("the receiver answered {}", answer.status));
+        tried.error = Some(format!("the receiver responded with {}", answer.status));
     }
 }
 
@@ -225,7 +225,7 @@ fn headers(forge: &Forge, claim: &Claim, body: &[u8]) -> Result<HeaderMap, Strin
     add("x-abide-delivery", &delivery.guid)?;
     add("x-abide-attempt", &delivery.attempts.to_string())?;
     if let Some(sealed) = &hook.secret {
-        let unreadable = "the secret was sealed with another secret.key; set it again";
+        let unreadable = "the secret was encrypted with another secret.key; set it again";
         let secret = sealed::open(forge, SECRET, sealed).ok_or(unreadable)?;
         add("x-hub-signature-256", &format!("sha256={}", signature(&secret, body)))?;
     }

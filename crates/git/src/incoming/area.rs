@@ -49,7 +49,7 @@ impl Drop for Area {
         let remove = move || {
             // A git that is just ending may still write here; what is left is swept later.
             if let Err(error) = remove_tree(&dir) {
-                tracing::info!(dir = %dir.display(), %error, "an incoming area is left for the sweep");
+                tracing::info!(dir = %dir.display(), %error, "cannot remove an incoming area; the sweep removes it");
             }
         };
         match tokio::runtime::Handle::try_current() {

@@ -37,16 +37,16 @@ pub(crate) struct Allowance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
     /// It does not begin like a pack.
-    #[error("a push continues with a pack of version 2 or 3")]
+    #[error("the pack must have version 2 or 3")]
     NotAPack,
     /// It is too long, or has more objects than its length can hold.
-    #[error("the pack is larger than the {0} bytes allowed; push in several steps")]
+    #[error("the pack is larger than {0} bytes, the limit; push in several steps")]
     TooLarge(u64),
     /// It would become too much.
-    #[error("the pack unpacks to more than {0} times its size; push fewer commits at a time")]
+    #[error("the pack unpacks to more than {0} times its size, the limit; push fewer commits at a time")]
     TooDense(u64),
     /// One object is larger than any commit, directory or tag has to be.
-    #[error("a commit, directory or tag of {0} bytes is larger than the {LARGEST_STRUCTURE} bytes allowed")]
+    #[error("a commit, tree or tag has {0} bytes; the limit is {LARGEST_STRUCTURE} bytes")]
     Structure(u64),
     /// It is damaged.
     #[error("the pack is damaged: {0}")]
@@ -203,14 +203,14 @@ impl Scanner {
                     3 => Kind::Blob,
                     6 => Kind::OffsetDelta,
                     7 => Kind::IdDelta,
-                    _ => return Err(Flaw::Damaged("an object is of no known kind")),
+                    _ => return Err(Flaw::Damaged("unknown object type")),
                 };
                 (kind, u64::from(byte & 15), 4)
             }
             Some((kind, size, shift)) => {
                 let more = u64::from(byte & 0x7f);
                 if shift > 57 {
-                    return Err(Flaw::Damaged("the size of an object is no number"));
+                    return Err(Flaw::Damaged("invalid object size"));
                 }
                 (kind, size | more << shift, shift + 7)
             }
@@ -259,19 +259,19 @@ impl Scanner {
             let made = (self.inflate.total_out() - before_out) as usize;
             taken += used;
             if self.inflate.total_out() > self.size {
-                return Err(Flaw::Damaged("an object is longer than it says"));
+                return Err(Flaw::Damaged("an object is longer than its header says"));
             }
             self.look_at_delta(made)?;
             match status {
                 Status::StreamEnd if self.is_delta() && result_size(&self.delta_head).is_none() => {
-                    return Err(Flaw::Damaged("a delta does not say what it becomes"));
+                    return Err(Flaw::Damaged("a delta has no target size"));
                 }
                 Status::StreamEnd if self.inflate.total_out() == self.size => {
                     self.left -= 1;
                     self.next();
                     return Ok(taken);
                 }
-                Status::StreamEnd => return Err(Flaw::Damaged("an object is shorter than it says")),
+                Status::StreamEnd => return Err(Flaw::Damaged("an object is shorter than its header says")),
                 _ if used == 0 && made == 0 => {
                     // It wants more. A stream that takes nothing from bytes that are there cannot go on.
                     return if taken > 0 || bytes.is_empty() {
@@ -299,7 +299,7 @@ impl Scanner {
         self.delta_head.extend_from_slice(&self.scratch[..wanted]);
         match result_size(&self.delta_head) {
             Some(size) if !known => self.becomes(size, true),
-            None if self.delta_head.len() >= DELTA_HEAD => Err(Flaw::Damaged("the size of a delta is no number")),
+            None if self.delta_head.len() >= DELTA_HEAD => Err(Flaw::Damaged("invalid delta size")),
             _ => Ok(()),
         }
     }

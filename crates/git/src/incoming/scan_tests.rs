@@ -142,9 +142,15 @@ fn a_huge_directory_is_refused_before_a_byte_of_it_is_inflated() {
 #[test]
 fn damage_is_named() {
     let wrong = |object: Vec<u8>| scan(&pack(&[object]), PLENTY, 64).unwrap_err();
-    assert_eq!(wrong([head(3, 9), deflated(b"hello")].concat()), Flaw::Damaged("an object is shorter than it says"));
-    assert_eq!(wrong([head(3, 2), deflated(b"hello")].concat()), Flaw::Damaged("an object is longer than it says"));
-    assert_eq!(wrong(vec![0x50]), Flaw::Damaged("an object is of no known kind"));
+    assert_eq!(
+        wrong([head(3, 9), deflated(b"hello")].concat()),
+        Flaw::Damaged("an object is shorter than its header says")
+    );
+    assert_eq!(
+        wrong([head(3, 2), deflated(b"hello")].concat()),
+        Flaw::Damaged("an object is longer than its header says")
+    );
+    assert_eq!(wrong(vec![0x50]), Flaw::Damaged("unknown object type"));
     assert_eq!(scan(b"KCAP\0\0\0\x02\0\0\0\0", PLENTY, 3), Err(Flaw::NotAPack));
     assert_eq!(
         scan(b"PACK\0\0\0\x02\xff\xff\xff\xff", Allowance { packed: 1000, ..PLENTY }, 12),

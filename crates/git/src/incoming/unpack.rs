@@ -38,7 +38,7 @@ pub const TOLERATED_FSCK: &[&str] = &[
 ];
 
 /// What git calls an "object of unexpected type", without saying that it means one that is not there.
-const LACKING: &str = "an object that it refers to is missing or of another kind; run `git fsck` in your clone and \
+const LACKING: &str = "a referenced object is missing or has the wrong type; run `git fsck` in your clone and \
                        push again";
 /// How much is read at a time.
 const PIECE: usize = 64 * 1024;
@@ -267,6 +267,6 @@ mod tests {
     #[test]
     fn idle_time_is_told_in_seconds() {
         let text = ReceiveError::Idle(Duration::from_secs(60)).to_string();
-        assert_eq!(text, "nothing arrived for 60 s; check the connection and push again");
+        assert_eq!(text, "no data received for 60 s; check the connection and push again");
     }
 }

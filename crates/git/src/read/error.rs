@@ -10,10 +10,10 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// No such object, or no such path in that commit.
-    #[error("there is nothing of that name here")]
+    #[error("this path or object does not exist")]
     NotFound,
     /// More than one object begins with these digits.
-    #[error("more than one object begins with these digits; give more of them")]
+    #[error("this short id is ambiguous; use more digits")]
     Ambiguous,
     /// The path leads to a file, symbolic link or submodule.
     #[error("this path is not a directory")]
@@ -25,10 +25,10 @@ pub enum ReadError {
     #[error("this object is not a commit")]
     NotACommit,
     /// The two commits have no common history.
-    #[error("the two have no common history; compare others")]
+    #[error("there is no common history to compare")]
     Unrelated,
     /// The answer lies farther away than one request may walk.
-    #[error("this lies too far back in the history to be looked up here; use a clone")]
+    #[error("this is too far back in the history; use a clone")]
     TooFar,
     /// The object, or one that it is stored as a difference to, takes more memory than one request may.
     #[error("this is too large to be shown here; use a clone")]

@@ -143,5 +143,5 @@ async fn a_transaction_that_was_cut_short_shows_what_is_left_of_it() {
 #[test]
 fn reasons_are_helpful() {
     let error = RefTxError::Conflict { name: name("refs/heads/x"), kind: ConflictKind::Moved };
-    assert_eq!(error.to_string(), "refs/heads/x: the ref moved meanwhile; fetch and try again");
+    assert_eq!(error.to_string(), "refs/heads/x: the ref was updated by someone else; fetch and try again");
 }

@@ -9,16 +9,16 @@ use std::collections::BTreeSet;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
     /// Not an object.
-    #[error("invalid: a filter is an object")]
+    #[error("invalid: a filter must be an object")]
     NotAnObject,
     /// A field nobody here knows. Leaving it out would answer another question than was asked.
-    #[error("unsupported: this relay does not know the filter field {0:?}")]
+    #[error("unsupported: unknown filter field {0:?}")]
     UnknownField(String),
     /// A field with a value it cannot have.
     #[error("invalid: the filter field {0:?} must be {1}")]
     Value(String, &'static str),
     /// Over the limit of values.
-    #[error("invalid: a filter has at most {0} values")]
+    #[error("invalid: a filter may have at most {0} values")]
     TooManyValues(usize),
 }
 
@@ -42,12 +42,12 @@ impl Filter {
         match field {
             "ids" => {
                 let id = |text: &str| hexadecimal::decode(text).map(EventId::from_byte_array);
-                self.ids = Some(list(value, id).ok_or_else(|| wrong("a list of event ids in lower-case hexadecimal"))?);
+                self.ids = Some(list(value, id).ok_or_else(|| wrong("a list of event ids in lowercase hexadecimal"))?);
             }
             "authors" => {
                 let key = |text: &str| hexadecimal::decode(text).map(PublicKey::from_byte_array);
                 self.authors =
-                    Some(list(value, key).ok_or_else(|| wrong("a list of public keys in lower-case hexadecimal"))?);
+                    Some(list(value, key).ok_or_else(|| wrong("a list of public keys in lowercase hexadecimal"))?);
             }
             "kinds" => {
                 let kinds = value.as_array().and_then(|kinds| kinds.iter().map(kind).collect());
@@ -62,7 +62,7 @@ impl Filter {
             _ => {
                 let letter = field.strip_prefix('#').and_then(TagLetter::new);
                 let letter = letter.ok_or_else(|| FilterError::UnknownField(shortened(field)))?;
-                let wanted = list(value, |text| Some(text.to_owned())).ok_or_else(|| wrong("a list of texts"))?;
+                let wanted = list(value, |text| Some(text.to_owned())).ok_or_else(|| wrong("a list of strings"))?;
                 self.tags.insert(letter, wanted);
             }
         }

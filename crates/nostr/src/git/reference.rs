@@ -36,7 +36,7 @@ impl fmt::Display for Coordinate {
 
 /// Not a coordinate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a coordinate is kind:author:identifier")]
+#[error("a coordinate must be kind:author:identifier")]
 pub struct InvalidCoordinate;
 
 impl FromStr for Coordinate {

@@ -12,7 +12,7 @@ pub struct Service {
 
 /// The text is no address of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an address begins with http://, https://, ws:// or wss:// and names a host")]
+#[error("an address must start with http://, https://, ws:// or wss:// and have a host")]
 pub struct InvalidService;
 
 impl Service {

@@ -51,8 +51,7 @@ pub fn tip(event: &Event, proposal: &Proposal, updates: &[(Rank, Proposal)]) -> 
 pub fn title(event: &Event) -> String {
     let subject = first_value(event, "subject").map(str::trim).filter(|text| !text.is_empty());
     let text = subject.or_else(|| mail_subject(&event.content)).or_else(|| first_line(&event.content));
-    let text: String =
-        text.unwrap_or("Without a title").chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let text: String = text.unwrap_or("Untitled").chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
@@ -134,7 +133,7 @@ mod tests {
         let mail = "From abc Mon Sep 17 00:00:00 2001\nFrom: A <a@b.c>\nSubject: [PATCH 2/3] Mend it\n\nBody";
         assert_eq!(titled(&[], mail), "Mend it");
         assert_eq!(titled(&[], "Subject: [PATCH]\n\nx"), "Subject: [PATCH]");
-        assert_eq!(titled(&[], ""), "Without a title");
+        assert_eq!(titled(&[], ""), "Untitled");
         assert_eq!(titled(&[&["subject", "a\u{7}b"]], ""), "a b");
         assert_eq!(titled(&[], &"ü".repeat(300)).chars().count(), LONGEST + 1);
     }

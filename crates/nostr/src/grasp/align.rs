@@ -35,7 +35,7 @@ impl Plan {
 
 /// The state names an object that repositories here cannot hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0} names a SHA-256 object; repositories here are SHA-1")]
+#[error("{0} is a SHA-256 object; only SHA-1 repositories are supported")]
 pub struct OtherHash(pub RefName);
 
 /// The branch that HEAD names where nobody says which: `main`, `master`, or the first by name.

@@ -51,23 +51,23 @@ impl Access {
             Self::Open => None,
             Self::Blocked => Some(Refusal::new(Prefix::Blocked, "this key may not announce repositories here")),
             Self::Unlinked(SignUpMode::Open) => restricted(
-                "this server takes new repositories only from keys that are linked to an account; log in on its site with \
-                 this key, choose a username, then announce again",
+                "this server accepts new repositories only from keys linked to an account; sign in on its site with \
+                 this key, choose a user name, then announce again",
             ),
             Self::Unlinked(SignUpMode::Invite) => restricted(
-                "this server takes new repositories only from keys that are linked to an account; ask its operator for an \
+                "this server accepts new repositories only from keys linked to an account; ask its operator for an \
                  invitation, sign up on its site, link this key in your settings, then announce again",
             ),
             Self::Unlinked(SignUpMode::Closed) => restricted(
-                "this server takes new repositories only from keys that are linked to an account; ask its operator for an \
+                "this server accepts new repositories only from keys linked to an account; ask its operator for an \
                  account, link this key in your settings, then announce again",
             ),
             Self::Nameless => restricted(
-                "this server takes new repositories only from accounts with a username; log in on its site with this key, \
-                 choose a username, then announce again",
+                "this server accepts new repositories only from accounts with a user name; sign in on its site with this \
+                 key, choose a user name, then announce again",
             ),
             Self::Unlisted => restricted(
-                "this server takes new repositories only from keys that its operator lists; ask the operator",
+                "this server accepts new repositories only from keys that its operator has allowed; ask the operator",
             ),
         }
     }
@@ -172,10 +172,10 @@ pub fn judge(facts: &Facts) -> Verdict {
         return Verdict::Refuse(refusal);
     }
     if facts.deleted.is_some_and(|deleted| facts.rank.created_at <= deleted.at) {
-        return refuse(Prefix::Invalid, "this repository was deleted after that; publish a new announcement");
+        return refuse(Prefix::Invalid, "this repository was deleted after this announcement; publish a new one");
     }
     if facts.known.rank().is_some_and(|known| facts.rank <= known) {
-        return refuse(Prefix::Invalid, "a newer announcement of this repository is here");
+        return refuse(Prefix::Invalid, "a newer announcement of this repository is stored");
     }
     if facts.lists_us {
         return match facts.known {
@@ -193,11 +193,12 @@ pub fn judge(facts: &Facts) -> Verdict {
         Known::Waiting(_) => Some(Withdrawn::Entry),
         Known::Beside(_) | Known::Nothing => None,
     };
-    let refusal = Refusal::new(Prefix::Restricted, "list this server in the clone tag and in the relays tag");
+    let refusal =
+        Refusal::new(Prefix::Restricted, "the announcement must list this server in its clone and relays tags");
     match (facts.maintains, withdrawn) {
         (Maintains::Nothing, None) => Verdict::Refuse(refusal),
         (Maintains::Nothing, Some(withdrawn)) => {
-            let reason = "this announcement no longer lists this server; the repository is no longer kept here";
+            let reason = "this announcement no longer lists this server; the repository is removed here";
             Verdict::Withdraw(withdrawn, Refusal::new(Prefix::Restricted, reason))
         }
         (maintains, withdrawn) => Verdict::Beside { served: maintains == Maintains::Served, withdrawn },
@@ -294,10 +295,10 @@ mod tests {
     #[test]
     fn a_refusal_says_how_to_get_in() {
         let said = |access: Access| access.refusal().unwrap().to_string();
-        assert!(said(Access::Unlinked(SignUpMode::Open)).contains("log in on its site with this key"));
+        assert!(said(Access::Unlinked(SignUpMode::Open)).contains("sign in on its site with this key"));
         assert!(said(Access::Unlinked(SignUpMode::Invite)).contains("ask its operator for an invitation"));
         assert!(said(Access::Unlinked(SignUpMode::Closed)).contains("ask its operator for an account"));
-        assert!(said(Access::Nameless).contains("choose a username"));
+        assert!(said(Access::Nameless).contains("choose a user name"));
         assert!(said(Access::Unlisted).starts_with("restricted: "));
     }
 

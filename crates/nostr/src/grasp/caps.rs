@@ -58,7 +58,7 @@ pub struct Attached {
 pub fn judge_attached(counts: &Attached, bytes: u64) -> Result<(), Refusal> {
     let full = counts.of_repo >= ATTACHED_PER_REPO || counts.repo_bytes + bytes > ATTACHED_REPO_BYTES;
     if full || counts.key_bytes + bytes > ATTACHED_KEY_BYTES {
-        let reason = "too much waits for a repository without git data; publish it again once the repository is served";
+        let reason = "too many events are pending for a repository without git data; publish again once the repository is served";
         return Err(Refusal::new(Prefix::RateLimited, reason));
     }
     Ok(())
@@ -68,11 +68,11 @@ pub fn judge_attached(counts: &Attached, bytes: u64) -> Result<(), Refusal> {
 pub fn judge(caps: &Caps, counts: &Counts) -> Result<(), Refusal> {
     let refuse = |reason: &'static str| Err(Refusal::new(Prefix::RateLimited, reason));
     if counts.of_key >= caps.per_key {
-        refuse("too many events of this key wait for git data; push what they announce, or wait until they expire")
+        refuse("too many events of this key are waiting for git data; push the data, or wait until they expire")
     } else if counts.of_address >= caps.per_address {
-        refuse("too many events from this address wait for git data; try again later")
+        refuse("too many events from this IP address are waiting for git data; try again later")
     } else if counts.total >= caps.total || counts.bytes >= caps.bytes {
-        refuse("too many events wait for git data here; try again later")
+        refuse("too many events are waiting for git data; try again later")
     } else {
         Ok(())
     }

@@ -96,7 +96,7 @@ pub fn proposal(proposal: &Proposal, related: Relation, home: Home, commit: Comm
         Home::Open => {}
         Home::Waiting => return ProposalVerdict::WaitForRepository,
         Home::Missing => {
-            let reason = "no repository here can take the commit; name one that is served here with an \"a\" tag";
+            let reason = "no repository here can store the commit; reference one with an \"a\" tag";
             return ProposalVerdict::Refuse(Refusal::new(Prefix::Restricted, reason));
         }
         Home::Suspended => {
@@ -104,7 +104,7 @@ pub fn proposal(proposal: &Proposal, related: Relation, home: Home, commit: Comm
             return ProposalVerdict::Refuse(Refusal::new(Prefix::Blocked, reason));
         }
         Home::Archived => {
-            let reason = "the repository is archived and takes no changes; ask its owner to unarchive it";
+            let reason = "the repository is archived and read-only; ask its owner to unarchive it";
             return ProposalVerdict::Refuse(Refusal::new(Prefix::Restricted, reason));
         }
     }
@@ -131,7 +131,7 @@ pub enum Relation {
 
 fn unrelated() -> Refusal {
     let reason =
-        "the event has to do with no repository here; tag one with an \"a\" tag, or an event that belongs to one";
+        "the event references no repository here; add an \"a\" tag of a repository, or reference one of its events";
     Refusal::new(Prefix::Restricted, reason)
 }
 
@@ -157,12 +157,14 @@ pub fn own_steps(kind: u16) -> i64 {
 /// Whether an event at this distance is taken, of an author who has so many distant ones.
 pub fn distance(steps: i64, far_of_author: i64) -> Result<(), Refusal> {
     if steps > MOST_STEPS {
-        let reason = format!("the event is more than {MOST_STEPS} steps from a repository; tag the repository itself");
+        let reason = format!(
+            "the event is more than {MOST_STEPS} references away from a repository; reference the repository itself"
+        );
         return Err(Refusal::new(Prefix::Restricted, reason));
     }
     if steps > 1 && far_of_author >= FAR_PER_AUTHOR {
         let reason = format!(
-            "{FAR_PER_AUTHOR} events of this key are linked to repositories only through other events; tag the \
+            "{FAR_PER_AUTHOR} events of this key reference repositories only through other events, the limit; reference the \
              repository, issue, patch or pull request itself"
         );
         return Err(Refusal::new(Prefix::RateLimited, reason));
@@ -252,7 +254,7 @@ impl Target {
 /// Decides about a deletion request: it is kept if it covers anything here, or has to do with an accepted repository.
 pub fn deletion(request: &Deletion, covered: usize, relation: Relation) -> Result<(), Refusal> {
     if request.is_empty() {
-        let reason = "a deletion names events of its own author by \"e\" or \"a\" tags";
+        let reason = "a deletion must reference events of its own author with \"e\" or \"a\" tags";
         return Err(Refusal::new(Prefix::Invalid, reason));
     }
     if covered > 0 || matches!(relation, Relation::Tags | Relation::Tagged) { Ok(()) } else { Err(unrelated()) }

@@ -46,7 +46,7 @@ fn proposal(event: &Event, limits: &Limits) -> Result<Proposal, Refusal> {
         let most = limits.proposal_repos;
         return Err(Refusal::new(
             Prefix::Invalid,
-            format!("a patch or pull request is for at most {most} repositories"),
+            format!("a patch or pull request may reference at most {most} repositories"),
         ));
     }
     Ok(proposal)
@@ -57,9 +57,12 @@ fn deletion(event: &Event, limits: &Limits) -> Result<Deletion, Refusal> {
     let named = tags(event).filter(|(name, _)| matches!(*name, "e" | "a")).count();
     if named > limits.deletion_targets {
         let most = limits.deletion_targets;
-        return Err(Refusal::new(Prefix::Invalid, format!("a deletion names at most {most} events; send several")));
+        return Err(Refusal::new(
+            Prefix::Invalid,
+            format!("a deletion may reference at most {most} events; send several deletions"),
+        ));
     }
-    Deletion::parse(event).ok_or_else(|| Refusal::new(Prefix::Invalid, "no deletion request"))
+    Deletion::parse(event).ok_or_else(|| Refusal::new(Prefix::Invalid, "not a deletion request"))
 }
 
 #[cfg(test)]
@@ -88,10 +91,10 @@ mod tests {
         let (one, two) = (coordinate(1), coordinate(2));
         assert!(of(5, &[&["e", &id], &["a", &one], &["k", "1"]]).is_ok());
         let refused = of(5, &[&["e", &id], &["e", "no id"], &["a", &two]]).unwrap_err();
-        assert_eq!(refused.to_string(), "invalid: a deletion names at most 2 events; send several");
+        assert_eq!(refused.to_string(), "invalid: a deletion may reference at most 2 events; send several deletions");
         assert!(of(1617, &[&["a", &one]]).is_ok());
         let refused = of(1617, &[&["a", &one], &["a", &two]]).unwrap_err();
-        assert_eq!(refused.to_string(), "invalid: a patch or pull request is for at most 1 repositories");
+        assert_eq!(refused.to_string(), "invalid: a patch or pull request may reference at most 1 repositories");
     }
 
     #[test]

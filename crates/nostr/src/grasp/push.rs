@@ -17,30 +17,30 @@ pub enum PushRefusal {
     #[error("no authorised state: publish a state (kind 30618) signed by a maintainer, then push")]
     NoState,
     /// The state has the ref elsewhere, or not at all.
-    #[error("no authorised state: {0} is not what any maintainer's state says; publish a state with this value first")]
+    #[error("no authorised state: no maintainer's state has this value for {0}; publish a state with it first")]
     NotInState(RefName),
     /// The state needs an object that is neither here nor pushed.
-    #[error("no authorised state: the state also names {0}, whose object is not here; push it too")]
+    #[error("no authorised state: the state also lists {0}, whose object is missing; push it too")]
     Incomplete(RefName),
     /// The event of that id is about another commit.
-    #[error("commit mismatch: the event of this id names {0}")]
+    #[error("commit mismatch: the event with this id references {0}")]
     CommitMismatch(String),
     /// The event of that id is about other repositories.
     #[error(
-        "other repository: the event of this id does not name this repository; push to one that its \"a\" tags name"
+        "other repository: the event with this id does not reference this repository; push to a repository in its \"a\" tags"
     )]
     OtherRepository,
     /// Outside the namespaces.
-    #[error("foreign ref: push below refs/heads/, refs/tags/ or to refs/nostr/<event id>")]
+    #[error("foreign ref: push to refs/heads/, refs/tags/ or refs/nostr/<event id>")]
     Foreign(RefName),
     /// The same ref twice.
-    #[error("named more than once in this push")]
+    #[error("listed more than once in this push")]
     Repeated(RefName),
     /// More refs of events than one push may have.
-    #[error("a push has at most {EVENT_REFS} refs of events; push the others in another step")]
+    #[error("a push may update at most {EVENT_REFS} refs in refs/nostr/; push the others separately")]
     TooManyEventRefs,
     /// Deleting what an event asked for.
-    #[error("a ref of an event goes when its author deletes the event (kind 5)")]
+    #[error("refs in refs/nostr/ cannot be deleted by push; delete the event (kind 5) instead")]
     DeletesEventRef(RefName),
     /// The repository is archived.
     #[error("repository is archived; pushes are disabled")]

@@ -142,11 +142,11 @@ impl Room {
     fn admit(&self, quotas: &Quotas, bytes: u64) -> Result<(), Refusal> {
         if let Some(free) = self.reserve {
             let least = quotas.strangers_free_percent;
-            return refuse(format!("{free} % of the disk are free, and below {least} % only accounts may write"));
+            return refuse(format!("{free}% of the disk is free; below {least}% only accounts may write"));
         }
         match self.strangers {
             Some((used, most)) if used.saturating_add(bytes) > most => {
-                refuse(format!("keys without an account have {used} of {most} bytes here"))
+                refuse(format!("keys without an account use {used} of {most} bytes"))
             }
             _ => Ok(()),
         }
@@ -164,14 +164,14 @@ pub fn event(quotas: &Quotas, usage: &Usage, room: &Room, bytes: u64) -> Result<
     room.admit(quotas, bytes)?;
     let over = |used: u64, more: u64, most: u64| used.saturating_add(more) > most;
     if over(usage.events, 1, quotas.key_events) {
-        return refuse(format!("this key has {} of {} events here", usage.events, quotas.key_events));
+        return refuse(format!("this key has {} of {} events", usage.events, quotas.key_events));
     }
     if over(usage.bytes, bytes, quotas.key_bytes) {
-        return refuse(format!("this key has {} of {} bytes of events here", usage.bytes, quotas.key_bytes));
+        return refuse(format!("this key has {} of {} bytes of events", usage.bytes, quotas.key_bytes));
     }
     if over(usage.address_today, bytes, quotas.address_bytes_per_day) {
         let (used, most) = (usage.address_today, quotas.address_bytes_per_day);
-        return refuse(format!("{used} of {most} bytes came from this address today"));
+        return refuse(format!("this IP address sent {used} of {most} bytes today"));
     }
     Ok(())
 }
@@ -188,7 +188,7 @@ pub fn deletion(quotas: &Quotas, before: &Usage, after: &Usage, room: &Room) -> 
 /// Whether a stranger may have another repository, where all strangers have `of_all`.
 pub fn repo(quotas: &Quotas, usage: &Usage, of_all: u64) -> Result<(), Refusal> {
     if usage.repos >= quotas.key_repos {
-        return refuse(format!("this key has {} of {} repositories here", usage.repos, quotas.key_repos));
+        return refuse(format!("this key has {} of {} repositories", usage.repos, quotas.key_repos));
     }
     if usage.address_repos_today >= quotas.address_repos_per_day {
         let (used, most) = (usage.address_repos_today, quotas.address_repos_per_day);
@@ -206,11 +206,11 @@ pub fn pack_room(quotas: &Quotas, usage: &Usage, room: &Room) -> Result<u64, Ref
     room.admit(quotas, 1)?;
     if usage.repo_bytes >= quotas.key_repo_bytes {
         let (used, most) = (usage.repo_bytes, quotas.key_repo_bytes);
-        refuse(format!("this key has {used} of {most} bytes of git data here"))?;
+        refuse(format!("this key has {used} of {most} bytes of git data"))?;
     }
     if usage.address_today >= quotas.address_bytes_per_day {
         let (used, most) = (usage.address_today, quotas.address_bytes_per_day);
-        refuse(format!("{used} of {most} bytes came from this address today"))?;
+        refuse(format!("this IP address sent {used} of {most} bytes today"))?;
     }
     let strangers = room.strangers.map_or(u64::MAX, |(used, most)| most.saturating_sub(used));
     let of_key = quotas.key_repo_bytes - usage.repo_bytes;
@@ -221,7 +221,7 @@ pub fn pack_room(quotas: &Quotas, usage: &Usage, room: &Room) -> Result<u64, Ref
 pub fn pack(quotas: &Quotas, usage: &Usage, room: &Room, bytes: u64) -> Result<(), Refusal> {
     let left = pack_room(quotas, usage, room)?;
     if bytes > left {
-        return refuse(format!("the push has {bytes} bytes of git data, and {left} bytes are left"));
+        return refuse(format!("the push has {bytes} bytes of git data, but only {left} bytes are left"));
     }
     Ok(())
 }
@@ -259,12 +259,12 @@ mod tests {
         assert!(refused(judged(Usage { events: 3, ..none }, Room::PLENTY, 1)).contains("3 of 3 events"));
         assert!(refused(judged(Usage { bytes: 91, ..none }, Room::PLENTY, 10)).contains("91 of 100 bytes"));
         let used = Usage { address_today: 495, ..none };
-        assert!(refused(judged(used, Room::PLENTY, 6)).contains("495 of 500 bytes came from this address"));
+        assert!(refused(judged(used, Room::PLENTY, 6)).contains("this IP address sent 495 of 500 bytes"));
         let full = Room { strangers: Some((95, 100)), reserve: None };
         assert_eq!(judged(none, full, 5), Ok(()));
         assert!(refused(judged(none, full, 6)).contains("95 of 100 bytes"));
         let low = Room { strangers: None, reserve: Some(14) };
-        assert!(refused(judged(none, low, 0)).contains("14 % of the disk are free, and below 15 %"));
+        assert!(refused(judged(none, low, 0)).contains("14% of the disk is free; below 15%"));
     }
 
     #[test]

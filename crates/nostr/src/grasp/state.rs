@@ -60,23 +60,23 @@ pub enum Verdict {
 pub fn judge(facts: &Facts) -> Verdict {
     let refuse = |prefix, reason: &'static str| Verdict::Refuse(Refusal::new(prefix, reason));
     if !facts.announced {
-        return refuse(Prefix::Restricted, "no repository of this identifier is announced here; announce it first");
+        return refuse(Prefix::Restricted, "no repository with this identifier is announced here; announce it first");
     }
     if facts.ruled.is_empty() {
-        return refuse(Prefix::Restricted, "the author is no maintainer of a repository of this identifier");
+        return refuse(Prefix::Restricted, "the author is not a maintainer of a repository with this identifier");
     }
     if facts.deleted_at.is_some_and(|at| facts.rank.created_at <= at) {
-        return refuse(Prefix::Invalid, "the author deleted states up to a later time");
+        return refuse(Prefix::Invalid, "the author deleted this and all earlier states");
     }
     if facts.newest_of_author.is_some_and(|newest| facts.rank <= newest) {
-        return refuse(Prefix::Invalid, "a newer state of this author is here");
+        return refuse(Prefix::Invalid, "a newer state of this author is stored");
     }
     if facts.ruled.iter().all(|repo| repo.suspended) {
         let reason = "the account of the repository's owner is suspended; ask the administrator of this site";
         return refuse(Prefix::Blocked, reason);
     }
     if facts.ruled.iter().all(|repo| repo.archived || repo.suspended) {
-        return refuse(Prefix::Restricted, "the repository is archived and takes no changes");
+        return refuse(Prefix::Restricted, "the repository is archived and read-only");
     }
     let mut ruled = facts.ruled.iter().filter(|repo| !repo.archived && !repo.suspended);
     if !facts.tracks {
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn strangers_and_older_states_are_refused() {
-        assert!(refused(&facts(vec![])).unwrap().contains("no maintainer"));
+        assert!(refused(&facts(vec![])).unwrap().contains("not a maintainer"));
         assert!(refused(&Facts { announced: false, ..facts(vec![]) }).unwrap().contains("announce it first"));
         let after = |newest| refused(&Facts { newest_of_author: Some(newest), ..facts(vec![repo(1)]) });
         assert_eq!(after(rank(99, 0)), None);

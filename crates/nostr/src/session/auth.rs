@@ -6,7 +6,7 @@ use crate::grasp::Refusal;
 use crate::{Event, EventId, PublicKey, event, kinds, message, verify_signature};
 use abide_core::Timestamp;
 
-const OTHER_CHALLENGE: &str = "invalid: this is not the challenge of this connection, which follows";
+const OTHER_CHALLENGE: &str = "invalid: wrong challenge; the challenge of this connection follows";
 
 /// Keys that one connection proves: each is looked up for as long as it lasts.
 const MOST_KEYS: usize = 16;
@@ -44,17 +44,17 @@ impl Session {
         let off = event::seconds(now).abs_diff(proof.created_at.as_secs());
         let relay = event::first_value(proof, "relay").and_then(|url| Service::parse(url).ok());
         if proof.kind.as_u16() != kinds::RELAY_AUTH {
-            Some("invalid: AUTH takes an event of kind 22242")
+            Some("invalid: AUTH needs an event of kind 22242")
         } else if event::first_value(proof, "challenge") != Some(&self.challenge) {
             Some(OTHER_CHALLENGE)
         } else if relay.as_ref() != Some(&self.service) {
-            Some("invalid: the relay tag names another relay")
+            Some("invalid: the relay tag has the URL of another relay")
         } else if off > self.limits.auth_window.as_secs() {
-            Some("invalid: created_at is too far from now; check the clock")
+            Some("invalid: created_at is too far from the current time; check the clock")
         } else if self.proven.len() >= MOST_KEYS {
-            Some("restricted: as many keys as one connection can have are proved here")
+            Some("restricted: this connection has authenticated the maximum number of keys")
         } else if !verify_signature(proof) {
-            Some("invalid: the signature is wrong")
+            Some("invalid: the signature is not valid")
         } else {
             None
         }

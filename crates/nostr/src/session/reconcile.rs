@@ -94,8 +94,8 @@ impl Session {
     pub(super) fn continue_reconciliation(&mut self, id: &SubscriptionId, bytes: &[u8]) -> Vec<Action> {
         let storage = match self.reconciliations.get(id).map(|open| &open.stage) {
             Some(Stage::Ready { storage, .. }) => storage,
-            Some(Stage::Reading(_)) => return self.end_reconciliation(id, "invalid: wait for the answer"),
-            None => return send(message::neg_err(id, "closed: there is no reconciliation of this name")),
+            Some(Stage::Reading(_)) => return self.end_reconciliation(id, "invalid: wait for the previous answer"),
+            None => return send(message::neg_err(id, "closed: unknown reconciliation id")),
         };
         let frame = self.limits.reconciliation_frame;
         match Negentropy::borrowed(storage, frame).and_then(|mut ours| ours.reconcile(bytes)) {

@@ -114,7 +114,7 @@ fn a_connection_does_not_outlive_the_rights_of_its_key() {
         let output = fetch();
         assert_eq!(output.status.code(), Some(1));
         assert!(output.stdout.is_empty());
-        assert_eq!(stderr(&output), "Abide: this key is not accepted any more\n");
+        assert_eq!(stderr(&output), "Abide: this key is no longer accepted\n");
         let _ = world.ssh(person, &["-O", "exit", "-o", &socket], &[]).output();
         assert_eq!(world.ssh(person, &["-T"], &[]).output().unwrap().status.code(), Some(255));
     }

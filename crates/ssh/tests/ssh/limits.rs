@@ -57,7 +57,7 @@ fn a_connection_with_nothing_running_is_ended() {
     let alice = world.person("alice");
     let output = world.ssh(&alice, &["-N"], &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(255));
-    assert!(stderr(&output).contains("nothing has been running for too long"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("idle timeout"), "{}", stderr(&output));
 }
 
 #[test]

@@ -66,7 +66,10 @@ fn who_may_only_read_is_told_what_pushing_needs() {
         let work = dir.join("work");
         person.git.commit_file(&work, "mine.txt", "mine\n", "Mine");
         let complaint = person.git.fails(&work, &["push", "origin", "main"]);
-        assert_eq!(complaint, "fatal: remote error: this needs the role write in the repository; ask its owner\n");
+        assert_eq!(
+            complaint,
+            "fatal: remote error: you need the write role in this repository; ask its owner to change your access\n"
+        );
     }
     world.share(&alice, &shared, &bob, Role::Write);
     let dir = bob.git.fresh_dir();
@@ -82,7 +85,7 @@ fn a_fault_is_told_without_its_cause() {
     let repo = world.repo_with_commit(&alice, "demo", Visibility::Private);
     std::fs::rename(world.path(&repo), world.path(&repo).with_extension("gone")).unwrap();
     let complaint = alice.git.fails(&alice.git.fresh_dir(), &["ls-remote", &world.url("alice/demo")]);
-    assert_eq!(complaint, "fatal: remote error: the server failed; try again later\n");
+    assert_eq!(complaint, "fatal: remote error: internal server error; try again later\n");
 }
 
 #[test]
@@ -113,14 +116,14 @@ fn other_commands_are_refused_with_what_is_offered() {
     let alice = world.person("alice");
     world.repo_with_commit(&alice, "demo", Visibility::Private);
     let run = |command: &str| world.ssh(&alice, &["-T"], &[command]).output().unwrap();
-    let offered = "Abide: only fetch (git-upload-pack) and push (git-receive-pack) can be run here";
+    let offered = "Abide: only git fetch (git-upload-pack) and git push (git-receive-pack) are supported";
     for command in ["id", "git-upload-archive '/alice/demo.git'", "scp -t /", "sh -c 'git-upload-pack /alice/demo.git'"]
     {
         refused(&run(command), offered);
     }
     refused(&run("git-upload-pack '/alice/demo.git' --strict"), "take one argument");
     refused(&run("git-upload-pack /alice/demo.git; id"), "take one argument");
-    refused(&run("git-upload-pack '../../etc/passwd'"), "a repository's path is /OWNER/NAME.git");
+    refused(&run("git-upload-pack '../../etc/passwd'"), "the repository path must be /OWNER/NAME.git");
     refused(&run(&format!("git-upload-pack '{}'", "a/".repeat(2500))), "longer than 4096 bytes");
 }
 

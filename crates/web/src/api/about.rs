@@ -101,12 +101,12 @@ impl About {
     }
 
     fn per_page(self) -> Self {
-        self.number("per_page", "How many entries a page has: 1 to 100.")
+        self.number("per_page", "Entries per page, 1 to 100.")
     }
 
     /// The parameters of every list.
     pub(super) fn paged(self) -> Self {
-        self.per_page().number("page", "Which page, from 1.")
+        self.per_page().number("page", "Page number, starting at 1.")
     }
 
     /// The body it takes.
@@ -131,7 +131,7 @@ impl About {
 
     /// One thing, with 200.
     pub(super) fn gives<T: ToSchema>(self) -> Self {
-        self.answers(200, "What was asked for.", Content::One(Body::of::<T>()))
+        self.answers(200, "Success.", Content::One(Body::of::<T>()))
     }
 
     /// One thing, with another status.
@@ -141,38 +141,42 @@ impl About {
 
     /// A page of a list.
     pub(super) fn gives_page<T: ToSchema>(self) -> Self {
-        self.paged().answers(200, "A page of the list; `Link` leads to the others.", Content::Many(Body::of::<T>()))
+        self.paged().answers(
+            200,
+            "One page of the list; `Link` has the URLs of other pages.",
+            Content::Many(Body::of::<T>()),
+        )
     }
 
     /// A short list as a whole.
     pub(super) fn gives_list<T: ToSchema>(self) -> Self {
-        self.answers(200, "All of them.", Content::Many(Body::of::<T>()))
+        self.answers(200, "The whole list.", Content::Many(Body::of::<T>()))
     }
 
     /// A page of a log, the latest first.
     pub(super) fn gives_log<T: ToSchema>(self) -> Self {
-        let paged = self.per_page().number("before", "Only what is older than the entry with this number.");
-        paged.answers(200, "The latest of them; `Link` leads to older ones.", Content::Many(Body::of::<T>()))
+        let paged = self.per_page().number("before", "Only entries older than the entry with this number.");
+        paged.answers(200, "The newest entries; `Link` has the URL of older ones.", Content::Many(Body::of::<T>()))
     }
 
     /// One thing or a list of them.
     pub(super) fn gives_one_or_many<T: ToSchema>(self) -> Self {
-        self.answers(200, "What is there, or what is in it.", Content::OneOrMany(Body::of::<T>()))
+        self.answers(200, "A file, or the entries of a directory.", Content::OneOrMany(Body::of::<T>()))
     }
 
     /// JSON without a fixed shape.
     pub(super) fn gives_json(self) -> Self {
-        self.answers(200, "What was asked for.", Content::Json)
+        self.answers(200, "Success.", Content::Json)
     }
 
     /// The same as bytes, if the client accepts one of these rather than JSON.
     pub(super) fn or_media(self, media: &'static [&'static str]) -> Self {
-        self.answers(200, "What was asked for.", Content::Media(media))
+        self.answers(200, "Success.", Content::Media(media))
     }
 
     /// A way to what has another address now.
     pub(super) fn moves(self) -> Self {
-        self.answers(301, "It has another address now, which `Location` gives.", Content::Json)
+        self.answers(301, "Moved permanently; `Location` has the new URL.", Content::Json)
     }
 
     /// No content.
@@ -182,6 +186,6 @@ impl About {
 
     /// No content, with a status of its own.
     pub(super) fn gives_empty(self, status: u16) -> Self {
-        self.answers(status, "Done, or true.", Content::Nothing)
+        self.answers(status, "Success, or true.", Content::Nothing)
     }
 }

@@ -65,7 +65,7 @@ pub(super) async fn delete_user(
     let remains = match query.get("content") {
         None => Remains::Kept,
         Some(word) => {
-            word.parse().map_err(|_| ApiError::invalid("User", "content", "invalid", "it is kept or removed"))?
+            word.parse().map_err(|_| ApiError::invalid("User", "content", "invalid", "must be kept or removed"))?
         }
     };
     let user = user::named(&app, &name).await?;
@@ -95,7 +95,7 @@ pub(super) async fn jobs(
     admin::ensure(&caller)?;
     let state = query.get("state");
     if state.is_some_and(|state| !JOB_STATES.contains(&state)) {
-        let rule = format!("it is one of {}", JOB_STATES.join(", "));
+        let rule = format!("must be one of {}", JOB_STATES.join(", "));
         return Err(ApiError::invalid("Job", "state", "invalid", rule));
     }
     let jobs = manage::page(&app.forge, state, keyset.before, keyset.limit()).await?;
@@ -114,7 +114,7 @@ pub(super) async fn retry(
     }
     match manage::find(&app.forge, id).await? {
         Some(job) => {
-            Err(ApiError::conflict(format!("The job is {}; only one that has ended can be tried again.", job.state)))
+            Err(ApiError::conflict(format!("The job is {}. Only jobs that have ended can be retried.", job.state)))
         }
         None => Err(ApiError::not_found()),
     }

@@ -29,7 +29,7 @@ pub(super) async fn of_repo(
     let order = match query.get("sort") {
         None | Some("created") => Order::Created,
         Some("updated") => Order::Updated,
-        Some(_) => return Err(ApiError::invalid("IssueComment", "sort", "invalid", "it is created or updated")),
+        Some(_) => return Err(ApiError::invalid("IssueComment", "sort", "invalid", "must be created or updated")),
     };
     let order = (order, ascending(&query, "direction")?.unwrap_or(true));
     let (found, total) = issue::comments_of_repo(&app.forge, &repo, since(&query)?, order, paged.page()).await?;

@@ -65,7 +65,7 @@ impl Filter {
         let time = |name: &'static str| match query.get(name) {
             None => Ok(None),
             Some(text) => parse_rfc3339(text).map(|at| Some(at.micros().div_euclid(1_000_000))).ok_or_else(|| {
-                ApiError::invalid("Commit", name, "invalid", "a time is written like 2026-01-31T12:00:00Z")
+                ApiError::invalid("Commit", name, "invalid", "must be a time such as 2026-01-31T12:00:00Z")
             }),
         };
         let author = query.get("author").map(str::to_lowercase);

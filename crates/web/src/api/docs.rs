@@ -78,7 +78,7 @@ fn type_name(schema: &Value) -> Option<String> {
     let named = |one: &Value| one["$ref"].as_str().and_then(|name| name.rsplit('/').next()).map(str::to_owned);
     named(schema)
         .or_else(|| named(&schema["items"]).map(|name| format!("list of {name}")))
-        .or_else(|| named(&schema["oneOf"][0]).map(|name| format!("{name} or a list of them")))
+        .or_else(|| named(&schema["oneOf"][0]).map(|name| format!("{name} or list of {name}")))
         .or_else(|| schema["type"].as_str().map(str::to_owned))
 }
 

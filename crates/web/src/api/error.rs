@@ -105,13 +105,17 @@ impl ApiError {
     }
 
     pub(super) fn blob_too_large(limit: u64) -> Self {
-        let rule = format!("a blob of more than {limit} bytes is only sent as application/vnd.github.raw");
+        let rule =
+            format!("blobs larger than {limit} bytes are available only with Accept: application/vnd.github.raw");
         Self { status: StatusCode::FORBIDDEN, ..Self::invalid("Blob", "data", "too_large", rule) }
     }
 
     pub(super) fn rate_limited(known: bool, retry_after: i64) -> Self {
-        let hint =
-            if known { "wait for the next hour" } else { "log in for a higher limit, or wait for the next hour" };
+        let hint = if known {
+            "try again in the next hour"
+        } else {
+            "authenticate for a higher limit, or try again in the next hour"
+        };
         let error = Self::new(StatusCode::TOO_MANY_REQUESTS, format!("API rate limit exceeded; {hint}"));
         Self { retry_after: Some(retry_after.max(1)), ..error }
     }
@@ -122,7 +126,7 @@ impl ApiError {
     }
 
     pub(super) fn method_not_allowed() -> Self {
-        Self::new(StatusCode::METHOD_NOT_ALLOWED, "This address does not take that method")
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed on this path")
     }
 
     pub(super) fn bad_credentials() -> Self {
@@ -141,20 +145,17 @@ impl ApiError {
     /// So many listen already that another one is not taken on.
     pub(super) fn crowded(full: Full) -> Self {
         let (status, who) = match full {
-            Full::All => {
-                (StatusCode::SERVICE_UNAVAILABLE, "too many clients listen to events at this moment".to_owned())
-            }
+            Full::All => (StatusCode::SERVICE_UNAVAILABLE, "too many event streams are open".to_owned()),
             Full::Own(each) => {
-                let who =
-                    format!("you listen to events {each} times already, which is the limit for one account or address");
+                let who = format!("you already have {each} event streams open, the limit per account or address");
                 (StatusCode::TOO_MANY_REQUESTS, who)
             }
         };
-        Self { retry_after: Some(30), ..Self::new(status, format!("{who}; try again later, or ask by pages")) }
+        Self { retry_after: Some(30), ..Self::new(status, format!("{who}; try again later, or poll the events list")) }
     }
 
     pub(super) fn internal() -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The server failed; try again later")
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "Internal server error; try again later")
     }
 
     pub(super) fn bad_request(message: impl Into<String>) -> Self {
@@ -162,11 +163,11 @@ impl ApiError {
     }
 
     pub(super) fn too_large(limit: usize) -> Self {
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, format!("A body has at most {limit} bytes here"))
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, format!("Request body too large: the limit is {limit} bytes"))
     }
 
     pub(super) fn timeout() -> Self {
-        Self::new(StatusCode::REQUEST_TIMEOUT, "The body took too long to arrive")
+        Self::new(StatusCode::REQUEST_TIMEOUT, "The request body did not arrive in time")
     }
 
     /// GitHub's body, which its clients look into, under the status that a taken name has everywhere here.

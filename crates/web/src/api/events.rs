@@ -87,7 +87,7 @@ pub(super) async fn stream(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let known = headers.get("last-event-id").and_then(|id| id.to_str().ok()).or_else(|| query.get("after"));
-    let rule = || ApiError::invalid("Event", "after", "invalid", "it is the id of an event, a number");
+    let rule = || ApiError::invalid("Event", "after", "invalid", "must be the numeric id of an event");
     let after = known.map(|id| id.trim().parse().map_err(|_| rule())).transpose()?;
     let place = app.streams.take(&caller).map_err(ApiError::crowded)?;
     let tail = Tail::new(&app.forge, &caller, after).await?;
@@ -131,7 +131,7 @@ impl Following {
 }
 
 fn ends_early(error: Fault) {
-    tracing::warn!(%error, "a stream of events ends early");
+    tracing::warn!(%error, "an event stream ended early");
 }
 
 fn said(app: &App, item: &Item) -> sse::Event {

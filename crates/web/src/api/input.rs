@@ -91,7 +91,7 @@ fn wrong_field(path: String, error: &serde_json::Error) -> ApiError {
     let message = error.to_string();
     match message.strip_prefix("missing field `").and_then(|rest| rest.split_once('`')) {
         Some((field, _)) => {
-            ApiError::invalid("Request", field.to_owned(), "missing_field", format!("{field} is needed"))
+            ApiError::invalid("Request", field.to_owned(), "missing_field", format!("{field} is required"))
         }
         None => ApiError::invalid("Request", path, "invalid", message),
     }

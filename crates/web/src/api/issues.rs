@@ -50,7 +50,7 @@ where
 }
 
 pub(super) fn since(query: &Query) -> Result<Option<Timestamp>, ApiError> {
-    let rule = "a time looks like 2026-01-31T12:00:00Z";
+    let rule = "must be a time such as 2026-01-31T12:00:00Z";
     let parse = |text| time::parse_rfc3339(text).ok_or_else(|| ApiError::invalid("Issue", "since", "invalid", rule));
     query.get("since").map(parse).transpose()
 }
@@ -61,7 +61,7 @@ pub(super) fn ascending(query: &Query, name: &'static str) -> Result<Option<bool
         None => Ok(None),
         Some("desc") => Ok(Some(false)),
         Some("asc") => Ok(Some(true)),
-        Some(_) => Err(ApiError::invalid("Issue", name, "invalid", "it is asc or desc")),
+        Some(_) => Err(ApiError::invalid("Issue", name, "invalid", "must be asc or desc")),
     }
 }
 
@@ -97,7 +97,7 @@ fn wish(query: &Query) -> Result<Wish, ApiError> {
         Some(text) => match show::number_of(text) {
             Some(number) => milestone = Some(number),
             None => {
-                let rule = "it is the number of a milestone, * or none";
+                let rule = "must be a milestone number, * or none";
                 return Err(ApiError::invalid("Issue", "milestone", "invalid", rule));
             }
         },

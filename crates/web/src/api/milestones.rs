@@ -61,7 +61,7 @@ impl Plan {
         });
         let due = |text: String| -> Result<Timestamp, ApiError> {
             time::parse_rfc3339(&text)
-                .ok_or_else(|| wrong("due_on", "a time looks like 2026-01-31T12:00:00Z".to_owned()))
+                .ok_or_else(|| wrong("due_on", "must be a time such as 2026-01-31T12:00:00Z".to_owned()))
         };
         Ok(Request {
             title: self.title,

@@ -21,7 +21,7 @@ use std::time::Duration;
 use utoipa::ToSchema;
 
 fn instant(field: &'static str, text: &str) -> Result<Timestamp, ApiError> {
-    let rule = "a time looks like 2026-01-31T12:00:00Z";
+    let rule = "must be a time such as 2026-01-31T12:00:00Z";
     time::parse_rfc3339(text).ok_or_else(|| ApiError::invalid("Notification", field, "invalid", rule))
 }
 

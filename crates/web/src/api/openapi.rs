@@ -37,8 +37,8 @@ fn build() -> Value {
         "info": {
             "title": "Abide",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "The REST API of Abide, a git forge. Shapes and status codes are GitHub's where GitHub has \
-                the thing, so that its clients work with this base address.",
+            "description": "The REST API of Abide, a git forge. It is compatible with GitHub's REST API where features \
+                overlap, so GitHub clients work with this base URL.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "servers": [{ "url": "/api/v3" }],
@@ -68,9 +68,10 @@ fn operation(declared: &Declared) -> Value {
         add_content(response, answer);
     }
     if route.method == "GET" {
-        responses.insert("304".into(), json!({ "description": "What `If-None-Match` names is still right." }));
+        responses
+            .insert("304".into(), json!({ "description": "Not modified: the ETag in `If-None-Match` is current." }));
     }
-    for (range, about) in [("4XX", "It was refused; the message says why."), ("5XX", "The server failed.")] {
+    for (range, about) in [("4XX", "Refused; the message says why."), ("5XX", "Internal server error.")] {
         let schema = json!({ "schema": { "$ref": "#/components/schemas/Error" } });
         responses.insert(range.into(), json!({ "description": about, "content": { "application/json": schema } }));
     }
@@ -158,33 +159,33 @@ fn parameters(declared: &Declared) -> Value {
 
 fn variable_in_words(name: &str) -> &'static str {
     match name {
-        "owner" => "Whose repository it is.",
-        "repo" => "What the repository is called.",
-        "user" => "What the account is called.",
-        "target" => "What the other account is called.",
-        "id" | "delivery" => "Its number.",
-        "hook" => "The number of the webhook.",
-        "number" => "Its number in the repository.",
-        "name" => "What the label is called.",
-        "path" | "dir" => "A path in the repository; slashes may stand as they are.",
-        "branch" => "A branch; slashes may stand as they are.",
-        "ref" => "A ref; slashes may stand as they are.",
-        "npub" => "A nostr key.",
-        "identifier" => "What the key calls its repository: any text, encoded.",
-        "sha" => "The id of an object, or what leads to one.",
+        "owner" => "Owner of the repository.",
+        "repo" => "Name of the repository.",
+        "user" => "Name of the account.",
+        "target" => "Name of the other account.",
+        "id" | "delivery" => "Numeric id.",
+        "hook" => "Id of the webhook.",
+        "number" => "Number in the repository.",
+        "name" => "Name of the label.",
+        "path" | "dir" => "Path in the repository; slashes need no encoding.",
+        "branch" => "Branch; slashes need no encoding.",
+        "ref" => "Ref; slashes need no encoding.",
+        "npub" => "Nostr key (npub1…).",
+        "identifier" => "Identifier of the repository (its d tag), URL-encoded.",
+        "sha" => "Object id, or a branch or tag.",
         "basehead" => "Two branches, tags or commits: base...head.",
         _ => "",
     }
 }
 
 fn access_in_words(access: Access) -> String {
-    let scope = |scope: Scope| format!("the scope `{scope}`");
+    let scope = |scope: Scope| format!("the `{scope}` scope");
     match access {
-        Access::Everyone => "For everyone.".into(),
-        Access::Uncounted => "For everyone; not counted.".into(),
-        Access::Open(needed) => format!("For everyone; a token needs {}.", scope(needed)),
-        Access::Logged(needed) => format!("Needs a token with {}.", scope(needed)),
-        Access::Both(one, other) => format!("Needs a token with {} and {}.", scope(one), scope(other)),
+        Access::Everyone => "Public.".into(),
+        Access::Uncounted => "Public; does not count against the rate limit.".into(),
+        Access::Open(needed) => format!("Public; a token needs {}.", scope(needed)),
+        Access::Logged(needed) => format!("Requires a token with {}.", scope(needed)),
+        Access::Both(one, other) => format!("Requires a token with {} and {}.", scope(one), scope(other)),
     }
 }
 

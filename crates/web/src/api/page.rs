@@ -47,7 +47,7 @@ impl Paged {
             }
         }
         if (paged.page - 1).saturating_mul(paged.per_page) > MAX_OFFSET {
-            let rule = format!("only the first {MAX_OFFSET} entries of a list can be paged through");
+            let rule = format!("paging is limited to the first {MAX_OFFSET} entries of a list");
             return Err(ApiError::invalid("Search", "page", "invalid", rule));
         }
         Ok(paged)

@@ -66,8 +66,8 @@ fn moved_to(url: &str) -> Response {
 pub(super) fn notice(replaced: bool, typed: Option<&str>, name: &RepoName) -> Option<[(&'static str, String); 1]> {
     let folded = typed.is_some_and(|typed| name.folds(typed));
     let said = [
-        folded.then(|| format!("repository names are lower case: it is called {name}")),
-        replaced.then(|| "this name led to another repository until now".to_owned()),
+        folded.then(|| format!("repository names are lowercase; this one is named {name}")),
+        replaced.then(|| "this name redirected to another repository until now".to_owned()),
     ];
     let said: Vec<_> = said.into_iter().flatten().collect();
     (!said.is_empty()).then(|| [("X-Abide-Notice", said.join("; "))])

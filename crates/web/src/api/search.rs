@@ -13,7 +13,7 @@ use axum::extract::State;
 use axum::response::Response;
 
 fn text(query: &Query) -> Result<&str, ApiError> {
-    query.get("q").ok_or_else(|| ApiError::invalid("Search", "q", "missing", "q says what to look for"))
+    query.get("q").ok_or_else(|| ApiError::invalid("Search", "q", "missing", "q is required"))
 }
 
 pub(super) async fn repositories(

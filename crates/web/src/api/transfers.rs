@@ -36,7 +36,7 @@ pub(super) async fn offer(
 ) -> Result<(StatusCode, Json<Transfer>), ApiError> {
     let repo = repos::at(&app, &caller, slug, Action::RepoTransfer).await?;
     if body.new_name.is_some_and(|name| !name.eq_ignore_ascii_case(repo.name.as_str())) {
-        let rule = "a repository keeps its name when it is handed over; rename it before or afterwards";
+        let rule = "a transfer cannot rename the repository; rename it before or after the transfer";
         return Err(ApiError::invalid("Repository", "new_name", "unprocessable", rule));
     }
     let offer = transfer::offer(&app.forge, &caller, &repo, &body.new_owner).await?;

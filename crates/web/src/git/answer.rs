@@ -62,7 +62,7 @@ fn join(first: &[u8], second: &[u8]) -> Bytes {
 /// The one answer to everyone who is not logged in and cannot read, and to bad credentials.
 pub(super) fn login() -> Response {
     let body =
-        "Log in with an access token as the password. Repositories that you may not read look like absent ones.\n";
+        "Sign in with an access token as the password. Repositories that you may not read are reported as not found.\n";
     let challenge = (header::WWW_AUTHENTICATE, "Basic realm=\"Abide\"");
     (StatusCode::UNAUTHORIZED, [challenge, no_store(), plain()], body).into_response()
 }
@@ -78,7 +78,7 @@ pub(super) fn forbidden(reason: &str) -> Response {
 
 /// Not smart HTTP.
 pub(super) fn dumb() -> Response {
-    let body = "Only git's smart protocol is served here; use git 1.6.6 or later.\n";
+    let body = "Only the smart HTTP protocol is supported; use git 1.6.6 or later.\n";
     (StatusCode::FORBIDDEN, [no_store(), plain()], body).into_response()
 }
 
@@ -103,7 +103,7 @@ pub(super) fn fault(fault: &Fault) -> Response {
         Fault::Git(Client(_)) => (StatusCode::REQUEST_TIMEOUT, fault.to_string()),
         _ => {
             tracing::error!(error = %fault, "a git request failed");
-            (StatusCode::INTERNAL_SERVER_ERROR, "the server failed; try again later".to_owned())
+            (StatusCode::INTERNAL_SERVER_ERROR, "internal server error; try again later".to_owned())
         }
     };
     (status, [no_store(), plain()], format!("{text}\n")).into_response()

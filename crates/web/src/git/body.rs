@@ -24,13 +24,13 @@ pub(super) fn reader(request: Request, service: Service) -> Result<Reader, Box<R
     let text = |name| request.headers().get(name).and_then(|value: &header::HeaderValue| value.to_str().ok());
     let expected = format!("application/x-{}-request", service.name());
     if text(header::CONTENT_TYPE) != Some(expected.as_str()) {
-        let rule = format!("The body of this request has the content type {expected}.");
+        let rule = format!("The Content-Type of this request must be {expected}.");
         return Err(Box::new(answer::unsupported(&rule)));
     }
     let gzip = match text(header::CONTENT_ENCODING) {
         None | Some("identity") => false,
         Some("gzip" | "x-gzip") => true,
-        Some(_) => return Err(Box::new(answer::unsupported("Bodies may be gzip or not encoded at all."))),
+        Some(_) => return Err(Box::new(answer::unsupported("Unsupported Content-Encoding: use gzip or none."))),
     };
     let raw = StreamReader::new(request.into_body().into_data_stream().map_err(io::Error::other));
     Ok(if gzip { Box::new(GzipDecoder::new(BufReader::new(raw))) } else { Box::new(raw) })

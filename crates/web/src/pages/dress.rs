@@ -35,8 +35,8 @@ where
     let visitor = match Visitor::of(app, &parts).await {
         Ok(visitor) => visitor,
         Err(fault) => {
-            tracing::error!(error = %fault, "cannot find out who is logged in");
-            return (StatusCode::INTERNAL_SERVER_ERROR, "The server failed. Try again later.\n").into_response();
+            tracing::error!(error = %fault, "cannot read the session of a visitor");
+            return (StatusCode::INTERNAL_SERVER_ERROR, "Internal server error. Try again later.\n").into_response();
         }
     };
     let reads = matches!(parts.method, Method::GET | Method::HEAD);

@@ -131,7 +131,7 @@ pub(super) async fn explore_atom(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let at = ("/explore/activity", "/explore/atom");
-    let title = "What happens in public".to_owned();
+    let title = "Public activity".to_owned();
     atom(&app, &visitor.caller(), Feed::Public, title, at, headers.get(header::IF_NONE_MATCH)).await
 }
 
@@ -152,11 +152,11 @@ pub(super) async fn home_atom(
     let Some(user) = caller.user_id() else { return Ok(asks_for_token()) };
     caller.ensure_scope(abide_core::scope::Scope::RepoRead)?;
     let at = ("/", "/home/atom");
-    let title = "What you keep an eye on".to_owned();
+    let title = "Your activity feed".to_owned();
     atom(&app, &caller, Feed::Home(user), title, at, headers.get(header::IF_NONE_MATCH)).await
 }
 
 fn asks_for_token() -> Response {
     let ask = [(header::WWW_AUTHENTICATE, "Basic realm=\"Abide: any name, and a token as password\"")];
-    (StatusCode::UNAUTHORIZED, ask, "This feed is yours alone: log in, or use a token as password.\n").into_response()
+    (StatusCode::UNAUTHORIZED, ask, "This feed is private: sign in, or use a token as the password.\n").into_response()
 }

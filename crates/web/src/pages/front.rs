@@ -59,7 +59,10 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
         let page = Page { limit: RECENT, offset: 0 };
         let repos = explore::latest(&app, &visitor, page).await?;
         let repos = Listed::all(&app, &visitor, repos).await?;
-        return Ok(respond::page(&FrontPage { frame: Frame::new(&app, &visitor, "A git forge"), repos }));
+        return Ok(respond::page(&FrontPage {
+            frame: Frame::new(&app, &visitor, "Git hosting where links never break"),
+            repos,
+        }));
     };
     let offers = transfer::to_answer(&app.forge, &visitor.caller()).await?;
     let in_pages = address.query("page").is_some() || address.query_text("tab") == "repositories";

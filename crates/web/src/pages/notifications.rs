@@ -43,7 +43,7 @@ pub(super) fn because(reason: Reason) -> &'static str {
         Reason::ReviewRequested => "Review requested",
         Reason::Mention => "Mentioned",
         Reason::Assign => "Assigned",
-        Reason::Lifecycle => "Your repository",
+        Reason::Lifecycle => "Repository change",
         Reason::Author => "Author",
         Reason::Comment | Reason::Manual => "Subscribed",
         Reason::Watching => "Watching",
@@ -202,8 +202,8 @@ struct UnsubscribePage {
 }
 
 fn no_link_of_ours() -> Problem {
-    let detail = "This link was not made here, or a part of it is missing. Nothing was changed. Copy the whole link from \
-        the mail, or log in and choose what you hear of.";
+    let detail = "This unsubscribe link is invalid or incomplete. Nothing was changed. Copy the whole link from the \
+        mail, or sign in and change your notification settings.";
     Problem::new(StatusCode::FORBIDDEN, detail)
 }
 

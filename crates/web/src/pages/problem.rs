@@ -29,6 +29,8 @@ pub(crate) struct Problem {
     login: bool,
     /// Whether logging in is all that is missing.
     login_first: bool,
+    /// Address of the repository to go back to.
+    back: Option<String>,
 }
 
 #[derive(Template)]
@@ -40,12 +42,12 @@ struct ProblemPage<'a> {
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into(), retry_after: None, login: false, login_first: false }
+        Self { status, detail: detail.into(), retry_after: None, login: false, login_first: false, back: None }
     }
 
     /// The one answer for everything that is not there, or not for this visitor.
     pub(crate) fn not_found() -> Self {
-        let detail = "There is no such page, or it is not yours to see. It may be private, or never have existed.";
+        let detail = "It may not exist, or you may not have access.";
         Self { login: true, ..Self::new(StatusCode::NOT_FOUND, detail) }
     }
 
@@ -55,23 +57,28 @@ impl Problem {
     }
 
     pub(crate) fn foreign_form() -> Self {
-        let detail = "This form was not made for you, or is too old. Nothing was changed. Go back, reload the page and \
-            send it again; your browser must keep cookies for that.";
+        let detail = "Your session expired. Reload the page and try again. Nothing was changed. This needs cookies, so \
+            allow them in your browser.";
         Self::new(StatusCode::FORBIDDEN, detail)
     }
 
     pub(crate) fn form_too_large() -> Self {
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "A form has at most 256 KiB. Nothing was changed.")
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "This form is larger than 256 KiB, the limit. Nothing was changed.")
     }
 
     pub(crate) fn form_too_slow() -> Self {
-        let detail = "The form did not arrive as a whole within 30 seconds. Nothing was changed. Send it again.";
+        let detail = "The form did not arrive within 30 seconds. Nothing was changed. Send it again.";
         Self::new(StatusCode::REQUEST_TIMEOUT, detail)
     }
 
     pub(crate) fn too_often(wait: Duration) -> Self {
-        let detail = format!("That was tried too often. Try again in {}.", crate::show::time::span(wait));
+        let detail = format!("Too many attempts. Try again in {}.", crate::show::time::span(wait));
         Self { retry_after: Some(wait), ..Self::new(StatusCode::TOO_MANY_REQUESTS, detail) }
+    }
+
+    /// The same, with a link back to the repository.
+    pub(crate) fn back_to(self, repo: String) -> Self {
+        Self { back: Some(repo), ..self }
     }
 
     /// The same, with when to try again.
@@ -101,13 +108,13 @@ impl Problem {
     /// The page's title.
     pub(crate) fn title(&self) -> &'static str {
         match self.status {
-            StatusCode::NOT_FOUND => "Not found",
+            StatusCode::NOT_FOUND => "Page not found",
             StatusCode::FORBIDDEN => "Not allowed",
-            StatusCode::TOO_MANY_REQUESTS => "Too many tries",
-            StatusCode::CONFLICT => "Not possible now",
+            StatusCode::TOO_MANY_REQUESTS => "Too many attempts",
+            StatusCode::CONFLICT => "Conflict",
             StatusCode::GONE => "Gone",
-            status if status.is_server_error() => "The server failed",
-            _ => "That did not work",
+            status if status.is_server_error() => "Server error",
+            _ => "Invalid request",
         }
     }
 
@@ -148,7 +155,7 @@ impl From<Access> for Problem {
         match access {
             Access::NotFound => Self::not_found(),
             Access::Denied(DenyCode::LoginRequired) => {
-                Self { login: true, login_first: true, ..Self::new(StatusCode::FORBIDDEN, "Log in to do this.") }
+                Self { login: true, login_first: true, ..Self::new(StatusCode::FORBIDDEN, "Sign in to do this.") }
             }
             Access::Denied(_) | Access::Scope(_) => Self::new(StatusCode::FORBIDDEN, sentence(&access.to_string())),
             Access::Fault(fault) => Self::fault(&fault),
@@ -172,7 +179,7 @@ impl From<LifeError> for Problem {
             Class::Conflict => Self::new(StatusCode::CONFLICT, detail),
             Class::Gone => Self::new(StatusCode::GONE, detail),
             Class::TooOften(wait) => {
-                let detail = format!("{detail} That is in {}.", crate::show::time::span(wait));
+                let detail = format!("{detail} Try again in {}.", crate::show::time::span(wait));
                 Self { retry_after: Some(wait), ..Self::new(StatusCode::TOO_MANY_REQUESTS, detail) }
             }
             Class::Access => match error {
@@ -197,7 +204,9 @@ impl From<HookError> for Problem {
     fn from(error: HookError) -> Self {
         match error {
             HookError::Access(access) => access.into(),
-            HookError::NotFound(_) => Self::absent("There is no such webhook or delivery. It may be removed."),
+            HookError::NotFound(_) => {
+                Self::absent("This webhook or delivery does not exist. It may have been deleted.")
+            }
             HookError::Inactive => Self::new(StatusCode::CONFLICT, sentence(&error.to_string())),
             HookError::Invalid { .. } | HookError::TooMany(_) => {
                 Self::new(StatusCode::BAD_REQUEST, sentence(&error.to_string()))

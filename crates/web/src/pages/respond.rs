@@ -17,7 +17,7 @@ pub(crate) fn html(status: StatusCode, template: &impl Template) -> Response {
         }
         Err(error) => {
             tracing::error!(%error, "a template failed");
-            (StatusCode::INTERNAL_SERVER_ERROR, "The server failed. Try again later.\n").into_response()
+            (StatusCode::INTERNAL_SERVER_ERROR, "Internal server error. Try again later.\n").into_response()
         }
     }
 }

@@ -89,7 +89,7 @@ impl Card {
             Status::Accepted => ("was accepted", transfer.decided_at),
             Status::Declined => ("was declined", transfer.decided_at),
             Status::Canceled => ("was cancelled", transfer.decided_at),
-            Status::Expired => ("expired, because nobody answered it in time", Some(transfer.expires_at)),
+            Status::Expired => ("expired without an answer", Some(transfer.expires_at)),
         };
         Self {
             id: transfer.id.get(),
@@ -136,7 +136,7 @@ async fn offer_page(
 ) -> Result<OfferPage, Problem> {
     let caller = &member.viewer.caller;
     let offer = transfer::see(&app.forge, caller, address.segment(1)).await?;
-    let frame = Frame::new(app, &member.visitor, "Offer of a repository");
+    let frame = Frame::new(app, &member.visitor, "Transfer offer");
     let card = Card::of(caller, offer, frame.now.0);
     Ok(OfferPage { frame, section: "transfers", error, card })
 }
@@ -173,7 +173,7 @@ async fn answer(app: &App, member: &Member, address: &Address, answer: Answer) -
     }
     let told = match &error {
         LifeError::NameTaken => {
-            "you have a repository of this name already; rename or delete yours first, then accept".to_owned()
+            "you already have a repository with this name; rename or delete yours first, then accept".to_owned()
         }
         other => rule(other),
     };

@@ -23,7 +23,9 @@ pub(crate) async fn door(State(app): State<App>, request: Request, next: Next) -
     if has_word(request.headers(), header::UPGRADE, "websocket") {
         return match relay.settings().enabled {
             true => upgrade(app, request).await,
-            false => (StatusCode::NOT_FOUND, "This server has no relay.\n").into_response(),
+            false => {
+                (StatusCode::NOT_FOUND, "The nostr relay is disabled on this server (relay.enabled).\n").into_response()
+            }
         };
     }
     if relay.settings().enabled && has_word(request.headers(), header::ACCEPT, "application/nostr+json") {
@@ -43,7 +45,7 @@ fn has_word(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
 async fn upgrade(app: App, request: Request) -> Response {
     let (mut parts, _) = request.into_parts();
     if !parts.headers.contains_key(header::SEC_WEBSOCKET_KEY) {
-        let text = "A WebSocket request needs the header Sec-WebSocket-Key.\n";
+        let text = "Bad WebSocket request: the Sec-WebSocket-Key header is missing.\n";
         return (StatusCode::BAD_REQUEST, text).into_response();
     }
     let ip = peer(&parts.extensions);
@@ -72,7 +74,7 @@ fn refused(full: TooMany) -> Response {
         TooMany::Connections(_) => StatusCode::SERVICE_UNAVAILABLE,
         TooMany::OfAddress(_) => StatusCode::TOO_MANY_REQUESTS,
     };
-    (status, [(header::RETRY_AFTER, "60")], format!("Sorry: {full}.\n")).into_response()
+    (status, [(header::RETRY_AFTER, "60")], format!("Refused: {full}.\n")).into_response()
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ async fn talk(app: &App, socket: &mut WebSocket, client: &mut Client) -> Option<
         let ready = client.ready();
         let frames = tokio::select! {
             () = app.stop.cancelled() => {
-                return Some(End { code: close_code::AWAY, reason: "the server is stopping".into() });
+                return Some(End { code: close_code::AWAY, reason: "the server is shutting down".into() });
             }
             received = socket.recv(), if ready => {
                 heard = Instant::now();
@@ -71,7 +71,7 @@ async fn talk(app: &App, socket: &mut WebSocket, client: &mut Client) -> Option<
             },
             _ = ping.tick() => {
                 if heard.elapsed() > settings.idle_timeout {
-                    return Some(End { code: close_code::AWAY, reason: "nothing was heard for too long".into() });
+                    return Some(End { code: close_code::AWAY, reason: "idle timeout".into() });
                 }
                 let sending = Sending { app, client, ask: &mut ask, patience: &mut patience };
                 match sending.one(socket, Message::Ping(axum::body::Bytes::new())).await {
@@ -94,8 +94,8 @@ async fn talk(app: &App, socket: &mut WebSocket, client: &mut Client) -> Option<
 fn broken(error: &axum::Error) -> Option<End> {
     let text = error.to_string();
     let (code, reason) = match text.contains("too long") {
-        true => (close_code::SIZE, "the message is too large"),
-        false => (close_code::PROTOCOL, "this is no WebSocket message"),
+        true => (close_code::SIZE, "message too large"),
+        false => (close_code::PROTOCOL, "invalid WebSocket message"),
     };
     Some(End { code, reason: reason.into() })
 }

@@ -49,7 +49,7 @@ impl HttpBody for Paced {
             (now, Box::pin(tokio::time::sleep_until(now + patience)))
         });
         ready!(timer.as_mut().poll(context));
-        let slow = io::Error::new(io::ErrorKind::TimedOut, "the body of the request arrives too slowly");
+        let slow = io::Error::new(io::ErrorKind::TimedOut, "the request body arrives too slowly");
         Poll::Ready(Some(Err(axum::Error::new(slow))))
     }
 

@@ -47,14 +47,14 @@ pub(super) async fn serve(stream: TcpStream, peer: Peer, router: Router) {
         .max_buf_size(16 * 1024)
         .serve_connection(io, service);
     if let Ok(Err(error)) = tokio::time::timeout(LIFE, connection).await {
-        tracing::debug!(%error, "a connection beyond the limits ended early");
+        tracing::debug!(%error, "a connection over the limit ended early");
     }
 }
 
 /// The answer to everything that is no question about health.
 pub(super) fn too_many() -> Response {
     let told =
-        "Too many connections are open, from your address or in all. Close some, or try again in a few seconds.\n";
+        "Too many open connections, from your IP address or in total. Close some, or try again in a few seconds.\n";
     (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "5"), (header::CONNECTION, "close")], told).into_response()
 }
 

@@ -86,8 +86,8 @@ impl ShownFile {
         match &file.change {
             Change::Added(_) => notes.push("Added".to_owned()),
             Change::Deleted(_) => notes.push("Deleted".to_owned()),
-            Change::Renamed(_, _, similarity) if *similarity == 100 => notes.push("Moved".to_owned()),
-            Change::Renamed(_, _, similarity) => notes.push(format!("Moved, {similarity} % the same")),
+            Change::Renamed(_, _, similarity) if *similarity == 100 => notes.push("Renamed".to_owned()),
+            Change::Renamed(_, _, similarity) => notes.push(format!("Renamed, {similarity}% similar")),
             Change::Modified(_, _) => (),
         }
         if let (Some(before), Some(after)) = (before, after)
@@ -116,9 +116,9 @@ impl ShownFile {
 
 fn body(content: &Content) -> String {
     let (hunks, truncated) = match content {
-        Content::Binary => return note("Binary file: its content is not shown."),
-        Content::Omitted => return note("Too large to be compared here."),
-        Content::Text { hunks, .. } if hunks.is_empty() => return note("The content is the same."),
+        Content::Binary => return note("Binary file not shown."),
+        Content::Omitted => return note("Too large to compare."),
+        Content::Text { hunks, .. } if hunks.is_empty() => return note("No changes in content."),
         Content::Text { hunks, truncated } => (hunks, *truncated),
     };
     let mut out = String::from(
@@ -129,7 +129,7 @@ fn body(content: &Content) -> String {
     }
     out.push_str("</tbody></table></div>");
     if truncated {
-        out.push_str(&note("The rest of this file's changes is not shown."));
+        out.push_str(&note("The diff of this file is cut off here: it is too large."));
     }
     out
 }
@@ -155,7 +155,7 @@ fn write_hunk(hunk: &Hunk, out: &mut String) {
         );
         escape_code_into(&String::from_utf8_lossy(&line.text), out);
         if !line.newline {
-            out.push_str(" <span class=\"odd-char\">no line feed</span>");
+            out.push_str(" <span class=\"odd-char\">no newline at end of file</span>");
         }
         out.push_str("</td></tr>\n");
     }

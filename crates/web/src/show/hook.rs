@@ -14,9 +14,9 @@ pub(crate) fn class(state: &DeliveryState) -> &'static str {
 /// A word or two.
 pub(crate) fn word(state: &DeliveryState) -> &'static str {
     match state {
-        DeliveryState::Queued => "Waiting",
-        DeliveryState::Sending => "Being sent",
-        DeliveryState::Ok => "Arrived",
+        DeliveryState::Queued => "Queued",
+        DeliveryState::Sending => "Sending",
+        DeliveryState::Ok => "Delivered",
         DeliveryState::Failed => "Failed",
     }
 }

@@ -75,7 +75,7 @@ pub(crate) fn said(text: &str, base: &Base, site: &str, budget: &Budget) -> Stri
 
 /// A text as it was written, with a word about why.
 pub(crate) fn plain(text: &str) -> String {
-    let why = "This text is shown as it was written: as Markdown it is too large or too deeply nested.";
+    let why = "Shown as plain text: too large or too deeply nested to render as Markdown.";
     format!("<div class=\"prose\"><p class=\"muted\">{why}</p>{}</div>", as_written(text))
 }
 
@@ -371,7 +371,7 @@ mod tests {
     }
 
     fn fallback(markdown: &str) -> bool {
-        html(markdown).contains("shown as it was written")
+        html(markdown).contains("Shown as plain text")
     }
 
     #[test]
@@ -403,7 +403,7 @@ mod tests {
     fn a_text_whose_time_is_spent_is_shown_as_it_was_written() {
         let spent = Budget::new(Duration::ZERO);
         let out = said("*a* <b>", &base(), "https://forge.example", &spent);
-        assert!(out.contains("shown as it was written") && out.contains("*a* &lt;b&gt;"), "{out}");
+        assert!(out.contains("Shown as plain text") && out.contains("*a* &lt;b&gt;"), "{out}");
     }
 
     #[test]

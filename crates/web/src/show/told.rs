@@ -128,13 +128,16 @@ fn deed(item: &Item, payload: &Json) -> Vec<Piece> {
     };
     match item.told {
         Told::RepoCreated => about("created"),
-        Told::RepoForked => about("made a fork,"),
+        Told::RepoForked => about("forked a repository as"),
         Told::Star => about("starred"),
         Told::RepoArchived => about("archived"),
         Told::RepoUnarchived => about("unarchived"),
         Told::RepoRestored => about("restored"),
         Told::RepoRenamed => vec![text(&format!("renamed {} to", word("old_name"))), repo()],
-        Told::RepoTransferred => vec![text(&format!("took over from {}:", readable(&word("from")))), repo()],
+        Told::RepoTransferred => {
+            let verb = if item.actor.is_some() { "accepted the transfer of" } else { "transferred" };
+            vec![text(verb), repo(), text(&format!("from {}", readable(&word("from"))))]
+        }
         Told::RepoVisibilityChanged => vec![text("made"), repo(), text(&word("after"))],
         Told::Follow => {
             let name = word("user");
@@ -142,13 +145,13 @@ fn deed(item: &Item, payload: &Json) -> Vec<Piece> {
         }
         Told::IssueCreated => issue("opened"),
         Told::IssueClosed => issue("closed"),
-        Told::IssueReopened => issue("opened again"),
+        Told::IssueReopened => issue("reopened"),
         Told::IssueCommented | Told::PrCommented => issue("commented on"),
-        Told::PrOpened => issue("proposed"),
+        Told::PrOpened => issue("opened"),
         Told::PrSynchronized => issue("updated"),
         Told::PrClosed => issue("closed"),
         Told::PrMerged => issue("merged"),
-        Told::PrReopened => issue("opened again"),
+        Told::PrReopened => issue("reopened"),
         Told::Push => pushed(payload, &slug, repo()),
     }
 }
@@ -170,8 +173,8 @@ fn pushed(payload: &Json, slug: &str, repo: Piece) -> Vec<Piece> {
     let path: String = form_urlencoded::byte_serialize(short.as_bytes()).collect::<String>().replace("%2F", "/");
     let shown = Piece::Link(short.to_owned(), format!("/{slug}/tree/{}", path.replace('+', "%20")));
     match (none(before), none(after)) {
-        (_, true) => vec![text(format!("deleted the {kind} {short} in")), repo],
-        (true, _) => vec![text(format!("made the {kind}")), shown, text("in".into()), repo],
+        (_, true) => vec![text(format!("deleted {kind} {short} in")), repo],
+        (true, _) => vec![text(format!("created {kind}")), shown, text("in".into()), repo],
         _ => {
             let (before, after) = (before.as_str().unwrap_or_default(), after.as_str().unwrap_or_default());
             let changes = Piece::Link(short.to_owned(), format!("/{slug}/compare/{before}...{after}"));
@@ -244,9 +247,9 @@ mod tests {
         let made = push("refs/heads/a/b c", &zero, &one);
         assert_eq!(
             (made.text().as_str(), made.target()),
-            ("bob made the branch a/b c in ann/tool", "/ann/tool/tree/a/b%20c")
+            ("bob created branch a/b c in ann/tool", "/ann/tool/tree/a/b%20c")
         );
-        assert_eq!(push("refs/tags/v1", &one, &zero).text(), "bob deleted the tag v1 in ann/tool");
+        assert_eq!(push("refs/tags/v1", &one, &zero).text(), "bob deleted tag v1 in ann/tool");
         let moved = push("refs/heads/main", &one, &"2".repeat(40));
         assert_eq!(moved.text(), "bob pushed to main in ann/tool");
         assert_eq!(moved.target(), format!("/ann/tool/compare/{one}...{}", "2".repeat(40)));

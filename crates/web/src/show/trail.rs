@@ -21,25 +21,25 @@ pub(crate) fn told(action: &str, meta: &str) -> Option<String> {
         "repo_visibility_changed" => format!("Made {}", text("after")),
         "repo_soft_deleted" => "Deleted".to_owned(),
         "repo_restored" if meta["old_name"] != meta["new_name"] => {
-            format!("Restored as {}, which was {}", text("new_name"), text("old_name"))
+            format!("Restored as {}, formerly {}", text("new_name"), text("old_name"))
         }
         "repo_restored" => "Restored".to_owned(),
-        "repo_hard_deleted" => "Removed for good".to_owned(),
-        "repo_transfer_requested" => format!("Offered to {}", text("to")),
-        "repo_transfer_accepted" => format!("Handed over from {} to {}", text("from"), text("to")),
-        "repo_transfer_declined" => format!("Offer of {} declined", text("from")),
-        "repo_transfer_canceled" => format!("Offer to {} cancelled", text("to")),
+        "repo_hard_deleted" => "Deleted permanently".to_owned(),
+        "repo_transfer_requested" => format!("Transfer offered to {}", text("to")),
+        "repo_transfer_accepted" => format!("Transferred from {} to {}", text("from"), text("to")),
+        "repo_transfer_declined" => format!("Transfer from {} declined", text("from")),
+        "repo_transfer_canceled" => format!("Transfer to {} cancelled", text("to")),
         "repo_redirect_released" => format!("Old name {} released", text("old_name")),
-        "collaborator_added" => format!("{} added with the role {}", text("user"), text("after")),
+        "collaborator_added" => format!("{} added with the {} role", text("user"), text("after")),
         "collaborator_changed" => {
             format!("Role of {} changed from {} to {}", text("user"), text("before"), text("after"))
         }
-        "collaborator_removed" => format!("{} removed, who had the role {}", text("user"), text("before")),
+        "collaborator_removed" => format!("{} removed, formerly with the {} role", text("user"), text("before")),
         "webhook_created" => format!("Webhook to {} added", text("host")),
         "webhook_edited" => format!("Webhook to {} changed", text("host")),
         "webhook_deleted" => format!("Webhook to {} deleted", text("host")),
-        "webhook_suspended" => format!("Webhook to {} suspended: it failed again and again", text("host")),
-        "webhook_resumed" => format!("Webhook to {} answers again", text("host")),
+        "webhook_suspended" => format!("Webhook to {} suspended: too many deliveries failed in a row", text("host")),
+        "webhook_resumed" => format!("Webhook to {} resumed", text("host")),
         _ => return None,
     })
 }
@@ -92,11 +92,11 @@ mod tests {
         for (action, meta, expected) in [
             ("repo_renamed", r#"{"old_name":"a","new_name":"b"}"#, "Renamed from a to b"),
             ("repo_restored", r#"{"old_name":"a","new_name":"a"}"#, "Restored"),
-            ("repo_restored", r#"{"old_name":"a","new_name":"b"}"#, "Restored as b, which was a"),
+            ("repo_restored", r#"{"old_name":"a","new_name":"b"}"#, "Restored as b, formerly a"),
             ("repo_visibility_changed", r#"{"before":"public","after":"private"}"#, "Made private"),
             ("repo_topics_changed", r#"{"before":["x"],"after":["y","z"]}"#, "Topics changed to y, z"),
             ("repo_topics_changed", r#"{"before":["x"],"after":[]}"#, "Topics removed"),
-            ("repo_transfer_accepted", r#"{"from":"ann","to":"bob"}"#, "Handed over from ann to bob"),
+            ("repo_transfer_accepted", r#"{"from":"ann","to":"bob"}"#, "Transferred from ann to bob"),
             (
                 "push",
                 r#"{"transport":"ssh","push":{"ref_count":5,"refs":[{"name":"refs/heads/main"},{"name":"refs/tags/v1"},

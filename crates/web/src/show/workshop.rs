@@ -58,7 +58,7 @@ impl Workshop {
             let queue = queue.clone();
             let thread = thread::Builder::new().name(format!("render-{number}")).stack_size(STACK);
             if let Err(error) = thread.spawn(move || work_off(&queue)) {
-                tracing::error!(%error, "a thread that renders texts cannot be started");
+                tracing::error!(%error, "cannot start a rendering thread");
             }
         }
         let own = NetworkQueues::new(share_of_one(at_once, OF_ONE));
@@ -94,7 +94,7 @@ impl Workshop {
 fn work_off(queue: &Mutex<Receiver<Job>>) {
     // On Linux this is the priority of the thread alone.
     if let Err(error) = rustix::process::setpriority_process(None, NICE) {
-        tracing::debug!(%error, "a thread that renders texts has the priority of all others");
+        tracing::debug!(%error, "cannot lower the priority of a rendering thread");
     }
     loop {
         let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
@@ -106,7 +106,7 @@ fn work_off(queue: &Mutex<Receiver<Job>>) {
 }
 
 fn crowded() -> Problem {
-    let detail = "So many pages are being rendered that this one had to wait too long. Try again in a minute.";
+    let detail = "The server is busy rendering other pages. Try again in a minute.";
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, detail).retried_after(Duration::from_secs(60))
 }
 

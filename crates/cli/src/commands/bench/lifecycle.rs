@@ -25,22 +25,22 @@ use tokio::task::JoinSet;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// How large the large repository is, in MiB.
+    /// Size of the large repository, in MiB.
     #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     mebibytes: u32,
-    /// How often each operation is run on each repository.
+    /// Rounds of each operation on each repository.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// How many work at once.
+    /// Concurrent workers.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     writers: u16,
-    /// How often each of them goes through a whole life.
+    /// Full lifecycles per worker.
     #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..))]
     lives: u32,
-    /// Where to make the temporary directory: on a disk like the one that will hold the data.
+    /// Parent of the temporary directory: use a disk like the one for the data.
     #[arg(long, value_name = "DIR")]
     temp: Option<PathBuf>,
-    /// JSON instead of a table.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }

@@ -28,23 +28,23 @@ use tempfile::TempDir;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Action {
-    /// Push, clone and list refs, beside git http-backend behind nginx and fcgiwrap; memory, start and size.
+    /// Push, clone and list refs, compared with git http-backend behind nginx and fcgiwrap; memory, start-up time and size.
     Git(git::Args),
-    /// Units of work and reads per second, beside bare SQL with the same statements; --database adds PostgreSQL.
+    /// Transactions and reads per second, compared with bare SQL; --database adds PostgreSQL.
     Store(store::Args),
-    /// Rename, transfer, delete and the rest: a repository of 1 GiB beside an empty one, and with many writers.
+    /// Rename, transfer, delete and restore: a repository of 1 GiB compared with an empty one, and with many writers.
     Lifecycle(lifecycle::Args),
-    /// Stars beside bare SQL, notifications to many, webhooks to a receiver here, and the home feed over a long log.
+    /// Stars compared with bare SQL, notification fan-out, webhook deliveries to a local receiver, and the home feed.
     Attention(attention::Args),
-    /// The relay: events taken in beside the bare check of signatures, questions, many listeners, memory.
+    /// Relay: event ingest compared with signature checks alone, queries, many subscriptions, memory.
     Nostr(nostr::Args),
-    /// Pages: a large directory, a long history, many visitors, beside the git command line.
+    /// Pages: a large directory, a long history and many visitors, compared with the git command line.
     Web(web::Args),
 }
 
 pub(crate) async fn run(config: &Config, action: Action) -> Result<(), Failure> {
     if cfg!(debug_assertions) {
-        eprintln!("note: this is a debug build; only `cargo build --release` gives figures that mean something");
+        eprintln!("note: this is a debug build; only results of `cargo build --release` are meaningful");
     }
     match action {
         Action::Git(args) => git::run(config, args).await,

@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 pub(super) async fn rename(forge: &Forge, target: &Target, new_name: &str) -> Result<(), Failure> {
     let before = target.live(forge).await?;
     let Renamed { repo, replaced } = repos::rename::rename(forge, &Caller::operator(), &before, new_name).await?;
-    let mut said = format!("renamed {} to {}; the old address keeps leading to it", before.slug(), repo.slug());
+    let mut said = format!("renamed {} to {}; the old address redirects", before.slug(), repo.slug());
     if repo.name.folds(new_name) {
-        said += "; repository names are lower case";
+        said += "; repository names are lowercase";
     }
     if replaced {
-        said += "; the name led to another repository until now";
+        said += "; the name redirected to another repository until now";
     }
     told(forge, target, &repo, &said, &[]);
     Ok(())
@@ -30,7 +30,7 @@ pub(super) async fn hand_over(forge: &Forge, target: &Target, to: &str) -> Resul
     let before = target.live(forge).await?;
     user(forge, to).await?;
     let repo = transfer::hand_over(forge, &Caller::operator(), &before, to).await?;
-    let said = format!("{} is {} now; the old address keeps leading to it", before.slug(), repo.slug());
+    let said = format!("{} is now {}; the old address redirects", before.slug(), repo.slug());
     told(forge, target, &repo, &said, &[]);
     Ok(())
 }
@@ -58,7 +58,7 @@ pub(super) async fn archive(forge: &Forge, target: &Target) -> Result<(), Failur
 
 pub(super) async fn unarchive(forge: &Forge, target: &Target) -> Result<(), Failure> {
     let repo = marks::unarchive(forge, &Caller::operator(), &target.live(forge).await?).await?;
-    told(forge, target, &repo, &format!("unarchived {}: it can be written to again", repo.slug()), &[]);
+    told(forge, target, &repo, &format!("unarchived {}: it accepts pushes again", repo.slug()), &[]);
     Ok(())
 }
 
@@ -66,14 +66,14 @@ pub(super) async fn set_visibility(forge: &Forge, target: &Target, to: Visibilit
     let before = target.live(forge).await?;
     let repo = marks::set_visibility(forge, &Caller::operator(), &before, to).await?;
     let said = match (before.visibility == to, to) {
-        (true, _) => format!("{} is {to} already", repo.slug()),
+        (true, _) => format!("{} is already {to}", repo.slug()),
         (false, Visibility::Private) => {
             format!(
-                "{} is private now: only its owner and collaborators read it; clones cannot be recalled",
+                "{} is now private: only its owner and collaborators can read it; existing clones are not affected",
                 repo.slug()
             )
         }
-        (false, Visibility::Public) => format!("{} is public now: everyone can read it", repo.slug()),
+        (false, Visibility::Public) => format!("{} is now public: everyone can read it", repo.slug()),
     };
     told(forge, target, &repo, &said, &[]);
     Ok(())
@@ -82,7 +82,7 @@ pub(super) async fn set_visibility(forge: &Forge, target: &Target, to: Visibilit
 pub(super) async fn delete(forge: &Forge, target: &Target) -> Result<(), Failure> {
     let repo = target.live(forge).await?;
     let until = repos::delete::delete(forge, &Caller::operator(), &repo).await?;
-    let said = format!("deleted {}; `abide repo restore {}` brings it back until {until}", repo.slug(), repo.id);
+    let said = format!("deleted {}; `abide repo restore {}` restores it until {until}", repo.slug(), repo.id);
     let repo = find::for_operator(forge, &repo.id.to_string(), Meant::Deleted).await?;
     told(forge, target, &repo, &said, &[]);
     Ok(())
@@ -92,11 +92,11 @@ pub(super) async fn restore(forge: &Forge, target: &Target, name: Option<&str>) 
     let before = target.deleted(forge).await?;
     let repo = repos::restore::restore(forge, &Caller::operator(), &before.id.to_string(), name).await?;
     let mut said = match repo.name == before.name {
-        true => format!("restored {} as it was", repo.slug()),
+        true => format!("restored {}", repo.slug()),
         false => format!("restored {} as {}", before.slug(), repo.slug()),
     };
     if name.is_some_and(|typed| repo.name.folds(typed)) {
-        said += "; repository names are lower case";
+        said += "; repository names are lowercase";
     }
     told(forge, target, &repo, &said, &[]);
     Ok(())
@@ -105,11 +105,11 @@ pub(super) async fn restore(forge: &Forge, target: &Target, name: Option<&str>) 
 pub(super) async fn purge(forge: &Forge, target: &Target, confirm: &str) -> Result<(), Failure> {
     let repo = target.deleted(forge).await?;
     if !confirm.eq_ignore_ascii_case(&repo.slug()) {
-        let refused = format!("--confirm says {confirm}, but the repository is called {}", repo.slug());
-        return Err(Failure::refused(refused).hint("nothing was removed; see that it is the one you mean"));
+        let refused = format!("--confirm is {confirm}, but the repository is {}", repo.slug());
+        return Err(Failure::refused(refused).hint("nothing was deleted; check the name"));
     }
     repos::purge::purge(forge, &Caller::operator(), &repo).await?;
-    let said = format!("removed {} (id {}) for good, with all of its content", repo.slug(), repo.id);
+    let said = format!("permanently deleted {} (id {}) with all its data", repo.slug(), repo.id);
     told(forge, target, &repo, &said, &[("state", json!("removed"))]);
     Ok(())
 }

@@ -15,9 +15,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Action {
-    /// Show all repositories, deleted ones included.
+    /// List all repositories, including deleted ones.
     List {
-        /// JSON instead of a table.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
@@ -26,39 +26,39 @@ pub(crate) enum Action {
         #[command(flatten)]
         target: Target,
     },
-    /// Print where a repository is on disk.
+    /// Print the path of a repository on disk.
     Path {
         /// owner/name or id.
         repo: String,
     },
-    /// Give a repository another name. The old address keeps leading to it.
+    /// Rename a repository. The old address redirects.
     Rename {
         #[command(flatten)]
         target: Target,
-        /// The other name.
+        /// New name.
         new_name: String,
     },
-    /// Hand a repository over to someone, at once. The old address keeps leading to it.
+    /// Transfer a repository to another user at once. The old address redirects.
     Transfer {
         #[command(flatten)]
         target: Target,
-        /// To whom.
+        /// New owner.
         user: String,
-        /// Ask them first: they accept or decline.
+        /// Send a transfer offer, which the user accepts or declines.
         #[arg(long)]
         offer: bool,
     },
-    /// Make a repository read-only.
+    /// Archive a repository: it becomes read-only.
     Archive {
         #[command(flatten)]
         target: Target,
     },
-    /// Make an archived repository writable again.
+    /// Unarchive a repository.
     Unarchive {
         #[command(flatten)]
         target: Target,
     },
-    /// Change who may read a repository.
+    /// Make a repository public or private.
     Visibility {
         #[command(flatten)]
         target: Target,
@@ -66,7 +66,7 @@ pub(crate) enum Action {
         #[arg(value_parser = visibilities())]
         visibility: Visibility,
     },
-    /// Delete a repository. It can be restored for some time.
+    /// Delete a repository. It can be restored during the grace period.
     Delete {
         #[command(flatten)]
         target: Target,
@@ -75,15 +75,15 @@ pub(crate) enum Action {
     Restore {
         #[command(flatten)]
         target: Target,
-        /// Under another name.
+        /// Restore with this name instead.
         #[arg(long, value_name = "NEW")]
         name: Option<String>,
     },
-    /// Remove a deleted repository for good, at once, with all of its content.
+    /// Permanently delete a deleted repository at once, with all its data.
     Purge {
         #[command(flatten)]
         target: Target,
-        /// owner/name of it, typed once more: there is no way back.
+        /// owner/name, repeated to confirm: this cannot be undone.
         #[arg(long, value_name = "OWNER/NAME")]
         confirm: String,
     },
@@ -97,9 +97,9 @@ fn visibilities() -> impl TypedValueParser<Value = Visibility> {
 /// Which repository a command is about, and for whom it prints.
 #[derive(clap::Args)]
 pub(crate) struct Target {
-    /// owner/name or id; a deleted one has a name too, unless several had it.
+    /// owner/name or id. Use the id if several deleted repositories had the name.
     repo: String,
-    /// JSON instead of lines.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }

@@ -80,7 +80,7 @@ fn a_fork_that_cannot_be_says_why() {
     alice.create(&server, "empty", false);
     bob.create(&server, "project", false);
     let api = Api::of(&server, &bob);
-    assert!(assert_error(&api.post("/repos/alice/empty/forks", json!({})), 403).contains("no content"));
+    assert!(assert_error(&api.post("/repos/alice/empty/forks", json!({})), 403).contains("the repository is empty"));
     assert_error(&api.post("/repos/alice/project/forks", json!({})), 409);
     assert_refused(&api.post("/repos/alice/project/forks", json!({ "name": "a b" })), "name", "invalid");
     assert_error(&Api::of(&server, &alice).post("/repos/alice/project/forks", json!({})), 409);

@@ -32,7 +32,7 @@ fn a_renamed_repository_is_the_same_one(#[values(Engine::Sqlite, Engine::Postgre
 
     let renamed = api.patch("/repos/alice/project", json!({ "name": " Better ", "description": "Both at once" }));
     assert_eq!(renamed.status, 200, "{}", renamed.text());
-    assert_eq!(renamed.header("x-abide-notice"), Some("repository names are lower case: it is called better"));
+    assert_eq!(renamed.header("x-abide-notice"), Some("repository names are lowercase: it is called better"));
     let after = renamed.json();
     assert_eq!(after["id"], before["id"]);
     assert_eq!((&after["name"], &after["full_name"]), (&json!("better"), &json!("alice/better")));
@@ -63,7 +63,7 @@ fn a_name_that_cannot_be_had_changes_nothing(#[values(Engine::Sqlite, Engine::Po
         ("", "1 to 100 characters"),
         ("a b", "only letters"),
         ("a/b", "only letters"),
-        ("..", "starts with a letter or digit"),
+        ("..", "start with a letter or digit"),
         ("a.git", ".git"),
         ("settings", "reserved"),
     ] {
@@ -214,7 +214,7 @@ fn what_a_nostr_key_rules_is_neither_hidden_nor_handed_over(
         api.post("/repos/alice/project/transfer", json!({ "new_owner": "bob" })),
     ] {
         let rule = assert_refused(&refused, "base", "unprocessable");
-        assert!(rule.starts_with("a nostr key rules this repository"), "{rule}");
+        assert!(rule.starts_with("this repository belongs to a nostr key"), "{rule}");
     }
     assert_eq!(api.patch("/repos/alice/project", json!({ "private": false })).status, 200);
     assert_eq!(done(&api, "alice/project"), ["repo_created"]);
@@ -227,7 +227,7 @@ fn taking_a_name_that_led_elsewhere_is_said(#[values(Engine::Sqlite, Engine::Pos
     let (alice, bob) = (person(&server, "alice"), person(&server, "bob"));
     let api = Api::of(&server, &alice);
     let said = |response: &Response| response.header("x-abide-notice").map(str::to_owned);
-    let notice = Some("this name led to another repository until now".to_owned());
+    let notice = Some("this name redirected to another repository until now".to_owned());
     alice.create(&server, "one", false);
     for (old, new) in [("one", "two"), ("two", "three"), ("three", "two")] {
         let renamed = api.patch(&format!("/repos/alice/{old}"), json!({ "name": new }));
@@ -303,7 +303,7 @@ fn what_was_deleted_too_long_ago_is_gone(#[values(Engine::Sqlite, Engine::Postgr
     assert_eq!(api.delete("/repos/alice/project").status, 204);
     query(&server, "UPDATE repos SET deleted_at = deleted_at - 604800000000");
     let message = assert_error(&api.post(&format!("/repositories/{id}/restore"), json!({})), 410);
-    assert!(message.contains("has passed"), "{message}");
+    assert!(message.contains("restore period of this repository has ended"), "{message}");
 
     server.cli_ok(&["jobs", "run", "lifecycle:sweep"]);
     assert_eq!(api.read("/user/deleted_repos"), json!([]));

@@ -35,7 +35,7 @@ fn a_bad_name_is_refused_with_its_rule() {
         ("a b", "only letters"),
         ("a/b", "only letters"),
         ("a\0b", "only letters"),
-        ("..", "starts with a letter or digit"),
+        ("..", "start with a letter or digit"),
         ("a..b", "two dots"),
         ("a.git", ".git"),
         ("settings", "reserved"),

@@ -29,11 +29,11 @@ fn a_signed_request_is_the_keys_account_once(#[values(Engine::Sqlite, Engine::Po
     let (key, addr) = (Key::new(1), server.http_addr());
     governed(&server, &key, "tool", |_| {});
     let unknown = signed(&server, &Key::new(2), "GET", "/api/v3/user").send(addr);
-    assert!(assert_error(&unknown, 401).contains("no account here has this key"));
+    assert!(assert_error(&unknown, 401).contains("no account has this key"));
 
     let request = signed(&server, &key, "GET", "/api/v3/user");
     assert_eq!(request.send(addr).json()["login"], npub(&key));
-    assert!(assert_error(&request.send(addr), 401).contains("used already"));
+    assert!(assert_error(&request.send(addr), 401).contains("already used"));
     let asked = signed(&server, &key, "GET", "/api/v3/user/repos?per_page=5").send(addr);
     assert_eq!(asked.json()[0]["owner"]["login"], npub(&key), "{}", asked.text());
 
@@ -101,7 +101,7 @@ fn a_signed_body_is_the_one_that_was_signed(#[values(Engine::Sqlite, Engine::Pos
     let hash = hex(&json!({ "name": "x" }).to_string());
     let tags: &[&[&str]] = &[&["u", &url], &["method", "POST"], &["payload", &hash]];
     let refused = nameless.header("Authorization", &header(&key, Key::now(), tags)).send(addr);
-    assert!(assert_error(&refused, 403).contains("pick a user name first"));
+    assert!(assert_error(&refused, 403).contains("choose a user name first"));
 }
 
 #[rstest]

@@ -117,7 +117,7 @@ fn too_many_stars_in_an_hour_have_to_wait(#[values(Engine::Sqlite, Engine::Postg
     assert_eq!(api.put(star, json!({})).status, 204, "it changes nothing, but counts");
     let refused = api.delete(star);
     let message = assert_error(&refused, 429);
-    assert!(message.contains("too often"), "{message}");
+    assert!(message.contains("too many attempts"), "{message}");
     let wait: u64 = refused.header("retry-after").and_then(|wait| wait.parse().ok()).expect("how long to wait");
     assert!((1..=3600).contains(&wait), "{wait}");
     assert_eq!(api.get(star).status, 204);
@@ -141,7 +141,7 @@ fn too_many_repositories_and_tokens_in_an_hour_have_to_wait(
         assert_eq!(api.delete(&format!("/repos/alice/{name}")).status, 204);
     }
     for refused in [api.post("/user/repos", json!({ "name": "three" })), api.post("/repos/bob/tool/forks", json!({}))] {
-        assert!(assert_error(&refused, 429).contains("too often"), "{}", refused.text());
+        assert!(assert_error(&refused, 429).contains("too many attempts"), "{}", refused.text());
         assert!(refused.header("retry-after").is_some());
     }
     assert_eq!(query(&server, "SELECT count(*) FROM repos WHERE deleted_at IS NULL"), "1");

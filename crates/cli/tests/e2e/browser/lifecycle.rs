@@ -34,7 +34,7 @@ async fn the_danger_zone_is_used_with_open_eyes() {
     browser.go("/ann/tool/settings").await;
     browser.sees("Danger zone").await;
     browser.press("Rename").await;
-    browser.sees("The old address ann/tool keeps leading here").await;
+    browser.sees("The old address ann/tool redirects here").await;
     browser.fill("name", "Bad Name").await;
     browser.keys(Key::Enter + "").await;
     browser.sees("only letters a–z, digits, dots, underscores and hyphens").await;
@@ -42,7 +42,7 @@ async fn the_danger_zone_is_used_with_open_eyes() {
     assert_eq!(kept.as_deref(), Some("Bad Name"), "what was typed is kept");
     browser.fill("name", "gadget").await;
     browser.keys(Key::Enter + "").await;
-    browser.sees("Renamed. The old name leads here.").await;
+    browser.sees("Renamed. The old name redirects here.").await;
     browser.go("/ann/tool/blob/main/src/lib.rs?plain=1#L3").await;
     assert_eq!(browser.at().await, "/ann/gadget/blob/main/src/lib.rs?plain=1#L3");
     browser.go("/ann/gadget/settings").await;
@@ -53,18 +53,18 @@ async fn the_danger_zone_is_used_with_open_eyes() {
     // Archive, and back from the banner.
     browser.press("General").await;
     browser.press("Archive").await;
-    browser.sees("can be unarchived at any time").await;
+    browser.sees("You can unarchive it at any time").await;
     browser.press("Archive this repository").await;
     browser.sees("The repository is read-only until it is unarchived.").await;
     browser.go("/ann/gadget").await;
     browser.sees("It is read-only").await;
     browser.press("Unarchive").await;
     browser.press("Unarchive this repository").await;
-    browser.sees("The repository can be pushed to again.").await;
+    browser.sees("The repository accepts pushes again.").await;
 
     // Private, after being told that clones stay where they are.
     browser.press("Make private").await;
-    browser.sees("cannot be recalled").await;
+    browser.sees("Existing clones and forks are not affected.").await;
     browser.press("Make it private").await;
     browser.sees("The repository is private.").await;
 
@@ -90,28 +90,28 @@ async fn a_private_repository_is_offered_and_taken() {
     giver.fill("new_owner", "bob").await;
     giver.fill("confirmation", "ann/tool").await;
     giver.keys(Key::Enter + "").await;
-    giver.sees("The repository is offered.").await;
-    giver.sees("Offered to bob").await;
+    giver.sees("Transfer offered.").await;
+    giver.sees("Transfer offered to bob").await;
 
     let taker = Browser::open(&server).await;
     log_in(&taker, "bob").await;
-    taker.sees("A repository is offered to you.").await;
+    taker.sees("You have a transfer offer.").await;
     taker.press("Look at the offer").await;
     taker.sees("If you accept, you own it as bob/tool.").await;
     taker.press("Accept: ann/tool").await;
-    taker.sees("ann offers you a repository").await;
+    taker.sees("ann wants to transfer a repository to you").await;
     taker.sees("Private: only the owner and collaborators can read it").await;
     taker.press("Accept: ann/tool").await;
-    taker.sees("The repository is yours.").await;
+    taker.sees("You own this repository now.").await;
     assert_eq!(taker.at().await, "/bob/tool?done=accepted");
     taker.sees("A small tool. See the guide.").await;
     taker.go("/ann/tool/commits").await;
     assert_eq!(taker.at().await, "/bob/tool/commits");
     taker.go("/").await;
-    assert!(!taker.text().await.contains("offered to you"));
+    assert!(!taker.text().await.contains("transfer offer"));
 
     giver.go("/ann/tool").await;
-    giver.sees("Not found").await;
+    giver.sees("Page not found").await;
     silent(&giver);
     silent(&taker);
     giver.close().await;
@@ -133,7 +133,7 @@ async fn what_was_deleted_comes_back_also_under_another_name() {
         browser.go("/ann/tool/commits").await;
         browser.sees("ann/tool is deleted").await;
         browser.press("Restore").await;
-        browser.sees("Restored, with everything that belonged to it.").await;
+        browser.sees("Repository restored with all its data.").await;
         browser.sees("Keep the sum in range").await;
     }
     // Somebody was quicker with the name.
@@ -143,10 +143,10 @@ async fn what_was_deleted_comes_back_also_under_another_name() {
     browser.sees("Can be restored until").await;
     ann.create(&server, "tool", false);
     browser.press("Restore ann/tool").await;
-    browser.sees("You have another repository of this name by now").await;
+    browser.sees("You already have another repository with this name").await;
     browser.fill("name", "tool-of-old").await;
     browser.keys(Key::Enter + "").await;
-    browser.sees("Restored, with everything that belonged to it.").await;
+    browser.sees("Repository restored with all its data.").await;
     assert_eq!(browser.at().await, "/ann/tool-of-old?done=restored");
     browser.sees("Keep the sum in range").await;
     silent(&browser);

@@ -25,7 +25,7 @@ async fn log_in(browser: &Browser, name: &str) {
     browser.go("/login").await;
     browser.fill("login", name).await;
     browser.fill("password", PASSWORD).await;
-    browser.press("Log in").await;
+    browser.press("Sign in").await;
     browser.sees("Your repositories").await;
 }
 

@@ -12,8 +12,8 @@ async fn join(browser: &Browser, server: &Server, name: &str) {
     sign_up(browser, name).await;
     let link = mailed_link(server, "verify");
     browser.go(&link).await;
-    browser.press("Confirm the address").await;
-    browser.sees("The address is confirmed.").await;
+    browser.press("Verify address").await;
+    browser.sees("E-mail address verified.").await;
     fs::remove_dir_all(server.data_dir().join("outbox")).expect("what was sent can be removed");
 }
 
@@ -49,7 +49,7 @@ async fn bob_stars_and_watches_anns_repository_and_hears_of_what_she_does() {
     bob.find("button[name=\"level\"][value=\"all\"]").await.click().await.expect("it can be chosen");
     bob.sees("Watching").await;
     bob.go("/notifications").await;
-    bob.sees("Nothing unread").await;
+    bob.sees("No unread notifications").await;
 
     ann.go("/ann/tool/settings/rename").await;
     ann.fill("name", "gadget").await;
@@ -77,9 +77,9 @@ async fn bob_stars_and_watches_anns_repository_and_hears_of_what_she_does() {
     assert_eq!(bob.find(".bell .count").await.text().await.expect("a number"), "1");
     bob.go("/notifications").await;
     bob.press("Mute: Renamed from tool to gadget").await;
-    bob.sees("Nothing unread").await;
+    bob.sees("No unread notifications").await;
     ann.go("/notifications").await;
-    ann.sees("Nothing unread").await;
+    ann.sees("No unread notifications").await;
     for browser in [ann, bob] {
         assert_eq!(browser.complaints(), [""; 0]);
         browser.close().await;

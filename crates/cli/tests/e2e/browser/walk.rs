@@ -26,13 +26,13 @@ async fn someone_signs_up_creates_pushes_browses_makes_a_token_and_deletes(
     assert_eq!(kept.as_deref(), Some("A small tool"), "what was typed is kept");
     browser.fill("name", "tool").await;
     browser.press("Create repository").await;
-    browser.sees("Nothing has been pushed yet").await;
+    browser.sees("This repository is empty").await;
 
     // A token from the page, and a push with it.
     browser.go("/settings/tokens").await;
     browser.fill("label", "laptop").await;
     browser.find("main [name=\"scope\"][value=\"repo\"]").await.click().await.unwrap();
-    browser.press("Make the token").await;
+    browser.press("Create token").await;
     let token = browser.find(".secret").await.text().await.unwrap();
     assert!(token.starts_with("abide_pat_"), "{token}");
     let git = GitClient::new().with_token(token.trim());
@@ -77,7 +77,7 @@ async fn someone_signs_up_creates_pushes_browses_makes_a_token_and_deletes(
     browser.sees("Type ann/tool to confirm").await;
     browser.fill("confirmation", "ann/tool").await;
     browser.press("Delete this repository").await;
-    browser.sees("The repository is deleted").await;
+    browser.sees("Repository deleted").await;
     let complaints: Vec<String> =
         browser.complaints().into_iter().filter(|line| !line.contains("status of 400")).collect();
     assert_eq!(complaints, Vec::<String>::new(), "the console says nothing");
@@ -95,7 +95,7 @@ async fn everything_can_be_done_with_the_keyboard_alone() {
     // The first stop is the way past the navigation.
     browser.keys(Key::Tab + "").await;
     assert_eq!(focused(&browser).await, "Skip to content");
-    tab_to(&browser, "Log in").await;
+    tab_to(&browser, "Sign in").await;
     browser.keys(Key::Enter + "").await;
     let _ = browser.find("main [name=\"login\"]").await;
     tab_to(&browser, "login").await;
@@ -108,7 +108,7 @@ async fn everything_can_be_done_with_the_keyboard_alone() {
     let _ = browser.find("main [name=\"description\"]").await;
     tab_to(&browser, "name").await;
     browser.keys("typed".to_owned() + Key::Enter).await;
-    browser.sees("Nothing has been pushed yet").await;
+    browser.sees("This repository is empty").await;
     assert_eq!(browser.at().await, "/ann/typed");
     browser.close().await;
 }

@@ -71,11 +71,11 @@ fn a_large_change_is_shown_when_it_is_asked_for() {
         let html = browser.page(&page);
         assert!(html.contains("a small change"), "{page}");
         assert!(!html.contains("many lines") && !html.contains("xxxxxxxx"), "{page}");
-        assert_eq!(html.matches("Show the change").count(), 2, "{page}");
+        assert_eq!(html.matches("Load diff").count(), 2, "{page}");
         assert!(html.len() < 50_000, "{page} has {} bytes", html.len());
-        let link = html.split("<a href=\"").filter(|rest| rest.contains("Show the change")).find_map(|rest| {
+        let link = html.split("<a href=\"").filter(|rest| rest.contains("Load diff")).find_map(|rest| {
             let (link, text) = rest.split_once('"')?;
-            text.starts_with(">Show the change").then(|| link.replace("&#38;", "&").replace("&amp;", "&"))
+            text.starts_with(">Load diff").then(|| link.replace("&#38;", "&").replace("&amp;", "&"))
         });
         let link = link.expect("a link to the first of them");
         let shown = browser.page(link.split('#').next().unwrap_or_default());

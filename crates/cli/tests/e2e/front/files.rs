@@ -46,7 +46,7 @@ fn everything_that_a_server_makes_is_for_its_user_alone(#[values(Engine::Sqlite,
     let sick = server.cli(&["doctor"]);
     assert_eq!(sick.status.code(), Some(5));
     let said = String::from_utf8_lossy(&sick.stdout).into_owned();
-    assert!(said.contains("has the mode 0755") && said.contains("repos has the mode 0750"), "{said}");
+    assert!(said.contains("has mode 0755") && said.contains("repos has mode 0750"), "{said}");
     server.cli_ok(&["doctor", "--fix"]);
     assert_eq!((mode(server.data_dir()), mode(&repos)), (0o700, 0o700));
 }

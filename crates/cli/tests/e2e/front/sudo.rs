@@ -37,11 +37,11 @@ fn adding_keys_tokens_and_addresses_asks_for_the_password_again(
         query(&server, age);
         let before = count();
         let asked = browser.submit(page, action, fields);
-        assert!(asked.text().contains("Confirm that it is you"), "{action}: {}", asked.text());
+        assert!(asked.text().contains("Confirm your identity"), "{action}: {}", asked.text());
         assert_eq!(asked.header("cache-control"), Some("no-store"));
         let wrong =
             browser.submit_in(&asked.text(), action, "current_password", &[("current_password", "not it at all")]);
-        assert!(wrong.text().contains("That is not your password"), "{action}: {}", wrong.text());
+        assert!(wrong.text().contains("Wrong password"), "{action}: {}", wrong.text());
         assert_eq!(count(), before, "nothing is done until it is certain who asks");
         let done = browser.submit_in(&wrong.text(), action, "current_password", &[("current_password", PASSWORD)]);
         assert!(matches!(done.status, 200 | 303), "{action}: {}", done.text());
@@ -71,7 +71,7 @@ fn an_account_without_a_password_signs_with_its_key_again(#[values(Engine::Sqlit
         query(&server, age);
         let before = count();
         let asked = browser.submit(page, action, fields).text();
-        assert!(asked.contains("Confirm that it is you") && asked.contains("Sign with your key"), "{action}: {asked}");
+        assert!(asked.contains("Confirm your identity") && asked.contains("Sign with your key"), "{action}: {asked}");
         assert!(!asked.contains("current_password"), "{action}: {asked}");
         // Neither a password that nobody set, nor another key, nor a signature for another form.
         let mut asked = browser.submit_in(&asked, action, "challenge", &[("current_password", PASSWORD)]).text();
@@ -79,7 +79,7 @@ fn an_account_without_a_password_signs_with_its_key_again(#[values(Engine::Sqlit
         for (signer, path) in [(Key::new(32), action), (key.clone(), "/login/nostr")] {
             let event = proof(&server, &signer, path, &field(&asked, action, "challenge"));
             asked = browser.submit_in(&asked, action, "challenge", &[("event", &event)]).text();
-            assert!(asked.contains("Confirm that it is you"), "{action}: {asked}");
+            assert!(asked.contains("Confirm your identity"), "{action}: {asked}");
             assert_eq!(count(), before, "{action}: nothing is done until it is certain who asks");
         }
         let event = proof(&server, &key, action, &field(&asked, action, "challenge"));
@@ -88,7 +88,7 @@ fn an_account_without_a_password_signs_with_its_key_again(#[values(Engine::Sqlit
         assert_ne!(count(), before, "{action} does what was filled in");
         query(&server, age);
         let again = browser.submit_in(&asked, action, "challenge", &[("event", &event)]).text();
-        assert!(again.contains("Confirm that it is you"), "{action}: a signature serves once: {again}");
+        assert!(again.contains("Confirm your identity"), "{action}: a signature serves once: {again}");
     }
     // Signed a moment ago: not asked again.
     let (page, action) = ("/settings/account", "/settings/account/emails");

@@ -154,7 +154,7 @@ fn a_directory_of_a_gigabyte_in_a_small_pack_is_refused(#[values(Engine::Sqlite,
     // A directory of a gigabyte, of which the first bytes are here.
     let push = signed_push(&mut scene, &attacker, b"PACK\0\0\0\x02\0\0\0\x01\xa0\x80\x80\x80\x20\x78\x9c");
     let told = report(scene.server.http_addr(), &attacker, &push);
-    assert!(told.contains("a commit, directory or tag of 1073741824 bytes is larger than"), "{told}");
+    assert!(told.contains("a commit, tree or tag has 1073741824 bytes; the limit is"), "{told}");
 }
 
 /// Processor time that one bomb costs the server and git at most. Unpacking the larger one takes minutes.

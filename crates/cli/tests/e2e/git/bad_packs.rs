@@ -70,8 +70,7 @@ fn a_push_that_lacks_an_object_is_refused(#[case] road: Road, #[case] engine: En
 
     let report = send(&scene, &push_of(&[("refs/heads/side", &commit)], &without_blob));
 
-    let reason =
-        "an object that it refers to is missing or of another kind; run `git fsck` in your clone and push again";
+    let reason = "a referenced object is missing or has the wrong type; run `git fsck` in your clone and push again";
     assert!(report.contains(&format!("ng refs/heads/side the pack was refused: {reason}\n")), "{report}");
     assert_untouched(&scene, objects, &main);
 }
@@ -184,7 +183,7 @@ fn a_push_that_is_too_large_is_refused_with_the_limit(#[case] road: Road, #[case
 
     let complaint = git.fails(&work, &["push", "origin", "main"]);
 
-    let reason = "the pack is larger than the 102400 bytes allowed; push in several steps";
+    let reason = "the pack is larger than 102400 bytes, the limit; push in several steps";
     assert!(complaint.contains(reason), "{complaint}");
     assert_untouched(&scene, objects, &main);
 }

@@ -63,7 +63,7 @@ fn of_all_who_push_to_one_branch_at_once_one_wins_and_the_others_are_told(
         assert_eq!(won.len(), 1, "{pushes:?}");
         for lost in (0..CLIENTS).filter(|number| !won.contains(number)) {
             let told = String::from_utf8_lossy(&pushes[lost].stderr);
-            let reason = "! [remote rejected] main -> main (the ref moved meanwhile; fetch and try again)";
+            let reason = "! [remote rejected] main -> main (the ref was updated by someone else; fetch and try again)";
             assert!(told.contains(reason), "{told}");
         }
         history.push(heads[won[0]].clone());

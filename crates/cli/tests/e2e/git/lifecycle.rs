@@ -256,7 +256,7 @@ fn the_doctor_sets_aside_what_does_not_belong(#[values(Engine::Sqlite, Engine::P
     std::fs::write(stray.join("kept"), "bytes").expect("writable");
     let found = scene.server.cli(&["doctor"]);
     assert_eq!(found.status.code(), Some(5));
-    assert!(String::from_utf8_lossy(&found.stdout).contains("`abide doctor --fix` sets it aside"));
+    assert!(String::from_utf8_lossy(&found.stdout).contains("`abide doctor --fix` moves it to quarantine"));
     let fixed = scene.server.cli_ok(&["doctor", "--fix"]);
     assert!(fixed.contains("FIXED") && fixed.contains("quarantine"), "{fixed}");
     assert!(!stray.exists());

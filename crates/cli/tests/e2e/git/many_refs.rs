@@ -71,7 +71,7 @@ fn heavy_fifty_thousand_refs_are_pushed_in_two_steps() {
 
     // The commands of one push have a limit, and whoever meets it is told what to do.
     let complaint = git.fails(&work, &["push", "--quiet", "--tags", "origin"]);
-    let limit = "the commands of a push have at most 4194304 bytes; push in several steps";
+    let limit = "the commands of a push may have at most 4194304 bytes; push in several steps";
     assert!(complaint.contains(limit), "{complaint}");
     assert_eq!(scene.refs().len(), 0);
 

@@ -42,7 +42,7 @@ fn a_name_that_no_file_can_have_is_refused(#[case] road: Road, #[case] engine: E
     let too_long = format!("main:refs/heads/{}", "x".repeat(251));
     let complaint = git.fails(&work, &["push", "origin", &too_long]);
 
-    assert!(complaint.contains("a ref name has at most 1000 bytes, and 250 between two slashes"), "{complaint}");
+    assert!(complaint.contains("a ref name must have at most 1000 bytes, and 250 between two slashes"), "{complaint}");
     assert_eq!(scene.refs(), refs([("refs/heads/main", &commit)]));
     scene.assert_settled(1);
 }

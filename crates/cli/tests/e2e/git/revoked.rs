@@ -79,9 +79,9 @@ fn a_push_over_http_ends_with_its_account_or_token(
     eventually(SOON, || std::fs::read_dir(&incoming).is_ok_and(|mut areas| areas.next().is_some()));
     lose(&scene, loss);
     let told = to_the_end(held);
-    assert!(told.contains("ng refs/heads/main this account was suspended"), "{told}");
+    assert!(told.contains("ng refs/heads/main the account was suspended"), "{told}");
     let told = to_the_end(silent);
-    assert!(told.contains("this account was suspended"), "{told}");
+    assert!(told.contains("the account was suspended"), "{told}");
     scene.assert_nothing_incoming();
 }
 
@@ -96,7 +96,7 @@ fn a_push_over_ssh_ends_with_its_account_or_key(
     eventually(SOON, || std::fs::read_dir(&incoming).is_ok_and(|mut areas| areas.next().is_some()));
     lose(&scene, loss);
     let told = report.recv_timeout(SOON).expect("there is a report");
-    assert!(told.contains("ng refs/heads/main this account was suspended"), "{told}");
+    assert!(told.contains("ng refs/heads/main the account was suspended"), "{told}");
     eventually(SOON, || ssh.try_wait().expect("our own child can be asked").is_some());
     drop(stdin);
     scene.assert_nothing_incoming();
@@ -127,7 +127,7 @@ fn a_fetch_over_http_ends_with_its_account_or_token(
     // The client takes nothing, and git ends all the same.
     eventually(SOON, || children(&scene.server).is_empty());
     let told = to_the_end(silent);
-    assert!(told.contains("this account was suspended"), "{told}");
+    assert!(told.contains("the account was suspended"), "{told}");
     drop(answer);
 }
 
@@ -229,7 +229,7 @@ fn a_push_whose_account_is_suspended_before_its_refs_move_is_refused(
     query(&scene.server, &format!("DELETE FROM leases WHERE name = 'repo:{id}'"));
     let output = pushing.join().expect("git ran");
     let told = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && told.contains("this account was suspended"), "{told}");
+    assert!(!output.status.success() && told.contains("the account was suspended"), "{told}");
     assert_eq!(scene.refs()["refs/heads/main"], first, "no ref has moved");
     scene.assert_nothing_incoming();
 }

@@ -84,7 +84,7 @@ fn the_default_branch_cannot_be_deleted(
 
     let complaint = git.fails(&work, &["push", "origin", ":main"]);
 
-    let reason = "! [remote rejected] main (this is the default branch; choose another default in the settings before \
+    let reason = "! [remote rejected] main (this is the default branch; set another default branch in the settings before \
                   deleting it)";
     assert!(complaint.contains(reason), "{complaint}");
     assert_eq!(scene.refs(), refs([("refs/heads/main", &commit)]));

@@ -5,7 +5,7 @@ use abide_testkit::{Engine, GitClient, http};
 use rstest::rstest;
 use serde_json::json;
 
-const NEEDS_WRITE: &str = "this needs the role write in the repository; ask its owner";
+const NEEDS_WRITE: &str = "you need the write role in this repository; ask its owner to change your access";
 
 fn make_private(scene: &Scene) {
     let body = json!({ "private": true });

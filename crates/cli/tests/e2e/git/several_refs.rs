@@ -5,11 +5,11 @@ use abide_testkit::Engine;
 use rstest::rstest;
 use std::fs;
 
-const RESERVED: &str = "(this namespace is kept by the server; push below refs/heads/ or refs/tags/)";
-const IN_THE_WAY: &str = "(another ref is in the way: one cannot be named like a directory of the other; delete or \
-                          rename that one)";
-const MOVED: &str = "(the ref moved meanwhile; fetch and try again)";
-const NOT_ALONE: &str = "(atomic push: another ref of it was refused)";
+const RESERVED: &str = "(this ref namespace is reserved for the server; push to refs/heads/ or refs/tags/)";
+const IN_THE_WAY: &str = "(the name conflicts with another ref (a and a/b cannot both exist); delete or rename that \
+                          ref)";
+const MOVED: &str = "(the ref was updated by someone else; fetch and try again)";
+const NOT_ALONE: &str = "(atomic push: another ref was refused)";
 
 #[rstest]
 #[case::http_sqlite(Road::Http, Engine::Sqlite)]

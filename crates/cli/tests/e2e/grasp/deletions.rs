@@ -131,7 +131,7 @@ fn a_deleted_proposal_takes_its_ref_along(#[values(Engine::Sqlite, Engine::Postg
     scene.push(&key, "demo", &[&format!("{commit}:{name}")]);
     assert!(scene.relay.publish(&event).0);
     let by_hand = scene.push_fails(&key, "demo", &[&format!(":{name}")]);
-    assert!(by_hand.contains("goes when its author deletes the event"), "{by_hand}");
+    assert!(by_hand.contains("cannot be deleted by push; delete the event"), "{by_hand}");
     let id = event.id.to_hex();
     assert_eq!(scene.relay.publish(&deletion(&author, now(), &[&["e", &id]])), (true, String::new()));
     assert!(!scene.is_served(&event));

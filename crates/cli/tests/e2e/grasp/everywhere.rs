@@ -134,6 +134,6 @@ fn an_archived_repository_among_them_is_left_out(#[values(Engine::Sqlite, Engine
 fn what_one_event_makes_the_server_copy_is_bounded_in_sum(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let mut three = Three::new(engine, &[("ABIDE_GRASP__UNSIGNED_PER_ADDRESS", "500kB")]);
     let told = three.is_refused(true);
-    assert!(told.contains("lacks more than was pushed"), "{told}");
+    assert!(told.contains("lacks more objects than this push had"), "{told}");
     three.assert_nowhere();
 }

@@ -111,7 +111,7 @@ fn what_waits_from_one_address_and_altogether_is_bounded_for_events_and_commits(
     let commit = scene.git.commit_file(&scene.work, "a", "a", "a proposal");
     scene.push(&key, "demo", &[&format!("{commit}:refs/nostr/{:064x}", 1)]);
     let refused = scene.push_fails(&key, "demo", &[&format!("{commit}:refs/nostr/{:064x}", 2)]);
-    assert!(refused.contains("too many commits wait"), "{refused}");
+    assert!(refused.contains("too many commits are waiting"), "{refused}");
     let (taken, reason) = scene.relay.publish(&scene.announcement(&Key::new(3), now(), "other", &[]));
     assert!(!taken && reason.starts_with("rate-limited:"), "{reason}");
     assert_eq!(scene.metric("abide_purgatory_entries{kind=\"placeholder\"}"), Some(1.0));

@@ -158,7 +158,7 @@ fn a_pull_request_that_one_repository_cannot_take_is_released_nowhere(
     let event = proposal(&commit, &[key.coordinate("demo"), other.coordinate("other")]);
     assert_eq!(scene.relay.publish(&event), (true, WAITS.to_owned()));
     let told = scene.push_fails(&key, "demo", &[&format!("{commit}:{}", nostr_ref(&event))]);
-    assert!(told.contains("lacks more than was pushed"), "{told}");
+    assert!(told.contains("lacks more objects than this push had"), "{told}");
     assert!(!scene.is_served(&event));
     assert!(!has_nostr_ref(&scene, &other, "other") && !has_nostr_ref(&scene, &key, "demo"));
     // What lacks less is pushed to where more is missing.

@@ -80,14 +80,14 @@ fn everyone_sees_which_half_of_a_proposal_is_missing(#[values(Engine::Sqlite, En
     for key in &keys {
         assert_eq!(told(&scene, key), [(id.clone(), Some(npub(&author)), commit.clone(), "git".into())]);
         let html = page(&scene, key);
-        assert!(html.contains("waits for its commit") && html.contains(&commit), "{html}");
+        assert!(html.contains("is waiting for its commit") && html.contains(&commit), "{html}");
         assert!(html.contains(&format!("refs/nostr/{id}")), "{html}");
     }
     assert_eq!(scene.relay.publish(&odd), (true, WAITS.to_owned()), "names of repositories elsewhere do not matter");
     assert_eq!(told(&scene, &keys[0]).len(), 2);
     scene.push(&keys[1], "demo", &[&format!("{commit}:{}", nostr_ref(&event))]);
     assert_eq!(told(&scene, &keys[1]), [], "it is complete");
-    assert!(!page(&scene, &keys[1]).contains("waits for its commit"));
+    assert!(!page(&scene, &keys[1]).contains("is waiting for its commit"));
 
     // The other way round, and at a repository that is not served yet.
     let waiting = Key::new(3);
@@ -98,7 +98,7 @@ fn everyone_sees_which_half_of_a_proposal_is_missing(#[values(Engine::Sqlite, En
         scene.push(key, "demo", &[&format!("{alone}:refs/nostr/{nobody}")]);
         assert_eq!(told(&scene, key), [(nobody.clone(), None, alone.clone(), "event".into())]);
         let html = page(&scene, key);
-        assert!(html.contains("waits for the event that proposes it") && html.contains(&alone), "{html}");
+        assert!(html.contains("is waiting for its pull request event") && html.contains(&alone), "{html}");
         assert!(html.contains(&nobody), "{html}");
     }
     assert_eq!(told(&scene, &keys[1]), [], "the last push under an id is the one that waits");
@@ -110,8 +110,8 @@ fn everyone_sees_which_half_of_a_proposal_is_missing(#[values(Engine::Sqlite, En
     }
     assert_eq!(told(&scene, &keys[0]).len(), 6);
     let html = page(&scene, &keys[0]);
-    assert_eq!(html.matches("waits for its commit").count(), 3);
-    assert!(html.contains("6 proposals wait for their other half"), "{html}");
+    assert_eq!(html.matches("is waiting for its commit").count(), 3);
+    assert!(html.contains("6 pull requests are incomplete"), "{html}");
     let link = format!("/api/v3/grasp/{}/demo/status", npub(&keys[0]));
     assert!(html.contains(&format!("href=\"{link}\"")), "{html}");
     scene.assert_healthy();
@@ -254,7 +254,7 @@ fn unsigned_bytes_have_a_budget(#[values(Engine::Sqlite, Engine::Postgres)] engi
             break;
         }
     }
-    assert!(told.contains("wait for their events") || told.contains("limit"), "{told}");
+    assert!(told.contains("waiting for their events") || told.contains("limit"), "{told}");
     scene.assert_healthy();
 }
 
@@ -318,7 +318,7 @@ fn a_commit_without_a_repository_that_takes_it_is_refused(#[values(Engine::Sqlit
     let id = issue.id.to_hex();
     let nowhere = author.event(now(), 1618, &[&["e", &id], &["c", &commit]], "");
     let (taken, reason) = scene.relay.publish(&nowhere);
-    assert!(!taken && reason.starts_with("restricted: no repository here can take the commit"), "{reason}");
+    assert!(!taken && reason.starts_with("restricted: no repository here can store the commit"), "{reason}");
     scene.server.cli_ok(&["repo", "archive", &format!("{}/demo", npub(&scene.owner))]);
     let (taken, reason) = scene.relay.publish(&proposal(&scene, &author, &commit, 1618, &[]));
     assert!(!taken && reason.starts_with("restricted: the repository is archived"), "{reason}");

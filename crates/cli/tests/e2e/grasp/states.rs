@@ -43,7 +43,7 @@ fn event_arrives_git_data_does_not_exist_and_a_matching_push_releases_it(
         (&"served".into(), &second.clone().into())
     );
     let page = http::get(scene.server.http_addr(), &format!("/{}/demo", npub(&key)), None).text();
-    assert!(page.contains("waits for its push: 1 of 1"), "{page}");
+    assert!(page.contains("is waiting for its push: 1 of 1"), "{page}");
     assert!(
         scene.refs(&key, "demo").iter().all(|(_, oid)| *oid == scene.first),
         "nothing moves before its data is here"

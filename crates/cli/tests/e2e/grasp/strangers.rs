@@ -60,7 +60,7 @@ fn repositories_that_are_served_go_on_and_a_chosen_name_opens_the_way(
     let next = state(&helper, now(), "demo", &[("refs/heads/main", &scene.first)], Some("main"));
     assert!(scene.say(&next).0, "a maintainer without an account goes on");
     let refused = scene.relay.publish(&scene.announcement(&owner, now(), "another", &[]));
-    assert!(!refused.0 && refused.1.contains("choose a username"), "{refused:?}");
+    assert!(!refused.0 && refused.1.contains("choose a user name"), "{refused:?}");
     query(&scene.server, &format!("UPDATE users SET name = 'zoe' WHERE npub = '{}'", npub(&owner)));
     let announced = scene.announcement(&owner, now(), "another", &[]);
     assert_eq!(scene.relay.publish(&announced), (true, WAITS.to_owned()));
@@ -74,7 +74,7 @@ fn a_server_that_takes_no_announcements_says_so(#[values(Engine::Sqlite, Engine:
     let member = Key::new(2);
     link(&scene, &member, "member");
     let refused = scene.relay.publish(&scene.announcement(&member, now(), "demo", &[]));
-    assert!(!refused.0 && refused.1.contains("keys that its operator lists"), "{refused:?}");
+    assert!(!refused.0 && refused.1.contains("keys that its operator has allowed"), "{refused:?}");
 }
 
 #[rstest]
@@ -94,7 +94,7 @@ fn a_stranger_has_so_many_repositories_and_an_account_so_many_of_both_kinds(
     person.create(&scene.server, "plain", false);
     scene.served(&member, "signed", &[]);
     let refused = scene.relay.publish(&scene.announcement(&member, now(), "third", &[]));
-    assert!(!refused.0 && refused.1.contains("an account may own 2 repositories"), "{refused:?}");
+    assert!(!refused.0 && refused.1.contains("an account can own at most 2 repositories"), "{refused:?}");
     let body = json!({ "name": "third" });
     let refused = http::post(scene.server.http_addr(), "/api/v3/user/repos", Some(&person.token), &body);
     assert_eq!(refused.status, 403, "{}", refused.text());

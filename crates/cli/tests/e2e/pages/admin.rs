@@ -53,7 +53,7 @@ fn an_admin_suspends_and_appoints_but_never_locks_everyone_out(
     assert_eq!(location(&root.get("/admin")), "/admin/users");
     let html = root.page("/admin/users?q=BOB%40example");
     assert!(html.contains("bob@example.org") && !html.contains("carol@example.org"), "{html}");
-    assert!(root.page("/admin/users?q=%25").contains("Nobody found"), "a text, not a pattern");
+    assert!(root.page("/admin/users?q=%25").contains("No accounts found"), "a text, not a pattern");
 
     let page = format!("/admin/users/{}", id_of(&server, "bob"));
     let suspended = root.confirm(&page, &format!("{page}/suspend"), &[]);
@@ -164,5 +164,5 @@ fn the_audit_log_is_read_newest_first_by_action_person_and_repository(
     assert!(repo.contains("repo_created") && !repo.contains("user_created"), "{repo}");
     let by = root.page("/admin/audit?actor=carol");
     assert!(by.contains("logged_in") && !by.contains("repo_created"), "{by}");
-    assert!(root.page("/admin/audit?actor=nobody").contains("Nothing found"));
+    assert!(root.page("/admin/audit?actor=nobody").contains("No entries"));
 }

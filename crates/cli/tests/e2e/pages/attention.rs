@@ -175,7 +175,7 @@ fn stars_are_found_on_a_profile_and_hidden_with_their_repository(
     assert_eq!(order(&stranger.page("/alice?tab=stars&sort=name")), Some(false));
     let found = stranger.page("/alice?tab=stars&q=ZEB");
     assert!(found.contains("alice/zebra\">") && !found.contains("alice/ant\">"), "{found}");
-    assert!(stranger.page("/alice?tab=stars&q=nothing").contains("Nothing found"));
+    assert!(stranger.page("/alice?tab=stars&q=nothing").contains("No matches"));
     for odd in ["before=x", "before=1.x", "before=9223372036854775808.1", "sort=x", "page=999999", "before=0.0"] {
         stranger.page(&format!("/alice?tab=stars&{odd}"));
     }
@@ -219,7 +219,7 @@ fn people_are_followed_on_their_page(#[values(Engine::Sqlite, Engine::Postgres)]
     assert!(stranger.page("/alice/followers").contains("href=\"/bob\""));
     assert!(stranger.page("/bob/following").contains("href=\"/alice\""));
     bob.submit("/alice", "/alice/followers", &[("follow", "0")]);
-    assert!(bob.page("/alice/followers").contains("Nobody yet"));
+    assert!(bob.page("/alice/followers").contains("No one yet"));
     let refused = bob.submit("/alice", "/alice/followers", &[("follow", "1")]);
     assert_eq!(refused.status, 429);
     assert!(refused.header("retry-after").is_some(), "{:?}", refused.headers);

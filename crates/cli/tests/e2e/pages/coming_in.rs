@@ -21,18 +21,18 @@ fn someone_signs_up_confirms_their_address_logs_out_and_in_again(
     let made = browser.submit("/signup", "/signup", &fields);
     assert_eq!(location(&made), "/?done=welcome");
     let home = browser.page("/?done=welcome");
-    assert!(home.contains("Confirm your address") && home.contains(r#"href="/ada""#), "{home}");
+    assert!(home.contains("Verify your e-mail address") && home.contains(r#"href="/ada""#), "{home}");
 
     let link = mailed_link(&server, "verify");
     for _ in 0..2 {
-        assert!(browser.page(&link).contains("Confirm the address"));
+        assert!(browser.page(&link).contains("Verify address"));
         assert_eq!(unverified(&server), "1", "looking changes nothing");
     }
-    assert!(browser.page("/settings/account").contains("Not confirmed"));
+    assert!(browser.page("/settings/account").contains("Not verified"));
     let confirmed = browser.submit(&link, &link, &[]);
     assert_eq!(location(&confirmed), "/settings/account?done=verified");
     assert_eq!(unverified(&server), "0");
-    assert!(!browser.page("/settings/account").contains("Not confirmed"));
+    assert!(!browser.page("/settings/account").contains("Not verified"));
     assert_eq!(browser.get(&link).status, 410, "a link works once");
 
     let out = browser.submit("/", "/logout", &[]);
@@ -83,7 +83,10 @@ fn the_way_to_an_account_is_what_the_operator_chose() {
     let closed = builder(Engine::Sqlite).env("ABIDE_SIGNUP__MODE", "closed").start();
     let browser = Browser::new(&closed);
     let html = browser.page("/signup");
-    assert!(html.contains("Ask them for one") && !html.contains("name=\"password\""), "{html}");
+    assert!(
+        html.contains("Ask the site administrator for an account") && !html.contains("name=\"password\""),
+        "{html}"
+    );
     assert!(!browser.page("/").contains("/signup"));
     let token = browser.token("/login");
     let fields = [("_token", token.as_str()), ("name", "eve"), ("email", "e@example.org"), ("password", PASSWORD)];
@@ -94,7 +97,7 @@ fn the_way_to_an_account_is_what_the_operator_chose() {
     add_admin(&invited, "carol");
     let stranger = Browser::new(&invited);
     assert!(stranger.page("/signup").contains("You need an invitation"));
-    assert!(stranger.page("/invite/nonsense").contains("taken back or is too old"));
+    assert!(stranger.page("/invite/nonsense").contains("cancelled or has expired"));
     let admin = logged_in(&invited, "carol");
     let answer = admin.submit("/admin/invites", "/admin/invites", &[("email", "eve@example.org")]);
     assert_eq!((answer.status, answer.header("cache-control")), (200, Some("no-store")));
@@ -105,7 +108,7 @@ fn the_way_to_an_account_is_what_the_operator_chose() {
     assert_eq!(location(&stranger.submit(&link, "/signup", &fields)), "/?done=joined");
     assert!(stranger.is_in());
     assert_eq!(query(&invited, "SELECT count(*) FROM emails WHERE verified_at IS NULL AND address LIKE 'eve%'"), "0");
-    assert!(Browser::new(&invited).page(&link).contains("taken back or is too old"), "it works once");
+    assert!(Browser::new(&invited).page(&link).contains("cancelled or has expired"), "it works once");
 }
 
 #[rstest]
@@ -126,7 +129,7 @@ fn a_wrong_password_and_an_unknown_account_are_answered_alike(
     };
     let expected = said("known");
     assert_eq!(expected.0, 400);
-    assert!(expected.2.contains("value=TYPED") && expected.2.contains("That login does not fit"), "{}", expected.2);
+    assert!(expected.2.contains("value=TYPED") && expected.2.contains("Wrong user name or password"), "{}", expected.2);
     for login in ["nobody", "known@example.org", "nobody@example.org", "..", "a b"] {
         assert_eq!(said(login), expected, "{login}");
     }

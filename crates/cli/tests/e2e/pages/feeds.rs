@@ -39,7 +39,7 @@ fn what_happened_is_read_at_home_in_public_and_beside_each_thing(
 ) {
     let (server, alice, _) = scene(engine);
     let (bob, stranger) = (logged_in(&server, "bob"), Browser::new(&server));
-    let told = ["created", "made the branch", "#1 Ink &#38; &#60;b&#62;paper&#60;/b&#62;", "starred"];
+    let told = ["created", "created branch", "#1 Ink &#38; &#60;b&#62;paper&#60;/b&#62;", "starred"];
     for page in ["/explore/activity", "/alice/tool/activity"] {
         let html = stranger.page(page);
         for words in told {
@@ -49,7 +49,7 @@ fn what_happened_is_read_at_home_in_public_and_beside_each_thing(
     let home = bob.page("/");
     assert!(home.contains("Where is it?") && home.contains("alice/tool"), "whom he follows: {home}");
     assert!(bob.page("/bob/activity").contains("follows"));
-    assert!(!stranger.page("/bob/activity").contains("made the branch"), "only what bob did");
+    assert!(!stranger.page("/bob/activity").contains("created branch"), "only what bob did");
 
     // Turned private, it is nowhere but with its owner.
     let hidden =
@@ -150,7 +150,7 @@ fn what_several_people_star_is_trending(#[values(Engine::Sqlite, Engine::Postgre
     put(&server, &carol, "/user/starred/alice/tool");
     put(&server, &carol, "/user/starred/bob/other");
     let stranger = Browser::new(&server);
-    assert!(stranger.page("/trending").contains("Nothing stands out"));
+    assert!(stranger.page("/trending").contains("Nothing is trending"));
     server.cli_ok(&["jobs", "run", "trending:count"]);
     let html = stranger.page("/trending?since=day");
     let place = |slug: &str| html.find(&format!("href=\"/{slug}\"")).unwrap_or_else(|| panic!("{slug}: {html}"));

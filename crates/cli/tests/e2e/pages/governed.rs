@@ -45,7 +45,7 @@ fn every_link_of_a_governed_repository_works_whatever_it_is_called(
         let home = location(&browser.get(&format!("/r/{id}"))).to_owned();
         assert!(home.starts_with(&format!("/{npub}/")), "{home}");
         let html = browser.page(&home);
-        assert!(html.contains("Governed by a nostr key"), "{identifier}: {html}");
+        assert!(html.contains("Owned by a nostr key"), "{identifier}: {html}");
         assert!(!html.contains("<b>\""), "{identifier}");
         let all = links(&html, &format!("{home}/"));
         assert!(all.len() > 8, "{identifier}: {all:?}");
@@ -79,7 +79,7 @@ fn a_governed_repository_tells_who_rules_it_and_where_it_is_cloned_from(
         format!("value=\"nostr://{owner}/{relay}/my%20tool\""),
         format!("value=\"{}/r/{id}.git\"", server.url()),
         format!("title=\"{}\"", npub(&other)),
-        "Pushes need a state that is signed by one of its maintainers".to_owned(),
+        "Only maintainers can push, by signing with their nostr key.".to_owned(),
     ] {
         assert!(html.contains(&expected), "{expected}: {html}");
     }
@@ -97,14 +97,18 @@ fn settings_of_a_governed_repository_say_what_is_not_possible(
     assert_eq!(enter(&server, &browser, &key, "/").status, 303, "the key's holder claims the account");
     let home = format!("/{}/tool", npub(&key));
     let html = browser.page(&format!("{home}/settings"));
-    assert!(html.contains("the key that announced this repository owns it"), "{html}");
-    assert!(html.contains("what relays serve is public") && !html.contains("settings/visibility"), "{html}");
+    assert!(html.contains("Not available: this repository belongs to a nostr key."), "{html}");
+    assert!(html.contains("nostr repositories are public") && !html.contains("settings/visibility"), "{html}");
     for verb in ["transfer", "visibility"] {
         let refused = browser.get(&format!("{home}/settings/{verb}"));
-        assert!(refused.status == 422 && refused.text().contains("nostr key rules"), "{verb}: {}", refused.text());
+        assert!(
+            refused.status == 422 && refused.text().contains("belongs to a nostr key"),
+            "{verb}: {}",
+            refused.text()
+        );
     }
     let people = browser.page(&format!("{home}/settings/collaborators"));
-    assert!(people.contains("nobody can push by role"), "{people}");
+    assert!(people.contains("Only maintainers can push"), "{people}");
 }
 
 #[rstest]
@@ -124,7 +128,7 @@ fn what_its_key_deleted_is_restored_by_a_newer_announcement_alone(
         assert!(refused.status == 409 && html.contains("publish a new announcement"), "{}: {html}", refused.status);
     }
     let by_hand = scene.server.cli(&["repo", "restore", "1"]);
-    assert!(!by_hand.status.success() && String::from_utf8_lossy(&by_hand.stderr).contains("its key deleted it"));
+    assert!(!by_hand.status.success() && String::from_utf8_lossy(&by_hand.stderr).contains("its nostr key deleted it"));
     drop(browser);
     assert!(!scene.is_served(&announcement) && !scene.is_served(&said));
     let newer = scene.announcement(&key, Key::now() + 1, "demo", &[]);

@@ -97,7 +97,7 @@ fn branches_and_tags_are_listed_newest_first_and_filtered(#[values(Engine::Sqlit
     order(&tags, &[">v0.0</a>", ">v0.1</a>", ">v0.9</a>", ">v0.10</a>"]);
     let found = scene.page("/ann/tool/tags?q=0.69");
     assert!(found.contains(">v0.69</a>") && !found.contains(">v0.1</a>"), "{found}");
-    assert!(scene.page("/ann/tool/tags?q=nothing").contains("Nothing matches"));
+    assert!(scene.page("/ann/tool/tags?q=nothing").contains("No matches"));
 
     // The menu has the newest ones, marks where one is, and finds the others without a script.
     let home = scene.page("/ann/tool/tree/topic-69");

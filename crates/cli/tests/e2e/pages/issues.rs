@@ -40,7 +40,7 @@ fn an_issue_is_opened_discussed_and_closed_without_a_script(
 ) {
     let server = scene(engine);
     let (carol, bob) = (logged_in(&server, "carol"), logged_in(&server, "bob"));
-    assert!(carol.page("/carol/demo/issues").contains("Nothing here"), "an empty list says what to do");
+    assert!(carol.page("/carol/demo/issues").contains("No issues"), "an empty list says what to do");
     let new = "/carol/demo/issues/new";
     let opened = bob.submit(new, new, &[("title", "It crashes"), ("body", "See @carol and #1, `@bob`")]);
     assert_eq!((opened.status, location(&opened)), (303, "/carol/demo/issues/1"));
@@ -73,7 +73,7 @@ fn an_issue_is_opened_discussed_and_closed_without_a_script(
     for query in ["label:bug", "assignee:carol", "milestone:v1", "crashes", "author:bob"] {
         assert!(carol.page(&format!("/carol/demo/issues?q={query}")).contains("It crashes"), "{query}");
     }
-    assert!(carol.page("/carol/demo/issues?q=label:ui").contains("No issue matches"));
+    assert!(carol.page("/carol/demo/issues?q=label:ui").contains("No issues match"));
     let edit = format!("{at}/edit");
     assert_eq!(bob.submit(&edit, &edit, &[("title", "It crashes at start"), ("body", "now")]).status, 303);
     assert!(bob.page(at).contains("It crashes at start"));

@@ -88,10 +88,15 @@ fn a_proof_serves_once_in_one_browser_for_one_address(#[values(Engine::Sqlite, E
     let challenge = field(&html, "/login/nostr", "challenge");
     let event = proof(&server, &key, "/login/nostr", &challenge);
 
-    refused(&browser, &html, "", "no proof of a key");
-    refused(&browser, &html, &proof(&server, &key, "/settings/nostr", &challenge), "not the address of this request");
-    refused(&browser, &html, &proof(&server, &key, "/login/nostr", "x"), "challenge tag is not");
-    refused(&thief, &foreign, &event, "challenge tag is not");
+    refused(&browser, &html, "", "Invalid signature event");
+    refused(
+        &browser,
+        &html,
+        &proof(&server, &key, "/settings/nostr", &challenge),
+        "does not match the URL of this request",
+    );
+    refused(&browser, &html, &proof(&server, &key, "/login/nostr", "x"), "challenge tag does not match");
+    refused(&thief, &foreign, &event, "challenge tag does not match");
     let carried = [("event", event.as_str()), ("challenge", &challenge)];
     let stolen = thief.submit_in(&foreign, "/login/nostr", "", &carried);
     assert!(stolen.status == 400 && stolen.text().contains("another browser"), "{}", stolen.text());
@@ -99,15 +104,15 @@ fn a_proof_serves_once_in_one_browser_for_one_address(#[values(Engine::Sqlite, E
     let entered = browser.submit_in(&html, "/login/nostr", "", &[("event", &event)]);
     assert_eq!(entered.status, 303, "{}", entered.text());
     browser.submit("/settings/profile", "/logout", &[]);
-    refused(&browser, &html, &event, "used already");
+    refused(&browser, &html, &event, "already used");
     let second = proof(&server, &Key::new(2), "/login/nostr", &challenge);
-    refused(&browser, &html, &second, "used already");
+    refused(&browser, &html, &second, "already used");
     assert_eq!(query(&server, "SELECT count(*) FROM users"), "1");
 }
 
 #[rstest]
 #[case::invite("invite", "needs an invitation")]
-#[case::closed("closed", "made by this site")]
+#[case::closed("closed", "sign-up is closed")]
 fn where_nobody_signs_up_only_keys_with_an_account_come_in(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
     #[case] mode: &str,
@@ -149,7 +154,7 @@ fn a_key_is_linked_with_the_password_and_unlinked_while_a_password_remains(
     assert!(ann.page("/settings/nostr").contains(&npub(&key)));
     assert_eq!(location(&ann.get(&format!("/{}", npub(&key)))), "/ann");
     let taken = link(&bob, PASSWORD);
-    assert!(taken.status == 409 && taken.text().contains("log in with that key instead"), "{}", taken.text());
+    assert!(taken.status == 409 && taken.text().contains("sign in with that key instead"), "{}", taken.text());
 
     let browser = Browser::new(&server);
     enter(&server, &browser, &key, "/");

@@ -42,7 +42,7 @@ fn the_inbox_fills_and_empties(#[values(Engine::Sqlite, Engine::Postgres)] engin
     let (server, alice) = scene(engine);
     let bob = logged_in(&server, "bob");
     let empty = bob.page("/notifications");
-    assert!(empty.contains("Nothing unread") && empty.contains("Watch a repository"), "{empty}");
+    assert!(empty.contains("No unread notifications") && empty.contains("Watch a repository"), "{empty}");
     for title in ["One", "Two <b>bold</b>", "Three"] {
         open(&server, &alice, title);
     }
@@ -67,12 +67,12 @@ fn the_inbox_fills_and_empties(#[values(Engine::Sqlite, Engine::Postgres)] engin
         let answer = bob.submit_in(&html, action, &label, &[]);
         assert_eq!(location(&answer), "/notifications");
     };
-    act("Mark read", "Three");
+    act("Mark as read", "Three");
     waits_for(&bob, 1);
     act("Mute", "Two &#60;b&#62;bold&#60;/b&#62;");
     waits_for(&bob, 0);
     assert!(bob.page("/notifications?all=1").contains("Muted"));
-    assert!(bob.page("/alice/tool/issues/2").contains("You get no notifications for this issue."));
+    assert!(bob.page("/alice/tool/issues/2").contains("You do not get notifications for this issue."));
 
     open(&server, &alice, "Four");
     waits_for(&bob, 1);
@@ -131,7 +131,7 @@ fn mails_are_chosen_and_ended_by_one_click(#[values(Engine::Sqlite, Engine::Post
 
     let stranger = Browser::new(&server);
     let asked = stranger.page(link);
-    assert!(asked.contains("Hear no more of this?") && asked.contains("<button class=\"btn primary\">Unsubscribe"));
+    assert!(asked.contains("Unsubscribe?") && asked.contains("<button class=\"btn primary\">Unsubscribe"));
     let said = "SELECT count(*) FROM issue_subscriptions WHERE NOT subscribed";
     assert_eq!(query(&server, said), "0", "looking changes nothing");
     // As a mail provider sends it: no cookie, no form of ours, from elsewhere.
@@ -148,6 +148,6 @@ fn mails_are_chosen_and_ended_by_one_click(#[values(Engine::Sqlite, Engine::Post
     assert_eq!((query(&server, said).as_str(), stranger.get(&link[..link.len() - 2]).status), ("0", 403));
     let ended = one_click(link);
     assert_eq!(ended.status, 200, "{}", ended.text());
-    assert!(ended.text().contains("You hear no more of this"));
+    assert!(ended.text().contains("Unsubscribed"));
     assert_eq!(query(&server, said), "1");
 }

@@ -70,10 +70,10 @@ fn a_state_that_speaks_for_another_owner_is_still_missing(#[values(Engine::Sqlit
     assert_eq!(json["states"][0]["authorised"], false, "{json}");
     let html = page(&bob);
     assert!(
-        html.contains("The signed state and the git data") && html.contains("a maintainer signs its state"),
+        html.contains("The signed state and the git data") && html.contains("a maintainer signs a state"),
         "{html}"
     );
-    assert!(html.contains("Publish the state with a client") && html.contains("Does not count"), "{html}");
+    assert!(html.contains("Publish the state with a nostr git client") && html.contains("Not authorised"), "{html}");
     assert!(!page(&alice).contains("The signed state and the git data"));
 
     // However many strangers say something newer or older, the owner's own is told.
@@ -109,7 +109,7 @@ fn operators_see_all_that_waits_and_nobody_else_does(#[values(Engine::Sqlite, En
     person(&server, "ann");
     admin(&server, "boss");
     let boss = logged_in(&server, "boss");
-    assert!(boss.page("/admin/purgatory").contains("Nothing waits"));
+    assert!(boss.page("/admin/purgatory").contains("Nothing pending"));
     let at = Key::now() - 60;
     let state = key.event(at, 30_618, &[&["d", "x/y"], &["refs/heads/main", &"ab".repeat(20)]], "");
     wait(&server, "x/y", key.announcement(at, "x/y", &server.url()), Some(state));

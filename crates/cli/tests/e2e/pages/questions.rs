@@ -75,7 +75,7 @@ fn deleting_labels_and_milestones_is_asked(#[values(Engine::Sqlite, Engine::Post
     let (carol, eve) = (logged_in(&server, "carol"), logged_in(&server, "eve"));
     for (page, table, thing, told) in [
         ("/carol/demo/labels", "labels", "a&#38;b &#60;b&#62;", "removed from every issue"),
-        ("/carol/demo/milestones", "milestones", "v1", "1 issue in it will have no milestone"),
+        ("/carol/demo/milestones", "milestones", "v1", "It is removed from 1 issue."),
     ] {
         let remove = format!("{page}/remove");
         let question = carol.question(page, &remove, "");

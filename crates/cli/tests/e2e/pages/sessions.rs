@@ -120,7 +120,7 @@ fn sessions_are_listed_and_end_one_by_one_all_others_or_everywhere(
     );
     phone.log_in("alice", PASSWORD);
     let html = here.page("/settings/security");
-    assert_eq!(html.matches("This one").count(), 1);
+    assert_eq!(html.matches("Current session").count(), 1);
     assert!(html.contains("Safari on iPhone") && html.contains("Firefox on Linux") && html.contains("127.0.0.1"));
 
     let end = "/settings/security/sessions/end";
@@ -178,7 +178,7 @@ fn a_suspended_account_is_logged_out_and_told_why_only_with_its_password(
     server.cli_ok(&["user", "suspend", "alice"]);
     assert!(!browser.is_in());
     let with = |password: &str| browser.submit("/login", "/login", &[("login", "alice"), ("password", password)]);
-    assert!(with("wrong password").text().contains("That login does not fit"));
+    assert!(with("wrong password").text().contains("Wrong user name or password"));
     let refused = with(PASSWORD);
     assert!(refused.status == 400 && refused.text().contains("suspended"), "{}", refused.text());
     server.cli_ok(&["user", "unsuspend", "alice"]);

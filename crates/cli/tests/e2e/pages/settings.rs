@@ -100,7 +100,7 @@ fn a_key_added_on_the_page_opens_git_and_a_removed_one_does_not(
     alice.create(&server, "demo", true);
     let browser = logged_in(&server, "alice");
     let path = "/settings/keys";
-    assert!(browser.page(path).contains("No keys yet"));
+    assert!(browser.page(path).contains("No SSH keys yet"));
     let bad = browser.submit(path, path, &[("title", "desk"), ("key", "-----BEGIN OPENSSH PRIVATE KEY-----")]);
     assert!(bad.status == 400 && bad.text().contains("id=\"key-error\"") && bad.text().contains("value=\"desk\""));
 
@@ -130,7 +130,7 @@ fn addresses_are_added_confirmed_made_primary_and_removed(#[values(Engine::Sqlit
         "/settings/account?done=mail-sent"
     );
     let html = browser.page(page);
-    assert!(html.contains("Not confirmed") && !html.contains("Make second@example.org primary"), "{html}");
+    assert!(html.contains("Not verified") && !html.contains("Make second@example.org primary"), "{html}");
     let link = mailed_link(&server, "verify");
     browser.submit(&link, &link, &[]);
     let html = browser.page(page);

@@ -80,7 +80,7 @@ fn a_filter_that_does_not_exist_is_named(#[values(Engine::Sqlite, Engine::Postgr
     let found = stranger.get("/search?q=tool+language:rust");
     assert!(found.status == 422 && found.text().contains("value=\"tool language:rust\""), "{}", found.text());
     assert!(found.text().contains("language:") && found.text().contains("topic:"), "{}", found.text());
-    assert!(!found.text().contains("Nothing found"), "{}", found.text());
+    assert!(!found.text().contains("No repositories found"), "{}", found.text());
     for (path, name) in [("/search/repositories?q=in:name+x", "in:"), ("/search/issues?q=archived:false", "archived:")]
     {
         let answer = abide_testkit::http::get(server.http_addr(), &format!("/api/v3{path}"), None);

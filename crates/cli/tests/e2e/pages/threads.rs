@@ -84,7 +84,7 @@ fn an_issue_by_nostr_is_listed_with_its_status_and_has_a_page(
 
     keep(&world.server, &[world.status(&world.owner, 10, 1631, &issue)]);
     assert!(world.page("/issues").contains("badge warn\">Resolved"));
-    assert!(world.page(&format!("/nostr/{id}")).contains("set this to"));
+    assert!(world.page(&format!("/nostr/{id}")).contains("changed the status to"));
     keep(&world.server, &[world.status(&world.reporter, 11, 1630, &issue)]);
     assert!(world.page("/issues").contains("badge ok\">Open"), "the author opens it again");
 
@@ -121,7 +121,10 @@ fn patches_and_pull_requests_are_listed_and_shown(#[values(Engine::Sqlite, Engin
     let shown = world.page(&format!("/nostr/{}", patch.id.to_hex()));
     assert!(shown.contains("It <em>was</em> broken.") && shown.contains("&lt;old&gt;"), "{shown}");
     let before = world.page(&format!("/nostr/{id}"));
-    assert!(before.contains("It has not arrived here") && before.contains("<em>pull</em>"), "{before}");
+    assert!(
+        before.contains("It has not been pushed to this server yet") && before.contains("<em>pull</em>"),
+        "{before}"
+    );
     git.ok(std::path::Path::new(&bare), &["update-ref", &format!("refs/nostr/{id}"), &base]);
     query(&world.server, "UPDATE repos SET refs_generation = refs_generation + 2");
     let arrived = world.page(&format!("/nostr/{id}"));
@@ -132,7 +135,7 @@ fn patches_and_pull_requests_are_listed_and_shown(#[values(Engine::Sqlite, Engin
     let update: &[&[&str]] = &[&["E", &id], &["c", &missing]];
     keep(&world.server, &[world.about(&world.reporter, 7, 1619, update, "")]);
     let updated = world.page(&format!("/nostr/{id}"));
-    assert!(updated.contains("proposed another commit") && updated.contains(&missing), "{updated}");
+    assert!(updated.contains("updated the pull request to") && updated.contains(&missing), "{updated}");
     keep(&world.server, &[world.about(&Key::new(9), 8, 1619, &[&["E", &id], &["c", &"cd".repeat(20)]], "")]);
     assert!(world.page(&format!("/nostr/{id}")).contains(&missing), "a stranger updates nothing");
 }
@@ -183,10 +186,7 @@ fn strangers_bury_neither_a_status_nor_a_commit(#[values(Engine::Sqlite, Engine:
     keep(&world.server, &noise.collect::<Vec<_>>());
     let page = world.page(&format!("/nostr/{id}"));
     assert!(page.contains("badge warn\">Closed"), "{}", &page[..page.len().min(4_000)]);
-    assert!(
-        page.contains(&format!("Proposed commit <span class=\"oid\">{}", &newest[..7])),
-        "the newest of its author"
-    );
+    assert!(page.contains(&format!("Head commit <span class=\"oid\">{}", &newest[..7])), "the newest of its author");
     assert!(page.contains("Older entries are not shown"));
     let list = world.page("/proposals");
     assert!(list.contains("MyPR") && list.contains("badge warn\">Closed"), "{list}");

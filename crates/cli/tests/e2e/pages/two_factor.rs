@@ -118,7 +118,7 @@ fn a_lost_second_factor_is_reset_by_an_admin_after_a_question(
     assert_eq!(alice.get(&reset).status, 404, "only admins are asked");
 
     let question = root.question(&page, &reset, "");
-    assert!(question.contains("logged out everywhere") && question.contains("password alone"), "{question}");
+    assert!(question.contains("signed out everywhere") && question.contains("password alone"), "{question}");
     assert!(alice.is_in(), "asking changes nothing");
     let done = root.submit_in(&question, &reset, "", &[]);
     assert_eq!(location(&done), format!("{page}?done=two-factor-reset"));
@@ -132,7 +132,7 @@ fn a_lost_second_factor_is_reset_by_an_admin_after_a_question(
     eventually(SOON, || {
         let files = std::fs::read_dir(&outbox).into_iter().flatten().flatten();
         let mut mails = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
-        mails.any(|mail| mail.contains("Two-factor login was reset") && mail.contains("alice@example.org"))
+        mails.any(|mail| mail.contains("Two-factor authentication was reset") && mail.contains("alice@example.org"))
     });
 
     // Nobody takes the second factor off their own account without the password.

@@ -22,12 +22,12 @@ fn malformed_frames_get_a_notice_and_the_socket_stays_open() {
         assert!(words.starts_with("invalid: ") || words.starts_with("unsupported: "), "{text}: {words}");
     }
     client.send(Message::binary(vec![0, 159, 146, 150]));
-    assert_eq!(client.wait(|heard| heard.name() == "NOTICE").0[1], "invalid: messages are JSON in text frames");
+    assert_eq!(client.wait(|heard| heard.name() == "NOTICE").0[1], "invalid: messages must be JSON in text frames");
     client.send(Message::Ping(vec![1].into()));
     let large = "x".repeat((1 << 20) + 1);
     client.send(Message::text(large));
     let notice = client.wait(|heard| heard.name() == "NOTICE");
-    assert_eq!(notice.0[1], "invalid: a message has at most 1048576 bytes");
+    assert_eq!(notice.0[1], "invalid: a message may have at most 1048576 bytes");
     assert_eq!(client.req(&[json!({})]).len(), 1, "the conversation goes on");
 }
 
@@ -62,13 +62,13 @@ fn the_relay_says_whose_repositories_it_takes() {
     };
     let off = ("ABIDE_GRASP__ANNOUNCE", "off");
     let chosen = said(&[off, ("ABIDE_GRASP__ALLOW", &npub), ("ABIDE_RELAY__CURATION", "Nothing about cats.")]);
-    assert!(chosen["repo_acceptance_criteria"].as_str().unwrap().starts_with("Keys that the operator has chosen"));
+    assert!(chosen["repo_acceptance_criteria"].as_str().unwrap().starts_with("Only keys chosen by the operator"));
     assert_eq!(chosen["curation"], "Nothing about cats.");
     let denied = said(&[("ABIDE_GRASP__DENY", &npub)]);
-    assert_eq!(denied["curation"], "Some keys may not announce repositories here.");
+    assert_eq!(denied["curation"], "Some keys are blocked from announcing repositories.");
     let without = said(&[("ABIDE_GRASP__ENABLED", "false")]);
     assert_eq!(without["supported_grasps"], json!([]), "only what is on");
-    assert_eq!(without["repo_acceptance_criteria"], "No repositories are taken from nostr.");
+    assert_eq!(without["repo_acceptance_criteria"], "This server does not accept repositories over nostr.");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn the_relay_describes_itself_with_the_limits_it_keeps() {
 
     let mut client = scene.connect();
     client.ask("REQ", "four", &[json!({}), json!({}), json!({}), json!({})]);
-    assert_eq!(client.wait(|heard| heard.0[1] == "four").0[2], "invalid: a subscription has 1 to 3 filters");
+    assert_eq!(client.wait(|heard| heard.0[1] == "four").0[2], "invalid: a subscription must have 1 to 3 filters");
     client.subscribe("one", &[json!({})]);
     client.subscribe("two", &[json!({})]);
     client.ask("REQ", "three", &[json!({})]);

@@ -124,7 +124,7 @@ fn a_key_is_proved_by_the_connections_own_challenge() {
     assert_eq!(first, Some(json!(["EOSE", "first"])), "nobody is asked for a proof that nothing needs");
     assert_eq!(client.auth(&Key::new(2), &scene.server.url().replace("http", "ws")), (true, String::new()));
     let (accepted, text) = scene.connect().auth(&Key::new(2), "ws://elsewhere.example");
-    assert_eq!((accepted, text.as_str()), (false, "invalid: the relay tag names another relay"));
+    assert_eq!((accepted, text.as_str()), (false, "invalid: the relay tag has the URL of another relay"));
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn a_stopping_server_says_so_and_does_not_wait_for_its_readers() {
     let (mut idle, mut busy) = (scene.connect(), scene.connect());
     busy.subscribe("live", &[json!({})]);
     assert!(scene.server.terminate().success());
-    assert_eq!(idle.closed(), Some((1001, "the server is stopping".into())));
+    assert_eq!(idle.closed(), Some((1001, "the server is shutting down".into())));
     assert_eq!(busy.closed().map(|(code, _)| code), Some(1001));
 }
 
@@ -158,7 +158,7 @@ fn one_connection_listens_by_so_many_values_in_all() {
     client.subscribe("first", &[json!({"kinds": [1621, 1622, 1623, 1624, 1625]})]);
     client.ask("REQ", "second", &[json!({"kinds": [1, 2, 3, 4, 5]})]);
     let refused = client.wait(|heard| heard.0[1] == "second");
-    let text = "rate-limited: at most 10 values in all filters together; close a subscription first";
+    let text = "rate-limited: the limit is 10 values over all filters; close a subscription first";
     assert_eq!((refused.name(), refused.0[2].as_str()), ("CLOSED", Some(text)));
     let issue = scene.issue(2, "x");
     assert!(scene.connect().publish(&issue).0);

@@ -28,7 +28,7 @@ fn what_belongs_to_a_repository_is_taken_and_what_does_not_is_refused(
     let (elsewhere, nothing) = (bob.coordinate("other"), "ab".repeat(32));
     for tags in [&[][..], &[&["a", &elsewhere][..]], &[&["e", &nothing]]] {
         let unrelated = bob.event(scene.now, 1621, tags, "x");
-        assert!(refused(client.publish(&unrelated)).starts_with("restricted: the event has to do with no repository"));
+        assert!(refused(client.publish(&unrelated)).starts_with("restricted: the event references no repository"));
     }
     assert_eq!(client.req(&[json!({"kinds": [1621, 1111, 1]})]).len(), 3);
 }
@@ -100,11 +100,11 @@ fn events_that_are_not_what_they_claim_are_refused() {
     };
     assert_eq!(sent(&|event| event["content"] = json!("other")), "invalid: the id is not the hash of the event");
     let signature = sent(&|event| event["sig"] = json!("0".repeat(128)));
-    assert_eq!(signature, "invalid: the signature is not that of the event's author");
+    assert_eq!(signature, "invalid: the signature is not valid");
     let large = Key::new(2).event(scene.now, 1621, &[&["a", &scene.repo]], &"x".repeat(256 << 10));
     assert_eq!(refused(client.publish(&large)), "invalid: the event has more than 262144 bytes");
     let future = Key::new(2).event(scene.now + 3600, 1621, &[&["a", &scene.repo]], "x");
-    assert!(refused(client.publish(&future)).starts_with("invalid: created_at is more than 15 minutes ahead"));
+    assert!(refused(client.publish(&future)).starts_with("invalid: created_at is more than 15 minutes in the future"));
     let gone = (scene.now - 1).to_string();
     let expired = Key::new(2).event(scene.now, 1621, &[&["a", &scene.repo], &["expiration", &gone]], "x");
     assert_eq!(refused(client.publish(&expired)), "invalid: the event has expired");
@@ -123,10 +123,10 @@ fn of_versions_in_one_second_the_lowest_id_stays(#[values(Engine::Sqlite, Engine
         let mut versions: Vec<_> = ["a", "b", "c"].iter().map(|text| version(scene.now, text)).collect();
         versions.sort_by_key(|event| event.id);
         assert!(client.publish(&versions[1]).0);
-        assert_eq!(refused(client.publish(&versions[2])), "invalid: a newer version of this event is here");
+        assert_eq!(refused(client.publish(&versions[2])), "invalid: a newer version of this event is stored");
         assert_eq!(
             refused(client.publish(&version(scene.now - 1, "older"))),
-            "invalid: a newer version of this event is here"
+            "invalid: a newer version of this event is stored"
         );
         assert!(client.publish(&versions[0]).0);
         assert_eq!(client.req(&[json!({"kinds": [kind]})]), [versions[0].clone()]);
@@ -213,7 +213,7 @@ fn without_repositories_from_nostr_only_what_needs_git_data_is_refused(
         let tags: Vec<&[&str]> = std::iter::once(&a[..]).chain(tags.iter().copied()).collect();
         author.event(scene.now, kind, &tags, "x")
     };
-    let off = (false, "restricted: this server takes no repositories from nostr".to_owned());
+    let off = (false, "restricted: this server does not accept repositories over nostr".to_owned());
     let state: &[&[&str]] = &[&["d", "project"], &["refs/heads/main", &commit]];
     for refused in [
         author.announcement(scene.now, "other", &scene.server.url()),
@@ -246,7 +246,7 @@ fn what_one_event_names_is_bounded(#[values(Engine::Sqlite, Engine::Postgres)] e
         let tags: Vec<&[&str]> = tags.iter().map(|tag| &tag[..]).collect();
         author.event(scene.now, 5, &tags, "")
     };
-    let refused = (false, "invalid: a deletion names at most 500 events; send several".to_owned());
+    let refused = (false, "invalid: a deletion may reference at most 500 events; send several deletions".to_owned());
     assert_eq!(client.publish(&request(&tags)), refused);
     assert_eq!(client.req(&[json!({"ids": [issue.id]})]).len(), 1, "nothing went");
     assert_eq!(client.publish(&request(&tags[1..])), (true, String::new()));
@@ -260,7 +260,7 @@ fn what_one_event_names_is_bounded(#[values(Engine::Sqlite, Engine::Postgres)] e
     };
     let mut named: Vec<&str> = names.iter().map(String::as_str).collect();
     named.push(&scene.repo);
-    let refused = (false, "invalid: a patch or pull request is for at most 20 repositories".to_owned());
+    let refused = (false, "invalid: a patch or pull request may reference at most 20 repositories".to_owned());
     assert_eq!(client.publish(&patch(&named)), refused);
     assert_eq!(client.publish(&patch(&named[1..])), (true, String::new()));
 }

@@ -42,7 +42,7 @@ fn many_subscriptions_with_many_filters_are_all_served(#[values(Engine::Sqlite, 
     }
     client.ask("REQ", "one more", &[json!({})]);
     let closed = client.wait(|heard| heard.0[1] == "one more");
-    assert_eq!(closed.0[2], "rate-limited: at most 500 subscriptions; close one first");
+    assert_eq!(closed.0[2], "rate-limited: the limit is 500 subscriptions; close one first");
 }
 
 #[rstest]

@@ -43,7 +43,7 @@ fn a_hook_is_added_inspected_and_removed_on_its_pages(#[values(Engine::Sqlite, E
     let made = location(&send(&new, LIST, &fields(&scene.receiver.url()))).to_owned();
     let hook = made.split('?').next().expect("a path").to_owned();
     assert!(made.starts_with(&format!("{LIST}/")) && made.ends_with("?done=hook-added"), "{made}");
-    eventually(SOON, || browser.page(&hook).contains("Arrived"));
+    eventually(SOON, || browser.page(&hook).contains("Delivered"));
     assert!(!browser.page(&hook).contains(super::SECRET));
 
     scene.stars(1);
@@ -96,13 +96,17 @@ fn a_suspended_hook_says_so_and_when_it_is_tried_next(#[values(Engine::Sqlite, E
     browser.log_in("alice", PASSWORD);
     assert!(browser.page(LIST).contains("Suspended"));
     let html = browser.page(&format!("{LIST}/{id}"));
-    for words in
-        ["This webhook is suspended", "2 deliveries failed", "2 deliveries wait", "tried as a probe", "in 15 minutes"]
-    {
+    for words in [
+        "This webhook is suspended",
+        "2 deliveries failed",
+        "2 deliveries waiting",
+        "tried as a probe",
+        "in 15 minutes",
+    ] {
         assert!(html.contains(words), "{words} in {html}");
     }
     assert_eq!(scene.receiver.of("star").len(), 2, "nothing is tried meanwhile");
     let told = "SELECT count(*) FROM domain_events WHERE kind = 'webhook_suspended' AND NOT public";
     assert_eq!(query(&scene.server, told), "1");
-    assert!(browser.page("/alice/project/settings/audit").contains("suspended: it failed again and again"));
+    assert!(browser.page("/alice/project/settings/audit").contains("suspended: too many deliveries failed in a row"));
 }

@@ -157,11 +157,11 @@ fn hooks_are_for_administrators_and_belong_to_one_repository(
 }
 
 #[rstest]
-#[case::private("http://10.0.0.1/", "it is private")]
-#[case::metadata("http://169.254.169.254/latest/", "it is link-local")]
-#[case::mapped("http://[::ffff:192.168.0.1]/", "it is private")]
-#[case::decimal("http://3232235521/", "it is private")]
-#[case::scheme("gopher://example.org/", "must begin with http")]
+#[case::private("http://10.0.0.1/", "a private address")]
+#[case::metadata("http://169.254.169.254/latest/", "a link-local address")]
+#[case::mapped("http://[::ffff:192.168.0.1]/", "a private address")]
+#[case::decimal("http://3232235521/", "a private address")]
+#[case::scheme("gopher://example.org/", "must start with http")]
 #[case::user("https://a:b@example.org/", "user name or password")]
 fn an_address_that_must_not_be_sent_to_is_refused_with_its_reason(#[case] url: &str, #[case] told: &str) {
     let scene = scene(Engine::Sqlite);

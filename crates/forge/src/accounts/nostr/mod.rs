@@ -42,31 +42,31 @@ pub struct Answer {
 #[derive(Debug, thiserror::Error)]
 pub enum NostrError {
     /// The challenge is not ours, not this browser's, or too old.
-    #[error("the challenge is too old, or was given to another browser; reload the page and sign again")]
+    #[error("the challenge has expired or belongs to another browser; reload the page and sign again")]
     Challenge,
     /// The event proves nothing.
-    #[error("that is no proof of a key: {0}")]
+    #[error("invalid signature event: {0}")]
     Proof(#[from] HttpAuthError),
     /// The proof served before.
-    #[error("this proof was used already; sign another one")]
+    #[error("this signature was already used; sign again")]
     Used,
     /// No account has the key.
-    #[error("no account here has this key; log in with it on the site first")]
+    #[error("no account has this key; sign in with it on the site first")]
     UnknownKey,
     /// Nobody can sign up here.
-    #[error("no account here has this key, and accounts are made by this site's administrator; ask them for one")]
+    #[error("no account has this key, and sign-up is closed; ask the site administrator for an account")]
     Closed,
     /// An invitation is needed.
-    #[error("no account here has this key, and this site needs an invitation; sign up with one, then link the key")]
+    #[error("no account has this key, and sign-up needs an invitation; sign up with one, then link the key")]
     NeedsInvite,
     /// The account may not be used.
-    #[error("this account is suspended; ask the site's administrator")]
+    #[error("this account is suspended; ask the site administrator")]
     Suspended,
     /// Another account has the key.
-    #[error("this key has an account already; log in with that key instead")]
+    #[error("this key already has an account; sign in with that key instead")]
     KeyTaken,
     /// The account has a key.
-    #[error("this account has a key already; unlink it first")]
+    #[error("this account already has a nostr key; unlink it first")]
     HasKey,
     /// The key stays.
     #[error(transparent)]

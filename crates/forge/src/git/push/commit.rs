@@ -115,12 +115,12 @@ async fn put_right(forge: &Forge, push: &Push, lease: &Lease, fault: &Fault) -> 
     match reconcile::one(forge, lease, push).await {
         Ok(outcome) => {
             if let Err(error) = release(forge, Some(lease.clone())).await {
-                tracing::warn!(%error, push = push.id.get(), "the lease of a push is left to end by itself");
+                tracing::warn!(%error, push = push.id.get(), "the lease of a push is left to expire");
             }
             Some(outcome)
         }
         Err(error) => {
-            tracing::warn!(%error, push = push.id.get(), "the push is left for the next holder of the lease");
+            tracing::warn!(%error, push = push.id.get(), "the next lease holder finishes the push");
             None
         }
     }
@@ -287,7 +287,7 @@ async fn prove(forge: &Forge, work: &mut Work, plan: Option<&Plan>) -> Result<bo
     let client = work.client();
     let objects = work.objects.get_or_insert_with(|| Connected::in_place(forge.git(), dir.clone()).of(client));
     if !objects.holds_in(&dir) {
-        work.verdicts.refuse_all("another repository took this one's place while you pushed; push again");
+        work.verdicts.refuse_all("another repository took this name while you pushed; push again");
         return Ok(false);
     }
     let refused = objects.extend(&updates).await?;
@@ -390,7 +390,7 @@ async fn apply(forge: &Forge, work: &mut Work, push: &Push, repo: &Repo, lease: 
                 Some(_) => work.verdicts.refuse_all(&format!("{name}: {kind}")),
                 None => {
                     work.verdicts.refuse(&name, &kind.to_string());
-                    work.verdicts.refuse_rest("not moved, because another ref of this push could not be");
+                    work.verdicts.refuse_rest("not updated, because another ref of this push failed");
                 }
             }
             Outcome::Aborted
@@ -414,7 +414,7 @@ async fn apply(forge: &Forge, work: &mut Work, push: &Push, repo: &Repo, lease: 
     if let Some(branch) = first.filter(|_| outcome == Outcome::Done) {
         // HEAD follows the database: should this fail, the next reader of the refs sets it.
         if let Err(error) = bare::set_head(&dir, &branch).await {
-            tracing::warn!(%error, repo = repo.id.get(), "HEAD is left for the next reader of the refs");
+            tracing::warn!(%error, repo = repo.id.get(), "HEAD could not be written; the next reader of the refs corrects it");
         }
     }
     if outcome == Outcome::Done

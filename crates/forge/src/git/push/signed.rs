@@ -23,9 +23,9 @@ use abide_nostr::{Event, EventId, PublicKey};
 use std::net::IpAddr;
 use tokio::io::AsyncRead;
 
-const FULL: &str = "too many commits wait for their events here; publish the event first, then push";
-const NOTHING: &str = "unknown event: nothing was pushed that could wait for it";
-const WITHDRAWN: &str = "the event of this ref was deleted meanwhile; push again";
+const FULL: &str = "too many commits are waiting for their events; publish the event first, then push";
+const NOTHING: &str = "unknown event: no pushed commit is waiting for it";
+const WITHDRAWN: &str = "the event of this ref was deleted during the push; push again";
 
 /// Judges, receives, judges again under the lease, and makes every repository follow that the same events rule.
 pub(super) async fn run<R>(
@@ -131,7 +131,7 @@ impl Sorted {
         let is_state = |update: &&RefUpdate| event_of(&update.name).is_none();
         let refused = verdicts.refused_names();
         if self.allowed.iter().filter(is_state).any(|update| refused.contains(&update.name)) {
-            let reason = "another ref of the same state could not be taken";
+            let reason = "another ref of the same state was refused";
             let together = self.allowed.iter().filter(is_state).map(|update| (update.name.clone(), reason.to_owned()));
             verdicts.refuse_each(&together.collect());
         }
@@ -374,7 +374,7 @@ async fn follow(forge: &Forge, place: &Place<'_>, updates: Vec<RefUpdate>, part:
         let Coordinate { owner, identifier } = place.coordinate;
         if let Err(fault) = settle_others(forge, identifier, *owner, place.client).await {
             // The refs have moved: the job that was queued with that goes on.
-            tracing::warn!(error = %fault, identifier, "other repositories of an identifier do not follow a push yet");
+            tracing::warn!(error = %fault, identifier, "cannot align other repositories of an identifier to a push yet");
         }
     }
     Ok(aligned)
@@ -406,7 +406,8 @@ fn told(released: Released) -> Result<(), String> {
     match released {
         Released::Done => Ok(()),
         Released::Incomplete => {
-            Err("a repository that the event names lacks more than was pushed; push the commit there".to_owned())
+            Err("a repository listed in the event lacks more objects than this push had; push the commit there"
+                .to_owned())
         }
         Released::Refused(refusal) => Err(refusal.reason.into_owned()),
     }

@@ -94,7 +94,7 @@ impl Verdicts {
 
     fn all_or_nothing(&mut self) {
         if self.atomic && self.refused.iter().any(Option::is_some) {
-            self.refuse_rest("atomic push: another ref of it was refused");
+            self.refuse_rest("atomic push: another ref was refused");
         }
     }
 

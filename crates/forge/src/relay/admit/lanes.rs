@@ -161,7 +161,7 @@ async fn walk(shared: Arc<Shared>, connection: u64) {
 async fn after_failure(forge: &Forge, id: &EventId, fault: &Fault) -> Answer {
     match grasp::kept(forge, id).await {
         Ok(Some(answer)) => {
-            tracing::warn!(error = %fault, event = %id, "an event was taken, and what follows from it is left to a job");
+            tracing::warn!(error = %fault, event = %id, "an event is stored, but its effects failed; a job retries them");
             answer
         }
         Ok(None) | Err(_) => failed(fault),

@@ -114,11 +114,11 @@ fn no_room() -> Answer {
 }
 
 fn stopping() -> Answer {
-    Answer::Refused(Refusal::new(Prefix::Error, "the server is stopping; try again in a moment"))
+    Answer::Refused(Refusal::new(Prefix::Error, "the server is shutting down; try again in a moment"))
 }
 
 fn failed(error: &crate::Fault) -> Answer {
-    tracing::warn!(%error, "could not take an event");
+    tracing::warn!(%error, "cannot process an event");
     Answer::Refused(Refusal::new(Prefix::Error, error.told()))
 }
 

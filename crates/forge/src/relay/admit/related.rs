@@ -156,7 +156,7 @@ async fn decide(
             Judged::Serve { .. } => match steps.and_then(|_| outcomes.next()) {
                 Some(Kept::Duplicate) => Answer::DuplicateStored,
                 Some(Kept::Older) => {
-                    Answer::Refused(Refusal::new(Prefix::Invalid, "a newer version of this event is here"))
+                    Answer::Refused(Refusal::new(Prefix::Invalid, "a newer version of this event is stored"))
                 }
                 Some(Kept::New) => {
                     note_steps(tx, candidate, steps.unwrap_or_default()).await?;

@@ -84,7 +84,7 @@ async fn verify(limits: &Arc<Limits>, batch: Vec<Pending>) -> Vec<Verified> {
 
 fn judge(pending: &Pending, limits: &Limits) -> Result<Parsed, Refusal> {
     if !verify_signature(pending.event()) {
-        return Err(Refusal::new(Prefix::Invalid, "the signature is not that of the event's author"));
+        return Err(Refusal::new(Prefix::Invalid, "the signature is not valid"));
     }
     Parsed::of(pending.event(), limits)
 }

@@ -24,10 +24,10 @@ pub struct Init {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownChoice {
     /// No such licence.
-    #[error("license_template: there is no licence {0:?} to choose")]
+    #[error("license_template: unknown licence {0:?}")]
     Licence(String),
     /// No such `.gitignore`.
-    #[error("gitignore_template: there is no .gitignore {0:?} to choose")]
+    #[error("gitignore_template: unknown .gitignore template {0:?}")]
     Gitignore(String),
 }
 

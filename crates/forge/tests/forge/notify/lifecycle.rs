@@ -56,10 +56,11 @@ async fn owner_and_admins_hear_of_all_that_happens_to_it(
 
     let bob = world.account("bob").await;
     collaborators::set(forge, &world.ann, &renamed, &bob, Role::Write).await.expect("added");
-    let subject = "[ann/renamed] bob added as a collaborator";
+    let subject = "[ann/renamed] bob was added as a collaborator (write)";
     assert_eq!(world.mailed().await, to(&["bob", "dave"], subject));
     collaborators::remove(forge, &world.ann, &renamed, &bob).await.expect("removed");
     collaborators::set(forge, &world.ann, &renamed, &bob, Role::Admin).await.expect("added");
+    let subject = "[ann/renamed] bob was added as a collaborator (admin)";
     assert_eq!(world.mailed().await, to(&["ann", "bob", "dave"], subject), "who makes an admin hands something away");
 }
 
@@ -146,7 +147,7 @@ async fn a_deletion_is_mailed_with_the_end_of_its_grace_and_the_way_back(
     world.mails().await;
     world.rig.clock.advance(8 * DAY);
     assert_eq!(purge::sweep(forge).await.expect("swept").removed, 1);
-    assert_eq!(world.mailed().await, to(&["ann", "dave"], "[ann/tool] Removed for good"));
+    assert_eq!(world.mailed().await, to(&["ann", "dave"], "[ann/tool] Deleted permanently"));
 }
 
 #[rstest]
@@ -165,18 +166,18 @@ async fn both_sides_of_an_offer_hear_of_it_also_of_a_private_repository(
     let mut mails = world.mails().await;
     mails.sort_by(|one, other| one.to.cmp(&other.to));
     let names: Vec<_> = mails.iter().map(|mail| (mail.to.clone(), mail.subject.clone())).collect();
-    assert_eq!(names, to(&both, "[ann/tool] Offered to bob"));
+    assert_eq!(names, to(&both, "[ann/tool] ann wants to transfer this repository to bob"));
     assert!(mails[1].text.contains(&format!("{SITE}/transfers/{first}")), "{}", mails[1].text);
     assert!(mails[1].text.contains("Accept or decline it until 2026-01-08T00:00:00Z (UTC)"), "{}", mails[1].text);
     assert_eq!(world.told(&world.bob).await, [], "he may not read it");
 
     transfer::answer(forge, &world.bob, &first, Answer::Decline).await.expect("declined");
-    assert_eq!(world.mailed().await, to(&["ann"], "[ann/tool] Offer declined by bob"));
+    assert_eq!(world.mailed().await, to(&["ann"], "[ann/tool] Transfer declined by bob"));
     assert_eq!(world.told(&world.ann).await.len(), 1);
     let second = offer().await;
     world.mails().await;
     transfer::answer(forge, &world.ann, &second, Answer::Cancel).await.expect("taken back");
-    assert_eq!(world.mailed().await, to(&["bob"], "[ann/tool] Offer to bob taken back"));
+    assert_eq!(world.mailed().await, to(&["bob"], "[ann/tool] Transfer to bob cancelled"));
     offer().await;
     world.mails().await;
     world.rig.clock.advance(8 * DAY);
@@ -187,7 +188,7 @@ async fn both_sides_of_an_offer_hear_of_it_also_of_a_private_repository(
     transfer::answer(forge, &world.bob, &last, Answer::Accept).await.expect("accepted");
     let mut mailed = world.mailed().await;
     mailed.retain(|(to, _)| !["carol@example.org", "dave@example.org"].contains(&to.as_str()));
-    assert_eq!(mailed, to(&both, "[bob/tool] Handed over from ann to bob"));
+    assert_eq!(mailed, to(&both, "[bob/tool] Transferred from ann to bob"));
 }
 
 #[rstest]
@@ -198,7 +199,7 @@ async fn what_the_operator_hands_over_is_told_once(#[values(Engine::Sqlite, Engi
     let mails = world.mails().await;
     let mut names: Vec<_> = mails.iter().map(|mail| (mail.to.clone(), mail.subject.clone())).collect();
     names.sort();
-    assert_eq!(names, to(&["ann", "bob"], "[bob/tool] Handed over from ann to bob"));
+    assert_eq!(names, to(&["ann", "bob"], "[bob/tool] Transferred from ann to bob"));
 }
 
 #[rstest]
@@ -210,7 +211,10 @@ async fn only_the_two_sides_see_in_their_inbox_that_something_was_offered(
     world.watch(&world.eve, WatchLevel::All).await;
     world.all_read().await;
     transfer::offer(world.forge(), &world.ann, &world.repo, "bob").await.expect("offered");
-    assert_eq!(world.told(&world.bob).await, [(Reason::Lifecycle, "Offered to bob".into())]);
+    assert_eq!(
+        world.told(&world.bob).await,
+        [(Reason::Lifecycle, "ann wants to transfer this repository to bob".into())]
+    );
     assert_eq!(world.who().await, ["bob"], "neither watchers nor other admins");
 }
 

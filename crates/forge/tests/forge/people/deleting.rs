@@ -81,7 +81,10 @@ async fn a_deleted_account_opens_nothing_and_its_repositories_can_be_brought_bac
     let offered = open::open(&rig.forge, &bob, &Door::Id(offered.id.to_string()), Action::RepoRead).await;
     let offered = offered.expect("there");
     assert_eq!(offered.star_count, 0);
-    assert!(transfer::pending(&rig.forge, &bob, &offered).await.expect("readable").is_none(), "the offer is declined");
+    assert!(
+        transfer::pending(&rig.forge, &bob, &offered).await.expect("readable").is_none(),
+        "the transfer offer was already declined"
+    );
     let back = restore::restore(&rig.forge, &Caller::operator(), &tool.id.to_string(), None).await.expect("restored");
     transfer::hand_over(&rig.forge, &Caller::operator(), &back, "bob").await.expect("handed over");
     assert_eq!(leads(&rig, ("alice", "tool")).await, Some(tool.id.get()), "and leads on from its old address");

@@ -41,7 +41,7 @@ async fn a_mail_in_the_outbox_is_whole_and_well_formed(#[values(Engine::Sqlite, 
     assert_eq!(mail.date().expect("a date").to_rfc3339(), "2026-01-01T00:00:00Z");
     let id = mail.message_id().expect("an id");
     assert!(id.ends_with("@example.org") && id.starts_with("abide-"), "{id}");
-    assert_eq!(mail.subject(), Some("Verify your address"));
+    assert_eq!(mail.subject(), Some("Verify your e-mail address"));
     assert!(mail.body_text(0).expect("a text").contains("/verify/"));
     assert_eq!(mail.parts.len(), 1, "text alone");
 }

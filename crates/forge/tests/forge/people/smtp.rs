@@ -111,7 +111,7 @@ async fn a_mail_is_handed_to_the_configured_server(#[values(Engine::Sqlite, Engi
     assert_eq!(taken["to"], serde_json::json!(["alice@example.org"]));
     let data = taken["data"].as_str().expect("text");
     let mail = MessageParser::default().parse(data.as_bytes()).expect("a mail");
-    assert_eq!(mail.subject(), Some("Verify your address"));
+    assert_eq!(mail.subject(), Some("Verify your e-mail address"));
     assert!(mail.body_text(0).expect("a text").contains("/verify/"));
     assert!(!rig.database.data_dir().join("outbox").exists(), "nothing is left here");
     assert_eq!(server.rest(), 0, "it was sent once");
@@ -150,7 +150,7 @@ async fn without_the_encryption_that_was_asked_for_nothing_is_sent(
         rig.sign_up("alice").await;
         let waits = run_until(&rig, |job| job.state == "waiting" && job.attempts == 1).await;
         let said = waits.last_error.expect("it says why");
-        assert!(said.contains("did not take the mail") && !said.contains("p%40ss"), "{said}");
+        assert!(said.contains("did not accept the mail") && !said.contains("p%40ss"), "{said}");
     }
     assert_eq!(server.rest(), 0);
 }

@@ -79,19 +79,19 @@ async fn what_cannot_be_a_hook_is_refused_by_field_and_rule(
             other => panic!("{other:?}"),
         };
     let url = async |text: &str| refused(Change { url: Some(text.into()), ..fine.clone() }).await;
-    assert!(url("ftp://example.org/").await.contains("must begin with http:// or https://"));
+    assert!(url("ftp://example.org/").await.contains("must start with http:// or https://"));
     assert!(url("https://user:password@example.org/").await.contains("must not contain a user name"));
     assert!(url("nonsense").await.starts_with("url is not a URL"));
-    assert!(url("http://169.254.169.254/latest/meta-data/").await.contains("it is link-local"));
-    assert!(url("http://127.0.0.2/").await.contains("it is this machine"), "only 127.0.0.1 is allowed");
-    assert!(url("http://[::ffff:10.0.0.1]/").await.contains("it is private"));
-    assert_eq!(refused(Change { url: None, ..fine.clone() }).await, "url is missing");
+    assert!(url("http://169.254.169.254/latest/meta-data/").await.contains("a link-local address"));
+    assert!(url("http://127.0.0.2/").await.contains("a loopback address"), "only 127.0.0.1 is allowed");
+    assert!(url("http://[::ffff:10.0.0.1]/").await.contains("a private address"));
+    assert_eq!(refused(Change { url: None, ..fine.clone() }).await, "url is required");
     assert!(refused(Change { events: Some(vec!["deployment".into()]), ..fine.clone() }).await.starts_with("events"));
     assert!(refused(Change { events: Some(vec![]), ..fine.clone() }).await.contains("at least one event"));
     assert!(refused(Change { content_type: Some("xml".into()), ..fine.clone() }).await.starts_with("content_type"));
     assert!(refused(Change { insecure_ssl: true, ..fine.clone() }).await.contains("always verified"));
     let long = Secret::Set("x".repeat(2000));
-    assert!(refused(Change { secret: long, ..fine.clone() }).await.starts_with("secret must not be longer"));
+    assert!(refused(Change { secret: long, ..fine.clone() }).await.starts_with("secret must have at most"));
 
     create::create(&scene.rig.forge, &scene.alice, &scene.repo, &fine).await.expect("allowed");
     let second = create::create(&scene.rig.forge, &scene.alice, &scene.repo, &fine).await;

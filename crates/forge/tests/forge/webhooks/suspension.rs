@@ -89,7 +89,7 @@ async fn five_failures_suspend_a_hook_and_nothing_is_dropped(
     assert_eq!(scene.inbox().await, [(Reason::Lifecycle, notice.clone())]);
     let mail = scene.only_mail().await;
     assert_eq!((mail.0.as_str(), mail.1), ("alice@example.org", format!("[alice/project] {notice}")));
-    assert!(mail.2.contains("answers again"), "{}", mail.2);
+    assert!(mail.2.contains("responds again"), "{}", mail.2);
 }
 
 /// What the owner of the repository learns.

@@ -14,13 +14,13 @@ pub(super) fn administration() -> Routes {
             "/admin/users",
             access,
             admin::users,
-            about("Accounts by name").query("q", "A part of a name or address.").gives_page::<AdminUser>(),
+            about("List accounts by name").query("q", "Part of a name or e-mail address.").gives_page::<AdminUser>(),
         )
         .put(
             "/users/{user}/suspended",
             access,
             admin::suspend,
-            about("Suspend an account: it is logged out, and its tokens and keys open nothing")
+            about("Suspend an account: its sessions end, and its tokens and keys stop working")
                 .takes_nothing()
                 .gives_nothing(),
         )
@@ -28,8 +28,8 @@ pub(super) fn administration() -> Routes {
             "/admin/users/{user}",
             access,
             admin::delete_user,
-            about("Delete an account; its repositories can be restored by the operator for some time")
-                .query("content", "`kept` (the default) or `removed`: what becomes of its issues and comments.")
+            about("Delete an account; the operator can restore its repositories during the grace period")
+                .query("content", "`kept` (default) or `removed`: keep or remove its issues and comments.")
                 .gives_nothing(),
         )
         .delete("/users/{user}/suspended", access, admin::unsuspend, about("Lift a suspension").gives_nothing())
@@ -37,14 +37,14 @@ pub(super) fn administration() -> Routes {
             "/admin/users/{user}/two-factor",
             access,
             admin::reset_factor,
-            about("Turn off the two-factor login of an account whose owner lost it: its logins end, and its address is told")
+            about("Turn off two-factor authentication of an account; its sessions end, and it gets a mail")
                 .gives_nothing(),
         )
         .get(
             "/admin/jobs",
             access,
             admin::jobs,
-            about("Work that is done later, the latest first")
+            about("List background jobs, newest first")
                 .query("state", "`waiting`, `running`, `done` or `failed`.")
                 .gives_log::<Job>(),
         )
@@ -52,28 +52,28 @@ pub(super) fn administration() -> Routes {
             "/admin/jobs/{id}/retry",
             access,
             admin::retry,
-            about("Queue a job that has ended once more").takes_nothing().gives_empty(202),
+            about("Queue an ended job again").takes_nothing().gives_empty(202),
         )
         .get(
             "/admin/audit",
             access,
             admin::audit,
-            about("Who did what, the latest first")
+            about("List the audit log, newest first")
                 .query("action", "Only this action, such as `repo_renamed`.")
-                .query("actor", "Only what the account of this name did.")
-                .query("repo", "Only what was done to the repository `owner/name`.")
+                .query("actor", "Only actions of this account.")
+                .query("repo", "Only actions on this repository (`owner/name`).")
                 .gives_log::<AuditEntry>(),
         )
         .get(
             "/admin/consumers",
             access,
             events::consumers,
-            about("How far each consumer of the log has come").gives_list::<Consumer>(),
+            about("List event consumers with cursor and lag").gives_list::<Consumer>(),
         )
         .get(
             "/admin/consumers/failures",
             access,
             events::set_aside,
-            about("Events that a consumer could not take in").gives_log::<SetAside>(),
+            about("List failed events").gives_log::<SetAside>(),
         )
 }

@@ -14,40 +14,40 @@ pub(super) fn webhooks() -> Routes {
             "/repos/{owner}/{repo}/hooks",
             scope,
             hooks::list,
-            about("A repository's webhooks, the oldest first").gives_page::<Hook>(),
+            about("List webhooks, oldest first").gives_page::<Hook>(),
         )
         .post(
             "/repos/{owner}/{repo}/hooks",
             scope,
             hooks::create,
-            about("Add a webhook; it is pinged at once")
+            about("Create a webhook; a ping is sent at once")
                 .takes::<hooks::Create>()
-                .gives_with::<Hook>(201, "The webhook was added."),
+                .gives_with::<Hook>(201, "The webhook was created."),
         )
-        .get("/repos/{owner}/{repo}/hooks/{hook}", scope, hooks::show_one, about("A webhook").gives::<Hook>())
+        .get("/repos/{owner}/{repo}/hooks/{hook}", scope, hooks::show_one, about("Get a webhook").gives::<Hook>())
         .patch(
             "/repos/{owner}/{repo}/hooks/{hook}",
             scope,
             hooks::edit,
-            about("Change a webhook; what failed before gets a fresh start").takes::<hooks::Edit>().gives::<Hook>(),
+            about("Update a webhook; this resets its failure count").takes::<hooks::Edit>().gives::<Hook>(),
         )
         .delete(
             "/repos/{owner}/{repo}/hooks/{hook}",
             scope,
             hooks::remove,
-            about("Remove a webhook with its deliveries").gives_nothing(),
+            about("Delete a webhook with its deliveries").gives_nothing(),
         )
         .get(
             "/repos/{owner}/{repo}/hooks/{hook}/config",
             scope,
             hooks::config,
-            about("Where a webhook sends to, and how").gives::<HookConfig>(),
+            about("Get the configuration of a webhook").gives::<HookConfig>(),
         )
         .patch(
             "/repos/{owner}/{repo}/hooks/{hook}/config",
             scope,
             hooks::edit_config,
-            about("Change where a webhook sends to; what is not mentioned stays")
+            about("Update the configuration of a webhook; omitted fields do not change")
                 .takes::<hooks::Config>()
                 .gives::<HookConfig>(),
         )
@@ -61,26 +61,26 @@ pub(super) fn webhooks() -> Routes {
             "/repos/{owner}/{repo}/hooks/{hook}/tests",
             scope,
             hooks::test,
-            about("Send the latest push to a webhook that wants pushes").takes_nothing().gives_nothing(),
+            about("Send the latest push to a webhook subscribed to push events").takes_nothing().gives_nothing(),
         )
         .get(
             "/repos/{owner}/{repo}/hooks/{hook}/deliveries",
             scope,
             hooks::deliveries,
-            about("What a webhook sent and is going to send, the latest first").gives_log::<HookDelivery>(),
+            about("List deliveries, including queued ones, newest first").gives_log::<HookDelivery>(),
         )
         .get(
             "/repos/{owner}/{repo}/hooks/{hook}/deliveries/{delivery}",
             Both(Scope::Hooks, Scope::RepoRead),
             hooks::delivery,
-            about("A delivery with what was sent and what was answered").gives::<HookDeliveryDetail>(),
+            about("Get a delivery with its request and response").gives::<HookDeliveryDetail>(),
         )
         .post(
             "/repos/{owner}/{repo}/hooks/{hook}/deliveries/{delivery}/attempts",
             Both(Scope::Hooks, Scope::RepoRead),
             hooks::redeliver,
-            about("Send a delivery again, under the same id")
+            about("Redeliver a delivery with the same id")
                 .takes_nothing()
-                .gives_with::<HookDelivery>(202, "It is queued behind what waits."),
+                .gives_with::<HookDelivery>(202, "Queued behind pending deliveries."),
         )
 }

@@ -7,21 +7,21 @@ use crate::api::shape::{FoundIssues, Issue, IssueComment, Label, Milestone, OwnI
 use crate::api::{comments, issues, labels, milestones, search};
 use abide_core::scope::Scope;
 
-const STATE: (&str, &str) = ("state", "`open` (the default), `closed` or `all`.");
-const SINCE: (&str, &str) = ("since", "Only what changed since then, e.g. 2026-01-31T12:00:00Z.");
+const STATE: (&str, &str) = ("state", "`open` (default), `closed` or `all`.");
+const SINCE: (&str, &str) = ("since", "Only entries updated since this time, e.g. 2026-01-31T12:00:00Z.");
 
-/// The issues that concern the caller.
+/// List issues of the authenticated user.
 fn own(what: &'static str) -> About {
     about(what)
         .query(
             "filter",
-            "`assigned` (the default), `created`, `mentioned`, `subscribed`, `repos` (what they own or collaborate on) or \
-             `all` of it.",
+            "`assigned` (the default), `created`, `mentioned`, `subscribed`, `repos` (owned or as a collaborator) or \
+             `all`.",
         )
         .query(STATE.0, STATE.1)
-        .query("labels", "Names of labels between commas, all of which an issue has.")
-        .query("sort", "`created` (the default), `updated` or `comments`.")
-        .query("direction", "`desc` (the default) or `asc`.")
+        .query("labels", "Comma-separated label names; issues must have all of them.")
+        .query("sort", "`created` (default), `updated` or `comments`.")
+        .query("direction", "`desc` (default) or `asc`.")
         .query(SINCE.0, SINCE.1)
         .gives_page::<OwnIssue>()
 }
@@ -36,33 +36,33 @@ pub(super) fn issues() -> Routes {
             about("Search issues")
                 .query(
                     "q",
-                    "Words, and perhaps `repo:`, `user:`, `is:`, `author:`, `assignee:`, `mentions:`, `label:`, `milestone:`, \
+                    "Search words, and optionally `repo:`, `user:`, `is:`, `author:`, `assignee:`, `mentions:`, `label:`, `milestone:`, \
                      `no:`, `reason:`; `@me` is the caller.",
                 )
-                .query("sort", "`created` (the default), `updated` or `comments`.")
-                .query("order", "`desc` (the default) or `asc`.")
+                .query("sort", "`created` (default), `updated` or `comments`.")
+                .query("order", "`desc` (default) or `asc`.")
                 .paged()
                 .gives::<FoundIssues>(),
         )
-        .get("/issues", Logged(Scope::RepoRead), issues::mine, own("The issues that concern the caller"))
+        .get("/issues", Logged(Scope::RepoRead), issues::mine, own("List issues of the authenticated user"))
         .get(
             "/user/issues",
             Logged(Scope::RepoRead),
             issues::mine_at_home,
-            own("The same in repositories that the caller owns or collaborates on"),
+            own("List issues of the authenticated user in repositories they own or collaborate on"),
         )
         .get(
             "/repos/{owner}/{repo}/issues",
             read,
             issues::list,
-            about("A repository's issues")
+            about("List issues of a repository")
                 .query(STATE.0, STATE.1)
-                .query("labels", "Names of labels between commas, all of which an issue has.")
-                .query("assignee", "Who is responsible; `*` for anybody, `none` for nobody.")
-                .query("creator", "Who opened them.")
-                .query("milestone", "The number of a milestone; `*` for any, `none` for none.")
-                .query("sort", "`created` (the default), `updated` or `comments`.")
-                .query("direction", "`desc` (the default) or `asc`.")
+                .query("labels", "Comma-separated label names; issues must have all of them.")
+                .query("assignee", "Assignee; `*` for any, `none` for none.")
+                .query("creator", "Author of the issues.")
+                .query("milestone", "Milestone number; `*` for any, `none` for none.")
+                .query("sort", "`created` (default), `updated` or `comments`.")
+                .query("direction", "`desc` (default) or `asc`.")
                 .query(SINCE.0, SINCE.1)
                 .gives_page::<Issue>(),
         )
@@ -72,12 +72,12 @@ pub(super) fn issues() -> Routes {
             issues::open,
             about("Open an issue").takes::<issues::Create>().gives_with::<Issue>(201, "The issue was opened."),
         )
-        .get("/repos/{owner}/{repo}/issues/{number}", read, issues::show, about("An issue").gives::<Issue>())
+        .get("/repos/{owner}/{repo}/issues/{number}", read, issues::show, about("Get an issue").gives::<Issue>())
         .patch(
             "/repos/{owner}/{repo}/issues/{number}",
             write,
             issues::edit,
-            about("Change an issue: what it says, whether it is open, its labels, assignees and milestone")
+            about("Update an issue: title, description, state, labels, assignees and milestone")
                 .takes::<issues::Edit>()
                 .gives::<Issue>(),
         )
@@ -85,7 +85,7 @@ pub(super) fn issues() -> Routes {
             "/repos/{owner}/{repo}/issues/{number}/comments",
             read,
             comments::of_issue,
-            about("The comments on an issue, the oldest first")
+            about("List comments of an issue, oldest first")
                 .query(SINCE.0, SINCE.1)
                 .gives_page::<IssueComment>(),
         )
@@ -93,15 +93,15 @@ pub(super) fn issues() -> Routes {
             "/repos/{owner}/{repo}/issues/{number}/comments",
             write,
             comments::say,
-            about("Comment on an issue").takes::<comments::Say>().gives_with::<IssueComment>(201, "It was said."),
+            about("Comment on an issue").takes::<comments::Say>().gives_with::<IssueComment>(201, "The comment was created."),
         )
         .get(
             "/repos/{owner}/{repo}/issues/comments",
             read,
             comments::of_repo,
-            about("The comments on all issues of a repository, the oldest first")
-                .query("sort", "`created` (the default) or `updated`.")
-                .query("direction", "`asc` (the default) or `desc`.")
+            about("List comments of all issues of a repository, oldest first")
+                .query("sort", "`created` (default) or `updated`.")
+                .query("direction", "`asc` (default) or `desc`.")
                 .query(SINCE.0, SINCE.1)
                 .gives_page::<IssueComment>(),
         )
@@ -109,143 +109,148 @@ pub(super) fn issues() -> Routes {
             "/repos/{owner}/{repo}/issues/comments/{id}",
             read,
             comments::show,
-            about("A comment").gives::<IssueComment>(),
+            about("Get a comment").gives::<IssueComment>(),
         )
         .patch(
             "/repos/{owner}/{repo}/issues/comments/{id}",
             write,
             comments::edit,
-            about("Change a comment").takes::<comments::Say>().gives::<IssueComment>(),
+            about("Update a comment").takes::<comments::Say>().gives::<IssueComment>(),
         )
         .delete(
             "/repos/{owner}/{repo}/issues/comments/{id}",
             write,
             comments::remove,
-            about("Remove a comment").gives_nothing(),
+            about("Delete a comment").gives_nothing(),
         )
         .get(
             "/repos/{owner}/{repo}/issues/{number}/timeline",
             read,
             issues::timeline,
-            about("What happened to an issue, the oldest first").gives_page::<TimelineEvent>(),
+            about("List the timeline of an issue, oldest first").gives_page::<TimelineEvent>(),
         )
         .get(
             "/repos/{owner}/{repo}/issues/{number}/events",
             read,
             issues::events,
-            about("The changes of an issue, the oldest first").gives_page::<TimelineEvent>(),
+            about("List events of an issue, oldest first").gives_page::<TimelineEvent>(),
         )
         .get(
             "/repos/{owner}/{repo}/issues/{number}/labels",
             read,
             issues::labels,
-            about("The labels of an issue").gives_page::<Label>(),
+            about("List labels of an issue").gives_page::<Label>(),
         )
         .post(
             "/repos/{owner}/{repo}/issues/{number}/labels",
             write,
             issues::add_labels,
-            about("Give an issue labels").takes::<issues::LabelNames>().gives_list::<Label>(),
+            about("Add labels to an issue").takes::<issues::LabelNames>().gives_list::<Label>(),
         )
         .put(
             "/repos/{owner}/{repo}/issues/{number}/labels",
             write,
             issues::set_labels,
-            about("Replace the labels of an issue").takes::<issues::LabelNames>().gives_list::<Label>(),
+            about("Replace all labels of an issue").takes::<issues::LabelNames>().gives_list::<Label>(),
         )
         .delete(
             "/repos/{owner}/{repo}/issues/{number}/labels",
             write,
             issues::clear_labels,
-            about("Take every label off an issue").gives_nothing(),
+            about("Remove all labels from an issue").gives_nothing(),
         )
         .delete(
             "/repos/{owner}/{repo}/issues/{number}/labels/{name}",
             write,
             issues::remove_label,
-            about("Take a label off an issue").gives_list::<Label>(),
+            about("Remove a label from an issue").gives_list::<Label>(),
         )
         .post(
             "/repos/{owner}/{repo}/issues/{number}/assignees",
             write,
             issues::assign,
-            about("Make people responsible for an issue")
+            about("Add assignees to an issue")
                 .takes::<issues::AssigneeNames>()
-                .gives_with::<Issue>(201, "As it is now."),
+                .gives_with::<Issue>(201, "The updated issue."),
         )
         .delete(
             "/repos/{owner}/{repo}/issues/{number}/assignees",
             write,
             issues::unassign,
-            about("Make people no longer responsible for an issue").gives::<Issue>(),
+            about("Remove assignees from an issue").gives::<Issue>(),
         )
         .get(
             "/repos/{owner}/{repo}/assignees",
             read,
             issues::assignable,
-            about("Who can be made responsible").gives_page::<SimpleUser>(),
+            about("List possible assignees").gives_page::<SimpleUser>(),
         )
         .get(
             "/repos/{owner}/{repo}/assignees/{user}",
             read,
             issues::is_assignable,
-            about("Whether someone can be made responsible").gives_nothing(),
+            about("Check if a user can be assigned").gives_nothing(),
         )
 }
 
 pub(super) fn labels_and_milestones() -> Routes {
     let (read, write) = (Open(Scope::RepoRead), Logged(Scope::Repo));
     Routes::of("Labels and milestones")
-        .get("/repos/{owner}/{repo}/labels", read, labels::list, about("A repository's labels").gives_page::<Label>())
+        .get(
+            "/repos/{owner}/{repo}/labels",
+            read,
+            labels::list,
+            about("List labels of a repository").gives_page::<Label>(),
+        )
         .post(
             "/repos/{owner}/{repo}/labels",
             write,
             labels::create,
-            about("Make a label").takes::<labels::Create>().gives_with::<Label>(201, "The label was made."),
+            about("Create a label").takes::<labels::Create>().gives_with::<Label>(201, "The label was created."),
         )
-        .get("/repos/{owner}/{repo}/labels/{name}", read, labels::show, about("A label").gives::<Label>())
+        .get("/repos/{owner}/{repo}/labels/{name}", read, labels::show, about("Get a label").gives::<Label>())
         .patch(
             "/repos/{owner}/{repo}/labels/{name}",
             write,
             labels::edit,
-            about("Change a label").takes::<labels::Edit>().gives::<Label>(),
+            about("Update a label").takes::<labels::Edit>().gives::<Label>(),
         )
         .delete(
             "/repos/{owner}/{repo}/labels/{name}",
             write,
             labels::remove,
-            about("Remove a label, from every issue too").gives_nothing(),
+            about("Delete a label; it is removed from all issues").gives_nothing(),
         )
         .get(
             "/repos/{owner}/{repo}/milestones",
             read,
             milestones::list,
-            about("A repository's milestones, the soonest first").query(STATE.0, STATE.1).gives_page::<Milestone>(),
+            about("List milestones, earliest due date first").query(STATE.0, STATE.1).gives_page::<Milestone>(),
         )
         .post(
             "/repos/{owner}/{repo}/milestones",
             write,
             milestones::create,
-            about("Make a milestone")
+            about("Create a milestone")
                 .takes::<milestones::Plan>()
-                .gives_with::<Milestone>(201, "The milestone was made."),
+                .gives_with::<Milestone>(201, "The milestone was created."),
         )
         .get(
             "/repos/{owner}/{repo}/milestones/{number}",
             read,
             milestones::show,
-            about("A milestone").gives::<Milestone>(),
+            about("Get a milestone").gives::<Milestone>(),
         )
         .patch(
             "/repos/{owner}/{repo}/milestones/{number}",
             write,
             milestones::edit,
-            about("Change a milestone").takes::<milestones::Plan>().gives::<Milestone>(),
+            about("Update a milestone").takes::<milestones::Plan>().gives::<Milestone>(),
         )
         .delete(
             "/repos/{owner}/{repo}/milestones/{number}",
             write,
             milestones::remove,
-            about("Remove a milestone; its issues stay").gives_nothing(),
+            about("Delete a milestone; its issues stay").gives_nothing(),
         )
 }

@@ -9,10 +9,10 @@ use abide_core::scope::Scope;
 
 fn listed(summary: &'static str) -> About {
     about(summary)
-        .query("all", "`true` for what was read too.")
-        .query("participating", "`true` for what the caller takes part in, without what they only watch.")
-        .query("since", "Only what was told after this time, e.g. 2026-01-31T12:00:00Z.")
-        .query("before", "Only what was told before this time.")
+        .query("all", "`true` includes read notifications.")
+        .query("participating", "`true` shows only notifications of threads the user takes part in or is mentioned in.")
+        .query("since", "Only notifications updated after this time, e.g. 2026-01-31T12:00:00Z.")
+        .query("before", "Only notifications updated before this time.")
         .gives_page::<Notification>()
 }
 
@@ -20,14 +20,9 @@ pub(super) fn notifications() -> Routes {
     let access = Logged(Scope::Notifications);
     let mark = |summary| about(summary).takes_perhaps::<notifications::Mark>().gives_empty(205);
     Routes::of("Notifications")
-        .get("/notifications", access, notifications::list, listed("What the caller was told, the latest first"))
-        .put("/notifications", access, notifications::mark_all, mark("Mark everything as read"))
-        .get(
-            "/notifications/threads/{id}",
-            access,
-            notifications::show,
-            about("A thread that the caller was told about").gives::<Notification>(),
-        )
+        .get("/notifications", access, notifications::list, listed("List notifications, newest first"))
+        .put("/notifications", access, notifications::mark_all, mark("Mark all notifications as read"))
+        .get("/notifications/threads/{id}", access, notifications::show, about("Get a thread").gives::<Notification>())
         .patch(
             "/notifications/threads/{id}",
             access,
@@ -38,19 +33,19 @@ pub(super) fn notifications() -> Routes {
             "/notifications/threads/{id}",
             access,
             notifications::done,
-            about("Put a thread away until something happens in it").gives_nothing(),
+            about("Mark a thread as done").gives_nothing(),
         )
         .get(
             "/notifications/threads/{id}/subscription",
             access,
             notifications::subscription,
-            about("Whether the caller hears of a thread").gives::<ThreadSubscription>(),
+            about("Get the subscription of a thread").gives::<ThreadSubscription>(),
         )
         .put(
             "/notifications/threads/{id}/subscription",
             access,
             notifications::subscribe,
-            about("Mute a thread, or hear of it again")
+            about("Set the subscription of a thread: mute or unmute it")
                 .takes_perhaps::<notifications::Subscribe>()
                 .gives::<ThreadSubscription>(),
         )
@@ -58,18 +53,18 @@ pub(super) fn notifications() -> Routes {
             "/notifications/threads/{id}/subscription",
             access,
             notifications::unsubscribe,
-            about("Mute a thread until someone mentions the caller in it").gives_nothing(),
+            about("Mute a thread until the user is mentioned in it").gives_nothing(),
         )
         .get(
             "/repos/{owner}/{repo}/notifications",
             access,
             notifications::list_of_repo,
-            listed("What the caller was told about a repository"),
+            listed("List notifications of a repository"),
         )
         .put(
             "/repos/{owner}/{repo}/notifications",
             access,
             notifications::mark_repo,
-            mark("Mark everything of a repository as read"),
+            mark("Mark all notifications of a repository as read"),
         )
 }

@@ -49,7 +49,7 @@ impl CodePage {
     }
 }
 
-const TITLE: &str = "Log in";
+const TITLE: &str = "Sign in";
 
 /// `GET /login`
 pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Response {
@@ -108,7 +108,7 @@ pub(super) async fn second_factor(
         Ok(cookie) => enter(&app, &headers, cookie, &next).await,
         Err(error) => {
             let errors = match error {
-                LoginError::Wrong => Errors::at("code", "that code does not fit, or was used already"),
+                LoginError::Wrong => Errors::at("code", "wrong code, or the code was already used"),
                 other => refused(other)?,
             };
             Ok(respond::form_again(&CodePage::new(&app, &visitor, errors, ticket, next)))

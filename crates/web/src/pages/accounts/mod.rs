@@ -56,5 +56,5 @@ fn with_cookie(mut response: Response, cookie: &str) -> Response {
 
 /// The page for a link that was used up or is too old.
 fn dead_link(what_to_do: &str) -> Problem {
-    Problem::new(StatusCode::GONE, format!("This link was used already or is too old. {what_to_do}"))
+    Problem::new(StatusCode::GONE, format!("This link was already used or has expired. {what_to_do}"))
 }

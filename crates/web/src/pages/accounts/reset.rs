@@ -32,7 +32,7 @@ struct ResetPage {
     shortest: usize,
 }
 
-const ASK_TITLE: &str = "Forgotten password";
+const ASK_TITLE: &str = "Reset your password";
 
 /// `GET /forgot`
 pub(super) async fn ask(State(app): State<App>, visitor: Visitor) -> Response {
@@ -62,7 +62,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
 }
 
 fn used() -> Problem {
-    dead_link("Ask for another one behind “Forgotten password” on the log-in page.")
+    dead_link("Request a new one with “Forgot password?” on the sign-in page.")
 }
 
 fn page(app: &App, visitor: &Visitor, address: &Address, errors: Errors) -> ResetPage {

@@ -36,7 +36,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
 }
 
 fn used() -> Problem {
-    dead_link("If this site has no account yet, restart the server: it prints another one.")
+    dead_link("If this site has no account yet, restart the server to get a new link.")
 }
 
 fn page(app: &App, visitor: &Visitor, address: &Address, errors: Errors, name: String, email: String) -> SetUpPage {

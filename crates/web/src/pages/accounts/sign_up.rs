@@ -44,10 +44,10 @@ struct Typed {
 }
 
 const TITLE: &str = "Create an account";
-const CLOSED: &str = "Accounts are made by this site's administrator. Ask them for one.";
-const NO_INVITE: &str = "You need an invitation to make an account here. Ask someone who runs this site for one, and open \
+const CLOSED: &str = "Sign-up is closed. Ask the site administrator for an account.";
+const NO_INVITE: &str = "You need an invitation to create an account here. Ask the site administrator for one, and open \
     the link in it.";
-const DEAD_INVITE: &str = "This invitation was used, taken back or is too old. Ask for another one.";
+const DEAD_INVITE: &str = "This invitation was used, cancelled or has expired. Ask for a new one.";
 
 /// `GET /signup`
 pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Result<Response, Problem> {

@@ -21,7 +21,7 @@ struct VerifyPage {
 }
 
 fn used() -> Problem {
-    dead_link("The address may be confirmed already; if not, your account settings send another mail.")
+    dead_link("If the address is not verified yet, resend the mail in your account settings.")
 }
 
 /// `GET /verify/{token}`
@@ -29,7 +29,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
     if !verify::is_open(&app.forge, address.segment(1)).await? {
         return Err(used());
     }
-    let frame = Frame::with_forms(&app, &visitor, "Confirm your address");
+    let frame = Frame::with_forms(&app, &visitor, "Verify your e-mail address");
     Ok(respond::page(&VerifyPage { frame, token: address.segment(1).to_owned() }))
 }
 

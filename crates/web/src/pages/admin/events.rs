@@ -50,7 +50,7 @@ pub(super) async fn ask_drop(State(app): State<App>, by: Admin, address: Address
         title: "Discard this event?".into(),
         about: format!("{} {} for {}", failure.kind, failure.seq, failure.consumer),
         consequences: lines([
-            "This consumer never handles the event: what it would have sent or written is not sent or written.",
+            "This consumer will never process the event: its notifications or deliveries are not sent.",
             "The event stays in the log. This cannot be undone.",
         ]),
         action: "/admin/events/settle".into(),

@@ -47,9 +47,9 @@ async fn page(
         errors,
         email,
         mode: match app.forge.settings().signup_mode {
-            SignUpMode::Invite => "Only people with an invitation can make an account.",
-            SignUpMode::Open => "Anyone can make an account, with an invitation or without.",
-            SignUpMode::Closed => "Nobody can make an account now, so invitations do not help.",
+            SignUpMode::Invite => "Only people with an invitation can create an account.",
+            SignUpMode::Open => "Anyone can create an account, with or without an invitation.",
+            SignUpMode::Closed => "Sign-up is closed, so invitations cannot be used.",
         },
         link,
         invites: invites::list(&app.forge, &by.viewer).await?,
@@ -77,7 +77,7 @@ pub(super) async fn ask_revoke(State(app): State<App>, by: Admin, address: Addre
         title: "Cancel this invitation?".into(),
         about: invite.address.unwrap_or_else(|| "Invitation by link".to_owned()),
         consequences: lines([
-            "Its link stops working. Nobody can create an account with it.",
+            "Its link stops working. No one can create an account with it.",
             "You can invite the same person again.",
         ]),
         action: "/admin/invites/revoke".into(),

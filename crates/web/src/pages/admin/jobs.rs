@@ -48,6 +48,8 @@ pub(super) async fn show(State(app): State<App>, by: Admin, address: Address) ->
 pub(super) async fn retry(State(app): State<App>, by: Admin, form: Form) -> Result<Response, Problem> {
     match manage::retry_by_admin(&app.forge, &by.viewer.caller, form.id()?).await? {
         true => Ok(respond::see_other("/admin/jobs?done=queued")),
-        false => Err(Problem::new(StatusCode::CONFLICT, "This job has not ended, or is gone. Nothing was changed.")),
+        false => {
+            Err(Problem::new(StatusCode::CONFLICT, "This job has not ended, or no longer exists. Nothing was changed."))
+        }
     }
 }

@@ -46,13 +46,13 @@ impl From<ContentsEntry> for Row {
 pub(super) async fn show(State(app): State<App>, by: Admin) -> Result<Response, Problem> {
     let Contents { totals, entries } = status::contents(&app.forge, SHOWN).await?;
     Ok(respond::page(&PurgatoryPage {
-        frame: Frame::new(&app, &by.visitor, "Purgatory"),
+        frame: Frame::new(&app, &by.visitor, "Pending nostr repositories"),
         section: "purgatory",
         counts: [
             ("Announcements", totals.announcements),
             ("States", totals.states),
-            ("Proposals", totals.proposals),
-            ("Commits without a proposal", totals.placeholders),
+            ("Pull requests", totals.proposals),
+            ("Commits without a pull request", totals.placeholders),
         ],
         bytes: size(u64::try_from(totals.bytes).unwrap_or(0)),
         rows: entries.into_iter().map(Row::from).collect(),

@@ -32,7 +32,7 @@ pub(super) async fn suspend(State(app): State<App>, by: Admin, address: Address)
     let question = Question {
         title: format!("Suspend {name}?"),
         consequences: lines([
-            "They are logged out everywhere and cannot log in.",
+            "They are signed out everywhere and cannot sign in.",
             "Their access tokens, SSH keys and nostr key stop working.",
             "Their public repositories stay readable.",
             "You can lift the suspension at any time.",
@@ -47,14 +47,14 @@ pub(super) async fn suspend(State(app): State<App>, by: Admin, address: Address)
 pub(super) async fn reset_factor(State(app): State<App>, by: Admin, address: Address) -> Result<Response, Problem> {
     let (user, name) = account(&app, &address).await?;
     let question = Question {
-        title: format!("Reset the two-factor login of {name}?"),
+        title: format!("Reset two-factor authentication of {name}?"),
         consequences: lines([
-            "Make sure that the person who asks is the owner of this account.",
-            "Their password alone will be enough to log in, until they set up two-factor login again.",
-            "Their recovery codes stop working, and they are logged out everywhere.",
-            "A mail about this is sent to their primary address, and the audit log notes that you did it.",
+            "Verify first that the person who asks owns this account.",
+            "They can sign in with their password alone until they set up two-factor authentication again.",
+            "Their recovery codes stop working, and they are signed out everywhere.",
+            "A mail is sent to their primary address, and the audit log records the reset.",
         ]),
-        button: "Reset two-factor login".into(),
+        button: "Reset two-factor authentication".into(),
         ..at(&user, "reset-two-factor")
     };
     Ok(ask(&app, &by, "users", question))
@@ -66,8 +66,8 @@ pub(super) async fn give_admin(State(app): State<App>, by: Admin, address: Addre
     let question = Question {
         title: format!("Make {name} an administrator?"),
         consequences: lines([
-            "They can suspend accounts, yours too, and reset the two-factor login of others.",
-            "They can invite people and read the audit log with all addresses.",
+            "They can suspend accounts (including yours) and reset the two-factor authentication of others.",
+            "They can invite people and read the audit log with all IP addresses.",
             "They can make others administrators, and remove your admin rights.",
         ]),
         button: "Make administrator".into(),
@@ -79,9 +79,9 @@ pub(super) async fn give_admin(State(app): State<App>, by: Admin, address: Addre
 /// `GET /admin/users/{id}/take-admin`
 pub(super) async fn take_admin(State(app): State<App>, by: Admin, address: Address) -> Result<Response, Problem> {
     let (user, name) = account(&app, &address).await?;
-    let mut consequences = lines(["The account and its repositories stay, without access to the site administration."]);
+    let mut consequences = lines(["The account and its repositories stay, without access to site administration."]);
     if user.id == by.viewer.user.id {
-        consequences.push("This is your own account: another administrator would have to give the rights back.".into());
+        consequences.push("This is your own account: only another administrator can undo this.".into());
     }
     let question = Question {
         title: format!("Remove admin rights from {name}?"),
@@ -101,7 +101,7 @@ pub(super) async fn release(State(app): State<App>, by: Admin, address: Address)
     let question = Question {
         title: "Release this name?".into(),
         consequences: vec![
-            format!("Links and clones under this name do not lead to {name} any more."),
+            format!("Links and clones with this name no longer redirect to {name}."),
             "Anyone may take the name, and the old links with it.".to_owned(),
             "This cannot be undone.".to_owned(),
         ],

@@ -37,7 +37,7 @@ pub(crate) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
 pub(crate) async fn atom(State(app): State<App>, visitor: Visitor, address: Address, headers: HeaderMap) -> Shown {
     let side = Side::of(&app, &visitor, &address, "activity").await?;
     let at = (format!("/{}/activity", side.name), format!("/{}/atom", side.name));
-    let (title, known) = (format!("What {} does", side.name), headers.get(header::IF_NONE_MATCH));
+    let (title, known) = (format!("Activity of {}", side.name), headers.get(header::IF_NONE_MATCH));
     let feed = Feed::Actor(side.user.id);
     Ok(feed::atom(&app, &visitor.caller(), feed, title, (&at.0, &at.1), known).await?)
 }

@@ -63,7 +63,8 @@ fn page(
     mut people: Vec<Person>,
 ) -> axum::response::Response {
     let links = Links::older(&format!("/{}/{}", side.name, side.tab), address, &mut people, PER_PAGE, Person::place);
-    let nobody = if side.tab == "followers" { "Nobody follows them yet." } else { "They follow nobody yet." };
+    let nobody =
+        if side.tab == "followers" { "This account has no followers." } else { "This account follows no one." };
     let frame = Frame::new(app, visitor, format!("{title} · {}", side.name));
     respond::page(&PeoplePage { frame, side, title, nobody, people, links })
 }

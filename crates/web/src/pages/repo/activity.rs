@@ -38,7 +38,7 @@ pub(super) async fn atom(State(app): State<App>, visitor: Visitor, address: Addr
     let room = Room::open(&app, visitor, &address).await?;
     let slug = room.repo().slug();
     let at = (format!("/{slug}/activity"), format!("/{slug}/activity.atom"));
-    let (title, known) = (format!("What happens in {slug}"), headers.get(header::IF_NONE_MATCH));
+    let (title, known) = (format!("Activity in {slug}"), headers.get(header::IF_NONE_MATCH));
     let feed = Feed::Repo(room.repo().id);
     Ok(feed::atom(&app, &room.visitor.caller(), feed, title, (&at.0, &at.1), known).await?)
 }

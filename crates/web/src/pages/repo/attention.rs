@@ -32,9 +32,13 @@ pub(super) struct Attention {
 }
 
 const LEVELS: [(WatchLevel, &str, &str); 3] = [
-    (WatchLevel::All, "Everything", "You are told about all that happens here."),
-    (WatchLevel::Participating, "What concerns you", "You are told about what you take part in or are mentioned in."),
-    (WatchLevel::Ignore, "Nothing", "You are told nothing, unless someone mentions you."),
+    (WatchLevel::All, "All activity", "You get notifications for all activity in this repository."),
+    (
+        WatchLevel::Participating,
+        "Participating and @mentions",
+        "You get notifications for threads you take part in or are mentioned in.",
+    ),
+    (WatchLevel::Ignore, "Ignore", "You get no notifications, unless someone mentions you."),
 ];
 
 impl Attention {
@@ -109,7 +113,7 @@ pub(super) async fn stargazers(State(app): State<App>, visitor: Visitor, address
         title: "Stargazers",
         icon: "i-star",
         since: "Starred",
-        nobody: ("No stars yet", "Whoever stars it finds it again among their stars."),
+        nobody: ("No stars yet", "People who star it find it in their list of stars."),
         people,
         links,
     }))
@@ -127,7 +131,7 @@ pub(super) async fn watchers(State(app): State<App>, visitor: Visitor, address: 
         title: "Watchers",
         icon: "i-eye",
         since: "Since",
-        nobody: ("Nobody watches it yet", "Collaborators watch it as soon as they are added."),
+        nobody: ("No watchers yet", "Collaborators watch it as soon as they are added."),
         people,
         links,
     }))

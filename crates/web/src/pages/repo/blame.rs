@@ -31,10 +31,11 @@ struct BlamePage {
 pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let place = room.browser.place(&address.rest(3)).await?;
-    let entry = room.browser.entry(place.commit, &place.path).await?;
+    let entry = room.browser.entry(place.commit, &place.path).await;
+    let entry = entry.map_err(|error| room.no_path(&place, error))?;
     let blob = room.browser.blob(entry.oid, LARGEST_SHOWN).await?;
     if blob.binary || blob.truncated {
-        let detail = "Only text files of at most 1 MiB can be looked at line by line.";
+        let detail = "Blame works for text files of at most 1 MiB.";
         return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail).into());
     }
     let lines = app.rendered.code(room.visitor.ip(), entry.oid, last_segment(&place.path), blob.data).await?;

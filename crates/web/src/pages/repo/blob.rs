@@ -37,7 +37,8 @@ pub(super) const LARGEST_SHOWN: usize = 1024 * 1024;
 pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let place = room.browser.place(&address.rest(3)).await?;
-    let entry = room.browser.entry(place.commit, &place.path).await?;
+    let entry = room.browser.entry(place.commit, &place.path).await;
+    let entry = entry.map_err(|error| room.no_path(&place, error))?;
     if entry.kind == EntryKind::Directory {
         let to = format!("/{}/tree/{}{}", room.repo().slug(), url_path(place.name().as_bytes()), tail(&place.path));
         return Err(Elsewhere::To(respond::see_other(&to)));
@@ -83,7 +84,7 @@ async fn content(
     url: &str,
 ) -> Result<Content, Elsewhere> {
     if entry.kind == EntryKind::Submodule {
-        let html = note("This is another repository at a certain commit; its files are not here.");
+        let html = note("This is a submodule: another repository at a fixed commit. Its files are not stored here.");
         return Ok(Content { facts: format!("Submodule at {}", entry.oid), html, is_text: false, rendered: None });
     }
     let size = entry.size.unwrap_or_default();
@@ -105,10 +106,10 @@ async fn content(
         return Ok(plain(facts, html));
     }
     if blob.binary {
-        return Ok(plain(facts, note("This file is binary. Open it raw to download it.")));
+        return Ok(plain(facts, note("Binary file not shown. Use Raw to download it.")));
     }
     if blob.truncated {
-        return Ok(plain(facts, note("This file is too large to be shown. Open it raw to read or download it.")));
+        return Ok(plain(facts, note("This file is too large to show. Use Raw to read or download it.")));
     }
     let lines = code::count_lines(&blob.data);
     facts = format!("{} · {facts}", text::count(lines, "line", "lines"));
@@ -137,12 +138,12 @@ fn note(text: &str) -> String {
 
 /// A link's target, which leads on if it stays inside the repository.
 fn link(blob: &Blob, place: &Place, url: &str) -> String {
-    let mut html = String::from(r#"<div class="card-body">Leads to <code>"#);
+    let mut html = String::from(r#"<div class="card-body">Symbolic link to <code>"#);
     escape_into(&shown(&blob.data), &mut html);
     html.push_str("</code>");
     if let Some(target) = resolve(&place.path, &blob.data) {
         html.push_str(&format!(
-            r#" · <a href="{url}/tree/{}/{}">Follow</a>"#,
+            r#" · <a href="{url}/tree/{}/{}">Open target</a>"#,
             url_path(place.name().as_bytes()),
             url_path(&target)
         ));

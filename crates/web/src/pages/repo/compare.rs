@@ -85,22 +85,22 @@ async fn compare(room: &Room, base: &str, head: &str, file: Option<usize>) -> Re
     let (from, to) = (room.browser.revision(base).await?, room.browser.revision(head).await?);
     let comparison = room.browser.compare(from.commit, to.commit).await?;
     Ok(Compared {
-        told: told(&comparison, base, head),
+        told: told(&comparison, base),
         commits: comparison.commits.iter().map(CommitLine::from).collect(),
         diff: DiffShown::of(&comparison.diff, &here, file),
         newest: to.commit.to_string(),
     })
 }
 
-fn told(comparison: &Comparison, base: &str, head: &str) -> String {
+fn told(comparison: &Comparison, base: &str) -> String {
     let distance = comparison.distance;
     let more = if distance.exact { "" } else { "at least " };
     let ahead = count(distance.ahead, "commit", "commits");
     match distance.behind {
-        0 => format!("{head} has {more}{ahead} that {base} lacks."),
+        0 => format!("{more}{ahead} ahead of {base}"),
         behind => {
             let behind = count(behind, "commit", "commits");
-            format!("{head} has {more}{ahead} that {base} lacks, and lacks {behind} of it.")
+            format!("{more}{ahead} ahead of {base}, {behind} behind")
         }
     }
 }

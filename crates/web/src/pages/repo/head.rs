@@ -11,14 +11,15 @@ use crate::pages::visitor::Visitor;
 use crate::show::text::{self, url_path};
 use abide_core::Timestamp;
 use abide_core::lifecycle::Refusal;
-use abide_core::policy::Action;
-use abide_core::repo::{Governance as Governed, Visibility};
+use abide_core::policy::{Action, DenyCode};
+use abide_core::repo::{Governance as Governed, Role, Visibility};
 use abide_forge::Access;
-use abide_forge::browse::{self, Browser};
+use abide_forge::browse::{self, BrowseError, Browser, ObjectError, Place};
 use abide_forge::issues::show as issues;
 use abide_forge::repos::open::{self, Door};
 use abide_forge::repos::{LifeError, Repo};
 use abide_nostr::nip19;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use percent_encoding::percent_decode_str;
 
@@ -174,8 +175,31 @@ impl Room {
     /// Refuses visitors who may not do something, in the policy's words.
     pub(super) async fn ensure(&self, app: &App, action: Action) -> Result<(), Elsewhere> {
         let id = Door::Id(self.repo().id.to_string());
-        open::open(&app.forge, &self.visitor.caller(), &id, action).await?;
-        Ok(())
+        match open::open(&app.forge, &self.visitor.caller(), &id, action).await {
+            Ok(_) => Ok(()),
+            Err(Access::Denied(DenyCode::RoleTooLow { needed })) => Err(self.role_too_low(needed).into()),
+            Err(refused) => Err(refused.into()),
+        }
+    }
+
+    /// The refusal of an action that needs a higher role.
+    fn role_too_low(&self, needed: Role) -> Problem {
+        let mut role = needed.to_string();
+        role[..1].make_ascii_uppercase();
+        let owner = self.repo().owner().map(|handle| handle.shown().into_owned()).unwrap_or_default();
+        let detail = format!("You need the {role} role. Ask {owner} to change your access.");
+        Problem::new(StatusCode::FORBIDDEN, detail).back_to(format!("/{}", self.repo().slug()))
+    }
+
+    /// The refusal of a path that cannot be shown: one that does not exist names the path, the branch and the way back.
+    pub(super) fn no_path(&self, place: &Place, error: BrowseError) -> Problem {
+        match error {
+            BrowseError::Object(ObjectError::NotFound) => {
+                let detail = format!("\"{}\" does not exist on {}.", text::shown(&place.path), place.name());
+                Problem::absent(detail).back_to(format!("/{}", self.repo().slug()))
+            }
+            other => other.into(),
+        }
     }
 
     /// Refuses what is not done to a repository that a key governs, before it is asked for.

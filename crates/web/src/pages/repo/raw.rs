@@ -25,9 +25,10 @@ const READ_WHOLE: usize = 1024 * 1024;
 pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address, headers: HeaderMap) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let place = room.browser.place(&address.rest(3)).await?;
-    let entry = room.browser.entry(place.commit, &place.path).await?;
+    let entry = room.browser.entry(place.commit, &place.path).await;
+    let entry = entry.map_err(|error| room.no_path(&place, error))?;
     if !matches!(entry.kind, EntryKind::File | EntryKind::Executable | EntryKind::Symlink) {
-        return Err(Problem::absent("There is no file of that name here.").into());
+        return Err(Problem::absent("This file does not exist on this branch, tag or commit.").into());
     }
     let tag = format!("\"{}\"", entry.oid);
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());

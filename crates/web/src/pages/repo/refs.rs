@@ -114,7 +114,7 @@ fn tail(asked: &str) -> String {
 fn distance(distance: AheadBehind) -> String {
     let more = if distance.exact { "" } else { "+" };
     match (distance.ahead, distance.behind) {
-        (0, 0) => "same as the default branch".into(),
+        (0, 0) => "up to date with the default branch".into(),
         (ahead, 0) => format!("{ahead}{more} ahead"),
         (0, behind) => format!("{behind}{more} behind"),
         (ahead, behind) => format!("{ahead}{more} ahead, {behind}{more} behind"),

@@ -104,7 +104,7 @@ async fn directory(app: &App, room: &Room, place: Place, is_home: bool) -> Shown
             let to = format!("/{}/blob/{}{}", room.repo().slug(), url_path(place.name().as_bytes()), tail(&place.path));
             return Err(Elsewhere::To(respond::see_other(&to)));
         }
-        other => other?,
+        other => other.map_err(|error| room.no_path(&place, error))?,
     };
     // The last changes of a directory that is not shown to its end are not looked for: it is read whole for each commit.
     let changes = match too_large || tree.truncated {

@@ -42,7 +42,7 @@ fn page(app: &App, visitor: &Visitor, address: &Address, waiting: Waiting) -> El
     let owner = readable(&waiting.npub);
     let typed = address.segment(1);
     let clone = app.url(&format!("/{}/{}.git", waiting.npub, typed.strip_suffix(".git").unwrap_or(typed)));
-    let frame = Frame::new(app, visitor, format!("{owner}/{name} waits for git data"));
+    let frame = Frame::new(app, visitor, format!("{owner}/{name} is waiting for git data"));
     let mut response = respond::page(&WaitingPage { frame, waiting, name, owner, clone });
     let robots = HeaderName::from_static("x-robots-tag");
     response.headers_mut().insert(robots, HeaderValue::from_static("noindex"));

@@ -83,8 +83,8 @@ pub(super) async fn ask_remove(State(app): State<App>, member: Member, address: 
         title: "Remove this e-mail address?".into(),
         about: email.address,
         consequences: lines([
-            "You cannot log in or reset your password with it any more.",
-            "You can add it again; it then has to be confirmed again.",
+            "You can no longer sign in or reset your password with it.",
+            "You can add it again; you then have to verify it again.",
         ]),
         action: "/settings/account/emails/remove".into(),
         button: "Remove address".into(),

@@ -60,8 +60,8 @@ pub(super) async fn add(State(app): State<App>, member: Member, form: Form) -> R
     }
 }
 
-const PRIVATE: &str = "this is a private key, which nobody but you may have: it was not kept, but do not use it any \
-    more. Paste the line of the file that ends in .pub";
+const PRIVATE: &str = "this is a private key, which must stay secret: it was not stored, but do not use it any \
+    more. Create a new key and paste the content of its .pub file";
 
 /// Whether a text holds a private key in any of the forms that programs write.
 fn looks_private(text: &str) -> bool {

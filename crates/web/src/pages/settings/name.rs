@@ -24,7 +24,7 @@ struct NamePage {
 }
 
 fn page(app: &App, member: &Member, errors: Errors, name: String, next: String) -> NamePage {
-    NamePage { frame: Frame::new(app, &member.visitor, "Pick a name"), section: "account", errors, name, next }
+    NamePage { frame: Frame::new(app, &member.visitor, "Choose a user name"), section: "account", errors, name, next }
 }
 
 /// `GET /settings/name`

@@ -68,9 +68,9 @@ fn question(npub: &str) -> Question {
         title: "Unlink this nostr key?".into(),
         about: npub.to_owned(),
         consequences: lines([
-            "You cannot log in with the key any more; you log in with your password.",
-            "Repositories that you announce with the key from now on do not belong to this account.",
-            "Links by the key stop leading to your page. You can link the key again.",
+            "You can no longer sign in with the key, only with your password.",
+            "Repositories that you announce with the key from now on will not belong to this account.",
+            "Links with the key no longer redirect to your profile. You can link the key again.",
         ]),
         action: format!("{PATH}/unlink"),
         button: "Unlink key".into(),

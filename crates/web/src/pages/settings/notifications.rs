@@ -25,14 +25,14 @@ struct NotificationsPage {
 
 fn said(reason: Reason) -> &'static str {
     match reason {
-        Reason::ReviewRequested => "Someone asks me to review",
-        Reason::Mention => "Someone mentions me",
+        Reason::ReviewRequested => "I am asked to review",
+        Reason::Mention => "I am mentioned",
         Reason::Assign => "An issue is assigned to me",
-        Reason::Lifecycle => "Something happens to a repository of mine",
-        Reason::Author => "Something happens to an issue that I opened",
-        Reason::Comment => "Something happens to an issue that I commented on",
-        Reason::Manual => "Something happens to an issue that I subscribed to",
-        Reason::Watching => "Something happens in a repository that I watch",
+        Reason::Lifecycle => "A repository of mine changes",
+        Reason::Author => "There is activity on an issue I opened",
+        Reason::Comment => "There is activity on an issue I commented on",
+        Reason::Manual => "There is activity on an issue I subscribed to",
+        Reason::Watching => "There is activity in a repository I watch",
     }
 }
 

@@ -77,7 +77,7 @@ pub(super) async fn restore(
     };
     let told = match error {
         LifeError::NameTaken => {
-            "you have another repository of this name by now; restore this one as another".to_owned()
+            "you already have another repository with this name; restore this one under a different name".to_owned()
         }
         ref other => rule(other),
     };

@@ -68,14 +68,11 @@ pub(super) async fn ask_end(State(app): State<App>, member: Member, address: Add
     let id = address.query_text("id");
     let sessions = sessions::list(&app.forge, &member.viewer).await?;
     let session = sessions.into_iter().find(|session| session.id == id).ok_or_else(Problem::not_found)?;
-    let from = session.ip.unwrap_or_else(|| "unknown address".to_owned());
+    let from = session.ip.unwrap_or_else(|| "unknown IP address".to_owned());
     let question = Question {
         title: "End this session?".into(),
         about: format!("{}, {from}", agent::name(&session.agent)),
-        consequences: lines([
-            "That browser is logged out at once and has to log in again.",
-            "Access tokens and SSH keys keep working.",
-        ]),
+        consequences: lines(["That browser is signed out at once.", "Access tokens and SSH keys keep working."]),
         button: "End session".into(),
         hidden: vec![("id", id)],
         ..question("end")
@@ -88,7 +85,7 @@ pub(super) async fn ask_end_others(State(app): State<App>, member: Member) -> Re
     let question = Question {
         title: "End all other sessions?".into(),
         consequences: lines([
-            "Every other browser is logged out at once. Only this one stays logged in.",
+            "Every other browser is signed out at once. Only this one stays signed in.",
             "Access tokens and SSH keys keep working.",
         ]),
         button: "End all other sessions".into(),
@@ -100,12 +97,12 @@ pub(super) async fn ask_end_others(State(app): State<App>, member: Member) -> Re
 /// `GET /settings/security/sessions/end-all`
 pub(super) async fn ask_end_all(State(app): State<App>, member: Member) -> Response {
     let question = Question {
-        title: "Log out everywhere?".into(),
+        title: "Sign out everywhere?".into(),
         consequences: lines([
-            "Every session ends, this one too. You have to log in again.",
+            "Every session ends, including this one. You have to sign in again.",
             "Access tokens and SSH keys keep working.",
         ]),
-        button: "Log out everywhere".into(),
+        button: "Sign out everywhere".into(),
         ..question("end-all")
     };
     ask(&app, &member, "security", question)

@@ -47,7 +47,7 @@ pub(super) async fn ask(
         Proof::Wrong(errors) => errors,
     };
     let page = ConfirmPage {
-        frame: Frame::new(app, &member.visitor, "Confirm that it is you"),
+        frame: Frame::new(app, &member.visitor, "Confirm your identity"),
         section,
         errors,
         action,

@@ -41,22 +41,19 @@ struct Choice {
 
 /// What each scope opens. Those that open nothing yet are not offered.
 const SCOPES: [(Scope, &str); 9] = [
-    (Scope::RepoRead, "Read every repository that you can read, private ones too: clone, fetch, look through the API."),
-    (Scope::Repo, "Everything that you may do with repositories: push, create, change, delete."),
-    (Scope::UserRead, "Read your account: profile, addresses, whom you follow."),
-    (Scope::User, "Read and change your account: profile, whom you follow."),
+    (Scope::RepoRead, "Read all repositories you can read, including private ones: clone, fetch, API."),
+    (Scope::Repo, "Full access to your repositories: push, create, change, delete."),
+    (Scope::UserRead, "Read your account: profile, e-mail addresses, follows."),
+    (Scope::User, "Read and change your account: profile, follows."),
     (Scope::KeysRead, "Read your SSH keys."),
-    (Scope::Keys, "Add and remove SSH keys. A key opens everything that you can read and push to."),
-    (
-        Scope::Notifications,
-        "Read what you are told, mark it and mute it. About private repositories only together with repo:read.",
-    ),
+    (Scope::Keys, "Add and remove SSH keys. An SSH key gives access to everything you can read and push to."),
+    (Scope::Notifications, "Read and manage notifications. For private repositories, also needs repo:read."),
     (
         Scope::Hooks,
-        "Manage webhooks of repositories that you administer. Of private ones, and to read deliveries, only together \
-         with repo:read.",
+        "Manage webhooks of repositories you administer. For private repositories, and to read deliveries, also needs \
+         repo:read.",
     ),
-    (Scope::Admin, "Administer this site as you may."),
+    (Scope::Admin, "Use site administration."),
 ];
 
 /// Days, and what the choice is called. Nothing: for ever.
@@ -131,13 +128,13 @@ pub(super) async fn create(State(app): State<App>, member: Member, form: Form) -
 /// Makes the token, or says what is wrong with the form.
 async fn add(app: &App, member: &Member, typed: &Typed) -> Result<Result<String, Errors>, Problem> {
     let Ok(scopes) = Scopes::parse(&typed.scopes.join(",")) else {
-        return Ok(Err(Errors::at("scope", "choose at least one: a token without a scope opens nothing")));
+        return Ok(Err(Errors::at("scope", "select at least one scope")));
     };
     let expires_at = match typed.expires.as_str() {
         "" => None,
         days => match LIFETIMES.iter().find(|(choice, _)| *choice == days).and_then(|_| days.parse::<u64>().ok()) {
             Some(days) => Some(app.forge.clock().now().plus(Duration::from_secs(days * 86_400))),
-            None => return Ok(Err(Errors::at("expires", "choose one of the list"))),
+            None => return Ok(Err(Errors::at("expires", "select an expiration from the list"))),
         },
     };
     let user = member.viewer.user.id;

@@ -15,7 +15,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 
-const TITLE: &str = "Two-factor login";
+const TITLE: &str = "Two-factor authentication";
 const PATH: &str = "/settings/security/two-factor";
 
 #[derive(Template)]
@@ -46,8 +46,8 @@ fn new_codes_question() -> Question {
     Question {
         title: "Generate new recovery codes?".into(),
         consequences: lines([
-            "You get ten new codes, shown once. Each logs you in once when your phone is not at hand.",
-            "The codes that you have now stop working at once.",
+            "You get ten new codes, shown once. Each code signs you in once without your phone.",
+            "Your current codes stop working at once.",
         ]),
         action: format!("{PATH}/codes"),
         button: "Generate new codes".into(),
@@ -60,13 +60,13 @@ fn new_codes_question() -> Question {
 
 fn off_question() -> Question {
     Question {
-        title: "Turn two-factor login off?".into(),
+        title: "Turn off two-factor authentication?".into(),
         consequences: lines([
-            "Your password alone will be enough to log in. Whoever learns it can use your account.",
-            "The entry in your app and your recovery codes stop working. Setting it up again makes new ones.",
+            "You sign in with your password alone. Anyone who learns it can use your account.",
+            "The entry in your app and your recovery codes stop working. Setting it up again creates new ones.",
         ]),
         action: format!("{PATH}/off"),
-        button: "Turn it off".into(),
+        button: "Turn off".into(),
         back: PATH.into(),
         password: true,
         ..Question::default()

@@ -20,28 +20,28 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// How many events the log of the home feed holds.
+    /// Events in the log of the home feed.
     #[arg(long, default_value_t = 5_000_000, value_parser = clap::value_parser!(u32).range(10_000..))]
     events: u32,
-    /// How many repositories its reader watches.
+    /// Repositories that the reader of the home feed watches.
     #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=20_000))]
     watched: u32,
-    /// How many people are told of each event.
+    /// Recipients of each event.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=50_000))]
     watchers: u32,
-    /// How many events are told of, and how many deliveries are made.
+    /// Number of events, and of deliveries.
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// How long stars are given for, by one and by eight.
+    /// Duration of the star runs, with one and with eight writers.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
     /// Only these parts: stars, fan-out, deliveries, home.
     #[arg(long, value_delimiter = ',', value_parser = ["stars", "fan-out", "deliveries", "home"])]
     only: Vec<String>,
-    /// Where to make the temporary directory: on a disk like the one that will hold the data.
+    /// Parent of the temporary directory: use a disk like the one for the data.
     #[arg(long, value_name = "DIR")]
     temp: Option<PathBuf>,
-    /// JSON instead of a table.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }

@@ -45,22 +45,22 @@ pub(crate) struct Args {
     /// Only these cases, separated by commas.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "CASE")]
     only: Vec<Case>,
-    /// How often the quick cases run on each side; slow ones run less often.
+    /// Rounds of the quick cases on each side; slow cases run fewer rounds.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
-    /// How much the large case pushes and clones.
+    /// Size of the push and clone in the large case.
     #[arg(long, default_value_t = 1024, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
     large_size: u32,
-    /// Repositories that a key announces and whose pushes it allows by signed states, instead of an account's.
+    /// Use repositories of a nostr key, with signed states, instead of repositories of an account.
     #[arg(long)]
     signed: bool,
-    /// Where to make the temporary directory: on a disk like the one that will hold the repositories.
+    /// Parent of the temporary directory: use a disk like the one for the repositories.
     #[arg(long, value_name = "DIR")]
     temp: Option<PathBuf>,
-    /// The binary whose server is measured [default: this one].
+    /// Binary of the server to measure [default: this one].
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
-    /// JSON instead of a table.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }

@@ -28,22 +28,22 @@ use std::sync::Arc;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// How many events are published.
+    /// Events to publish.
     #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(100..))]
     events: u32,
-    /// Over how many connections.
+    /// Connections to publish over.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
     connections: u32,
-    /// How many events are stored when questions are asked.
+    /// Stored events when queries are measured.
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1_000..))]
     stored: u32,
-    /// How many subscriptions hear each new event.
+    /// Subscriptions that receive each new event.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(20..=20_000))]
     subscriptions: u32,
-    /// Where to make the temporary directory: on a disk like the one that will hold the data.
+    /// Parent of the temporary directory: use a disk like the one for the data.
     #[arg(long, value_name = "DIR")]
     temp: Option<PathBuf>,
-    /// JSON instead of a table.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }

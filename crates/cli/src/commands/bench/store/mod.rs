@@ -32,17 +32,17 @@ const BATCH: usize = 64;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// How many write, or read, at once; separated by commas.
+    /// Concurrent writers or readers, separated by commas.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 8, 64], value_name = "N",
         value_parser = clap::value_parser!(u16).range(1..=512))]
     writers: Vec<u16>,
-    /// How long each measurement takes.
+    /// Duration of each measurement.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
-    /// Where to make the temporary directory: on a disk like the one that will hold the database.
+    /// Parent of the temporary directory: use a disk like the one for the database.
     #[arg(long, value_name = "DIR")]
     temp: Option<PathBuf>,
-    /// JSON instead of a table.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }

@@ -20,7 +20,7 @@ use visitor::Visitor;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// How often each page is asked for.
+    /// Requests per page.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(5..))]
     rounds: u16,
     /// Files in the large directory.
@@ -29,15 +29,16 @@ pub(crate) struct Args {
     /// Commits in the long history.
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
     commits: u32,
-    /// How many visitors ask at once, and for how many seconds.
+    /// Concurrent visitors.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
     visitors: u16,
+    /// Duration of the load test.
     #[arg(long, default_value_t = 10, value_name = "SECONDS", value_parser = clap::value_parser!(u16).range(1..))]
     load_time: u16,
-    /// Where to make the temporary directory.
+    /// Parent of the temporary directory.
     #[arg(long, value_name = "DIR")]
     temp: Option<PathBuf>,
-    /// JSON instead of a table.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }

@@ -15,25 +15,25 @@ fn every_operation_stands_in_the_danger_zone_with_its_consequence(
     let ann = scene.browser("ann");
     let html = ann.page("/ann/tool/settings");
     for (verb, consequence) in [
-        ("rename", "The old address keeps leading here."),
-        ("transfer", "old links keep working"),
-        ("archive", "read-only for git and issues"),
-        ("visibility", "Clones that others have made cannot be recalled."),
-        ("delete", "Its owner can restore it until <time"),
+        ("rename", "The old address redirects here."),
+        ("transfer", "Old links redirect"),
+        ("archive", "Makes git and issues read-only"),
+        ("visibility", "Existing clones are not affected."),
+        ("delete", "The owner can restore it until <time"),
     ] {
         assert!(html.contains(&format!("href=\"/ann/tool/settings/{verb}\"")), "{verb} in {html}");
         assert!(html.contains(consequence), "{verb}: {consequence}");
     }
     for (verb, consequence) in [
-        ("rename", "The old address ann/tool keeps leading here"),
-        ("rename", "can be renamed 5 times in 30 days"),
+        ("rename", "The old address ann/tool redirects here"),
+        ("rename", "can be renamed 5 times per 30 days"),
         ("transfer", "Your access ends"),
-        ("transfer", "They have 7 days for it"),
-        ("transfer", "ann/tool keeps leading to it"),
+        ("transfer", "The offer expires after 7 days"),
+        ("transfer", "ann/tool redirects to it"),
         ("archive", "read-only"),
-        ("archive", "can be unarchived at any time"),
-        ("visibility", "cannot be recalled"),
-        ("delete", "Its name becomes free"),
+        ("archive", "You can unarchive it at any time"),
+        ("visibility", "Existing clones and forks are not affected."),
+        ("delete", "Its name becomes available"),
     ] {
         let html = ann.page(&format!("/ann/tool/settings/{verb}"));
         assert!(html.contains(consequence), "{verb}: {consequence} in {html}");
@@ -57,7 +57,7 @@ fn a_rename_that_is_refused_keeps_what_was_typed(#[values(Engine::Sqlite, Engine
     let renamed = settle(&ann, "ann/tool", "rename", &[("name", " Gadget ")]);
     assert_eq!(location(&renamed), "/ann/gadget/settings?done=folded");
     assert!(ann.page("/ann/gadget/settings?done=folded").contains("lower case"));
-    assert!(ann.page("/ann/gadget/settings?done=renamed").contains("Renamed. The old name leads here."));
+    assert!(ann.page("/ann/gadget/settings?done=renamed").contains("Renamed. The old name redirects here."));
 }
 
 #[rstest]
@@ -114,7 +114,7 @@ fn visibility_is_public_or_private_and_asking_for_what_holds_is_told_to_nobody(
     assert_eq!(location(&again), "/ann/tool/settings?done=private");
     assert_eq!(scene.noted("repo_visibility_changed"), "1");
     let html = ann.page("/ann/tool/settings/visibility");
-    assert!(html.contains("Look for passwords and keys in old commits first"), "{html}");
+    assert!(html.contains("Check old commits for passwords and keys first"), "{html}");
     assert_eq!(location(&settle(&ann, "ann/tool", "visibility", &[])), "/ann/tool/settings?done=public");
     assert_eq!(stranger.get("/ann/tool").status, 200);
 }
@@ -175,6 +175,8 @@ fn who_does_not_administer_a_repository_changes_nothing_of_its_life(
             assert_eq!(looked(browser, &format!("/ann/tool/settings/{page}")), 403, "{page}");
         }
     }
+    let refused = bob.get("/ann/tool/settings/rename").text();
+    assert!(refused.contains("You need the Admin role. Ask ann to change your access."), "{refused}");
     assert!(!bob.page("/ann/tool/settings").contains("Danger zone"));
     assert_eq!(query(&scene.server, state), before);
     // What they may not even read is not there, whatever they send.

@@ -71,21 +71,21 @@ fn only_the_owner_finds_what_is_left_of_a_deleted_repository(
     let html = ann.get("/ann/tool").text();
     let restored = ann.submit_in(&html, &format!("/settings/repositories/restore/{}", scene.id("tool")), "", &[]);
     assert_eq!(location(&restored), "/ann/tool?done=restored");
-    assert!(ann.page("/ann/tool?done=restored").contains("Restored, with everything that belonged to it."));
+    assert!(ann.page("/ann/tool?done=restored").contains("Repository restored with all its data."));
 }
 
 #[rstest]
 fn deleting_cancels_the_offer_and_says_so_first(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let scene = Scene::new(engine);
     let (ann, bob) = (scene.browser("ann"), scene.browser("bob"));
-    assert!(!ann.page("/ann/tool/settings/delete").contains("The offer to"));
+    assert!(!ann.page("/ann/tool/settings/delete").contains("The transfer offer to"));
     settle(&ann, "ann/tool", "transfer", &[("new_owner", "bob"), ("confirmation", "ann/tool")]);
-    assert!(ann.page("/ann/tool/settings/delete").contains("The offer to bob is cancelled."));
-    assert!(bob.page("/").contains("A repository is offered to you."));
+    assert!(ann.page("/ann/tool/settings/delete").contains("The transfer offer to bob is cancelled."));
+    assert!(bob.page("/").contains("You have a transfer offer."));
     settle(&ann, "ann/tool", "delete", &[("confirmation", "ann/tool")]);
-    assert!(!bob.page("/").contains("offered to you."));
+    assert!(!bob.page("/").contains("You have a transfer offer."));
     let id = query(&scene.server, "SELECT id FROM repo_transfers");
     assert!(bob.page(&format!("/transfers/{id}")).contains("The offer was cancelled"));
     let late = force(&bob, &format!("/transfers/{id}/accept"), &[]);
-    assert!(late.status == 409 && late.text().contains("The offer is canceled already."), "{}", late.text());
+    assert!(late.status == 409 && late.text().contains("The transfer offer was already canceled."), "{}", late.text());
 }

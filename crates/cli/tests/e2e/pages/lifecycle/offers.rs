@@ -55,15 +55,17 @@ fn the_recipient_of_a_private_repository_sees_what_they_decide_about_and_takes_i
 
     // The settings tell of it, and lead to it instead of to another one.
     let html = ann.page("/ann/tool/settings");
-    assert!(html.contains("Offered to <a href=\"/bob\">bob</a>") && html.contains("They can accept until <time"));
+    assert!(
+        html.contains("Transfer offered to <a href=\"/bob\">bob</a>") && html.contains("They can accept until <time")
+    );
     assert!(!html.contains("/settings/transfer\""), "{html}");
     assert_eq!(location(&ann.get("/ann/tool/settings/transfer")), offer);
     let second = force(&ann, "/ann/tool/settings/transfer", &[("new_owner", "eve"), TO_BOB[1]]);
     assert!(second.status == 409 && second.text().contains("cancel that offer first"), "{}", second.text());
 
     // Everything that the recipient needs to know.
-    assert!(bob.page("/").contains("A repository is offered to you."));
-    assert!(bob.page("/settings/repositories").contains("A repository is offered to you."));
+    assert!(bob.page("/").contains("You have a transfer offer."));
+    assert!(bob.page("/settings/repositories").contains("You have a transfer offer."));
     assert_eq!(bob.get("/ann/tool").status, 404, "the offer is no key");
     for page in ["/transfers", &offer] {
         let html = bob.page(page);
@@ -73,7 +75,7 @@ fn the_recipient_of_a_private_repository_sees_what_they_decide_about_and_takes_i
         assert!(!html.contains("href=\"/ann/tool\""), "it cannot be looked into yet: {html}");
     }
     assert!(bob.page(&offer).contains("If you accept") && ann.page(&offer).contains("If bob accepts"));
-    assert!(ann.page("/transfers").contains("Cancel the offer"));
+    assert!(ann.page("/transfers").contains("Cancel transfer"));
 
     // To others there is no such offer.
     let missing = format!("/transfers/{}", "9".repeat(offer.len() - "/transfers/".len()));
@@ -83,13 +85,13 @@ fn the_recipient_of_a_private_repository_sees_what_they_decide_about_and_takes_i
         assert_eq!(force(&eve, &format!("{offer}/{verb}"), &[]).status, 404, "{verb}");
         assert_eq!(force(&eve, &format!("/transfers/x/{verb}"), &[]).status, 404, "{verb}");
     }
-    assert!(eve.page("/transfers").contains("Nothing is offered to you"));
+    assert!(eve.page("/transfers").contains("No transfer offers"));
 
     // Each side has its own answers.
     assert_eq!(force(&ann, &format!("{offer}/accept"), &[]).status, 403);
     assert_eq!(force(&bob, &format!("{offer}/cancel"), &[]).status, 403);
     assert_eq!(location(&bob.submit(&offer, &format!("{offer}/accept"), &[])), "/bob/tool?done=accepted");
-    assert!(bob.page("/bob/tool?done=accepted").contains("The repository is yours."));
+    assert!(bob.page("/bob/tool?done=accepted").contains("You own this repository now."));
     assert_eq!(location(&bob.get("/ann/tool/commits/main?page=1")), "/bob/tool/commits/main?page=1");
     assert_eq!(ann.get("/ann/tool").status, 404, "the old owner's access has ended");
     assert_eq!(ann.get("/bob/tool").status, 404);
@@ -99,7 +101,11 @@ fn the_recipient_of_a_private_repository_sees_what_they_decide_about_and_takes_i
     }
     assert!(!ann.page(&offer).contains("Adds numbers"), "what has ended tells nothing of the repository");
     let again = force(&bob, &format!("{offer}/accept"), &[]);
-    assert!(again.status == 409 && again.text().contains("The offer is accepted already."), "{}", again.text());
+    assert!(
+        again.status == 409 && again.text().contains("The transfer offer was already accepted."),
+        "{}",
+        again.text()
+    );
 }
 
 #[rstest]
@@ -109,7 +115,7 @@ fn an_offer_that_was_declined_or_cancelled_has_ended(#[values(Engine::Sqlite, En
     settle(&ann, "ann/tool", "transfer", &TO_BOB);
     let offer = scene.offer();
     assert_eq!(location(&bob.submit("/transfers", &format!("{offer}/decline"), &[])), "/transfers?done=declined");
-    assert!(bob.page("/transfers?done=declined").contains("The offer is declined."));
+    assert!(bob.page("/transfers?done=declined").contains("Transfer declined."));
     assert_eq!(force(&bob, &format!("{offer}/decline"), &[]).status, 409);
     assert!(ann.page(&offer).contains("The offer was declined"));
 
@@ -138,14 +144,14 @@ fn an_offer_that_nobody_answered_in_time_has_expired_and_makes_way_for_another(
     settle(&ann, "ann/tool", "transfer", &TO_BOB);
     let offer = scene.offer();
     query(&scene.server, "UPDATE repo_transfers SET expires_at = created_at RETURNING id");
-    assert!(!bob.page("/").contains("offered to you."));
-    assert!(bob.page(&offer).contains("The offer expired, because nobody answered it in time"));
+    assert!(!bob.page("/").contains("You have a transfer offer."));
+    assert!(bob.page(&offer).contains("The offer expired without an answer"));
     for verb in ["accept", "decline"] {
         assert_eq!(force(&bob, &format!("{offer}/{verb}"), &[]).status, 409, "{verb}");
     }
     assert!(ann.page("/ann/tool/settings").contains("/ann/tool/settings/transfer\""));
     assert_eq!(location(&settle(&ann, "ann/tool", "transfer", &TO_BOB)), "/ann/tool/settings?done=offered");
-    assert!(bob.page("/").contains("A repository is offered to you."));
+    assert!(bob.page("/").contains("You have a transfer offer."));
 }
 
 #[rstest]

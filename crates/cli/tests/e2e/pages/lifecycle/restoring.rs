@@ -22,20 +22,20 @@ impl Scene {
 fn a_deleted_repository_is_listed_and_comes_back_as_it_was(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let scene = Scene::new(engine);
     let (ann, bob) = (scene.browser("ann"), scene.browser("bob"));
-    assert!(ann.page(PAGE).contains("Nothing deleted"));
+    assert!(ann.page(PAGE).contains("No deleted repositories"));
     settle(&ann, "ann/tool", "archive", &[]);
     let id = scene.id("tool");
     let restore = scene.delete(&ann);
     let html = ann.page(PAGE);
     assert!(html.contains("ann/tool") && html.contains("Deleted <time") && html.contains("Archived"), "{html}");
-    assert!(bob.page(PAGE).contains("Nothing deleted"), "only one's own");
+    assert!(bob.page(PAGE).contains("No deleted repositories"), "only one's own");
     assert_eq!(force(&bob, &restore, &[]).status, 404);
     assert_eq!(location(&Browser::new(&scene.server).get(PAGE)), "/login?next=%2Fsettings%2Frepositories");
     assert_eq!(location(&ann.submit(PAGE, &restore, &[])), "/ann/tool?done=restored");
     let html = ann.page("/ann/tool");
     assert!(html.contains("README.md") && html.contains("It is read-only"), "still archived: {html}");
     assert_eq!(scene.id("tool"), id);
-    assert!(ann.page(PAGE).contains("Nothing deleted"));
+    assert!(ann.page(PAGE).contains("No deleted repositories"));
     let live = force(&ann, &restore, &[]);
     assert!(live.status == 409 && live.text().contains("The repository is not deleted."), "{}", live.text());
     for odd in ["0", "x", "999999"] {
@@ -55,7 +55,7 @@ fn a_name_that_was_taken_meanwhile_is_no_obstacle(#[values(Engine::Sqlite, Engin
 
     let taken = ann.submit(PAGE, &restore, &[]);
     let html = taken.text();
-    assert!(taken.status == 409 && html.contains("restore this one as another"), "{html}");
+    assert!(taken.status == 409 && html.contains("restore this one under a different name"), "{html}");
     assert!(html.contains("<details class=\"under\" open>") && html.contains("name=\"name\""), "{html}");
     for (typed, status) in [("tool", 409), ("bad name", 400), ("settings", 400)] {
         let refused = ann.submit_in(&html, &restore, "name=\"name\"", &[("name", typed)]);
@@ -66,7 +66,7 @@ fn a_name_that_was_taken_meanwhile_is_no_obstacle(#[values(Engine::Sqlite, Engin
     let restored = ann.submit_in(&html, &restore, "name=\"name\"", &[("name", "tool-of-old")]);
     assert_eq!(location(&restored), "/ann/tool-of-old?done=restored");
     assert!(ann.page("/ann/tool-of-old").contains("README.md"));
-    assert!(ann.page("/ann/tool").contains("Nothing has been pushed yet"), "the other one is untouched");
+    assert!(ann.page("/ann/tool").contains("This repository is empty"), "the other one is untouched");
 }
 
 #[rstest]
@@ -77,12 +77,12 @@ fn past_the_grace_nothing_can_be_restored(#[values(Engine::Sqlite, Engine::Postg
     // The first sweep is minutes away.
     query(&scene.server, "UPDATE repos SET deleted_at = deleted_at - 604800000000 RETURNING id");
     let html = ann.page(PAGE);
-    assert!(html.contains("Gone soon") && html.contains("Could be restored until") && !html.contains(&restore));
+    assert!(html.contains("Deletion pending") && html.contains("Restore period ended") && !html.contains(&restore));
     let late = force(&ann, &restore, &[]);
     assert_eq!(late.status, 410, "{}", late.text());
-    assert!(late.text().contains("The time in which the repository could be restored has passed."), "{}", late.text());
+    assert!(late.text().contains("The restore period of this repository has ended."), "{}", late.text());
     let left = ann.get("/ann/tool");
-    assert!(left.status == 410 && left.text().contains("it will be removed soon"), "{}", left.text());
+    assert!(left.status == 410 && left.text().contains("will be deleted permanently soon"), "{}", left.text());
     assert!(!left.text().contains(&restore));
     assert_eq!(force(&ann, &restore, &[("name", "other")]).status, 410);
 }

@@ -28,13 +28,13 @@ fn everything_that_was_done_is_told_with_who_when_and_from_where(
     let told = [
         "Restored",
         "Deleted",
-        "Offer to bob cancelled",
-        "Offered to bob",
+        "Transfer to bob cancelled",
+        "Transfer offered to bob",
         "Made private",
         "Unarchived",
         "Archived",
         "Renamed from tool to kit",
-        "bob added with the role write",
+        "bob added with the write role",
         "Pushed main over HTTP",
         "Created as ann/tool, public",
     ];
@@ -64,5 +64,5 @@ fn a_long_trail_is_read_page_by_page(#[values(Engine::Sqlite, Engine::Postgres)]
     let rest = ann.page(older);
     assert_eq!(rows(&rest), 7, "five topics, a push and the beginning: {rest}");
     assert!(rest.contains("Created as ann/tool, public") && !rest.contains("rel=\"next\""), "{rest}");
-    assert!(ann.page("/ann/tool/settings/audit?before=1").contains("Nothing further back"));
+    assert!(ann.page("/ann/tool/settings/audit?before=1").contains("No older entries"));
 }

@@ -27,7 +27,10 @@ fn ensure(room: &Room, action: IssueAction, author: Option<UserId>) -> Result<()
     }
     match look::may(&room.visitor.caller(), room.repo(), action, author) {
         true => Ok(()),
-        false => Err(Problem::new(StatusCode::FORBIDDEN, "Only its author and those who may push can change this.")),
+        false => Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "Only the author and people with the Write role or above can edit this.",
+        )),
     }
 }
 
@@ -75,7 +78,7 @@ async fn said(app: &App, room: &Room, address: &Address) -> Result<Comment, Else
     let found = comment::show(&app.forge, room.repo(), address.segment(5)).await?;
     match found.number == number(address)? {
         true => Ok(found),
-        false => Err(Problem::absent("There is no such comment.").into()),
+        false => Err(Problem::absent("This comment does not exist.").into()),
     }
 }
 
@@ -135,7 +138,7 @@ pub(super) async fn ask_remove(State(app): State<App>, visitor: Visitor, address
         title: "Delete this comment?".into(),
         about: text::shortened(&found.body, EXCERPT).into_owned(),
         consequences: lines([
-            "Nobody can read it any more. Mails that were sent already stay.",
+            "It disappears for everyone. Mails already sent are not affected.",
             "This cannot be undone.",
         ]),
         action: format!("{issue}/comments/{}/remove", found.id),

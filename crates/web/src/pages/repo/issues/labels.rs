@@ -70,7 +70,7 @@ pub(super) async fn ask(State(app): State<App>, visitor: Visitor, address: Addre
         about: label.name.to_string(),
         consequences: lines([
             "It is removed from every issue that has it. The issues stay.",
-            "This cannot be undone: a new label of the same name is on no issue.",
+            "This cannot be undone: a new label with the same name starts with no issues.",
         ]),
         action: format!("{list}/remove"),
         button: "Delete label".into(),

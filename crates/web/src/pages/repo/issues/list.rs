@@ -60,10 +60,10 @@ const PER_PAGE: usize = 25;
 const ORDERS: [(&str, Sort, bool); 6] = [
     ("Newest", Sort::Created, false),
     ("Oldest", Sort::Created, true),
-    ("Latest changes", Sort::Updated, false),
-    ("Longest unchanged", Sort::Updated, true),
-    ("Most comments", Sort::Comments, false),
-    ("Fewest comments", Sort::Comments, true),
+    ("Recently updated", Sort::Updated, false),
+    ("Least recently updated", Sort::Updated, true),
+    ("Most commented", Sort::Comments, false),
+    ("Least commented", Sort::Comments, true),
 ];
 
 /// `GET /{owner}/{repo}/issues`

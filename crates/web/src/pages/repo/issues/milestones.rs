@@ -69,7 +69,7 @@ pub(super) async fn save(State(app): State<App>, visitor: Visitor, address: Addr
         None => {
             let due = match day.trim() {
                 "" => None,
-                day => Some(end_of(day).ok_or("a day looks like 2026-01-31")),
+                day => Some(end_of(day).ok_or("a date is written like 2026-01-31")),
             };
             let request = Request {
                 title: Some(form.text("title")),
@@ -102,8 +102,8 @@ pub(super) async fn ask(State(app): State<App>, visitor: Visitor, address: Addre
     let issues = usize::try_from(milestone.open_issues + milestone.closed_issues).unwrap_or_default();
     let list = format!("/{}/milestones", room.repo().slug());
     let without = match issues {
-        0 => "No issue is in it.".to_owned(),
-        _ => format!("{} in it will have no milestone. The issues stay.", text::count(issues, "issue", "issues")),
+        0 => "It has no issues.".to_owned(),
+        _ => format!("It is removed from {}. The issues stay.", text::count(issues, "issue", "issues")),
     };
     let question = Question {
         title: "Delete this milestone?".into(),

@@ -40,7 +40,7 @@ pub(super) fn routes() -> Vec<Route> {
 
 /// The number in an address; what is none names no issue.
 fn number(address: &Address) -> Result<i64, Problem> {
-    look::number_of(address.segment(3)).ok_or_else(|| Problem::absent("There is no such issue."))
+    look::number_of(address.segment(3)).ok_or_else(|| Problem::absent("This issue does not exist."))
 }
 
 async fn issue(app: &App, room: &Room, address: &Address) -> Result<Issue, Elsewhere> {

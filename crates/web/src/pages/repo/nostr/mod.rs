@@ -45,12 +45,12 @@ impl Governance {
         let governed = match threads::governed(&app.forge, repo).await {
             Ok(found) => found?,
             Err(error) => {
-                tracing::error!(%error, repo = repo.id.get(), "cannot tell who rules a repository");
+                tracing::error!(%error, repo = repo.id.get(), "cannot read the maintainers of a repository");
                 return None;
             }
         };
         let (waiting, proposals) = waiting(app, caller, repo, &governed).await.unwrap_or_else(|error| {
-            tracing::error!(%error, repo = repo.id.get(), "cannot tell what waits for a repository");
+            tracing::error!(%error, repo = repo.id.get(), "cannot read the purgatory entries of a repository");
             Default::default()
         });
         let keys = governed.maintainer_npubs();
@@ -90,7 +90,7 @@ fn hint(site: &str) -> String {
 /// Who rules the room's repository; where accounts do, there is no such page.
 pub(super) async fn governed(app: &App, room: &Room) -> Result<Governed, Elsewhere> {
     let governed = threads::governed(&app.forge, room.repo()).await?;
-    Ok(governed.ok_or_else(|| Problem::absent("Only repositories that a nostr key governs have this page."))?)
+    Ok(governed.ok_or_else(|| Problem::absent("This page exists only for repositories that belong to a nostr key."))?)
 }
 
 /// How a status is shown: its word and how the badge looks.

@@ -56,6 +56,6 @@ pub(in crate::pages::repo) async fn show(State(app): State<App>, visitor: Visito
     let Page { lines, more } = list::proposals(&app.forge, &room.visitor.caller(), &governed, number, PER_PAGE).await?;
     let head = room.head(&app, "proposals").await;
     let links = Links::around(&format!("{}/proposals", head.url), &address, number, more);
-    let frame = Frame::new(&app, &room.visitor, format!("Proposals · {}", room.repo().shown()));
+    let frame = Frame::new(&app, &room.visitor, format!("Pull requests · {}", room.repo().shown()));
     Ok(respond::page(&ProposalsPage { frame, head, rows: lines.into_iter().map(Row::from).collect(), links }))
 }

@@ -64,7 +64,7 @@ enum What {
 pub(in crate::pages::repo) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let governed = governed(&app, &room).await?;
-    let absent = || Problem::absent("No such event is served here, or it is about another repository.");
+    let absent = || Problem::absent("This event does not exist here, or belongs to another repository.");
     let id = nip19::parse_event_id(address.segment(3)).map_err(|_| absent())?;
     let thread = threads::thread(&app.forge, &room.visitor.caller(), &governed, &id).await?.ok_or_else(absent)?;
     if inbox::opened_thread(&app.forge, &room.visitor.caller(), room.repo(), &thread).await? {

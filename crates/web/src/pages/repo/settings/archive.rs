@@ -18,9 +18,9 @@ pub(in crate::pages::repo) async fn ask(State(app): State<App>, visitor: Visitor
     let question = Question {
         title: "Archive".into(),
         consequences: vec![
-            "It becomes read-only: nobody can push to it or change its issues, description or collaborators.".into(),
-            "It can still be read, cloned and forked by whoever can do so now.".into(),
-            "It can be unarchived at any time, and renamed, transferred or deleted while it is archived.".into(),
+            "It becomes read-only: no pushes, and no changes to issues, description or collaborators.".into(),
+            "Everyone who can read it now can still read, clone and fork it.".into(),
+            "You can unarchive it at any time. You can rename, transfer or delete it while it is archived.".into(),
         ],
         button: "Archive this repository".into(),
         ..ask::at(&room, "archive")
@@ -45,7 +45,7 @@ pub(in crate::pages::repo) async fn ask_back(State(app): State<App>, visitor: Vi
     let room = Room::enter(&app, visitor, &address, Action::RepoUnarchive).await?;
     let question = Question {
         title: "Unarchive".into(),
-        consequences: vec!["Whoever could push to it before it was archived can do so again.".into()],
+        consequences: vec!["Everyone who could push before it was archived can push again.".into()],
         button: "Unarchive this repository".into(),
         harm: Harm::None,
         ..ask::at(&room, "unarchive")

@@ -35,6 +35,6 @@ pub(in crate::pages::repo) async fn show(State(app): State<App>, visitor: Visito
         format!("{}/settings/audit{query}", head.url)
     };
     let links = Links::behind(&mut rows, PER_PAGE, before, |row| row.record.id, link);
-    let frame = Frame::new(&app, &room.visitor, format!("Audit · {}", room.repo().shown()));
+    let frame = Frame::new(&app, &room.visitor, format!("Audit log · {}", room.repo().shown()));
     Ok(respond::page(&AuditPage { frame, head, section: "audit", rows, links }))
 }

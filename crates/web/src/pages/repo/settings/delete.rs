@@ -44,13 +44,13 @@ async fn question(app: &App, room: &Room) -> Result<Question, Elsewhere> {
     let until = time::exact(app.forge.clock().now().plus(app.forge.settings().lifecycle.grace));
     let who = if room.is_owner() { "You".to_owned() } else { format!("Only {}", room.owner()) };
     let mut consequences = vec![
-        "It disappears for everyone at once: pages, clones and the API. Its name becomes free.".to_owned(),
-        format!("{who} can restore it until {until}, with everything that belongs to it."),
-        "After that it is removed for good. Clones and forks that others have made stay.".to_owned(),
+        "It disappears at once from pages, git and the API. Its name becomes available.".to_owned(),
+        format!("{who} can restore it until {until}, with all its data."),
+        "After that it is deleted permanently. Existing clones and forks are not affected.".to_owned(),
     ];
     if let Some(offer) = transfer::waiting(app, room).await? {
         let to = offer.transfer.recipient_name.map(|name| name.to_string()).unwrap_or_default();
-        consequences.push(format!("The offer to {to} is cancelled."));
+        consequences.push(format!("The transfer offer to {to} is cancelled."));
     }
     Ok(Question {
         title: "Delete".into(),

@@ -67,7 +67,7 @@ pub(in crate::pages::repo) async fn ask(State(app): State<App>, visitor: Visitor
         about: text::readable(&old.slug),
         consequences: vec![
             "Links, clones and API calls that still use this name stop working.".to_owned(),
-            format!("The present address {} and the permalink /r/{} keep working.", repo.shown(), repo.id),
+            format!("The current address {} and the permalink /r/{} keep working.", repo.shown(), repo.id),
             "This cannot be undone.".to_owned(),
         ],
         action: format!("{names}/release"),

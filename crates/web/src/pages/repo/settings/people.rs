@@ -40,11 +40,11 @@ struct Person {
 }
 
 const ROLES: [(&str, &str); 5] = [
-    ("read", "Read and clone, also while it is private."),
-    ("triage", "And sort issues: label, assign, close."),
-    ("write", "And push."),
-    ("maintain", "And change the description and topics."),
-    ("admin", "And everything else: collaborators, visibility, rename, delete."),
+    ("read", "Read and clone, even if the repository is private."),
+    ("triage", "Read, plus managing issues: label, assign, close."),
+    ("write", "Triage, plus pushing."),
+    ("maintain", "Write, plus editing description and topics."),
+    ("admin", "Full access: collaborators, visibility, rename and delete."),
 ];
 
 /// So many are shown; a repository with more is managed through the API.
@@ -72,7 +72,7 @@ pub(in crate::pages::repo) async fn set(
         .parse()
         .map_err(|_| Problem::new(StatusCode::BAD_REQUEST, "Choose one of the five roles."))?;
     let Some(user) = find(&app, &typed).await? else {
-        let errors = Errors::at("user", "there is no account of that name");
+        let errors = Errors::at("user", "no account has this name");
         return Ok(respond::form_again(&page(&app, &room, errors, typed).await?));
     };
     match collaborators::set(&app.forge, &room.visitor.caller(), room.repo(), &user, role).await {
@@ -94,11 +94,11 @@ pub(in crate::pages::repo) async fn ask(State(app): State<App>, visitor: Visitor
     let name = user.handle().map(|handle| handle.to_string()).unwrap_or_default();
     let list = format!("/{}/settings/collaborators", room.repo().slug());
     let mut consequences = vec![
-        format!("{name} loses the role {role} in {} at once, for git, pages and the API.", room.repo().shown()),
-        "Commits, issues and comments of theirs stay.".to_owned(),
+        format!("{name} loses the {role} role in {} at once, for git, pages and the API.", room.repo().shown()),
+        "Their commits, issues and comments stay.".to_owned(),
     ];
     if room.repo().visibility == Visibility::Private {
-        consequences.push("They cannot read this private repository any more. Clones that they have stay.".to_owned());
+        consequences.push("They can no longer read this private repository. Their clones are not affected.".to_owned());
     }
     let question = Question {
         title: format!("Remove {name}?"),

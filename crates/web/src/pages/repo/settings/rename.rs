@@ -48,15 +48,15 @@ fn question(app: &App, room: &Room, typed: String) -> Question {
     Question {
         title: "Rename".into(),
         consequences: vec![
-            format!("The old address {slug} keeps leading here, for browsers, clones and the API."),
-            format!("If you later create something called {}, that takes the old address over.", room.repo().name),
-            format!("A repository can be renamed {} times in {window}.", life.rename_limit),
+            format!("The old address {slug} redirects here, for browsers, clones and the API."),
+            format!("If you later create a repository named {}, it takes over the old address.", room.repo().name),
+            format!("A repository can be renamed {} times per {window}.", life.rename_limit),
         ],
         button: "Rename".into(),
         fields: vec![Field {
             name: "name",
             label: "New name".to_owned(),
-            hint: "Lower case letters a–z, digits, dots, underscores and hyphens. Capitals become lower case.",
+            hint: "Lowercase letters a–z, digits, dots, underscores and hyphens. Uppercase is converted to lowercase.",
             typed,
         }],
         ..ask::at(room, "rename")

@@ -62,17 +62,19 @@ fn question(app: &App, room: &Room, typed: String) -> Question {
     Question {
         title: "Transfer".into(),
         consequences: vec![
-            format!("Nothing changes until the recipient accepts. They have {within} for it, and you can cancel."),
-            "They then own it, and everything that belongs to it goes with it.".to_owned(),
-            format!("{whose} access ends, unless the new owner gives it back. Collaborators keep their roles."),
-            format!("The old address {slug} keeps leading to it, for browsers, clones and the API."),
+            format!(
+                "Nothing changes until the new owner accepts. The offer expires after {within}, and you can cancel it."
+            ),
+            "They then own it, with all its data.".to_owned(),
+            format!("{whose} access ends, unless the new owner grants it again. Collaborators keep their roles."),
+            format!("The old address {slug} redirects to it, for browsers, clones and the API."),
         ],
-        button: "Offer this repository".into(),
+        button: "Transfer this repository".into(),
         fields: vec![
             Field {
                 name: "new_owner",
                 label: "New owner".to_owned(),
-                hint: "Their user name. They see its name, description and size, also if it is private.",
+                hint: "Their user name. They can see its name, description and size, even if it is private.",
                 typed,
             },
             ask::confirmation(room),

@@ -45,8 +45,8 @@ fn question(room: &Room) -> Question {
             "Make it public",
             [
                 "Everyone can read and clone it, with its whole history.",
-                "Look for passwords and keys in old commits first: what was read once cannot be recalled.",
-                "Forks of it stay as they are: private ones stay private.",
+                "Check old commits for passwords and keys first. You cannot take back what someone has read.",
+                "Forks do not change: private forks stay private.",
             ],
             Visibility::Public,
         ),
@@ -54,9 +54,9 @@ fn question(room: &Room) -> Question {
             "Make private",
             "Make it private",
             [
-                "Only the owner and collaborators can read it. To everyone else it does not exist.",
-                "Clones that others have made cannot be recalled, and forks stay as they are.",
-                "Stars and watches are kept, and show again if it becomes public again.",
+                "Only the owner and collaborators can read it. Everyone else gets 404 Not Found.",
+                "Existing clones and forks are not affected.",
+                "Stars and watches are kept, and shown again if it becomes public again.",
             ],
             Visibility::Private,
         ),

@@ -55,14 +55,14 @@ struct Choice {
 
 fn about(name: &str) -> &'static str {
     match name {
-        "push" => "Branches and tags were created, moved or deleted.",
-        "repository" => "It was renamed, transferred, archived, made public or private, deleted or restored.",
-        "star" => "Someone starred it or took the star back.",
-        "watch" => "Someone starred it, under the name that GitHub's older clients know.",
-        "issues" => "Issues were opened, closed, edited, labelled or assigned.",
-        "issue_comment" => "Comments were written, edited or deleted.",
-        "pull_request" => "Pull requests and patches that came by nostr were opened, updated, closed or merged.",
-        "member" => "Collaborators were added or removed, or their roles changed.",
+        "push" => "Branches or tags created, updated or deleted.",
+        "repository" => "Repository renamed, transferred, archived, made public or private, deleted or restored.",
+        "star" => "Star added or removed.",
+        "watch" => "Star added, under GitHub's legacy event name.",
+        "issues" => "Issue opened, closed, edited, labelled or assigned.",
+        "issue_comment" => "Comment created, edited or deleted.",
+        "pull_request" => "Pull request or patch over nostr opened, updated, closed or merged.",
+        "member" => "Collaborator added or removed, or role changed.",
         _ => "",
     }
 }

@@ -17,11 +17,11 @@ use axum::extract::State;
 /// `GET /{owner}/{repo}/settings/webhooks/{hook}/delete`
 pub(in crate::pages::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
     let (room, seen) = enter(&app, visitor, &address, Action::WebhookManage).await?;
-    let mut consequences = vec!["No events of this repository are sent to this address any more.".to_owned()];
+    let mut consequences = vec!["This URL receives no more events from this repository.".to_owned()];
     if let Some(waiting) = usize::try_from(seen.waiting).ok().filter(|&waiting| waiting > 0) {
         consequences.push(format!("{} in the queue will not be sent.", text::count(waiting, "delivery", "deliveries")));
     }
-    consequences.push("Its list of deliveries and its secret are deleted. This cannot be undone.".to_owned());
+    consequences.push("Its deliveries and its secret are deleted. This cannot be undone.".to_owned());
     let own = at(&room, &format!("/{}", seen.hook.id));
     let question = Question {
         title: "Delete this webhook?".into(),
