@@ -1,6 +1,6 @@
-//! Encoded answers from a snapshot: what a client hears first.
+//! First responses of a connection, encoded from a ref snapshot.
 //!
-//! Byte for byte what git would say (tests compare them), but without starting git and cacheable per snapshot.
+//! The bytes equal git's own (tests compare them), but no git process starts and each snapshot can cache them.
 
 use crate::environment::HIDDEN_REFS;
 use crate::pktline::{put_data, put_flush, put_parts};
@@ -10,24 +10,24 @@ use crate::v2::LsRefs;
 use abide_core::Oid;
 use bytes::{Bytes, BytesMut};
 
-/// What we offer to pushing clients. `push-cert` is not among it.
+/// Capabilities offered to pushing clients. `push-cert` is not offered.
 const RECEIVE_CAPABILITIES: &str = "report-status report-status-v2 delete-refs side-band-64k quiet atomic ofs-delta \
                                     push-options object-format=sha1";
 
-/// The version of the wire protocol that a client asks for.
+/// Wire protocol version requested by a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ProtocolVersion {
-    /// The original.
     #[default]
     V0,
-    /// The original with a line that says so.
+    /// Version 0 preceded by a `version 1` line.
     V1,
-    /// Commands instead of an advertisement.
+    /// Commands instead of a ref advertisement.
     V2,
 }
 
 impl ProtocolVersion {
-    /// Reads a `Git-Protocol` header or `GIT_PROTOCOL` variable: the highest version we know among `version=N` parts.
+    /// Parses a `Git-Protocol` header or `GIT_PROTOCOL` variable: the highest known version among its `version=N`
+    /// parts.
     pub fn parse(text: &str) -> Self {
         text.split(':')
             .filter_map(|part| match part.strip_prefix("version=")? {
@@ -39,7 +39,7 @@ impl ProtocolVersion {
             .unwrap_or_default()
     }
 
-    /// What goes into `GIT_PROTOCOL`: one of our own strings, whatever the client wrote.
+    /// Value for `GIT_PROTOCOL`: a constant of ours, never text from the client.
     pub fn as_env(self) -> Option<&'static str> {
         match self {
             Self::V0 => None,
@@ -49,7 +49,7 @@ impl ProtocolVersion {
     }
 }
 
-/// Whether a ref is kept from clients, as `uploadpack.hideRefs` keeps it.
+/// Whether clients do not see this ref. Must match `uploadpack.hideRefs`.
 pub fn is_hidden(name: &[u8]) -> bool {
     name.strip_prefix(HIDDEN_REFS.as_bytes()).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
@@ -58,7 +58,7 @@ fn visible(snapshot: &Snapshot) -> impl Iterator<Item = &Ref> {
     snapshot.refs.iter().filter(|found| !is_hidden(&found.name))
 }
 
-/// The ref that HEAD finally stands for, as git names it.
+/// Final target of HEAD, through one further symbolic ref, as git reports it.
 fn head_symref(snapshot: &Snapshot) -> Option<&[u8]> {
     let target: &[u8] = snapshot.head_target()?;
     let further = snapshot.get(target).and_then(|found| found.symref.as_ref());
@@ -73,7 +73,7 @@ pub fn service(name: &str) -> Bytes {
     out.freeze()
 }
 
-/// What a pushing client hears: refs with our capabilities. There is no version 2 of pushing; it is answered as 0.
+/// Advertisement for pushing clients: refs and our capabilities. Push has no protocol version 2; it gets version 0.
 pub fn receive_pack(snapshot: &Snapshot, agent: &str, version: ProtocolVersion) -> Bytes {
     let mut out = Lines::new(version, snapshot.refs.len());
     let capabilities = format!("{RECEIVE_CAPABILITIES} agent={agent}");
@@ -83,7 +83,7 @@ pub fn receive_pack(snapshot: &Snapshot, agent: &str, version: ProtocolVersion) 
     out.end(capabilities.as_bytes())
 }
 
-/// What a client fetching over HTTP with version 0 or 1 hears: HEAD, refs and peeled tags with git's capabilities.
+/// Advertisement for HTTP fetches with version 0 or 1: HEAD, refs and peeled tags with git's capabilities.
 pub fn upload_pack(snapshot: &Snapshot, git: &UploadCapabilities, version: ProtocolVersion) -> Bytes {
     let mut out = Lines::new(version, snapshot.refs.len());
     let head = snapshot.head_oid();
@@ -105,12 +105,12 @@ pub fn upload_pack(snapshot: &Snapshot, git: &UploadCapabilities, version: Proto
     out.end(&capabilities)
 }
 
-/// What a client fetching with version 2 hears first; the same for every repository.
+/// Capability advertisement of a version 2 fetch; the same for every repository.
 pub fn upload_pack_v2(git: &UploadCapabilities) -> Bytes {
     git.v2.clone()
 }
 
-/// The answer to the version 2 command `ls-refs`.
+/// Response to the version 2 command `ls-refs`.
 pub fn ls_refs(snapshot: &Snapshot, request: &LsRefs) -> Bytes {
     let mut out = BytesMut::with_capacity(snapshot.refs.len().min(64 * 1024) * 64);
     if request.matches(b"HEAD") {
@@ -161,7 +161,7 @@ fn hex(oid: Oid) -> [u8; 40] {
     hex
 }
 
-/// The lines of a version 0 advertisement: capabilities stand behind the first, whichever it is.
+/// Lines of a version 0 or 1 advertisement. The first line carries the capabilities.
 struct Lines {
     out: BytesMut,
     first: bool,
@@ -184,7 +184,7 @@ impl Lines {
         put_parts(&mut self.out, &[&hex, b" ", name, suffix, zero, capabilities, b"\n"]);
     }
 
-    /// Closes the list; an empty one still has to carry the capabilities.
+    /// Ends the list. An empty list gets a placeholder line, because the capabilities need a line.
     fn end(mut self, capabilities: &[u8]) -> Bytes {
         if self.first {
             self.line(Oid::ZERO, &[b"capabilities^{}"], capabilities);

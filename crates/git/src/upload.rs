@@ -1,8 +1,7 @@
-//! Serving a fetch: bytes go through `git upload-pack`, both ways, in constant memory.
+//! Serves a fetch: copies bytes to and from `git upload-pack` in constant memory.
 //!
-//! A request that stands for itself (HTTP) is read to its end before a slot is taken or a process is started: a client
-//! that says nothing costs nothing. A conversation (SSH) needs its process from the start, so both directions have a
-//! limit there.
+//! A stateless request (HTTP) is read to its end before it takes a slot or starts a process, so a silent client costs
+//! nothing. A conversation (SSH) needs its process from the start, so both directions have a rate limit there.
 
 use crate::child::Running;
 use crate::error::blocking;
@@ -19,21 +18,18 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::time::{Instant, timeout};
 
-/// How much is copied at a time: a pipe holds as much.
+/// Copy size; a pipe holds as much.
 const PIECE: usize = 64 * 1024;
 
-/// One fetch.
 #[derive(Clone, Debug)]
 pub struct UploadPack {
-    /// The repository.
     pub repo: PathBuf,
-    /// One request and one answer (HTTP), or a conversation that begins with git's own advertisement (SSH).
+    /// One request and one response (HTTP), or a conversation that begins with git's own advertisement (SSH).
     pub stateless: bool,
-    /// The version the client asked for.
+    /// Protocol version requested by the client.
     pub protocol: ProtocolVersion,
-    /// How slowly the client may send and take bytes.
+    /// Minimum rate at which the client must send and read.
     pub patience: Patience,
-    /// Who fetches.
     pub client: Client,
 }
 
@@ -53,18 +49,18 @@ impl UploadPack {
     }
 }
 
-/// A request of this many bytes waits in memory; a longer one takes room on the disk.
+/// Requests up to this size stay in memory; longer ones are spooled to disk.
 pub const SMALL_REQUEST: u64 = IN_MEMORY as u64;
 
-/// A request that is here as a whole.
+/// A completely read request.
 #[derive(Debug)]
 pub struct Request {
     content: Spooled,
-    /// The slot of one that takes room on the disk.
+    /// Slot of a request spooled to disk.
     _file: Option<Place>,
 }
 
-/// Reads a request to its end, with at most so many bytes. Those that take room on the disk have slots of their own.
+/// Reads a request to its end, at most `most` bytes. Requests spooled to disk have slots of their own.
 pub async fn read_request(
     git: &Git,
     client: Client,
@@ -99,7 +95,7 @@ pub async fn read_request(
     timeout(limit, reading).await.unwrap_or(Err(GitError::Client(io::ErrorKind::TimedOut.into())))
 }
 
-/// Starts a fetch whose answer is read from the returned stream. Dropping that ends git.
+/// Starts a fetch; its answer is read from the returned stream. Dropping the stream kills git.
 pub async fn spawn(git: &Git, fetch: &UploadPack, request: Request) -> Result<Pumped, GitError> {
     let place = git.fetch_place(fetch.client).await?;
     let (mut running, request) = match request.content {
@@ -114,8 +110,9 @@ pub async fn spawn(git: &Git, fetch: &UploadPack, request: Request) -> Result<Pu
     Ok(Pump { running, place, answer, request, patience: fetch.patience }.start())
 }
 
-/// Holds a conversation between two halves of a connection. Returns when git has said all; dropping the future, or either
-/// side failing or standing still, ends git.
+/// Runs a conversation over the two halves of a connection. Returns when git has finished. Dropping the future kills
+/// git,
+/// and so does a failure or stall of either side.
 pub async fn serve(
     git: &Git,
     fetch: &UploadPack,
@@ -127,7 +124,7 @@ pub async fn serve(
     let stdin = running.stdin.take().expect("stdin is piped");
     let stdout = running.stdout.take().expect("stdout is piped");
     let said = AtomicU64::new(0);
-    // The client may keep its side open after it has all it wanted: the end of git's answer is the end.
+    // The client may keep its side open after the fetch, so the end of git's answer is the end.
     tokio::select! {
         sent = send(stdout, output, fetch.patience, &said) => sent?,
         error = feed(input, stdin, fetch.patience, &said) => return Err(GitError::Client(error)),
@@ -136,7 +133,7 @@ pub async fn serve(
     running.judge(status).await
 }
 
-/// Copies git's answer to the client until it ends, and counts it.
+/// Copies git's answer to the client until it ends, and counts its bytes.
 async fn send(
     mut stdout: ChildStdout,
     mut output: impl AsyncWrite + Unpin,
@@ -161,16 +158,16 @@ async fn send(
     }
 }
 
-/// Copies the client's request to git. Comes back only if the client's side fails, or says too little while git says
-/// nothing: its regular end closes git's input and the answer goes on, and a git that reads no more decides by itself how
-/// the fetch ends.
+/// Copies the client's request to git. Returns only if the client's side fails, or is too slow while git is silent.
+/// When the client closes its side, this closes git's stdin and the answer goes on. If git stops reading, git decides
+/// how the fetch ends.
 async fn feed(mut input: impl AsyncRead + Unpin, mut stdin: ChildStdin, full: Patience, said: &AtomicU64) -> io::Error {
     let mut piece = vec![0; 8 * 1024];
     let (mut patience, mut heard) = (full, 0);
     loop {
         let since = Instant::now();
         let read = timeout(patience.left(), input.read(&mut piece)).await;
-        // Whoever listens to a long answer has nothing to say.
+        // A client that reads a long answer sends nothing; its patience starts anew.
         let said = said.load(Ordering::Relaxed);
         if said != heard {
             (patience, heard) = (full, said);

@@ -5,19 +5,19 @@ use super::{ReadError, Reader};
 use abide_core::Oid;
 use gix::objs::Kind;
 
-/// How far git looks for a NUL before it calls a file text.
+/// Bytes in which git looks for a NUL to detect a binary file.
 const BINARY_WINDOW: usize = 8000;
 
-/// The content of a file, or its beginning.
+/// Content of a file, or its beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blob {
-    /// At most as many bytes as were asked for; nothing of a blob of more than 32 MiB.
+    /// At most the requested number of bytes; empty for a blob above 32 MiB.
     pub data: Vec<u8>,
-    /// Its whole size.
+    /// Size of the whole blob.
     pub size: u64,
-    /// Whether `data` is not all of it.
+    /// Whether `data` is incomplete.
     pub truncated: bool,
-    /// Whether git would call it binary. What is too large to be looked at counts as binary.
+    /// Whether git treats it as binary. A blob too large to load counts as binary.
     pub binary: bool,
 }
 
@@ -34,7 +34,7 @@ impl Reader {
         Ok(Blob { truncated: data.len() < whole.len(), binary: is_binary(whole), size, data })
     }
 
-    /// The size of a blob, from its header.
+    /// Size of a blob, from its header.
     pub fn blob_size(&self, oid: Oid) -> Result<u64, ReadError> {
         match self.objects().header(&id(oid))? {
             (Kind::Blob, size) => Ok(size),
@@ -43,7 +43,7 @@ impl Reader {
     }
 }
 
-/// Whether git would call this content binary.
+/// Whether git treats this content as binary.
 pub(super) fn is_binary(data: &[u8]) -> bool {
     data[..data.len().min(BINARY_WINDOW)].contains(&0)
 }

@@ -1,20 +1,20 @@
-//! The file that introduces a directory.
+//! README of a directory.
 
 use super::tree::EntryKind;
 use super::{Entry, ReadError, Reader};
 use abide_core::Oid;
 
-/// What may follow `readme`, the preferred first.
+/// Accepted endings after `readme`, in order of preference.
 const EXTENSIONS: [&[u8]; 5] = [b".md", b".markdown", b".rst", b".txt", b""];
-/// The largest directory in which a README is looked for.
+/// Largest directory searched for a README.
 const ENTRIES: usize = 100_000;
 
 impl Reader {
-    /// The README of a directory, whatever the case of its name; `None` if it has none.
+    /// README of a directory, in any letter case; `None` if there is none.
     pub fn readme(&self, treeish: Oid, dir: &[u8]) -> Result<Option<Entry>, ReadError> {
         let listing = self.tree(treeish, dir, ENTRIES)?;
         let files = listing.entries.into_iter().filter(|entry| entry.kind.is_blob());
-        // The first of equal names wins, which is the one in capitals; a link comes after every file.
+        // Among equal ranks the first wins, which is the one in capitals. Symbolic links rank after files.
         let best = files
             .filter_map(|entry| Some(((entry.kind == EntryKind::Symlink, rank(&entry.name)?), entry)))
             .min_by_key(|&(rank, _)| rank);
