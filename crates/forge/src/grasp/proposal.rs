@@ -1,4 +1,4 @@
-//! A patch, a pull request or an update of one arrives.
+//! Admission of patches, pull requests and updates of pull requests.
 
 use super::align::{Bringer, client_of};
 use super::quota::Allowance;
@@ -36,12 +36,13 @@ pub(super) async fn admit(
     }
 }
 
-/// What one try came to.
+/// Result of one attempt.
 enum Tried {
     Answered(Answer),
-    /// The commit came in the same moment, so it has to be looked at again.
+    /// The commit arrived at the same moment; try again.
     Raced,
-    /// The objects in this area are not all that the commit needs where it is for: as good as another commit.
+    /// The objects in this area are incomplete for a repository of the proposal. The area is treated like another
+    /// commit.
     Incomplete(String),
 }
 
@@ -80,11 +81,11 @@ async fn try_admit(
     }
 }
 
-/// What is here of a commit.
+/// Whether and where the commit is present.
 enum Found {
     Nothing,
     In(Source),
-    /// Another commit is kept aside, or this one without all that it needs.
+    /// Another commit is kept aside, or this commit without all objects that it needs.
     Other,
 }
 
@@ -119,7 +120,7 @@ async fn find(
     })
 }
 
-/// Serves a proposal: every repository that it is for takes its commit in, and the event is stored.
+/// Serves a proposal: every repository that it names takes the commit, and the event is stored.
 async fn serve(
     forge: &Forge,
     event: &Event,
@@ -143,7 +144,7 @@ async fn serve(
     }
 }
 
-/// Stores a proposal that brings no commit of its own.
+/// Stores a proposal without a commit of its own.
 async fn store(forge: &Forge, event: &Event, steps: i64, allowance: &Allowance) -> Result<Answer, Fault> {
     let stored = forge
         .store()
@@ -170,7 +171,8 @@ async fn store(forge: &Forge, event: &Event, steps: i64, allowance: &Allowance) 
     Ok(Answer::Stored)
 }
 
-/// It waits for its commit. What was pushed under its id and is another commit goes: the event says what belongs there.
+/// Puts a proposal into purgatory until its commit arrives. Drops another commit that was pushed under its id: the
+/// event says which commit belongs there.
 async fn wait(
     forge: &Forge,
     event: &Event,
@@ -226,10 +228,10 @@ async fn wait(
     }
 }
 
-/// What one try to let a proposal wait came to.
+/// Result of one attempt to put a proposal into purgatory.
 enum Wrote {
-    /// Its commit came in the same moment.
+    /// The commit arrived at the same moment.
     Raced,
-    /// It waits, in place of another commit that was kept in this area.
+    /// The proposal waits; `dropped` is the area of another commit that was kept under its id.
     Waits { dropped: Option<String> },
 }

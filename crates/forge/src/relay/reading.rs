@@ -1,4 +1,4 @@
-//! Finding what a connection asks for, a page at a time: no more is in memory than the client takes.
+//! Finds the events for a query, one page at a time: no more is in memory than the client takes.
 
 use super::record::to_query;
 use crate::{Fault, Forge};
@@ -10,14 +10,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// A question.
+/// A query of a client.
 pub(super) enum Asked {
     Events(Arc<[Filter]>),
     Count(Vec<Filter>),
     Reconcile { filter: Box<Filter>, at_most: usize },
 }
 
-/// What was found.
+/// A part of the result.
 pub(super) enum Found {
     Page(Vec<Wire>),
     End,
@@ -26,7 +26,7 @@ pub(super) enum Found {
     Failed,
 }
 
-/// Answers a question. Whoever asked may be gone, which ends it.
+/// Answers a query. Ends early if the client is gone.
 pub(super) async fn read(forge: Forge, ticket: Ticket, asked: Asked, to: mpsc::Sender<(Ticket, Found)>) {
     let answered = match asked {
         Asked::Events(filters) => events(&forge, &ticket, &filters, &to).await,
@@ -63,7 +63,7 @@ async fn events(
     Ok(Found::End)
 }
 
-/// How many of these make a page: at least one.
+/// Number of places that make a page: at least one.
 fn page(places: &[Place], most: usize) -> usize {
     let mut bytes = 0_usize;
     let fits = |place: &&Place| {
@@ -78,7 +78,7 @@ async fn places(forge: &Forge, query: &Query) -> Result<Vec<Place>, Fault> {
     Ok(nostr_query::places(&mut *forge.store().read().await?, query, now(forge)).await?)
 }
 
-/// The events of a page, in order. Tags were found by their hashes, so those are compared with what was asked for.
+/// The events of a page, in order. Tags are found by their hashes, so each event is compared with the filter.
 async fn wires(forge: &Forge, filter: &Filter, page: &[Place]) -> Result<Vec<Wire>, Fault> {
     let rows: Vec<i64> = page.iter().map(|place| place.n).collect();
     let mut texts = {

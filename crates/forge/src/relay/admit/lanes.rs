@@ -1,5 +1,5 @@
-//! What moves repositories: admitted one by one, in the order in which a connection sent it. A state that follows its
-//! announcement at once must find it.
+//! Admits the events that move repositories one by one, in the order in which a connection sent them. A state that
+//! directly follows its announcement must find it.
 
 use super::{Verified, failed};
 use crate::{Fault, Forge, grasp};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// Events that may wait in one lane before the batch road waits too.
+/// Events that may wait in one lane before the batches wait too.
 const WAITING: usize = 64;
 
 pub(super) struct Lanes {
@@ -31,7 +31,7 @@ impl Lanes {
     pub(super) async fn take(&self, events: Vec<Verified>) {
         for event in events {
             let lane = event.pending.submission.lane % self.senders.len() as u64;
-            // The walk ends only after its sender.
+            // The receiver ends only after this sender.
             let _ = self.senders[usize::try_from(lane).unwrap_or(0)].send(event).await;
         }
     }
@@ -47,7 +47,7 @@ async fn walk(forge: Forge, mut events: mpsc::Receiver<Verified>) {
     while let Some(Verified { pending, parsed }) = events.recv().await {
         let event = Arc::clone(pending.event());
         let (id, from) = (event.id, pending.submission.from);
-        // In a task of its own: a panic takes one event down, not the lane.
+        // A separate task: a panic loses one event, not the lane.
         let admitting = {
             let forge = forge.clone();
             tokio::spawn(async move { grasp::admit(&forge, &event, parsed, from).await })
@@ -61,7 +61,7 @@ async fn walk(forge: Forge, mut events: mpsc::Receiver<Verified>) {
     }
 }
 
-/// Nobody hears that an event was refused whose row is committed: a failure after that is ours to mend.
+/// An event with a committed row is never reported as refused: the server must repair a failure after the commit.
 async fn after_failure(forge: &Forge, id: &EventId, fault: &Fault) -> Answer {
     match grasp::kept(forge, id).await {
         Ok(Some(answer)) => {

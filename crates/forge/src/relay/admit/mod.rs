@@ -1,9 +1,9 @@
-//! From what is published to what is stored.
+//! Admission of published events.
 //!
-//! All connections share one queue. Whatever waits is taken together: those that are here already are answered
-//! (`screen.rs`), signatures are checked on other threads while the batch before is being committed, what only has to be
-//! linked to a repository is judged and stored in one unit (`related.rs`), and what moves repositories goes to
-//! [`crate::grasp`], in order for each connection (`lanes.rs`).
+//! All connections share one queue. Waiting events are taken as a batch. `screen.rs` answers duplicates, and checks
+//! signatures on other threads while the previous batch is being committed. `related.rs` judges and stores the events
+//! that only need a link to a repository, in one unit. Events that move repositories go to [`crate::grasp`], in order
+//! for each connection (`lanes.rs`).
 
 mod lanes;
 mod related;
@@ -19,19 +19,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-/// What an event takes of the room beside its text.
+/// Bytes that an event occupies in the queue in addition to its text.
 const OVERHEAD: usize = 1024;
 
-/// An event that someone publishes.
+/// A published event.
 pub(in crate::relay) struct Submission {
     pub event: Arc<Event>,
     pub from: Option<IpAddr>,
-    /// Those of one lane keep their order.
+    /// Events of one lane keep their order.
     pub lane: u64,
     pub answer: mpsc::UnboundedSender<(EventId, Answer)>,
 }
 
-/// A submission that takes up room until it is answered.
+/// A submission that occupies room in the queue until it is answered.
 struct Pending {
     submission: Submission,
     _room: Option<OwnedSemaphorePermit>,
@@ -51,22 +51,22 @@ impl Pending {
             Answer::Refused(_) => "refused",
         };
         metrics::counter!("abide_relay_events_total", "answer" => word).increment(1);
-        // Whoever published it may be gone.
+        // The publisher may have disconnected.
         let _ = self.submission.answer.send((self.submission.event.id, answer));
     }
 }
 
-/// An event whose signature is right, and what it is to the rules.
+/// An event with a valid signature, parsed for the rules.
 struct Verified {
     pending: Pending,
     parsed: Parsed,
 }
 
-/// The queue.
+/// The admission queue.
 pub(in crate::relay) struct Admissions {
     sender: mpsc::UnboundedSender<Pending>,
     receiver: Mutex<Option<mpsc::UnboundedReceiver<Pending>>>,
-    /// In units of [`OVERHEAD`].
+    /// Free room, in units of [`OVERHEAD`].
     room: Arc<Semaphore>,
     places: usize,
     batch: usize,
@@ -117,12 +117,12 @@ fn failed(error: &crate::Fault) -> Answer {
     Answer::Refused(Refusal::new(Prefix::Error, error.told()))
 }
 
-/// Takes events in until told to stop and none waits.
+/// Admits events until `stop` is cancelled and the queue is empty.
 pub(in crate::relay) async fn run(forge: &Forge, stop: &CancellationToken) {
     let admissions = &forge.relay().admissions;
     let taken = admissions.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(mut receiver) = taken else { return };
-    // One batch is being verified while another is being committed.
+    // One batch is verified while another is committed.
     let (verified, mut to_commit) = mpsc::channel::<Vec<Verified>>(1);
     let verifying = async {
         let mut batch = Vec::new();
