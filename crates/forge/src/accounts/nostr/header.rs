@@ -1,4 +1,4 @@
-//! The API's way in: a proof for one request, in its `Authorization` header.
+//! API authentication: a proof for one request in its `Authorization` header.
 
 use super::{NostrError, use_event};
 use crate::{Caller, Forge};
@@ -8,7 +8,7 @@ use abide_nostr::{Limits, nip19};
 use abide_store::user_keys;
 use std::net::IpAddr;
 
-/// Who signed this request. They may do what a token with every scope but the administration of the site allows.
+/// The caller that signed this request. The caller has every scope except admin.
 pub async fn by_header(
     forge: &Forge,
     header: &str,
@@ -21,7 +21,7 @@ pub async fn by_header(
     if user.suspended_at.is_some() {
         return Err(NostrError::Suspended);
     }
-    // Only proofs of known keys are remembered, so strangers cannot fill the table.
+    // Only proofs of known keys are stored, so strangers cannot fill the table.
     forge.store().write(proof, |tx, proof| Box::pin(use_event(tx, proof))).await?;
     let scopes = Scope::ALL.iter().copied().filter(|scope| *scope != Scope::Admin).collect();
     Ok(Caller { scopes: Some(Scopes::of(scopes)), ..Caller::of(user.actor(), ip) })
