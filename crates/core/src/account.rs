@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 words! {
-    /// Who may sign up.
+    /// Sign-up mode.
     SignUpMode {
         Open = "open",
         Closed = "closed",
@@ -18,7 +18,7 @@ words! {
 }
 
 words! {
-    /// Who may announce new repositories by signed events.
+    /// Keys that may announce new repositories by signed events.
     Announce {
         Open = "open",
         /// Keys linked to an account with a username.
@@ -301,7 +301,7 @@ pub enum DeleteRefusal {
     Yourself,
 }
 
-/// Who requests the deletion.
+/// The party that requests the deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deleter {
     /// The account's owner.

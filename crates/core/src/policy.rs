@@ -124,7 +124,7 @@ impl Action {
         }
     }
 
-    /// What is disabled while a repository is archived, worded for the user.
+    /// The feature that is disabled while a repository is archived, worded for the user.
     pub fn disabled(self) -> &'static str {
         use Action::*;
         match self {

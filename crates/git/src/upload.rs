@@ -167,7 +167,7 @@ async fn feed(mut input: impl AsyncRead + Unpin, mut stdin: ChildStdin, full: Pa
     loop {
         let since = Instant::now();
         let read = timeout(patience.left(), input.read(&mut piece)).await;
-        // A client that reads a long answer sends nothing; its patience starts anew.
+        // A client that reads a long answer sends nothing; its time limit starts again.
         let said = said.load(Ordering::Relaxed);
         if said != heard {
             (patience, heard) = (full, said);

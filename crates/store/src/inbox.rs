@@ -11,8 +11,8 @@ use abide_core::notify::{Reason, State, Subject};
 use abide_core::{IssueId, RepoId, ThreadId, Timestamp, UserId};
 
 /// Notifications of $1 that they may still see ($2: they read everything). An event that was not public stays
-/// restricted to the owner and collaborators, whoever may read the repository now. `$public`: only notifications of
-/// public repositories about public events.
+/// restricted to the owner and collaborators, even if more users can read the repository now. `$public`: only
+/// notifications of public repositories about public events.
 macro_rules! seen {
     ($public:literal) => {
         concat!(

@@ -163,7 +163,7 @@ pub enum Whose {
     Anyones,
     /// Repositories that the viewer owns or collaborates on.
     Theirs,
-    /// Those, and others where the viewer is subscribed to the issue.
+    /// As `Theirs`, and repositories where the viewer is subscribed to the issue.
     Concern,
 }
 

@@ -157,7 +157,7 @@ statements! {
     /// Even again, if it is still the odd number that this writer set.
     GENERATION_END = "UPDATE repos SET refs_generation = refs_generation + 1
         WHERE id = $1 AND refs_generation = $2";
-    /// Even again, whoever made it odd. Only under the repository's lease, when none of its pushes is running.
+    /// Makes an odd generation even. Only under the repository's lease, when none of its pushes is running.
     GENERATION_SETTLE = "UPDATE repos SET refs_generation = refs_generation + 1
         WHERE id = $1 AND refs_generation % 2 = 1";
     GENERATION = "SELECT refs_generation FROM repos WHERE id = $1";

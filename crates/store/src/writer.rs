@@ -234,7 +234,7 @@ impl Runner {
     }
 
     /// Replaces a broken connection. Opens the new one first: if none were open for a moment, the next one would read
-    /// the log anew. It might find a commit there that was written but not flushed, and so had failed.
+    /// the log again. It might find a commit there that was written but not flushed, and so had failed.
     async fn replace(&mut self, mut broken: Conn) {
         let _ = broken.raw("ROLLBACK").await;
         self.conn = self.open().await.ok();

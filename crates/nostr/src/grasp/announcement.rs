@@ -153,7 +153,7 @@ pub enum Verdict {
     Beside {
         /// Whether that repository is served now.
         served: bool,
-        /// What is removed.
+        /// The entry or repository that is removed.
         withdrawn: Option<Withdrawn>,
     },
     /// Refused, and the existing entry or repository is removed.
