@@ -1,8 +1,8 @@
 //! Consumers of the event log.
 //!
-//! Each [`Consumer`] reads the log in order and writes the effects of an event in the transaction that moves its cursor
-//! past the event, so that a crash loses nothing and repeats nothing. One node at a time does so, under a lease. An
-//! event that keeps failing is set aside for the operator ([`manage`]), and the log goes on.
+//! Each [`Consumer`] reads the log in order. One transaction writes the effects of an event and moves the cursor past
+//! it, so that a crash loses nothing and repeats nothing. One node at a time does so, under a lease. An event that
+//! keeps failing is set aside for the operator ([`manage`]), and the log goes on.
 //!
 //! To add one: implement the trait, list it in [`all`]. It starts at the end of the log when a server first runs it.
 

@@ -1,8 +1,8 @@
 //! Gives a proposal's commit a ref in every repository that the proposal names, and removes all these refs once the
 //! proposal is deleted.
 //!
-//! Before the first ref is written, the objects lie beside every repository and are proved complete there, each
-//! repository has accepted the proposal, and the quota for all of them is reserved. So either all repositories take the
+//! Three steps come before the first ref. The objects are put beside every repository and proved complete there. Each
+//! repository accepts the proposal. The quota for all of them is reserved. So either all repositories take the
 //! proposal, or none. The event is stored with the first repository's ref. The others follow at once, and a job that is
 //! queued with the event finishes them after a failure.
 
