@@ -1,4 +1,4 @@
-//! Rules about accounts: who may make one, what it may say about itself, and what an admin may do to another.
+//! Account rules: sign-up, profile texts, and actions of admins on other accounts.
 
 use crate::words::words;
 use crate::{Timestamp, UserId};
@@ -8,32 +8,29 @@ use std::str::FromStr;
 use std::time::Duration;
 
 words! {
-    /// Who may make an account for themselves.
+    /// Sign-up mode.
     SignUpMode {
-        /// Everyone.
         Open = "open",
-        /// Nobody.
         Closed = "closed",
-        /// Whoever has an invitation.
+        /// Holders of an invitation.
         Invite = "invite",
     }
 }
 
 words! {
-    /// Who may announce new repositories by signed events.
+    /// Keys that may announce new repositories by signed events.
     Announce {
-        /// Everyone.
         Open = "open",
-        /// Keys that are linked to an account with a username.
+        /// Keys linked to an account with a username.
         Linked = "linked",
-        /// Nobody but the keys that the operator lists.
+        /// Only keys that the operator lists.
         Off = "off",
     }
 }
 
 impl Announce {
-    /// Who may announce where the operator has not said it: those who may make an account for themselves. With open
-    /// sign-up, a list of allowed keys names the only keys that may.
+    /// Default if the operator has not set it: those who may sign up may announce. With open sign-up and a list of
+    /// allowed keys, only the listed keys may.
     pub fn default_for(signup: SignUpMode, has_list: bool) -> Self {
         match signup {
             SignUpMode::Open if has_list => Self::Off,
@@ -43,49 +40,49 @@ impl Announce {
     }
 }
 
-/// How many characters a password has. The upper end keeps hashing from being made expensive by length.
+/// Characters of a password. The upper limit bounds the cost of hashing.
 pub const PASSWORD_LEN: RangeInclusive<usize> = 10..=1024;
 
-/// Whether a password is neither too short nor too long.
+/// Whether the length of a password is allowed.
 pub fn password_fits(typed: &str) -> bool {
     PASSWORD_LEN.contains(&typed.chars().count())
 }
 
-/// How long someone who proved that it is them is believed, before something that lets others into their account.
+/// How long a confirmation of identity lasts for actions that give others access to the account.
 pub const CONFIRMED_FOR: Duration = Duration::from_secs(10 * 60);
 
-/// Whether someone who proved at a time that it is them is still believed.
+/// Whether a confirmation is still valid.
 pub fn is_recent(confirmed: Timestamp, now: Timestamp) -> bool {
     now.since(confirmed) <= CONFIRMED_FOR
 }
 
-/// What is known of a key that someone proves to have.
+/// Account of a proved key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyAccount {
-    /// No account has it.
+    /// No account has the key.
     None,
-    /// An account has it, with a name or without.
+    /// An account has the key, with or without a username.
     Live,
-    /// The account that has it may not be used.
+    /// The key's account is suspended.
     Suspended,
 }
 
-/// What logging in with a key leads to.
+/// Result of logging in with a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyLogin {
-    /// Into the account of that key. Of one that a repository was made under, this is the claim.
+    /// Log in to the key's account. For an account created for a repository, this claims it.
     Enter,
-    /// A new account, without a name until its holder picks one.
+    /// Create an account, without a username until its holder picks one.
     Make,
-    /// Nowhere: the account is suspended.
+    /// Refused: the account is suspended.
     Suspended,
-    /// Nowhere: a new account would need an invitation.
+    /// Refused: a new account needs an invitation.
     NeedsInvite,
-    /// Nowhere: nobody makes an account for themselves.
+    /// Refused: sign-up is closed.
     Closed,
 }
 
-/// Decides what someone gets who has proved to have a key.
+/// Decides the result of a login with a proved key.
 pub fn key_login(account: KeyAccount, mode: SignUpMode) -> KeyLogin {
     match (account, mode) {
         (KeyAccount::Live, _) => KeyLogin::Enter,
@@ -96,21 +93,21 @@ pub fn key_login(account: KeyAccount, mode: SignUpMode) -> KeyLogin {
     }
 }
 
-/// Why a key stays linked to an account.
+/// Reason why a key cannot be unlinked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UnlinkRefusal {
     /// Nobody could log in any more.
     #[error("this key is the only way to sign in to this account; set a password first")]
     NoPassword,
-    /// The key rules repositories of the account.
+    /// The key governs repositories of the account.
     #[error("this key owns repositories of this account; without it no one could sign for them")]
     Governs,
-    /// There is none.
+    /// The account has no key.
     #[error("no nostr key is linked to this account")]
     NoKey,
 }
 
-/// Whether a key may be taken off an account.
+/// Whether a key may be unlinked from an account.
 pub fn may_unlink(has_key: bool, has_password: bool, governs: bool) -> Result<(), UnlinkRefusal> {
     match (has_key, has_password, governs) {
         (false, ..) => Err(UnlinkRefusal::NoKey),
@@ -120,17 +117,17 @@ pub fn may_unlink(has_key: bool, has_password: bool, governs: bool) -> Result<()
     }
 }
 
-/// An address that mail can be sent to: `local@domain`, as typed. Only a mail can prove that someone reads it.
+/// An email address `local@domain`, as entered. Only a verification mail proves that its owner reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmailAddress(String);
 
-/// The text cannot be an address.
+/// The text is no valid address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a valid e-mail address: use the form someone@example.org, at most 254 ASCII characters")]
 pub struct InvalidEmail;
 
 impl EmailAddress {
-    /// The address as it was typed.
+    /// The address as entered.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -145,7 +142,7 @@ impl fmt::Display for EmailAddress {
 impl FromStr for EmailAddress {
     type Err = InvalidEmail;
 
-    /// Narrower than the standard, which allows quotes, comments and line breaks that only trouble comes from.
+    /// Stricter than the standard, which allows quotes, comments and line breaks that only cause trouble.
     fn from_str(text: &str) -> Result<Self, InvalidEmail> {
         let text = text.trim();
         let (local, domain) = text.rsplit_once('@').ok_or(InvalidEmail)?;
@@ -167,21 +164,17 @@ fn is_label(part: &str) -> bool {
     (1..=63).contains(&part.len()) && alphabet && !part.starts_with('-') && !part.ends_with('-')
 }
 
-/// A line that an account says about itself.
+/// A field of a user's profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProfileField {
-    /// What the person calls themselves.
     DisplayName,
-    /// What they say about themselves.
     Bio,
-    /// Their site.
     Website,
-    /// Where they are.
     Location,
 }
 
 impl ProfileField {
-    /// What it is called in forms and in the API.
+    /// Field name in forms and the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::DisplayName => "display_name",
@@ -191,7 +184,7 @@ impl ProfileField {
         }
     }
 
-    /// How many characters it has at most.
+    /// Most characters of the field.
     pub const fn max_len(self) -> usize {
         match self {
             Self::DisplayName | Self::Location => 100,
@@ -200,7 +193,7 @@ impl ProfileField {
         }
     }
 
-    /// The text as it is kept, or the rule that it breaks.
+    /// The text as stored, or the rule that it breaks.
     pub fn check(self, typed: &str) -> Result<String, InvalidProfile> {
         let text = typed.trim();
         if text.chars().count() > self.max_len() {
@@ -216,22 +209,21 @@ impl ProfileField {
     }
 }
 
-/// Which rule a profile breaks.
+/// Rule that a profile breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidProfile {
-    /// Too long.
     #[error("{}: must have at most {} characters", .0.as_str(), .0.max_len())]
     TooLong(ProfileField),
-    /// A line break or the like.
+    /// A line break or another control character.
     #[error("{}: must be one line without control characters", .0.as_str())]
     Control(ProfileField),
-    /// Not an address of the web.
+    /// Not an http or https URL.
     #[error("website: must start with http:// or https:// and contain no spaces")]
     Website,
 }
 
 impl InvalidProfile {
-    /// Which field it is about.
+    /// Name of the field.
     pub const fn field(self) -> &'static str {
         match self {
             Self::TooLong(field) | Self::Control(field) => field.as_str(),
@@ -240,7 +232,7 @@ impl InvalidProfile {
     }
 }
 
-/// Only what a browser opens as a page: a link with another scheme could run something.
+/// Only http and https: a link with another scheme could execute code.
 fn is_website(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let rest = lower.strip_prefix("http://").or_else(|| lower.strip_prefix("https://"));
@@ -248,25 +240,25 @@ fn is_website(text: &str) -> bool {
         && !text.contains(|c: char| c.is_whitespace() || "\"<>\\^`{|}".contains(c))
 }
 
-/// Why an admin may not do that to an account.
+/// Reason why an admin may not change an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AdminRefusal {
-    /// Nobody locks themselves out.
+    /// Admins cannot suspend themselves.
     #[error("you cannot suspend your own account; ask another administrator")]
     Yourself,
-    /// Somebody must be left to administer the site.
+    /// At least one admin must remain.
     #[error("this is the only administrator; make another account an administrator first")]
     LastAdmin,
-    /// Turning off one's own needs the password, which an admin's page does not ask for.
+    /// Disabling one's own second factor needs the password, which the admin page does not ask for.
     #[error("you cannot reset your own two-factor authentication here; turn it off in your settings")]
     OwnSecondFactor,
-    /// There is nothing to reset.
+    /// The account has no second factor.
     #[error("two-factor authentication is already off for this account")]
     NoSecondFactor,
 }
 
-/// Whether the admin `actor` may suspend `target`, given who can administer the site now. With another admin at hand the
-/// last one cannot be meant, but whoever asks may have been suspended a moment ago.
+/// Whether the admin `actor` may suspend `target`, given the current admins. `actor` itself is usually another admin,
+/// but may have been suspended a moment ago, so the last admin is checked too.
 pub fn may_suspend(actor: UserId, target: UserId, admins: &[UserId]) -> Result<(), AdminRefusal> {
     if actor == target {
         return Err(AdminRefusal::Yourself);
@@ -274,53 +266,52 @@ pub fn may_suspend(actor: UserId, target: UserId, admins: &[UserId]) -> Result<(
     may_stop_administering(target, admins)
 }
 
-/// Whether the admin `actor` may turn off the second factor of `target`, who lost it. A stolen session of an admin is not
-/// enough to take the second factor off that admin's own account.
+/// Whether the admin `actor` may reset the second factor of `target`. A stolen admin session must not suffice to remove
+/// the second factor of that admin's own account.
 pub fn may_reset_factor(actor: UserId, target: UserId) -> Result<(), AdminRefusal> {
     if actor == target { Err(AdminRefusal::OwnSecondFactor) } else { Ok(()) }
 }
 
-/// Whether `target` may be an ordinary account, given who can administer the site now.
+/// Whether `target` may lose the admin role, given the current admins.
 pub fn may_stop_administering(target: UserId, admins: &[UserId]) -> Result<(), AdminRefusal> {
     if admins == [target] { Err(AdminRefusal::LastAdmin) } else { Ok(()) }
 }
 
 words! {
-    /// What becomes of the issues and comments of an account that is deleted.
+    /// Fate of the issues and comments of a deleted account.
     Remains {
-        /// They stay, and nobody in particular wrote them.
+        /// They stay, without an author.
         Kept = "kept",
-        /// Comments go, and issues lose their title and text.
+        /// Comments are removed, and issues lose their title and text.
         Removed = "removed",
     }
 }
 
-/// Why an account stays.
+/// Reason why an account cannot be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeleteRefusal {
-    /// Somebody must be left to administer the site.
+    /// At least one admin must remain.
     #[error("this is the only administrator; make another account an administrator first")]
     LastAdmin,
-    /// Who is suspended changes nothing, themselves included.
+    /// A suspended user cannot change anything, including their own account.
     #[error("this account is suspended and read-only; ask the site administrator")]
     Suspended,
-    /// An admin deletes their own account as everyone does, with their password.
+    /// Admins delete their own account in its settings, with their password.
     #[error("you cannot delete your own account here; use your account settings")]
     Yourself,
 }
 
-/// Who wants an account to be deleted.
+/// The party that requests the deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deleter {
-    /// Whose it is.
+    /// The account's owner.
     Owner,
-    /// An administrator.
     Admin(UserId),
-    /// Whoever runs the server, at its command line.
+    /// The operator, on the command line.
     Operator,
 }
 
-/// Whether `target` may be deleted, given who can administer the site now.
+/// Whether `target` may be deleted, given the current admins.
 pub fn may_delete(by: Deleter, target: UserId, suspended: bool, admins: &[UserId]) -> Result<(), DeleteRefusal> {
     match by {
         Deleter::Owner if suspended => return Err(DeleteRefusal::Suspended),

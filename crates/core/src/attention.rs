@@ -1,4 +1,4 @@
-//! What people keep an eye on: how much they are told about a repository, and whom they may follow.
+//! Watching and following: watch levels, and whom a user may follow.
 
 use crate::UserId;
 use crate::policy::{self, Action, Actor, RepoFacts};
@@ -6,69 +6,65 @@ use crate::repo::{Role, Visibility};
 use crate::words::words;
 
 words! {
-    /// How much someone is told about a repository.
+    /// Watch level of a user for a repository.
     WatchLevel {
-        /// Everything that happens.
+        /// All activity.
         All = "all",
-        /// What they take part in, or are mentioned in.
+        /// Threads that the user takes part in or is mentioned in.
         Participating = "participating",
-        /// Nothing.
         Ignore = "ignore",
     }
 }
 
 impl WatchLevel {
-    /// The level that holds, given the one that was chosen: nobody has to choose.
+    /// The effective level: the chosen one or the default.
     pub fn current(chosen: Option<Self>) -> Self {
         chosen.unwrap_or(Self::Participating)
     }
 
-    /// Whether someone who chose it counts as a watcher.
+    /// Whether this level counts as watching.
     pub fn watches(self) -> bool {
         self != Self::Ignore
     }
 }
 
 words! {
-    /// In which order someone's stars are shown.
+    /// Sort order of a user's stars.
     StarOrder {
-        /// The latest star first.
+        /// Newest star first.
         Starred = "starred",
-        /// The first star first.
+        /// Oldest star first.
         Oldest = "oldest",
-        /// What changed last comes first.
+        /// Most recently updated first.
         Updated = "updated",
-        /// What most people star comes first.
+        /// Most starred first.
         Stars = "stars",
-        /// By name.
         Name = "name",
     }
 }
 
-/// Decides whether `actor`, who has `role` in `repo`, may learn now of an event that happened there. Whether everyone could
-/// see it then is one half: what happened in private is for those who could read the repository were it still private.
-/// That they may read it now is the other.
+/// Decides whether `actor`, with `role` in `repo`, may now see an event of that repository. The actor must be able to
+/// read the repository now. If the event was not public when it happened, the actor must also be able to read the
+/// repository as if it were private.
 pub fn event_visible(actor: &Actor, public_then: bool, repo: &RepoFacts, role: Option<Role>) -> bool {
     let reads = |facts: &RepoFacts| policy::can(actor, Action::RepoRead, facts, role).is_allowed();
     let private = RepoFacts { visibility: Visibility::Private, ..*repo };
     reads(repo) && (public_then || reads(&private))
 }
 
-/// Why someone is not followed.
+/// Refusal of a follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FollowRefusal {
-    /// Nobody is logged in.
     #[error("sign in to do this")]
     LoginRequired,
-    /// The one who asks is suspended.
+    /// The actor is suspended.
     #[error("this account is suspended and read-only; ask the site administrator")]
     Suspended,
-    /// It is oneself.
     #[error("you cannot follow yourself")]
     Oneself,
 }
 
-/// Decides whether `actor` may follow an account, or stop to. Returns who they are.
+/// Decides whether `actor` may follow or unfollow an account. Returns the actor's id.
 pub fn may_follow(actor: &Actor, followed: UserId) -> Result<UserId, FollowRefusal> {
     match *actor {
         Actor::Anonymous | Actor::Operator => Err(FollowRefusal::LoginRequired),

@@ -1,7 +1,7 @@
-//! Named places at which a crash test ends the process.
+//! Named points at which a crash test aborts the process.
 //!
-//! `abide` arms at most one at start (from `ABIDE_FAILPOINT`), and [`hit`] costs one atomic load otherwise. The end is
-//! `abort`: no destructor, no flush, as if the power had gone for this process alone.
+//! `abide` arms at most one at start (from `ABIDE_FAILPOINT`); otherwise [`hit`] costs one atomic load. The process
+//! ends by `abort`: no destructors, no flush, like a power cut for this process alone.
 
 use std::sync::OnceLock;
 
@@ -12,131 +12,131 @@ macro_rules! points {
     ($($(#[$doc:meta])* $name:ident = $text:literal,)+) => {
         $($(#[$doc])* pub const $name: &str = $text;)+
 
-        /// Every failpoint there is, so that a crash test can walk all of them and a typo is refused at start.
+        /// Every failpoint. Crash tests iterate over them, and a typo is refused at start.
         pub const ALL: &[&str] = &[$($name),+];
     };
 }
 
 points! {
-    /// Creating: the rows are written, the transaction is still open.
+    /// Create: rows written, transaction open.
     CREATE_BEFORE_COMMIT = "create:before-commit",
-    /// Creating: the rows are committed, the client does not know yet.
+    /// Create: rows committed, client not answered.
     CREATE_COMMITTED = "create:committed",
-    /// Creating: the bare directory exists too, the client does not know yet.
+    /// Create: bare directory exists, client not answered.
     CREATE_DIRECTORY_MADE = "create:directory-made",
-    /// Making the bare directory of a repository: some of it is there.
+    /// Bare directory of a repository: partly created.
     DIRECTORY_HALF_MADE = "directory:half-made",
-    /// Forking: an id is reserved, nothing else is there.
+    /// Fork: id reserved, nothing else exists.
     FORK_RESERVED = "fork:reserved",
-    /// Forking: the repository is whole, apart from the others.
+    /// Fork: repository complete, still outside `repos/`.
     FORK_BUILT = "fork:built",
-    /// Forking: the repository is in its place, without a row.
+    /// Fork: repository in place, without a row.
     FORK_PLACED = "fork:placed",
-    /// Forking: the rows are written, the transaction is still open.
+    /// Fork: rows written, transaction open.
     FORK_BEFORE_COMMIT = "fork:before-commit",
-    /// Forking: everything is committed, the client does not know yet.
+    /// Fork: committed, client not answered.
     FORK_COMMITTED = "fork:committed",
-    /// Pushing: the objects are in the incoming area.
+    /// Push: objects in the incoming area.
     PUSH_PACK_RECEIVED = "push:pack-received",
-    /// Pushing: the new tips are known to be complete.
+    /// Push: new tips proved complete.
     PUSH_CONNECTED = "push:connected",
-    /// Pushing: the intent row is committed and the generation is odd.
+    /// Push: intent row committed, generation odd.
     PUSH_INTENT_COMMITTED = "push:intent-committed",
-    /// Pushing: a pack was moved in, its index was not.
+    /// Push: pack moved in, its index not.
     PUSH_PACK_WITHOUT_INDEX = "push:pack-without-index",
-    /// Pushing: all objects are in the repository, no ref has moved.
+    /// Push: all objects in the repository, no ref moved.
     PUSH_OBJECTS_MIGRATED = "push:objects-migrated",
-    /// Pushing: the refs have moved, the database does not know.
+    /// Push: refs moved, database not updated.
     PUSH_REFS_UPDATED = "push:refs-updated",
-    /// Pushing: state, audit and event are written, the transaction is still open.
+    /// Push: state, audit and event written, transaction open.
     PUSH_FINISH_BEFORE_COMMIT = "push:finish-before-commit",
-    /// Pushing: everything is committed, the client does not know yet.
+    /// Push: committed, client not answered.
     PUSH_FINISHED = "push:finished",
-    /// Pushing: the report is on its way.
+    /// Push: report being sent.
     PUSH_REPORTED = "push:reported",
-    /// Promoting: the repository is whole, nothing knows of it.
+    /// Promotion: repository complete, not recorded.
     PROMOTE_BUILT = "promote:built",
-    /// Promoting: everything is committed, nobody was told.
+    /// Promotion: committed, subscribers not notified.
     PROMOTE_COMMITTED = "promote:committed",
-    /// Deleting a proposal: its event is gone, its refs are not.
+    /// Proposal deletion: event gone, refs not.
     PROPOSAL_DELETED = "proposal:deleted",
-    /// Renaming: the rows are written, the transaction is still open.
+    /// Rename: rows written, transaction open.
     RENAME_BEFORE_COMMIT = "rename:before-commit",
-    /// Renaming: everything is committed, nobody knows yet.
+    /// Rename: committed, client not answered.
     RENAME_COMMITTED = "rename:committed",
-    /// Archiving: the rows are written, the transaction is still open.
+    /// Archive: rows written, transaction open.
     ARCHIVE_BEFORE_COMMIT = "archive:before-commit",
-    /// Archiving: everything is committed, nobody knows yet.
+    /// Archive: committed, client not answered.
     ARCHIVE_COMMITTED = "archive:committed",
-    /// Unarchiving: the rows are written, the transaction is still open.
+    /// Unarchive: rows written, transaction open.
     UNARCHIVE_BEFORE_COMMIT = "unarchive:before-commit",
-    /// Unarchiving: everything is committed, nobody knows yet.
+    /// Unarchive: committed, client not answered.
     UNARCHIVE_COMMITTED = "unarchive:committed",
-    /// Changing who may read it: the rows are written, the transaction is still open.
+    /// Visibility change: rows written, transaction open.
     VISIBILITY_BEFORE_COMMIT = "visibility:before-commit",
-    /// Changing who may read it: everything is committed, nobody knows yet.
+    /// Visibility change: committed, client not answered.
     VISIBILITY_COMMITTED = "visibility:committed",
-    /// Soft-deleting: the rows are written, the transaction is still open.
+    /// Soft delete: rows written, transaction open.
     DELETE_BEFORE_COMMIT = "delete:before-commit",
-    /// Soft-deleting: everything is committed, nobody knows yet.
+    /// Soft delete: committed, client not answered.
     DELETE_COMMITTED = "delete:committed",
-    /// Restoring: the rows are written, the transaction is still open.
+    /// Restore: rows written, transaction open.
     RESTORE_BEFORE_COMMIT = "restore:before-commit",
-    /// Restoring: everything is committed, nobody knows yet.
+    /// Restore: committed, client not answered.
     RESTORE_COMMITTED = "restore:committed",
-    /// Offering it to someone: the rows are written, the transaction is still open.
+    /// Transfer offer: rows written, transaction open.
     OFFER_BEFORE_COMMIT = "offer:before-commit",
-    /// Offering it to someone: everything is committed, nobody knows yet.
+    /// Transfer offer: committed, client not answered.
     OFFER_COMMITTED = "offer:committed",
-    /// Accepting an offer: the rows are written, the transaction is still open.
+    /// Accepting an offer: rows written, transaction open.
     ACCEPT_BEFORE_COMMIT = "accept:before-commit",
-    /// Accepting an offer: everything is committed, nobody knows yet.
+    /// Accepting an offer: committed, client not answered.
     ACCEPT_COMMITTED = "accept:committed",
-    /// Declining an offer: the rows are written, the transaction is still open.
+    /// Declining an offer: rows written, transaction open.
     DECLINE_BEFORE_COMMIT = "decline:before-commit",
-    /// Declining an offer: everything is committed, nobody knows yet.
+    /// Declining an offer: committed, client not answered.
     DECLINE_COMMITTED = "decline:committed",
-    /// Taking an offer back: the rows are written, the transaction is still open.
+    /// Cancelling an offer: rows written, transaction open.
     CANCEL_BEFORE_COMMIT = "cancel:before-commit",
-    /// Taking an offer back: everything is committed, nobody knows yet.
+    /// Cancelling an offer: committed, client not answered.
     CANCEL_COMMITTED = "cancel:committed",
-    /// Handing over by the operator: the rows are written, the transaction is still open.
+    /// Hand-over by the operator: rows written, transaction open.
     HAND_OVER_BEFORE_COMMIT = "hand-over:before-commit",
-    /// Handing over by the operator: everything is committed, nobody knows yet.
+    /// Hand-over by the operator: committed, operator not answered.
     HAND_OVER_COMMITTED = "hand-over:committed",
-    /// Releasing an old name: the rows are written, the transaction is still open.
+    /// Releasing a redirect: rows written, transaction open.
     RELEASE_BEFORE_COMMIT = "release:before-commit",
-    /// Releasing an old name: everything is committed, nobody knows yet.
+    /// Releasing a redirect: committed, client not answered.
     RELEASE_COMMITTED = "release:committed",
-    /// Letting offers expire: the rows are written, the transaction is still open.
+    /// Expiring offers: rows written, transaction open.
     EXPIRE_BEFORE_COMMIT = "expire:before-commit",
-    /// Letting offers expire: everything is committed, nobody knows yet.
+    /// Expiring offers: committed.
     EXPIRE_COMMITTED = "expire:committed",
-    /// Removing for good: the row is deleted, the transaction is still open.
+    /// Purge: row deleted, transaction open.
     PURGE_BEFORE_COMMIT = "purge:before-commit",
-    /// Removing for good: the row is gone, the directory is whole.
+    /// Purge: row gone, directory intact.
     PURGE_COMMITTED = "purge:committed",
-    /// Removing for good: the directory has left its place, none of it is removed.
+    /// Purge: directory renamed to its grave, nothing removed.
     PURGE_BURIED = "purge:buried",
-    /// Removing for good: the directory is gone, the note that it should go is not.
+    /// Purge: directory removed, its purge row not.
     PURGE_DIRECTORY_REMOVED = "purge:directory-removed",
-    /// Removing for good: nothing is left of it.
+    /// Purge: finished.
     PURGE_FINISHED = "purge:finished",
-    /// Telling a webhook: the try is written, nothing is sent.
+    /// Webhook delivery: attempt recorded, nothing sent.
     WEBHOOK_BEGUN = "webhook:begun",
-    /// Telling a webhook: what it says is written for good, nothing is sent.
+    /// Webhook delivery: payload stored permanently, nothing sent.
     WEBHOOK_FIXED = "webhook:fixed",
-    /// Telling a webhook: the receiver has answered, nobody has noted it.
+    /// Webhook delivery: response received, not recorded.
     WEBHOOK_ANSWERED = "webhook:answered",
-    /// Reading the log of events: what they bring about is written, the transaction is still open.
+    /// Consumer: effects written, transaction open.
     CONSUMER_BEFORE_COMMIT = "consumer:before-commit",
-    /// Reading the log of events: what they bring about is committed, and so is the place in the log.
+    /// Consumer: effects and cursor committed.
     CONSUMER_COMMITTED = "consumer:committed",
-    /// Telling people: some of those whom an event concerns have their row, others do not, the transaction is open.
+    /// Notifications: some recipients have their row, others not; transaction open.
     NOTIFY_HALFWAY = "notify:halfway",
-    /// Mailing what people were told: the mails are queued, the transaction is still open.
+    /// Notification mail: mails queued, transaction open.
     NOTIFY_MAIL_BEFORE_COMMIT = "notify-mail:before-commit",
-    /// Mailing what people were told: the mails are queued and committed.
+    /// Notification mail: mails queued and committed.
     NOTIFY_MAIL_COMMITTED = "notify-mail:committed",
 }
 
@@ -145,17 +145,17 @@ points! {
 #[error("unknown failpoint {0:?}")]
 pub struct UnknownFailpoint(pub String);
 
-/// Arms one failpoint for the life of this process.
+/// Arms one failpoint for the lifetime of this process.
 pub fn arm(name: &str) -> Result<(), UnknownFailpoint> {
     if !ALL.contains(&name) {
         return Err(UnknownFailpoint(name.to_owned()));
     }
-    // A second call keeps the first name: a process dies at one place only.
+    // A second call keeps the first name: a process can end at one point only.
     let _ = ARMED.set(name.to_owned());
     Ok(())
 }
 
-/// Ends the process here if this failpoint is the armed one.
+/// Aborts the process if this failpoint is armed.
 pub fn hit(name: &str) {
     if ARMED.get().is_some_and(|armed| armed == name) {
         std::process::abort();

@@ -1,4 +1,4 @@
-//! Identities: integers that never change and are never given out twice.
+//! Ids: integers that never change and are never reused.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ macro_rules! id {
         pub struct $name(i64);
 
         impl $name {
-            /// Wraps a number that came from the database.
+            /// Wraps a number from the database.
             pub const fn new(raw: i64) -> Self {
                 Self(raw)
             }
@@ -48,51 +48,48 @@ macro_rules! id {
 pub struct InvalidId;
 
 id! {
-    /// A repository for its whole life, whatever it is called and whoever owns it.
+    /// Id of a repository, stable through renames and transfers.
     RepoId
 }
 id! {
-    /// An account, whatever it is called.
+    /// Id of an account, stable through renames.
     UserId
 }
 id! {
-    /// One push, from its intent on.
+    /// Id of one push, from its intent on.
     PushId
 }
 id! {
-    /// One offer to hand a repository over.
+    /// Id of one transfer offer.
     TransferId
 }
 id! {
-    /// One old name of a repository.
+    /// Id of one redirect (old name of a repository).
     RedirectId
 }
 id! {
-    /// One issue. People know it by its number in its repository.
+    /// Id of one issue. Users see its number within the repository.
     IssueId
 }
 id! {
-    /// One comment on an issue.
     CommentId
 }
 id! {
-    /// One label of a repository.
     LabelId
 }
 id! {
-    /// One milestone of a repository. People know it by its number there.
+    /// Id of one milestone. Users see its number within the repository.
     MilestoneId
 }
 id! {
-    /// One webhook of a repository.
     HookId
 }
 id! {
-    /// One delivery to a webhook.
+    /// Id of one delivery to a webhook.
     DeliveryId
 }
 id! {
-    /// One thread that people are told about.
+    /// Id of one notification thread.
     ThreadId
 }
 

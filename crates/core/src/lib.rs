@@ -1,23 +1,23 @@
-//! RULES: what Abide decides, without doing anything.
+//! RULES: what Abide decides, without side effects.
 //!
-//! Everything here is pure: no async, no I/O, no SQL. Time comes in as a value ([`Timestamp`]), and so does
-//! everything else a decision needs. The use cases in `abide-forge` load, ask here, and write.
+//! Everything here is pure: no async, no I/O, no SQL. Time and every other input of a decision are arguments
+//! ([`Timestamp`]). Use cases in `abide-forge` load data, ask here, and write.
 //!
-//! * [`names`], [`refs`], [`oid`]: text from outside, parsed once at the edge into types that cannot be wrong.
-//! * [`policy`]: who may do what. The only place that compares owners, roles, visibility or marks.
-//! * [`admission`]: slots among concurrent work, per client and in all. [`patience`]: how long a slow client is waited for.
-//! * [`account`]: who may sign up, what an account may say, what an admin may do to it.
-//! * [`attention`]: how much someone is told, and whom they may follow. [`notify`]: who is told of what, and why.
-//! * [`feed`]: what is told of events, and what is popular.
-//! * [`lifecycle`]: which state a repository may move to, and why not. [`transfer`]: offers to hand one over.
-//! * [`issues`]: what issues may say, what a text refers to, what a list is asked for.
-//! * [`webhooks`]: what other servers are told, when it is tried again, and when not any more.
-//! * [`push`]: which ref updates are acceptable before any object is looked at.
-//! * [`scope`]: what an access token is good for. [`topics`], [`search`]: the words a repository is found by;
-//!   [`qualifier`]: `name:value` in what is typed to find something.
-//! * [`failpoint`]: the named places where a crash test may end the process.
+//! * [`names`], [`refs`], [`oid`]: text from outside, parsed once at the edge into validated types.
+//! * [`policy`]: permissions. The only place that compares owners, roles, visibility or marks.
+//! * [`admission`]: slots for concurrent work, per client and in total. [`patience`]: minimum rate of slow clients.
+//! * [`account`]: sign-up, profile texts, actions of admins on accounts.
+//! * [`attention`]: watch levels and follows. [`notify`]: notification recipients and reasons.
+//! * [`feed`]: events in feeds, and trending repositories.
+//! * [`lifecycle`]: state transitions of a repository and their refusals. [`transfer`]: transfer offers.
+//! * [`issues`]: issue texts, references in a text, list filters.
+//! * [`webhooks`]: webhook payloads, retries and suspension.
+//! * [`push`]: ref updates of a push, judged before any object is read.
+//! * [`scope`]: scopes of access tokens. [`topics`], [`search`]: repository topics and search terms; [`qualifier`]:
+//!   `name:value` in search texts.
+//! * [`failpoint`]: named points where a crash test aborts the process.
 //!
-//! What is stored lives in `abide-store`, bytes in `abide-git`, use cases in `abide-forge`.
+//! Storage is in `abide-store`, bytes in `abide-git`, use cases in `abide-forge`.
 
 pub mod account;
 pub mod admission;

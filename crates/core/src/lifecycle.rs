@@ -1,85 +1,78 @@
-//! Which state a repository may move to.
+//! State transitions of a repository.
 //!
-//! Archived and deleted are independent marks, and visibility is orthogonal to both: restoring an archived repository
-//! leaves it archived. Who may do it is [`crate::policy`]'s question; this module answers whether it makes sense.
+//! Archived and deleted are independent marks, and visibility is independent of both: restoring an archived repository
+//! leaves it archived. [`crate::policy`] decides permissions; this module decides whether the transition is valid.
 
 use crate::Timestamp;
 use crate::repo::{Governance, Visibility};
 use std::time::Duration;
 
-/// The marks that a transition reads and changes.
+/// Marks that a transition reads and changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
-    /// Who may read it.
     pub visibility: Visibility,
-    /// Since when it is read-only.
+    /// Since when it is archived (read-only).
     pub archived_at: Option<Timestamp>,
     /// Since when it is soft-deleted.
     pub deleted_at: Option<Timestamp>,
-    /// Where its authority comes from. Read here, never changed.
+    /// Source of authority. Read here, never changed.
     pub governance: Governance,
 }
 
-/// What is asked for.
+/// Requested transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Make it read-only.
     Archive,
-    /// Make it writable again.
     Unarchive,
-    /// Change who may read it.
     SetVisibility(Visibility),
     /// Hide it and free its name.
     SoftDelete,
-    /// Bring it back within the grace.
+    /// Undo the soft delete within the grace.
     Restore {
-        /// How long after the soft delete it can be brought back.
+        /// Time after the soft delete in which a restore is possible.
         grace: Duration,
     },
-    /// Offer it to someone else, or hand it over.
+    /// Offer or hand it over to another account.
     Transfer,
-    /// Give it another name.
     Rename,
-    /// Remove it for good, once the grace is over.
+    /// Remove it permanently after the grace.
     Purge {
-        /// How long after the soft delete it can still be brought back.
+        /// Time after the soft delete in which a restore is possible.
         grace: Duration,
     },
 }
 
-/// What to write.
+/// Result of a valid transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It is so already, and asking again is harmless.
+    /// The state is already as requested; a repeated request is harmless.
     Nothing,
-    /// The marks stay; what the action itself is about may be written.
+    /// The marks stay; the caller writes the rest of the action.
     Go,
     /// The new marks.
     To(State),
 }
 
-/// Why not.
+/// Reason for refusing a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Archiving twice.
     #[error("the repository is already archived")]
     AlreadyArchived,
-    /// Unarchiving what is not archived.
     #[error("the repository is not archived")]
     NotArchived,
-    /// Anything but restoring a soft-deleted repository; a second delete does not restart the clock.
+    /// Any action but restore or purge on a soft-deleted repository. A second delete does not restart the grace.
     #[error("the repository is already deleted")]
     AlreadyDeleted,
-    /// Restoring a live one.
+    /// Restoring or purging a live repository.
     #[error("the repository is not deleted")]
     NotDeleted,
-    /// Restoring too late.
+    /// Restoring after the grace.
     #[error("the restore period of this repository has ended")]
     PastGrace,
-    /// Removing it for good while it can be restored.
+    /// Purging within the grace.
     #[error("the repository is still in its restore period, so it is not deleted permanently yet")]
     InGrace,
-    /// A signed announcement says where it is and that everyone may read it.
+    /// A signed announcement decides its location and makes it public.
     #[error(
         "this repository belongs to a nostr key: it cannot be transferred or made private, and its signed state sets the default branch"
     )]
@@ -113,8 +106,8 @@ pub fn transition(state: State, action: Action, now: Timestamp) -> Result<Change
     }
 }
 
-/// How long to wait before a repository may be renamed once more; `None`: not at all. `renames` are the times of its
-/// renames, the latest first; those before the window do not count, and more than `limit` of them need not be given.
+/// Time to wait before the next rename; `None` if it is allowed now. `renames` are the times of past renames, latest
+/// first. Renames before the window do not count, and the first `limit` entries suffice.
 pub fn rename_wait(renames: &[Timestamp], limit: usize, window: Duration, now: Timestamp) -> Option<Duration> {
     let decisive = match limit {
         0 => return Some(window),

@@ -1,12 +1,12 @@
-//! The one module that owns the rules for names of users and repositories.
+//! The only module with rules for names of users and repositories.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-/// First path segments that the router keeps for itself, so no user can be called that.
+/// First path segments that the router uses, so no user can have these names.
 ///
-/// A test in `abide-web` walks the router and fails if one of its first segments is missing here.
+/// A test in `abide-web` walks the router and fails if a first segment is missing here.
 pub const RESERVED_USER_NAMES: &[&str] = &[
     "about",
     "abide",
@@ -95,47 +95,47 @@ pub const RESERVED_USER_NAMES: &[&str] = &[
     "www",
 ];
 
-/// Fixed segments routed directly below `/{owner}/`, so no repository can be called that.
+/// Fixed segments routed directly below `/{owner}/`, so no repository can have these names.
 pub const RESERVED_REPO_NAMES: &[&str] =
     &["activity", "atom", "deleted", "followers", "following", "new", "repositories", "settings", "stars", "status"];
 
-/// Endings that other parts of the system give a meaning to.
+/// Endings with a meaning elsewhere in the system.
 const RESERVED_REPO_ENDINGS: &[&str] = &[".git", ".wiki", ".atom", ".lock"];
 
-/// A user's name: 1–39 of `a–z 0–9 -`, lower case, no hyphen at either end.
+/// User name: 1–39 of `a–z 0–9 -`, lower case, no hyphen at either end.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UserName(String);
 
-/// A repository's name: 1–100 of `a–z 0–9 . _ -`, lower case.
+/// Repository name: 1–100 of `a–z 0–9 . _ -`, lower case.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RepoName(String);
 
-/// What an account goes by in addresses and lists: its name or, as long as it has none, its nostr key (`npub1…`).
+/// Name of an account in URLs and lists: its username or, without one, its nostr key (`npub1…`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle(String);
 
 impl Handle {
-    /// Takes what the store keeps: a name, or a key as people write it.
+    /// Wraps a stored value: a username or an npub.
     pub fn from_stored(text: String) -> Self {
         Self(text)
     }
 
-    /// What stands for an account that is deleted. The name is reserved, so nobody bears it.
+    /// Stands for a deleted account. The name is reserved, so no account has it.
     pub fn ghost() -> Self {
         Self("ghost".into())
     }
 
-    /// As it stands in addresses.
+    /// The text used in URLs.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The name, unless it is a key.
+    /// The username; `None` for a key.
     pub fn name(&self) -> Option<UserName> {
         (!self.0.starts_with("npub1")).then(|| UserName(self.0.clone()))
     }
 
-    /// As people read it: a key in short.
+    /// Display form: keys are shortened.
     pub fn shown(&self) -> Cow<'_, str> {
         shortened_key(&self.0)
     }
@@ -153,7 +153,7 @@ impl fmt::Display for Handle {
     }
 }
 
-/// A key as `npub1abcde…vwxyz`; any other text as it is. No user's name can be mistaken for a key.
+/// A key as `npub1abcde…vwxyz`; any other text unchanged. No username can look like a key.
 pub fn shortened_key(text: &str) -> Cow<'_, str> {
     match (text.get(..10), text.get(text.len().saturating_sub(5)..)) {
         (Some(head), Some(tail)) if head.starts_with("npub1") && text.len() == 63 => {
@@ -163,50 +163,40 @@ pub fn shortened_key(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Which rule a name breaks. Worded for the person who typed it.
+/// Rule that a name breaks. Worded for the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidName {
-    /// Nothing, or too much.
     #[error("a user name must have 1 to 39 characters")]
     UserLength,
-    /// A character outside the alphabet.
     #[error("a user name may contain only letters a–z, digits and hyphens")]
     UserAlphabet,
-    /// A hyphen at an end.
     #[error("a user name must not start or end with a hyphen")]
     UserHyphen,
-    /// Looks like a nostr key.
     #[error("a user name must not start with npub1, which is reserved for nostr keys")]
     UserNpub,
-    /// Nothing, or too much.
     #[error("a repository name must have 1 to 100 characters")]
     RepoLength,
-    /// A character outside the alphabet.
     #[error("a repository name may contain only letters a–z, digits, dots, underscores and hyphens")]
     RepoAlphabet,
-    /// A bad first or last character.
     #[error("a repository name must start with a letter or digit and end with a letter, digit or underscore")]
     RepoEnds,
-    /// `..`
     #[error("a repository name must not contain two dots in a row")]
     RepoDots,
-    /// `.git` and the like.
     #[error("a repository name must not end in .git, .wiki, .atom or .lock")]
     RepoEnding,
-    /// On the reserved list.
     #[error("this name is reserved; choose another name")]
     Reserved,
 }
 
 impl InvalidName {
-    /// Whether the name is well-formed but kept for the system.
+    /// Whether the name is well-formed but reserved.
     pub fn is_reserved(self) -> bool {
         self == Self::Reserved
     }
 }
 
 impl UserName {
-    /// Whether someone who typed this gets another spelling: names are lower case, and found in any case.
+    /// Whether the stored name differs from the typed one: names are stored in lower case and found in any case.
     pub fn folds(&self, typed: &str) -> bool {
         typed.trim() != self.0
     }
@@ -237,7 +227,7 @@ impl FromStr for UserName {
 }
 
 impl RepoName {
-    /// Whether someone who typed this gets another spelling: names are lower case, and found in any case.
+    /// Whether the stored name differs from the typed one: names are stored in lower case and found in any case.
     pub fn folds(&self, typed: &str) -> bool {
         typed.trim() != self.0
     }
@@ -275,12 +265,12 @@ impl FromStr for RepoName {
 macro_rules! text {
     ($name:ident) => {
         impl $name {
-            /// The name as it is stored and shown.
+            /// The name as stored and shown.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
 
-            /// Wraps a name read back from the database, where only valid ones are written.
+            /// Wraps a name from the database, which holds only valid ones.
             pub fn from_stored(text: String) -> Self {
                 Self(text)
             }

@@ -28,7 +28,7 @@ impl Oid {
         *self == Self::ZERO
     }
 
-    /// Reads forty hexadecimal digits; upper case is refused because git never writes it on the wire.
+    /// Parses forty hexadecimal digits; refuses upper case, because git never writes it on the wire.
     pub fn from_hex(hex: &[u8]) -> Result<Self, InvalidOid> {
         if hex.len() != 40 {
             return Err(InvalidOid);
@@ -49,7 +49,6 @@ fn digit(byte: u8) -> Result<u8, InvalidOid> {
     }
 }
 
-/// The text is not an object id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an object id must have 40 lowercase hexadecimal digits (SHA-1)")]
 pub struct InvalidOid;

@@ -1,12 +1,12 @@
-//! How long a server waits for a client that is slow: a minimum rate, of which an idle limit is the special case.
+//! Minimum rate of slow clients; an idle limit is the special case of rate zero.
 //!
-//! Patience is a time that waiting uses up and bytes give back, up to what it was at first. A client that sends nothing
-//! exhausts it in exactly that time; one that drips a byte now and then does so too, because a byte gives back only as
-//! much as it may take at the minimum rate; one that keeps the minimum rate never does.
+//! Patience is a time budget that waiting uses up and bytes refill, up to its initial value. A silent client exhausts
+//! it in exactly that time. So does a client that sends a byte now and then, because a byte refills only its share at
+//! the minimum rate. A client at the minimum rate never exhausts it.
 
 use std::time::Duration;
 
-/// Patience with one direction of one connection.
+/// Time budget for one direction of one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
     full: Duration,
@@ -15,12 +15,12 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// Patience that lasts for `full` without a byte, and forever at this rate. A rate of zero asks for any byte at all.
+    /// A budget of `full` without a byte, and endless at this rate. With a rate of zero, any byte refills it.
     pub fn new(full: Duration, bytes_per_second: u64) -> Self {
         Self { full, left: full, bytes_per_second }
     }
 
-    /// How long the next wait may take.
+    /// Longest allowed duration of the next wait.
     pub fn left(&self) -> Duration {
         self.left
     }
@@ -43,12 +43,12 @@ impl Patience {
         self.left = self.left_for(bytes).saturating_sub(time).min(self.full);
     }
 
-    /// The least that a client must keep up, in bytes per second.
+    /// Minimum rate in bytes per second.
     pub fn bytes_per_second(&self) -> u64 {
         self.bytes_per_second
     }
 
-    /// What it was at first.
+    /// Initial budget.
     pub fn full(&self) -> Duration {
         self.full
     }

@@ -1,21 +1,19 @@
-//! Who may do what to a repository. The only place that decides.
+//! Permissions on repositories. The only place that decides them.
 //!
-//! [`can`] is asked by every use case, on every road. No other module compares owners, visibility or the archived mark.
+//! Every use case calls [`can`], on every road. No other module compares owners, visibility or the archived mark.
 
 use crate::UserId;
 use crate::repo::{Role, Visibility};
 use crate::words::words;
 
-/// Who asks.
+/// The requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Actor {
-    /// Nobody in particular.
     Anonymous,
-    /// Whoever runs the server, at its command line.
+    /// The operator, on the command line.
     Operator,
     /// A logged-in account.
     User {
-        /// Which one.
         id: UserId,
         /// May read everything that is not deleted.
         site_admin: bool,
@@ -25,7 +23,7 @@ pub enum Actor {
 }
 
 impl Actor {
-    /// The account, if there is one.
+    /// Id of the account, if any.
     pub fn user_id(&self) -> Option<UserId> {
         match self {
             Self::Anonymous | Self::Operator => None,
@@ -42,90 +40,74 @@ impl Actor {
     }
 }
 
-/// What the decision needs to know of the repository.
+/// Facts about the repository that a decision needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RepoFacts {
-    /// Whose it is.
     pub owner: UserId,
-    /// Who may read it without a role.
     pub visibility: Visibility,
-    /// Read-only.
     pub archived: bool,
     /// Soft-deleted.
     pub deleted: bool,
 }
 
 words! {
-    /// Everything that can be asked of a repository.
+    /// Every action on a repository.
     Action {
-        /// See it, browse it, fetch from it.
+        /// View, browse and fetch.
         RepoRead = "repo:read",
-        /// Push to it.
         GitPush = "git:push",
-        /// Star it.
         StarCreate = "star:create",
-        /// Choose what to be told about it.
+        /// Set a watch level.
         WatchSet = "watch:set",
-        /// Make a copy of one's own.
         ForkCreate = "fork:create",
-        /// Open an issue.
         IssueCreate = "issue:create",
-        /// Comment on an issue.
         IssueComment = "issue:comment",
         /// Label, assign, close.
         IssueTriage = "issue:triage",
-        /// Change what others wrote; make labels and milestones.
+        /// Edit others' texts; manage labels and milestones.
         IssueModerate = "issue:moderate",
-        /// Change description, topics, homepage.
+        /// Edit description, topics and homepage.
         RepoEdit = "repo:edit",
-        /// See who works on it.
         CollaboratorList = "collaborator:list",
         /// Add, change and remove collaborators.
         CollaboratorManage = "collaborator:manage",
-        /// Choose the default branch.
         DefaultBranchSet = "default_branch:set",
-        /// See who watches it.
         WatcherList = "watcher:list",
-        /// See its webhooks and what they sent.
+        /// List webhooks and their deliveries.
         WebhookList = "webhook:list",
-        /// Manage webhooks.
         WebhookManage = "webhook:manage",
-        /// Read its audit trail.
         AuditRead = "audit:read",
-        /// Rename it.
+        /// Rename the repository.
         RepoAdmin = "repo:admin",
-        /// Give an old name up.
+        /// Release an old name.
         RedirectRelease = "redirect:release",
-        /// Offer it to someone.
+        /// Offer it to another account.
         RepoTransfer = "repo:transfer",
-        /// Make it read-only.
         RepoArchive = "repo:archive",
-        /// Make it writable again.
         RepoUnarchive = "repo:unarchive",
-        /// Change who may read it.
         RepoVisibility = "repo:visibility",
         /// Soft-delete it.
         RepoDelete = "repo:delete",
-        /// See that one's own repository is deleted and until when it can be restored.
+        /// See that one's own repository is deleted, and until when it can be restored.
         TombstoneRead = "tombstone:read",
-        /// Bring one's own repository back.
+        /// Restore one's own repository.
         RepoRestore = "repo:restore",
-        /// Remove it for good.
+        /// Remove it permanently.
         RepoPurge = "repo:purge",
-        /// Anything this version does not know: for admins only.
+        /// An action that this version does not know: admins only.
         Unknown = "unknown",
     }
 }
 
-/// What an action does, as far as the decision goes.
+/// Effect of an action, as the decision needs it.
 enum Effect {
-    /// Looks only.
+    /// Reads only.
     Read,
     /// Changes the repository; refused while it is archived.
     Write,
-    /// Changes the repository's life; possible while it is archived.
+    /// Changes the repository's lifecycle; allowed while it is archived.
     Life,
-    /// Changes what a logged-in reader keeps for themselves; no role needed.
+    /// Changes a reader's own data; needs a login but no role.
     Personal,
 }
 
@@ -142,7 +124,7 @@ impl Action {
         }
     }
 
-    /// What is disabled while a repository is archived, for someone who tried it.
+    /// The feature that is disabled while a repository is archived, worded for the user.
     pub fn disabled(self) -> &'static str {
         use Action::*;
         match self {
@@ -159,7 +141,7 @@ impl Action {
         }
     }
 
-    /// The least role that may do it on a live repository; `None`: whoever may read, once logged in.
+    /// Minimum role on a live repository; `None`: any logged-in reader.
     fn minimum_role(self) -> Option<Role> {
         use Action::*;
         match self {
@@ -175,62 +157,55 @@ impl Action {
     }
 }
 
-/// Why not.
+/// Reason for a denial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DenyCode {
-    /// It is deleted.
     Deleted,
     /// The account is suspended.
     Suspended,
-    /// It is private and the actor has no role in it.
+    /// The repository is private and the actor has no role.
     Private,
-    /// It is archived, and this changes it.
+    /// The repository is archived, and the action changes it.
     Archived(Action),
-    /// Nobody is logged in.
     LoginRequired,
-    /// The role is not enough.
+    /// The actor's role is too low.
     RoleTooLow {
-        /// The least that would be.
+        /// The minimum role.
         needed: Role,
     },
-    /// Only the other side of an offer may do this.
+    /// Only the other party of an offer may do this.
     OtherSide,
 }
 
-/// The answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Go ahead.
     Allow,
-    /// No.
     Deny {
-        /// Why.
         code: DenyCode,
-        /// The actor may not learn that the repository exists: answer exactly as if it did not.
+        /// The actor may not learn that the repository exists: respond exactly as if it did not.
         hidden: bool,
     },
 }
 
 impl Decision {
-    /// Whether it is [`Decision::Allow`].
     pub fn is_allowed(self) -> bool {
         self == Self::Allow
     }
 }
 
-/// The role that counts: the owner's is always admin.
+/// Effective role: the owner is always admin.
 pub fn effective_role(actor: &Actor, repo: &RepoFacts, role: Option<Role>) -> Option<Role> {
     if actor.user_id() == Some(repo.owner) { Some(Role::Admin) } else { role }
 }
 
-/// Decides whether `actor`, who has `role` as a collaborator, may do `action` to `repo`.
+/// Decides whether `actor`, with the collaborator role `role`, may do `action` to `repo`.
 pub fn can(actor: &Actor, action: Action, repo: &RepoFacts, role: Option<Role>) -> Decision {
     let role = effective_role(actor, repo, role);
     let effect = action.effect();
     let reads = matches!(effect, Effect::Read);
 
     let known = *actor == Actor::Operator;
-    // The operator knows what is deleted; what still makes sense with it is for the lifecycle to say.
+    // The operator may see deleted repositories; the lifecycle decides what is still valid for them.
     if repo.deleted && !known {
         let owner = actor.user_id() == Some(repo.owner);
         let allowed = match action {
@@ -260,7 +235,7 @@ pub fn can(actor: &Actor, action: Action, repo: &RepoFacts, role: Option<Role>) 
         return deny(DenyCode::LoginRequired, false);
     }
     match action.minimum_role() {
-        // What a reader keeps for themselves needs someone to keep it for.
+        // A reader's own data needs an account.
         None if known => deny(DenyCode::LoginRequired, false),
         Some(needed) if role < Some(needed) && !known => deny(DenyCode::RoleTooLow { needed }, false),
         _ => Decision::Allow,
@@ -268,23 +243,21 @@ pub fn can(actor: &Actor, action: Action, repo: &RepoFacts, role: Option<Role>) 
 }
 
 words! {
-    /// What can be done to one issue, or to one comment, by those who wrote it and by those who look after all of them.
+    /// Actions on one issue or comment, by its author or by moderators.
     IssueAction {
-        /// Change its title or its text.
+        /// Change its title or text.
         Edit = "edit",
-        /// Close it.
         Close = "close",
-        /// Open it again.
         Reopen = "reopen",
-        /// Remove it: a comment; issues stay.
+        /// Remove a comment; issues cannot be removed.
         Remove = "remove",
-        /// Label it, make someone responsible, put it into a milestone.
+        /// Set labels, assignees and milestone.
         Triage = "triage",
     }
 }
 
-/// Decides whether `actor`, who has `role` in `repo`, may do `action` to what `author` wrote there. Authors may change,
-/// close and open again what is theirs as long as they may still speak in the repository.
+/// Decides whether `actor`, with `role` in `repo`, may do `action` to an issue or comment of `author`. Authors may
+/// edit, close and reopen their own as long as they may comment in the repository.
 pub fn can_issue(
     actor: &Actor,
     action: IssueAction,
@@ -303,30 +276,25 @@ pub fn can_issue(
 }
 
 words! {
-    /// What can be done about an offer to hand a repository over.
+    /// Actions on a transfer offer.
     OfferAction {
-        /// Look at it.
         See = "see",
-        /// Take the repository.
         Accept = "accept",
-        /// Say no.
         Decline = "decline",
-        /// Take the offer back.
         Cancel = "cancel",
     }
 }
 
-/// The two sides of an offer.
+/// The two parties of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfferFacts {
-    /// Whose the repository was when it was offered.
+    /// Owner of the repository at the time of the offer.
     pub from_owner: UserId,
-    /// To whom it is offered.
     pub recipient: UserId,
 }
 
-/// Decides whether `actor`, who has `role` in the offered `repo`, may do `action` to the offer. Only its two sides and
-/// those who administer the repository know of it, whether or not the recipient may read the repository.
+/// Decides whether `actor`, with `role` in the offered `repo`, may do `action` to the offer. Only its two parties and
+/// admins of the repository know of it, even if the recipient cannot read the repository.
 pub fn can_offer(
     actor: &Actor,
     action: OfferAction,
@@ -350,7 +318,7 @@ pub fn can_offer(
     let allowed = match action {
         OfferAction::See => true,
         OfferAction::Accept | OfferAction::Decline => takes,
-        // Who gave it away is no admin any more, and still hears that it was too late rather than nothing.
+        // The previous owner is no admin any more, but gets "too late" instead of "not found".
         OfferAction::Cancel => gives || administers.is_allowed(),
     };
     match allowed {

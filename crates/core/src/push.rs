@@ -1,4 +1,4 @@
-//! Ref updates of a push, judged before any object is looked at.
+//! Ref updates of a push, judged before any object is read.
 
 use crate::{Oid, RefName};
 use std::collections::HashSet;
@@ -6,39 +6,37 @@ use std::collections::HashSet;
 /// One command of a push: move `name` from `old` to `new`. A zero id means "does not exist".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefUpdate {
-    /// The ref.
     pub name: RefName,
-    /// What the client saw.
+    /// Value that the client saw.
     pub old: Oid,
-    /// What it should become.
     pub new: Oid,
 }
 
 impl RefUpdate {
-    /// Whether the ref goes away.
+    /// Whether the ref is deleted.
     pub fn is_delete(&self) -> bool {
         self.new.is_zero()
     }
 
-    /// Whether the ref comes into being.
+    /// Whether the ref is created.
     pub fn is_create(&self) -> bool {
         self.old.is_zero() && !self.new.is_zero()
     }
 }
 
-/// Why one ref of a push is refused. The text is what `git push` prints behind `! [remote rejected]`.
+/// Refusal of one ref. The text is what `git push` prints after `! [remote rejected]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RefRefusal {
-    /// Abide writes these itself.
+    /// Only the server writes this namespace.
     #[error("this ref namespace is reserved for the server; push to refs/heads/ or refs/tags/")]
     ReservedNamespace,
-    /// Deleting the branch that clones check out.
+    /// Deleting the default branch.
     #[error("this is the default branch; set another default branch in the settings before deleting it")]
     DefaultBranch,
-    /// The same ref twice in one push.
+    /// The push names the ref twice.
     #[error("listed more than once in this push")]
     Repeated,
-    /// The ref is not where the client saw it.
+    /// The ref is not at the client's old value.
     #[error("the ref was updated by someone else; fetch and try again")]
     Moved,
     /// `a` and `a/b` cannot both be refs.
@@ -46,21 +44,20 @@ pub enum RefRefusal {
     NameInTheWay,
 }
 
-/// The refs of the repository as they are, as far as the judgement needs them.
+/// Current refs of the repository, as the judgement needs them.
 pub trait CurrentRefs {
-    /// What the ref points to.
+    /// Current value of the ref.
     fn get(&self, name: &str) -> Option<Oid>;
-    /// Whether any ref is named like something below this one.
+    /// Whether any ref name is below this one.
     fn any_below(&self, name: &str) -> bool;
 }
 
 /// Namespaces that only the server writes.
 const RESERVED: &[&str] = &["refs/abide/", "refs/nostr/", "refs/pull/", "refs/replace/", "refs/keep/"];
 
-/// What is to be done about a ref of a push that is not refused.
+/// Action for an accepted ref of a push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefAction {
-    /// It moves.
     Move,
     /// It was to be deleted and is gone already, or never was: nothing is left to do, which git calls a success with a warning.
     AlreadyGone,
@@ -100,8 +97,8 @@ pub fn judge(
         .collect()
 }
 
-/// The default branch that a repository gets with a push, if it has none: its default branch does not exist, and the push
-/// brings others. The only one of them, or `main`, `master`, or the first by name.
+/// New default branch after a push, if the current default does not exist and the push creates other branches: `main`,
+/// `master`, or the first by name.
 pub fn first_default(default_branch: &RefName, updates: &[RefUpdate]) -> Option<RefName> {
     let mut pushed: Vec<&RefName> =
         updates.iter().filter(|update| update.is_create()).map(|update| &update.name).collect();
@@ -114,7 +111,7 @@ pub fn first_default(default_branch: &RefName, updates: &[RefUpdate]) -> Option<
     usual.or(pushed.iter().min_by_key(|name| name.as_str())).map(|name| (*name).clone())
 }
 
-/// `refs/heads/a/b` → `refs/heads/a`, `refs/heads`, `refs`.
+/// Parents of a ref name: `refs/heads/a/b` → `refs/heads/a`, `refs/heads`, `refs`.
 fn ancestors(name: &str) -> impl Iterator<Item = &str> {
     name.rmatch_indices('/').map(|(end, _)| &name[..end])
 }

@@ -1,16 +1,16 @@
-//! Qualifiers in what people type to find something: `label:bug`, `topic:git`.
+//! Qualifiers in search texts: `label:bug`, `topic:git`.
 
 use std::fmt;
 
-/// The longest text before a colon that is taken for the name of a qualifier.
+/// Longest text before a colon that counts as a qualifier name.
 const LONGEST_NAME: usize = 32;
 
-/// A qualifier that does not exist where it was given. Worded for the person who typed it.
+/// An unknown qualifier. Worded for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownQualifier {
     /// Its name, in lower case.
     pub name: String,
-    /// Those that exist.
+    /// Names of the known qualifiers.
     pub known: &'static [&'static str],
 }
 
@@ -21,8 +21,8 @@ impl fmt::Display for UnknownQualifier {
     }
 }
 
-/// The name of the qualifier that someone means by `name:value`, in lower case. Other text with a colon is no qualifier:
-/// `std::vec`, `https://example.org`, `10:30`, and a word that ends in a colon.
+/// Lower-case qualifier name of `name:value`. Other text with a colon is no qualifier: `std::vec`,
+/// `https://example.org`, `10:30`, or a word that ends in a colon.
 pub fn meant(name: &str, value: &str) -> Option<String> {
     let named = !name.is_empty() && name.len() <= LONGEST_NAME;
     let letters = name.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-');

@@ -1,6 +1,6 @@
-//! Where secrets and keys get their randomness from.
+//! Randomness for secrets and keys.
 
-/// A source of bytes that nobody can guess. Tests may bring a predictable one.
+/// A source of unguessable bytes. Tests may use a predictable one.
 pub trait Random: Send + Sync + 'static {
     /// Fills the whole buffer.
     fn fill(&self, buffer: &mut [u8]);

@@ -3,25 +3,23 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Longest ref name we take: leaves room for the directory, `.lock` and every filesystem we know.
+/// Longest accepted ref name: leaves room for the directory and `.lock` on every filesystem we know.
 pub const MAX_REF_LEN: usize = 1000;
-/// Longest single component: 255 bytes is the filesystem's limit, and git appends `.lock`.
+/// Longest component: filesystems allow 255 bytes, and git appends `.lock`.
 pub const MAX_COMPONENT_LEN: usize = 250;
 
 /// A full ref name (`refs/…`) that `git check-ref-format` accepts, in UTF-8 and of bounded length.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RefName(String);
 
-/// Which rule a ref name breaks. Worded for the person who pushed it.
+/// Rule that a ref name breaks. Worded for the user who pushed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidRefName {
     /// Not below `refs/`, or nothing follows it.
     #[error("a ref name must start with refs/ and have at least one more part")]
     NotBelowRefs,
-    /// Longer than we store.
     #[error("a ref name must have at most {MAX_REF_LEN} bytes, and {MAX_COMPONENT_LEN} between two slashes")]
     TooLong,
-    /// Not UTF-8.
     #[error("a ref name must be UTF-8")]
     NotUtf8,
     /// A byte that git forbids.
@@ -41,27 +39,27 @@ impl RefName {
         std::str::from_utf8(bytes).map_err(|_| InvalidRefName::NotUtf8)?.parse()
     }
 
-    /// The branch with this short name, if that is a valid one.
+    /// The branch with this short name, if valid.
     pub fn branch(short: &str) -> Result<Self, InvalidRefName> {
         format!("refs/heads/{short}").parse()
     }
 
-    /// The whole name.
+    /// The full name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The name as people say it: without `refs/heads/` or `refs/tags/`.
+    /// The name without `refs/heads/` or `refs/tags/`.
     pub fn short(&self) -> &str {
         self.as_branch().or_else(|| self.as_tag()).unwrap_or(&self.0)
     }
 
-    /// The name below `refs/heads/`, if it is a branch.
+    /// Short name of a branch; `None` for other refs.
     pub fn as_branch(&self) -> Option<&str> {
         self.0.strip_prefix("refs/heads/")
     }
 
-    /// The name below `refs/tags/`, if it is a tag.
+    /// Short name of a tag; `None` for other refs.
     pub fn as_tag(&self) -> Option<&str> {
         self.0.strip_prefix("refs/tags/")
     }
@@ -73,7 +71,7 @@ impl FromStr for RefName {
     fn from_str(text: &str) -> Result<Self, InvalidRefName> {
         use InvalidRefName as E;
         let below = text.strip_prefix("refs/").ok_or(E::NotBelowRefs)?;
-        // `refs/stash` is legal for git, but one level below refs/ is where its own bookkeeping lives.
+        // git allows `refs/stash`, but keeps its own data directly below refs/.
         if below.is_empty() || !below.contains('/') {
             return Err(E::NotBelowRefs);
         }
@@ -146,11 +144,11 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(300))]
 
-        /// Whatever we accept, git accepts too; what we refuse and git takes is only what we document.
+        /// git accepts every name that we accept; the names that we refuse and git accepts are the documented ones.
         #[test]
         fn agrees_with_git_check_ref_format(tail in r"[a-c./@{}~^:?*\[\\ \x00-\x7fü-]{1,12}") {
             let name = format!("refs/heads/{tail}");
-            prop_assume!(!name.contains('\0')); // cannot be handed to a process; covered above
+            prop_assume!(!name.contains('\0')); // cannot be a process argument; covered above
             let git = Command::new("git").args(["check-ref-format", &name]).status().unwrap().success();
             prop_assert_eq!(name.parse::<RefName>().is_ok(), git, "{:?}", name);
         }

@@ -1,11 +1,10 @@
-//! The marks a repository carries.
+//! Marks of a repository.
 
 use crate::words::words;
 
 words! {
-    /// Who may read a repository without a role in it.
+    /// Who may read a repository without a role.
     Visibility {
-        /// Everyone.
         Public = "public",
         /// Only the owner and collaborators.
         Private = "private",
@@ -13,7 +12,7 @@ words! {
 }
 
 words! {
-    /// Where the authority to push comes from.
+    /// Source of authority for pushes.
     Governance {
         /// Accounts, roles and policy.
         Account = "account",
@@ -23,17 +22,15 @@ words! {
 }
 
 words! {
-    /// What a collaborator may do, each including the ones before. The owner counts as [`Role::Admin`].
+    /// Permission level of a collaborator; each includes the ones before. The owner counts as [`Role::Admin`].
     Role {
-        /// Read.
         Read = "read",
         /// Read and manage issues.
         Triage = "triage",
         /// Push.
         Write = "write",
-        /// Push and edit what the repository says about itself.
+        /// Push, and edit description, topics and homepage.
         Maintain = "maintain",
-        /// Everything.
         Admin = "admin",
     }
 }

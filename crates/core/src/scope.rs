@@ -1,27 +1,28 @@
-//! What an access token is good for.
+//! Scopes of access tokens.
 
 use crate::repo::Visibility;
 use crate::words::words;
 use std::fmt;
 
 words! {
-    /// One thing a token may be used for.
+    /// One permission of a token.
     Scope {
         /// Read repositories that its user may read.
         RepoRead = "repo:read",
-        /// Everything its user may do with repositories, pushing included.
+        /// Everything its user may do with repositories, including push.
         Repo = "repo",
         /// Read the account.
         UserRead = "user:read",
-        /// Read and change the account: profile, whom it follows.
+        /// Read and change the account: profile and follows.
         User = "user",
         /// Read the account's SSH keys.
         KeysRead = "keys:read",
-        /// Read, add and remove the account's SSH keys. A key opens all that the account may read and push to.
+        /// Read, add and remove the account's SSH keys. A key gives access to everything the account may read and push
+        /// to.
         Keys = "keys",
-        /// Read and change notifications; of private repositories only together with `repo:read`.
+        /// Read and change notifications; those of private repositories only together with `repo:read`.
         Notifications = "notifications",
-        /// Manage webhooks; of private repositories only together with `repo:read`.
+        /// Manage webhooks; those of private repositories only together with `repo:read`.
         Hooks = "hooks",
         /// Site administration, for site admins.
         Admin = "admin",
@@ -29,35 +30,33 @@ words! {
 }
 
 impl Scope {
-    /// Whether a token with `self` passes where `needed` is asked for.
+    /// Whether a token with `self` passes where `needed` is required.
     pub fn covers(self, needed: Self) -> bool {
         let pairs = [(Self::Repo, Self::RepoRead), (Self::User, Self::UserRead), (Self::Keys, Self::KeysRead)];
         self == needed || pairs.contains(&(self, needed))
     }
 }
 
-/// The scopes of one token. Empty means: good for nothing.
+/// Scopes of one token. An empty set permits nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Scopes(Vec<Scope>);
 
-/// The text is not a list of scopes.
+/// Invalid list of scopes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidScopes {
-    /// A word that is no scope.
     #[error("unknown scope: {0}")]
     Unknown(#[from] crate::words::UnknownWord),
-    /// No scope at all.
     #[error("give at least one scope, e.g. repo")]
     Empty,
 }
 
 impl Scopes {
-    /// These, and no others.
+    /// Exactly these scopes.
     pub fn of(scopes: Vec<Scope>) -> Self {
         Self(scopes)
     }
 
-    /// Reads a comma-separated list.
+    /// Parses a comma-separated list.
     pub fn parse(text: &str) -> Result<Self, InvalidScopes> {
         let mut scopes = Vec::new();
         for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
@@ -69,13 +68,13 @@ impl Scopes {
         if scopes.is_empty() { Err(InvalidScopes::Empty) } else { Ok(Self(scopes)) }
     }
 
-    /// Whether a token with them knows that a repository of that visibility exists. Scopes beside those of repositories
-    /// reach public ones alone.
+    /// Whether a token with these scopes may know that a repository of this visibility exists. Without a repository
+    /// scope, only public ones.
     pub fn reach(&self, visibility: Visibility) -> bool {
         visibility == Visibility::Public || self.allow(Scope::RepoRead)
     }
 
-    /// Whether any of them covers what is needed.
+    /// Whether any scope covers the needed one.
     pub fn allow(&self, needed: Scope) -> bool {
         self.0.iter().any(|scope| scope.covers(needed))
     }

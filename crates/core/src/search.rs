@@ -1,61 +1,55 @@
-//! What someone looks for: words, and the qualifiers `topic:` and `user:` among them.
+//! Repository search terms: words, and the qualifiers `topic:` and `user:`.
 
 use crate::UserName;
 use crate::qualifier::{self, UnknownQualifier};
 use crate::topics::Topic;
 use crate::words::words;
 
-/// How many words one search may have; the store's statements have a place for each.
+/// Most words per search; the store's statements have a parameter for each.
 pub const MAX_WORDS: usize = 5;
-/// The longest text that is looked at.
+/// Longest search text, in characters.
 pub const MAX_TEXT: usize = 256;
 
 words! {
-    /// In which order results come.
+    /// Order of results.
     Sort {
-        /// What fits best comes first: the name itself, then names that begin with it, then names that have it.
+        /// Best match first: the exact name, then name prefixes, then names that contain it.
         BestMatch = "best",
-        /// What changed last comes first.
+        /// Most recently updated first.
         Updated = "updated",
-        /// By name.
         Name = "name",
-        /// What most people star comes first.
+        /// Most starred first.
         Stars = "stars",
     }
 }
 
-/// A search, taken apart.
+/// A parsed search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// Lower-case words, each of which has to be found.
+    /// Lower-case words; all must match.
     pub words: Vec<String>,
-    /// Only repositories that have this topic.
     pub topic: Option<Topic>,
-    /// Only repositories of this owner.
     pub owner: Option<UserName>,
-    /// A qualifier that nothing can satisfy was given: the result is empty.
+    /// A qualifier cannot be satisfied: the result is empty.
     pub impossible: bool,
 }
 
-/// The qualifiers of a search.
+/// Qualifiers of a search.
 const QUALIFIERS: &[&str] = &["topic", "user", "owner", "org"];
 
-/// Which rule a search breaks. Worded for the person who typed it.
+/// Rule that a search breaks. Worded for the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSearch {
-    /// Too long.
     #[error("a search must have at most {MAX_TEXT} characters")]
     TooLong,
-    /// Too many words.
     #[error("a search must have at most {MAX_WORDS} words")]
     TooManyWords,
-    /// A qualifier that does not exist.
     #[error("{0}")]
     Unknown(UnknownQualifier),
 }
 
 impl Terms {
-    /// Reads what was typed. A qualifier may be given once; the last one counts.
+    /// Parses a search. If a qualifier is repeated, the last one counts.
     pub fn parse(text: &str) -> Result<Self, InvalidSearch> {
         if text.chars().count() > MAX_TEXT {
             return Err(InvalidSearch::TooLong);
@@ -75,7 +69,7 @@ impl Terms {
         if terms.words.len() > MAX_WORDS { Err(InvalidSearch::TooManyWords) } else { Ok(terms) }
     }
 
-    /// Narrows the search to a topic; what is no topic, no repository has.
+    /// Restricts the search to a topic. An invalid topic makes the result empty.
     pub fn only_topic(&mut self, text: &str) {
         match text.parse() {
             Ok(topic) => self.topic = Some(topic),
@@ -83,7 +77,7 @@ impl Terms {
         }
     }
 
-    /// Narrows the search to an owner; what is no name, nobody has.
+    /// Restricts the search to an owner. An invalid name makes the result empty.
     pub fn only_owner(&mut self, text: &str) {
         match text.parse() {
             Ok(owner) => self.owner = Some(owner),

@@ -1,9 +1,9 @@
-//! Time as a value: microseconds since the Unix epoch, and the clock that it is taken from.
+//! Time as a value: microseconds since the Unix epoch, and the clock trait.
 
 use std::fmt;
 use std::time::Duration;
 
-/// An instant, in microseconds since 1970-01-01T00:00:00Z. What both databases store.
+/// An instant in microseconds since 1970-01-01T00:00:00Z, as both databases store it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
 
@@ -18,17 +18,17 @@ impl Timestamp {
         self.0
     }
 
-    /// This instant and a duration later, saturating at the end of time.
+    /// This instant plus a duration, saturating.
     pub fn plus(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(duration_micros(duration)))
     }
 
-    /// This instant less a duration, saturating.
+    /// This instant minus a duration, saturating.
     pub fn minus(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(duration_micros(duration)))
     }
 
-    /// How long after `earlier` this is; zero if it is not after.
+    /// Duration since `earlier`; zero if this is not later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
@@ -65,8 +65,8 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
     (year, month, day)
 }
 
-/// Reads a time of RFC 3339, such as `2026-01-31T12:00:00Z` or with an offset; fractions of a second are left out. A
-/// date alone is its first moment.
+/// Parses an RFC 3339 time such as `2026-01-31T12:00:00Z`, with `Z` or an offset; drops fractions of a second. A date
+/// alone means its first moment.
 pub fn parse_rfc3339(text: &str) -> Option<Timestamp> {
     let (date, rest) = text.split_at_checked(10)?;
     let mut parts = date.split('-').map(number);
@@ -83,7 +83,7 @@ pub fn parse_rfc3339(text: &str) -> Option<Timestamp> {
     let time = time.split_once('.').map_or(time, |(whole, _)| whole);
     let mut parts = time.split(':').map(number);
     let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next()??);
-    // A leap second is the one before it.
+    // A leap second counts as the second before it.
     if parts.next().is_some() || hour > 23 || minute > 59 || second > 60 {
         return None;
     }
@@ -91,12 +91,12 @@ pub fn parse_rfc3339(text: &str) -> Option<Timestamp> {
     Some(Timestamp(seconds * 1_000_000))
 }
 
-/// Digits alone; a sign is no digit.
+/// Parses digits only, without a sign.
 fn number(part: &str) -> Option<i64> {
     if part.bytes().all(|byte| byte.is_ascii_digit()) { part.parse().ok() } else { None }
 }
 
-/// `Z` or `+hh:mm`, in seconds.
+/// Offset in seconds of `Z` or `+hh:mm`.
 fn zone_offset(zone: &str) -> Option<i64> {
     if zone.eq_ignore_ascii_case("z") {
         return Some(0);
@@ -113,7 +113,7 @@ fn zone_offset(zone: &str) -> Option<i64> {
     }
 }
 
-/// The day number of a date, the inverse of [`civil_from_days`].
+/// Day number of a date, the inverse of [`civil_from_days`].
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -123,13 +123,13 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
 }
 
-/// Where the time comes from. Tests turn it by hand.
+/// Source of the time. Tests control it.
 pub trait Clock: Send + Sync + 'static {
     /// The present instant.
     fn now(&self) -> Timestamp;
 }
 
-/// The machine's clock: the one place that reads it.
+/// The system clock, and the only place that reads it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

@@ -1,28 +1,24 @@
-//! The one module that owns the rules for topics: the words a repository can be found by.
+//! The only module with rules for repository topics.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How many topics a repository may have.
+/// Most topics per repository.
 pub const MAX_TOPICS: usize = 20;
 
 /// A topic: 1–50 of `a–z 0–9 -`, lower case, starting with a letter or digit.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Topic(String);
 
-/// Which rule a topic, or the set of them, breaks. Worded for the person who typed it.
+/// Rule that a topic or a list of topics breaks. Worded for the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTopics {
-    /// Nothing, or too much.
     #[error("a topic must have 1 to 50 characters")]
     Length,
-    /// A character outside the alphabet.
     #[error("a topic may contain only letters a–z, digits and hyphens")]
     Alphabet,
-    /// A bad first character.
     #[error("a topic must start with a letter or digit")]
     Start,
-    /// Too many of them.
     #[error("a repository can have at most {MAX_TOPICS} topics")]
     TooMany,
 }
@@ -30,7 +26,7 @@ pub enum InvalidTopics {
 impl FromStr for Topic {
     type Err = InvalidTopics;
 
-    /// Case and surrounding space do not count.
+    /// Ignores case and surrounding white space.
     fn from_str(text: &str) -> Result<Self, InvalidTopics> {
         let topic = text.trim().to_ascii_lowercase();
         if !(1..=50).contains(&topic.len()) {
@@ -47,12 +43,11 @@ impl FromStr for Topic {
 }
 
 impl Topic {
-    /// Wraps what the database holds, which was checked when it was written.
+    /// Wraps a topic from the database, which holds only valid ones.
     pub fn from_stored(text: String) -> Self {
         Self(text)
     }
 
-    /// The word.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -64,7 +59,7 @@ impl fmt::Display for Topic {
     }
 }
 
-/// The topics of a repository, in the order in which they were typed; one that is there twice counts once.
+/// Topics of a repository, in the order typed, without duplicates.
 pub fn topics<T: AsRef<str>>(typed: &[T]) -> Result<Vec<Topic>, InvalidTopics> {
     let mut topics = Vec::new();
     for text in typed {
@@ -72,7 +67,7 @@ pub fn topics<T: AsRef<str>>(typed: &[T]) -> Result<Vec<Topic>, InvalidTopics> {
         if !topics.contains(&topic) {
             topics.push(topic);
         }
-        // Within the loop: a list of any length costs no more than one that is too long by one.
+        // Checked within the loop, so that a very long list costs no more than one entry too many.
         if topics.len() > MAX_TOPICS {
             return Err(InvalidTopics::TooMany);
         }

@@ -1,71 +1,63 @@
-//! Offers to hand a repository over: what an answer comes to. Who may answer is [`crate::policy`]'s question.
+//! Transfer offers: results of answers. Permissions are in [`crate::policy`].
 
 use crate::words::words;
 use crate::{Timestamp, UserId};
 
 words! {
-    /// Where an offer stands. Only a pending one can change.
+    /// Status of an offer. Only a pending one can change.
     Status {
-        /// Waits for the recipient.
+        /// Waiting for the recipient.
         Pending = "pending",
-        /// The repository is the recipient's.
         Accepted = "accepted",
-        /// The recipient does not want it.
         Declined = "declined",
-        /// The offer was taken back, or the repository went another way.
+        /// The offer was cancelled, or the repository was deleted or handed over otherwise.
         Canceled = "canceled",
-        /// Nobody answered in time.
+        /// Nobody answered before the expiry.
         Expired = "expired",
     }
 }
 
-/// What someone answers.
+/// Answer to an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Take the repository.
     Accept,
-    /// Say no.
     Decline,
-    /// Take the offer back.
     Cancel,
 }
 
-/// What the decision needs to know of the offer and of the repository as it is now.
+/// The offer and the current state of its repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// Where it stands.
     pub status: Status,
-    /// Until when it can be answered.
     pub expires_at: Timestamp,
-    /// Whose the repository was when it was offered.
+    /// Owner at the time of the offer.
     pub from_owner: UserId,
-    /// Whose it is now.
+    /// Current owner.
     pub owner: UserId,
-    /// Whether it is soft-deleted now.
+    /// Whether the repository is soft-deleted.
     pub deleted: bool,
 }
 
-/// Why an offer cannot be made or answered.
+/// Reason why an offer cannot be made or answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// It was answered before.
     #[error("the transfer offer was already {0}")]
     Terminal(Status),
-    /// Too late.
     #[error("the transfer offer has expired; ask for a new one")]
     Expired,
-    /// The repository belongs to someone else than when it was offered, or is deleted.
+    /// The repository has another owner than when it was offered, or is deleted.
     #[error("the repository no longer exists")]
     Moved,
-    /// There is one already.
+    /// The repository already has a pending offer.
     #[error("the repository already has a transfer offer; cancel that offer first")]
     Pending,
-    /// To its owner.
+    /// The recipient already owns the repository.
     #[error("this account already owns the repository")]
     ToSelf,
 }
 
-/// Where an answer takes an offer.
+/// New status of an offer after an answer.
 pub fn answer(offer: Offer, answer: Answer, now: Timestamp) -> Result<Status, Refusal> {
     if offer.status != Status::Pending {
         return Err(Refusal::Terminal(offer.status));

@@ -1,6 +1,6 @@
 //! Closed sets of words: enums that are stored, sent and shown under one spelling.
 
-/// A closed set of words that is stored, sent and shown under the same spelling.
+/// Defines an enum whose values are stored, sent and shown under one spelling.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$doc])*
@@ -36,7 +36,7 @@ macro_rules! words {
 }
 pub(crate) use words;
 
-/// The word is none of those expected.
+/// The text is none of the expected words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{given:?} is not one of {expected}")]
 pub struct UnknownWord {

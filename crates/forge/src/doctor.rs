@@ -1,5 +1,5 @@
-//! Proving that database and disk agree, that no push is stuck and that nobody touched the audit log; and putting right
-//! what can be put right without losing anything: what does not belong is set aside, never removed.
+//! Checks that database and disk agree, that no push is stuck and that the audit log is intact. Repairs only what loses
+//! nothing: unexpected files are moved to the quarantine, never removed.
 
 mod modes;
 mod objects;
@@ -16,28 +16,28 @@ use objects::{Looked, Walks};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// How closely objects are looked at.
+/// Depth of the object check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Depth {
-    /// The object of every ref is looked for, and some repositories of at most 64 MiB are walked.
+    /// Checks the object of every ref, and walks a sample of repositories up to 64 MiB.
     #[default]
     Sample,
-    /// Everything that every ref reaches is walked.
+    /// Walks everything reachable from every ref.
     Deep,
 }
 
-/// Something that is wrong.
+/// A problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Which check found it.
+    /// Name of the check.
     pub check: &'static str,
-    /// What is wrong, and what to do.
+    /// The problem and the next step.
     pub message: String,
-    /// What lies where it does not belong.
+    /// Path of an unexpected file.
     pub path: Option<PathBuf>,
 }
 
-/// Findings under way.
+/// Findings so far.
 #[derive(Default)]
 struct Findings(Vec<Finding>);
 
@@ -52,38 +52,37 @@ impl Findings {
     }
 }
 
-/// What the doctor saw.
+/// Result of an examination.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// Everything that is wrong; empty means healthy.
+    /// Every problem; empty means healthy.
     pub findings: Vec<Finding>,
-    /// Repositories looked at.
+    /// Repositories examined.
     pub repos: u64,
-    /// Repositories of which all objects were looked for.
+    /// Repositories walked completely.
     pub walked: u64,
-    /// Repositories that are too large for that without [`Depth::Deep`]: only the tips of their refs were looked at.
+    /// Repositories too large for a walk without [`Depth::Deep`]: only the tips of their refs were checked.
     pub too_large: u64,
-    /// The audit chain.
     pub chain: ChainReport,
-    /// Events that have no place yet.
+    /// Events without a log position.
     pub events_unnumbered: i64,
-    /// Pushes that are running at this moment, under a lease.
+    /// Pushes running now, under a lease.
     pub pushes_running: i64,
-    /// Removed repositories whose directories the next sweep removes.
+    /// Purged repositories whose directories the next sweep removes.
     pub purges_waiting: i64,
 }
 
-/// Modes of the data directory that let other users of the machine in, a line each.
+/// Permissions of the data directory that let other users of the machine in, a line each.
 pub fn wide_modes(forge: &Forge) -> Result<Vec<String>, Fault> {
     Ok(modes::examine(forge)?.iter().map(modes::Wide::message).collect())
 }
 
-/// Looks at everything, and at the objects of some repositories.
+/// Examines everything, with a sample of objects.
 pub async fn examine(forge: &Forge) -> Result<Report, Fault> {
     examine_to(forge, Depth::Sample).await
 }
 
-/// Looks at everything, this closely.
+/// Examines everything, to this depth.
 pub async fn examine_to(forge: &Forge, depth: Depth) -> Result<Report, Fault> {
     let mut findings = Findings::default();
     if let Err(error) = forge.git().version().await {
@@ -116,12 +115,12 @@ pub async fn examine_to(forge: &Forge, depth: Depth) -> Result<Report, Fault> {
     Ok(Report { findings, repos, walked, too_large, chain, events_unnumbered, pushes_running, purges_waiting })
 }
 
-/// Puts right what can be. Returns what was done, a line each.
+/// Repairs what it can. Returns its actions, a line each.
 pub async fn fix(forge: &Forge) -> Result<Vec<String>, Fault> {
     fix_to(forge, Depth::Sample).await
 }
 
-/// Puts right what can be, with objects looked at this closely.
+/// As [`fix`], with this depth of the object check.
 pub async fn fix_to(forge: &Forge, depth: Depth) -> Result<Vec<String>, Fault> {
     let mut done = modes::fix(forge)?;
     let pushes = reconcile::all(forge).await?;
@@ -146,7 +145,7 @@ pub async fn fix_to(forge: &Forge, depth: Depth) -> Result<Vec<String>, Fault> {
     Ok(done)
 }
 
-/// Moves something to the quarantine; `None` if it is gone already.
+/// Moves a path to the quarantine; `None` if it is already gone.
 fn set_aside(forge: &Forge, path: &Path) -> Result<Option<PathBuf>, Fault> {
     let layout = forge.layout();
     let below = path.strip_prefix(layout.data()).unwrap_or(path).to_string_lossy().replace('/', "_");
@@ -159,7 +158,7 @@ fn set_aside(forge: &Forge, path: &Path) -> Result<Option<PathBuf>, Fault> {
     }
 }
 
-/// Every row has its directory; refs are at rest and no lock is left unless a push is running.
+/// Checks that every row has its directory, and that refs are at rest without locks unless a push is running.
 async fn examine_repos(forge: &Forge, walks: &mut Walks, findings: &mut Findings) -> Result<HashSet<RepoId>, Fault> {
     const PAGE: i64 = 500;
     let mut known = HashSet::new();
@@ -190,8 +189,8 @@ async fn examine_repos(forge: &Forge, walks: &mut Walks, findings: &mut Findings
     }
 }
 
-/// Whether nobody is at work on the refs: no push is running, nobody holds the lease, and nothing has moved since the
-/// row was read.
+/// Whether no writer works on the refs: no push is running, nobody holds the lease, and nothing has moved since the row
+/// was read.
 async fn at_rest(forge: &Forge, repo: &Repo) -> Result<bool, Fault> {
     let mut conn = forge.store().read().await?;
     let running = pushes::running_of(&mut conn, repo.id).await?;
@@ -211,7 +210,7 @@ fn examine_motion(repo: &Repo, locks: &[PathBuf], findings: &mut Findings) {
     }
 }
 
-/// Every directory has its row, and nothing else lies among them.
+/// Checks that every directory has its row, and that there are no other files.
 async fn examine_directories(forge: &Forge, known: &HashSet<RepoId>, findings: &mut Findings) -> Result<(), Fault> {
     let dirs =
         forge.layout().repo_dirs().map_err(|error| Fault::Internal(format!("cannot list repositories: {error}")))?;
@@ -234,8 +233,8 @@ async fn examine_directories(forge: &Forge, known: &HashSet<RepoId>, findings: &
     Ok(())
 }
 
-/// Whether a directory's row was written after the rows were read, or is about to be; or whether the directory is about
-/// to go after its row.
+/// Whether a directory's row was written after the rows were read, or is about to be, or the directory is about to be
+/// removed after its row.
 async fn comes_or_goes(forge: &Forge, id: RepoId) -> Result<bool, Fault> {
     let mut conn = forge.store().read().await?;
     Ok(fork::under_way(forge, id)?
@@ -245,7 +244,7 @@ async fn comes_or_goes(forge: &Forge, id: RepoId) -> Result<bool, Fault> {
         || !forge.layout().repo(id).exists())
 }
 
-/// No old name leads to the repository that bears it, and nothing that is deleted is on offer.
+/// Checks that no redirect leads to the repository that has the name, and that no deleted repository is on offer.
 async fn examine_names(forge: &Forge, findings: &mut Findings) -> Result<(), Fault> {
     const MANY: i64 = 1000;
     let mut conn = forge.store().read().await?;
@@ -258,7 +257,7 @@ async fn examine_names(forge: &Forge, findings: &mut Findings) -> Result<(), Fau
     Ok(())
 }
 
-/// Repositories that say another number of stars or watchers than there are.
+/// Repositories with wrong star or watcher counters.
 async fn miscounted(forge: &Forge) -> Result<Vec<(RepoId, &'static str)>, Fault> {
     const MANY: i64 = 1000;
     let mut conn = forge.store().read().await?;
@@ -275,7 +274,7 @@ async fn recount(tx: &mut Tx, id: RepoId) -> Result<(), Fault> {
     Ok(())
 }
 
-/// No push is left running by a dead process.
+/// Checks that no dead process left a push running.
 async fn examine_pushes(forge: &Forge, findings: &mut Findings) -> Result<(), Fault> {
     let now = forge.clock().now();
     let mut conn = forge.store().read().await?;

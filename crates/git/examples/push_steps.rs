@@ -1,6 +1,6 @@
-//! How long each step of a small push takes on this machine: `cargo run --release -p abide-git --example push_steps`.
+//! Measures each step of a small push: `cargo run --release -p abide-git --example push_steps`.
 //!
-//! Three objects per push (commit, tree, blob), fifty pushes; prints the median and the slowest in milliseconds.
+//! Fifty pushes of three objects each (commit, tree, blob); prints the median and the slowest in milliseconds.
 
 use abide_core::{Oid, RefUpdate, RepoId};
 use abide_git::{Git, GitLimits, Incoming, Layout, ReceiveLimits, Snapshot, advertise, bare, reftx};

@@ -1,4 +1,4 @@
-//! How long reading takes beside the same answer by the `git` command line.
+//! Measures reads against the same query by the `git` command line.
 //!
 //! `cargo run --release -p abide-git --example read_times`
 
@@ -22,7 +22,9 @@ fn main() {
     directory("10k files, each by its own commit", &directory_script(0, 1));
 }
 
-/// Files are added `batch` at a time; then come so many commits, every other one to a file of the directory.
+/// A fast-import script that adds files `batch` at a time. Then come this many commits, every other one to a file of
+/// the
+/// directory.
 fn directory_script(commits: usize, batch: usize) -> String {
     let mut script = String::new();
     let mut time = 1_700_000_000;
@@ -116,7 +118,7 @@ fn far() -> Instant {
     Instant::now() + Duration::from_secs(600)
 }
 
-/// The best of five, with the time this thread was running: the machine may be busy with other things.
+/// Best of five runs, with the CPU time of this thread: the machine may be busy with other work.
 fn best<T>(what: &str, mut work: impl FnMut() -> T) {
     let times = (0..5).map(|_| {
         let (start, ran) = (Instant::now(), running());

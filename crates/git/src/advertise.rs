@@ -1,6 +1,6 @@
-//! Encoded answers from a snapshot: what a client hears first.
+//! First responses of a connection, encoded from a ref snapshot.
 //!
-//! Byte for byte what git would say (tests compare them), but without starting git and cacheable per snapshot.
+//! The bytes equal git's own (tests compare them), but no git process starts and each snapshot can cache them.
 
 use crate::environment::HIDDEN_REFS;
 use crate::pktline::{put_data, put_flush, put_parts};
@@ -12,24 +12,24 @@ use bytes::{Bytes, BytesMut};
 use gix::bstr::ByteSlice as _;
 use std::ops::Deref;
 
-/// What we offer to pushing clients. `push-cert` is not among it.
+/// Capabilities offered to pushing clients. `push-cert` is not offered.
 const RECEIVE_CAPABILITIES: &str = "report-status report-status-v2 delete-refs side-band-64k quiet atomic ofs-delta \
                                     push-options object-format=sha1";
 
-/// The version of the wire protocol that a client asks for.
+/// Wire protocol version requested by a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ProtocolVersion {
-    /// The original.
     #[default]
     V0,
-    /// The original with a line that says so.
+    /// Version 0 preceded by a `version 1` line.
     V1,
-    /// Commands instead of an advertisement.
+    /// Commands instead of a ref advertisement.
     V2,
 }
 
 impl ProtocolVersion {
-    /// Reads a `Git-Protocol` header or `GIT_PROTOCOL` variable: the highest version we know among `version=N` parts.
+    /// Parses a `Git-Protocol` header or `GIT_PROTOCOL` variable: the highest known version among its `version=N`
+    /// parts.
     pub fn parse(text: &str) -> Self {
         text.split(':')
             .filter_map(|part| match part.strip_prefix("version=")? {
@@ -41,7 +41,7 @@ impl ProtocolVersion {
             .unwrap_or_default()
     }
 
-    /// What goes into `GIT_PROTOCOL`: one of our own strings, whatever the client wrote.
+    /// Value for `GIT_PROTOCOL`: a constant of ours, never text from the client.
     pub fn as_env(self) -> Option<&'static str> {
         match self {
             Self::V0 => None,
@@ -51,12 +51,12 @@ impl ProtocolVersion {
     }
 }
 
-/// Whether a ref is kept from clients, as `uploadpack.hideRefs` keeps it.
+/// Whether clients do not see this ref. Must match `uploadpack.hideRefs`.
 pub fn is_hidden(name: &[u8]) -> bool {
     name.strip_prefix(HIDDEN_REFS.as_bytes()).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
 
-/// The ref that HEAD finally stands for, as git names it.
+/// Final target of HEAD, through one further symbolic ref, as git reports it.
 fn head_symref(snapshot: &Snapshot) -> Option<&[u8]> {
     let target: &[u8] = snapshot.head_target()?;
     let further = snapshot.get(target).and_then(|found| found.symref.as_ref());
@@ -103,12 +103,12 @@ pub fn upload_pack<S: Deref<Target = Snapshot>>(
     Listed::new(snapshot, Form::Upload(Old { version, capabilities }))
 }
 
-/// What a client fetching with version 2 hears first; the same for every repository.
+/// Capability advertisement of a version 2 fetch; the same for every repository.
 pub fn upload_pack_v2(git: &UploadCapabilities) -> Bytes {
     git.v2.clone()
 }
 
-/// The answer to the version 2 command `ls-refs`.
+/// Response to the version 2 command `ls-refs`.
 pub fn ls_refs<S: Deref<Target = Snapshot>>(snapshot: S, request: LsRefs) -> Listed<S> {
     Listed::new(snapshot, Form::LsRefs(request))
 }

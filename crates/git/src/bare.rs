@@ -1,6 +1,7 @@
-//! How a bare repository begins and ends.
+//! Creation and removal of bare repositories.
 //!
-//! Made by hand rather than by `git init`: five small files, one rename, and never half there.
+//! We write the five small files and rename the directory instead of running `git init`: a crash never leaves half a
+//! repository at its final path.
 
 use crate::durable::{remove_tree, sync_all, sync_dir, write_new};
 use crate::error::blocking;
@@ -9,17 +10,17 @@ use abide_core::{RefName, RepoId, failpoint};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// All a repository may say about itself. Everything else comes with each call.
+/// The whole config of a repository. Every other setting is passed with each git call.
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n";
 
-/// Makes an empty bare repository, durable when this returns. One that exists (made before a crash) is kept as it is.
+/// Creates an empty bare repository, durable on return. An existing one (created before a crash) stays unchanged.
 pub async fn init_bare(layout: &Layout, id: RepoId, default_branch: &RefName) -> Result<(), GitError> {
     let (draft, target) = (layout.draft(), layout.repo(id));
     let head = head_content(default_branch);
     blocking(move || make(&draft, &target, &head).map_err(GitError::io("create repository", &target))).await
 }
 
-/// Makes the empty repository that is read in place of those that have nothing yet, if it is not there.
+/// Creates, if missing, the shared empty repository that stands in for repositories without git data.
 pub async fn init_empty(layout: &Layout) -> Result<PathBuf, GitError> {
     let (draft, target) = (layout.draft(), layout.empty());
     let made = target.clone();
@@ -30,7 +31,8 @@ pub async fn init_empty(layout: &Layout) -> Result<PathBuf, GitError> {
     Ok(made)
 }
 
-/// Among the incoming areas, so that what a crash leaves is found and removed like any other.
+/// Creates the repository under `incoming/` and renames it. The sweep of incoming areas removes what a crash leaves
+/// there.
 fn make(draft: &Path, target: &Path, head: &str) -> io::Result<()> {
     if target.join("HEAD").exists() {
         return Ok(());
@@ -40,7 +42,7 @@ fn make(draft: &Path, target: &Path, head: &str) -> io::Result<()> {
     }
     let result = fill_with(draft, head, || failpoint::hit(failpoint::DIRECTORY_HALF_MADE)).and_then(|()| {
         match place(draft, target) {
-            // Somebody else was faster with the same one: theirs is as good.
+            // Another task created the same repository first; the two are equal.
             Err(_) if target.join("HEAD").exists() => remove_tree(draft),
             result => result,
         }
@@ -51,25 +53,25 @@ fn make(draft: &Path, target: &Path, head: &str) -> io::Result<()> {
     result
 }
 
-/// Moves a repository that is whole to its place, durable when this returns.
+/// Renames a complete repository to its final path, durable on return.
 pub(crate) fn place(draft: &Path, target: &Path) -> io::Result<()> {
     let shard = target.parent().expect("a repository is below a directory");
     std::fs::create_dir_all(shard)?;
     std::fs::rename(draft, target)?;
     sync_dir(shard)?;
     match shard.parent() {
-        // The shard may be new.
+        // The shard directory may be new, so its entry needs a flush too.
         Some(repos) if repos.ends_with("repos") => sync_dir(repos),
         _ => Ok(()),
     }
 }
 
-/// Writes what git itself needs to call a directory a repository; shared with copies and the probe at start.
+/// Writes the minimum that git accepts as a repository. Copies and the start-up probe use it too.
 pub(crate) fn fill(dir: &Path, head: &str) -> io::Result<()> {
     fill_with(dir, head, || ())
 }
 
-/// The same, with something to do while half of it is there.
+/// As [`fill`], with a callback between the directories and the files, for the failpoint.
 fn fill_with(dir: &Path, head: &str, halfway: impl FnOnce()) -> io::Result<()> {
     const DIRS: [&str; 7] = ["", "objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags"];
     let dirs: Vec<_> = DIRS.iter().map(|name| dir.join(name)).collect();
@@ -90,7 +92,7 @@ pub(crate) fn head_content(branch: &RefName) -> String {
 pub async fn set_head(repo_dir: &Path, branch: &RefName) -> Result<(), GitError> {
     let (repo, content) = (repo_dir.to_owned(), head_content(branch));
     blocking(move || {
-        // The same lock that git takes, so that no git process writes HEAD beside us.
+        // `HEAD.lock` is git's own lock, so no git process writes HEAD at the same time.
         let lock = repo.join("HEAD.lock");
         write_new(&lock, content.as_bytes()).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => GitError::Locked(lock.clone()),
@@ -105,8 +107,9 @@ pub async fn set_head(repo_dir: &Path, branch: &RefName) -> Result<(), GitError>
     .await
 }
 
-/// Takes a repository from its place. Ids are never given out twice, so what lies in its grave is of it alone: left by
-/// a removal that was cut short, which this one finishes.
+/// Renames a repository to its grave. Repo ids are never reused, so an existing grave is the rest of an interrupted
+/// removal
+/// of this repository, and this removal finishes it.
 fn bury(target: &Path, grave: &Path) -> io::Result<()> {
     match std::fs::rename(target, grave) {
         Ok(()) => sync_dir(target.parent().expect("a repository is below its shard"))?,
@@ -117,7 +120,7 @@ fn bury(target: &Path, grave: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes what is in a grave. A git that was tidying there may add to it for a moment.
+/// Removes a grave. Retries, because a maintenance git process may still create files in it.
 fn clear(grave: &Path) -> io::Result<()> {
     const TRIES: usize = 20;
     for _ in 0..TRIES {
@@ -131,7 +134,7 @@ fn clear(grave: &Path) -> io::Result<()> {
     remove_tree(grave)
 }
 
-/// Removes what earlier versions were making among the repositories when a crash came. Returns how many there were.
+/// Removes drafts that earlier versions left under `repos/` after a crash. Returns their number.
 pub async fn remove_drafts(layout: &Layout) -> Result<u64, GitError> {
     let layout = layout.clone();
     blocking(move || {
@@ -144,8 +147,7 @@ pub async fn remove_drafts(layout: &Layout) -> Result<u64, GitError> {
     .await
 }
 
-/// Removes a repository for good. It is gone from its place at once; if a crash leaves some of it, calling this again
-/// finishes it.
+/// Removes a repository permanently. Its path is free at once; after a crash, a second call removes the rest.
 pub async fn remove_repo(layout: &Layout, id: RepoId) -> Result<(), GitError> {
     let (target, grave) = (layout.repo(id), layout.grave(id));
     blocking(move || {

@@ -1,4 +1,4 @@
-//! A running git process that ends with its owner.
+//! A git child process that ends when its owner is dropped.
 
 use crate::GitError;
 use crate::ration::{Ration, used_up};
@@ -13,16 +13,16 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// How much of a process's complaint is kept.
+/// Bytes of stderr kept, from the end.
 const STDERR_KEPT: usize = 8 * 1024;
-/// How long a process may take to clean up (lock files, temporary packs) after SIGTERM.
+/// Time between SIGTERM and SIGKILL, for git to remove lock files and temporary packs.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long we read on for the last words of a process that has ended: a grandchild may hold the pipe open.
+/// Time to read the rest of stderr after the process has ended: a grandchild may hold the pipe open.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// No answer that is collected in memory is longer than this.
+/// Limit for output collected in memory.
 const OUTPUT_KEPT: u64 = 16 * 1024 * 1024;
 
-/// A process with its pipes. Dropping it ends the process: SIGTERM, and SIGKILL if that is ignored.
+/// A process with its pipes. Dropping it sends SIGTERM, then SIGKILL after [`GRACE`].
 #[derive(Debug)]
 pub(crate) struct Running {
     what: &'static str,
@@ -33,8 +33,9 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts a process in its own group, with this ration. It reads what it is sent, or a file that is here already.
-    /// `watch` sees each piece of stderr as it comes.
+    /// Starts a process in its own process group under a resource ration. Its stdin is a pipe, or the given file.
+    /// `watch` gets
+    /// each chunk of stderr as it arrives.
     pub fn start(
         what: &'static str,
         binary: &Path,
@@ -52,7 +53,7 @@ impl Running {
         Ok(Self { what, guard: Guard(Some(child)), stderr, stdin, stdout })
     }
 
-    /// Waits for the end without closing any pipe. May be cancelled and called again.
+    /// Waits for exit without closing a pipe. Cancel-safe; may be called again.
     pub async fn wait(&mut self) -> Result<ExitStatus, GitError> {
         let child = self.guard.0.as_mut().expect("the guard is emptied only by drop");
         child.wait().await.map_err(|source| GitError::Failed {
@@ -62,7 +63,7 @@ impl Running {
         })
     }
 
-    /// The end of what the process printed as errors; call after it ended.
+    /// Tail of stderr. Call after the process has ended.
     pub async fn last_words(&mut self) -> String {
         match timeout(LAST_WORDS, &mut self.stderr).await {
             Ok(Ok(tail)) => String::from_utf8_lossy(&tail).trim().to_owned(),
@@ -70,7 +71,7 @@ impl Running {
         }
     }
 
-    /// Turns an exit status into a result that carries the last words.
+    /// Maps the exit status to a result; an error carries the tail of stderr.
     pub async fn judge(&mut self, status: ExitStatus) -> Result<(), GitError> {
         if status.success() {
             return Ok(());
@@ -83,7 +84,7 @@ impl Running {
         }
     }
 
-    /// Writes the input, collects the (small) output and waits for success, all within the limit.
+    /// Writes the input, collects the (small) output and waits for success, within the time limit.
     pub async fn exchange(mut self, input: &[u8], limit: Duration) -> Result<Vec<u8>, GitError> {
         let mut stdin = self.stdin.take().expect("stdin is piped");
         let stdout = self.stdout.take().expect("stdout is piped");
@@ -91,7 +92,7 @@ impl Running {
         let work = async {
             let mut output = Vec::new();
             let write = async {
-                // A process may stop reading early; its exit status tells whether that was an error.
+                // The process may stop reading early; its exit status decides whether that was an error.
                 let _ = stdin.write_all(input).await;
                 drop(stdin);
             };
@@ -111,9 +112,8 @@ impl Running {
     }
 }
 
-/// Starts a process and limits it. What it is to read is handed back with it: the kernel cannot limit a process before it
-/// runs without unsafe code, so it gets no byte of its input until it is limited. Given the file itself, it could read at
-/// once.
+/// Starts a process and sets its limits. Without unsafe code, limits can be set only after the process has started.
+/// So the input goes through a pipe that stays empty until then; a process given the file itself could read at once.
 fn spawn(mut command: Command, ration: Ration, input: Option<File>) -> io::Result<(Child, Option<Feed>)> {
     let feed = match input {
         None => {
@@ -126,7 +126,7 @@ fn spawn(mut command: Command, ration: Ration, input: Option<File>) -> io::Resul
             Some(Feed { file, writer })
         }
     };
-    // Its own group: one signal reaches its helpers too, and a Ctrl-C meant for us does not.
+    // A process group of its own: one signal reaches helper processes too, and Ctrl-C for the server does not.
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn()?;
     if let Some(pid) = child.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
         ration.apply(pid);
@@ -134,14 +134,14 @@ fn spawn(mut command: Command, ration: Ration, input: Option<File>) -> io::Resul
     Ok((child, feed))
 }
 
-/// A file on its way to a process.
+/// A file to copy into the stdin of a process.
 struct Feed {
     file: File,
     writer: io::PipeWriter,
 }
 
 impl Feed {
-    /// Hands all of it over. Ends early with the process, whose exit status tells whether that was an error.
+    /// Copies the whole file. Stops early if the process ends; its exit status decides whether that was an error.
     fn run(mut self) {
         let _ = io::copy(&mut self.file, &mut self.writer);
     }
@@ -166,7 +166,7 @@ struct Guard(Option<Child>);
 impl Drop for Guard {
     fn drop(&mut self) {
         let Some(mut child) = self.0.take() else { return };
-        // No id means it was waited for: the number may belong to somebody else by now.
+        // No id: the process was already waited for, and the kernel may have given its number to another process.
         let Some(pid) = child.id().and_then(|id| Pid::from_raw(id.cast_signed())) else { return };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             let _ = kill_process_group(pid, Signal::KILL);
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
     use std::io::{Seek as _, Write as _};
 
-    /// A limit of a process, as the kernel tells it: soft and hard.
+    /// Soft and hard limit of a process, from `/proc`.
     fn limit(pid: u32, name: &str) -> Vec<String> {
         let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).expect("it runs");
         let line = limits.lines().find_map(|line| line.strip_prefix(name)).expect("the kernel knows it");

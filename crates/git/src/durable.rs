@@ -1,21 +1,21 @@
-//! Writing so that it survives a loss of power.
+//! Writes that survive power loss.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many files are flushed at once: the filesystem joins concurrent flushes into one journal commit.
+/// Files flushed concurrently: the filesystem merges concurrent flushes into one journal commit.
 const PARALLEL_FLUSHES: usize = 8;
 
-/// Creates a file that must not exist yet, with its content on disk when this returns (its name needs [`sync_dir`]).
+/// Creates a file that must not exist yet. Its content is durable on return; its name needs [`sync_dir`].
 pub(crate) fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     file.write_all(content)?;
     file.sync_all()
 }
 
-/// Makes the names in a directory durable.
+/// Flushes the entries of a directory.
 pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
@@ -36,7 +36,7 @@ pub(crate) fn sync_all(paths: &[PathBuf]) -> io::Result<()> {
     })
 }
 
-/// Removes a directory and all below it; one that is gone is fine.
+/// Removes a directory tree; a missing one is no error.
 pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
     match std::fs::remove_dir_all(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -44,7 +44,7 @@ pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A number that no other process or task has: random, because process ids repeat (each container has a 1).
+/// A number unique among processes and tasks. Random, because process ids repeat (each container has a 1).
 pub(crate) fn never_twice() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     static COUNTER: AtomicUsize = AtomicUsize::new(0);

@@ -1,25 +1,26 @@
-//! What a git process sees: our environment variables and our configuration, nobody else's.
+//! Environment and configuration of git processes: only our own variables and settings.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use tokio::process::Command;
 
-/// Refs below this are ours; no fetch lists them.
+/// Namespace for our own refs; no fetch lists them.
 pub(crate) const HIDDEN_REFS: &str = "refs/abide";
 
-/// The binary and the surroundings in which it runs.
+/// The git binary with the values of its environment.
 #[derive(Debug)]
 pub(crate) struct Environment {
     pub binary: PathBuf,
-    /// An empty directory: whatever git looks for at home, it finds nothing.
+    /// An empty directory, so git finds no user configuration.
     pub home: PathBuf,
     pub path: OsString,
     pub pack_threads: usize,
 }
 
 impl Environment {
-    /// A command for this repository with these additional settings. Repositories hold no configuration beyond their
-    /// format, so all that decides behaviour is in this function.
+    /// A command for this repository with additional settings. The config file of a repository holds only its format
+    /// version,
+    /// so this function decides all of git's behaviour.
     pub fn command(&self, repo: &Path, extra: &[(&str, &str)]) -> Command {
         let mut command = Command::new(&self.binary);
         command
@@ -28,7 +29,7 @@ impl Environment {
             .env("PATH", &self.path)
             .env("HOME", &self.home)
             .env("LC_ALL", "C")
-            // Where it stands: git walks every path of a ref and an object from here.
+            // The current directory. git resolves every ref and object path from here, and a short prefix is faster.
             .env("GIT_DIR", ".")
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
@@ -52,13 +53,13 @@ impl Environment {
 
 fn settings(threads: &str) -> [(&'static str, &str); 27] {
     [
-        // Ownership is the operator's business (volumes, containers), and nothing in a repository is executed.
+        // File ownership is the operator's decision (volumes, containers). git executes nothing from a repository.
         ("safe.directory", "*"),
         ("core.hooksPath", "/dev/null"),
         ("core.fsmonitor", "false"),
         ("core.logAllRefUpdates", "false"),
         ("protocol.allow", "never"),
-        // An acknowledged push survives a loss of power. The index of a pack counts: a torn one hides the pack.
+        // An acknowledged push survives power loss. That includes pack indexes: a torn index hides its pack.
         ("core.fsync", "committed,pack-metadata,reference"),
         ("core.filesRefLockTimeout", "1000"),
         // Large blobs are streamed instead of being held in memory.
@@ -66,14 +67,15 @@ fn settings(threads: &str) -> [(&'static str, &str); 27] {
         ("pack.threads", threads),
         ("pack.windowMemory", "64m"),
         ("pack.deltaCacheSize", "64m"),
-        // Maintenance is a job of ours; git starts none by itself.
+        // Maintenance runs as our own job; git starts none.
         ("gc.auto", "0"),
         ("maintenance.auto", "false"),
         ("receive.autogc", "false"),
         ("transfer.fsckObjects", "true"),
         ("uploadpack.allowFilter", "true"),
-        // Only those whose work is bounded by the number of objects: a filter that looks at paths takes as long as there are
-        // paths, and ten trees that name each other have a thousand million of them.
+        // Only filters whose cost is bounded by the number of objects. Path-based filters cost one step per path, and
+        // ten trees
+        // that name each other have 10⁹ paths.
         ("uploadpackfilter.allow", "false"),
         ("uploadpackfilter.blob:none.allow", "true"),
         ("uploadpackfilter.blob:limit.allow", "true"),

@@ -1,108 +1,95 @@
-//! Errors of the machinery. Each says what happened, which rule or path, and what to do.
+//! Internal errors. Each message says what failed, the rule or path, and the next step.
 //!
-//! What a *client* did wrong is [`ReceiveError`](crate::ReceiveError) or [`RefTxError`](crate::RefTxError); a
-//! [`GitError`] is the operator's business and is logged, not shown to a stranger.
+//! Mistakes of a *client* are [`ReceiveError`](crate::ReceiveError) or [`RefTxError`](crate::RefTxError). A
+//! [`GitError`] is for the operator and is logged, not shown to clients without an account.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Why a repository or the git binary could not do what was asked.
+/// Failure of a repository operation or of the git binary.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    /// The binary could not be started at all.
+    /// The binary did not start.
     #[error("cannot start {}: {source}; install git or set git.binary", binary.display())]
-    Start {
-        /// What was to be started.
-        binary: PathBuf,
-        /// Why it was not.
-        source: io::Error,
-    },
-    /// The binary is older than what Abide relies on, or is not git.
+    Start { binary: PathBuf, source: io::Error },
+    /// The binary is older than the minimum version, or is not git.
     #[error("git 2.39 or later is needed, but the binary says {found:?}; install a later one")]
     Version {
-        /// What `git version` printed.
+        /// Output of `git version`.
         found: String,
     },
-    /// The binary does not advertise what the probe expects.
+    /// The binary does not advertise the capabilities that the probe expects.
     #[error("git upload-pack advertised something unexpected ({0}); report this with the output of `git version`")]
     Probe(String),
-    /// A call ended with a failure.
+    /// A git call exited with a failure.
     #[error("git {what} failed ({status}): {stderr}")]
     Failed {
-        /// The git command.
+        /// Name of the git command.
         what: &'static str,
         /// Exit code or signal.
         status: String,
-        /// The end of what it printed.
+        /// Tail of stderr.
         stderr: String,
     },
-    /// A call took longer than its limit and was ended.
+    /// A git call exceeded its time limit and was killed.
     #[error("git {what} was ended after {} s; raise the limit or look at the repository's size", after.as_secs())]
     TimedOut {
-        /// The git command.
+        /// Name of the git command.
         what: &'static str,
-        /// The limit.
         after: Duration,
     },
-    /// A process needed more than the kernel gives it.
+    /// A process exceeded its memory or CPU limit.
     #[error("git {what} needs more {of} than one process may have; raise `git.memory` or look at the repository")]
     UsedUp {
-        /// The git command.
+        /// Name of the git command.
         what: &'static str,
-        /// Memory or processor time.
+        /// Name of the resource: memory or processor time.
         of: &'static str,
     },
-    /// As many processes of this kind are running as the configuration allows.
+    /// All slots for this kind of work are taken.
     #[error("the server is busy with other {what}; try again in a moment")]
     Busy {
-        /// Which kind of work.
+        /// Kind of work.
         what: &'static str,
     },
-    /// A request is longer than any that a git client sends.
+    /// A fetch request exceeds the size limit.
     #[error("the fetch request is larger than {0} bytes, the limit; fetch fewer refs at a time")]
     RequestTooLarge(u64),
-    /// The client's side of a stream failed or stood still.
+    /// The client's connection failed or stalled.
     #[error("the client closed the connection: {0}")]
     Client(io::Error),
-    /// Reading or writing the disk failed.
+    /// Disk I/O failed.
     #[error("{what} {}: {source}", path.display())]
     Io {
-        /// What was attempted.
+        /// The attempted operation.
         what: &'static str,
-        /// Where.
         path: PathBuf,
-        /// Why it failed.
         source: io::Error,
     },
     /// A ref or object could not be read.
     #[error("cannot read the refs of {}: {detail}; run `abide doctor`", repo.display())]
-    Refs {
-        /// The repository.
-        repo: PathBuf,
-        /// What is wrong.
-        detail: String,
-    },
-    /// A lock file is in the way.
+    Refs { repo: PathBuf, detail: String },
+    /// A lock file already exists.
     #[error("{} exists: another process is writing, or a crashed one left it and the next lease holder removes it", .0.display())]
     Locked(PathBuf),
-    /// Objects were proved complete in another repository than the one that should take them.
+    /// Objects were proved complete in another repository than the target.
     #[error("objects for {} were checked in another repository; nothing was changed, try again", .0.display())]
     Unproved(PathBuf),
-    /// The key of an incoming area could be misread as a path.
+    /// The key of an incoming area contains characters that could form a path.
     #[error("{0:?} is not a valid key: use at most 64 letters, digits, `-` and `_`")]
     InvalidKey(String),
 }
 
 impl GitError {
-    /// An I/O error with what was attempted and where.
+    /// Wraps an I/O error with the attempted operation and the path.
     pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { what, path, source }
     }
 }
 
-/// Runs blocking file work on the pool that is made for it.
+/// Runs blocking file work on tokio's blocking pool.
 pub(crate) async fn blocking<T, F>(work: F) -> T
 where
     T: Send + 'static,

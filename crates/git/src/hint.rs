@@ -1,5 +1,4 @@
-//! Saying something to a client in the middle of git's own answer, where protocol version 2 has room for it: at the
-//! start of the pack, on the band that clients show to people.
+//! Inserts a message for people into git's own version 2 answer: at the start of the pack, on the progress side-band.
 
 use crate::pktline::peek_length;
 use crate::report::sideband_message;
@@ -9,34 +8,34 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// How much is read at a time while the place is looked for.
+/// Read size while searching for the start of the pack.
 const PIECE: usize = 4096;
 
-/// A version 2 answer with a message in it, if it holds a pack.
+/// A version 2 answer with a message inserted before its pack, if it has one.
 #[derive(Debug)]
 pub struct Hinted<R> {
     inner: R,
-    /// What to say; `None` once it is said or cannot be.
+    /// Encoded message; `None` once it is inserted or no place for it can be found.
     hint: Option<Bytes>,
-    /// Read and not looked at yet.
+    /// Bytes read but not parsed yet.
     pending: BytesMut,
-    /// Ready to be taken.
+    /// Bytes ready for the reader.
     out: BytesMut,
 }
 
 impl<R> Hinted<R> {
-    /// Puts a message into an answer; without one the answer goes through untouched.
+    /// Inserts a message into an answer. Without a message the answer passes through unchanged.
     pub fn new(inner: R, message: Option<&str>) -> Self {
         Self { inner, hint: message.map(sideband_message), pending: BytesMut::new(), out: BytesMut::new() }
     }
 
-    /// Moves whole packets on until the pack begins.
+    /// Moves whole packets to `out` until the pack begins.
     fn advance(&mut self) {
         while let Some(hint) = &self.hint {
             let length = match peek_length(&self.pending) {
                 Ok(Some(length)) => length.max(4),
                 Ok(None) => return,
-                // Not what we know: git's business.
+                // Not pkt-line: pass the rest through unchanged.
                 Err(_) => break,
             };
             if self.pending.len() < length {
@@ -98,7 +97,7 @@ mod tests {
         all
     }
 
-    /// Bytes that come a few at a time.
+    /// A reader that yields a few bytes per call.
     struct Pieces<'a>(&'a [u8], usize);
 
     impl AsyncRead for Pieces<'_> {

@@ -1,4 +1,4 @@
-//! Whether a repository has all that its refs need.
+//! Checks whether a repository has every object that its refs need.
 
 use crate::error::blocking;
 use crate::{Git, GitError, Snapshot};
@@ -11,10 +11,10 @@ use std::path::Path;
 use tokio::io::AsyncReadExt as _;
 use tokio::time::timeout;
 
-/// No list of missing objects is read further than this.
+/// Limit for fsck's list of missing objects, in bytes.
 const LONGEST_LIST: u64 = 4 << 20;
 
-/// Refs whose object is not there, with the object. Reads no more than the refs and an index entry for each.
+/// Refs whose object is missing, with its id. Reads only the refs and one index entry per ref.
 pub async fn missing_tips(repo_dir: &Path) -> Result<Vec<(BString, Oid)>, GitError> {
     let repo = repo_dir.to_owned();
     blocking(move || {
@@ -27,8 +27,8 @@ pub async fn missing_tips(repo_dir: &Path) -> Result<Vec<(BString, Oid)>, GitErr
     .await
 }
 
-/// Objects at and right behind the tips of the refs that are not there: the tips themselves, what a tag points to, and the
-/// tree and parents of a commit. Reads one object for each ref.
+/// Missing objects at the tips and one step behind them: the tips, targets of tags, and trees and parents of commits.
+/// Reads one object per ref.
 pub async fn missing_near_tips(repo_dir: &Path) -> Result<Vec<Oid>, GitError> {
     let repo = repo_dir.to_owned();
     blocking(move || {
@@ -40,14 +40,14 @@ pub async fn missing_near_tips(repo_dir: &Path) -> Result<Vec<Oid>, GitError> {
         let mut buffer = Vec::new();
         for tip in &tips {
             let id = ObjectId::from_bytes_or_panic(tip.as_bytes());
-            // The kind first, which keeps large blobs unread.
+            // Check the object type first, so large blobs are not read.
             let kind = store.try_header(&id).ok().flatten().map(|header| header.kind());
             if !matches!(kind, Some(Kind::Commit | Kind::Tag)) {
                 continue;
             }
             match store.try_find(&id, &mut buffer) {
                 Ok(Some(found)) => wanted.extend(linked(found.data)),
-                // Its bytes cannot be read: as good as missing.
+                // An unreadable object counts as missing.
                 _ => return Ok(vec![*tip]),
             }
         }
@@ -61,7 +61,7 @@ pub async fn missing_near_tips(repo_dir: &Path) -> Result<Vec<Oid>, GitError> {
     .await
 }
 
-/// Objects that the head of a commit or tag names.
+/// Object ids in the header of a commit or tag.
 fn linked(object: &[u8]) -> impl Iterator<Item = Oid> {
     let head = object.split(|byte| *byte == b'\n').take_while(|line| !line.is_empty());
     head.filter_map(|line| {
@@ -70,7 +70,7 @@ fn linked(object: &[u8]) -> impl Iterator<Item = Oid> {
     })
 }
 
-/// Which of these objects a repository has. Blocks.
+/// Whether each of these objects is in the repository. Blocks.
 pub fn present(repo_dir: &Path, oids: &[Oid]) -> Result<Vec<bool>, GitError> {
     let objects = repo_dir.join("objects");
     let store = gix::odb::at(objects.clone(), gix::hash::Kind::Sha1).map_err(GitError::io("open", &objects))?;
@@ -81,7 +81,7 @@ pub fn present(repo_dir: &Path, oids: &[Oid]) -> Result<Vec<bool>, GitError> {
     Ok(oids.iter().map(has).collect())
 }
 
-/// Walks everything that the refs reach and tells which objects are not there.
+/// Walks everything reachable from the refs and returns the missing objects.
 pub async fn missing_objects(git: &Git, repo_dir: &Path) -> Result<Vec<Oid>, GitError> {
     let _place = git.heavy_place().await?;
     let limit = git.limits().maintenance;
@@ -103,13 +103,13 @@ pub async fn missing_objects(git: &Git, repo_dir: &Path) -> Result<Vec<Oid>, Git
         let mut missing = named(&String::from_utf8_lossy(&listed), words);
         missing.sort_unstable();
         missing.dedup();
-        // A failure that names no object is one of another kind.
+        // fsck failed without naming an object: a different error.
         if missing.is_empty() { said.map(|()| missing) } else { Ok(missing) }
     };
     timeout(limit, walk).await.unwrap_or(Err(GitError::TimedOut { what: "fsck", after: limit }))
 }
 
-/// Reads `missing blob <oid>` and `refs/heads/x: invalid sha1 pointer <oid>`.
+/// Parses `missing blob <oid>` and `refs/heads/x: invalid sha1 pointer <oid>`.
 fn named(listed: &str, words: &str) -> Vec<Oid> {
     let missing = listed.lines().filter_map(|line| line.strip_prefix("missing ")?.split(' ').nth(1)?.parse().ok());
     let pointers = words.lines().filter(|line| line.contains("invalid sha1 pointer"));

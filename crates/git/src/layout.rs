@@ -1,4 +1,4 @@
-//! Where things are on disk. Paths are made of ids and our own keys, never of text from outside.
+//! Paths on disk. They consist of ids and our own keys, never of text from outside.
 
 use crate::durable::never_twice;
 use abide_core::RepoId;
@@ -10,46 +10,44 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Layout {
     data: PathBuf,
-    /// What the names of its drafts begin with.
+    /// Key prefix of this process's drafts.
     owner: Arc<str>,
 }
 
-/// What lies below `repos/`.
+/// Content of `repos/`.
 #[derive(Debug, Default)]
 pub struct RepoDirs {
-    /// Repositories, by id.
     pub repos: Vec<(RepoId, PathBuf)>,
-    /// What is being removed, or was when a crash came, by id.
+    /// Directories of repositories under removal, or left by an interrupted removal, by id.
     pub graves: Vec<(RepoId, PathBuf)>,
-    /// What earlier versions were making when a crash came.
+    /// Drafts that earlier versions left after a crash.
     pub drafts: Vec<PathBuf>,
-    /// Everything else: what somebody put there by hand.
+    /// Everything else, such as files placed by hand.
     pub strays: Vec<PathBuf>,
 }
 
 impl Layout {
-    /// The layout below this data directory. Nothing is created; a relative path is taken from where we are, because
-    /// git runs with another working directory.
+    /// The layout below this data directory. Creates nothing. A relative path is made absolute, because git runs with
+    /// another
+    /// working directory.
     pub fn new(data: &Path) -> Self {
         Self { data: std::path::absolute(data).unwrap_or_else(|_| data.to_owned()), owner: "draft-".into() }
     }
 
-    /// The same for a process whose incoming areas begin like this, by which they are found again after a crash.
+    /// The same layout, with this key prefix for the drafts of this process. The sweep finds them by it after a crash.
     pub fn owned_by(self, prefix: &str) -> Self {
         Self { owner: prefix.into(), ..self }
     }
 
-    /// A place below `incoming/` for a directory that is being made, another one each time.
+    /// A fresh path below `incoming/` for a directory under construction.
     pub(crate) fn draft(&self) -> PathBuf {
         self.incoming(&format!("{}{:016x}", self.owner, never_twice()))
     }
 
-    /// The data directory.
     pub fn data(&self) -> &Path {
         &self.data
     }
 
-    /// The directory of all repositories.
     pub fn repos(&self) -> PathBuf {
         self.data.join("repos")
     }
@@ -59,37 +57,36 @@ impl Layout {
         self.data.join(format!("repos/{:02x}/{id}.git", id.get() & 0xff))
     }
 
-    /// Where a repository lies while it is removed, next to its place and never taken for one.
+    /// Path of a repository under removal: in the same shard, with a name that no repository has.
     pub fn grave(&self, id: RepoId) -> PathBuf {
         self.data.join(format!("repos/{:02x}/.{id}.git.gone", id.get() & 0xff))
     }
 
-    /// The one repository that everyone reads from who asks for one that has nothing yet.
+    /// The shared empty repository, read in place of repositories without git data.
     pub fn empty(&self) -> PathBuf {
         self.data.join("empty.git")
     }
 
-    /// Where the doctor puts what does not belong.
+    /// Directory where `doctor` moves unexpected files.
     pub fn quarantine(&self) -> PathBuf {
         self.data.join("quarantine")
     }
 
-    /// The directory of all incoming areas.
     pub fn incoming_root(&self) -> PathBuf {
         self.data.join("incoming")
     }
 
-    /// One incoming area. The key is checked where areas are made and removed.
+    /// Path of one incoming area. Callers that create or remove areas check the key.
     pub fn incoming(&self, key: &str) -> PathBuf {
         self.data.join("incoming").join(key)
     }
 
-    /// A directory for what the git runner itself needs.
+    /// Directory for the git runner's own files.
     pub(crate) fn runner(&self) -> PathBuf {
         self.data.join("git")
     }
 
-    /// Every directory below `repos/`, for `doctor`: repositories in order of id, and what does not belong.
+    /// Every directory below `repos/`, for `doctor`: repositories by id, graves, drafts and strays.
     pub fn repo_dirs(&self) -> io::Result<RepoDirs> {
         let mut found = RepoDirs::default();
         for shard in entries(&self.repos())? {
@@ -118,7 +115,7 @@ fn file_name(path: &Path) -> Option<&str> {
     path.file_name()?.to_str()
 }
 
-/// `.7.git.new-…`
+/// Matches `.7.git.new-…`.
 fn is_draft(name: &str) -> bool {
     let id = name.strip_prefix('.').and_then(|rest| rest.split_once(".new-")).and_then(|(name, _)| repo_id(name));
     id.is_some()
@@ -128,7 +125,7 @@ fn repo_id(name: &str) -> Option<RepoId> {
     name.strip_suffix(".git")?.parse().ok()
 }
 
-/// The paths in a directory; one that does not exist holds nothing.
+/// Paths in a directory; empty if the directory does not exist.
 pub(crate) fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
     match std::fs::read_dir(dir) {
         Ok(entries) => entries.map(|entry| Ok(entry?.path())).collect(),

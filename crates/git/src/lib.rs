@@ -1,17 +1,19 @@
 //! BYTES: bare repositories on disk, git's wire formats, and the git binary.
 //!
-//! * [`layout`], [`bare`], [`maintain`]: where a repository is, how it begins, stays fast and goes. [`integrity`]: whether it
-//!   has all that its refs need.
-//! * [`runner`]: the only place that starts a git process; environment, limits and its end are decided there.
-//!   [`slots`]: how many run at once, and for whom. [`ration`]: what the kernel lets one have. [`pace`]: slow clients.
-//! * [`pktline`], [`receive`], [`report`], [`v2`], [`advertise`]: what travels. Parsers are sans-IO and take any bytes.
-//! * [`snapshot`], [`reftx`]: all refs at one moment, and the one transaction that moves them.
-//! * [`read`]: commits, directories, files and differences, for pages and the API.
-//! * [`write`], [`copy`]: a first commit without a working tree, and a fork with objects of its own.
-//! * [`upload`] serves a fetch, [`hint`] says something in its answer; [`incoming`] is where a push's objects wait until its refs may move.
+//! * [`layout`], [`bare`], [`maintain`]: paths, creation, maintenance and removal of repositories. [`integrity`]:
+//!   checks for missing objects.
+//! * [`runner`]: the only place that starts git processes; it decides environment, limits and termination. [`slots`]:
+//!   concurrency limits per client. [`ration`]: kernel limits per process. [`pace`]: slow clients.
+//! * [`pktline`], [`receive`], [`report`], [`v2`], [`advertise`]: wire formats. Parsers are sans-IO and accept any
+//!   bytes.
+//! * [`snapshot`], [`reftx`]: all refs at one moment, and the transaction that moves refs.
+//! * [`read`]: commits, directories, files and diffs, for pages and the API.
+//! * [`write`], [`copy`]: a first commit without a working tree, and self-contained copies for forks.
+//! * [`upload`] serves a fetch, [`hint`] inserts a message into its answer; [`incoming`] holds a push's objects until
+//!   its refs may move.
 //!
-//! Not here: users, policy, SQL, HTTP, leases, and the order of a push's steps. Who may do what is decided in
-//! `abide-core`; `abide-forge` calls these pieces in the right order under the right lease.
+//! Not here: users, policy, SQL, HTTP, leases, and the order of a push's steps. `abide-core` decides permissions;
+//! `abide-forge` calls these pieces in order under the right lease.
 
 pub mod advertise;
 pub mod bare;

@@ -1,13 +1,13 @@
-//! Clearing what a crashed writer left behind.
+//! Removal of lock files that a crashed writer left behind.
 
 use crate::GitError;
 use crate::layout::entries;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Removes lock files and half-written objects; returns what was removed.
+/// Removes lock files and partial objects; returns their paths.
 ///
-/// Only for the holder of the repository's lease after a crash, when no git process of ours can be at work here.
+/// Only for the holder of the repository's lease after a crash, when none of our git processes can run here.
 pub fn clear_stale_locks(repo_dir: &Path) -> Result<Vec<PathBuf>, GitError> {
     let stale = find(repo_dir).map_err(GitError::io("look for stale locks in", repo_dir))?;
     for path in &stale {
@@ -21,7 +21,7 @@ pub fn clear_stale_locks(repo_dir: &Path) -> Result<Vec<PathBuf>, GitError> {
     Ok(stale)
 }
 
-/// Lock files and half-written objects that are there now; some may belong to a writer that is at work.
+/// Lock files and partial objects present now. Some may belong to a running writer.
 pub fn stale_locks(repo_dir: &Path) -> Result<Vec<PathBuf>, GitError> {
     find(repo_dir).map_err(GitError::io("look for stale locks in", repo_dir))
 }
@@ -44,7 +44,7 @@ fn find(repo: &Path) -> io::Result<Vec<PathBuf>> {
 
 fn below(dir: &Path, wanted: &dyn Fn(&str) -> bool, found: &mut Vec<PathBuf>) -> io::Result<()> {
     for path in entries(dir)? {
-        // Maintenance may take away what was there a moment ago.
+        // Maintenance may remove files between listing and reading them.
         let Ok(metadata) = path.symlink_metadata() else { continue };
         if metadata.is_dir() {
             below(&path, wanted, found)?;

@@ -1,4 +1,4 @@
-//! Keeping a repository fast. Nothing here ever removes an object.
+//! Repository maintenance. Nothing here removes an object.
 
 use crate::layout::entries;
 use crate::{Git, GitError};
@@ -7,23 +7,23 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// How thorough a maintenance run is.
+/// Thoroughness of a maintenance run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Joins loose objects and small packs; cheap, for after some pushes.
+    /// Merges loose objects and small packs; cheap, runs after some pushes.
     Light,
-    /// Rewrites everything into one pack, with what no ref reaches kept apart in another.
+    /// Rewrites everything into one pack; unreachable objects go to a separate cruft pack.
     Full,
 }
 
-/// Repacks and refreshes what makes fetches fast (bitmap, commit-graph). May run beside pushes and fetches.
+/// Repacks, and writes the bitmap and commit-graph that make fetches fast. Safe beside pushes and fetches.
 pub async fn maintain(git: &Git, repo_dir: &Path, level: Level) -> Result<(), GitError> {
     let _place = git.heavy_place().await?;
     let limit = git.limits().maintenance;
     clear_old_locks(repo_dir, limit).map_err(GitError::io("remove old locks in", repo_dir))?;
     let how: &[&str] = match level {
         Level::Light => &["--geometric=2"],
-        // Never expired: an object that no ref reaches may be what a push in flight relies on.
+        // No expiry: a push in progress may rely on an unreachable object.
         Level::Full => &["--cruft", "--cruft-expiration=never"],
     };
     let repack = git.call("repack", repo_dir).args(how);
@@ -56,18 +56,17 @@ fn clear_old_locks(repo_dir: &Path, longest: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// Joins loose refs into one file, so that reading all of them is one read.
+/// Merges loose refs into `packed-refs`, so that one read returns all refs.
 ///
-/// A writer of refs: the caller holds the repository's lease and moves its generation, as for a push.
+/// This writes refs: the caller holds the repository's lease and advances its generation, as for a push.
 pub async fn pack_refs(git: &Git, repo_dir: &Path) -> Result<(), GitError> {
     git.call("pack-refs", repo_dir).args(["--all", "--prune"]).run(&[], git.limits().quick).await.map(drop)
 }
 
-/// So many loose files are read as fast as what they could be joined to.
+/// Up to this many loose files, reading them is as fast as reading a pack.
 const FEW: usize = 100;
 
-/// Whether there is so little in a repository that tidying it gains nothing: no pack, and few loose objects and refs.
-/// Blocks.
+/// Whether a repository is too small for maintenance to help: no pack, few loose objects and refs. Blocks.
 pub fn is_small(repo_dir: &Path) -> Result<bool, GitError> {
     let objects = repo_dir.join("objects");
     let look = || -> io::Result<bool> {
@@ -79,7 +78,7 @@ pub fn is_small(repo_dir: &Path) -> Result<bool, GitError> {
     look().map_err(GitError::io("look into", repo_dir))
 }
 
-/// Takes the files below a directory from what is left, and tells whether there was enough.
+/// Subtracts the files below a directory from `left`; `false` if there are more.
 fn has_at_most(left: &mut usize, dir: &Path) -> io::Result<bool> {
     for path in entries(dir)? {
         let enough = match path.symlink_metadata() {
@@ -97,7 +96,7 @@ fn has_at_most(left: &mut usize, dir: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Bytes that a repository takes on disk; blocks. What vanishes while we look is not counted.
+/// Disk usage of a repository in bytes. Blocks. Files that vanish meanwhile are not counted.
 pub fn disk_usage(repo_dir: &Path) -> Result<u64, GitError> {
     usage(repo_dir).map_err(GitError::io("measure", repo_dir))
 }

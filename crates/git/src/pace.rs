@@ -1,4 +1,4 @@
-//! A stream that is given up when its other end is too slow.
+//! A reader that fails when its peer is too slow.
 
 use abide_core::patience::Patience;
 use std::future::Future as _;
@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// The error of a stream whose other end did not keep the minimum rate.
+/// Error for a peer below the minimum rate.
 pub fn too_slow(patience: &Patience) -> io::Error {
     let text = format!(
         "slower than {} bytes per second for {} s; check the connection and try again",
@@ -18,7 +18,7 @@ pub fn too_slow(patience: &Patience) -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, text)
 }
 
-/// A reader that fails when its other end is too slow. Only time in which somebody waits for a byte counts.
+/// A reader with a minimum rate. Only the time in which a read is pending counts.
 #[derive(Debug)]
 pub struct Paced<R> {
     reader: R,
@@ -27,7 +27,6 @@ pub struct Paced<R> {
 }
 
 impl<R> Paced<R> {
-    /// Reads with this patience.
     pub fn new(reader: R, patience: Patience) -> Self {
         Self { reader, patience, waiting: None }
     }

@@ -1,6 +1,6 @@
-//! git's framing: four hexadecimal digits of length, then the payload.
+//! git's pkt-line framing: four hexadecimal digits of length, then the payload.
 //!
-//! [`decode`] and the `put_…` functions do no I/O; [`PacketReader`] drives them over a stream and stays a stream for
+//! [`decode`] and the `put_…` functions do no I/O. [`PacketReader`] drives them over a stream, and remains a stream for
 //! the pack that follows the packets.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -9,44 +9,43 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncReadExt, ReadBuf};
 
-/// Longest packet, its four digits included.
+/// Longest packet, including its four length digits.
 pub const MAX_PACKET: usize = 65520;
-/// Longest payload.
+/// Longest payload of a packet.
 pub const MAX_DATA: usize = MAX_PACKET - 4;
-/// Longest payload behind a side-band number.
+/// Longest payload after the side-band number.
 pub const MAX_SIDEBAND: usize = MAX_DATA - 1;
-/// Pack data or the report.
+/// Side-band for pack data or the report.
 pub const BAND_DATA: u8 = 1;
-/// What `git` prints behind `remote:`.
+/// Side-band for messages that `git` prints after `remote:`.
 pub const BAND_PROGRESS: u8 = 2;
-/// What ends the client with an error.
+/// Side-band for an error that ends the client.
 pub const BAND_ERROR: u8 = 3;
 
-/// One packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Packet {
     /// `0000`: the end of a list or message.
     Flush,
     /// `0001`: between the sections of a version 2 message.
     Delim,
-    /// `0002`: the end of a version 2 answer.
+    /// `0002`: the end of a version 2 response.
     ResponseEnd,
-    /// A payload, perhaps empty.
+    /// A payload, possibly empty.
     Data(Bytes),
 }
 
-/// The bytes are no packet.
+/// Malformed packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PacketError {
     /// The first four bytes are not hexadecimal digits.
     #[error("a packet must start with its length as four hexadecimal digits")]
     NotHex,
-    /// `0003`, or longer than git allows.
+    /// A length of 3, or longer than git allows.
     #[error("invalid packet length {0}: the limit is {MAX_PACKET}, and 3 is not allowed")]
     BadLength(usize),
 }
 
-/// Takes one packet from the front; `None` until all of it is there. What is not taken stays.
+/// Takes one packet from the front of the buffer; `None` if it is incomplete. The rest stays in the buffer.
 pub fn decode(buffer: &mut BytesMut) -> Result<Option<Packet>, PacketError> {
     let Some(length) = peek_length(buffer)? else { return Ok(None) };
     let packet = match length {
@@ -64,7 +63,7 @@ pub fn decode(buffer: &mut BytesMut) -> Result<Option<Packet>, PacketError> {
     Ok(Some(packet))
 }
 
-/// The length the next packet claims; `None` until its four digits are there.
+/// Claimed length of the next packet; `None` until its four digits are complete.
 pub(crate) fn peek_length(buffer: &[u8]) -> Result<Option<usize>, PacketError> {
     let Some(digits) = buffer.get(..4) else { return Ok(None) };
     let length = digits.iter().try_fold(0, |length, &digit| {
@@ -86,20 +85,20 @@ fn put_length(buffer: &mut BytesMut, length: usize) {
 /// Appends a packet with this payload.
 ///
 /// # Panics
-/// If it is longer than [`MAX_DATA`]: callers bound what they send.
+/// If the payload exceeds [`MAX_DATA`]: callers bound it.
 pub fn put_data(buffer: &mut BytesMut, data: &[u8]) {
     put_parts(buffer, &[data]);
 }
 
-/// Appends a line of text, with the newline that git puts behind one.
+/// Appends a line of text with the trailing newline that git expects.
 ///
 /// # Panics
-/// If it is longer than [`MAX_DATA`]: callers bound what they send.
+/// If the line exceeds [`MAX_DATA`]: callers bound it.
 pub fn put_text(buffer: &mut BytesMut, line: &[u8]) {
     put_parts(buffer, &[line, b"\n"]);
 }
 
-/// Appends one packet made of several pieces, without joining them first.
+/// Appends one packet made of several parts, without joining them first.
 pub(crate) fn put_parts(buffer: &mut BytesMut, parts: &[&[u8]]) {
     let length = 4 + parts.iter().map(|part| part.len()).sum::<usize>();
     assert!(length <= MAX_PACKET, "a packet of {length} bytes cannot be sent");
@@ -110,38 +109,35 @@ pub(crate) fn put_parts(buffer: &mut BytesMut, parts: &[&[u8]]) {
     }
 }
 
-/// Appends a flush.
+/// Appends a flush packet.
 pub fn put_flush(buffer: &mut BytesMut) {
     buffer.put_slice(b"0000");
 }
 
-/// Appends a delimiter.
+/// Appends a delimiter packet.
 pub fn put_delim(buffer: &mut BytesMut) {
     buffer.put_slice(b"0001");
 }
 
-/// Appends data on a side-band, in as many packets as it takes; none for no data.
+/// Appends data on a side-band in as many packets as needed; none for empty data.
 pub fn put_sideband(buffer: &mut BytesMut, band: u8, data: &[u8]) {
     for piece in data.chunks(MAX_SIDEBAND) {
         put_parts(buffer, &[&[band], piece]);
     }
 }
 
-/// Why no packet could be read from a stream.
+/// Failure to read a packet from a stream.
 #[derive(Debug, thiserror::Error)]
 pub enum PacketReadError {
-    /// The bytes are no packet.
     #[error(transparent)]
     Packet(#[from] PacketError),
-    /// The stream ended inside a packet.
     #[error("the connection ended in the middle of a packet")]
     Truncated,
-    /// The stream failed.
     #[error("the connection failed: {0}")]
     Io(#[from] io::Error),
 }
 
-/// Reads packets from a stream. It is itself a stream of what follows the packets read so far.
+/// Reads packets from a stream. As a reader it yields the bytes after the packets read so far.
 #[derive(Debug)]
 pub struct PacketReader<R> {
     inner: R,
@@ -149,15 +145,14 @@ pub struct PacketReader<R> {
 }
 
 impl<R> PacketReader<R> {
-    /// How much is asked of the stream at a time.
+    /// Read size.
     const PIECE: usize = 8 * 1024;
 
-    /// Wraps a stream.
     pub fn new(inner: R) -> Self {
         Self { inner, buffer: BytesMut::new() }
     }
 
-    /// What was read from the stream and not taken yet, and the stream.
+    /// Unparsed bytes and the stream.
     pub fn into_parts(self) -> (Bytes, R) {
         (self.buffer.freeze(), self.inner)
     }
@@ -172,14 +167,14 @@ impl<R> PacketReader<R> {
         self.buffer.advance(length);
     }
 
-    /// What was read from the stream and not taken yet.
+    /// Bytes read from the stream but not parsed yet.
     pub fn buffered(&self) -> &[u8] {
         &self.buffer
     }
 }
 
 impl<R: AsyncRead + Unpin> PacketReader<R> {
-    /// The next packet; `None` where the stream ends between two packets. May be cancelled without losing bytes.
+    /// The next packet; `None` if the stream ends between two packets. Cancel-safe: no bytes are lost.
     pub async fn next(&mut self) -> Result<Option<Packet>, PacketReadError> {
         loop {
             if let Some(packet) = decode(&mut self.buffer)? {
@@ -191,7 +186,7 @@ impl<R: AsyncRead + Unpin> PacketReader<R> {
         }
     }
 
-    /// Reads some more into the buffer; 0 at the end of the stream.
+    /// Reads more bytes into the buffer; 0 at the end of the stream.
     pub(crate) async fn fill(&mut self) -> io::Result<usize> {
         self.buffer.reserve(Self::PIECE);
         self.inner.read_buf(&mut self.buffer).await
@@ -201,7 +196,7 @@ impl<R: AsyncRead + Unpin> PacketReader<R> {
 impl<R: AsyncRead + Unpin> AsyncRead for PacketReader<R> {
     fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, out: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if self.buffer.is_empty() {
-            // The pack may take hours; the packets' memory need not stay for it.
+            // The pack may take hours, so free the packet buffer first.
             if self.buffer.capacity() > 0 {
                 self.buffer = BytesMut::new();
             }

@@ -1,7 +1,7 @@
-//! What the git binary offers to fetching clients.
+//! Capabilities that the git binary offers to fetching clients.
 //!
-//! The advertisement is ours (from a [`Snapshot`](crate::Snapshot)), the service is git's; so the capabilities must be
-//! exactly those of the binary that will serve, with our settings.
+//! We write the advertisement (from a [`Snapshot`](crate::Snapshot)), but git serves the fetch. So the capabilities
+//! must be exactly those of this binary with our settings.
 
 use crate::environment::Environment;
 use crate::pktline::{Packet, decode};
@@ -14,13 +14,13 @@ use std::time::Duration;
 
 /// A ref that exists in the probe only.
 const PROBE_REF: &str = "refs/heads/probe";
-/// The empty tree: git knows it without having it, so the probe needs no objects.
+/// Id of the empty tree. git knows it without storing it, so the probe needs no objects.
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
-/// The captured capabilities of `git upload-pack` for stateless (HTTP) clients.
+/// Captured capabilities of `git upload-pack` for stateless (HTTP) clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UploadCapabilities {
-    /// Version 0 and 1: what stands before the place of `symref=…`, and after it.
+    /// Versions 0 and 1: the text before and after `symref=…`.
     pub(crate) before_symref: Bytes,
     pub(crate) after_symref: Bytes,
     /// Version 2: the whole advertisement.
@@ -28,13 +28,13 @@ pub struct UploadCapabilities {
 }
 
 impl UploadCapabilities {
-    /// The capability line of versions 0 and 1 without a `symref`.
+    /// Capability line of versions 0 and 1 without `symref`.
     pub fn v0_line(&self) -> Vec<u8> {
         [&self.before_symref[..], &self.after_symref[..]].concat()
     }
 }
 
-/// Asks the binary, with a scratch repository below `dir`.
+/// Runs the binary on a scratch repository below `dir`.
 pub(crate) async fn capabilities(
     environment: &Environment,
     dir: &Path,
@@ -74,7 +74,7 @@ async fn ask(
     call.args(["--strict", "--http-backend-info-refs", "."]).run(&[], limit).await
 }
 
-/// Takes the capabilities from the first line, around `symref=`.
+/// Splits the capabilities of the first line around `symref=`.
 fn split_v0(advertisement: &[u8]) -> Option<(Bytes, Bytes)> {
     let mut buffer = BytesMut::from(advertisement);
     let Ok(Some(Packet::Data(line))) = decode(&mut buffer) else { return None };

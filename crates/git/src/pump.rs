@@ -1,5 +1,6 @@
-//! git's answer on its way to a client. The process and its slot are held by a task of their own, which gives them up when
-//! the client takes too little, whoever still holds the other end.
+//! Copies git's answer to a client. A separate task owns the process and its slot. It gives them up when the client
+//! reads
+//! too slowly, even if the reader is still held somewhere.
 
 use crate::GitError;
 use crate::child::Running;
@@ -18,10 +19,10 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{Instant, timeout};
 
-/// How much is copied at a time: a pipe holds as much.
+/// Copy size; a pipe holds as much.
 const PIECE: usize = 64 * 1024;
 
-/// An answer to be read to its end. Dropping it ends git.
+/// An answer to read to its end. Dropping it kills git.
 #[derive(Debug)]
 pub struct Pumped {
     piece: Bytes,
@@ -30,17 +31,17 @@ pub struct Pumped {
     ended: bool,
 }
 
-/// Ends an answer from outside, whoever still holds it.
+/// Ends an answer from outside, even if its reader is still held.
 #[derive(Debug)]
 pub struct Cutter(AbortHandle);
 
 impl Cutter {
-    /// Ends git and the answer, which its reader meets as broken.
+    /// Kills git and the answer; its reader gets an error.
     pub fn cut(&self) {
         self.0.abort();
     }
 
-    /// Comes back when git has said all, after at most so long.
+    /// Returns once git has finished, checking at this interval.
     pub async fn ended(&self, look_every: Duration) {
         while !self.0.is_finished() {
             tokio::time::sleep(look_every).await;
@@ -49,19 +50,19 @@ impl Cutter {
 }
 
 impl Pumped {
-    /// A handle that ends it.
+    /// Handle that ends this answer.
     pub fn cutter(&self) -> Cutter {
         Cutter(self.pump.abort_handle())
     }
 }
 
-/// What a pump works with.
+/// Everything that the pump task owns.
 pub(crate) struct Pump<R> {
     pub running: Running,
     pub place: Place,
     /// git's answer, or the rest of it.
     pub answer: R,
-    /// What git is still to be sent.
+    /// Request bytes not yet sent to git.
     pub request: Option<(ChildStdin, Vec<u8>)>,
     pub patience: Patience,
 }
@@ -77,7 +78,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> Pump<R> {
         let request = self.request.take();
         let asking = async {
             if let Some((mut stdin, request)) = request {
-                // A git that reads no more decides by itself how the answer ends.
+                // If git stops reading, it also decides how the answer ends.
                 let _ = stdin.write_all(&request).await;
             }
         };
@@ -87,7 +88,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> Pump<R> {
                 Ok(status) => self.running.judge(status).await,
                 Err(error) => Err(error),
             };
-            // The client has heard git's errors as packets.
+            // git has reported its errors to the client as packets.
             if let Err(error) = judged {
                 tracing::info!(%error, "git ended early");
                 if matches!(error, GitError::UsedUp { .. }) {
@@ -135,7 +136,7 @@ impl AsyncRead for Pumped {
         while self.piece.is_empty() && !self.ended {
             match ready!(self.pieces.poll_recv(context)) {
                 Some(piece) => self.piece = piece,
-                // A client must not take a part for the whole.
+                // A pump error must reach the reader: a client must not take a partial answer for a whole one.
                 None => {
                     let ended = ready!(Pin::new(&mut self.pump).poll(context));
                     self.ended = true;

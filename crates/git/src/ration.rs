@@ -1,28 +1,28 @@
-//! What the kernel lets one git process have. A pack can be made so that a few kilobytes of it take gigabytes or minutes;
-//! no setting of git bounds that, so the kernel does.
+//! Kernel limits of one git process. A crafted pack of a few kilobytes can take gigabytes or minutes to unpack. No git
+//! setting bounds that, so kernel limits do.
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit, setpriority_process};
 use std::time::Duration;
 
-/// Seconds between the signal that ends a process which used up its time and the one that it cannot ignore.
+/// Seconds between SIGXCPU and SIGKILL for a process that exceeded its CPU time.
 const GRACE: u64 = 5;
 
-/// How nice a process is that yields: it gets about a third of what another one gets that wants the same processor.
+/// Nice value of a yielding process: about a third of the CPU share of a normal one.
 const NICE: i32 = 5;
 
-/// Memory and processor time of one process, and of each process that it starts.
+/// Memory and CPU time of one process, and of each process that it starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ration {
-    /// Bytes of private memory. Packs that are mapped do not count: they are the page cache's.
+    /// Bytes of private memory. Mapped packs do not count: they belong to the page cache.
     pub memory: u64,
-    /// Processor time, over all threads.
+    /// CPU time, over all threads.
     pub processor: Duration,
-    /// Whether the work of others goes first while there is too little of that.
+    /// Whether the process runs at a lower priority.
     pub yields: bool,
 }
 
 impl Ration {
-    /// Gives a process its ration. Called right after its start, before it gets a byte of its input (`child.rs`).
+    /// Applies the limits. Called right after the process starts, before it gets its input (`child.rs`).
     pub(crate) fn apply(self, pid: Pid) {
         let seconds = self.processor.as_secs().max(1);
         let limits = [
@@ -35,7 +35,7 @@ impl Ration {
             tracing::debug!(%error, "cannot lower the priority of a git process");
         }
         for (resource, limit) in limits {
-            // One that has ended already needs none; an operator's own stricter limit stays.
+            // Fails if the process has ended, or if the operator set a stricter limit; both are fine.
             if let Err(error) = prlimit(Some(pid), resource, limit) {
                 tracing::debug!(%error, ?resource, "cannot set the limits of a git process");
             }
@@ -43,7 +43,7 @@ impl Ration {
     }
 }
 
-/// Whether the last words or the status of a process say that it ended because its ration was used up.
+/// Whether stderr or the exit status shows that the process exceeded a limit, and which one.
 pub(crate) fn used_up(status: &str, stderr: &str) -> Option<&'static str> {
     const MEMORY: [&str; 5] = [
         "ut of memory",

@@ -1,4 +1,4 @@
-//! The client's half of a push: commands, capabilities and push options, up to where the pack begins.
+//! The client's part of a push: commands, capabilities and push options, up to the start of the pack.
 
 use crate::GitError;
 use crate::incoming::Flaw;
@@ -11,28 +11,27 @@ use std::time::Duration;
 use tokio::io::AsyncRead;
 use tokio::time::timeout;
 
-/// How much one push may ask for.
+/// Limits of one push.
 #[derive(Clone, Debug)]
 pub struct ReceiveLimits {
-    /// Bytes of all commands.
+    /// Total bytes of all commands.
     pub command_bytes: usize,
-    /// Number of commands; also of `shallow` lines.
+    /// Number of commands; also the number of `shallow` lines.
     pub commands: usize,
-    /// Bytes of all push options.
+    /// Total bytes of all push options.
     pub option_bytes: usize,
-    /// Number of push options.
     pub options: usize,
     /// Bytes of the pack.
     pub pack_bytes: u64,
-    /// Bytes that any pack may become when it is unpacked.
+    /// Unpacked bytes allowed for any pack.
     pub unpacked_bytes: u64,
-    /// Bytes that it may become in addition for each of its own.
+    /// Additional unpacked bytes per byte of the pack.
     pub unpacked_ratio: u64,
-    /// How long the client may send nothing while we wait for it.
+    /// Longest silence of the client while we wait for data.
     pub idle: Duration,
-    /// Whether the client ends its stream behind the pack (HTTP) or waits for the report (SSH).
+    /// Whether the client closes its stream after the pack (HTTP) or waits for the report (SSH).
     pub stream_ends: bool,
-    /// Packs with fewer objects than this, and less than 16 MiB in them, become loose objects; others stay packs.
+    /// Packs with fewer objects than this, and under 16 MiB unpacked, become loose objects; others stay packs.
     pub unpack_limit: u32,
 }
 
@@ -53,121 +52,104 @@ impl Default for ReceiveLimits {
     }
 }
 
-/// What the client can do and wants.
+/// Capabilities that the client chose.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Wants a report.
     pub report_status: bool,
-    /// Wants the report that may carry options; ours is the same text.
+    /// Asks for the report format with options. We send the same text.
     pub report_status_v2: bool,
-    /// Takes answers in bands.
     pub side_band_64k: bool,
-    /// All refs or none.
+    /// Apply all refs or none.
     pub atomic: bool,
-    /// Wants no progress.
+    /// Sends no progress.
     pub quiet: bool,
-    /// Sends push options.
     pub push_options: bool,
-    /// The client's name for itself, bounded and printable.
+    /// The client's user agent, shortened and printable.
     pub agent: Option<String>,
 }
 
-/// A push, all but its pack.
+/// A push request without its pack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PushRequest {
-    /// The commands in the order they came.
+    /// Commands in the order received.
     pub updates: Vec<RefUpdate>,
-    /// What the client can do.
     pub capabilities: Capabilities,
-    /// `git push -o …`.
+    /// Values of `git push -o …`.
     pub push_options: Vec<String>,
-    /// Where the client's own history ends, if it is a shallow clone.
+    /// Boundary commits of a shallow clone.
     pub shallow: Vec<Oid>,
 }
 
 impl PushRequest {
-    /// Whether a pack follows: always, unless refs are only deleted.
+    /// Whether a pack follows: always, unless all commands delete refs.
     pub fn needs_pack(&self) -> bool {
         self.updates.iter().any(|update| !update.is_delete())
     }
 }
 
-/// One new tip that cannot be taken.
+/// A new tip that is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedTip {
-    /// The ref.
     pub name: RefName,
-    /// Why, as `git push` prints it.
+    /// Reason, as `git push` prints it.
     pub reason: &'static str,
 }
 
-/// What is wrong with a push. Worded for the person who pushed.
+/// Reason for refusing a push. Worded for the user who pushed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReceiveError {
-    /// The stream is no pkt-line, or ended.
+    /// The stream is not valid pkt-line, or ended.
     #[error(transparent)]
     Packet(#[from] PacketReadError),
-    /// The connection ended before the push was complete.
     #[error("the connection ended before the push was complete")]
     Truncated,
     /// A command is not `<old> <new> <ref>`.
     #[error("invalid push command {0:?}; expected `<old id> <new id> <ref>`")]
     MalformedCommand(String),
-    /// A ref name that is not acceptable.
     #[error("{name:?} is not a valid ref name: {rule}")]
     InvalidRefName {
-        /// What was sent, shortened and printable.
+        /// The name as sent, shortened and printable.
         name: String,
-        /// The rule it breaks.
         rule: InvalidRefName,
     },
-    /// More commands than allowed.
     #[error("a push may update at most {0} refs; push in several steps")]
     TooManyCommands(usize),
-    /// Longer commands than allowed.
     #[error("the commands of a push may have at most {0} bytes; push in several steps")]
     CommandsTooLong(usize),
-    /// More or longer push options than allowed, or one that is no text.
+    /// Too many or too long push options, or one that is not a line of UTF-8 text.
     #[error("a push may have at most {count} push options of {bytes} bytes in total, each one line of UTF-8")]
-    PushOptions {
-        /// How many are allowed.
-        count: usize,
-        /// How long they may be.
-        bytes: usize,
-    },
-    /// A signed push, which is not offered.
+    PushOptions { count: usize, bytes: usize },
+    /// A signed push, which we do not offer.
     #[error("signed pushes are not supported; push without --signed")]
     PushCertificate,
-    /// A repository with other object ids.
+    /// The client uses another object format than SHA-1.
     #[error("only SHA-1 repositories are supported, but the client uses {0:?}")]
     ObjectFormat(String),
-    /// No byte came for too long.
     #[error("no data received for {} s; check the connection and push again", .0.as_secs())]
     Idle(Duration),
-    /// What follows the commands is no pack, or one that is larger or denser than allowed.
+    /// No pack follows the commands, or one over the size limits.
     #[error(transparent)]
     Flaw(#[from] Flaw),
-    /// Unpacking it needs more than one push may have.
+    /// Unpacking exceeded the memory or CPU limit of one push.
     #[error("unpacking this push needs more {0} than allowed; push fewer or smaller objects at a time")]
     TooDear(&'static str),
-    /// The pack is damaged, or one of its objects is not acceptable.
+    /// git refused the pack or one of its objects.
     #[error("the pack was refused: {0}")]
     BadPack(String),
-    /// Our own machinery failed.
+    /// An internal failure.
     #[error(transparent)]
     Git(#[from] GitError),
 }
 
-/// A push that could not be read to its pack.
+/// A push request that could not be parsed.
 #[derive(Debug)]
 pub struct BadRequest {
-    /// What is wrong with it.
     pub error: ReceiveError,
-    /// What the client can do, as far as it had said so: decides how it can be told.
+    /// Capabilities read so far. They decide how the error can be sent.
     pub client: Capabilities,
 }
 
-/// Waits until the commands of a push are here, or their first `most` bytes, or all that comes. Takes nothing.
+/// Waits until the commands of a push are buffered, or `most` bytes, or the end of the stream. Consumes nothing.
 pub async fn begin<R: AsyncRead + Unpin>(reader: &mut PacketReader<R>, most: usize) -> std::io::Result<()> {
     let mut at = 0;
     loop {
@@ -194,8 +176,7 @@ pub fn announced(buffered: &[u8]) -> Option<Capabilities> {
     Some(client)
 }
 
-/// Reads a push up to its pack. `None` is a client that sends only a flush (git's probe before a large push), or
-/// nothing at all.
+/// Reads a push up to its pack. `None` if the client sends only a flush (git's probe before a large push) or nothing.
 pub async fn read_request<R: AsyncRead + Unpin>(
     reader: &mut PacketReader<R>,
     limits: &ReceiveLimits,
@@ -223,7 +204,7 @@ async fn read_all<R: AsyncRead + Unpin>(
     }
 }
 
-/// Reads a push from memory; also says how many bytes it took. For fuzzing and tests.
+/// Parses a push from memory; also returns the number of bytes consumed. For fuzzing and tests.
 pub fn parse_request(bytes: &[u8], limits: &ReceiveLimits) -> Result<(Option<PushRequest>, usize), ReceiveError> {
     let mut buffer = BytesMut::from(bytes);
     let mut parser = Parser::new(limits);
@@ -258,12 +239,12 @@ impl<'a> Parser<'a> {
         self.command_bytes == 0
     }
 
-    /// The request, unless nothing was asked for.
+    /// The request; `None` if it has no commands.
     fn finish(self) -> Option<PushRequest> {
         (!self.request.updates.is_empty()).then_some(self.request)
     }
 
-    /// Takes one packet; `true` when it was the last.
+    /// Parses one packet; `true` if it was the last.
     fn feed(&mut self, packet: &Packet) -> Result<bool, ReceiveError> {
         match (packet, &self.section) {
             (Packet::Data(data), Section::Commands) => self.command_line(data).map(|()| false),
@@ -296,7 +277,7 @@ impl<'a> Parser<'a> {
             let oid = Oid::from_hex(hex).map_err(|_| ReceiveError::MalformedCommand(printable(line)))?;
             self.request.shallow.push(oid);
         } else {
-            // Capabilities stand behind the first command only; git's client repeats them nowhere.
+            // Only the first command carries capabilities.
             if let (Some(list), true) = (capabilities, self.request.updates.is_empty()) {
                 parse_capabilities(list, &mut self.request.capabilities)?;
             }
@@ -338,8 +319,7 @@ fn command(line: &[u8]) -> Result<RefUpdate, ReceiveError> {
     })
 }
 
-/// Reads the list to its end, even if a word of it is refused; unknown words are ignored, as git does, because later
-/// clients bring more.
+/// Parses the whole list even if one word is refused. Ignores unknown words, as git does: later clients send more.
 fn parse_capabilities(list: &[u8], capabilities: &mut Capabilities) -> Result<(), ReceiveError> {
     let mut refused = None;
     for word in list.fields() {
@@ -360,7 +340,7 @@ fn parse_capabilities(list: &[u8], capabilities: &mut Capabilities) -> Result<()
     refused.map_or(Ok(()), Err)
 }
 
-/// Bytes from outside as they may stand in a message: short, and without control characters.
+/// Bytes from outside made safe for a message: shortened, without control characters.
 fn printable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     text.chars().take(200).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()

@@ -1,4 +1,4 @@
-//! Moving refs: all of a push in one transaction, or none.
+//! Ref transactions: all updates of a push or none.
 
 use crate::child::Running;
 use crate::durable::sync_all;
@@ -10,57 +10,51 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::time::timeout;
 
-/// From so many refs on we flush their files ourselves, all at once: git does it one after the other, and a disk takes a
-/// millisecond or more each time.
+/// From this many refs on, we flush the ref files together. git flushes one after the other, at a millisecond or more
+/// each.
 const FLUSH_TOGETHER: usize = 32;
 
-/// What the time limit of a transaction grows by with each ref.
+/// Additional time limit per ref.
 const PER_REF: Duration = Duration::from_millis(5);
 
-/// What stands in the way of a ref.
+/// Reason why a ref cannot move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConflictKind {
-    /// It is not where the client saw it.
+    /// The ref is not at the old id that the client sent.
     #[error("the ref was updated by someone else; fetch and try again")]
     Moved,
-    /// The client thinks it does not exist.
+    /// The client expected no ref of this name.
     #[error("the ref already exists; fetch and try again")]
     Exists,
-    /// The client wants to move or delete a ref that is not there.
+    /// The ref to move or delete does not exist.
     #[error("the ref no longer exists; fetch and try again")]
     Gone,
     /// `a` and `a/b` cannot both be refs.
     #[error("the name conflicts with another ref (a and a/b cannot both exist); delete or rename that ref")]
     NameTaken,
-    /// Another writer is at this ref.
+    /// Another writer holds the lock of this ref.
     #[error("another process is updating the ref; try again in a moment")]
     Locked,
-    /// git does not take this object for this ref.
+    /// git refuses this object for this ref.
     #[error("the object is missing or has the wrong type for this ref")]
     BadObject,
 }
 
-/// Why refs did not move. None of them did.
+/// Failure of a ref transaction. No ref moved, except as noted.
 #[derive(Debug, thiserror::Error)]
 pub enum RefTxError {
-    /// One ref cannot move as asked; git names the first it finds.
+    /// One ref conflicts; git names the first that it finds.
     #[error("{name}: {kind}")]
-    Conflict {
-        /// The ref.
-        name: RefName,
-        /// What is in its way.
-        kind: ConflictKind,
-    },
-    /// Our own machinery failed. If the failure came while committing, some or all refs may have moved: ask
-    /// [`refs_match`].
+    Conflict { name: RefName, kind: ConflictKind },
+    /// An internal failure. If it happened during commit, some or all refs may have moved: check with [`refs_match`].
     #[error(transparent)]
     Git(#[from] GitError),
 }
 
-/// Moves all refs or none, if each is where its update says. The caller holds the repository's lease.
+/// Moves all refs or none, if each is at the old id of its update. The caller holds the repository's lease.
 ///
-/// git gets the word to commit only from us and only when everything is locked and verified: a process that dies
-/// before has moved nothing, and its git ends without moving anything.
+/// We send `commit` only after git has locked and verified all refs. If this process dies before that, its git exits
+/// without moving a ref.
 pub async fn update_refs(git: &Git, repo_dir: &Path, updates: &[RefUpdate]) -> Result<(), RefTxError> {
     if updates.is_empty() {
         return Ok(());
@@ -76,7 +70,7 @@ pub async fn update_refs(git: &Git, repo_dir: &Path, updates: &[RefUpdate]) -> R
 async fn transact(mut running: Running, repo_dir: &Path, updates: &[RefUpdate]) -> Result<(), RefTxError> {
     let mut stdin = running.stdin.take();
     let mut answers = BufReader::new(running.stdout.take().expect("stdout is piped")).lines();
-    // A git that stops reading has a reason, and tells it below.
+    // If git stops reading, its stderr says why; it is read below.
     let _ = stdin.as_mut().expect("stdin is piped").write_all(&commands(updates)).await;
     let mut prepared = false;
     while let Ok(Some(line)) = answers.next_line().await {
@@ -98,7 +92,7 @@ async fn transact(mut running: Running, repo_dir: &Path, updates: &[RefUpdate]) 
             status: status.to_string(),
             stderr: "the transaction was never prepared".to_owned(),
         })),
-        // Once it was told to commit, a failure is no verdict on a ref: some may have moved.
+        // After `commit` was sent, a failure is no conflict: some refs may have moved.
         Err(GitError::Failed { what, status, stderr }) if !prepared => Err(match conflict(&stderr, updates) {
             Some((name, kind)) => RefTxError::Conflict { name, kind },
             None => RefTxError::Git(GitError::Failed { what, status, stderr }),
@@ -107,18 +101,19 @@ async fn transact(mut running: Running, repo_dir: &Path, updates: &[RefUpdate]) 
     }
 }
 
-/// Makes durable what a prepared transaction has written and its commit only renames. If this fails, git ends with us
-/// and moves nothing.
+/// Flushes the files that a prepared transaction has written and its commit only renames. If this fails, git exits
+/// without
+/// moving a ref.
 async fn flush_prepared(repo_dir: &Path, updates: &[RefUpdate]) -> Result<(), GitError> {
     let of_ref = |update: &RefUpdate| repo_dir.join(format!("{}.lock", update.name));
     let mut files: Vec<PathBuf> = updates.iter().filter(|update| !update.is_delete()).map(of_ref).collect();
-    // Written anew if a ref that goes is in it.
+    // git rewrites `packed-refs` if it holds a deleted ref.
     files.extend(Some(repo_dir.join("packed-refs.new")).filter(|path| path.exists()));
     let repo = repo_dir.to_owned();
     blocking(move || sync_all(&files).map_err(GitError::io("flush the refs of", &repo))).await
 }
 
-/// The transaction up to `prepare`, in git's NUL-terminated form: no quoting, so no way out of a field.
+/// The transaction up to `prepare`, in git's NUL-terminated format: without quoting, no value can escape its field.
 fn commands(updates: &[RefUpdate]) -> Vec<u8> {
     let mut script = b"start\0".to_vec();
     for RefUpdate { name, old, new } in updates {
@@ -132,7 +127,7 @@ fn commands(updates: &[RefUpdate]) -> Vec<u8> {
     script
 }
 
-/// Reads git's complaint: which of our refs it names, and what it has against it.
+/// Parses git's error message: the named ref and the kind of conflict.
 fn conflict(stderr: &str, updates: &[RefUpdate]) -> Option<(RefName, ConflictKind)> {
     use ConflictKind as K;
     let kind = match stderr {
@@ -146,24 +141,24 @@ fn conflict(stderr: &str, updates: &[RefUpdate]) -> Option<(RefName, ConflictKin
         _ => return None,
     };
     let named = stderr.split('\'').skip(1).step_by(2);
-    // Where several are named (`'a' exists; cannot create 'a/b'`), the one of ours is meant.
+    // Where git names several refs (`'a' exists; cannot create 'a/b'`), take the one in this push.
     let ours = named.filter_map(|name| updates.iter().find(|update| update.name.as_str() == name)).next();
-    // git writes the message with the lock's path for some failures; then the first update stands for all.
+    // Some messages contain only the path of a lock file; then report the first update.
     ours.or(updates.first()).map(|update| (update.name.clone(), kind))
 }
 
-/// How far a push's updates have come, for whoever finds it unfinished.
+/// Progress of an unfinished push's updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefsMatch {
-    /// Every ref is where it should go.
+    /// Every ref is at its new id.
     AllApplied,
-    /// Every ref is where it came from.
+    /// Every ref is at its old id.
     NoneApplied,
-    /// Neither: others have written since, or the transaction was cut short.
+    /// Neither: another writer moved a ref, or the transaction was interrupted.
     Mixed,
 }
 
-/// Compares the refs with what the updates wanted.
+/// Compares the refs with the old and new ids of the updates.
 pub async fn refs_match(repo_dir: &Path, updates: &[RefUpdate]) -> Result<RefsMatch, GitError> {
     let snapshot = read(repo_dir).await?;
     let at = |update: &RefUpdate| at(&snapshot, update);
@@ -176,17 +171,16 @@ pub async fn refs_match(repo_dir: &Path, updates: &[RefUpdate]) -> Result<RefsMa
     })
 }
 
-/// Which of the updates are still to be made: their refs are where they came from. A ref that is neither there nor where
-/// it should go is not among them, but in the second list.
+/// Unapplied updates in two lists: refs still at their old id, and refs at neither their old nor their new id.
 pub async fn refs_left(repo_dir: &Path, updates: &[RefUpdate]) -> Result<(Vec<RefUpdate>, Vec<RefUpdate>), GitError> {
     let snapshot = read(repo_dir).await?;
     let open = updates.iter().filter(|update| at(&snapshot, update) != update.new).cloned();
     Ok(open.partition(|update| at(&snapshot, update) == update.old))
 }
 
-/// Whether a ref exists at this moment.
+/// Whether this ref exists now.
 pub async fn ref_exists(repo_dir: &Path, name: &RefName) -> Result<bool, GitError> {
-    // Most are in files of their own, and reading all refs takes a while where there are many.
+    // Most refs are loose files; reading all refs is slow in a repository with many.
     if tokio::fs::metadata(repo_dir.join(name.as_str())).await.is_ok_and(|found| found.is_file()) {
         return Ok(true);
     }

@@ -1,36 +1,35 @@
-//! Our half of a push: what became of each ref, and words for the person who pushed.
+//! The server's part of a push: the result of each ref, and messages for the user.
 
 use crate::Capabilities;
 use crate::pktline::{BAND_DATA, BAND_ERROR, BAND_PROGRESS, MAX_DATA, put_data, put_flush, put_parts, put_sideband};
 use abide_core::RefName;
 use bytes::{Bytes, BytesMut};
 
-/// A packet that says nothing, sent while the client waits (side-band only), as git does.
+/// An empty progress packet, sent while a side-band client waits, as git does.
 pub const KEEPALIVE: &[u8] = b"0005\x02";
 
-/// Longest reason we put behind a ref.
+/// Longest reason after a ref name.
 const MAX_REASON: usize = 1000;
 
-/// What became of a ref.
+/// Result of one ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefResult {
-    /// It moved.
     Ok,
-    /// It did not, and why.
+    /// Refused, with the reason.
     Ng(String),
 }
 
-/// What became of a push.
+/// Result of a push.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Whether the pack was taken, or why not.
+    /// Whether the pack was accepted, or why not.
     pub unpack: Result<(), String>,
-    /// What became of each ref, in the order of the commands.
+    /// Result of each ref, in the order of the commands.
     pub refs: Vec<(RefName, RefResult)>,
 }
 
 impl Report {
-    /// The bytes to send, the final flush included; nothing if the client wants no report and no bands.
+    /// Encodes the report with its final flush; empty if the client wants neither a report nor side-bands.
     pub fn encode(&self, client: &Capabilities) -> Bytes {
         let mut out = BytesMut::new();
         if client.report_status || client.report_status_v2 {
@@ -66,7 +65,7 @@ impl Report {
     }
 }
 
-/// Text for the terminal of the person who pushed, behind `remote:`; only for a client with side-bands.
+/// A message that the client prints after `remote:`. Only for clients with side-bands.
 pub fn sideband_message(text: &str) -> Bytes {
     let mut out = BytesMut::new();
     let mut lines = text.trim_end().to_owned();
@@ -75,21 +74,21 @@ pub fn sideband_message(text: &str) -> Bytes {
     out.freeze()
 }
 
-/// A piece of progress, as git printed it.
+/// A chunk of git's progress output.
 pub fn sideband_progress(bytes: &[u8]) -> Bytes {
     let mut out = BytesMut::new();
     put_sideband(&mut out, BAND_PROGRESS, bytes);
     out.freeze()
 }
 
-/// An `ERR` packet: instead of an advertisement or an answer, and the client ends with this text.
+/// An `ERR` packet in place of an advertisement or response; the client exits with this text.
 pub fn error_packet(text: &str) -> Bytes {
     let mut out = BytesMut::new();
     put_parts(&mut out, &[b"ERR ", shorten(text, MAX_DATA - 4).as_bytes()]);
     out.freeze()
 }
 
-/// The end of a push that gets no report, and why, in the form that the client can read.
+/// Error response to a push that gets no report, in a form that the client can read.
 pub fn refused_request(client: &Capabilities, reason: &str) -> Bytes {
     if !client.side_band_64k {
         return error_packet(reason);
@@ -100,7 +99,7 @@ pub fn refused_request(client: &Capabilities, reason: &str) -> Bytes {
     out.freeze()
 }
 
-/// A reason must stay on its line, whatever it was made from.
+/// Makes a reason one line without control characters.
 fn one_line(reason: &str) -> String {
     let line: String = reason.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     shorten(&line, MAX_REASON).to_owned()

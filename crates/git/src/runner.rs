@@ -1,7 +1,7 @@
-//! The only place that starts a git process.
+//! The only place that starts git processes.
 //!
-//! Arguments are fixed; refs and ids from outside go through stdin. What git sees is decided in `environment.rs`, how
-//! it ends in `child.rs`, how many run at once here.
+//! Arguments are fixed; refs and ids from outside go through stdin. `environment.rs` decides the environment,
+//! `child.rs` the termination, this module the concurrency.
 
 use crate::child::Running;
 use crate::environment::Environment;
@@ -18,51 +18,51 @@ use std::time::Duration;
 use tokio::process::Command;
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 
-/// Requests of fetches that take room on the disk at once, and for one address or account. Nearly all are smaller.
+/// Fetch requests spooled to disk at once: in all, and per address or account. Nearly all requests are smaller.
 const LARGE_REQUESTS: usize = 64;
 const LARGE_REQUESTS_EACH: usize = 8;
 
-/// Processor time of one walk or copy for someone without an account.
+/// CPU time of one walk or copy for a client without an account.
 const STRANGERS_TIME: Duration = Duration::from_secs(120);
 
-/// The earliest git that has all we call.
+/// Oldest supported git version.
 const MINIMUM: (u32, u32) = (2, 39);
 
-/// How much git may do at once, and for how long.
+/// Concurrency, time and memory limits of git processes.
 #[derive(Clone, Debug)]
 pub struct GitLimits {
-    /// Fetches at once. Each may hold a pack-objects process.
+    /// Concurrent fetches. Each may run a `pack-objects` process.
     pub fetches: usize,
-    /// Fetches at once for one address or account. A quarter of these and of all other slots is left to others, whatever
-    /// the limits say.
+    /// Concurrent fetches per address or account. Whatever the limits, a quarter of each pool's slots stays free for
+    /// others.
     pub fetches_each: usize,
-    /// Pushes that arrive at once. The clients set the pace and no process runs meanwhile, so this is generous.
+    /// Concurrent pushes on arrival. Clients set the pace and no process runs meanwhile, so the limit is high.
     pub receives: usize,
-    /// Pushes that arrive at once from one address or account.
+    /// Concurrent pushes on arrival per address or account.
     pub receives_each: usize,
-    /// Pushes of accounts that are unpacked or checked at once: these are bound by cores and memory.
+    /// Concurrent unpacks and checks for accounts; bound by cores and memory.
     pub unpacks: usize,
-    /// The same for pushes without an account, which have slots of their own.
+    /// Concurrent unpacks and checks for clients without an account, in a separate pool.
     pub stranger_unpacks: usize,
-    /// Maintenance runs and copies at once: these are bound by cores.
+    /// Concurrent maintenance runs and copies; bound by cores.
     pub heavy: usize,
-    /// Questions about history (blame, the history of a path) and files that are sent, at once.
+    /// Concurrent history queries (blame, path history).
     pub reads: usize,
-    /// The same for one address or account.
+    /// Concurrent history queries per address or account.
     pub reads_each: usize,
-    /// How long one waits for a slot before hearing that the server is busy.
+    /// Longest wait for a slot before the client gets "busy".
     pub queue: Duration,
-    /// Limit of a short call (update-ref).
+    /// Time limit of a short call (update-ref).
     pub quick: Duration,
-    /// Limit of resolving or checking what a push brought, once all of it is here.
+    /// Time limit for unpacking or checking a received push.
     pub check: Duration,
-    /// Limit of one maintenance step.
+    /// Time limit of one maintenance step.
     pub maintenance: Duration,
-    /// Threads of one pack-objects or index-pack process.
+    /// Threads of one `pack-objects` or `index-pack` process.
     pub pack_threads: usize,
-    /// Bytes of private memory of one process.
+    /// Private memory of one process, in bytes.
     pub memory: u64,
-    /// Bytes of private memory of one process that unpacks or checks a push without an account.
+    /// Private memory of one process that works for a client without an account, in bytes.
     pub stranger_memory: u64,
 }
 
@@ -97,7 +97,7 @@ const SCANS_EACH: usize = 2;
 /// The same for all who have no account: threads of this process have one priority, so there are few of them.
 const STRANGER_SCANS: usize = 2;
 
-/// The git binary, ready to be called. Cheap to clone.
+/// Handle to the git binary. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Git(Arc<Inner>);
 
@@ -106,7 +106,7 @@ struct Inner {
     environment: Environment,
     limits: GitLimits,
     upload: OnceCell<UploadCapabilities>,
-    /// Where it has its home, and is asked what it offers.
+    /// Directory for git's home, probes and spool files.
     dir: PathBuf,
     fetches: Pool,
     receives: Pool,
@@ -122,14 +122,14 @@ struct Inner {
 }
 
 impl Git {
-    /// A binary that does what we ask of it: its version is checked.
+    /// Opens the binary and checks its version.
     pub async fn detect(binary: &Path, layout: &Layout, limits: GitLimits) -> Result<Self, GitError> {
         let git = Self::new(binary, layout, limits)?;
         git.version().await?;
         Ok(git)
     }
 
-    /// A binary that is not asked anything yet, with an empty home.
+    /// Opens the binary without running it; creates its empty home.
     pub fn new(binary: &Path, layout: &Layout, limits: GitLimits) -> Result<Self, GitError> {
         let dir = layout.runner();
         let home = dir.join("home");
@@ -143,7 +143,7 @@ impl Git {
             dir,
             fetches: Pool::new("fetches", limits.fetches, limits.fetches_each),
             receives: Pool::new("pushes", limits.receives, limits.receives_each),
-            // Half of them for one client: another one's push does not wait for all of them.
+            // At most half per client, so that one client's pushes do not block all others.
             unpacks: Pool::new("pushes", limits.unpacks, limits.unpacks.div_ceil(2)),
             stranger_unpacks: Pool::new("pushes", limits.stranger_unpacks, limits.stranger_unpacks.div_ceil(2)),
             heavy: Pool::new("maintenance", limits.heavy, limits.heavy),
@@ -157,7 +157,7 @@ impl Git {
         })))
     }
 
-    /// The version, such as `2.47.3`; refused if it is too old for us.
+    /// The version, such as `2.47.3`; an error if it is too old.
     pub async fn version(&self) -> Result<String, GitError> {
         let environment = &self.0.environment;
         let call = Call::new(environment, "version", &environment.home, &[]);
@@ -169,17 +169,16 @@ impl Git {
         }
     }
 
-    /// The limits it was made with.
     pub fn limits(&self) -> &GitLimits {
         &self.0.limits
     }
 
-    /// Where it keeps what it needs for a moment.
+    /// Directory for temporary files.
     pub(crate) fn dir(&self) -> &Path {
         &self.0.dir
     }
 
-    /// What this binary offers to fetching clients. It is asked once, when somebody wants to know.
+    /// Fetch capabilities of this binary, probed on first use.
     pub async fn upload_capabilities(&self) -> Result<&UploadCapabilities, GitError> {
         let Inner { upload, environment, dir, limits, .. } = &*self.0;
         upload.get_or_try_init(|| probe::capabilities(environment, dir, limits.quick)).await
@@ -190,17 +189,17 @@ impl Git {
         self.call_with(what, repo, &[])
     }
 
-    /// The same with additional settings.
+    /// As [`Git::call`], with additional settings.
     pub(crate) fn call_with(&self, what: &'static str, repo: &Path, settings: &[(&str, &str)]) -> Call<'_> {
         Call::new(&self.0.environment, what, repo, settings).ration(self.ration())
     }
 
-    /// What any process may have that nothing else is said about.
+    /// Default limits of a process.
     pub(crate) fn ration(&self) -> Ration {
         Ration { memory: self.0.limits.memory, processor: self.0.limits.maintenance, yields: false }
     }
 
-    /// The ration of a process that walks or packs objects for a client.
+    /// Limits of a process that walks or packs objects for a client.
     pub(crate) fn ration_of(&self, client: Client) -> Ration {
         let limits = &self.0.limits;
         match client.is_stranger() {
@@ -212,27 +211,27 @@ impl Git {
         }
     }
 
-    /// What a process may have that answers a question about history.
+    /// Limits of a process that answers a history query.
     pub(crate) fn read_ration(&self) -> Ration {
         Ration { processor: self.0.limits.quick, ..self.ration() }
     }
 
-    /// A slot among the fetches.
+    /// Takes a fetch slot.
     pub(crate) async fn fetch_place(&self, client: Client) -> Result<Place, GitError> {
         self.0.fetches.enter(client, self.0.limits.queue).await
     }
 
-    /// A slot among the requests that take room on the disk.
+    /// Takes a slot for a request spooled to disk.
     pub(crate) async fn request_place(&self, client: Client) -> Result<Place, GitError> {
         self.0.requests.enter(client, self.0.limits.queue).await
     }
 
-    /// A slot among the files that are sent.
+    /// Takes a download slot.
     pub(crate) async fn file_place(&self, client: Client) -> Result<Place, GitError> {
         self.0.files.enter(client, self.0.limits.queue).await
     }
 
-    /// A slot among the pushes that arrive.
+    /// Takes a slot for an arriving push.
     pub async fn receive_place(&self, client: Client) -> Result<Place, GitError> {
         self.0.receives.enter(client, self.0.limits.queue).await
     }
@@ -243,13 +242,14 @@ impl Git {
         pool.enter(client, self.0.limits.check).await
     }
 
-    /// A slot among the pushes that are unpacked or checked. Their clients have sent all, so they wait for long.
+    /// Takes a slot to unpack or check a push. The client has sent everything, so the wait may be long.
     pub(crate) async fn unpack_place(&self, client: Client) -> Result<Place, GitError> {
         let pool = if client.is_stranger() { &self.0.stranger_unpacks } else { &self.0.unpacks };
         pool.enter(client, client.patience(self.0.limits.check)).await
     }
 
-    /// A share of the memory that unpacking pushes of accounts may take together. The slots of others are their share.
+    /// Reserves part of the memory shared by the unpacks of accounts. Clients without an account are limited by their
+    /// slots.
     pub(crate) async fn memory_share(
         &self,
         client: Client,
@@ -266,23 +266,23 @@ impl Git {
         }
     }
 
-    /// A slot among the questions about history.
+    /// Takes a slot for a history query.
     pub(crate) async fn read_place(&self, client: Client) -> Result<Place, GitError> {
         self.0.reads.enter(client, self.0.limits.queue).await
     }
 
-    /// A slot among what keeps repositories quick.
+    /// Takes a maintenance slot.
     pub(crate) async fn heavy_place(&self) -> Result<Place, GitError> {
         self.0.heavy.enter(Client::SERVER, self.0.limits.queue).await
     }
 }
 
-/// Memory is shared out in units of a mebibyte.
+/// Memory is reserved in units of 1 MiB.
 fn shares(bytes: u64) -> u32 {
     u32::try_from(bytes >> 20).unwrap_or(u32::MAX).clamp(1, 1 << 28)
 }
 
-/// One call, being put together.
+/// Builder of one git call.
 pub(crate) struct Call<'a> {
     environment: &'a Environment,
     what: &'static str,
@@ -299,13 +299,13 @@ impl<'a> Call<'a> {
         Self { environment, what, command, ration, input: None }
     }
 
-    /// What the kernel lets it have.
+    /// Sets the kernel limits.
     pub fn ration(mut self, ration: Ration) -> Self {
         self.ration = ration;
         self
     }
 
-    /// A file to read from, from where it stands, in place of a pipe.
+    /// Sets a file as stdin, read from its current position, instead of a pipe.
     pub fn input(mut self, file: File) -> Self {
         self.input = Some(file);
         self
@@ -325,21 +325,21 @@ impl<'a> Call<'a> {
         self.start_watched(|_| ())
     }
 
-    /// Starts it; `watch` sees each piece of stderr as it comes.
+    /// Starts the process; `watch` gets each chunk of stderr as it arrives.
     pub fn start_watched(self, watch: impl FnMut(&[u8]) + Send + 'static) -> Result<Running, GitError> {
         Running::start(self.what, &self.environment.binary, self.command, (self.ration, self.input), watch)
     }
 
-    /// Runs it to its end with this input; returns its (small) output.
+    /// Runs the process to its end with this input; returns its (small) output.
     pub async fn run(self, input: &[u8], limit: Duration) -> Result<Vec<u8>, GitError> {
         self.start()?.exchange(input, limit).await
     }
 }
 
-/// The file that a program's name stands for, or the name itself if there is none.
+/// Full path of a program, or its name if it is not on PATH.
 ///
-/// Every push starts several processes. With a full path nobody has to look through PATH each time, and the standard
-/// library starts the process without a copy of our page tables, which it makes for a name and a PATH of its own.
+/// Every push starts several processes. A full path saves the search through PATH each time. It also lets the standard
+/// library spawn without copying our page tables, which it does for a bare name with a custom PATH.
 fn full_path(program: &Path, path: &OsStr) -> PathBuf {
     if program.components().count() > 1 {
         return std::path::absolute(program).unwrap_or_else(|_| program.to_owned());
@@ -350,7 +350,7 @@ fn full_path(program: &Path, path: &OsStr) -> PathBuf {
     std::env::split_paths(path).map(|dir| dir.join(program)).find(runs).unwrap_or_else(|| program.to_owned())
 }
 
-/// Reads `git version 2.47.3 (Apple Git-154)`.
+/// Parses `git version 2.47.3 (Apple Git-154)`.
 fn parse_version(text: &str) -> Option<((u32, u32), &str)> {
     let version = text.strip_prefix("git version ")?.split_whitespace().next()?;
     let mut numbers = version.split('.');

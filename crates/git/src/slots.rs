@@ -1,7 +1,7 @@
-//! Slots among git processes: so many in all, and so many for one address and one account.
+//! Slots for git processes: a total, and a limit per address, account and signing key.
 //!
-//! A client's own limit comes first: whoever has as many as one client may have waits for itself and takes no place in
-//! the queue of all, so no client can hold up another by asking often.
+//! The client's own limit is checked first. A client over its limit waits outside the shared queue, so frequent
+//! requests cannot hold up other clients.
 
 use crate::GitError;
 use abide_core::UserId;
@@ -11,29 +11,29 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-/// For whom git works.
+/// The client that git works for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Client {
     network: Option<Network>,
     account: Option<UserId>,
-    /// The public key of a nostr event that git works for.
+    /// Public key of the nostr event that git works for.
     key: Option<[u8; 32]>,
     /// The longest that it waits for a slot of those that unpack and check.
     patience: Option<Duration>,
 }
 
 impl Client {
-    /// The server itself, which is not counted.
+    /// The server itself, which has no per-client limit.
     pub const SERVER: Self = Self { network: None, account: None, key: None, patience: None };
 
-    /// Someone at an address, with or without an account. Whoever has no address shares one with all who have none.
+    /// A client at an address, with or without an account. All clients without an address share one.
     pub fn new(ip: Option<IpAddr>, account: Option<UserId>) -> Self {
         let ip = ip.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         Self { network: Some(Network::of(ip)), account, key: None, patience: None }
     }
 
-    /// Whoever signed an event, with or without an account, and the address that the event came from. Work that is done
-    /// later has no address.
+    /// The signer of an event, with or without an account, and the source address of the event. Deferred work has no
+    /// address.
     pub fn signer(ip: Option<IpAddr>, account: Option<UserId>, key: [u8; 32]) -> Self {
         Self { network: ip.map(Network::of), account, key: Some(key), patience: None }
     }
@@ -54,12 +54,12 @@ impl Client {
         self.patience.map_or(usual, |patience| patience.min(usual))
     }
 
-    /// Whether it comes without an account.
+    /// Whether the client has no account.
     pub fn is_stranger(&self) -> bool {
         self.account.is_none() && (self.network.is_some() || self.key.is_some())
     }
 
-    /// A slot for the address, one for the account and one for the key that signed, as far as there are any.
+    /// Takes one slot each for the address, the account and the signing key, where present.
     fn take(&self, from: &Slots<Key>) -> Result<Vec<Slot<Key>>, Full> {
         let people = self.account.map(Key::Account).into_iter().chain(self.key.map(Key::Signer));
         from.take_all(self.network.map(Key::Address).into_iter().chain(people).collect())
@@ -82,17 +82,18 @@ pub struct Pool {
     freed: Arc<Notify>,
 }
 
-/// A slot, until it is dropped.
+/// A slot, released on drop.
 #[derive(Debug)]
 #[must_use = "dropping a place gives it back"]
 pub struct Place {
-    // Before the other: whoever is told of it finds the slot of all given back a moment later.
+    // Dropped first: the shared slot is released a moment after waiters of this client wake up.
     _own: Own,
     _all: OwnedSemaphorePermit,
 }
 
-/// The slots of one client. Whoever waits for them is told when they are given back, also by a client that gave up while it
-/// waited for a slot of all.
+/// The slots of one client. Dropping them wakes waiting tasks, also when the client gave up while it waited for a
+/// shared
+/// slot.
 #[derive(Debug)]
 struct Own {
     slots: Vec<Slot<Key>>,
@@ -100,15 +101,16 @@ struct Own {
 }
 
 impl Pool {
-    /// `all` slots, at most `each` of them for one address or account, which leaves a quarter to others. `what` is told to
-    /// whoever finds none.
+    /// A pool of `all` slots, at most `each` per address or account, so that a quarter stays free for others. `what`
+    /// names the
+    /// work in the "busy" error.
     pub fn new(what: &'static str, all: usize, each: usize) -> Self {
         let all = all.clamp(1, Semaphore::MAX_PERMITS);
         let own = Slots::new(usize::MAX, share_of_one(all, each));
         Self { what, all: Arc::new(Semaphore::new(all)), own, freed: Arc::default() }
     }
 
-    /// A slot, waited for at most so long.
+    /// Waits at most this long for a slot.
     pub async fn enter(&self, client: Client, wait: Duration) -> Result<Place, GitError> {
         let entering = async {
             let own = self.own(client).await;
@@ -121,7 +123,7 @@ impl Pool {
     async fn own(&self, client: Client) -> Own {
         loop {
             let mut freed = std::pin::pin!(self.freed.notified());
-            // Before looking, so that what is given back in between is not missed.
+            // Register before checking, so that a slot released in between is not missed.
             freed.as_mut().enable();
             if let Ok(slots) = client.take(&self.own) {
                 return Own { slots, freed: self.freed.clone() };
@@ -197,7 +199,8 @@ mod tests {
             let pool = pool.clone();
             tokio::spawn(async move { pool.enter(at(2), wait).await.map(drop) })
         };
-        // The first waits for a slot of all and has its own; the others wait for the own one.
+        // The first task holds the client's own slot and waits for a shared one; the others wait for the client's own
+        // slot.
         let impatient = waits(SOON);
         tokio::task::yield_now().await;
         let gone = waits(Duration::from_secs(60));
@@ -215,7 +218,7 @@ mod tests {
         assert_eq!(pool.own.used(), 1);
     }
 
-    /// Lets all tasks run until they wait.
+    /// Lets all tasks run until they are blocked.
     async fn settle() {
         for _ in 0..100 {
             tokio::task::yield_now().await;

@@ -10,49 +10,46 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// One ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ref {
-    /// Its full name. Bytes, because git allows names that are not UTF-8 and a mirror may bring them.
+    /// Full name. Bytes, because git allows names that are not UTF-8 and a mirror may bring them.
     pub name: BString,
-    /// What it points to, through symbolic refs.
+    /// Target object, after following symbolic refs.
     pub oid: Oid,
-    /// What the annotated tag finally points to; `None` if it is no tag.
+    /// Final target of an annotated tag; `None` if the target is no tag.
     pub peeled: Option<Oid>,
-    /// The ref it finally stands for, if it is symbolic.
+    /// Final target of a symbolic ref.
     pub symref: Option<BString>,
 }
 
-/// What HEAD says.
+/// Content of HEAD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// The name of a ref, which need not exist.
+    /// Name of a ref, which need not exist.
     Symbolic(BString),
-    /// An object.
     Detached(Oid),
-    /// Nothing: nobody has said yet which branch it shall be.
+    /// No default branch is known yet.
     Unset,
 }
 
 /// All refs, sorted by name as git sorts them, and HEAD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The refs in the order of their bytes.
+    /// Refs in byte order of their names.
     pub refs: Vec<Ref>,
-    /// What HEAD says.
     pub head: Head,
 }
 
 impl Snapshot {
-    /// No refs, and no word of which branch there will be.
+    /// No refs and no default branch.
     pub fn empty() -> Self {
         Self { refs: Vec::new(), head: Head::Unset }
     }
 
-    /// Reads all refs; blocks. No configuration is read, so nothing in the repository can change how.
+    /// Reads all refs; blocks. Reads no configuration, so a repository cannot influence this.
     pub fn read(repo_dir: &Path) -> Result<Self, GitError> {
         let reader = Reader::new(repo_dir);
-        // Loose before packed: a ref that is packed in between is then seen at least once, never missed.
+        // Loose refs before packed: a ref that is packed in between is then seen at least once.
         let mut loose = reader.loose()?;
         let head = reader.head()?;
         let mut packed = reader.packed()?;
@@ -73,7 +70,7 @@ impl Snapshot {
         self.refs.get(index)
     }
 
-    /// The ref that HEAD names, whether or not it exists.
+    /// The ref that HEAD names, even if it does not exist.
     pub fn head_target(&self) -> Option<&BStr> {
         match &self.head {
             Head::Symbolic(target) => Some(target.as_bstr()),
@@ -81,7 +78,7 @@ impl Snapshot {
         }
     }
 
-    /// What HEAD finally points to; `None` if its branch does not exist yet.
+    /// Object that HEAD resolves to; `None` if its branch does not exist yet.
     pub fn head_oid(&self) -> Option<Oid> {
         match &self.head {
             Head::Symbolic(target) => self.get(target).map(|found| found.oid),
@@ -90,7 +87,7 @@ impl Snapshot {
         }
     }
 
-    /// The refs whose names start with this.
+    /// Refs whose names start with this prefix.
     pub fn prefixed<'a>(&'a self, prefix: &'a [u8]) -> impl Iterator<Item = &'a Ref> {
         let start = self.refs.partition_point(|found| found.name.as_slice() < prefix);
         self.refs[start..].iter().take_while(move |found| found.name.starts_with(prefix))
@@ -140,7 +137,7 @@ impl<'a> Reader<'a> {
                         Target::Symbolic(target) => loose.symbolic.push((name, target.as_bstr().to_owned())),
                     }
                 }
-                // As git does: one damaged ref must not take the whole repository away. `doctor` reports it.
+                // As git does: one damaged ref must not hide the whole repository. `doctor` reports it.
                 Err(error) => tracing::warn!(repo = %self.repo.display(), %error, "ignoring a broken ref"),
             }
         }
@@ -179,7 +176,7 @@ impl<'a> Reader<'a> {
         Ok(refs)
     }
 
-    /// Finds what annotated tags point to, by reading them. Branches hold commits only: `update-ref` sees to that.
+    /// Resolves annotated tags by reading them. Skips branches: `update-ref` allows only commits there.
     fn peel(&self, loose: &mut Loose) {
         let mut objects = None;
         for found in &mut loose.direct {
@@ -194,7 +191,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The object database, to follow tags.
+/// Object database, for peeling tags.
 struct Objects {
     handle: gix::odb::Handle,
     buffer: Vec<u8>,
@@ -210,7 +207,7 @@ impl Objects {
         use gix::odb::Header;
         let mut id = ObjectId::from_bytes_or_panic(oid.as_bytes());
         let mut peeled = None;
-        // Asking for the kind first keeps large blobs unread.
+        // Check the object type first, so large blobs are not read.
         while self.handle.try_header(&id).ok()??.kind() == Kind::Tag {
             let tag = self.handle.try_find(&id, &mut self.buffer).ok()??;
             id = gix::objs::TagRefIter::from_bytes(tag.data, gix::hash::Kind::Sha1).target_id().ok()?;
@@ -224,7 +221,7 @@ fn oid(id: &ObjectId) -> Oid {
     Oid::from_bytes(id.as_slice().try_into().expect("the store reads SHA-1 only"))
 }
 
-/// Joins two sorted lists; where both have a name, the loose one is the later value.
+/// Merges two sorted lists; the loose ref wins, because it is newer.
 fn merge(loose: Vec<Ref>, packed: Vec<Ref>) -> Vec<Ref> {
     if loose.is_empty() {
         return packed;
@@ -242,7 +239,7 @@ fn merge(loose: Vec<Ref>, packed: Vec<Ref>) -> Vec<Ref> {
     merged
 }
 
-/// Follows symbolic refs below `refs/`, at most as deep as git does. One that leads nowhere is left out.
+/// Follows symbolic refs below `refs/`, to git's depth limit. Omits dangling ones.
 fn resolve(symbolic: &[(BString, BString)], refs: &[Ref]) -> Vec<Ref> {
     const DEPTH: usize = 5;
     let targets: HashMap<&BString, &BString> = symbolic.iter().map(|(name, target)| (name, target)).collect();

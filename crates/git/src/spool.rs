@@ -1,13 +1,13 @@
-//! Bytes of a client that wait until all of them are here: few in memory, more in a file without a name.
+//! Buffers a client's bytes until all have arrived: small input in memory, larger input in an unlinked file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, Write};
 use std::path::{Path, PathBuf};
 
-/// As much waits in memory; more goes to a file.
+/// Bytes kept in memory; more go to a file.
 pub(crate) const IN_MEMORY: usize = 64 * 1024;
 
-/// Bytes that arrive.
+/// Buffer for arriving bytes.
 #[derive(Debug)]
 pub(crate) struct Spool {
     dir: PathBuf,
@@ -16,27 +16,26 @@ pub(crate) struct Spool {
     length: u64,
 }
 
-/// Bytes that are all here, to be read once from their beginning.
+/// Complete input, to be read once from the start.
 #[derive(Debug)]
 pub enum Spooled {
-    /// Few.
+    /// At most [`IN_MEMORY`] bytes.
     Memory(Vec<u8>),
-    /// Many. The file has no name, so it is gone with its last reader, a crash included.
+    /// More bytes. The file is unlinked, so it vanishes with its last reader, even after a crash.
     File(File),
 }
 
 impl Spool {
-    /// Nothing yet; a file would be made in this directory.
+    /// An empty buffer; a spool file would be created in this directory.
     pub fn new(dir: &Path) -> Self {
         Self { dir: dir.to_owned(), memory: Vec::new(), file: None, length: 0 }
     }
 
-    /// How many bytes there are.
     pub fn len(&self) -> u64 {
         self.length
     }
 
-    /// Takes some more. Blocks once there is a file.
+    /// Appends bytes. Blocks once a file is in use.
     pub fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.length += bytes.len() as u64;
         if let Some(file) = &mut self.file {
@@ -53,7 +52,7 @@ impl Spool {
         Ok(())
     }
 
-    /// No more will come.
+    /// Ends the input and rewinds the file.
     pub fn finish(mut self) -> io::Result<Spooled> {
         match self.file.take() {
             None => Ok(Spooled::Memory(self.memory)),

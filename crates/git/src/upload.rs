@@ -1,4 +1,4 @@
-//! Serving a fetch: bytes go through `git upload-pack`, both ways, in constant memory.
+//! Serves a fetch: copies bytes to and from `git upload-pack` in constant memory.
 //!
 //! A request is read to its end before a slot is taken or a process is started: a client that says nothing costs nothing.
 //! Requests of HTTP and commands of version 2 stand for themselves. A conversation of version 0 or 1 goes on after its first
@@ -21,22 +21,19 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::process::ChildStdin;
 use tokio::time::{Instant, timeout};
 
-/// How much is copied at a time: a pipe holds as much.
+/// Copy size; a pipe holds as much.
 const PIECE: usize = 64 * 1024;
 
 /// How long one wait for a client lasts that has nothing more to say; then the next one begins.
 const LISTENING: Duration = Duration::from_secs(3600);
 
-/// One fetch.
 #[derive(Clone, Debug)]
 pub struct UploadPack {
-    /// The repository.
     pub repo: PathBuf,
-    /// The version the client asked for.
+    /// Protocol version requested by the client.
     pub protocol: ProtocolVersion,
-    /// How slowly the client may send and take bytes.
+    /// Minimum rate at which the client must send and read.
     pub patience: Patience,
-    /// Who fetches.
     pub client: Client,
 }
 
@@ -56,14 +53,14 @@ impl UploadPack {
     }
 }
 
-/// A request of this many bytes waits in memory; a longer one takes room on the disk.
+/// Requests up to this size stay in memory; longer ones are spooled to disk.
 pub const SMALL_REQUEST: u64 = IN_MEMORY as u64;
 
-/// A request that is here as a whole.
+/// A completely read request.
 #[derive(Debug)]
 pub struct Request {
     content: Spooled,
-    /// The slot of one that takes room on the disk.
+    /// Slot of a request spooled to disk.
     _file: Option<Place>,
 }
 
@@ -181,7 +178,7 @@ fn broken(error: PacketReadError) -> GitError {
     })
 }
 
-/// Starts a fetch whose answer is read from the returned stream. Dropping that ends git.
+/// Starts a fetch; its answer is read from the returned stream. Dropping the stream kills git.
 pub async fn spawn(git: &Git, fetch: &UploadPack, request: Request) -> Result<Pumped, GitError> {
     let place = git.fetch_place(fetch.client).await?;
     let (mut running, request) = match request.content {
@@ -217,7 +214,7 @@ pub async fn serve(
         Spooled::File(file) => tokio::io::copy(&mut tokio::fs::File::from_std(file), &mut stdin).await.map(drop),
     };
     let said = AtomicU64::new(0);
-    // The client may keep its side open after it has all it wanted: the end of git's answer is the end.
+    // The client may keep its side open after the fetch, so the end of git's answer is the end.
     tokio::select! {
         sent = send_counted(stdout, output, fetch.patience, &said) => sent?,
         error = feed(input, stdin, fetch.patience, &said) => return Err(GitError::Client(error)),

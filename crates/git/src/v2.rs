@@ -1,31 +1,31 @@
-//! Reading the head of a version 2 request: `ls-refs` is answered here, everything else goes to git untouched.
+//! Parses the start of a version 2 request: `ls-refs` is answered here, everything else goes to git unchanged.
 
 use crate::pktline::{PacketReader, peek_length};
 use std::io;
 use tokio::io::AsyncRead;
 
-/// From this many prefixes on git ignores them and lists everything; so do we.
+/// From this many prefixes on, git ignores them and lists all refs; so do we.
 const TOO_MANY_PREFIXES: usize = 65_536;
-/// A request of this size is no longer looked at: it would be held in memory for each client. git deals with it.
+/// Requests above this size are passed to git unparsed, because parsing would hold them in memory per client.
 const MAX_REQUEST: usize = 128 * 1024;
 
 /// The arguments of `ls-refs`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LsRefs {
-    /// Say what symbolic refs stand for.
+    /// Report the targets of symbolic refs.
     pub symrefs: bool,
-    /// Say what annotated tags point to.
+    /// Report the targets of annotated tags.
     pub peel: bool,
-    /// Mention a HEAD whose branch does not exist yet.
+    /// Report a HEAD whose branch does not exist yet.
     pub unborn: bool,
-    /// Only names that start with one of these, sorted; none means all.
+    /// Sorted name prefixes to list; empty means all refs.
     pub prefixes: Vec<Vec<u8>>,
 }
 
 impl LsRefs {
     /// Whether the request asks for this name.
     pub fn matches(&self, name: &[u8]) -> bool {
-        // No prefix starts with another one, so the only candidate is the greatest that is not greater than the name.
+        // No prefix starts with another, so the only candidate is the greatest prefix not greater than the name.
         let after = self.prefixes.partition_point(|prefix| prefix.as_slice() <= name);
         self.prefixes.is_empty() || after > 0 && name.starts_with(&self.prefixes[after - 1])
     }
@@ -40,16 +40,16 @@ impl LsRefs {
     }
 }
 
-/// What a version 2 request is.
+/// Kind of a version 2 request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum V2Request {
     /// `ls-refs`, all of it read and taken.
     LsRefs(LsRefs),
-    /// Anything else, nothing of it taken: the reader still yields the whole request, for `git upload-pack`.
+    /// Any other request. Nothing is consumed: the reader still yields all of it, for `git upload-pack`.
     Other,
 }
 
-/// Reads as much as it takes to know what the request is.
+/// Reads until the kind of request is known.
 pub async fn read_request<R: AsyncRead + Unpin>(reader: &mut PacketReader<R>) -> io::Result<V2Request> {
     let mut parser = Parser::default();
     loop {
@@ -65,7 +65,7 @@ pub async fn read_request<R: AsyncRead + Unpin>(reader: &mut PacketReader<R>) ->
     }
 }
 
-/// Judges a request that is completely in memory.
+/// Parses a request that is completely in memory.
 pub fn parse_request(bytes: &[u8]) -> V2Request {
     Parser::default().advance(bytes).unwrap_or(V2Request::Other)
 }
@@ -78,7 +78,7 @@ enum Section {
     Arguments,
 }
 
-/// Looks at a growing buffer, each byte once.
+/// Parses a growing buffer, each byte once.
 #[derive(Default)]
 struct Parser {
     position: usize,
@@ -87,7 +87,7 @@ struct Parser {
 }
 
 impl Parser {
-    /// The verdict, or `None` if more has to be read. `buffer` is all that was read so far.
+    /// The parsed request, or `None` if more input is needed. `buffer` is everything read so far.
     fn advance(&mut self, buffer: &[u8]) -> Option<V2Request> {
         loop {
             let rest = &buffer[self.position..];
@@ -125,7 +125,7 @@ impl Parser {
         known
     }
 
-    /// Takes a line; `false` for anything whose meaning is git's business, its error messages included.
+    /// Parses a line; `false` for anything that git must handle, including its errors.
     fn line(&mut self, data: &[u8]) -> bool {
         let line = data.strip_suffix(b"\n").unwrap_or(data);
         match self.section {

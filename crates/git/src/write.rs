@@ -1,7 +1,7 @@
-//! Writing a first commit without a working tree.
+//! Writes a first commit without a working tree.
 //!
-//! Only objects are written, into an object directory (of a repository or of an incoming area), and no ref moves: that
-//! is a push like any other.
+//! Only objects are written, into the object directory of a repository or incoming area. No ref moves: that needs a
+//! push.
 
 use crate::durable::sync_all;
 use crate::read::Signature;
@@ -19,18 +19,17 @@ use gix::validate::path::component;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Why a first commit could not be written.
+/// Failure to write a first commit.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// A path that git or some client would not take, or that is there twice.
+    /// A path that git or some client refuses, or a duplicate.
     #[error("{0:?} is not a valid file path; use another name")]
     Path(BString),
-    /// Writing failed.
     #[error(transparent)]
     Git(#[from] GitError),
 }
 
-/// Writes blobs, trees and a commit without parents, durable when this returns; blocks. Paths may have slashes.
+/// Writes blobs, trees and a commit without parents, durable on return; blocks. Paths may contain slashes.
 pub fn initial_commit(
     objects_dir: &Path,
     files: &[(&[u8], &[u8])],
@@ -62,13 +61,13 @@ pub fn initial_commit(
     Ok(read::from_gix(&commit))
 }
 
-/// What would end a name or the line it stands in is left out, as git does.
+/// Removes characters that would end a name or its header line, as git does.
 fn cleaned(text: &[u8]) -> BString {
     let kept: Vec<u8> = text.iter().copied().filter(|byte| !b"<>\n\0".contains(byte)).collect();
     kept.trim().into()
 }
 
-/// A directory that is being put together.
+/// A directory under construction.
 #[derive(Default)]
 struct Dir<'a>(BTreeMap<&'a [u8], Node<'a>>);
 
@@ -96,7 +95,7 @@ impl<'a> Dir<'a> {
     }
 }
 
-/// Whether every client takes this as a file name, on whatever filesystem it is checked out.
+/// Whether every client accepts this file name on every filesystem.
 fn is_name(name: &[u8]) -> bool {
     let everywhere = component::Options { protect_windows: true, protect_hfs: true, protect_ntfs: true };
     gix::validate::path::component(name.into(), None, everywhere).is_ok()
@@ -133,7 +132,7 @@ impl Writer<'_> {
         Ok(id)
     }
 
-    /// Contents first, then their names, then the names of their directories.
+    /// Flushes file contents first, then their directories, then the parent directory.
     fn flush(&self) -> Result<(), GitError> {
         let files: Vec<PathBuf> = self.written.iter().map(|id| self.store.object_path(id)).collect();
         let shards: BTreeSet<PathBuf> = files.iter().filter_map(|file| Some(file.parent()?.to_owned())).collect();

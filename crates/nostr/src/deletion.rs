@@ -1,27 +1,27 @@
-//! What a deletion request (NIP-09) may delete: its author's own events, and no other deletion.
+//! Deletion requests (NIP-09): authors may delete their own events, but not deletions.
 
 use crate::event::{self, Slot};
 use crate::git::Coordinate;
 use crate::{Event, EventId, hexadecimal, kinds};
 use std::collections::BTreeSet;
 
-/// What an event of kind 5 asks for, reduced to what it may ask for.
+/// Permitted targets of a kind 5 event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deletion {
-    /// The request itself.
+    /// Id of the request.
     pub event: EventId,
-    /// Its author, who must be the author of whatever goes.
+    /// Author of the request; only events of the same author are deleted.
     pub author: crate::PublicKey,
-    /// Versions up to this second are meant by a coordinate.
+    /// A coordinate covers versions up to this second.
     pub created_at: u64,
-    /// Events named by id. Their authors are not known yet: [`Deletion::covers`] decides.
+    /// Events named by id. Their authors are not known yet; [`Deletion::covers`] checks them.
     pub ids: BTreeSet<EventId>,
-    /// Replaceable events named by coordinate, all of them the author's own.
+    /// Replaceable events named by coordinate, all by the author.
     pub coordinates: BTreeSet<Coordinate>,
 }
 
 impl Deletion {
-    /// Reads a deletion request. References to other people's coordinates, and to what is none, are left out.
+    /// Parses a deletion request. Ignores other authors' coordinates and malformed references.
     pub fn parse(request: &Event) -> Option<Self> {
         if request.kind.as_u16() != kinds::DELETION {
             return None;
@@ -33,13 +33,13 @@ impl Deletion {
         Some(Self { event: request.id, author: request.pubkey, created_at, ids, coordinates })
     }
 
-    /// Whether nothing is left to delete.
+    /// Whether there are no targets.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty() && self.coordinates.is_empty()
     }
 
-    /// Whether this request deletes that event: the same author, no deletion itself, and named by id, or by its
-    /// coordinate and not newer than the request.
+    /// Whether this request deletes that event. The event needs the same author and must not be a deletion itself. The
+    /// request names its id, or its coordinate if the event is not newer than the request.
     pub fn covers(&self, target: &Event) -> bool {
         if target.pubkey != self.author || target.kind.as_u16() == kinds::DELETION {
             return false;

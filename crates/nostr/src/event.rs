@@ -1,4 +1,4 @@
-//! Events: read from JSON within limits, their id and signature, which of two wins, when one expires.
+//! Events: parsing within limits, id, signature, order of versions and expiration.
 
 use crate::hexadecimal;
 use crate::kinds::{self, Class};
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::cmp::{Ordering, Reverse};
 
-/// An event as it is written, before any of it is believed. Fields that nobody defined are left out.
+/// An event as sent, before any check. Unknown fields are dropped.
 #[derive(Deserialize)]
 pub(crate) struct RawEvent {
     id: String,
@@ -21,34 +21,31 @@ pub(crate) struct RawEvent {
     sig: String,
 }
 
-/// Why text is not an event.
+/// Reason why text is not an event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EventError {
-    /// Not JSON of an event's shape.
+    /// Not JSON with the fields of an event.
     #[error("not an event: {0}")]
     Shape(String),
-    /// Over the size limit.
     #[error("the event is larger than {0} bytes, the limit")]
     TooLarge(usize),
-    /// Over the limit of tags.
     #[error("the event has more than {0} tags, the limit")]
     TooManyTags(usize),
-    /// A tag without a name.
     #[error("a tag is empty; every tag needs a name")]
     EmptyTag,
     /// `id`, `pubkey` or `sig` is not hexadecimal of the right length.
     #[error("{0} must be lowercase hexadecimal of the right length")]
     NotHex(&'static str),
-    /// A time that no clock will show.
+    /// A time beyond the range of both databases.
     #[error("created_at is out of range")]
     CreatedAt,
-    /// The id does not belong to the content.
+    /// The id is not the hash of the content.
     #[error("the id is not the hash of the event")]
     WrongId,
 }
 
-/// Reads one event and checks its shape and its id. The signature is checked by [`verify_signature`], after the caller
-/// knows that the event is not a duplicate.
+/// Parses one event and checks its shape and id. [`verify_signature`] checks the signature, after the caller has
+/// dropped duplicates.
 pub fn parse_event(json: &str, limits: &Limits) -> Result<Event, EventError> {
     let most = limits.event_bytes.max(limits.state_bytes);
     if json.len() > most {
@@ -59,12 +56,12 @@ pub fn parse_event(json: &str, limits: &Limits) -> Result<Event, EventError> {
 }
 
 impl RawEvent {
-    /// The id, if it is one, to answer a refused event with.
+    /// The id, if well-formed, for the reply to a refused event.
     pub(crate) fn id(&self) -> Option<EventId> {
         hexadecimal::decode(&self.id).map(EventId::from_byte_array)
     }
 
-    /// Checks what the JSON's shape does not say. `bytes` is how much was sent.
+    /// Checks everything that the JSON shape does not imply. `bytes` is the sent size.
     pub(crate) fn check(self, bytes: usize, limits: &Limits) -> Result<Event, EventError> {
         let most = limits.bytes_of(self.kind);
         if bytes > most {
@@ -73,7 +70,7 @@ impl RawEvent {
         if self.tags.len() > limits.event_tags {
             return Err(EventError::TooManyTags(limits.event_tags));
         }
-        // What both databases can store.
+        // Range that both databases can store.
         if i64::try_from(self.created_at).is_err() {
             return Err(EventError::CreatedAt);
         }
@@ -96,35 +93,33 @@ impl RawEvent {
     }
 }
 
-/// The hash that is an event's id: SHA-256 over the compact JSON of NIP-01.
+/// Event id: SHA-256 over the compact JSON of NIP-01.
 fn hash(pubkey: &str, created_at: u64, kind: u16, tags: &[Vec<String>], content: &str) -> [u8; 32] {
     let canonical = serde_json::to_vec(&(0, pubkey, created_at, kind, tags, content));
     Sha256::digest(canonical.expect("numbers and strings are always JSON")).into()
 }
 
-/// The event as JSON, without white space: what is stored and sent.
+/// The event as compact JSON, as stored and sent.
 pub fn to_json(event: &Event) -> String {
     serde_json::to_string(event).expect("numbers and strings are always JSON")
 }
 
-/// Whether the author signed this id. About 50 µs of processor time: callers drop duplicates first and run this off
-/// the connection's own task.
+/// Whether the author signed this id. Takes about 50 µs of CPU time: callers drop duplicates first and run it outside
+/// the connection's task.
 pub fn verify_signature(event: &Event) -> bool {
     event.verify_signature()
 }
 
-/// What decides between two versions of one replaceable event, the winner being the greater: the later `created_at`,
-/// and in the same second the **lowest** id.
+/// Order of two versions of a replaceable event; the greater wins. The later `created_at` is greater, and within one
+/// second the **lowest** id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rank {
-    /// Seconds since the epoch, as the author dated it.
+    /// Unix time in seconds, as dated by the author.
     pub created_at: u64,
-    /// The event.
     pub id: EventId,
 }
 
 impl Rank {
-    /// The rank of an event.
     pub fn of(event: &Event) -> Self {
         Self { created_at: event.created_at.as_secs(), id: event.id }
     }
@@ -142,18 +137,16 @@ impl PartialOrd for Rank {
     }
 }
 
-/// The slot that an event takes, of which only the winner is kept.
+/// Key of a replaceable event; only the winning version per slot is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Slot {
-    /// The kind.
     pub kind: u16,
-    /// The author.
     pub author: PublicKey,
-    /// The first `d` tag; empty for replaceable kinds.
+    /// First `d` tag; empty for replaceable kinds.
     pub identifier: String,
 }
 
-/// The slot of a replaceable or addressable event; none for the other classes.
+/// Slot of a replaceable or addressable event; `None` for the other classes.
 pub fn slot(event: &Event) -> Option<Slot> {
     let kind = event.kind.as_u16();
     let identifier = match kinds::class(kind) {
@@ -164,37 +157,37 @@ pub fn slot(event: &Event) -> Option<Slot> {
     Some(Slot { kind, author: event.pubkey, identifier })
 }
 
-/// When the event asks to be forgotten (NIP-40), in seconds; a text that is no number asks for nothing.
+/// Expiration time in seconds (NIP-40); a value that is no number is ignored.
 pub fn expiration(event: &Event) -> Option<u64> {
     first_value(event, "expiration")?.parse().ok()
 }
 
-/// Whether the event has asked to be forgotten by now.
+/// Whether the event has expired.
 pub fn is_expired(event: &Event, now: Timestamp) -> bool {
     expiration(event).is_some_and(|at| at <= seconds(now))
 }
 
-/// Whether the event is dated further ahead than the limit.
+/// Whether `created_at` is further ahead than the limit.
 pub fn is_ahead(event: &Event, now: Timestamp, limits: &Limits) -> bool {
     event.created_at.as_secs() > seconds(now).saturating_add(limits.ahead.as_secs())
 }
 
-/// Whole seconds, as nostr counts time.
+/// Unix time in whole seconds, as nostr counts it.
 pub fn seconds(at: Timestamp) -> u64 {
     u64::try_from(at.micros().div_euclid(1_000_000)).unwrap_or(0)
 }
 
-/// The name and the values of every tag.
+/// Name and values of every tag.
 pub(crate) fn tags(event: &Event) -> impl Iterator<Item = (&str, &[String])> {
     event.tags.iter().filter_map(|tag| tag.as_slice().split_first()).map(|(name, values)| (name.as_str(), values))
 }
 
-/// The first values of all tags with this name.
+/// First value of every tag with this name.
 pub(crate) fn values<'a>(event: &'a Event, name: &'a str) -> impl Iterator<Item = &'a str> {
     tags(event).filter(move |(tag, _)| *tag == name).filter_map(|(_, values)| values.first()).map(String::as_str)
 }
 
-/// The first value of the first tag with this name.
+/// First value of the first tag with this name.
 pub(crate) fn first_value<'a>(event: &'a Event, name: &'a str) -> Option<&'a str> {
     values(event, name).next()
 }
@@ -324,7 +317,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Our hash is the protocol library's, whatever the text.
+        /// Our hash equals the protocol library's for any text.
         #[test]
         fn every_signed_event_reads_back(content in any::<String>(), value in any::<String>(), kind: u16) {
             let signed = event(3, kind, 0, &[&["x", &value]], &content);

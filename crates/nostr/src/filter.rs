@@ -1,4 +1,4 @@
-//! Filters: what a subscription asks for.
+//! Subscription filters.
 
 mod index;
 mod parse;
@@ -9,15 +9,15 @@ pub use parse::FilterError;
 use crate::{Event, EventId, PublicKey, event};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Bytes of a text that count as one value: an id in hexadecimal has so many.
+/// Bytes of text that weigh as one value: the length of an id in hexadecimal.
 const LONG: usize = 64;
 
-/// A tag that filters can ask for: one letter of the English alphabet.
+/// A tag name that filters can use: one ASCII letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TagLetter(u8);
 
 impl TagLetter {
-    /// The letter of a tag's name, if it is one.
+    /// The letter of a tag name, if it is one.
     pub fn new(name: &str) -> Option<Self> {
         match name.as_bytes() {
             [letter] if letter.is_ascii_alphabetic() => Some(Self(*letter)),
@@ -25,33 +25,29 @@ impl TagLetter {
         }
     }
 
-    /// The letter.
     pub fn as_char(self) -> char {
         char::from(self.0)
     }
 }
 
-/// One filter of a REQ, COUNT or NEG-OPEN. All conditions that are there must hold; an empty list holds for nothing.
+/// One filter of a REQ, COUNT or NEG-OPEN. Every present condition must match; an empty list matches nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// The event is one of these.
     pub ids: Option<BTreeSet<EventId>>,
-    /// The author is one of these.
     pub authors: Option<BTreeSet<PublicKey>>,
-    /// The kind is one of these.
     pub kinds: Option<BTreeSet<u16>>,
-    /// For each letter, a tag of that name has one of these as its first value.
+    /// For each letter, a tag of that name whose first value is one of these.
     pub tags: BTreeMap<TagLetter, BTreeSet<String>>,
-    /// Dated at or after, in seconds.
+    /// Earliest `created_at`, in seconds.
     pub since: Option<u64>,
-    /// Dated at or before, in seconds.
+    /// Latest `created_at`, in seconds.
     pub until: Option<u64>,
-    /// At most so many stored events, the newest; within the relay's own bound.
+    /// Most stored events to return, newest first; at most the relay's own limit.
     pub limit: usize,
 }
 
 impl Filter {
-    /// Whether the event is asked for. `limit` concerns stored events only.
+    /// Whether the event matches. Ignores `limit`, which applies to stored events only.
     pub fn matches(&self, event: &Event) -> bool {
         let at = event.created_at.as_secs();
         let holds = |list: &Option<_>, value| list.as_ref().is_none_or(|list: &BTreeSet<_>| list.contains(value));
@@ -65,8 +61,8 @@ impl Filter {
             })
     }
 
-    /// How much of a connection's room it takes while it is listened by: one for each value and each list, and long texts
-    /// count as several, because a few can be as large as many.
+    /// Weight of the filter in the connection's subscription budget: one per value and per list. Long texts count as
+    /// several values, because a few can be as large as many.
     pub fn weight(&self) -> usize {
         let text = |value: &String| value.len().div_ceil(LONG).max(1);
         let lists = [
@@ -78,7 +74,7 @@ impl Filter {
         1 + lists.into_iter().flatten().sum::<usize>() + tags.sum::<usize>()
     }
 
-    /// Whether no event can ever match: an empty list, or a time that ends before it begins.
+    /// Whether no event can match: an empty list, or `since` after `until`.
     pub fn is_impossible(&self) -> bool {
         let empty = |list: Option<usize>| list == Some(0);
         empty(self.ids.as_ref().map(BTreeSet::len))
@@ -89,7 +85,7 @@ impl Filter {
     }
 }
 
-/// The tags of an event that filters can ask for, with their first values.
+/// Tags of an event that filters can match, with their first values.
 pub fn event_tags(event: &Event) -> impl Iterator<Item = (TagLetter, &str)> {
     event::tags(event).filter_map(|(name, values)| Some((TagLetter::new(name)?, values.first()?.as_str())))
 }

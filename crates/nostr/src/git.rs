@@ -1,4 +1,4 @@
-//! NIP-34: git over nostr. Each event is parsed once at the edge into a type that cannot be wrong.
+//! NIP-34: git over nostr. Each event is parsed once at the edge into a validated type.
 
 mod announcement;
 pub mod news;
@@ -23,14 +23,14 @@ pub use thread::{Comment, Issue, Root, Status, StatusEvent};
 use crate::{Event, Limits, event};
 use std::fmt;
 
-/// What a repository is called by its owner: any text but the empty one. Never a path.
+/// The owner's identifier of a repository: any non-empty text. Never used as a path.
 ///
-/// NUL is refused because no address can carry it and one of the databases cannot store it.
+/// NUL is refused, because no URL can carry it and PostgreSQL cannot store it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identifier(String);
 
 impl Identifier {
-    /// Takes a text as an identifier.
+    /// Validates an identifier.
     pub fn new(text: &str, limits: &Limits) -> Result<Self, Invalid> {
         match text {
             "" => Err(Invalid::Missing("d")),
@@ -44,7 +44,6 @@ impl Identifier {
         Self::new(event::first_value(event, "d").unwrap_or_default(), limits)
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -56,31 +55,29 @@ impl fmt::Display for Identifier {
     }
 }
 
-/// Why an event is not what its kind says. Worded for whoever published it; goes behind `invalid: `.
+/// Reason why an event does not match its kind. Worded for its author; sent after `invalid: `.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Invalid {
-    /// Another kind than the type is parsed from.
+    /// Not the kind that the type is parsed from.
     #[error("the event has the wrong kind")]
     Kind,
-    /// A tag that must be there.
+    /// A required tag is missing or empty.
     #[error("the event needs a {0:?} tag with a value")]
     Missing(&'static str),
-    /// A tag that may be there once.
+    /// A tag that may occur once occurs again.
     #[error("the event has more than one {0:?} tag; put all values into one tag")]
     Repeated(&'static str),
-    /// The identifier is too long.
     #[error("the d tag is longer than {0} bytes, the limit")]
     LongIdentifier(usize),
-    /// The identifier holds a NUL.
     #[error("the d tag contains a NUL character")]
     NulIdentifier,
-    /// A key in `maintainers` that is none.
+    /// The `maintainers` tag contains an invalid key.
     #[error("the maintainers tag must contain only public keys in lowercase hexadecimal")]
     Maintainer,
-    /// A commit that is no object id.
+    /// A tag value is not an object id.
     #[error("the {0:?} tag is not an object id (40 or 64 lowercase hexadecimal digits)")]
     ObjectId(String),
-    /// A ref name that git would not take.
+    /// git would refuse this ref name.
     #[error("{0:?} is not a ref name: {1}")]
     RefName(String, abide_core::refs::InvalidRefName),
     /// One ref with two values.

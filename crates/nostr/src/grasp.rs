@@ -1,11 +1,11 @@
-//! The rules of GRASP: decisions over facts that the caller looked up. Nothing here reads or writes anything.
+//! The rules of GRASP: decisions from facts that the caller looked up. Nothing here does I/O.
 //!
-//! * [`Parsed`]: an event as the rules see it. [`maintainers`]: whose signature counts for a repository.
-//! * [`announcement`], [`state`], [`event`](mod@event): what is accepted, what waits, what is refused, and why.
-//! * [`signer`]: what the key of an author is to this server.
-//! * [`expiry`]: how long something waits, [`caps`]: how much may. [`quota`]: how much strangers store.
-//! * [`names`]: what a repository is called in the forge.
-//! * [`push`]: which refs a push may name, [`fit`]: which signed state allows it, [`align`]: what the refs become.
+//! * [`Parsed`]: an event, parsed for the rules. [`maintainers`]: keys whose signature counts for a repository.
+//! * [`announcement`], [`state`], [`event`](mod@event): which events are accepted, wait or are refused, and why.
+//! * [`signer`]: relation of an author's key to the accounts of this server.
+//! * [`expiry`]: how long entries wait. [`caps`]: how many may wait. [`quota`]: storage limits of strangers.
+//! * [`names`]: repository names in the forge.
+//! * [`push`]: refs that a push may name. [`fit`]: the signed state that allows it. [`align`]: the resulting refs.
 
 pub mod align;
 pub mod announcement;
@@ -26,32 +26,32 @@ pub use parsed::Parsed;
 use std::borrow::Cow;
 use std::fmt;
 
-/// How a refusal begins, so that programs can read it (NIP-01).
+/// Machine-readable start of a refusal (NIP-01).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prefix {
-    /// The event itself is wrong.
+    /// The event itself is invalid.
     Invalid,
-    /// The event is right, but not for this server.
+    /// The event is valid, but not accepted here.
     Restricted,
-    /// The author is not wanted here.
+    /// The author is blocked here.
     Blocked,
-    /// Too much at once.
+    /// A limit or quota is reached.
     RateLimited,
-    /// Our fault.
+    /// An internal error.
     Error,
 }
 
-/// Why an event is not taken.
+/// Refusal of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// For programs.
     pub prefix: Prefix,
-    /// For people: what is wrong and what to do.
+    /// For people: the problem and the next step.
     pub reason: Cow<'static, str>,
 }
 
 impl Refusal {
-    /// A refusal.
+    /// Creates a refusal.
     pub fn new(prefix: Prefix, reason: impl Into<Cow<'static, str>>) -> Self {
         Self { prefix, reason: reason.into() }
     }
@@ -76,23 +76,22 @@ impl From<crate::git::Invalid> for Refusal {
     }
 }
 
-/// The answer to a published event; its text is the text of the OK.
+/// Reply to a published event; its text is the text of the OK.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Stored and served.
     Stored,
-    /// Kept, and served once the git data is here.
+    /// Kept in purgatory, and served once the git data arrives.
     Waiting,
-    /// It was here already.
+    /// It is already stored.
     DuplicateStored,
-    /// It was waiting already.
+    /// It is already in purgatory.
     DuplicateWaiting,
-    /// Not taken.
     Refused(Refusal),
 }
 
 impl Answer {
-    /// What the OK says.
+    /// The boolean of the OK.
     pub fn accepted(&self) -> bool {
         !matches!(self, Self::Refused(_))
     }
@@ -102,7 +101,7 @@ impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stored => Ok(()),
-            // The text of GRASP-01, which clients look for.
+            // Wording of GRASP-01, which clients match.
             Self::Waiting => f.write_str("purgatory: won't be served until git data arrives"),
             Self::DuplicateStored => f.write_str("duplicate: already have this event"),
             Self::DuplicateWaiting => f.write_str("duplicate: in purgatory"),

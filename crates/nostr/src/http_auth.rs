@@ -1,4 +1,4 @@
-//! Proof of a key to the HTTP side (NIP-98): an event for one request, in its `Authorization` header.
+//! Proof of a key over HTTP (NIP-98): a signed event for one request, in its `Authorization` header.
 
 use crate::event::{self, EventError};
 use crate::{EventId, Limits, PublicKey, hexadecimal, kinds, parse_event, verify_signature};
@@ -7,39 +7,38 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use std::time::Duration;
 
-/// How long a proof is good for, to either side of our clock.
+/// Largest difference between a proof's time and our clock, in either direction.
 pub const WINDOW: Duration = Duration::from_secs(60);
 
-/// The request that a proof must be for.
+/// Request that a proof must match.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// `GET`, `POST`, …
+    /// Method, such as `GET`.
     pub method: &'a str,
-    /// The whole address with its query, as the client sees it.
+    /// Full URL with its query, as the client sees it.
     pub url: &'a str,
-    /// What was sent with it.
     pub body: Body,
 }
 
-/// The body of a request, as far as a proof must be for it.
+/// Body of a request, as a proof must match it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// Not looked at: what was signed came within it.
+    /// Not checked, because the body itself contains the signed event.
     Unread,
-    /// There is none. A proof may say so.
+    /// No body. A proof may state the hash of an empty body.
     Empty,
-    /// Its SHA-256. A proof must name it: else whoever sees the proof can send it with another body.
+    /// SHA-256 of the body. A proof must name it; otherwise an observer could send the proof with another body.
     Hash([u8; 32]),
 }
 
 impl Body {
-    /// The SHA-256 of nothing.
+    /// SHA-256 of an empty body.
     const NOTHING: [u8; 32] = [
         0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27, 0xae,
         0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55,
     ];
 
-    /// Whether a `payload` tag fits it.
+    /// Whether a `payload` tag matches.
     fn fits(self, payload: Option<&str>) -> bool {
         let is = |hash: [u8; 32]| payload.map(|payload| hexadecimal::decode(payload) == Some(hash));
         match self {
@@ -50,58 +49,50 @@ impl Body {
     }
 }
 
-/// Who proved what. The event's id must be remembered for [`WINDOW`] twice over, so that a proof serves once.
+/// A verified proof. The caller must remember the event id for twice [`WINDOW`], so that a proof works only once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proof {
-    /// The key.
     pub key: PublicKey,
-    /// The event.
     pub event: EventId,
 }
 
-/// Why a header proves nothing.
+/// Reason why a header proves nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HttpAuthError {
-    /// Another scheme, or none: not for us to judge.
+    /// Another scheme or none; not a NIP-98 header.
     #[error("the Authorization header does not start with \"Nostr \"")]
     OtherScheme,
-    /// Not base64.
     #[error("the event in the Authorization header is not base64")]
     NotBase64,
-    /// Not an event.
     #[error(transparent)]
     Event(#[from] EventError),
-    /// Not of kind 27235.
     #[error("the event must have kind 27235")]
     Kind,
     /// Too old, or too far ahead.
     #[error("created_at is not within one minute of now; check the clock")]
     Time,
-    /// For another address.
     #[error("the u tag does not match the URL of this request")]
     Url,
-    /// For another method.
     #[error("the method tag does not match the method of this request")]
     Method,
-    /// For another body, or for none.
+    /// The payload tag is missing or does not match the body.
     #[error("the payload tag must be the SHA-256 of the request body")]
     Payload,
-    /// For another challenge, or for none.
+    /// The challenge tag is missing or does not match.
     #[error("the challenge tag does not match the challenge")]
     Challenge,
-    /// The signature is wrong.
     #[error("the signature is not valid")]
     Signature,
 }
 
-/// Judges an `Authorization` header.
+/// Verifies an `Authorization` header.
 ///
-/// A request with a body needs a `payload` tag, and one without may have it. The signature is checked last.
+/// A request with a body needs a `payload` tag; without a body the tag is optional. The signature is checked last.
 pub fn verify(header: &str, request: &Request<'_>, now: Timestamp, limits: &Limits) -> Result<Proof, HttpAuthError> {
     judge(&decoded(header, limits)?, request, None, now, limits)
 }
 
-/// The key that a header names, which proves nothing by itself: for headers that were verified before.
+/// The key that a header names, without verification: for headers that were verified before.
 pub fn named_key(header: &str, limits: &Limits) -> Result<PublicKey, HttpAuthError> {
     Ok(parse_event(&decoded(header, limits)?, limits)?.pubkey)
 }
@@ -119,7 +110,7 @@ fn decoded(header: &str, limits: &Limits) -> Result<String, HttpAuthError> {
     json.ok_or(E::NotBase64)
 }
 
-/// Judges the event that a browser sends in a form, which must answer our challenge.
+/// Verifies an event from a browser form, which must answer our challenge.
 pub fn verify_answer(
     json: &str,
     request: &Request<'_>,

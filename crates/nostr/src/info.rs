@@ -1,45 +1,40 @@
-//! What the relay says about itself (NIP-11).
+//! Relay information document (NIP-11).
 
 use crate::Limits;
 use serde::Serialize;
 
-/// The NIPs that the relay keeps to.
+/// NIPs that the relay supports.
 pub const SUPPORTED_NIPS: [u16; 9] = [1, 9, 11, 34, 40, 42, 45, 77, 98];
 
-/// The document served for `Accept: application/nostr+json`.
+/// Document served for `Accept: application/nostr+json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RelayInfo {
-    /// The server's name.
     pub name: String,
-    /// What it is for.
     pub description: String,
     /// The operator's key, in hexadecimal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pubkey: Option<String>,
-    /// How else to reach the operator.
+    /// Other contact of the operator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contact: Option<String>,
-    /// A picture.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub icon: Option<String>,
     /// See [`SUPPORTED_NIPS`].
     pub supported_nips: Vec<u16>,
-    /// The parts of GRASP that are switched on, such as `GRASP-01`.
+    /// Enabled parts of GRASP, such as `GRASP-01`.
     pub supported_grasps: Vec<String>,
-    /// Whose repositories are taken.
+    /// Rule for accepting repositories.
     pub repo_acceptance_criteria: String,
-    /// What is left out by the operator's choice; not there at all where nothing is.
+    /// Description of content that the operator excludes; absent if nothing is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub curation: Option<String>,
-    /// The address of a page about the software.
+    /// URL of a page about the software.
     pub software: String,
-    /// Its version.
     pub version: String,
-    /// The bounds.
     pub limitation: Limitation,
 }
 
-/// The bounds that clients should know.
+/// Limits that clients should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Limitation {
     max_message_length: usize,
@@ -53,7 +48,7 @@ pub struct Limitation {
     created_at_upper_limit: u64,
     auth_required: bool,
     payment_required: bool,
-    /// Only what has to do with a repository here is taken.
+    /// Only events linked to a repository here are accepted.
     restricted_writes: bool,
 }
 

@@ -1,8 +1,8 @@
-//! The event kinds Abide knows by name, and what a kind says about keeping an event.
+//! Event kinds known by name, and the storage class of a kind.
 
-/// Who someone is (NIP-01).
+/// User profile (NIP-01).
 pub const METADATA: u16 = 0;
-/// A request to delete one's own events (NIP-09).
+/// Deletion request for the author's own events (NIP-09).
 pub const DELETION: u16 = 5;
 /// A comment (NIP-22).
 pub const COMMENT: u16 = 1111;
@@ -22,29 +22,29 @@ pub const STATUS_APPLIED: u16 = 1631;
 pub const STATUS_CLOSED: u16 = 1632;
 /// The status "draft".
 pub const STATUS_DRAFT: u16 = 1633;
-/// Which relays someone uses (NIP-65).
+/// A user's relays (NIP-65).
 pub const RELAY_LIST: u16 = 10_002;
-/// Which GRASP servers someone uses.
+/// A user's GRASP servers.
 pub const GRASP_LIST: u16 = 10_317;
 /// Proof of a key to a relay (NIP-42).
 pub const RELAY_AUTH: u16 = 22_242;
 /// Proof of a key to an HTTP server (NIP-98).
 pub const HTTP_AUTH: u16 = 27_235;
-/// The announcement of a repository.
+/// Repository announcement.
 pub const ANNOUNCEMENT: u16 = 30_617;
-/// The state of a repository: its refs.
+/// Repository state: its refs.
 pub const STATE: u16 = 30_618;
 
-/// How events of a kind are kept (NIP-01).
+/// Storage class of a kind (NIP-01).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// All are kept.
+    /// Every event is kept.
     Regular,
-    /// The newest by author and kind is kept.
+    /// Only the newest per author and kind is kept.
     Replaceable,
-    /// None is kept; it is only passed on.
+    /// Not stored, only forwarded.
     Ephemeral,
-    /// The newest by author, kind and `d` tag is kept.
+    /// Only the newest per author, kind and `d` tag is kept.
     Addressable,
 }
 
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn every_kind_has_the_class_the_protocol_library_gives_it() {
-        // 41 was replaceable once, and still is for the library.
+        // The library still treats 41 as replaceable, as it once was.
         for number in (0..=u16::MAX).filter(|number| *number != 41) {
             let kind = nostr::event::Kind::from_u16(number);
             let expected = match class(number) {

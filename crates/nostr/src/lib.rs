@@ -1,17 +1,16 @@
 //! PROTOCOL: nostr as Abide speaks it, without storage and without sockets.
 //!
-//! Everything here is pure: bytes and facts come in, values and decisions go out. Time is a value, randomness
-//! (challenges) is handed in, and every size is bounded by [`Limits`].
+//! Everything here is pure: bytes and facts go in, values and decisions come out. Time is a value, randomness
+//! (challenges) is an argument, and [`Limits`] bounds every size.
 //!
-//! * [`event`]: events read from JSON, their id and signature, which of two wins, when one expires. [`deletion`]: what
-//!   a kind 5 may delete.
-//! * [`filter`]: what a subscription asks for, and an index over many of them for broadcasting.
-//! * [`message`]: the frames of a relay. [`session`]: one connection as a state machine without I/O.
-//! * [`info`]: the relay's own description (NIP-11), [`nip05`], [`nip19`], [`http_auth`] (NIP-98).
-//! * [`git`]: NIP-34, parsed once at the edge into types that cannot be wrong.
-//! * [`grasp`]: the rules of GRASP: who maintains, what is accepted, what waits and for how long, which push fits.
+//! * [`event`]: event parsing, ids, signatures, order of versions, expiration. [`deletion`]: targets of a kind 5 event.
+//! * [`filter`]: subscription filters, and an index over many of them for broadcasting.
+//! * [`message`]: relay frames. [`session`]: one connection as a state machine without I/O.
+//! * [`info`]: relay information (NIP-11), [`nip05`], [`nip19`], [`http_auth`] (NIP-98).
+//! * [`git`]: NIP-34 events, parsed once at the edge into validated types.
+//! * [`grasp`]: the rules of GRASP: maintainers, acceptance, purgatory and its expiry, and pushes that match a state.
 //!
-//! What is stored lives in `abide-store`, the use cases in `abide-forge`, the sockets in `abide-web`.
+//! Storage is in `abide-store`, use cases in `abide-forge`, sockets in `abide-web`.
 
 pub mod deletion;
 pub mod event;
@@ -40,7 +39,7 @@ pub use session::{Action, Session};
 pub(crate) mod hexadecimal {
     //! Lower-case hexadecimal of a fixed length, as nostr writes ids and keys.
 
-    /// Reads exactly `2 * N` lower-case digits. Upper case is refused: one value has one spelling.
+    /// Decodes exactly `2 * N` lower-case digits. Refuses upper case: each value has one spelling.
     pub fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
         if text.len() != 2 * N || text.bytes().any(|byte| byte.is_ascii_uppercase()) {
             return None;

@@ -1,56 +1,55 @@
-//! How much of everything is taken.
+//! Limits of the relay protocol.
 
 use std::time::Duration;
 
-/// The bounds of a connection and of what comes over it. Configuration; advertised in the relay's description.
+/// Limits of a connection and its messages. Configuration; advertised in the relay information document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Bytes of one message.
     pub message_bytes: usize,
-    /// Bytes of one event as it was sent. Real patches reach 150 KiB.
+    /// Bytes of one event as sent. Real patches reach 150 KiB.
     pub event_bytes: usize,
     /// Bytes of one state (kind 30618), which names every ref of a repository: 10,000 refs take 650 KiB.
     pub state_bytes: usize,
-    /// Tags of one event.
     pub event_tags: usize,
-    /// Events and coordinates that one deletion request names.
+    /// Events and coordinates named by one deletion request.
     pub deletion_targets: usize,
-    /// Repositories that one proposal is for.
+    /// Target repositories of one proposal.
     pub proposal_repos: usize,
-    /// Bytes of a `d` tag of the kinds that name repositories.
+    /// Bytes of a `d` tag that identifies a repository.
     pub identifier_bytes: usize,
-    /// Subscriptions of one connection.
+    /// Subscriptions per connection.
     pub subscriptions: usize,
-    /// Characters of a subscription's id.
+    /// Characters of a subscription id.
     pub subscription_id_chars: usize,
-    /// Filters of one REQ or COUNT.
+    /// Filters per REQ or COUNT.
     pub filters: usize,
-    /// Values of one filter, all its lists together.
+    /// Values of one filter, over all its lists.
     pub filter_values: usize,
-    /// Values of all filters that one connection listens by, as [`crate::Filter::weight`] counts them.
+    /// Total weight of all subscribed filters of a connection, see [`crate::Filter::weight`].
     pub subscribed_values: usize,
-    /// Stored events that one filter returns.
+    /// Stored events returned per filter.
     pub filter_limit: usize,
-    /// Events of one connection that are being admitted.
+    /// Events of one connection that await admission.
     pub events_under_way: usize,
-    /// Counts of one connection that are being taken.
+    /// Counts of one connection in progress.
     pub counts_under_way: usize,
-    /// Event ids that one subscription remembers until its stored events are sent, so that none comes twice.
+    /// Event ids that a subscription remembers until its stored events are sent, to avoid duplicates.
     pub remembered_ids: usize,
-    /// Reconciliations (NIP-77) of one connection.
+    /// Reconciliations (NIP-77) per connection.
     pub reconciliations: usize,
-    /// Events in one reconciliation.
+    /// Events per reconciliation.
     pub reconciled_events: usize,
-    /// Bytes of one reconciliation answer, before it is written in hexadecimal.
+    /// Bytes of one reconciliation answer, before hexadecimal encoding.
     pub reconciliation_frame: u64,
-    /// How far ahead of our clock an event may be dated.
+    /// How far `created_at` may be ahead of our clock.
     pub ahead: Duration,
-    /// How old, or how far ahead, a proof of a key to the relay may be.
+    /// Largest clock difference of a NIP-42 proof, in either direction.
     pub auth_window: Duration,
 }
 
 impl Limits {
-    /// Bytes of one event of this kind.
+    /// Size limit of an event of this kind.
     pub fn bytes_of(&self, kind: u16) -> usize {
         match kind {
             crate::kinds::STATE => self.state_bytes,
@@ -64,7 +63,7 @@ impl Default for Limits {
         Self {
             message_bytes: 1 << 20,
             event_bytes: 256 << 10,
-            // A message less the frame around its event.
+            // A message minus the frame around its event.
             state_bytes: (1 << 20) - 16,
             event_tags: 20_000,
             deletion_targets: 500,

@@ -1,4 +1,4 @@
-//! The frames between a client and the relay: JSON arrays that begin with their name.
+//! Frames between client and relay: JSON arrays that begin with their name.
 
 use crate::event::RawEvent;
 use crate::{Event, EventId, Filter, Limits, hexadecimal};
@@ -7,48 +7,47 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::sync::Arc;
 
-/// What a client calls one of its subscriptions: neither empty nor long.
+/// A client's id of a subscription, of bounded length and not empty.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SubscriptionId(Arc<str>);
 
 impl SubscriptionId {
-    /// Takes a text as a subscription's id.
+    /// Validates a subscription id.
     pub fn new(text: &str, limits: &Limits) -> Option<Self> {
         let chars = text.chars().take(limits.subscription_id_chars + 1).count();
         (1..=limits.subscription_id_chars).contains(&chars).then(|| Self(text.into()))
     }
 
-    /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// What a client says.
+/// A message from a client.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClientMessage {
     /// An event to publish.
     Event(Box<Event>),
-    /// A subscription.
+    /// Opens a subscription.
     Req(SubscriptionId, Vec<Filter>),
-    /// The end of one.
+    /// Closes a subscription.
     Close(SubscriptionId),
-    /// A question for a number (NIP-45).
+    /// Asks for a count (NIP-45).
     Count(SubscriptionId, Vec<Filter>),
     /// Proof of a key (NIP-42).
     Auth(Box<Event>),
-    /// The beginning of a reconciliation (NIP-77).
+    /// Starts a reconciliation (NIP-77).
     NegOpen(SubscriptionId, Filter, Vec<u8>),
-    /// Its continuation.
+    /// Continues a reconciliation.
     NegMsg(SubscriptionId, Vec<u8>),
-    /// Its end.
+    /// Ends a reconciliation.
     NegClose(SubscriptionId),
 }
 
-/// What is wrong with a message, and the frame that says so where the client looks for it.
+/// Error in a message, by the frame that reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MessageError {
-    /// A NOTICE: nothing in the message can be answered by name.
+    /// A NOTICE: the message has no id to answer to.
     Notice(String),
     /// An OK with `false`.
     Event(EventId, String),
@@ -58,7 +57,7 @@ pub enum MessageError {
     Reconciliation(SubscriptionId, String),
 }
 
-/// A message by its name, with events read directly and the rest as JSON values.
+/// A frame by its name; events are deserialized directly, the rest as JSON values.
 enum Frame {
     Event(RawEvent),
     Auth(RawEvent),
@@ -101,7 +100,7 @@ impl<'de> Visitor<'de> for FrameVisitor {
 const EVENT_FRAME: usize = 16;
 
 impl ClientMessage {
-    /// Reads one message.
+    /// Parses one message.
     pub fn parse(text: &str, limits: &Limits) -> Result<Self, MessageError> {
         if text.len() > limits.message_bytes {
             let rule = format!("invalid: a message may have at most {} bytes", limits.message_bytes);
@@ -143,12 +142,12 @@ impl ClientMessage {
 
 fn checked(raw: RawEvent, text: &str, limits: &Limits) -> Result<Event, MessageError> {
     let id = raw.id();
-    // Without the frame around it.
+    // Size without the frame around the event.
     let bytes = text.len().saturating_sub(EVENT_FRAME);
     raw.check(bytes, limits).map_err(|error| refused(id, format!("invalid: {error}")))
 }
 
-/// An OK where the event can be named, else a NOTICE.
+/// An OK if the event has an id, else a NOTICE.
 fn refused(id: Option<EventId>, text: String) -> MessageError {
     match id {
         Some(id) => MessageError::Event(id, text),
@@ -156,7 +155,7 @@ fn refused(id: Option<EventId>, text: String) -> MessageError {
     }
 }
 
-/// Not a frame at all, or an event of the wrong shape, whose sender waits for an OK if it has an id.
+/// Error for an unreadable frame. The sender of an event with an id waits for an OK, so it gets one.
 fn unreadable(text: &str, error: &serde_json::Error) -> MessageError {
     let message: Value = serde_json::from_str(text).unwrap_or(Value::Null);
     let id = match message[0].as_str() {
@@ -180,46 +179,45 @@ fn reconciliation_bytes(id: &SubscriptionId, value: Option<&Value>) -> Result<Ve
     bytes.ok_or_else(|| MessageError::Reconciliation(id.clone(), "invalid: the message must be hexadecimal".to_owned()))
 }
 
-/// `["OK", id, accepted, text]`.
+/// Encodes `["OK", id, accepted, text]`.
 pub fn ok(id: &EventId, accepted: bool, text: &str) -> String {
     json!(["OK", id, accepted, text]).to_string()
 }
 
-/// `["EVENT", subscription, event]`, the event as stored.
+/// Encodes `["EVENT", subscription, event]`, with the event as stored.
 pub fn event(id: &SubscriptionId, json: &str) -> String {
     format!("[\"EVENT\",{},{json}]", Value::from(id.as_str()))
 }
 
-/// `["EOSE", subscription]`.
+/// Encodes `["EOSE", subscription]`.
 pub fn eose(id: &SubscriptionId) -> String {
     json!(["EOSE", id.as_str()]).to_string()
 }
 
-/// `["CLOSED", subscription, text]`.
+/// Encodes `["CLOSED", subscription, text]`.
 pub fn closed(id: &SubscriptionId, text: &str) -> String {
     json!(["CLOSED", id.as_str(), text]).to_string()
 }
 
-/// `["NOTICE", text]`.
+/// Encodes `["NOTICE", text]`.
 pub fn notice(text: &str) -> String {
     json!(["NOTICE", text]).to_string()
 }
 
-/// `["AUTH", challenge]`.
+/// Encodes `["AUTH", challenge]`.
 pub fn auth(challenge: &str) -> String {
     json!(["AUTH", challenge]).to_string()
 }
 
-/// How many events match.
+/// Number of matching events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
-    /// So many.
     Exactly(u64),
-    /// So many, and there may be more: not all were counted.
+    /// Counting stopped early; there may be more.
     AtLeast(u64),
 }
 
-/// `["COUNT", subscription, {"count": n}]`; where not all were counted, `"approximate": true` says so (NIP-45).
+/// Encodes `["COUNT", subscription, {"count": n}]`, with `"approximate": true` if counting stopped early (NIP-45).
 pub fn count(id: &SubscriptionId, count: Count) -> String {
     let told = match count {
         Count::Exactly(count) => json!({ "count": count }),
@@ -228,12 +226,12 @@ pub fn count(id: &SubscriptionId, count: Count) -> String {
     json!(["COUNT", id.as_str(), told]).to_string()
 }
 
-/// `["NEG-MSG", subscription, bytes]`.
+/// Encodes `["NEG-MSG", subscription, bytes]`.
 pub fn neg_msg(id: &SubscriptionId, bytes: &[u8]) -> String {
     json!(["NEG-MSG", id.as_str(), hex::encode(bytes)]).to_string()
 }
 
-/// `["NEG-ERR", subscription, text]`.
+/// Encodes `["NEG-ERR", subscription, text]`.
 pub fn neg_err(id: &SubscriptionId, text: &str) -> String {
     json!(["NEG-ERR", id.as_str(), text]).to_string()
 }
@@ -269,7 +267,7 @@ mod tests {
 
     #[test]
     fn what_a_real_client_asks_for_is_understood() {
-        // A recording; keys and ids are numbered, and lines that were too long end in the middle.
+        // A recording; keys and ids are numbered, and overlong lines are truncated.
         let recording = include_str!("../tests/data/ngit-wire.txt");
         let asked = recording.lines().filter_map(|line| line.split_once(" REQ ")).map(|(_, filters)| filters);
         let mut read = 0;

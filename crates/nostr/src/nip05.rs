@@ -4,7 +4,7 @@ use crate::PublicKey;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The document: names of this domain and the keys they stand for.
+/// The document: names of this domain and their keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Names {
     names: BTreeMap<String, String>,
@@ -13,7 +13,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Adds a name, and where events of its key are found.
+    /// Adds a name with its key and the relays of that key.
     pub fn add(&mut self, name: &str, key: &PublicKey, relays: &[String]) {
         self.names.insert(name.to_owned(), key.to_hex());
         if !relays.is_empty() {
@@ -22,7 +22,7 @@ impl Names {
     }
 }
 
-/// Whether a text can be asked for as a name: `a-z0-9-_.`, as NIP-05 has it.
+/// Whether a text is a valid name: `a-z0-9-_.`, as in NIP-05.
 pub fn is_name(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= 64

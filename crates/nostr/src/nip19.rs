@@ -1,4 +1,4 @@
-//! Keys, events and repositories as people copy them: `npub1…`, `nevent1…`, `naddr1…` (NIP-19).
+//! Keys, events and repositories in bech32: `npub1…`, `nevent1…`, `naddr1…` (NIP-19).
 
 use crate::git::Coordinate;
 use crate::{EventId, PublicKey, hexadecimal};
@@ -7,15 +7,15 @@ use nostr::nips::nip01;
 use nostr::nips::nip19::{FromBech32, Nip19Coordinate, Nip19Event, ToBech32};
 use nostr::types::RelayUrl;
 
-/// Longest text that is looked at: a name of a thousand bytes and a few relays.
+/// Longest text parsed: room for an identifier of a thousand bytes and a few relays.
 pub const MAX_LEN: usize = 5_000;
 
-/// The text is not what it should be. Nothing of it is repeated: it may be a secret key pasted by mistake.
+/// Malformed text. The message does not repeat it: it may be a secret key pasted by mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a valid {0}1… string")]
 pub struct NotNip19(pub &'static str);
 
-/// The key as `npub1…`.
+/// Encodes a key as `npub1…`.
 pub fn npub(key: &PublicKey) -> String {
     match key.to_bech32() {
         Ok(text) => text,
@@ -23,7 +23,7 @@ pub fn npub(key: &PublicKey) -> String {
     }
 }
 
-/// Reads `npub1…`, in lower case: one key has one address.
+/// Parses `npub1…`, in lower case only: each key has one spelling.
 pub fn parse_npub(text: &str) -> Result<PublicKey, NotNip19> {
     let error = NotNip19("npub");
     if text.len() != 63 || !text.starts_with("npub1") {
@@ -33,21 +33,18 @@ pub fn parse_npub(text: &str) -> Result<PublicKey, NotNip19> {
     if npub(&key) == text { Ok(key) } else { Err(error) }
 }
 
-/// A reference to an event, with hints where to find it.
+/// A reference to an event, with relay hints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventPointer {
-    /// The event.
     pub id: EventId,
-    /// Its author, if known.
     pub author: Option<PublicKey>,
-    /// Its kind, if known.
     pub kind: Option<u16>,
     /// Relays that may have it.
     pub relays: Vec<String>,
 }
 
 impl EventPointer {
-    /// The pointer as `nevent1…`; none if it does not fit.
+    /// Encodes the pointer as `nevent1…`; `None` if it does not fit.
     pub fn encode(&self) -> Option<String> {
         let mut pointer = Nip19Event::new(self.id).relays(relay_urls(&self.relays));
         pointer.author = self.author;
@@ -55,7 +52,7 @@ impl EventPointer {
         pointer.to_bech32().ok()
     }
 
-    /// Reads `nevent1…`.
+    /// Parses `nevent1…`.
     pub fn decode(text: &str) -> Result<Self, NotNip19> {
         let error = NotNip19("nevent");
         let pointer = bounded(text).and_then(|text| Nip19Event::from_bech32(text).ok()).ok_or(error)?;
@@ -68,7 +65,7 @@ impl EventPointer {
     }
 }
 
-/// Reads an event as people name it: its id in hexadecimal, `note1…` or `nevent1…`.
+/// Parses an event id: hexadecimal, `note1…` or `nevent1…`.
 pub fn parse_event_id(text: &str) -> Result<EventId, NotNip19> {
     if let Some(id) = hexadecimal::decode(text) {
         return Ok(EventId::from_byte_array(id));
@@ -79,24 +76,23 @@ pub fn parse_event_id(text: &str) -> Result<EventId, NotNip19> {
     }
 }
 
-/// A reference to a replaceable event, such as a repository, with hints where to find it.
+/// A reference to a replaceable event, such as a repository, with relay hints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddressPointer {
-    /// What it points to.
     pub coordinate: Coordinate,
     /// Relays that may have it.
     pub relays: Vec<String>,
 }
 
 impl AddressPointer {
-    /// The pointer as `naddr1…`; none if it does not fit (an identifier has at most 255 bytes there).
+    /// Encodes the pointer as `naddr1…`; `None` if it does not fit (identifiers are limited to 255 bytes).
     pub fn encode(&self) -> Option<String> {
         let Coordinate { kind, author, identifier } = self.coordinate.clone();
         let coordinate = nip01::Coordinate { kind: Kind::from_u16(kind), public_key: author, identifier };
         Nip19Coordinate::new(coordinate, relay_urls(&self.relays)).to_bech32().ok()
     }
 
-    /// Reads `naddr1…`.
+    /// Parses `naddr1…`.
     pub fn decode(text: &str) -> Result<Self, NotNip19> {
         let error = NotNip19("naddr");
         let pointer = bounded(text).and_then(|text| Nip19Coordinate::from_bech32(text).ok()).ok_or(error)?;
@@ -112,7 +108,7 @@ fn bounded(text: &str) -> Option<&str> {
     (text.len() <= MAX_LEN).then_some(text)
 }
 
-/// Hints that are no addresses are left out.
+/// Parses relay hints; drops invalid ones.
 fn relay_urls(relays: &[String]) -> Vec<RelayUrl> {
     relays.iter().filter_map(|url| RelayUrl::parse(url).ok()).collect()
 }

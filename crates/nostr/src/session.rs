@@ -1,9 +1,8 @@
-//! One connection to the relay, as a state machine without I/O.
+//! One relay connection, as a state machine without I/O.
 //!
-//! A text frame goes into [`Session::on_message`]; what comes out are [`Action`]s for whoever owns the socket, the
-//! store and the other connections. What those find out comes back through the other `on_…` methods, which return
-//! actions too.
-//! Nothing a client sends closes its connection or breaks its session.
+//! A text frame goes into [`Session::on_message`]; out come [`Action`]s for the owner of the socket, the store and the
+//! other connections. Their results return through the other `on_…` methods, which yield further actions. No client
+//! message closes the connection or breaks the session.
 
 mod auth;
 mod reconcile;
@@ -16,22 +15,19 @@ use reconcile::Reconciliation;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-/// One question of the client's. A later one of the same name has another number, so that late answers to the earlier
-/// are recognised and dropped.
+/// One query of the client. A later query of the same name has another serial, so late answers to the earlier one are
+/// recognised and dropped.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket {
-    /// What the client calls it.
     pub subscription: SubscriptionId,
-    /// Distinguishes it from others of that name.
+    /// Distinguishes queries of the same name.
     pub serial: u64,
 }
 
 /// An event ready to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wire {
-    /// Its id.
     pub id: EventId,
-    /// Its JSON.
     pub json: Arc<str>,
 }
 
@@ -41,44 +37,41 @@ impl From<&Event> for Wire {
     }
 }
 
-/// What is to be done for the client.
+/// Work for the owner of the session.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Send this frame.
     Send(String),
-    /// Check for a duplicate, verify, decide, store; then [`Session::on_admitted`].
+    /// Check for a duplicate, verify, decide and store; then call [`Session::on_admitted`].
     Admit(Box<Event>),
-    /// Look up the account of this key, which was proved by the event of this id; then [`Session::on_proved`].
+    /// Look up the account of this key, proved by the event with this id; then call [`Session::on_proved`].
     Prove(EventId, PublicKey),
-    /// File the filters for broadcasting **first**, then read the stored events: [`Session::on_stored`] for each page,
-    /// [`Session::on_stored_end`] after the last. New events go to [`Session::on_live`].
+    /// Register the filters for broadcasting **first**, then read the stored events: call [`Session::on_stored`] for
+    /// each page and [`Session::on_stored_end`] after the last. New events go to [`Session::on_live`].
     Subscribe(Ticket, Arc<[Filter]>),
-    /// Take the filters away; an unfinished reading may stop.
+    /// Remove the filters; an unfinished read may stop.
     Unsubscribe(Ticket),
-    /// Count the events that match any of these, each once and whatever `limit` says; then [`Session::on_count`].
+    /// Count the events that match any filter, each once, ignoring `limit`; then call [`Session::on_count`].
     Count(Ticket, Vec<Filter>),
-    /// Find time and id of everything stored that matches, whatever `limit` says, but one more than `at_most` at the
-    /// most; then [`Session::on_reconcile_items`].
+    /// Find time and id of every stored event that matches, ignoring `limit`, up to `at_most` plus one; then call
+    /// [`Session::on_reconcile_items`].
     Reconcile {
-        /// The question.
         ticket: Ticket,
-        /// What is compared.
         filter: Box<Filter>,
-        /// How many are compared at the most.
+        /// Most events in the comparison.
         at_most: usize,
     },
 }
 
-/// A subscription: while its stored events are being read, the ids that were sent, so that none comes twice.
+/// A subscription. While its stored events are read, it holds the ids already sent, so that none is sent twice.
 #[derive(Debug)]
 struct Subscription {
     serial: u64,
-    /// What its filters weigh.
+    /// Total weight of its filters.
     weight: usize,
     loading: Option<HashSet<EventId>>,
 }
 
-/// One connection.
 #[derive(Debug)]
 pub struct Session {
     limits: Arc<Limits>,
@@ -93,7 +86,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// A new connection to `service`, with a challenge that nobody can guess.
+    /// A new connection to `service`, with an unguessable challenge.
     pub fn new(limits: Arc<Limits>, service: Service, challenge: String) -> Self {
         Self {
             limits,
@@ -108,12 +101,12 @@ impl Session {
         }
     }
 
-    /// The keys that the client has proved to hold.
+    /// Keys that the client has proved.
     pub fn proven(&self) -> &BTreeSet<PublicKey> {
         &self.proven
     }
 
-    /// Takes one text frame.
+    /// Handles one text frame.
     pub fn on_message(&mut self, text: &str, now: Timestamp) -> Vec<Action> {
         match ClientMessage::parse(text, &self.limits) {
             Ok(message) => self.on_parsed(message, now),
@@ -124,7 +117,7 @@ impl Session {
         }
     }
 
-    /// Answers a frame that is not text.
+    /// Handles a binary frame.
     pub fn on_binary(&mut self) -> Vec<Action> {
         send(message::notice("invalid: messages must be JSON in text frames"))
     }
@@ -166,7 +159,7 @@ impl Session {
         vec![Action::Admit(event)]
     }
 
-    /// The event was decided on, and if accepted is safely stored.
+    /// Reports the decision on an event; an accepted event is durable.
     pub fn on_admitted(&mut self, id: &EventId, answer: &crate::grasp::Answer) -> Vec<Action> {
         self.admitting = self.admitting.saturating_sub(1);
         send(message::ok(id, answer.accepted(), &answer.to_string()))
@@ -199,13 +192,13 @@ impl Session {
         actions
     }
 
-    /// Drops a subscription, if there is one of that name.
+    /// Removes a subscription of this name, if any.
     fn forget(&mut self, id: &SubscriptionId) -> Option<Action> {
         let gone = self.subscriptions.remove(id)?;
         Some(Action::Unsubscribe(Ticket { subscription: id.clone(), serial: gone.serial }))
     }
 
-    /// A request under this name cannot be served; an earlier one of that name was to be replaced, and goes too.
+    /// Refuses a request. It would have replaced an earlier subscription of this name, so that one is closed too.
     fn refuse(&mut self, id: SubscriptionId, text: &str) -> Vec<Action> {
         self.forget(&id).into_iter().chain([Action::Send(message::closed(&id, text))]).collect()
     }
@@ -214,12 +207,12 @@ impl Session {
         self.subscriptions.get_mut(&ticket.subscription).filter(|open| open.serial == ticket.serial)
     }
 
-    /// Stored events that match, the newest first.
+    /// Delivers matching stored events, newest first.
     pub fn on_stored(&mut self, ticket: &Ticket, page: Vec<Wire>) -> Vec<Action> {
         page.into_iter().filter_map(|wire| self.deliver(ticket, &wire)).collect()
     }
 
-    /// A new event that matches.
+    /// Delivers a new matching event.
     pub fn on_live(&mut self, ticket: &Ticket, wire: &Wire) -> Vec<Action> {
         self.deliver(ticket, wire).into_iter().collect()
     }
@@ -238,7 +231,7 @@ impl Session {
         Some(Action::Send(message::event(&ticket.subscription, &wire.json)))
     }
 
-    /// All stored events were handed in.
+    /// Reports that all stored events were delivered.
     pub fn on_stored_end(&mut self, ticket: &Ticket) -> Vec<Action> {
         match self.current(ticket).and_then(|open| open.loading.take()) {
             Some(_) => send(message::eose(&ticket.subscription)),
@@ -246,7 +239,7 @@ impl Session {
         }
     }
 
-    /// The stored events could not be read.
+    /// Reports that the stored events could not be read.
     pub fn on_query_failed(&mut self, ticket: &Ticket) -> Vec<Action> {
         if self.current(ticket).is_some() {
             return self.refuse(ticket.subscription.clone(), "error: the events could not be read; try again");
@@ -290,7 +283,7 @@ impl Session {
         vec![Action::Count(ticket, filters)]
     }
 
-    /// The events were counted.
+    /// Delivers the result of a count.
     pub fn on_count(&mut self, ticket: &Ticket, count: Count) -> Vec<Action> {
         if self.counts.get(&ticket.subscription) != Some(&ticket.serial) {
             return Vec::new();
@@ -299,7 +292,7 @@ impl Session {
         send(message::count(&ticket.subscription, count))
     }
 
-    /// How many subscriptions are open.
+    /// Number of open subscriptions.
     pub fn subscriptions(&self) -> usize {
         self.subscriptions.len()
     }

@@ -6,22 +6,22 @@ use nostr::event::{Kind, Tag, UnsignedEvent};
 use nostr::key::Keys;
 use serde_json::Value;
 
-/// The time in seconds at which tests happen.
+/// Fixed test time in seconds.
 pub const NOW_SECONDS: u64 = 1_800_000_000;
-/// The same as an instant.
+/// Fixed test time as a timestamp.
 pub const NOW: Timestamp = Timestamp::from_micros(1_800_000_000_000_000);
 
-/// The key pair number `n`.
+/// Key pair number `n`.
 pub fn keys(n: u8) -> Keys {
     Keys::parse(&format!("{:064x}", u32::from(n) + 1)).unwrap()
 }
 
-/// The public key number `n`.
+/// Public key number `n`.
 pub fn key(n: u8) -> PublicKey {
     keys(n).public_key()
 }
 
-/// An event of author `n`, dated [`NOW_SECONDS`] plus `at`, properly signed.
+/// A signed event of author `n`, dated [`NOW_SECONDS`] plus `at`.
 pub fn event(n: u8, kind: u16, at: i64, tags: &[&[&str]], content: &str) -> Event {
     let keys = keys(n);
     let tags = tags.iter().map(|tag| Tag::parse(tag.iter().copied()).unwrap());
@@ -37,14 +37,14 @@ pub fn json(event: &Event) -> String {
     serde_json::to_string(event).unwrap()
 }
 
-/// What a published client sent: one event of each kind it uses.
+/// Events recorded from a published client: one of each kind it uses.
 pub fn samples() -> Vec<Event> {
     let all: serde_json::Map<String, Value> =
         serde_json::from_str(include_str!("../tests/data/ngit-events.json")).unwrap();
     all.values().map(|event| parse_event(&event.to_string(), &Limits::default()).unwrap()).collect()
 }
 
-/// The sample of one kind.
+/// The recorded event of one kind.
 pub fn sample(kind: u16) -> Event {
     samples().into_iter().find(|event| event.kind.as_u16() == kind).unwrap()
 }

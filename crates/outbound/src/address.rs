@@ -1,51 +1,46 @@
-//! An address that someone typed: `http` or `https`, a host and a port.
+//! A URL entered by a user: `http` or `https`, a host and a port.
 //!
-//! Parsed by the rules that browsers follow, so that the spellings of an internet address that only look like a name
-//! (`0x7f.1`, `2130706433`, `0177.0.0.1`, full-width digits) are the address that they are before anyone judges them.
+//! Parsed by the rules of browsers. Odd spellings of an IP address (`0x7f.1`, `2130706433`, `0177.0.0.1`, full-width
+//! digits) become that address before the guard checks it.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 use url::Url;
 
-/// The longest address that is taken.
+/// Longest accepted URL.
 pub const MAX_LEN: usize = 2048;
 
-/// Why a text is no address to send to.
+/// Reason why a text is no valid target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// It has no shape that could be read.
+    /// Not a URL.
     #[error("is not a URL: {0}")]
     Unreadable(String),
-    /// Another protocol.
+    /// Another scheme than http or https.
     #[error("must start with http:// or https://")]
     Scheme,
-    /// A name and perhaps a password before the host.
+    /// A user name or password before the host.
     #[error("must not contain a user name or password")]
     Credentials,
-    /// More text than an address needs.
     #[error("must have at most {MAX_LEN} characters")]
     TooLong,
-    /// Line breaks and the like, which the parser would have left out silently.
+    /// Line breaks and similar characters, which the URL parser would drop silently.
     #[error("must not contain spaces or control characters")]
     Characters,
 }
 
-/// How to speak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// In the clear.
     Http,
-    /// Over TLS.
     Https,
 }
 
-/// Whom to speak to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Host {
-    /// A name that has to be looked up: lower case, without a dot at the end.
+    /// A name to look up: lower case, without a trailing dot.
     Name(String),
-    /// An internet address, however it was spelled.
+    /// An IP address, in any spelling.
     Ip(IpAddr),
 }
 
@@ -59,7 +54,7 @@ impl fmt::Display for Host {
     }
 }
 
-/// Where something is to be sent.
+/// Target of an outbound request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     scheme: Scheme,
@@ -70,32 +65,32 @@ pub struct Address {
 }
 
 impl Address {
-    /// How to speak.
+    /// Scheme of the URL.
     pub fn scheme(&self) -> Scheme {
         self.scheme
     }
 
-    /// Whom to speak to.
+    /// Host of the URL.
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// At which port.
+    /// Port, explicit or the scheme's default.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Path and query, as the request line has them.
+    /// Path and query, as in the request line.
     pub fn target(&self) -> &str {
         &self.target
     }
 
-    /// The address as one text, without a fragment.
+    /// The URL as text, without a fragment.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// What the `Host` header says: the port only where it is not the usual one.
+    /// Value of the `Host` header: with the port only if it is not the default.
     pub fn authority(&self) -> String {
         match (self.scheme, self.port) {
             (Scheme::Http, 80) | (Scheme::Https, 443) => self.host.to_string(),
@@ -148,7 +143,7 @@ fn name_of(name: &str) -> Result<Host, AddressError> {
     if name.is_empty() || name.len() > 253 || name.split('.').any(str::is_empty) || !name.chars().all(plain) {
         return Err(AddressError::Unreadable("its host name is not valid".into()));
     }
-    // With the dot gone it may be an internet address after all.
+    // Without the trailing dot, the name may be an IP address.
     Ok(match name.parse() {
         Ok(ip) => Host::Ip(ip),
         Err(_) => Host::Name(name),

@@ -1,4 +1,4 @@
-//! What the operator lets through although the guard would not.
+//! The operator's exceptions to the guard.
 
 use crate::address::Host;
 use crate::guard;
@@ -6,20 +6,20 @@ use ipnet::IpNet;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// Hosts by name, and nets. A name lets through whatever it leads to.
+/// Host names and networks. A listed name is allowed whatever addresses it has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowList {
     names: Vec<String>,
     nets: Vec<IpNet>,
 }
 
-/// An entry that is neither.
+/// An entry that is neither a host name nor a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a host name, an IP address or a network such as 10.0.0.0/8")]
 pub struct AllowError(String);
 
 impl AllowList {
-    /// Reads the entries.
+    /// Parses the entries.
     pub fn parse<S: AsRef<str>>(entries: impl IntoIterator<Item = S>) -> Result<Self, AllowError> {
         let mut list = Self::default();
         for entry in entries {
@@ -37,12 +37,12 @@ impl AllowList {
         Ok(list)
     }
 
-    /// Whether the operator named this host.
+    /// Whether the operator listed this host name.
     pub fn names(&self, host: &Host) -> bool {
         matches!(host, Host::Name(name) if self.names.contains(name))
     }
 
-    /// Whether an address is in one of the nets.
+    /// Whether an address is in a listed network.
     pub fn holds(&self, ip: IpAddr) -> bool {
         let ip = guard::unwrapped(ip);
         self.nets.iter().any(|net| net.contains(&ip))
@@ -50,7 +50,7 @@ impl AllowList {
 }
 
 fn is_name(text: &str) -> bool {
-    // Something with a slash or only digits and dots was meant to be a net.
+    // An entry with a slash, or with only digits and dots, was meant as a network.
     let letters = text.bytes().any(|b| b.is_ascii_alphabetic());
     letters && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
 }

@@ -1,4 +1,4 @@
-//! The gate itself: who is let through, and to where exactly.
+//! The gate: decides which outbound connections are allowed, and to which addresses.
 
 use crate::address::{Address, Host};
 use crate::guard::{self, Reason};
@@ -13,16 +13,16 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
-/// How much going out may take.
+/// Limits of outbound requests.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Until there is a connection.
+    /// Time limit for a look-up, and for a connection.
     pub connect: Duration,
-    /// Until all is said, from the first look-up on.
+    /// Time limit of the whole exchange, including the look-up.
     pub total: Duration,
-    /// Bytes of an answer that are read.
+    /// Bytes read of a response body.
     pub body: usize,
-    /// Conversations at once.
+    /// Concurrent exchanges.
     pub at_once: usize,
 }
 
@@ -32,63 +32,44 @@ impl Default for Limits {
     }
 }
 
-/// Why nothing came of it.
+/// Failure of an outbound request.
 #[derive(Debug, thiserror::Error)]
 pub enum GateError {
-    /// The guard says no.
+    /// The guard refuses an address of the host.
     #[error("{ip} is {reason}; ask the administrator to add {host} to outbound.allow")]
-    Refused {
-        /// What was asked for.
-        host: String,
-        /// What it leads to.
-        ip: IpAddr,
-        /// Why that is refused.
-        reason: Reason,
-    },
-    /// The name leads nowhere.
+    Refused { host: String, ip: IpAddr, reason: Reason },
+    /// The name look-up failed.
     #[error("DNS lookup of {host} failed: {reason}")]
-    Lookup {
-        /// What was asked for.
-        host: String,
-        /// Why.
-        reason: String,
-    },
-    /// Nobody answers there.
+    Lookup { host: String, reason: String },
+    /// The TCP connection failed.
     #[error("cannot connect to {host}: {error}")]
     Connect {
-        /// Who was called.
         host: String,
-        /// The last of the errors.
+        /// The last error of all addresses.
         error: io::Error,
     },
-    /// They are not who they should be, or do not speak TLS.
+    /// The TLS handshake failed.
     #[error("TLS handshake with {host} failed: {error}")]
-    Tls {
-        /// Who was called.
-        host: String,
-        /// What went wrong.
-        error: io::Error,
-    },
-    /// The conversation broke off.
+    Tls { host: String, error: io::Error },
+    /// The HTTP exchange failed.
     #[error("{0}")]
     Http(String),
-    /// So many conversations are under way that this one never began.
+    /// All slots were taken for as long as the request could wait.
     #[error("too many outbound requests are running; the limit is outbound.at_once")]
     Crowded,
-    /// It took too long.
     #[error("no response within {0:?}")]
     TimedOut(Duration),
 }
 
 impl GateError {
-    /// Whether whoever gave the address must not learn more than that nothing was sent: a name that is not there and one
-    /// that leads inside have to look alike in every way.
+    /// Whether the user who entered the URL may learn only that nothing was sent. A name that does not exist and one
+    /// that resolves to an internal address must be indistinguishable.
     pub fn hides_the_host(&self) -> bool {
         matches!(self, Self::Refused { .. } | Self::Lookup { .. })
     }
 
-    /// What whoever gave the address may be told: nothing about names and addresses inside the operator's network, and
-    /// the same for a name that is not there and one that leads inside.
+    /// Message for the user who entered the URL. It reveals no internal names or addresses, and is the same for a name
+    /// that does not exist and one that resolves to an internal address.
     pub fn told(&self) -> String {
         match self {
             _ if self.hides_the_host() => {
@@ -104,7 +85,7 @@ impl GateError {
     }
 }
 
-/// A host that was looked up and may be talked to, at exactly these addresses.
+/// A host with its checked addresses.
 #[derive(Debug, Clone)]
 pub struct Vetted {
     host: String,
@@ -112,18 +93,18 @@ pub struct Vetted {
 }
 
 impl Vetted {
-    /// What it is called.
+    /// Host name or address, as text.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// Where it is.
+    /// The checked socket addresses.
     pub fn addrs(&self) -> &[SocketAddr] {
         &self.addrs
     }
 }
 
-/// The only way out. Clones share it.
+/// The only way to make outbound connections. Clones share one gate.
 #[derive(Clone)]
 pub struct Gate {
     inner: Arc<Inner>,
@@ -138,13 +119,13 @@ struct Inner {
 }
 
 impl Gate {
-    /// A gate for the internet, with the exceptions that the operator makes.
+    /// A gate to public addresses, with the operator's exceptions.
     pub fn new(allow: AllowList, resolver: impl Resolver, limits: Limits) -> Self {
         let turns = Semaphore::new(limits.at_once.clamp(1, Semaphore::MAX_PERMITS));
         Self { inner: Arc::new(Inner { allow, resolver: Box::new(resolver), limits, turns, tls: tls() }) }
     }
 
-    /// What going out may take.
+    /// Limits of outbound requests.
     pub fn limits(&self) -> &Limits {
         &self.inner.limits
     }
@@ -157,8 +138,8 @@ impl Gate {
         &self.inner.tls
     }
 
-    /// What can be said about an address without looking anything up, for the moment when someone types it. Passing
-    /// here is no promise: [`Gate::vet`] decides when something is sent.
+    /// Checks a URL without a look-up, when a user enters it. Passing is no guarantee: [`Gate::vet`] decides at send
+    /// time.
     pub fn screen(&self, address: &Address) -> Result<(), GateError> {
         match address.host() {
             Host::Ip(ip) => self.judge(address, *ip),
@@ -169,7 +150,7 @@ impl Gate {
         }
     }
 
-    /// Looks a host up, once, and refuses it if any of its addresses is refused.
+    /// Looks a host up once, and refuses it if any of its addresses is refused.
     pub async fn vet(&self, address: &Address) -> Result<Vetted, GateError> {
         let ips = match address.host() {
             Host::Ip(ip) => vec![*ip],
@@ -193,7 +174,7 @@ impl Gate {
         Ok(Vetted { host: address.host().to_string(), addrs })
     }
 
-    /// Connects to what was looked at, and to nothing else.
+    /// Connects to the checked addresses only.
     #[expect(clippy::disallowed_methods, reason = "this is what everything else connects with")]
     pub async fn connect(&self, vetted: &Vetted) -> Result<TcpStream, GateError> {
         let failed = |error| GateError::Connect { host: vetted.host.clone(), error };

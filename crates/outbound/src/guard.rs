@@ -1,36 +1,31 @@
-//! Which internet addresses the server never talks to on someone's behalf: everything that is not a public host.
+//! IP addresses that the server never contacts on a user's behalf: everything but public hosts.
 //!
-//! One table, a reason per prefix. Addresses that carry another one inside (IPv4 in IPv6, relays and translators) are
-//! judged by what they carry, because that is where the packets end up.
+//! One table with a reason per prefix. Addresses that embed another one (IPv4 in IPv6, relays, translators) are judged
+//! by the embedded address, because that is where the packets go.
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Why an address is refused.
+/// Reason for refusing an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// Stands for "any address", and leads to this machine.
+    /// "Any address"; reaches this machine.
     Unspecified,
-    /// This machine.
     Loopback,
-    /// The network that a private address is in.
     Private,
-    /// The wire that this machine is at; clouds answer there with credentials.
+    /// The local link, where cloud metadata services hand out credentials.
     LinkLocal,
-    /// Shared between a provider's customers.
+    /// Shared between a provider's customers (CGNAT).
     CarrierGrade,
-    /// Answers questions about the machine that asks.
+    /// A cloud metadata service.
     Metadata,
-    /// Many hosts at once.
     Multicast,
-    /// Printed in books.
     Documentation,
-    /// Measured in laboratories.
     Benchmarking,
-    /// A protocol's own, or nobody's yet.
+    /// Reserved for protocols or unassigned.
     Reserved,
-    /// Translates to an IPv4 address by rules of the local network.
+    /// Translated to IPv4 by rules of the local network.
     Translation,
 }
 
@@ -60,13 +55,13 @@ const fn v6(a: u16, b: u16, c: u16, len: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), len)
 }
 
-/// Prefixes of IPv4 that are refused.
+/// Refused IPv4 prefixes.
 pub const V4: &[(Ipv4Net, Reason)] = &[
     (v4(0, 0, 0, 0, 8), Reason::Unspecified),
     (v4(10, 0, 0, 0, 8), Reason::Private),
     (v4(100, 64, 0, 0, 10), Reason::CarrierGrade),
     (v4(127, 0, 0, 0, 8), Reason::Loopback),
-    // Azure answers here, from everywhere inside.
+    // Azure's metadata service, reachable from every virtual machine.
     (v4(168, 63, 129, 16, 32), Reason::Metadata),
     (v4(169, 254, 0, 0, 16), Reason::LinkLocal),
     (v4(172, 16, 0, 0, 12), Reason::Private),
@@ -81,14 +76,14 @@ pub const V4: &[(Ipv4Net, Reason)] = &[
     (v4(240, 0, 0, 0, 4), Reason::Reserved),
 ];
 
-/// Prefixes of IPv6 that are refused. Outside [`GLOBAL`] everything is; these have better reasons.
+/// Refused IPv6 prefixes with a specific reason. Everything outside [`GLOBAL`] is refused too.
 pub const V6: &[(Ipv6Net, Reason)] = &[
     (Ipv6Net::new_assert(Ipv6Addr::UNSPECIFIED, 128), Reason::Unspecified),
     (Ipv6Net::new_assert(Ipv6Addr::LOCALHOST, 128), Reason::Loopback),
-    // NAT64 with a prefix of the local network's choice: nobody else knows what it leads to.
+    // NAT64 with a locally chosen prefix: only the local network knows the target.
     (v6(0x64, 0xff9b, 1, 48), Reason::Translation),
     (v6(0x100, 0, 0, 64), Reason::Reserved),
-    // Protocol assignments: benchmarks, ORCHIDs and the like. Teredo is looked into before.
+    // Protocol assignments such as benchmarks and ORCHIDs. Teredo addresses are handled before.
     (v6(0x2001, 2, 0, 48), Reason::Benchmarking),
     (v6(0x2001, 0, 0, 23), Reason::Reserved),
     (v6(0x2001, 0xdb8, 0, 32), Reason::Documentation),
@@ -99,7 +94,7 @@ pub const V6: &[(Ipv6Net, Reason)] = &[
     (v6(0xff00, 0, 0, 8), Reason::Multicast),
 ];
 
-/// What IPv6 gives to hosts of the internet. Addresses that carry an IPv4 address are the only ones elsewhere.
+/// Global unicast space of IPv6. Outside it, only addresses that embed an IPv4 address are allowed.
 pub const GLOBAL: Ipv6Net = v6(0x2000, 0, 0, 3);
 
 const MAPPED: Ipv6Net = Ipv6Net::new_assert(Ipv6Addr::new(0, 0, 0, 0, 0, 0xffff, 0, 0), 96);
@@ -107,7 +102,7 @@ const NAT64: Ipv6Net = v6(0x64, 0xff9b, 0, 96);
 const SIX_TO_FOUR: Ipv6Net = v6(0x2002, 0, 0, 16);
 const TEREDO: Ipv6Net = v6(0x2001, 0, 0, 32);
 
-/// Tells why an address is refused; `None`: it is a public host.
+/// Reason for refusing an address; `None` for a public host.
 pub fn refused(ip: IpAddr) -> Option<Reason> {
     match ip {
         IpAddr::V4(ip) => refused_v4(ip),
@@ -133,7 +128,7 @@ fn refused_v6(ip: Ipv6Addr) -> Option<Reason> {
     }
 }
 
-/// The IPv4 addresses that packets to an IPv6 address end up at, or pass through.
+/// IPv4 addresses that packets to an IPv6 address reach or pass through.
 fn carried(ip: Ipv6Addr) -> [Option<Ipv4Addr>; 2] {
     let [_, six_b, six_c, _, _, _, high, low] = ip.segments();
     let join = |high: u16, low: u16| Some(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)));
@@ -145,18 +140,18 @@ fn carried(ip: Ipv6Addr) -> [Option<Ipv4Addr>; 2] {
     }
     if TEREDO.contains(&ip) {
         let [_, _, server_high, server_low, ..] = ip.segments();
-        // The client's address is written upside down.
+        // Teredo stores the client address bit-inverted.
         return [join(server_high, server_low), join(!high, !low)];
     }
     [None, None]
 }
 
-/// The net that an address alone makes.
+/// A network of one address.
 pub(crate) fn alone(ip: IpAddr) -> IpNet {
     IpNet::from(ip)
 }
 
-/// The same host without the wrapping that some systems put around IPv4 addresses.
+/// Converts an IPv4-mapped IPv6 address to IPv4.
 pub(crate) fn unwrapped(ip: IpAddr) -> IpAddr {
     ip.to_canonical()
 }
@@ -197,7 +192,7 @@ mod tests {
             "::ffff:8.8.8.8",
             "64:ff9b::808:808",
             "2002:808:808::1",
-            // Teredo of a public server and a public client.
+            // Teredo with a public server and a public client.
             "2001:0:808:808:0:0:f7f7:f7f7",
         ] {
             assert_eq!(at(text), None, "{text}");
@@ -236,7 +231,7 @@ mod tests {
             ("2001:db8::1", Reason::Documentation),
             ("2002:7f00:1::", Reason::Loopback),
             ("2002:a9fe:a9fe::1", Reason::LinkLocal),
-            // Teredo of a private client, and of a private server.
+            // Teredo with a private client, and with a private server.
             ("2001:0:808:808:0:0:f5ff:fffe", Reason::Private),
             ("2001:0:a00:1:0:0:f7f7:f7f7", Reason::Private),
             ("3fff::1", Reason::Documentation),

@@ -1,13 +1,13 @@
-//! THE GATE: the only way out. Whatever the server sends to an address that a person typed goes through here.
+//! THE GATE: the only way out. Every request to a URL that a user entered goes through here.
 //!
-//! * [`Address`]: an `http` or `https` address, parsed once, whatever way it was spelled.
-//! * [`guard`]: which internet addresses are nobody's business, with a reason for each.
-//! * [`AllowList`]: what the operator lets through all the same.
-//! * [`Gate`]: looks a name up once, refuses if *any* answer is refused, connects to exactly what was looked at, and
-//!   bounds time, size and number of what is under way. [`Gate::vet`] and [`Gate::connect`] serve other protocols;
+//! * [`Address`]: an `http` or `https` URL, parsed once, in any spelling.
+//! * [`guard`]: refused IP prefixes, with a reason for each.
+//! * [`AllowList`]: the operator's exceptions.
+//! * [`Gate`]: looks a name up once, refuses it if *any* address is refused, and connects only to the checked
+//!   addresses. It limits time, size and concurrency. [`Gate::vet`] and [`Gate::connect`] serve other protocols;
 //!   [`Gate::post`] speaks HTTP and follows no redirect.
 //!
-//! Names are looked up by a [`Resolver`], so that tests need no network.
+//! A [`Resolver`] looks names up, so that tests need no network.
 
 mod address;
 mod allow;

@@ -1,4 +1,4 @@
-//! Sending something by HTTP and reading the beginning of what is answered.
+//! Sends an HTTP POST and reads the start of the response.
 
 use crate::address::{Address, Host, Scheme};
 use crate::{Gate, GateError};
@@ -12,36 +12,32 @@ use tokio::time::timeout;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_util::task::AbortOnDropHandle;
 
-/// Room for the head of an answer.
+/// Size limit of a response head.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// What is sent.
+/// A request to send.
 #[derive(Debug, Clone)]
 pub struct Post {
-    /// Where to.
     pub address: Address,
-    /// Besides `Host` and `Content-Length`.
+    /// Headers besides `Host` and `Content-Length`.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// What.
     pub body: Bytes,
 }
 
-/// What is answered.
+/// A response.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// How it went.
     pub status: StatusCode,
-    /// What came with it.
     pub headers: HeaderMap,
-    /// The beginning of the text.
+    /// Start of the body.
     pub body: Bytes,
-    /// There was more of it.
+    /// Whether the body was truncated.
     pub cut: bool,
 }
 
 impl Gate {
-    /// Posts something and waits for the answer. Redirects are answers like any other. Waiting for a turn may take as long
-    /// as the conversation, and no longer: whoever calls knows when there is an end.
+    /// Sends a POST and waits for the response. Does not follow redirects. Waiting for a slot takes at most as long as
+    /// the exchange itself may, so the caller knows the longest duration.
     pub async fn post(&self, post: Post) -> Result<Answer, GateError> {
         let total = self.limits().total;
         let turn = timeout(total, self.turns().acquire()).await.map_err(|_| GateError::Crowded)?;
@@ -52,7 +48,7 @@ impl Gate {
     async fn converse(&self, post: Post) -> Result<Answer, GateError> {
         let vetted = self.vet(&post.address).await?;
         let stream = self.connect(&vetted).await?;
-        // A whole request is handed over at once; there is nothing to wait for to fill a packet.
+        // The whole request is written at once, so waiting to fill a packet gains nothing.
         let _ = stream.set_nodelay(true);
         match post.address.scheme() {
             Scheme::Http => exchange(TokioIo::new(stream), post, self.limits().body).await,
@@ -85,13 +81,13 @@ where
     let request = request(post)?;
     let (mut sender, connection) =
         http1::Builder::new().max_buf_size(HEAD_BYTES).handshake(stream).await.map_err(broken)?;
-    // Ends with this function: what is not read by then is not wanted.
+    // Aborted with this function; the rest of the response is not needed.
     let _connection = AbortOnDropHandle::new(tokio::spawn(connection));
     let (head, mut incoming) = sender.send_request(request).await.map_err(broken)?.into_parts();
     let mut body = Vec::new();
     let mut cut = false;
     while let Some(frame) = incoming.frame().await {
-        // The status is what counts. A text that breaks off is kept as far as it came.
+        // The status is what counts. A body that breaks off is kept as far as it arrived.
         let Ok(frame) = frame else {
             cut = true;
             break;
@@ -120,7 +116,7 @@ fn request(post: Post) -> Result<Request<Full<Bytes>>, GateError> {
     Ok(request)
 }
 
-/// The error with what caused it: on its own it says little.
+/// The error with its causes; without them it says little.
 fn said(error: &hyper::Error) -> String {
     let mut text = format!("the request failed: {error}");
     let mut cause = std::error::Error::source(error);

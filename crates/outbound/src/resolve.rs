@@ -1,16 +1,16 @@
-//! Looking names up.
+//! Name look-ups.
 
 use futures_util::future::BoxFuture;
 use std::io;
 use std::net::IpAddr;
 
-/// Finds the addresses of a name. Asked once per connection; what it says then is what is connected to.
+/// Finds the addresses of a name. Called once per connection; the result is what the gate connects to.
 pub trait Resolver: Send + Sync + 'static {
     /// Every address of `name`.
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }
 
-/// As the system does.
+/// The system's resolver.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemResolver;
 

@@ -1,4 +1,4 @@
-//! The gate against real sockets: who is let through, to where, and how much an answer may cost.
+//! The gate against real sockets: permitted targets, and limits on the response.
 #![allow(clippy::unwrap_used, reason = "a test has nobody else to tell")]
 
 use abide_outbound::http::{HeaderName, HeaderValue};
@@ -14,10 +14,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
-/// What each look-up of a name answers, one after another.
+/// Answers to successive look-ups of a name.
 type Answers = Vec<Vec<IpAddr>>;
 
-/// Names with their addresses; each look-up of a name gets the next list.
+/// Fake DNS: each look-up of a name returns the next list.
 #[derive(Clone, Default)]
 struct Book {
     entries: Arc<Mutex<HashMap<&'static str, Answers>>>,
@@ -58,7 +58,7 @@ async fn post(gate: &Gate, to: &str) -> Result<Answer, GateError> {
     gate.post(Post { address: address(to), headers, body: "hello".into() }).await
 }
 
-/// Reads one request and gives its text.
+/// Reads one request and returns its text.
 async fn request(stream: &mut TcpStream) -> String {
     let mut text = Vec::new();
     let mut buffer = [0; 4096];
@@ -70,7 +70,7 @@ async fn request(stream: &mut TcpStream) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// A server that answers every request with the same bytes, and tells what it was asked.
+/// A server that answers every request with the same bytes, and records the requests.
 async fn serving(answer: &'static [u8]) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
@@ -135,7 +135,7 @@ async fn one_refused_address_among_several_refuses_the_name() {
 #[tokio::test]
 async fn a_name_is_looked_up_once_so_it_cannot_lead_elsewhere_between_check_and_connection() {
     let (at, seen) = serving(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
-    // The second look-up would lead to an address that is refused, and a third to nowhere.
+    // A second look-up would return a refused address, and a third none.
     let book = Book::default().with("turning.example", &[&["127.0.0.1"], &["10.0.0.1"]]);
     let asked = book.asked.clone();
     let gate = gate(book, &["127.0.0.0/8"], Limits::default());
@@ -175,7 +175,7 @@ async fn only_the_beginning_of_a_huge_answer_is_read() {
         let (mut stream, _) = listener.accept().await.unwrap();
         request(&mut stream).await;
         stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await.unwrap();
-        // Until the other side hangs up: more than any buffer between the two holds.
+        // Write until the peer closes: more than any buffer in between holds.
         let mut sent = 0_usize;
         while stream.write_all(&[b'x'; 64 << 10]).await.is_ok() {
             sent += 64 << 10;
@@ -246,7 +246,7 @@ async fn only_so_many_conversations_are_under_way_at_once() {
             tokio::spawn(async move { post(&gate, &to).await.unwrap().status })
         })
         .collect();
-    // One after another is let go, so that all nine pass while never more than three are inside.
+    // Release one after another, so that all nine pass while at most three are inside.
     while open.load(Ordering::SeqCst) < 3 {
         tokio::task::yield_now().await;
     }

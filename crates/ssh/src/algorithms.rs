@@ -1,4 +1,5 @@
-//! What we speak: modern algorithms only, and no compression (packs are compressed; a stranger's zlib stream is risk).
+//! Supported algorithms: modern ones only, and no compression. Packs are compressed already, and a stranger's zlib
+//! stream is a risk.
 
 use crate::{Options, PrivateKey};
 use russh::keys::{Algorithm, EcdsaCurve, HashAlg};
@@ -7,7 +8,7 @@ use russh::{MethodKind, MethodSet, Preferred, SshId, cipher, compression, kex, m
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// Key exchange. The last four are no methods but say that we know strict key exchange and extension info.
+/// Key exchange. The last four are no methods; they signal strict key exchange and extension info.
 const KEX: &[kex::Name] = &[
     kex::MLKEM768X25519_SHA256,
     kex::CURVE25519,
@@ -18,7 +19,7 @@ const KEX: &[kex::Name] = &[
     kex::EXTENSION_OPENSSH_STRICT_KEX_AS_SERVER,
 ];
 
-/// Signatures: of these ours is ed25519, and people's keys may be any.
+/// Signatures: the host key is ed25519, user keys may be any of these.
 const KEYS: &[Algorithm] = &[
     Algorithm::Ed25519,
     Algorithm::SkEd25519,
@@ -32,23 +33,23 @@ const KEYS: &[Algorithm] = &[
 
 const CIPHERS: &[cipher::Name] = &[cipher::CHACHA20_POLY1305, cipher::AES_256_GCM, cipher::AES_128_GCM];
 
-/// Every cipher above brings its own; some clients insist on a common name all the same.
+/// Every cipher above is authenticated and needs no MAC, but some clients require a common MAC name.
 const MACS: &[mac::Name] = &[mac::HMAC_SHA512_ETM, mac::HMAC_SHA256_ETM];
 
-/// A key that is not known costs the client this long.
+/// Delay after an unknown key.
 const REJECTION: Duration = Duration::from_millis(250);
 
-/// The first question, which methods there are, counts as one; then there is room for an agent with many keys.
+/// The initial request for the list of methods counts as one; the rest allows an agent with many keys.
 const AUTH_ATTEMPTS: usize = 10;
 
-/// How often a silent client is asked whether it is still there, and how many answers it may owe.
+/// Interval of keep-alive requests to a silent client, and the number it may leave unanswered.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 const KEEPALIVES_OWED: usize = 3;
 
-/// No live connection is cut by this one, because answers to keep-alives count. It is for a client that takes no bytes.
+/// Never closes a live connection, because keep-alive answers count. It catches a client that reads no bytes.
 const LEAST_INACTIVITY: Duration = Duration::from_secs(120);
 
-/// Whether someone's key may prove itself with this kind of signature.
+/// Whether a user's key may use this signature algorithm.
 pub(crate) fn accepts(signature: &Algorithm) -> bool {
     KEYS.contains(signature)
 }
@@ -58,7 +59,7 @@ pub(crate) fn config(key: PrivateKey, options: &Options) -> Config {
         server_id: SshId::Standard(Cow::Borrowed("SSH-2.0-Abide")),
         methods: MethodSet::from(&[MethodKind::PublicKey][..]),
         auth_rejection_time: REJECTION,
-        // Asking which methods there are is no attempt: it can be answered at once.
+        // Listing the methods is no attempt, so answer at once.
         auth_rejection_time_initial: Some(Duration::ZERO),
         keys: vec![key],
         preferred: Preferred {
@@ -70,12 +71,12 @@ pub(crate) fn config(key: PrivateKey, options: &Options) -> Config {
             compression: Cow::Borrowed(&[compression::NONE]),
         },
         max_auth_attempts: AUTH_ATTEMPTS,
-        // Messages, each up to a packet, that wait between a connection and one of its channels: this and not the
-        // window is what bounds memory, because russh gives the window back as soon as it has read.
+        // Messages (up to a packet each) queued between a connection and one of its channels. This bounds memory; the
+        // window does not, because russh returns the window as soon as it has read.
         channel_buffer_size: 16,
         event_buffer_size: 8,
         inactivity_timeout: Some(options.idle_timeout.max(LEAST_INACTIVITY)),
-        // Not before a key is proved: clients expect no such question then.
+        // Not before authentication: clients expect no keep-alive request then.
         keepalive_interval: Some(KEEPALIVE.max(options.handshake_timeout * 2)),
         keepalive_max: KEEPALIVES_OWED,
         nodelay: true,

@@ -1,4 +1,4 @@
-//! The bytes of one channel: what the client asks for, what it sends, what it is told.
+//! The bytes of one channel: the client's request, its input, and our output.
 
 use crate::pace::{Flushes, Paced};
 use abide_forge::git::ProtocolVersion;
@@ -13,35 +13,34 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::io::StreamReader;
 
-/// SSH's number for standard error.
+/// SSH's data type code for standard error.
 const STDERR: u32 = 1;
 
-/// Packets that may wait between a channel and the git that reads them.
+/// Packets queued between a channel and the git that reads them.
 const INPUT_PACKETS: usize = 4;
 
-/// Longer values of `GIT_PROTOCOL` are nobody's.
+/// Longest accepted value of `GIT_PROTOCOL`.
 const MAX_PROTOCOL_LEN: usize = 256;
 
-/// What a client wants of its channel.
+/// Request of a client on its channel.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// A shell, which there is none.
+    /// A shell, which we do not offer.
     Shell,
-    /// A command.
     Exec {
-        /// As it came.
+        /// As received.
         command: Vec<u8>,
-        /// Which of git's protocols it would like.
+        /// Requested git protocol version.
         version: ProtocolVersion,
     },
 }
 
-/// Whether an environment variable is one we listen to.
+/// Whether we use this environment variable.
 pub(crate) fn wants_variable(name: &str) -> bool {
     name == "GIT_PROTOCOL"
 }
 
-/// Waits for the client to say what it wants; `None` if it goes away instead.
+/// Waits for the client's request; `None` if it closes the channel instead.
 pub(crate) async fn request(read: &mut ChannelReadHalf) -> Option<Request> {
     let mut version = ProtocolVersion::default();
     loop {
@@ -54,30 +53,30 @@ pub(crate) async fn request(read: &mut ChannelReadHalf) -> Option<Request> {
             ChannelMsg::Exec { command, .. } => return Some(Request::Exec { command, version }),
             ChannelMsg::RequestShell { .. } => return Some(Request::Shell),
             ChannelMsg::Close => return None,
-            // What is refused is answered in `handler.rs`; bytes that nobody asked for go nowhere.
+            // `handler.rs` answers refused requests; unexpected data is dropped.
             _ => {}
         }
     }
 }
 
-/// A pipe from [`pump`] to whoever reads what the client sends.
+/// A pipe from [`pump`] to the reader of the client's input.
 pub(crate) fn pipe() -> (mpsc::Sender<Bytes>, impl AsyncRead + Unpin + Send + 'static) {
     let (sender, mut receiver) = mpsc::channel(INPUT_PACKETS);
     let packets = stream::poll_fn(move |context| receiver.poll_recv(context).map(|packet| packet.map(io::Result::Ok)));
     (sender, StreamReader::new(packets))
 }
 
-/// Why nothing more comes from the client.
+/// Reason why the client's input ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gone {
     /// The channel or the connection was closed.
     Closed,
-    /// The client sends, but what should read it has stood still for too long.
+    /// The client sends, but its reader has not read for too long.
     Stuck,
 }
 
-/// Hands over what the client sends until it goes away. Its end of input closes the pipe and does not end this, so that
-/// a client that goes away is noticed during a long answer.
+/// Forwards the client's input until the client leaves. End of input closes the pipe but not this loop, so that a
+/// client that leaves is noticed during a long answer.
 pub(crate) async fn pump(read: &mut ChannelReadHalf, pipe: mpsc::Sender<Bytes>, patience: Duration) -> Gone {
     let mut pipe = Some(pipe);
     loop {
@@ -88,7 +87,7 @@ pub(crate) async fn pump(read: &mut ChannelReadHalf, pipe: mpsc::Sender<Bytes>, 
                 let Some(open) = &pipe else { continue };
                 match timeout(patience, open.send(data)).await {
                     Ok(Ok(())) => {}
-                    // Whatever read it has heard enough.
+                    // The reader stopped reading.
                     Ok(Err(_)) => pipe = None,
                     Err(_) => return Gone::Stuck,
                 }
@@ -98,11 +97,11 @@ pub(crate) async fn pump(read: &mut ChannelReadHalf, pipe: mpsc::Sender<Bytes>, 
     }
 }
 
-/// The client cannot be told anything more.
+/// The client accepts no more output.
 #[derive(Debug)]
 pub(crate) struct Deaf;
 
-/// The way back to the client. Every write waits for the client's window, and no longer than its patience.
+/// Output to the client. Every write waits for the client's window, at most for the configured patience.
 pub(crate) struct Output {
     write: ChannelWriteHalf<Msg>,
     flushes: Flushes,
@@ -114,22 +113,22 @@ impl Output {
         Self { write, flushes, patience }
     }
 
-    /// Bytes for git.
+    /// Sends bytes to git.
     pub(crate) async fn send(&self, bytes: Bytes) -> Result<(), Deaf> {
         self.within(self.write.data_bytes(bytes)).await
     }
 
-    /// A line for the person, on standard error.
+    /// Prints a line for the user on standard error.
     pub(crate) async fn say(&self, text: &str) -> Result<(), Deaf> {
         self.within(self.write.extended_data_bytes(STDERR, format!("{text}\n"))).await
     }
 
-    /// A writer of bytes for git. Whoever uses it brings a time limit.
+    /// A writer to git. The caller must apply a time limit.
     pub(crate) fn writer(&self) -> impl tokio::io::AsyncWrite + Unpin + Send + 'static {
         Paced::new(self.write.make_writer(), &self.flushes)
     }
 
-    /// Ends the channel.
+    /// Ends the channel with an exit status.
     pub(crate) async fn finish(&self, exit_status: u32) -> Result<(), Deaf> {
         self.within(async {
             self.write.eof().await?;

@@ -1,17 +1,17 @@
-//! What a client wants to run, read strictly: two verbs of git, one argument, nothing a shell would understand.
+//! Strict parser for exec requests: two git verbs, one argument, no shell syntax.
 //!
-//! No I/O, no state: bytes in, meaning out. Whether a name can exist is not judged here: a name that breaks the rules
-//! is a repository that is not there, like any other.
+//! No I/O and no state. Whether a name is valid is not checked here: an invalid name is a repository that does not
+//! exist.
 
 use abide_forge::repos::open::Door;
 
-/// More than any address needs.
+/// Longest command accepted.
 const MAX_LEN: usize = 4096;
 
-/// What the permanent addresses start with; nobody can be called that.
+/// First path component of permanent addresses; no user can have this name.
 const BY_ID: &str = "r";
 
-/// Which half of git is asked for.
+/// Requested git service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Service {
     /// `git-upload-pack`: fetch, clone.
@@ -20,37 +20,35 @@ pub enum Service {
     Push,
 }
 
-/// A command that can be run.
+/// A valid command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
-    /// Which half of git.
     pub service: Service,
-    /// On which repository.
+    /// Address of the repository.
     pub door: Door,
 }
 
-/// Why a command cannot be run.
+/// Reason for refusing a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
-    /// Nobody writes that much.
     #[error("the command must have at most {MAX_LEN} bytes")]
     TooLong,
-    /// Not text, or text that would move a cursor.
+    /// Not UTF-8, or with control characters.
     #[error("the command must be UTF-8 text without control characters")]
     NotText,
-    /// A verb that is not offered.
+    /// Not a supported verb.
     #[error("only git fetch (git-upload-pack) and git push (git-receive-pack) are supported")]
     Verb,
-    /// The argument is missing, is more than one, or is not quoted as git does.
+    /// The argument is missing, not single, or not quoted as git does.
     #[error("git-upload-pack and git-receive-pack take one argument: the repository path, in single quotes")]
     Argument,
-    /// The argument is no address of a repository.
+    /// The argument is no repository path.
     #[error("the repository path must be /OWNER/NAME.git or /r/ID.git")]
     Path,
 }
 
 impl Command {
-    /// Reads the command of an `exec` request.
+    /// Parses the command of an `exec` request.
     pub fn parse(bytes: &[u8]) -> Result<Self, CommandError> {
         if bytes.len() > MAX_LEN {
             return Err(CommandError::TooLong);
@@ -78,8 +76,8 @@ fn split_verb(text: &str) -> Result<(Service, &str), CommandError> {
     Err(CommandError::Verb)
 }
 
-/// Takes off the quotes that git puts on: everything in single quotes, but `'` as `'\''` and `!` as `'\!'`. A bare word
-/// may do without, as long as no shell would see anything but a word in it.
+/// Removes the quotes that git adds: everything in single quotes, with `'` as `'\''` and `!` as `'\!'`. A bare word
+/// needs no quotes if a shell would read it as one plain word.
 fn unquote(argument: &str) -> Option<String> {
     let Some(mut rest) = argument.strip_prefix('\'') else {
         let bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '~');
@@ -119,7 +117,7 @@ mod tests {
         Ok(Command { service, door: Door::slug(owner, name) })
     }
 
-    /// As `sq_quote_buf` in git does it.
+    /// As git's `sq_quote_buf` does it.
     fn quote(path: &str) -> String {
         format!("'{}'", path.replace('\'', "'\\''").replace('!', "'\\!'"))
     }
@@ -288,7 +286,7 @@ mod tests {
         }
     }
 
-    /// The shell is the reference for what quotes mean: whatever we accept, it takes for the same single word.
+    /// The shell is the reference for quoting: it reads every argument that we accept as the same single word.
     #[test]
     fn a_shell_reads_accepted_arguments_the_same_way() {
         for argument in ["'a/b'", "a/b", "'a'\\''b/c'\\!'d'", "'$(id)/`id`'", "'a b/\"c\"'", "-a/.b_c"] {

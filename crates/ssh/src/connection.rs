@@ -1,4 +1,4 @@
-//! One connection from its acceptance to its end.
+//! One connection, from acceptance to its end.
 
 use crate::Options;
 use crate::handler::Handler;
@@ -17,37 +17,37 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// How long a client may take to hang up after it was told to.
+/// Time for a client to close the connection after our disconnect message.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// How long a client may take to hang up by itself when its last command has ended: told to while it does, it would
-/// count the command as failed.
+/// Time for a client to close the connection itself after its last command. A disconnect message before that would make
+/// it report the command as failed.
 const COURTESY: Duration = Duration::from_secs(2);
 
-/// What all connections share.
+/// State shared by all connections.
 pub(crate) struct Shared {
     pub(crate) forge: Forge,
     pub(crate) options: Options,
     pub(crate) config: Arc<Config>,
-    /// Connections and what runs on them.
+    /// Connections and their commands.
     pub(crate) tasks: TaskTracker,
-    /// Nothing is begun any more.
+    /// Cancelled when the server stops accepting new work.
     pub(crate) stop: CancellationToken,
-    /// Nothing may go on any more.
+    /// Cancelled when running work must end.
     pub(crate) cut: CancellationToken,
 }
 
-/// What is known about a connection from outside of it.
+/// Externally visible state of a connection.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct State {
     pub(crate) authenticated: bool,
-    /// The fingerprint of the key that was proved last.
+    /// Fingerprint of the last proved key.
     pub(crate) key: Option<Arc<str>>,
-    /// Channels that something runs on.
+    /// Channels in use.
     pub(crate) open: usize,
 }
 
-/// A channel that counts as open until this is dropped.
+/// Counts a channel as open until dropped.
 pub(crate) struct OpenChannel(watch::Sender<State>);
 
 impl OpenChannel {
@@ -66,23 +66,23 @@ impl Drop for OpenChannel {
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// The client hung up.
+    /// The client closed it.
     Closed,
     /// The client never proved a key.
     Unauthenticated,
     /// The client took too long to prove a key.
     HandshakeTimeout,
-    /// Nothing ran on it for too long.
+    /// No command ran for too long.
     Idle,
     /// The key was removed, or its account suspended.
     Revoked,
-    /// The client did not answer or take bytes any more.
+    /// The client stopped answering or reading.
     Lost,
-    /// We are shutting down.
+    /// The server is shutting down.
     Stopped,
-    /// The client broke the protocol.
+    /// The client violated the protocol.
     Error,
-    /// Our code did.
+    /// Our code panicked.
     Panicked,
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn count(end: &'static str) {
     metrics::counter!("abide_ssh_connections_total", "end" => end).increment(1);
 }
 
-/// Serves a client until it hangs up or has to go.
+/// Serves a client until the connection ends.
 pub(crate) async fn serve(shared: Arc<Shared>, stream: TcpStream, ip: IpAddr) {
     let end = run(shared, stream, ip).await;
     tracing::debug!(%ip, end = end.as_str(), "an SSH connection ended");
@@ -116,7 +116,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, stream: TcpStream, ip: IpAddr) {
 
 async fn run(shared: Arc<Shared>, stream: TcpStream, ip: IpAddr) -> End {
     let deadline = Instant::now() + shared.options.handshake_timeout;
-    // Whatever happens to this task, what it has started ends with it.
+    // Ends everything this task started, however the task ends.
     let cut = shared.cut.child_token();
     let _guard = cut.clone().drop_guard();
     let (sender, state) = watch::channel(State::default());
@@ -126,7 +126,7 @@ async fn run(shared: Arc<Shared>, stream: TcpStream, ip: IpAddr) -> End {
     let greeting = run_stream(shared.config.clone(), stream, handler);
     let greeted = tokio::select! {
         greeted = timeout_at(deadline, greeting) => greeted,
-        // Someone who has said nothing yet loses nothing.
+        // Before the first message, stopping loses nothing.
         () = shared.stop.cancelled() => return End::Stopped,
     };
     let mut session = match greeted {
@@ -153,14 +153,14 @@ async fn run(shared: Arc<Shared>, stream: TcpStream, ip: IpAddr) -> End {
         let _ = (&mut session).await;
     };
     match end {
-        // The last bytes of a command may still be on their way; `Shared::cut` ends this.
+        // The last bytes of a command may still be in transit; `Shared::cut` bounds the wait.
         End::Stopped => leaving.await,
         _ => drop(timeout(FAREWELL, leaving).await),
     }
     end
 }
 
-/// Comes back when the client has to go.
+/// Returns when the client must be disconnected.
 async fn supervise(shared: &Shared, mut state: watch::Receiver<State>, deadline: Instant) -> End {
     tokio::select! {
         authenticated = timeout_at(deadline, state.wait_for(|state| state.authenticated)) => {
@@ -174,7 +174,7 @@ async fn supervise(shared: &Shared, mut state: watch::Receiver<State>, deadline:
     let mut channels = state.clone();
     let revoked = async {
         standing.lost(&shared.forge).await;
-        // Commands hear of it by themselves, and tell the client.
+        // Running commands notice the revocation themselves and tell the client.
         let _ = timeout(FAREWELL, channels.wait_for(|state| state.open == 0)).await;
     };
     tokio::select! {
@@ -183,10 +183,10 @@ async fn supervise(shared: &Shared, mut state: watch::Receiver<State>, deadline:
     }
 }
 
-/// Comes back when nothing runs on a connection for too long.
+/// Returns when no command has run on a connection for too long.
 async fn until_idle(shared: &Shared, mut state: watch::Receiver<State>) -> End {
     loop {
-        // An error means that the connection has ended, which the caller sees by itself.
+        // An error means that the connection has ended; the caller notices that itself.
         if state.wait_for(|state| state.open == 0).await.is_err() {
             return std::future::pending().await;
         }
@@ -214,7 +214,7 @@ fn judge(error: &Error, authenticated: bool, ip: IpAddr) -> End {
             tracing::error!(%ip, "an SSH connection panicked");
             End::Panicked
         }
-        // Scanners and clients without a common algorithm; not worth a line each.
+        // Scanners, and clients without a common algorithm; not worth an info line each.
         error if !authenticated => {
             tracing::debug!(%ip, %error, "an SSH connection ended before authentication");
             End::Unauthenticated

@@ -1,7 +1,7 @@
 //! Fetch and push over a channel.
 //!
-//! A refusal goes to git as an `ERR` packet in place of the advertisement: every git shows it as one line, `fatal: remote
-//! error: …`. On standard error it would be followed by git's own guess that the connection is broken.
+//! A refusal goes to git as an `ERR` packet in place of the advertisement; git shows it as one line, `fatal: remote
+//! error: …`. On standard error, git would add its own guess that the connection is broken.
 
 use crate::channel::Output;
 use crate::{Command, Service};
@@ -16,22 +16,22 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::io::InspectWriter;
 
-/// Answers of a push that may wait for the client.
+/// Answers of a push queued for the client.
 const ANSWERS: usize = 16;
 
-/// How long a client that git has refused may go on writing. One that waits for our end does so for this long.
+/// Time that a refused client may continue to write. A client that waits for our end waits this long.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// How a command ended.
+/// Result of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Done {
-    /// The conversation was held to its end; a push tells in its report what became of each ref.
+    /// The conversation completed; the report of a push has the result of each ref.
     Well,
-    /// The caller may not, or there is no such repository.
+    /// The caller lacks permission, or the repository does not exist.
     Refused,
-    /// There is no such command.
+    /// The command does not exist.
     NoCommand,
-    /// The machine failed, or git gave up.
+    /// An internal failure, or git gave up.
     Failed,
 }
 
@@ -89,8 +89,8 @@ impl Conversation<'_> {
                 tracing::debug!(?door, error = %fault, "a client ended its fetch");
                 Ok(Done::Failed)
             }
-            // git has told the client what was wrong in its own words. One that is still writing would meet a closed
-            // channel instead of them.
+            // git has told the client its error. A client that is still writing would see a closed channel instead of
+            // that message.
             Err(fault) if spoke.load(Ordering::Relaxed) => {
                 tracing::warn!(?door, error = %fault, "a fetch ended early");
                 let _ = timeout(LAST_WORDS, drain(self.forge, &mut input)).await;
@@ -112,7 +112,7 @@ impl Conversation<'_> {
         }
         drop(held);
         let (answers, waiting) = mpsc::channel(ANSWERS);
-        // Ending `forward` closes the answers, which ends the push: a client that cannot be told anything is gone.
+        // When `forward` ends, it closes the answers, which ends the push: the client is gone.
         let ((), told) = tokio::join!(push::receive(self.forge, ticket, input, answers), self.forward(waiting));
         Ok(if told { Done::Well } else { Done::Failed })
     }
@@ -126,10 +126,10 @@ impl Conversation<'_> {
         true
     }
 
-    /// A line for the person, as git shows those that come with a pack.
+    /// Prints a line for the user, in git's format for remote messages.
     async fn hint(&self, hint: Option<&str>) {
         if let Some(hint) = hint {
-            // A client that is gone needs no hint; the conversation notices it.
+            // If the client is gone, the conversation notices it.
             let _ = self.output.say(&format!("remote: {hint}")).await;
         }
     }
@@ -145,7 +145,7 @@ impl Conversation<'_> {
     }
 }
 
-/// Notes a fault, and says what may be told about it.
+/// Logs a fault and returns its message for the client.
 pub(crate) fn fail(fault: &Fault) -> String {
     tracing::error!(error = %fault, "a command over SSH failed");
     fault.told()

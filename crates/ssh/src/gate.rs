@@ -1,4 +1,4 @@
-//! How many may be inside at once, over all and from one address, and how often one address may come.
+//! Connection limits: in total and per address, and new connections per minute and address.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Arrivals are counted over this long.
+/// Window for counting new connections.
 const WINDOW: Duration = Duration::from_secs(60);
-/// Addresses that are counted in one window. Past that, nobody new is let in until it ends: memory stays bounded.
+/// Addresses counted per window. Beyond this, new addresses are refused until the window ends, which bounds memory.
 const MOST_NETWORKS: usize = 100_000;
 
-/// Counts who is inside. Clones share the count.
+/// Counts open connections. Clones share the counts.
 #[derive(Clone)]
 pub(crate) struct Gate {
     inside: Arc<Mutex<Inside>>,
@@ -24,22 +24,22 @@ pub(crate) struct Gate {
 struct Inside {
     total: usize,
     by_network: HashMap<IpAddr, usize>,
-    /// Since when, and how often each came since then.
+    /// Start of the window, and new connections per network since then.
     arrivals: Option<(Instant, HashMap<IpAddr, usize>)>,
 }
 
-/// Why someone has to stay outside.
+/// Reason for refusing a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Full {
-    /// All places are taken.
+    /// All slots are taken.
     Everywhere,
-    /// This address has as many as it may.
+    /// This address has the maximum number of connections.
     ForThisAddress,
-    /// This address came too often in the last minute.
+    /// This address opened too many connections in the last minute.
     TooOften,
 }
 
-/// A place inside, until it is dropped.
+/// A connection slot, released on drop.
 pub(crate) struct Place {
     gate: Gate,
     network: IpAddr,
@@ -71,7 +71,7 @@ impl Gate {
 }
 
 impl Inside {
-    /// Counts an arrival; `false` if there were too many.
+    /// Counts a new connection; `false` if over the limit.
     fn arrive(&mut self, network: IpAddr, per_minute: usize) -> bool {
         let now = Instant::now();
         let (since, counts) = self.arrivals.get_or_insert_with(|| (now, HashMap::new()));
@@ -102,7 +102,7 @@ impl Drop for Place {
     }
 }
 
-/// Whoever has one IPv6 address has 2^64 of them, so their network is what counts.
+/// A holder of one IPv6 address has 2^64 of them, so IPv6 is counted per /64 network.
 fn network(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
         IpAddr::V4(ip) => ip.into(),

@@ -1,4 +1,4 @@
-//! Our answers to SSH: a key proves who someone is, a session channel may run a command, everything else is refused.
+//! Our answers to SSH requests: a key authenticates, a session channel may run a command, everything else is refused.
 
 use crate::algorithms;
 use crate::channel::wants_variable;
@@ -15,20 +15,20 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// Channels over a connection's whole life. russh keeps a little of each until the connection ends.
+/// Channels per connection over its lifetime. russh keeps some memory for each until the connection ends.
 const CHANNELS_EVER: usize = 1000;
 
-/// One client, as russh asks about it.
+/// Callbacks of russh for one client.
 pub(crate) struct Handler {
     shared: Arc<Shared>,
     ip: IpAddr,
     state: watch::Sender<State>,
     cut: CancellationToken,
     flushes: Flushes,
-    /// The fingerprint of the key that was proved.
+    /// Fingerprint of the proved key.
     key: Option<Arc<str>>,
     opened: usize,
-    /// Channels that have had their request.
+    /// Channels that already had a request.
     asked: HashSet<ChannelId>,
 }
 
@@ -43,7 +43,7 @@ impl Handler {
         Self { shared, ip, state, cut, flushes, key: None, opened: 0, asked: HashSet::new() }
     }
 
-    /// Answers a request that starts something: the first one of each channel is taken.
+    /// Answers a request that starts something: only the first per channel is accepted.
     fn start(&mut self, channel: ChannelId, ssh: &mut Ssh) -> Result<(), Error> {
         match self.asked.insert(channel) {
             true => ssh.channel_success(channel),
@@ -140,7 +140,7 @@ impl russh::server::Handler for Handler {
         self.start(channel, ssh)
     }
 
-    /// Taken only to say that there is none.
+    /// Accepted only to reply that there is no shell.
     async fn shell_request(&mut self, channel: ChannelId, ssh: &mut Ssh) -> Result<(), Error> {
         self.start(channel, ssh)
     }
@@ -187,5 +187,5 @@ impl russh::server::Handler for Handler {
         ssh.channel_failure(channel)
     }
 
-    // Agent, port, socket and X11 forwarding are refused by what russh does if nothing is said about them.
+    // russh refuses agent, port, socket and X11 forwarding by default.
 }

@@ -1,4 +1,4 @@
-//! Who this server is: an ed25519 key that is made once and kept.
+//! The server's host key: an ed25519 key that is created once and kept.
 
 use crate::SshError;
 use abide_core::Random;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 pub use russh::keys::PrivateKey;
 
-/// Reads the host key, or makes it (mode 0600, OpenSSH format) on first start.
+/// Reads the host key, or creates it (mode 0600, OpenSSH format) on first start.
 pub fn load_or_create_host_key(path: &Path, random: &dyn Random) -> Result<PrivateKey, SshError> {
     match fs::read_to_string(path) {
         Ok(text) => read(path, &text),
@@ -22,7 +22,7 @@ pub fn load_or_create_host_key(path: &Path, random: &dyn Random) -> Result<Priva
     }
 }
 
-/// How people compare a host key, as OpenSSH prints it: `SHA256:…`.
+/// Fingerprint of a host key, as OpenSSH prints it: `SHA256:…`.
 pub fn fingerprint(key: &PrivateKey) -> String {
     key.public_key().fingerprint(HashAlg::Sha256).to_string()
 }
@@ -46,7 +46,7 @@ fn damaged(path: &Path, detail: &str) -> SshError {
     SshError::HostKeyDamaged { path: path.into(), detail: detail.to_owned() }
 }
 
-/// Writes the key beside its place and links it in, so that of two processes starting at once one key wins for both.
+/// Writes the key to a temporary file and hard-links it, so that two processes starting at once agree on one key.
 fn create(path: &Path, random: &dyn Random) -> Result<PrivateKey, SshError> {
     let io = |source| SshError::HostKeyFile { path: path.into(), source };
     let mut seed = [0; 32];

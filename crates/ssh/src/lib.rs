@@ -1,18 +1,18 @@
-//! ROAD: git over SSH, with an SSH server of our own. A key says who someone is; `git-upload-pack` and
-//! `git-receive-pack` are all that can be run.
+//! ROAD: git over SSH, with our own SSH server. A key authenticates an account; only `git-upload-pack` and
+//! `git-receive-pack` can be run.
 //!
-//! * [`serve`] takes connections until it is told to stop (`server.rs`, `gate.rs`); `connection.rs` is one connection's
-//!   life, `handler.rs` its answers to SSH, `stream.rs` the way to cut it.
-//! * `command.rs` reads what a client wants to run; `session.rs` is one such run, `conversation.rs` fetch and push in it,
-//!   `channel.rs` its bytes, `pace.rs` their speed.
-//! * [`load_or_create_host_key`]: who this server is. `algorithms.rs`: what it speaks.
+//! * [`serve`] accepts connections until it is stopped (`server.rs`, `gate.rs`); `connection.rs` is one connection's
+//!   lifetime, `handler.rs` its answers to SSH requests, `stream.rs` a socket that can be cut.
+//! * `command.rs` parses the client's command; `session.rs` runs it, `conversation.rs` handles fetch and push,
+//!   `channel.rs` their bytes, `pace.rs` their speed.
+//! * [`load_or_create_host_key`]: the server's identity. `algorithms.rs`: its algorithms.
 //!
-//! What may be fetched and pushed is decided in `abide-forge`; nothing here knows a repository's path.
+//! `abide-forge` decides permissions; nothing here knows a repository's path.
 //!
 //! Two facts about russh shape the code. It hands a channel's messages over through a bounded queue and waits when that
-//! is full, so a channel nobody reads would hold up its whole connection, timers included: from the moment it is opened
-//! until its end, a task of ours reads every channel. And a running connection cannot be aborted from outside: `stream.rs`
-//! makes its socket fail instead.
+//! is full, so an unread channel would block its whole connection, timers included: one of our tasks reads every
+//! channel from its opening to its end. And a running connection cannot be aborted from outside: `stream.rs` makes its
+//! socket fail instead.
 
 mod algorithms;
 mod channel;

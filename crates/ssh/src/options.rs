@@ -1,33 +1,33 @@
-//! What an operator can set about the SSH server.
+//! Operator settings of the SSH server.
 
 use crate::SshError;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// More channels than this on one connection serve nobody.
+/// Upper bound for `max_channels`.
 const MOST_CHANNELS: usize = 64;
 
 /// The SSH server's limits.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The file with the host key; made on first start.
+    /// Path of the host key; created on first start.
     pub host_key: PathBuf,
-    /// Connections at once. More are closed as they come.
+    /// Concurrent connections. Further ones are closed on arrival.
     pub max_connections: usize,
-    /// Connections at once from one address (IPv6: from one /64 network). More are closed as they come.
+    /// Concurrent connections per address (IPv6: per /64 network). Further ones are closed on arrival.
     pub per_ip: usize,
-    /// Connections a minute from one address (or /64 network). More are closed as they come.
+    /// New connections per minute and address (IPv6: /64 network). Further ones are closed on arrival.
     pub per_minute: usize,
-    /// How long a client may take from connecting to having proved its key.
+    /// Time from connecting to a proved key.
     pub handshake_timeout: Duration,
-    /// How long a connection may stay open with nothing running on it.
+    /// Time that a connection may stay open without a running command.
     pub idle_timeout: Duration,
-    /// Commands at once on one connection.
+    /// Concurrent commands per connection.
     pub max_channels: usize,
 }
 
 impl Options {
-    /// The defaults.
+    /// Default options.
     pub fn new(host_key: impl Into<PathBuf>) -> Self {
         Self {
             host_key: host_key.into(),
@@ -40,7 +40,7 @@ impl Options {
         }
     }
 
-    /// Says which option makes no sense.
+    /// Checks the ranges of all options.
     pub(crate) fn check(&self) -> Result<(), SshError> {
         let rules = [
             (self.max_connections == 0, "max_connections: must be at least 1".to_owned()),

@@ -1,8 +1,8 @@
-//! Keeps what is on its way to a slow client small.
+//! Limits the data in flight to a slow client.
 //!
-//! russh takes all that is queued, up to megabytes, and does nothing else until the socket has it. To whoever wrote those
-//! bytes, a slow client then looks like one that takes none. So a writer stays at most a few pieces ahead of the socket,
-//! and every wait is short for any client that moves.
+//! russh takes everything queued, up to megabytes, and does nothing else until the socket has taken it. To the writer
+//! of those bytes, a slow client then looks like one that reads nothing. So a writer stays at most [`AHEAD`] bytes
+//! ahead of the socket, and every wait is short for a client that makes progress.
 
 use std::io;
 use std::pin::Pin;
@@ -10,17 +10,17 @@ use std::task::{Context, Poll, ready};
 use tokio::io::AsyncWrite;
 use tokio::sync::watch;
 
-/// How far a writer may be ahead of the socket's last flush.
+/// Bytes that a writer may be ahead of the socket's last flush.
 const AHEAD: usize = 128 * 1024;
 
-/// Counts how often a connection's socket has taken all that there was.
+/// Counts the complete flushes of a connection's socket.
 pub(crate) type Flushes = watch::Sender<u64>;
 
 /// A writer that waits for the socket.
 pub(crate) struct Paced<W> {
     writer: W,
     flushes: watch::Receiver<u64>,
-    /// Written since the socket was flushed last.
+    /// Bytes written since the last flush of the socket.
     ahead: usize,
     waiting: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
@@ -36,7 +36,7 @@ impl<W> Paced<W> {
                 ready!(waiting.as_mut().poll(context));
                 self.waiting = None;
             }
-            // A connection that is gone flushes no more; the write below then says so.
+            // A closed connection does not flush any more; the write below reports that.
             if self.flushes.has_changed().unwrap_or(true) {
                 self.flushes.mark_unchanged();
                 self.ahead = 0;

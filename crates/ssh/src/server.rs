@@ -1,4 +1,4 @@
-//! Taking connections until it is time to stop.
+//! Accepts connections until the server stops.
 
 use crate::connection::{self, Shared};
 use crate::gate::{Full, Gate};
@@ -12,14 +12,14 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// How long to wait after the system refused to hand out a connection; it is usually out of file descriptors.
+/// Pause after a failed accept; usually the process is out of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How long a connection that was cut may take to notice.
+/// Time for a connection to end after it was cut.
 const CUT: Duration = Duration::from_secs(5);
 
-/// Serves git over SSH until `stop` is cancelled. Then nobody new is let in, idle clients are sent away, and commands
-/// that run may end within `drain_timeout` of the settings.
+/// Serves git over SSH until `stop` is cancelled. Then it accepts no connections, disconnects idle clients, and gives
+/// running commands the `drain_timeout` of the settings.
 pub async fn serve(
     forge: Forge,
     listener: TcpListener,

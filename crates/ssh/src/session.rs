@@ -1,4 +1,4 @@
-//! One channel from its opening to its end: a request, its answer, an exit status.
+//! One channel, from opening to end: a request, its answer, an exit status.
 
 use crate::Command;
 use crate::channel::{self, Gone, Output, Request};
@@ -18,20 +18,19 @@ use tokio::io::AsyncRead;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// A backstop: whatever reads the client's bytes has limits of its own, and may take this long over a bite.
+/// A backstop: the reader of the client's input has its own limits, and may take this long per chunk.
 const STUCK: Duration = Duration::from_secs(900);
 
-/// What a session works with.
 pub(crate) struct Session {
     pub(crate) forge: Forge,
-    /// Of the key that the client has proved to have.
+    /// Fingerprint of the proved key.
     pub(crate) key: Arc<str>,
     pub(crate) ip: IpAddr,
-    /// Cancelled when the connection has to end; cancelling it ends the connection.
+    /// Cancelled when the connection must end; cancelling it ends the connection.
     pub(crate) cut: CancellationToken,
-    /// Of the connection's socket.
+    /// Flush counter of the connection's socket.
     pub(crate) flushes: Flushes,
-    /// How long the client may take to say what it wants.
+    /// Time for the client to send its request.
     pub(crate) request_timeout: Duration,
 }
 
@@ -74,13 +73,13 @@ impl Session {
             },
         };
         if output.finish(done.exit_status()).await.is_err() {
-            // The client takes no bytes any more, so nothing else on this connection can go on either.
+            // The client reads no more bytes, so nothing else on this connection can progress.
             self.cut.cancel();
         }
     }
 
     async fn answer(&self, request: Request, input: impl AsyncRead + Unpin + Send, output: &Output) -> Done {
-        // Looked up again for every command: a connection may be older than the loss of its key's rights.
+        // Looked up again for every command: the key may have lost its rights since the connection was opened.
         let caller = match authenticate::by_ssh_key(&self.forge, &self.key, Some(self.ip)).await {
             Ok(Some(caller)) => caller,
             Ok(None) => {

@@ -1,4 +1,4 @@
-//! A client's socket that can be cut from outside.
+//! A client socket that can be cut from outside.
 
 use crate::pace::Flushes;
 use std::future::Future as _;
@@ -8,8 +8,8 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-/// A stream that fails, both ways, as soon as its token is cancelled. russh runs a connection in a task of its own that
-/// nobody can abort; this ends it.
+/// A stream that fails in both directions once its token is cancelled. russh runs a connection in its own task, which
+/// cannot be aborted; this ends it.
 pub(crate) struct Cuttable<S> {
     stream: S,
     cut: Pin<Box<WaitForCancellationFutureOwned>>,

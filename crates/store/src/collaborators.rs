@@ -1,4 +1,4 @@
-//! Who works on a repository that is not theirs.
+//! Collaborators of a repository.
 
 use crate::sql::statements;
 use crate::value::params;
@@ -17,16 +17,11 @@ statements! {
     COUNT = "SELECT count(*) AS n FROM repo_collaborators WHERE repo_id = $1";
 }
 
-/// One collaborator.
 #[derive(Debug, Clone)]
 pub struct Collaborator {
-    /// Who.
     pub user_id: UserId,
-    /// What they are called.
     pub name: Option<Handle>,
-    /// Whether they administer the site.
     pub site_admin: bool,
-    /// What they may do.
     pub role: Role,
 }
 
@@ -35,18 +30,18 @@ pub async fn role(conn: &mut Conn, repo: RepoId, user: UserId) -> Result<Option<
     conn.one(&ROLE, params![repo, user]).await?.map(|row| row.parsed("role")).transpose()
 }
 
-/// Gives a user a role, replacing the one they had.
+/// Sets a user's role, replacing the previous one.
 pub async fn set(tx: &mut Tx, repo: RepoId, user: UserId, role: Role) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&SET, params![repo, user, role.as_str(), now]).await.map(drop)
 }
 
-/// Takes a user's role away; `false` if they had none.
+/// Removes a user's role; `false` if they had none.
 pub async fn remove(tx: &mut Tx, repo: RepoId, user: UserId) -> Result<bool, StoreError> {
     Ok(tx.execute(&REMOVE, params![repo, user]).await? > 0)
 }
 
-/// A page of collaborators by name, and how many there are in all.
+/// A page of collaborators by name, and their total number.
 pub async fn list(
     conn: &mut Conn,
     repo: RepoId,

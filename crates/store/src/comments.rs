@@ -1,4 +1,4 @@
-//! Comments on issues. Each has its place in the issue's timeline too.
+//! Comments on issues. Each also has an entry in the issue's timeline.
 
 use crate::repos::Page;
 use crate::sql::statements;
@@ -6,7 +6,7 @@ use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
 use abide_core::{CommentId, Handle, IssueId, RepoId, Timestamp, UserId};
 
-/// The columns of [`Comment`], of `comments c` with `issues i` and `users a`.
+/// Columns of [`Comment`], from `comments c` with `issues i` and `users a`.
 macro_rules! comment_columns {
     () => {
         "c.id, c.repo_id, c.issue_id, i.number, c.author_id, COALESCE(a.name, a.npub) AS author_name, c.body, c.created_at, c.updated_at,
@@ -14,8 +14,8 @@ macro_rules! comment_columns {
     };
 }
 
-/// Of repository $1 what changed since $2, along the index of the order: where that is not of changes, adding nothing keeps
-/// SQLite from taking the index of changes and sorting all that it finds there.
+/// Comments of repository $1 changed since $2, read along the index of the sort order. For other orders than by change
+/// time, `+ 0` keeps SQLite from using the index on changes and sorting everything it finds there.
 macro_rules! of_repo {
     ($changed:literal, $order:literal) => {
         concat!(
@@ -34,7 +34,7 @@ statements! {
     INSERT = "INSERT INTO comments (repo_id, issue_id, author_id, body, created_at, updated_at)
         VALUES ($1, $2, $3, $4, $5, $5) RETURNING id";
     ONE_MORE = "UPDATE issues SET comment_count = comment_count + $2, updated_at = $3 WHERE id = $1";
-    /// In that repository: an id alone opens nothing.
+    /// Restricted to the repository: an id alone must not give access.
     BY_ID = concat!("SELECT ", comment_columns!(), " WHERE c.id = $1 AND c.repo_id = $2");
     OF_ISSUE = concat!("SELECT ", comment_columns!(), " WHERE c.issue_id = $1 AND c.updated_at >= $2
         ORDER BY c.id LIMIT $3 OFFSET $4");
@@ -49,28 +49,22 @@ statements! {
     REMOVE = "DELETE FROM comments WHERE id = $1";
 }
 
-/// A comment as its row tells it.
+/// A comment row.
 #[derive(Debug, Clone)]
 pub struct Comment {
-    /// For life.
     pub id: CommentId,
-    /// Where it is.
     pub repo_id: RepoId,
-    /// On which issue.
     pub issue_id: IssueId,
-    /// What people call that one.
+    /// Number of the issue.
     pub number: i64,
-    /// Who wrote it; `None` once they are gone.
+    /// `None` if the account was deleted.
     pub author_id: Option<UserId>,
-    /// What they are called.
     pub author_name: Option<Handle>,
     /// Markdown.
     pub body: String,
-    /// When it was written.
     pub created_at: Timestamp,
-    /// When it last changed.
     pub updated_at: Timestamp,
-    /// When its text last changed, if it did.
+    /// Last change of the text, if any.
     pub edited_at: Option<Timestamp>,
 }
 
@@ -105,12 +99,12 @@ pub async fn insert(
     Ok(CommentId::new(id))
 }
 
-/// The comment with that id, if it is one of that repository.
+/// The comment with this id, if it belongs to that repository.
 pub async fn by_id(conn: &mut Conn, repo: RepoId, id: CommentId) -> Result<Option<Comment>, StoreError> {
     conn.one(&BY_ID, params![id, repo]).await?.as_ref().map(Comment::from_row).transpose()
 }
 
-/// A page of an issue's comments that changed since then, the oldest first, and how many there are in all.
+/// A page of an issue's comments changed since an instant, oldest first, and their total number.
 pub async fn of_issue(
     conn: &mut Conn,
     issue: IssueId,
@@ -123,16 +117,14 @@ pub async fn of_issue(
     Ok((rows.iter().map(Comment::from_row).collect::<Result<_, _>>()?, total))
 }
 
-/// What a list of comments is ordered by.
+/// Sort key of a comment list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// When they were written.
     Created,
-    /// When they last changed.
     Updated,
 }
 
-/// A page of the comments in a repository that changed since then, and how many there are, up to
+/// A page of the comments in a repository changed since an instant, and their number up to
 /// [`MAX_TOTAL`](crate::issue_list::MAX_TOTAL).
 pub async fn of_repo(
     conn: &mut Conn,
@@ -153,13 +145,13 @@ pub async fn of_repo(
     Ok((rows.iter().map(Comment::from_row).collect::<Result<_, _>>()?, total))
 }
 
-/// Replaces what a comment says.
+/// Replaces the text of a comment.
 pub async fn set_body(tx: &mut Tx, id: CommentId, body: &str) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&SET_BODY, params![id, body, now]).await.map(drop)
 }
 
-/// Removes a comment, its place in the timeline included.
+/// Removes a comment and its timeline entry.
 pub async fn remove(tx: &mut Tx, comment: &Comment) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&REMOVE, params![comment.id]).await?;

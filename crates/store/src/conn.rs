@@ -1,4 +1,4 @@
-//! One connection, whichever engine it leads to, and the transaction a unit of work runs in.
+//! One connection on either engine, and the transaction of a unit of work.
 
 use crate::value::{Row, Value};
 use crate::{Sql, StoreError};
@@ -8,7 +8,7 @@ use sqlx::pool::PoolConnection;
 use sqlx::{Postgres, Sqlite, SqliteConnection};
 use std::ops::{Deref, DerefMut};
 
-/// Which database this is.
+/// Database engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
     /// One node, in the data directory.
@@ -25,29 +25,28 @@ pub(crate) enum Link {
     PostgresTx(sqlx::Transaction<'static, Postgres>),
 }
 
-/// A connection to run statements on.
+/// A connection for statements.
 pub struct Conn {
     pub(crate) link: Link,
-    /// The first failed statement of the unit that runs here. Nothing more is run after it: PostgreSQL would refuse it,
-    /// and SQLite may have rolled back and would commit it by itself.
+    /// First failed statement of the current unit. No further statement runs after it: PostgreSQL would refuse it, and
+    /// SQLite may have rolled back and would autocommit it.
     pub(crate) failed: Option<Failure>,
 }
 
-/// A failed statement.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub error: StoreError,
     pub effect: Effect,
 }
 
-/// What the runner of a unit needs to know about a failed statement.
+/// Consequence of a failed statement for the unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// Run the unit again.
     Retry,
-    /// The connection or the whole transaction is in doubt.
+    /// The state of the connection or the whole transaction is unknown.
     Broken,
-    /// An ordinary refusal (unique index, foreign key, check): the statement did nothing, the rest stands.
+    /// An ordinary refusal (unique index, foreign key, check): the statement had no effect, the rest stands.
     Refused,
 }
 
@@ -72,7 +71,7 @@ impl Conn {
         Self { link, failed: None }
     }
 
-    /// Which engine answers here.
+    /// Engine of this connection.
     pub fn engine(&self) -> Engine {
         match self.link {
             Link::SqliteWriter(_) | Link::SqliteReader(_) => Engine::Sqlite,
@@ -80,7 +79,7 @@ impl Conn {
         }
     }
 
-    /// Runs a statement and tells how many rows it changed.
+    /// Runs a statement; returns the number of changed rows.
     pub async fn execute(&mut self, sql: &Sql, values: &[Value]) -> Result<u64, StoreError> {
         self.ready(sql, values)?;
         let text = sql.text(self.engine());
@@ -93,7 +92,7 @@ impl Conn {
         self.noting(done)
     }
 
-    /// The rows of a result. Statements that a stranger can make long carry a LIMIT.
+    /// All rows of a result. Statements whose result a stranger can make long have a LIMIT.
     pub async fn all(&mut self, sql: &Sql, values: &[Value]) -> Result<Vec<Row>, StoreError> {
         self.ready(sql, values)?;
         let text = sql.text(self.engine());
@@ -114,10 +113,10 @@ impl Conn {
         self.noting(rows)
     }
 
-    /// The first row of a result, if there is one.
+    /// First row of a result, if any.
     pub async fn one(&mut self, sql: &Sql, values: &[Value]) -> Result<Option<Row>, StoreError> {
         if matches!(self.link, Link::SqliteWriter(_)) {
-            // To its end: the driver gives no error that comes after the first row.
+            // Read to the end: the driver drops an error that comes after the first row.
             return Ok(self.all(sql, values).await?.into_iter().next());
         }
         self.ready(sql, values)?;
@@ -139,7 +138,7 @@ impl Conn {
         self.noting(row)
     }
 
-    /// The one row that a statement with RETURNING or an aggregate always has.
+    /// The single row of a statement with RETURNING or an aggregate.
     pub async fn only(&mut self, sql: &Sql, values: &[Value]) -> Result<Row, StoreError> {
         self.one(sql, values).await?.ok_or(StoreError::Missing)
     }
@@ -163,7 +162,7 @@ impl Conn {
         })
     }
 
-    /// Refuses a statement that lacks a value, and any statement of a unit that has failed.
+    /// Refuses a statement with a wrong number of values, and any statement of a failed unit.
     fn ready(&mut self, sql: &Sql, values: &[Value]) -> Result<(), StoreError> {
         metrics::counter!("abide_statements_total", "module" => sql.module, "statement" => sql.name).increment(1);
         if values.len() != sql.parameters {
@@ -199,14 +198,14 @@ fn postgres<'q>(text: &'static str, values: &'q [Value]) -> PostgresQuery<'q> {
     })
 }
 
-/// What a unit of work writes through: a connection inside a transaction, and the instant it runs at.
+/// Handle of a unit of work: a connection in a transaction, and the instant of the unit.
 pub struct Tx {
     pub(crate) conn: Conn,
     pub(crate) now: Timestamp,
     pub(crate) wakes: Wakes,
 }
 
-/// Which readers want to know once this is committed.
+/// Readers to wake after the commit.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Wakes {
     pub log: bool,
@@ -215,22 +214,22 @@ pub(crate) struct Wakes {
 }
 
 impl Tx {
-    /// The instant all rows of this unit carry.
+    /// Timestamp of all rows written by this unit.
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// A hint to the sequencer that there is something to number.
+    /// Wakes the sequencer after the commit.
     pub(crate) fn wake_log(&mut self) {
         self.wakes.log = true;
     }
 
-    /// A hint to the job runners that there is something to do.
+    /// Wakes the job runners after the commit.
     pub(crate) fn wake_jobs(&mut self) {
         self.wakes.jobs = true;
     }
 
-    /// A hint to whoever sends to webhooks that something waits.
+    /// Wakes the webhook senders after the commit.
     pub(crate) fn wake_deliveries(&mut self) {
         self.wakes.deliveries = true;
     }

@@ -1,4 +1,4 @@
-//! Who reads the log of events, how far they have come, and what they could not take in.
+//! Consumers of the event log: cursors, retries, and events set aside.
 
 use crate::sql::statements;
 use crate::value::params;
@@ -6,7 +6,7 @@ use crate::{Conn, Row, StoreError, Tx};
 use abide_core::Timestamp;
 
 statements! {
-    /// A consumer that is new begins at the end of the log: what happened before it came is not its affair.
+    /// A new consumer starts at the end of the log: earlier events do not concern it.
     REGISTER = "INSERT INTO event_consumers (name, cursor, moved_at)
         SELECT $1, seq, $2 FROM log_heads WHERE name = 'events'
         ON CONFLICT (name) DO NOTHING";
@@ -27,24 +27,22 @@ statements! {
     REMOVE_FAILURES = "DELETE FROM event_failures WHERE consumer = $1";
 }
 
-/// A consumer of the log.
+/// State of a consumer.
 #[derive(Debug, Clone)]
 pub struct Progress {
-    /// Which.
     pub name: String,
-    /// The last place that it has taken in, set aside or passed over.
+    /// Last event that was consumed, set aside or skipped.
     pub cursor: i64,
-    /// The last place there is.
+    /// Last event in the log.
     pub head: i64,
-    /// How often the event behind the cursor has failed.
+    /// Failed attempts of the event after the cursor.
     pub tries: i64,
-    /// Why, the last time.
     pub last_error: Option<String>,
-    /// When that event is tried again.
+    /// Time of the next attempt.
     pub retry_at: Option<Timestamp>,
-    /// When the cursor last moved.
+    /// Time of the last cursor move.
     pub moved_at: Timestamp,
-    /// How many events are set aside; counted by [`all`] alone.
+    /// Number of events set aside; counted by [`all`] only.
     pub failures: i64,
 }
 
@@ -62,26 +60,23 @@ impl Progress {
         })
     }
 
-    /// How many events it has not come to.
+    /// Number of events behind the head of the log.
     pub fn lag(&self) -> i64 {
         (self.head - self.cursor).max(0)
     }
 }
 
-/// An event that a consumer could not take in.
+/// An event that a consumer could not process.
 #[derive(Debug, Clone)]
 pub struct Failure {
-    /// Which consumer.
     pub consumer: String,
-    /// The event's place in the log.
+    /// Position in the event log.
     pub seq: i64,
-    /// What happened.
     pub kind: String,
-    /// Why it could not be taken in.
     pub error: String,
-    /// How often that was tried.
+    /// Number of attempts.
     pub tries: i64,
-    /// When it was set aside.
+    /// Time when it was set aside.
     pub failed_at: Timestamp,
 }
 
@@ -98,56 +93,57 @@ impl Failure {
     }
 }
 
-/// Makes a consumer known, at the end of the log; nothing changes if it is.
+/// Registers a consumer at the end of the log; does nothing if it exists.
 pub async fn register(tx: &mut Tx, name: &str) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&REGISTER, params![name, now]).await.map(drop)
 }
 
-/// How far a consumer has come.
+/// State of a consumer.
 pub async fn get(conn: &mut Conn, name: &str) -> Result<Option<Progress>, StoreError> {
     conn.one(&GET, params![name]).await?.map(|row| Progress::from_row(&row)).transpose()
 }
 
-/// How far each has come, by name.
+/// State of every consumer, by name.
 pub async fn all(conn: &mut Conn) -> Result<Vec<Progress>, StoreError> {
     conn.all(&EVERY, &[]).await?.iter().map(Progress::from_row).collect()
 }
 
-/// Where a consumer stands, kept from moving until the unit ends.
+/// Cursor of a consumer, locked until the unit ends.
 pub async fn lock(tx: &mut Tx, name: &str) -> Result<Option<i64>, StoreError> {
     tx.one(&LOCK, params![name]).await?.map(|row| row.int("cursor")).transpose()
 }
 
-/// Moves the cursor, which ends all trying.
+/// Moves the cursor and resets the retry state.
 pub async fn advance(tx: &mut Tx, name: &str, cursor: i64) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&MOVE, params![name, cursor, now]).await.map(drop)
 }
 
-/// The event behind the cursor failed once more.
+/// Records a failed attempt of the event after the cursor.
 pub async fn failed(tx: &mut Tx, name: &str, error: &str, retry_at: Timestamp) -> Result<(), StoreError> {
     tx.execute(&FAILED, params![name, error, retry_at]).await.map(drop)
 }
 
-/// Writes down that an event is not taken in.
+/// Records an event as set aside.
 pub async fn set_aside(tx: &mut Tx, failure: &Failure) -> Result<(), StoreError> {
     let Failure { consumer, seq, kind, error, tries, failed_at } = failure;
     let values = params![consumer.as_str(), *seq, kind.as_str(), error.as_str(), *tries, *failed_at];
     tx.execute(&SET_ASIDE, values).await.map(drop)
 }
 
-/// What is set aside, the latest first, before a place in the log.
+/// Events set aside before a log position, latest first.
 pub async fn failures(conn: &mut Conn, before: i64, limit: i64) -> Result<Vec<Failure>, StoreError> {
     conn.all(&FAILURES, params![before, limit]).await?.iter().map(Failure::from_row).collect()
 }
 
-/// Takes an event from what is set aside; `false` if it is not there.
+/// Removes an event from those set aside; `false` if it is not there.
 pub async fn settle(tx: &mut Tx, name: &str, seq: i64) -> Result<bool, StoreError> {
     Ok(tx.execute(&SETTLE, params![name, seq]).await? > 0)
 }
 
-/// Forgets a consumer that this version no longer has, and what it set aside, so that the log need not be kept for it.
+/// Removes a consumer that this version no longer has, with its events set aside, so that the log need not be kept for
+/// it.
 pub async fn forget(tx: &mut Tx, name: &str) -> Result<bool, StoreError> {
     tx.execute(&REMOVE_FAILURES, params![name]).await?;
     Ok(tx.execute(&REMOVE, params![name]).await? > 0)

@@ -1,4 +1,4 @@
-//! What is sent to webhooks: a row each, with what was sent and what was answered last.
+//! Webhook deliveries: one row each, with the request and the last response.
 
 use crate::sql::statements;
 use crate::value::params;
@@ -7,7 +7,7 @@ use abide_core::webhooks::{DeliveryState, Kind};
 use abide_core::{DeliveryId, HookId, Timestamp};
 use std::time::Duration;
 
-/// The columns of [`Delivery`].
+/// Columns of [`Delivery`].
 macro_rules! columns {
     () => {
         "id, hook_id, guid, kind, action, redelivery_of, payload, draft, state, attempts, created_at, attempted_at,
@@ -15,7 +15,7 @@ macro_rules! columns {
     };
 }
 
-/// The same without what is long.
+/// Columns of [`Delivery`] without payload, headers and response body.
 macro_rules! short_columns {
     () => {
         "id, hook_id, guid, kind, action, redelivery_of, '' AS payload, draft, state, attempts, created_at, attempted_at,
@@ -30,11 +30,11 @@ statements! {
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'queued', $10)
         ON CONFLICT (hook_id, event_id, part) DO NOTHING
         RETURNING id";
-    /// The oldest that waits. One whose sender is gone waits too.
+    /// Oldest waiting delivery, including one whose sender is gone.
     OLDEST = "SELECT id FROM webhook_deliveries WHERE hook_id = $1 AND state IN ('queued', 'sending') ORDER BY id LIMIT 1";
     BEGIN = concat!("UPDATE webhook_deliveries SET state = 'sending', attempts = attempts + 1, attempted_at = $2
         WHERE id = $1 RETURNING ", columns!());
-    /// The bytes that every try sends.
+    /// Stores the bytes that every attempt sends.
     FIX = "UPDATE webhook_deliveries SET payload = $2, draft = FALSE WHERE id = $1 AND draft";
     END = "UPDATE webhook_deliveries SET state = $2, finished_at = $3, duration = $4,
             request_headers = $5, status = $6, error = $7, response_headers = $8, response_body = $9
@@ -44,7 +44,7 @@ statements! {
         WHERE hook_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3");
     BY_ID = concat!("SELECT ", columns!(), " FROM webhook_deliveries WHERE hook_id = $1 AND id = $2");
     COUNT_WAITING = "SELECT count(*) AS n FROM webhook_deliveries WHERE hook_id = $1 AND state IN ('queued', 'sending')";
-    /// The latest of a hook that was tried.
+    /// Latest attempted delivery of a hook.
     LATEST_TRIED = concat!("SELECT ", short_columns!(), " FROM webhook_deliveries
         WHERE hook_id = $1 AND duration IS NOT NULL ORDER BY id DESC LIMIT 1");
     /// An array, because PostgreSQL would read the whole table for a list of hundreds.
@@ -55,46 +55,38 @@ statements! {
             ORDER BY created_at LIMIT 500))";
 }
 
-/// A delivery.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    /// Its number.
     pub id: DeliveryId,
-    /// For which hook.
     pub hook_id: HookId,
-    /// What the receiver knows it by.
+    /// Id that the receiver sees.
     pub guid: String,
-    /// Of what.
     pub kind: Kind,
-    /// What happened.
     pub action: Option<String>,
-    /// Which delivery this one repeats.
+    /// The delivery that this one repeats.
     pub redelivery_of: Option<DeliveryId>,
     /// JSON. Empty in lists.
     pub payload: String,
-    /// Before the first try the payload is completed and brought up to date.
+    /// The payload is completed and refreshed before the first attempt.
     pub draft: bool,
-    /// Where it stands.
     pub state: DeliveryState,
-    /// How often it was tried.
+    /// Number of attempts.
     pub attempts: i64,
-    /// When it was queued.
     pub created_at: Timestamp,
-    /// When it was last tried.
+    /// Time of the last attempt.
     pub attempted_at: Option<Timestamp>,
-    /// When it ended.
     pub finished_at: Option<Timestamp>,
-    /// How long the latest try took.
+    /// Duration of the last attempt.
     pub duration: Option<Duration>,
-    /// What it was sent with: a JSON object.
+    /// Request headers as a JSON object.
     pub request_headers: Option<String>,
-    /// What was answered.
+    /// HTTP status of the response.
     pub status: Option<i64>,
-    /// Why there was no answer, or what was wrong with it.
+    /// Reason for a missing or invalid response.
     pub error: Option<String>,
-    /// What the answer came with: a JSON object.
+    /// Response headers as a JSON object.
     pub response_headers: Option<String>,
-    /// The beginning of the answer.
+    /// Start of the response body.
     pub response_body: Option<String>,
 }
 
@@ -125,28 +117,25 @@ impl Delivery {
     }
 }
 
-/// A delivery to be queued.
+/// A delivery to enqueue.
 #[derive(Debug, Clone)]
 pub struct NewDelivery {
-    /// For which hook.
     pub hook_id: HookId,
-    /// What the receiver will know it by.
+    /// Id that the receiver will see.
     pub guid: String,
-    /// Which event it tells, and which part of it; nothing for what someone asked for.
+    /// Event and its part; `None` for a delivery that a user requested.
     pub event: Option<(i64, i64)>,
-    /// Of what.
     pub kind: Kind,
-    /// What happened.
     pub action: Option<String>,
-    /// Which delivery it repeats.
+    /// The delivery that it repeats.
     pub redelivery_of: Option<DeliveryId>,
     /// JSON.
     pub payload: String,
-    /// Before the first try the payload is to be completed and brought up to date.
+    /// The payload is to be completed and refreshed before the first attempt.
     pub draft: bool,
 }
 
-/// Queues a delivery behind those that wait; `None` if the same part of the same event was queued before.
+/// Enqueues a delivery after those that wait; `None` if the same part of the same event was enqueued before.
 pub async fn enqueue(tx: &mut Tx, new: &NewDelivery) -> Result<Option<DeliveryId>, StoreError> {
     let now = tx.now();
     let (event, part) = new.event.unzip();
@@ -167,37 +156,36 @@ pub async fn enqueue(tx: &mut Tx, new: &NewDelivery) -> Result<Option<DeliveryId
     row.int("id").map(|id| Some(DeliveryId::new(id)))
 }
 
-/// Begins the oldest delivery of a hook that waits. The caller holds the hook.
+/// Starts the oldest waiting delivery of a hook. The caller holds the hook.
 pub(crate) async fn begin_oldest(tx: &mut Tx, hook: HookId) -> Result<Option<Delivery>, StoreError> {
     let now = tx.now();
     let Some(row) = tx.one(&OLDEST, params![hook]).await? else { return Ok(None) };
     Delivery::from_row(&tx.only(&BEGIN, params![row.int("id")?, now]).await?).map(Some)
 }
 
-/// What a try was and brought.
+/// Request and result of an attempt.
 #[derive(Debug, Clone, Default)]
 pub struct Tried {
-    /// With which headers: a JSON object.
+    /// Request headers as a JSON object.
     pub request_headers: String,
-    /// How long it took.
     pub duration: Duration,
-    /// What was answered.
+    /// HTTP status of the response.
     pub status: Option<i64>,
-    /// Why nothing was, or what was wrong with it.
+    /// Reason for a missing or invalid response.
     pub error: Option<String>,
-    /// What the answer came with: a JSON object.
+    /// Response headers as a JSON object.
     pub response_headers: Option<String>,
-    /// Its beginning.
+    /// Start of the response body.
     pub response_body: Option<String>,
 }
 
-/// Writes what a delivery says, before its first try: each try and each redelivery sends the same bytes. The caller holds
-/// the hook.
+/// Stores the final payload before the first attempt: every attempt and redelivery sends the same bytes. The caller
+/// holds the hook.
 pub async fn fix(tx: &mut Tx, id: DeliveryId, payload: &str) -> Result<(), StoreError> {
     tx.execute(&FIX, params![id, payload]).await.map(drop)
 }
 
-/// Writes how a try ended and where the delivery stands now. The caller holds the hook.
+/// Records the result of an attempt and the new state of the delivery. The caller holds the hook.
 pub async fn end(tx: &mut Tx, id: DeliveryId, state: DeliveryState, tried: &Tried) -> Result<(), StoreError> {
     let ended = matches!(state, DeliveryState::Ok | DeliveryState::Failed).then(|| tx.now());
     let values = params![
@@ -214,12 +202,12 @@ pub async fn end(tx: &mut Tx, id: DeliveryId, state: DeliveryState, tried: &Trie
     tx.execute(&END, values).await.map(drop)
 }
 
-/// Returns a delivery untried, because the sender is stopping. The caller holds the hook.
+/// Returns a delivery without an attempt, because the sender is stopping. The caller holds the hook.
 pub async fn hand_back(tx: &mut Tx, id: DeliveryId) -> Result<(), StoreError> {
     tx.execute(&HAND_BACK, params![id]).await.map(drop)
 }
 
-/// Deliveries of a hook before one of them, the latest first, without what is long.
+/// Deliveries of a hook before one of them, latest first, without the long columns.
 pub async fn of_hook(
     conn: &mut Conn,
     hook: HookId,
@@ -235,17 +223,17 @@ pub async fn by_id(conn: &mut Conn, hook: HookId, id: DeliveryId) -> Result<Opti
     conn.one(&BY_ID, params![hook, id]).await?.as_ref().map(Delivery::from_row).transpose()
 }
 
-/// How many deliveries of a hook wait.
+/// Number of waiting deliveries of a hook.
 pub async fn waiting(conn: &mut Conn, hook: HookId) -> Result<i64, StoreError> {
     conn.only(&COUNT_WAITING, params![hook]).await?.int("n")
 }
 
-/// The latest delivery of a hook that was tried, without what is long.
+/// Latest attempted delivery of a hook, without the long columns.
 pub async fn latest_tried(conn: &mut Conn, hook: HookId) -> Result<Option<Delivery>, StoreError> {
     conn.one(&LATEST_TRIED, params![hook]).await?.as_ref().map(Delivery::from_row).transpose()
 }
 
-/// Forgets some deliveries that were queued before an instant, whatever became of them: how many.
+/// Removes up to 500 deliveries enqueued before an instant, in any state but `sending`; returns their number.
 pub async fn prune(tx: &mut Tx, before: Timestamp) -> Result<u64, StoreError> {
     tx.execute(&PRUNE, params![before]).await
 }

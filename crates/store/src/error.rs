@@ -1,21 +1,21 @@
-//! What can go wrong in the database, sorted by what the caller can do about it.
+//! Database errors, grouped by what the caller can do about them.
 
 /// A failed statement, transaction or connection.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// A unique index refused the row: someone else has that name, key or slot.
+    /// A unique index refused the row: the name, key or slot is taken.
     #[error("a row with the same unique value exists already")]
     Unique,
-    /// A foreign key refused the row: what it points at is gone.
+    /// A foreign key refused the row: its target does not exist.
     #[error("a row that this one refers to does not exist")]
     Missing,
-    /// Two transactions got in each other's way; running the unit again may succeed.
+    /// Two transactions conflicted; running the unit again may succeed.
     #[error("the database is busy with a conflicting transaction; try again")]
     Conflict(#[source] sqlx::Error),
     /// The disk or the quota is full. Nothing was written.
     #[error("the database has no room left; free some disk space and try again")]
     Full(#[source] sqlx::Error),
-    /// No connection, or it broke.
+    /// The connection failed.
     #[error("the database cannot be reached: {0}")]
     Unavailable(#[source] sqlx::Error),
     /// The store was closed, because the process is shutting down.
@@ -24,21 +24,16 @@ pub enum StoreError {
     /// A unit of work panicked; it was rolled back.
     #[error("a unit of work panicked and was rolled back")]
     Panicked,
-    /// A stored value that this version cannot read.
+    /// A stored value that this version cannot parse.
     #[error("column {column} holds a value that cannot be read: {reason}")]
-    Unreadable {
-        /// Which column.
-        column: &'static str,
-        /// Why not.
-        reason: String,
-    },
-    /// The schema is not one this version can work with.
+    Unreadable { column: &'static str, reason: String },
+    /// The schema is incompatible with this version.
     #[error("{0}")]
     Schema(String),
-    /// The lease that guarded this write is no longer held.
+    /// The lease that guarded this write was lost.
     #[error("the lease {0} was lost to another holder")]
     LeaseLost(String),
-    /// Anything else the engine said.
+    /// Any other database error.
     #[error("the database refused a statement: {0}")]
     Other(#[source] sqlx::Error),
 }
@@ -49,7 +44,7 @@ impl StoreError {
         matches!(self, Self::Conflict(_))
     }
 
-    /// The same error once more, for another one who has to be told.
+    /// A copy of the error, for a further recipient.
     pub(crate) fn again(&self) -> Self {
         let said = |error: &sqlx::Error| sqlx::Error::Protocol(error.to_string());
         match self {
@@ -87,7 +82,7 @@ impl From<sqlx::Error> for StoreError {
         }
         let code = database.code().unwrap_or_default();
         match sqlite_result(&code) {
-            // BUSY, LOCKED, PROTOCOL (the race for a lock was lost too often).
+            // BUSY, LOCKED, PROTOCOL (lost the race for a lock too often).
             Some(5 | 6 | 15) => Self::Conflict(error),
             Some(13) => Self::Full(error),
             // NOMEM, READONLY, IOERR, CORRUPT, CANTOPEN, NOTADB.
@@ -97,7 +92,7 @@ impl From<sqlx::Error> for StoreError {
                 // Serialization failure, deadlock, lock not available.
                 (_, "40001" | "40P01" | "55P03") => Self::Conflict(error),
                 (_, "53100") => Self::Full(error),
-                // Connection, resources, operator intervention, system; a standby that takes no writes.
+                // Connection, resources, operator intervention, system; a standby that accepts no writes.
                 (Some("08" | "53" | "58"), _) | (_, "25006") => Self::Unavailable(error),
                 _ if code.starts_with("57P") => Self::Unavailable(error),
                 _ => Self::Other(error),
@@ -106,8 +101,8 @@ impl From<sqlx::Error> for StoreError {
     }
 }
 
-/// SQLite's primary result code, which is the low byte of what the driver gives as decimal text. `None` for
-/// PostgreSQL, whose codes always have five characters; SQLite's have at most four.
+/// SQLite's primary result code: the low byte of the decimal code from the driver. `None` for PostgreSQL, whose codes
+/// have five characters; SQLite's have at most four.
 fn sqlite_result(code: &str) -> Option<i64> {
     if code.len() < 5 { code.parse::<i64>().ok().map(|code| code & 0xff) } else { None }
 }

@@ -1,4 +1,4 @@
-//! Who follows whom. Suspended accounts are neither listed nor counted.
+//! Follows between accounts. Suspended accounts are neither listed nor counted.
 
 use crate::lists::{Part, Person, person_columns};
 use crate::sql::statements;
@@ -6,14 +6,14 @@ use crate::value::params;
 use crate::{Conn, StoreError, Tx};
 use abide_core::UserId;
 
-/// Who follows $1: one predicate for list and count.
+/// Followers of $1: one predicate for list and count.
 macro_rules! followers {
     () => {
         " FROM follows f JOIN users u ON u.id = f.follower_id WHERE f.followed_id = $1 AND u.suspended_at IS NULL"
     };
 }
 
-/// Whom $1 follows.
+/// Accounts that $1 follows.
 macro_rules! following {
     () => {
         " FROM follows f JOIN users u ON u.id = f.followed_id WHERE f.follower_id = $1 AND u.suspended_at IS NULL"
@@ -42,7 +42,7 @@ pub async fn add(tx: &mut Tx, follower: UserId, followed: UserId) -> Result<bool
     Ok(tx.execute(&ADD, params![follower, followed, now]).await? > 0)
 }
 
-/// Follows an account no more; `false` if it was not followed.
+/// Unfollows an account; `false` if it was not followed.
 pub async fn remove(tx: &mut Tx, follower: UserId, followed: UserId) -> Result<bool, StoreError> {
     Ok(tx.execute(&REMOVE, params![follower, followed]).await? > 0)
 }
@@ -52,21 +52,21 @@ pub async fn has(conn: &mut Conn, follower: UserId, followed: UserId) -> Result<
     Ok(conn.one(&HAS, params![follower, followed]).await?.is_some())
 }
 
-/// Who follows an account, the latest first.
+/// Followers of an account, latest first.
 pub async fn followers(conn: &mut Conn, followed: UserId, part: Part) -> Result<Vec<Person>, StoreError> {
     let Part { behind, page } = part;
     let rows = conn.all(&FOLLOWERS, params![followed, behind.at, behind.id, page.limit, page.offset]).await?;
     rows.iter().map(Person::from_row).collect()
 }
 
-/// Whom an account follows, the latest first.
+/// Accounts that an account follows, latest first.
 pub async fn following(conn: &mut Conn, follower: UserId, part: Part) -> Result<Vec<Person>, StoreError> {
     let Part { behind, page } = part;
     let rows = conn.all(&FOLLOWING, params![follower, behind.at, behind.id, page.limit, page.offset]).await?;
     rows.iter().map(Person::from_row).collect()
 }
 
-/// How many follow an account, and how many it follows.
+/// Number of followers, and of followed accounts.
 pub async fn counts(conn: &mut Conn, user: UserId) -> Result<(i64, i64), StoreError> {
     let followers = conn.only(&COUNT_FOLLOWERS, params![user]).await?.int("n")?;
     Ok((followers, conn.only(&COUNT_FOLLOWING, params![user]).await?.int("n")?))

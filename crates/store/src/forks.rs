@@ -1,4 +1,4 @@
-//! Forks: repositories that began as a copy of another.
+//! Forks: repositories that started as a copy of another.
 
 use crate::repos::{Page, Repo, Viewer, columns, id_list, visible};
 use crate::sql::statements;
@@ -11,7 +11,7 @@ statements! {
     OF_OWNER = "SELECT r.id FROM repos r
         WHERE r.fork_of_repo_id = $1 AND r.owner_id = $2 AND r.deleted_at IS NULL ORDER BY r.id LIMIT 1";
 
-    /// The forks of a repository that a viewer may read, the latest first.
+    /// Forks of a repository that a viewer may read, latest first.
     LIST = concat!("SELECT ", columns!(), ", c.role AS role
         FROM repos r
         JOIN users u ON u.id = r.owner_id
@@ -22,7 +22,7 @@ statements! {
         FROM repos r
         LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $2
         WHERE r.fork_of_repo_id = $1 AND ", visible!("$2", "$3"));
-    /// The same count for a page of repositories at once.
+    /// Fork counts for a page of repositories at once.
     COUNTS = concat!("SELECT r.fork_of_repo_id AS source, count(*) AS n
         FROM repos r
         LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $2
@@ -31,12 +31,12 @@ statements! {
         postgres "= ANY (CAST(string_to_array($1, ',') AS BIGINT[])) GROUP BY r.fork_of_repo_id";
 }
 
-/// The live fork that an owner has of a repository.
+/// The live fork of a repository that this owner has.
 pub async fn of_owner(conn: &mut Conn, source: RepoId, owner: UserId) -> Result<Option<RepoId>, StoreError> {
     conn.one(&OF_OWNER, params![source, owner]).await?.map(|row| row.int("id").map(RepoId::new)).transpose()
 }
 
-/// A page of forks that the viewer may read, the latest first, and how many there are in all.
+/// A page of forks that the viewer may read, latest first, and their total number.
 pub async fn list(conn: &mut Conn, source: RepoId, viewer: Viewer, page: Page) -> Result<(Vec<Repo>, i64), StoreError> {
     let Viewer { user, reads_everything } = viewer;
     let rows = conn.all(&LIST, params![source, user, reads_everything, page.limit, page.offset]).await?;
@@ -44,7 +44,7 @@ pub async fn list(conn: &mut Conn, source: RepoId, viewer: Viewer, page: Page) -
     Ok((rows.iter().map(Repo::from_row).collect::<Result<_, _>>()?, total))
 }
 
-/// How many forks of each of these repositories the viewer may read; those that have none are not in it.
+/// Number of readable forks of each repository; repositories without forks are omitted.
 pub async fn counts(conn: &mut Conn, sources: &[RepoId], viewer: Viewer) -> Result<HashMap<RepoId, i64>, StoreError> {
     let rows = conn.all(&COUNTS, params![id_list(sources), viewer.user, viewer.reads_everything]).await?;
     rows.iter().map(|row| Ok((RepoId::new(row.int("source")?), row.int("n")?))).collect()

@@ -1,4 +1,4 @@
-//! What someone was told, as they see it now: what they may no longer read is neither listed nor counted.
+//! A user's notifications as visible now: those that the user may no longer read are neither listed nor counted.
 
 use crate::lists::{Part, Place};
 use crate::nostr_events::{fixed, hexadecimal};
@@ -10,8 +10,9 @@ use abide_core::issues::State as IssueState;
 use abide_core::notify::{Reason, State, Subject};
 use abide_core::{IssueId, RepoId, ThreadId, Timestamp, UserId};
 
-/// What $1 was told and may still see ($2: they read everything). What happened out of the public's sight stays there,
-/// whoever may read the repository by now. `$public`: only what is and was public.
+/// Notifications of $1 that they may still see ($2: they read everything). An event that was not public stays
+/// restricted to the owner and collaborators, even if more users can read the repository now. `$public`: only
+/// notifications of public repositories about public events.
 macro_rules! seen {
     ($public:literal) => {
         concat!(
@@ -35,7 +36,7 @@ macro_rules! seen {
     };
 }
 
-/// Which of it is asked for: repository $3 (0: any), from taking part alone ($4), told after $5 and before $6.
+/// Filter: repository $3 (0: any), participation only ($4), notified after $5 and before $6.
 macro_rules! asked {
     () => {
         " AND (t.repo_id = $3 OR $3 = 0) AND (NOT $4 OR n.reason <> 'subscribed')
@@ -43,7 +44,7 @@ macro_rules! asked {
     };
 }
 
-/// The columns of [`Item`].
+/// Columns of [`Item`].
 macro_rules! item {
     () => {
         concat!(
@@ -69,7 +70,7 @@ statements! {
     KEPT = concat!(item!(), seen!("$11"), " AND n.state <> 'done'", asked!(), part!());
     COUNT_UNREAD = concat!("SELECT count(*) AS n", seen!("$7"), " AND n.state = 'unread'", asked!());
     COUNT_KEPT = concat!("SELECT count(*) AS n", seen!("$7"), " AND n.state <> 'done'", asked!());
-    /// No further than $3: a number that stands on every page.
+    /// Counts up to $3 only: this number is on every page.
     COUNT_SOME = concat!("SELECT count(*) AS n FROM (SELECT n.thread_id", seen!("FALSE"), " AND n.state = 'unread' LIMIT $3) kept");
     ONE = concat!(item!(), seen!("$4"), " AND n.thread_id = $3");
     OF_SUBJECT = concat!(item!(), seen!("FALSE"), " AND t.repo_id = $3 AND t.subject_kind = $4 AND t.subject_id = $5");
@@ -81,39 +82,34 @@ statements! {
             AND (NOT CAST($5 AS BOOLEAN) OR (NOT private AND EXISTS (SELECT 1 FROM notification_threads t
                 JOIN repos r ON r.id = t.repo_id WHERE t.id = notifications.thread_id AND r.visibility = 'public')))";
     MUTE = "UPDATE notifications SET muted_at = $3 WHERE user_id = $1 AND thread_id = $2";
-    /// Where there is something unread, and how much.
+    /// Repositories with unread notifications, and their counts.
     REPOS = concat!("SELECT r.id AS repo_id, COALESCE(u.name, u.npub) AS owner_name, r.name AS repo_name,
             CASE WHEN u.name IS NULL THEN (SELECT d.identifier FROM nostr_repos d WHERE d.repo_id = r.id) END AS identifier,
             count(*) AS waiting", seen!("FALSE"), "
         AND n.state = 'unread' GROUP BY r.id, u.name, u.npub, r.name ORDER BY waiting DESC, repo_id LIMIT $3");
 }
 
-/// Something that someone was told.
+/// A notification.
 #[derive(Debug, Clone)]
 pub struct Item {
-    /// Its thread.
     pub thread: ThreadId,
-    /// In which repository.
     pub repo: Repo,
-    /// What kind of thing it is about.
+    /// Kind of the subject.
     pub subject: Subject,
-    /// Which one.
     pub subject_id: i64,
-    /// What that is called: now, as long as it is there.
+    /// Current title of the subject, as long as it exists.
     pub title: String,
-    /// The number and state of the issue, if it is one.
+    /// Number and state of the issue, if the subject is one.
     pub issue: Option<(i64, IssueState)>,
-    /// The id in hexadecimal and the kind of the event that begins it, if it is a thread that came by nostr.
+    /// Hexadecimal id and kind of the root event, if the subject is a nostr thread.
     pub event: Option<(String, i64)>,
-    /// Why they were told.
     pub reason: Reason,
-    /// Whether they have seen it.
     pub state: State,
-    /// They do not hear of it any more.
+    /// The user muted the thread.
     pub muted: bool,
-    /// When they were told last.
+    /// Time of the last notification.
     pub told_at: Timestamp,
-    /// When they saw it last.
+    /// Time when the user last read it.
     pub read_at: Option<Timestamp>,
 }
 
@@ -136,12 +132,12 @@ impl Item {
         })
     }
 
-    /// The issue that it is about.
+    /// The issue, if the subject is one.
     pub fn issue_id(&self) -> Option<IssueId> {
         (self.subject == Subject::Issue).then(|| IssueId::new(self.subject_id))
     }
 
-    /// Where it stands in the list.
+    /// Position in the list.
     pub fn place(&self) -> Place {
         Place { at: self.told_at, id: self.thread.get() }
     }
@@ -154,24 +150,23 @@ fn event(row: &Row) -> Result<Option<(String, i64)>, StoreError> {
     }
 }
 
-/// What of an inbox is asked for.
+/// Filter of an inbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// What was seen too.
+    /// Include read notifications.
     pub all: bool,
-    /// Only of this repository.
     pub repo: Option<RepoId>,
-    /// Only what they take part in.
+    /// Only threads that the user takes part in.
     pub taking_part: bool,
-    /// Only what was told after this.
+    /// Notified after this instant.
     pub since: Option<Timestamp>,
-    /// Only what was told before this.
+    /// Notified before this instant.
     pub before: Option<Timestamp>,
-    /// Only what is about public repositories and happened in public.
+    /// Only public repositories and public events.
     pub public: bool,
 }
 
-/// A part of someone's inbox, the latest first.
+/// Part of a user's inbox, latest first.
 pub async fn list(conn: &mut Conn, viewer: Viewer, filter: Filter, part: Part) -> Result<Vec<Item>, StoreError> {
     let Filter { all, repo, taking_part, since, before, public } = filter;
     let (since, before) = (since.map_or(i64::MIN, Timestamp::micros), before.map_or(i64::MAX, Timestamp::micros));
@@ -193,7 +188,7 @@ pub async fn list(conn: &mut Conn, viewer: Viewer, filter: Filter, part: Part) -
     rows.iter().map(Item::from_row).collect()
 }
 
-/// How much of someone's inbox a filter finds.
+/// Number of notifications that match a filter.
 pub async fn count(conn: &mut Conn, viewer: Viewer, filter: Filter) -> Result<i64, StoreError> {
     let Filter { all, repo, taking_part, since, before, public } = filter;
     let (since, before) = (since.map_or(i64::MIN, Timestamp::micros), before.map_or(i64::MAX, Timestamp::micros));
@@ -202,18 +197,18 @@ pub async fn count(conn: &mut Conn, viewer: Viewer, filter: Filter) -> Result<i6
     conn.only(if all { &COUNT_KEPT } else { &COUNT_UNREAD }, values).await?.int("n")
 }
 
-/// How much someone has not seen, counted no further than a limit.
+/// Number of unread notifications, counted up to a limit.
 pub async fn count_some(conn: &mut Conn, viewer: Viewer, limit: i64) -> Result<i64, StoreError> {
     conn.only(&COUNT_SOME, params![viewer.user, viewer.reads_everything, limit]).await?.int("n")
 }
 
-/// One thread of someone's inbox; if it is `public`, unless that may be of anything.
+/// One thread of a user's inbox. With `public`, only if the repository and the event are public.
 pub async fn one(conn: &mut Conn, viewer: Viewer, thread: ThreadId, public: bool) -> Result<Option<Item>, StoreError> {
     let row = conn.one(&ONE, params![viewer.user, viewer.reads_everything, thread, public]).await?;
     row.as_ref().map(Item::from_row).transpose()
 }
 
-/// The notification of an account about a thread of a repository.
+/// A user's notification about a subject of a repository.
 pub async fn of_subject(
     conn: &mut Conn,
     viewer: Viewer,
@@ -225,18 +220,15 @@ pub async fn of_subject(
     row.as_ref().map(Item::from_row).transpose()
 }
 
-/// Where someone has not seen something: repositories with how much that is.
+/// Unread notifications of one repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
-    /// The repository.
     pub repo: RepoId,
-    /// What it is called.
     pub slug: String,
-    /// How much waits there.
     pub count: i64,
 }
 
-/// The repositories in which most waits for someone.
+/// The repositories with the most unread notifications of a user.
 pub async fn waiting(conn: &mut Conn, viewer: Viewer, limit: i64) -> Result<Vec<Waiting>, StoreError> {
     let rows = conn.all(&REPOS, params![viewer.user, viewer.reads_everything, limit]).await?;
     let read = |row: &Row| {
@@ -250,7 +242,7 @@ pub async fn waiting(conn: &mut Conn, viewer: Viewer, limit: i64) -> Result<Vec<
     rows.iter().map(read).collect()
 }
 
-/// Puts a thread into a state, unless more was told since an instant; `false` if nothing changed.
+/// Sets the state of a thread, unless a notification came after `seen`; `false` if nothing changed.
 pub async fn set_state(
     tx: &mut Tx,
     user: UserId,
@@ -263,8 +255,8 @@ pub async fn set_state(
     Ok(tx.execute(&SET_STATE, params![user, thread, state.as_str(), read_at, seen]).await? > 0)
 }
 
-/// Marks as read what was told until an instant, in one repository or everywhere; returns how much. `public`: only what is
-/// about public repositories and happened in public.
+/// Marks notifications up to an instant as read, in one repository or all; returns their number. `public`: only those
+/// of public repositories about public events.
 pub async fn read_all(
     tx: &mut Tx,
     user: UserId,
@@ -276,7 +268,7 @@ pub async fn read_all(
     tx.execute(&READ_ALL, params![user, until, repo.map_or(0, RepoId::get), now, public]).await
 }
 
-/// Notes that someone does not want to hear of a thread that is no issue, or does again.
+/// Mutes or unmutes a thread that is no issue.
 pub async fn set_muted(tx: &mut Tx, user: UserId, thread: ThreadId, muted: bool) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&MUTE, params![user, thread, muted.then_some(now)]).await.map(drop)

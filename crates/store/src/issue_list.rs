@@ -1,7 +1,7 @@
-//! Lists of a repository's issues: filtered, searched, ordered, a page at a time.
+//! Issue lists of a repository: filtered, searched, sorted, by page.
 //!
-//! Each order has a statement of its own, which walks the index of that order; a filter then leaves rows out. It looks
-//! at no more than so many issues, so that a search for what is not there ends.
+//! Each sort order has its own statement, which walks the index of that order; the filter then drops rows. A statement
+//! reads a bounded number of issues, so that a search without matches ends.
 
 use crate::issues::{Issue, issue_columns, issue_people};
 use crate::repos::Page;
@@ -12,7 +12,7 @@ use abide_core::issues::filter::{MAX_WORDS, Sort, Wanted};
 use abide_core::issues::{Reason, State};
 use abide_core::{IssueId, LabelId, MilestoneId, RepoId, Timestamp, UserId};
 
-/// No count goes farther: nobody pages that deep.
+/// Upper bound of counts: nobody pages that deep.
 pub const MAX_TOTAL: i64 = 10_000;
 
 macro_rules! word {
@@ -22,10 +22,10 @@ macro_rules! word {
 }
 pub(crate) use word;
 
-/// What a filter leaves of the issues that the order gives: $1 repository, $2 how many are looked at, $3 state or '',
-/// $4 reason or '', $5 author, $6 which assignee ('any', 'none', 'some', 'is') and $7 who, $8 and $9 the same of the
-/// milestone, $10 the labels between commas and $11 how many they are, $12 none of them at all, $13 since when,
-/// $14–$18 words. Counted rather than asked for with EXISTS, which PostgreSQL might turn into a look at everything.
+/// Issues that pass the filter, in the given order: $1 repository, $2 scan limit, $3 state or '', $4 reason or '', $5
+/// author, $6 assignee condition ('any', 'none', 'some', 'is') and $7 the user, $8 and $9 the same for the milestone,
+/// $10 label ids between commas and $11 their number, $12 no labels at all, $13 changed since, $14–$18 words.
+/// Subqueries count instead of using EXISTS, which PostgreSQL might turn into a scan of everything.
 macro_rules! listed {
     ($order:literal) => {
         concat!(
@@ -73,36 +73,31 @@ statements! {
     COUNT = concat!("SELECT count(*) AS n FROM (SELECT i.id", listed!("s.number DESC"), " LIMIT 10000) AS matches");
 }
 
-/// What a list is asked for, with every name resolved.
+/// Filter of a list, with every name resolved to an id.
 #[derive(Debug, Clone)]
 pub struct Query {
-    /// Only issues in this state.
     pub state: Option<State>,
-    /// Only issues that are in it for this reason.
+    /// Reason of the state.
     pub reason: Option<Reason>,
-    /// Only issues of this author.
     pub author: Option<UserId>,
-    /// Who is responsible.
     pub assignee: Wanted<UserId>,
-    /// Which milestone.
     pub milestone: Wanted<MilestoneId>,
-    /// Only issues with all of these labels.
+    /// Issues must have all of these labels.
     pub labels: Vec<LabelId>,
-    /// Only issues without any.
+    /// Only issues without labels.
     pub no_label: bool,
-    /// Only issues that changed since then.
+    /// Only issues changed since then.
     pub since: Option<Timestamp>,
-    /// Lower-case words, each of which has to be found in the title or the text.
+    /// Lower-case words that must all occur in the title or the text.
     pub words: Vec<String>,
-    /// What the list is ordered by.
     pub sort: Sort,
-    /// The least or the oldest first.
+    /// Ascending order: least or oldest first.
     pub ascending: bool,
-    /// How many issues are looked at.
+    /// Most issues to read.
     pub scan: i64,
 }
 
-/// A page of a repository's issues, and how many match, up to [`MAX_TOTAL`].
+/// A page of a repository's issues, and the number of matches up to [`MAX_TOTAL`].
 pub async fn find(conn: &mut Conn, repo: RepoId, query: &Query, page: Page) -> Result<(Vec<Issue>, i64), StoreError> {
     let list = match (query.sort, query.ascending) {
         (Sort::Created, false) => &NEWEST,
@@ -143,7 +138,7 @@ pub(crate) fn issue_ids(ids: &[IssueId]) -> String {
     ids.iter().map(IssueId::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// What is wanted as two parameters: how, and which one.
+/// A condition as two parameters: its kind and its value.
 pub(crate) fn spelled<T>(wanted: &Wanted<T>) -> (&'static str, Option<&T>) {
     match wanted {
         Wanted::Any => ("any", None),

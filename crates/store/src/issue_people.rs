@@ -1,4 +1,4 @@
-//! Whom an issue concerns: who is responsible for it, and who wants to hear of it.
+//! Assignees, subscribers and mentioned users of issues.
 
 use crate::issue_list::issue_ids;
 use crate::repos::Page;
@@ -8,7 +8,7 @@ use crate::{Conn, Row, StoreError, Tx};
 use abide_core::{Handle, IssueId, RepoId, UserId};
 use std::collections::HashMap;
 
-/// Who has a part in repository $1: its owner and its collaborators, but for the suspended.
+/// Assignable users of repository $1: its owner and collaborators, without suspended ones.
 macro_rules! with_a_part {
     () => {
         " FROM users u WHERE u.suspended_at IS NULL AND u.name IS NOT NULL AND u.id IN
@@ -26,29 +26,26 @@ statements! {
         postgres "= ANY (CAST(string_to_array($1, ',') AS BIGINT[])) ORDER BY n.issue_id, n.created_at, u.id";
     ASSIGNABLE = concat!("SELECT u.id, COALESCE(u.name, u.npub) AS name, u.site_admin", with_a_part!(), " ORDER BY u.name LIMIT $2 OFFSET $3");
     COUNT_ASSIGNABLE = concat!("SELECT count(*) AS n", with_a_part!());
-    /// Whoever has said something about it keeps what they said.
+    /// Keeps an explicit choice of the user.
     INVOLVE = "INSERT INTO issue_subscriptions (issue_id, user_id, subscribed, reason, updated_at)
         VALUES ($1, $2, TRUE, $3, $4) ON CONFLICT (issue_id, user_id) DO NOTHING";
-    /// Once is enough: that they were named, not how often.
+    /// One row per user: whether they were mentioned, not how often.
     MENTION = "INSERT INTO issue_mentions (issue_id, user_id, created_at) VALUES ($1, $2, $3)
         ON CONFLICT (issue_id, user_id) DO NOTHING";
     SUBSCRIBE = "INSERT INTO issue_subscriptions (issue_id, user_id, subscribed, reason, updated_at)
         VALUES ($1, $2, $3, 'manual', $4)
         ON CONFLICT (issue_id, user_id) DO UPDATE SET subscribed = excluded.subscribed, updated_at = excluded.updated_at";
     SUBSCRIPTION = "SELECT subscribed, reason FROM issue_subscriptions WHERE issue_id = $1 AND user_id = $2";
-    /// Those who want to hear of it, behind $2.
+    /// Subscribers with ids after $2.
     SUBSCRIBERS = "SELECT user_id, reason FROM issue_subscriptions WHERE issue_id = $1 AND user_id > $2 AND subscribed
         ORDER BY user_id LIMIT $3";
 }
 
-/// Someone, as lists show them.
+/// A user, as shown in lists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
-    /// Who.
     pub id: UserId,
-    /// What they are called.
     pub name: Option<Handle>,
-    /// Whether they administer the site.
     pub site_admin: bool,
 }
 
@@ -62,23 +59,18 @@ impl Person {
     }
 }
 
-/// Why someone hears of an issue.
+/// Reason why a user is subscribed to an issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// They wrote it.
     Author,
-    /// They commented.
     Comment,
-    /// Someone named them.
     Mention,
-    /// They are responsible.
     Assign,
-    /// They are asked to review.
     ReviewRequested,
 }
 
 impl Why {
-    /// How it is stored.
+    /// Stored form.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Author => "author",
@@ -90,27 +82,26 @@ impl Why {
     }
 }
 
-/// What someone has said about hearing of an issue, or what followed from what they did.
+/// A user's subscription to an issue, chosen or implied by an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscription {
-    /// Whether they hear of it.
     pub subscribed: bool,
     /// `author`, `comment`, `mention`, `assign`, `review_requested` or `manual`.
     pub reason: String,
 }
 
-/// Makes someone responsible; `false` if they are already.
+/// Assigns a user; `false` if they are assigned already.
 pub async fn assign(tx: &mut Tx, issue: IssueId, user: UserId) -> Result<bool, StoreError> {
     let now = tx.now();
     Ok(tx.execute(&ASSIGN, params![issue, user, now]).await? > 0)
 }
 
-/// Makes someone no longer responsible; `false` if they are not.
+/// Unassigns a user; `false` if they are not assigned.
 pub async fn unassign(tx: &mut Tx, issue: IssueId, user: UserId) -> Result<bool, StoreError> {
     Ok(tx.execute(&UNASSIGN, params![issue, user]).await? > 0)
 }
 
-/// Who is responsible for several issues; those that nobody is responsible for are not in it.
+/// Assignees of several issues; issues without assignees are omitted.
 pub async fn assignees_of_many(
     conn: &mut Conn,
     issues: &[IssueId],
@@ -122,38 +113,38 @@ pub async fn assignees_of_many(
     Ok(people)
 }
 
-/// A page of those who can be made responsible, by name, and how many there are in all.
+/// A page of assignable users by name, and their total number.
 pub async fn assignable(conn: &mut Conn, repo: RepoId, page: Page) -> Result<(Vec<Person>, i64), StoreError> {
     let rows = conn.all(&ASSIGNABLE, params![repo, page.limit, page.offset]).await?;
     let total = conn.only(&COUNT_ASSIGNABLE, params![repo]).await?.int("n")?;
     Ok((rows.iter().map(Person::from_row).collect::<Result<_, _>>()?, total))
 }
 
-/// Lets someone hear of an issue, unless they have said otherwise.
+/// Subscribes a user to an issue, unless they chose otherwise.
 pub async fn involve(tx: &mut Tx, issue: IssueId, user: UserId, why: Why) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&INVOLVE, params![issue, user, why.as_str(), now]).await.map(drop)
 }
 
-/// Notes that someone was named in an issue.
+/// Records that a user was mentioned in an issue.
 pub async fn mention(tx: &mut Tx, issue: IssueId, user: UserId) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&MENTION, params![issue, user, now]).await.map(drop)
 }
 
-/// What someone says about hearing of an issue.
+/// Sets a user's own choice about an issue.
 pub async fn subscribe(tx: &mut Tx, issue: IssueId, user: UserId, wanted: bool) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&SUBSCRIBE, params![issue, user, wanted, now]).await.map(drop)
 }
 
-/// What holds for someone, if anything does.
+/// A user's subscription, if any.
 pub async fn subscription(conn: &mut Conn, issue: IssueId, user: UserId) -> Result<Option<Subscription>, StoreError> {
     let row = conn.one(&SUBSCRIPTION, params![issue, user]).await?;
     row.map(|row| Ok(Subscription { subscribed: row.bool("subscribed")?, reason: row.text("reason")? })).transpose()
 }
 
-/// A page of those who hear of an issue, with why, by id behind one.
+/// A page of subscribers with their reasons, by id after one of them.
 pub async fn subscribers(
     conn: &mut Conn,
     issue: IssueId,

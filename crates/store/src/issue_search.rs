@@ -1,8 +1,8 @@
-//! Issues of many repositories: searched for, or those that concern someone. Behind the same predicate as every list.
+//! Issue search across repositories, and a user's issues. Uses the same visibility predicate as every list.
 //!
-//! Words may stand anywhere in a text, which no index helps with, so each list looks through a bounded number of issues:
-//! those that someone wrote, is responsible for, is named in or hears of, those of one repository, or else those that
-//! changed last.
+//! No index helps with words anywhere in a text, so each search reads a bounded number of issues: those that a user
+//! wrote, is assigned to, is mentioned in or is subscribed to, those of one repository, or else the most recently
+//! changed.
 
 use crate::issue_list::{MAX_TOTAL, spelled, word};
 use crate::issues::{Issue, issue_columns, issue_people};
@@ -14,7 +14,7 @@ use abide_core::issues::filter::{Filter, MAX_WORDS, Sort, Wanted};
 use abide_core::issues::{Reason, State};
 use abide_core::{RepoId, Timestamp, UserId};
 
-/// What is looked at, and where it is: a source gives at most $3 issues.
+/// Issues to read, with their repositories: a source yields at most $3 issues.
 macro_rules! looked_at {
     ($source:expr) => {
         concat!(
@@ -28,11 +28,11 @@ macro_rules! looked_at {
     };
 }
 
-/// What of it is found: $1 viewer, $2 whether they read everything, $4 state or '', $5 reason or '', $6 author, $7 which
-/// assignee ('any', 'none', 'some', 'is') and $8 who, $9 who is named, $10 who hears of it, $11 which milestone and $12 its
-/// title, $13 the labels between line ends and $14 how many they are, $15 none of them at all, $16 since when,
-/// $17 repository, $18 owner, $19 whose ('any', 'theirs', 'concern'), $20–$24 words. Counted rather than asked for with
-/// EXISTS, which PostgreSQL might turn into a look at everything.
+/// Conditions: $1 viewer, $2 whether they read everything, $4 state or '', $5 reason or '', $6 author, $7 assignee
+/// condition ('any', 'none', 'some', 'is') and $8 the user, $9 mentioned user, $10 subscriber, $11 milestone condition
+/// and $12 its title, $13 labels between line feeds and $14 their number, $15 no labels at all, $16 changed since, $17
+/// repository, $18 owner, $19 scope ('any', 'theirs', 'concern'), $20–$24 words. Subqueries count instead of using
+/// EXISTS, which PostgreSQL might turn into a scan of everything.
 macro_rules! found {
     () => {
         concat!(
@@ -70,7 +70,7 @@ macro_rules! found {
     };
 }
 
-/// $25 order, $26 which way round, $27 limit, $28 offset.
+/// $25 sort key, $26 direction, $27 limit, $28 offset.
 macro_rules! list {
     ($source:expr) => {
         concat!(
@@ -147,7 +147,7 @@ statements! {
     COUNT_IN_REPO = count!(in_repo!());
     LIST_RECENT = list!(recent!());
     COUNT_RECENT = count!(recent!());
-    /// Where a page of issues is. Asked again who may read it: it is another statement, at another moment.
+    /// Repositories of a page of issues. Checks visibility again, because this is another statement at another moment.
     REPOS = concat!("SELECT ", columns!(), ", c.role AS role
         FROM repos r
         JOIN users u ON u.id = r.owner_id
@@ -157,14 +157,13 @@ statements! {
         postgres "= ANY (CAST(string_to_array($3, ',') AS BIGINT[]))";
 }
 
-/// Whose repositories are looked in.
+/// Repositories to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whose {
-    /// Everyone's.
     Anyones,
-    /// Those that the viewer owns or collaborates on.
+    /// Repositories that the viewer owns or collaborates on.
     Theirs,
-    /// Those, and others where the viewer hears of the issue.
+    /// As `Theirs`, and repositories where the viewer is subscribed to the issue.
     Concern,
 }
 
@@ -178,33 +177,29 @@ impl Whose {
     }
 }
 
-/// What is looked for. Labels and milestones are one repository's own, so here they go by name.
+/// Conditions of a search. Labels and milestones belong to one repository, so here they are matched by name.
 #[derive(Debug, Clone)]
 pub struct Search {
-    /// What a list within one repository could be asked for too. Whom it names is resolved beside it.
+    /// Conditions that a list within one repository also has. Its user names are resolved in the fields below.
     pub filter: Filter,
-    /// Only issues of this author.
     pub author: Option<UserId>,
-    /// Who is responsible.
     pub assignee: Wanted<UserId>,
-    /// Only issues that name this person.
+    /// A mentioned user.
     pub mentions: Option<UserId>,
-    /// Only issues that this person hears of.
+    /// A subscriber.
     pub hears: Option<UserId>,
-    /// Only issues that changed since then.
+    /// Only issues changed since then.
     pub since: Option<Timestamp>,
-    /// Only issues of this repository.
     pub repo: Option<RepoId>,
-    /// Only issues of this owner's repositories.
+    /// Owner of the repositories.
     pub owner: Option<UserId>,
-    /// Whose repositories are looked in.
     pub whose: Whose,
-    /// How many issues are looked at.
+    /// Most issues to read.
     pub scan: i64,
 }
 
 impl Search {
-    /// The statements of the narrowest source.
+    /// Statements of the narrowest source.
     fn source(&self) -> (&'static Sql, &'static Sql) {
         match self {
             Self { author: Some(_), .. } => (&LIST_WRITTEN, &COUNT_WRITTEN),
@@ -217,20 +212,19 @@ impl Search {
     }
 }
 
-/// What was found.
+/// Result of a search.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// A page of the issues.
     pub issues: Vec<Issue>,
-    /// The repositories that they are in, each once.
+    /// Repositories of the issues, each once.
     pub repos: Vec<Repo>,
-    /// How many issues match, up to [`MAX_TOTAL`].
+    /// Number of matches, up to [`MAX_TOTAL`].
     pub total: i64,
-    /// Whether everything was looked at that could have matched.
+    /// Whether every issue that could match was read.
     pub complete: bool,
 }
 
-/// A page of what a viewer may read of the matches.
+/// A page of the matches that a viewer may read.
 pub async fn find(conn: &mut Conn, search: &Search, viewer: Viewer, page: Page) -> Result<Found, StoreError> {
     let (list, count) = search.source();
     let mut values = values(search, viewer);

@@ -1,7 +1,8 @@
-//! What happened to an issue, in order: comments, changes, and what refers to it from elsewhere.
+//! Timeline of an issue: comments, changes, and references from elsewhere.
 //!
-//! Rows are written under the lock of the issue's repository, so ids are the order. What refers to an issue from another
-//! repository is shown to whoever may read that one: list and count go by the predicate of every other list.
+//! Rows are written under the lock of the issue's repository, so the id order is the time order. A reference from
+//! another repository is shown to viewers who may read that one: list and count use the same predicate as every other
+//! list.
 
 use crate::repos::{Page, Viewer, address, identifier, visible};
 use crate::sql::statements;
@@ -11,7 +12,7 @@ use abide_core::issues::State;
 use abide_core::{CommentId, Handle, IssueId, RepoId, Timestamp, UserId};
 use serde_json::Value as Json;
 
-/// The rows of issue $1 that viewer $2 may see, who perhaps reads everything ($3).
+/// Rows of issue $1 that viewer $2 may see; $3: the viewer reads everything.
 macro_rules! seen {
     () => {
         concat!(
@@ -29,7 +30,7 @@ macro_rules! seen {
     };
 }
 
-/// A page of them, or of those that a condition leaves.
+/// A page of these rows, with an additional condition.
 macro_rules! page {
     ($condition:expr) => {
         concat!(
@@ -47,7 +48,7 @@ macro_rules! page {
     };
 }
 
-/// What happened to the issue itself, rather than what was said about it.
+/// Changes of the issue itself, without comments and references.
 macro_rules! changes {
     () => {
         " AND e.kind NOT IN ('commented', 'cross-referenced')"
@@ -66,80 +67,64 @@ statements! {
         ORDER BY id DESC LIMIT 1";
 }
 
-/// Something to be told.
+/// An entry to append.
 #[derive(Debug, Clone, Default)]
 pub struct Told {
-    /// What, in the words of GitHub's timeline.
+    /// Kind, named as in GitHub's timeline.
     pub kind: &'static str,
-    /// Names of the time, and the like.
+    /// Names at the time, and similar details.
     pub detail: Json,
-    /// The comment, if it is one.
     pub comment: Option<CommentId>,
-    /// From which repository, if that is another thing than the issue itself.
+    /// Repository of the reference or commit, if it comes from outside the issue.
     pub source_repo: Option<RepoId>,
-    /// From which issue.
     pub source_issue: Option<IssueId>,
-    /// By which commit.
     pub commit: Option<String>,
-    /// Not told again if something of this key was told of the issue.
+    /// Deduplication key: an entry with the same key is not appended again.
     pub once: Option<String>,
 }
 
-/// The title that an issue had before it was renamed at an instant.
+/// Title of an issue before it was renamed at an instant.
 pub async fn title_before(conn: &mut Conn, issue: IssueId, at: Timestamp) -> Result<Option<String>, StoreError> {
     let Some(row) = conn.one(&RENAMED_AT, params![issue, at]).await? else { return Ok(None) };
     let detail: Json = serde_json::from_str(&row.text("detail")?).unwrap_or_default();
     Ok(detail["from"].as_str().map(str::to_owned))
 }
 
-/// Something that happened.
+/// A timeline entry.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// Its row.
     pub id: i64,
-    /// Who made it happen.
     pub actor_id: Option<UserId>,
-    /// What they are called.
     pub actor_name: Option<Handle>,
-    /// What.
     pub kind: String,
-    /// Names of the time, and the like.
+    /// Names at the time, and similar details.
     pub detail: Json,
-    /// By which commit.
     pub commit: Option<String>,
-    /// In which repository that commit or the other issue is, `owner/name` of now.
+    /// Current `owner/name` of the repository of the commit or the other issue.
     pub source_slug: Option<String>,
     /// The issue that refers to this one.
     pub source: Option<Source>,
-    /// The comment, if it is one.
     pub comment: Option<Said>,
-    /// When.
     pub created_at: Timestamp,
 }
 
-/// An issue that refers to another one, as it is now.
+/// A referring issue, as it is now.
 #[derive(Debug, Clone)]
 pub struct Source {
-    /// Which.
     pub id: IssueId,
-    /// What people call it.
     pub number: i64,
-    /// Its title.
     pub title: String,
-    /// Its state.
     pub state: State,
 }
 
 /// A comment in the timeline.
 #[derive(Debug, Clone)]
 pub struct Said {
-    /// Which.
     pub id: CommentId,
     /// Markdown.
     pub body: String,
-    /// When it last changed.
     pub updated_at: Timestamp,
-    /// When its text last changed, if it did.
+    /// Last change of the text, if any.
     pub edited_at: Option<Timestamp>,
 }
 
@@ -184,7 +169,7 @@ impl Entry {
     }
 }
 
-/// Tells something of an issue; `false` if it was told already.
+/// Appends an entry; `false` if an entry with the same key exists.
 pub async fn append(tx: &mut Tx, issue: IssueId, actor: Option<UserId>, told: &Told) -> Result<bool, StoreError> {
     let now = tx.now();
     let values = params![
@@ -202,7 +187,7 @@ pub async fn append(tx: &mut Tx, issue: IssueId, actor: Option<UserId>, told: &T
     Ok(tx.execute(&APPEND, values).await? > 0)
 }
 
-/// A page of what happened to an issue that the viewer may see, the oldest first, and how much there is in all.
+/// A page of timeline entries that the viewer may see, oldest first, and their total number.
 pub async fn page(
     conn: &mut Conn,
     issue: IssueId,
@@ -212,7 +197,7 @@ pub async fn page(
     listed(conn, [&PAGE, &COUNT], issue, viewer, page).await
 }
 
-/// The same without what was said about it, here and elsewhere.
+/// As [`page`], without comments and references.
 pub async fn changes(
     conn: &mut Conn,
     issue: IssueId,

@@ -1,5 +1,5 @@
-//! Issues: what they say and in which state they are. Their lists are in [`crate::issue_list`], whom they concern in
-//! [`crate::issue_people`], what happened to them in [`crate::issue_timeline`].
+//! Issues: texts and states. Lists are in [`crate::issue_list`], assignees and subscribers in [`crate::issue_people`],
+//! the timeline in [`crate::issue_timeline`].
 
 use crate::repos::id_list;
 use crate::sql::statements;
@@ -9,7 +9,7 @@ use abide_core::issues::{Reason, State};
 use abide_core::{Handle, IssueId, MilestoneId, RepoId, Timestamp, UserId};
 use std::collections::HashMap;
 
-/// The columns of [`Issue`], of `issues i` with `users a` and `users z`.
+/// Columns of [`Issue`], from `issues i` with `users a` and `users z`.
 macro_rules! issue_columns {
     () => {
         "i.id, i.repo_id, i.number, i.author_id, COALESCE(a.name, a.npub) AS author_name, i.title, i.body, i.state, i.state_reason,
@@ -19,7 +19,7 @@ macro_rules! issue_columns {
 }
 pub(crate) use issue_columns;
 
-/// Who wrote and who closed an issue.
+/// Author and closer of an issue.
 macro_rules! issue_people {
     () => {
         " LEFT JOIN users a ON a.id = i.author_id LEFT JOIN users z ON z.id = i.closed_by"
@@ -28,7 +28,7 @@ macro_rules! issue_people {
 pub(crate) use issue_people;
 
 statements! {
-    /// The next number, and one more open issue.
+    /// Takes the next number and counts one more open issue.
     COUNT_ONE_MORE = "INSERT INTO issue_counters (repo_id, last_issue, open_issues) VALUES ($1, 1, 1)
         ON CONFLICT (repo_id) DO UPDATE SET
             last_issue = issue_counters.last_issue + 1, open_issues = issue_counters.open_issues + 1
@@ -36,7 +36,7 @@ statements! {
     COUNT_MOVED = "UPDATE issue_counters SET open_issues = open_issues + $2, closed_issues = closed_issues - $2
         WHERE repo_id = $1";
     COUNTS = "SELECT open_issues, closed_issues FROM issue_counters WHERE repo_id = $1";
-    /// Of a page of repositories at once.
+    /// For a page of repositories at once.
     OPEN_OF_MANY = "SELECT repo_id, open_issues FROM issue_counters WHERE repo_id ",
         sqlite "IN (SELECT value FROM json_each('[' || $1 || ']'))",
         postgres "= ANY (CAST(string_to_array($1, ',') AS BIGINT[]))";
@@ -52,42 +52,30 @@ statements! {
     TOUCH = "UPDATE issues SET updated_at = $2 WHERE id = $1";
 }
 
-/// An issue as its row tells it.
+/// An issue row.
 #[derive(Debug, Clone)]
 pub struct Issue {
-    /// For life.
     pub id: IssueId,
-    /// Where it is.
     pub repo_id: RepoId,
-    /// What people call it there.
     pub number: i64,
-    /// Who wrote it; `None` once they are gone.
+    /// `None` if the account was deleted.
     pub author_id: Option<UserId>,
-    /// What they are called.
     pub author_name: Option<Handle>,
-    /// In one line.
     pub title: String,
     /// Markdown.
     pub body: String,
-    /// Whether something is still to be done.
     pub state: State,
-    /// Why it is in that state, if someone put it there.
+    /// Reason of the state, if a user set it.
     pub reason: Option<Reason>,
-    /// Who closed it.
     pub closed_by: Option<UserId>,
-    /// What they are called.
     pub closer_name: Option<Handle>,
-    /// When.
     pub closed_at: Option<Timestamp>,
-    /// What it is to be done for.
     pub milestone_id: Option<MilestoneId>,
-    /// How many comments it has.
     pub comment_count: i64,
-    /// When it was written.
     pub created_at: Timestamp,
-    /// When anything of it changed.
+    /// Time of the last change of any kind.
     pub updated_at: Timestamp,
-    /// When its title or text last changed.
+    /// Last change of title or text.
     pub edited_at: Option<Timestamp>,
 }
 
@@ -115,16 +103,14 @@ impl Issue {
     }
 }
 
-/// How many issues a repository has.
+/// Issue counts of a repository.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Those where something is still to be done.
     pub open: i64,
-    /// The others.
     pub closed: i64,
 }
 
-/// Adds an open issue under the next number of the repository.
+/// Adds an open issue under the repository's next number.
 pub async fn insert(
     tx: &mut Tx,
     repo: RepoId,
@@ -138,7 +124,7 @@ pub async fn insert(
     Ok((IssueId::new(row.int("id")?), number))
 }
 
-/// The issue of that number.
+/// The issue with this number.
 pub async fn by_number(conn: &mut Conn, repo: RepoId, number: i64) -> Result<Option<Issue>, StoreError> {
     conn.one(&BY_NUMBER, params![repo, number]).await?.as_ref().map(Issue::from_row).transpose()
 }
@@ -148,13 +134,13 @@ pub async fn by_id(conn: &mut Conn, id: IssueId) -> Result<Option<Issue>, StoreE
     conn.one(&BY_ID, params![id]).await?.as_ref().map(Issue::from_row).transpose()
 }
 
-/// Replaces what an issue says.
+/// Replaces title and text of an issue.
 pub async fn set_text(tx: &mut Tx, id: IssueId, title: &str, body: &str) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&SET_TEXT, params![id, title, body, now]).await.map(drop)
 }
 
-/// Puts an issue into a state; `closer` is who closes it.
+/// Sets the state of an issue; `closer` is the user who closes it.
 pub async fn set_state(
     tx: &mut Tx,
     issue: &Issue,
@@ -177,19 +163,19 @@ pub async fn set_state(
     tx.execute(&COUNT_MOVED, params![issue.repo_id, opened]).await.map(drop)
 }
 
-/// Puts an issue into a milestone, or out of it.
+/// Sets or clears the milestone of an issue.
 pub async fn set_milestone(tx: &mut Tx, id: IssueId, milestone: Option<MilestoneId>) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&SET_MILESTONE, params![id, milestone, now]).await.map(drop)
 }
 
-/// Notes that something about an issue changed.
+/// Updates the change time of an issue.
 pub async fn touch(tx: &mut Tx, id: IssueId) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&TOUCH, params![id, now]).await.map(drop)
 }
 
-/// How many issues a repository has.
+/// Issue counts of a repository.
 pub async fn counts(conn: &mut Conn, repo: RepoId) -> Result<Counts, StoreError> {
     match conn.one(&COUNTS, params![repo]).await? {
         Some(row) => Ok(Counts { open: row.int("open_issues")?, closed: row.int("closed_issues")? }),
@@ -197,7 +183,7 @@ pub async fn counts(conn: &mut Conn, repo: RepoId) -> Result<Counts, StoreError>
     }
 }
 
-/// How many open issues several repositories have; those that never had one are not in it.
+/// Open issue counts of several repositories; repositories that never had an issue are omitted.
 pub async fn open_of_many(conn: &mut Conn, repos: &[RepoId]) -> Result<HashMap<RepoId, i64>, StoreError> {
     let rows = conn.all(&OPEN_OF_MANY, params![id_list(repos)]).await?;
     rows.iter().map(|row| Ok((RepoId::new(row.int("repo_id")?), row.int("open_issues")?))).collect()

@@ -1,4 +1,4 @@
-//! Work that is done later: queued in the transaction that wants it, run under a lease, tried again on failure.
+//! Background jobs: enqueued in the caller's transaction, run under a hold, retried on failure.
 
 use crate::sql::statements;
 use crate::value::params;
@@ -7,7 +7,7 @@ use abide_core::Timestamp;
 use serde_json::Value as Json;
 use std::time::Duration;
 
-/// The columns of [`Job`].
+/// Columns of [`Job`].
 macro_rules! columns {
     () => {
         "id, kind, payload, state, priority, run_at, attempts, max_attempts, token, holder, last_error, created_at,
@@ -20,16 +20,17 @@ statements! {
         VALUES ($1, $2, $3, $4, 'waiting', $5, $6, $7)
         ON CONFLICT (unique_key) WHERE state IN ('waiting', 'running') DO NOTHING
         RETURNING id";
-    /// The most urgent job that is due. Others that are being picked at this moment are passed over.
+    /// The most urgent due job. Skips jobs that another runner is claiming right now.
     PICK = "SELECT id FROM jobs WHERE state = 'waiting' AND run_at <= $1
         ORDER BY priority, run_at, id LIMIT 1", postgres " FOR UPDATE SKIP LOCKED";
-    /// A look that needs no write lock: something is due, or a runner is past its time.
+    /// A check without a write lock: a job is due, or a hold has expired.
     ANYTHING = "SELECT 1 AS n WHERE EXISTS (SELECT 1 FROM jobs WHERE state = 'waiting' AND run_at <= $1)
         OR EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND expires_at <= $2)";
     START = concat!("UPDATE jobs SET state = 'running', attempts = attempts + 1, token = token + 1, holder = $2, expires_at = $3
         WHERE id = $1 AND state = 'waiting' RETURNING ", columns!());
-    /// Jobs whose runner is gone: that is no try of the job, because others may have stopped the server. It waits again,
-    /// at once the first time and longer each time after, until it was there $3 times when the server stopped.
+    /// Jobs whose runner is gone. This does not count as an attempt of the job, because another job may have stopped
+    /// the server. The job waits again, without delay the first time and longer each time after. After $3 crashes it
+    /// fails.
     REAP = "UPDATE jobs SET
             state = CASE WHEN crashes + 1 >= $3 THEN 'failed' ELSE 'waiting' END,
             finished_at = CASE WHEN crashes + 1 >= $3 THEN CAST($2 AS BIGINT) ELSE NULL END,
@@ -38,7 +39,7 @@ statements! {
             last_error = 'the server stopped while the job ran, ' || (crashes + 1) || ' times so far',
             holder = NULL, expires_at = NULL
         WHERE state = 'running' AND expires_at <= $1";
-    /// Jobs of processes that are known to be gone count as past their time.
+    /// Expires the holds of processes known to be gone.
     EXPIRE_OF = "UPDATE jobs SET expires_at = 0 WHERE state = 'running' AND substr(holder, 1, length($1)) = $1
         AND holder <> $2";
     RENEW = "UPDATE jobs SET expires_at = $3 WHERE id = $1 AND token = $2 AND state = 'running'";
@@ -48,7 +49,7 @@ statements! {
         WHERE id = $1 AND token = $2 AND state = 'running'";
     GIVE_UP = "UPDATE jobs SET state = 'failed', finished_at = $3, last_error = $4, holder = NULL, expires_at = NULL
         WHERE id = $1 AND token = $2 AND state = 'running'";
-    /// A runner that drains hands its job back as if it had not begun.
+    /// A draining runner returns its job without an attempt.
     HAND_BACK = "UPDATE jobs SET state = 'waiting', attempts = attempts - 1, holder = NULL, expires_at = NULL
         WHERE id = $1 AND token = $2 AND state = 'running'";
     AGAIN = "UPDATE jobs SET state = 'waiting', attempts = 0, crashes = 0, run_at = $2, finished_at = NULL
@@ -65,29 +66,26 @@ statements! {
     DUE = "UPDATE schedules SET next_run_at = $3 WHERE name = $1 AND next_run_at <= $2";
 }
 
-/// A job to be queued.
+/// A job to enqueue.
 #[derive(Debug, Clone)]
 pub struct NewJob {
-    /// Who handles it.
+    /// Selects the handler.
     pub kind: &'static str,
-    /// What it needs to know.
     pub payload: Json,
     /// At most one waiting or running job has this key.
     pub unique_key: Option<String>,
     /// Smaller is more urgent.
     pub priority: i64,
-    /// Not before.
+    /// Earliest start.
     pub run_at: Timestamp,
-    /// How often to try.
     pub max_attempts: i64,
 }
 
-/// A job as its row tells it.
+/// A job row.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// Its row.
     pub id: i64,
-    /// Who handles it.
+    /// Selects the handler.
     pub kind: String,
     /// JSON.
     pub payload: String,
@@ -95,21 +93,17 @@ pub struct Job {
     pub state: String,
     /// Smaller is more urgent.
     pub priority: i64,
-    /// Not before.
+    /// Earliest start.
     pub run_at: Timestamp,
-    /// How often it was tried to its end, the running try included.
+    /// Attempts, including the running one; crashes do not count.
     pub attempts: i64,
-    /// How often to try.
     pub max_attempts: i64,
-    /// Which beginning this is.
+    /// Fencing token of this start.
     pub token: i64,
-    /// Who runs it.
+    /// Runner of the job.
     pub holder: Option<String>,
-    /// What went wrong last.
     pub last_error: Option<String>,
-    /// When it was queued.
     pub created_at: Timestamp,
-    /// When it ended.
     pub finished_at: Option<Timestamp>,
 }
 
@@ -133,7 +127,7 @@ impl Job {
     }
 }
 
-/// Queues a job in the caller's transaction; `None` if one with the same key waits or runs already.
+/// Enqueues a job in the caller's transaction; `None` if one with the same key waits or runs.
 pub async fn enqueue(tx: &mut Tx, new: &NewJob) -> Result<Option<i64>, StoreError> {
     let now = tx.now();
     let values = params![
@@ -150,30 +144,30 @@ pub async fn enqueue(tx: &mut Tx, new: &NewJob) -> Result<Option<i64>, StoreErro
     Ok(id)
 }
 
-/// Whether a runner would find anything to do.
+/// Whether a runner would find work.
 pub async fn anything_to_do(conn: &mut Conn, local: Timestamp) -> Result<bool, StoreError> {
     let now = leases::now(conn, local).await?;
     Ok(conn.one(&ANYTHING, params![local, now]).await?.is_some())
 }
 
-/// Begins the most urgent job that is due.
+/// Claims the most urgent due job.
 pub async fn claim(tx: &mut Tx, holder: &str, ttl: Duration) -> Result<Option<Job>, StoreError> {
     let now = tx.now();
     let Some(row) = tx.one(&PICK, params![now]).await? else { return Ok(None) };
     start(tx, row.int("id")?, holder, ttl).await.map(Some)
 }
 
-/// Begins one job, whether it is due or not; [`StoreError::Missing`] if it does not wait.
+/// Starts one job, due or not; [`StoreError::Missing`] if it is not waiting.
 pub async fn start(tx: &mut Tx, id: i64, holder: &str, ttl: Duration) -> Result<Job, StoreError> {
     let local = tx.now();
     let expires_at = leases::now(tx, local).await?.plus(ttl);
     Job::from_row(&tx.only(&START, params![id, holder, expires_at]).await?)
 }
 
-/// A job that was running so often when its server stopped may be the reason, and is given up.
+/// A job that was running at this many crashes may be their cause, so it fails.
 pub const MAX_CRASHES: i64 = 10;
 
-/// Frees jobs whose runner is gone; returns how many.
+/// Frees jobs whose runner is gone; returns their number.
 pub async fn reap(tx: &mut Tx) -> Result<u64, StoreError> {
     let local = tx.now();
     let now = leases::now(tx, local).await?;
@@ -184,25 +178,25 @@ pub async fn reap(tx: &mut Tx) -> Result<u64, StoreError> {
     Ok(reaped)
 }
 
-/// Ends the hold of every runner whose name starts with `prefix`, except this one: those processes are gone.
+/// Expires the holds of every runner whose name starts with `prefix`, except this one: those processes are gone.
 pub async fn expire_of(tx: &mut Tx, prefix: &str, except: &str) -> Result<u64, StoreError> {
     tx.execute(&EXPIRE_OF, params![prefix, except]).await
 }
 
-/// Keeps a running job; `false` if it was taken away.
+/// Extends the hold of a running job; `false` if it was lost.
 pub async fn renew(tx: &mut Tx, job: &Job, ttl: Duration) -> Result<bool, StoreError> {
     let local = tx.now();
     let expires_at = leases::now(tx, local).await?.plus(ttl);
     Ok(tx.execute(&RENEW, params![job.id, job.token, expires_at]).await? > 0)
 }
 
-/// Ends a job well; `false` if it was taken away meanwhile.
+/// Marks a job as done; `false` if the hold was lost.
 pub async fn finish(tx: &mut Tx, job: &Job) -> Result<bool, StoreError> {
     let now = tx.now();
     Ok(tx.execute(&FINISH, params![job.id, job.token, now]).await? > 0)
 }
 
-/// Ends a try badly: again at `retry_at`, or never.
+/// Records a failed attempt: retried at `retry_at`, or failed for good.
 pub async fn fail(tx: &mut Tx, job: &Job, error: &str, retry_at: Option<Timestamp>) -> Result<bool, StoreError> {
     let now = tx.now();
     let changed = match retry_at {
@@ -212,7 +206,7 @@ pub async fn fail(tx: &mut Tx, job: &Job, error: &str, retry_at: Option<Timestam
     Ok(changed > 0)
 }
 
-/// Returns a job unrun, because the runner is stopping.
+/// Returns a job without an attempt, because the runner is stopping.
 pub async fn hand_back(tx: &mut Tx, job: &Job) -> Result<(), StoreError> {
     tx.execute(&HAND_BACK, params![job.id, job.token]).await.map(drop)
 }
@@ -225,12 +219,11 @@ pub async fn again(tx: &mut Tx, id: i64) -> Result<bool, StoreError> {
     Ok(changed)
 }
 
-/// One job.
 pub async fn by_id(conn: &mut Conn, id: i64) -> Result<Option<Job>, StoreError> {
     conn.one(&BY_ID, params![id]).await?.as_ref().map(Job::from_row).transpose()
 }
 
-/// Jobs, newest first, behind the job `before`; all states if none is named.
+/// Jobs, newest first, before the job `before`; in any state if none is given.
 pub async fn list(
     conn: &mut Conn,
     state: Option<&str>,
@@ -241,24 +234,24 @@ pub async fn list(
     conn.all(&LIST, values).await?.iter().map(Job::from_row).collect()
 }
 
-/// How many jobs are in each state.
+/// Number of jobs in each state.
 pub async fn counts(conn: &mut Conn) -> Result<Vec<(String, i64)>, StoreError> {
     conn.all(&COUNT, &[]).await?.iter().map(|row| Ok((row.text("state")?, row.int("n")?))).collect()
 }
 
-/// Forgets jobs that ended before an instant.
+/// Removes jobs that finished before an instant.
 pub async fn prune(tx: &mut Tx, before: Timestamp) -> Result<u64, StoreError> {
     tx.execute(&PRUNE, params![before]).await
 }
 
-/// Whether a cron entry may be due: a look that needs no write lock.
+/// Whether a cron entry may be due; a check without a write lock.
 pub async fn schedule_is_due(conn: &mut Conn, name: &str, now: Timestamp) -> Result<bool, StoreError> {
     Ok(conn.one(&NOT_DUE, params![name, now]).await?.is_none())
 }
 
-/// Moves a cron entry on if it is due; `true` for the one caller in the cluster that should queue its job.
+/// Advances a cron entry if it is due; `true` for the one caller in the cluster that should enqueue its job.
 ///
-/// An entry that nobody has seen before is due at `next`.
+/// A new entry is due at `next`.
 pub async fn schedule_due(tx: &mut Tx, name: &str, next: Timestamp) -> Result<bool, StoreError> {
     let now = tx.now();
     tx.execute(&SCHEDULE, params![name, next]).await?;

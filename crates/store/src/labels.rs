@@ -1,4 +1,4 @@
-//! Labels of a repository, and which issues have them.
+//! Labels of a repository and of its issues.
 
 use crate::issue_list::issue_ids;
 use crate::repos::Page;
@@ -9,7 +9,7 @@ use abide_core::issues::text::{Colour, LabelName};
 use abide_core::{IssueId, LabelId, RepoId};
 use std::collections::HashMap;
 
-/// The columns of [`Label`], of `labels l`.
+/// Columns of [`Label`], from `labels l`.
 macro_rules! columns {
     () => {
         "l.id, l.name, l.color, l.description"
@@ -22,11 +22,11 @@ statements! {
     UPDATE = "UPDATE labels SET name = $2, folded = $3, color = $4, description = $5 WHERE id = $1";
     REMOVE = "DELETE FROM labels WHERE id = $1";
     BY_NAME = concat!("SELECT ", columns!(), " FROM labels l WHERE l.repo_id = $1 AND l.folded = $2");
-    /// In that repository: an id alone opens nothing.
+    /// Restricted to the repository: an id alone must not give access.
     BY_ID = concat!("SELECT ", columns!(), " FROM labels l WHERE l.repo_id = $1 AND l.id = $2");
     LIST = concat!("SELECT ", columns!(), " FROM labels l WHERE l.repo_id = $1 ORDER BY l.folded LIMIT $2 OFFSET $3");
     COUNT = "SELECT count(*) AS n FROM labels WHERE repo_id = $1";
-    /// Those of a page of issues at once.
+    /// For a page of issues at once.
     OF_MANY = concat!("SELECT t.issue_id, ", columns!(), " FROM issue_labels t JOIN labels l ON l.id = t.label_id
         WHERE t.issue_id "),
         sqlite "IN (SELECT value FROM json_each('[' || $1 || ']')) ORDER BY t.issue_id, l.folded",
@@ -35,16 +35,12 @@ statements! {
     DETACH = "DELETE FROM issue_labels WHERE issue_id = $1 AND label_id = $2";
 }
 
-/// A label as its row tells it.
+/// A label row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
-    /// For life.
     pub id: LabelId,
-    /// What it is called.
     pub name: LabelName,
-    /// How it looks.
     pub color: Colour,
-    /// What it is for.
     pub description: String,
 }
 
@@ -59,18 +55,15 @@ impl Label {
     }
 }
 
-/// What a label is to be.
+/// Name, colour and description of a label to write.
 #[derive(Debug, Clone)]
 pub struct Look {
-    /// What it is called.
     pub name: LabelName,
-    /// How it looks.
     pub color: Colour,
-    /// What it is for.
     pub description: String,
 }
 
-/// Adds a label; [`StoreError::Unique`] if the repository has one of that name.
+/// Adds a label; [`StoreError::Unique`] if the repository has one with this name.
 pub async fn insert(tx: &mut Tx, repo: RepoId, look: &Look) -> Result<Label, StoreError> {
     let now = tx.now();
     let Look { name, color, description } = look.clone();
@@ -79,7 +72,7 @@ pub async fn insert(tx: &mut Tx, repo: RepoId, look: &Look) -> Result<Label, Sto
     Ok(Label { id, name, color, description })
 }
 
-/// Changes a label; [`StoreError::Unique`] if the repository has another one of that name.
+/// Changes a label; [`StoreError::Unique`] if the repository has another one with this name.
 pub async fn update(tx: &mut Tx, id: LabelId, look: &Look) -> Result<(), StoreError> {
     let Look { name, color, description } = look;
     tx.execute(&UPDATE, params![id, name.as_str(), name.folded(), color.as_str(), description]).await.map(drop)
@@ -90,7 +83,7 @@ pub async fn remove(tx: &mut Tx, id: LabelId) -> Result<(), StoreError> {
     tx.execute(&REMOVE, params![id]).await.map(drop)
 }
 
-/// The label of that folded name.
+/// The label with this folded name.
 pub async fn by_name(conn: &mut Conn, repo: RepoId, folded: &str) -> Result<Option<Label>, StoreError> {
     conn.one(&BY_NAME, params![repo, folded]).await?.as_ref().map(Label::from_row).transpose()
 }
@@ -100,14 +93,14 @@ pub async fn by_id(conn: &mut Conn, repo: RepoId, id: LabelId) -> Result<Option<
     conn.one(&BY_ID, params![repo, id]).await?.as_ref().map(Label::from_row).transpose()
 }
 
-/// A page of a repository's labels by name, and how many there are in all.
+/// A page of a repository's labels by name, and their total number.
 pub async fn list(conn: &mut Conn, repo: RepoId, page: Page) -> Result<(Vec<Label>, i64), StoreError> {
     let rows = conn.all(&LIST, params![repo, page.limit, page.offset]).await?;
     let total = conn.only(&COUNT, params![repo]).await?.int("n")?;
     Ok((rows.iter().map(Label::from_row).collect::<Result<_, _>>()?, total))
 }
 
-/// The labels of several issues; those that have none are not in it.
+/// Labels of several issues; issues without labels are omitted.
 pub async fn of_many(conn: &mut Conn, issues: &[IssueId]) -> Result<HashMap<IssueId, Vec<Label>>, StoreError> {
     let mut labels: HashMap<IssueId, Vec<Label>> = HashMap::new();
     for row in conn.all(&OF_MANY, params![issue_ids(issues)]).await? {
@@ -116,12 +109,12 @@ pub async fn of_many(conn: &mut Conn, issues: &[IssueId]) -> Result<HashMap<Issu
     Ok(labels)
 }
 
-/// Gives an issue a label; `false` if it has it already.
+/// Adds a label to an issue; `false` if it has it already.
 pub async fn attach(tx: &mut Tx, issue: IssueId, label: LabelId) -> Result<bool, StoreError> {
     Ok(tx.execute(&ATTACH, params![issue, label]).await? > 0)
 }
 
-/// Takes a label off an issue; `false` if it has none of it.
+/// Removes a label from an issue; `false` if it did not have it.
 pub async fn detach(tx: &mut Tx, issue: IssueId, label: LabelId) -> Result<bool, StoreError> {
     Ok(tx.execute(&DETACH, params![issue, label]).await? > 0)
 }

@@ -1,8 +1,8 @@
-//! Locks that outlive no crash: rows with a holder, a fencing token and an end.
+//! Leases: locks as rows with a holder, a fencing token and an expiry, so that they survive no crash for long.
 //!
-//! A lease is taken when it is free or past its end, and each taking raises the token. Whoever writes under a lease
-//! checks the token in the transaction of the write, so a holder that was thought dead can do no harm. The time is the
-//! database's on PostgreSQL, because nodes' clocks differ, and the injected clock's on SQLite.
+//! A lease can be taken when it is free or expired, and each taking raises the token. A writer checks the token in the
+//! transaction of its write, so a holder that was presumed dead can do no harm. The time is the database's on
+//! PostgreSQL, because the clocks of nodes differ, and the injected clock's on SQLite.
 
 use crate::sql::statements;
 use crate::value::params;
@@ -11,7 +11,7 @@ use abide_core::Timestamp;
 use std::time::Duration;
 
 statements! {
-    /// SQLite answers with the time it is given, PostgreSQL adds its own.
+    /// SQLite returns the given time; PostgreSQL adds its own.
     NOW = "SELECT CAST($1 AS BIGINT) AS local_now", postgres
         ", CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) AS database_now";
     TAKE = "INSERT INTO leases (name, holder, token, expires_at) VALUES ($1, $2, 1, $4)
@@ -22,22 +22,22 @@ statements! {
     RENEW = "UPDATE leases SET expires_at = $3 WHERE name = $1 AND token = $2 AND expires_at > $4";
     RELEASE = "UPDATE leases SET expires_at = 0 WHERE name = $1 AND token = $2";
     HELD = "SELECT token FROM leases WHERE name = $1 AND token = $2 AND expires_at > $3", postgres " FOR UPDATE";
-    /// Leases of processes that are known to be gone.
+    /// Expires leases of processes known to be gone.
     EXPIRE_OF = "UPDATE leases SET expires_at = 0 WHERE expires_at > 0 AND substr(holder, 1, length($1)) = $1
         AND holder <> $2";
     CURRENT = "SELECT holder, token, expires_at FROM leases WHERE name = $1 AND expires_at > $2";
 }
 
-/// A lease that is held.
+/// A held lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
-    /// What it guards.
+    /// Name of the guarded resource.
     pub name: String,
-    /// Which taking this is; larger than every earlier one.
+    /// Fencing token; greater than every earlier one.
     pub token: i64,
 }
 
-/// The time that leases go by.
+/// Current time for leases.
 pub async fn now(conn: &mut Conn, local: Timestamp) -> Result<Timestamp, StoreError> {
     match conn.engine() {
         Engine::Sqlite => Ok(local),
@@ -53,7 +53,7 @@ pub async fn take(tx: &mut Tx, name: &str, holder: &str, ttl: Duration) -> Resul
     row.map(|row| Ok(Lease { name: name.to_owned(), token: row.int("token")? })).transpose()
 }
 
-/// Moves the end of a lease that is still held; an error if it was lost.
+/// Extends a held lease; an error if it was lost.
 pub async fn renew(tx: &mut Tx, lease: &Lease, ttl: Duration) -> Result<(), StoreError> {
     let local = tx.now();
     let now = now(tx, local).await?;
@@ -61,7 +61,7 @@ pub async fn renew(tx: &mut Tx, lease: &Lease, ttl: Duration) -> Result<(), Stor
     if renewed > 0 { Ok(()) } else { Err(StoreError::LeaseLost(lease.name.clone())) }
 }
 
-/// Keeps a lease that is still held, or takes it anew; `None` if someone else has it.
+/// Extends a held lease, or takes it again; `None` if another holder has it.
 pub async fn hold(
     tx: &mut Tx,
     held: Option<&Lease>,
@@ -77,12 +77,12 @@ pub async fn hold(
     take(tx, name, holder, ttl).await
 }
 
-/// Gives a lease back. Harmless if it was lost.
+/// Releases a lease. Harmless if it was lost.
 pub async fn release(tx: &mut Tx, lease: &Lease) -> Result<(), StoreError> {
     tx.execute(&RELEASE, params![lease.name.as_str(), lease.token]).await.map(drop)
 }
 
-/// Fails unless the lease is held now, and keeps it from changing hands until the unit ends.
+/// Fails unless the lease is held now, and locks it until the unit ends.
 pub async fn check(tx: &mut Tx, lease: &Lease) -> Result<(), StoreError> {
     let local = tx.now();
     let now = now(tx, local).await?;
@@ -92,12 +92,12 @@ pub async fn check(tx: &mut Tx, lease: &Lease) -> Result<(), StoreError> {
     }
 }
 
-/// Ends every lease whose holder's name starts with `prefix`, except this one's: those processes are gone.
+/// Expires every lease whose holder's name starts with `prefix`, except this one's: those processes are gone.
 pub async fn expire_of(tx: &mut Tx, prefix: &str, except: &str) -> Result<u64, StoreError> {
     tx.execute(&EXPIRE_OF, params![prefix, except]).await
 }
 
-/// Who holds a lease now.
+/// Current holder of a lease.
 pub async fn holder(conn: &mut Conn, name: &str, local: Timestamp) -> Result<Option<String>, StoreError> {
     let now = now(conn, local).await?;
     conn.one(&CURRENT, params![name, now]).await?.map(|row| row.text("holder")).transpose()

@@ -1,23 +1,24 @@
-//! MEMORY: what is stored, on SQLite or PostgreSQL, under one SQL text.
+//! MEMORY: storage on SQLite or PostgreSQL, with one SQL text for both.
 //!
 //! * [`Store`]: open, read, and write in units of work. [`writer`] is SQLite's single writer with group commit.
-//! * One module per aggregate. People: [`users`], [`emails`], [`user_redirects`], [`user_keys`], [`sessions`], [`links`],
-//!   [`totp`], [`throttles`], [`tokens`], [`ssh_keys`]. Repositories: [`repos`], [`forks`], [`topics`],
-//!   [`search`], [`collaborators`], [`redirects`], [`transfers`], [`purges`], [`pushes`]. Attention: [`stars`], [`watches`],
-//!   [`follows`],
-//!   [`feeds`], [`trending`]. Work: [`jobs`], [`leases`], and the two logs [`audit`] and [`events`] with their [`sequencer`] and [`consumers`].
-//! * Being told: [`notifications`] who is, [`inbox`] what of, [`notification_mail`] by mail.
-//! * Issues: [`issues`], [`issue_list`], [`issue_search`], [`issue_people`], [`issue_timeline`], [`comments`], [`labels`],
-//!   [`milestones`].
+//! * One module per aggregate. Accounts: [`users`], [`emails`], [`user_redirects`], [`user_keys`], [`sessions`],
+//!   [`links`], [`totp`], [`throttles`], [`tokens`], [`ssh_keys`]. Repositories: [`repos`], [`forks`], [`topics`],
+//!   [`search`], [`collaborators`], [`redirects`], [`transfers`], [`purges`], [`pushes`]. Attention: [`stars`],
+//!   [`watches`], [`follows`], [`feeds`], [`trending`]. Work: [`jobs`], [`leases`], and the two logs [`audit`] and
+//!   [`events`] with their [`sequencer`] and [`consumers`].
+//! * Notifications: [`notifications`] recipients, [`inbox`] lists, [`notification_mail`] mail.
+//! * Issues: [`issues`], [`issue_list`], [`issue_search`], [`issue_people`], [`issue_timeline`], [`comments`],
+//!   [`labels`], [`milestones`].
 //! * Webhooks: [`webhooks`], [`deliveries`].
 //! * The relay: [`nostr_events`] what is kept, [`nostr_query`] how it is found, [`nostr_relations`] what belongs to what,
 //!   [`nostr_statuses`] how far threads are.
 //! * `migrations/{sqlite,postgres}`: forward-only, in step, checked at start by [`migrate`].
 //!
-//! To add a statement: put it into the `statements!` block of its module, with `$1` parameters and SQL that both engines
-//! understand; the tests prepare every one on both. To add a table: a migration of the same name in both folders.
+//! To add a statement: put it into the `statements!` block of its module, with `$1` parameters and SQL that both
+//! engines understand; the tests prepare every one on both. To add a table: a migration of the same name in both
+//! folders.
 //!
-//! Nothing here decides anything: rules live in `abide-core`, use cases in `abide-forge`.
+//! Nothing here decides anything: rules are in `abide-core`, use cases in `abide-forge`.
 
 pub mod audit;
 pub mod collaborators;

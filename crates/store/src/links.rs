@@ -1,11 +1,11 @@
-//! Links that are good once. Only a hash of what makes them work is kept.
+//! One-time links. Only a hash of the secret is stored.
 
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
 use abide_core::{Handle, Timestamp, UserId};
 
-/// The columns of [`Link`].
+/// Columns of [`Link`].
 macro_rules! columns {
     () => {
         "id, purpose, user_id, email_id, address, created_at, expires_at"
@@ -32,16 +32,16 @@ statements! {
     PRUNE = "DELETE FROM one_time_links WHERE expires_at <= $1";
 }
 
-/// What a link is good for.
+/// Purpose of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// Proves that someone reads an address.
+    /// Verifies an email address.
     Verify,
     /// Sets a new password.
     Reset,
-    /// Makes the first admin.
+    /// Creates the first admin.
     Setup,
-    /// Lets someone sign up.
+    /// Allows a sign-up.
     Invite,
 }
 
@@ -56,42 +56,35 @@ impl Purpose {
     }
 }
 
-/// A link to be remembered.
+/// A link to store.
 #[derive(Debug, Clone)]
 pub struct NewLink {
-    /// SHA-256 of what makes it work.
+    /// SHA-256 of the secret.
     pub hash: [u8; 32],
-    /// What it is good for.
     pub purpose: Purpose,
-    /// For whom.
     pub user_id: Option<UserId>,
-    /// For which address of theirs.
     pub email_id: Option<i64>,
-    /// Where an invitation was sent to.
+    /// Address that an invitation was sent to.
     pub address: Option<String>,
-    /// Who invited.
+    /// The user who invited.
     pub created_by: Option<UserId>,
-    /// Until when.
     pub expires_at: Timestamp,
 }
 
 impl NewLink {
-    /// A link for nobody in particular.
+    /// A link without a user.
     pub fn new(hash: [u8; 32], purpose: Purpose, expires_at: Timestamp) -> Self {
         Self { hash, purpose, user_id: None, email_id: None, address: None, created_by: None, expires_at }
     }
 }
 
-/// A link that works.
+/// A valid link.
 #[derive(Debug, Clone)]
 pub struct Link {
-    /// Its row.
     pub id: i64,
-    /// For whom.
     pub user_id: Option<UserId>,
-    /// For which address of theirs.
     pub email_id: Option<i64>,
-    /// Where an invitation was sent to.
+    /// Address that an invitation was sent to.
     pub address: Option<String>,
 }
 
@@ -106,22 +99,19 @@ impl Link {
     }
 }
 
-/// An invitation that nobody has accepted yet.
+/// A pending invitation.
 #[derive(Debug, Clone)]
 pub struct Invite {
-    /// Its row.
     pub id: i64,
-    /// Where it was sent to.
+    /// Address that it was sent to.
     pub address: Option<String>,
-    /// Who invited; `None`: the operator at the command line.
+    /// The user who invited; `None`: the operator on the command line.
     pub created_by: Option<Handle>,
-    /// When.
     pub created_at: Timestamp,
-    /// Until when.
     pub expires_at: Timestamp,
 }
 
-/// Remembers a link.
+/// Stores a link.
 pub async fn insert(tx: &mut Tx, new: &NewLink) -> Result<i64, StoreError> {
     let now = tx.now();
     let values = params![
@@ -137,7 +127,7 @@ pub async fn insert(tx: &mut Tx, new: &NewLink) -> Result<i64, StoreError> {
     tx.only(&INSERT, values).await?.int("id")
 }
 
-/// The link, if it still works.
+/// The link, if it is still valid.
 pub async fn open(
     conn: &mut Conn,
     purpose: Purpose,
@@ -147,33 +137,33 @@ pub async fn open(
     conn.one(&OPEN, params![hash.as_slice(), purpose.as_str(), now]).await?.as_ref().map(Link::from_row).transpose()
 }
 
-/// Uses a link up; `None` if it does not work. Of two who try at once, one gets it.
+/// Uses a link up; `None` if it is not valid. Of two concurrent callers, one gets it.
 pub async fn use_up(tx: &mut Tx, purpose: Purpose, hash: &[u8; 32]) -> Result<Option<Link>, StoreError> {
     let now = tx.now();
     tx.one(&USE_UP, params![hash.as_slice(), purpose.as_str(), now]).await?.as_ref().map(Link::from_row).transpose()
 }
 
-/// Takes every link that makes the first admin back.
+/// Revokes every link that creates the first admin.
 pub async fn revoke_setup(tx: &mut Tx) -> Result<u64, StoreError> {
     tx.execute(&REVOKE_SETUP, &[]).await
 }
 
-/// Takes a user's links for a purpose back.
+/// Revokes a user's links for a purpose.
 pub async fn revoke_of_user(tx: &mut Tx, user: UserId, purpose: Purpose) -> Result<u64, StoreError> {
     tx.execute(&REVOKE_OF_USER, params![user, purpose.as_str()]).await
 }
 
-/// Takes the links for an address back.
+/// Revokes the links for an address.
 pub async fn revoke_of_email(tx: &mut Tx, email: i64, purpose: Purpose) -> Result<u64, StoreError> {
     tx.execute(&REVOKE_OF_EMAIL, params![email, purpose.as_str()]).await
 }
 
-/// Takes one unused link back; `false` if there is none.
+/// Revokes one unused link; `false` if there is none.
 pub async fn revoke(tx: &mut Tx, purpose: Purpose, id: i64) -> Result<bool, StoreError> {
     Ok(tx.execute(&REVOKE, params![id, purpose.as_str()]).await? > 0)
 }
 
-/// Invitations that wait to be accepted, newest first.
+/// Pending invitations, newest first.
 pub async fn invites(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<Invite>, StoreError> {
     let invite = |row: &Row| {
         Ok(Invite {
@@ -187,12 +177,12 @@ pub async fn invites(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<
     conn.all(&INVITES, params![now, limit]).await?.iter().map(invite).collect()
 }
 
-/// How many invitations wait to be accepted.
+/// Number of pending invitations.
 pub async fn count_invites(conn: &mut Conn, now: Timestamp) -> Result<i64, StoreError> {
     conn.only(&COUNT_INVITES, params![now]).await?.int("n")
 }
 
-/// Forgets links that have ended; returns how many.
+/// Removes expired links; returns their number.
 pub async fn prune(tx: &mut Tx) -> Result<u64, StoreError> {
     let now = tx.now();
     tx.execute(&PRUNE, params![now]).await

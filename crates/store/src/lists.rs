@@ -1,16 +1,15 @@
-//! Lists that are ordered by time, newest first: which part of one is wanted, and what stands in it.
+//! Lists sorted by time, newest first: parts of a list and its entries.
 
 use crate::repos::{Page, Repo, Viewer};
 use crate::value::params;
 use crate::{Conn, Row, Sql, StoreError};
 use abide_core::{Handle, RepoId, Timestamp, UserId};
 
-/// A place in a list: when an entry came, and what it is about.
+/// Position in a list: time and id of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// When it came.
     pub at: Timestamp,
-    /// The number of the account or repository.
+    /// Id of the account or repository.
     pub id: i64,
 }
 
@@ -19,17 +18,16 @@ impl Place {
     pub const TOP: Self = Self { at: Timestamp::from_micros(i64::MAX), id: i64::MAX };
 }
 
-/// Part of a list: what is older than a place, by steps that cost the same however deep; or a numbered page.
+/// Part of a list: entries older than a position (keyset paging, equally fast at any depth), or a numbered page.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
-    /// Only what is older.
+    /// Only entries older than this position.
     pub behind: Place,
-    /// How much of that.
     pub page: Page,
 }
 
 impl Part {
-    /// So many behind a place.
+    /// A number of entries after a position.
     pub fn behind(place: Place, limit: i64) -> Self {
         Self { behind: place, page: Page { limit, offset: 0 } }
     }
@@ -41,7 +39,7 @@ impl From<Page> for Part {
     }
 }
 
-/// The columns of [`Person`], of `users u`; the list adds `since`.
+/// Columns of [`Person`], from `users u`; the list adds `since`.
 macro_rules! person_columns {
     () => {
         "u.id, COALESCE(u.name, u.npub) AS name, u.site_admin"
@@ -49,16 +47,12 @@ macro_rules! person_columns {
 }
 pub(crate) use person_columns;
 
-/// Someone in a list, and since when.
+/// A user in a list, and since when.
 #[derive(Debug, Clone)]
 pub struct Person {
-    /// Who.
     pub id: UserId,
-    /// What they are called.
     pub name: Option<Handle>,
-    /// Whether they administer the site.
     pub site_admin: bool,
-    /// Since when they are in the list.
     pub since: Timestamp,
 }
 
@@ -72,25 +66,23 @@ impl Person {
         })
     }
 
-    /// Those who keep a repository in a list, by a statement that lists them.
+    /// Users in a list of this repository, from a list statement.
     pub(crate) async fn list(conn: &mut Conn, sql: &Sql, repo: RepoId, part: Part) -> Result<Vec<Self>, StoreError> {
         let Part { behind, page } = part;
         let rows = conn.all(sql, params![repo, behind.at, behind.id, page.limit, page.offset]).await?;
         rows.iter().map(Self::from_row).collect()
     }
 
-    /// Where they stand in it.
+    /// Position in the list.
     pub fn place(&self) -> Place {
         Place { at: self.since, id: self.id.get() }
     }
 }
 
-/// A repository in someone's list, and since when.
+/// A repository in a user's list, and since when.
 #[derive(Debug, Clone)]
 pub struct Kept {
-    /// Which.
     pub repo: Repo,
-    /// Since when it is in the list.
     pub since: Timestamp,
 }
 
@@ -99,8 +91,7 @@ impl Kept {
         Ok(Self { repo: Repo::from_row(row)?, since: row.time("since")? })
     }
 
-    /// What of a user's list the viewer may read, by a statement that lists it, and how much that is in all, by one that
-    /// counts.
+    /// The part of a user's list that the viewer may read, and its total number, from a list and a count statement.
     pub(crate) async fn list(
         conn: &mut Conn,
         [list, count]: [&Sql; 2],
@@ -115,7 +106,7 @@ impl Kept {
         Ok((rows.iter().map(Self::from_row).collect::<Result<_, _>>()?, total))
     }
 
-    /// Where it stands in it.
+    /// Position in the list.
     pub fn place(&self) -> Place {
         Place { at: self.since, id: self.repo.id.get() }
     }

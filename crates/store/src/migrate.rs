@@ -9,12 +9,12 @@ use abide_core::Timestamp;
 use sha2::{Digest as _, Sha256};
 use sqlx::PgPool;
 
-/// One step of the schema.
+/// One migration.
 #[derive(Debug, Clone, Copy)]
 pub struct Migration {
-    /// Its place among all: ascending, not necessarily without gaps.
+    /// Ascending, not necessarily without gaps.
     pub version: i64,
-    /// The file's name without its ending.
+    /// File name without its extension.
     pub name: &'static str,
     sqlite: &'static str,
     postgres: &'static str,
@@ -31,7 +31,7 @@ macro_rules! migration {
     };
 }
 
-/// Every step, in order.
+/// Every migration, in order.
 pub const ALL: &[Migration] = &[
     migration!(1, "0001_groundwork"),
     migration!(2, "0002_people"),
@@ -83,28 +83,28 @@ impl Migration {
     }
 }
 
-/// Tells the schema of this version from every other one.
+/// Hash of all migrations; it identifies the schema of this version.
 pub fn fingerprint() -> String {
     let all = ALL.iter().flat_map(|step| [step.checksum(Engine::Sqlite), step.checksum(Engine::Postgres)]);
     let digest = Sha256::digest(all.collect::<String>());
     digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Brings a SQLite file up to date. Another process that starts at the same time waits for the write lock.
+/// Migrates a SQLite file. Another process that starts at the same time waits for the write lock.
 pub(crate) async fn sqlite(conn: &mut Conn, now: Timestamp) -> Result<(), StoreError> {
     in_transaction(conn, "BEGIN IMMEDIATE", now).await
 }
 
-/// Brings a PostgreSQL database up to date. Other nodes that start at the same time wait for the table lock.
+/// Migrates a PostgreSQL database. Other nodes that start at the same time wait for the table lock.
 pub(crate) async fn postgres(pool: &PgPool, now: Timestamp) -> Result<(), StoreError> {
     let mut conn = Conn::new(Link::Postgres(pool.acquire().await?));
-    // IF NOT EXISTS is not atomic: of two nodes that create it at once, one may see a unique violation or that the name
-    // is taken (unique violation, 42P07 or 42710, as it comes). It is there then.
+    // IF NOT EXISTS is not atomic: of two nodes that create the table at once, one may get a unique violation, 42P07 or
+    // 42710. The table exists then, so the second attempt succeeds.
     if conn.raw(TABLE).await.is_err() {
         conn.raw(TABLE).await?;
     }
     in_transaction(&mut conn, "BEGIN; LOCK TABLE schema_migrations IN EXCLUSIVE MODE", now).await?;
-    // Dropped, it would be back after a while, and whoever asks next would be given a second one.
+    // A dropped connection returns to the pool only after a while; the next caller would open a second one.
     if let Link::Postgres(conn) = &mut conn.link {
         conn.return_to_pool().await;
     }

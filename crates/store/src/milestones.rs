@@ -1,4 +1,4 @@
-//! Milestones of a repository: what issues are to be done for, and until when.
+//! Milestones of a repository.
 
 use crate::repos::Page;
 use crate::sql::statements;
@@ -7,7 +7,7 @@ use crate::{Conn, Row, StoreError, Tx};
 use abide_core::issues::State;
 use abide_core::{Handle, MilestoneId, RepoId, Timestamp, UserId};
 
-/// The columns of [`Milestone`], of `milestones m` with `users a`.
+/// Columns of [`Milestone`], from `milestones m` with `users a`.
 macro_rules! columns {
     () => {
         "m.id, m.repo_id, m.number, m.title, m.description, m.state, m.due_on, m.creator_id, COALESCE(a.name, a.npub) AS creator_name,
@@ -30,46 +30,33 @@ statements! {
     REMOVE = "DELETE FROM milestones WHERE id = $1";
     BY_NUMBER = concat!("SELECT ", columns!(), " WHERE m.repo_id = $1 AND m.number = $2");
     BY_TITLE = concat!("SELECT ", columns!(), " WHERE m.repo_id = $1 AND m.folded = $2");
-    /// Those of a page of issues at once.
+    /// For a page of issues at once.
     BY_IDS = concat!("SELECT ", columns!(), " WHERE m.id "),
         sqlite "IN (SELECT value FROM json_each('[' || $1 || ']'))",
         postgres "= ANY (CAST(string_to_array($1, ',') AS BIGINT[]))";
-    /// The soonest first, those without a day last.
+    /// Soonest due date first, those without one last.
     LIST = concat!("SELECT ", columns!(), " WHERE m.repo_id = $1 AND ($2 = '' OR m.state = $2)
         ORDER BY CASE WHEN m.due_on IS NULL THEN 1 ELSE 0 END, m.due_on, m.number LIMIT $3 OFFSET $4");
     COUNT = "SELECT count(*) AS n FROM milestones WHERE repo_id = $1 AND ($2 = '' OR state = $2)";
 }
 
-/// A milestone as its row tells it.
+/// A milestone row.
 #[derive(Debug, Clone)]
 pub struct Milestone {
-    /// For life.
     pub id: MilestoneId,
-    /// Where it is.
     pub repo_id: RepoId,
-    /// What addresses call it there.
+    /// Number in URLs.
     pub number: i64,
-    /// What it is called.
     pub title: String,
-    /// What it is for.
     pub description: String,
-    /// Whether it is still ahead.
     pub state: State,
-    /// Until when.
     pub due_on: Option<Timestamp>,
-    /// Who made it.
     pub creator_id: Option<UserId>,
-    /// What they are called.
     pub creator_name: Option<Handle>,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When it last changed.
     pub updated_at: Timestamp,
-    /// When it was closed.
     pub closed_at: Option<Timestamp>,
-    /// What is still to be done.
     pub open_issues: i64,
-    /// What is done.
     pub closed_issues: i64,
 }
 
@@ -94,20 +81,16 @@ impl Milestone {
     }
 }
 
-/// What a milestone is to be.
+/// Content of a milestone to write.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// What it is called.
     pub title: String,
-    /// What it is for.
     pub description: String,
-    /// Whether it is still ahead.
     pub state: State,
-    /// Until when.
     pub due_on: Option<Timestamp>,
 }
 
-/// Adds a milestone under the next number; [`StoreError::Unique`] if the repository has one of that title.
+/// Adds a milestone under the next number; [`StoreError::Unique`] if the repository has one with this title.
 pub async fn insert(tx: &mut Tx, repo: RepoId, creator: Option<UserId>, plan: &Plan) -> Result<i64, StoreError> {
     let now = tx.now();
     let number = tx.only(&NEXT, params![repo]).await?.int("last_milestone")?;
@@ -128,7 +111,7 @@ pub async fn insert(tx: &mut Tx, repo: RepoId, creator: Option<UserId>, plan: &P
     Ok(number)
 }
 
-/// Changes a milestone; [`StoreError::Unique`] if the repository has another one of that title.
+/// Changes a milestone; [`StoreError::Unique`] if the repository has another one with this title.
 pub async fn update(tx: &mut Tx, before: &Milestone, plan: &Plan) -> Result<(), StoreError> {
     let now = tx.now();
     let closed_at = (plan.state == State::Closed).then(|| before.closed_at.unwrap_or(now));
@@ -150,23 +133,23 @@ pub async fn remove(tx: &mut Tx, id: MilestoneId) -> Result<(), StoreError> {
     tx.execute(&REMOVE, params![id]).await.map(drop)
 }
 
-/// The milestone of that number.
+/// The milestone with this number.
 pub async fn by_number(conn: &mut Conn, repo: RepoId, number: i64) -> Result<Option<Milestone>, StoreError> {
     conn.one(&BY_NUMBER, params![repo, number]).await?.as_ref().map(Milestone::from_row).transpose()
 }
 
-/// The milestone of that folded title.
+/// The milestone with this folded title.
 pub async fn by_title(conn: &mut Conn, repo: RepoId, folded: &str) -> Result<Option<Milestone>, StoreError> {
     conn.one(&BY_TITLE, params![repo, folded]).await?.as_ref().map(Milestone::from_row).transpose()
 }
 
-/// The milestones with those ids.
+/// The milestones with these ids.
 pub async fn by_ids(conn: &mut Conn, ids: &[MilestoneId]) -> Result<Vec<Milestone>, StoreError> {
     let ids = ids.iter().map(MilestoneId::to_string).collect::<Vec<_>>().join(",");
     conn.all(&BY_IDS, params![ids]).await?.iter().map(Milestone::from_row).collect()
 }
 
-/// A page of a repository's milestones, the soonest first, and how many there are in all.
+/// A page of a repository's milestones, soonest first, and their total number.
 pub async fn list(
     conn: &mut Conn,
     repo: RepoId,

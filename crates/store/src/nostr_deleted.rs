@@ -1,4 +1,4 @@
-//! What authors asked to delete, so that it does not come back.
+//! Deletions by authors, recorded so that deleted events do not come back.
 
 use crate::nostr_events::{hexadecimal, indexed};
 use crate::sql::statements;
@@ -13,7 +13,7 @@ statements! {
         ON CONFLICT (pubkey, target) DO UPDATE SET at = excluded.at, event_id = excluded.event_id
         WHERE excluded.at > nostr_deleted.at";
     AT = "SELECT at FROM nostr_deleted WHERE pubkey = $1 AND target = $2";
-    /// Of pairs of author and target: those that were deleted, by their places in the list.
+    /// For pairs of author and target: deletion times by position in the list.
     AT_MANY = "SELECT q.place, d.at FROM ",
         sqlite "(SELECT key AS place, unhex(value ->> 0) AS pubkey, value ->> 1 AS target FROM json_each($1)) q
             CROSS JOIN nostr_deleted d WHERE d.pubkey = q.pubkey AND d.target = q.target",
@@ -22,17 +22,17 @@ statements! {
             CROSS JOIN LATERAL (SELECT at FROM nostr_deleted WHERE pubkey = q.pubkey AND target = q.target LIMIT 1) d";
 }
 
-/// Notes that an author deleted `e:<id>` or `a:<kind>:<author>:<identifier>` at this second, by this event.
+/// Records that an author deleted `e:<id>` or `a:<kind>:<author>:<identifier>` at this second, by this event.
 pub async fn note(tx: &mut Tx, pubkey: &[u8; 32], target: &str, at: i64, event: &[u8; 32]) -> Result<(), StoreError> {
     tx.execute(&NOTE, params![&pubkey[..], &*indexed(target), at, &event[..]]).await.map(drop)
 }
 
-/// When this author deleted it last, in seconds.
+/// Time in seconds of this author's last deletion of the target.
 pub async fn at(conn: &mut Conn, pubkey: &[u8; 32], target: &str) -> Result<Option<i64>, StoreError> {
     conn.one(&AT, params![&pubkey[..], &*indexed(target)]).await?.map(|row| row.int("at")).transpose()
 }
 
-/// [`at`] for many: the seconds by the places of those that were deleted.
+/// [`at`] for many pairs: deletion times by position in the list.
 pub async fn at_many(conn: &mut Conn, asked: &[([u8; 32], String)]) -> Result<HashMap<usize, i64>, StoreError> {
     if asked.is_empty() {
         return Ok(HashMap::new());

@@ -1,7 +1,7 @@
-//! Signed events, kept as they were sent.
+//! Signed events, stored as sent.
 //!
-//! Events that replace each other share a slot, which holds the winner: the latest `created_at`, and in one second the
-//! lowest id. What authors deleted is in [`deleted`]; finding events is in [`crate::nostr_query`].
+//! Events that replace each other share a slot, which holds the winner: the latest `created_at`, and within one second
+//! the lowest id. Deletions are in [`deleted`]; queries are in [`crate::nostr_query`].
 
 pub use crate::nostr_deleted as deleted;
 
@@ -15,27 +15,27 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
-/// The columns of [`Found`].
+/// Columns of [`Found`].
 macro_rules! columns {
     () => {
         "n, event_id, pubkey, kind, created_at, hidden, json"
     };
 }
 
-/// How often a slot that others write at the same moment is looked at again.
+/// Attempts to write a slot under concurrent writes.
 const TRIES: usize = 8;
 
-/// The longest text that is kept as it is in an index.
+/// Longest text that an index stores unhashed.
 const LONGEST_KEY: usize = 1200;
 
-/// What asked to be forgotten by now.
+/// Expired events.
 macro_rules! over {
     () => {
         "FROM nostr_events WHERE expires_at <= $1 AND kind NOT IN (30617, 30618) ORDER BY expires_at LIMIT $2"
     };
 }
 
-/// Proposals leave refs behind, so they are told.
+/// Returns expired proposals, because their refs must be removed.
 macro_rules! proposal {
     () => {
         "RETURNING CASE WHEN kind IN (1617, 1618, 1619) THEN json END AS proposal"
@@ -63,7 +63,7 @@ statements! {
     INSERT = "INSERT INTO nostr_events
             (event_id, pubkey, kind, created_at, slot, expires_at, hidden, json, stored_at, status_of)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING RETURNING n";
-    /// Those without a slot, from one list; what is here already is left out of the answer.
+    /// Events without a slot, from one list; events that already exist are not returned.
     INSERT_MANY = "INSERT INTO nostr_events (event_id, pubkey, kind, created_at, expires_at, json, stored_at, status_of) ",
         sqlite "SELECT unhex(value ->> 'id'), unhex(value ->> 'pubkey'), value ->> 'kind', value ->> 'at',
                 value ->> 'until', value ->> 'json', $2, unhex(value ->> 'status_of')
@@ -90,7 +90,7 @@ statements! {
     /// Without their texts.
     HIDDEN_OF_SLOT = "SELECT event_id, pubkey FROM nostr_events
         WHERE kind = $1 AND slot = $2 AND hidden ORDER BY n LIMIT $3";
-    /// Of some authors, as many as have no more than $4 bytes together.
+    /// Of some authors, as many as fit into $4 bytes together.
     OF_SLOT_BY = concat!("SELECT ", columns!(), " FROM nostr_events WHERE n "),
         sqlite concat!("IN (", earliest!(), "IN (SELECT unhex(value) FROM json_each($3))) weighed
             WHERE bytes <= $4) ORDER BY n"),
@@ -107,63 +107,57 @@ statements! {
     REMOVE_ROW = "DELETE FROM nostr_events WHERE n = $1";
     REMOVE = "DELETE FROM nostr_events WHERE event_id = $1";
     SET_HIDDEN = "UPDATE nostr_events SET hidden = $2 WHERE event_id = $1 AND hidden <> $2";
-    /// What their authors wanted forgotten by now, so many at a time.
-    /// Announcements and states stay, served to nobody: repositories hang on them until newer ones come.
+    /// Removes expired events, a limited number at a time. Announcements and states stay, but are not served:
+    /// repositories depend on them until newer ones arrive.
     EXPIRE = "DELETE FROM nostr_events WHERE n ",
         sqlite concat!("IN (SELECT n ", over!(), ") ", proposal!()),
         postgres concat!("= ANY (ARRAY (SELECT n ", over!(), ")) ", proposal!());
 }
 
-/// An event to keep.
+/// An event to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEvent {
-    /// Its id.
     pub id: [u8; 32],
-    /// Its author.
     pub pubkey: [u8; 32],
-    /// Its kind.
     pub kind: u16,
     /// The author's time, in seconds.
     pub created_at: i64,
-    /// The `d` identifier of an addressable event, empty for a replaceable one, `None` for what replaces nothing.
+    /// The `d` identifier of an addressable event, empty for a replaceable one, `None` for all others.
     pub slot: Option<String>,
-    /// When the author wants it forgotten, in seconds.
+    /// Expiration time in seconds.
     pub expires_at: Option<i64>,
-    /// As it is sent.
+    /// As sent.
     pub json: String,
-    /// The [`tag_key`] of each tag with a name of one letter, each once.
+    /// Distinct [`tag_key`]s of the single-letter tags.
     pub tags: Vec<i64>,
     /// The event that it is a status of, if it is one.
     pub status_of: Option<[u8; 32]>,
 }
 
-/// What became of an event.
+/// Result of storing an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
-    /// It is kept; an older one of its slot is gone.
+    /// Stored; an older event of its slot was removed.
     New,
-    /// It was here already, hidden or not.
+    /// It already exists, hidden or not.
     Duplicate,
-    /// A newer one holds its slot.
+    /// A newer event holds its slot.
     Older,
 }
 
-/// An event that is kept.
+/// A stored event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// Counts up in the order of arrival.
+    /// Row number, ascending in order of arrival.
     pub n: i64,
-    /// Its id.
     pub id: [u8; 32],
-    /// Its author.
     pub pubkey: [u8; 32],
-    /// Its kind.
     pub kind: u16,
     /// The author's time, in seconds.
     pub created_at: i64,
-    /// Whether it is served to nobody.
+    /// Whether it is stored but not served.
     pub hidden: bool,
-    /// As it is sent.
+    /// As sent.
     pub json: String,
 }
 
@@ -182,7 +176,7 @@ impl Found {
     }
 }
 
-/// The number under which a tag of one letter is filed. Two tags may share one, so what is found by it is checked.
+/// Index key of a single-letter tag. Two tags may share a key, so results must be checked.
 pub fn tag_key(letter: char, value: &str) -> i64 {
     let mut hash = Sha256::new();
     hash.update(letter.encode_utf8(&mut [0; 4]).as_bytes());
@@ -191,7 +185,7 @@ pub fn tag_key(letter: char, value: &str) -> i64 {
     i64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
 
-/// Text as an index can hold it on both engines: a long one, or one with a NUL, is known by its hash.
+/// Text in a form that both engines can index: a long text, or one with a NUL, is replaced by its hash.
 pub(crate) fn indexed(text: &str) -> Cow<'_, str> {
     if text.len() <= LONGEST_KEY && !text.contains('\0') && !text.starts_with('\u{1}') {
         return Cow::Borrowed(text);
@@ -217,7 +211,7 @@ pub(crate) fn fixed(row: &Row, column: &'static str) -> Result<[u8; 32], StoreEr
         .map_err(|bytes: Vec<u8>| StoreError::Unreadable { column, reason: format!("{} bytes", bytes.len()) })
 }
 
-/// Keeps an event, in place of an older one in its slot. Whether the slot is hidden stays as it was.
+/// Stores an event, replacing an older one in its slot. The new event inherits whether the slot is hidden.
 pub async fn insert(tx: &mut Tx, event: &NewEvent) -> Result<Kept, StoreError> {
     for _ in 0..TRIES {
         if tx.one(&BY_ID, params![&event.id[..]]).await?.is_some() {
@@ -240,7 +234,7 @@ pub async fn insert(tx: &mut Tx, event: &NewEvent) -> Result<Kept, StoreError> {
             insert_tags(tx, &[(n, event)]).await?;
             return Ok(Kept::New);
         }
-        // Someone else took the slot or brought the event between the look and the write; look again.
+        // A concurrent writer took the slot or stored the event in between; try again.
     }
     Err(StoreError::Conflict(sqlx::Error::Protocol("a slot is written by many at once".to_owned())))
 }
@@ -275,10 +269,11 @@ async fn insert_tags(tx: &mut Tx, events: &[(i64, &NewEvent)]) -> Result<(), Sto
     tx.execute(&INSERT_TAGS, params![Json::from(rows).to_string()]).await.map(drop)
 }
 
-/// Keeps many events: those without a slot in one statement, the others one by one. The answers are in their order.
+/// Stores many events: those without a slot in one statement, the others one by one. Results are in the order of the
+/// events.
 pub async fn insert_many(tx: &mut Tx, events: &[NewEvent]) -> Result<Vec<Kept>, StoreError> {
     let mut regular: Vec<&NewEvent> = events.iter().filter(|event| event.slot.is_none()).collect();
-    // Two that insert the same events in different orders would wait for each other.
+    // Sorted, because two writers that insert the same events in different orders would deadlock.
     regular.sort_unstable_by_key(|event| event.id);
     regular.dedup_by_key(|event| event.id);
     let mut fresh = insert_regular(tx, &regular).await?;
@@ -293,7 +288,7 @@ pub async fn insert_many(tx: &mut Tx, events: &[NewEvent]) -> Result<Vec<Kept>, 
     Ok(kept)
 }
 
-/// Inserts events without a slot, each once, and tells which were not here.
+/// Inserts distinct events without a slot; returns the ids of new ones.
 async fn insert_regular(tx: &mut Tx, events: &[&NewEvent]) -> Result<HashSet<[u8; 32]>, StoreError> {
     if events.is_empty() {
         return Ok(HashSet::new());
@@ -320,13 +315,13 @@ pub async fn by_id(conn: &mut Conn, id: &[u8; 32]) -> Result<Option<Found>, Stor
     conn.one(&BY_ID, params![&id[..]]).await?.map(|row| Found::from_row(&row)).transpose()
 }
 
-/// Which of these are kept, hidden or not.
+/// Which of these events are stored, hidden or not.
 pub async fn known(conn: &mut Conn, ids: &[[u8; 32]]) -> Result<HashSet<[u8; 32]>, StoreError> {
     let rows = conn.all(&KNOWN, params![hexadecimal_list(ids)]).await?;
     rows.iter().map(|row| fixed(row, "event_id")).collect()
 }
 
-/// The event that holds a slot, hidden or not.
+/// The event in a slot, hidden or not.
 pub async fn in_slot(conn: &mut Conn, kind: u16, pubkey: &[u8; 32], slot: &str) -> Result<Option<Found>, StoreError> {
     let row = conn.one(&IN_SLOT, params![i64::from(kind), &pubkey[..], &*indexed(slot)]).await?;
     row.map(|row| Found::from_row(&row)).transpose()
@@ -350,7 +345,7 @@ pub async fn hidden_of_slot(
     rows.iter().map(|row| Ok((fixed(row, "event_id")?, fixed(row, "pubkey")?))).collect()
 }
 
-/// Those of some authors: as many as have no more than so many bytes together.
+/// Events of some authors in slots of this name, as many as fit into this many bytes together.
 pub async fn of_slot_by(
     conn: &mut Conn,
     kind: u16,
@@ -362,28 +357,28 @@ pub async fn of_slot_by(
     conn.all(&OF_SLOT_BY, values).await?.iter().map(Found::from_row).collect()
 }
 
-/// Events of an author that are not hidden, the oldest first.
+/// Visible events of an author, oldest first.
 pub async fn served_of(conn: &mut Conn, pubkey: &[u8; 32], limit: i64) -> Result<Vec<Found>, StoreError> {
     conn.all(&SERVED_OF, params![&pubkey[..], limit]).await?.iter().map(Found::from_row).collect()
 }
 
-/// Hidden events of an author, the oldest first.
+/// Hidden events of an author, oldest first.
 pub async fn hidden_of(conn: &mut Conn, pubkey: &[u8; 32], limit: i64) -> Result<Vec<Found>, StoreError> {
     conn.all(&HIDDEN_OF, params![&pubkey[..], limit]).await?.iter().map(Found::from_row).collect()
 }
 
-/// Removes an event; tells whether it was here.
+/// Removes an event; returns whether it existed.
 pub async fn remove(tx: &mut Tx, id: &[u8; 32]) -> Result<bool, StoreError> {
     Ok(tx.execute(&REMOVE, params![&id[..]]).await? > 0)
 }
 
-/// Hides an event or shows it again; tells whether that changed anything.
+/// Hides or shows an event; returns whether that changed anything.
 pub async fn set_hidden(tx: &mut Tx, id: &[u8; 32], hidden: bool) -> Result<bool, StoreError> {
     Ok(tx.execute(&SET_HIDDEN, params![&id[..], hidden]).await? > 0)
 }
 
-/// Removes up to `limit` events that asked to be forgotten by `now`, in seconds; tells how many went, and the JSON of the
-/// proposals among them.
+/// Removes up to `limit` events that expired by `now`, in seconds. Returns their number, and the JSON of the proposals
+/// among them.
 pub async fn expire(tx: &mut Tx, now: i64, limit: i64) -> Result<(usize, Vec<String>), StoreError> {
     let gone = tx.all(&EXPIRE, params![now, limit]).await?;
     let proposals = gone.iter().filter_map(|row| row.opt_text("proposal").transpose()).collect::<Result<_, _>>()?;

@@ -1,6 +1,6 @@
-//! Threads that came by nostr, as far as people are told of them: titles, the beginnings of texts, and who takes part.
+//! Nostr threads as notifications need them: titles, text excerpts and participants.
 //!
-//! Each row hangs on the event that it was made from and goes with it. Hidden events are told to nobody.
+//! Each row belongs to the event that it was made from and is deleted with it. Hidden events are not shown.
 
 use crate::nostr_events::{fixed, hexadecimal_list};
 use crate::sql::statements;
@@ -13,7 +13,7 @@ statements! {
     PUT = "INSERT INTO nostr_news (n, root, user_id, title, excerpt) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (n) DO NOTHING";
     THREAD = "SELECT e.event_id, e.kind, m.title FROM nostr_news m JOIN nostr_events e ON e.n = m.n
         WHERE m.n = $1 AND NOT e.hidden";
-    /// Accounts that began the thread or commented on it; the one that began it comes first.
+    /// Accounts that started the thread or commented on it; the one that started it comes first.
     PARTICIPANTS = "SELECT user_id, min(n) AS first FROM nostr_news WHERE root = $1 AND user_id IS NOT NULL
         GROUP BY user_id ORDER BY first LIMIT $2";
     /// Without their texts, which may be large.
@@ -24,45 +24,43 @@ statements! {
     JSON = "SELECT json FROM nostr_events WHERE n = $1 AND NOT hidden";
 }
 
-/// An event that people are told of.
+/// An event to notify about.
 #[derive(Debug, Clone)]
 pub struct New {
-    /// The event.
+    /// Row of the event.
     pub n: i64,
-    /// The event that begins its thread.
+    /// Row of the thread's root event.
     pub root: i64,
-    /// The account of its author.
+    /// The author's account.
     pub user: Option<UserId>,
-    /// Its title; empty for a comment.
+    /// Title; empty for a comment.
     pub title: String,
-    /// The beginning of its text.
+    /// Start of the text.
     pub excerpt: String,
 }
 
-/// Notes an event that people are told of.
+/// Records an event to notify about.
 pub async fn put(tx: &mut Tx, new: &New) -> Result<(), StoreError> {
     let values = params![new.n, new.root, new.user, new.title.as_str(), new.excerpt.as_str()];
     tx.execute(&PUT, values).await.map(drop)
 }
 
-/// A thread that is served.
+/// A served thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thread {
-    /// The event that begins it.
+    /// Id of the root event.
     pub id: [u8; 32],
-    /// The kind of that event.
     pub kind: u16,
-    /// Its title.
     pub title: String,
 }
 
-/// The thread that an event begins; `None` once it is deleted or hidden.
+/// The thread that an event starts; `None` once it is deleted or hidden.
 pub async fn thread(conn: &mut Conn, n: i64) -> Result<Option<Thread>, StoreError> {
     let Some(row) = conn.one(&THREAD, params![n]).await? else { return Ok(None) };
     Ok(Some(Thread { id: fixed(&row, "event_id")?, kind: kind(&row)?, title: row.text("title")? }))
 }
 
-/// The accounts that take part in a thread, so many at most, and whether each of them began it.
+/// Accounts that take part in a thread, up to a limit, and whether each started it.
 pub async fn participants(conn: &mut Conn, root: i64, limit: i64) -> Result<Vec<(UserId, bool)>, StoreError> {
     let rows = conn.all(&PARTICIPANTS, params![root, limit]).await?;
     rows.iter().map(|row| Ok((UserId::new(row.int("user_id")?), row.int("first")? == root))).collect()
@@ -96,7 +94,7 @@ fn kind(row: &crate::Row) -> Result<u16, StoreError> {
         .map_err(|error| StoreError::Unreadable { column: "kind", reason: error.to_string() })
 }
 
-/// An event as it is sent; `None` once it is deleted or hidden.
+/// JSON of an event; `None` once it is deleted or hidden.
 pub async fn json(conn: &mut Conn, n: i64) -> Result<Option<String>, StoreError> {
     conn.one(&JSON, params![n]).await?.map(|row| row.text("json")).transpose()
 }

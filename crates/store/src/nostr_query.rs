@@ -1,8 +1,8 @@
-//! Finding events: for subscriptions, counts and reconciliations. Hidden and expired ones are never found.
+//! Queries for events: subscriptions, counts and reconciliations. Hidden and expired events never match.
 //!
-//! A query goes in by its most telling condition: ids, tags, authors, kinds, else time. A list of few values is asked
-//! value by value, because then an index has the rows in order and the search ends at the limit; the answers are merged
-//! here. Only places are found first; [`json_of`] reads the events themselves, so that the caller can go in steps.
+//! A query starts from its most selective condition: ids, tags, authors, kinds, else time. A short list is queried
+//! value by value, because then an index has the rows in order and the search ends at the limit; the results are merged
+//! here. Queries return only places; [`json_of`] reads the events, so that the caller can proceed in steps.
 
 use crate::nostr_events::{fixed, hexadecimal_list};
 use crate::sql::statements;
@@ -11,13 +11,13 @@ use crate::{Conn, Sql, StoreError, Value};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-/// Up to so many events are found by the statements that walk an index in order.
+/// Result size up to which statements walk an index in order.
 const FEW: i64 = 500;
 
-/// Up to so many values of a list are asked one by one.
+/// Length of a list up to which its values are queried one by one.
 const ONE_BY_ONE: usize = 16;
 
-/// Kinds are asked one by one up to here; a longer list is searched by time.
+/// Number of kinds up to which they are queried one by one; a longer list is searched by time.
 const KINDS_ONE_BY_ONE: usize = 64;
 
 macro_rules! places {
@@ -26,7 +26,7 @@ macro_rules! places {
     };
 }
 
-/// What holds for every event that is found: the conditions besides the one it is found by.
+/// Conditions on every event besides the one that the query starts from.
 macro_rules! rest {
     (sqlite) => {
         " AND ($4 IS NULL OR e.kind IN (SELECT value FROM json_each('[' || $4 || ']')))
@@ -52,7 +52,7 @@ macro_rules! within {
     };
 }
 
-/// As [`within`], written so that PostgreSQL does not take it for a narrow window, which it would rather sort than walk.
+/// As [`within`], written so that PostgreSQL does not assume a narrow window, which it would sort instead of walking.
 macro_rules! from_to {
     () => {
         " AND (e.created_at, e.n) >= ($2, 0) AND e.created_at <= $3"
@@ -65,8 +65,9 @@ macro_rules! newest {
     };
 }
 
-/// For no more than [`FEW`], as the index has them: ids are not in order, which [`newest`] puts right. PostgreSQL plans a
-/// `LIMIT` that is a parameter as a tenth of the table and would rather sort all rows; a number makes it walk and stop.
+/// For at most [`FEW`] events, in index order: ids within one second are unordered, which [`newest`] corrects.
+/// PostgreSQL plans a `LIMIT` parameter as a tenth of the table and prefers to sort all rows; a constant makes it walk
+/// and stop.
 macro_rules! walk {
     (sqlite) => {
         " ORDER BY e.created_at DESC LIMIT $8"
@@ -83,8 +84,8 @@ macro_rules! few {
     };
 }
 
-/// The events of a narrow question, and nothing else of it: `OFFSET 0` keeps PostgreSQL from taking another condition for a
-/// better way in. When it has not counted for a while it believes that all events of a kind, or of all times, are few.
+/// Events of a narrow condition only: `OFFSET 0` keeps PostgreSQL from starting from another condition. With stale
+/// statistics it assumes that all events of a kind, or of all times, are few.
 macro_rules! only_events {
     ($condition:literal) => {
         concat!(
@@ -111,8 +112,8 @@ macro_rules! one_of_ids {
     };
 }
 
-/// On PostgreSQL as the bounds of a walk: it guesses that a third of the table lies above each, where it would take one
-/// key for a handful of rows and sort them.
+/// On PostgreSQL, the key is written as the bounds of a walk. PostgreSQL estimates that a third of the table lies above
+/// each bound; for a plain key it would expect a handful of rows and sort them.
 macro_rules! one_tag {
     (sqlite) => {
         " FROM nostr_tags t CROSS JOIN nostr_events e
@@ -162,7 +163,7 @@ macro_rules! one_of_kinds {
     };
 }
 
-/// Everything. The first parameter is there so that all statements take the same.
+/// All events. The first parameter exists so that all statements take the same ones.
 macro_rules! all_times {
     () => {
         " FROM nostr_events e WHERE $1 = ''"
@@ -175,7 +176,7 @@ macro_rules! count {
     };
 }
 
-/// Counting ends here, however many there are.
+/// Upper bound of the count.
 macro_rules! at_most {
     () => {
         " LIMIT $8) counted"
@@ -229,7 +230,7 @@ statements! {
     JSON_OF = "SELECT n, json FROM nostr_events WHERE NOT hidden AND n ",
         sqlite "IN (SELECT value FROM json_each('[' || $1 || ']'))",
         postgres "= ANY (CAST(string_to_array($1, ',') AS BIGINT[]))";
-    /// What came after, in the order of arrival. On PostgreSQL a lower number may be committed later.
+    /// Events after a row, in order of arrival. On PostgreSQL a lower number may be committed later.
     AFTER = "SELECT n, event_id, CAST(octet_length(json) AS BIGINT) AS bytes, created_at FROM nostr_events
         WHERE n > $1 AND NOT hidden ORDER BY n LIMIT $2";
     AMONG = "SELECT n, event_id, CAST(octet_length(json) AS BIGINT) AS bytes, created_at FROM nostr_events
@@ -239,39 +240,35 @@ statements! {
     LAST = "SELECT coalesce(max(n), 0) AS n FROM nostr_events";
 }
 
-/// What is looked for. All conditions that are there must hold.
+/// A query. Every present condition must match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Query {
-    /// One of these events.
     pub ids: Option<Vec<[u8; 32]>>,
-    /// By one of these authors.
     pub authors: Option<Vec<[u8; 32]>>,
-    /// Of one of these kinds.
     pub kinds: Option<Vec<u16>>,
-    /// For each letter that is asked for, the [`crate::nostr_events::tag_key`]s of which the event has one.
+    /// For each requested letter, the [`crate::nostr_events::tag_key`]s of which the event must have one.
     pub tags: Vec<Vec<i64>>,
-    /// Dated at or after, in seconds.
+    /// Earliest `created_at`, in seconds.
     pub since: Option<i64>,
-    /// Dated at or before, in seconds.
+    /// Latest `created_at`, in seconds.
     pub until: Option<i64>,
-    /// At most so many, the newest.
+    /// Most events to return, newest first.
     pub limit: i64,
 }
 
-/// Where an event is.
+/// Location of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// Its row.
+    /// Row number.
     pub n: i64,
-    /// Its id.
     pub id: [u8; 32],
     /// The author's time, in seconds.
     pub created_at: i64,
-    /// How long its JSON is.
+    /// Length of its JSON.
     pub bytes: i64,
 }
 
-/// The condition a query goes in by.
+/// The condition that a query starts from.
 enum Entry<'a> {
     Ids(&'a [[u8; 32]]),
     Tags(&'a [i64]),
@@ -304,11 +301,11 @@ impl Query {
         }
     }
 
-    /// The parameters: the value it goes in by, the time, and what else must hold.
+    /// Parameters: the value of the starting condition, the time range, and the other conditions.
     fn values(&self, first: Value, now: i64) -> Vec<Value> {
         let kinds = self.kinds.as_ref().map(|kinds| joined(kinds));
         let authors = self.authors.as_ref().map(|authors| hexadecimal_list(authors));
-        // The shortest list may be the one it goes in by, and asking it twice changes nothing.
+        // A single tag list is the starting condition itself; repeating it would change nothing.
         let needs = if self.ids.is_none() && self.tags.len() <= 1 { Vec::new() } else { self.tags.clone() };
         let needs = serde_json::Value::from(needs).to_string();
         vec![
@@ -327,7 +324,7 @@ fn joined<T: ToString>(list: &[T]) -> String {
     list.iter().map(T::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// The newest that match, in order; of one second the lowest id first. `now` is in seconds.
+/// The newest matches, in order; within one second the lowest id first. `now` is in seconds.
 pub async fn places(conn: &mut Conn, query: &Query, now: i64) -> Result<Vec<Place>, StoreError> {
     if query.is_impossible() || query.limit <= 0 {
         return Ok(Vec::new());
@@ -371,8 +368,8 @@ pub async fn places(conn: &mut Conn, query: &Query, now: i64) -> Result<Vec<Plac
     Ok(found)
 }
 
-/// What a walk along an index finds. Where it ends within a second, it may have met the wrong ones of that second, which
-/// is then searched as a whole.
+/// Result of a walk along an index. If the limit falls within a second, the walk may have met the wrong events of that
+/// second, so the second is searched as a whole.
 async fn newest(
     conn: &mut Conn,
     [walk, all]: [&Sql; 2],
@@ -406,16 +403,15 @@ fn place(row: &crate::Row) -> Result<Place, StoreError> {
     })
 }
 
-/// How many match, as far as they were counted.
+/// Number of matches, as far as counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counted {
-    /// So many.
     pub found: u64,
     /// Whether there are more.
     pub more: bool,
 }
 
-/// How many match any of these, each once and whatever their limits; of each query no more than `most` are looked at.
+/// Number of distinct events that match any query, ignoring their limits; reads at most `most` per query.
 pub async fn count(conn: &mut Conn, queries: &[Query], most: i64, now: i64) -> Result<Counted, StoreError> {
     if let [query] = queries {
         let found = count_one(conn, query, most.saturating_add(1), now).await?;
@@ -447,7 +443,7 @@ async fn count_one(conn: &mut Conn, query: &Query, most: i64, now: i64) -> Resul
     conn.only(sql, &values).await?.int("found")
 }
 
-/// The JSON of these rows; those that went or were hidden meanwhile are left out.
+/// JSON of these rows; omits rows that were removed or hidden meanwhile.
 pub async fn json_of(conn: &mut Conn, rows: &[i64]) -> Result<HashMap<i64, String>, StoreError> {
     let rows = conn.all(&JSON_OF, params![joined(rows)]).await?;
     rows.iter().map(|row| Ok((row.int("n")?, row.text("json")?))).collect()
@@ -474,12 +470,12 @@ pub async fn json_within(conn: &mut Conn, places: &[Place], bytes: i64) -> Resul
     Ok(places.iter().filter_map(|place| Some((*place, json.remove(&place.n)?))).collect())
 }
 
-/// Up to `limit` events that arrived after row `after`, in the order of arrival.
+/// Up to `limit` events that arrived after row `after`, in order of arrival.
 pub async fn after(conn: &mut Conn, after: i64, limit: i64) -> Result<Vec<Place>, StoreError> {
     conn.all(&AFTER, params![after, limit]).await?.iter().map(place).collect()
 }
 
-/// Which of these rows are there.
+/// Which of these rows exist and are visible.
 pub async fn among(conn: &mut Conn, rows: &[i64]) -> Result<Vec<Place>, StoreError> {
     conn.all(&AMONG, params![joined(rows)]).await?.iter().map(place).collect()
 }

@@ -1,8 +1,8 @@
-//! What belongs to what: facts about many events at once, for the rules that say what is accepted.
+//! Links between events and repositories: facts about many events at once, for the acceptance rules.
 //!
-//! Everything hangs on repositories, at a number of steps: an announcement, issue, patch or pull request is at none, an
-//! event that tags one of those at one, and so on (`nostr_indirect` where a kind alone does not tell). Only what is
-//! served counts; hidden events relate to nothing, and neither do profiles, deletions and states.
+//! Every event has a distance from a repository: an announcement, issue, patch or pull request has distance 0, an event
+//! that tags one of those 1, and so on (`nostr_indirect` where the kind alone does not tell). Only served events count;
+//! hidden events, profiles, deletions and states link to nothing.
 
 use crate::nostr_events::{fixed, hexadecimal, hexadecimal_list};
 use crate::sql::statements;
@@ -18,7 +18,7 @@ macro_rules! links {
     };
 }
 
-/// How many steps an event is from a repository.
+/// Distance of an event from a repository.
 macro_rules! steps {
     () => {
         "COALESCE((SELECT i.steps FROM nostr_indirect i WHERE i.n = e.n),
@@ -30,7 +30,7 @@ statements! {
     EVENTS = concat!("SELECT e.event_id, e.kind, ", steps!(), " AS steps FROM nostr_events e WHERE ", links!(), " AND e.event_id "),
         sqlite "IN (SELECT unhex(value) FROM json_each($1))",
         postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))";
-    /// Of kinds, authors and identifiers, the places of those that are served.
+    /// For triples of kind, author and identifier: positions of those with a served event.
     SLOTS = concat!("SELECT q.place, ", steps!(), " AS steps FROM "),
         sqlite concat!("(SELECT key AS place, value ->> 0 AS kind, unhex(value ->> 1) AS pubkey, value ->> 2 AS slot
                 FROM json_each($1)) q
@@ -39,7 +39,7 @@ statements! {
                     decode(value ->> 1, 'hex') AS pubkey, value ->> 2 AS slot
                 FROM json_array_elements(CAST(CAST($1 AS TEXT) AS JSON)) WITH ORDINALITY AS l (value, place)) q
             JOIN nostr_events e ON e.kind = q.kind AND e.pubkey = q.pubkey AND e.slot = q.slot AND ", links!());
-    /// Which of these keys an event has among its tags, and how near the nearest of the first hundred is.
+    /// For each key: the smallest distance among the first hundred events with this tag.
     TAGGED = "SELECT q.key, (SELECT min(found.steps) FROM (SELECT ",
         sqlite concat!(steps!(), " AS steps FROM nostr_tags t CROSS JOIN nostr_events e
                 WHERE t.key = q.key AND e.n = t.n AND ", links!(), " LIMIT 100) found) AS steps
@@ -47,15 +47,15 @@ statements! {
         postgres concat!(steps!(), " AS steps FROM nostr_tags t JOIN nostr_events e ON e.n = t.n
                 WHERE t.key = q.key AND ", links!(), " LIMIT 100) found) AS steps
             FROM unnest(CAST(string_to_array($1, ',') AS BIGINT[])) AS q (key)");
-    /// Served patches and pull requests with a tag, the newest first.
+    /// Served patches and pull requests with a tag, newest first.
     PROPOSALS = "SELECT e.json FROM nostr_tags t JOIN nostr_events e ON e.n = t.n
         WHERE t.key = $1 AND e.kind IN (1617, 1618, 1619) AND NOT e.hidden ORDER BY t.created_at DESC LIMIT $2";
     NOTE = "INSERT INTO nostr_indirect (n, pubkey, steps)
         SELECT e.n, e.pubkey, CAST($2 AS BIGINT) FROM nostr_events e WHERE e.event_id = $1
         ON CONFLICT (n) DO UPDATE SET steps = excluded.steps";
     FAR = "SELECT count(*) AS n FROM nostr_indirect WHERE pubkey = $1 AND steps > 1";
-    /// Of pairs of a key and how people write it: those of whom something is served, or who have an account. Asked as a
-    /// value, because PostgreSQL would make a list of everyone to answer whether there is one.
+    /// For pairs of key and npub: authors with a served event or an account. The account is read as a value, because
+    /// PostgreSQL would build a list of all users to answer EXISTS.
     AUTHORS = "SELECT q.pubkey FROM ",
         sqlite "(SELECT unhex(value ->> 0) AS pubkey, value ->> 1 AS npub FROM json_each($1)) q
             WHERE EXISTS (SELECT 1 FROM nostr_events e WHERE e.pubkey = q.pubkey AND NOT e.hidden)
@@ -69,9 +69,9 @@ statements! {
 /// An event that links others to a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Link {
-    /// How far it is from a repository.
+    /// Distance from a repository.
     pub steps: i64,
-    /// Whether it is an announcement itself.
+    /// Whether it is an announcement.
     pub is_repo: bool,
 }
 
@@ -88,10 +88,10 @@ pub async fn events(conn: &mut Conn, ids: &[[u8; 32]]) -> Result<HashMap<[u8; 32
     rows.iter().map(link).collect()
 }
 
-/// The address of an event that others replace: kind, author, identifier.
+/// Coordinate of a replaceable event: kind, author, identifier.
 pub type Address = (u16, [u8; 32], String);
 
-/// Which of these addresses have a served event that is linked to a repository.
+/// Which of these coordinates have a served event that is linked to a repository.
 pub async fn addresses(conn: &mut Conn, named: &[Address]) -> Result<HashMap<Address, Link>, StoreError> {
     if named.is_empty() {
         return Ok(HashMap::new());
@@ -108,7 +108,7 @@ pub async fn addresses(conn: &mut Conn, named: &[Address]) -> Result<HashMap<Add
     Ok(found)
 }
 
-/// Which of these tag keys a served event has that is linked to a repository, and in how many steps at the least.
+/// Which of these tag keys occur in a served event that is linked to a repository, with the smallest distance.
 pub async fn tagged(conn: &mut Conn, keys: &[i64]) -> Result<HashMap<i64, i64>, StoreError> {
     if keys.is_empty() {
         return Ok(HashMap::new());
@@ -123,22 +123,22 @@ pub async fn tagged(conn: &mut Conn, keys: &[i64]) -> Result<HashMap<i64, i64>, 
     Ok(found)
 }
 
-/// Served patches and pull requests that have this tag key, as they were sent, the newest first.
+/// JSON of served patches and pull requests with this tag key, newest first.
 pub async fn proposals(conn: &mut Conn, key: i64, limit: i64) -> Result<Vec<String>, StoreError> {
     conn.all(&PROPOSALS, params![key, limit]).await?.iter().map(|row| row.text("json")).collect()
 }
 
-/// Notes how far a stored event is from a repository, where its kind alone does not tell.
+/// Records the distance of a stored event from a repository, where its kind alone does not tell.
 pub async fn note_steps(tx: &mut Tx, id: &[u8; 32], steps: i64) -> Result<(), StoreError> {
     tx.execute(&NOTE, params![&id[..], steps]).await.map(drop)
 }
 
-/// How many events of an author are more than one step from a repository.
+/// Number of an author's events that are more than one step from a repository.
 pub async fn far(conn: &mut Conn, author: &[u8; 32]) -> Result<i64, StoreError> {
     conn.only(&FAR, params![&author[..]]).await?.int("n")
 }
 
-/// Which of these authors, each with their npub, have published anything that is served, or have an account.
+/// Which of these authors, each with their npub, have a served event or an account.
 pub async fn authors(conn: &mut Conn, keys: &[([u8; 32], String)]) -> Result<HashSet<[u8; 32]>, StoreError> {
     if keys.is_empty() {
         return Ok(HashSet::new());

@@ -1,4 +1,4 @@
-//! Repositories that signed states rule: the door by key and identifier.
+//! Repositories governed by signed states: look-up by key and identifier.
 
 use crate::purgatory::Bytes32;
 use crate::repos::{Repo, columns};
@@ -28,12 +28,12 @@ statements! {
         VALUES (NULL, NULL, NULL, FALSE, $1, $2, $2) RETURNING id";
 }
 
-/// Opens a repository's door by key and identifier.
+/// Registers a repository under a key and identifier.
 pub async fn insert(tx: &mut Tx, repo: RepoId, pubkey: &Bytes32, identifier: &str) -> Result<(), StoreError> {
     tx.execute(&INSERT, params![repo, &pubkey[..], identifier]).await.map(drop)
 }
 
-/// The repository behind a key's identifier, deleted or not, with the viewer's role in it.
+/// The repository of a key and identifier, deleted or not, with the viewer's role in it.
 pub async fn by_coordinate(
     conn: &mut Conn,
     pubkey: &Bytes32,
@@ -44,25 +44,25 @@ pub async fn by_coordinate(
     row.as_ref().map(Repo::from_row).transpose()
 }
 
-/// The repositories of an identifier with the keys that they belong to, deleted ones too, by id.
+/// Repositories with this identifier and their keys, including deleted ones, by id.
 pub async fn of_identifier(conn: &mut Conn, identifier: &str, limit: i64) -> Result<Vec<(Bytes32, Repo)>, StoreError> {
     let rows = conn.all(&OF_IDENTIFIER, params![identifier, limit]).await?;
     rows.iter().map(|row| Ok((row.bytes32("pubkey")?, Repo::from_row(row)?))).collect()
 }
 
-/// The key and identifier of a repository; `None` if no signed state rules it.
+/// Key and identifier of a repository; `None` if no signed state governs it.
 pub async fn coordinate(conn: &mut Conn, repo: RepoId) -> Result<Option<(Bytes32, String)>, StoreError> {
     let row = conn.one(&COORDINATE, params![repo]).await?;
     row.map(|row| Ok((row.bytes32("pubkey")?, row.text("identifier")?))).transpose()
 }
 
-/// The account of a key, which is given as people write it.
+/// Account of an npub.
 pub async fn user_of(conn: &mut Conn, npub: &str) -> Result<Option<UserId>, StoreError> {
     let row = conn.one(&USER_OF_KEY, params![npub]).await?;
     row.map(|row| row.int("id").map(UserId::new)).transpose()
 }
 
-/// The key of an account, as people write it.
+/// Npub of an account.
 pub async fn npub_of(conn: &mut Conn, user: UserId) -> Result<Option<String>, StoreError> {
     match conn.one(&KEY_OF_USER, params![user]).await? {
         Some(row) => row.opt_text("npub"),
@@ -70,7 +70,7 @@ pub async fn npub_of(conn: &mut Conn, user: UserId) -> Result<Option<String>, St
     }
 }
 
-/// The account of a key, made if there is none: without a name until its holder logs in and picks one.
+/// Account of an npub, created if there is none: without a username until its holder logs in and picks one.
 pub async fn user_for(tx: &mut Tx, npub: &str) -> Result<UserId, StoreError> {
     if let Some(user) = user_of(tx, npub).await? {
         return Ok(user);

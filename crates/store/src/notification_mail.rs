@@ -1,4 +1,4 @@
-//! What people are told by mail: which mails are due, whether they are still wanted, and which nobody wants.
+//! Notification mails: due mails, their preconditions, and opt-outs.
 
 use crate::sql::statements;
 use crate::value::params;
@@ -8,7 +8,7 @@ use abide_core::policy::Actor;
 use abide_core::repo::Role;
 use abide_core::{RepoId, ThreadId, Timestamp, UserId};
 
-/// What is to be mailed, to whom, and what they say about it. Mail goes to addresses that were verified.
+/// A pending mail with its recipient and the recipient's preferences. Mail goes only to verified addresses.
 macro_rules! mail {
     () => {
         "SELECT n.user_id, n.thread_id, n.reason, n.private, n.last_seq, n.updated_at, n.mail_events,
@@ -31,7 +31,7 @@ macro_rules! mail {
 
 statements! {
     ANY_DUE = "SELECT 1 AS n FROM notifications WHERE mail_due_at IS NOT NULL AND mail_due_at <= $1 LIMIT 1";
-    /// Held until the unit ends; what another node holds is its to send.
+    /// Locked until the unit ends; rows that another node has locked are skipped, because it sends them.
     DUE = concat!(mail!(), " WHERE n.mail_due_at IS NOT NULL AND n.mail_due_at <= $1 ORDER BY n.mail_due_at LIMIT $2"),
         postgres " FOR UPDATE OF n SKIP LOCKED";
     OF = concat!(mail!(), " WHERE n.user_id = $1 AND n.thread_id = $2");
@@ -43,7 +43,7 @@ statements! {
         WHERE u.suspended_at IS NULL AND u.id ",
         sqlite "IN (SELECT value FROM json_each('[' || $1 || ']')) ORDER BY u.id",
         postgres "= ANY (CAST(string_to_array($1, ',') AS BIGINT[])) ORDER BY u.id";
-    /// What happened last, and who did it.
+    /// The last event, and its actor.
     EVENT = "SELECT e.kind, e.payload, COALESCE(u.name, u.npub) AS name FROM domain_events e
         LEFT JOIN users u ON u.id = e.actor_user_id WHERE e.seq = $1";
     OPTED_OUT = "SELECT reason FROM mail_opt_outs WHERE user_id = $1 ORDER BY reason";
@@ -52,42 +52,38 @@ statements! {
     OPT_IN = "DELETE FROM mail_opt_outs WHERE user_id = $1 AND reason = $2";
 }
 
-/// A mail to someone about a thread.
+/// A mail to a user about a thread.
 #[derive(Debug, Clone)]
 pub struct Pending {
-    /// To whom.
+    /// Recipient.
     pub user: UserId,
-    /// The same, for the policy.
+    /// The recipient as an actor, for the policy.
     pub actor: Actor,
-    /// Their role in the repository.
+    /// The recipient's role in the repository.
     pub role: Option<Role>,
-    /// About what.
     pub thread: ThreadId,
-    /// In which repository.
     pub repo: RepoId,
-    /// What kind of thing.
+    /// Kind of the subject.
     pub subject: Subject,
-    /// Which one.
     pub subject_id: i64,
-    /// What it was called when they were told.
+    /// Title at the time of the notification.
     pub title: String,
-    /// Why they are told.
     pub reason: Reason,
-    /// It happened out of the public's sight.
+    /// The event was not public.
     pub private: bool,
-    /// The last event that they were told of.
+    /// The last event of the notification.
     pub seq: i64,
-    /// When that was.
+    /// Time of the last notification.
     pub told_at: Timestamp,
-    /// Of how many events this mail tells.
+    /// Number of events that this mail covers.
     pub events: i64,
-    /// Where it goes: their primary address, if it is verified and their account is not suspended.
+    /// The recipient's primary address, if it is verified and the account is not suspended.
     pub address: Option<String>,
-    /// Since when they do not want to hear of the thread.
+    /// Since when the recipient has muted the thread.
     pub muted_at: Option<Timestamp>,
-    /// Since when they do not want to hear of the repository.
+    /// Since when the recipient ignores the repository.
     pub ignored_at: Option<Timestamp>,
-    /// They want mail for this reason.
+    /// Whether the recipient wants mail for this reason.
     pub wanted: bool,
 }
 
@@ -116,52 +112,52 @@ impl Pending {
     }
 }
 
-/// Whether a mail is due: a look that needs no write lock.
+/// Whether a mail is due; a check without a write lock.
 pub async fn any_due(conn: &mut Conn, now: Timestamp) -> Result<bool, StoreError> {
     Ok(conn.one(&ANY_DUE, params![now]).await?.is_some())
 }
 
-/// Mails that are due, held until the unit ends.
+/// Due mails, locked until the unit ends.
 pub async fn due(tx: &mut Tx, limit: i64) -> Result<Vec<Pending>, StoreError> {
     let now = tx.now();
     tx.all(&DUE, params![now, limit]).await?.iter().map(Pending::from_row).collect()
 }
 
-/// What holds between someone and a thread that they were told of.
+/// A user's notification of a thread, as for a mail.
 pub async fn of(conn: &mut Conn, user: UserId, thread: ThreadId) -> Result<Option<Pending>, StoreError> {
     conn.one(&OF, params![user, thread]).await?.as_ref().map(Pending::from_row).transpose()
 }
 
-/// Notes that a mail is on its way; the next one waits for the end of the window.
+/// Records that a mail was queued; the next one waits for the end of the window.
 pub async fn sent(tx: &mut Tx, mail: &Pending) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&SENT, params![mail.user, mail.thread, now]).await.map(drop)
 }
 
-/// Notes that a mail is not sent.
+/// Records that a mail is not sent.
 pub async fn dropped(tx: &mut Tx, mail: &Pending) -> Result<(), StoreError> {
     tx.execute(&DROPPED, params![mail.user, mail.thread]).await.map(drop)
 }
 
-/// An event as a mail tells it: its kind, its payload and who made it happen. `None` once the log has forgotten it.
+/// Kind, payload and actor of an event, for a mail. `None` once the event is pruned.
 pub async fn event(conn: &mut Conn, seq: i64) -> Result<Option<(String, String, Option<String>)>, StoreError> {
     let row = conn.one(&EVENT, params![seq]).await?;
     row.map(|row| Ok((row.text("kind")?, row.text("payload")?, row.opt_text("name")?))).transpose()
 }
 
-/// The verified primary addresses of people whose accounts are not suspended.
+/// Verified primary addresses of users who are not suspended.
 pub async fn addresses(conn: &mut Conn, people: &[UserId]) -> Result<Vec<(UserId, String)>, StoreError> {
     let ids = people.iter().map(UserId::to_string).collect::<Vec<_>>().join(",");
     let rows = conn.all(&ADDRESSES, params![ids]).await?;
     rows.iter().map(|row| Ok((UserId::new(row.int("id")?), row.text("address")?))).collect()
 }
 
-/// The reasons for which someone wants no mail.
+/// Reasons for which a user wants no mail.
 pub async fn opted_out(conn: &mut Conn, user: UserId) -> Result<Vec<Reason>, StoreError> {
     conn.all(&OPTED_OUT, params![user]).await?.iter().map(|row| row.parsed("reason")).collect()
 }
 
-/// Lets someone have mail for a reason, or not any more; `false` if it was so.
+/// Opts a user in to or out of mail for a reason; `false` if nothing changed.
 pub async fn set_wanted(tx: &mut Tx, user: UserId, reason: Reason, wanted: bool) -> Result<bool, StoreError> {
     let now = tx.now();
     let changed = match wanted {

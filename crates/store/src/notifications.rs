@@ -1,7 +1,7 @@
-//! Telling people what happened: whom an event may concern, and the row that each of them gets.
+//! Writing notifications: candidates of an event, and the row of each recipient.
 //!
-//! Nothing here decides: facts are gathered page by page, the rule (`abide_core::notify`) is asked about each person, and
-//! those who are told are written together. What they see of it is in [`crate::inbox`].
+//! Nothing here decides: facts are read page by page, the rule (`abide_core::notify`) judges each candidate, and the
+//! recipients are written together. Lists for the user are in [`crate::inbox`].
 
 use crate::sql::statements;
 use crate::value::params;
@@ -12,7 +12,7 @@ use abide_core::repo::Role;
 use abide_core::{IssueId, RepoId, ThreadId, UserId, WatchLevel};
 use std::time::Duration;
 
-/// What the rule needs to know of `users u`: about repository $1, issue $2 and thread $3.
+/// Facts about `users u` that the rule needs, for repository $1, issue $2 and thread $3.
 macro_rules! facts {
     () => {
         "u.id, u.site_admin, u.suspended_at, w.level, s.subscribed, s.reason AS via, c.role, n.state, n.reason, n.muted_at"
@@ -28,8 +28,8 @@ macro_rules! joined {
     };
 }
 
-/// Someone who was told of the same event before, or of a later one, is not told again. A mail is due at once, or when
-/// the window that the last one opened ends; one that is due already waits for its time and tells of more.
+/// A user who was notified of the same or a later event is not notified again. A mail is due at once, or at the end of
+/// the window that the last one opened; a mail that is already due keeps its time and covers more events.
 macro_rules! once {
     () => {
         " ON CONFLICT (user_id, thread_id) DO UPDATE SET title = excluded.title, reason = excluded.reason, state = excluded.state,
@@ -49,7 +49,7 @@ statements! {
         VALUES ($1, $2, $3, $4, $4)
         ON CONFLICT (repo_id, subject_kind, subject_id) DO UPDATE SET updated_at = excluded.updated_at
         RETURNING id";
-    /// Those who watch everything and those who hear of the issue, behind $4, so many.
+    /// Watchers of everything and subscribers of the issue with ids after $4, up to $5.
     CROWD = concat!("SELECT ", facts!(), " FROM (
             SELECT watching.user_id FROM (SELECT user_id FROM watches WHERE repo_id = $1 AND level = 'all' AND user_id > $4
                 ORDER BY user_id LIMIT $5) watching
@@ -57,12 +57,12 @@ statements! {
             SELECT hearing.user_id FROM (SELECT user_id FROM issue_subscriptions
                 WHERE issue_id = $2 AND subscribed AND user_id > $4 ORDER BY user_id LIMIT $5) hearing
         ) who JOIN users u ON u.id = who.user_id", joined!(), " ORDER BY u.id LIMIT $5");
-    /// These people.
+    /// The users with these ids.
     PEOPLE = concat!("SELECT ", facts!(), " FROM users u", joined!(), " WHERE u.id "),
         sqlite "IN (SELECT value FROM json_each('[' || $4 || ']')) ORDER BY u.id",
         postgres "= ANY (CAST(string_to_array($4, ',') AS BIGINT[])) ORDER BY u.id";
     ADMINS = "SELECT user_id FROM repo_collaborators WHERE repo_id = $1 AND role = 'admin' ORDER BY user_id LIMIT $2";
-    /// Tells people $1 of the event at $5 in thread $2.
+    /// Notifies users $1 of the event at $5 in thread $2.
     TELL = "INSERT INTO notifications
             (user_id, thread_id, title, reason, state, private, last_seq, updated_at, mail_due_at, mail_events)
         SELECT u.id, CAST($2 AS BIGINT), CAST($9 AS TEXT), CAST($3 AS TEXT), 'unread', CAST($4 AS BOOLEAN), CAST($5 AS BIGINT),
@@ -73,33 +73,29 @@ statements! {
         postgres concat!("= ANY (CAST(string_to_array($1, ',') AS BIGINT[]))", once!());
 }
 
-/// What people are told about.
+/// Subject of a notification.
 #[derive(Debug, Clone, Copy)]
 pub struct About {
-    /// In which repository.
     pub repo: RepoId,
-    /// What kind of thing.
+    /// Kind of the subject.
     pub subject: Subject,
-    /// Which one.
     pub subject_id: i64,
 }
 
-/// Someone whom an event may concern, with what the rule needs to know.
+/// A possible recipient, with the facts that the rule needs.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// Who, for the policy.
+    /// The user as an actor, for the policy.
     pub actor: Actor,
-    /// The same, by number.
     pub id: UserId,
-    /// Their account is suspended.
     pub suspended: bool,
-    /// Their role in the repository.
+    /// Role in the repository.
     pub role: Option<Role>,
-    /// How much they want to be told about it.
+    /// Watch level for the repository.
     pub level: WatchLevel,
-    /// What holds between them and the thread.
+    /// Subscription to the thread.
     pub hearing: Hearing,
-    /// Why they were told last, if they have not read it.
+    /// Reason of the last notification, if it is unread.
     pub unread: Option<Reason>,
 }
 
@@ -125,29 +121,28 @@ impl Candidate {
     }
 }
 
-/// An event, as it is told.
+/// An event to notify of.
 #[derive(Debug, Clone)]
 pub struct News {
-    /// In which thread.
     pub thread: ThreadId,
-    /// What it is called in the inbox.
+    /// Title in the inbox.
     pub title: String,
-    /// Its place in the log.
+    /// Position in the event log.
     pub seq: i64,
-    /// It happened out of the public's sight.
+    /// The event was not public.
     pub private: bool,
-    /// At most one mail per thread and person in so long.
+    /// At most one mail per thread and user in this time.
     pub window: Duration,
 }
 
-/// Finds or begins the thread of something.
+/// Finds or creates the thread of a subject.
 pub async fn thread(tx: &mut Tx, about: &About) -> Result<ThreadId, StoreError> {
     let now = tx.now();
     let values = params![about.repo, about.subject.as_str(), about.subject_id, now];
     tx.only(&THREAD, values).await?.int("id").map(ThreadId::new)
 }
 
-/// Those who watch everything in a repository and those who hear of an issue, by id behind one.
+/// Watchers of everything in a repository and subscribers of an issue, by id after one of them.
 pub async fn crowd(
     conn: &mut Conn,
     repo: RepoId,
@@ -161,7 +156,7 @@ pub async fn crowd(
     rows.iter().map(Candidate::from_row).collect()
 }
 
-/// What the rule needs to know of some people.
+/// Facts about some users that the rule needs.
 pub async fn people(
     conn: &mut Conn,
     repo: RepoId,
@@ -174,12 +169,12 @@ pub async fn people(
     rows.iter().map(Candidate::from_row).collect()
 }
 
-/// Who administers a repository beside its owner, so many at most.
+/// Admins of a repository besides its owner, up to a limit.
 pub async fn admins(conn: &mut Conn, repo: RepoId, limit: i64) -> Result<Vec<UserId>, StoreError> {
     conn.all(&ADMINS, params![repo, limit]).await?.iter().map(|row| row.int("user_id").map(UserId::new)).collect()
 }
 
-/// Tells people of an event for one reason; returns how many had not been told of it. `mailed`: by mail too.
+/// Notifies users of an event for one reason; returns how many had not been notified of it. `mailed`: also by mail.
 pub async fn tell(
     tx: &mut Tx,
     news: &News,

@@ -1,5 +1,5 @@
-//! Purgatory: announcements and states that are accepted and not served, because their git data is not here yet.
-//! Proposals, which can wait from either side, are in [`crate::purgatory_proposals`].
+//! Purgatory: announcements and states that are accepted but not served, because their git data has not arrived.
+//! Proposals, which can wait for either half, are in [`crate::purgatory_proposals`].
 
 use crate::nostr_events::hexadecimal_list;
 use crate::sql::statements;
@@ -7,7 +7,7 @@ use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
 use abide_core::{RepoId, Timestamp};
 
-/// An event's id or a public key.
+/// An event id or a public key.
 pub type Bytes32 = [u8; 32];
 
 macro_rules! announcement_columns {
@@ -81,14 +81,14 @@ statements! {
         ORDER BY a.expires_at, a.event_id LIMIT $1");
     ANNOUNCEMENTS_OVER = concat!("SELECT ", announcement_columns!(), " FROM purgatory_announcements a
         WHERE a.expires_at <= $1 ORDER BY a.expires_at LIMIT $2");
-    /// Whoever gets the row back decides what becomes of it: promotion, expiry and deletion cannot all have it.
+    /// The caller that gets the row back decides its fate: promotion, expiry and deletion cannot all have it.
     TAKE_ANNOUNCEMENT = "DELETE FROM purgatory_announcements WHERE identifier = $2 AND pubkey = $1 AND event_id = $3
         RETURNING repo_id";
     TAKE_ANNOUNCEMENT_OVER = "DELETE FROM purgatory_announcements
         WHERE identifier = $2 AND pubkey = $1 AND expires_at <= $3 RETURNING event_id";
     RAISE_ANNOUNCEMENT = "UPDATE purgatory_announcements SET expires_at = $3
         WHERE identifier = $2 AND pubkey = $1 AND expires_at < $3";
-    /// Whatever waits of one author.
+    /// Waiting events of one author.
     IDS_OF = "SELECT event_id FROM purgatory_announcements WHERE pubkey = $1
         UNION ALL SELECT event_id FROM purgatory_states WHERE pubkey = $1
         UNION ALL SELECT event_id FROM purgatory_attached WHERE pubkey = $1
@@ -121,7 +121,7 @@ statements! {
     END_OF_STATE = "SELECT expires_at FROM purgatory_states WHERE event_id = $1";
     AUTHOR_OF_STATE = "SELECT pubkey FROM purgatory_states WHERE event_id = $1";
     TAKE_STATE = "DELETE FROM purgatory_states WHERE event_id = $1 RETURNING identifier";
-    /// States of one author that a newer one of theirs, or a deletion, has overtaken.
+    /// States of one author that a newer one of theirs, or a deletion, supersedes.
     STATES_UNTIL = "SELECT event_id, event_at FROM purgatory_states WHERE identifier = $2 AND pubkey = $1 AND event_at <= $3";
     STATES_OVER = "DELETE FROM purgatory_states WHERE expires_at <= $1 RETURNING event_id";
 
@@ -153,24 +153,19 @@ statements! {
     FORGET = "DELETE FROM purgatory_expired WHERE until <= $1";
 }
 
-/// An announcement that waits.
+/// A waiting announcement.
 #[derive(Debug, Clone)]
 pub struct Announcement {
-    /// Whose.
     pub pubkey: Bytes32,
-    /// Of which repository.
     pub identifier: String,
-    /// The event.
     pub event_id: Bytes32,
-    /// The author's date, in seconds.
+    /// The author's time, in seconds.
     pub event_at: i64,
-    /// The event as it was sent.
+    /// The event as sent.
     pub json: String,
-    /// What the repository will be; `None`: kept beside another maintainer's, without a repository here.
+    /// Id reserved for the repository; `None`: kept beside another maintainer's, without a repository here.
     pub repo_id: Option<RepoId>,
-    /// Since when it waits.
     pub created_at: Timestamp,
-    /// When it ends.
     pub expires_at: Timestamp,
 }
 
@@ -189,22 +184,17 @@ impl Announcement {
     }
 }
 
-/// A state that waits.
+/// A waiting state.
 #[derive(Debug, Clone)]
 pub struct State {
-    /// The event.
     pub event_id: Bytes32,
-    /// Whose.
     pub pubkey: Bytes32,
-    /// Of which repositories.
     pub identifier: String,
-    /// The author's date, in seconds.
+    /// The author's time, in seconds.
     pub event_at: i64,
-    /// The event as it was sent.
+    /// The event as sent.
     pub json: String,
-    /// Since when it waits.
     pub created_at: Timestamp,
-    /// When it ends.
     pub expires_at: Timestamp,
 }
 
@@ -222,26 +212,23 @@ impl State {
     }
 }
 
-/// What is about to wait.
+/// An entry to put into purgatory.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// The event.
     pub event_id: Bytes32,
-    /// Whose.
     pub pubkey: Bytes32,
-    /// Of which repository.
     pub identifier: String,
-    /// The author's date, in seconds.
+    /// The author's time, in seconds.
     pub event_at: i64,
-    /// The event as it was sent.
+    /// The event as sent.
     pub json: String,
-    /// Where it came from.
+    /// Network address of the sender.
     pub address: Option<String>,
-    /// When it ends.
     pub expires_at: Timestamp,
 }
 
-/// Lets an announcement wait, in place of an earlier one of its author's; [`StoreError::Unique`] if what waits is newer.
+/// Puts an announcement into purgatory, replacing an earlier one of its author; [`StoreError::Unique`] if the waiting
+/// one is newer.
 pub async fn put_announcement(tx: &mut Tx, entry: &Entry, repo: Option<RepoId>) -> Result<(), StoreError> {
     let now = tx.now();
     let values = params![
@@ -261,7 +248,7 @@ pub async fn put_announcement(tx: &mut Tx, entry: &Entry, repo: Option<RepoId>) 
     }
 }
 
-/// The waiting announcement of a key's repository.
+/// The waiting announcement of a key and identifier.
 pub async fn announcement(
     conn: &mut Conn,
     pubkey: &Bytes32,
@@ -271,7 +258,7 @@ pub async fn announcement(
     row.as_ref().map(Announcement::from_row).transpose()
 }
 
-/// As [`announcement`], holding the row until the unit ends.
+/// As [`announcement`], locking the row until the unit ends.
 pub async fn lock_announcement(
     tx: &mut Tx,
     pubkey: &Bytes32,
@@ -281,12 +268,12 @@ pub async fn lock_announcement(
     row.as_ref().map(Announcement::from_row).transpose()
 }
 
-/// The waiting announcement that is this event.
+/// The waiting announcement with this event id.
 pub async fn announcement_by_event(conn: &mut Conn, id: &Bytes32) -> Result<Option<Announcement>, StoreError> {
     conn.one(&BY_EVENT, params![&id[..]]).await?.as_ref().map(Announcement::from_row).transpose()
 }
 
-/// Who signed a waiting state.
+/// Author of a waiting state.
 pub async fn author_of_state(conn: &mut Conn, id: &Bytes32) -> Result<Option<Bytes32>, StoreError> {
     conn.one(&AUTHOR_OF_STATE, params![&id[..]]).await?.map(|row| row.bytes32("pubkey")).transpose()
 }
@@ -312,30 +299,30 @@ pub async fn announcements_by(
     conn.all(&ANNOUNCEMENTS_BY, values).await?.iter().map(Announcement::from_row).collect()
 }
 
-/// Those that end first, for the operator.
+/// Announcements that expire first, for the operator.
 pub async fn announcement_page(conn: &mut Conn, limit: i64) -> Result<Vec<Announcement>, StoreError> {
     conn.all(&ANNOUNCEMENT_PAGE, params![limit]).await?.iter().map(Announcement::from_row).collect()
 }
 
-/// Announcements whose time is over.
+/// Expired announcements.
 pub async fn announcements_over(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<Announcement>, StoreError> {
     conn.all(&ANNOUNCEMENTS_OVER, params![now, limit]).await?.iter().map(Announcement::from_row).collect()
 }
 
-/// Takes a certain announcement out; `false` if somebody else has, or a newer one is in its place.
+/// Removes this announcement; `false` if another caller removed it or a newer one replaced it.
 pub async fn take_announcement(tx: &mut Tx, entry: &Announcement) -> Result<bool, StoreError> {
     let values = params![&entry.pubkey[..], entry.identifier.as_str(), &entry.event_id[..]];
     Ok(tx.one(&TAKE_ANNOUNCEMENT, values).await?.is_some())
 }
 
-/// Takes an announcement out if its time is over at this moment.
+/// Removes an announcement if it has expired by now.
 pub async fn take_announcement_over(tx: &mut Tx, entry: &Announcement) -> Result<bool, StoreError> {
     let now = tx.now();
     let values = params![&entry.pubkey[..], entry.identifier.as_str(), now];
     Ok(tx.one(&TAKE_ANNOUNCEMENT_OVER, values).await?.is_some())
 }
 
-/// Lets an announcement wait at least until then.
+/// Extends the expiry of an announcement to at least this instant.
 pub async fn raise_announcement(
     tx: &mut Tx,
     pubkey: &Bytes32,
@@ -345,22 +332,22 @@ pub async fn raise_announcement(
     tx.execute(&RAISE_ANNOUNCEMENT, params![&pubkey[..], identifier, until]).await.map(drop)
 }
 
-/// Events of an author that wait, of every kind.
+/// Ids of an author's waiting events, of every kind.
 pub async fn ids_of(conn: &mut Conn, pubkey: &Bytes32, limit: i64) -> Result<Vec<Bytes32>, StoreError> {
     conn.all(&IDS_OF, params![&pubkey[..], limit]).await?.iter().map(|row| row.bytes32("event_id")).collect()
 }
 
-/// How many announcements of a key wait for a repository of their own.
+/// Number of a key's waiting announcements with a reserved repository.
 pub async fn repos_of(conn: &mut Conn, pubkey: &Bytes32) -> Result<i64, StoreError> {
     conn.only(&REPOS_OF, params![&pubkey[..]]).await?.int("n")
 }
 
-/// Whether an announcement waits for which this id was reserved.
+/// Whether this id is reserved for a waiting announcement.
 pub async fn reserves(conn: &mut Conn, repo: RepoId) -> Result<bool, StoreError> {
     Ok(conn.one(&ANNOUNCEMENT_OF_REPO, params![repo]).await?.is_some())
 }
 
-/// Lets a state wait beside others.
+/// Adds a waiting state; states coexist.
 pub async fn put_state(tx: &mut Tx, entry: &Entry) -> Result<(), StoreError> {
     let now = tx.now();
     let values = params![
@@ -393,27 +380,27 @@ pub async fn states_of(
     conn.all(&STATES_OF, values).await?.iter().map(State::from_row).collect()
 }
 
-/// Those that end first, for the operator.
+/// States that expire first, for the operator.
 pub async fn state_page(conn: &mut Conn, limit: i64) -> Result<Vec<State>, StoreError> {
     conn.all(&STATE_PAGE, params![limit]).await?.iter().map(State::from_row).collect()
 }
 
-/// Lets a state wait at least until then; `false` if it does not wait any more.
+/// Extends the expiry of a state to at least this instant; `false` if it no longer waits.
 pub async fn raise_state(tx: &mut Tx, id: &Bytes32, until: Timestamp) -> Result<bool, StoreError> {
     Ok(tx.execute(&RAISE_STATE, params![&id[..], until]).await? > 0)
 }
 
-/// Until when a state waits.
+/// Expiry of a waiting state.
 pub async fn end_of_state(conn: &mut Conn, id: &Bytes32) -> Result<Option<Timestamp>, StoreError> {
     conn.one(&END_OF_STATE, params![&id[..]]).await?.map(|row| row.time("expires_at")).transpose()
 }
 
-/// Takes a state out; `false` if it did not wait.
+/// Removes a state; `false` if it did not wait.
 pub async fn take_state(tx: &mut Tx, id: &Bytes32) -> Result<bool, StoreError> {
     Ok(tx.one(&TAKE_STATE, params![&id[..]]).await?.is_some())
 }
 
-/// The waiting states of an author that are not newer than a date, with their own.
+/// An author's waiting states up to a time, with their times.
 pub async fn states_until(
     conn: &mut Conn,
     pubkey: &Bytes32,
@@ -424,27 +411,24 @@ pub async fn states_until(
     rows.iter().map(|row| Ok((row.bytes32("event_id")?, row.int("event_at")?))).collect()
 }
 
-/// Takes all states out whose time is over, and returns their ids.
+/// Removes all expired states, and returns their ids.
 pub async fn take_states_over(tx: &mut Tx) -> Result<Vec<Bytes32>, StoreError> {
     let now = tx.now();
     tx.all(&STATES_OVER, params![now]).await?.iter().map(|row| row.bytes32("event_id")).collect()
 }
 
-/// Whether an event waits.
+/// Whether an event is in purgatory.
 pub async fn waits(conn: &mut Conn, id: &Bytes32) -> Result<bool, StoreError> {
     Ok(conn.one(&WAITS, params![&id[..]]).await?.is_some())
 }
 
-/// How many entries there are of a key, from an address and altogether.
+/// Number of entries of a key, from an address and in total.
 #[derive(Debug, Clone, Copy)]
 pub struct Counts {
-    /// Of the key.
     pub of_key: i64,
-    /// From the address.
     pub of_address: i64,
-    /// Altogether.
     pub total: i64,
-    /// Bytes of events altogether.
+    /// Total bytes of events.
     pub bytes: i64,
 }
 
@@ -459,12 +443,10 @@ pub async fn counts(conn: &mut Conn, pubkey: &Bytes32, address: Option<&str>) ->
     })
 }
 
-/// How much waits, by kind.
+/// Number of entries by kind.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Totals {
-    /// Announcements.
     pub announcements: i64,
-    /// States.
     pub states: i64,
     /// Proposals without their commit.
     pub proposals: i64,
@@ -476,7 +458,7 @@ pub struct Totals {
     pub bytes: i64,
 }
 
-/// Counts what waits.
+/// Counts all entries by kind.
 pub async fn totals(conn: &mut Conn) -> Result<Totals, StoreError> {
     let row = conn.only(&TOTALS, &[]).await?;
     Ok(Totals {
@@ -489,17 +471,17 @@ pub async fn totals(conn: &mut Conn) -> Result<Totals, StoreError> {
     })
 }
 
-/// Notes that an event waited in vain.
+/// Records that an event expired in purgatory.
 pub async fn remember(tx: &mut Tx, id: &Bytes32, until: Timestamp) -> Result<(), StoreError> {
     tx.execute(&REMEMBER, params![&id[..], until]).await.map(drop)
 }
 
-/// Until when it is remembered that an event waited in vain.
+/// Time until which an expired event is remembered.
 pub async fn remembered(conn: &mut Conn, id: &Bytes32) -> Result<Option<Timestamp>, StoreError> {
     conn.one(&REMEMBERED, params![&id[..]]).await?.map(|row| row.time("until")).transpose()
 }
 
-/// Forgets what was remembered long enough.
+/// Removes records of expired events whose time is over.
 pub async fn forget(tx: &mut Tx) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&FORGET, params![now]).await.map(drop)

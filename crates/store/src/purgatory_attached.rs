@@ -1,5 +1,6 @@
-//! Events that belong to an announcement or a pull request in purgatory: issues, comments, patches and pull requests. They
-//! wait with it, are served when it is, and go when it goes. One that waits with several of them goes with the last.
+//! Events that belong to an announcement or a pull request in purgatory: issues, comments, patches and pull requests.
+//! They wait with it, are served with it, and are removed with it. An event that waits with several is removed with the
+//! last.
 
 use crate::nostr_events::{hexadecimal, hexadecimal_list};
 use crate::nostr_relations::Link;
@@ -29,15 +30,15 @@ statements! {
     REMOVE_ALONE = "DELETE FROM purgatory_attached WHERE event_id = $1
         AND NOT EXISTS (SELECT 1 FROM purgatory_attached_repos r WHERE r.event_id = $1)
         AND NOT EXISTS (SELECT 1 FROM purgatory_attached_proposals p WHERE p.event_id = $1)";
-    /// Of pairs of owner and identifier, the places of those whose announcement waits.
+    /// For pairs of owner and identifier: positions of those with a waiting announcement.
     WAITING_REPOS = "SELECT q.place, w.pubkey, w.identifier FROM ",
         sqlite "(SELECT key AS place, unhex(value ->> 0) AS pubkey, value ->> 1 AS identifier FROM json_each($1)) q
             CROSS JOIN purgatory_announcements w WHERE w.identifier = q.identifier AND w.pubkey = q.pubkey",
         postgres "(SELECT place - 1 AS place, decode(value ->> 0, 'hex') AS pubkey, value ->> 1 AS identifier
                 FROM json_array_elements(CAST(CAST($1 AS TEXT) AS JSON)) WITH ORDINALITY AS l (value, place)) q
             JOIN purgatory_announcements w ON w.identifier = q.identifier AND w.pubkey = q.pubkey";
-    /// Of these events, those that are an announcement or a pull request in purgatory or wait with one, each with what
-    /// it waits with: a key and an identifier, or the id of a pull request alone.
+    /// Of these events, the announcements and pull requests in purgatory and the events that wait with one. Each comes
+    /// with what it waits with: a key and an identifier, or the id of a pull request alone.
     WAITING_IDS = "SELECT found.event_id, found.pubkey, found.identifier FROM (
             SELECT event_id, pubkey, identifier FROM purgatory_announcements
             UNION ALL SELECT event_id, pubkey, identifier FROM purgatory_attached_repos
@@ -55,11 +56,11 @@ statements! {
         sqlite "IN (SELECT unhex(value) FROM json_each($1))",
         postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))";
     FAR = "SELECT count(*) AS n FROM purgatory_attached WHERE pubkey = $1 AND steps > 1";
-    /// Repositories whose announcement does not wait, although something waits with it.
+    /// Repositories that no longer have a waiting announcement, although events wait with it.
     HOMELESS = "SELECT DISTINCT r.pubkey, r.identifier FROM purgatory_attached_repos r
         WHERE NOT EXISTS (SELECT 1 FROM purgatory_announcements w
             WHERE w.identifier = r.identifier AND w.pubkey = r.pubkey) LIMIT $1";
-    /// Pull requests that do not wait for their commit, although something waits with them.
+    /// Pull requests that no longer wait for their commit, although events wait with them.
     HOMELESS_PROPOSALS = "SELECT DISTINCT r.proposal_id FROM purgatory_attached_proposals r
         WHERE NOT EXISTS (SELECT 1 FROM purgatory_proposals w
             WHERE w.event_id = r.proposal_id AND w.json IS NOT NULL) LIMIT $1";
@@ -78,11 +79,9 @@ statements! {
 /// An event that waits with an announcement or a pull request.
 #[derive(Debug, Clone)]
 pub struct Attached {
-    /// The event's id.
     pub event_id: Bytes32,
-    /// Its author.
     pub pubkey: Bytes32,
-    /// The event as it was sent.
+    /// The event as sent.
     pub json: String,
     /// How many steps it is from a repository.
     pub steps: i64,
@@ -108,7 +107,7 @@ pub enum Home {
     Proposal(Bytes32),
 }
 
-/// Lets an event wait with these; `false` if it waits already.
+/// Lets an event wait with these entries; `false` if it waits already.
 pub async fn put(tx: &mut Tx, event: &Attached, homes: &[Home], address: Option<&str>) -> Result<bool, StoreError> {
     let (now, bytes) = (tx.now(), i64::try_from(event.json.len()).unwrap_or(i64::MAX));
     let values = params![&event.event_id[..], &event.pubkey[..], event.json.as_str(), bytes, address, now, event.steps];
@@ -128,12 +127,12 @@ pub async fn put(tx: &mut Tx, event: &Attached, homes: &[Home], address: Option<
     Ok(true)
 }
 
-/// The event of this id, if it waits with an announcement or a pull request.
+/// The event with this id, if it waits with an announcement or a pull request.
 pub async fn get(conn: &mut Conn, id: &Bytes32) -> Result<Option<Attached>, StoreError> {
     conn.one(&GET, params![&id[..]]).await?.as_ref().map(Attached::from_row).transpose()
 }
 
-/// The events that wait with an announcement, in the order in which they came.
+/// Events that wait with an announcement, in order of arrival.
 pub async fn of_repo(
     conn: &mut Conn,
     owner: &Bytes32,
@@ -143,23 +142,23 @@ pub async fn of_repo(
     conn.all(&OF_REPO, params![&owner[..], identifier, limit]).await?.iter().map(Attached::from_row).collect()
 }
 
-/// The events that wait with a pull request, in the order in which they came.
+/// Events that wait with a pull request, in order of arrival.
 pub async fn of_proposal(conn: &mut Conn, id: &Bytes32, limit: i64) -> Result<Vec<Attached>, StoreError> {
     conn.all(&OF_PROPOSAL, params![&id[..], limit]).await?.iter().map(Attached::from_row).collect()
 }
 
-/// Takes an event out; `false` if it did not wait.
+/// Removes an event; `false` if it did not wait.
 pub async fn remove(tx: &mut Tx, id: &Bytes32) -> Result<bool, StoreError> {
     Ok(tx.execute(&REMOVE, params![&id[..]]).await? > 0)
 }
 
-/// An announcement ends without its git data: what waits with no other one goes. Returns how many events went.
+/// Removes the events that wait only with this announcement, which ended without its git data. Returns their number.
 pub async fn drop_with(tx: &mut Tx, owner: &Bytes32, identifier: &str) -> Result<u64, StoreError> {
     let unlinked = tx.all(&UNLINK, params![&owner[..], identifier]).await?;
     remove_alone(tx, &unlinked).await
 }
 
-/// A pull request ends without its commit: what waits with nothing else goes. Returns how many events went.
+/// Removes the events that wait only with this pull request, which ended without its commit. Returns their number.
 pub async fn drop_with_proposal(tx: &mut Tx, id: &Bytes32) -> Result<u64, StoreError> {
     let unlinked = tx.all(&UNLINK_PROPOSAL, params![&id[..]]).await?;
     remove_alone(tx, &unlinked).await
@@ -182,19 +181,20 @@ fn home(row: &Row) -> Result<Home, StoreError> {
     })
 }
 
-/// Of these repositories, those whose announcement waits.
+/// Of these repositories, those with a waiting announcement.
 pub async fn waiting_repos(conn: &mut Conn, repos: &[(Bytes32, String)]) -> Result<Vec<Home>, StoreError> {
     if repos.is_empty() {
         return Ok(Vec::new());
     }
     let pair = |(owner, name): &(Bytes32, String)| json!([hexadecimal(owner), name]);
-    // PostgreSQL knows no NUL, and no identifier has one.
+    // PostgreSQL text cannot contain NUL, and no identifier does.
     let named = repos.iter().filter(|(_, name)| !name.contains('\0'));
     let list = Json::from(named.map(pair).collect::<Vec<_>>()).to_string();
     conn.all(&WAITING_REPOS, params![list]).await?.iter().map(home).collect()
 }
 
-/// Of these events, those that are an announcement or a pull request in purgatory or wait with one, each with that.
+/// Of these events, the announcements and pull requests in purgatory and the events that wait with one, each with its
+/// home.
 pub async fn waiting_ids(conn: &mut Conn, ids: &[Bytes32]) -> Result<Vec<(Bytes32, Home)>, StoreError> {
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -217,29 +217,29 @@ pub async fn far(conn: &mut Conn, author: &Bytes32) -> Result<i64, StoreError> {
     conn.only(&FAR, params![&author[..]]).await?.int("n")
 }
 
-/// Repositories whose announcement does not wait, although something waits with it.
+/// Repositories that no longer have a waiting announcement, although events wait with it.
 pub async fn homeless(conn: &mut Conn, limit: i64) -> Result<Vec<(Bytes32, String)>, StoreError> {
     let rows = conn.all(&HOMELESS, params![limit]).await?;
     rows.iter().map(|row| Ok((row.bytes32("pubkey")?, row.text("identifier")?))).collect()
 }
 
-/// Pull requests that do not wait for their commit, although something waits with them.
+/// Pull requests that no longer wait for their commit, although events wait with them.
 pub async fn homeless_proposals(conn: &mut Conn, limit: i64) -> Result<Vec<Bytes32>, StoreError> {
     conn.all(&HOMELESS_PROPOSALS, params![limit]).await?.iter().map(|row| row.bytes32("proposal_id")).collect()
 }
 
-/// How much waits with announcements and pull requests.
+/// Usage of events that wait with announcements and pull requests.
 #[derive(Debug, Clone, Copy)]
 pub struct Counts {
     /// Bytes of one author.
     pub key_bytes: i64,
     /// Events of one announcement or pull request.
     pub of_repo: i64,
-    /// Their bytes.
+    /// Bytes of those events.
     pub repo_bytes: i64,
 }
 
-/// Counts what an author has waiting, and what waits with an announcement or a pull request.
+/// Counts an author's waiting bytes, and the events that wait with an announcement or a pull request.
 pub async fn counts(conn: &mut Conn, author: &Bytes32, home: &Home) -> Result<Counts, StoreError> {
     let row = match home {
         Home::Repo(owner, identifier) => {

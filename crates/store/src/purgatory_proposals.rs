@@ -49,26 +49,24 @@ statements! {
         FROM purgatory_proposals WHERE bytes > 0 AND event_id <> $2";
 }
 
-/// Half of a proposal.
+/// One half of a proposal.
 #[derive(Debug, Clone)]
 pub struct Half {
-    /// The event, known or not.
+    /// Event id, even if the event is unknown.
     pub event_id: Bytes32,
-    /// Who proposes, if the event is known.
+    /// Author, if the event is known.
     pub pubkey: Option<Bytes32>,
-    /// The event as it was sent; `None`: the commit came first.
+    /// The event as sent; `None` if the commit came first.
     pub json: Option<String>,
     /// The commit that the event names, or that was pushed.
     pub commit: Oid,
-    /// Where to it was pushed.
+    /// Repository that it was pushed to.
     pub repo_id: Option<RepoId>,
-    /// The incoming area that holds the objects.
+    /// Key of the incoming area with the objects.
     pub incoming: Option<String>,
-    /// How many bytes those are.
+    /// Size of those objects.
     pub bytes: i64,
-    /// Since when it waits.
     pub created_at: Timestamp,
-    /// When it ends.
     pub expires_at: Timestamp,
 }
 
@@ -88,22 +86,20 @@ impl Half {
     }
 }
 
-/// Half of a proposal, as it is told of.
+/// One half of a proposal, for lists.
 #[derive(Debug, Clone)]
 pub struct Listed {
-    /// The event, known or not.
+    /// Event id, even if the event is unknown.
     pub event_id: Bytes32,
-    /// Who proposes; `None`: the commit came first.
+    /// Author; `None` if the commit came first.
     pub pubkey: Option<Bytes32>,
     /// The commit that the event names, or that was pushed.
     pub commit: Oid,
-    /// How many bytes are kept.
+    /// Size of the objects.
     pub bytes: i64,
-    /// Since when it waits.
     pub created_at: Timestamp,
-    /// When it ends.
     pub expires_at: Timestamp,
-    /// The key and identifier of a repository that it is for.
+    /// Key and identifier of a target repository.
     pub repo: Option<(Bytes32, String)>,
 }
 
@@ -125,7 +121,7 @@ fn opt_bytes32(row: &Row, column: &'static str) -> Result<Option<Bytes32>, Store
     row.opt_bytes(column)?.map(|_| row.bytes32(column)).transpose()
 }
 
-/// Lets one half wait for these repositories, in place of what waited under this id before.
+/// Stores one half for these repositories, replacing an earlier one with this id.
 pub async fn put(
     tx: &mut Tx,
     half: &Half,
@@ -153,32 +149,32 @@ pub async fn put(
     Ok(())
 }
 
-/// What waits under an event's id.
+/// The half that waits under an event id.
 pub async fn get(conn: &mut Conn, id: &Bytes32) -> Result<Option<Half>, StoreError> {
     conn.one(&GET, params![&id[..]]).await?.as_ref().map(Half::from_row).transpose()
 }
 
-/// As [`get`], holding the row until the unit ends.
+/// As [`get`], locking the row until the unit ends.
 pub async fn lock(tx: &mut Tx, id: &Bytes32) -> Result<Option<Half>, StoreError> {
     tx.one(&LOCK, params![&id[..]]).await?.as_ref().map(Half::from_row).transpose()
 }
 
-/// Takes out what waits under an event's id.
+/// Removes and returns the half that waits under an event id.
 pub async fn take(tx: &mut Tx, id: &Bytes32) -> Result<Option<Half>, StoreError> {
     tx.one(&TAKE, params![&id[..]]).await?.as_ref().map(Half::from_row).transpose()
 }
 
-/// Those whose time is over.
+/// Expired halves.
 pub async fn over(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<Half>, StoreError> {
     conn.all(&OVER, params![now, limit]).await?.iter().map(Half::from_row).collect()
 }
 
-/// Those that end first, for the operator.
+/// Halves that expire first, for the operator.
 pub async fn page(conn: &mut Conn, limit: i64) -> Result<Vec<Listed>, StoreError> {
     conn.all(&PAGE, params![limit]).await?.iter().map(Listed::from_row).collect()
 }
 
-/// Those that wait for a key's repository, the latest first, and how many there are in all.
+/// Halves for a key's repository, latest first, and their total number.
 pub async fn of_repo(
     conn: &mut Conn,
     owner: &Bytes32,
@@ -194,7 +190,7 @@ pub async fn of_repo(
     Ok((listed, count))
 }
 
-/// Lets one wait at least until then; `false` if it does not wait any more.
+/// Extends the expiry to at least this instant; `false` if the half no longer waits.
 pub async fn raise(tx: &mut Tx, id: &Bytes32, until: Timestamp) -> Result<bool, StoreError> {
     Ok(tx.execute(&RAISE, params![&id[..], until]).await? > 0)
 }
@@ -204,16 +200,14 @@ pub async fn holds_area(conn: &mut Conn, key: &str) -> Result<bool, StoreError> 
     Ok(conn.one(&AREA, params![key]).await?.is_some())
 }
 
-/// How many bytes nobody has signed for yet.
+/// Bytes of pushed commits without a signed event.
 #[derive(Debug, Clone, Copy)]
 pub struct Unsigned {
-    /// From everywhere.
     pub total: i64,
-    /// From one address.
     pub of_address: i64,
 }
 
-/// Counts the bytes that nobody has signed for yet, without those of one event, which another push replaces.
+/// Bytes of pushed commits without a signed event, except those of one event, which another push replaces.
 pub async fn unsigned(conn: &mut Conn, address: Option<&str>, except: &Bytes32) -> Result<Unsigned, StoreError> {
     let row = conn.only(&BYTES, params![address, &except[..]]).await?;
     Ok(Unsigned { total: row.int("total")?, of_address: row.int("of_address")? })

@@ -1,4 +1,4 @@
-//! Pushes: the intent row that is written before refs move, and what became of it.
+//! Pushes: the intent row written before refs move, and its outcome.
 
 use crate::leases::{self, Lease};
 use crate::sql::statements;
@@ -6,7 +6,7 @@ use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
 use abide_core::{Oid, PushId, RefName, RefUpdate, RepoId, Timestamp, UserId};
 
-/// The columns of [`Push`].
+/// Columns of [`Push`].
 macro_rules! columns {
     () => {
         "p.id, p.repo_id, p.actor_user_id, p.transport, p.incoming, p.updates, p.lease_token, p.generation,
@@ -21,7 +21,7 @@ statements! {
     END = "UPDATE pushes SET state = $2, finished_at = $3 WHERE id = $1 AND state = 'running'";
     RUNNING_OF_REPO = concat!("SELECT ", columns!(), " FROM pushes p
         WHERE p.repo_id = $1 AND p.state = 'running' ORDER BY p.id");
-    /// Running pushes whose lease is no longer theirs: their process is gone.
+    /// Running pushes that no longer hold their lease: their process is gone.
     ORPHANED = concat!("SELECT ", columns!(), " FROM pushes p
         LEFT JOIN leases l ON l.name = 'repo:' || CAST(p.repo_id AS TEXT)
             AND l.token = p.lease_token AND l.expires_at > $1
@@ -34,42 +34,38 @@ statements! {
     PRUNE = "DELETE FROM pushes WHERE state <> 'running' AND finished_at < $1";
 }
 
-/// The lease that whoever moves refs of a repository holds.
+/// Name of the lease for moving refs of a repository.
 pub fn lease_name(repo: RepoId) -> String {
     format!("repo:{repo}")
 }
 
-/// What became of a push.
+/// Outcome of a push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Its refs moved.
     Done,
-    /// They did not.
+    /// Its refs did not move.
     Aborted,
 }
 
 /// A push whose refs may be moving.
 #[derive(Debug, Clone)]
 pub struct Push {
-    /// Its row.
     pub id: PushId,
-    /// Where to.
     pub repo_id: RepoId,
-    /// Who pushed.
     pub actor: Option<UserId>,
     /// `http`, `ssh` or `server`.
     pub transport: String,
-    /// The folder below `incoming/` that its objects arrived in.
+    /// Key of the incoming area with its objects.
     pub incoming: String,
-    /// What it asked for.
+    /// Requested ref updates.
     pub updates: Vec<RefUpdate>,
     /// The odd generation that it set.
     pub generation: i64,
-    /// The lease it was begun under.
+    /// Token of the lease that it started under.
     pub lease_token: i64,
-    /// When it began.
     pub started_at: Timestamp,
-    /// What the signed events say that allow it; `None` if a role does.
+    /// Data of the signed events that authorise it; `None` if a role does.
     pub signed: Option<String>,
 }
 
@@ -108,20 +104,18 @@ fn decode(text: &str) -> Result<Vec<RefUpdate>, StoreError> {
         .ok_or_else(|| StoreError::Unreadable { column: "updates", reason: "not a list of ref updates".into() })
 }
 
-/// What is known when refs are about to move.
+/// Data of a push before its refs move.
 #[derive(Debug, Clone)]
 pub struct Intent {
-    /// Where to.
     pub repo_id: RepoId,
-    /// Who pushes.
     pub actor: Option<UserId>,
     /// `http`, `ssh` or `server`.
     pub transport: &'static str,
-    /// The folder below `incoming/` that holds the objects.
+    /// Key of the incoming area with the objects.
     pub incoming: String,
-    /// What is asked for.
+    /// Requested ref updates.
     pub updates: Vec<RefUpdate>,
-    /// What the signed events say that allow it; `None` if a role does.
+    /// Data of the signed events that authorise it; `None` if a role does.
     pub signed: Option<String>,
 }
 
@@ -154,7 +148,7 @@ pub async fn begin(tx: &mut Tx, intent: &Intent, lease: &Lease) -> Result<Push, 
     })
 }
 
-/// Writes what became of it and makes the generation even; `false` if someone else did already.
+/// Writes the outcome and makes the generation even; `false` if another writer did already.
 pub async fn end(tx: &mut Tx, push: &Push, outcome: Outcome) -> Result<bool, StoreError> {
     let now = tx.now();
     let state = match outcome {
@@ -168,23 +162,23 @@ pub async fn end(tx: &mut Tx, push: &Push, outcome: Outcome) -> Result<bool, Sto
     Ok(mine)
 }
 
-/// The pushes of a repository that have no end yet. More than one means that several processes died.
+/// Unfinished pushes of a repository. More than one means that several processes died.
 pub async fn running_of(conn: &mut Conn, repo: RepoId) -> Result<Vec<Push>, StoreError> {
     conn.all(&RUNNING_OF_REPO, params![repo]).await?.iter().map(Push::from_row).collect()
 }
 
-/// A page of running pushes, by id, whose process is gone.
+/// A page of running pushes whose process is gone, by id.
 pub async fn orphaned(conn: &mut Conn, local: Timestamp, after: PushId, limit: i64) -> Result<Vec<Push>, StoreError> {
     let now = leases::now(conn, local).await?;
     conn.all(&ORPHANED, params![now, after, limit]).await?.iter().map(Push::from_row).collect()
 }
 
-/// The latest push to a repository whose refs moved, unless that is forgotten.
+/// Latest push that moved refs of a repository, unless it is pruned.
 pub async fn latest_of(conn: &mut Conn, repo: RepoId) -> Result<Option<Push>, StoreError> {
     conn.one(&LATEST_DONE, params![repo]).await?.as_ref().map(Push::from_row).transpose()
 }
 
-/// What a push asked for; nothing once that is forgotten.
+/// Ref updates of a push; empty once it is pruned.
 pub async fn updates(conn: &mut Conn, id: PushId) -> Result<Vec<RefUpdate>, StoreError> {
     match conn.one(&UPDATES, params![id]).await? {
         Some(row) => decode(&row.text("updates")?),
@@ -192,12 +186,12 @@ pub async fn updates(conn: &mut Conn, id: PushId) -> Result<Vec<RefUpdate>, Stor
     }
 }
 
-/// How many pushes have no end yet.
+/// Number of unfinished pushes.
 pub async fn count_running(conn: &mut Conn) -> Result<i64, StoreError> {
     conn.only(&RUNNING, &[]).await?.int("n")
 }
 
-/// Forgets ended pushes from before an instant; their events stay.
+/// Removes pushes that finished before an instant; their events stay.
 pub async fn prune(tx: &mut Tx, before: Timestamp) -> Result<u64, StoreError> {
     tx.execute(&PRUNE, params![before]).await
 }

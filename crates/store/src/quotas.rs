@@ -1,7 +1,7 @@
-//! Usage of keys and networks, which quotas are judged by.
+//! Usage of keys and networks, the input of quota decisions.
 //!
-//! Triggers keep `nostr_keys` in the transaction that stores, replaces or removes an event, an entry of purgatory or a
-//! signed repository. Networks are counted by the caller: only strangers' bytes count for them.
+//! Triggers update `nostr_keys` in the transaction that stores, replaces or removes an event, a purgatory entry or a
+//! signed repository. The caller counts networks: only strangers' bytes count for them.
 
 use crate::nostr_events::{fixed, hexadecimal_list};
 use crate::purgatory::Bytes32;
@@ -21,31 +21,31 @@ macro_rules! usage_columns {
 }
 
 statements! {
-    /// Rows to lock for keys that are seen for the first time.
+    /// Rows to lock for keys that are new.
     BEGIN = "INSERT INTO nostr_keys (pubkey) ",
         sqlite "SELECT unhex(value) FROM json_each($1) WHERE true ORDER BY 1 ON CONFLICT DO NOTHING",
         postgres "SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON)) ORDER BY 1
             ON CONFLICT DO NOTHING";
-    /// In one order, so that two writers of the same keys do not wait for each other.
+    /// In one order, so that two writers of the same keys do not deadlock.
     LOCK = concat!("SELECT ", usage_columns!(), " FROM nostr_keys WHERE pubkey "),
         sqlite "IN (SELECT unhex(value) FROM json_each($1)) ORDER BY pubkey",
         postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))
             ORDER BY pubkey FOR UPDATE";
     OF_KEY = concat!("SELECT ", usage_columns!(), " FROM nostr_keys WHERE pubkey = $1");
-    /// The sum over keys.
+    /// Sum over some keys.
     SUM = "SELECT CAST(COALESCE(sum(bytes + waiting_bytes + repo_bytes), 0) AS BIGINT) AS bytes,
         CAST(COALESCE(sum(repos), 0) AS BIGINT) AS repos FROM nostr_keys WHERE pubkey ",
         sqlite "IN (SELECT unhex(value) FROM json_each($1))",
         postgres "= ANY (ARRAY (SELECT decode(value, 'hex') FROM json_array_elements_text(CAST(CAST($1 AS TEXT) AS JSON))))";
-    /// The sum over all keys, and commits that nobody has signed for.
+    /// Sum over all keys, plus commits without a signed event.
     SUM_ALL = "SELECT
         (SELECT CAST(COALESCE(sum(bytes + waiting_bytes + repo_bytes), 0) AS BIGINT) FROM nostr_keys)
         + (SELECT CAST(COALESCE(sum(bytes), 0) AS BIGINT) FROM purgatory_proposals) AS bytes,
         (SELECT CAST(COALESCE(sum(repos), 0) AS BIGINT) FROM nostr_keys) AS repos";
-    /// Keys of accounts with a username, a page at a time.
+    /// Keys of accounts with a username, by page.
     ACCOUNT_KEYS = "SELECT id, npub FROM users WHERE id > $1 AND npub IS NOT NULL AND name IS NOT NULL
         ORDER BY id LIMIT $2";
-    /// Rows to lock for networks that send the first bytes of a day.
+    /// Rows to lock for networks that send their first bytes of the day.
     BEGIN_ADDRESSES = "INSERT INTO nostr_addresses (address, day, bytes) ",
         sqlite "SELECT value, $1, 0 FROM json_each($2) WHERE true ORDER BY 1 ON CONFLICT DO NOTHING",
         postgres "SELECT value, $1, 0 FROM json_array_elements_text(CAST(CAST($2 AS TEXT) AS JSON)) ORDER BY 1
@@ -75,14 +75,13 @@ statements! {
         ON CONFLICT (event_id) DO UPDATE SET bytes = nostr_proposal_bytes.bytes + excluded.bytes";
 }
 
-/// Usage of one key: events and bytes of those that are stored and of those that wait, repositories, git data.
+/// Usage of one key: stored and waiting events with their bytes, repositories and git data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Events.
     pub events: i64,
     /// Bytes of events.
     pub bytes: i64,
-    /// Signed repositories, deleted ones in their grace included.
+    /// Signed repositories, including deleted ones within their grace.
     pub repos: i64,
     /// Bytes of git data.
     pub repo_bytes: i64,
@@ -100,13 +99,13 @@ impl Usage {
     }
 }
 
-/// Usage of some keys, held until the unit ends: nobody else adds to them meanwhile.
+/// Usage of some keys, locked until the unit ends, so that no other writer adds to them.
 pub async fn lock(tx: &mut Tx, keys: &[Bytes32]) -> Result<HashMap<Bytes32, Usage>, StoreError> {
     if keys.is_empty() {
         return Ok(HashMap::new());
     }
     let list = hexadecimal_list(keys);
-    // SQLite's writer is alone: there is nobody to lock rows against.
+    // SQLite has a single writer, so no row locks are needed.
     if tx.engine() == Engine::Postgres {
         tx.execute(&BEGIN, params![list.as_str()]).await?;
     }
@@ -144,7 +143,7 @@ pub async fn sum_all(conn: &mut Conn) -> Result<Sum, StoreError> {
     Sum::from_row(&conn.only(&SUM_ALL, &[]).await?)
 }
 
-/// Keys of accounts that have a username, as people write them, with the numbers of their accounts, which pages go by.
+/// Npubs of accounts with a username, with the account ids for paging.
 pub async fn account_keys(conn: &mut Conn, after: i64, limit: i64) -> Result<Vec<(i64, String)>, StoreError> {
     let rows = conn.all(&ACCOUNT_KEYS, params![after, limit]).await?;
     rows.iter().map(|row| Ok((row.int("id")?, row.text("npub")?))).collect()
@@ -203,7 +202,7 @@ pub async fn count_refs(tx: &mut Tx, address: &str, refs: i64) -> Result<(), Sto
     tx.execute(&COUNT_REFS, params![address, today, refs]).await.map(drop)
 }
 
-/// Adds to what came from some networks today. Each is there once.
+/// Adds to today's bytes of some networks. Each network occurs once.
 pub async fn add_addresses(tx: &mut Tx, mut added: Vec<(String, i64)>) -> Result<(), StoreError> {
     if added.is_empty() {
         return Ok(());
@@ -214,7 +213,7 @@ pub async fn add_addresses(tx: &mut Tx, mut added: Vec<(String, i64)>) -> Result
     tx.execute(&ADD_ADDRESSES, params![today, Json::from(rows).to_string()]).await.map(drop)
 }
 
-/// Forgets yesterday's networks and keys of which nothing is here.
+/// Removes networks of past days, and keys without any data.
 pub async fn forget(tx: &mut Tx) -> Result<(), StoreError> {
     let today = day(tx.now());
     tx.execute(&FORGET_DAYS, params![today]).await?;
@@ -226,7 +225,7 @@ pub async fn charge_repo(tx: &mut Tx, repo: RepoId, bytes: i64) -> Result<(), St
     tx.execute(&CHARGE_REPO, params![repo, bytes]).await.map(drop)
 }
 
-/// Gives back what a signed repository was charged with beyond its size.
+/// Reduces the charge of a signed repository to its size.
 pub async fn shrink_repo(tx: &mut Tx, repo: RepoId, bytes: i64) -> Result<(), StoreError> {
     tx.execute(&SHRINK_REPO, params![repo, bytes]).await.map(drop)
 }

@@ -1,4 +1,4 @@
-//! A repository as its row tells it, and what it is called where.
+//! A repository row, and its names.
 
 use crate::{Row, StoreError};
 use abide_core::lifecycle::State;
@@ -7,54 +7,43 @@ use abide_core::policy::RepoFacts;
 use abide_core::repo::{Governance, Role, Visibility};
 use abide_core::{Handle, RefName, RepoId, RepoName, Timestamp, UserId, UserName};
 
-/// Everything but what RFC 3986 leaves alone.
+/// All characters except the unreserved ones of RFC 3986.
 const IN_ADDRESS: &percent_encoding::AsciiSet =
     &percent_encoding::NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// A repository as its row tells it.
+/// A repository row.
 #[derive(Debug, Clone)]
 pub struct Repo {
-    /// For life.
     pub id: RepoId,
-    /// Whose it is.
     pub owner_id: UserId,
-    /// What the owner is called; `None` for an unclaimed nostr key.
+    /// `None` for an unclaimed nostr key.
     pub owner_name: Option<UserName>,
-    /// The owner's key in nostr, as people write it.
+    /// The owner's nostr key.
     pub owner_npub: Option<String>,
-    /// What its key calls it, if signed states rule it. Any text.
+    /// Identifier of a repository governed by signed states. Any text.
     pub identifier: Option<String>,
-    /// What it is called.
     pub name: RepoName,
-    /// What it says about itself.
     pub description: String,
-    /// Who may read it without a role.
     pub visibility: Visibility,
-    /// Where the authority to push comes from.
+    /// Source of authority for pushes.
     pub governance: Governance,
-    /// What clones check out.
     pub default_branch: RefName,
-    /// Since when it is read-only.
+    /// Since when it is archived (read-only).
     pub archived_at: Option<Timestamp>,
     /// Since when it is soft-deleted.
     pub deleted_at: Option<Timestamp>,
-    /// What it was forked from.
     pub fork_of: Option<RepoId>,
-    /// Even: refs are at rest. Odd: someone is moving them.
+    /// Even: refs are at rest. Odd: a push is moving them.
     pub refs_generation: i64,
-    /// How many star it.
     pub star_count: i64,
-    /// How many watch it.
     pub watcher_count: i64,
     /// Bytes on disk, as last measured.
     pub size_bytes: i64,
     /// When refs last moved.
     pub pushed_at: Option<Timestamp>,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When it last changed.
     pub updated_at: Timestamp,
-    /// The role of the user it was loaded for.
+    /// Role of the user that it was loaded for.
     pub role: Option<Role>,
 }
 
@@ -88,7 +77,7 @@ impl Repo {
         })
     }
 
-    /// What the policy needs to know.
+    /// Facts for the policy.
     pub fn facts(&self) -> RepoFacts {
         RepoFacts {
             owner: self.owner_id,
@@ -98,7 +87,7 @@ impl Repo {
         }
     }
 
-    /// What the lifecycle needs to know.
+    /// State for the lifecycle.
     pub fn state(&self) -> State {
         State {
             visibility: self.visibility,
@@ -108,7 +97,7 @@ impl Repo {
         }
     }
 
-    /// `owner/name` right now. Of a key that nobody has claimed yet: `npub/identifier`, safe in an address.
+    /// Current `owner/name`. For an unclaimed key: `npub/identifier`, URL-encoded.
     pub fn slug(&self) -> String {
         match (&self.owner_name, &self.owner_npub) {
             (Some(owner), _) => format!("{owner}/{}", self.name),
@@ -117,25 +106,25 @@ impl Repo {
         }
     }
 
-    /// What the owner goes by.
+    /// Name of the owner in URLs and lists.
     pub fn owner(&self) -> Option<Handle> {
         let key = || self.owner_npub.clone().map(Handle::from_stored);
         self.owner_name.clone().map(Handle::from).or_else(key)
     }
 
-    /// Whether the address by key holds the name: there is no identifier, or browsers or the router would take it for
-    /// something else.
+    /// Whether the URL by key uses the repository name: there is no identifier, or browsers or the router would misread
+    /// it.
     pub fn goes_by_name(&self) -> bool {
         self.identifier.as_deref().is_none_or(|identifier| !fits_address(identifier))
     }
 
-    /// `owner/name` as people read it, with a key in short. No address.
+    /// `owner/name` for display, with a shortened key. Not a URL.
     pub fn shown(&self) -> String {
         let owner = self.owner().map_or_else(|| format!("~{}", self.owner_id), |owner| owner.shown().into_owned());
         format!("{owner}/{}", self.name)
     }
 
-    /// `npub/identifier`, safe in an address, if signed states rule it.
+    /// URL-encoded `npub/identifier`, if signed states govern it.
     pub fn nostr_slug(&self) -> Option<String> {
         Some(format!("{}/{}", self.owner_npub.as_deref()?, encoded(self.identifier.as_deref()?)))
     }
@@ -149,8 +138,8 @@ fn fits_address(identifier: &str) -> bool {
     !matches!(identifier, "." | "..") && !RESERVED_REPO_NAMES.contains(&identifier)
 }
 
-/// `owner/name` in the address of a page. An identifier, which only a repository of an owner without a name is called
-/// by, stands there encoded; one that browsers or the router take for something else gives way to the name.
+/// `owner/name` in a page URL. Only repositories of an owner without a username have an identifier, which is
+/// URL-encoded. An identifier that browsers or the router would misread is replaced by the name.
 pub(crate) fn address(owner: &str, name: &str, identifier: Option<&str>) -> String {
     match identifier.filter(|identifier| fits_address(identifier)) {
         Some(identifier) => format!("{owner}/{}", encoded(identifier)),

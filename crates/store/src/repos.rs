@@ -10,7 +10,7 @@ use abide_core::{RefName, RepoId, RepoName, Timestamp, UserId, UserName};
 pub use crate::repo::Repo;
 pub(crate) use crate::repo::address;
 
-/// The columns of [`Repo`], but for the role.
+/// Columns of [`Repo`], without the role.
 macro_rules! columns {
     () => {
         "r.id, r.owner_id, u.name AS owner_name, r.name, r.description, r.visibility, r.governance, r.default_branch,
@@ -22,7 +22,7 @@ macro_rules! columns {
 }
 pub(crate) use columns;
 
-/// What the key of an owner without a name calls a repository, of `repos r` and its owner `users o`.
+/// Identifier of a repository whose owner has no username, from `repos r` and its owner `users o`.
 macro_rules! identifier {
     () => {
         "CASE WHEN o.name IS NULL THEN
@@ -31,8 +31,8 @@ macro_rules! identifier {
 }
 pub(crate) use identifier;
 
-/// Which repositories a viewer finds in any list or count: the one predicate, for `repos r` with the viewer's row of
-/// `repo_collaborators c`. Takes the parameters of the viewer and of whether they read everything.
+/// The visibility predicate of every list and count, for `repos r` with the viewer's row of `repo_collaborators c`.
+/// Takes the parameters of the viewer and of whether they read everything.
 macro_rules! visible {
     ($viewer:literal, $everything:literal) => {
         concat!(
@@ -46,7 +46,7 @@ macro_rules! visible {
 }
 pub(crate) use visible;
 
-/// Who is called $1, or was.
+/// The user with the current or old name $1.
 macro_rules! owner {
     () => {
         "COALESCE((SELECT id FROM users WHERE name = $1), (SELECT user_id FROM user_redirects WHERE old_name = $1))"
@@ -54,8 +54,8 @@ macro_rules! owner {
 }
 pub(crate) use owner;
 
-/// The repository to which the name $2 below owner `$owner` leads viewer $3 ($4: they read everything) while nobody bears
-/// the name: of those that left it, the last one that is live and readable.
+/// The repository that the name $2 below owner `$owner` leads viewer $3 to ($4: they read everything) while no
+/// repository has the name: of those that left it, the last live and readable one.
 macro_rules! redirected {
     ($owner:expr) => {
         concat!(
@@ -79,9 +79,8 @@ statements! {
             fork_of_repo_id, refs_generation, pushed_at, created_at, updated_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)";
 
-    /// The live repository of that slug, with the role that one user has in it. The owner is found by their name or
-    /// else by an old one of theirs, the repository likewise. One statement for hit and miss alike. $4: the viewer reads
-    /// everything.
+    /// The live repository with that slug, with one user's role in it. Owner and repository are found by their current
+    /// names, else by old ones. One statement for hit and miss alike. $4: the viewer reads everything.
     BY_SLUG = concat!("SELECT ", columns!(), ", c.role AS role
         FROM repos r
         JOIN users u ON u.id = r.owner_id
@@ -89,7 +88,7 @@ statements! {
         WHERE r.deleted_at IS NULL AND r.id = COALESCE(
             (SELECT l.id FROM repos l WHERE l.owner_id = ", owner!(), " AND l.name = $2 AND l.deleted_at IS NULL),
             (", redirected!(owner!()), "))");
-    /// What was deleted under this name, the latest first.
+    /// Repositories deleted under this name, latest first.
     DELETED_BY_SLUG = concat!("SELECT ", columns!(), ", CAST(NULL AS TEXT) AS role
         FROM users u
         JOIN repos r ON r.owner_id = u.id AND r.name = $2 AND r.deleted_at IS NOT NULL
@@ -99,7 +98,7 @@ statements! {
         WHERE r.owner_id = $1 AND r.deleted_at IS NOT NULL
         ORDER BY r.deleted_at DESC, r.id DESC LIMIT $2 OFFSET $3");
     COUNT_DELETED_OF_OWNER = "SELECT count(*) AS n FROM repos WHERE owner_id = $1 AND deleted_at IS NOT NULL";
-    /// Deleted until $1, behind ($2, $3): the sweep's way through them.
+    /// Deleted until $1, after ($2, $3): the paging of the sweep.
     DELETED_UNTIL = "SELECT id, deleted_at FROM repos
         WHERE deleted_at IS NOT NULL AND deleted_at <= $1 AND (deleted_at > $2 OR (deleted_at = $2 AND id > $3))
         ORDER BY deleted_at, id LIMIT $4";
@@ -110,7 +109,7 @@ statements! {
         WHERE r.id = $1");
     LOCK = "SELECT id FROM repos WHERE id = $1", postgres " FOR UPDATE";
 
-    /// The live repositories of an owner that a viewer may read: $2 is the viewer, $3 whether they read everything.
+    /// Live repositories of an owner that a viewer may read: $2 is the viewer, $3 whether they read everything.
     LIST_OF_OWNER = concat!("SELECT ", columns!(), ", c.role AS role
         FROM repos r
         JOIN users u ON u.id = r.owner_id
@@ -122,7 +121,7 @@ statements! {
         LEFT JOIN repo_collaborators c ON c.repo_id = r.id AND c.user_id = $2
         WHERE r.owner_id = $1 AND ", visible!("$2", "$3"));
 
-    /// What a user owns or collaborates on.
+    /// Repositories that a user owns or collaborates on.
     LIST_OF_MEMBER = concat!("SELECT ", columns!(), ", c.role AS role
         FROM repos r
         JOIN users u ON u.id = r.owner_id
@@ -135,12 +134,12 @@ statements! {
         WHERE r.deleted_at IS NULL AND r.id IN (SELECT id FROM repos WHERE owner_id = $1
             UNION SELECT repo_id FROM repo_collaborators WHERE user_id = $1)";
 
-    /// Everything there is, deleted included, for the operator.
+    /// All repositories including deleted ones, for the operator.
     PAGE = concat!("SELECT ", columns!(), ", CAST(NULL AS TEXT) AS role
         FROM repos r JOIN users u ON u.id = r.owner_id
         WHERE r.id > $1 ORDER BY r.id LIMIT $2");
 
-    /// Those that nobody has ever pushed to: only they can lack a directory.
+    /// Repositories that were never pushed to: only these can lack a directory.
     EMPTY_PAGE = concat!("SELECT ", columns!(), ", CAST(NULL AS TEXT) AS role
         FROM repos r JOIN users u ON u.id = r.owner_id
         WHERE r.refs_generation = 0 AND r.id > $1 ORDER BY r.id LIMIT $2");
@@ -152,13 +151,13 @@ statements! {
     HAND_OVER = "UPDATE repos SET owner_id = $2, updated_at = $3 WHERE id = $1";
     REMOVE = "DELETE FROM repos WHERE id = $1";
 
-    /// Odd while refs may be moving: whatever it was, it becomes the next odd number.
+    /// Odd while refs may be moving: becomes the next odd number, whatever it was.
     GENERATION_BEGIN = "UPDATE repos SET refs_generation = refs_generation + 1 + (refs_generation % 2)
         WHERE id = $1 RETURNING refs_generation";
     /// Even again, if it is still the odd number that this writer set.
     GENERATION_END = "UPDATE repos SET refs_generation = refs_generation + 1
         WHERE id = $1 AND refs_generation = $2";
-    /// Even again, whoever made it odd. Only under the repository's lease, when no push of it is running.
+    /// Makes an odd generation even. Only under the repository's lease, when none of its pushes is running.
     GENERATION_SETTLE = "UPDATE repos SET refs_generation = refs_generation + 1
         WHERE id = $1 AND refs_generation % 2 = 1";
     GENERATION = "SELECT refs_generation FROM repos WHERE id = $1";
@@ -166,20 +165,15 @@ statements! {
     SET_SIZE = "UPDATE repos SET size_bytes = $2 WHERE id = $1";
 }
 
-/// What a new repository starts with.
+/// Values of a new repository.
 #[derive(Debug, Clone)]
 pub struct NewRepo {
-    /// Whose it is.
     pub owner_id: UserId,
-    /// What it is called.
     pub name: RepoName,
-    /// What it says about itself.
     pub description: String,
-    /// Who may read it without a role.
     pub visibility: Visibility,
-    /// Where the authority to push comes from.
+    /// Source of authority for pushes.
     pub governance: Governance,
-    /// What clones check out.
     pub default_branch: RefName,
 }
 
@@ -189,35 +183,34 @@ pub async fn reserve_id(tx: &mut Tx) -> Result<RepoId, StoreError> {
     tx.only(&RESERVE_ID, params![now]).await?.int("id").map(RepoId::new)
 }
 
-/// Whether the owner has a live repository of that name.
+/// Whether the owner has a live repository with this name.
 pub async fn name_taken(conn: &mut Conn, owner: UserId, name: &RepoName) -> Result<bool, StoreError> {
     Ok(conn.one(&NAME_TAKEN, params![owner, name.as_str()]).await?.is_some())
 }
 
-/// Where a repository that is not empty when it is added has its content from.
+/// Origin of the content of a repository that is not empty when added.
 #[derive(Debug, Clone, Copy)]
 pub struct Content {
-    /// What it is a copy of.
     pub fork_of: Option<RepoId>,
     /// When these refs last moved.
     pub pushed_at: Option<Timestamp>,
 }
 
-/// Adds an empty repository; [`StoreError::Unique`] if the owner has a live one of that name.
+/// Adds an empty repository; [`StoreError::Unique`] if the owner has a live one with this name.
 pub async fn insert(tx: &mut Tx, new: &NewRepo) -> Result<RepoId, StoreError> {
     let id = reserve_id(tx).await?;
     insert_row(tx, id, new, None).await?;
     Ok(id)
 }
 
-/// As [`insert`], with content under the id that was reserved for it.
+/// As [`insert`], with content, under the id reserved for it.
 pub async fn insert_filled(tx: &mut Tx, id: RepoId, new: &NewRepo, content: Content) -> Result<(), StoreError> {
     insert_row(tx, id, new, Some(content)).await
 }
 
 async fn insert_row(tx: &mut Tx, id: RepoId, new: &NewRepo, content: Option<Content>) -> Result<(), StoreError> {
     let now = tx.now();
-    // Content counts as refs that have moved once.
+    // Content counts as one movement of refs.
     let refs_generation: i64 = if content.is_some() { 2 } else { 0 };
     let values = params![
         id,
@@ -235,8 +228,8 @@ async fn insert_row(tx: &mut Tx, id: RepoId, new: &NewRepo, content: Option<Cont
     tx.execute(&INSERT, values).await.map(drop)
 }
 
-/// The live repository `owner/name`, with the viewer's role in it. It is found under old names of the owner and of its
-/// own too: then [`Repo::slug`] differs from what was asked for.
+/// The live repository `owner/name`, with the viewer's role in it. Old names of the owner and the repository also find
+/// it: then [`Repo::slug`] differs from the requested name.
 pub async fn by_slug(
     conn: &mut Conn,
     owner: &UserName,
@@ -248,15 +241,15 @@ pub async fn by_slug(
     conn.one(&BY_SLUG, values).await?.as_ref().map(Repo::from_row).transpose()
 }
 
-/// The repository with that id, deleted or not, with the viewer's role in it.
+/// The repository with this id, deleted or not, with the viewer's role in it.
 pub async fn by_id(conn: &mut Conn, id: RepoId, viewer: Option<UserId>) -> Result<Option<Repo>, StoreError> {
     conn.one(&BY_ID, params![id, viewer]).await?.as_ref().map(Repo::from_row).transpose()
 }
 
-/// As [`by_id`], holding the row until the unit ends, so that what was decided on it is still true when written.
+/// As [`by_id`], locking the row until the unit ends, so that a decision based on it still holds when written.
 ///
-/// Locked first and read then: one statement for both would join the row that it waited for, which may have another
-/// owner now, with the owner from before, and find nothing.
+/// Lock and read are two statements. One statement for both would join the row that it waited for, which may have
+/// another owner by now, with the previous owner, and find nothing.
 pub async fn lock(tx: &mut Tx, id: RepoId, viewer: Option<UserId>) -> Result<Option<Repo>, StoreError> {
     match tx.one(&LOCK, params![id]).await? {
         Some(_) => by_id(tx, id, viewer).await,
@@ -264,10 +257,9 @@ pub async fn lock(tx: &mut Tx, id: RepoId, viewer: Option<UserId>) -> Result<Opt
     }
 }
 
-/// Who looks at a list.
+/// Viewer of a list.
 #[derive(Debug, Clone, Copy)]
 pub struct Viewer {
-    /// The account, if there is one.
     pub user: Option<UserId>,
     /// Whether they read everything that is not deleted.
     pub reads_everything: bool,
@@ -282,13 +274,11 @@ impl From<Option<UserId>> for Viewer {
 /// Part of a list.
 #[derive(Debug, Clone, Copy)]
 pub struct Page {
-    /// How many at most.
     pub limit: i64,
-    /// How many to leave out first.
     pub offset: i64,
 }
 
-/// An owner's repositories that the viewer may read, by name, and how many there are in all.
+/// An owner's repositories that the viewer may read, by name, and their total number.
 pub async fn of_owner(
     conn: &mut Conn,
     owner: UserId,
@@ -306,24 +296,24 @@ pub(crate) fn id_list(ids: &[RepoId]) -> String {
     ids.iter().map(RepoId::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// What a user owns or collaborates on, by slug, and how many there are in all.
+/// Repositories that a user owns or collaborates on, by slug, and their total number.
 pub async fn of_member(conn: &mut Conn, user: UserId, page: Page) -> Result<(Vec<Repo>, i64), StoreError> {
     let rows = conn.all(&LIST_OF_MEMBER, params![user, page.limit, page.offset]).await?;
     let total = conn.only(&COUNT_OF_MEMBER, params![user]).await?.int("n")?;
     Ok((rows.iter().map(Repo::from_row).collect::<Result<_, _>>()?, total))
 }
 
-/// A page of everything by id, deleted included.
+/// A page of all repositories by id, including deleted ones.
 pub async fn page(conn: &mut Conn, after: RepoId, limit: i64) -> Result<Vec<Repo>, StoreError> {
     conn.all(&PAGE, params![after, limit]).await?.iter().map(Repo::from_row).collect()
 }
 
-/// A page of those that nobody has ever pushed to, by id, deleted included.
+/// A page of repositories that were never pushed to, by id, including deleted ones.
 pub async fn empty_page(conn: &mut Conn, after: RepoId, limit: i64) -> Result<Vec<Repo>, StoreError> {
     conn.all(&EMPTY_PAGE, params![after, limit]).await?.iter().map(Repo::from_row).collect()
 }
 
-/// Replaces what the repository says about itself.
+/// Replaces description and default branch.
 pub async fn set_about(tx: &mut Tx, id: RepoId, description: &str, default_branch: &RefName) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&UPDATE_ABOUT, params![id, description, default_branch.as_str(), now]).await.map(drop)
@@ -336,24 +326,24 @@ pub async fn set_marks(tx: &mut Tx, id: RepoId, state: &State) -> Result<(), Sto
     tx.execute(&UPDATE_MARKS, values).await.map(drop)
 }
 
-/// Gives a repository another name; [`StoreError::Unique`] if the owner has a live one of it.
+/// Renames a repository; [`StoreError::Unique`] if the owner has a live one with this name.
 pub async fn rename(tx: &mut Tx, id: RepoId, name: &RepoName) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&RENAME, params![id, name.as_str(), now]).await.map(drop)
 }
 
-/// Gives a repository another owner; [`StoreError::Unique`] if they have a live one of its name.
+/// Changes the owner of a repository; [`StoreError::Unique`] if they have a live one with its name.
 pub async fn hand_over(tx: &mut Tx, id: RepoId, owner: UserId) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&HAND_OVER, params![id, owner, now]).await.map(drop)
 }
 
-/// Removes a repository's row and all that hangs on it. Forks lose their source, events their repository.
+/// Removes a repository's row and its dependent rows. Forks lose their source, events their repository.
 pub async fn remove(tx: &mut Tx, id: RepoId) -> Result<(), StoreError> {
     tx.execute(&REMOVE, params![id]).await.map(drop)
 }
 
-/// The deleted repositories that were last called `owner/name`, the latest first.
+/// Deleted repositories whose last slug was `owner/name`, latest first.
 pub async fn deleted_by_slug(
     conn: &mut Conn,
     owner: &UserName,
@@ -364,17 +354,17 @@ pub async fn deleted_by_slug(
     conn.all(&DELETED_BY_SLUG, values).await?.iter().map(Repo::from_row).collect()
 }
 
-/// A page of an owner's deleted repositories, the latest first, and how many there are in all.
+/// A page of an owner's deleted repositories, latest first, and their total number.
 pub async fn deleted_of_owner(conn: &mut Conn, owner: UserId, page: Page) -> Result<(Vec<Repo>, i64), StoreError> {
     let rows = conn.all(&DELETED_OF_OWNER, params![owner, page.limit, page.offset]).await?;
     let total = conn.only(&COUNT_DELETED_OF_OWNER, params![owner]).await?.int("n")?;
     Ok((rows.iter().map(Repo::from_row).collect::<Result<_, _>>()?, total))
 }
 
-/// A place in the order in which repositories were deleted.
+/// Position in the order of deletion.
 pub type DeletedAt = (Timestamp, RepoId);
 
-/// A page of those deleted until then, the longest deleted first, behind a place.
+/// A page of repositories deleted until an instant, longest deleted first, after a position.
 pub async fn deleted_until(
     conn: &mut Conn,
     until: Timestamp,
@@ -385,33 +375,34 @@ pub async fn deleted_until(
     rows.iter().map(|row| Ok((row.time("deleted_at")?, RepoId::new(row.int("id")?)))).collect()
 }
 
-/// Announces that refs are about to move. Returns the odd generation to hand to [`end_refs`].
+/// Marks refs as moving. Returns the odd generation for [`end_refs`].
 pub async fn begin_refs(tx: &mut Tx, id: RepoId) -> Result<i64, StoreError> {
     tx.only(&GENERATION_BEGIN, params![id]).await?.int("refs_generation")
 }
 
-/// Tells that refs are at rest again; `false` if another writer began meanwhile.
+/// Marks refs as at rest; `false` if another writer began meanwhile.
 pub async fn end_refs(tx: &mut Tx, id: RepoId, generation: i64) -> Result<bool, StoreError> {
     Ok(tx.execute(&GENERATION_END, params![id, generation]).await? > 0)
 }
 
-/// Makes the generation even after crashes that left it odd. Only under the repository's lease, when no push of it runs.
+/// Makes the generation even after crashes that left it odd. Only under the repository's lease, when none of its pushes
+/// runs.
 pub async fn settle_refs(tx: &mut Tx, id: RepoId) -> Result<(), StoreError> {
     tx.execute(&GENERATION_SETTLE, params![id]).await.map(drop)
 }
 
-/// The generation as it is at this moment.
+/// Current generation.
 pub async fn generation(conn: &mut Conn, id: RepoId) -> Result<Option<i64>, StoreError> {
     conn.one(&GENERATION, params![id]).await?.map(|row| row.int("refs_generation")).transpose()
 }
 
-/// Notes that refs moved.
+/// Records that refs moved.
 pub async fn touch_pushed(tx: &mut Tx, id: RepoId) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&TOUCH_PUSHED, params![id, now]).await.map(drop)
 }
 
-/// Notes how much room it takes.
+/// Records the size on disk.
 pub async fn set_size(tx: &mut Tx, id: RepoId, bytes: i64) -> Result<(), StoreError> {
     tx.execute(&SET_SIZE, params![id, bytes]).await.map(drop)
 }

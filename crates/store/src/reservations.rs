@@ -1,5 +1,5 @@
-//! Git data that pushes are about to store, taken from the quotas of strangers before it is written. A reservation ends
-//! when the data is charged, when it is given back, or when it expires.
+//! Reservations: quota for git data that strangers' pushes are about to store, taken before the data is written. A
+//! reservation ends when the data is charged, when it is released, or at its expiry.
 
 use crate::purgatory::Bytes32;
 use crate::sql::statements;
@@ -33,40 +33,35 @@ statements! {
     EXPIRE_OF = "DELETE FROM quota_reservations WHERE substr(holder, 1, length($1)) = $1 AND holder <> $2";
 }
 
-/// Bytes that are reserved, without the reservation that is asked about.
+/// Reserved bytes, without the reservation in question.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reserved {
-    /// Bytes of the key.
     pub of_key: i64,
-    /// Bytes from the network.
     pub of_address: i64,
-    /// Bytes of everyone.
     pub total: i64,
 }
 
-/// A reservation.
 #[derive(Debug, Clone)]
 pub struct Reservation {
-    /// Its name, unique among all.
+    /// Unique id.
     pub id: String,
-    /// The key that pays.
+    /// The key that is charged.
     pub pubkey: Option<Bytes32>,
-    /// The network that it counts for.
+    /// The network that is charged.
     pub address: Option<String>,
     /// Bytes of git data.
     pub bytes: i64,
-    /// The process that asks for it.
+    /// Name of the reserving process.
     pub holder: String,
-    /// When it ends by itself.
     pub expires_at: Timestamp,
 }
 
-/// Waits until nobody else judges git data, and keeps others from it until the unit ends.
+/// Serialises quota decisions about git data until the unit ends.
 pub async fn lock(tx: &mut Tx) -> Result<(), StoreError> {
     tx.only(&LOCK, &[]).await.map(drop)
 }
 
-/// Bytes that are reserved at a moment for a key, for a network and in all, without the reservation of this id.
+/// Bytes reserved at an instant for a key, for a network and in total, without the reservation with this id.
 pub async fn sums(
     conn: &mut Conn,
     key: Option<&Bytes32>,
@@ -78,7 +73,7 @@ pub async fn sums(
     Ok(Reserved { of_key: row.int("of_key")?, of_address: row.int("of_address")?, total: row.int("total")? })
 }
 
-/// Writes a reservation, in place of an earlier one of its id.
+/// Writes a reservation, replacing an earlier one with its id.
 pub async fn put(tx: &mut Tx, reservation: &Reservation) -> Result<(), StoreError> {
     let Reservation { id, pubkey, address, bytes, holder, expires_at } = reservation;
     let key = pubkey.as_ref().map(|key| &key[..]);
@@ -86,24 +81,24 @@ pub async fn put(tx: &mut Tx, reservation: &Reservation) -> Result<(), StoreErro
     tx.execute(&PUT, values).await.map(drop)
 }
 
-/// Takes bytes that are charged elsewhere off a reservation.
+/// Deducts bytes from a reservation that are charged elsewhere.
 pub async fn spend(tx: &mut Tx, id: &str, bytes: i64) -> Result<(), StoreError> {
     tx.execute(&SPEND, params![id, bytes]).await?;
     tx.execute(&SPENT, params![id]).await.map(drop)
 }
 
-/// Gives back what is left of a reservation.
+/// Releases the rest of a reservation.
 pub async fn release(tx: &mut Tx, id: &str) -> Result<(), StoreError> {
     tx.execute(&RELEASE, params![id]).await.map(drop)
 }
 
-/// Forgets those that have expired.
+/// Removes expired reservations.
 pub async fn forget(tx: &mut Tx) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&FORGET, params![now]).await.map(drop)
 }
 
-/// Ends the reservations of earlier processes of a node.
+/// Removes the reservations of earlier processes of a node.
 pub async fn expire_of(tx: &mut Tx, prefix: &str, except: &str) -> Result<u64, StoreError> {
     tx.execute(&EXPIRE_OF, params![prefix, except]).await
 }

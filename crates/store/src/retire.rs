@@ -1,4 +1,4 @@
-//! What goes with an account that is deleted, and the texts that go if their author wants that.
+//! Data removed with a deleted account, and the author's texts if they want that.
 
 use crate::sql::statements;
 use crate::value::params;
@@ -23,7 +23,7 @@ statements! {
     NOTIFICATIONS = "DELETE FROM notifications WHERE user_id = $1";
     OPT_OUTS = "DELETE FROM mail_opt_outs WHERE user_id = $1";
 
-    /// The issues that lose comments below, which are as many as the next statement removes.
+    /// Adjusts the counts of issues that lose comments by the next statement.
     FEWER_COMMENTS = "UPDATE issues SET comment_count = comment_count - (
             SELECT count(*) FROM comments c WHERE c.issue_id = issues.id AND c.author_id = $1 AND c.id <= $2)
         WHERE id IN (SELECT issue_id FROM comments WHERE author_id = $1 AND id <= $2)";
@@ -31,7 +31,7 @@ statements! {
     NEXT_COMMENT = "SELECT max(id) AS id FROM (SELECT id FROM comments WHERE author_id = $1 ORDER BY id LIMIT $2) AS batch";
     BLANK_ISSUES = "UPDATE issues SET title = 'Removed', body = '', edited_at = $2 WHERE id IN (
         SELECT id FROM issues WHERE author_id = $1 AND (title <> 'Removed' OR body <> '') ORDER BY id LIMIT $3)";
-    /// The titles that they gave to issues, in the history of those.
+    /// Titles that the user gave to issues, in their timelines.
     FORGET_TITLES = "DELETE FROM issue_events WHERE kind = 'renamed' AND id IN (
         SELECT e.id FROM issue_events e WHERE e.actor_id = $1
         UNION SELECT e.id FROM issues s JOIN issue_events e ON e.issue_id = s.id WHERE s.author_id = $1)";
@@ -56,7 +56,7 @@ const ALL_OF_THEIRS: [&Sql; 16] = [
     &OPT_OUTS,
 ];
 
-/// Removes every way in, every role and all that an account keeps for itself.
+/// Removes all credentials, roles and personal data of an account.
 pub async fn clear(tx: &mut Tx, user: UserId) -> Result<(), StoreError> {
     for sql in ALL_OF_THEIRS {
         tx.execute(sql, params![user]).await?;
@@ -64,7 +64,7 @@ pub async fn clear(tx: &mut Tx, user: UserId) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Removes some of what an account wrote; `false` once nothing is left.
+/// Removes some of an account's texts; `false` once nothing is left.
 pub async fn erase_some(tx: &mut Tx, user: UserId, limit: i64) -> Result<bool, StoreError> {
     if let Some(last) = tx.only(&NEXT_COMMENT, params![user, limit]).await?.opt_int("id")? {
         tx.execute(&FEWER_COMMENTS, params![user, last]).await?;

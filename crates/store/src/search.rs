@@ -1,7 +1,7 @@
-//! Searching repositories by name, owner, description and topic, behind the same predicate as every list.
+//! Repository search by name, owner, description and topic, with the same visibility predicate as every list.
 //!
-//! Words may stand anywhere in a text, which no index helps with, so a search looks through a bounded number of
-//! repositories: the ones with the topic, the owner's, or else those that changed last.
+//! No index helps with words anywhere in a text, so a search reads a bounded number of repositories: those with the
+//! topic, those of the owner, or else the most recently changed.
 
 use crate::repos::{Page, Repo, Viewer, columns, visible};
 use crate::sql::statements;
@@ -9,11 +9,11 @@ use crate::{Conn, StoreError, Value};
 use abide_core::search::{MAX_WORDS, Sort};
 use abide_core::{Topic, UserId};
 
-/// No count goes farther: nobody pages that deep.
+/// Upper bound of counts: nobody pages that deep.
 pub const MAX_TOTAL: i64 = 10_000;
 
-/// One word that has to be found. The topics are counted rather than asked for with EXISTS, which PostgreSQL might turn
-/// into a look at every topic there is.
+/// One required word. Topics are counted instead of tested with EXISTS, which PostgreSQL might turn into a scan of all
+/// topics.
 macro_rules! word {
     ($pattern:literal) => {
         concat!(
@@ -30,8 +30,8 @@ macro_rules! word {
     };
 }
 
-/// What is found in a source: $1 viewer, $2 whether they read everything, $3–$7 words, $8 owner or nobody in
-/// particular, $9 how many repositories the source may give.
+/// Matches in a source: $1 viewer, $2 whether they read everything, $3–$7 words, $8 owner or NULL, $9 scan limit of the
+/// source.
 macro_rules! found_in {
     ($source:expr) => {
         concat!(
@@ -58,7 +58,7 @@ macro_rules! count_in {
     };
 }
 
-/// $10 order, $11 the first word, $12 the same as the beginning of a name, $13 limit, $14 offset.
+/// $10 order, $11 the first word, $12 the same as a prefix pattern, $13 limit, $14 offset.
 macro_rules! list_in {
     ($source:expr) => {
         concat!(
@@ -78,7 +78,7 @@ macro_rules! list_in {
     };
 }
 
-/// The columns that a source gives.
+/// Columns of a source.
 macro_rules! source_columns {
     () => {
         "s.id, s.owner_id, s.name, s.description, s.visibility, s.governance, s.default_branch, s.archived_at,
@@ -124,22 +124,19 @@ statements! {
     COUNT_TAGGED = count_in!(tagged!("$10"));
 }
 
-/// What is looked for, and how far.
+/// Conditions and scan limit of a search.
 #[derive(Debug, Clone)]
 pub struct Search {
-    /// Lower-case words, each of which has to be found.
+    /// Lower-case words; all must match.
     pub words: Vec<String>,
-    /// Only repositories that have this topic.
     pub topic: Option<Topic>,
-    /// Only repositories of this owner.
     pub owner: Option<UserId>,
-    /// In which order results come.
     pub sort: Sort,
-    /// How many repositories are looked at.
+    /// Most repositories to read.
     pub scan: i64,
 }
 
-/// A page of what a viewer may read of the matches, and how many there are, up to [`MAX_TOTAL`].
+/// A page of the matches that a viewer may read, and their number up to [`MAX_TOTAL`].
 pub async fn find(
     conn: &mut Conn,
     search: &Search,
@@ -174,7 +171,7 @@ fn beginning(word: &str) -> String {
     format!("{}%", escaped(word))
 }
 
-/// A word in which nothing stands for anything but itself.
+/// Escapes the wildcards in a word.
 pub(crate) fn escaped(word: &str) -> String {
     let mut pattern = String::with_capacity(word.len());
     for c in word.chars() {

@@ -1,7 +1,7 @@
-//! The one sequencer: gives committed rows of both logs their place.
+//! The sequencer: numbers committed rows of both logs.
 //!
-//! Ids are handed out before commit, so on PostgreSQL a row with a small id can appear late; a reader that goes by id
-//! would pass it. The place (`seq`) is given afterwards by whoever holds the lease, and only ever grows.
+//! Ids are assigned before commit, so on PostgreSQL a row with a small id can appear late; a reader that goes by id
+//! would miss it. The position (`seq`) is assigned afterwards by the lease holder, and only grows.
 
 use crate::leases::{self, Lease};
 use crate::sql::statements;
@@ -16,15 +16,13 @@ statements! {
     ADVANCE = "UPDATE log_heads SET seq = $2, hash = $3 WHERE name = $1";
 }
 
-/// The lease that the sequencer holds.
+/// Name of the sequencer's lease.
 pub const LEASE: &str = "sequencer";
 
-/// How many rows one step gave a place.
+/// Number of rows numbered in one step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Step {
-    /// Domain events.
     pub events: u64,
-    /// Audit rows.
     pub audit: u64,
 }
 
@@ -44,12 +42,12 @@ pub async fn step(tx: &mut Tx, lease: &Lease, key: &[u8], limit: i64) -> Result<
     Ok(Step { events: numbered, audit: sealed })
 }
 
-/// Whether any row of either log has no place yet.
+/// Whether any row of either log is unnumbered.
 pub async fn anything_waits(conn: &mut Conn) -> Result<bool, StoreError> {
     Ok(conn.one(&ANYTHING, &[]).await?.is_some())
 }
 
-/// Where a log stands: its last place and, for the audit log, that row's seal.
+/// Head of a log: its last position and, for the audit log, that row's seal.
 pub async fn head(conn: &mut Conn, log: &str) -> Result<(i64, Vec<u8>), StoreError> {
     read(conn.one(&HEAD, params![log]).await?)
 }

@@ -1,4 +1,4 @@
-//! Who is logged in on the pages. Only a hash of the cookie is kept.
+//! Web sessions. Only a hash of the cookie is stored.
 
 use crate::sql::statements;
 use crate::users::{User, user_columns};
@@ -7,7 +7,7 @@ use crate::{Conn, Row, StoreError, Tx};
 use abide_core::{Timestamp, UserId};
 use std::time::Duration;
 
-/// The columns of [`Session`]; named apart from those of [`User`].
+/// Columns of [`Session`], with names distinct from those of [`User`].
 macro_rules! columns {
     () => {
         "s.hash AS session_hash, s.ip AS session_ip, s.agent AS session_agent, s.created_at AS session_began,
@@ -19,10 +19,10 @@ macro_rules! columns {
 statements! {
     INSERT = "INSERT INTO sessions (hash, user_id, ip, agent, created_at, last_seen_at, expires_at)
         VALUES ($1, $2, $3, $4, $5, $5, $6)";
-    /// All but the $2 last used. A login more must not make the table grow for ever.
+    /// All but the $2 last used, so that logins do not grow the table forever.
     END_OLDEST = "DELETE FROM sessions WHERE user_id = $1 AND hash NOT IN
         (SELECT hash FROM sessions WHERE user_id = $1 ORDER BY last_seen_at DESC, created_at DESC, hash LIMIT $2)";
-    /// The login with who is logged in: one statement per request.
+    /// The session with its user: one statement per request.
     OPEN = concat!("SELECT ", columns!(), ", ", user_columns!(), "
         FROM sessions s
         JOIN users u ON u.id = s.user_id
@@ -39,22 +39,20 @@ statements! {
     PRUNE = "DELETE FROM sessions WHERE expires_at <= $1";
 }
 
-/// A login.
 #[derive(Debug, Clone)]
 pub struct Session {
     /// SHA-256 of the cookie.
     pub hash: Vec<u8>,
-    /// From where it was last used.
+    /// Address of the last use.
     pub ip: Option<String>,
-    /// With which browser, shortened.
+    /// User agent, shortened.
     pub agent: String,
-    /// Since when.
     pub created_at: Timestamp,
-    /// When last used, to ten minutes.
+    /// Last use, to ten minutes.
     pub last_seen_at: Timestamp,
-    /// Until when, if it is not used again.
+    /// Expiry without further use.
     pub expires_at: Timestamp,
-    /// When its owner last proved that it is them.
+    /// Time of the last confirmation of identity.
     pub confirmed_at: Timestamp,
 }
 
@@ -72,22 +70,19 @@ impl Session {
     }
 }
 
-/// A login to be remembered.
+/// A session to store.
 #[derive(Debug, Clone)]
 pub struct NewSession {
     /// SHA-256 of the cookie.
     pub hash: [u8; 32],
-    /// Whose.
     pub user_id: UserId,
-    /// From where.
     pub ip: Option<String>,
-    /// With which browser, shortened.
+    /// User agent, shortened.
     pub agent: String,
-    /// Until when.
     pub expires_at: Timestamp,
 }
 
-/// Remembers a login; of the user's older ones, the `keep` last used stay, this one included.
+/// Stores a session; keeps the user's `keep` last used sessions, including this one.
 pub async fn insert(tx: &mut Tx, new: &NewSession, keep: i64) -> Result<(), StoreError> {
     let now = tx.now();
     let values = params![new.hash.as_slice(), new.user_id, new.ip.as_deref(), new.agent.as_str(), now, new.expires_at];
@@ -95,19 +90,18 @@ pub async fn insert(tx: &mut Tx, new: &NewSession, keep: i64) -> Result<(), Stor
     tx.execute(&END_OLDEST, params![new.user_id, keep]).await.map(drop)
 }
 
-/// The login of that cookie and who it is, unless it has ended or they are suspended.
+/// The session of a cookie and its user, unless it has expired or the user is suspended.
 pub async fn open(conn: &mut Conn, hash: &[u8; 32], now: Timestamp) -> Result<Option<(Session, User)>, StoreError> {
     let Some(row) = conn.one(&OPEN, params![hash.as_slice(), now]).await? else { return Ok(None) };
     Ok(Some((Session::from_row(&row)?, User::from_row(&row)?)))
 }
 
-/// A user's logins, the last used first.
+/// A user's sessions, last used first.
 pub async fn of_user(conn: &mut Conn, user: UserId, now: Timestamp, limit: i64) -> Result<Vec<Session>, StoreError> {
     conn.all(&OF_USER, params![user, now, limit]).await?.iter().map(Session::from_row).collect()
 }
 
-/// Notes that it was used, and lets it live for so long from then. One that has ended meanwhile stays ended, and what is
-/// noted late does not undo a later use.
+/// Records a use and extends the expiry. An ended session stays ended, and a late record does not undo a later use.
 pub async fn touch(
     tx: &mut Tx,
     hash: &[u8],
@@ -118,33 +112,33 @@ pub async fn touch(
     tx.execute(&TOUCH, params![hash, seen, seen.plus(ttl), ip]).await.map(drop)
 }
 
-/// Notes that the owner of a login has just proved that it is them.
+/// Records that the user has just confirmed their identity.
 pub async fn confirm(tx: &mut Tx, user: UserId, hash: &[u8]) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&CONFIRM, params![hash, user, now]).await.map(drop)
 }
 
-/// Ends one login of a user; `false` if they have no such login.
+/// Ends one session of a user; `false` if it does not exist.
 pub async fn end(tx: &mut Tx, user: UserId, hash: &[u8]) -> Result<bool, StoreError> {
     Ok(tx.execute(&END, params![hash, user]).await? > 0)
 }
 
-/// Ends the login of a cookie and tells whose it was; `None` if there is none.
+/// Ends the session of a cookie and returns its user; `None` if there is none.
 pub async fn end_by_hash(tx: &mut Tx, hash: &[u8; 32]) -> Result<Option<UserId>, StoreError> {
     tx.one(&END_BY_HASH, params![hash.as_slice()]).await?.map(|row| row.int("user_id").map(UserId::new)).transpose()
 }
 
-/// Ends every login of a user; returns how many.
+/// Ends every session of a user; returns their number.
 pub async fn end_all(tx: &mut Tx, user: UserId) -> Result<u64, StoreError> {
     tx.execute(&END_ALL, params![user]).await
 }
 
-/// Ends every login of a user but this one; returns how many.
+/// Ends every session of a user except this one; returns their number.
 pub async fn end_others(tx: &mut Tx, user: UserId, hash: &[u8]) -> Result<u64, StoreError> {
     tx.execute(&END_OTHERS, params![user, hash]).await
 }
 
-/// Forgets logins that have ended; returns how many.
+/// Removes expired sessions; returns their number.
 pub async fn prune(tx: &mut Tx) -> Result<u64, StoreError> {
     let now = tx.now();
     tx.execute(&PRUNE, params![now]).await

@@ -2,16 +2,15 @@
 
 use crate::Engine;
 
-/// One statement. The text is the same for both engines unless it says otherwise.
+/// One statement. The text is the same for both engines unless stated otherwise.
 #[derive(Debug, Clone, Copy)]
 pub struct Sql {
-    /// What it is called in the code.
+    /// Name in the code.
     pub name: &'static str,
-    /// The module that it belongs to.
     pub(crate) module: &'static str,
     sqlite: &'static str,
     postgres: &'static str,
-    /// How many values it takes. SQLite would take a missing one for NULL.
+    /// Number of parameters. SQLite would treat a missing value as NULL.
     pub(crate) parameters: usize,
 }
 
@@ -21,7 +20,7 @@ impl Sql {
         Self { name, module, sqlite, postgres, parameters: highest_parameter(postgres) }
     }
 
-    /// The text for one engine.
+    /// Text for one engine.
     pub const fn text(&self, engine: Engine) -> &'static str {
         match engine {
             Engine::Sqlite => self.sqlite,
@@ -53,8 +52,8 @@ const fn highest_parameter(text: &str) -> usize {
 /// Declares the statements of a module and lists them in `ALL`.
 ///
 /// `NAME = "text";` serves both engines. `NAME = "text", postgres " FOR UPDATE";` appends a tail for PostgreSQL, where
-/// rows are locked one by one; SQLite's writer is alone anyway. `NAME = "text", sqlite "…", postgres "…";` gives each
-/// its own tail, for the few things that have no common spelling.
+/// rows are locked one by one; SQLite has a single writer anyway. `NAME = "text", sqlite "…", postgres "…";` gives each
+/// its own tail, for the few things without a common spelling.
 ///
 /// Columns are named, never `*`: another process may add one while this one keeps its prepared statements, and then
 /// PostgreSQL refuses them and SQLite's driver reads past the columns that it knows.
@@ -73,7 +72,7 @@ macro_rules! statements {
 }
 pub(crate) use statements;
 
-/// Every statement of the store with the module it belongs to.
+/// Every statement of the store, with its module.
 pub fn all_statements() -> impl Iterator<Item = (&'static str, &'static Sql)> {
     const MODULES: &[(&str, &[&Sql])] = &[
         ("audit", crate::audit::ALL),

@@ -1,11 +1,11 @@
-//! Public keys that open the SSH door.
+//! Public keys for SSH.
 
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
 use abide_core::{Timestamp, UserId};
 
-/// The columns of [`SshKey`].
+/// Columns of [`SshKey`].
 macro_rules! columns {
     () => {
         "id, user_id, title, fingerprint, public_key, created_at, last_used_at"
@@ -23,22 +23,18 @@ statements! {
     TOUCH = "UPDATE ssh_keys SET last_used_at = $2 WHERE id = $1";
 }
 
-/// A public key.
 #[derive(Debug, Clone)]
 pub struct SshKey {
-    /// Its row.
     pub id: i64,
-    /// Whose it is.
     pub user_id: UserId,
-    /// What its owner calls it.
+    /// Title chosen by the owner.
     pub title: String,
     /// `SHA256:…` as OpenSSH prints it.
     pub fingerprint: String,
     /// Algorithm and base64, without a comment.
     pub public_key: String,
-    /// When it was added.
     pub created_at: Timestamp,
-    /// When it last opened the door, to the minute.
+    /// Last use, to the minute.
     pub last_used_at: Option<Timestamp>,
 }
 
@@ -56,32 +52,31 @@ impl SshKey {
     }
 }
 
-/// What a new key starts with.
+/// Values of a new key.
 #[derive(Debug, Clone)]
 pub struct NewSshKey {
-    /// Whose it is.
     pub user_id: UserId,
-    /// What its owner calls it.
+    /// Title chosen by the owner.
     pub title: String,
-    /// `SHA256:…`
+    /// `SHA256:…`.
     pub fingerprint: String,
     /// Algorithm and base64.
     pub public_key: String,
 }
 
-/// Adds a key; [`StoreError::Unique`] if it is in use, by whomever.
+/// Adds a key; [`StoreError::Unique`] if any account has it.
 pub async fn insert(tx: &mut Tx, new: &NewSshKey) -> Result<i64, StoreError> {
     let now = tx.now();
     let values = params![new.user_id, new.title.as_str(), new.fingerprint.as_str(), new.public_key.as_str(), now];
     tx.only(&INSERT, values).await?.int("id")
 }
 
-/// The key with that fingerprint.
+/// The key with this fingerprint.
 pub async fn by_fingerprint(conn: &mut Conn, fingerprint: &str) -> Result<Option<SshKey>, StoreError> {
     conn.one(&BY_FINGERPRINT, params![fingerprint]).await?.as_ref().map(SshKey::from_row).transpose()
 }
 
-/// This user's key with that id.
+/// The user's key with this id.
 pub async fn by_id(conn: &mut Conn, user: UserId, id: i64) -> Result<Option<SshKey>, StoreError> {
     conn.one(&BY_ID, params![id, user]).await?.as_ref().map(SshKey::from_row).transpose()
 }
@@ -91,17 +86,17 @@ pub async fn list(conn: &mut Conn, user: UserId, limit: i64, offset: i64) -> Res
     conn.all(&LIST, params![user, limit, offset]).await?.iter().map(SshKey::from_row).collect()
 }
 
-/// How many keys a user has.
+/// Number of keys of a user.
 pub async fn count(conn: &mut Conn, user: UserId) -> Result<i64, StoreError> {
     conn.only(&COUNT, params![user]).await?.int("n")
 }
 
-/// Removes this user's key; `false` if there was none.
+/// Removes the user's key; `false` if there was none.
 pub async fn remove(tx: &mut Tx, user: UserId, id: i64) -> Result<bool, StoreError> {
     Ok(tx.execute(&REMOVE, params![id, user]).await? > 0)
 }
 
-/// Notes that it was used.
+/// Records a use.
 pub async fn touch(tx: &mut Tx, id: i64) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&TOUCH, params![id, now]).await.map(drop)

@@ -1,7 +1,7 @@
-//! Stars: what people want to find again and be seen to like. Triggers keep `repos.star_count`.
+//! Stars. Triggers keep `repos.star_count`.
 //!
-//! Stars of suspended accounts are kept, but neither listed nor counted. A repository that is deleted or that the viewer
-//! may not read is left out of everyone's lists, and its stars come back with it.
+//! Stars of suspended accounts are kept, but neither listed nor counted. Lists omit a repository that is deleted or
+//! that the viewer may not read; its stars come back with it.
 
 use crate::lists::{Kept, Part, Person, person_columns};
 use crate::repos::{Page, Viewer, columns, id_list, visible};
@@ -13,7 +13,7 @@ use abide_core::attention::StarOrder;
 use abide_core::{RepoId, UserId};
 use std::collections::HashSet;
 
-/// Who stars a repository, as far as everyone may know: one predicate for list and count.
+/// Public stargazers of a repository: one predicate for list and count.
 macro_rules! stargazers {
     ($repo:literal) => {
         concat!(
@@ -24,7 +24,7 @@ macro_rules! stargazers {
     };
 }
 
-/// What a user stars, as far as a viewer may know: $2 is the viewer, $3 whether they read everything.
+/// A user's stars that a viewer may see: $2 is the viewer, $3 whether they read everything.
 macro_rules! starred_in {
     ($source:expr) => {
         concat!(
@@ -40,7 +40,7 @@ macro_rules! starred_in {
     };
 }
 
-/// The same, looking for text ($5, a pattern in lower case) in the latest $4 stars.
+/// As [`starred_in`], searching the latest $4 stars for text ($5, a lower-case pattern).
 macro_rules! found {
     () => {
         concat!(
@@ -67,7 +67,7 @@ statements! {
         AND (s.starred_at, s.user_id) < ($2, $3)
         ORDER BY s.starred_at DESC, s.user_id DESC LIMIT $4 OFFSET $5");
     COUNT_OF_REPO = concat!("SELECT count(*) AS n", stargazers!("$1"));
-    /// Repositories whose counter is wrong: there should be none.
+    /// Repositories with a wrong counter: there should be none.
     MISCOUNTED = concat!("SELECT r.id FROM repos r WHERE r.star_count <> (SELECT count(*)", stargazers!("r.id"), ")
         ORDER BY r.id LIMIT $1");
     RECOUNT = concat!("UPDATE repos SET star_count = (SELECT count(*)", stargazers!("$1"), ") WHERE id = $1");
@@ -90,13 +90,13 @@ statements! {
     COUNT_FOUND_OF_USER = concat!("SELECT count(*) AS n", found!());
 }
 
-/// Stars a repository; `false` if it was starred before.
+/// Stars a repository; `false` if it was already starred.
 pub async fn add(tx: &mut Tx, user: UserId, repo: RepoId) -> Result<bool, StoreError> {
     let now = tx.now();
     Ok(tx.execute(&ADD, params![user, repo, now]).await? > 0)
 }
 
-/// Takes a star back; `false` if there was none.
+/// Removes a star; `false` if there was none.
 pub async fn remove(tx: &mut Tx, user: UserId, repo: RepoId) -> Result<bool, StoreError> {
     Ok(tx.execute(&REMOVE, params![user, repo]).await? > 0)
 }
@@ -106,34 +106,34 @@ pub async fn has(conn: &mut Conn, user: UserId, repo: RepoId) -> Result<bool, St
     Ok(conn.one(&HAS, params![user, repo]).await?.is_some())
 }
 
-/// Those of several repositories that a user stars.
+/// Which of these repositories a user stars.
 pub async fn among(conn: &mut Conn, user: UserId, repos: &[RepoId]) -> Result<HashSet<RepoId>, StoreError> {
     let rows = conn.all(&AMONG, params![user, id_list(repos)]).await?;
     rows.iter().map(|row| row.int("repo_id").map(RepoId::new)).collect()
 }
 
-/// Who stars a repository, the latest first.
+/// Stargazers of a repository, latest first.
 pub async fn of_repo(conn: &mut Conn, repo: RepoId, part: Part) -> Result<Vec<Person>, StoreError> {
     Person::list(conn, &OF_REPO, repo, part).await
 }
 
-/// Repositories whose rows say another number than there are, which should not be.
+/// Repositories whose counter differs from the number of stars, which should not happen.
 pub async fn miscounted(conn: &mut Conn, limit: i64) -> Result<Vec<RepoId>, StoreError> {
     let rows = conn.all(&MISCOUNTED, params![limit]).await?;
     rows.iter().map(|row| row.int("id").map(RepoId::new)).collect()
 }
 
-/// Counts again what a repository's row should say. The unit holds the row.
+/// Corrects a repository's counter. The unit holds the row.
 pub async fn recount(tx: &mut Tx, repo: RepoId) -> Result<(), StoreError> {
     tx.execute(&RECOUNT, params![repo]).await.map(drop)
 }
 
-/// How many star a repository: what its row should say.
+/// Number of stars of a repository, which its counter should equal.
 pub async fn count_of_repo(conn: &mut Conn, repo: RepoId) -> Result<i64, StoreError> {
     conn.only(&COUNT_OF_REPO, params![repo]).await?.int("n")
 }
 
-/// What a user stars and the viewer may read, the latest star first, and how many that are in all.
+/// A user's stars that the viewer may read, latest first, and their total number.
 pub async fn of_user(
     conn: &mut Conn,
     user: UserId,
@@ -143,18 +143,17 @@ pub async fn of_user(
     Kept::list(conn, [&OF_USER, &COUNT_OF_USER], user, viewer, part).await
 }
 
-/// What to look for among someone's stars.
+/// Search among a user's stars.
 #[derive(Debug, Clone)]
 pub struct Search {
-    /// Lower-case text that the name, the owner's name or the description contains.
+    /// Lower-case text in the name, the owner's name or the description.
     pub text: String,
-    /// In which order.
     pub order: StarOrder,
-    /// How many stars are looked at, the latest first.
+    /// Most stars to read, latest first.
     pub scan: i64,
 }
 
-/// As [`of_user`], looking for text and in another order.
+/// As [`of_user`], with a text search and another order.
 pub async fn found_of_user(
     conn: &mut Conn,
     user: UserId,

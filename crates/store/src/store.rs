@@ -1,4 +1,4 @@
-//! Opening a database, reading from it, and handing it units of work.
+//! Opens a database, reads from it, and runs units of work.
 
 use crate::conn::{Effect, Failure, Link, Tx, Wakes};
 use crate::writer::{Job, Writer};
@@ -20,31 +20,31 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-/// How often a unit is run again after a conflict before its caller is told.
+/// Retries of a unit after conflicts before its caller gets the error.
 const RETRIES: u32 = 10;
 
-/// How many prepared statements a connection keeps: more than the store has.
+/// Prepared statements cached per connection: more than the store has.
 const STATEMENTS: usize = 512;
 
-/// Where the database is and how much of it to use.
+/// Location and limits of the database.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// `postgres://…`, or `None` for SQLite.
     pub url: Option<String>,
-    /// The SQLite file.
+    /// Path of the SQLite file.
     pub sqlite_file: PathBuf,
     /// Connections for reading (and, on PostgreSQL, writing).
     pub connections: u32,
-    /// How many units SQLite's writer commits together at most.
+    /// Most units that SQLite's writer commits together.
     pub batch: usize,
-    /// How many units may wait for SQLite's writer before callers wait too.
+    /// Most units queued for SQLite's writer; further callers wait.
     pub queue: usize,
-    /// How long to wait for a free connection or another process's write lock.
+    /// Longest wait for a free connection or another process's write lock.
     pub busy_timeout: Duration,
 }
 
 impl Options {
-    /// The defaults, with SQLite in the given file.
+    /// Default options, with SQLite in the given file.
     pub fn sqlite(file: impl Into<PathBuf>) -> Self {
         Self {
             url: None,
@@ -56,7 +56,7 @@ impl Options {
         }
     }
 
-    /// The defaults, with PostgreSQL at the given address.
+    /// Default options, with PostgreSQL at the given URL.
     pub fn postgres(url: impl Into<String>) -> Self {
         Self { url: Some(url.into()), ..Self::sqlite(PathBuf::new()) }
     }
@@ -67,7 +67,7 @@ enum Pools {
         readers: SqlitePool,
         writer: Writer,
     },
-    /// With the units that are running, so that closing can wait for them.
+    /// With the running units, so that closing can wait for them.
     Postgres {
         pool: PgPool,
         units: TaskTracker,
@@ -88,7 +88,7 @@ struct Inner {
     deliveries_grew: Notify,
 }
 
-/// A unit of work: SQL only, and it may be run more than once, so it must not change anything but `tx`.
+/// A unit of work: SQL only. It may run more than once, so it must not change anything but `tx`.
 pub trait Unit<I, T, E>: for<'t> Fn(&'t mut Tx, &'t I) -> BoxFuture<'t, Result<T, E>> + Send + Sync + 'static {}
 impl<I, T, E, F> Unit<I, T, E> for F where
     F: for<'t> Fn(&'t mut Tx, &'t I) -> BoxFuture<'t, Result<T, E>> + Send + Sync + 'static
@@ -96,7 +96,7 @@ impl<I, T, E, F> Unit<I, T, E> for F where
 }
 
 impl Store {
-    /// Connects, brings the schema up to date, and starts the writer.
+    /// Connects, migrates the schema, and starts the writer.
     pub async fn open(options: &Options, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let pools = match &options.url {
             Some(url) => Self::open_postgres(options, url, &*clock).await?,
@@ -119,7 +119,7 @@ impl Store {
         let write = read.clone().read_only(false).create_if_missing(true).journal_mode(SqliteJournalMode::Wal);
         let mut conn = first_writer(&write, options.busy_timeout).await?;
         migrate::sqlite(&mut conn, clock.now()).await?;
-        // Readers are opened after the writer has made the file and switched it to WAL.
+        // Open readers after the writer has created the file and switched it to WAL.
         let readers = SqlitePoolOptions::new()
             .max_connections(options.connections)
             .acquire_timeout(options.busy_timeout)
@@ -143,7 +143,7 @@ impl Store {
         Ok(Pools::Postgres { pool, units: TaskTracker::new() })
     }
 
-    /// Which engine this is.
+    /// Engine of this database.
     pub fn engine(&self) -> Engine {
         match self.inner.pools {
             Pools::Sqlite { .. } => Engine::Sqlite,
@@ -151,12 +151,12 @@ impl Store {
         }
     }
 
-    /// The clock that units take their instant from.
+    /// Clock for the instants of units.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.inner.clock
     }
 
-    /// A connection to read from. Readers never wait for writers.
+    /// A connection for reading. Readers never wait for writers.
     pub async fn read(&self) -> Result<ReadConn, StoreError> {
         let link = match &self.inner.pools {
             Pools::Sqlite { readers, .. } => Link::SqliteReader(readers.acquire().await?),
@@ -167,8 +167,8 @@ impl Store {
 
     /// Runs a unit of work in a transaction and returns once it is durable.
     ///
-    /// An error from the unit rolls it back, and so does a failed statement, even if the unit goes on as if nothing had
-    /// happened. Once begun, the unit runs to its end even if the caller stops waiting.
+    /// An error from the unit rolls it back, and so does a failed statement, even if the unit ignores the failure. Once
+    /// started, the unit runs to its end even if the caller stops waiting.
     pub async fn write<I, T, E, U>(&self, input: I, unit: U) -> Result<T, E>
     where
         I: Send + Sync + 'static,
@@ -193,17 +193,17 @@ impl Store {
         }
     }
 
-    /// Returns when someone in this process may have added to the logs. A hint: poll as well.
+    /// Returns when this process may have added to the logs. A hint: poll as well.
     pub async fn log_grew(&self) {
         self.inner.log_grew.notified().await;
     }
 
-    /// Returns when someone in this process may have added a job. A hint: poll as well.
+    /// Returns when this process may have added a job. A hint: poll as well.
     pub async fn jobs_grew(&self) {
         self.inner.jobs_grew.notified().await;
     }
 
-    /// Returns when someone in this process may have queued something for a webhook. A hint: poll as well.
+    /// Returns when this process may have enqueued a delivery. A hint: poll as well.
     pub async fn deliveries_grew(&self) {
         self.inner.deliveries_grew.notified().await;
     }
@@ -220,7 +220,7 @@ impl Store {
         }
     }
 
-    /// Takes no more units, lets those that wait or run finish, and closes every connection.
+    /// Accepts no more units, lets queued and running ones finish, and closes every connection.
     pub async fn close(&self) {
         match &self.inner.pools {
             Pools::Sqlite { readers, writer } => writer.close(readers).await,
@@ -233,8 +233,8 @@ impl Store {
     }
 }
 
-/// Opens the file and switches it to WAL if it is fresh. SQLite does not wait for the lock that the switch takes while
-/// another process does the same, so this does.
+/// Opens the file and switches a fresh one to WAL. SQLite does not wait for the lock of that switch while another
+/// process does the same, so this does.
 async fn first_writer(options: &SqliteConnectOptions, patience: Duration) -> Result<Conn, StoreError> {
     let deadline = Instant::now() + patience;
     loop {
@@ -271,7 +271,7 @@ where
                 Err(error) => return Err(error.into()),
             },
             (Err(error), effect) => {
-                // A failed rollback closes the connection, which rolls back too.
+                // A failed rollback closes the connection, which also rolls back.
                 let _ = begun.rollback().await;
                 if effect != Effect::Retry {
                     return Err(error);
@@ -291,7 +291,7 @@ where
     }
 }
 
-/// Runs one unit and turns a panic into an error, so that it takes nobody else down.
+/// Runs one unit and turns a panic into an error, so that other units are not affected.
 pub(crate) async fn guarded<I, T, E, U>(unit: &U, tx: &mut Tx, input: &I) -> Result<T, E>
 where
     E: From<StoreError>,
@@ -300,7 +300,7 @@ where
     AssertUnwindSafe(unit(tx, input)).catch_unwind().await.unwrap_or_else(|_| Err(StoreError::Panicked.into()))
 }
 
-/// What a unit that ran amounts to. PostgreSQL answers the COMMIT of a transaction with a failed statement with a silent
+/// Result of a unit that ran. PostgreSQL answers the COMMIT of a transaction with a failed statement with a silent
 /// rollback, and SQLite may have rolled back already: a unit that ignored the failure has failed all the same.
 pub(crate) fn finished<T, E: From<StoreError>>(
     result: Result<T, E>,
@@ -312,7 +312,7 @@ pub(crate) fn finished<T, E: From<StoreError>>(
     }
 }
 
-/// A connection from the reading pool.
+/// A connection from the read pool.
 pub struct ReadConn(Conn);
 
 impl Deref for ReadConn {

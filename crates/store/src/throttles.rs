@@ -1,4 +1,4 @@
-//! How often something may be done: fixed windows, counted in the database so that every node counts together.
+//! Rate limits: fixed windows, counted in the database so that all nodes count together.
 
 use crate::sql::statements;
 use crate::value::params;
@@ -22,18 +22,16 @@ statements! {
     PRUNE = "DELETE FROM throttles WHERE window_start < $1";
 }
 
-/// How often, in how long.
+/// A rate limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
-    /// What is counted.
+    /// Name of the counter.
     pub scope: &'static str,
-    /// So often.
     pub times: i64,
-    /// In so long.
     pub window: Duration,
 }
 
-/// Counts one more; `Some(wait)` if that was one too many.
+/// Counts one attempt; `Some(wait)` if it was over the limit.
 pub async fn hit(tx: &mut Tx, limit: Limit, identifier: &str) -> Result<Option<Duration>, StoreError> {
     let now = tx.now();
     let row = tx.only(&HIT, params![limit.scope, identifier, now, now.minus(limit.window)]).await?;
@@ -54,17 +52,17 @@ pub async fn spent(tx: &mut Tx, limit: Limit, identifiers: &[String]) -> Result<
     rows.iter().map(|row| row.text("identifier")).collect()
 }
 
-/// Takes one back that turned out to be rightful.
+/// Uncounts one attempt that turned out to be legitimate.
 pub async fn forgive(tx: &mut Tx, scope: &str, identifier: &str) -> Result<(), StoreError> {
     tx.execute(&FORGIVE, params![scope, identifier]).await.map(drop)
 }
 
-/// Forgets what was counted, after a success.
+/// Resets a counter after a success.
 pub async fn clear(tx: &mut Tx, scope: &str, identifier: &str) -> Result<(), StoreError> {
     tx.execute(&CLEAR, params![scope, identifier]).await.map(drop)
 }
 
-/// Forgets windows that began before an instant.
+/// Removes windows that started before an instant.
 pub async fn prune(tx: &mut Tx, before: Timestamp) -> Result<u64, StoreError> {
     tx.execute(&PRUNE, params![before]).await
 }

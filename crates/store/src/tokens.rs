@@ -1,4 +1,4 @@
-//! Access tokens. Only a hash is kept.
+//! Access tokens. Only a hash is stored.
 
 use crate::sql::statements;
 use crate::value::params;
@@ -6,7 +6,7 @@ use crate::{Conn, Row, StoreError, Tx};
 use abide_core::scope::Scopes;
 use abide_core::{Timestamp, UserId};
 
-/// The columns of [`Token`].
+/// Columns of [`Token`].
 macro_rules! columns {
     () => {
         "id, user_id, label, hint, scopes, created_at, expires_at, last_used_at, revoked_at"
@@ -27,23 +27,17 @@ statements! {
 /// A token, without its secret.
 #[derive(Debug, Clone)]
 pub struct Token {
-    /// Its row.
     pub id: i64,
-    /// Whose it is.
     pub user_id: UserId,
-    /// What its owner calls it.
+    /// Label chosen by the owner.
     pub label: String,
-    /// The last characters of the secret, to recognise it by.
+    /// Last characters of the secret, to recognise it by.
     pub hint: String,
-    /// What it is good for.
     pub scopes: Scopes,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When it ends.
     pub expires_at: Option<Timestamp>,
-    /// When it was last seen, to the minute.
+    /// Last use, to the minute.
     pub last_used_at: Option<Timestamp>,
-    /// When it was taken back.
     pub revoked_at: Option<Timestamp>,
 }
 
@@ -62,26 +56,23 @@ impl Token {
         })
     }
 
-    /// Whether it still opens anything.
+    /// Whether it is neither revoked nor expired.
     pub fn is_live(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
     }
 }
 
-/// What a new token starts with.
+/// Values of a new token.
 #[derive(Debug, Clone)]
 pub struct NewToken {
-    /// Whose it is.
     pub user_id: UserId,
-    /// What its owner calls it.
+    /// Label chosen by the owner.
     pub label: String,
     /// SHA-256 of the secret: it has 256 random bits, so nothing slower is needed.
     pub hash: [u8; 32],
-    /// The last characters of the secret.
+    /// Last characters of the secret.
     pub hint: String,
-    /// What it is good for.
     pub scopes: Scopes,
-    /// When it ends.
     pub expires_at: Option<Timestamp>,
 }
 
@@ -100,7 +91,7 @@ pub async fn insert(tx: &mut Tx, new: &NewToken) -> Result<i64, StoreError> {
     tx.only(&INSERT, values).await?.int("id")
 }
 
-/// The token with that hash, live or not.
+/// The token with this hash, live or not.
 pub async fn by_hash(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<Token>, StoreError> {
     conn.one(&BY_HASH, params![hash.as_slice()]).await?.as_ref().map(Token::from_row).transpose()
 }
@@ -110,19 +101,19 @@ pub async fn list(conn: &mut Conn, user: UserId, limit: i64) -> Result<Vec<Token
     conn.all(&LIST, params![user, limit]).await?.iter().map(Token::from_row).collect()
 }
 
-/// How many tokens of a user are good for something.
+/// Number of live tokens of a user.
 pub async fn count_live(tx: &mut Tx, user: UserId) -> Result<i64, StoreError> {
     let now = tx.now();
     tx.only(&COUNT_LIVE, params![user, now]).await?.int("n")
 }
 
-/// Takes a token of this user back; `false` if there was nothing to take.
+/// Revokes a token of this user; `false` if there was nothing to revoke.
 pub async fn revoke(tx: &mut Tx, user: UserId, id: i64) -> Result<bool, StoreError> {
     let now = tx.now();
     Ok(tx.execute(&REVOKE, params![id, user, now]).await? > 0)
 }
 
-/// Notes that it was used.
+/// Records a use.
 pub async fn touch(tx: &mut Tx, id: i64) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&TOUCH, params![id, now]).await.map(drop)

@@ -1,4 +1,4 @@
-//! Topics: the words a repository can be found by.
+//! Topics of repositories.
 
 use crate::repos::id_list;
 use crate::sql::statements;
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 statements! {
     OF_REPO = "SELECT topic FROM repo_topics WHERE repo_id = $1 ORDER BY position";
-    /// Those of a page of repositories at once.
+    /// For a page of repositories at once.
     OF_MANY = "SELECT repo_id, topic FROM repo_topics WHERE repo_id ",
         sqlite "IN (SELECT value FROM json_each('[' || $1 || ']')) ORDER BY repo_id, position",
         postgres "= ANY (CAST(string_to_array($1, ',') AS BIGINT[])) ORDER BY repo_id, position";
@@ -18,13 +18,13 @@ statements! {
     TOUCH = "UPDATE repos SET updated_at = $2 WHERE id = $1";
 }
 
-/// The topics of a repository, in their order.
+/// Topics of a repository, in order.
 pub async fn of_repo(conn: &mut Conn, repo: RepoId) -> Result<Vec<Topic>, StoreError> {
     let rows = conn.all(&OF_REPO, params![repo]).await?;
     rows.iter().map(|row| row.text("topic").map(Topic::from_stored)).collect()
 }
 
-/// The topics of several repositories; those that have none are not in it.
+/// Topics of several repositories; repositories without topics are omitted.
 pub async fn of_many(conn: &mut Conn, repos: &[RepoId]) -> Result<HashMap<RepoId, Vec<Topic>>, StoreError> {
     let mut topics: HashMap<RepoId, Vec<Topic>> = HashMap::new();
     for row in conn.all(&OF_MANY, params![id_list(repos)]).await? {
@@ -33,7 +33,7 @@ pub async fn of_many(conn: &mut Conn, repos: &[RepoId]) -> Result<HashMap<RepoId
     Ok(topics)
 }
 
-/// Replaces the topics of a repository, which the unit holds locked.
+/// Replaces the topics of a repository, whose row the unit has locked.
 pub async fn replace(tx: &mut Tx, repo: RepoId, topics: &[Topic]) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&CLEAR, params![repo]).await?;

@@ -1,4 +1,4 @@
-//! The second factor: a sealed secret per account, and codes for the day the device is lost.
+//! Second factor: a sealed secret per account, and recovery codes for a lost device.
 
 use crate::sql::statements;
 use crate::value::params;
@@ -6,7 +6,7 @@ use crate::{Conn, StoreError, Tx};
 use abide_core::{Timestamp, UserId};
 
 statements! {
-    /// A secret that was never confirmed is replaced; one that is in use is not.
+    /// Replaces a secret that was never confirmed, but not one in use.
     BEGIN = "INSERT INTO totp (user_id, secret) VALUES ($1, $2)
         ON CONFLICT (user_id) DO UPDATE SET secret = excluded.secret, last_step = 0 WHERE totp.confirmed_at IS NULL";
     GET = "SELECT secret, confirmed_at, last_step FROM totp WHERE user_id = $1";
@@ -20,14 +20,14 @@ statements! {
     REMOVE_CODES = "DELETE FROM recovery_codes WHERE user_id = $1";
 }
 
-/// An account's second factor.
+/// Second factor of an account.
 #[derive(Debug, Clone)]
 pub struct Totp {
     /// Sealed.
     pub secret: Vec<u8>,
-    /// Since when it is asked for; `None`: it was begun and not confirmed.
+    /// Since when it is required; `None`: set up but not confirmed.
     pub confirmed_at: Option<Timestamp>,
-    /// The time step of the last code that was accepted.
+    /// Time step of the last accepted code.
     pub last_step: i64,
 }
 
@@ -39,33 +39,33 @@ fn from_row(row: &crate::Row) -> Result<Totp, StoreError> {
     })
 }
 
-/// Notes a secret that waits to be confirmed; `false` if the second factor is on.
+/// Stores a secret that waits for confirmation; `false` if the second factor is on.
 pub async fn begin(tx: &mut Tx, user: UserId, secret: &[u8]) -> Result<bool, StoreError> {
     Ok(tx.execute(&BEGIN, params![user, secret]).await? > 0)
 }
 
-/// An account's second factor.
+/// Second factor of an account.
 pub async fn get(conn: &mut Conn, user: UserId) -> Result<Option<Totp>, StoreError> {
     conn.one(&GET, params![user]).await?.as_ref().map(from_row).transpose()
 }
 
-/// As [`get`], holding it until the unit ends.
+/// As [`get`], locking the row until the unit ends.
 pub async fn lock(tx: &mut Tx, user: UserId) -> Result<Option<Totp>, StoreError> {
     tx.one(&LOCKED, params![user]).await?.as_ref().map(from_row).transpose()
 }
 
-/// Turns it on; `false` if it is on or was never begun.
+/// Turns it on; `false` if it is on or was never set up.
 pub async fn confirm(tx: &mut Tx, user: UserId, step: i64) -> Result<bool, StoreError> {
     let now = tx.now();
     Ok(tx.execute(&CONFIRM, params![user, now, step]).await? > 0)
 }
 
-/// Uses the code of a time step up; `false` if that or a later one was used.
+/// Uses up the code of a time step; `false` if this or a later one was used.
 pub async fn advance(tx: &mut Tx, user: UserId, step: i64) -> Result<bool, StoreError> {
     Ok(tx.execute(&ADVANCE, params![user, step]).await? > 0)
 }
 
-/// Turns it off and forgets the recovery codes; `false` if there was nothing.
+/// Turns it off and removes the recovery codes; `false` if there was nothing.
 pub async fn remove(tx: &mut Tx, user: UserId) -> Result<bool, StoreError> {
     tx.execute(&REMOVE_CODES, params![user]).await?;
     Ok(tx.execute(&REMOVE, params![user]).await? > 0)
@@ -80,13 +80,13 @@ pub async fn set_codes(tx: &mut Tx, user: UserId, hashes: &[[u8; 32]]) -> Result
     Ok(())
 }
 
-/// Uses a recovery code up; `false` if there is none like it.
+/// Uses up a recovery code; `false` if there is no such code.
 pub async fn use_code(tx: &mut Tx, user: UserId, hash: &[u8; 32]) -> Result<bool, StoreError> {
     let now = tx.now();
     Ok(tx.execute(&USE_CODE, params![user, hash.as_slice(), now]).await? > 0)
 }
 
-/// How many recovery codes are left.
+/// Number of unused recovery codes.
 pub async fn count_codes(conn: &mut Conn, user: UserId) -> Result<i64, StoreError> {
     conn.only(&COUNT_CODES, params![user]).await?.int("n")
 }

@@ -1,4 +1,4 @@
-//! Offers to hand a repository over. At most one of a repository waits for an answer.
+//! Transfer offers. At most one offer per repository is pending.
 
 use crate::repos::Page;
 use crate::sql::statements;
@@ -7,7 +7,7 @@ use crate::{Conn, Row, StoreError, Tx};
 use abide_core::transfer::Status;
 use abide_core::{Handle, RepoId, Timestamp, TransferId, UserId};
 
-/// The columns of [`Transfer`].
+/// Columns of [`Transfer`].
 macro_rules! columns {
     () => {
         "t.id, t.repo_id, t.slug, t.from_owner_id, COALESCE(g.name, g.npub) AS from_name, t.recipient_id, COALESCE(k.name, k.npub) AS recipient_name,
@@ -15,7 +15,7 @@ macro_rules! columns {
     };
 }
 
-/// Where they come from.
+/// Tables of those columns.
 macro_rules! tables {
     () => {
         " FROM repo_transfers t JOIN users g ON g.id = t.from_owner_id JOIN users k ON k.id = t.recipient_id "
@@ -29,7 +29,7 @@ statements! {
     BY_ID = concat!("SELECT ", columns!(), tables!(), "WHERE t.id = $1");
     LOCKED_BY_ID = concat!("SELECT ", columns!(), tables!(), "WHERE t.id = $1"), postgres " FOR UPDATE OF t";
     PENDING_OF_REPO = concat!("SELECT ", columns!(), tables!(), "WHERE t.repo_id = $1 AND t.status = 'pending'");
-    /// What waits for a user's answer, or for someone else's about what they gave.
+    /// Pending offers that wait for this user's answer, or for someone else's answer to this user.
     PENDING_OF_USER = concat!("SELECT ", columns!(), tables!(), "
         WHERE t.status = 'pending' AND t.id IN (SELECT id FROM repo_transfers WHERE recipient_id = $1
             UNION SELECT id FROM repo_transfers WHERE from_owner_id = $1)
@@ -37,7 +37,7 @@ statements! {
     COUNT_PENDING_OF_USER = "SELECT count(*) AS n FROM repo_transfers t
         WHERE t.status = 'pending' AND t.id IN (SELECT id FROM repo_transfers WHERE recipient_id = $1
             UNION SELECT id FROM repo_transfers WHERE from_owner_id = $1)";
-    /// What still waits for this user's answer at the time $2.
+    /// Offers that still wait for this user's answer at the time $2.
     COUNT_TO_ANSWER = "SELECT count(*) AS n FROM repo_transfers
         WHERE recipient_id = $1 AND status = 'pending' AND expires_at > $2";
     DECIDE = "UPDATE repo_transfers SET status = $2, decided_at = $3 WHERE id = $1 AND status = 'pending'";
@@ -45,37 +45,27 @@ statements! {
         WHERE repo_id = $1 AND status = 'pending' RETURNING id";
     DUE = concat!("SELECT ", columns!(), tables!(), "
         WHERE t.status = 'pending' AND t.expires_at <= $1 ORDER BY t.expires_at, t.id LIMIT $2");
-    /// Offers of what is deleted: there should be none.
+    /// Offers of deleted repositories: there should be none.
     OF_DELETED = "SELECT t.id FROM repo_transfers t JOIN repos r ON r.id = t.repo_id
         WHERE t.status = 'pending' AND r.deleted_at IS NOT NULL ORDER BY t.id LIMIT $1";
 }
 
-/// An offer.
 #[derive(Debug, Clone)]
 pub struct Transfer {
-    /// Its number.
     pub id: TransferId,
-    /// What is offered.
     pub repo_id: RepoId,
-    /// What that was called when it was offered.
+    /// Slug at the time of the offer.
     pub slug: String,
-    /// Whose it was then.
+    /// Owner at the time of the offer.
     pub from_owner: UserId,
-    /// What they are called.
     pub from_name: Option<Handle>,
-    /// To whom.
     pub recipient: UserId,
-    /// What they are called.
     pub recipient_name: Option<Handle>,
-    /// Who offered it; nobody: the operator.
+    /// `None`: the operator.
     pub created_by: Option<UserId>,
-    /// Where it stands.
     pub status: Status,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// Until when it can be answered.
     pub expires_at: Timestamp,
-    /// When it ended.
     pub decided_at: Option<Timestamp>,
 }
 
@@ -98,22 +88,16 @@ impl Transfer {
     }
 }
 
-/// What a new offer says.
+/// Values of a new offer.
 #[derive(Debug, Clone)]
 pub struct NewTransfer {
-    /// What is offered.
     pub repo_id: RepoId,
-    /// What that is called.
     pub slug: String,
-    /// Whose it is.
     pub from_owner: UserId,
-    /// To whom.
     pub recipient: UserId,
-    /// Who offers it.
     pub created_by: Option<UserId>,
-    /// Pending, or accepted if nobody has to be asked.
+    /// Pending, or accepted if no answer is needed.
     pub status: Status,
-    /// Until when it can be answered.
     pub expires_at: Timestamp,
 }
 
@@ -135,29 +119,28 @@ pub async fn insert(tx: &mut Tx, new: &NewTransfer) -> Result<TransferId, StoreE
     tx.only(&INSERT, values).await?.int("id").map(TransferId::new)
 }
 
-/// An offer.
 pub async fn by_id(conn: &mut Conn, id: TransferId) -> Result<Option<Transfer>, StoreError> {
     conn.one(&BY_ID, params![id]).await?.as_ref().map(Transfer::from_row).transpose()
 }
 
-/// As [`by_id`], holding the row until the unit ends. The repository's row is locked before it, never after.
+/// As [`by_id`], locking the row until the unit ends. The repository's row is always locked first.
 pub async fn lock(tx: &mut Tx, id: TransferId) -> Result<Option<Transfer>, StoreError> {
     tx.one(&LOCKED_BY_ID, params![id]).await?.as_ref().map(Transfer::from_row).transpose()
 }
 
-/// The offer of a repository that waits for an answer.
+/// Pending offer of a repository.
 pub async fn pending_of(conn: &mut Conn, repo: RepoId) -> Result<Option<Transfer>, StoreError> {
     conn.one(&PENDING_OF_REPO, params![repo]).await?.as_ref().map(Transfer::from_row).transpose()
 }
 
-/// A page of the pending offers to and of a user, the latest first, and how many there are in all.
+/// A page of the pending offers to and from a user, latest first, and their total number.
 pub async fn pending_of_user(conn: &mut Conn, user: UserId, page: Page) -> Result<(Vec<Transfer>, i64), StoreError> {
     let rows = conn.all(&PENDING_OF_USER, params![user, page.limit, page.offset]).await?;
     let total = conn.only(&COUNT_PENDING_OF_USER, params![user]).await?.int("n")?;
     Ok((rows.iter().map(Transfer::from_row).collect::<Result<_, _>>()?, total))
 }
 
-/// How many offers wait for a user's answer.
+/// Number of offers that wait for a user's answer.
 pub async fn count_to_answer(conn: &mut Conn, user: UserId, now: Timestamp) -> Result<i64, StoreError> {
     conn.only(&COUNT_TO_ANSWER, params![user, now]).await?.int("n")
 }
@@ -175,12 +158,12 @@ pub async fn cancel_of(tx: &mut Tx, repo: RepoId) -> Result<Option<TransferId>, 
     canceled.map(|row| row.int("id").map(TransferId::new)).transpose()
 }
 
-/// Pending offers that nobody answered in time, the oldest first.
+/// Pending offers past their expiry, oldest first.
 pub async fn due(conn: &mut Conn, now: Timestamp, limit: i64) -> Result<Vec<Transfer>, StoreError> {
     conn.all(&DUE, params![now, limit]).await?.iter().map(Transfer::from_row).collect()
 }
 
-/// Pending offers of deleted repositories, which should not be.
+/// Pending offers of deleted repositories, which should not exist.
 pub async fn of_deleted(conn: &mut Conn, limit: i64) -> Result<Vec<TransferId>, StoreError> {
     let rows = conn.all(&OF_DELETED, params![limit]).await?;
     rows.iter().map(|row| row.int("id").map(TransferId::new)).collect()

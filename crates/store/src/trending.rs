@@ -1,4 +1,4 @@
-//! What is popular: counted from the log now and then, shown as the viewer may know it now.
+//! Trending repositories: counted from the event log periodically, shown with the viewer's current permissions.
 
 use crate::repos::{Repo, Viewer, columns, visible};
 use crate::sql::statements;
@@ -9,8 +9,8 @@ use abide_core::feed::{Period, WEIGHTS};
 
 statements! {
     CLEAR = "DELETE FROM trending WHERE period = $1";
-    /// Everyone counts once per repository, by what they did on balance and by how old their account was ($5 and $7 are
-    /// ages, $4, $6 and $8 what is from there on); the owner and suspended accounts do not.
+    /// Each user counts once per repository, by the balance of their actions and by the age of their account ($5 and $7
+    /// are ages, $4, $6 and $8 the weights from there on). The owner and suspended accounts do not count.
     COUNT = "INSERT INTO trending (period, repo_id, score, counted_at)
         SELECT $1, repo_id, sum(way * weight), $3 FROM (
             SELECT e.repo_id, e.actor_user_id,
@@ -35,7 +35,7 @@ statements! {
         ORDER BY t.score DESC, t.repo_id DESC LIMIT $4");
 }
 
-/// Counts what was popular since an instant, and keeps the first `limit`.
+/// Counts trending repositories since an instant, and stores the first `limit`.
 pub async fn count(tx: &mut Tx, period: Period, since: Timestamp, limit: i64) -> Result<(), StoreError> {
     let micros = |index: usize| i64::try_from(WEIGHTS[index].0.as_micros()).unwrap_or(i64::MAX);
     let now = tx.now();
@@ -45,7 +45,7 @@ pub async fn count(tx: &mut Tx, period: Period, since: Timestamp, limit: i64) ->
     tx.execute(&COUNT, values).await.map(drop)
 }
 
-/// What was popular and may be read by the viewer, the most popular first. Only what everyone may read is.
+/// Trending repositories that the viewer may read, most popular first. Only public ones count.
 pub async fn list(conn: &mut Conn, period: Period, viewer: Viewer, limit: i64) -> Result<Vec<Repo>, StoreError> {
     let rows = conn.all(&LIST, params![period.as_str(), viewer.user, viewer.reads_everything, limit]).await?;
     rows.iter().map(Repo::from_row).collect()

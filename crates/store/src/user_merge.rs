@@ -1,6 +1,6 @@
-//! Moving everything of one account to another, when a key whose account has no username is linked to an account.
+//! Moves all data of one account to another, when a key whose account has no username is linked to an account.
 //!
-//! Repositories are moved one by one by the caller, because their names may clash.
+//! The caller moves repositories one by one, because their names may conflict.
 
 use crate::sql::statements;
 use crate::value::params;
@@ -29,7 +29,7 @@ statements! {
     COLLABORATIONS = "INSERT INTO repo_collaborators (repo_id, user_id, role, created_at)
         SELECT c.repo_id, CAST($2 AS BIGINT), c.role, c.created_at FROM repo_collaborators c
         JOIN repos r ON r.id = c.repo_id WHERE c.user_id = $1 AND r.owner_id <> $2 ON CONFLICT DO NOTHING";
-    /// Whoever owns a repository is not its collaborator as well.
+    /// An owner of a repository is not also its collaborator.
     OWNED = "DELETE FROM repo_collaborators WHERE user_id = $2 AND repo_id IN (SELECT id FROM repos WHERE owner_id = $1)";
     REDIRECTS = "INSERT INTO repo_redirects (old_owner_id, old_name, repo_id, left_at, last_used_at)
         SELECT CAST($2 AS BIGINT), old_name, repo_id, left_at, last_used_at FROM repo_redirects WHERE old_owner_id = $1
@@ -45,12 +45,13 @@ statements! {
     REMOVE = "DELETE FROM users WHERE id = $1 AND name IS NULL";
 }
 
-/// The repositories of an account, deleted ones too.
+/// Repositories of an account, including deleted ones.
 pub async fn repos(conn: &mut Conn, owner: UserId) -> Result<Vec<RepoId>, StoreError> {
     conn.all(&REPOS, params![owner]).await?.iter().map(|row| row.int("id").map(RepoId::new)).collect()
 }
 
-/// Moves stars, watches, follows and threads of an account to another. Where both have the same, the other's stays.
+/// Moves stars, watches, follows and threads of an account to another. If both have an entry, the other account's
+/// stays.
 pub async fn attention(tx: &mut Tx, from: UserId, to: UserId) -> Result<(), StoreError> {
     let moves: &[&Sql] = &[
         &OWNED,

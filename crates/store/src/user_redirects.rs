@@ -1,4 +1,5 @@
-//! Old names of accounts. One leads to who bore it, and nobody else may take it until an operator releases it.
+//! Old names of accounts. A name leads to its previous holder, and no other account may take it until an operator
+//! releases it.
 
 use crate::sql::statements;
 use crate::value::params;
@@ -13,26 +14,23 @@ statements! {
     REMOVE = "DELETE FROM user_redirects WHERE old_name = $1";
 }
 
-/// How many old names are listed at most.
+/// Most old names listed.
 const MAX: i64 = 1000;
 
-/// An old name.
 #[derive(Debug, Clone)]
 pub struct OldName {
-    /// The name.
     pub name: UserName,
-    /// Since when it is an old one.
     pub since: Timestamp,
 }
 
-/// Notes an old name.
+/// Records an old name.
 pub async fn insert(tx: &mut Tx, old: &UserName, user: UserId) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&INSERT, params![old.as_str(), user, now]).await.map(drop)
 }
 
-/// [`StoreError::Unique`] if the name is someone else's old one. Asked after the name was written: whoever gave it up
-/// meanwhile has committed by then, so the answer includes them.
+/// [`StoreError::Unique`] if the name is another account's old name. Checked after the name was written: an account
+/// that gave it up meanwhile has committed by then, so the result includes it.
 pub(crate) async fn ensure_free(tx: &mut Tx, name: &UserName, user: UserId) -> Result<(), StoreError> {
     match tx.one(&HELD_BY_OTHER, params![name.as_str(), user]).await? {
         Some(_) => Err(StoreError::Unique),
@@ -49,12 +47,12 @@ pub async fn list(conn: &mut Conn, user: UserId) -> Result<Vec<OldName>, StoreEr
     rows.iter().map(old).collect()
 }
 
-/// How many old names a user has.
+/// Number of old names of a user.
 pub async fn count(conn: &mut Conn, user: UserId) -> Result<i64, StoreError> {
     conn.only(&COUNT, params![user]).await?.int("n")
 }
 
-/// Releases an old name: it leads nowhere, and anyone may take it. `false` if there was none.
+/// Releases an old name: it leads nowhere, and any account may take it. `false` if there was none.
 pub async fn remove(tx: &mut Tx, old: &UserName) -> Result<bool, StoreError> {
     Ok(tx.execute(&REMOVE, params![old.as_str()]).await? > 0)
 }

@@ -1,4 +1,4 @@
-//! Accounts. Their addresses are in [`crate::emails`], their old names in [`crate::user_redirects`].
+//! Accounts. Addresses are in [`crate::emails`], old names in [`crate::user_redirects`].
 
 use crate::repos::{Page, owner};
 use crate::sql::statements;
@@ -7,7 +7,7 @@ use crate::{Conn, Row, StoreError, Tx, emails, user_keys, user_redirects};
 use abide_core::policy::Actor;
 use abide_core::{Handle, Timestamp, UserId, UserName};
 
-/// The columns of [`User`], of `users u` with the primary address as `emails e`.
+/// Columns of [`User`], from `users u` with the primary address as `emails e`.
 macro_rules! user_columns {
     () => {
         "u.id, u.name, u.display_name, u.bio, u.website, u.location, u.password_hash, u.site_admin, u.suspended_at,
@@ -16,7 +16,7 @@ macro_rules! user_columns {
 }
 pub(crate) use user_columns;
 
-/// Whom a search of the operator's finds: $1 is a pattern in lower case.
+/// Matches of an operator's search: $1 is a lower-case pattern.
 macro_rules! found {
     () => {
         " FROM users u
@@ -31,18 +31,18 @@ statements! {
         VALUES ($1, $2, $3, $4, $5, $5) RETURNING id";
     BY_NAME = concat!("SELECT ", user_columns!(), " FROM users u
         LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary WHERE u.name = $1");
-    /// By the name, or else by an old one. One statement whatever is found.
+    /// By the current name, else by an old one. One statement for every result.
     BY_ANY_NAME = concat!("SELECT ", user_columns!(), " FROM users u
         LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary
         WHERE u.deleted_at IS NULL AND u.id = ", owner!());
-    /// By an address that counts as theirs: the primary one, or one they have proved.
+    /// By the primary address, or a verified one.
     BY_EMAIL = concat!("SELECT ", user_columns!(), " FROM emails f
         JOIN users u ON u.id = f.user_id
         LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary
         WHERE f.folded = $1 AND (f.is_primary OR f.verified_at IS NOT NULL)");
     BY_ID = concat!("SELECT ", user_columns!(), " FROM users u
         LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary WHERE u.id = $1");
-    /// As BY_ID, holding the row until the unit ends.
+    /// As BY_ID, locking the row until the unit ends.
     LOCKED_BY_ID = concat!("SELECT ", user_columns!(), " FROM users u
         LEFT JOIN emails e ON e.user_id = u.id AND e.is_primary WHERE u.id = $1"), postgres " FOR UPDATE OF u";
     LIST = concat!("SELECT ", user_columns!(), " FROM users u
@@ -52,10 +52,10 @@ statements! {
             (SELECT count(*) FROM repos r WHERE r.owner_id = u.id AND r.deleted_at IS NULL) AS repos",
         found!(), " ORDER BY COALESCE(u.name, u.npub, ''), u.id LIMIT $2 OFFSET $3");
     COUNT_FOUND = concat!("SELECT count(*) AS n", found!());
-    /// Someone who can log in: a key that pushed or published has an account too, without a name.
+    /// Accounts that can log in: a key that pushed or published also has an account, but without a username.
     ANY = "SELECT 1 AS n WHERE EXISTS (SELECT 1 FROM users WHERE (password_hash IS NOT NULL OR name IS NOT NULL)
         AND deleted_at IS NULL)";
-    /// Who can administer the site, held until the unit ends, so that two of them cannot remove each other.
+    /// Site admins, locked until the unit ends, so that two of them cannot remove each other.
     ADMINS = "SELECT id FROM users WHERE site_admin AND suspended_at IS NULL ORDER BY id", postgres " FOR UPDATE";
     SET_NAME = "UPDATE users SET name = $2, updated_at = $3 WHERE id = $1";
     SET_PROFILE = "UPDATE users SET display_name = $2, bio = $3, website = $4, location = $5, updated_at = $6
@@ -67,36 +67,27 @@ statements! {
     SET_PASSWORD = "UPDATE users SET password_hash = $2, updated_at = $3 WHERE id = $1";
 }
 
-/// An account.
 #[derive(Debug, Clone)]
 pub struct User {
-    /// For life.
     pub id: UserId,
-    /// `None` for the account of a nostr key that nobody has claimed yet.
+    /// `None` for the account of an unclaimed nostr key.
     pub name: Option<UserName>,
-    /// What the person calls themselves.
     pub display_name: Option<String>,
-    /// What they say about themselves.
     pub bio: String,
-    /// Their site, `http://…` or `https://…`, or empty.
+    /// `http://…` or `https://…`, or empty.
     pub website: String,
-    /// Where they are.
     pub location: String,
     /// Argon2id, in PHC format.
     pub password_hash: Option<String>,
-    /// The primary address.
+    /// Primary address.
     pub email: Option<String>,
-    /// The nostr key, as people write it.
     pub npub: Option<String>,
-    /// May administer the site.
     pub site_admin: bool,
     /// Since when the account may not change anything.
     pub suspended_at: Option<Timestamp>,
-    /// Since when it is deleted: nobody can log in to it, and nothing shows whose it was.
+    /// Since when it is deleted: nobody can log in, and nothing shows its former holder.
     pub deleted_at: Option<Timestamp>,
-    /// When it was made.
     pub created_at: Timestamp,
-    /// When it was last changed.
     pub updated_at: Timestamp,
 }
 
@@ -120,33 +111,31 @@ impl User {
         })
     }
 
-    /// What the account goes by: its name, or else its key.
+    /// Name of the account in URLs and lists: its username, or else its key.
     pub fn handle(&self) -> Option<Handle> {
         let key = || self.npub.clone().map(Handle::from_stored);
         self.name.clone().map(Handle::from).or_else(key)
     }
 
-    /// This account as someone who asks for things.
+    /// The account as an actor, for the policy.
     pub fn actor(&self) -> Actor {
         Actor::User { id: self.id, site_admin: self.site_admin, suspended: self.suspended_at.is_some() }
     }
 }
 
-/// What a new account starts with.
+/// Values of a new account.
 #[derive(Debug, Clone)]
 pub struct NewUser {
-    /// Its name.
     pub name: UserName,
-    /// Its primary address, as typed.
+    /// Primary address, as entered.
     pub email: String,
     /// Argon2id, in PHC format.
     pub password_hash: String,
-    /// May administer the site.
     pub site_admin: bool,
 }
 
 /// Adds an account with its primary address; [`StoreError::Unique`] if the name or the address is taken, or the name is
-/// someone's old one.
+/// another account's old name.
 pub async fn insert(tx: &mut Tx, new: &NewUser) -> Result<UserId, StoreError> {
     let now = tx.now();
     let values = params![new.name.as_str(), None::<&str>, new.password_hash.as_str(), new.site_admin, now];
@@ -156,17 +145,17 @@ pub async fn insert(tx: &mut Tx, new: &NewUser) -> Result<UserId, StoreError> {
     Ok(id)
 }
 
-/// The account of that name.
+/// The account with this name.
 pub async fn by_name(conn: &mut Conn, name: &UserName) -> Result<Option<User>, StoreError> {
     conn.one(&BY_NAME, params![name.as_str()]).await?.as_ref().map(User::from_row).transpose()
 }
 
-/// The account that has or had that name.
+/// The account that has or had this name.
 pub async fn by_any_name(conn: &mut Conn, name: &UserName) -> Result<Option<User>, StoreError> {
     conn.one(&BY_ANY_NAME, params![name.as_str()]).await?.as_ref().map(User::from_row).transpose()
 }
 
-/// The account whose primary or verified address this is.
+/// The account with this primary or verified address.
 pub async fn by_email(conn: &mut Conn, address: &str) -> Result<Option<User>, StoreError> {
     conn.one(&BY_EMAIL, params![emails::fold(address)]).await?.as_ref().map(User::from_row).transpose()
 }
@@ -176,7 +165,7 @@ pub async fn by_id(conn: &mut Conn, id: UserId) -> Result<Option<User>, StoreErr
     conn.one(&BY_ID, params![id]).await?.as_ref().map(User::from_row).transpose()
 }
 
-/// As [`by_id`], holding the row until the unit ends, so that what was decided on it is still true when written.
+/// As [`by_id`], locking the row until the unit ends, so that a decision based on it still holds when written.
 pub async fn lock(tx: &mut Tx, id: UserId) -> Result<Option<User>, StoreError> {
     tx.one(&LOCKED_BY_ID, params![id]).await?.as_ref().map(User::from_row).transpose()
 }
@@ -186,16 +175,15 @@ pub async fn list(conn: &mut Conn, after: UserId, limit: i64) -> Result<Vec<User
     conn.all(&LIST, params![after, limit]).await?.iter().map(User::from_row).collect()
 }
 
-/// An account among those that an operator looks at.
+/// An account in an operator's search.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// Who.
     pub user: User,
-    /// How many live repositories they own.
+    /// Number of live repositories.
     pub repos: i64,
 }
 
-/// Accounts with the text in their name or an address, by name, and how many there are in all. Everyone, if it is
+/// Accounts with the text in their name or an address, by name, and their total number. All accounts, if the text is
 /// empty.
 pub async fn search(conn: &mut Conn, text: &str, page: Page) -> Result<(Vec<Found>, i64), StoreError> {
     let pattern = containing(text);
@@ -205,7 +193,7 @@ pub async fn search(conn: &mut Conn, text: &str, page: Page) -> Result<(Vec<Foun
     Ok((found.collect::<Result<_, StoreError>>()?, total))
 }
 
-/// A pattern for text that contains this one, whatever the case.
+/// Pattern for text that contains this one, in any letter case.
 fn containing(text: &str) -> String {
     let mut pattern = String::from("%");
     for c in text.trim().to_lowercase().chars() {
@@ -218,18 +206,18 @@ fn containing(text: &str) -> String {
     pattern
 }
 
-/// Whether there is any account that someone can log in to.
+/// Whether there is any account that can log in.
 pub async fn any(conn: &mut Conn) -> Result<bool, StoreError> {
     Ok(conn.one(&ANY, &[]).await?.is_some())
 }
 
-/// Who can administer the site, held until the unit ends.
+/// Site admins, locked until the unit ends.
 pub async fn lock_admins(tx: &mut Tx) -> Result<Vec<UserId>, StoreError> {
     tx.all(&ADMINS, &[]).await?.iter().map(|row| row.int("id").map(UserId::new)).collect()
 }
 
-/// Changes the name and leaves the old one as a redirect; [`StoreError::Unique`] if the new one is taken or someone
-/// else's old one. One's own old name is taken back.
+/// Changes the name and leaves the old one as a redirect; [`StoreError::Unique`] if the new one is taken or another
+/// account's old name. The account's own old name can be taken back.
 pub async fn set_name(tx: &mut Tx, id: UserId, old: Option<&UserName>, new: &UserName) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&SET_NAME, params![id, new.as_str(), now]).await?;
@@ -241,45 +229,40 @@ pub async fn set_name(tx: &mut Tx, id: UserId, old: Option<&UserName>, new: &Use
     }
 }
 
-/// What an account says about itself.
+/// Profile of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// What the person calls themselves.
     pub display_name: Option<String>,
-    /// What they say about themselves.
     pub bio: String,
-    /// Their site.
     pub website: String,
-    /// Where they are.
     pub location: String,
 }
 
-/// Replaces what an account says about itself.
+/// Replaces the profile of an account.
 pub async fn set_profile(tx: &mut Tx, id: UserId, profile: &Profile) -> Result<(), StoreError> {
     let now = tx.now();
     let Profile { display_name, bio, website, location } = profile;
     tx.execute(&SET_PROFILE, params![id, display_name.as_deref(), bio, website, location, now]).await.map(drop)
 }
 
-/// Makes an account one that may administer the site, or an ordinary one again.
+/// Makes an account a site admin, or an ordinary one again.
 pub async fn set_admin(tx: &mut Tx, id: UserId, admin: bool) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&SET_ADMIN, params![id, admin, now]).await.map(drop)
 }
 
-/// Marks an account as suspended since now, or lifts the mark.
+/// Suspends an account as of now, or lifts the suspension.
 pub async fn set_suspended(tx: &mut Tx, id: UserId, suspended: bool) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&SET_SUSPENDED, params![id, suspended.then_some(now), now]).await.map(drop)
 }
 
-/// Takes an account's name, key, password and all that it says about itself. Its row stays for what refers to it, and
-/// its name stays with it: nobody else can take that until an operator releases it. The key of a suspended account is
-/// barred.
+/// Removes an account's name, key, password and profile. The row stays for references to it, and so does its old name:
+/// no other account can take it until an operator releases it. The key of a suspended account is barred.
 pub async fn retire(tx: &mut Tx, user: &User) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&RETIRE, params![user.id, now]).await?;
-    // Without its account a key is a stranger's, and a suspension must outlast the account.
+    // Without its account, a key is a stranger's; the suspension must outlast the account.
     if let Some(npub) = user.npub.as_deref().filter(|_| user.suspended_at.is_some()) {
         user_keys::bar(tx, npub).await?;
     }
@@ -289,7 +272,6 @@ pub async fn retire(tx: &mut Tx, user: &User) -> Result<(), StoreError> {
     }
 }
 
-/// Replaces the password.
 pub async fn set_password(tx: &mut Tx, id: UserId, hash: &str) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&SET_PASSWORD, params![id, hash, now]).await.map(drop)

@@ -1,4 +1,4 @@
-//! Parameters and rows that are the same on both engines.
+//! Parameters and rows, the same for both engines.
 
 use crate::StoreError;
 use abide_core::{
@@ -8,16 +8,13 @@ use abide_core::{
 use sqlx::Row as _;
 use std::str::FromStr;
 
-/// A statement parameter. Nulls are typed, because PostgreSQL wants to know what is missing.
+/// A statement parameter. Nulls are typed, because PostgreSQL needs the type of a missing value.
 #[derive(Debug, Clone)]
 pub enum Value {
     /// A number, an id or a time.
     Int(Option<i64>),
-    /// Text.
     Text(Option<String>),
-    /// Bytes.
     Bytes(Option<Vec<u8>>),
-    /// A truth value.
     Bool(Option<bool>),
 }
 
@@ -69,11 +66,8 @@ macro_rules! params {
 }
 pub(crate) use params;
 
-/// A row of a result.
 pub enum Row {
-    /// From SQLite.
     Sqlite(sqlx::sqlite::SqliteRow),
-    /// From PostgreSQL.
     Postgres(sqlx::postgres::PgRow),
 }
 
@@ -96,7 +90,7 @@ impl Row {
         int -> i64
     }
     getter! {
-        /// A number or nothing.
+        /// A nullable number.
         opt_int -> Option<i64>
     }
     getter! {
@@ -104,7 +98,7 @@ impl Row {
         text -> String
     }
     getter! {
-        /// Text or nothing.
+        /// Nullable text.
         opt_text -> Option<String>
     }
     getter! {
@@ -112,19 +106,19 @@ impl Row {
         bytes -> Vec<u8>
     }
     getter! {
-        /// Bytes or nothing.
+        /// Nullable bytes.
         opt_bytes -> Option<Vec<u8>>
     }
     getter! {
-        /// A truth value.
+        /// A boolean.
         bool -> bool
     }
     getter! {
-        /// A truth value or nothing.
+        /// A nullable boolean.
         opt_bool -> Option<bool>
     }
 
-    /// An event's id or a key.
+    /// An event id or a key.
     pub fn bytes32(&self, column: &'static str) -> Result<[u8; 32], StoreError> {
         let bytes = self.bytes(column)?;
         <[u8; 32]>::try_from(bytes.as_slice())
@@ -136,12 +130,12 @@ impl Row {
         self.int(column).map(Timestamp::from_micros)
     }
 
-    /// A time or nothing.
+    /// A nullable time.
     pub fn opt_time(&self, column: &'static str) -> Result<Option<Timestamp>, StoreError> {
         Ok(self.opt_int(column)?.map(Timestamp::from_micros))
     }
 
-    /// A value of a closed set or nothing.
+    /// A nullable value of a closed set.
     pub fn opt_parsed<T>(&self, column: &'static str) -> Result<Option<T>, StoreError>
     where
         T: FromStr,
@@ -150,7 +144,7 @@ impl Row {
         self.opt_text(column)?.map(|_| self.parsed(column)).transpose()
     }
 
-    /// Text that stands for a value of a closed set.
+    /// A value of a closed set, stored as text.
     pub fn parsed<T>(&self, column: &'static str) -> Result<T, StoreError>
     where
         T: FromStr,

@@ -1,7 +1,7 @@
-//! Webhooks: where other servers are told about a repository, and which of them is being told right now.
+//! Webhooks of repositories, and the holds of their senders.
 //!
-//! A hook sends one delivery at a time, the oldest first, under a hold like a job's: with a holder, an end and a fencing
-//! token, so that two nodes never send for the same hook. What is sent is in [`crate::deliveries`].
+//! A hook sends one delivery at a time, oldest first, under a hold like a job's: with a holder, an expiry and a fencing
+//! token, so that two nodes never send for the same hook. Deliveries are in [`crate::deliveries`].
 
 use crate::deliveries::{self, Delivery};
 use crate::sql::statements;
@@ -11,7 +11,7 @@ use abide_core::webhooks::{Breaker, ContentType, Kinds};
 use abide_core::{HookId, RepoId, Timestamp, UserId};
 use std::time::Duration;
 
-/// The columns of [`Hook`].
+/// Columns of [`Hook`].
 macro_rules! columns {
     () => {
         "id, repo_id, url, content_type, secret, events, active, created_by, created_at, updated_at,
@@ -22,7 +22,7 @@ macro_rules! columns {
 statements! {
     INSERT = "INSERT INTO webhooks (repo_id, url, content_type, secret, events, active, created_by, created_at, updated_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8) RETURNING id";
-    /// A hook that was changed gets a fresh start.
+    /// A changed hook starts without failures.
     UPDATE = "UPDATE webhooks SET url = $2, content_type = $3, secret = $4, events = $5, active = $6, updated_at = $7,
             failures = 0, open_since = NULL, probe_at = NULL,
             next_at = CASE WHEN next_at IS NULL THEN NULL ELSE CAST($7 AS BIGINT) END
@@ -34,70 +34,61 @@ statements! {
     OF_REPO = concat!("SELECT ", columns!(), " FROM webhooks WHERE repo_id = $1 AND gone_at IS NULL
         ORDER BY id LIMIT $2 OFFSET $3");
     COUNT_OF_REPO = "SELECT count(*) AS n FROM webhooks WHERE repo_id = $1 AND gone_at IS NULL";
-    /// Those that an event of the time $2 concerns: hooks that came later know nothing of it.
+    /// Hooks for an event of the time $2: later hooks do not receive it.
     LISTENING = concat!("SELECT ", columns!(), " FROM webhooks
         WHERE repo_id = $1 AND active AND created_at <= $2 AND gone_at IS NULL ORDER BY id");
     GONE = "UPDATE webhooks SET gone_at = $2 WHERE repo_id = $1 AND gone_at IS NULL";
     PRUNE_GONE = "DELETE FROM webhooks WHERE gone_at < $1";
 
-    /// Something waits for this hook: at once, unless it waits for something else already.
+    /// A delivery was enqueued: the hook is due at once, unless it already waits for a later time.
     WAKE = "UPDATE webhooks SET next_at = CASE
             WHEN next_at IS NOT NULL THEN next_at
             WHEN probe_at > $2 THEN probe_at
             ELSE CAST($2 AS BIGINT) END
         WHERE id = $1";
-    /// Whoever asks by hand does not wait for the next probe.
+    /// A manual request does not wait for the next probe.
     HURRY = "UPDATE webhooks SET next_at = $2, probe_at = NULL WHERE id = $1 AND open_since IS NOT NULL";
 
-    /// A look that needs no write lock.
+    /// A check without a write lock.
     ANYTHING = "SELECT id FROM webhooks WHERE next_at <= $1 AND active AND (expires_at IS NULL OR expires_at <= $2)
         ORDER BY next_at, id LIMIT 1";
-    /// The hook that has waited longest. Others that are being picked at this moment are passed over.
+    /// The hook that has waited longest. Skips hooks that another sender is claiming right now.
     PICK = "SELECT id FROM webhooks WHERE next_at <= $1 AND active AND (expires_at IS NULL OR expires_at <= $2)
         ORDER BY next_at, id LIMIT 1", postgres " FOR UPDATE SKIP LOCKED";
     HOLD = concat!("UPDATE webhooks SET holder = $2, token = token + 1, expires_at = $3
         WHERE id = $1 RETURNING token, ", columns!());
     IDLE = "UPDATE webhooks SET next_at = NULL, holder = NULL, expires_at = NULL WHERE id = $1";
-    /// Whether this is still the one who sends, and keeps it so until the unit ends.
+    /// Whether this hold is still valid, locked until the unit ends.
     HELD = "SELECT failures, open_since FROM webhooks WHERE id = $1 AND token = $2 AND expires_at IS NOT NULL", postgres " FOR UPDATE";
-    /// What a try changed; lets go of the hook.
+    /// Writes the result of an attempt and releases the hook.
     SETTLE = "UPDATE webhooks SET failures = $2, open_since = $3, probe_at = $4, holder = NULL, expires_at = NULL,
             next_at = CASE WHEN EXISTS (SELECT 1 FROM webhook_deliveries
                 WHERE hook_id = $1 AND state IN ('queued', 'sending')) THEN CAST($5 AS BIGINT) END
         WHERE id = $1";
-    /// Holds of processes that are known to be gone.
+    /// Expires the holds of processes known to be gone.
     EXPIRE_OF = "UPDATE webhooks SET expires_at = 0 WHERE expires_at IS NOT NULL AND substr(holder, 1, length($1)) = $1
         AND holder <> $2";
 }
 
-/// A hook as its row tells it.
+/// A webhook row.
 #[derive(Debug, Clone)]
 pub struct Hook {
-    /// Its number.
     pub id: HookId,
-    /// What it tells about.
     pub repo_id: RepoId,
-    /// Whom it tells.
     pub url: String,
-    /// How.
     pub content_type: ContentType,
-    /// What it signs with, sealed.
+    /// Signing secret, sealed.
     pub secret: Option<Vec<u8>>,
-    /// What it tells.
     pub events: Kinds,
-    /// Whether it does.
     pub active: bool,
-    /// Who made it.
     pub created_by: Option<UserId>,
-    /// When.
     pub created_at: Timestamp,
-    /// When it was last changed.
     pub updated_at: Timestamp,
-    /// Whether its receiver is believed to be there.
+    /// Circuit breaker of the receiver.
     pub breaker: Breaker,
-    /// When it is probed next, while it is suspended.
+    /// Time of the next probe, while it is suspended.
     pub probe_at: Option<Timestamp>,
-    /// When it sends next; `None`: nothing waits.
+    /// Time of the next attempt; `None` if no delivery waits.
     pub next_at: Option<Timestamp>,
 }
 
@@ -123,18 +114,14 @@ impl Hook {
     }
 }
 
-/// What someone chose for a hook.
+/// Settings of a hook.
 #[derive(Debug, Clone)]
 pub struct Choice {
-    /// Whom it tells.
     pub url: String,
-    /// How.
     pub content_type: ContentType,
-    /// What it signs with, sealed.
+    /// Signing secret, sealed.
     pub secret: Option<Vec<u8>>,
-    /// What it tells.
     pub events: Kinds,
-    /// Whether it does.
     pub active: bool,
 }
 
@@ -158,7 +145,7 @@ pub async fn insert(tx: &mut Tx, repo: RepoId, choice: &Choice, by: Option<UserI
     tx.only(&INSERT, values).await?.int("id").map(HookId::new)
 }
 
-/// Changes a hook. What waits is tried at once, as if nothing had failed before.
+/// Changes a hook. Waiting deliveries are attempted at once, as if nothing had failed before.
 pub async fn update(tx: &mut Tx, id: HookId, choice: &Choice) -> Result<(), StoreError> {
     let now = tx.now();
     let values = params![
@@ -185,38 +172,38 @@ pub async fn by_id(conn: &mut Conn, repo: RepoId, id: HookId) -> Result<Option<H
     conn.one(&BY_ID, params![repo, id]).await?.as_ref().map(Hook::from_row).transpose()
 }
 
-/// As [`by_id`], holding the row until the unit ends.
+/// As [`by_id`], locking the row until the unit ends.
 pub async fn lock(tx: &mut Tx, repo: RepoId, id: HookId) -> Result<Option<Hook>, StoreError> {
     tx.one(&LOCKED_BY_ID, params![repo, id]).await?.as_ref().map(Hook::from_row).transpose()
 }
 
-/// A page of a repository's hooks, the oldest first.
+/// A page of a repository's hooks, oldest first.
 pub async fn of_repo(conn: &mut Conn, repo: RepoId, page: crate::repos::Page) -> Result<Vec<Hook>, StoreError> {
     conn.all(&OF_REPO, params![repo, page.limit, page.offset]).await?.iter().map(Hook::from_row).collect()
 }
 
-/// How many hooks a repository has.
+/// Number of hooks of a repository.
 pub async fn count_of_repo(conn: &mut Conn, repo: RepoId) -> Result<i64, StoreError> {
     conn.only(&COUNT_OF_REPO, params![repo]).await?.int("n")
 }
 
-/// The hooks that an event of a repository concerns. As many as a repository may have.
+/// Hooks that receive an event of a repository. Bounded by the number of hooks a repository may have.
 pub async fn listening(conn: &mut Conn, repo: RepoId, at: Timestamp) -> Result<Vec<Hook>, StoreError> {
     conn.all(&LISTENING, params![repo, at]).await?.iter().map(Hook::from_row).collect()
 }
 
-/// The repository is gone for good: its hooks have nothing more to tell than what waits already.
+/// The repository was purged: its hooks send only the deliveries that wait already.
 pub async fn gone(tx: &mut Tx, repo: RepoId) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&GONE, params![repo, now]).await.map(drop)
 }
 
-/// Forgets the hooks of repositories that went before an instant.
+/// Removes the hooks of repositories purged before an instant.
 pub async fn prune_gone(tx: &mut Tx, before: Timestamp) -> Result<u64, StoreError> {
     tx.execute(&PRUNE_GONE, params![before]).await
 }
 
-/// Something waits for this hook.
+/// Schedules a hook for a new delivery.
 pub(crate) async fn wake(tx: &mut Tx, id: HookId) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&WAKE, params![id, now]).await?;
@@ -224,37 +211,36 @@ pub(crate) async fn wake(tx: &mut Tx, id: HookId) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A suspended hook is probed now instead of later.
+/// Probes a suspended hook now instead of later.
 pub async fn hurry(tx: &mut Tx, id: HookId) -> Result<(), StoreError> {
     let now = tx.now();
     tx.execute(&HURRY, params![id, now]).await.map(drop)
 }
 
-/// A hook that is being told something, and what.
+/// A claimed hook and its current delivery.
 #[derive(Debug, Clone)]
 pub struct Claim {
-    /// The hook.
     pub hook: Hook,
-    /// Its oldest delivery that waits.
+    /// Its oldest waiting delivery.
     pub delivery: Delivery,
-    /// Which hold this is.
+    /// Fencing token of this hold.
     pub token: i64,
 }
 
-/// Whether a sender would find anything to do.
+/// Whether a sender would find work.
 pub async fn anything_to_do(conn: &mut Conn, local: Timestamp) -> Result<bool, StoreError> {
     let now = leases::now(conn, local).await?;
     Ok(conn.one(&ANYTHING, params![local, now]).await?.is_some())
 }
 
-/// Begins the oldest delivery of the hook that is due for longest, if any is. The try is written here, before anything
-/// is sent.
+/// Claims the hook that has been due for longest and starts its oldest delivery, if any. The attempt is recorded here,
+/// before anything is sent.
 pub async fn claim(tx: &mut Tx, holder: &str, ttl: Duration) -> Result<Option<Claim>, StoreError> {
     let local = tx.now();
     let now = leases::now(tx, local).await?;
     loop {
         let Some(row) = tx.one(&PICK, params![local, now]).await? else { return Ok(None) };
-        // A hook may be due for deliveries that were pruned: then it is put to rest and the next one is looked at.
+        // The due deliveries of a hook may have been pruned: then the hook becomes idle and the next one is tried.
         if let Some(claim) = begin(tx, HookId::new(row.int("id")?), holder, ttl).await? {
             return Ok(Some(claim));
         }
@@ -272,8 +258,8 @@ async fn begin(tx: &mut Tx, id: HookId, holder: &str, ttl: Duration) -> Result<O
     Ok(Some(Claim { hook: Hook::from_row(&row)?, delivery, token: row.int("token")? }))
 }
 
-/// Fails unless the claim still holds, and keeps it so until the unit ends. Returns the breaker as it is then: the hook
-/// may have been changed since.
+/// Fails unless the claim is still valid, and locks it until the unit ends. Returns the current breaker: the hook may
+/// have been changed since.
 pub async fn check(tx: &mut Tx, claim: &Claim) -> Result<Breaker, StoreError> {
     match tx.one(&HELD, params![claim.hook.id, claim.token]).await? {
         Some(row) => Ok(Breaker { failures: row.int("failures")?, open_since: row.opt_time("open_since")? }),
@@ -281,7 +267,7 @@ pub async fn check(tx: &mut Tx, claim: &Claim) -> Result<Breaker, StoreError> {
     }
 }
 
-/// Writes what a try changed for its hook and lets go of it. The delivery's own end is written before.
+/// Writes the result of an attempt to its hook and releases it. The delivery's own result is written before.
 pub async fn settle(tx: &mut Tx, claim: &Claim, breaker: Breaker, next: Timestamp) -> Result<(), StoreError> {
     let probe = breaker.open_since.map(|_| next);
     let values = params![claim.hook.id, breaker.failures, breaker.open_since, probe, next];
@@ -290,7 +276,7 @@ pub async fn settle(tx: &mut Tx, claim: &Claim, breaker: Breaker, next: Timestam
     Ok(())
 }
 
-/// Goes on with the same hook, if it still wants to and something is due.
+/// Continues with the same hook, if it is still active and a delivery is due.
 pub async fn go_on(tx: &mut Tx, claim: &Claim, holder: &str, ttl: Duration) -> Result<Option<Claim>, StoreError> {
     let now = tx.now();
     match by_id(tx, claim.hook.repo_id, claim.hook.id).await? {
@@ -301,7 +287,7 @@ pub async fn go_on(tx: &mut Tx, claim: &Claim, holder: &str, ttl: Duration) -> R
     }
 }
 
-/// Ends the hold of every sender whose name starts with `prefix`, except this one: those processes are gone.
+/// Expires the hold of every sender whose name starts with `prefix`, except this one: those processes are gone.
 pub async fn expire_of(tx: &mut Tx, prefix: &str, except: &str) -> Result<u64, StoreError> {
     tx.execute(&EXPIRE_OF, params![prefix, except]).await
 }

@@ -1,9 +1,9 @@
-//! SQLite's one writer: units of work run one after another and are committed together.
+//! SQLite's single writer: units of work run one after another and are committed together.
 //!
-//! A commit at `synchronous=FULL` costs a disk flush, so the writer takes whatever waits (up to a bound), runs each unit
-//! in a SAVEPOINT of one transaction, commits once, and only then lets the callers answer. If the transaction itself
-//! fails (disk full, an interrupt: SQLite may have rolled all of it back silently, and a further SAVEPOINT would commit
-//! by itself), it is rolled back, the connection is opened anew and each unit runs alone.
+//! A commit at `synchronous=FULL` costs a disk flush. So the writer takes all queued units (up to a limit), runs each
+//! in a SAVEPOINT of one transaction, commits once, and only then answers the callers. If the transaction itself fails
+//! (disk full, an interrupt), SQLite may have rolled all of it back silently, and a further SAVEPOINT would autocommit.
+//! Then it is rolled back, the connection is reopened, and each unit runs alone.
 
 use crate::conn::{Effect, Link, Tx, Wakes};
 use crate::store::{Store, Unit, finished, guarded};
@@ -17,12 +17,12 @@ use std::time::Duration;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-/// How long to wait before trying to open the database again after its connection broke.
+/// Pause before reopening the database after its connection broke.
 const REOPEN_PAUSE: Duration = Duration::from_millis(200);
 
-/// A unit of work with its input and the caller that waits for it, without their types.
+/// A type-erased unit of work with its input and waiting caller.
 pub(crate) trait Work: Send {
-    /// Runs the unit and keeps its result; tells what became of the transaction.
+    /// Runs the unit and keeps its result; an error says what happened to the transaction.
     fn run<'a>(&'a mut self, tx: &'a mut Tx) -> BoxFuture<'a, Result<(), Effect>>;
     /// Answers the caller: with the kept result, or with the error that undid it.
     fn answer(self: Box<Self>, undone: Option<StoreError>, wakes: Wakes);
@@ -74,12 +74,12 @@ where
         if result.is_ok() {
             self.store.wake(wakes);
         }
-        // A caller that stopped waiting does not need the answer.
+        // The caller may have stopped waiting.
         let _ = self.caller.send(result);
     }
 }
 
-/// The way to the writer's task.
+/// Handle to the writer task.
 pub(crate) struct Writer {
     queue: Mutex<Option<mpsc::Sender<Box<dyn Work>>>>,
     sender: mpsc::WeakSender<Box<dyn Work>>,
@@ -105,9 +105,9 @@ impl Writer {
         sender.send(job).await.map_err(|_| StoreError::Closed)
     }
 
-    /// Takes no more units, lets those that wait finish, and closes the readers and then the writer's connection.
+    /// Accepts no more units, lets queued ones finish, and closes the readers and then the writer's connection.
     ///
-    /// In this order, because only a writer that is the last one moves what is in the log into the file.
+    /// In this order, because only the last open connection checkpoints the log into the file, and only a writer can.
     pub(crate) async fn close(&self, readers: &SqlitePool) {
         self.queue.lock().await.take();
         let mut task = self.task.lock().await;
@@ -124,7 +124,7 @@ impl Writer {
 }
 
 struct Runner {
-    /// `None` after it broke, until it is opened again.
+    /// `None` after it broke, until it is reopened.
     conn: Option<Conn>,
     reopen: SqliteConnectOptions,
     clock: Arc<dyn Clock>,
@@ -133,7 +133,7 @@ struct Runner {
 }
 
 impl Runner {
-    /// Runs until nobody can send any more, and hands the connection back.
+    /// Runs until no sender is left, and returns the connection.
     async fn run(mut self) -> Option<Conn> {
         let mut jobs = Vec::with_capacity(self.batch);
         while self.receiver.recv_many(&mut jobs, self.batch).await > 0 {
@@ -147,11 +147,11 @@ impl Runner {
         self.conn.take()
     }
 
-    /// Runs the jobs in one transaction and answers them. Leaves them in place if the transaction did not hold.
+    /// Runs the jobs in one transaction and answers them. Leaves them in place if the transaction failed.
     async fn together(&mut self, jobs: &mut Vec<Box<dyn Work>>) {
         let mut tx = match self.begin().await {
             Ok(tx) => tx,
-            // They have all waited for the lock; one after another they would wait for it again.
+            // All of them have waited for the lock; one by one they would wait for it again.
             Err(error) => return jobs.drain(..).for_each(|job| job.answer(Some(error.again()), Wakes::default())),
         };
         let mut done = Vec::with_capacity(jobs.len());
@@ -207,7 +207,7 @@ impl Runner {
 
     async fn begin(&mut self) -> Result<Tx, StoreError> {
         match self.try_begin().await {
-            // It broke since its last use, and another one is open.
+            // The connection broke since its last use, and a new one is open.
             Err(error) if !error.is_retryable() && self.conn.is_some() => self.try_begin().await,
             begun => begun,
         }
@@ -219,7 +219,7 @@ impl Runner {
             None => self.open().await?,
         };
         conn.failed = None;
-        // Never plain BEGIN: a read snapshot that turns into a write fails at once, whatever the timeout.
+        // Never plain BEGIN: upgrading a read snapshot to a write fails at once, whatever the timeout.
         match conn.raw("BEGIN IMMEDIATE").await {
             Ok(()) => Ok(Tx { conn, now: self.clock.now(), wakes: Wakes::default() }),
             Err(error) => {
@@ -233,8 +233,8 @@ impl Runner {
         }
     }
 
-    /// Gives a connection up for another one, which is opened first: if none were open for a moment, the next one would
-    /// read the log anew, and might find there a commit that was written but not flushed, and so had failed.
+    /// Replaces a broken connection. Opens the new one first: if none were open for a moment, the next one would read
+    /// the log again. It might find a commit there that was written but not flushed, and so had failed.
     async fn replace(&mut self, mut broken: Conn) {
         let _ = broken.raw("ROLLBACK").await;
         self.conn = self.open().await.ok();
@@ -255,7 +255,7 @@ impl Runner {
     }
 }
 
-/// The transaction is no longer what it should be.
+/// The transaction is no longer valid.
 struct Broken;
 
 async fn in_savepoint(tx: &mut Tx, job: &mut dyn Work) -> Result<Wakes, Broken> {

@@ -1,4 +1,4 @@
-//! A clock that only the test turns.
+//! A clock controlled by the test.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -6,22 +6,22 @@ use std::time::Duration;
 
 use abide_core::{Clock, Timestamp};
 
-/// A clock that stands still until the test moves it. Clones share the same hands.
+/// A clock that stands still until the test moves it. Clones share the same time.
 #[derive(Clone, Debug)]
 pub struct TestClock {
     micros: Arc<AtomicI64>,
 }
 
 impl TestClock {
-    /// Where every test clock starts: 2026-01-01T00:00:00Z.
+    /// Start time of every test clock: 2026-01-01T00:00:00Z.
     pub const START: Timestamp = Timestamp::from_micros(1_767_225_600_000_000);
 
-    /// A clock that shows [`TestClock::START`].
+    /// A clock at [`TestClock::START`].
     pub fn new() -> Self {
         Self { micros: Arc::new(AtomicI64::new(Self::START.micros())) }
     }
 
-    /// Turns the clock forward and returns what it shows afterwards.
+    /// Moves the clock forward and returns the new time.
     pub fn advance(&self, by: Duration) -> Timestamp {
         let turn = |micros| Some(Timestamp::from_micros(micros).plus(by).micros());
         self.micros

@@ -1,4 +1,5 @@
-//! Connections from a chosen loopback address, so that a server sees an attacker and an honest client as two clients.
+//! Connections from a chosen loopback address, so that a server sees an attacker and an honest client as different
+//! clients.
 
 use socket2::{Domain, Socket, Type};
 use std::io;

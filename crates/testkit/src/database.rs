@@ -11,10 +11,10 @@ use tempfile::TempDir;
 
 use crate::postgres;
 
-/// Where `./test` says its temporary PostgreSQL listens.
+/// Variable in which `./test` passes the URL of its temporary PostgreSQL.
 const POSTGRES_VARIABLE: &str = "ABIDE_TEST_POSTGRES";
 
-/// The database engine that a test runs on; meant for `#[values(Engine::Sqlite, Engine::Postgres)]`.
+/// Database engine of a test; meant for `#[values(Engine::Sqlite, Engine::Postgres)]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Engine {
     /// SQLite, in a file of the data directory.
@@ -23,7 +23,7 @@ pub enum Engine {
     Postgres,
 }
 
-/// An empty data directory and, on PostgreSQL, an empty database. Both are gone when this is dropped.
+/// An empty data directory and, on PostgreSQL, an empty database. Dropping it removes both.
 #[derive(Debug)]
 pub struct TestDatabase {
     engine: Engine,
@@ -32,10 +32,10 @@ pub struct TestDatabase {
 }
 
 impl TestDatabase {
-    /// Makes a fresh database. Blocks for a moment; usable inside and outside an async runtime.
+    /// Creates a fresh database. Blocks briefly; works inside and outside an async runtime.
     ///
     /// # Panics
-    /// On PostgreSQL, if no cluster was given to the test or it does not answer.
+    /// On PostgreSQL, if the test got no cluster URL or the cluster does not answer.
     pub fn new(engine: Engine) -> Self {
         let postgres = match engine {
             Engine::Sqlite => None,
@@ -47,8 +47,7 @@ impl TestDatabase {
         Self { engine, postgres, data_dir }
     }
 
-    /// Makes a copy of the database that was kept under this stamp, which costs less than making one from nothing; `None`
-    /// if none was kept yet.
+    /// Copies the database kept under this stamp, which is faster than creating one; `None` if none was kept yet.
     ///
     /// # Panics
     /// As [`TestDatabase::new`].
@@ -64,9 +63,9 @@ impl TestDatabase {
         Some(Self { engine, ..copy })
     }
 
-    /// Keeps this database, to which nobody is connected any more, for copies. Every test is a process of its own, so it
-    /// is kept where the next one finds it: beside the test's binary, or in the cluster. Of several that keep one at the
-    /// same time, any will do.
+    /// Keeps this database for copies; it must have no open connections. Every test is its own process, so the database
+    /// is kept where the next one finds it: next to the test binary, or in the cluster. If several tests keep one at
+    /// the same time, any of them will do.
     ///
     /// # Panics
     /// If it cannot be kept.
@@ -88,12 +87,12 @@ impl TestDatabase {
         self.data_dir().join("abide.db")
     }
 
-    /// The engine this database lives on.
+    /// Engine of this database.
     pub fn engine(&self) -> Engine {
         self.engine
     }
 
-    /// The URL of the PostgreSQL database; `None` means SQLite in [`TestDatabase::data_dir`].
+    /// URL of the PostgreSQL database; `None` means SQLite in [`TestDatabase::data_dir`].
     pub fn url(&self) -> Option<&str> {
         self.postgres.as_ref().map(|database| database.url.as_str())
     }
@@ -113,12 +112,12 @@ fn kept_file(stamp: &str) -> PathBuf {
     binary.with_file_name(format!("{}.db", template(stamp)))
 }
 
-/// std seeds every RandomState from the operating system; parallel test processes never meet.
+/// std seeds every RandomState from the operating system, so parallel test processes get different values.
 fn random_hex() -> String {
     format!("{:016x}", RandomState::new().build_hasher().finish())
 }
 
-/// A database in the shared cluster, under a name nobody else has.
+/// A database in the shared cluster, with a unique name.
 #[derive(Debug)]
 struct PostgresDatabase {
     name: String,
@@ -128,11 +127,11 @@ struct PostgresDatabase {
 
 impl PostgresDatabase {
     fn create() -> Self {
-        // template0 is never connected to, so parallel creations do not get in each other's way.
+        // Nobody connects to template0, so parallel creations do not block each other.
         Self::create_like("template0").expect("every cluster has template0")
     }
 
-    /// A copy of another one, if there is such a one.
+    /// A copy of another database, if it exists.
     fn create_like(template: &str) -> Option<Self> {
         let cluster_url = env::var(POSTGRES_VARIABLE).unwrap_or_else(|_| {
             panic!(
@@ -157,7 +156,8 @@ impl PostgresDatabase {
     }
 }
 
-/// Copies a database as files, which takes a fraction of writing it all to the log; servers before 15 know no other way.
+/// Copies a database with FILE_COPY, which is much faster than writing everything to the log. PostgreSQL before 15
+/// knows no other strategy.
 fn copy(cluster_url: &str, from: &str, to: &str) -> Result<(), String> {
     let plain = format!("CREATE DATABASE {to} TEMPLATE {from}");
     match run(cluster_url, &format!("{plain} STRATEGY FILE_COPY")) {
@@ -168,9 +168,9 @@ fn copy(cluster_url: &str, from: &str, to: &str) -> Result<(), String> {
 
 impl Drop for PostgresDatabase {
     fn drop(&mut self) {
-        // It waits a tenth of a second for whoever is still connected.
+        // DROP DATABASE waits a tenth of a second for open connections.
         postgres::hang_up(&self.url);
-        // FORCE, because the pools of a failed test may be.
+        // FORCE, because a failed test may leave connections open.
         let dropped = run(&self.cluster_url, &format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name));
         if let Err(error) = dropped {
             eprintln!("database {} stays behind: {error}", self.name);
@@ -183,7 +183,7 @@ fn run(url: &str, statement: &str) -> Result<(), String> {
     postgres::ask(url, statement).map(drop).map_err(|error| error.to_string())
 }
 
-/// The same URL with another database name; parameters stay.
+/// The URL with another database name; keeps the parameters.
 fn with_database(url: &str, name: &str) -> String {
     let (address, parameters) = match url.split_once('?') {
         Some((address, parameters)) => (address, format!("?{parameters}")),

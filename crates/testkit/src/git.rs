@@ -1,4 +1,4 @@
-//! The real `git`, kept away from this machine's configuration.
+//! The real `git`, isolated from this machine's configuration.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -13,10 +13,10 @@ use tempfile::TempDir;
 
 use crate::process;
 
-/// When everything is authored and committed, so that equal content gives equal object ids.
+/// Author and committer date, so that equal content gives equal object ids.
 const DATE: &str = "2026-01-01T00:00:00Z";
 
-/// One person's `git`: own home, identity and credentials, nothing of this machine. Clones share the home.
+/// A `git` client with its own home, identity and credentials, isolated from this machine. Clones share the home.
 #[derive(Clone, Debug)]
 pub struct GitClient {
     home: Arc<TempDir>,
@@ -29,7 +29,7 @@ impl GitClient {
     pub fn new() -> Self {
         let home = tempfile::Builder::new().prefix("abide-git-").tempdir().expect("a home can be made");
         let client = Self { home: Arc::new(home), directories: Arc::default(), env: Vec::new() };
-        // Large files of tests are noise: neither comparing nor compressing them makes anything smaller.
+        // Large files of tests are random data: neither deltas nor compression make them smaller.
         client.append_config(
             "[core]\n\tbigFileThreshold = 1m\n\
              [pack]\n\tcompression = 1\n\
@@ -43,16 +43,16 @@ impl GitClient {
         client
     }
 
-    /// This client with an access token, which git offers when the server asks for credentials.
+    /// Adds an access token, which git sends when the server asks for credentials.
     ///
-    /// The token is in a file that only its owner reads, never among the arguments of a process.
+    /// The token is in a file that only its owner can read, never in a process's arguments.
     pub fn with_token(self, token: &str) -> Self {
         write_private(&self.home.path().join("token"), format!("{token}\n").as_bytes());
         self.append_config("[credential]\n\tusername = token\n");
         self.with_env("GIT_ASKPASS", concat!(env!("CARGO_MANIFEST_DIR"), "/askpass"))
     }
 
-    /// This client with a fresh ed25519 key for SSH; see [`GitClient::public_key`].
+    /// Adds a fresh ed25519 key for SSH; see [`GitClient::public_key`].
     pub fn with_ssh_key(mut self) -> Self {
         let key = self.private_key();
         let mut keygen = Command::new("ssh-keygen");
@@ -71,13 +71,13 @@ impl GitClient {
         self
     }
 
-    /// This client with one more environment variable.
+    /// Adds an environment variable.
     pub fn with_env(mut self, name: &str, value: &str) -> Self {
         self.env.push((name.into(), value.into()));
         self
     }
 
-    /// The file with the public key of [`GitClient::with_ssh_key`].
+    /// Path of the public key of [`GitClient::with_ssh_key`].
     ///
     /// # Panics
     /// If the client has no key.
@@ -95,12 +95,12 @@ impl GitClient {
         dir
     }
 
-    /// The command `git ARGS` in a directory, for a test that wants to run it its own way.
+    /// The command `git ARGS` in a directory, for a test that runs it itself.
     pub fn command(&self, dir: &Path, args: &[&str]) -> Command {
         self.program("git", dir, args)
     }
 
-    /// A command that works with git, in a directory, with this person's home and configuration.
+    /// A command that uses git, in a directory, with this client's home and configuration.
     pub fn program(&self, program: impl AsRef<OsStr>, dir: &Path, args: &[&str]) -> Command {
         let mut command = Command::new(program);
         process::without_inherited(&mut command, "GIT_");
@@ -113,7 +113,7 @@ impl GitClient {
             .env("LC_ALL", "C")
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", self.config_file())
-            // No samples of hooks, which are copied into every clone.
+            // No sample hooks, which git would copy into every clone.
             .env("GIT_TEMPLATE_DIR", "")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_ASKPASS", "/bin/true")
@@ -129,10 +129,10 @@ impl GitClient {
         process::run(&mut self.command(dir, args))
     }
 
-    /// Runs `git ARGS`, which must succeed, and returns what it prints, without the final line break.
+    /// Runs `git ARGS`, which must succeed, and returns its output without the final line break.
     ///
     /// # Panics
-    /// If git fails; the message has everything it said.
+    /// If git fails; the message has its output.
     #[track_caller]
     pub fn ok(&self, dir: &Path, args: &[&str]) -> String {
         let mut printed = process::expect_success(&format!("git {}", args.join(" ")), self.run(dir, args));
@@ -142,7 +142,7 @@ impl GitClient {
         printed
     }
 
-    /// Runs `git ARGS`, which must fail, and returns what it complains about.
+    /// Runs `git ARGS`, which must fail, and returns its stderr.
     ///
     /// # Panics
     /// If git succeeds.
@@ -154,10 +154,10 @@ impl GitClient {
         String::from_utf8_lossy(&output.stderr).into_owned()
     }
 
-    /// Runs `git ARGS`, which must succeed, with what `feed` writes on its standard input.
+    /// Runs `git ARGS`, which must succeed, with the output of `feed` on its stdin.
     ///
     /// # Panics
-    /// If git fails; the message has everything it said.
+    /// If git fails; the message has its output.
     #[track_caller]
     pub fn feed(
         &self,
@@ -169,8 +169,8 @@ impl GitClient {
         process::expect_success(&format!("git {}", args.join(" ")), output)
     }
 
-    /// A fresh repository with a work tree, on the branch `main` without commits: all that `git init` makes of use, without
-    /// a process.
+    /// A fresh repository with a work tree, on the branch `main` without commits. Creates the useful part of `git init`
+    /// without a process.
     pub fn init_work_tree(&self) -> PathBuf {
         let dir = self.fresh_dir();
         let git = dir.join(".git");
@@ -181,7 +181,7 @@ impl GitClient {
         dir
     }
 
-    /// The same with the remote `origin`.
+    /// As [`GitClient::init_work_tree`], with the remote `origin`.
     pub fn init_work_tree_of(&self, url: &str) -> PathBuf {
         let dir = self.init_work_tree();
         let remote = format!("[remote \"origin\"]\n\turl = {url}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n");
@@ -200,7 +200,7 @@ impl GitClient {
         if new {
             self.ok(dir, &["add", "--", name]);
         }
-        // It says `[main 0123…] message`, so that git need not be asked again.
+        // git prints `[main 0123…] message`, which saves a second call for the id.
         let said = self.ok(dir, &["-c", "core.abbrev=no", "commit", "--message", message, "--include", "--", name]);
         let id = said.split([' ', ']']).find(|word| word.len() >= 40 && word.bytes().all(|b| b.is_ascii_hexdigit()));
         id.unwrap_or_else(|| panic!("git should name the commit, but said {said:?}")).to_owned()

@@ -1,29 +1,29 @@
-//! Big repositories, made in seconds.
+//! Large repositories, created in seconds.
 
 use std::io::{self, Write};
 use std::path::Path;
 
 use crate::GitClient;
 
-/// What [`GitClient::fast_import`] makes: a straight line of commits, and refs to its last one.
+/// Input of [`GitClient::fast_import`]: a linear history, and refs to its last commit.
 #[derive(Clone, Copy, Debug)]
 pub struct History {
-    /// How many commits there are on the branch `main`; at least one.
+    /// Number of commits on the branch `main`; at least one.
     pub commits: usize,
-    /// How many bytes, which do not compress, each commit adds in a file of its own.
+    /// Incompressible bytes that each commit adds in a new file.
     pub bytes_per_commit: usize,
-    /// How many tags `many/000000`, `many/000001`, … point to the last commit.
+    /// Number of tags `many/000000`, `many/000001`, … on the last commit.
     pub refs: usize,
 }
 
-/// How many files share a directory, so that a long history does not rewrite one huge tree per commit.
+/// Files per directory, so that a long history does not rewrite one huge tree per commit.
 const FILES_PER_DIRECTORY: usize = 100;
 
-/// From this size on, the attempt to compress what does not compress takes longer than everything else.
+/// From this size on, trying to compress incompressible data takes longer than everything else.
 const LARGE: usize = 1 << 20;
 
 impl History {
-    /// The stream that `git fast-import` reads.
+    /// Writes the stream for `git fast-import`.
     fn write(self, out: &mut dyn Write) -> io::Result<()> {
         let mut noise = Noise(0x9e37_79b9_7f4a_7c15);
         let mut content = vec![0; self.bytes_per_commit];
@@ -47,7 +47,7 @@ impl History {
 }
 
 impl GitClient {
-    /// Fills an empty repository with a history. Refs end up packed, and a work tree stays as it was.
+    /// Fills an empty repository with a history. Refs are packed; a work tree stays unchanged.
     ///
     /// # Panics
     /// If the history has no commit or git refuses it.
@@ -64,7 +64,7 @@ impl GitClient {
     }
 }
 
-/// Bytes that do not compress and are the same in every run (xorshift64).
+/// Incompressible bytes that are the same in every run (xorshift64).
 struct Noise(u64);
 
 impl Noise {

@@ -1,7 +1,7 @@
-//! HTTP/1.1 down to the exact bytes, over blocking sockets.
+//! HTTP/1.1 with exact bytes, over blocking sockets.
 //!
-//! Tests of malformed, slow or half-sent requests need to say precisely what goes over the wire, which no real
-//! client allows. [`Request`] is for everyday calls; [`raw_request`] and [`raw_exchange`] send what they are given.
+//! Tests of malformed, slow or partial requests must control every byte on the wire, which no real client allows.
+//! [`Request`] is for everyday calls; [`raw_request`] and [`raw_exchange`] send the given bytes.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
@@ -12,9 +12,9 @@ use crate::connect_from;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-/// How long a server may keep a client waiting for the next byte.
+/// Longest wait for the next byte from a server.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
-/// No response head of ours is nearly as long.
+/// Longest line of a response head; far more than any of ours.
 const LONGEST_LINE: u64 = 64 * 1024;
 
 /// Gets a path.
@@ -53,17 +53,17 @@ pub fn json(method: &str, addr: SocketAddr, path: &str, token: Option<&str>, bod
     Request::new(method, path).token(token).json(body).send(addr)
 }
 
-/// Sends exactly these bytes and returns everything that comes back until the server closes.
+/// Sends exactly these bytes and returns everything received until the server closes.
 ///
 /// # Panics
-/// If the server keeps the connection open and says nothing for half a minute. For a server that rightly keeps it
-/// open there is [`raw_exchange`].
+/// If the server keeps the connection open and is silent for half a minute. Use [`raw_exchange`] for a server that may
+/// keep it open.
 #[track_caller]
 pub fn raw_request(addr: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     converse(connect(addr), bytes, |stream| {
         let mut answer = Vec::new();
         match stream.read_to_end(&mut answer) {
-            // A server that closes before it has read everything resets the connection; what it said still counts.
+            // A server that closes before it has read everything resets the connection; its answer still counts.
             Err(error) if error.kind() != io::ErrorKind::ConnectionReset => {
                 panic!("{addr} did not close: {error}\nso far it said: {}", String::from_utf8_lossy(&answer))
             }
@@ -96,7 +96,7 @@ fn connect(addr: SocketAddr) -> TcpStream {
     TcpStream::connect(addr).unwrap_or_else(|error| panic!("{addr} does not take connections: {error}"))
 }
 
-/// Writes and reads at once, because a server may answer and close before it has read everything.
+/// Writes and reads concurrently, because a server may answer and close before it has read everything.
 #[track_caller]
 fn converse<T>(mut stream: TcpStream, bytes: &[u8], read: impl FnOnce(&mut TcpStream) -> T) -> T {
     stream.set_read_timeout(Some(READ_TIMEOUT)).expect("a socket takes a timeout");
@@ -106,13 +106,13 @@ fn converse<T>(mut stream: TcpStream, bytes: &[u8], read: impl FnOnce(&mut TcpSt
             let _ = writer.write_all(bytes);
         });
         let answer = read(&mut stream);
-        // Ends the writer if the server never listened to the rest.
+        // Unblocks the writer if the server never read the rest.
         let _ = stream.shutdown(Shutdown::Both);
         answer
     })
 }
 
-/// A request to be sent over a connection of its own.
+/// A request, sent over its own connection.
 #[derive(Clone, Debug)]
 pub struct Request {
     method: String,
@@ -141,7 +141,7 @@ impl Request {
         }
     }
 
-    /// Sets the body, which is sent with its length.
+    /// Sets the body and its length header.
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();
         self
@@ -152,7 +152,7 @@ impl Request {
         self.header("Content-Type", "application/json").body(body.to_string())
     }
 
-    /// Sends it.
+    /// Sends the request.
     ///
     /// # Panics
     /// If no complete response comes back.
@@ -161,7 +161,7 @@ impl Request {
         raw_exchange(addr, &self.to_bytes(addr))
     }
 
-    /// Sends it from another loopback address.
+    /// Sends the request from another loopback address.
     ///
     /// # Panics
     /// If no complete response comes back.
@@ -172,7 +172,7 @@ impl Request {
         exchange_on(stream, addr, &self.to_bytes(addr))
     }
 
-    /// The exact bytes of the request, for a test that sends them its own way.
+    /// The exact bytes of the request, for a test that sends them itself.
     pub fn to_bytes(&self, addr: SocketAddr) -> Vec<u8> {
         let has = |name: &str| self.headers.iter().any(|(header, _)| header.eq_ignore_ascii_case(name));
         let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
@@ -194,16 +194,15 @@ impl Request {
 /// A complete response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// The status code.
     pub status: u16,
-    /// Names as they came, in their order.
+    /// Names as received, in order.
     pub headers: Vec<(String, String)>,
     /// The body, without chunk framing.
     pub body: Vec<u8>,
 }
 
 impl Response {
-    /// Reads one response; interim ones (1xx) are passed over. A response to HEAD has no body, whatever it says.
+    /// Reads one response; skips interim ones (1xx). A response to HEAD has no body, whatever its headers say.
     pub fn read_from(input: &mut impl BufRead, to_head: bool) -> Result<Self> {
         loop {
             let (status, headers) = read_head(input)?;
@@ -218,12 +217,12 @@ impl Response {
         }
     }
 
-    /// Reads one response, to anything but HEAD, from bytes that were collected before.
+    /// Parses one response, to anything but HEAD, from collected bytes.
     pub fn parse(mut bytes: &[u8]) -> Result<Self> {
         Self::read_from(&mut bytes, false)
     }
 
-    /// The first header of this name, in any case.
+    /// First header with this name, in any letter case.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(header, _)| header.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
@@ -237,7 +236,7 @@ impl Response {
     /// The body as JSON.
     ///
     /// # Panics
-    /// If it is none.
+    /// If it is not JSON.
     #[track_caller]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
@@ -248,7 +247,7 @@ impl Response {
         let mut body = Vec::new();
         if self.header("transfer-encoding").is_some_and(|encoding| encoding.eq_ignore_ascii_case("chunked")) {
             while read_chunk(input, &mut body)? {}
-            // Trailers are of no interest, but they end with an empty line.
+            // Skip trailers; an empty line ends them.
             while !read_line(input)?.is_empty() {}
         } else if let Some(length) = self.header("content-length") {
             let length: u64 = length.parse().with_context(|| format!("Content-Length: {length}"))?;
@@ -281,7 +280,7 @@ fn read_head(input: &mut impl BufRead) -> Result<Head> {
     }
 }
 
-/// Appends the next chunk; false at the last one, which is empty.
+/// Appends the next chunk; `false` at the last one, which is empty.
 fn read_chunk(input: &mut impl BufRead, body: &mut Vec<u8>) -> Result<bool> {
     let line = read_line(input).context("reading a chunk size")?;
     let size = line.split(';').next().unwrap_or_default().trim();
@@ -380,7 +379,7 @@ mod tests {
             let mut line = String::new();
             BufReader::new(&stream).read_line(&mut line).expect("a request line");
             stream.write_all(b"HTTP/1.1 413 Too Large\r\nContent-Length: 4\r\n\r\nbig!").expect("it is written");
-            // Reads on until the client gives up, as a server that lingers does.
+            // Reads on until the client gives up, like a lingering server.
             let _ = io::copy(&mut stream, &mut io::sink());
             line
         });

@@ -1,21 +1,21 @@
-//! What a test keeps open between two uses, because opening it costs more than using it.
+//! Connections that a test keeps open between uses, because opening costs more than using.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// Open things that nobody is using, by where they lead. Meant for a `static`.
+/// Idle connections by their target. Meant for a `static`.
 #[derive(Debug)]
 pub struct Idle<K, T>(Mutex<BTreeMap<K, T>>);
 
 impl<K: Ord, T> Idle<K, T> {
-    /// Nothing is open.
+    /// An empty set.
     #[expect(clippy::new_without_default, reason = "a static needs a constant")]
     pub const fn new() -> Self {
         Self(Mutex::new(BTreeMap::new()))
     }
 
-    /// Takes the one that leads there, if there is one.
+    /// Takes the connection to this target, if there is one.
     ///
     /// # Panics
     /// If another thread panicked in here.
@@ -26,7 +26,7 @@ impl<K: Ord, T> Idle<K, T> {
         self.0.lock().expect("nobody panics with it").remove(key)
     }
 
-    /// Gives one back.
+    /// Returns a connection.
     ///
     /// # Panics
     /// If another thread panicked in here.

@@ -1,17 +1,17 @@
-//! FOR TESTS: what a test needs around the thing it tests.
+//! FOR TESTS: everything a test needs around its subject.
 //!
 //! * [`Engine`], [`TestDatabase`]: a fresh SQLite directory or PostgreSQL database per test.
-//! * [`postgres`]: asking a database directly.
-//! * [`TestClock`]: a clock that only the test turns.
-//! * [`Server`]: a real `abide serve` process that can be killed and started again.
-//! * [`GitClient`], [`History`]: the real `git`, kept away from this machine's configuration; big repositories.
-//! * [`http`]: requests down to the exact bytes.
-//! * [`Nostr`], [`Key`]: a client of the relay over a real socket, and keys that sign.
+//! * [`postgres`]: direct queries to a database.
+//! * [`TestClock`]: a clock controlled by the test.
+//! * [`Server`]: a real `abide serve` process that can be killed and restarted.
+//! * [`GitClient`], [`History`]: the real `git`, isolated from this machine's configuration; large repositories.
+//! * [`http`]: requests with exact bytes.
+//! * [`Nostr`], [`Key`]: a relay client over a real socket, and signing keys.
 //! * [`connect_from`]: a connection from another loopback address, for an attacker beside an honest client.
 //! * [`eventually`]: waiting for a condition instead of sleeping.
 //!
-//! Only `abide-core` and `abide-nostr` are known here, because the tests of every other crate use this one. A failure panics with
-//! what was seen: a test has nobody else to tell.
+//! This crate depends only on `abide-core` and `abide-nostr`, because the tests of every other crate use it. A failure
+//! panics with what was observed.
 
 mod clock;
 mod connect;

@@ -1,4 +1,4 @@
-//! A client of the relay over a real socket, and keys that sign without randomness.
+//! A relay client over a real socket, and keys that sign deterministically.
 
 use crate::connect_from;
 use abide_nostr::{Event, PublicKey};
@@ -13,32 +13,32 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{Error, Message, WebSocket};
 
-/// How long an answer may take; reached only by a test that fails.
+/// Time limit for an answer; only a failing test reaches it.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Someone with a key. The same number is always the same key.
+/// A user's key. The same number is always the same key.
 #[derive(Clone, Debug)]
 pub struct Key {
     keys: Keys,
 }
 
 impl Key {
-    /// The machine's time in seconds, which servers under test go by.
+    /// Current system time in seconds, which servers under test use.
     pub fn now() -> u64 {
         seconds()
     }
 
-    /// The key number `n`.
+    /// Key number `n`.
     pub fn new(n: u32) -> Self {
         Self { keys: Keys::parse(&format!("{:064x}", u64::from(n) + 1)).expect("small numbers are keys") }
     }
 
-    /// Their public key.
+    /// The public key.
     pub fn public(&self) -> PublicKey {
         self.keys.public_key()
     }
 
-    /// Their secret key, as clients are given it.
+    /// The secret key in the form that clients accept.
     pub fn nsec(&self) -> String {
         self.keys.secret_key().to_bech32().expect("a key can be written")
     }
@@ -53,7 +53,7 @@ impl Key {
         unsigned.add_signature(signature).expect("the signature is right")
     }
 
-    /// The announcement of a repository at a server.
+    /// An announcement of a repository on a server.
     pub fn announcement(&self, at: u64, identifier: &str, server: &str) -> Event {
         let clone = format!("{server}/x/{identifier}.git");
         let relay = server.replacen("http", "ws", 1);
@@ -61,18 +61,18 @@ impl Key {
         self.event(at, 30_617, tags, "")
     }
 
-    /// The address of a repository of theirs, as `a` tags name it.
+    /// Coordinate of a repository of this key, as in `a` tags.
     pub fn coordinate(&self, identifier: &str) -> String {
         format!("30617:{}:{identifier}", self.public())
     }
 }
 
-/// What a relay says, by its name and the rest.
+/// A message from the relay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heard(pub Value);
 
 impl Heard {
-    /// `EVENT`, `OK`, …
+    /// Message name, such as `EVENT` or `OK`.
     pub fn name(&self) -> &str {
         self.0[0].as_str().unwrap_or_default()
     }
@@ -81,7 +81,7 @@ impl Heard {
         self.name() == name && self.0[1] == second
     }
 
-    /// The event of an `EVENT`.
+    /// The event of an `EVENT` message.
     pub fn event(&self) -> Event {
         serde_json::from_value(self.0[2].clone()).unwrap_or_else(|error| panic!("{}: {error}", self.0))
     }
@@ -90,7 +90,7 @@ impl Heard {
 /// A connection to the relay.
 pub struct Nostr {
     socket: WebSocket<TcpStream>,
-    /// Heard while something else was waited for.
+    /// Messages received while waiting for another one.
     heard: VecDeque<Heard>,
 }
 
@@ -98,18 +98,18 @@ impl Nostr {
     /// Connects to a server's relay; `url` begins with `http://` or `ws://`.
     ///
     /// # Panics
-    /// If it cannot.
+    /// If the connection fails.
     pub fn connect(url: &str) -> Self {
         Self::try_connect(url).unwrap_or_else(|error| panic!("{url}: {error}"))
     }
 
-    /// Connects, or tells why not.
+    /// Connects, or returns the error.
     pub fn try_connect(url: &str) -> Result<Self, Box<Error>> {
         let stream = TcpStream::connect(authority(url)).map_err(|error| Box::new(Error::Io(error)))?;
         Self::open(url, stream)
     }
 
-    /// Connects from another loopback address, or tells why not.
+    /// Connects from another loopback address, or returns the error.
     pub fn try_connect_from(from: IpAddr, url: &str) -> Result<Self, Box<Error>> {
         let address = authority(url).parse().expect("a server under test is named by address and port");
         let stream = connect_from(from, address).map_err(|error| Box::new(Error::Io(error)))?;
@@ -128,12 +128,12 @@ impl Nostr {
         Ok(Self { socket, heard: VecDeque::new() })
     }
 
-    /// Sends a message that the relay may refuse before it has all of it.
+    /// Sends a message that the relay may refuse before it has received all of it.
     pub fn send_if_taken(&mut self, message: Message) {
         let _ = self.socket.send(message);
     }
 
-    /// Sends a frame as it is.
+    /// Sends a frame unchanged.
     pub fn send(&mut self, message: Message) {
         self.socket.send(message).expect("the socket is open");
     }
@@ -143,7 +143,7 @@ impl Nostr {
         self.send(Message::text(message.to_string()));
     }
 
-    /// What comes next within the time, pings left out; `None` if nothing does, or the socket is closed.
+    /// Next message within the time, except pings; `None` on timeout or if the socket is closed.
     pub fn hear_within(&mut self, time: Duration) -> Option<Heard> {
         if let Some(heard) = self.heard.pop_front() {
             return Some(heard);
@@ -168,10 +168,10 @@ impl Nostr {
         }
     }
 
-    /// Reads until the socket is closed, and tells how: the code and the reason of the close frame, if there was one.
+    /// Reads until the socket is closed; returns code and reason of the close frame, if there was one.
     ///
     /// # Panics
-    /// If it stays open.
+    /// If the socket stays open.
     pub fn closed(&mut self) -> Option<(u16, String)> {
         self.socket.get_ref().set_read_timeout(Some(DEADLINE)).expect("it is a socket");
         loop {
@@ -188,10 +188,10 @@ impl Nostr {
         }
     }
 
-    /// Waits for a frame; others are kept for later.
+    /// Waits for a matching message; keeps others for later.
     ///
     /// # Panics
-    /// If none comes in time.
+    /// If none arrives in time.
     pub fn wait(&mut self, wanted: impl Fn(&Heard) -> bool) -> Heard {
         if let Some(place) = self.heard.iter().position(&wanted) {
             return self.heard.remove(place).expect("it was found there");
@@ -218,7 +218,7 @@ impl Nostr {
         (heard.0[2] == true, heard.0[3].as_str().unwrap_or_default().to_owned())
     }
 
-    /// Opens a subscription and returns what is stored, up to its end.
+    /// Opens a subscription and returns the stored events.
     ///
     /// # Panics
     /// If it is refused.
@@ -235,19 +235,19 @@ impl Nostr {
         }
     }
 
-    /// What is stored: a subscription that is closed again.
+    /// Stored events that match: a subscription that is closed again.
     pub fn req(&mut self, filters: &[Value]) -> Vec<Event> {
         let stored = self.subscribe("once", filters);
         self.say(&json!(["CLOSE", "once"]));
         stored
     }
 
-    /// The next new event of a subscription.
+    /// Next new event of a subscription.
     pub fn live(&mut self, name: &str) -> Event {
         self.wait(|heard| heard.is("EVENT", name)).event()
     }
 
-    /// How many events match.
+    /// Number of matching events.
     pub fn count(&mut self, filters: &[Value]) -> u64 {
         self.ask("COUNT", "count", filters);
         let heard = self.wait(|heard| heard.is("COUNT", "count"));
@@ -261,7 +261,7 @@ impl Nostr {
         self.say(&Value::from(message));
     }
 
-    /// Proves a key to the relay, by the challenge that it tells whoever asks.
+    /// Proves a key to the relay, with the challenge that the relay sends after a first attempt.
     pub fn auth(&mut self, author: &Key, relay: &str) -> (bool, String) {
         self.say(&json!(["AUTH", author.event(seconds(), 22_242, &[&["relay", relay]], "")]));
         let challenge = self.wait(|heard| heard.name() == "AUTH").0[1].as_str().unwrap_or_default().to_owned();
@@ -271,12 +271,12 @@ impl Nostr {
     }
 }
 
-/// Host and port of an address that begins with `http://` or `ws://`.
+/// Host and port of a URL that begins with `http://` or `ws://`.
 fn authority(url: &str) -> &str {
     url.trim_start_matches("http://").trim_start_matches("ws://").trim_end_matches('/')
 }
 
-/// The machine's time in seconds, which servers under test go by.
+/// Current system time in seconds, which servers under test use.
 fn seconds() -> u64 {
     #[allow(clippy::disallowed_methods, reason = "a real server process goes by the machine's clock")]
     let now = SystemTime::now();

@@ -1,12 +1,12 @@
-//! Waiting for a condition instead of sleeping.
+//! Waits for a condition instead of sleeping.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What soon holds is seen soon; what takes long is asked less often, because asking takes its time from what it waits for.
+/// Shortest and longest pause. Polling slows down over time, because it takes CPU time from the work it waits for.
 const PAUSES: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(50)];
 
-/// Waits until the condition holds. It is asked at least once.
+/// Waits until the condition holds. Checks it at least once.
 ///
 /// # Panics
 /// If it does not hold within the deadline; the message names the caller.
@@ -15,7 +15,7 @@ pub fn eventually(deadline: Duration, condition: impl FnMut() -> bool) {
     assert!(holds_within(deadline, condition), "the condition did not hold within {deadline:?}");
 }
 
-/// Like [`eventually`], for callers that have more to say about a failure.
+/// Like [`eventually`], for callers with their own failure message.
 pub(crate) fn holds_within(deadline: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     loop {

@@ -1,4 +1,5 @@
-//! Asking PostgreSQL from a test, in this process: every connection costs the cluster a process and `psql` is another one.
+//! Queries PostgreSQL from a test, in this process: every connection costs the cluster a process, and `psql` is another
+//! one.
 
 use std::str::FromStr as _;
 use std::sync::LazyLock;
@@ -10,23 +11,24 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::Idle;
 
-/// Where every question is asked; a connection lives only as long as the runtime that it was made in.
+/// Runtime of all queries; a connection lives only as long as the runtime that created it.
 static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
     let made = Builder::new_multi_thread().worker_threads(1).enable_all().build();
     made.expect("a runtime can be made")
 });
 
-/// Connections that nobody is asking, by their address.
+/// Idle connections, by URL.
 static IDLE: Idle<String, PgConnection> = Idle::new();
 
-/// Does something and waits for it; on a thread, because some tests are in a runtime already.
+/// Runs a future to completion; on a new thread, because some tests already run in a runtime.
 #[track_caller]
 pub fn in_runtime<T: Send>(something: impl AsyncFnOnce() -> T + Send) -> T {
     let done = thread::scope(|scope| scope.spawn(|| RUNTIME.block_on(something())).join());
     done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Runs a statement without parameters. What it answers, as it would be printed: one row a line, columns separated by `|`.
+/// Runs a statement without parameters. Returns its result as `psql` prints it: one row per line, columns separated by
+/// `|`.
 pub fn ask(url: &str, sql: &str) -> sqlx::Result<Vec<String>> {
     in_runtime(async || {
         let mut conn = connection(url).await?;
@@ -36,14 +38,14 @@ pub fn ask(url: &str, sql: &str) -> sqlx::Result<Vec<String>> {
     })
 }
 
-/// Closes the idle connection to a database that somebody wants for themselves.
+/// Closes the idle connection to a database that needs exclusive access.
 pub fn hang_up(url: &str) {
     if let Some(conn) = IDLE.take(url) {
         in_runtime(async || conn.close().await).expect("a connection can be closed");
     }
 }
 
-/// One that is idle and was not cut meanwhile, or a new one.
+/// An idle connection that still works, or a new one.
 async fn connection(url: &str) -> sqlx::Result<PgConnection> {
     if let Some(mut conn) = IDLE.take(url)
         && conn.ping().await.is_ok()

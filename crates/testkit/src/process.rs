@@ -1,11 +1,11 @@
-//! Child processes: feeding them, and telling what they said.
+//! Child processes: input, output and error messages.
 
 use std::env;
 use std::io::{self, Write};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
-/// Runs a command with what `feed` writes on its standard input, and collects what it says.
+/// Runs a command with the output of `feed` on its stdin, and collects its output.
 pub(crate) fn run_with_input(
     command: &mut Command,
     feed: impl FnOnce(&mut dyn Write) -> io::Result<()> + Send,
@@ -18,8 +18,8 @@ pub(crate) fn run_with_input(
         .unwrap_or_else(|error| panic!("{command:?} did not start: {error}"));
     let stdin = child.stdin.take().expect("standard input was asked for");
     thread::scope(|scope| {
-        // In a thread of its own: a child that talks before it has heard everything would block us both. One that
-        // stops listening has its reasons, and its exit status tells them.
+        // In a separate thread: a child that writes before it has read everything would block both. If it stops
+        // reading, its exit status says why.
         scope.spawn(move || {
             let mut stdin = io::BufWriter::new(stdin);
             let _ = feed(&mut stdin).and_then(|()| stdin.flush());
@@ -28,7 +28,7 @@ pub(crate) fn run_with_input(
     })
 }
 
-/// Runs a command without input, and collects what it says.
+/// Runs a command without input, and collects its output.
 pub(crate) fn run(command: &mut Command) -> Output {
     command.stdin(Stdio::null()).output().unwrap_or_else(|error| panic!("{command:?} did not start: {error}"))
 }
@@ -36,7 +36,7 @@ pub(crate) fn run(command: &mut Command) -> Output {
 /// The standard output as text.
 ///
 /// # Panics
-/// If the command failed; the message has everything it said.
+/// If the command failed; the message has its output.
 #[track_caller]
 pub(crate) fn expect_success(what: &str, output: Output) -> String {
     assert!(output.status.success(), "{what} failed\n{}", describe(&output));
@@ -53,7 +53,7 @@ pub(crate) fn describe(output: &Output) -> String {
     )
 }
 
-/// Takes away the variables with this prefix that the test itself was started with.
+/// Removes inherited variables with this prefix.
 pub(crate) fn without_inherited(command: &mut Command, prefix: &str) {
     for (name, _) in env::vars_os() {
         if name.to_string_lossy().starts_with(prefix) {

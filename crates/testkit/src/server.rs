@@ -16,17 +16,17 @@ use crate::poll::holds_within;
 use crate::process;
 use crate::{Engine, TestDatabase};
 
-/// The password of every account that a test makes.
+/// Password of every test account.
 pub const PASSWORD: &str = "correct horse battery staple";
 
-/// How long a server may take to become ready.
+/// Time limit for a server to become ready.
 const READY_DEADLINE: Duration = Duration::from_secs(30);
-/// How long a server may take to end: longer than it waits for its clients.
+/// Time limit for a server to exit: longer than it waits for its clients.
 const EXIT_DEADLINE: Duration = Duration::from_secs(60);
-/// How much of the log a panic message shows.
+/// Bytes of the log in a panic message.
 const LOG_TAIL: usize = 8 * 1024;
 
-/// How a [`Server`] is to be started.
+/// Settings of a [`Server`].
 #[derive(Debug)]
 pub struct ServerBuilder {
     binary: PathBuf,
@@ -37,13 +37,13 @@ pub struct ServerBuilder {
 }
 
 impl ServerBuilder {
-    /// Sets an environment variable, for the server and for its command line.
+    /// Sets an environment variable for the server and its command line.
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.env.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
         self
     }
 
-    /// Arms a failpoint, for the server and until [`Server::restart`].
+    /// Arms a failpoint for the server until [`Server::restart`].
     pub fn failpoint(mut self, name: &str) -> Self {
         self.failpoint = Some(name.to_owned());
         self
@@ -58,7 +58,7 @@ impl ServerBuilder {
     /// Starts the server and waits until it is ready.
     ///
     /// # Panics
-    /// If it ends or is not ready in time; the message has its log.
+    /// If it exits or is not ready in time; the message has its log.
     pub fn start(self) -> Server {
         let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut server = Server {
@@ -75,7 +75,7 @@ impl ServerBuilder {
     }
 }
 
-/// A running `abide serve` with its own data directory and database. Killed when dropped.
+/// A running `abide serve` with its own data directory and database. Killed on drop.
 #[derive(Debug)]
 pub struct Server {
     child: Option<Child>,
@@ -88,37 +88,37 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server of this binary, `env!("CARGO_BIN_EXE_abide")`, on a fresh database.
+    /// A server from this binary, `env!("CARGO_BIN_EXE_abide")`, on a fresh database.
     pub fn builder(binary: impl Into<PathBuf>, engine: Engine) -> ServerBuilder {
         Self::builder_on(binary, TestDatabase::new(engine))
     }
 
-    /// A server of this binary on a database that nobody else uses.
+    /// A server from this binary on a database of its own.
     pub fn builder_on(binary: impl Into<PathBuf>, database: TestDatabase) -> ServerBuilder {
         ServerBuilder { binary: binary.into(), database, failpoint: None, env: Vec::new(), args: Vec::new() }
     }
 
-    /// Where it answers HTTP, without a slash at the end.
+    /// Its HTTP URL, without a trailing slash.
     pub fn url(&self) -> String {
         format!("http://{}", self.http_addr)
     }
 
-    /// The address of a repository for `git` over SSH: `ssh://git@ADDR/OWNER/NAME.git`.
+    /// URL of a repository for `git` over SSH: `ssh://git@ADDR/OWNER/NAME.git`.
     pub fn ssh_url(&self, owner: &str, name: &str) -> String {
         format!("ssh://git@{}/{owner}/{name}.git", self.ssh_addr)
     }
 
-    /// The address of a repository for `git` over HTTP: `http://ADDR/OWNER/NAME.git`.
+    /// URL of a repository for `git` over HTTP: `http://ADDR/OWNER/NAME.git`.
     pub fn http_url(&self, owner: &str, name: &str) -> String {
         format!("{}/{owner}/{name}.git", self.url())
     }
 
-    /// Where it listens for HTTP.
+    /// Its HTTP listen address.
     pub fn http_addr(&self) -> SocketAddr {
         self.http_addr
     }
 
-    /// Where it listens for SSH.
+    /// Its SSH listen address.
     pub fn ssh_addr(&self) -> SocketAddr {
         self.ssh_addr
     }
@@ -141,7 +141,7 @@ impl Server {
         self.child.as_ref().expect("the server was stopped").id()
     }
 
-    /// The memory it occupies.
+    /// Its resident memory in bytes.
     ///
     /// # Panics
     /// If it does not run, or this machine has no `/proc`.
@@ -152,7 +152,7 @@ impl Server {
             .unwrap_or_else(|| panic!("{path} names no VmRSS: the server has ended\n{}", self.tail()))
     }
 
-    /// Processor time of it and of the processes that it started and that have ended.
+    /// CPU time of the server and of its finished child processes.
     ///
     /// # Panics
     /// If it does not run, or this machine has no `/proc`.
@@ -170,8 +170,8 @@ impl Server {
             .collect()
     }
 
-    /// Has something that a test keeps open beside it, on the same data directory, closed by this function before the test
-    /// ends the server or starts it again: it comes and goes as if it had been alone.
+    /// Registers a function that closes something the test keeps open on the same data directory. It runs before the
+    /// test stops or restarts the server, so the server stops and starts as if it were alone.
     ///
     /// # Panics
     /// If another thread panicked in here.
@@ -184,7 +184,7 @@ impl Server {
         guests.iter().for_each(|close| close(self.data_dir()));
     }
 
-    /// Ends it as a power cut would (SIGKILL). Does nothing if it has ended.
+    /// Kills it as a power cut would (SIGKILL). Does nothing if it has exited.
     pub fn kill(&mut self) {
         self.close_what_is_open();
         if let Some(mut child) = self.child.take() {
@@ -204,10 +204,10 @@ impl Server {
         self.wait_exit()
     }
 
-    /// Waits until it ends by itself, as it does at a failpoint.
+    /// Waits until it exits by itself, as at a failpoint.
     ///
     /// # Panics
-    /// If it was stopped before or does not end in time.
+    /// If it was stopped before or does not exit in time.
     pub fn wait_exit(&mut self) -> ExitStatus {
         let mut child = self.child.take().expect("the server was stopped");
         let mut status = None;
@@ -222,7 +222,7 @@ impl Server {
         status.expect("it has ended")
     }
 
-    /// Starts it again, on the same addresses, data and database and without its failpoint. Kills it if it runs.
+    /// Restarts it on the same addresses, data and database, without its failpoint. Kills it if it runs.
     ///
     /// # Panics
     /// Like [`ServerBuilder::start`].
@@ -230,7 +230,7 @@ impl Server {
         self.start_again(None);
     }
 
-    /// Starts it again like [`Server::restart`], with other settings, by the names of their variables.
+    /// Restarts it like [`Server::restart`], with other settings, given as environment variables.
     ///
     /// # Panics
     /// Like [`ServerBuilder::start`].
@@ -239,7 +239,7 @@ impl Server {
         self.restart();
     }
 
-    /// Starts it again like [`Server::restart`], with a failpoint armed.
+    /// Restarts it like [`Server::restart`], with a failpoint armed.
     ///
     /// # Panics
     /// Like [`ServerBuilder::start`].
@@ -250,7 +250,7 @@ impl Server {
     fn start_again(&mut self, failpoint: Option<String>) {
         self.kill();
         self.settings.failpoint = failpoint;
-        // Another process may have been given a port in the meantime; it will not keep it for long.
+        // Another process may hold the port meanwhile, but not for long.
         for addr in [self.http_addr, self.ssh_addr] {
             let free = holds_within(READY_DEADLINE, || TcpListener::bind(addr).is_ok());
             assert!(free, "{addr} is taken; the server cannot have it back");
@@ -263,27 +263,27 @@ impl Server {
         process::run(&mut self.command(args))
     }
 
-    /// Like [`Server::cli`], with something on standard input.
+    /// Like [`Server::cli`], with input on stdin.
     pub fn cli_stdin(&self, args: &[&str], stdin: impl AsRef<[u8]>) -> Output {
         let stdin = stdin.as_ref();
         process::run_with_input(&mut self.command(args), |input| input.write_all(stdin))
     }
 
-    /// Like [`Server::cli`], for commands that must succeed; returns what they print.
+    /// Like [`Server::cli`], for commands that must succeed; returns their output.
     ///
     /// # Panics
-    /// If the command fails; the message has everything it said.
+    /// If the command fails; the message has its output.
     #[track_caller]
     pub fn cli_ok(&self, args: &[&str]) -> String {
         process::expect_success(&format!("abide {}", args.join(" ")), self.cli(args))
     }
 
-    /// The command `abide ARGS` on the same data and database, for a test that wants to run it its own way.
+    /// The command `abide ARGS` on the same data and database, for a test that runs it itself.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.settings.binary);
         process::without_inherited(&mut command, "ABIDE_");
         command.env("ABIDE_TEST_CHEAP_PASSWORDS", "1");
-        // Most tests announce with keys that have no account.
+        // Most tests announce with keys without an account.
         command.env("ABIDE_GRASP__ANNOUNCE", "open");
         command.args(args).arg("--data").arg(self.data_dir());
         if let Some(url) = self.settings.database.url() {
@@ -303,7 +303,7 @@ impl Server {
         if let Some(failpoint) = &self.settings.failpoint {
             command.env("ABIDE_FAILPOINT", failpoint);
         }
-        // Files, not pipes: they never fill up, and they are still there when the process is not.
+        // Files, not pipes: they never fill up, and they outlive the process.
         let stdout = self.stdout_path(self.runs);
         let child = command
             .stdin(Stdio::null())
@@ -320,7 +320,7 @@ impl Server {
         let mut ended = None;
         let mut ready = None;
         holds_within(READY_DEADLINE, || {
-            // In this order, so that the last words of a process that has ended are still read.
+            // In this order, so that the last output of an exited process is still read.
             ended = child.try_wait().expect("our own child can be waited for");
             ready = find_ready_line(&read_lossy(stdout));
             ready.is_some() || ended.is_some()
@@ -364,28 +364,28 @@ fn read_lossy(path: &Path) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The HTTP and SSH addresses from the first complete line that says the server is ready.
+/// HTTP and SSH addresses from the first complete ready line.
 fn find_ready_line(stdout: &str) -> Option<(SocketAddr, SocketAddr)> {
     stdout.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')).find_map(parse_ready_line)
 }
 
-/// Reads `Abide is ready at http://127.0.0.1:PORT (ssh 127.0.0.1:PORT)`.
+/// Parses `Abide is ready at http://127.0.0.1:PORT (ssh 127.0.0.1:PORT)`.
 fn parse_ready_line(line: &str) -> Option<(SocketAddr, SocketAddr)> {
     let addresses = line.strip_prefix("Abide is ready at http://")?.strip_suffix(')')?;
     let (http, ssh) = addresses.split_once(" (ssh ")?;
     Some((http.parse().ok()?, ssh.parse().ok()?))
 }
 
-/// `VmRSS` of a `/proc/PID/status`.
+/// `VmRSS` from `/proc/PID/status`.
 fn resident_bytes(status: &str) -> Option<u64> {
     let kibibytes = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.trim().strip_suffix(" kB")?;
     Some(kibibytes.parse::<u64>().ok()? * 1024)
 }
 
-/// The four times of a `/proc/PID/stat`, in hundredths of a second: of the process and of its children, for it and for the
-/// system.
+/// Sum of the four CPU times in `/proc/PID/stat`, in hundredths of a second: user and system time of the process and of
+/// its children.
 fn processor_time(stat: &str) -> Option<Duration> {
-    // The name before it may have spaces and parentheses of its own.
+    // The process name before it may contain spaces and parentheses.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = fields.get(11..15)?.iter().map(|field| field.parse::<u64>().ok()).sum::<Option<u64>>()?;
     Some(Duration::from_millis(ticks * 10))

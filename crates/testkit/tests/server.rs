@@ -1,4 +1,4 @@
-//! How `Server` treats the process that it starts, shown with a stand-in for the binary.
+//! `Server` and the process that it starts, tested with a stand-in for the binary.
 
 use std::os::unix::process::ExitStatusExt;
 use std::panic;

@@ -1,8 +1,8 @@
-//! What a list of issues is asked for: `is:open label:bug author:alice no:assignee sort:updated-desc crash`.
+//! Filters of issue lists: `is:open label:bug author:alice no:assignee sort:updated-desc crash`.
 //!
-//! A [`Filter`] is read from text and written back as text ([`std::fmt::Display`]), so that a page can offer the same list with one thing
-//! changed. What cannot be satisfied is kept as such: the list is then empty, rather than another one than was asked
-//! for.
+//! A [`Filter`] is parsed from text and written back as text ([`std::fmt::Display`]), so that a page can link to the
+//! same list with one change. A condition that cannot be satisfied is kept, so that the list is empty instead of a
+//! different one.
 
 use super::{Reason, State};
 use crate::UserName;
@@ -10,63 +10,60 @@ use crate::qualifier::{self, UnknownQualifier};
 use crate::words::words;
 use std::fmt;
 
-/// How many words one filter may look for; the store's statements have a place for each.
+/// Most search words per filter; the store's statements have a parameter for each.
 pub const MAX_WORDS: usize = 5;
-/// How many labels one filter may name.
+/// Most labels per filter.
 pub const MAX_LABELS: usize = 20;
-/// The longest text that is looked at.
+/// Longest filter text, in characters.
 pub const MAX_TEXT: usize = 512;
 
 words! {
-    /// What a list is ordered by.
+    /// Sort key of a list.
     Sort {
-        /// When issues were opened.
+        /// Creation time.
         Created = "created",
-        /// When they last changed.
+        /// Time of the last change.
         Updated = "updated",
-        /// How much was said about them.
+        /// Number of comments.
         Comments = "comments",
     }
 }
 
-/// Something an issue has one of, or several, or none.
+/// Condition on an optional property of an issue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Wanted<T> {
-    /// Whatever it is.
+    /// No condition.
     #[default]
     Any,
-    /// None at all.
+    /// The property is absent.
     None,
-    /// At least one, whichever.
+    /// The property is present.
     Some,
-    /// This one.
+    /// The property has this value.
     Is(T),
 }
 
-/// What a list of issues is asked for.
+/// Conditions and order of an issue list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
-    /// Only issues in this state.
     pub state: Option<State>,
-    /// Only issues that are in their state for this reason.
+    /// Reason of the current state.
     pub reason: Option<Reason>,
-    /// Only issues that have all of these labels, folded.
+    /// Issues must have all of these labels, in lower case.
     pub labels: Vec<String>,
-    /// Only issues without a label.
+    /// Only issues without labels.
     pub no_label: bool,
-    /// Only issues of this author.
     pub author: Option<UserName>,
-    /// Only issues that this person, somebody or nobody is responsible for.
+    /// Assignee by name, any assignee or none.
     pub assignee: Wanted<UserName>,
-    /// Only issues of the milestone of this title, of some or of none.
+    /// Milestone by title, any milestone or none.
     pub milestone: Wanted<String>,
-    /// Lower-case words, each of which has to be found.
+    /// Lower-case search words; all must match.
     pub words: Vec<String>,
-    /// What the list is ordered by.
     pub sort: Sort,
-    /// The other way round: the least or the oldest first.
+    /// Ascending order: least or oldest first.
     pub ascending: bool,
-    /// Something was asked for that nothing can satisfy: the list is empty.
+    /// A condition cannot be satisfied: the list is empty.
     pub impossible: bool,
 }
 
@@ -88,37 +85,32 @@ impl Default for Filter {
     }
 }
 
-/// The qualifiers of a list within one repository.
+/// Qualifiers of a list within one repository.
 const QUALIFIERS: &[&str] = &["is", "state", "reason", "label", "author", "assignee", "milestone", "no", "sort"];
 
-/// Which rule a filter breaks. Worded for the person who typed it.
+/// Rule that a filter breaks. Worded for the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidFilter {
-    /// Too long.
     #[error("a filter must have at most {MAX_TEXT} characters")]
     TooLong,
-    /// Too many words.
     #[error("a filter must have at most {MAX_WORDS} search words")]
     TooManyWords,
-    /// Too many labels.
     #[error("a filter must have at most {MAX_LABELS} labels")]
     TooManyLabels,
-    /// More than one repository.
     #[error("repo: can be given only once")]
     SeveralRepos,
-    /// A qualifier that does not exist.
     #[error("{0}; put it in quotes to search for it as text")]
     Unknown(UnknownQualifier),
 }
 
 impl Filter {
-    /// Reads what was typed. What may be given once is taken from the last time it is given.
+    /// Parses a filter. If a single-valued qualifier is repeated, the last one counts.
     pub fn parse(text: &str) -> Result<Self, InvalidFilter> {
         Self::parse_with(text, QUALIFIERS, |name, value, filter| filter.qualify(name, value))
     }
 
-    /// The same, where someone else is asked first what a qualifier means; `false` from them if it means nothing. `known`
-    /// are the names that mean something.
+    /// As [`Filter::parse`], with a custom qualifier handler. It returns `false` for an unknown qualifier; `known` are
+    /// the names for the error message.
     pub(super) fn parse_with(
         text: &str,
         known: &'static [&'static str],
@@ -149,7 +141,7 @@ impl Filter {
         Ok(filter)
     }
 
-    /// Takes a qualifier in; `false` if there is none of that name.
+    /// Applies a qualifier; `false` if the name is unknown.
     pub(super) fn qualify(&mut self, name: &str, value: &str) -> bool {
         match name {
             "is" | "state" if value == "issue" => {}
@@ -177,7 +169,7 @@ impl Filter {
         true
     }
 
-    /// Narrows the list to issues with a label; what no label can be called, none is.
+    /// Restricts the list to a label. A name that no label can have makes the list empty.
     pub fn only_label(&mut self, name: &str) {
         let folded = name.trim().to_lowercase();
         if folded.contains(char::is_control) {
@@ -188,7 +180,7 @@ impl Filter {
         }
     }
 
-    /// Narrows the list to an author's; what is no name, nobody has.
+    /// Restricts the list to an author. An invalid name makes the list empty.
     pub fn only_author(&mut self, name: &str) {
         match name.trim_start_matches('@').parse() {
             Ok(author) => self.author = Some(author),
@@ -196,7 +188,7 @@ impl Filter {
         }
     }
 
-    /// Narrows the list to what someone is responsible for; `*` is anybody and `none` nobody.
+    /// Restricts the list to an assignee; `*` means any and `none` nobody.
     pub fn only_assignee(&mut self, name: &str) {
         let name = name.trim().trim_start_matches('@').to_lowercase();
         self.assignee = match name.as_str() {
@@ -209,7 +201,7 @@ impl Filter {
         };
     }
 
-    /// Narrows the list to a milestone, by its title; `*` is any and `none` none.
+    /// Restricts the list to a milestone title; `*` means any and `none` none.
     pub fn only_milestone(&mut self, title: &str) {
         let title = title.trim().to_lowercase();
         self.milestone = match title.as_str() {
@@ -219,7 +211,7 @@ impl Filter {
         };
     }
 
-    /// `created-asc`, `updated-desc`, `comments`: anything else changes nothing.
+    /// Parses `created-asc`, `updated-desc`, `comments`; ignores anything else.
     fn order(&mut self, text: &str) {
         let (sort, direction) = text.split_once('-').unwrap_or((text, "desc"));
         if let Ok(sort) = sort.parse()
@@ -229,14 +221,14 @@ impl Filter {
         }
     }
 
-    /// The same list in another state.
+    /// The same filter with another state.
     pub fn in_state(&self, state: State) -> Self {
-        // A reason belongs to a state.
+        // A reason belongs to one state.
         let reason = self.reason.filter(|reason| reason.fits(state));
         Self { state: Some(state), reason, ..self.clone() }
     }
 
-    /// Whether nothing but the state and the order was asked for.
+    /// Whether only state and order are set.
     pub fn is_plain(&self) -> bool {
         let plain = Self { state: self.state, sort: self.sort, ascending: self.ascending, ..Self::default() };
         *self == plain
@@ -276,7 +268,7 @@ impl fmt::Display for Filter {
     }
 }
 
-/// A value as it is typed: in quotes where it would otherwise end too soon or be taken for something else.
+/// Quotes a value if it contains a space or colon, or is a reserved word.
 fn quoted(value: &str) -> String {
     let plain = |c: char| !c.is_whitespace() && !c.is_control() && !matches!(c, '"' | ':');
     let reserved = value.is_empty() || value == "*" || value == "none";
@@ -288,7 +280,7 @@ struct Token {
     value: String,
 }
 
-/// Words that space parts, but not within quotes. What stands before the first colon is a qualifier, unless quoted.
+/// Splits at white space outside quotes. Unquoted text before the first colon of a word is its qualifier.
 fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut token = Token { qualifier: None, value: String::new() };

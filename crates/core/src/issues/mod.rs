@@ -1,7 +1,7 @@
-//! The one module that owns the rules of issues: what they may say, what a text refers to, and what a list is asked for.
+//! The only module with rules of issues: texts, references and list filters.
 //!
-//! [`text`]: titles, bodies, labels, milestones. [`references`]: who and what a text mentions, and what a commit closes.
-//! [`filter`]: the words of the filter box; [`search`]: the same for many repositories. Who may do what is in
+//! [`text`]: titles, bodies, labels, milestones. [`references`]: mentions and references in a text, and closing
+//! keywords. [`filter`]: the filter box of a list; [`search`]: the same across repositories. Permissions are in
 //! [`crate::policy`].
 
 pub mod filter;
@@ -14,23 +14,21 @@ use crate::repo::Role;
 use crate::words::words;
 
 words! {
-    /// Whether something is still to be done.
+    /// State of an issue.
     State {
-        /// It is.
         Open = "open",
-        /// It is not.
         Closed = "closed",
     }
 }
 
 words! {
-    /// Why an issue is in its state.
+    /// Reason of an issue's state.
     Reason {
-        /// Closed, because it is done.
+        /// Closed as completed.
         Completed = "completed",
-        /// Closed, because nobody will do it.
+        /// Closed as not planned.
         NotPlanned = "not_planned",
-        /// Open again.
+        /// Reopened.
         Reopened = "reopened",
     }
 }
@@ -45,18 +43,18 @@ impl Reason {
     }
 }
 
-/// How an issue gets from one state to another: what it is then, and why. `None`: nothing changes.
+/// New state and reason after a state change; `None` if nothing changes.
 pub fn moved(from: State, was: Option<Reason>, to: State, why: Option<Reason>) -> Option<(State, Option<Reason>)> {
     match (from, to) {
         (State::Open, State::Open) => None,
         (State::Open, State::Closed) => Some((State::Closed, Some(why.unwrap_or(Reason::Completed)))),
         (State::Closed, State::Open) => Some((State::Open, Some(Reason::Reopened))),
-        // A closed issue can still be closed for another reason.
+        // A closed issue can be closed again for another reason.
         (State::Closed, State::Closed) => why.filter(|why| was != Some(*why)).map(|why| (State::Closed, Some(why))),
     }
 }
 
-/// Whether someone can be made responsible: they have a part in the repository and are not suspended.
+/// Whether a user can be assigned: the owner or a collaborator who is not suspended.
 pub fn assignable(user: UserId, owner: UserId, role: Option<Role>, suspended: bool) -> bool {
     !suspended && (user == owner || role.is_some())
 }

@@ -1,51 +1,48 @@
-//! Who and what a text refers to: `@name`, `#12`, `owner/repo#12`, and what a commit closes.
+//! Mentions and references in a text: `@name`, `#12`, `owner/repo#12`, and closing keywords.
 //!
-//! In Markdown, code and comments do not speak to anybody: what stands in them is left out before anything is looked
-//! for. How much is found is bounded, because a text of names would otherwise be a way to write to everybody.
+//! In Markdown, code and comments are ignored. The number of results is limited; otherwise a list of names could notify
+//! everyone.
 
 use crate::{RepoName, UserName};
 
-/// How many people, and how many issues, one text can refer to.
+/// Most mentioned users, and most referenced issues, per text.
 pub const MAX_FOUND: usize = 50;
 
-/// An issue that a text refers to.
+/// A referenced issue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// In another repository, or in the one that the text belongs to.
+    /// Another repository; `None` for the repository of the text.
     pub repo: Option<(UserName, RepoName)>,
-    /// Its number.
     pub number: i64,
-    /// A closing word stands before it.
+    /// Whether a closing keyword precedes it.
     pub closes: bool,
 }
 
-/// What a text refers to, each once, in the order in which it stands there.
+/// Distinct references of a text, in order of appearance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// People.
     pub people: Vec<UserName>,
-    /// Issues.
     pub issues: Vec<Reference>,
 }
 
-/// One of the things that a text can refer to, where it stands.
+/// A reference at its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// `@name`
+    /// `@name`.
     Person(UserName),
-    /// `#12` or `owner/repo#12`
+    /// `#12` or `owner/repo#12`.
     Issue(Option<(UserName, RepoName)>, i64),
 }
 
-/// Closing words: the same as on GitHub.
+/// Closing keywords, the same as on GitHub.
 const CLOSING: &[&str] = &["close", "closes", "closed", "fix", "fixes", "fixed", "resolve", "resolves", "resolved"];
 
-/// What a Markdown text refers to.
+/// References of a Markdown text.
 pub fn in_markdown(text: &str) -> Found {
     collect(&prose(text))
 }
 
-/// What a plain text, such as the message of a commit, refers to.
+/// References of a plain text, such as a commit message.
 pub fn in_text(text: &str) -> Found {
     collect(text)
 }
@@ -73,7 +70,7 @@ fn collect(text: &str) -> Found {
     found
 }
 
-/// Whether a text ends with a closing word, perhaps with a colon, and space behind it.
+/// Whether a text ends with a closing keyword, an optional colon and white space.
 fn closing_word_before(text: &str) -> bool {
     let rest = text.trim_end_matches([' ', '\t']);
     if rest.len() == text.len() {
@@ -87,7 +84,7 @@ fn closing_word_before(text: &str) -> bool {
     before.is_none_or(|c| !is_word(c) && c != '-') && CLOSING.contains(&word.as_str())
 }
 
-/// Everything that a text without code in it refers to, with the bytes where each begins and ends.
+/// All references of a text without code, with their byte ranges.
 pub fn marks(text: &str) -> Vec<(usize, usize, Mark)> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -111,7 +108,7 @@ fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
 }
 
-/// `@name` with the sign at a byte: not within a word, an address or a path.
+/// Parses `@name` at this byte: not within a word, an address or a path.
 fn person(text: &str, sign: usize) -> Option<(usize, usize, Mark)> {
     let before = text[..sign].chars().next_back();
     if before.is_some_and(|c| is_word(c) || matches!(c, '/' | '@' | '.' | '-' | '\\' | ':' | '+')) {
@@ -122,14 +119,14 @@ fn person(text: &str, sign: usize) -> Option<(usize, usize, Mark)> {
     // A dash may follow a name.
     let name = text[sign + 1..sign + 1 + long].trim_end_matches('-');
     let end = sign + 1 + name.len();
-    // An address or a path such as @scope/package is nobody.
+    // An email address or a path such as @scope/package is no mention.
     if text[end..].chars().next().is_some_and(|c| is_word(c) || matches!(c, '@' | '/')) {
         return None;
     }
     Some((sign, end, Mark::Person(name.parse().ok()?)))
 }
 
-/// `#12` or `owner/repo#12` with the sign at a byte.
+/// Parses `#12` or `owner/repo#12` with the `#` at this byte.
 fn issue(text: &str, sign: usize) -> Option<(usize, usize, Mark)> {
     let digits = text.as_bytes()[sign + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let end = sign + 1 + digits;
@@ -150,7 +147,7 @@ fn issue(text: &str, sign: usize) -> Option<(usize, usize, Mark)> {
     Some((start, end, Mark::Issue(Some((owner.parse().ok()?, name.parse().ok()?)), number)))
 }
 
-/// A Markdown text with spaces in the place of code and comments.
+/// Markdown text with code and comments replaced by spaces.
 pub fn prose(text: &str) -> String {
     let mut prose = String::with_capacity(text.len());
     let mut paragraph = String::new();
@@ -183,7 +180,7 @@ pub fn prose(text: &str) -> String {
             blank(&mut prose, line);
             continue;
         }
-        // Within a list, indented text belongs to an item.
+        // Indented text within a list belongs to an item.
         if indented && !in_list && (blank_before || in_code) {
             in_code = true;
             blank(&mut prose, line);
@@ -220,7 +217,7 @@ fn blank(out: &mut String, text: &str) {
     out.extend(text.chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
 }
 
-/// Moves a paragraph over, with its spans of code blanked: a run of backticks lasts until one of the same length.
+/// Appends a paragraph with its code spans blanked: a run of backticks ends at the next run of equal length.
 fn flush(out: &mut String, paragraph: &mut String) {
     let mut rest = paragraph.as_str();
     while let Some(start) = rest.find('`') {
@@ -245,7 +242,7 @@ fn flush(out: &mut String, paragraph: &mut String) {
     paragraph.clear();
 }
 
-/// Where the run of exactly so many backticks ends that closes a span.
+/// End of the next run of exactly this many backticks.
 fn closing_run(text: &str, length: usize) -> Option<usize> {
     let mut at = 0;
     while let Some(next) = text[at..].find('`') {

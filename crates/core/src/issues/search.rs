@@ -1,30 +1,30 @@
-//! What a search for issues in many repositories is asked for: `repo:alice/tool is:open author:@me crash`.
+//! Issue search across repositories: `repo:alice/tool is:open author:@me crash`.
 //!
-//! The words of the [`filter`](super::filter), and what only makes sense where there is more than one repository.
+//! The words of [`filter`](super::filter), plus qualifiers that need more than one repository.
 
 use super::filter::{Filter, InvalidFilter};
 use crate::UserName;
 use crate::words::words;
 
 words! {
-    /// Which issues someone asks for across repositories.
+    /// A user's relation to issues across repositories.
     Concern {
-        /// What they are responsible for.
+        /// Assigned to the user.
         Assigned = "assigned",
-        /// What they wrote.
+        /// Written by the user.
         Created = "created",
-        /// Where they were named.
+        /// Mentioning the user.
         Mentioned = "mentioned",
-        /// What they hear of.
+        /// Subscribed by the user.
         Subscribed = "subscribed",
-        /// What is in repositories that they own or collaborate on.
+        /// In repositories that the user owns or collaborates on.
         Repos = "repos",
-        /// All of that.
+        /// Any of the above.
         All = "all",
     }
 }
 
-/// The qualifiers of a search in many repositories.
+/// Qualifiers of a search across repositories.
 const QUALIFIERS: &[&str] = &[
     "repo",
     "user",
@@ -42,21 +42,21 @@ const QUALIFIERS: &[&str] = &[
     "sort",
 ];
 
-/// What a search is asked for.
+/// Conditions of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Search {
-    /// What a list within one repository could be asked for too.
+    /// Conditions that a list within one repository also has.
     pub filter: Filter,
-    /// Only issues of this repository: owner and name, as typed.
+    /// Owner and name of one repository, as typed.
     pub repo: Option<(String, String)>,
-    /// Only issues of this owner's repositories.
+    /// Owner of the repositories.
     pub owner: Option<UserName>,
-    /// Only issues that name this person.
+    /// A mentioned user.
     pub mentions: Option<UserName>,
 }
 
 impl Search {
-    /// Reads what was typed. `@me` is whoever asks, if they have a name.
+    /// Parses a search. `@me` is the current user, if they have a username.
     pub fn parse(text: &str, me: Option<&UserName>) -> Result<Self, InvalidFilter> {
         let (mut repo, mut owner, mut mentions) = (None, None, None);
         let (mut several, mut impossible) = (false, false);
@@ -66,7 +66,7 @@ impl Search {
         };
         let mut filter = Filter::parse_with(text, QUALIFIERS, |name, value, filter| {
             let value = match (name, value) {
-                // Who has no name wrote nothing that could be found by it.
+                // A user without a username cannot be found by it.
                 ("author" | "assignee" | "mentions" | "user", "@me") => me.map_or("", UserName::as_str),
                 _ => value,
             };
@@ -142,11 +142,11 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a filter means in one repository, it means in all of them.
+        /// A filter of one repository means the same across repositories.
         #[test]
         fn a_filter_is_a_search(text in "((is|label|author|assignee|milestone|no|sort|x)?:?\"?[a-zA-Z*@ \\-äÉ:]{0,8}\"? ?){0,6}") {
             prop_assume!(!text.contains("@me"));
-            // Both refuse the same, but the names they know are not the same.
+            // Both refuse the same texts, but their errors list different qualifiers.
             let search = Search::parse(&text, None).ok().map(|search| search.filter);
             prop_assert_eq!(search, Filter::parse(&text).ok());
         }

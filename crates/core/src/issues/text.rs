@@ -1,52 +1,52 @@
-//! What issues, comments, labels and milestones may say.
+//! Text rules of issues, comments, labels and milestones.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// How many characters a title may have.
+/// Longest title, in characters.
 pub const MAX_TITLE: usize = 256;
-/// How many characters the name of a label may have.
+/// Longest label name, in characters.
 pub const MAX_LABEL: usize = 50;
-/// How many characters the description of a label may have.
+/// Longest label description, in characters.
 pub const MAX_LABEL_ABOUT: usize = 100;
-/// How many characters the description of a milestone may have.
+/// Longest milestone description, in characters.
 pub const MAX_MILESTONE_ABOUT: usize = 1000;
 
-/// Which rule a text breaks. Worded for the person who typed it.
+/// Rule that a text breaks. Worded for the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidText {
-    /// A title without a word, or with too many.
+    /// An empty or overlong title.
     #[error("a title must be one line of 1 to {MAX_TITLE} characters")]
     Title,
-    /// Longer than this server takes.
+    /// Over the size limit of this server.
     #[error("the text must have at most {0} bytes")]
     TooLong(usize),
-    /// A comment without a word.
+    /// An empty comment.
     #[error("the comment is empty")]
     Empty,
-    /// Characters that nobody sees.
+    /// Control characters.
     #[error("the text contains control characters; remove them")]
     Control,
-    /// The name of a label.
+    /// An invalid label name.
     #[error("a label name must be one line of 1 to {MAX_LABEL} characters")]
     Label,
-    /// The colour of a label.
+    /// An invalid label colour.
     #[error("a colour must have six hexadecimal digits, such as d73a4a")]
     Colour,
-    /// A description.
+    /// An invalid description.
     #[error("a description must be one line of at most {0} characters")]
     About(usize),
 }
 
-/// What an issue or a milestone is called: one line.
+/// Title of an issue or a milestone: one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Title(String);
 
-/// What a label is called: one line, in which case does not count.
+/// Name of a label: one line, case-insensitive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelName(String);
 
-/// The colour of a label: six hexadecimal digits.
+/// Colour of a label: six hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Colour(String);
 
@@ -54,7 +54,6 @@ macro_rules! text {
     ($($name:ident),+) => {
         $(
             impl $name {
-                /// The text.
                 pub fn as_str(&self) -> &str {
                     &self.0
                 }
@@ -70,8 +69,7 @@ macro_rules! text {
 }
 text!(Title, LabelName, Colour);
 
-/// Characters that change how the text around them is shown: whoever could use them could make one text look like
-/// another.
+/// Bidirectional control characters, which can make one text look like another.
 fn deceives(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -99,7 +97,7 @@ impl FromStr for LabelName {
 }
 
 impl LabelName {
-    /// What two names of the same label have in common.
+    /// The name in lower case; labels with equal folded names are the same.
     pub fn folded(&self) -> String {
         self.0.to_lowercase()
     }
@@ -108,7 +106,7 @@ impl LabelName {
 impl FromStr for Colour {
     type Err = InvalidText;
 
-    /// With or without `#`, in any case.
+    /// Accepts an optional `#` and any letter case.
     fn from_str(text: &str) -> Result<Self, InvalidText> {
         let digits = text.trim().trim_start_matches('#');
         match digits.len() == 6 && digits.bytes().all(|b| b.is_ascii_hexdigit()) {
@@ -119,13 +117,13 @@ impl FromStr for Colour {
 }
 
 impl Default for Colour {
-    /// What a label gets that nobody chose a colour for.
+    /// Colour of a label without a chosen colour.
     fn default() -> Self {
         Self("ededed".into())
     }
 }
 
-/// The text of an issue or a comment, as it is stored: line ends are line feeds, and nothing in it is invisible.
+/// Text of an issue or a comment as stored: with line feeds as line ends, and without invisible characters.
 pub fn body(text: &str, most: usize) -> Result<String, InvalidText> {
     if text.len() > most {
         return Err(InvalidText::TooLong(most));
@@ -137,7 +135,7 @@ pub fn body(text: &str, most: usize) -> Result<String, InvalidText> {
     Ok(text)
 }
 
-/// The text of a comment, which says something.
+/// Text of a comment, which must not be empty.
 pub fn comment(text: &str, most: usize) -> Result<String, InvalidText> {
     match body(text, most)? {
         text if text.trim().is_empty() => Err(InvalidText::Empty),
@@ -145,7 +143,7 @@ pub fn comment(text: &str, most: usize) -> Result<String, InvalidText> {
     }
 }
 
-/// A description in one line, which may be empty.
+/// A one-line description, which may be empty.
 pub fn about(text: &str, most: usize) -> Result<String, InvalidText> {
     match text.trim() {
         "" => Ok(String::new()),
@@ -153,7 +151,7 @@ pub fn about(text: &str, most: usize) -> Result<String, InvalidText> {
     }
 }
 
-/// The beginning of a text in one line, for logs and mails. The lines around a block of code say nothing in it.
+/// Start of a text on one line, for logs and mails. Skips the fence lines of code blocks.
 pub fn excerpt(text: &str, characters: usize) -> String {
     let fence = |line: &&str| ["```", "~~~"].iter().any(|mark| line.trim_start().starts_with(mark));
     let mut short = String::new();

@@ -1,7 +1,6 @@
 //! The whole matrix: every actor kind × repository state × action, from the enums themselves.
 //!
-//! The expectation is written the other way round from [`can`]: a table of who may do what at least, so that the two
-//! can disagree.
+//! The expectation is written independently of [`can`], as a table of minimum roles, so that the two can disagree.
 
 use super::*;
 
@@ -12,7 +11,7 @@ fn user(id: UserId, site_admin: bool, suspended: bool) -> Actor {
     Actor::User { id, site_admin, suspended }
 }
 
-/// Every actor kind, with the collaborator role it may carry.
+/// Every actor kind, with each possible collaborator role.
 fn actors() -> Vec<(Actor, Option<Role>)> {
     let mut all = vec![(Actor::Anonymous, None), (Actor::Operator, None)];
     for suspended in [false, true] {
@@ -37,8 +36,8 @@ fn repos() -> Vec<RepoFacts> {
     all
 }
 
-/// What each action asks for on a live repository: the least role (`None`: login alone), whether it only looks, and
-/// whether it works on an archived one.
+/// Expectation per action on a live repository: minimum role (`None`: login alone), whether it only reads, and whether
+/// it works on an archived one.
 fn expectations(action: Action) -> (Option<Role>, bool, bool) {
     use Action::*;
     let (role, looks, archived) = match action {
@@ -62,7 +61,7 @@ fn expected_to_be_allowed(actor: &Actor, action: Action, repo: &RepoFacts, role:
     let (least, looks, while_archived) = expectations(action);
     let is_owner = actor.user_id() == Some(OWNER);
     let (site_admin, suspended) = match actor {
-        // The operator does everything but what is kept for a person, to what is deleted too.
+        // The operator may do everything except personal actions, also to deleted repositories.
         Actor::Operator => return least.is_some() && (while_archived || !repo.archived),
         Actor::Anonymous => (false, false),
         Actor::User { site_admin, suspended, .. } => (*site_admin, *suspended),

@@ -1,4 +1,4 @@
-//! Making an access token. The secret is shown once; only its hash is kept.
+//! Creates an access token. The secret is shown once; only its hash is stored.
 
 use super::one_time::{self, OneTime};
 use super::throttle;
@@ -11,36 +11,33 @@ use abide_store::{StoreError, throttles, users};
 use serde_json::json;
 use std::time::Duration;
 
-/// What every token starts with, so that scanners and people recognise one.
+/// Prefix of every token, so that scanners and people recognise one.
 pub const PREFIX: &str = "abide_pat_";
 
 const MAX_LABEL: usize = 200;
 
-/// Why there is no new token.
+/// Why the token was not created.
 #[derive(Debug, thiserror::Error)]
 pub enum AddTokenError {
-    /// The label breaks the rule.
+    /// The label breaks a rule.
     #[error("label: must have 1 to {MAX_LABEL} characters and no control characters")]
     Label,
-    /// It would be dead at once.
+    /// The expiry is not in the future.
     #[error("expires: must be in the future, or empty for no expiration")]
     Expiry,
-    /// Enough is enough.
+    /// The account has reached its token limit.
     #[error("an account can have at most {0} tokens; revoke one first")]
     TooMany(i64),
-    /// It was done too often of late.
+    /// The account has reached its rate limit.
     #[error("{}", throttle::wait(*.retry_after))]
-    TooOften {
-        /// How long to wait.
-        retry_after: Duration,
-    },
-    /// The machine failed.
+    TooOften { retry_after: Duration },
+    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
 impl AddTokenError {
-    /// Which field of the form it is about.
+    /// The form field with the error.
     pub fn field(&self) -> Option<&'static str> {
         match self {
             Self::Label => Some("label"),
@@ -56,7 +53,7 @@ impl From<StoreError> for AddTokenError {
     }
 }
 
-/// Makes a token for an account and returns the secret.
+/// Creates a token for an account and returns the secret.
 pub async fn add_token(
     forge: &Forge,
     who: &Caller,
@@ -82,12 +79,12 @@ pub async fn add_token(
         .store()
         .write(unit, |tx, (new, who, most, rate)| {
             Box::pin(async move {
-                // Holding the account, so that two at once cannot both be the last that fits.
+                // The lock on the account serialises parallel requests, so that the limit cannot be exceeded.
                 users::lock(tx, new.user_id).await?;
                 if tokens::count_live(tx, new.user_id).await? >= *most {
                     return Err(AddTokenError::TooMany(*most));
                 }
-                // The operator's own doing does not count.
+                // Tokens that the operator creates do not count.
                 if let Some(user) = who.user
                     && let Some(retry_after) =
                         throttles::hit(tx, throttle::limit("token", *rate), &format!("user:{user}")).await?

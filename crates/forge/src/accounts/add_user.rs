@@ -1,4 +1,4 @@
-//! Adding an account for someone, by the operator.
+//! Creates an account for someone, by the operator.
 
 use super::new_account::{self, Draft, FieldError};
 use crate::{Fault, Forge};
@@ -6,7 +6,7 @@ use abide_core::UserId;
 use abide_store::users::NewUser;
 use abide_store::{StoreError, Tx, emails};
 
-/// What a new account is asked for.
+/// Input of a new account.
 pub struct Request {
     /// As typed.
     pub name: String,
@@ -14,25 +14,24 @@ pub struct Request {
     pub email: String,
     /// As typed.
     pub password: String,
-    /// May administer the site.
     pub site_admin: bool,
-    /// The operator vouches for the address: mail goes there without a proof.
+    /// The operator vouches for the address: it counts as verified without a mail.
     pub verified: bool,
 }
 
-/// Why there is no new account.
+/// Why the account was not created.
 #[derive(Debug, thiserror::Error)]
 pub enum AddUserError {
-    /// What was typed breaks a rule.
+    /// The input breaks a rule.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// The machine failed.
+    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
 impl AddUserError {
-    /// Which field of the form it is about.
+    /// The form field with the error.
     pub fn field(&self) -> Option<&'static str> {
         match self {
             Self::Field(error) => Some(error.field()),
@@ -47,7 +46,7 @@ impl From<StoreError> for AddUserError {
     }
 }
 
-/// Adds an account.
+/// Creates an account.
 pub async fn add_user(forge: &Forge, request: Request) -> Result<UserId, AddUserError> {
     let draft = Draft::new(&request.name, &request.email, request.password)?;
     let new = draft.hashed(forge, request.site_admin).await?;

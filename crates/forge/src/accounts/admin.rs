@@ -1,4 +1,4 @@
-//! What a site admin does with accounts, and what they look at. To everyone else none of it is there.
+//! Account operations and lists of site admins. For everyone else they do not exist.
 
 use super::suspend;
 use crate::repos::open::{Door, open};
@@ -17,13 +17,13 @@ use serde_json::json;
 pub use abide_store::audit::Named as AuditRow;
 pub use abide_store::users::Found as UserRow;
 
-/// Why an account is as it was.
+/// Why the account was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
-    /// The caller is no admin, or there is no such account. Both look the same.
+    /// The caller is not an admin, or the account does not exist. Both look the same.
     #[error(transparent)]
     Access(#[from] Access),
-    /// Not even an admin may.
+    /// Not even an admin may do this.
     #[error(transparent)]
     Refused(#[from] AdminRefusal),
 }
@@ -34,7 +34,7 @@ impl From<StoreError> for AdminError {
     }
 }
 
-/// Fails unless the caller is an admin who may act, with a token for it if they came with one.
+/// Fails unless the caller is an active site admin; a token must have the admin scope.
 pub fn ensure(caller: &Caller) -> Result<UserId, Access> {
     match caller.actor {
         Actor::User { id, site_admin: true, suspended: false } => caller.ensure_scope(Scope::Admin).map(|()| id),
@@ -42,7 +42,7 @@ pub fn ensure(caller: &Caller) -> Result<UserId, Access> {
     }
 }
 
-/// Accounts whose name or address has the text in it, by name, and how many there are in all.
+/// Accounts whose name or address contains the text, by name, and their total number.
 pub async fn users(
     forge: &Forge,
     caller: &Caller,
@@ -53,7 +53,7 @@ pub async fn users(
     Ok(users::search(&mut *forge.store().read().await?, query.unwrap_or_default(), page).await?)
 }
 
-/// Suspends an account and ends its logins.
+/// Suspends an account and ends its sessions.
 pub async fn suspend(forge: &Forge, caller: &Caller, user: UserId) -> Result<(), AdminError> {
     change(forge, caller, user, Change::Suspended(true)).await
 }
@@ -63,7 +63,7 @@ pub async fn unsuspend(forge: &Forge, caller: &Caller, user: UserId) -> Result<(
     change(forge, caller, user, Change::Suspended(false)).await
 }
 
-/// Makes an account one that may administer the site, or an ordinary one again.
+/// Makes an account a site admin, or removes that right.
 pub async fn set_admin(forge: &Forge, caller: &Caller, user: UserId, admin: bool) -> Result<(), AdminError> {
     change(forge, caller, user, Change::Admin(admin)).await
 }
@@ -80,7 +80,7 @@ async fn change(forge: &Forge, caller: &Caller, user: UserId, change: Change) ->
     forge.store().write(unit, |tx, (actor, user, change, who)| Box::pin(write(tx, *actor, *user, *change, who))).await
 }
 
-/// Decided on who can administer the site at this moment, which nobody changes meanwhile.
+/// Decides with the list of admins locked, so that nobody changes it meanwhile.
 async fn write(tx: &mut Tx, actor: UserId, target: UserId, change: Change, who: &Who) -> Result<(), AdminError> {
     let admins = users::lock_admins(tx).await?;
     if !admins.contains(&actor) {
@@ -108,13 +108,13 @@ async fn write(tx: &mut Tx, actor: UserId, target: UserId, change: Change, who: 
     Ok(())
 }
 
-/// Releases an old name: it leads nowhere, and anyone may take it. `false` if there is none.
+/// Releases an old name: it redirects nowhere, and anyone may take it. `false` if it does not exist.
 pub async fn release_name(forge: &Forge, caller: &Caller, old: &UserName) -> Result<bool, Access> {
     ensure(caller)?;
     Ok(release(forge, Who::from(caller), old).await?)
 }
 
-/// Releases an old name, also that of a deleted account, by the operator at the command line. `false` if there is none.
+/// Releases an old name, also of a deleted account, by the operator at the command line. `false` if it does not exist.
 pub async fn release_name_by_operator(forge: &Forge, old: &UserName) -> Result<bool, Fault> {
     release(forge, Who::default(), old).await
 }
@@ -140,18 +140,18 @@ pub async fn old_names(forge: &Forge, caller: &Caller, user: UserId) -> Result<V
     Ok(user_redirects::list(&mut *forge.store().read().await?, user).await?)
 }
 
-/// Which rows of the audit log to show; what is not given is not asked for.
+/// Filter for rows of the audit log; `None` matches everything.
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
     /// Only this action.
     pub action: Option<String>,
-    /// Only what the account of this name did.
+    /// Only actions of the account with this name.
     pub actor: Option<String>,
-    /// Only what was done to the repository `owner/name`.
+    /// Only actions on the repository `owner/name`.
     pub repo: Option<String>,
 }
 
-/// A page of the audit log, newest first, behind the row `before`. A name that nobody has leads to nothing.
+/// A page of the audit log, newest first, before the row `before`. An unknown name gives no rows.
 pub async fn audit(
     forge: &Forge,
     caller: &Caller,

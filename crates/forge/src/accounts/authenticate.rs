@@ -1,4 +1,4 @@
-//! Finding out who someone is: by token or by SSH key. Never by password: those are for the login page alone.
+//! Authentication by token or by SSH key. Passwords work only on the login page.
 
 use super::add_token::PREFIX;
 use super::one_time::hash;
@@ -8,10 +8,10 @@ use abide_store::{ssh_keys, tokens, users};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// How precise "last used" is: a write per request would cost more than the knowledge is worth.
+/// Precision of "last used": a write for each request would cost more than it is worth.
 const LAST_USED_PRECISION: Duration = Duration::from_secs(600);
 
-/// Who comes with this token; `None` if it opens nothing (unknown, revoked, expired, account suspended).
+/// The caller behind this token; `None` if the token is unknown, revoked or expired, or the account is suspended.
 pub async fn by_token(forge: &Forge, secret: &str, ip: Option<IpAddr>) -> Result<Option<Caller>, Fault> {
     if !secret.starts_with(PREFIX) {
         return Ok(None);
@@ -30,7 +30,7 @@ pub async fn by_token(forge: &Forge, secret: &str, ip: Option<IpAddr>) -> Result
     Ok(Some(Caller { actor: user.actor(), scopes: Some(token.scopes), ip, standing: Standing::token(secret) }))
 }
 
-/// Whether someone who may come in has this SSH key. Says nothing about who is asking: a public key is no secret.
+/// Whether an active account has this SSH key. This proves nothing about the client: a public key is not secret.
 pub async fn knows_ssh_key(forge: &Forge, fingerprint: &str) -> Result<bool, Fault> {
     let mut conn = forge.store().read().await?;
     let Some(key) = ssh_keys::by_fingerprint(&mut conn, fingerprint).await? else { return Ok(false) };
@@ -38,7 +38,7 @@ pub async fn knows_ssh_key(forge: &Forge, fingerprint: &str) -> Result<bool, Fau
     Ok(user.is_some_and(|user| user.suspended_at.is_none()))
 }
 
-/// Who has this SSH key; `None` if nobody, or a suspended account.
+/// The caller behind this SSH key; `None` if no account has it, or the account is suspended.
 pub async fn by_ssh_key(forge: &Forge, fingerprint: &str, ip: Option<IpAddr>) -> Result<Option<Caller>, Fault> {
     let now = forge.clock().now();
     let mut conn = forge.store().read().await?;
@@ -54,7 +54,7 @@ pub async fn by_ssh_key(forge: &Forge, fingerprint: &str, ip: Option<IpAddr>) ->
     Ok(Some(Caller { standing: Standing::SshKey(fingerprint.into()), ..Caller::of(user.actor(), ip) }))
 }
 
-/// Writes "last used" beside the request: nobody waits for it, and losing it is harmless.
+/// Writes "last used" in a background task: no request waits for it, and losing the write is harmless.
 fn note_use<U>(forge: &Forge, id: i64, unit: U)
 where
     U: abide_store::Unit<i64, (), Fault>,

@@ -1,4 +1,4 @@
-//! Changing one's own password.
+//! Changes the viewer's own password.
 
 use super::confirm::{self, ConfirmError};
 use super::new_account::FieldError;
@@ -13,22 +13,22 @@ use abide_store::links::{self, Purpose};
 use abide_store::{StoreError, Tx, sessions, users};
 use serde_json::json;
 
-/// Why the password is as it was.
+/// Why the password was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangePasswordError {
-    /// The new one is too short or too long.
+    /// The new password is too short or too long.
     #[error(transparent)]
     Field(FieldError),
-    /// The present one was not right.
+    /// The current password is wrong.
     #[error(transparent)]
     Confirm(#[from] ConfirmError),
-    /// The machine failed.
+    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
 impl ChangePasswordError {
-    /// Which field of the form it is about.
+    /// The form field with the error.
     pub fn field(&self) -> Option<&'static str> {
         match self {
             Self::Field(error) => Some(error.field()),
@@ -44,7 +44,7 @@ impl From<StoreError> for ChangePasswordError {
     }
 }
 
-/// Changes the viewer's password and ends all their other logins.
+/// Changes the viewer's password and ends all their other sessions.
 pub async fn change_password(
     forge: &Forge,
     viewer: &Viewer,
@@ -61,17 +61,17 @@ pub async fn change_password(
     forge.store().write(unit, |tx, unit| Box::pin(async move { Ok(write(tx, unit).await?) })).await
 }
 
-/// A password that is about to be changed.
+/// A password change that is about to be written.
 pub(super) struct Change {
     pub forge: Forge,
     pub user: UserId,
     pub hash: String,
     pub who: Who,
-    /// The login that stays; empty: none does.
+    /// Hash of the session that stays; empty: none stays.
     pub keep: Vec<u8>,
 }
 
-/// Sets the password; every link to reset it is dead, and so is every login but the one to keep. Their owner is told.
+/// Sets the password, revokes every reset link, and ends every session except `keep`. A mail notifies the owner.
 pub(super) async fn write(tx: &mut Tx, change: &Change) -> Result<(), StoreError> {
     let user = change.user;
     users::set_password(tx, user, &change.hash).await?;

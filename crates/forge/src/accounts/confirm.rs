@@ -1,4 +1,4 @@
-//! Asking someone who is logged in for their password again, before something that an unattended browser must not do.
+//! Asks a logged-in user for the password again, before actions that an unattended browser must not perform.
 
 use super::sessions::Viewer;
 use super::{password as hashed, throttle};
@@ -9,28 +9,25 @@ use std::time::Duration;
 
 const SCOPE: &str = "confirm:account";
 
-/// Why they were not believed.
+/// Why the confirmation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfirmError {
-    /// That is not their password.
+    /// The password is wrong.
     #[error("current_password: wrong password")]
     Wrong,
-    /// They have no password, and it is a while since they proved their key.
+    /// The account has no password, and its key was not proved recently.
     #[error("sign in with your key again, then repeat this within 10 minutes")]
     Stale,
-    /// Too many tries.
+    /// Too many attempts.
     #[error("{}", throttle::wait(*.retry_after))]
-    Throttled {
-        /// When to try again.
-        retry_after: Duration,
-    },
-    /// The machine failed.
+    Throttled { retry_after: Duration },
+    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
 impl ConfirmError {
-    /// Which field of the form it is about.
+    /// The form field with the error.
     pub fn field(&self) -> Option<&'static str> {
         match self {
             Self::Wrong => Some("current_password"),
@@ -45,22 +42,22 @@ impl From<StoreError> for ConfirmError {
     }
 }
 
-/// Whether the viewer proved so lately that it is them that they need not be asked.
+/// Whether the viewer confirmed their identity recently, so that they need not be asked.
 pub fn is_recent(forge: &Forge, viewer: &Viewer) -> bool {
     account::is_recent(viewer.confirmed_at, forge.clock().now())
 }
 
-/// How someone proved that it is them.
+/// How a user confirmed their identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Proof {
-    /// By typing their password.
+    /// By the password.
     Password,
-    /// They have none, and proved their key a short while ago.
+    /// The account has no password, and its key was proved recently.
     RecentLogin,
 }
 
-/// Fails unless that is the viewer's password; their login is believed for a while again. An account without a password
-/// is believed from its last proof of the key on, and nothing else prolongs that.
+/// Fails unless `typed` is the viewer's password; then renews the confirmation of the session. For an account without a
+/// password, the confirmation counts from the last proof of the key, and nothing else renews it.
 pub async fn again(forge: &Forge, viewer: &Viewer, typed: String) -> Result<(), ConfirmError> {
     if password(forge, viewer, typed).await? == Proof::RecentLogin {
         return Ok(());
@@ -70,7 +67,7 @@ pub async fn again(forge: &Forge, viewer: &Viewer, typed: String) -> Result<(), 
     Ok(noted.await?)
 }
 
-/// Fails unless that is the viewer's password. Wrong ones are counted like wrong logins.
+/// Fails unless `typed` is the viewer's password. Wrong passwords are counted like failed logins.
 pub(super) async fn password(forge: &Forge, viewer: &Viewer, typed: String) -> Result<Proof, ConfirmError> {
     let limit = throttle::limit(SCOPE, forge.settings().people.login_per_account);
     let account = viewer.user.id.to_string();
@@ -80,7 +77,7 @@ pub(super) async fn password(forge: &Forge, viewer: &Viewer, typed: String) -> R
     if let Some(retry_after) = hit.await? {
         return Err(ConfirmError::Throttled { retry_after });
     }
-    // As it is now: it may have been changed since this request began.
+    // The current hash: the password may have changed since this request began.
     let user = users::by_id(&mut *forge.store().read().await?, viewer.user.id).await?;
     if user.as_ref().is_some_and(|user| user.password_hash.is_none() && user.npub.is_some()) {
         return if is_recent(forge, viewer) { Ok(Proof::RecentLogin) } else { Err(ConfirmError::Stale) };

@@ -1,7 +1,7 @@
-//! Deleting an account: at once for every way in, with the usual grace for its repositories.
+//! Deletes an account: logins and credentials at once, repositories with the usual grace period.
 //!
-//! The row stays without a name, so what the account wrote elsewhere is shown as a ghost's, and links of repositories that
-//! it gave away keep leading to them. If its texts are to go too, a job removes them a few at a time.
+//! The row stays without a name. Texts elsewhere are shown as a ghost's, and redirects of repositories that the account
+//! transferred still work. If the texts are to be removed too, a job removes them in batches.
 
 use super::admin;
 use super::confirm::{self, ConfirmError};
@@ -21,22 +21,22 @@ use std::time::Duration;
 
 pub use abide_core::account::Remains;
 
-/// Texts that are removed in one transaction.
+/// Texts that one transaction removes.
 const BATCH: i64 = 200;
 
-/// Why the account is still there.
+/// Why the account was not deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum DeleteError {
-    /// There is no such account, or the caller may not know.
+    /// The account does not exist, or the caller may not know.
     #[error(transparent)]
     Access(#[from] Access),
     /// A rule forbids it.
     #[error(transparent)]
     Refused(#[from] DeleteRefusal),
-    /// The name was not typed as it is.
+    /// The typed name does not match.
     #[error("name: type the account name to confirm")]
     Unconfirmed,
-    /// The password was not right.
+    /// The password is wrong.
     #[error(transparent)]
     Confirm(#[from] ConfirmError),
 }
@@ -53,7 +53,7 @@ impl From<Fault> for DeleteError {
     }
 }
 
-/// Deletes the viewer's own account, whose name they type and whose password they know.
+/// Deletes the viewer's own account, after they typed its name and password.
 pub async fn delete_own(
     forge: &Forge,
     viewer: &Viewer,
@@ -69,7 +69,7 @@ pub async fn delete_own(
     run(forge, Deleter::Owner, Who::from(&viewer.caller), viewer.user.id, remains).await
 }
 
-/// Deletes someone's account, by an administrator of the site.
+/// Deletes an account, by a site admin.
 pub async fn delete_by_admin(
     forge: &Forge,
     caller: &Caller,
@@ -125,7 +125,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), DeleteError> {
     Ok(())
 }
 
-/// Soft-deletes what the account owns; how many repositories that are.
+/// Soft-deletes the account's repositories; returns their number.
 async fn delete_repos(tx: &mut Tx, unit: &Unit) -> Result<u64, DeleteError> {
     const PAGE: Page = Page { limit: 100, offset: 0 };
     let everything = Reader { user: None, reads_everything: true };
@@ -147,11 +147,11 @@ async fn delete_repos(tx: &mut Tx, unit: &Unit) -> Result<u64, DeleteError> {
     }
 }
 
-/// The job: removes what an account wrote in other people's repositories, and what its nostr key signed. `false`: the
-/// payload is not one.
+/// Runs the job: removes the account's texts in other people's repositories, and the events that its nostr key signed.
+/// `false`: the payload is not one of ours.
 pub(crate) async fn erase(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
     let Some(user) = payload["user_id"].as_i64().map(UserId::new) else { return Ok(false) };
-    // Whoever runs it by hand cannot empty an account that lives.
+    // A job that is run by hand must not erase a live account.
     let account = users::by_id(&mut *forge.store().read().await?, user).await?;
     if account.is_none_or(|account| account.deleted_at.is_none()) {
         return Ok(false);
@@ -163,7 +163,7 @@ pub(crate) async fn erase(forge: &Forge, payload: &Json) -> Result<bool, Fault> 
             break;
         }
     }
-    // The row has lost its key, which is free for another account since.
+    // The row has lost its key, and another account may have linked the key since.
     let key = payload["npub"].as_str().and_then(|npub| nip19::parse_npub(npub).ok());
     if let Some(key) = key {
         let taken = user_keys::by_npub(&mut *forge.store().read().await?, &nip19::npub(&key)).await?;

@@ -1,4 +1,4 @@
-//! One's own addresses.
+//! Email addresses of an account.
 
 use super::new_account::FieldError;
 use super::sessions::Viewer;
@@ -14,37 +14,34 @@ use std::time::Duration;
 
 pub use abide_store::emails::Email;
 
-/// Why the addresses are as they were.
+/// Why the addresses were not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum EmailError {
-    /// What was typed breaks a rule.
+    /// The input breaks a rule.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// Enough is enough.
+    /// The account has reached its address limit.
     #[error("email: an account can have at most {0} addresses; remove one first")]
     TooMany(i64),
-    /// They have no such address.
+    /// The account has no such address.
     #[error("your account does not have this address")]
     NotFound,
-    /// Mail for the account has to go somewhere.
+    /// The primary address cannot be removed: mail needs an address.
     #[error("this is your primary address; make another address primary first")]
     Primary,
-    /// It is not proved that they read it.
+    /// The address is not verified.
     #[error("this address is not verified; open the link in the verification mail")]
     Unverified,
     /// Too many mails.
     #[error("{}", throttle::wait(*.retry_after))]
-    Throttled {
-        /// When to try again.
-        retry_after: Duration,
-    },
-    /// The machine failed.
+    Throttled { retry_after: Duration },
+    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
 impl EmailError {
-    /// Which field of the form it is about.
+    /// The form field with the error.
     pub fn field(&self) -> Option<&'static str> {
         match self {
             Self::Field(error) => Some(error.field()),
@@ -65,7 +62,7 @@ pub async fn list(forge: &Forge, viewer: &Viewer) -> Result<Vec<Email>, Fault> {
     of_user(forge, viewer.user.id).await
 }
 
-/// The addresses of an account, which its holder asks for without a session.
+/// The addresses of an account, for its owner without a session.
 pub async fn of_user(forge: &Forge, user: UserId) -> Result<Vec<Email>, Fault> {
     Ok(emails::list(&mut *forge.store().read().await?, user).await?)
 }
@@ -82,7 +79,7 @@ impl Unit {
     }
 }
 
-/// Adds an address and sends the mail that verifies it. Returns its id.
+/// Adds an address and sends the verification mail. Returns its id.
 pub async fn add(forge: &Forge, viewer: &Viewer, typed: &str) -> Result<i64, EmailError> {
     let address: EmailAddress = typed.parse().map_err(|error: InvalidEmail| FieldError::from(error))?;
     let unit = (Unit::new(forge, viewer), address.to_string(), verify::Proof::new(forge));
@@ -91,7 +88,7 @@ pub async fn add(forge: &Forge, viewer: &Viewer, typed: &str) -> Result<i64, Ema
     added?
 }
 
-/// The inner refusals are counted: each tells whether an address is taken, or would send another mail.
+/// The inner refusals stay counted: each reveals whether an address is taken, or would send another mail.
 async fn write_added(
     tx: &mut Tx,
     unit: &Unit,
@@ -99,7 +96,7 @@ async fn write_added(
     proof: &verify::Proof,
 ) -> Result<Result<i64, EmailError>, EmailError> {
     let people = &unit.forge.settings().people;
-    // Holding the account, so that two at once cannot both be the last that fits.
+    // The lock on the account serialises parallel requests, so that the limit cannot be exceeded.
     users::lock(tx, unit.viewer).await?;
     if emails::count(tx, unit.viewer).await? >= people.emails_per_user {
         return Err(EmailError::TooMany(people.emails_per_user));
@@ -111,7 +108,7 @@ async fn write_added(
     if emails::by_address(tx, address).await?.is_some() {
         return Ok(Err(FieldError::EmailTaken.into()));
     }
-    // Someone may take it at this very moment.
+    // Another transaction may take the address at this moment.
     let id = match emails::insert(tx, unit.viewer, address, false).await {
         Err(StoreError::Unique) => return Err(FieldError::EmailTaken.into()),
         inserted => inserted?,
@@ -140,7 +137,7 @@ pub async fn remove(forge: &Forge, viewer: &Viewer, id: i64) -> Result<(), Email
         .await
 }
 
-/// Makes a verified address of the viewer's the one that mail goes to. The one before is told.
+/// Makes a verified address the primary one. A mail notifies the previous primary address.
 pub async fn make_primary(forge: &Forge, viewer: &Viewer, id: i64) -> Result<(), EmailError> {
     forge.store().write((Unit::new(forge, viewer), id), |tx, (unit, id)| Box::pin(write_primary(tx, unit, *id))).await
 }

@@ -15,19 +15,19 @@ use serde_json::json;
 
 pub use abide_store::links::Invite;
 
-/// How many invitations are listed at most.
+/// Maximum number of invitations in the list.
 const MAX: i64 = 1000;
 
-/// Why nobody is invited.
+/// Why the invitation was not created.
 #[derive(Debug, thiserror::Error)]
 pub enum InviteError {
-    /// The address cannot be one.
+    /// The address is not valid.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// An invitation would not help.
+    /// Sign-up is closed, so an invitation would not work.
     #[error("sign-up is closed; set signup.mode to invite or open first")]
     Closed,
-    /// Enough is enough.
+    /// The limit of open invitations is reached.
     #[error("there are {0} open invitations, the limit (signup.open_invites); cancel some first")]
     TooMany(i64),
     /// Only admins invite.
@@ -36,7 +36,7 @@ pub enum InviteError {
 }
 
 impl InviteError {
-    /// Which field of the form it is about.
+    /// The form field with the error.
     pub fn field(&self) -> Option<&'static str> {
         match self {
             Self::Field(error) => Some(error.field()),
@@ -51,13 +51,13 @@ impl From<StoreError> for InviteError {
     }
 }
 
-/// Invites someone and returns the link, which is shown this once. With an address, it is sent there too.
+/// Creates an invitation and returns its link, which is shown only once. With an address, the link is also sent there.
 pub async fn create(forge: &Forge, viewer: &Viewer, email: Option<String>) -> Result<String, InviteError> {
     admin::ensure(&viewer.caller)?;
     issue(forge, Who::from(&viewer.caller), email).await
 }
 
-/// Invites someone, by the operator at the command line.
+/// Creates an invitation, by the operator at the command line.
 pub async fn create_by_operator(forge: &Forge, email: Option<String>) -> Result<String, InviteError> {
     issue(forge, Who::default(), email).await
 }
@@ -110,14 +110,14 @@ pub async fn is_open(forge: &Forge, token: &str) -> Result<bool, Fault> {
     Ok(one_time::open(forge, Purpose::Invite, token).await?.is_some())
 }
 
-/// Invitations that wait to be accepted, newest first.
+/// Open invitations, newest first.
 pub async fn list(forge: &Forge, viewer: &Viewer) -> Result<Vec<Invite>, Access> {
     admin::ensure(&viewer.caller)?;
     let now = forge.clock().now();
     Ok(links::invites(&mut *forge.store().read().await?, now, MAX).await?)
 }
 
-/// Takes an invitation back; `false` if there is none, or it was accepted.
+/// Revokes an invitation; `false` if it does not exist or was accepted.
 pub async fn revoke(forge: &Forge, viewer: &Viewer, id: i64) -> Result<bool, Access> {
     admin::ensure(&viewer.caller)?;
     let revoked: Result<bool, Fault> = forge

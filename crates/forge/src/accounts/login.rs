@@ -1,7 +1,7 @@
-//! Logging in: a password, then perhaps a second factor, then a session.
+//! Login: a password, then an optional second factor, then a session.
 //!
-//! The answers have one shape: an account that does not exist costs one password check like any other and is refused in
-//! the same words. That an account is suspended is only told to who knows its password.
+//! All refusals look the same. An unknown account costs one password check like any other and gets the same words. Only
+//! a client that knows the password is told that the account is suspended.
 
 use super::sessions::{Cookie, Opening};
 use super::ticket::{self, Ticket as Parsed};
@@ -18,19 +18,18 @@ pub(super) const BY_PLACE: &str = "login:ip";
 const BY_ACCOUNT: &str = "login:account";
 const BY_FACTOR: &str = "login:factor";
 
-/// What was typed, and by whom.
+/// A login request.
 pub struct Request {
-    /// A name or an address.
+    /// Username or email address.
     pub login: String,
     /// As typed.
     pub password: String,
-    /// What the browser calls itself.
+    /// `User-Agent` of the browser.
     pub agent: String,
-    /// From where.
     pub ip: Option<IpAddr>,
 }
 
-/// How far a right password leads.
+/// Result of a correct password.
 pub enum Outcome {
     /// Logged in.
     In(Cookie),
@@ -38,25 +37,22 @@ pub enum Outcome {
     SecondFactor(Ticket),
 }
 
-/// To be handed in with the code, within ten minutes.
+/// Must be sent back with the code, within ten minutes.
 pub struct Ticket(pub String);
 
-/// Why nobody is logged in.
+/// Why the login failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
-    /// There is no such account, or that is not its password or code.
+    /// The account does not exist, or the password or code is wrong.
     #[error("wrong user name or password")]
     Wrong,
-    /// Too many tries.
+    /// Too many attempts.
     #[error("{}", throttle::wait(*.retry_after))]
-    Throttled {
-        /// When to try again.
-        retry_after: Duration,
-    },
-    /// The password is right, but the account may not be used.
+    Throttled { retry_after: Duration },
+    /// The password is right, but the account is suspended.
     #[error("this account is suspended; ask the site administrator")]
     Suspended,
-    /// The machine failed.
+    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
@@ -67,7 +63,7 @@ impl From<StoreError> for LoginError {
     }
 }
 
-/// Where tries are counted: by place, and by account from that place.
+/// Throttle keys of attempts: the network, and the account from that network.
 #[derive(Clone)]
 struct Counted {
     place: String,
@@ -75,8 +71,9 @@ struct Counted {
 }
 
 impl Counted {
-    /// By what was typed, whether that is an account or not: counting the name and the addresses of one together would
-    /// tell that they belong together. Hashed, because people type passwords into the wrong field.
+    /// Counts by the typed text, whether or not an account matches: a shared count for the name and the addresses of
+    /// one account would reveal that they belong together. The text is hashed, because people type passwords into the
+    /// wrong field.
     fn new(typed: &str, ip: Option<IpAddr>) -> Self {
         let place = throttle::place(ip);
         let typed = hex::encode(&one_time::hash(&typed.to_lowercase())[..16]);
@@ -84,7 +81,7 @@ impl Counted {
     }
 }
 
-/// Checks a password and begins a session, or asks for the second factor.
+/// Checks a password and opens a session, or asks for the second factor.
 pub async fn login(forge: &Forge, request: Request) -> Result<Outcome, LoginError> {
     let typed = request.login.trim();
     let known = find(forge, typed).await?;
@@ -136,15 +133,15 @@ async fn find(forge: &Forge, typed: &str) -> Result<Option<User>, Fault> {
     }
 }
 
-/// A password that was changed, or a suspension that came, while this login was under way ends every login: this one must
-/// not slip in behind it. Holding the account puts the two in order.
+/// A password change or a suspension during this login ends every session; this login must not open one after it. The
+/// lock on the account puts the two in order.
 async fn ensure_unchanged(tx: &mut Tx, user: &User) -> Result<(), LoginError> {
     let now = users::lock(tx, user.id).await?;
     let same = now.is_some_and(|now| now.password_hash == user.password_hash && now.suspended_at.is_none());
     if same { Ok(()) } else { Err(LoginError::Wrong) }
 }
 
-/// Counts a try before the password is looked at, so that tries side by side are all counted.
+/// Counts an attempt before the password is checked, so that parallel attempts are all counted.
 async fn count(forge: &Forge, counted: Counted) -> Result<(), LoginError> {
     let people = &forge.settings().people;
     let limits =
@@ -154,7 +151,7 @@ async fn count(forge: &Forge, counted: Counted) -> Result<(), LoginError> {
         .store()
         .write(unit, |tx, (counted, limits)| {
             Box::pin(async move {
-                // A place that is shut adds no rows for accounts.
+                // A blocked network adds no rows for accounts.
                 match throttles::hit(tx, limits.0, &counted.place).await? {
                     Some(wait) => Ok::<_, LoginError>(Some(wait)),
                     None => Ok(throttles::hit(tx, limits.1, &counted.account).await?),
@@ -180,7 +177,7 @@ async fn factor_is_on(forge: &Forge, user: UserId) -> Result<bool, Fault> {
     Ok(found.is_some_and(|totp| totp.confirmed_at.is_some()))
 }
 
-/// Checks a code of the app, or a recovery code, and begins a session.
+/// Checks a TOTP code or a recovery code, and opens a session.
 pub async fn second_factor(
     forge: &Forge,
     ticket: &str,
@@ -215,7 +212,7 @@ struct Unit {
     opening: Opening,
 }
 
-/// Not an error: what was counted must stay.
+/// Not an error, because an error would roll the count back.
 enum Verdict {
     In(Cookie),
     Wrong,
@@ -236,7 +233,7 @@ async fn check(tx: &mut Tx, unit: &Unit) -> Result<Verdict, LoginError> {
     Ok(Verdict::In(unit.opening.cookie()))
 }
 
-/// Begins a session for someone who has proved who they are, unless that has changed since they were looked up.
+/// Opens a session for an authenticated user, unless the account changed since it was loaded.
 pub(super) async fn open_unchanged(
     forge: &Forge,
     user: &User,
@@ -256,7 +253,7 @@ pub(super) async fn open_unchanged(
     Ok(cookie)
 }
 
-/// Begins a session for someone who has just made their account.
+/// Opens a session for an account that was just created.
 pub async fn open_session(forge: &Forge, user: UserId, agent: &str, ip: Option<IpAddr>) -> Result<Cookie, Fault> {
     let opening = Opening::new(forge, user, agent, ip);
     forge

@@ -1,9 +1,9 @@
-//! Accounts: making one, logging in, what belongs to one, and finding out who someone is.
+//! Accounts: creation, login, settings, and authentication.
 //!
-//! * A new account: [`sign_up`], [`setup`] (the first admin), [`add_user`] (the operator), [`invites`].
-//! * Logging in: [`login`], [`sessions`], [`totp`]; by token or key: [`authenticate`]; by nostr key: [`nostr`].
-//! * One's own: [`change_password`], [`emails`], [`verify`], [`profile`], [`rename`], [`tokens`], [`ssh_keys`].
-//! * Forgotten: [`reset`]. Others': [`admin`], [`suspend`].
+//! * Creation: [`sign_up`], [`setup`] (the first admin), [`add_user`] (the operator), [`invites`].
+//! * Login: [`login`], [`sessions`], [`totp`]; by token or SSH key: [`authenticate`]; by nostr key: [`nostr`].
+//! * Settings: [`change_password`], [`emails`], [`verify`], [`profile`], [`rename`], [`tokens`], [`ssh_keys`].
+//! * Forgotten password: [`reset`]. Other accounts: [`admin`], [`suspend`].
 
 pub mod add_token;
 pub mod add_user;
@@ -45,17 +45,17 @@ pub use abide_store::tokens::Token;
 pub use abide_store::users::User;
 pub use sessions::Viewer;
 
-/// The account of that name.
+/// The account with this name.
 pub async fn find(forge: &Forge, name: &UserName) -> Result<Option<User>, Fault> {
     Ok(users::by_name(&mut *forge.store().read().await?, name).await?)
 }
 
-/// The account that has or had that name. Its name differs from what was asked for if it was renamed.
+/// The account that has or had this name. Its current name differs if it was renamed.
 pub async fn find_by_any_name(forge: &Forge, name: &UserName) -> Result<Option<User>, Fault> {
     Ok(users::by_any_name(&mut *forge.store().read().await?, name).await?)
 }
 
-/// The account with that id.
+/// The account with this id.
 pub async fn by_id(forge: &Forge, id: UserId) -> Result<Option<User>, Fault> {
     Ok(users::by_id(&mut *forge.store().read().await?, id).await?)
 }

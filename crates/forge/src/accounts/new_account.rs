@@ -1,4 +1,4 @@
-//! What every way to a new account has in common: the rules for what was typed, and the rows.
+//! Common part of all ways to create an account: the rules for the input, and the rows.
 
 use super::password;
 use crate::tell::{Who, audit_account, event_user};
@@ -10,28 +10,28 @@ use abide_store::users::{self, NewUser};
 use abide_store::{StoreError, Tx, emails};
 use serde_json::json;
 
-/// Which field of a new account breaks which rule.
+/// A field of a new account that breaks a rule.
 #[derive(Debug, thiserror::Error)]
 pub enum FieldError {
     /// The name breaks a rule.
     #[error("name: {0}")]
     InvalidName(#[from] InvalidName),
-    /// The address cannot be one.
+    /// The address is not valid.
     #[error("email: {0}")]
     InvalidEmail(#[from] InvalidEmail),
     /// The password is too short or too long.
     #[error("password: must have {} to {} characters", password::MIN_LEN, password::MAX_LEN)]
     PasswordLength,
-    /// Someone has the name, or had it.
+    /// An account has the name, or had it.
     #[error("name: this user name is taken")]
     NameTaken,
-    /// Someone has the address.
+    /// An account has the address.
     #[error("email: another account uses this address")]
     EmailTaken,
 }
 
 impl FieldError {
-    /// Which field of the form it is about.
+    /// The form field with the error.
     pub fn field(&self) -> &'static str {
         match self {
             Self::InvalidName(_) | Self::NameTaken => "name",
@@ -41,7 +41,7 @@ impl FieldError {
     }
 }
 
-/// What was typed, once it keeps the rules that need no database.
+/// Input that passed the checks that need no database.
 pub(super) struct Draft {
     name: UserName,
     email: EmailAddress,
@@ -64,14 +64,14 @@ impl Draft {
     }
 }
 
-/// A new account's rows: its id, and that of its address.
+/// Ids of a new account's rows: the account and its address.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Added {
     pub user: UserId,
     pub email: i64,
 }
 
-/// Writes the account. Whoever made it themselves is the actor; else it is the operator.
+/// Writes the account. The actor is the new account itself if it signed up, otherwise the operator.
 pub(super) async fn write<E>(tx: &mut Tx, new: &NewUser, ip: Option<&str>, by_themselves: bool) -> Result<Added, E>
 where
     E: From<FieldError> + From<StoreError>,
@@ -82,7 +82,8 @@ where
     if emails::by_address(tx, &new.email).await?.is_some() {
         return Err(FieldError::EmailTaken.into());
     }
-    // Someone may take either at this very moment; the unique indexes decide, and cannot say which it was.
+    // Another transaction may take the name or the address at this moment. The unique indexes decide, and cannot say
+    // which it was.
     let user = match users::insert(tx, new).await {
         Err(StoreError::Unique) => return Err(FieldError::NameTaken.into()),
         inserted => inserted?,

@@ -1,4 +1,4 @@
-//! Secrets that we give out and know only by their hash: cookies and links.
+//! Secrets that are issued once and stored only as a hash: cookies and links.
 
 use crate::{Fault, Forge};
 use abide_store::links::{self, Link, Purpose};
@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 
-/// A secret with 256 random bits. The text is given out, the hash is kept.
+/// A secret with 256 random bits. The text is issued, the hash is stored.
 #[derive(Clone)]
 pub(crate) struct OneTime {
     pub text: String,
@@ -22,7 +22,7 @@ impl OneTime {
     }
 }
 
-/// What is stored of a secret. It has 256 random bits, so a fast hash is enough.
+/// Stored hash of a secret. The secret has 256 random bits, so a fast hash is enough.
 pub(crate) fn hash(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }
@@ -33,7 +33,7 @@ pub(super) async fn open(forge: &Forge, purpose: Purpose, text: &str) -> Result<
     Ok(links::open(&mut conn, purpose, &hash(text), forge.clock().now()).await?)
 }
 
-/// The address of a page, under the one that people reach us at.
+/// The URL of a page, under the public URL.
 pub(crate) fn url(forge: &Forge, page: &str, secret: &OneTime) -> String {
     format!("{}/{page}/{}", forge.settings().public_url, secret.text)
 }

@@ -1,5 +1,5 @@
-//! Passwords: hashed with argon2id, off the async threads because that takes tens of milliseconds, and only so many at
-//! once because each takes 19 MiB.
+//! Password hashing with argon2id. It runs off the async threads because it takes tens of milliseconds, and with
+//! limited concurrency because each hash takes 19 MiB.
 
 use crate::{Fault, Forge};
 use abide_core::account::PASSWORD_LEN;
@@ -8,18 +8,18 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// Shortest password that is accepted.
+/// Minimum length of a password.
 pub const MIN_LEN: usize = *PASSWORD_LEN.start();
-/// Longest.
+/// Maximum length of a password.
 pub const MAX_LEN: usize = *PASSWORD_LEN.end();
 
-/// What hashing a password costs.
+/// Cost of hashing a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Cost {
     /// 19 MiB and two passes.
     #[default]
     Full,
-    /// As little as argon2id allows. For tests, which make accounts by the thousand.
+    /// The minimum of argon2id. For tests, which create accounts by the thousand.
     Least,
 }
 
@@ -32,8 +32,8 @@ impl Cost {
         Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
     }
 
-    /// What the password of nobody is compared with, so that an unknown account costs what a known one does. It matches
-    /// nothing, and has the parameters of every hash that we make.
+    /// Hash for unknown accounts, so that they cost the same as known ones. It matches nothing, and has the parameters
+    /// of all our hashes.
     fn nobodys(self) -> &'static str {
         match self {
             Self::Full => {
@@ -46,7 +46,7 @@ impl Cost {
     }
 }
 
-/// How many passwords may be hashed at once, and how many may wait for it.
+/// Limits of parallel and waiting password hashes.
 pub(crate) struct Hashing {
     cost: Cost,
     at_once: Arc<Semaphore>,
@@ -59,8 +59,8 @@ impl Hashing {
         Self { cost, at_once: Arc::new(Semaphore::new(at_once)), waiting: Arc::new(Semaphore::new(at_once + waiting)) }
     }
 
-    /// Runs something that takes memory and a core, when it is its turn. Whoever stops waiting for it does not stop it, so
-    /// it keeps its place until it has ended.
+    /// Runs expensive work when a slot is free. A cancelled caller does not stop the work, so the slot is held until
+    /// the work ends.
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
         let place = self.waiting.clone().try_acquire_owned().map_err(|_| Fault::Crowded)?;
         let turn = self.at_once.clone().acquire_owned().await.expect("the semaphore is never closed");
@@ -73,7 +73,7 @@ impl Hashing {
     }
 }
 
-/// Hashes a password under a fresh salt.
+/// Hashes a password with a fresh salt.
 pub(crate) async fn hash(forge: &Forge, password: String) -> Result<String, Fault> {
     let cost = forge.hashing().cost;
     let hash = move || cost.argon2().hash_password(password.as_bytes()).map(|hash| hash.to_string());
@@ -81,14 +81,14 @@ pub(crate) async fn hash(forge: &Forge, password: String) -> Result<String, Faul
     hashed.map_err(|error| Fault::Internal(format!("hashing a password failed: {error}")))
 }
 
-/// Whether the password is the one that was hashed. A damaged hash matches nothing, and no hash costs the same.
+/// Whether the password matches the hash. A damaged hash matches nothing, and a missing hash costs the same time.
 pub(crate) async fn verify(forge: &Forge, password: String, hash: Option<String>) -> Result<bool, Fault> {
     let hash = hash.unwrap_or_else(|| forge.hashing().cost.nobodys().to_owned());
     forge.hashing().run(move || matches(&password, &hash)).await
 }
 
 fn matches(password: &str, hash: &str) -> bool {
-    // An over-long one cannot be right, and would only take longer to hash.
+    // An over-long password cannot be right, and would only take longer to hash.
     let password = if password.chars().count() <= MAX_LEN { password } else { "" };
     PasswordHash::new(hash).is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
 }

@@ -1,4 +1,4 @@
-//! What an account says about itself.
+//! Profile of an account.
 
 use crate::tell::{Who, audit_account};
 use crate::{Access, Caller, Fault, Forge};
@@ -8,32 +8,28 @@ use abide_store::StoreError;
 use abide_store::users::{self, Profile};
 use serde_json::json;
 
-/// What was typed. Empty is fine.
+/// Input as typed. Every field may be empty.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// What the person calls themselves.
     pub display_name: String,
-    /// What they say about themselves.
     pub bio: String,
-    /// Their site.
     pub website: String,
-    /// Where they are.
     pub location: String,
 }
 
-/// Why the profile is as it was.
+/// Why the profile was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
-    /// What was typed breaks a rule.
+    /// The input breaks a rule.
     #[error(transparent)]
     Field(#[from] InvalidProfile),
-    /// Nobody is logged in, or may not.
+    /// Nobody is logged in, or the caller lacks permission.
     #[error(transparent)]
     Access(#[from] Access),
 }
 
 impl ProfileError {
-    /// Which field of the form it is about.
+    /// The form field with the error.
     pub fn field(&self) -> Option<&'static str> {
         match self {
             Self::Field(error) => Some(error.field()),
@@ -48,7 +44,7 @@ impl From<StoreError> for ProfileError {
     }
 }
 
-/// Replaces what the caller's account says about itself. What holds already changes and tells nothing.
+/// Replaces the caller's profile. A profile that holds already changes nothing and emits nothing.
 pub async fn edit(forge: &Forge, caller: &Caller, request: Request) -> Result<(), ProfileError> {
     let user = caller.user_id().ok_or(Access::Denied(DenyCode::LoginRequired))?;
     let display_name = ProfileField::DisplayName.check(&request.display_name)?;

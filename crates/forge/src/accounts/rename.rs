@@ -1,4 +1,4 @@
-//! Changing one's name. The old one keeps leading to the account, and nobody else can take it.
+//! Changes an account's username. The old name redirects to the account, and nobody else can take it.
 
 use super::confirm::{self, ConfirmError};
 use super::new_account::FieldError;
@@ -13,33 +13,33 @@ use serde_json::json;
 
 pub use abide_store::user_redirects::OldName;
 
-/// Why the name is as it was.
+/// Why the name was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum RenameError {
     /// The new name breaks a rule or is taken.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// It is the name already.
+    /// The account has this name already.
     #[error("name: this is already the name")]
     Same,
-    /// It has a name, and another one needs more than a first one.
+    /// The account has a name already; changing it needs the password.
     #[error("name: this account already has a user name; change it in the account settings")]
     Named,
-    /// So many old names are kept for them that another one is not.
+    /// The account has reached its limit of old names.
     #[error(
         "name: this account has {0} old names, the limit; reuse one of them, or ask an administrator to release one"
     )]
     TooMany(i64),
-    /// The password was not right.
+    /// The password is wrong.
     #[error(transparent)]
     Confirm(#[from] ConfirmError),
-    /// The machine failed.
+    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
 impl RenameError {
-    /// Which field of the form it is about.
+    /// The form field with the error.
     pub fn field(&self) -> Option<&'static str> {
         match self {
             Self::Field(error) => Some(error.field()),
@@ -59,7 +59,7 @@ impl From<StoreError> for RenameError {
     }
 }
 
-/// Gives the viewer's account another name.
+/// Renames the viewer's account.
 pub async fn rename(
     forge: &Forge,
     viewer: &Viewer,
@@ -71,12 +71,12 @@ pub async fn rename(
     change(forge, Who::from(&viewer.caller), viewer.user.id, name, false).await
 }
 
-/// Gives the viewer's account its first name. Nothing leads by a name to it yet, so being logged in is enough.
+/// Gives the viewer's account its first name. No URL uses a name of the account yet, so a session is enough.
 pub async fn pick(forge: &Forge, viewer: &Viewer, name: &str) -> Result<UserName, RenameError> {
     change(forge, Who::from(&viewer.caller), viewer.user.id, parse(name)?, true).await
 }
 
-/// Gives an account another name, by the operator at the command line.
+/// Renames an account, by the operator at the command line.
 pub async fn rename_by_operator(forge: &Forge, user: UserId, new_name: &str) -> Result<UserName, RenameError> {
     change(forge, Who::default(), user, parse(new_name)?, false).await
 }
@@ -97,7 +97,7 @@ struct Unit {
     name: UserName,
     who: Who,
     keep: i64,
-    /// Only if it has none.
+    /// Only if the account has no name.
     first: bool,
 }
 

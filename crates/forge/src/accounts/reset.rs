@@ -1,7 +1,7 @@
-//! A new password for someone who has forgotten theirs: a link that is good once, sent to their address.
+//! Password reset: a link that works once, sent to the account's address.
 //!
-//! Asking does the same whatever address was typed: it counts, and queues a job. Only the job looks whether there is an
-//! account, so neither the answer nor the time that it takes tells.
+//! A request does the same work for every address: it counts, and queues a job. Only the job checks whether an account
+//! exists, so neither the answer nor its duration reveals that.
 
 use super::change_password::{self, Change};
 use super::new_account::FieldError;
@@ -19,31 +19,28 @@ use std::time::Duration;
 
 const BY_PLACE: &str = "reset:ip";
 const BY_ADDRESS: &str = "reset:email";
-/// What an address in a queued job is sealed for.
+/// Purpose under which the address in a queued job is sealed.
 const PURPOSE: &str = "reset request";
 
-/// Why nothing happened.
+/// Why the reset failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ResetError {
-    /// What was typed breaks a rule.
+    /// The input breaks a rule.
     #[error(transparent)]
     Field(#[from] FieldError),
     /// The link does not work.
     #[error("this link was already used or has expired; request a new one")]
     Link,
-    /// Asked for too often.
+    /// Too many requests.
     #[error("{}", throttle::wait(*.retry_after))]
-    Throttled {
-        /// When to try again.
-        retry_after: Duration,
-    },
-    /// The machine failed.
+    Throttled { retry_after: Duration },
+    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
 impl ResetError {
-    /// Which field of the form it is about.
+    /// The form field with the error.
     pub fn field(&self) -> Option<&'static str> {
         match self {
             Self::Field(error) => Some(error.field()),
@@ -58,12 +55,12 @@ impl From<StoreError> for ResetError {
     }
 }
 
-/// Asks for a link. `Ok` says nothing about whether there is such an account.
+/// Asks for a link. `Ok` does not tell whether the account exists.
 pub async fn ask(forge: &Forge, ip: Option<IpAddr>, email: &str) -> Result<(), ResetError> {
     let address: EmailAddress = email.parse().map_err(FieldError::from)?;
     let people = &forge.settings().people;
     let by_place = (throttle::limit(BY_PLACE, people.reset_per_ip), throttle::place(ip));
-    // The table of counts is no list of who was written to.
+    // The identifier is signed, so that the throttle table does not list addresses.
     let counted = hex::encode(&sealed::sign(forge, PURPOSE, emails::fold(address.as_str()).as_bytes())[..16]);
     let by_address = (throttle::limit(BY_ADDRESS, people.reset_per_email), counted);
     let payload = sealed::seal_payload(forge, PURPOSE, address.as_str().as_bytes());
@@ -87,7 +84,7 @@ pub async fn ask(forge: &Forge, ip: Option<IpAddr>, email: &str) -> Result<(), R
     }
 }
 
-/// The job: sends the link, if the address belongs to an account that can be trusted to be its reader's.
+/// Runs the job: sends the link, if the address belongs to an account and is trusted to be its owner's.
 pub(crate) async fn answer(forge: &Forge, payload: &serde_json::Value) -> Result<(), Fault> {
     let address = sealed::open_payload(forge, PURPOSE, payload).and_then(|bytes| String::from_utf8(bytes).ok());
     let Some(address) = address else { return Ok(()) };
@@ -102,7 +99,7 @@ pub(crate) async fn answer(forge: &Forge, payload: &serde_json::Value) -> Result
 
 async fn send(tx: &mut Tx, forge: &Forge, address: &str, secret: &OneTime) -> Result<(), StoreError> {
     let Some((email, of_account)) = emails::by_address(tx, address).await? else { return Ok(()) };
-    // An address that someone merely claims must not open an account that has another one.
+    // An unverified address must not open an account that has another address.
     if email.verified_at.is_none() && of_account > 1 {
         return Ok(());
     }
@@ -127,9 +124,9 @@ pub async fn is_open(forge: &Forge, token: &str) -> Result<bool, Fault> {
     Ok(one_time::open(forge, Purpose::Reset, token).await?.is_some())
 }
 
-/// Sets a new password and uses the link up. Every login of the account ends; its second factor stays.
+/// Sets a new password and uses up the link. Every session of the account ends; its second factor stays.
 pub async fn set(forge: &Forge, ip: Option<IpAddr>, token: &str, new: String) -> Result<(), ResetError> {
-    // Looked at before the password is hashed: strangers without a link cost nothing.
+    // Checked before the password is hashed: requests without a valid link cost nothing.
     if !is_open(forge, token).await? {
         return Err(ResetError::Link);
     }
@@ -144,7 +141,7 @@ pub async fn set(forge: &Forge, ip: Option<IpAddr>, token: &str, new: String) ->
             Box::pin(async move {
                 let link = links::use_up(tx, Purpose::Reset, token).await?.ok_or(ResetError::Link)?;
                 let (Some(user), Some(email)) = (link.user_id, link.email_id) else { return Err(ResetError::Link) };
-                // The link came by mail to that address.
+                // The link was sent to this address, so the address is verified.
                 emails::verify(tx, email).await?;
                 let change = Change {
                     forge: forge.clone(),

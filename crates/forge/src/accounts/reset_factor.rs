@@ -1,5 +1,5 @@
-//! Turning off the second factor of someone who lost it: by a site admin or by the operator. The password is still
-//! needed to log in, every login ends, and the account's address is told.
+//! Turns off a lost second factor, by a site admin or by the operator. The password is still needed to log in, every
+//! session ends, and a mail notifies the account.
 
 use super::admin::{self, AdminError};
 use crate::mail::{self, letters};
@@ -10,7 +10,7 @@ use abide_core::account::{AdminRefusal, may_reset_factor};
 use abide_store::{Tx, sessions, totp, users};
 use serde_json::json;
 
-/// Whether logging in to an account needs a code, for site admins.
+/// Whether an account has a second factor, for site admins.
 pub async fn is_on(forge: &Forge, caller: &Caller, user: UserId) -> Result<bool, Access> {
     admin::ensure(caller)?;
     let found = totp::get(&mut *forge.store().read().await?, user).await?;

@@ -1,4 +1,4 @@
-//! The pure part of the second factor: codes of a secret, and codes for the day the phone is lost.
+//! TOTP codes and recovery codes.
 
 use crate::{Fault, Forge, sealed};
 use abide_core::{Timestamp, UserId};
@@ -7,12 +7,12 @@ use totp_rs::{Builder, Totp};
 
 /// Bytes of a secret, as the standard recommends for SHA-1.
 pub(super) const SECRET_LEN: usize = 20;
-/// How many recovery codes there are.
+/// Number of recovery codes.
 const RECOVERY_CODES: usize = 10;
-/// Letters and digits that nobody mistakes for another.
+/// Letters and digits that are not easily confused.
 const ALPHABET: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz123456789";
 
-/// What a secret is sealed for. Part of it is whose it is, so that nobody's can be put in another's place.
+/// Purpose under which a secret is sealed. It includes the user, so that one account's secret cannot replace another's.
 fn purpose(user: UserId) -> String {
     format!("totp secret of {user}")
 }
@@ -21,7 +21,7 @@ pub(super) fn seal(forge: &Forge, user: UserId, secret: &[u8]) -> Vec<u8> {
     sealed::seal(forge, &purpose(user), secret)
 }
 
-/// The generator of a sealed secret. Six digits every thirty seconds, one step off either way is fine.
+/// The generator of a sealed secret: six digits every thirty seconds, with a tolerance of one step in both directions.
 pub(super) fn generator(forge: &Forge, user: UserId, sealed: &[u8]) -> Result<Builder, Fault> {
     let damaged =
         || Fault::Internal(format!("the second factor of account {user} cannot be read with this secret.key"));
@@ -29,7 +29,7 @@ pub(super) fn generator(forge: &Forge, user: UserId, sealed: &[u8]) -> Result<Bu
     Ok(Builder::new().with_secret(secret).with_skew(1).with_account_name("account"))
 }
 
-/// The time step that a code belongs to, if it is right at this instant.
+/// The time step of a code, if the code is valid at this time.
 pub(super) fn step_of(totp: &Totp, code: &str, now: Timestamp) -> Option<i64> {
     let digits: String = code.chars().filter(|c| !c.is_whitespace()).collect();
     if digits.len() != 6 || !digits.bytes().all(|b| b.is_ascii_digit()) {
@@ -43,7 +43,7 @@ pub(super) fn built(builder: Builder) -> Result<Totp, Fault> {
     builder.build().map_err(|error| Fault::Internal(format!("a second factor has unusable parameters: {error}")))
 }
 
-/// Uses a code up, of the app or a recovery code; `false` if it is wrong or was used.
+/// Uses up a TOTP code or a recovery code; `false` if it is wrong or was used.
 pub(super) async fn use_up(tx: &mut Tx, forge: &Forge, user: UserId, code: &str) -> Result<bool, Fault> {
     let Some(found) = totp::lock(tx, user).await?.filter(|totp| totp.confirmed_at.is_some()) else {
         return Ok(false);
@@ -55,7 +55,7 @@ pub(super) async fn use_up(tx: &mut Tx, forge: &Forge, user: UserId, code: &str)
     Ok(totp::use_code(tx, user, &recovery_hash(forge, user, code)).await?)
 }
 
-/// Fresh recovery codes with 80 random bits each: what is shown, and what is kept.
+/// New recovery codes with 80 random bits each: the codes to show, and the hashes to store.
 pub(super) fn recovery_codes(forge: &Forge, user: UserId) -> (Vec<String>, Vec<[u8; 32]>) {
     let code = |_| {
         let mut random = [0; 16];
@@ -68,7 +68,7 @@ pub(super) fn recovery_codes(forge: &Forge, user: UserId) -> (Vec<String>, Vec<[
     (codes, hashes)
 }
 
-/// Keyed with the installation's secret, so that the table alone is of no use. However people type the groups.
+/// Keyed with the installation's secret, so that the table alone is useless. Ignores separators and case.
 fn recovery_hash(forge: &Forge, user: UserId, code: &str) -> [u8; 32] {
     let plain: String = code.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     sealed::sign(forge, &format!("recovery code of {user}"), plain.as_bytes())
@@ -87,7 +87,7 @@ mod tests {
         Timestamp::from_micros(seconds * 1_000_000)
     }
 
-    /// The six last digits of the test vectors of RFC 6238, appendix B.
+    /// The last six digits of the test vectors in RFC 6238, appendix B.
     #[test]
     fn codes_are_those_of_the_standard() {
         for (seconds, code) in [(59, "287082"), (1_111_111_109, "081804"), (1_234_567_890, "005924")] {

@@ -1,4 +1,4 @@
-//! Who is logged in on the pages. The cookie is a secret with 256 random bits; its hash is kept.
+//! Web sessions. The cookie is a secret with 256 random bits; its hash is stored.
 
 use super::one_time::{self, OneTime};
 use super::standing::Standing;
@@ -14,54 +14,51 @@ use serde_json::json;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// How precise "last seen" is: a write per request would cost more than the knowledge is worth.
+/// Precision of "last seen": a write for each request would cost more than it is worth.
 const LAST_SEEN_PRECISION: Duration = Duration::from_secs(600);
-/// How much of a browser's name is kept.
+/// Characters of the `User-Agent` that are stored.
 const AGENT_LEN: usize = 200;
-/// What the tokens in forms are signed for.
+/// Purpose under which form tokens are signed.
 const CSRF: &str = "csrf token";
 
-/// What a browser proves with that it is logged in. Shown once, to the browser.
+/// Session cookie. Sent once, to the browser.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Cookie(pub String);
 
-/// Someone who is logged in.
+/// A logged-in user.
 #[derive(Debug, Clone)]
 pub struct Viewer {
-    /// Who.
     pub user: User,
-    /// As someone who asks for things.
+    /// The user as a caller.
     pub caller: Caller,
-    /// Which of their logins this is.
+    /// Id of this session.
     pub session_id: String,
-    /// Since when they are logged in.
+    /// Start of the session.
     pub since: Timestamp,
-    /// When they last proved that it is them.
+    /// When the user last confirmed their identity.
     pub confirmed_at: Timestamp,
-    /// Whether this use makes the login last longer, so that the browser should keep its cookie longer too.
+    /// Whether this request extends the session, so that the cookie's lifetime must be extended too.
     pub prolonged: bool,
 }
 
-/// A login, as its owner sees it.
+/// A session, as its owner sees it.
 #[derive(Debug, Clone)]
 pub struct Session {
-    /// To end it by. Says nothing about the cookie.
+    /// Id for ending the session. It reveals nothing about the cookie.
     pub id: String,
-    /// Whether it is the one that asks.
+    /// Whether it is the session of this request.
     pub current: bool,
-    /// From where it was last used.
+    /// Address of the last use.
     pub ip: Option<String>,
-    /// With which browser.
     pub agent: String,
-    /// Since when.
     pub created_at: Timestamp,
-    /// When last used, to ten minutes.
+    /// Last use, to ten minutes.
     pub last_seen_at: Timestamp,
-    /// Until when, if it is not used again.
+    /// Expiry, if it is not used again.
     pub expires_at: Timestamp,
 }
 
-/// A login that is about to be written. Made before the transaction, which may run more than once.
+/// A session that is about to be written. Created before the transaction, which may run more than once.
 pub(super) struct Opening {
     secret: OneTime,
     user: UserId,
@@ -102,7 +99,8 @@ impl Opening {
     }
 }
 
-/// Who comes with this cookie; `None` if it opens nothing (unknown, ended, account suspended). One statement.
+/// The viewer behind this cookie; `None` if the session is unknown or ended, or the account is suspended. One
+/// statement.
 pub async fn by_cookie(forge: &Forge, cookie: &str, ip: Option<IpAddr>) -> Result<Option<Viewer>, Fault> {
     let now = forge.clock().now();
     let hash = one_time::hash(cookie);
@@ -123,7 +121,7 @@ pub async fn by_cookie(forge: &Forge, cookie: &str, ip: Option<IpAddr>) -> Resul
     }))
 }
 
-/// Writes "last seen" beside the request: nobody waits for it, and losing it is harmless.
+/// Writes "last seen" in a background task: no request waits for it, and losing the write is harmless.
 fn note_use(forge: &Forge, hash: Vec<u8>, ip: Option<IpAddr>, seen: Timestamp) {
     let (store, ttl) = (forge.store().clone(), forge.settings().people.session_ttl);
     forge.tasks().spawn(async move {
@@ -139,7 +137,7 @@ fn note_use(forge: &Forge, hash: Vec<u8>, ip: Option<IpAddr>, seen: Timestamp) {
     });
 }
 
-/// Ends the login of a cookie; one that opens nothing is fine.
+/// Ends the session of a cookie; an unknown cookie is not an error.
 pub async fn log_out(forge: &Forge, cookie: &str) -> Result<(), Fault> {
     let unit = one_time::hash(cookie);
     let ended = forge.store().write(unit, |tx, hash| {
@@ -154,7 +152,7 @@ pub async fn log_out(forge: &Forge, cookie: &str) -> Result<(), Fault> {
     ended.await
 }
 
-/// Ends one of the viewer's logins; `false` if they have no such login.
+/// Ends one of the viewer's sessions; `false` if the viewer has no such session.
 pub async fn end(forge: &Forge, viewer: &Viewer, session_id: &str) -> Result<bool, Fault> {
     let Ok(hash) = hex::decode(session_id) else { return Ok(false) };
     let unit = (viewer.user.id, hash, Who::from(&viewer.caller));
@@ -170,7 +168,7 @@ pub async fn end(forge: &Forge, viewer: &Viewer, session_id: &str) -> Result<boo
     ended.await
 }
 
-/// Ends every login of the viewer, this one too; returns how many.
+/// Ends every session of the viewer, including this one; returns their number.
 pub async fn log_out_everywhere(forge: &Forge, viewer: &Viewer) -> Result<u64, Fault> {
     let unit = (viewer.user.id, Who::from(&viewer.caller));
     let ended = forge.store().write(unit, |tx, (user, who)| {
@@ -184,7 +182,7 @@ pub async fn log_out_everywhere(forge: &Forge, viewer: &Viewer) -> Result<u64, F
     ended.await
 }
 
-/// Ends every login of the viewer but this one; returns how many.
+/// Ends every other session of the viewer; returns their number.
 pub async fn end_others(forge: &Forge, viewer: &Viewer) -> Result<u64, Fault> {
     let keep = hex::decode(&viewer.session_id).unwrap_or_default();
     let unit = (viewer.user.id, keep, Who::from(&viewer.caller));
@@ -199,7 +197,7 @@ pub async fn end_others(forge: &Forge, viewer: &Viewer) -> Result<u64, Fault> {
     ended.await
 }
 
-/// The viewer's logins, the last used first.
+/// The viewer's sessions, the last used first.
 pub async fn list(forge: &Forge, viewer: &Viewer) -> Result<Vec<Session>, Fault> {
     let (now, keep) = (forge.clock().now(), forge.settings().people.sessions_per_user);
     let all = sessions::of_user(&mut *forge.store().read().await?, viewer.user.id, now, keep).await?;
@@ -218,8 +216,8 @@ pub async fn list(forge: &Forge, viewer: &Viewer) -> Result<Vec<Session>, Fault>
     Ok(shown.collect())
 }
 
-/// A token for forms shown under this cookie: only our pages know it. It is another one each time, under a random mask:
-/// the size of a compressed page then tells nothing about it.
+/// A form token for this cookie, which only our pages know. A random mask changes the token each time, so that the size
+/// of a compressed page reveals nothing about it.
 pub fn csrf_token(forge: &Forge, cookie: &str) -> String {
     let mut mask = [0; 32];
     forge.random().fill(&mut mask);
@@ -231,8 +229,7 @@ fn under(mask: &[u8; 32], bytes: &[u8; 32]) -> [u8; 32] {
     std::array::from_fn(|at| mask[at] ^ bytes[at])
 }
 
-/// Whether a form came from a page that was shown under this cookie. Takes as long for a wrong token as for the right
-/// one.
+/// Whether a form came from a page that was shown under this cookie. Runs in constant time.
 pub fn csrf_matches(forge: &Forge, cookie: &str, token: &str) -> bool {
     let Ok(token) = URL_SAFE_NO_PAD.decode(token) else { return false };
     let Some((mask, masked)) = token.split_first_chunk::<32>() else { return false };

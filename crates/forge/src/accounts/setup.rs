@@ -1,4 +1,4 @@
-//! The first admin: whoever can read what the server prints at its first start.
+//! The first admin: created by a link that the server prints at its first start.
 
 use super::new_account::{self, Draft, FieldError};
 use super::one_time::{self, OneTime};
@@ -9,25 +9,25 @@ use abide_store::users::{self, NewUser};
 use abide_store::{StoreError, Tx, emails};
 use std::net::IpAddr;
 
-/// Why there is no first admin.
+/// Why the first admin was not created.
 #[derive(Debug, thiserror::Error)]
 pub enum SetUpError {
-    /// What was typed breaks a rule.
+    /// The input breaks a rule.
     #[error(transparent)]
     Field(#[from] FieldError),
     /// The link does not work.
     #[error("this link was used, has expired, or the server was restarted; restart the server to get a new link")]
     Link,
-    /// There is an account already.
+    /// An account exists already.
     #[error("this site already has accounts; add an administrator with `abide user add --admin`")]
     Done,
-    /// The machine failed.
+    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
 impl SetUpError {
-    /// Which field of the form it is about.
+    /// The form field with the error.
     pub fn field(&self) -> Option<&'static str> {
         match self {
             Self::Field(error) => Some(error.field()),
@@ -42,7 +42,7 @@ impl From<StoreError> for SetUpError {
     }
 }
 
-/// A fresh link to the page that makes the first admin, as long as there is no account to log in to. Older ones are dead.
+/// A new link to the setup page, while no account exists. Revokes older links.
 pub async fn link(forge: &Forge) -> Result<Option<String>, Fault> {
     let secret = OneTime::new(forge);
     let url = one_time::url(forge, "setup", &secret);
@@ -67,7 +67,7 @@ pub async fn is_open(forge: &Forge, token: &str) -> Result<bool, Fault> {
     Ok(open.is_some() && !users::any(&mut *forge.store().read().await?).await?)
 }
 
-/// Makes the first admin and uses the link up.
+/// Creates the first admin and uses up the link.
 pub async fn set_up(
     forge: &Forge,
     ip: Option<IpAddr>,
@@ -76,7 +76,7 @@ pub async fn set_up(
     email: &str,
     password: String,
 ) -> Result<UserId, SetUpError> {
-    // Looked at before the password is hashed: strangers without a link cost nothing.
+    // Checked before the password is hashed: requests without a valid link cost nothing.
     if !is_open(forge, token).await? {
         return Err(SetUpError::Link);
     }
@@ -91,7 +91,7 @@ async fn write(tx: &mut Tx, new: &NewUser, hash: &[u8; 32], ip: Option<&str>) ->
         return Err(SetUpError::Done);
     }
     let added = new_account::write::<SetUpError>(tx, new, ip, true).await?;
-    // Whoever runs the server is taken at their word.
+    // The operator's address is trusted without a mail.
     emails::verify(tx, added.email).await?;
     Ok(added.user)
 }

@@ -1,4 +1,4 @@
-//! Making an account for oneself.
+//! Sign-up: users create their own accounts.
 
 use super::new_account::{self, Draft, FieldError};
 use super::{invites, one_time, throttle, verify};
@@ -14,7 +14,7 @@ pub use abide_core::account::SignUpMode;
 
 pub(super) const SCOPE: &str = "signup:ip";
 
-/// What a new account is asked for.
+/// Input of a new account.
 pub struct Request {
     /// As typed.
     pub name: String,
@@ -22,35 +22,32 @@ pub struct Request {
     pub email: String,
     /// As typed.
     pub password: String,
-    /// What stands behind `/invite/` in the link that they came with.
+    /// The part after `/invite/` in the invitation link.
     pub invite: Option<String>,
 }
 
-/// Why there is no new account.
+/// Why the account was not created.
 #[derive(Debug, thiserror::Error)]
 pub enum SignUpError {
-    /// What was typed breaks a rule.
+    /// The input breaks a rule.
     #[error(transparent)]
     Field(#[from] FieldError),
-    /// Nobody can sign up here.
+    /// Sign-up is closed.
     #[error("sign-up is closed; ask the site administrator for an account")]
     Closed,
-    /// An invitation is needed, and this is none, or none that still works.
+    /// An invitation is needed, and this one is missing or no longer works.
     #[error("invite: this invitation was used, cancelled or has expired; ask for a new one")]
     Invite,
-    /// Too many from one place.
+    /// Too many sign-ups from one network.
     #[error("{}", throttle::wait(*.retry_after))]
-    Throttled {
-        /// When to try again.
-        retry_after: Duration,
-    },
-    /// The machine failed.
+    Throttled { retry_after: Duration },
+    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
 impl SignUpError {
-    /// Which field of the form it is about.
+    /// The form field with the error.
     pub fn field(&self) -> Option<&'static str> {
         match self {
             Self::Field(error) => Some(error.field()),
@@ -66,7 +63,7 @@ impl From<StoreError> for SignUpError {
     }
 }
 
-/// Makes an account and sends the mail that verifies its address. It can be used at once.
+/// Creates an account and sends the verification mail. The account can be used at once.
 pub async fn sign_up(forge: &Forge, ip: Option<IpAddr>, request: Request) -> Result<UserId, SignUpError> {
     let invite = match (forge.settings().signup_mode, &request.invite) {
         (SignUpMode::Closed, _) => return Err(SignUpError::Closed),
@@ -82,7 +79,7 @@ pub async fn sign_up(forge: &Forge, ip: Option<IpAddr>, request: Request) -> Res
     forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await
 }
 
-/// Counts the sign-ups from one place, refused ones too: each tells whether a name or an address is taken.
+/// Counts the sign-ups from one network, including refused ones: each reveals whether a name or an address is taken.
 async fn admit(forge: &Forge, ip: Option<IpAddr>) -> Result<(), SignUpError> {
     let input = (throttle::limit(SCOPE, forge.settings().people.signup_per_ip), throttle::place(ip));
     let hit = forge.store().write(input, |tx, (limit, place)| Box::pin(throttles::hit(tx, *limit, place)));
@@ -104,7 +101,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<UserId, SignUpError> {
     let mut proved = false;
     if let Some(hash) = &unit.invite {
         let link = links::use_up(tx, Purpose::Invite, hash).await?.ok_or(SignUpError::Invite)?;
-        // The link came by mail to that address, so whoever has it reads it.
+        // The invitation was sent to this address, so the address is verified.
         proved = link.address.is_some_and(|address| emails::fold(&address) == emails::fold(&unit.new.email));
     }
     let added = new_account::write::<SignUpError>(tx, &unit.new, unit.ip.as_deref(), true).await?;

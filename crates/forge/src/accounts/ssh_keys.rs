@@ -1,4 +1,4 @@
-//! Public keys: adding, listing, removing.
+//! SSH keys: adding, listing, removing.
 
 use crate::tell::{Who, audit_account};
 use crate::{Caller, Fault, Forge};
@@ -9,31 +9,31 @@ use serde_json::json;
 use ssh_key::public::KeyData;
 use ssh_key::{HashAlg, PublicKey};
 
-/// Why a key was not added.
+/// Why the key was not added.
 #[derive(Debug, thiserror::Error)]
 pub enum AddKeyError {
     /// Not a public key line.
     #[error("key: paste the content of a .pub file, e.g. ssh-ed25519 AAAA…; never paste a private key")]
     Malformed,
-    /// An algorithm that is too weak or unknown.
+    /// The algorithm is too weak or unknown.
     #[error("key: use ed25519, ecdsa, or rsa with at least 2048 bits; create one with ssh-keygen -t ed25519")]
     Weak,
-    /// The title breaks the rule.
+    /// The title breaks a rule.
     #[error("title: must have at most 200 characters and no control characters")]
     Title,
-    /// Someone uses it already.
+    /// An account has this key already.
     #[error("key: this key is already in use")]
     Taken,
-    /// Enough is enough.
+    /// The account has reached its key limit.
     #[error("key: an account can have at most {0} keys; remove one first")]
     TooMany(i64),
-    /// The machine failed.
+    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
 impl AddKeyError {
-    /// Which field of the form it is about.
+    /// The form field with the error.
     pub fn field(&self) -> Option<&'static str> {
         match self {
             Self::Malformed | Self::Weak | Self::Taken | Self::TooMany(_) => Some("key"),
@@ -69,7 +69,7 @@ pub async fn add(forge: &Forge, who: &Caller, user: UserId, title: &str, line: &
         .store()
         .write(input, |tx, (new, who, most)| {
             Box::pin(async move {
-                // Holding the account, so that two at once cannot both be the last that fits.
+                // The lock on the account serialises parallel requests, so that the limit cannot be exceeded.
                 users::lock(tx, new.user_id).await?;
                 if ssh_keys::count(tx, new.user_id).await? >= *most {
                     return Err(AddKeyError::TooMany(*most));
@@ -103,14 +103,14 @@ pub async fn get(forge: &Forge, user: UserId, id: i64) -> Result<Option<SshKey>,
     Ok(ssh_keys::by_id(&mut *forge.store().read().await?, user, id).await?)
 }
 
-/// A page of a user's keys, and how many there are in all.
+/// A page of a user's keys, and their total number.
 pub async fn list(forge: &Forge, user: UserId, limit: i64, offset: i64) -> Result<(Vec<SshKey>, i64), Fault> {
     let mut conn = forge.store().read().await?;
     let keys = ssh_keys::list(&mut conn, user, limit, offset).await?;
     Ok((keys, ssh_keys::count(&mut conn, user).await?))
 }
 
-/// Removes a user's key; `false` if they have no such key.
+/// Removes a user's key; `false` if the user has no such key.
 pub async fn remove(forge: &Forge, who: &Caller, user: UserId, id: i64) -> Result<bool, Fault> {
     forge
         .store()

@@ -1,5 +1,5 @@
-//! Whether someone whose connection stays open may still be here. A stream, a fetch or a push can outlive the credential that
-//! opened it, and the account behind it can be suspended: whoever keeps a connection open asks again and again.
+//! Whether the credential of an open connection is still valid. A stream, a fetch or a push can outlive its credential,
+//! and the account can be suspended meanwhile, so long-lived connections check again and again.
 
 use super::one_time::hash;
 use crate::{Fault, Forge, relay};
@@ -12,16 +12,16 @@ use abide_store::{Conn, StoreError, sessions, ssh_keys, tokens, user_keys, users
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often connections that stay open ask.
+/// Interval of the checks of open connections.
 pub const ASK_EVERY: Duration = Duration::from_secs(3);
 
-/// The credential that someone came in with.
+/// The credential of a connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Standing {
-    /// None: there is nothing to lose.
+    /// None, so it cannot become invalid.
     #[default]
     Anonymous,
-    /// An account, where the credential itself is looked at elsewhere.
+    /// An account; the credential itself is checked elsewhere.
     Account(UserId),
     /// A token, by its hash.
     Token([u8; 32]),
@@ -34,17 +34,17 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// Someone with a token.
+    /// The standing of a token.
     pub fn token(secret: &str) -> Self {
         Self::Token(hash(secret))
     }
 
-    /// Someone of whom only the account is known.
+    /// The standing of a caller of whom only the account is known.
     pub(crate) fn of(actor: &Actor) -> Self {
         actor.user_id().map_or(Self::Anonymous, Self::Account)
     }
 
-    /// Whether it would still let them in.
+    /// Whether the credential is still valid.
     pub async fn holds(&self, forge: &Forge) -> Result<bool, Fault> {
         let now = forge.clock().now();
         Ok(self.holds_at(&mut *forge.store().read().await?, now).await?)
@@ -69,7 +69,7 @@ impl Standing {
         Ok(user.is_some_and(|user| user.suspended_at.is_none()))
     }
 
-    /// Comes back when it would not let them in any more.
+    /// Returns when the credential is no longer valid.
     pub async fn lost(&self, forge: &Forge) {
         if *self == Self::Anonymous {
             return std::future::pending().await;
@@ -85,7 +85,8 @@ impl Standing {
     }
 }
 
-/// Whether the account of a key is suspended, or was when it was deleted. Another key without an account is a stranger's.
+/// Whether the account of a key is suspended, or was suspended when it was deleted. Any other key without an account is
+/// a stranger's.
 pub(crate) async fn is_suspended(forge: &Forge, key: &PublicKey) -> Result<bool, Fault> {
     Ok(relay::signer(&mut *forge.store().read().await?, *key).await? == Signer::Suspended)
 }

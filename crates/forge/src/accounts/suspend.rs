@@ -1,4 +1,4 @@
-//! Suspending an account, lifting that, and setting a password for someone: by the operator.
+//! Suspends and unsuspends accounts and sets passwords, by the operator.
 
 use super::change_password::{self, Change};
 use super::password;
@@ -9,7 +9,8 @@ use abide_core::account::password_fits;
 use abide_store::{StoreError, Tx, sessions, user_keys, users};
 use serde_json::json;
 
-/// Suspends an account or lifts the suspension. Tokens and keys of a suspended account open nothing, its logins end.
+/// Suspends an account or lifts the suspension. Tokens and keys of a suspended account do not work, and its sessions
+/// end.
 pub async fn set_suspended(forge: &Forge, user: UserId, suspended: bool) -> Result<(), Fault> {
     forge
         .store()
@@ -30,7 +31,7 @@ pub(super) async fn write(tx: &mut Tx, who: &Who, user: UserId, suspended: bool)
     audit_account(tx, who, action, json!({ "user_id": user.get() })).await
 }
 
-/// Lets a key in again whose account was deleted while it was suspended; `false` if no such account had it.
+/// Readmits a key whose account was deleted while suspended; `false` if no such account had it.
 pub async fn readmit_key(forge: &Forge, npub: &str) -> Result<bool, Fault> {
     forge
         .store()
@@ -46,7 +47,7 @@ pub async fn readmit_key(forge: &Forge, npub: &str) -> Result<bool, Fault> {
         .await
 }
 
-/// Sets a password and ends every login; `false` if it is too short or too long.
+/// Sets a password and ends every session; `false` if it is too short or too long.
 pub async fn set_password(forge: &Forge, user: UserId, typed: String) -> Result<bool, Fault> {
     if !password_fits(&typed) {
         return Ok(false);

@@ -1,5 +1,5 @@
-//! How often someone may try. Counted in the database, so that every node counts together and a restart forgives
-//! nothing.
+//! Rate limits of attempts. They are counted in the database, so that all nodes share the counts and a restart does not
+//! reset them.
 
 use crate::Rate;
 use abide_core::admission::Network;
@@ -7,17 +7,17 @@ use abide_store::throttles::Limit;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// A rate with a name to count under.
+/// A rate with its scope.
 pub(crate) const fn limit(scope: &'static str, rate: Rate) -> Limit {
     Limit { scope, times: rate.times, window: rate.window }
 }
 
-/// Where someone comes from, as it is counted: by network, because an IPv6 customer has at least 2⁶⁴ addresses.
+/// The network of a client, as throttles count it: an IPv6 customer has at least 2⁶⁴ addresses.
 pub(crate) fn place(ip: Option<IpAddr>) -> String {
     ip.map_or_else(|| "unknown".into(), |ip| Network::of(ip).address().to_string())
 }
 
-/// What to tell someone who tried too often.
+/// Message for a client that has to wait.
 pub(crate) fn wait(retry_after: Duration) -> String {
     let minutes = retry_after.as_secs().div_ceil(60).max(1);
     format!("too many attempts; wait {minutes} minute{}", if minutes == 1 { "" } else { "s" })

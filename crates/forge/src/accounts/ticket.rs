@@ -1,5 +1,5 @@
-//! What someone holds between the right password and the second factor: signed, so nothing is kept for those who never
-//! come back, and dead once the password changes.
+//! Ticket between the password and the second factor. It is signed, so that abandoned logins leave no rows, and it
+//! becomes invalid when the password changes.
 
 use crate::{Forge, sealed};
 use abide_core::{Timestamp, UserId};
@@ -8,21 +8,21 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use std::time::Duration;
 
-/// How long there is to find one's phone.
+/// Lifetime of a ticket: time to find the phone.
 const TTL: Duration = Duration::from_secs(600);
 const PURPOSE: &str = "second factor ticket";
 const ID_LEN: usize = 8;
 const TIME_LEN: usize = 8;
 const SIGNATURE_LEN: usize = 32;
 
-/// A ticket as it was handed in. Nothing of it is true before [`Ticket::is_genuine`] says so.
+/// A ticket as the client sent it. Untrusted until [`Ticket::is_genuine`] returns `true`.
 pub(super) struct Ticket {
     pub user: UserId,
     expires_at: Timestamp,
     signature: [u8; SIGNATURE_LEN],
 }
 
-/// A ticket for someone who knew the password.
+/// A ticket for a user who gave the right password.
 pub(super) fn issue(forge: &Forge, user: &User) -> String {
     let expires_at = forge.clock().now().plus(TTL);
     let signature = sealed::sign(forge, PURPOSE, &message(user, expires_at));
@@ -30,14 +30,14 @@ pub(super) fn issue(forge: &Forge, user: &User) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The password's hash is part of what is signed.
+/// The signed message; it includes the password hash.
 fn message(user: &User, expires_at: Timestamp) -> Vec<u8> {
     let hash = user.password_hash.as_deref().unwrap_or_default();
     [&user.id.get().to_be_bytes()[..], &expires_at.micros().to_be_bytes(), hash.as_bytes()].concat()
 }
 
 impl Ticket {
-    /// Reads what a stranger sent; `None` if it does not have the shape.
+    /// Parses a ticket from a client; `None` if the format is wrong.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (id, rest) = bytes.split_first_chunk::<ID_LEN>()?;
@@ -49,7 +49,7 @@ impl Ticket {
         })
     }
 
-    /// Whether we gave it out, to this account with this password, and not too long ago.
+    /// Whether it was issued here, to this account with this password, and has not expired.
     pub(super) fn is_genuine(&self, forge: &Forge, user: &User) -> bool {
         user.id == self.user
             && sealed::is_signed(forge, PURPOSE, &message(user, self.expires_at), &self.signature)

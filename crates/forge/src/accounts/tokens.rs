@@ -1,4 +1,4 @@
-//! Listing tokens and taking them back.
+//! Lists and revokes tokens.
 
 use crate::tell::{Who, audit_account};
 use crate::{Caller, Fault, Forge};
@@ -6,7 +6,7 @@ use abide_core::UserId;
 use abide_store::tokens::{self, Token};
 use serde_json::json;
 
-/// How many tokens are listed at most.
+/// Maximum number of tokens in the list.
 const MAX: i64 = 1000;
 
 /// A user's tokens, without their secrets.
@@ -14,7 +14,7 @@ pub async fn list(forge: &Forge, user: UserId) -> Result<Vec<Token>, Fault> {
     Ok(tokens::list(&mut *forge.store().read().await?, user, MAX).await?)
 }
 
-/// Takes a token back; `false` if the user has no such live token.
+/// Revokes a token; `false` if the user has no such live token.
 pub async fn revoke(forge: &Forge, who: &Caller, user: UserId, id: i64) -> Result<bool, Fault> {
     forge
         .store()

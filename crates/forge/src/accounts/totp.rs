@@ -1,4 +1,4 @@
-//! The second factor: an app on one's phone that shows a new code every thirty seconds.
+//! Second factor: an app that shows a new code every thirty seconds (TOTP).
 
 use super::confirm::{self, ConfirmError};
 use super::second_factor as factor;
@@ -11,38 +11,38 @@ use qrcode::{Color, EcLevel, QrCode};
 use serde_json::json;
 use std::fmt::Write as _;
 
-/// What the app is told: by its camera, or by hand.
+/// Data for the app: scanned, or typed by hand.
 pub struct Enrolment {
-    /// The secret, to be typed.
+    /// The secret, for typing.
     pub secret_base32: String,
-    /// The secret and whose it is, as apps read it.
+    /// The secret with the account name, in the format of the apps.
     pub otpauth_url: String,
-    /// The same as a picture.
+    /// The URL as a QR code.
     pub qr_svg: String,
 }
 
-/// Why the second factor is as it was.
+/// Why the second factor was not changed.
 #[derive(Debug, thiserror::Error)]
 pub enum TotpError {
-    /// It is on.
+    /// It is on already.
     #[error("two-factor authentication is already on; turn it off first to set it up again")]
     On,
-    /// It is off, or was not begun.
+    /// It is off, or the set-up was not begun.
     #[error("two-factor authentication is not set up; start with the QR code")]
     Off,
-    /// The code is not right.
+    /// The code is wrong.
     #[error("code: wrong code; check your phone's clock")]
     Code,
-    /// The password was not right.
+    /// The password is wrong.
     #[error(transparent)]
     Confirm(#[from] ConfirmError),
-    /// The machine failed.
+    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
 impl TotpError {
-    /// Which field of the form it is about.
+    /// The form field with the error.
     pub fn field(&self) -> Option<&'static str> {
         match self {
             Self::Code => Some("code"),
@@ -58,18 +58,18 @@ impl From<StoreError> for TotpError {
     }
 }
 
-/// Whether a code is asked for at login.
+/// Whether login asks for a code.
 pub async fn is_on(forge: &Forge, viewer: &Viewer) -> Result<bool, Fault> {
     let found = totp::get(&mut *forge.store().read().await?, viewer.user.id).await?;
     Ok(found.is_some_and(|totp| totp.confirmed_at.is_some()))
 }
 
-/// How many recovery codes are left.
+/// Number of unused recovery codes.
 pub async fn recovery_codes_left(forge: &Forge, viewer: &Viewer) -> Result<i64, Fault> {
     Ok(totp::count_codes(&mut *forge.store().read().await?, viewer.user.id).await?)
 }
 
-/// Makes a secret that waits to be confirmed. One that waited before is replaced.
+/// Creates a secret that waits for confirmation. Replaces an unconfirmed one.
 pub async fn begin(forge: &Forge, viewer: &Viewer) -> Result<Enrolment, TotpError> {
     let mut secret = [0; factor::SECRET_LEN];
     forge.random().fill(&mut secret);
@@ -85,7 +85,7 @@ pub async fn begin(forge: &Forge, viewer: &Viewer) -> Result<Enrolment, TotpErro
     if begun { Ok(enrolment) } else { Err(TotpError::On) }
 }
 
-/// The secret that waits to be confirmed, to show it again after a wrong code.
+/// The unconfirmed secret, to show it again after a wrong code.
 pub async fn pending(forge: &Forge, viewer: &Viewer) -> Result<Option<Enrolment>, Fault> {
     let found = totp::get(&mut *forge.store().read().await?, viewer.user.id).await?;
     let waiting = found.filter(|totp| totp.confirmed_at.is_none());
@@ -96,7 +96,7 @@ fn enrolment(forge: &Forge, viewer: &Viewer, sealed: &[u8]) -> Result<Enrolment,
     let unusable = |error: &dyn std::fmt::Display| Fault::Internal(format!("a second factor cannot be shown: {error}"));
     let name = viewer.user.handle().map(|handle| handle.shown().into_owned()).unwrap_or_default();
     let builder = factor::generator(forge, viewer.user.id, sealed)?;
-    // The standard separates issuer and account by a colon, and an address may have one before its port.
+    // The standard separates issuer and account by a colon, and the host may have one before its port.
     let issuer = format!("Abide {}", host(&forge.settings().public_url).replace(':', " "));
     let totp = factor::built(builder.with_account_name(name).with_issuer(Some(issuer)))?;
     let otpauth_url = totp.to_url().map_err(|error| unusable(&error))?;
@@ -109,7 +109,8 @@ fn host(url: &str) -> &str {
     rest.split('/').next().unwrap_or_default()
 }
 
-/// One path of unit squares on white, with the quiet zone that cameras need. No style, no script: any policy allows it.
+/// One path of unit squares on white, with the quiet zone that cameras need. It has no style and no script, so every
+/// content security policy allows it.
 fn svg(code: &QrCode) -> String {
     const QUIET: usize = 4;
     let width = code.width();
@@ -127,7 +128,7 @@ fn svg(code: &QrCode) -> String {
     )
 }
 
-/// Turns it on with a first code and returns the recovery codes, which are shown this once.
+/// Turns the second factor on with a first code. Returns the recovery codes, which are shown only once.
 pub async fn confirm(forge: &Forge, viewer: &Viewer, code: &str) -> Result<Vec<String>, TotpError> {
     let (codes, hashes) = factor::recovery_codes(forge, viewer.user.id);
     let unit = (forge.clone(), viewer.user.id, code.to_owned(), hashes, Who::from(&viewer.caller));
@@ -151,7 +152,7 @@ pub async fn confirm(forge: &Forge, viewer: &Viewer, code: &str) -> Result<Vec<S
     confirmed.map(|()| codes)
 }
 
-/// Turns it off.
+/// Turns the second factor off.
 pub async fn disable(forge: &Forge, viewer: &Viewer, password: String) -> Result<(), TotpError> {
     confirm::password(forge, viewer, password).await?;
     let unit = (forge.clone(), viewer.user.id, viewer.user.email.clone(), Who::from(&viewer.caller));
@@ -172,7 +173,7 @@ pub async fn disable(forge: &Forge, viewer: &Viewer, password: String) -> Result
         .await
 }
 
-/// Replaces the recovery codes and returns the new ones, which are shown this once.
+/// Replaces the recovery codes. Returns the new ones, which are shown only once.
 pub async fn new_recovery_codes(forge: &Forge, viewer: &Viewer, password: String) -> Result<Vec<String>, TotpError> {
     confirm::password(forge, viewer, password).await?;
     let (codes, hashes) = factor::recovery_codes(forge, viewer.user.id);

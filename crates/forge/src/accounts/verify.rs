@@ -1,4 +1,4 @@
-//! Proving that one reads an address: a link that is good once, sent there.
+//! Verification of an email address: a link that works once, sent to the address.
 
 use super::one_time::{self, OneTime};
 use super::sessions::Viewer;
@@ -12,10 +12,10 @@ use abide_store::{StoreError, Tx, emails, throttles};
 use serde_json::json;
 use std::time::Duration;
 
-/// What mails that an account causes are counted under.
+/// Throttle scope of mails that an account causes.
 pub(super) const MAILS: &str = "mail:account";
 
-/// A link that is about to be sent. Made before the transaction, which may run more than once.
+/// A link that is about to be sent. Created before the transaction, which may run more than once.
 pub(super) struct Proof(OneTime);
 
 impl Proof {
@@ -23,7 +23,7 @@ impl Proof {
         Self(OneTime::new(forge))
     }
 
-    /// Notes the link and queues the mail, in the caller's transaction. Earlier links for the address are dead.
+    /// Stores the link and queues the mail, in the caller's transaction. Revokes earlier links for the address.
     pub(super) async fn send(
         &self,
         tx: &mut Tx,
@@ -49,7 +49,7 @@ pub async fn is_open(forge: &Forge, token: &str) -> Result<bool, Fault> {
     Ok(one_time::open(forge, Purpose::Verify, token).await?.is_some())
 }
 
-/// Uses a link up and marks its address as verified; `false` if it does not work.
+/// Uses up a link and marks its address as verified; `false` if the link does not work.
 pub async fn confirm(forge: &Forge, token: &str) -> Result<bool, Fault> {
     forge.store().write(one_time::hash(token), |tx, hash| Box::pin(write(tx, hash))).await
 }
@@ -67,19 +67,16 @@ async fn write(tx: &mut Tx, hash: &[u8; 32]) -> Result<bool, Fault> {
 /// Why no mail was sent.
 #[derive(Debug, thiserror::Error)]
 pub enum ResendError {
-    /// They have no such address.
+    /// The account has no such address.
     #[error("your account does not have this address")]
     NotFound,
-    /// There is nothing to prove.
+    /// The address is verified already.
     #[error("this address is already verified")]
     Verified,
     /// Too many mails.
     #[error("{}", throttle::wait(*.retry_after))]
-    Throttled {
-        /// When to try again.
-        retry_after: Duration,
-    },
-    /// The machine failed.
+    Throttled { retry_after: Duration },
+    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
@@ -90,7 +87,7 @@ impl From<StoreError> for ResendError {
     }
 }
 
-/// Sends the mail for one of the viewer's addresses again.
+/// Sends the verification mail for one of the viewer's addresses again.
 pub async fn resend(forge: &Forge, viewer: &Viewer, email_id: i64) -> Result<(), ResendError> {
     let unit = (forge.clone(), viewer.user.id, email_id, Proof::new(forge));
     let waits = forge.store().write(unit, |tx, (forge, user, email, proof)| {
@@ -104,7 +101,7 @@ pub async fn resend(forge: &Forge, viewer: &Viewer, email_id: i64) -> Result<(),
             if waits.is_none() {
                 proof.send(tx, forge, *user, email.id, &email.address).await?;
             }
-            // Not an error: what was counted must stay.
+            // Not an error, because an error would roll the count back.
             Ok(waits)
         })
     });

@@ -1,28 +1,27 @@
-//! Why something cannot be shown.
+//! Errors of browsing.
 
 use crate::Fault;
 use abide_git::{GitError, ReadError};
 use tokio::task::JoinError;
 
-/// Why something cannot be shown.
+/// Reason why something cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum BrowseError {
-    /// No branch, tag or commit of that name.
     #[error("this branch, tag or commit does not exist")]
     NoSuchRevision,
     /// Nothing was pushed yet.
     #[error("this repository is empty; push a branch first")]
     Empty,
-    /// The objects do not hold it, or not as what it was asked for.
+    /// The object is missing, or of another type than requested.
     #[error(transparent)]
     Object(ReadError),
-    /// The machine failed.
+    /// An internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
 
 impl BrowseError {
-    /// Whether it is simply not there.
+    /// Whether the requested thing does not exist.
     pub fn is_absent(&self) -> bool {
         use ReadError::*;
         match self {

@@ -1,4 +1,4 @@
-//! What needs a walk through the history: the last change of each entry of a directory, logs, counts, blame.
+//! Queries that walk the history: last change of each directory entry, logs, counts, blame.
 
 use super::{BrowseError, Browser};
 use abide_core::Oid;
@@ -9,24 +9,24 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Which commit last changed each entry of a directory.
+/// Last commit of each entry of a directory.
 #[derive(Clone, Debug, Default)]
 pub struct LastChanges {
-    /// By the entry's name; those that were not reached in time are not in it.
+    /// By entry name; omits entries not found in time.
     pub entries: HashMap<BString, Arc<Commit>>,
     /// Whether every entry was found.
     pub complete: bool,
 }
 
-/// What is remembered for a directory of one commit: the walk's own answer, to shorten later walks, and the commits.
+/// Cached result for a directory of one commit: the raw result, to shorten later walks, and the commits.
 pub(super) struct Walked {
     pub found: LastCommits,
     pub changes: Arc<LastChanges>,
 }
 
 impl Browser {
-    /// The commit that last changed each entry of a directory, as far as it can be found in the time allowed. What one
-    /// visitor's time did not suffice for, the next one's goes on with.
+    /// The last commit of each entry of a directory, as far as found within the time limit. The next request continues
+    /// an incomplete walk.
     pub async fn last_changes(&self, commit: Oid, dir: &[u8]) -> Result<Arc<LastChanges>, BrowseError> {
         let shared = self.forge.browse();
         let key = (self.repo.id, commit, dir.to_vec());
@@ -35,7 +35,7 @@ impl Browser {
         {
             return Ok(walked.changes.clone());
         }
-        // One walk per directory at a time: whoever waited finds the answer.
+        // One walk per directory at a time: waiting requests find the result.
         let _turn = shared.turn(&key).await;
         let before = shared.last_changes.get(&key);
         if let Some(walked) = before.as_ref().filter(|walked| walked.changes.complete) {
@@ -69,7 +69,7 @@ impl Browser {
         Ok(walked.changes.clone())
     }
 
-    /// Commits from one on, newest first; with a path, those that changed it.
+    /// Commits from a start, newest first; with a path, those that changed it.
     pub async fn log(&self, start: Oid, path: &[u8], skip: usize, limit: usize) -> Result<Arc<LogPage>, BrowseError> {
         let key = (self.repo.id, start, path.to_vec(), skip, limit);
         self.forge
@@ -85,7 +85,7 @@ impl Browser {
             .await
     }
 
-    /// Commits that changed a file, newest first, through its renames.
+    /// Commits that changed a file, newest first, following renames.
     pub async fn file_log(
         &self,
         start: Oid,
@@ -103,7 +103,7 @@ impl Browser {
             .await
     }
 
-    /// How many commits lead to this one.
+    /// Number of commits in the history of this one.
     pub async fn count(&self, start: Oid) -> Result<Count, BrowseError> {
         let cap = self.forge.settings().browse.walk;
         let key = (self.repo.id, start);
@@ -114,7 +114,7 @@ impl Browser {
             .await
     }
 
-    /// Which commit each line of a file came with, and those commits.
+    /// Commit of each line of a file, with the commits.
     pub async fn blame(&self, start: Oid, path: &[u8]) -> Result<Arc<Vec<(BlameRange, Arc<Commit>)>>, BrowseError> {
         let key = (self.repo.id, start, path.to_vec());
         self.forge

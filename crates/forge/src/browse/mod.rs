@@ -1,9 +1,9 @@
-//! Looking into a repository: what pages and the API show of its content.
+//! Browsing: repository content for pages and the API.
 //!
-//! [`open`] lets someone in who may read; the [`Browser`] then answers from the refs of one moment. Objects are read in
-//! this process, on the blocking pool; what is dear is remembered by what determines it for ever (object ids), so a
-//! remembered answer is never wrong and only has to be bounded. `place.rs` finds what an address means, `history.rs`
-//! answers what needs a walk, `newest.rs` sorts branches and tags by their time, `shared.rs` holds what is remembered.
+//! [`open`] admits callers who may read; the [`Browser`] then answers from the refs of one moment. Objects are read in
+//! this process, on the blocking pool. Expensive results are cached by object ids, which determine them forever: a
+//! cached result is never wrong, and the cache only has to be bounded. `place.rs` resolves addresses, `history.rs`
+//! walks the history, `newest.rs` sorts branches and tags by time, `shared.rs` holds the caches.
 
 mod error;
 mod history;
@@ -45,7 +45,6 @@ pub(crate) use shared::Shared;
 /// A repository opened for reading, at one moment.
 pub struct Browser {
     forge: Forge,
-    /// The repository.
     pub repo: Repo,
     refs: Refs,
     /// For what has a slot.
@@ -57,14 +56,14 @@ pub struct Browser {
     standing: Standing,
 }
 
-/// Opens a repository for someone who may read it.
+/// Opens a repository for a caller who may read it.
 pub async fn open(forge: &Forge, caller: &Caller, door: &Door) -> Result<Browser, Access> {
     caller.ensure_scope(Scope::RepoRead)?;
     let repo = open::open(forge, caller, door, Action::RepoRead).await?;
     of_repo(forge, caller, repo).await
 }
 
-/// Looks into a repository that was opened already, for this caller.
+/// Browses an already opened repository, for this caller.
 pub async fn of_repo(forge: &Forge, caller: &Caller, repo: Repo) -> Result<Browser, Access> {
     let refs = snapshots::read(forge, &repo).await?;
     let dir = forge.layout().repo(repo.id);
@@ -81,7 +80,7 @@ pub async fn of_repo(forge: &Forge, caller: &Caller, repo: Repo) -> Result<Brows
 }
 
 impl Browser {
-    /// Whether nobody has pushed a branch yet.
+    /// Whether no branch was pushed yet.
     pub fn is_empty(&self) -> bool {
         self.refs.prefixed(b"refs/heads/").next().is_none()
     }
@@ -91,12 +90,12 @@ impl Browser {
         &self.refs
     }
 
-    /// The refs of this moment that clients get to see.
+    /// Refs of this moment that clients may see.
     pub fn shown_refs(&self) -> impl Iterator<Item = &Ref> {
         self.refs.refs.iter().filter(|found| !is_hidden(&found.name))
     }
 
-    /// What changes whenever a ref does; `None` while refs are moving.
+    /// Changes whenever a ref does; `None` while refs are moving.
     pub fn generation(&self) -> Option<i64> {
         self.refs.generation
     }
@@ -116,8 +115,8 @@ impl Browser {
         }
     }
 
-    /// The same for what takes a while: only so many run at once, others wait, though not for long. The slot stays with
-    /// the work, which goes on when nobody waits for it any more.
+    /// As [`Browser::read`], for slow queries: they take a slot, and wait for it only briefly. The slot stays with the
+    /// work, which continues even if nobody waits for it any more.
     pub async fn read_heavy<T, F>(&self, ask: F) -> Result<T, BrowseError>
     where
         T: Send + 'static,
@@ -132,7 +131,7 @@ impl Browser {
         Ok(answered.await??)
     }
 
-    /// A directory, with the sizes of its files if it is small enough for that.
+    /// A directory listing, without file sizes.
     pub async fn directory(&self, treeish: Oid, path: &[u8]) -> Result<Arc<Listing>, BrowseError> {
         let (limit, path) = (self.forge.settings().browse.entries, path.to_vec());
         let key = (self.repo.id, treeish, path);
@@ -146,13 +145,13 @@ impl Browser {
             .await
     }
 
-    /// What is at a path.
+    /// The entry at a path.
     pub async fn entry(&self, treeish: Oid, path: &[u8]) -> Result<Entry, BrowseError> {
         let path = path.to_vec();
         self.read(move |reader| reader.entry(treeish, &path)).await
     }
 
-    /// The file that introduces a directory.
+    /// README of a directory.
     pub async fn readme(&self, treeish: Oid, path: &[u8]) -> Result<Option<Entry>, BrowseError> {
         let key = (self.repo.id, treeish, path.to_vec());
         self.forge
@@ -165,7 +164,7 @@ impl Browser {
             .await
     }
 
-    /// The beginning of a file, or all of it.
+    /// The start of a file, or all of it.
     pub async fn blob(&self, oid: Oid, max: usize) -> Result<Blob, BrowseError> {
         self.read(move |reader| reader.blob(oid, max)).await
     }
@@ -183,7 +182,7 @@ impl Browser {
         self.read(move |reader| reader.commit(oid)).await
     }
 
-    /// What a commit changed against its first parent.
+    /// Changes of a commit against its first parent.
     pub async fn diff(&self, oid: Oid) -> Result<Arc<Diff>, BrowseError> {
         let key = (self.repo.id, oid, oid);
         self.forge
@@ -196,7 +195,7 @@ impl Browser {
             .await
     }
 
-    /// What the head brings over the base since they parted.
+    /// Commits and changes of the head since its merge base with `base`.
     pub async fn compare(&self, base: Oid, head: Oid) -> Result<Comparison, BrowseError> {
         let settings = &self.forge.settings().browse;
         let (commits, cap) = (settings.compare_commits, settings.walk);

@@ -1,7 +1,7 @@
-//! Branches and tags by their time, the newest first.
+//! Branches and tags by time, newest first.
 //!
-//! Times are read from the objects once and kept with the order for as long as no ref moves; afterwards only those of refs
-//! that moved are read. What one visitor's time did not suffice for, the next one's goes on with.
+//! Times are read from the objects once and kept with the order while no ref moves; afterwards only the times of moved
+//! refs are read. The next request continues an incomplete read.
 
 use super::refs::version_order;
 use super::{BrowseError, Browser, RefPage, blocking};
@@ -14,20 +14,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// So many times are read without a slot among heavy work: a push moves a few refs, and the next page shows them.
+/// Up to this many times are read without a heavy slot: a push moves a few refs, and the next page shows them.
 const FEW: usize = 200;
 
 /// Branches or tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefKind {
-    /// What is below `refs/heads/`.
     Branch,
-    /// What is below `refs/tags/`.
     Tag,
 }
 
 impl RefKind {
-    /// What the full names begin with.
+    /// Prefix of the full names.
     pub fn prefix(self) -> &'static str {
         match self {
             Self::Branch => "refs/heads/",
@@ -36,7 +34,7 @@ impl RefKind {
     }
 }
 
-/// The order of the refs of one moment. Numbers are places in the list of all refs.
+/// Order of the refs of one moment. Numbers are indexes into the list of all refs.
 pub(super) struct Dated {
     generation: Option<i64>,
     pub(super) times: HashMap<Oid, i64>,
@@ -59,7 +57,7 @@ impl Dated {
 }
 
 impl Browser {
-    /// Branches or tags whose names contain `filter`, the newest first; the default branch is the first of the branches.
+    /// Branches or tags whose names contain `filter`, newest first; the default branch comes first.
     pub async fn newest(
         &self,
         kind: RefKind,
@@ -87,7 +85,7 @@ impl Browser {
         if let Some(dated) = shared.dated.get(&self.repo.id).filter(|dated| dated.is_of(generation)) {
             return Ok(dated);
         }
-        // One visitor at a time reads the times of a repository: whoever waited finds them.
+        // One request at a time reads the times of a repository: waiting requests find them.
         let _turn = shared.turn(&turn_key(self.repo.id)).await;
         let before = shared.dated.get(&self.repo.id);
         if let Some(dated) = before.as_ref().filter(|dated| dated.is_of(generation)) {
@@ -108,13 +106,13 @@ impl Browser {
         };
         let times = if few { self.read(read).await } else { self.read_heavy(read).await };
         let times = match times {
-            // Where everyone reads at once, a page with an older order is better than none.
+            // Under load, a page with an older order is better than none.
             Err(BrowseError::Fault(Fault::Git(GitError::Busy { .. }))) => known,
             times => times?,
         };
         let refs = self.refs.clone();
         let dated = blocking(move || Arc::new(sorted(&refs, times, generation))).await?;
-        // While refs move, the order is that of no moment, and only its times are worth keeping.
+        // While refs move, the order belongs to no single moment, and only its times are worth keeping.
         shared.dated.insert(self.repo.id, dated.clone());
         Ok(dated)
     }
@@ -141,7 +139,7 @@ fn sorted(refs: &Snapshot, times: HashMap<Oid, i64>, generation: Option<i64>) ->
     Dated { generation, complete, branches: order(RefKind::Branch), tags: order(RefKind::Tag), times }
 }
 
-/// Newer refs come first; of those of one time, the later version. Those whose time is not known yet come last.
+/// Newer refs first; at the same time, the later version. Refs with an unknown time come last.
 fn newer(a: &Ref, b: &Ref, times: &HashMap<Oid, i64>) -> Ordering {
     let time = |found: &Ref| times.get(&found.oid);
     time(b).cmp(&time(a)).then_with(|| version_order(&b.name, &a.name)).then_with(|| a.name.cmp(&b.name))

@@ -1,11 +1,11 @@
-//! What the tail of an address means: `feature/x/src/lib.rs` is a branch and a path, and only the refs know where one
+//! Resolves the tail of an address: `feature/x/src/lib.rs` is a branch and a path, and only the refs tell where one
 //! ends and the other begins.
 
 use super::{BrowseError, Browser, RefKind};
 use abide_core::Oid;
 use abide_git::read::{RefOrOid, split_ref};
 
-/// What names a commit.
+/// How an address names a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Point {
     /// A branch, without `refs/heads/`.
@@ -19,16 +19,14 @@ pub enum Point {
 /// A commit, and a path in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// How the commit was named.
     pub point: Point,
-    /// The commit.
     pub commit: Oid,
-    /// The path as bytes, without slashes around it; empty for the root.
+    /// The path as bytes, without leading or trailing slashes; empty for the root.
     pub path: Vec<u8>,
 }
 
 impl Place {
-    /// How the commit was named, as addresses write it.
+    /// Name of the commit as in addresses.
     pub fn name(&self) -> String {
         match &self.point {
             Point::Branch(name) => address_of(RefKind::Branch, name),
@@ -38,10 +36,10 @@ impl Place {
     }
 }
 
-/// The name that stands for the default branch.
+/// Name that stands for the default branch.
 const HEAD: &str = "HEAD";
 
-/// A branch or tag as it stands in an address: its name, or its full name where the name alone means the default branch.
+/// A branch or tag in an address: its short name, or its full name where the short one means the default branch.
 pub fn address_of(kind: RefKind, name: &str) -> String {
     match below_head(name.as_bytes()) {
         Some(_) => format!("{}{name}", kind.prefix()),
@@ -49,14 +47,14 @@ pub fn address_of(kind: RefKind, name: &str) -> String {
     }
 }
 
-/// What follows `HEAD` in an address that begins with it.
+/// The rest of an address that begins with `HEAD`.
 fn below_head(address: &[u8]) -> Option<&[u8]> {
     let rest = address.strip_prefix(HEAD.as_bytes())?;
     if rest.is_empty() || rest.starts_with(b"/") { Some(trim_slashes(rest)) } else { None }
 }
 
 impl Browser {
-    /// The tip of the default branch, or of the first branch there is while the default one was never pushed.
+    /// Tip of the default branch, or of the first branch if the default one was never pushed.
     pub async fn front(&self) -> Result<Place, BrowseError> {
         let mut branches = self.refs.prefixed(b"refs/heads/");
         let found = self
@@ -70,14 +68,13 @@ impl Browser {
         Ok(Place { point: Point::Branch(name), commit, path: Vec::new() })
     }
 
-    /// What `<ref or id>/<path>` means. `decoded` is what the address says once percent signs are undone, as bytes:
-    /// paths need not be UTF-8, names of refs in addresses are. `HEAD` is the default branch, as in git, whatever branches
-    /// are called.
+    /// Resolves `<ref or id>/<path>`. `decoded` is the percent-decoded address as bytes: paths need not be UTF-8, but
+    /// ref names in addresses are. `HEAD` is the default branch, as in git, even if a branch has that name.
     pub async fn place(&self, decoded: &[u8]) -> Result<Place, BrowseError> {
         if let Some(path) = below_head(trim_slashes(decoded)) {
             return Ok(Place { path: path.to_vec(), ..self.front().await? });
         }
-        // The ref ends before the first byte that is not text, so only the text before it is looked at.
+        // The ref ends before the first byte that is not UTF-8, so only the text before it is parsed.
         let text = match std::str::from_utf8(decoded) {
             Ok(text) => text,
             Err(error) => {
@@ -98,7 +95,7 @@ impl Browser {
         Ok(Place { point, commit: self.commit_of(oid).await?, path })
     }
 
-    /// The commit that a revision alone names: a branch, a tag or an id, with nothing behind it.
+    /// The commit of a revision without a path: a branch, a tag or an id.
     pub async fn revision(&self, name: &str) -> Result<Place, BrowseError> {
         let place = self.place(name.as_bytes()).await?;
         if place.path.is_empty() { Ok(place) } else { Err(BrowseError::NoSuchRevision) }

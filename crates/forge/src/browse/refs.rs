@@ -1,4 +1,4 @@
-//! Branches and tags, a page at a time.
+//! Branches and tags, by page.
 
 use super::{BrowseError, Browser, RefKind};
 use abide_core::Oid;
@@ -8,38 +8,34 @@ use abide_git::{ReadError, Reader, Ref};
 /// A branch, with its last commit.
 #[derive(Clone, Debug)]
 pub struct Branch {
-    /// Without `refs/heads/`; what is not UTF-8 is replaced.
+    /// Without `refs/heads/`; invalid UTF-8 is replaced.
     pub name: String,
-    /// Its last commit.
     pub commit: Commit,
-    /// Whether it is the default one.
     pub is_default: bool,
-    /// How far it is from the default branch, where that was counted.
+    /// Distance from the default branch, if counted.
     pub distance: Option<AheadBehind>,
 }
 
-/// A tag, with the commit it leads to.
+/// A tag, with its commit.
 #[derive(Clone, Debug)]
 pub struct Tag {
-    /// Without `refs/tags/`; what is not UTF-8 is replaced.
+    /// Without `refs/tags/`; invalid UTF-8 is replaced.
     pub name: String,
-    /// What the ref itself points to: the tag object of an annotated tag.
+    /// Target of the ref: the tag object of an annotated tag.
     pub oid: Oid,
-    /// The commit; `None` if the tag names something else.
+    /// The commit; `None` if the tag points to another object type.
     pub commit: Option<Commit>,
 }
 
-/// A page of refs, and how many there are in all.
+/// A page of refs, and their total number.
 #[derive(Clone, Debug)]
 pub struct RefPage<T> {
-    /// Those of this page.
     pub items: Vec<T>,
-    /// How many there are.
     pub total: usize,
 }
 
 impl Browser {
-    /// Branches whose names contain `filter`: the default branch, then the newest first.
+    /// Branches whose names contain `filter`: the default branch, then newest first.
     pub async fn branches(&self, filter: &str, skip: usize, limit: usize) -> Result<RefPage<Branch>, BrowseError> {
         let default = self.repo.default_branch.as_str().as_bytes();
         let RefPage { items, total } = self.newest(RefKind::Branch, filter, skip, limit).await?;
@@ -52,14 +48,14 @@ impl Browser {
         Ok(RefPage { items: items.await?, total })
     }
 
-    /// Tags whose names contain `filter`, the newest first.
+    /// Tags whose names contain `filter`, newest first.
     pub async fn newest_tags(&self, filter: &str, skip: usize, limit: usize) -> Result<RefPage<Tag>, BrowseError> {
         let RefPage { items, total } = self.newest(RefKind::Tag, filter, skip, limit).await?;
         let items = self.read(move |reader| items.iter().map(|found| tag(reader, found)).collect());
         Ok(RefPage { items: items.await?, total })
     }
 
-    /// Tags in the order of versions, the last version first.
+    /// Tags in version order, latest version first.
     pub async fn tags(&self, skip: usize, limit: usize) -> Result<RefPage<Tag>, BrowseError> {
         let mut found: Vec<&Ref> = self.refs.prefixed(b"refs/tags/").collect();
         found.sort_by(|a, b| version_order(&b.name, &a.name));
@@ -69,7 +65,7 @@ impl Browser {
         Ok(RefPage { items: items.await?, total })
     }
 
-    /// How many branches and tags there are.
+    /// Number of branches and tags.
     pub fn ref_counts(&self) -> (usize, usize) {
         (self.refs.prefixed(b"refs/heads/").count(), self.refs.prefixed(b"refs/tags/").count())
     }
@@ -98,12 +94,12 @@ fn short(found: &Ref, prefix: &str) -> String {
     String::from_utf8_lossy(&found.name[prefix.len().min(found.name.len())..]).into_owned()
 }
 
-/// Whether a name has a text in it, in whatever case; the empty text is in all of them.
+/// Whether a name contains a text, in any letter case; every name contains the empty text.
 pub(super) fn contains(name: &[u8], part: &[u8]) -> bool {
     part.is_empty() || name.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part))
 }
 
-/// Numbers inside names count as numbers: `v1.10` comes after `v1.9`.
+/// Compares numbers inside names as numbers: `v1.10` comes after `v1.9`.
 pub(super) fn version_order(a: &[u8], b: &[u8]) -> std::cmp::Ordering {
     let (mut a, mut b) = (a, b);
     loop {
@@ -122,7 +118,7 @@ pub(super) fn version_order(a: &[u8], b: &[u8]) -> std::cmp::Ordering {
 enum Piece<'a> {
     End,
     Byte(u8),
-    /// Its length without leading zeros decides first, then its digits.
+    /// The length without leading zeros is compared first, then the digits.
     Number(usize, &'a [u8]),
 }
 

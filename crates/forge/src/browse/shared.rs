@@ -1,5 +1,5 @@
-//! What is remembered between requests. Everything is keyed by ids that determine it for ever, and bounded by its
-//! weight in bytes: each kind of answer has a share of one budget.
+//! Caches between requests. All results are keyed by ids that determine them forever, and bounded by their size in
+//! bytes: each kind has a share of one budget.
 
 use super::history::Walked;
 use super::newest::Dated;
@@ -20,17 +20,17 @@ type PathKey = (RepoId, Oid, Vec<u8>);
 type LogKey = (RepoId, Oid, Vec<u8>, usize, usize);
 type Blamed = Arc<Vec<(BlameRange, Arc<Commit>)>>;
 
-/// How many answers a cache expects. So few that it is not split into parts: what outweighs a part would not be kept at
-/// all, and the answer for a large directory is the one that is worth most.
+/// Expected entries per cache. Few enough that the cache is not split into shards: a result larger than a shard would
+/// not be kept, and the result for a large directory is the most valuable one.
 const FEW: usize = 32;
 
-/// So many walks over last changes may wait for each other by chance; those of one directory always do.
+/// Number of locks for walks. Walks of different directories may share one by chance; those of one directory always do.
 const TURNS: usize = 64;
 
-/// How long one waits for a slot before hearing that the server is busy.
+/// Longest wait for a slot before the client gets "busy".
 const QUEUE: Duration = Duration::from_secs(30);
 
-/// What browsing remembers.
+/// Caches of browsing.
 pub(crate) struct Shared {
     readers: Cache<(RepoId, i64), (Reader, Reader)>,
     pub(super) listings: Cache<PathKey, Arc<Listing>, Bytes>,
@@ -48,7 +48,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Caches within the budget of the settings.
+    /// Creates caches within the budget of the settings.
     pub(crate) fn new(settings: &Browsing) -> Self {
         let share = |percent: u64| settings.cache / 100 * percent;
         Self {
@@ -75,12 +75,12 @@ impl Shared {
         self.readers.get_or_insert_with(&(repo, generation), open)
     }
 
-    /// A slot among what may run at once although it takes a while.
+    /// Takes a slot for slow work.
     pub(crate) async fn heavy(&self, client: Client) -> Result<Place, GitError> {
         self.heavy.enter(client, QUEUE).await
     }
 
-    /// Waits until nobody else walks for the same directory.
+    /// Waits until no other request walks for the same directory.
     pub(super) async fn turn(&self, (repo, commit, dir): &PathKey) -> MutexGuard<'_, ()> {
         let mut sum = repo.get() as usize;
         for byte in commit.as_bytes().iter().chain(dir) {
@@ -90,13 +90,13 @@ impl Shared {
     }
 }
 
-/// Weighs answers by about the memory they take.
+/// Weighs results by their approximate memory.
 #[derive(Clone)]
 pub(super) struct Bytes;
 
-/// What an entry of a map or list costs beside its text.
+/// Memory of a map or list entry besides its text.
 const PER_ITEM: u64 = 96;
-/// What a commit costs beside its text.
+/// Memory of a commit besides its text.
 const PER_COMMIT: u64 = 320;
 
 impl Weighter<PathKey, Arc<Listing>> for Bytes {
@@ -108,7 +108,7 @@ impl Weighter<PathKey, Arc<Listing>> for Bytes {
 
 impl Weighter<PathKey, Arc<Walked>> for Bytes {
     fn weight(&self, key: &PathKey, walked: &Arc<Walked>) -> u64 {
-        // Each name is kept in both maps; commits are mostly shared between entries.
+        // Each name is in both maps; commits are mostly shared between entries.
         let entries: u64 = walked.changes.entries.keys().map(|name| 3 * PER_ITEM + 2 * name.len() as u64).sum();
         let commits: std::collections::HashSet<Oid> = walked.found.entries.values().copied().collect();
         PER_ITEM + key.2.len() as u64 + entries + commits.len() as u64 * PER_COMMIT

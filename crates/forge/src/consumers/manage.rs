@@ -1,4 +1,4 @@
-//! What an operator does with consumers: look, try again what was set aside, let it go.
+//! Operator commands for consumers: status, and retry or drop of events set aside.
 
 use super::Shared;
 use crate::accounts::admin;
@@ -9,33 +9,28 @@ use serde_json::json;
 
 pub use abide_store::consumers::{Failure, Progress};
 
-/// What becomes of an event that was set aside.
+/// Decision about an event that was set aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settle {
-    /// It is taken in after all.
+    /// Process it again.
     Retry,
-    /// It is not.
+    /// Discard it.
     Drop,
 }
 
-/// Why an event stays set aside.
+/// Reason why an event stays set aside.
 #[derive(Debug, thiserror::Error)]
 pub enum SettleError {
-    /// No consumer of this version has that name.
+    /// This version has no consumer with that name.
     #[error("unknown consumer {0:?}; `abide events status` lists all consumers")]
     NoConsumer(String),
-    /// It was not set aside, or is settled already.
+    /// It was not set aside, or is already settled.
     #[error("event {seq} is not a failed event of {consumer}; `abide events failures` lists failed events")]
-    NotSetAside {
-        /// For whom.
-        consumer: String,
-        /// Which.
-        seq: i64,
-    },
+    NotSetAside { consumer: String, seq: i64 },
     /// It failed again.
     #[error("it failed again: {0}")]
     Again(String),
-    /// The caller may not, or the machine failed.
+    /// The caller lacks permission, or an internal failure.
     #[error(transparent)]
     Access(#[from] Access),
 }
@@ -46,22 +41,22 @@ impl From<StoreError> for SettleError {
     }
 }
 
-/// How far each consumer has come.
+/// State of each consumer.
 pub async fn status(forge: &Forge) -> Result<Vec<Progress>, Fault> {
     Ok(consumers::all(&mut *forge.store().read().await?).await?)
 }
 
-/// What is set aside, the latest first, before a place in the log.
+/// Events set aside before a log position, latest first.
 pub async fn failures(forge: &Forge, before: i64, limit: i64) -> Result<Vec<Failure>, Fault> {
     Ok(consumers::failures(&mut *forge.store().read().await?, before, limit).await?)
 }
 
-/// Settles an event that was set aside, by the operator.
+/// Settles an event that was set aside, as the operator.
 pub async fn settle(forge: &Forge, consumers: &[Shared], what: (&str, i64), how: Settle) -> Result<(), SettleError> {
     settle_as(forge, Who::default(), consumers, what, how).await
 }
 
-/// The same by a site admin.
+/// As [`settle`], by a site admin.
 pub async fn settle_by_admin(
     forge: &Forge,
     caller: &Caller,

@@ -1,10 +1,10 @@
-//! What acts on the log of events.
+//! Consumers of the event log.
 //!
-//! Each [`Consumer`] reads the log in its order and writes what an event brings about in the transaction that moves its
-//! cursor past the event, so that a crash loses nothing and repeats nothing. One node at a time does so, under a lease.
-//! An event that fails again and again is set aside where the operator sees it ([`manage`]), and the log goes on.
+//! Each [`Consumer`] reads the log in order. One transaction writes the effects of an event and moves the cursor past
+//! it, so that a crash loses nothing and repeats nothing. One node at a time does so, under a lease. An event that
+//! keeps failing is set aside for the operator ([`manage`]), and the log goes on.
 //!
-//! To add one: implement the trait, name it in [`all`]. It begins at the end of the log when a server first starts with it.
+//! To add one: implement the trait, list it in [`all`]. It starts at the end of the log when a server first runs it.
 
 pub mod manage;
 mod turn;
@@ -20,20 +20,20 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use turn::Reader;
 
-/// Something that acts on events.
+/// A consumer of events.
 pub trait Consumer: Send + Sync + 'static {
-    /// What it is called in the database. Never changed: its place in the log goes by it.
+    /// Name in the database. Never changed: its cursor is stored under it.
     fn name(&self) -> &'static str;
 
-    /// Whether events of a kind concern it; others are passed over.
+    /// Whether events of a kind concern it; others are skipped.
     fn wants(&self, kind: &str) -> bool;
 
-    /// Writes what one event brings about, in the transaction that moves the cursor past it. May be called again after a
+    /// Writes the effects of one event, in the transaction that moves the cursor past it. May be called again after a
     /// failure, and must change nothing but `tx`.
     fn apply<'a>(&'a self, tx: &'a mut Tx, forge: &'a Forge, event: &'a Numbered) -> BoxFuture<'a, Result<(), Fault>>;
 }
 
-/// A consumer that several tasks share.
+/// A consumer shared by several tasks.
 pub type Shared = Arc<dyn Consumer>;
 
 /// Every consumer of this version.
@@ -41,7 +41,7 @@ pub fn all() -> Vec<Shared> {
     vec![Arc::new(Notifications), Arc::new(Webhooks)]
 }
 
-/// Makes consumers known to the database. What happens from now on reaches them.
+/// Registers consumers in the database. They receive events from now on.
 pub async fn register(forge: &Forge, consumers: &[Shared]) -> Result<(), Fault> {
     let names: Vec<_> = consumers.iter().map(|consumer| consumer.name()).collect();
     forge
@@ -57,7 +57,7 @@ pub async fn register(forge: &Forge, consumers: &[Shared]) -> Result<(), Fault> 
         .await
 }
 
-/// Runs every consumer until told to stop.
+/// Runs every consumer until stopped.
 pub async fn run(forge: Forge, stop: CancellationToken) {
     let mut tasks = JoinSet::new();
     for consumer in all() {
@@ -87,12 +87,12 @@ async fn follow(forge: Forge, consumer: Shared, stop: CancellationToken) {
     reader.rest(&forge).await;
 }
 
-/// Gives events their place and lets every consumer take in what is there now. For commands and tests without a server.
+/// Numbers events and lets every consumer process the log. For commands and tests without a server.
 pub async fn catch_up(forge: &Forge) -> Result<(), Fault> {
     catch_up_with(forge, &all()).await
 }
 
-/// The same for some consumers.
+/// As [`catch_up`], for some consumers.
 pub async fn catch_up_with(forge: &Forge, consumers: &[Shared]) -> Result<(), Fault> {
     sequencer::catch_up(forge).await?;
     for consumer in consumers {

@@ -1,4 +1,4 @@
-//! One consumer's walk along the log, a few events at a time.
+//! One consumer's progress through the log, in batches.
 
 use super::Shared;
 use crate::{Fault, Forge};
@@ -11,38 +11,38 @@ use std::time::Duration;
 
 /// Events per transaction. On SQLite nobody else writes meanwhile.
 const BATCH: i64 = 50;
-/// First wait after a failure; doubles with each.
+/// Pause after the first failure; doubles with each.
 const BACKOFF: Duration = Duration::from_secs(1);
-/// Bytes of an error that are kept.
+/// Most bytes of a stored error.
 const ERROR_BYTES: usize = 1000;
 
-/// A consumer on its way.
+/// A consumer with its lease.
 pub(super) struct Reader {
     consumer: Shared,
     lease: Option<Lease>,
-    /// A batch failed: until here events are taken one by one, to find the one that fails.
+    /// After a failed batch: up to here, events are processed one by one to find the failing one.
     singly_until: i64,
 }
 
-/// What a unit works with.
+/// Input of a unit.
 struct Work {
     consumer: Shared,
     forge: Forge,
     lease: Option<Lease>,
-    /// Where the consumer stood when the events were read.
+    /// Cursor when the events were read.
     from: i64,
     events: Vec<Numbered>,
-    /// Where it stands afterwards.
+    /// Cursor afterwards.
     to: i64,
 }
 
-/// How a unit ended that did not fail.
+/// Result of a unit that did not fail.
 enum Done {
-    /// Everything is taken in.
+    /// All events were processed.
     Moved(Lease),
-    /// Someone else holds the lease.
+    /// Another holder has the lease.
     Elsewhere,
-    /// Someone else has moved the cursor meanwhile.
+    /// Another node moved the cursor meanwhile.
     Overtaken(Lease),
 }
 
@@ -55,7 +55,7 @@ impl Reader {
         self.consumer.name()
     }
 
-    /// Takes in what comes next. `false` if there is nothing to do now.
+    /// Processes the next batch. `false` if there is nothing to do now.
     pub(super) async fn turn(&mut self, forge: &Forge) -> Result<bool, Fault> {
         let Some((progress, read)) = self.look(forge).await? else { return Ok(false) };
         let alone = progress.tries > 0 || progress.cursor < self.singly_until;
@@ -97,7 +97,7 @@ impl Reader {
         }
     }
 
-    /// Where the consumer stands and what is behind it; `None` if nothing is, or it is to wait.
+    /// State of the consumer and the next events; `None` if there are none, or a retry is not due yet.
     async fn look(&self, forge: &Forge) -> Result<Option<(Progress, Vec<Numbered>)>, Fault> {
         let mut conn = forge.store().read().await?;
         let progress = consumers::get(&mut conn, self.name()).await?;
@@ -108,7 +108,7 @@ impl Reader {
         Ok((!read.is_empty()).then_some((progress, read)))
     }
 
-    /// Of what was read, the events that concern this consumer, and the place that it stands at behind them.
+    /// The events that concern this consumer, and the cursor after them.
     fn choose(&self, read: Vec<Numbered>, alone: bool) -> (Vec<Numbered>, i64) {
         let last = read.last().map_or(0, |event| event.seq);
         let mut wanted: Vec<_> = read.into_iter().filter(|event| self.consumer.wants(&event.kind)).collect();
@@ -120,7 +120,7 @@ impl Reader {
         (wanted, last)
     }
 
-    /// Counts a failure, or sets the event aside if that was one too many.
+    /// Counts a failure, or sets the event aside after too many.
     async fn failed(&mut self, forge: &Forge, at: &Progress, event: &Numbered, error: &Fault) -> Result<(), Fault> {
         let mut text = error.to_string();
         text.truncate(text.floor_char_boundary(ERROR_BYTES));
@@ -142,7 +142,7 @@ impl Reader {
             .store()
             .write((failure, at.cursor, wait, given_up), |tx, (failure, cursor, wait, given_up)| {
                 Box::pin(async move {
-                    // Another node may have got further meanwhile: then this failure is of no interest.
+                    // Another node may have advanced meanwhile: then this failure does not matter.
                     if consumers::lock(tx, &failure.consumer).await? != Some(*cursor) {
                         return Ok::<_, Fault>(());
                     }
@@ -159,7 +159,7 @@ impl Reader {
             .await
     }
 
-    /// Gives the lease back.
+    /// Releases the lease.
     pub(super) async fn rest(self, forge: &Forge) {
         if let Some(lease) = self.lease {
             let released: Result<(), StoreError> =

@@ -1,5 +1,5 @@
-//! Who else on this machine can look into the data directory: nobody should. It holds secrets, private repositories and
-//! the database.
+//! Permissions of the data directory: no other user of the machine should have access. It holds secrets, private
+//! repositories and the database.
 
 use crate::{Fault, Forge};
 use std::fs::Permissions;
@@ -7,10 +7,10 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// What the group and everyone else may do.
+/// Permission bits of the group and of others.
 const OTHERS: u32 = 0o077;
 
-/// Something that others may look into or change.
+/// A path that other users may read or change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wide {
     pub path: PathBuf,
@@ -27,14 +27,14 @@ impl Wide {
     }
 }
 
-/// The data directory and the files in it, whose modes go with them into copies; and the directories in it as long as
+/// Checks the data directory and the files in it, whose modes persist in copies. Directories in it are checked only if
 /// the data directory itself lets others in.
 pub(super) fn examine(forge: &Forge) -> Result<Vec<Wide>, Fault> {
     let data = forge.layout().data();
     wide(data).map_err(|error| Fault::Internal(format!("cannot read {}: {error}", data.display())))
 }
 
-/// Takes away from others what they may do; returns what was done, a line each.
+/// Removes the permissions of others; returns its actions, a line each.
 pub(super) fn fix(forge: &Forge) -> Result<Vec<String>, Fault> {
     let narrowed = examine(forge)?.into_iter().map(|Wide { path, mode }| {
         let less = mode & !OTHERS;
@@ -59,7 +59,7 @@ fn wide(data: &Path) -> io::Result<Vec<Wide>> {
     Ok(found)
 }
 
-/// A link has no mode of its own, and what is gone by now is nobody's.
+/// Skips links, which have no mode of their own, and paths that are gone.
 fn look(path: &Path) -> io::Result<Option<Wide>> {
     let meta = match std::fs::symlink_metadata(path) {
         Ok(meta) if meta.is_symlink() => return Ok(None),

@@ -1,4 +1,4 @@
-//! Whether repositories have all objects that their refs need, and where to find those that are missing.
+//! Checks whether repositories have all objects that their refs need, and finds missing ones elsewhere.
 
 use super::{Depth, Findings};
 use crate::git::push::incoming_key;
@@ -8,26 +8,26 @@ use abide_git::{GitError, Incoming, integrity};
 use abide_store::repos::{self, Repo};
 use std::path::Path;
 
-/// Repositories that are walked where not all are.
+/// Repositories in the sample.
 const SAMPLE: usize = 20;
-/// A repository that is larger is walked only where all are.
+/// Largest repository in the sample, in bytes.
 const SMALL: i64 = 64 << 20;
 const PAGE: i64 = 500;
 
-/// Which repositories are walked, drawn as their rows are read.
+/// Repositories to walk, sampled while rows are read.
 pub(super) struct Walks {
     depth: Depth,
     seen: u64,
     chosen: Vec<Repo>,
-    /// Repositories that are too large for the sample.
+    /// Repositories too large for the sample.
     large: Vec<Repo>,
 }
 
-/// How closely repositories were looked at.
+/// Number of repositories by depth of the check.
 pub(super) struct Looked {
-    /// To the last object.
+    /// Walked completely.
     pub walked: u64,
-    /// Only near the tips of their refs, because they are large.
+    /// Checked only near the tips of their refs, because they are large.
     pub too_large: u64,
 }
 
@@ -59,7 +59,7 @@ impl Walks {
         }
     }
 
-    /// Walks those that were chosen, and looks at the tips of those that are too large.
+    /// Walks the chosen repositories, and checks the tips of the large ones.
     pub(super) async fn examine(self, forge: &Forge, findings: &mut Findings) -> Looked {
         let looked = Looked { walked: self.chosen.len() as u64, too_large: self.large.len() as u64 };
         for repo in self.chosen {
@@ -76,7 +76,7 @@ impl Walks {
     }
 }
 
-/// Looks for the object of each ref.
+/// Checks the object of each ref.
 pub(super) async fn examine_tips(repo: &Repo, dir: &Path, findings: &mut Findings) {
     let missing = integrity::missing_tips(dir).await;
     let missing = missing.map(|missing| missing.into_iter().map(|(_, oid)| oid).collect());
@@ -86,7 +86,7 @@ pub(super) async fn examine_tips(repo: &Repo, dir: &Path, findings: &mut Finding
 fn judge(repo: &Repo, dir: &Path, missing: Result<Vec<Oid>, GitError>, findings: &mut Findings) {
     match missing {
         Ok(missing) => tell(repo, &missing, findings),
-        // It may have gone meanwhile.
+        // The repository may be gone meanwhile.
         Err(_) if !dir.join("HEAD").exists() => {}
         Err(error) => findings.add("objects", format!("{} (id {}): {error}", repo.slug(), repo.id)),
     }
@@ -158,7 +158,7 @@ async fn mend_one(forge: &Forge, repo: &Repo, dir: &Path) -> Result<Option<Strin
         if found.is_empty() {
             continue;
         }
-        // Related, but not whole either: another one may be.
+        // The related repository is incomplete too; try the next one.
         if let Err(error) = take_from(forge, &from, dir, &found).await {
             tracing::warn!(%error, from = source.get(), to = repo.id.get(), "missing objects could not be copied");
         }
@@ -171,7 +171,7 @@ async fn mend_one(forge: &Forge, repo: &Repo, dir: &Path) -> Result<Option<Strin
     Ok((found > 0).then(|| format!("found {found} missing objects of {} (id {}) in its forks", repo.slug(), repo.id)))
 }
 
-/// Copies objects and all that they reach from one repository to another.
+/// Copies objects and everything they reach from one repository to another.
 async fn take_from(forge: &Forge, from: &Path, dir: &Path, objects: &[Oid]) -> Result<(), GitError> {
     let area = Incoming::create_beside(forge.git(), forge.layout(), dir.to_owned(), &incoming_key(forge)).await?;
     let copied = area.copied(from, objects).await?;
@@ -179,7 +179,7 @@ async fn take_from(forge: &Forge, from: &Path, dir: &Path, objects: &[Oid]) -> R
     copied.discard().await
 }
 
-/// Repositories that probably have the same history: forks of each other, or the same one under several keys.
+/// Repositories that probably share history: forks of each other, or the same identifier under several keys.
 async fn relatives(forge: &Forge, repo: &Repo) -> Result<Vec<RepoId>, Fault> {
     let related = |other: &Repo| {
         other.fork_of == Some(repo.id)

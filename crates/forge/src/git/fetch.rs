@@ -1,4 +1,4 @@
-//! Fetching: refs are answered from memory, packs are streamed through git.
+//! Fetches: refs are answered from memory, packs are streamed through git.
 
 use super::snapshots::{self, Refs};
 use super::told::Told;
@@ -20,10 +20,10 @@ use abide_store::{nostr_repos, purgatory};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 
-/// What one request of a fetch may have: wants and haves, unpacked.
+/// Longest fetch request (wants and haves), decompressed.
 const MAX_REQUEST: u64 = 64 << 20;
 
-/// The same without an account: the names of 300,000 refs.
+/// Longest fetch request without an account: room for 300,000 refs.
 const STRANGERS_REQUEST: u64 = 16 << 20;
 
 /// How long a client may look through a pack before it says in the same conversation that it wants nothing more.
@@ -33,17 +33,17 @@ const UNPACKING: Duration = Duration::from_secs(900);
 #[derive(Debug, Clone)]
 pub struct Ticket {
     source: Source,
-    /// What to tell the person at the other end.
+    /// Message for the user.
     pub hint: Option<String>,
     client: Client,
     standing: Standing,
 }
 
-/// Where a fetch comes from.
+/// Source of a fetch.
 #[derive(Debug, Clone)]
 enum Source {
     Repo(Box<Repo>),
-    /// A repository that waits for git data: everyone reads nothing from the same empty one.
+    /// A repository in purgatory: everyone reads the same empty repository.
     Nothing,
 }
 
@@ -61,7 +61,7 @@ pub async fn admit(forge: &Forge, caller: &Caller, door: &Door, transport: Trans
     }
 }
 
-/// Whether a repository waits behind a door that opens nothing else.
+/// Whether this coordinate has a repository in purgatory and none that is served.
 async fn waits(forge: &Forge, door: &Door) -> Result<bool, Fault> {
     let Door::Nostr { owner, identifier } = door else { return Ok(false) };
     let mut conn = forge.store().read().await?;
@@ -72,7 +72,7 @@ async fn waits(forge: &Forge, door: &Door) -> Result<bool, Fault> {
     Ok(entry.is_some_and(|entry| entry.repo_id.is_some()))
 }
 
-/// The refs of a source.
+/// Refs of a source.
 async fn refs(forge: &Forge, source: &Source) -> Result<Refs, Fault> {
     match source {
         Source::Repo(repo) => snapshots::read(forge, repo).await,
@@ -80,7 +80,7 @@ async fn refs(forge: &Forge, source: &Source) -> Result<Refs, Fault> {
     }
 }
 
-/// What a client of one-request transports hears first.
+/// First response to a client of a stateless transport.
 pub async fn advertisement(forge: &Forge, ticket: &Ticket, version: ProtocolVersion) -> Result<Told, Fault> {
     first_words(forge, ticket, version, true).await
 }
@@ -94,15 +94,16 @@ async fn first_words(forge: &Forge, ticket: &Ticket, version: ProtocolVersion, s
     Ok(Told::of(advertise::upload_pack(refs, capabilities, version, stateless)))
 }
 
-/// An answer to one request.
+/// Response to one request.
 pub enum Answer {
     /// It comes from refs.
     Refs(Told),
-    /// git makes it while it is read. Dropping it ends git.
+    /// Produced by git while it is read. Dropping it kills git.
     Stream(Box<Hinted<Pumped>>),
 }
 
-/// Answers one request of a stateless client. The request and its answer end within seconds of the caller's credential.
+/// Answers one request of a stateless client. Request and response end within seconds after the caller's credential is
+/// revoked.
 pub async fn answer(
     forge: &Forge,
     ticket: &Ticket,
@@ -128,7 +129,7 @@ async fn make_answer(
             return Ok(Answer::Refs(Told::of(advertise::ls_refs(refs(forge, &ticket.source).await?, request))));
         }
     }
-    // All of it, before a slot is taken: a client that says nothing more has none.
+    // Read the whole request before taking a slot: a client that stalls holds none.
     let request = upload::read_request(forge.git(), ticket.client, reader, longest_request(forge, ticket)).await?;
     metrics::counter!("abide_fetches_total", "transport" => "http").increment(1);
     let stream = upload::spawn(forge.git(), &call(forge, ticket, version).await?, request).await?;
@@ -137,7 +138,7 @@ async fn make_answer(
     Ok(Answer::Stream(Box::new(Hinted::new(stream, hint))))
 }
 
-/// Ends git's answer with the caller's credential, also while the client takes no bytes of it.
+/// Ends git's answer when the caller's credential is revoked, even while the client reads nothing.
 pub(crate) fn end_with(forge: &Forge, standing: &Standing, answer: Cutter) {
     if *standing == Standing::Anonymous {
         return;
@@ -151,7 +152,7 @@ pub(crate) fn end_with(forge: &Forge, standing: &Standing, answer: Cutter) {
     });
 }
 
-/// How long a request may be. One that would take room on a disk that has none left is refused; others are answered.
+/// Longest accepted request. When the disk is full, only requests that need no disk space are accepted.
 fn longest_request(forge: &Forge, ticket: &Ticket) -> u64 {
     let (writer, most) = match ticket.client.is_stranger() {
         true => (Writer::Stranger, STRANGERS_REQUEST),
@@ -276,13 +277,13 @@ async fn call(forge: &Forge, ticket: &Ticket, protocol: ProtocolVersion) -> Resu
     Ok(UploadPack { repo, protocol, patience: forge.patience(), client: ticket.client })
 }
 
-/// What a pushing client hears first.
+/// First response to a pushing client.
 pub(super) async fn push_advertisement(forge: &Forge, repo: &Repo, version: ProtocolVersion) -> Result<Told, Fault> {
     let refs = snapshots::read(forge, repo).await?;
     Ok(Told::of(advertise::receive_pack(refs, AGENT, version)))
 }
 
-/// What a client hears first who pushes to a repository that has nothing yet.
+/// First response to a client that pushes to a repository without git data.
 pub(super) fn empty_push_advertisement(version: ProtocolVersion) -> Told {
     Told::of(advertise::receive_pack(Refs::nothing(), AGENT, version))
 }

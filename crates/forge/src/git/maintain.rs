@@ -1,4 +1,4 @@
-//! Keeping repositories quick: joining small packs, packing refs, writing bitmaps and the commit graph.
+//! Repository maintenance: merges small packs, packs refs, writes bitmaps and the commit-graph.
 
 use super::push::commit::{heartbeat, release};
 use crate::jobs::{self, Kind};
@@ -12,28 +12,28 @@ use abide_store::{StoreError, Tx, quotas, repos};
 use serde_json::json;
 use std::path::Path;
 
-/// After so many pushes the small objects are joined.
+/// Pushes between two maintenance runs.
 const EVERY: i64 = 32;
 
-/// Whether this push is one after which the repository wants tidying: the first, and then every so often.
+/// Whether this push triggers maintenance: the first one, every [`EVERY`]th, and large ones.
 pub(super) fn wanted(push: &Push) -> bool {
     // Each push raises the generation by two.
     let count = push.generation / 2;
     count == 0 || count % EVERY == 0 || push.updates.len() > 100
 }
 
-/// Queues the tidying of a repository, once.
+/// Enqueues maintenance of a repository, once.
 pub(crate) async fn enqueue(tx: &mut Tx, repo: RepoId) -> Result<(), StoreError> {
     jobs::enqueue(tx, Kind::RepoMaintain, json!({ "repo_id": repo.get() }), Some(repo.to_string())).await
 }
 
-/// What whoever tidies a repository holds. Pushes go on meanwhile; removing it does not, because git makes directories anew
-/// that vanish under it.
+/// Name of the maintenance lease. Pushes continue under it, but removal of the repository waits: git recreates
+/// directories that vanish while it runs.
 pub(crate) fn lease_name(id: RepoId) -> String {
     format!("maintain:{id}")
 }
 
-/// Tidies one repository. Objects need no lock; refs are packed under the lease of pushes.
+/// Runs maintenance on one repository. Objects need no lock; refs are packed under the push lease.
 pub async fn run(forge: &Forge, id: RepoId) -> Result<(), Fault> {
     let Some(lease) = take(forge, lease_name(id)).await? else { return Ok(()) };
     let tidied = tokio::select! {
@@ -75,17 +75,17 @@ async fn write_size(tx: &mut Tx, id: RepoId, bytes: i64) -> Result<(), StoreErro
     quotas::shrink_repo(tx, id, bytes.saturating_add(fixed)).await
 }
 
-/// What looking into a directory tells.
+/// Runs a blocking inspection of a directory.
 async fn looked<T: Send + 'static>(dir: &Path, look: fn(&Path) -> Result<T, GitError>) -> Result<T, Fault> {
     let dir = dir.to_owned();
     let told = tokio::task::spawn_blocking(move || look(&dir)).await;
     Ok(told.map_err(|error| Fault::Internal(format!("looking into a repository was interrupted: {error}")))??)
 }
 
-/// Packs refs if nobody is pushing; otherwise the next tidying does.
+/// Packs refs if no push is running; otherwise the next maintenance run does.
 async fn pack_refs(forge: &Forge, id: RepoId) -> Result<(), Fault> {
     let Some(lease) = take(forge, pushes::lease_name(id)).await? else { return Ok(()) };
-    // Packing moves refs between files without changing one, so the generation stays.
+    // Packing moves refs between files without changing them, so the generation stays.
     let packed = match pushes::running_of(&mut *forge.store().read().await?, id).await?.is_empty() {
         true => maintain::pack_refs(forge.git(), &forge.layout().repo(id)).await,
         false => Ok(()),

@@ -1,4 +1,4 @@
-//! Fetch and push, behind every road.
+//! Fetch and push, for every transport.
 //!
 //! * [`fetch`]: refs from a snapshot in memory, packs streamed through git.
 //! * [`push`]: our own receive pipeline; `push/commit.rs` is the part that must reach its end.
@@ -18,7 +18,7 @@ use abide_git::bare;
 use abide_store::repos::Repo;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// What we call ourselves towards git clients.
+/// Our user agent towards git clients.
 pub(crate) const AGENT: &str = concat!("abide/", env!("CARGO_PKG_VERSION"));
 
 pub use abide_git::ProtocolVersion;
@@ -26,14 +26,12 @@ pub use abide_git::advertise::service as service_header;
 pub use abide_git::report::error_packet;
 pub use told::Told;
 
-/// How someone comes.
+/// Transport of a fetch or push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
-    /// Smart HTTP.
     Http,
-    /// SSH.
     Ssh,
-    /// This server itself, in someone's name.
+    /// The server itself, on behalf of a user.
     Server,
 }
 
@@ -47,7 +45,7 @@ impl Transport {
     }
 }
 
-/// What to tell someone who came by an old name: it goes on working, but there is a better one.
+/// Hint for a client that used an old name: it keeps working, but there is a current one.
 fn moved_hint(forge: &Forge, door: &Door, repo: &Repo, transport: Transport) -> Option<String> {
     let settings = forge.settings();
     let base = match transport {
@@ -57,7 +55,7 @@ fn moved_hint(forge: &Forge, door: &Door, repo: &Repo, transport: Transport) -> 
     open::moved(door, repo).then(|| format!("this repository moved to {base}/{}.git", repo.slug()))
 }
 
-/// Makes the bare directory if a crash right after creation left it out.
+/// Creates the bare directory if a crash right after the row's creation left it out.
 async fn ensure_directory(forge: &Forge, repo: &Repo) -> Result<(), Fault> {
     let path = forge.layout().repo(repo.id);
     if repo.refs_generation == 0 && !tokio::fs::try_exists(&path).await.unwrap_or(false) {
@@ -66,7 +64,7 @@ async fn ensure_directory(forge: &Forge, repo: &Repo) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Reads what a refused client still sends, within bounds, so that it gets to read why.
+/// Reads the rest of a refused client's input, within limits, so that the client can read the refusal.
 pub async fn drain(forge: &Forge, reader: &mut (impl AsyncRead + Unpin)) {
     let mut left = forge.settings().drain_bytes;
     let mut buffer = vec![0; 32 * 1024];

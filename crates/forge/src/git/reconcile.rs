@@ -1,9 +1,9 @@
-//! Putting right what a crash left: running pushes whose process is gone.
+//! Reconciliation after a crash: running pushes whose process is gone.
 //!
-//! Whoever takes a repository's lease next, the start of a server and the sweep all come here. Refs that are where the
-//! push wanted them: it is finished, with its event. Refs that are where they were: it never happened. In between (the
-//! machine died while git was moving several): what was begun is completed, because every old value had been checked
-//! and every object is here.
+//! The next holder of a repository's lease, the start of a server and the sweep all call this. If all refs have their
+//! new values, the push is finished, with its event. If all have their old values, it is aborted. In between (the
+//! machine died while git moved several refs), the rest is completed: every old value was checked and every object is
+//! here.
 
 use super::push::{Brought, brought, finish, first_default};
 use crate::grasp::aside;
@@ -17,10 +17,10 @@ use abide_store::pushes::{self, Outcome, Push};
 use abide_store::{StoreError, repos};
 use std::time::Duration;
 
-/// A git that was committing refs when its server died gets this long to end by itself.
+/// Time for a git process to end that was committing refs when its server died.
 const ORPHAN_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Reconciles every repository that a dead process left unfinished. Returns how many pushes were put right.
+/// Reconciles every repository that a dead process left unfinished. Returns the number of repaired pushes.
 pub async fn all(forge: &Forge) -> Result<u64, Fault> {
     const PAGE: i64 = 100;
     let mut after = PushId::new(0);
@@ -40,7 +40,7 @@ pub async fn all(forge: &Forge) -> Result<u64, Fault> {
     }
 }
 
-/// Takes the lease of one repository and reconciles it; `false` if someone else is at it.
+/// Takes the lease of one repository and reconciles it; `false` if another holder has the lease.
 async fn repo(forge: &Forge, repo: RepoId) -> Result<bool, Fault> {
     let input = (pushes::lease_name(repo), forge.node().holder().to_owned(), forge.settings().lease_ttl);
     let lease: Option<Lease> = forge
@@ -76,7 +76,7 @@ pub(crate) async fn under_lease(forge: &Forge, lease: &Lease, repo: RepoId) -> R
     Ok(settled?)
 }
 
-/// Finds out what became of one running push and writes it down.
+/// Determines the outcome of one running push and records it.
 pub(crate) async fn one(forge: &Forge, lease: &Lease, push: &Push) -> Result<Outcome, Fault> {
     let dir = forge.layout().repo(push.repo_id);
     wait_for_orphans(&dir, push).await;
@@ -112,7 +112,8 @@ pub(crate) async fn one(forge: &Forge, lease: &Lease, push: &Push) -> Result<Out
     Ok(outcome)
 }
 
-/// A git that outlived its server holds the lock of every ref that it may still move, so no lock means no motion.
+/// A git process that outlived its server holds the lock of every ref that it may still move, so no lock means no
+/// movement.
 async fn wait_for_orphans(dir: &std::path::Path, push: &Push) {
     let deadline = tokio::time::Instant::now() + ORPHAN_PATIENCE;
     let locked = || {
@@ -124,7 +125,7 @@ async fn wait_for_orphans(dir: &std::path::Path, push: &Push) {
     }
 }
 
-/// Moves the refs that a cut-short transaction left behind.
+/// Moves the refs that an interrupted transaction left behind.
 async fn complete(forge: &Forge, push: &Push) -> Result<Outcome, Fault> {
     let dir = forge.layout().repo(push.repo_id);
     let (left, strayed) = reftx::refs_left(&dir, &push.updates).await?;
@@ -137,15 +138,15 @@ async fn complete(forge: &Forge, push: &Push) -> Result<Outcome, Fault> {
     Ok(Outcome::Done)
 }
 
-/// Removes the incoming areas of earlier processes of this node. Run before this one receives anything.
+/// Removes the incoming areas of earlier processes of this node. Runs before this process receives anything.
 pub(crate) async fn remove_leftovers(forge: &Forge) -> Result<u64, Fault> {
     let mine = forge.node().incoming_prefix();
     remove_areas(forge, |key, _| key.starts_with(&mine)).await
 }
 
-/// Removes incoming areas that nobody has touched for so long that their process must be gone.
+/// Removes incoming areas unused for so long that their process must be gone.
 pub async fn sweep_incoming(forge: &Forge, older_than: Duration) -> Result<u64, Fault> {
-    // Those that wait for an event have a sweep of their own.
+    // Areas that wait for an event have their own sweep.
     remove_areas(forge, |key, age| !aside::is_aside(key) && age.is_some_and(|age| age > older_than)).await
 }
 

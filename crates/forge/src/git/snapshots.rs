@@ -1,7 +1,7 @@
-//! Refs without processes: one snapshot per repository, right as long as the generation that it was read under.
+//! Refs without git processes: one snapshot per repository, valid for the generation that it was read under.
 //!
-//! The generation comes with the repository's row, which every request loads anyway, so a cached snapshot is right on
-//! every node. It is kept only if the generation was even (nobody was moving refs) and the same before and after.
+//! The generation comes with the repository's row, which every request loads anyway, so a cached snapshot is correct on
+//! every node. It is kept only if the generation was even (no ref was moving) and the same before and after the read.
 
 use crate::{Fault, Forge};
 use abide_core::{RefName, RepoId};
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Snapshots of many repositories, bounded by the number of refs they hold together.
+/// Snapshots of many repositories, bounded by their total number of refs.
 pub(crate) struct Snapshots {
     inner: Mutex<Cache>,
     max_refs: usize,
@@ -38,7 +38,7 @@ struct Entry {
     used: u64,
 }
 
-/// What an entry costs beside its refs.
+/// Cost of an entry besides its refs.
 const ENTRY_COST: usize = 8;
 
 impl Snapshots {
@@ -97,16 +97,16 @@ impl Snapshots {
     }
 }
 
-/// Refs, and whether they are certain to be those of one moment. Cheap to clone.
+/// Refs, and whether they are certain to be of one moment. Cheap to clone.
 #[derive(Clone)]
 pub struct Refs {
     snapshot: Arc<Snapshot>,
-    /// The even generation they belong to; `None` if someone was moving refs meanwhile.
+    /// Their even generation; `None` if refs were moving meanwhile.
     pub generation: Option<i64>,
 }
 
 impl Refs {
-    /// Those of a repository that has nothing yet.
+    /// Refs of a repository without git data.
     pub(crate) fn nothing() -> Self {
         Self { snapshot: Arc::new(Snapshot::empty()), generation: None }
     }
@@ -120,7 +120,7 @@ impl Deref for Refs {
     }
 }
 
-/// The refs of a repository. A repository whose directory is not made yet has none.
+/// The refs of a repository; none if its directory does not exist yet.
 pub async fn read(forge: &Forge, repo: &Repo) -> Result<Refs, Fault> {
     if let Some(snapshot) = forge.snapshots().get(repo) {
         metrics::counter!("abide_ref_snapshots_total", "from" => "memory").increment(1);

@@ -1,4 +1,4 @@
-//! An event arrives that has to do with git data.
+//! Admission of events that concern git data.
 
 use super::quota::Allowance;
 use super::{announce, deletion, proposal, state};
@@ -11,7 +11,7 @@ use abide_nostr::{Event, EventId};
 use abide_store::{nostr_events, purgatory};
 use std::net::IpAddr;
 
-/// Decides about an announcement, a state, a proposal or a deletion, and writes down what was decided.
+/// Decides about an announcement, a state, a proposal or a deletion, and stores the decision.
 pub(crate) async fn admit(forge: &Forge, event: &Event, parsed: Parsed, from: Option<IpAddr>) -> Result<Answer, Fault> {
     if !forge.settings().grasp.enabled && needs_git_data(&parsed) {
         let reason = "this server does not accept repositories over nostr";
@@ -44,7 +44,8 @@ pub(crate) async fn admit(forge: &Forge, event: &Event, parsed: Parsed, from: Op
     }
 }
 
-/// Asks the quota before work begins, and counts what a push of our own stored: what waits is counted where it is put.
+/// Checks the quota before the work begins. Then counts an event that our own alignment stored; a waiting event is
+/// counted where it is put into purgatory.
 async fn within(
     forge: &Forge,
     event: &Event,
@@ -59,14 +60,14 @@ async fn within(
     if answer == Answer::Stored
         && let Err(fault) = allowance.count_stored(forge, bytes).await
     {
-        // The event is stored, and its sender is told so.
+        // The event is stored, so its sender gets a positive answer.
         tracing::warn!(error = %fault, "cannot count a stored event for its network");
     }
     Ok(answer)
 }
 
-/// Whether an event asks for a repository or a commit here. Others are taken as comments are: a patch that is text, and the
-/// wish to have one's own events deleted, which holds whatever is switched off.
+/// Whether an event asks for a repository or a commit on this server. Other events are accepted like comments: a patch
+/// sent as text, and a deletion of the author's own events, which works while GRASP is switched off.
 fn needs_git_data(parsed: &Parsed) -> bool {
     match parsed {
         Parsed::Announcement(_) | Parsed::State(_) => true,
@@ -75,8 +76,8 @@ fn needs_git_data(parsed: &Parsed) -> bool {
     }
 }
 
-/// The answer to an event whose admission failed halfway: stored or waiting, if it was written before the failure.
-/// Its sender is told that, and jobs and the sweep do what is left to do.
+/// The answer for an event whose admission failed halfway: stored or waiting, if the event was written before the
+/// failure. Jobs and the sweep do the remaining work.
 pub(crate) async fn kept(forge: &Forge, id: &EventId) -> Result<Option<Answer>, Fault> {
     let stored = nostr_events::by_id(&mut *forge.store().read().await?, id.as_bytes()).await?;
     if stored.is_some_and(|found| !found.hidden) {

@@ -1,8 +1,8 @@
-//! Makes a repository what signed events say: its objects, its refs, its HEAD, and what is served of it.
+//! Aligns a repository with signed events: objects, refs, HEAD, and the events that are served.
 //!
-//! A served repository goes the way of every push. A waiting one has no row yet, so nothing of it can be seen while it is
-//! put together: its directory is made, and the transaction that promotes it is the first to know of it. What a crash
-//! leaves in that directory is thrown away by the next try, or by the sweep.
+//! A served repository uses the same path as every push. A waiting repository has no row yet, so nobody can see it
+//! while its directory is built; the transaction that promotes it creates the row. The next attempt, or the sweep,
+//! deletes a directory that a crash left behind.
 
 use super::promote::{self, Promotion};
 use super::push::{Coordinate, Decision, Order, Plan, View, decide};
@@ -37,41 +37,41 @@ pub(super) const LANE_WAIT: Duration = Duration::from_secs(5);
 /// How long such a job waits before it is tried again later: jobs of other kinds need its runner.
 pub(super) const JOB_WAIT: Duration = Duration::from_secs(30);
 
-/// The branch of a repository whose state says nothing of HEAD.
+/// Default branch of a repository whose state does not name HEAD.
 const MAIN: &str = "refs/heads/main";
 
-/// Where the objects come from.
+/// Source of the objects.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "one at a time is moved along a push")]
 pub(crate) enum Objects {
-    /// They are in the repository already.
+    /// In the repository already.
     Here,
-    /// They have just been received, or are kept beside the repository.
+    /// Just received, or kept beside the repository.
     Received(String, Connected),
-    /// Another repository here has them.
+    /// In another repository of this server.
     Of(RepoId, Vec<Oid>),
 }
 
-/// What came of it.
+/// Result of an alignment.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Aligned {
-    /// Refs moved, or events were served.
+    /// Refs moved, or events are served now.
     Done,
-    /// It was so already.
+    /// The repository was aligned already.
     Nothing,
-    /// It is not allowed, or not any more.
+    /// Not allowed, or no longer allowed; carries the reason.
     Refused(String),
 }
 
-/// Whoever brings something, as far as logs and pushes name them.
+/// The party that brings git data, as logs and pushes record it.
 #[derive(Debug, Clone)]
 pub(crate) struct Bringer {
     pub transport: &'static str,
     pub ip: Option<IpAddr>,
-    /// The client whose slots and rations git takes.
+    /// The client that is charged for git slots and rations.
     pub client: Client,
     pub paying: Paying,
-    /// The credential that a push came with.
+    /// Credential of the push.
     pub standing: Standing,
 }
 
@@ -81,25 +81,25 @@ impl Bringer {
         Self::server_for(Client::SERVER)
     }
 
-    /// This server, for someone whose event asks for it.
+    /// This server, on behalf of the client whose event asks for the work.
     pub(crate) fn server_for(client: Client) -> Self {
         Self { transport: "server", ip: None, client, paying: Paying::WhenWeighed, standing: Standing::Anonymous }
     }
 
-    /// The same, with git data that was reserved before.
+    /// The same party, with git data that was reserved before.
     pub(super) fn paying_from(self, reservation: &str) -> Self {
         Self { paying: Paying::Reserved(reservation.to_owned()), ..self }
     }
 }
 
-/// The signer of an event, as git counts clients: an account, or a stranger by key and address.
+/// The signer of an event as a git client: an account, or a stranger identified by key and address.
 pub(super) async fn client_of(forge: &Forge, key: &PublicKey, from: Option<IpAddr>) -> Result<Client, Fault> {
     let user = user_keys::by_npub(&mut *forge.store().read().await?, &nip19::npub(key)).await?;
     let account = user.filter(|user| user.name.is_some()).map(|user| user.id);
     Ok(Client::signer(from, account, key.to_bytes()))
 }
 
-/// Carries an order out. Once begun it runs to its end, whatever becomes of the caller.
+/// Carries out an order. Once begun, it runs to its end even if the caller is cancelled.
 pub(crate) async fn align(
     forge: &Forge,
     coordinate: &Coordinate,
@@ -137,7 +137,7 @@ async fn run(
     aligned
 }
 
-/// A repository that has its row: an ordinary push, with another authority.
+/// Aligns a repository that has a row: an ordinary push with another authority.
 async fn served(
     forge: &Forge,
     repo: Repo,
@@ -180,8 +180,8 @@ async fn served(
     })
 }
 
-/// What one repository lacks of these tips, from another that has them. It is proved where it is needed. `None`: the
-/// other lacks something too.
+/// Copies the objects of these tips that `repo` lacks from `source`. The caller proves them complete. `None`: `source`
+/// lacks objects too.
 pub(super) async fn copy_between(
     forge: &Forge,
     source: RepoId,
@@ -214,7 +214,7 @@ pub(super) fn writer(client: Client) -> Writer {
     if client.is_stranger() { Writer::Stranger } else { Writer::Account }
 }
 
-/// A repository that waits.
+/// Aligns a waiting repository.
 async fn first(
     forge: &Forge,
     id: RepoId,
@@ -245,7 +245,7 @@ async fn first(
         forge.tasks().spawn(async move { drop(objects.discard().await) });
     }
     if let Ok(Aligned::Done) = built {
-        // The sweep does it if this fails.
+        // The sweep readmits these proposals if this call fails.
         let readmitted = attached::readmit(forge, coordinate.owner.as_bytes(), &coordinate.identifier).await;
         if let Err(fault) = readmitted {
             tracing::warn!(error = %fault, "cannot serve pull requests that waited for a repository; the sweep retries");
@@ -273,15 +273,15 @@ async fn take_lease(forge: &Forge, id: RepoId) -> Result<Option<Lease>, Fault> {
     }
 }
 
-/// The lease and the reservation under which a new repository is put together.
+/// The lease and the reservation under which a new repository is built.
 #[derive(Clone, Copy)]
 struct Under<'a> {
     lease: &'a Lease,
-    /// Names what is taken from the quotas.
+    /// Id of the quota reservation.
     reservation: &'a str,
 }
 
-/// Puts the repository together under its lease, and promotes it.
+/// Builds the repository under its lease and promotes it.
 async fn build(
     forge: &Forge,
     id: RepoId,
@@ -298,10 +298,10 @@ async fn build(
         return Ok(Aligned::Refused("no announcement: it was withdrawn or has expired; publish it again".into()));
     };
     let Place::Waiting(_, entry) = &known.place else {
-        // Somebody else was faster and it is served by now.
+        // Another task was faster; the repository is served by now.
         return Ok(Aligned::Nothing);
     };
-    // What an earlier try left behind is of no use: nobody was told of it.
+    // Delete the directory of an earlier attempt: nobody was told about it.
     bare::remove_repo(forge.layout(), id).await?;
     let places = match &*objects {
         Objects::Here => Vec::new(),
@@ -368,7 +368,7 @@ async fn build(
     .await
 }
 
-/// Gives a new repository its objects, once every ref of it is proved complete. Returns why not.
+/// Moves objects into a new repository after proving that every ref is complete. Returns the reason if that fails.
 async fn fill(
     forge: &Forge,
     dir: &Path,
@@ -411,7 +411,7 @@ async fn fill(
     Ok(refused.first().map(|tip| format!("{}: {}", tip.name, tip.reason)))
 }
 
-/// Writes it down, and tells those who listen.
+/// Writes the promotion and notifies subscribers.
 async fn promote(forge: &Forge, promotion: Promotion) -> Result<Aligned, Fault> {
     let mut served = vec![promotion.event.clone()];
     served.extend(promotion.beside.iter().map(|(_, event)| event.clone()));
@@ -421,7 +421,8 @@ async fn promote(forge: &Forge, promotion: Promotion) -> Result<Aligned, Fault> 
         let written =
             forge.store().write(promotion.clone(), |tx, promotion| Box::pin(promote::write(tx, promotion))).await;
         match written {
-            // Another one made the same account, or took the name, at the same moment: there is a next name.
+            // Another transaction created the same account or took the name at the same moment; the next attempt uses
+            // the next name.
             Err(Fault::Store(StoreError::Unique)) if tries < 5 => tries += 1,
             written => break written?,
         }
@@ -440,7 +441,8 @@ fn main_branch() -> RefName {
     MAIN.parse().expect("a ref name of ours")
 }
 
-/// The transactions that a list of updates takes: git does not take a ref away and make one of a name below it in one.
+/// Ref transactions for a list of updates. Deleting `a` and creating `a/b` needs two ref transactions; deletions run
+/// first.
 pub(crate) fn steps(updates: &[RefUpdate]) -> Vec<Vec<RefUpdate>> {
     let (deletes, sets): (Vec<_>, Vec<_>) = updates.iter().cloned().partition(RefUpdate::is_delete);
     let both = Alignment { deletes, sets, head: None };

@@ -1,4 +1,4 @@
-//! An announcement arrives.
+//! Admission of announcements.
 
 use super::align::{LANE_WAIT, client_of};
 use super::life::{self, Fate};
@@ -26,7 +26,7 @@ use serde_json::json;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// The coordinate of a key's announcement, as deletions note it.
+/// Coordinate of a key's announcement, as deletions record it.
 pub(super) fn target(event: &Event, identifier: &str) -> String {
     format!("a:{}:{}:{identifier}", kinds::ANNOUNCEMENT, event.pubkey.to_hex())
 }
@@ -59,12 +59,12 @@ pub(super) async fn admit(
         match forge.store().write(unit, |tx, unit| Box::pin(write_and_settle(tx, unit))).await {
             Ok(done) => break done,
             Err(Halt::Refused(refusal)) => return Ok(Answer::Refused(refusal)),
-            // Another version of it arrived at the same moment; look again.
+            // Another version of the announcement arrived at the same moment; look again.
             Err(Halt::Store(StoreError::Unique)) if tries < 5 => tries += 1,
             Err(Halt::Store(error)) => return Err(error.into()),
         }
     };
-    // What is written stays, whatever fails from here on: the sweep and the job that was queued with it go on.
+    // The announcement is stored, whatever fails from here on: the sweep and the queued job do the remaining work.
     if let Some(repo) = done.clear
         && let Err(fault) = life::clear_directory(forge, repo).await
     {
@@ -84,12 +84,12 @@ pub(super) async fn admit(
             }
         }
     }
-    // Another maintainer's state may have ruled it already: then it is served by now.
+    // If another maintainer's state governs the repository already, it was promoted by now.
     let served = done.answer == Answer::Waiting && matches!(super::waits(forge, &event.id).await, Ok(false));
     Ok(if served { Answer::Stored } else { done.answer })
 }
 
-/// What the operator lets an author announce.
+/// The access that the operator's settings give an author.
 fn access_of(forge: &Forge, event: &Event, signer: Signer) -> Access {
     let settings = &forge.settings().grasp;
     let listing = match (settings.deny.contains(&event.pubkey), settings.allow.contains(&event.pubkey)) {
@@ -132,7 +132,7 @@ struct Unit {
 
 struct Done {
     answer: Answer,
-    /// The directory of this one goes.
+    /// Repository whose directory must be deleted.
     clear: Option<RepoId>,
 }
 
@@ -142,7 +142,7 @@ impl Done {
     }
 }
 
-/// What is here of the author's repository, held until the unit ends.
+/// State of the author's repository on this server, locked until the unit ends.
 struct Here {
     known: Known,
     deleted: Option<Deleted>,
@@ -171,14 +171,15 @@ async fn look(tx: &mut Tx, unit: &Unit) -> Result<Here, StoreError> {
     let noted = deleted::at(tx, &owner, &target(&unit.event, identifier)).await?;
     let by_id = deleted::at(tx, &owner, &format!("e:{}", unit.event.id.to_hex())).await?;
     let by_web = repo.as_ref().and_then(|repo| repo.deleted_at);
-    // Its row is here, so the sweep has not begun to remove it: it can be brought back, whatever the grace says.
+    // The row still exists, so the sweep has not begun to remove the repository: it can be restored even after the
+    // grace period.
     let restorable = by_web.is_some();
     let at = [noted, by_id, by_web.map(|at| i64::try_from(whole_seconds(at)).unwrap_or(i64::MAX))];
     let deleted = at.into_iter().flatten().max().map(|at| Deleted { at: u64::try_from(at).unwrap_or(0), restorable });
     Ok(Here { known, deleted, entry, repo })
 }
 
-/// Writes what was decided, and queues the job that settles the identifier.
+/// Writes the decision, and queues the job that settles the identifier.
 async fn write_and_settle(tx: &mut Tx, unit: &Unit) -> Result<Done, Halt> {
     let done = write(tx, unit).await?;
     if done.answer.accepted() {
@@ -247,7 +248,8 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Done, Halt> {
                     _ => unit.allowance.replacement(tx, entry.json.len()).await?,
                 }
                 nostr_events::insert(tx, &to_record(&unit.event)).await?;
-                // Its place was hidden with the repository; what it says about others is not.
+                // Withdrawing the repository hides this slot. The new announcement supports other maintainers'
+                // repositories, so show it.
                 nostr_events::set_hidden(tx, &id(&unit.event.id), false).await?;
                 Answer::Stored
             } else {
@@ -269,7 +271,8 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Done, Halt> {
     }
 }
 
-/// Takes away what a newer announcement leaves this server out of. Returns whose directory goes.
+/// Withdraws the entry or repository that a newer announcement no longer lists on this server. Returns the repository
+/// whose directory must be deleted.
 async fn withdraw(tx: &mut Tx, unit: &Unit, what: Option<Withdrawn>, here: &Here) -> Result<Option<RepoId>, Halt> {
     match what {
         None => Ok(None),

@@ -1,5 +1,5 @@
-//! Commits whose proposal has not come yet. Their objects stay in an area of their own, without a ref: git would serve
-//! any object that a repository holds, and nobody has signed for these.
+//! Commits whose proposal has not arrived yet. Their objects stay in a separate area without a ref: git would serve any
+//! object in a repository, and nobody has signed for these.
 
 use super::push::Coordinate;
 use super::quota::{Payer, measure, network};
@@ -13,10 +13,10 @@ use abide_store::purgatory_proposals::{self as proposals, Half};
 use abide_store::{Conn, StoreError, Tx};
 use std::net::IpAddr;
 
-/// What the names of such areas begin with. No process takes them for its own.
+/// Prefix of the names of such areas. The reconciler of pushes skips areas with this prefix.
 const MARK: &str = "aside-";
 
-/// How many bytes may still come from an address; `None` if none, or if as much waits already as may.
+/// Bytes that an address may still leave here; `None` if no bytes are left or purgatory is full.
 pub(crate) async fn budget(forge: &Forge, from: Option<IpAddr>) -> Result<Option<u64>, Fault> {
     let settings = &forge.settings().grasp;
     let address = address(from);
@@ -28,7 +28,7 @@ pub(crate) async fn budget(forge: &Forge, from: Option<IpAddr>) -> Result<Option
     Ok(Some(left).filter(|left| *left > 0))
 }
 
-/// Bytes that are left to an address, without those of a commit that is replaced.
+/// Bytes that are left to an address, not counting a commit that is being replaced.
 async fn left_for(
     conn: &mut Conn,
     settings: &GraspSettings,
@@ -40,17 +40,17 @@ async fn left_for(
     Ok(left(settings.unsigned_total, used.total).min(left(settings.unsigned_per_address, used.of_address)))
 }
 
-/// What came of keeping a commit aside.
+/// Result of keeping a commit aside.
 pub(crate) enum Kept {
-    /// It waits for its event.
+    /// The commit waits for its event.
     Waiting,
-    /// The event came meanwhile. The objects are kept under this key and are the caller's.
+    /// The event arrived in the meantime. The objects are kept under this key, and the caller owns them.
     Known(String),
-    /// There is no room for it.
+    /// Purgatory has no room for the commit.
     Full,
-    /// The address or all strangers together have used up their quota.
+    /// The address, or all strangers together, have used up their quota.
     OverQuota(Refusal),
-    /// Nothing was pushed that could wait.
+    /// The push has no objects to keep.
     Nothing,
 }
 
@@ -74,7 +74,7 @@ pub(crate) async fn refusal(
     }
 }
 
-/// Keeps a commit until its event comes, in place of one that was kept under that id before.
+/// Keeps a commit until its event arrives. Replaces a commit that was kept under the same event id.
 pub(crate) async fn keep(
     forge: &Forge,
     id: EventId,
@@ -118,7 +118,7 @@ pub(crate) async fn keep(
     kept
 }
 
-/// Removes an area; what is left of it goes with the sweep.
+/// Removes an area; the sweep removes the rest if this fails.
 pub(crate) async fn remove(forge: &Forge, key: &str) {
     if let Err(error) = incoming::remove_incoming(forge.layout(), key).await {
         tracing::warn!(%error, key, "cannot remove an incoming area; the sweep removes it");
@@ -167,7 +167,7 @@ enum Put {
     Full,
 }
 
-/// Judges and writes in one unit, which nobody else's overlaps: many pushes at once do not share one room.
+/// Judges and writes in one unit under a lock, so that parallel pushes cannot use the same room twice.
 async fn put(tx: &mut Tx, unit: &Unit) -> Result<Put, Halt> {
     let Unit { half, repos, network, asked } = unit;
     let before = match room(tx, asked).await? {
@@ -198,7 +198,7 @@ async fn room(tx: &mut Tx, asked: &Asked) -> Result<Room, Halt> {
     Ok(Room::Free { before })
 }
 
-/// Whether an area is one of those that wait for an event.
+/// Whether an area holds a commit that waits for its event.
 pub(crate) fn is_aside(key: &str) -> bool {
     key.starts_with(MARK)
 }

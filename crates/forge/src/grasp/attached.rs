@@ -1,5 +1,5 @@
-//! Events that belong to an announcement or a pull request in purgatory: they wait with it, are served when it is, and go
-//! when it goes.
+//! Events that belong to an announcement or a pull request in purgatory. They wait with it, are served when it is
+//! served, and are dropped when it is dropped.
 
 use super::quota::Allowance;
 use super::{GraspSettings, Halt, address, ensure_room, entry, left, proposal, refusal};
@@ -22,10 +22,11 @@ use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// Events of one announcement that one look takes on; more never wait.
+/// Rows of one announcement that one pass handles. The caps keep the number of waiting events below this.
 const PAGE: i64 = 500;
 
-/// The waiting announcements and pull requests that an event belongs to: it tags one, or something that waits with one.
+/// The waiting announcements and pull requests that an event belongs to: the event tags one of them, or tags an event
+/// that waits with one.
 pub(crate) async fn homes(conn: &mut Conn, references: &References) -> Result<Vec<Home>, StoreError> {
     let repos: Vec<_> = references.repos().map(|repo| (repo.author.to_bytes(), repo.identifier.clone())).collect();
     let ids: Vec<[u8; 32]> = references.ids.iter().map(|id| id.to_bytes()).collect();
@@ -34,7 +35,7 @@ pub(crate) async fn homes(conn: &mut Conn, references: &References) -> Result<Ve
     Ok(found.into_iter().collect())
 }
 
-/// Lets an event wait with the announcements and pull requests that it belongs to.
+/// Stores an event in purgatory with the announcements and pull requests that it belongs to.
 pub(super) async fn wait(
     forge: &Forge,
     event: &Event,
@@ -59,7 +60,7 @@ pub(super) async fn wait(
     }
 }
 
-/// As [`wait`], inside a unit that knows the announcements.
+/// As [`wait`], inside a unit that has already loaded the homes.
 pub(crate) async fn put(
     tx: &mut Tx,
     settings: &GraspSettings,
@@ -109,8 +110,8 @@ async fn note_steps(tx: &mut Tx, event: &Event, steps: i64) -> Result<(), StoreE
     Ok(())
 }
 
-/// Serves what waited with an announcement that is promoted, in its transaction. Proposals that bring a commit stay: they
-/// are admitted anew once the repository is there, see [`readmit`]. Returns what is served.
+/// Serves the events that waited with an announcement, in the transaction that promotes it. Proposals with a commit
+/// stay: [`readmit`] admits them once the repository exists. Returns the events that are served now.
 pub(super) async fn promote(
     tx: &mut Tx,
     settings: &GraspSettings,
@@ -143,7 +144,7 @@ fn brings_commit(event: &Event) -> bool {
     Proposal::parse(event).is_ok_and(|proposal| proposal.commit.is_some())
 }
 
-/// Takes what waited with an announcement out of purgatory for good: the announcement ended without its git data.
+/// Removes the events that waited with an announcement, because the announcement ended without its git data.
 pub(super) async fn drop_with(
     tx: &mut Tx,
     owner: &[u8; 32],
@@ -166,14 +167,14 @@ pub(super) async fn drop_with_proposal(
     Ok(())
 }
 
-/// Serves what waited with a pull request that is served by now. If that fails, the sweep does it.
+/// Serves the events that waited with a pull request that is served now. If that fails, the sweep repeats it.
 pub(super) async fn release(forge: &Forge, proposal: &EventId) {
     if let Err(fault) = release_all(forge, proposal.as_bytes()).await {
         tracing::warn!(error = %fault, "cannot serve events that waited with a pull request; the sweep retries");
     }
 }
 
-/// Serves what waited with a pull request; drops it if the pull request is neither served nor waiting.
+/// Serves the events that waited with a pull request; drops them if the pull request is neither served nor waiting.
 async fn release_all(forge: &Forge, proposal: &[u8; 32]) -> Result<(), Fault> {
     let mut conn = forge.store().read().await?;
     let rows = attached::of_proposal(&mut conn, proposal, PAGE).await?;
@@ -197,9 +198,9 @@ async fn release_all(forge: &Forge, proposal: &[u8; 32]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Admits the proposals that waited for a repository, which is served by now. Does nothing while it waits.
+/// Admits the proposals that waited for a repository that is served now. Does nothing while the repository waits.
 ///
-/// Boxed, because this is called where a repository is aligned, and a proposal is aligned in its turn.
+/// Boxed, because aligning a repository calls this, and admitting a proposal aligns a repository in turn.
 pub(crate) fn readmit<'a>(
     forge: &'a Forge,
     owner: &'a [u8; 32],
@@ -230,30 +231,31 @@ async fn readmit_all(forge: &Forge, owner: &[u8; 32], identifier: &str) -> Resul
     Ok(())
 }
 
-/// The event is stored, or waits for its commit, before it leaves here: a crash in between admits it twice, which
+/// The event is stored, or waits for its commit, before its row is removed. A crash in between admits it twice, which
 /// changes nothing.
 async fn readmit_one(forge: &Forge, row: Attached) -> Result<(), Fault> {
     if let Some(event) = readable(&row.json) {
         match Proposal::parse(&event) {
             Ok(proposed) if proposed.commit.is_some() => {
                 if !is_deleted(&mut *forge.store().read().await?, &event).await? {
-                    // It was judged when it came, and its bytes are counted where it waits.
+                    // The event was judged on arrival, and its bytes are counted where it waits.
                     let allowance = Allowance::unlimited(event.pubkey);
                     let answer = proposal::admit(forge, &event, proposed, None, &allowance).await?;
                     if matches!(&answer, Answer::Refused(refusal) if refusal.prefix == Prefix::RateLimited) {
-                        // There is no room where it would wait, and it was acknowledged: the next sweep tries again.
+                        // Purgatory has no room for the proposal, but its sender got a positive answer: the next sweep
+                        // tries again.
                         return Ok(());
                     }
                 }
             }
-            // It came while the announcement was being promoted.
+            // The event arrived while the announcement was being promoted.
             _ => store(forge, &event, row.steps).await?,
         }
     }
     forget(forge, &row.event_id).await
 }
 
-/// Takes an event out that is stored, or waits elsewhere.
+/// Removes the row of an event that is stored or waits elsewhere.
 async fn forget(forge: &Forge, id: &[u8; 32]) -> Result<(), Fault> {
     let removed: Result<bool, StoreError> = forge.store().write(*id, |tx, id| Box::pin(attached::remove(tx, id))).await;
     if removed? {
@@ -284,8 +286,8 @@ async fn store(forge: &Forge, event: &Event, steps: i64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Looks after events whose announcement or pull request does not wait any more: left by a crash, or attached in the
-/// moment in which it ended.
+/// Handles events whose announcement or pull request no longer waits: left by a crash, or attached at the moment when
+/// it ended.
 pub(super) async fn sweep(forge: &Forge) -> Result<(), Fault> {
     let homeless = attached::homeless(&mut *forge.store().read().await?, PAGE).await?;
     for (owner, identifier) in homeless {

@@ -1,4 +1,4 @@
-//! A deletion request arrives. It reaches its author's own events only.
+//! Admission of deletion requests. A request reaches only its author's own events.
 
 use super::life::{self, Fate};
 use super::quota::Allowance;
@@ -42,19 +42,19 @@ struct Unit {
     grace: Duration,
 }
 
-/// What is left to do once it is written.
+/// Work that is left after the transaction.
 #[derive(Default)]
 pub(super) struct After {
     directories: Vec<RepoId>,
     areas: Vec<String>,
-    /// Proposals whose refs go, with the repositories they were for.
+    /// Proposals whose refs must be deleted, with the repositories that they named.
     refs: Vec<(EventId, Vec<Address>)>,
-    /// Events that went.
+    /// Number of events that the request removed.
     pub covered: usize,
 }
 
 impl After {
-    /// Removes what the events that went leave on the disk.
+    /// Removes the directories, areas and refs of the removed events.
     pub(super) async fn finish(self, forge: &Forge) -> Result<(), Fault> {
         for repo in self.directories.into_iter().take(AT_ONCE) {
             life::clear_directory(forge, repo).await?;
@@ -71,7 +71,7 @@ impl After {
     }
 }
 
-/// Decides about a deletion request and does what it asks for.
+/// Decides about a deletion request and carries it out.
 pub(super) async fn admit(
     forge: &Forge,
     event: &Event,
@@ -92,7 +92,7 @@ pub(super) async fn admit(
         Err(Halt::Store(error)) => return Err(error.into()),
     };
     if let Err(fault) = after.finish(forge).await {
-        // The request is stored: sweep and job go on with what it asks for.
+        // The request is stored: the sweep and the queued job do the remaining work.
         tracing::warn!(error = %fault, "cannot apply a deletion request; the sweep retries");
     }
     forge.relay().publish(&[Arc::new(event.clone())]);
@@ -123,7 +123,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<After, Halt> {
     Ok(after)
 }
 
-/// Whatever of the author's has this id, stored or waiting.
+/// Deletes the author's event with this id, stored or waiting.
 async fn by_id(tx: &mut Tx, unit: &Unit, target: &EventId, after: &mut After) -> Result<(), Halt> {
     if let Some(found) = nostr_events::by_id(tx, target.as_bytes()).await? {
         return stored(tx, unit, &found, after).await;
@@ -131,7 +131,7 @@ async fn by_id(tx: &mut Tx, unit: &Unit, target: &EventId, after: &mut After) ->
     waiting(tx, &unit.event.pubkey, target, after).await
 }
 
-/// Removes an event of this author that waits, whatever it waits for.
+/// Removes a waiting event of this author, whatever it waits for.
 pub(super) async fn waiting(tx: &mut Tx, key: &PublicKey, target: &EventId, after: &mut After) -> Result<(), Halt> {
     let author = key.to_bytes();
     if let Some(half) = proposals::lock(tx, target.as_bytes()).await?
@@ -165,7 +165,7 @@ pub(super) async fn waiting(tx: &mut Tx, key: &PublicKey, target: &EventId, afte
     Ok(())
 }
 
-/// Whatever of the author's is at this coordinate and not newer than the request.
+/// Deletes the author's events at this coordinate that are not newer than the request.
 async fn by_address(tx: &mut Tx, unit: &Unit, address: &Address, after: &mut After) -> Result<(), Halt> {
     let (author, at) = (unit.event.pubkey.to_bytes(), seconds(&unit.event));
     if address.kind == kinds::ANNOUNCEMENT
@@ -188,7 +188,7 @@ async fn by_address(tx: &mut Tx, unit: &Unit, address: &Address, after: &mut Aft
     }
 }
 
-/// A waiting announcement goes at once, with its directory.
+/// Removes a waiting announcement at once, with its directory.
 async fn waiting_announcement(
     tx: &mut Tx,
     author: &PublicKey,
@@ -210,7 +210,7 @@ async fn waiting_announcement(
     Ok(())
 }
 
-/// Something that is stored: a repository is soft-deleted with its announcement, everything else goes.
+/// Deletes a stored event. An announcement soft-deletes its repository; every other event is removed.
 async fn stored(tx: &mut Tx, unit: &Unit, found: &Found, after: &mut After) -> Result<(), Halt> {
     let Some(event) = readable(&found.json) else { return Ok(()) };
     if !unit.request.covers(&event) {
@@ -225,7 +225,7 @@ async fn stored(tx: &mut Tx, unit: &Unit, found: &Found, after: &mut After) -> R
         if repo.deleted_at.is_none() {
             let who = Who { user: Some(repo.owner_id), ip: None };
             life::soft_delete(tx, &unit.settings, &who, &repo, unit.grace, Fate::Deleted).await.map_err(stop)?;
-            // Named by its id alone, it is its coordinate that must not come back.
+            // The request names only the id, but the coordinate must not come back either.
             let target = format!("a:{}:{}:{}", found.kind, event.pubkey.to_hex(), slot.identifier);
             deleted::note(tx, &found.pubkey, &target, seconds(&unit.event), &id(&unit.event.id)).await?;
         }
@@ -234,7 +234,7 @@ async fn stored(tx: &mut Tx, unit: &Unit, found: &Found, after: &mut After) -> R
     remove(tx, &event, after).await
 }
 
-/// Removes an event that is stored, and the refs that hang on it.
+/// Removes a stored event and queues the removal of its refs.
 pub(super) async fn remove(tx: &mut Tx, event: &Event, after: &mut After) -> Result<(), Halt> {
     nostr_events::remove(tx, event.id.as_bytes()).await?;
     if let Ok(proposal) = Proposal::parse(event)

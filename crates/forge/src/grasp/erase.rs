@@ -1,7 +1,8 @@
-//! Removes what the key of a deleted account signed, and notes it as deleted: another relay cannot bring it back.
+//! Removes the events that the key of a deleted account signed, and records them as deleted, so that another relay
+//! cannot send them again.
 //!
-//! Announcements and states of repositories in their grace are hidden, and stay for as long as the repository can be
-//! restored; removing it for good removes them.
+//! Announcements and states of repositories in their grace period are hidden. They stay for as long as the repository
+//! can be restored; purging the repository removes them.
 
 use super::Halt;
 use super::deletion::{self, After};
@@ -12,12 +13,12 @@ use abide_nostr::{Event, EventId, PublicKey, kinds};
 use abide_store::nostr_events::{self, Found, deleted};
 use abide_store::{StoreError, Tx, nostr_repos, purgatory};
 
-/// Events that go in one transaction.
+/// Events that one transaction removes.
 const BATCH: i64 = 100;
-/// Hidden events that are noted: more than the repositories of an account have.
+/// Hidden events that are recorded as deleted; more than the repositories of an account can have.
 const HIDDEN: i64 = 10_000;
 
-/// Removes everything that a key signed, a few events at a time.
+/// Removes all events that a key signed, in batches.
 pub(crate) async fn erase(forge: &Forge, author: PublicKey) -> Result<(), Fault> {
     loop {
         let written = forge.store().write(author, |tx, author| Box::pin(write(tx, *author))).await;
@@ -58,12 +59,12 @@ async fn stored(tx: &mut Tx, author: PublicKey, found: &Found, after: &mut After
         return Ok(());
     };
     if rules_a_repository(tx, &event).await? {
-        // The operator restored it meanwhile.
+        // The operator restored the repository in the meantime.
         return Ok(());
     }
     note_id(tx, author, &found.id).await?;
     if let Some(slot) = slot(&event) {
-        // Older ones of the same coordinate have other ids.
+        // Older versions at the same coordinate have other ids.
         let target = format!("a:{}:{}:{}", found.kind, author.to_hex(), slot.identifier);
         let at = seconds(tx).max(found.created_at);
         deleted::note(tx, author.as_bytes(), &target, at, &found.id).await?;

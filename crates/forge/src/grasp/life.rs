@@ -1,4 +1,5 @@
-//! How the life of a repository reaches the relay: what is deleted is not served, what is restored is again.
+//! Effects of deleting and restoring a repository on the relay: events of a deleted repository are not served, events
+//! of a restored one are served again.
 
 use super::GraspSettings;
 use super::promote::free_name;
@@ -17,20 +18,20 @@ use abide_store::{StoreError, Tx, nostr_repos, purges, redirects};
 use serde_json::json;
 use std::time::Duration;
 
-/// States of one identifier that are looked at.
+/// States of one identifier that are examined.
 const AT_MOST: i64 = 2_000;
 
-/// Why a repository goes without its owner's hand on the web.
+/// Reason why signed events delete a repository, without an action of its owner on the web.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// Its key deleted the announcement.
+    /// The owner's key deleted the announcement.
     Deleted,
-    /// A newer announcement leaves this server out.
+    /// A newer announcement no longer lists this server.
     Withdrawn,
 }
 
-/// Stops serving the announcement of a repository, and the states that speak for no other one here. Called in the
-/// transaction that deletes it, before it is deleted.
+/// Stops serving the announcement of a repository, and the states that govern no other repository here. Call it in the
+/// transaction that deletes the repository, before the deletion.
 pub(crate) async fn hide(tx: &mut Tx, settings: &GraspSettings, repo: &Repo) -> Result<(), Fault> {
     let Some((owner, identifier)) = coordinate(tx, repo).await? else { return Ok(()) };
     let scene = Scene::load(settings, tx, &identifier, owner).await?;
@@ -66,7 +67,7 @@ pub(crate) async fn show(tx: &mut Tx, settings: &GraspSettings, repo: &Repo) -> 
     Ok(())
 }
 
-/// Whether its key asked for the end of a repository: then only a newer announcement brings it back.
+/// Whether the owner's key deleted a repository. Then only a newer announcement restores it.
 pub(crate) async fn is_deleted_by_key(tx: &mut Tx, repo: &Repo) -> Result<bool, StoreError> {
     let Some((owner, identifier)) = coordinate(tx, repo).await? else { return Ok(false) };
     let target = format!("a:{}:{}:{identifier}", kinds::ANNOUNCEMENT, owner.to_hex());
@@ -75,8 +76,8 @@ pub(crate) async fn is_deleted_by_key(tx: &mut Tx, repo: &Repo) -> Result<bool, 
     Ok(kept.is_none_or(|kept| kept.created_at <= at))
 }
 
-/// What a repository that signed events rule is called when it comes back and its name is taken: a clash never keeps it
-/// away.
+/// Free name for a repository governed by signed events that returns while its own name is taken. A name clash never
+/// prevents the restore.
 pub(crate) async fn other_name(tx: &mut Tx, repo: &Repo) -> Result<Option<RepoName>, StoreError> {
     let Some((_, identifier)) = coordinate(tx, repo).await? else { return Ok(None) };
     let Ok(identifier) = Identifier::new(&identifier, &Limits::default()) else { return Ok(None) };
@@ -86,14 +87,15 @@ pub(crate) async fn other_name(tx: &mut Tx, repo: &Repo) -> Result<Option<RepoNa
     }
 }
 
-/// Forgets the announcement and the states of a repository that goes for good. Deletions stay.
+/// Removes the announcement and the states of a repository that is purged. Recorded deletions stay.
 pub(crate) async fn forget(tx: &mut Tx, settings: &GraspSettings, repo: &Repo) -> Result<(), Fault> {
     let Some((owner, identifier)) = coordinate(tx, repo).await? else { return Ok(()) };
     let scene = Scene::load(settings, tx, &identifier, owner).await?;
     if let Some(kept) = nostr_events::in_slot(tx, kinds::ANNOUNCEMENT, owner.as_bytes(), &identifier).await? {
         nostr_events::remove(tx, &kept.id).await?;
     }
-    // Hidden states speak for nobody who is here; those that speak for others were not hidden.
+    // A hidden state whose author governs no repository here is of no use. States that govern another repository were
+    // not hidden.
     for (id, author) in nostr_events::hidden_of_slot(tx, kinds::STATE, &identifier, AT_MOST).await? {
         if scene.ruled_by(PublicKey::from_byte_array(author)).next().is_none() {
             nostr_events::remove(tx, &id).await?;
@@ -110,7 +112,7 @@ async fn coordinate(tx: &mut Tx, repo: &Repo) -> Result<Option<(PublicKey, Strin
     Ok(found.map(|(owner, identifier)| (PublicKey::from_byte_array(owner), identifier)))
 }
 
-/// Deletes a served repository because its key says so, with the usual grace.
+/// Deletes a served repository because a signed event says so, with the usual grace period.
 pub(super) async fn soft_delete(
     tx: &mut Tx,
     settings: &GraspSettings,
@@ -134,8 +136,8 @@ pub(super) async fn soft_delete(
     Ok(())
 }
 
-/// Brings a deleted repository back under a newer announcement, under another name if its own is taken. As long as its
-/// row is there nothing of it is gone, so this works after the grace too: the coordinate could not be used otherwise.
+/// Restores a deleted repository under a newer announcement, under another name if its own is taken. This works after
+/// the grace period too: no data is gone while the row exists, and the coordinate would be unusable otherwise.
 pub(super) async fn restore(tx: &mut Tx, settings: &GraspSettings, who: &Who, repo: &Repo) -> Result<(), Fault> {
     let action = lifecycle::Action::Restore { grace: Duration::MAX };
     let Ok(Change::To(state)) = lifecycle::transition(repo.state(), action, tx.now()) else {
@@ -159,8 +161,8 @@ pub(super) async fn restore(tx: &mut Tx, settings: &GraspSettings, who: &Who, re
     Ok(())
 }
 
-/// Removes the directory of a repository that left purgatory without git data. Its note stays until this is done, so
-/// that the sweep finishes what a crash leaves.
+/// Removes the directory of a repository that left purgatory without git data. The purge row stays until this is done,
+/// so that the sweep finishes the removal after a crash.
 pub(super) async fn clear_directory(forge: &Forge, repo: RepoId) -> Result<(), Fault> {
     bare::remove_repo(forge.layout(), repo).await?;
     failpoint::hit(failpoint::PURGE_DIRECTORY_REMOVED);

@@ -1,14 +1,15 @@
-//! GRASP: repositories that signed events rule. What is accepted, what waits in purgatory, and what leaves it.
+//! GRASP: repositories governed by signed events. Covers acceptance, waiting in purgatory, and leaving it.
 //!
 //! * [`admit`]: an event arrives; one file each for announcements, states, proposals and deletions.
-//! * [`push`]: which signed state allows a push. [`align`]: makes a repository what a state says. [`settle`]: looks
-//!   again at everything that waits for one identifier. [`aside`]: commits whose proposal has not come yet. [`spread`]:
-//!   a proposal's commit reaches every repository it is for.
-//! * [`quota`]: what strangers have stored, for the rules of quotas.
-//! * [`scene`]: everything that is known of one identifier. [`signed`]: what a push brings out of purgatory.
-//! * [`attached`]: what waits with an announcement. [`life`]: how deletion and restoring reach the relay. [`sweep`]: what waited in vain. [`erase`]: what a deleted
-//!   account signed. [`status`]: why something
-//!   waits.
+//! * [`push`]: which signed state allows a push. [`align`]: aligns a repository with a state. [`settle`]: examines
+//!   again everything that waits for one identifier. [`aside`]: commits whose proposal has not arrived yet. [`spread`]:
+//!   gives a proposal's commit to every repository that the proposal names.
+//! * [`quota`]: how much strangers have stored, for the quota rules.
+//! * [`scene`]: all announcements and states of one identifier. [`signed`]: the events that a push takes out of
+//!   purgatory.
+//! * [`attached`]: events that wait with an announcement. [`life`]: effects of deletion and restore on the relay.
+//!   [`sweep`]: expiry of waiting entries. [`erase`]: removal of the events of a deleted account. [`status`]: reasons
+//!   why something waits.
 //!
 //! The rules themselves are in `abide_nostr::grasp`.
 
@@ -53,30 +54,30 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// How repositories that signed events rule are kept. Configuration.
+/// Settings of repositories governed by signed events. Configuration.
 #[derive(Debug, Clone)]
 pub struct GraspSettings {
-    /// Whether repositories are taken from nostr at all.
+    /// Whether this server accepts repositories from nostr.
     pub enabled: bool,
-    /// How long something waits.
+    /// How long entries wait in purgatory.
     pub expiry: Expiry,
-    /// How much may wait.
+    /// How much may wait in purgatory.
     pub caps: Caps,
-    /// How far maintainers of maintainers count.
+    /// Bounds of the maintainer recursion.
     pub maintainers: Bounds,
-    /// What events may look like.
+    /// Limits of accepted events.
     pub limits: Arc<Limits>,
-    /// Who may announce new repositories.
+    /// Keys that may announce new repositories.
     pub announce: Announce,
-    /// How much strangers may store.
+    /// Storage quotas of strangers.
     pub quotas: Quotas,
-    /// These keys may announce repositories, whatever `announce` says.
+    /// Keys that may announce repositories, whatever `announce` says.
     pub allow: BTreeSet<PublicKey>,
-    /// These keys may not.
+    /// Keys that may not announce repositories.
     pub deny: BTreeSet<PublicKey>,
     /// Bytes of commits without a proposal that one address may leave here.
     pub unsigned_per_address: u64,
-    /// Bytes of commits without a proposal from everyone together.
+    /// Bytes of commits without a proposal from all addresses together.
     pub unsigned_total: u64,
 }
 
@@ -98,7 +99,7 @@ impl Default for GraspSettings {
     }
 }
 
-/// A change that was not made, because a rule stands against it or the machine failed.
+/// Reason why a change was not made: a rule refused it, or the store failed.
 #[derive(Debug)]
 pub(crate) enum Halt {
     Refused(Refusal),
@@ -117,7 +118,7 @@ impl From<Refusal> for Halt {
     }
 }
 
-/// A fault in the middle of a unit ends it.
+/// Turns a fault into a `Halt`, which ends the unit.
 fn stop(fault: crate::Fault) -> Halt {
     match fault {
         crate::Fault::Store(error) => Halt::Store(error),
@@ -128,12 +129,12 @@ fn stop(fault: crate::Fault) -> Halt {
     }
 }
 
-/// A refusal that is worded here rather than in a rule.
+/// A refusal worded here rather than in a rule.
 fn refusal(prefix: Prefix, reason: &'static str) -> Refusal {
     Refusal::new(prefix, reason)
 }
 
-/// An event as an entry of purgatory.
+/// An event as a purgatory entry.
 fn entry(event: &Event, identifier: &str, from: Option<IpAddr>, expires_at: Timestamp) -> Entry {
     Entry {
         event_id: id(&event.id),
@@ -146,7 +147,7 @@ fn entry(event: &Event, identifier: &str, from: Option<IpAddr>, expires_at: Time
     }
 }
 
-/// Where something comes from, as it is counted: by network, where one has many addresses.
+/// The sender's address as the caps count it: one network where a sender has many addresses.
 fn address(from: Option<IpAddr>) -> Option<String> {
     from.map(|ip| throttle::place(Some(ip)))
 }
@@ -155,18 +156,18 @@ fn id(id: &EventId) -> [u8; 32] {
     *id.as_bytes()
 }
 
-/// The author's date. Parsing has made sure that it fits.
+/// The author's timestamp. Parsing has made sure that it fits.
 fn seconds(event: &Event) -> i64 {
     i64::try_from(event.created_at.as_secs()).unwrap_or(i64::MAX)
 }
 
-/// Whether one more may wait.
+/// Checks that purgatory has room for one more entry.
 async fn ensure_room(tx: &mut Tx, caps: &Caps, entry: &Entry) -> Result<(), Halt> {
     let counts = waiting(tx, Some(&entry.pubkey), entry.address.as_deref()).await?;
     Ok(caps::judge(caps, &counts)?)
 }
 
-/// How much waits: of a key, from an address, and altogether.
+/// Number of waiting entries: of a key, from an address, and in total.
 async fn waiting(conn: &mut Conn, key: Option<&[u8; 32]>, address: Option<&str>) -> Result<caps::Counts, StoreError> {
     let counts = purgatory::counts(conn, key.unwrap_or(&[0; 32]), address).await?;
     let count = |n: i64, known: bool| if known { u64::try_from(n).unwrap_or(0) } else { 0 };
@@ -178,12 +179,12 @@ async fn waiting(conn: &mut Conn, key: Option<&[u8; 32]>, address: Option<&str>)
     })
 }
 
-/// Counts something that left purgatory.
+/// Counts an entry that left purgatory.
 fn left(kind: &'static str, reason: &'static str) {
     metrics::counter!("abide_purgatory_exits_total", "kind" => kind, "reason" => reason).increment(1);
 }
 
-/// How much waits, for the metrics.
+/// Sets the purgatory metrics.
 pub async fn measure(forge: &Forge) -> Result<(), crate::Fault> {
     let totals = purgatory::totals(&mut *forge.store().read().await?).await?;
     for (kind, count) in [

@@ -1,5 +1,5 @@
-//! Leaving purgatory: a repository with git data gets its row, and its announcement is served. All in the transaction
-//! that ends the push.
+//! Promotion out of purgatory: a repository with git data gets its row, and its announcement is served. Everything
+//! happens in the transaction that ends the push.
 
 use super::scene::announcement;
 use super::signed::{Signed, serve_state};
@@ -22,10 +22,10 @@ use abide_store::{StoreError, Tx, nostr_events, nostr_repos, purgatory, redirect
 use serde_json::json;
 use std::collections::BTreeMap;
 
-/// A description is one line of a list; what is longer is cut.
+/// A description is one line in a list; longer text is cut.
 const LONGEST_DESCRIPTION: usize = 350;
 
-/// What is written when a waiting repository has its git data in place.
+/// Data that is written when a waiting repository has its git data in place.
 #[derive(Debug, Clone)]
 pub(super) struct Promotion {
     pub settings: GraspSettings,
@@ -45,8 +45,8 @@ pub(super) struct Promotion {
     pub ip: Option<String>,
 }
 
-/// Writes it, and returns what waited with it and is served from now on. `None` if the announcement no longer waits: it
-/// expired, was deleted, or a newer one is in its place.
+/// Writes the promotion, and returns the events that waited with it and are served from now on. `None` if the
+/// announcement no longer waits: it expired, was deleted, or a newer one replaced it.
 pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<Option<Vec<Event>>, Fault> {
     let Promotion { entry, id, announcement, .. } = promotion;
     leases::check(tx, &promotion.lease).await?;
@@ -78,7 +78,7 @@ pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<Option<V
             attached.extend(attached::promote(tx, &promotion.settings, &waiting.pubkey, &waiting.identifier).await?);
         }
     }
-    // A key without an account of its own has nobody who reads what they are told.
+    // A key without a username reads no notifications, so it watches nothing.
     if users::by_id(tx, owner).await?.is_some_and(|user| user.name.is_some()) {
         watch::on_ownership(tx, owner, *id).await?;
     }
@@ -128,7 +128,7 @@ async fn untracking(tx: &mut Tx, promotion: &Promotion) -> Result<Vec<Event>, Fa
     Ok(served)
 }
 
-/// The account of a key, which is made here if it has none. Nobody logged in, so nobody's address is noted.
+/// The account of a key; created here if the key has none. Nobody logged in, so no address is recorded.
 async fn account(tx: &mut Tx, npub: &str) -> Result<UserId, StoreError> {
     match nostr_repos::user_of(tx, npub).await? {
         Some(user) => Ok(user),
@@ -140,7 +140,7 @@ async fn account(tx: &mut Tx, npub: &str) -> Result<UserId, StoreError> {
     }
 }
 
-/// The first name that the owner has free.
+/// The first free name among the owner's repositories.
 pub(super) async fn free_name(tx: &mut Tx, owner: UserId, identifier: &Identifier) -> Result<RepoName, StoreError> {
     for name in forge_names(identifier) {
         if !repos::name_taken(tx, owner, &name).await? {
@@ -150,14 +150,14 @@ pub(super) async fn free_name(tx: &mut Tx, owner: UserId, identifier: &Identifie
     Err(StoreError::Missing)
 }
 
-/// What a repository says about itself, from its announcement.
+/// Description of a repository, from its announcement.
 pub(super) fn description(announcement: &Announcement) -> String {
     let text = announcement.description.as_deref().unwrap_or_default();
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     line.chars().filter(|c| !c.is_control()).take(LONGEST_DESCRIPTION).collect()
 }
 
-/// The announcements that wait beside one and are served with it.
+/// The announcements that wait beside this one and are promoted with it.
 pub(super) async fn waiting_beside(
     forge: &Forge,
     scene: &scene::Scene,
@@ -177,7 +177,7 @@ pub(super) async fn waiting_beside(
     Ok(beside.collect())
 }
 
-/// Makes a repository's own words those of its newest announcement.
+/// Updates a repository's description from its newest announcement.
 pub(super) async fn describe(tx: &mut Tx, repo: &Repo, announcement: &Announcement) -> Result<(), StoreError> {
     let wanted = description(announcement);
     if wanted != repo.description {

@@ -1,4 +1,4 @@
-//! A patch, a pull request or an update of one arrives.
+//! Admission of patches, pull requests and updates of pull requests.
 
 use super::align::{Bringer, JOB_WAIT, LANE_WAIT, client_of};
 use super::push::Coordinate;
@@ -78,12 +78,13 @@ async fn decide(forge: &Forge, event: &Event, arrival: &Arrival<'_>) -> Result<A
     }
 }
 
-/// What one try came to.
+/// Result of one attempt.
 enum Tried {
     Answered(Answer),
-    /// The commit came in the same moment, so it has to be looked at again.
+    /// The commit arrived at the same moment; try again.
     Raced,
-    /// The objects in this area are not all that the commit needs where it is for: as good as another commit.
+    /// The objects in this area are incomplete for a repository of the proposal. The area is treated like another
+    /// commit.
     Incomplete(String),
 }
 
@@ -152,11 +153,11 @@ enum Due {
     Job,
 }
 
-/// What is here of a commit.
+/// Whether and where the commit is present.
 enum Found {
     Nothing,
     In(Source),
-    /// Another commit is kept aside, or this one without all that it needs.
+    /// Another commit is kept aside, or this commit without all objects that it needs.
     Other,
 }
 
@@ -191,7 +192,7 @@ async fn find(
     })
 }
 
-/// Serves a proposal: every repository that it is for takes its commit in, and the event is stored.
+/// Serves a proposal: every repository that it names takes the commit, and the event is stored.
 async fn serve(
     forge: &Forge,
     event: &Event,
@@ -215,7 +216,7 @@ async fn serve(
     }
 }
 
-/// Stores a proposal that brings no commit of its own.
+/// Stores a proposal without a commit of its own.
 async fn store(forge: &Forge, event: &Event, steps: i64, allowance: &Allowance) -> Result<Answer, Fault> {
     let settings = forge.settings().grasp.clone();
     let stored = forge
@@ -345,10 +346,10 @@ async fn write_wait(tx: &mut Tx, unit: &Wait) -> Result<Wrote, Halt> {
     Ok(Wrote::Waits { dropped })
 }
 
-/// What one try to let a proposal wait came to.
+/// Result of one attempt to put a proposal into purgatory.
 enum Wrote {
-    /// Its commit came in the same moment.
+    /// The commit arrived at the same moment.
     Raced,
-    /// It waits, in place of another commit that was kept in this area.
+    /// The proposal waits; `dropped` is the area of another commit that was kept under its id.
     Waits { dropped: Option<String> },
 }

@@ -1,4 +1,4 @@
-//! Which signed events allow a push, and what the refs become.
+//! Decides which signed events allow a push, and the resulting ref updates.
 
 use super::scene::Scene;
 use super::signed::Signed;
@@ -19,7 +19,7 @@ use abide_store::{nostr_events, nostr_repos, purgatory, purgatory_proposals};
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-/// A key's repository.
+/// Coordinate of a repository: owner key and identifier.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Coordinate {
     pub owner: PublicKey,
@@ -33,43 +33,43 @@ impl From<&Address> for Coordinate {
 }
 
 impl Coordinate {
-    /// As the store has it.
+    /// The coordinate as the store takes it.
     pub(crate) fn stored(&self) -> ([u8; 32], String) {
         (self.owner.to_bytes(), self.identifier.clone())
     }
 }
 
-/// What is to be done to a repository that signed events rule.
+/// Change that is requested for a repository governed by signed events.
 #[derive(Debug, Clone)]
 pub(crate) enum Order {
-    /// What somebody pushes, if signed events say the same.
+    /// A push, if signed events say the same.
     Push(Vec<RefUpdate>),
     /// Follow this state.
     State(Box<Event>),
-    /// Take in the commit of this proposal.
+    /// Take the commit of this proposal.
     Proposal(Box<Event>, Oid),
-    /// Let go of the commit of a proposal that is no more.
+    /// Remove the ref of a proposal that no longer exists.
     Forget(EventId),
 }
 
-/// What becomes of the refs.
+/// Resulting ref updates.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Plan {
     pub updates: Vec<RefUpdate>,
     pub signed: Signed,
     /// The state that the refs follow.
     pub state: Option<EventId>,
-    /// The same, if it waits: it has to be there still when the intent is written.
+    /// The same state, if it waits in purgatory: it must still be there when the intent is written.
     pub waits: Option<EventId>,
-    /// Whose account did it, if there is one.
+    /// Account of the signer, if there is one.
     pub actor: Option<UserId>,
 }
 
-/// The answer to an order.
+/// Answer to an order.
 #[derive(Debug)]
 pub(crate) enum Decision {
     Go(Box<Plan>),
-    /// It is so already.
+    /// The repository is aligned already.
     Nothing,
     Refuse(String),
 }
@@ -80,18 +80,18 @@ impl Decision {
     }
 }
 
-/// What becomes of each ref of a push. Every one is judged by its own rule.
+/// Result for each ref of a push. Every ref is judged by its own rule.
 #[derive(Debug, Default)]
 pub(crate) struct Sorted {
-    /// Refs that are not taken, with the reason.
+    /// Refused refs, with the reason.
     pub refused: Vec<(RefName, String)>,
-    /// Branches and tags that a state allows, and refs of events that are served.
+    /// Branches and tags that a state allows, and refs of served events.
     pub allowed: Vec<RefUpdate>,
-    /// What the allowed refs come to; `None`: nothing changes.
+    /// Plan for the allowed refs; `None`: nothing changes.
     pub plan: Option<Box<Plan>>,
-    /// Waiting proposals whose commit this is.
+    /// Waiting proposals whose commit the push brings.
     pub released: Vec<(Event, Oid)>,
-    /// Commits whose event is not known, or waits for its repository.
+    /// Commits whose event is unknown, or waits for its repository.
     pub aside: Vec<(EventId, Oid)>,
     /// Whether one of those belongs to an event that waits with the repository's announcement.
     pub with_announcement: bool,
@@ -104,7 +104,7 @@ impl Sorted {
     }
 }
 
-/// The repository as it is, on disk and in the objects that have just come.
+/// The repository as it is now, on disk and in the objects just received.
 pub(crate) struct View {
     pub refs: BTreeMap<RefName, Oid>,
     pub head: Option<RefName>,
@@ -113,7 +113,7 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// What there is at a moment.
+    /// A view of a snapshot.
     pub(crate) fn of(refs: &Snapshot, places: Vec<PathBuf>) -> Self {
         let named = |name: &[u8]| std::str::from_utf8(name).ok()?.parse::<RefName>().ok();
         let head = match &refs.head {
@@ -124,7 +124,7 @@ impl View {
         Self { refs, head, places }
     }
 
-    /// Which of these objects are here.
+    /// The objects out of `oids` that are present.
     pub(super) async fn present(&self, oids: HashSet<Oid>) -> Result<HashSet<Oid>, Fault> {
         let places = self.places.clone();
         let looked = tokio::task::spawn_blocking(move || {
@@ -141,7 +141,7 @@ impl View {
     }
 }
 
-/// A view with the answer to every question that a decision may ask.
+/// A view with the answers to all questions that a decision may ask.
 struct Known<'a> {
     view: &'a View,
     here: HashSet<Oid>,
@@ -162,7 +162,8 @@ pub(super) fn objects_of(state: &RepoState) -> impl Iterator<Item = Oid> {
     state.refs.values().filter_map(|id: &ObjectId| id.sha1())
 }
 
-/// Whether a served repository has everything that a state needs: what it names, and all that is reached from there.
+/// Whether a served repository has all objects of a state: the objects that it names, and everything reachable from
+/// them.
 pub(super) async fn is_complete(forge: &Forge, state: &RepoState, repo: &Repo, client: Client) -> Result<bool, Fault> {
     let dir = forge.layout().repo(repo.id);
     let view = View { refs: BTreeMap::new(), head: None, places: vec![dir.clone()] };
@@ -170,7 +171,7 @@ pub(super) async fn is_complete(forge: &Forge, state: &RepoState, repo: &Repo, c
     if missing(state, &Known { view: &view, here }).next().is_some() {
         return Ok(false);
     }
-    // What a ref points to is complete; anything else that lies there has to be walked.
+    // A ref's target is complete; any other object that is present must be walked.
     let refs = snapshots::read(forge, repo).await?;
     let at_refs: HashSet<Oid> = refs.refs.iter().map(|found| found.oid).collect();
     let tip = |(name, id): (&RefName, &ObjectId)| {
@@ -190,7 +191,7 @@ pub(crate) async fn decide(forge: &Forge, place: &Coordinate, order: &Order, vie
     let scene = Scene::load(&forge.settings().grasp, &mut conn, &place.identifier, place.owner).await?;
     drop(conn);
     if let Err(refusal) = takes_changes(&scene, place) {
-        // What its author deleted goes all the same.
+        // The ref of a deleted proposal is removed even if the owner is suspended.
         let goes = matches!(order, Order::Forget(_)) && refusal == PushRefusal::OwnerSuspended;
         if !goes {
             return Ok(Decision::refuse(&refusal));
@@ -247,7 +248,7 @@ pub(crate) async fn decide(forge: &Forge, place: &Coordinate, order: &Order, vie
     }
 }
 
-/// Whether a repository is announced and takes changes.
+/// Whether a repository is announced and accepts changes.
 fn takes_changes(scene: &Scene, place: &Coordinate) -> Result<(), PushRefusal> {
     match scene.of(place.owner).filter(|known| known.repo_id().is_some()) {
         None => Err(PushRefusal::NoAnnouncement),
@@ -257,7 +258,7 @@ fn takes_changes(scene: &Scene, place: &Coordinate) -> Result<(), PushRefusal> {
     }
 }
 
-/// The second look at refs that were allowed, in the moment they move: if one of them is not allowed any more, none moves.
+/// Second check of the allowed refs, at the moment when they move. If one of them is no longer allowed, none moves.
 fn decide_again(sorted: Sorted) -> Result<Decision, Fault> {
     if let Some((_, reason)) = sorted.refused.into_iter().next() {
         return Ok(Decision::Refuse(reason));
@@ -268,7 +269,7 @@ fn decide_again(sorted: Sorted) -> Result<Decision, Fault> {
     Ok(sorted.plan.map_or(Decision::Nothing, Decision::Go))
 }
 
-/// Judges the refs of a push, each by its own rule. Branches and tags follow a state together.
+/// Judges the refs of a push, each by its own rule. Branches and tags follow one state together.
 pub(crate) async fn sort_push(
     forge: &Forge,
     place: &Coordinate,
@@ -345,7 +346,7 @@ async fn named(forge: &Forge, event: &Event, known: KnownEvent, place: &Coordina
     Ok(if targets.is_empty() { Named::Closed } else { Named::Here })
 }
 
-/// Adds what the state that these commands fit makes of the refs; the reason, if there is no such state.
+/// Adds the updates of the state that these commands match; returns the reason if no state matches.
 async fn follow_state(
     forge: &Forge,
     place: &Coordinate,
@@ -386,7 +387,7 @@ async fn follow_state(
     }
 }
 
-/// Adds what makes the refs what a state says.
+/// Adds the updates that align the refs with a state.
 async fn follow(
     forge: &Forge,
     plan: &mut Plan,
@@ -442,12 +443,13 @@ impl Waits {
     }
 }
 
-/// Keeps what allows a push, and the announcement of its repository, from expiring while the push is under way.
+/// Extends the expiry of the events that allow a push, and of its repository's announcement, so that they cannot expire
+/// during the push.
 pub(crate) async fn raise(forge: &Forge, place: &Coordinate, waits: &Waits) -> Result<(), Fault> {
     let until = forge.settings().grasp.expiry.after_push;
     let enough = forge.clock().now().plus(until);
     let mut conn = forge.store().read().await?;
-    // Usually a push comes right after its event, and there is nothing to write.
+    // A push usually follows its event at once, so there is nothing to write.
     let mut short = false;
     if waits.announcement {
         let waiting = purgatory::announcement(&mut conn, place.owner.as_bytes(), &place.identifier).await?;

@@ -1,4 +1,4 @@
-//! Quotas of strangers: usage is looked up here, the rules in `abide_nostr::grasp::quota` judge it.
+//! Quotas of strangers. Usage is looked up here; the rules in `abide_nostr::grasp::quota` judge it.
 
 use super::Halt;
 use super::signed::Signed;
@@ -19,13 +19,14 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long the sum over all strangers serves before it is made anew. This node adds what it stores meanwhile.
+/// How long the sum over all strangers is used before it is computed again. This node adds the bytes that it stores in
+/// the meantime.
 const FRESH: Duration = Duration::from_secs(60);
 
-/// How long git data stays reserved for a push that never ends: longer than git may work on one.
+/// Lifetime of a reservation whose push never ends; longer than the time limit of git for a push.
 const RESERVED_FOR: Duration = Duration::from_secs(3_600);
 
-/// Accounts whose keys are looked up at a time.
+/// Account keys that one query reads.
 const PAGE: i64 = 1_000;
 
 /// Usage of all strangers together.
@@ -66,7 +67,7 @@ impl Strangers {
         None
     }
 
-    /// Adds what was stored.
+    /// Adds stored bytes.
     pub(crate) fn add(&self, bytes: u64) {
         if let Some((_, total)) = self.summed.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             total.bytes = total.bytes.saturating_add(bytes);
@@ -81,7 +82,7 @@ impl Strangers {
     }
 }
 
-/// All keys without those of accounts that have a username.
+/// Bytes of all keys except the keys of accounts with a username.
 async fn sum(conn: &mut Conn) -> Result<Total, StoreError> {
     let mut all = quotas::sum_all(conn).await?;
     let mut after = 0;
@@ -101,7 +102,7 @@ fn count(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-/// The quotas of strangers and what is left to all of them, at one moment.
+/// The quotas of strangers and the room that is left to all of them, at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
     pub quotas: Quotas,
@@ -111,7 +112,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Looks at the disk and at the sum over all strangers.
+    /// Reads the free disk space and the sum over all strangers.
     pub(crate) async fn load(forge: &Forge) -> Result<Self, Fault> {
         let quotas = forge.settings().grasp.quotas;
         let disk = disk::measure(forge.layout().data());
@@ -124,12 +125,12 @@ impl Limits {
     }
 }
 
-/// Where something comes from, as quotas count it.
+/// The sender's network, as quotas count it.
 pub(crate) fn network(from: Option<IpAddr>) -> Option<String> {
     from.map(|ip| Network::of(ip).address().to_string())
 }
 
-/// Usage of a key and of the network it comes from, as the rules take it.
+/// Usage of a key and of its network, as the rules take it.
 pub(crate) fn usage(key: quotas::Usage, today: Today) -> Usage {
     Usage {
         events: count(key.events),
@@ -141,7 +142,7 @@ pub(crate) fn usage(key: quotas::Usage, today: Today) -> Usage {
     }
 }
 
-/// What an author may store: strangers within their quotas, accounts within `repos.per_user`.
+/// Storage allowance of an author: quotas for strangers, `repos.per_user` for accounts.
 #[derive(Debug, Clone)]
 pub(crate) struct Allowance {
     pub signer: Signer,
@@ -153,7 +154,7 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// The allowance of whoever signed something that came from there.
+    /// The allowance of the signer of an event that came from this address.
     pub(super) async fn load(
         forge: &Forge,
         signer: Signer,
@@ -165,12 +166,12 @@ impl Allowance {
         Ok(Self { signer, key, network: network(from), limits, repos_per_user })
     }
 
-    /// Of an event that was judged before.
+    /// The allowance of an event that was judged before.
     pub(super) fn unlimited(key: PublicKey) -> Self {
         Self { signer: Signer::Account, key, network: None, limits: None, repos_per_user: i64::MAX }
     }
 
-    /// Usage of a stranger's key and network, held until the unit ends.
+    /// Usage of a stranger's key and network, locked until the unit ends.
     async fn usage(&self, tx: &mut Tx) -> Result<Usage, StoreError> {
         let key = self.key.to_bytes();
         let used = quotas::lock(tx, &[key]).await?.remove(&key).unwrap_or_default();
@@ -179,20 +180,20 @@ impl Allowance {
         Ok(usage(used, today))
     }
 
-    /// Whether another event of so many bytes may be stored; counts it for the network.
+    /// Whether an event of this size may be stored; counts it for the network.
     pub(super) async fn event(&self, tx: &mut Tx, bytes: usize) -> Result<(), Halt> {
         self.ensure(tx, bytes).await?;
         Ok(self.count(tx, bytes).await?)
     }
 
-    /// As [`Allowance::event`], where the caller counts it for the network.
+    /// As [`Allowance::event`], but the caller counts the event for the network.
     pub(super) async fn ensure(&self, tx: &mut Tx, bytes: usize) -> Result<(), Halt> {
         let Some(limits) = &self.limits else { return Ok(()) };
         let usage = self.usage(tx).await?;
         Ok(quota::event(&limits.quotas, &usage, &limits.room, bytes as u64)?)
     }
 
-    /// Whether an event may take the place of another one of its author, whose bytes are given back.
+    /// Whether an event may replace another event of its author. The bytes of the replaced event are given back.
     pub(super) async fn replacement(&self, tx: &mut Tx, bytes: usize) -> Result<(), Halt> {
         let Some(limits) = &self.limits else { return Ok(()) };
         let used = self.usage(tx).await?;
@@ -201,14 +202,14 @@ impl Allowance {
         Ok(self.count(tx, bytes).await?)
     }
 
-    /// Adds bytes to those of the network, where there is one and they are a stranger's.
+    /// Adds bytes to the network's usage, if the signer is a stranger and the network is known.
     async fn count(&self, tx: &mut Tx, bytes: usize) -> Result<(), StoreError> {
         let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
         let added = self.network.iter().map(|network| (network.clone(), bytes)).collect();
         if self.limits.is_some() { quotas::add_addresses(tx, added).await } else { Ok(()) }
     }
 
-    /// Counts an event that was stored on the way of a push, outside of a unit of its own.
+    /// Counts an event that an alignment stored, outside of a unit of its own.
     pub(super) async fn count_stored(&self, forge: &Forge, bytes: usize) -> Result<(), Fault> {
         if self.limits.is_none() || self.network.is_none() {
             return Ok(());
@@ -220,7 +221,7 @@ impl Allowance {
         Ok(counted?)
     }
 
-    /// Whether another event of so many bytes may be stored, asked before work begins.
+    /// Whether an event of this size may be stored; asked before the work begins.
     pub(super) async fn ask(&self, forge: &Forge, bytes: usize) -> Result<Result<(), Refusal>, Fault> {
         let Some(limits) = &self.limits else { return Ok(Ok(())) };
         let mut conn = forge.store().read().await?;
@@ -259,7 +260,7 @@ impl Allowance {
         if self.limits.is_some() { self.usage(tx).await.map(Some) } else { Ok(None) }
     }
 
-    /// Whether a deletion request is kept, once it was carried out and stored.
+    /// Whether a deletion request is kept, after it was carried out and stored.
     pub(super) async fn deletion(&self, tx: &mut Tx, before: Option<Usage>, bytes: usize) -> Result<(), Halt> {
         let (Some(limits), Some(before)) = (&self.limits, before) else { return Ok(()) };
         let after = usage(quotas::of_key(tx, &self.key.to_bytes()).await?, Today::default());
@@ -268,7 +269,7 @@ impl Allowance {
     }
 }
 
-/// Whoever pays for the git data of a push, and where it comes from.
+/// The party that is charged for the git data of a push.
 #[derive(Debug, Clone)]
 pub(crate) struct Payer {
     limits: Option<Limits>,
@@ -277,7 +278,7 @@ pub(crate) struct Payer {
 }
 
 impl Payer {
-    /// The key pays whose signature brings the data in; without one, the network alone does.
+    /// The key whose signature brings the data in is charged. Without a key, only the network is charged.
     pub(crate) async fn load(forge: &Forge, key: Option<PublicKey>, from: Option<IpAddr>) -> Result<Self, Fault> {
         let signer = match key {
             Some(key) => crate::relay::signer(&mut *forge.store().read().await?, key).await?,
@@ -287,12 +288,12 @@ impl Payer {
         Ok(Self { limits, key, network: network(from) })
     }
 
-    /// The network that the bytes count for; none for accounts.
+    /// The network that is charged; none for accounts.
     pub(crate) fn network(&self) -> Option<&str> {
         self.limits.as_ref().and(self.network.as_deref())
     }
 
-    /// Usage at this moment, with what other pushes have reserved.
+    /// Usage at this moment, with the reservations of other pushes.
     async fn usage(&self, forge: &Forge, now: Timestamp) -> Result<(Usage, Reserved), Fault> {
         let mut conn = forge.store().read().await?;
         let used = match &self.key {
@@ -311,7 +312,7 @@ impl Payer {
         reservations::sums(conn, key.as_ref(), self.network.as_deref(), except, now).await
     }
 
-    /// How many bytes may still be pushed; `None` if quotas do not apply.
+    /// Bytes that may still be pushed; `None` if quotas do not apply.
     pub(crate) async fn room(&self, forge: &Forge) -> Result<Result<Option<u64>, Refusal>, Fault> {
         let Some(limits) = &self.limits else { return Ok(Ok(None)) };
         let (usage, reserved) = self.usage(forge, forge.clock().now()).await?;
@@ -319,10 +320,11 @@ impl Payer {
         Ok(quota::pack_room(&limits.quotas, &usage, &room).map(Some))
     }
 
-    /// Judges git data of so many bytes, beside all that others have reserved. Nobody else is judged until the unit ends.
+    /// Judges git data of this size, with all reservations of others counted. Locks out other judgements until the unit
+    /// ends.
     pub(super) async fn judge(&self, tx: &mut Tx, bytes: u64, reservation: &str) -> Result<(), Halt> {
         let Some(limits) = &self.limits else { return Ok(()) };
-        // First the lock of all, then keys, then networks: the order of everyone who locks more than one.
+        // Lock order of all callers that take more than one lock: the global lock, then keys, then networks.
         reservations::lock(tx).await?;
         let used = match self.key.map(|key| key.to_bytes()) {
             Some(key) => quotas::lock(tx, &[key]).await?.remove(&key).unwrap_or_default(),
@@ -336,8 +338,8 @@ impl Payer {
         Ok(quota::pack(&limits.quotas, &usage, &room, bytes)?)
     }
 
-    /// Takes so many bytes from the quotas, before they are stored. `false`: quotas do not apply. The reservation ends
-    /// when the bytes are charged, with [`give_back`], or by itself.
+    /// Reserves bytes of the quotas before they are stored. `false`: quotas do not apply. The reservation ends when the
+    /// bytes are charged, with [`give_back`], or by expiry.
     pub(crate) async fn reserve(&self, forge: &Forge, id: &str, bytes: u64) -> Result<Result<bool, Refusal>, Fault> {
         if self.limits.is_none() {
             return Ok(Ok(false));
@@ -367,7 +369,7 @@ impl Payer {
     }
 }
 
-/// Usage and room once everything is stored that others have reserved.
+/// Usage and room as if all reservations of others were stored.
 fn beside(usage: Usage, room: Room, reserved: Reserved) -> (Usage, Room) {
     let usage = Usage {
         repo_bytes: usage.repo_bytes.saturating_add(count(reserved.of_key)),
@@ -377,7 +379,7 @@ fn beside(usage: Usage, room: Room, reserved: Reserved) -> (Usage, Room) {
     (usage, room.after(count(reserved.total)))
 }
 
-/// Gives back what is left of a reservation. If that fails, it expires.
+/// Releases the rest of a reservation. If that fails, the reservation expires.
 pub(crate) async fn give_back(forge: &Forge, id: &str) {
     let released: Result<(), StoreError> =
         forge.store().write(id.to_owned(), |tx, id| Box::pin(reservations::release(tx, id))).await;
@@ -386,29 +388,29 @@ pub(crate) async fn give_back(forge: &Forge, id: &str) {
     }
 }
 
-/// How the git data of a push is paid for.
+/// When the git data of a push is reserved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Paying {
-    /// It is reserved when it is weighed.
+    /// When it is weighed.
     WhenWeighed,
-    /// It was reserved before, under this id.
+    /// Earlier, under this reservation id.
     Reserved(String),
 }
 
-/// Git data that was received into a directory, and who brings it.
+/// Git data that was received into a directory, and the party that brings it.
 pub(crate) struct Weighing<'a> {
     pub objects: PathBuf,
     pub owner: PublicKey,
     pub from: Option<IpAddr>,
     pub paying: &'a Paying,
-    /// Names the reservation, unless there is one.
+    /// Id of the new reservation, unless one exists.
     pub key: &'a str,
     /// Bytes that count beside those of the objects.
     pub more: u64,
 }
 
-/// Weighs git data: whoever pays must have room for it, and is charged when the push ends. Returns how many bytes were
-/// reserved under the given key; `None`: none.
+/// Weighs git data: the payer must have room for it, and is charged when the push ends. Returns the bytes that were
+/// reserved under `key`; `None`: no bytes.
 pub(crate) async fn weigh(
     forge: &Forge,
     signed: &mut Signed,
@@ -470,7 +472,7 @@ pub(crate) async fn count_refs(forge: &Forge, author: PublicKey, from: Option<Ne
     }
 }
 
-/// Bytes of the objects in a directory.
+/// Size of the objects in a directory, in bytes.
 pub(crate) async fn measure(objects: PathBuf) -> Result<u64, Fault> {
     let measured = tokio::task::spawn_blocking(move || disk_usage(&objects)).await;
     Ok(measured.map_err(|error| Fault::Internal(format!("measuring a push was interrupted: {error}")))??)

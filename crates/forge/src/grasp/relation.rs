@@ -1,4 +1,4 @@
-//! How one event is linked to what is served here.
+//! Links between one event and the served events.
 
 use super::attached;
 use crate::relay::named_by;
@@ -8,7 +8,7 @@ use abide_nostr::git::References;
 use abide_nostr::grasp::event::{Relation, steps_beyond};
 use abide_store::nostr_relations::{Address, addresses, events, tagged};
 
-/// Whether an event tags something that belongs to a repository here, or is tagged by it, and in how many steps.
+/// Whether an event tags an event that belongs to a repository here, or is tagged by one, and the number of steps.
 pub(super) async fn of(forge: &Forge, event: &Event) -> Result<(Relation, i64), Fault> {
     let references = References::of(event);
     let address = |c: &abide_nostr::git::Coordinate| -> Address { (c.kind, c.author.to_bytes(), c.identifier.clone()) };

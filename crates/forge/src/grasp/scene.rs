@@ -1,4 +1,4 @@
-//! Everything that is known of one identifier: who announced it, who may speak for whom, and what was signed.
+//! All announcements and states of one identifier, and who may sign for which repository.
 
 use super::GraspSettings;
 use super::circle::{Circle, Counting};
@@ -24,10 +24,11 @@ pub(super) const OTHER_BYTES: i64 = 4 << 20;
 /// States of one circle of authors that are looked at.
 const STATES: i64 = 10_000;
 
-/// Bytes of states that are looked at, of those that are stored and of those that wait, for each circle of authors.
+/// Bytes of states that are examined, for stored and for waiting states, for each circle of authors.
 pub(super) const STATE_BYTES: i64 = 16 << 20;
 
-/// Authors beyond the maintainers in question whose states are looked at: of repositories that list one of them.
+/// Authors whose states are examined although they are not maintainers in question: maintainers of repositories that
+/// share one.
 const OTHER_AUTHORS: usize = 1_000;
 
 /// Where an announced repository is.
@@ -37,7 +38,7 @@ pub(super) enum Place {
     Served(Box<Repo>),
     /// It waits for git data under this id.
     Waiting(RepoId, Box<purgatory::Announcement>),
-    /// It has no place here: kept beside another maintainer's announcement.
+    /// It has no directory here: the announcement is kept beside another maintainer's announcement.
     Beside,
 }
 
@@ -53,7 +54,7 @@ impl Announced {
         self.announcement.owner
     }
 
-    /// The id under which its git data is kept, or will be.
+    /// The id under which its git data is kept, or will be kept.
     pub(super) fn repo_id(&self) -> Option<RepoId> {
         match &self.place {
             Place::Served(repo) => Some(repo.id),
@@ -67,17 +68,18 @@ impl Announced {
     }
 }
 
-/// A state with the event that it was read from.
+/// A state with the event that it was parsed from.
 #[derive(Debug, Clone)]
 pub(super) struct Said {
     pub state: RepoState,
     pub event: Event,
 }
 
-/// Everything that is known of one identifier.
+/// All announcements and states of one identifier.
 #[derive(Debug, Default)]
 pub(super) struct Scene {
-    /// By id, so that whoever needs several leases takes them in this order. Those without a place come last.
+    /// Sorted by repository id, so that callers that need several leases take them in this order. Announcements without
+    /// a repository come last.
     pub announced: Vec<Announced>,
     pub stored: Vec<Said>,
     pub waiting: Vec<Said>,
@@ -86,8 +88,8 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    /// Loads it as far as it concerns `key`: whose announcement and maintainers must not be missed among many others. Of
-    /// states, those of people who can rule what `key` can.
+    /// Loads the scene as seen from `key`, so that many other announcements cannot hide its announcement and
+    /// maintainers. Loads the states of authors who can govern the same repositories as `key`.
     pub(super) async fn load(
         settings: &GraspSettings,
         conn: &mut Conn,
@@ -100,7 +102,8 @@ impl Scene {
             scene.announced.iter().map(|known| (known.owner(), known.announcement.maintainers.clone())).collect();
         let of = |owner| (owner, maintainers(owner, &listed, Model::Recursive, settings.maintainers));
         scene.maintainers = listed.keys().copied().map(of).collect();
-        // Their own first: whoever else uses the identifier, or lists them unasked, takes no room from these.
+        // The key's own maintainers first: strangers that use the identifier, or list these keys unasked, take no room
+        // from them.
         let near = scene.maintainers(key);
         let others: BTreeSet<_> = scene
             .maintainers
@@ -116,8 +119,8 @@ impl Scene {
         for authors in [near, others] {
             scene.load_states(settings, conn, identifier, &authors).await?;
         }
-        // A waiting state of a suspended account allows nothing. A stored one keeps the refs where they are: without it an
-        // older state of somebody else would rule, and move them back.
+        // A waiting state of a suspended account allows nothing. A stored state of a suspended account still holds the
+        // refs in place: without it, an older state of somebody else would become authoritative and move them back.
         scene.waiting.retain(|said| !scene.signers.is_suspended(&said.state.author));
         Ok(scene)
     }
@@ -182,7 +185,8 @@ impl Scene {
                 Some(id) => Place::Waiting(id, Box::new(entry)),
                 None => Place::Beside,
             };
-            // What waits is newer than what is kept beside it, and never waits beside what is served.
+            // A waiting announcement is newer than the version kept beside another one, and never exists together with
+            // a served one.
             found.insert(announcement.owner, Announced { announcement, place });
         }
         self.announced = found.into_values().collect();
@@ -200,18 +204,18 @@ impl Scene {
         self.signers.is_suspended(key)
     }
 
-    /// Whose signature counts for a key's repository.
+    /// The keys whose signatures count for a key's repository.
     pub(super) fn maintainers(&self, owner: PublicKey) -> BTreeSet<PublicKey> {
         self.maintainers.get(&owner).cloned().unwrap_or_else(|| BTreeSet::from([owner]))
     }
 
-    /// The repositories, served or waiting, that a key may speak for.
+    /// The repositories, served or waiting, that a key may sign for.
     pub(super) fn ruled_by(&self, author: PublicKey) -> impl Iterator<Item = &Announced> {
         let counts = move |known: &&Announced| self.maintainers(known.owner()).contains(&author);
         self.announced.iter().filter(|known| known.repo_id().is_some()).filter(counts)
     }
 
-    /// Asks which signed states may speak for a key's repository, with another one that has just come.
+    /// Calls `ask` with the signed states that may govern a key's repository, including one that has just arrived.
     pub(super) fn candidates<T>(
         &self,
         owner: PublicKey,
@@ -224,7 +228,7 @@ impl Scene {
         ask(&Candidates { stored: &stored, waiting: &waiting, maintainers: &maintainers })
     }
 
-    /// The event of a state that is stored or waits.
+    /// The event of a stored or waiting state.
     pub(super) fn event_of(&self, state: &RepoState) -> Option<&Event> {
         let same = |said: &&Said| said.event.id == state.rank.id;
         self.stored.iter().chain(&self.waiting).find(same).map(|said| &said.event)
@@ -241,13 +245,13 @@ pub(super) async fn read<T: Send + 'static>(
     apart(bytes, move || texts.iter().map(|text| parse(&settings, text)).collect()).await
 }
 
-/// An announcement as we stored it.
+/// Parses a stored announcement.
 pub(super) fn announcement(settings: &GraspSettings, json: &str) -> Option<Announcement> {
     let event = readable(json)?;
     Announcement::parse(&event, &settings.limits).ok()
 }
 
-/// A state as we stored it.
+/// Parses a stored state.
 pub(super) fn said(settings: &GraspSettings, json: &str) -> Option<Said> {
     let event = readable(json)?;
     let state = RepoState::parse(&event, &settings.limits).ok()?;

@@ -1,5 +1,5 @@
-//! Looks again at everything that waits for one identifier: git data that came to one repository may complete a state
-//! that rules another.
+//! Examines again everything that waits for one identifier: git data that came to one repository may complete a state
+//! that governs another.
 
 use super::align::{Aligned, Bringer, JOB_WAIT, Objects, align, client_of};
 use super::arrived;
@@ -17,13 +17,13 @@ use abide_store::{Conn, StoreError, Tx, nostr_repos, purgatory, purgatory_propos
 use serde_json::{Value as Json, json};
 use std::collections::HashSet;
 
-/// Steps of one settling: each moves one repository to one state, so there are never more than repositories.
+/// Maximum number of steps of one run. Each step moves one repository to one state.
 const AT_MOST: usize = 1_000;
 
 /// Steps of a settling that whoever sent an event waits for; the job goes on with the others.
 const AT_ONCE: usize = 20;
 
-/// Moves every repository of an identifier to the newest state whose objects are here, for someone.
+/// Moves every repository of an identifier to the newest state whose objects are present, on behalf of `client`.
 pub(crate) async fn settle(forge: &Forge, identifier: &str, key: PublicKey, client: Client) -> Result<(), Fault> {
     settle_some(forge, identifier, key, client, AT_MOST).await
 }
@@ -54,7 +54,7 @@ async fn settle_some(
     Ok(())
 }
 
-/// Settles what a push has not settled itself: nothing, where its repository is the only one and no other state waits.
+/// Settles what a push has not settled itself. Does nothing if its repository is the only one and no state waits.
 pub(crate) async fn settle_others(
     forge: &Forge,
     identifier: &str,
@@ -65,7 +65,7 @@ pub(crate) async fn settle_others(
     if wanted { settle(forge, identifier, key, client).await } else { Ok(()) }
 }
 
-/// Whether there is anything to settle: another repository of this identifier, or a state that waits.
+/// Whether there is anything to settle: another repository of this identifier, or a waiting state.
 async fn is_wanted(conn: &mut Conn, identifier: &str) -> Result<bool, StoreError> {
     Ok(is_shared(conn, identifier).await? || !purgatory::states(conn, identifier, 1, i64::MAX).await?.is_empty())
 }
@@ -93,7 +93,7 @@ pub(super) async fn enqueue(tx: &mut Tx, repo: RepoId) -> Result<(), StoreError>
     }
 }
 
-/// The same for a key and an identifier, in the transaction that takes an announcement or a state.
+/// As [`enqueue`], for a key and an identifier, in the transaction that stores an announcement or a state.
 pub(super) async fn enqueue_named(tx: &mut Tx, key: &[u8; 32], identifier: &str) -> Result<(), StoreError> {
     let is_proposed = async |tx: &mut Tx| proposals::of_repo(tx, key, identifier, 1).await.map(|(_, count)| count > 0);
     if !is_wanted(tx, identifier).await? && !is_proposed(tx).await? {
@@ -104,7 +104,7 @@ pub(super) async fn enqueue_named(tx: &mut Tx, key: &[u8; 32], identifier: &str)
     jobs::enqueue(tx, jobs::Kind::GraspSettle, payload, Some(format!("{owner}:{}", tag_key('d', identifier)))).await
 }
 
-/// The job: `false` if its payload is not one of ours.
+/// Runs the job; `false` if the payload is not one of ours.
 pub(crate) async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
     let owner = payload["owner"].as_str().and_then(|text| PublicKey::from_hex(text).ok());
     let (Some(owner), Some(identifier)) = (owner, payload["identifier"].as_str()) else { return Ok(false) };
@@ -121,7 +121,7 @@ struct Step {
     source: RepoId,
 }
 
-/// The next repository that is not where it should be.
+/// The next repository that is not aligned.
 async fn next(
     forge: &Forge,
     scene: &Scene,
@@ -135,14 +135,14 @@ async fn next(
             if !tried.contains(&(repo, state.rank.id)) && !is_there(forge, scene, known, &state).await? {
                 return Ok(Some(Step { repo, owner: known.owner(), state, source }));
             }
-            // The newest that can be followed; older ones are superseded by it.
+            // This is the newest state that can be followed; it supersedes the older ones.
             break;
         }
     }
     Ok(None)
 }
 
-/// The states that may rule a key's repository, the newest first, ending with the stored one that does.
+/// The states that may govern a key's repository, newest first. The stored authoritative state comes last.
 fn in_order(scene: &Scene, owner: PublicKey) -> Vec<RepoState> {
     scene.candidates(owner, None, |candidates| {
         let rules = candidates.authoritative();
@@ -157,7 +157,7 @@ fn in_order(scene: &Scene, owner: PublicKey) -> Vec<RepoState> {
     })
 }
 
-/// A repository that has all objects of a state and that its author may speak for; itself first.
+/// A repository that has all objects of a state and that its author may sign for; `known` itself is checked first.
 async fn source(
     forge: &Forge,
     scene: &Scene,
@@ -176,7 +176,7 @@ async fn source(
     Ok(None)
 }
 
-/// Whether a repository is what a state says, and the state is served.
+/// Whether a repository is aligned with a state and the state is served.
 async fn is_there(forge: &Forge, scene: &Scene, known: &Announced, state: &RepoState) -> Result<bool, Fault> {
     let Place::Served(repo) = &known.place else { return Ok(false) };
     let served = scene.stored.iter().any(|said| said.state.rank == state.rank);

@@ -1,5 +1,5 @@
-//! What a push brings out of purgatory. It is written beside the push's intent, so that whoever ends the push, be it
-//! after a crash, ends it the same way.
+//! Events that a push takes out of purgatory. They are written beside the push's intent, so that recovery after a crash
+//! ends the push in the same way.
 
 use super::{GraspSettings, id, left, seconds, settle, spread};
 use crate::relay::deleted::is_deleted;
@@ -14,33 +14,34 @@ use abide_store::repos::{self, Repo};
 use abide_store::{StoreError, Tx, nostr_events, proposal_refs, purgatory, purgatory_proposals, quotas, reservations};
 use serde::{Deserialize, Serialize};
 
-/// The signed events that allow a push, and what they say beside refs.
+/// The signed events that allow a push, and their effects apart from refs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Signed {
     /// The state that the refs follow.
     state: Option<String>,
-    /// Proposals whose commits come.
+    /// Proposals whose commits arrive.
     proposals: Vec<String>,
     /// The branch that HEAD names from now on.
     head: Option<String>,
-    /// Bytes of git data that come with it.
+    /// Bytes of git data that come with the push.
     #[serde(default)]
     bytes: u64,
-    /// The network that those count for; none for accounts.
+    /// The network that is charged for the bytes; none for accounts.
     #[serde(default)]
     network: Option<String>,
-    /// The reservation that those are taken from.
+    /// The reservation that the bytes are taken from.
     #[serde(default)]
     reservation: Option<String>,
 }
 
 impl Signed {
-    /// Notes the git data that comes with it, the network that it counts for and the reservation it is taken from.
+    /// Records the bytes of git data, the network that is charged, and the reservation.
     pub(crate) fn weigh(&mut self, bytes: u64, network: Option<String>, reservation: Option<String>) {
         (self.bytes, self.network, self.reservation) = (bytes, network, reservation);
     }
 
-    /// Whose quota the git data counts for: whoever owns the repository, if a state brings it, or else who proposes it.
+    /// The key that is charged for the git data: the repository's owner if a state brings it, otherwise the proposal's
+    /// author.
     pub(crate) fn payer(&self, owner: PublicKey) -> Option<PublicKey> {
         match &self.state {
             Some(_) => Some(owner),
@@ -48,18 +49,18 @@ impl Signed {
         }
     }
 
-    /// The refs become what a state says.
+    /// Sets the state that the refs follow.
     pub(super) fn follow(&mut self, state: &Event, head: Option<&RefName>) {
         self.state = Some(to_json(state));
         self.head = head.map(|name| name.as_str().to_owned());
     }
 
-    /// The commit of a proposal comes.
+    /// Adds a proposal whose commit arrives.
     pub(super) fn release(&mut self, proposal: &Event) {
         self.proposals.push(to_json(proposal));
     }
 
-    /// The branch that HEAD names from now on, if that changes.
+    /// The new branch of HEAD, if HEAD changes.
     pub(super) fn head(&self) -> Option<RefName> {
         self.head.as_deref()?.parse().ok()
     }
@@ -73,7 +74,7 @@ impl Signed {
             .map_err(|error| StoreError::Unreadable { column: "signed", reason: error.to_string() })
     }
 
-    /// The events themselves, for those who listen.
+    /// The events, for subscribers.
     pub(crate) fn events(&self) -> Vec<Event> {
         self.state.iter().chain(&self.proposals).filter_map(|json| read(json).ok()).collect()
     }
@@ -83,7 +84,7 @@ fn read(json: &str) -> Result<Event, StoreError> {
     from_record(json).map_err(|error| StoreError::Unreadable { column: "signed", reason: error.to_string() })
 }
 
-/// Serves the events of a push whose refs moved, in the transaction that ends it.
+/// Serves the events of a push whose refs moved, in the transaction that ends the push.
 pub(crate) async fn finish(tx: &mut Tx, settings: &GraspSettings, repo: &Repo, signed: &str) -> Result<(), StoreError> {
     let signed = Signed::decode(signed)?;
     if let Some(json) = &signed.state {
@@ -102,7 +103,7 @@ pub(crate) async fn finish(tx: &mut Tx, settings: &GraspSettings, repo: &Repo, s
     Ok(())
 }
 
-/// Charges whoever pays for the git data of a push.
+/// Charges the payer for the git data of a push.
 async fn charge(tx: &mut Tx, repo: &Repo, signed: &Signed) -> Result<(), StoreError> {
     let bytes = i64::try_from(signed.bytes).unwrap_or(i64::MAX);
     if let Some(id) = &signed.reservation {
@@ -120,7 +121,7 @@ async fn charge(tx: &mut Tx, repo: &Repo, signed: &Signed) -> Result<(), StoreEr
     quotas::add_addresses(tx, added).await
 }
 
-/// Stores a proposal whose commit came. If its author deleted it in the meantime, its refs go again.
+/// Stores a proposal whose commit arrived. If its author deleted it in the meantime, a job removes its refs again.
 async fn serve_proposal(tx: &mut Tx, settings: &GraspSettings, repo: &Repo, event: &Event) -> Result<(), StoreError> {
     let deleted = is_deleted(tx, event).await?;
     if !deleted && nostr_events::insert(tx, &to_record(event)).await? == Kept::New {
@@ -140,7 +141,7 @@ async fn serve_proposal(tx: &mut Tx, settings: &GraspSettings, repo: &Repo, even
     Ok(())
 }
 
-/// Stores a state, and lets go what it overtakes: waiting states of the same author that are older.
+/// Stores a state, and removes the older waiting states of the same author.
 pub(super) async fn serve_state(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
     debug_assert_eq!(event.kind.as_u16(), kinds::STATE);
     nostr_events::insert(tx, &to_record(event)).await?;

@@ -1,10 +1,10 @@
 //! A proposal's commit is a ref of every repository that the proposal is for and that takes changes, and of none once it is
 //! deleted. One that is archived, or whose owner is suspended, is left out: it keeps the proposal from none of the others.
 //!
-//! Before the first ref is made, the objects are beside every one of these repositories and proved complete there, each
-//! has said that it takes them, and the quota for all of them is reserved: the proposal is released in all of them or in
-//! none. The event is stored with the first repository's ref; the others follow at once, and a job that is written with
-//! the event makes sure of it, whatever happens in between.
+//! Three steps come before the first ref. The objects are put beside every repository and proved complete there. Each
+//! repository accepts the proposal. The quota for all of them is reserved. So either all repositories take the
+//! proposal, or none. The event is stored with the first repository's ref. The others follow at once, and a job that is
+//! queued with the event finishes them after a failure.
 
 use super::align::{Aligned, Bringer, JOB_WAIT, Objects, align, client_of, writer};
 use super::push::{Coordinate, Decision, Order, View, decide};
@@ -28,7 +28,7 @@ use abide_store::{StoreError, Tx, nostr_events, nostr_relations, nostr_repos, pu
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
 
-/// Proposals that a repository is given when it begins to be served.
+/// Earlier proposals that a repository receives when it is first served.
 const EARLIER: i64 = 200;
 
 /// A repository that takes the commit of a proposal.
@@ -38,7 +38,7 @@ pub(crate) struct Target {
     pub repo: Repo,
 }
 
-/// Of the repositories that a proposal names, those that take its commit, and what that says of all of them.
+/// The repositories named by a proposal that take its commit, and the state of the named repositories as a whole.
 pub(crate) async fn targets(forge: &Forge, named: &[Address]) -> Result<(Vec<Target>, Home), Fault> {
     let mut conn = forge.store().read().await?;
     let signers = Signers::load(&mut conn, named.iter().map(|address| address.author)).await?;
@@ -68,18 +68,18 @@ pub(crate) async fn targets(forge: &Forge, named: &[Address]) -> Result<(Vec<Tar
 pub(crate) enum Source {
     /// In this repository.
     Repo(RepoId),
-    /// In the area of this key, which was received beside the repository of this id.
+    /// In the area with this key, which was received beside the repository with this id.
     Area(String, Option<RepoId>),
 }
 
-/// What came of releasing a proposal.
+/// Result of releasing a proposal.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Released {
-    /// It is served.
+    /// The proposal is served.
     Done,
-    /// One of its repositories lacks something that the commit needs: nothing was done.
+    /// A repository lacks objects that the commit needs; nothing was done.
     Incomplete,
-    /// One of its repositories does not take it: nothing was done.
+    /// A repository refuses the proposal; nothing was done.
     Refused(Refusal),
 }
 
@@ -122,7 +122,7 @@ pub(crate) async fn prepare(
     if let Err(refusal) = quota::refs(forge, event.pubkey, network, &repos).await? {
         return Ok(Err(Released::Refused(refusal)));
     }
-    // Whoever pushes hears first of the repository that was pushed to.
+    // The repository that was pushed to comes first, so that the pusher hears about it before the others.
     targets.sort_by_key(|target| Some(target.repo.id) != origin);
     let mut staging = Staging::new(forge, event.id, commit, bringer.client);
     let mut staged = Vec::with_capacity(targets.len());
@@ -183,7 +183,7 @@ impl Ready {
     }
 }
 
-/// Why a repository does not take a proposal as it is now.
+/// Why a repository refuses a proposal as it is now.
 async fn refusal(forge: &Forge, order: &Order, target: &Target, objects: &Objects) -> Result<Option<String>, Fault> {
     let refs = snapshots::read(forge, &target.repo).await?;
     let mut places = vec![forge.layout().repo(target.repo.id)];
@@ -201,7 +201,7 @@ fn area_of(objects: &Objects) -> Option<&Path> {
     }
 }
 
-/// Takes the git data for all repositories together from the quota of whoever proposes, and asks for room on the disk.
+/// Reserves the git data of all repositories together in the proposer's quota, and checks the room on the disk.
 async fn reserve(
     forge: &Forge,
     event: &Event,
@@ -225,10 +225,10 @@ async fn reserve(
     Ok(reserved.map(drop))
 }
 
-/// How many of its repositories a proposal was written to.
+/// Number of repositories that a proposal was written to.
 enum Written {
     All,
-    /// At least one, so the event is served; the job goes on with the others.
+    /// At least one, so the event is served; the job continues with the others.
     Some,
     /// None, for this reason.
     None(String),
@@ -267,14 +267,14 @@ fn tell_of_delay(target: &Target, reason: &str) {
     );
 }
 
-/// Objects of one proposal that are put beside its repositories, within one bound for all of them.
+/// Stages the objects of one proposal beside its repositories, within one limit for all of them.
 struct Staging<'a> {
     forge: &'a Forge,
     update: [RefUpdate; 1],
     commit: Oid,
     client: Client,
-    /// Bytes that may still be copied. Anyone can propose: what one event makes the server copy is bounded like what one
-    /// address may leave here.
+    /// Bytes that may still be copied. Anyone can propose, so the copies for one event are limited like the commits
+    /// that one address may leave here.
     left: u64,
 }
 
@@ -284,8 +284,8 @@ impl<'a> Staging<'a> {
         Self { forge, update, commit, client, left: forge.settings().grasp.unsigned_per_address }
     }
 
-    /// Puts what a repository lacks of the commit beside it and proves the commit complete there. `None`: something is
-    /// missing, or more than may be copied.
+    /// Puts the objects that a repository lacks beside it and proves the commit complete there. `None`: an object is
+    /// missing, or the copy would exceed the limit.
     async fn stage(&mut self, source: &Source, target: &Target, named: &[Target]) -> Result<Option<Objects>, Fault> {
         let Self { forge, client, .. } = *self;
         if holds(forge, target.repo.id, &self.update, client).await? {
@@ -305,7 +305,7 @@ impl<'a> Staging<'a> {
                 *origin
             }
         };
-        // Only a repository that the proposal names gives anything to the others.
+        // Only a repository that the proposal names gives objects to the others.
         let is_named =
             |origin: &RepoId| *origin != target.repo.id && named.iter().any(|other| other.repo.id == *origin);
         let Some(origin) = origin.filter(is_named) else { return Ok(None) };
@@ -322,7 +322,7 @@ impl<'a> Staging<'a> {
         Ok(refused.is_empty().then_some(Objects::Received(key, objects)))
     }
 
-    /// Copies what a repository lacks; `false` if that is more than is left.
+    /// Copies the objects that a repository lacks; `false` if they exceed the remaining bytes.
     async fn copy(&mut self, incoming: &Incoming, places: &[PathBuf], target: &Target) -> Result<bool, Fault> {
         let refs = snapshots::read(self.forge, &target.repo).await?;
         let known: Vec<Oid> = refs.refs.iter().map(|found| found.oid).collect();
@@ -335,13 +335,13 @@ impl<'a> Staging<'a> {
     }
 }
 
-/// Whether a repository has these tips and all that they reach.
+/// Whether a repository has these tips and everything reachable from them.
 async fn holds(forge: &Forge, repo: RepoId, tips: &[RefUpdate], client: Client) -> Result<bool, Fault> {
     let mut here = Connected::in_place(forge.git(), forge.layout().repo(repo)).of(client);
     Ok(here.extend(tips).await?.is_empty())
 }
 
-/// The first of these repositories that has a commit and all that it reaches.
+/// The first of these repositories that has a commit and everything reachable from it.
 pub(super) async fn holder(
     forge: &Forge,
     id: &EventId,
@@ -358,8 +358,8 @@ pub(super) async fn holder(
     Ok(None)
 }
 
-/// Gives the commit of a served proposal to every repository it is for, from one that has it. Fails if one of them
-/// could not take it, so that whoever asked tries again.
+/// Gives the commit of a served proposal to every repository that it names, from one that has it. Fails if a repository
+/// could not take it, so that the job is retried.
 pub(crate) async fn give(forge: &Forge, id: &EventId) -> Result<(), Fault> {
     let found = nostr_events::by_id(&mut *forge.store().read().await?, id.as_bytes()).await?;
     let Some(event) = found.and_then(|found| readable(&found.json)) else { return Ok(()) };
@@ -402,7 +402,7 @@ pub(crate) async fn give(forge: &Forge, id: &EventId) -> Result<(), Fault> {
     }
 }
 
-/// Takes the ref of a proposal that is no more from the repositories it was for.
+/// Removes the ref of a deleted proposal from the repositories that it named.
 pub(super) async fn forget(forge: &Forge, id: &EventId, named: &[Address]) -> Result<(), Fault> {
     for address in named {
         align(forge, &Coordinate::from(address), Order::Forget(*id), Objects::Here, Bringer::server()).await?;
@@ -417,7 +417,7 @@ pub(crate) async fn enqueue(tx: &mut Tx, event: &Event, proposal: &Proposal) -> 
     jobs::enqueue(tx, jobs::Kind::GraspSpread, payload, None).await
 }
 
-/// Queues the proposals that are served by other repositories and name one that begins to be served, in its transaction.
+/// Queues the proposals that name a repository and are served already, in the transaction that promotes the repository.
 pub(super) async fn enqueue_for(tx: &mut Tx, repo: &Address) -> Result<(), StoreError> {
     for json in nostr_relations::proposals(tx, tag_key('a', &repo.to_string()), EARLIER).await? {
         let Some(event) = readable(&json) else { continue };
@@ -430,7 +430,7 @@ pub(super) async fn enqueue_for(tx: &mut Tx, repo: &Address) -> Result<(), Store
     Ok(())
 }
 
-/// The job: `false` if its payload is not one of ours.
+/// Runs the job; `false` if the payload is not one of ours.
 pub(crate) async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
     let id = payload["event"].as_str().and_then(|text| EventId::from_hex(text).ok());
     let (Some(id), Some(named)) = (id, payload["repos"].as_array()) else { return Ok(false) };

@@ -1,4 +1,4 @@
-//! A signed state arrives.
+//! Admission of signed states.
 
 use super::align::{Aligned, Bringer, LANE_WAIT, Objects, align, client_of};
 use super::push::{Coordinate, Order, is_complete, objects_of};
@@ -96,7 +96,7 @@ async fn ruled(forge: &Forge, scene: &Scene, state: &RepoState, client: Client) 
     Ok((ruled, due))
 }
 
-/// Nothing follows it: newer states rule wherever it could, or it names no ref. It is stored, and changes nothing.
+/// Stores a state that no repository follows: newer states govern everywhere, or it names no ref. Nothing else changes.
 async fn keep(forge: &Forge, event: &Event) -> Result<Answer, Fault> {
     let served: Result<(), Fault> = forge
         .store()
@@ -107,7 +107,7 @@ async fn keep(forge: &Forge, event: &Event) -> Result<Answer, Fault> {
     Ok(Answer::Stored)
 }
 
-/// Where an event came from, and what it may take.
+/// Sender of an event, with its allowance and git client.
 #[derive(Clone, Copy)]
 struct Sender<'a> {
     from: Option<IpAddr>,
@@ -116,7 +116,7 @@ struct Sender<'a> {
     due: Due,
 }
 
-/// All that it asks for is here: it is stored and followed at once.
+/// Stores and follows a state at once, because all its objects are present.
 async fn serve(
     forge: &Forge,
     event: &Event,
@@ -150,14 +150,14 @@ async fn serve(
         }
     }
     if !stored {
-        // No repository could take it in this moment; the next push or state looks at it again.
+        // No repository could follow the state at this moment; the next push or state examines it again.
         return wait(forge, event, state.identifier.as_str(), Vec::new(), sender).await;
     }
     settle_after(forge, state.identifier.as_str(), event.pubkey, sender.client).await;
     Ok(Answer::Stored)
 }
 
-/// It waits for git data.
+/// Puts a state into purgatory until its git data arrives.
 async fn wait(
     forge: &Forge,
     event: &Event,
@@ -179,8 +179,8 @@ async fn wait(
                 for owner in extend {
                     purgatory::raise_announcement(tx, &owner.to_bytes(), identifier, until).await?;
                 }
-                // The announcement may have expired while this was decided; then nothing speaks for the state, and
-                // nothing of it is written.
+                // The announcement may have expired during the decision. Then the state governs nothing, and nothing is
+                // written.
                 let scene = Scene::load(settings, tx, identifier, event.pubkey).await.map_err(stop)?;
                 if scene.ruled_by(event.pubkey).next().is_none() {
                     let reason = "the announcement has just expired; publish it again, then the state";

@@ -1,4 +1,4 @@
-//! Why something waits, for whoever asks.
+//! Reports why an event or a repository waits.
 
 use super::GraspSettings;
 use super::push::objects_of;
@@ -17,10 +17,11 @@ use std::path::PathBuf;
 
 pub use abide_store::purgatory::Totals;
 
-/// Missing objects, or states, that are told one by one.
+/// Missing objects, or states, that are listed one by one.
 const TOLD: usize = 100;
 
-/// States of people who may not speak for the repository that are told too: one of its own may be signed with a wrong key.
+/// States by keys that may not sign for the repository that are listed too: a maintainer may have signed with a wrong
+/// key.
 const OTHERS: i64 = 20;
 
 /// Bytes of states that are told of, of maintainers and of others.
@@ -29,18 +30,18 @@ const STATE_BYTES: i64 = 4 << 20;
 /// Bytes of states that a page tells of: one of the largest size.
 const PAGE_BYTES: i64 = 1 << 20;
 
-/// What is known of a key's repository.
+/// Status of a key's repository.
 #[derive(Debug, Clone)]
 pub enum Status {
     /// It waits for git data.
     Waiting(Waiting),
     /// It is served.
     Served {
-        /// Where.
+        /// Path of the repository, `owner/name`.
         slug: String,
-        /// The states that wait for git data beside it.
+        /// Further states that wait for git data.
         states: Vec<WaitingState>,
-        /// The proposals of which a half is missing.
+        /// The proposals of which the event or the commit is missing.
         proposals: WaitingProposals,
     },
 }
@@ -48,98 +49,87 @@ pub enum Status {
 /// A repository that waits for git data.
 #[derive(Debug, Clone)]
 pub struct Waiting {
-    /// The key.
     pub npub: String,
-    /// What the key calls it.
     pub identifier: String,
-    /// The announcement's id.
+    /// Id of the announcement.
     pub announcement: String,
-    /// Since when it waits.
     pub since: Timestamp,
-    /// When it ends.
     pub expires_at: Timestamp,
-    /// The states that wait for the same identifier, those that may speak for it first.
+    /// The states that wait for the same identifier; states of maintainers come first.
     pub states: Vec<WaitingState>,
-    /// The proposals of which a half is missing.
+    /// The proposals of which the event or the commit is missing.
     pub proposals: WaitingProposals,
 }
 
 impl Waiting {
-    /// Whether no state waits that may speak for it. Others may use the same identifier, and their states wait beside.
+    /// Whether no state of a maintainer waits. Others may use the same identifier, and their states are listed too.
     pub fn lacks_state(&self) -> bool {
         !self.states.iter().any(|state| state.authorised)
     }
 }
 
-/// A state that waits.
+/// A waiting state.
 #[derive(Debug, Clone)]
 pub struct WaitingState {
-    /// Its id.
+    /// Event id.
     pub event: String,
-    /// Whose.
     pub author: String,
-    /// Whether its author may speak for the repository.
+    /// Whether its author may sign for the repository.
     pub authorised: bool,
-    /// Since when it waits.
     pub since: Timestamp,
-    /// When it ends.
     pub expires_at: Timestamp,
-    /// How many refs it names.
+    /// Number of refs that it names.
     pub refs: usize,
-    /// The first of the objects that are not here.
+    /// The first missing objects.
     pub missing: Vec<Missing>,
-    /// How many are not here.
+    /// Number of missing objects.
     pub missing_count: usize,
 }
 
-/// An object that is not here.
+/// A missing object.
 #[derive(Debug, Clone)]
 pub struct Missing {
     /// The ref that needs it.
     pub name: String,
-    /// The object.
     pub oid: String,
 }
 
-/// Proposals of which a half is missing.
+/// Proposals of which the event or the commit is missing.
 #[derive(Debug, Clone, Default)]
 pub struct WaitingProposals {
-    /// The latest.
+    /// The newest proposals.
     pub told: Vec<WaitingProposal>,
-    /// How many there are.
+    /// Total number.
     pub count: i64,
 }
 
 impl WaitingProposals {
-    /// Whether there are more than are told.
+    /// Whether there are more proposals than are listed.
     pub fn is_cut(&self) -> bool {
         usize::try_from(self.count).is_ok_and(|count| count > self.told.len())
     }
 }
 
-/// A proposal of which a half is missing.
+/// A proposal of which the event or the commit is missing.
 #[derive(Debug, Clone)]
 pub struct WaitingProposal {
-    /// The event's id.
+    /// Event id.
     pub event: String,
-    /// Who signed the event, which waits for its commit; `None`: the commit waits for the event.
+    /// Author of the event, which waits for its commit; `None`: the commit waits for its event.
     pub author: Option<String>,
-    /// The commit.
     pub commit: String,
-    /// Since when it waits.
     pub since: Timestamp,
-    /// When it ends.
     pub expires_at: Timestamp,
 }
 
 impl WaitingProposal {
-    /// Which half is missing: `git` or `event`.
+    /// The missing half: `git` or `event`.
     pub fn missing(&self) -> &'static str {
         if self.author.is_some() { "git" } else { "event" }
     }
 }
 
-/// What is known of a key's repository; `None` if nothing is.
+/// Status of a key's repository; `None` if it is neither served nor waiting.
 pub async fn of(forge: &Forge, caller: &Caller, owner: &PublicKey, identifier: &str) -> Result<Option<Status>, Fault> {
     let client = caller.client();
     let mut conn = forge.store().read().await?;
@@ -190,7 +180,7 @@ async fn states(
     let authors: Vec<_> = maintainers.iter().map(|author| author.to_bytes()).collect();
     let mut rows = purgatory::states_of(&mut conn, identifier, &authors, TOLD as i64, STATE_BYTES).await?;
     drop(conn);
-    // Those of strangers do not push the others off the list.
+    // States of strangers come last, so that they cannot push the others off the list.
     rows.extend(others.into_iter().filter(|row| !authorised(row)));
     let places = |author| {
         let served = scene.ruled_by(author).filter_map(|known| match &known.place {
@@ -257,7 +247,7 @@ async fn told(
     Ok(states)
 }
 
-/// The proposals for a key's repository of which a half is missing, so many of them told.
+/// The proposals for a key's repository of which the event or the commit is missing; lists at most `most` of them.
 pub async fn proposals(
     forge: &Forge,
     owner: &PublicKey,
@@ -296,32 +286,29 @@ async fn here(places: Vec<PathBuf>, oids: Vec<abide_core::Oid>) -> Result<HashSe
 /// Everything that waits, for the operator.
 #[derive(Debug, Clone)]
 pub struct Contents {
-    /// How much.
     pub totals: Totals,
-    /// What ends first.
+    /// The entries that expire first.
     pub entries: Vec<ContentsEntry>,
 }
 
-/// Something that waits.
+/// A waiting entry.
 #[derive(Debug, Clone)]
 pub struct ContentsEntry {
     /// `announcement`, `state`, `proposal` or `placeholder`.
     pub kind: &'static str,
-    /// The event's id.
+    /// Event id.
     pub event: String,
-    /// Whose, if that is known.
+    /// The author, if known.
     pub author: Option<String>,
-    /// The key and identifier of a repository that it is for. A state names no owner: its author may be one.
+    /// Key and identifier of the repository. A state names no owner: its author may be one.
     pub repo: Option<(String, String)>,
-    /// Bytes that are kept for it.
+    /// Bytes that are stored for it.
     pub bytes: i64,
-    /// Since when it waits.
     pub since: Timestamp,
-    /// When it ends.
     pub expires_at: Timestamp,
 }
 
-/// What waits, the entries that end first at the front.
+/// The purgatory entries, the ones that expire first at the front.
 pub async fn contents(forge: &Forge, limit: i64) -> Result<Contents, Fault> {
     let mut conn = forge.store().read().await?;
     let signed = |kind, event: [u8; 32], key, identifier: String, since, expires_at| ContentsEntry {
@@ -356,13 +343,13 @@ pub async fn contents(forge: &Forge, limit: i64) -> Result<Contents, Fault> {
     Ok(Contents { totals: purgatory::totals(&mut conn).await?, entries })
 }
 
-/// What is known of the event that a pushed ref is named after.
+/// The event that a pushed ref is named after, as far as it is known.
 pub(super) struct KnownProposal {
     pub known: KnownEvent,
     pub event: Option<Event>,
 }
 
-/// Looks an event up that a pushed ref is named after.
+/// Looks up the event that a pushed ref is named after.
 pub(super) async fn known_proposal(forge: &Forge, id: &EventId) -> Result<KnownProposal, Fault> {
     let mut conn = forge.store().read().await?;
     let commit = |event: &Event| Proposal::parse(event).ok().and_then(|proposal| proposal.commit);

@@ -1,4 +1,4 @@
-//! What waited in vain goes: entries whose time is over, with their directories and objects.
+//! Removes expired purgatory entries, with their directories and objects.
 
 use super::{aside, attached, left, life};
 use crate::{Fault, Forge};
@@ -11,24 +11,22 @@ use abide_store::purgatory_proposals as proposals;
 use abide_store::{StoreError, Tx, purges, pushes, quotas, reservations};
 use std::time::Duration;
 
-/// Entries of one kind that one look takes on.
+/// Entries of one kind that one query reads.
 const PAGE: i64 = 200;
 
-/// Areas without an entry that nobody has touched for so long belong to nobody.
+/// Minimum age of an area without an entry before it is removed.
 const AREA_AGE: Duration = Duration::from_secs(600);
 
-/// What a sweep took away.
+/// Numbers of removed entries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Announcements.
     pub announcements: u64,
-    /// States.
     pub states: u64,
     /// Proposals without a commit, and commits without a proposal.
     pub proposals: u64,
 }
 
-/// Takes everything away whose time is over.
+/// Removes all expired entries.
 pub async fn sweep(forge: &Forge) -> Result<Swept, Fault> {
     let mut swept = Swept { announcements: announcements(forge).await?, ..Swept::default() };
     swept.states = states(forge).await?;
@@ -56,7 +54,7 @@ async fn announcements(forge: &Forge) -> Result<u64, Fault> {
     }
 }
 
-/// Lets one announcement go; `false` if it is being pushed to, or was promoted or extended meanwhile.
+/// Expires one announcement; `false` if a push is running, or if it was promoted or extended in the meantime.
 async fn expire(forge: &Forge, entry: &Announcement) -> Result<bool, Fault> {
     let remembered = forge.settings().grasp.expiry.remembered;
     let input = (entry.clone(), forge.node().holder().to_owned(), forge.settings().lease_ttl, remembered);
@@ -83,7 +81,7 @@ async fn take(
 ) -> Result<bool, StoreError> {
     let mut lease: Option<Lease> = None;
     if let Some(repo) = entry.repo_id {
-        // Whoever pushes holds this; then it does not expire.
+        // A running push holds this lease; then the announcement does not expire.
         match leases::take(tx, &pushes::lease_name(repo), holder, ttl).await? {
             Some(taken) => lease = Some(taken),
             None => return Ok(false),
@@ -174,7 +172,7 @@ async fn expire_proposals(forge: &Forge, page: Vec<proposals::Half>) -> Result<u
     Ok(gone)
 }
 
-/// Removes areas whose entry was never written, or went before its area did.
+/// Removes areas whose entry was never written, or was removed before its area.
 async fn areas(forge: &Forge) -> Result<(), Fault> {
     for key in incoming::list_incoming(forge.layout())?.iter().filter(|key| aside::is_aside(key)) {
         let path = forge.layout().incoming(key);

@@ -1,4 +1,4 @@
-//! What each kind of job does.
+//! Handlers of each kind of job.
 
 use super::{Job, Kind};
 use crate::accounts::{delete, reset};
@@ -12,19 +12,19 @@ use abide_core::{RepoId, Timestamp};
 use abide_store::{StoreError, deliveries, events, jobs, links, pushes, sessions, throttles, user_keys, webhooks};
 use std::time::Duration;
 
-/// No window of a throttle is longer: settings are refused if they are.
+/// Longest window of a rate limit: settings above it are refused.
 const LONGEST_WINDOW: Duration = Duration::from_secs(86_400);
 
-/// Incoming areas that nobody touched for so long belong to nobody.
+/// Age from which an unused incoming area has no owner.
 const INCOMING_AGE: Duration = Duration::from_secs(6 * 3600);
 
-/// Why a job did not succeed.
+/// Failure of a job.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum JobError {
-    /// Trying again can help.
+    /// A retry can help.
     #[error(transparent)]
     Fault(#[from] Fault),
-    /// It cannot.
+    /// A retry cannot help.
     #[error("{0}")]
     Final(String),
 }
@@ -109,7 +109,7 @@ fn repo_id(job: &Job) -> Result<RepoId, JobError> {
         .ok_or_else(|| JobError::Final("the payload lacks repo_id; run it for one repository".into()))
 }
 
-/// Forgets old events and deliveries, a part at a time so that others can write meanwhile.
+/// Prunes old events and deliveries, in batches so that others can write in between.
 async fn prune_logs(forge: &Forge, deliveries_from: Timestamp) -> Result<(), StoreError> {
     let events_from = forge.clock().now().minus(forge.settings().attention.event_retention);
     let unit = (events_from, deliveries_from);

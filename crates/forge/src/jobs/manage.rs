@@ -1,4 +1,4 @@
-//! What an operator does with jobs: look, run one now, run one again.
+//! Operator commands for jobs: list, run now, retry.
 
 use super::{Job, Kind, runner};
 use crate::accounts::admin;
@@ -9,30 +9,30 @@ use serde_json::json;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// How long a job started by hand may show no sign of life.
+/// Hold of a job started by hand.
 const HOLD: Duration = Duration::from_secs(60);
 
-/// Jobs, newest first; all states if none is named.
+/// Jobs, newest first; in any state if none is given.
 pub async fn list(forge: &Forge, state: Option<&str>, limit: i64) -> Result<Vec<Job>, Fault> {
     page(forge, state, None, limit).await
 }
 
-/// The same, behind a job.
+/// As [`list`], before a job.
 pub async fn page(forge: &Forge, state: Option<&str>, before: Option<i64>, limit: i64) -> Result<Vec<Job>, Fault> {
     Ok(jobs::list(&mut *forge.store().read().await?, state, before, limit).await?)
 }
 
-/// One job; `None` if there is none, or none any more.
+/// One job; `None` if it does not exist or was pruned.
 pub async fn find(forge: &Forge, id: i64) -> Result<Option<Job>, Fault> {
     Ok(jobs::by_id(&mut *forge.store().read().await?, id).await?)
 }
 
-/// How many jobs are in each state.
+/// Number of jobs in each state.
 pub async fn counts(forge: &Forge) -> Result<Vec<(String, i64)>, Fault> {
     Ok(jobs::counts(&mut *forge.store().read().await?).await?)
 }
 
-/// Runs one job of a kind now, in this process, and waits for its end. Returns how it ended.
+/// Runs one job of a kind now, in this process, and waits for its end. Returns the finished job.
 pub async fn run_now(forge: &Forge, kind: Kind, payload: serde_json::Value) -> Result<Job, Fault> {
     let holder = forge.node().holder().to_owned();
     let payload = if payload.is_null() { json!({}) } else { payload };
@@ -58,12 +58,12 @@ pub async fn run_now(forge: &Forge, kind: Kind, payload: serde_json::Value) -> R
     ended.ok_or_else(|| Fault::Internal("the job vanished while it ran".into()))
 }
 
-/// Queues an ended job anew; `false` if there is no such job or it has not ended.
+/// Enqueues a finished job again; `false` if it does not exist or has not finished.
 pub async fn retry(forge: &Forge, id: i64) -> Result<bool, Fault> {
     forge.store().write(id, |tx, id| Box::pin(async move { Ok(jobs::again(tx, *id).await?) })).await
 }
 
-/// The same by a site admin, who is written down.
+/// As [`retry`], by a site admin, with an audit entry.
 pub async fn retry_by_admin(forge: &Forge, caller: &Caller, id: i64) -> Result<bool, Access> {
     admin::ensure(caller)?;
     let queued: Result<bool, Fault> = forge

@@ -1,6 +1,6 @@
-//! Work that is done later. A job is a row, queued in the transaction that wants it.
+//! Background jobs. A job is a row, enqueued in the caller's transaction.
 //!
-//! [`runner`] runs what is due, [`schedule`] queues what the clock asks for, once per cluster.
+//! [`runner`] runs due jobs, [`schedule`] enqueues periodic ones, once per cluster.
 
 mod handle;
 pub mod manage;
@@ -16,41 +16,40 @@ pub use abide_store::jobs::Job;
 /// Smaller is more urgent.
 const PRIORITY: i64 = 100;
 
-/// What kinds of jobs there are.
+/// Kind of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Tidies one repository.
+    /// Maintains one repository.
     RepoMaintain,
-    /// Puts crashed pushes right and removes what they left.
+    /// Reconciles crashed pushes and removes their leftovers.
     PushReconcile,
-    /// Forgets ended jobs and pushes, ended logins, dead links, old counts and mails.
+    /// Prunes finished jobs and pushes, expired sessions and links, rate limits and mails.
     HistoryPrune,
-    /// Lets offers expire and removes deleted repositories past their grace.
+    /// Expires offers and purges deleted repositories after their grace.
     LifecycleSweep,
     /// Delivers one mail.
     MailSend,
-    /// Answers someone who has forgotten their password.
+    /// Sends a password reset.
     AccountReset,
-    /// Removes what a deleted account wrote.
+    /// Removes the texts of a deleted account.
     AccountErase,
-    /// Reads what a push brought for what it says about issues.
+    /// Scans the commits of a push for closing keywords.
     IssueKeywords,
-    /// Writes the mails about what people were told that are due.
+    /// Writes due notification mails.
     NotifyMail,
-    /// Removes events that asked to be forgotten.
+    /// Removes expired nostr events.
     RelayExpire,
-    /// Counts which repositories are popular.
+    /// Counts trending repositories.
     TrendingCount,
-    /// Takes away what waited in vain for git data, or for its event.
+    /// Removes expired purgatory entries.
     GraspSweep,
-    /// Makes every repository of one identifier follow the state that rules it.
+    /// Aligns every repository of one identifier with its authoritative state.
     GraspSettle,
-    /// Gives the commit of a proposal to every repository it is for, or takes it away once the proposal is deleted.
+    /// Copies the commit of a proposal to every target repository, or removes it once the proposal is deleted.
     GraspSpread,
 }
 
 impl Kind {
-    /// Every kind.
     pub const ALL: &[Self] = &[
         Self::RepoMaintain,
         Self::PushReconcile,
@@ -68,7 +67,7 @@ impl Kind {
         Self::GraspSpread,
     ];
 
-    /// What it is called in the table and on the command line.
+    /// Name in the table and on the command line.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::RepoMaintain => "repo:maintain",
@@ -88,12 +87,12 @@ impl Kind {
         }
     }
 
-    /// The kind of that name.
+    /// The kind with this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
     }
 
-    /// How often to try before giving up.
+    /// Most attempts.
     const fn max_attempts(self) -> i64 {
         match self {
             Self::RepoMaintain | Self::TrendingCount => 3,
@@ -108,13 +107,13 @@ impl Kind {
             | Self::GraspSettle
             | Self::GraspSpread
             | Self::RelayExpire => 5,
-            // With growing pauses that is about a day and a half: mail servers may be down for a night.
+            // With growing pauses that is about a day and a half: mail servers may be down overnight.
             Self::MailSend => 40,
         }
     }
 }
 
-/// Queues a job in the caller's transaction. With a key, only if none of the same kind and key waits or runs.
+/// Enqueues a job in the caller's transaction. With a key, only if none of the same kind and key waits or runs.
 pub(crate) async fn enqueue(tx: &mut Tx, kind: Kind, payload: Json, key: Option<String>) -> Result<(), StoreError> {
     let new = NewJob {
         kind: kind.as_str(),

@@ -1,4 +1,4 @@
-//! Running jobs: a few workers that claim what is due, under a lease that they keep alive.
+//! Job runner: a few workers that claim due jobs under a hold, which they renew.
 
 use super::Job;
 use super::handle::{JobError, handle};
@@ -10,14 +10,14 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// How long a claimed job may show no sign of life.
+/// Hold of a claimed job.
 const HOLD: Duration = Duration::from_secs(60);
-/// First wait after a failure; doubles with each.
+/// Pause after the first failure; doubles with each.
 const BACKOFF: Duration = Duration::from_secs(10);
-/// Longest wait.
+/// Longest pause.
 const BACKOFF_CAP: Duration = Duration::from_secs(3600);
 
-/// Runs workers until told to stop; a job that is running then is finished or handed back.
+/// Runs workers until stopped; a running job is then finished or returned.
 pub async fn run(forge: Forge, stop: CancellationToken) {
     let workers = (0..forge.settings().job_workers.max(1)).map(|_| tokio::spawn(work(forge.clone(), stop.clone())));
     for worker in workers.collect::<Vec<_>>() {
@@ -48,7 +48,7 @@ async fn idle(forge: &Forge, stop: &CancellationToken) {
     }
 }
 
-/// Looks without the write lock first, so that an idle server writes nothing.
+/// Checks without the write lock first, so that an idle server writes nothing.
 async fn claim(forge: &Forge) -> Result<Option<Job>, Fault> {
     let now = forge.clock().now();
     if !jobs::anything_to_do(&mut *forge.store().read().await?, now).await? {
@@ -66,7 +66,7 @@ async fn claim(forge: &Forge) -> Result<Option<Job>, Fault> {
         .await
 }
 
-/// Runs a job that was claimed, keeps it alive, and writes its end.
+/// Runs a claimed job, renews its hold, and records its end.
 pub(super) async fn run_one(forge: &Forge, job: &Job, stop: &CancellationToken) {
     let drained = async {
         stop.cancelled().await;
@@ -92,7 +92,7 @@ pub(super) async fn run_one(forge: &Forge, job: &Job, stop: &CancellationToken) 
     }
 }
 
-/// Shows signs of life; comes back only if the job was taken away.
+/// Renews the hold; returns only if it was lost.
 async fn keep(forge: &Forge, job: &Job) {
     loop {
         tokio::time::sleep(HOLD / 3).await;
@@ -127,7 +127,7 @@ async fn end(forge: &Forge, job: &Job, outcome: &Result<(), JobError>) -> Result
         .map(drop)
 }
 
-/// Doubling waits, spread by up to a fifth so that jobs that failed together do not come back together.
+/// Exponential backoff with a jitter of a fifth, so that jobs that failed together do not return together.
 fn next_try(forge: &Forge, job: &Job) -> Timestamp {
     let doublings = u32::try_from(job.attempts.clamp(1, 20) - 1).unwrap_or(0);
     let wait = BACKOFF.saturating_mul(1 << doublings).min(BACKOFF_CAP);

@@ -1,4 +1,4 @@
-//! The clock that queues jobs: each entry runs once per cluster, whichever node gets there first.
+//! Periodic jobs: each entry runs once per cluster, on the node that gets there first.
 
 use super::{Kind, enqueue};
 use crate::{Fault, Forge};
@@ -8,7 +8,6 @@ use serde_json::json;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// An entry.
 struct Entry {
     kind: Kind,
     every: Duration,
@@ -22,15 +21,15 @@ fn entries(forge: &Forge) -> [Entry; 7] {
         Entry { kind: Kind::LifecycleSweep, every: forge.settings().lifecycle.sweep_interval },
         Entry { kind: Kind::GraspSweep, every: Duration::from_secs(60) },
         Entry { kind: Kind::RelayExpire, every: Duration::from_secs(300) },
-        // What is due at once has a job of its own; this is for mails that waited for the end of a window.
+        // Mails that are due at once have their own job; this is for mails that waited for the end of a window.
         Entry { kind: Kind::NotifyMail, every: Duration::from_secs(60) },
     ]
 }
 
-/// How often the entries are looked at.
+/// Interval for checking the entries.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// Queues what is due until told to stop.
+/// Enqueues due jobs until stopped.
 pub async fn run(forge: Forge, stop: CancellationToken) {
     let entries = entries(&forge);
     while !stop.is_cancelled() {
@@ -65,7 +64,7 @@ async fn queue_if_due(forge: &Forge, entry: &Entry) -> Result<(), Fault> {
         .await
 }
 
-/// Up to a tenth later, so that nodes and entries do not beat in time.
+/// Adds up to a tenth, so that nodes and entries do not run in step.
 fn jittered(forge: &Forge, every: Duration) -> Duration {
     let mut random = [0; 1];
     forge.random().fill(&mut random);

@@ -1,4 +1,4 @@
-//! What the mails say. Plain text; nothing in a subject comes from a stranger.
+//! Texts of mails. Plain text; a subject contains nothing from a stranger.
 
 use std::time::Duration;
 
@@ -7,7 +7,6 @@ use std::time::Duration;
 pub struct Letter {
     /// One line.
     pub subject: String,
-    /// Plain text.
     pub text: String,
 }
 
@@ -17,7 +16,7 @@ impl Letter {
     }
 }
 
-/// Proving that one reads an address.
+/// Verification of an address.
 pub(crate) fn verify(link: &str, ttl: Duration) -> Letter {
     Letter::new(
         "Verify your e-mail address",
@@ -29,7 +28,7 @@ pub(crate) fn verify(link: &str, ttl: Duration) -> Letter {
     )
 }
 
-/// A new password for someone who has forgotten theirs.
+/// Password reset.
 pub(crate) fn reset(name: &str, link: &str, ttl: Duration) -> Letter {
     Letter::new(
         "Reset your password",
@@ -44,7 +43,6 @@ pub(crate) fn reset(name: &str, link: &str, ttl: Duration) -> Letter {
     )
 }
 
-/// An invitation.
 pub(crate) fn invite(site: &str, link: &str, ttl: Duration) -> Letter {
     Letter::new(
         "You are invited",
@@ -56,7 +54,7 @@ pub(crate) fn invite(site: &str, link: &str, ttl: Duration) -> Letter {
     )
 }
 
-/// That a password was changed, to whoever should know if it was not them.
+/// Notice of a changed password, in case it was not the user.
 pub(crate) fn password_changed(site: &str) -> Letter {
     Letter::new(
         "Your password was changed",
@@ -67,7 +65,7 @@ pub(crate) fn password_changed(site: &str) -> Letter {
     )
 }
 
-/// That the second factor was turned off, to whoever should know if it was not them.
+/// Notice that the second factor was turned off, in case it was not the user.
 pub(crate) fn factor_off(site: &str) -> Letter {
     Letter::new(
         "Two-factor authentication was turned off",
@@ -78,7 +76,7 @@ pub(crate) fn factor_off(site: &str) -> Letter {
     )
 }
 
-/// That someone who looks after the site turned the second factor off, to the owner of the account.
+/// Notice to the owner that an admin turned the second factor off.
 pub(crate) fn factor_reset(site: &str) -> Letter {
     Letter::new(
         "Two-factor authentication was reset",
@@ -92,7 +90,7 @@ pub(crate) fn factor_reset(site: &str) -> Letter {
     )
 }
 
-/// That mail goes elsewhere from now on, to where it went before.
+/// Notice of a new primary address, sent to the previous one.
 pub(crate) fn address_changed(site: &str, address: &str) -> Letter {
     Letter::new(
         "Your primary address was changed",

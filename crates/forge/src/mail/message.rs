@@ -1,4 +1,4 @@
-//! From a letter to the bytes that mail servers and readers understand.
+//! Builds the bytes of a mail from a letter.
 
 use super::List;
 use super::letters::Letter;
@@ -8,7 +8,7 @@ use lettre::message::Mailbox;
 use lettre::message::header::{ContentType, HeaderName, HeaderValue, MIME_VERSION_1_0};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Why a letter cannot be sent, now or ever.
+/// Reason why a letter cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unsendable {
     #[error("mail.from = {0:?} is not a mailbox such as Abide <abide@example.org>")]
@@ -19,12 +19,12 @@ pub(super) enum Unsendable {
     Build(#[from] lettre::error::Error),
 }
 
-/// Reads who mails are from.
+/// Parses the sender.
 pub(super) fn sender(from: &str) -> Result<Mailbox, Unsendable> {
     from.parse().map_err(|_| Unsendable::From(from.to_owned()))
 }
 
-/// Builds the message. The same job gives the same message, so one that is sent twice is recognised by its id.
+/// Builds the message. The same job gives the same message, so a duplicate is recognised by its id.
 pub(super) fn build(
     from: &str,
     to: &str,
@@ -44,10 +44,10 @@ pub(super) fn build(
         .date(date)
         .message_id(Some(id))
         .subject(letter.subject.as_str())
-        // So that nobody's holiday notice answers.
+        // Suppresses automatic replies such as holiday notices.
         .raw_header(raw("Auto-Submitted", "auto-generated".into()));
     if let Some(list) = list {
-        // No mail bears the id that all refer to; readers put mails together by what they refer to.
+        // No mail has the id that all refer to; mail readers group mails by their references.
         let thread = format!("<{}@{host}>", list.thread);
         message = message
             .in_reply_to(thread.clone())
@@ -61,7 +61,7 @@ pub(super) fn build(
     Ok(message.header(MIME_VERSION_1_0).header(ContentType::TEXT_PLAIN).body(letter.text.clone())?)
 }
 
-/// A header in plain characters.
+/// A header with ASCII content.
 fn raw(name: &'static str, value: String) -> HeaderValue {
     HeaderValue::new(HeaderName::new_from_ascii_str(name), value)
 }
@@ -74,7 +74,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Every address that an account may have can be written to, and whatever a letter says stays what it is: one
+        /// Every address that an account may have can be written to, and a letter's text cannot add headers: one
         /// recipient, one subject, one text.
         #[test]
         fn nothing_typed_becomes_a_header(

@@ -1,7 +1,7 @@
-//! Telling people by mail. A mail is a job, queued in the transaction of what it tells about; it goes to a mail server,
-//! or becomes a file in `outbox/` if none is configured.
+//! Mail. A mail is a job, enqueued in the transaction of its cause. It goes to a mail server, or becomes a file in
+//! `outbox/` if none is configured.
 //!
-//! [`letters`] has the words, `message.rs` makes the bytes.
+//! [`letters`] has the texts, `message.rs` builds the bytes.
 
 pub mod letters;
 mod message;
@@ -17,35 +17,34 @@ use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
 use message::Unsendable;
 use serde_json::{Value as Json, json};
 
-/// What a queued mail is sealed for: it may hold a link that sets a password, and jobs are kept and shown.
+/// Purpose for sealing queued mails: a mail may contain a password reset link, and jobs are kept and shown.
 const PURPOSE: &str = "queued mail";
 
-/// The thread that a mail belongs to, for programs that sort mail.
+/// Thread of a mail, for mail programs that sort by list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct List {
-    /// What people call it.
+    /// Display name.
     pub name: String,
-    /// What filters go by, without the host: for life.
+    /// List id without the host; never changes.
     pub id: String,
-    /// What all mails of the thread refer to, without the host.
+    /// Reference of all mails of the thread, without the host.
     pub thread: String,
-    /// Where it can be read.
+    /// URL of the thread.
     pub archive: String,
-    /// Where a single POST ends it.
+    /// URL for one-click unsubscribe by POST.
     pub unsubscribe: String,
 }
 
-/// A mail about a thread: to whom, about which event. It is written each time it is tried, from the rows as they are
-/// then, so the queue keeps nothing that people wrote.
+/// A mail about a thread: recipient and event. It is written at each attempt from the current rows, so the queue
+/// contains no user texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Gate {
-    /// Whom it is for.
+    /// Recipient.
     pub user: i64,
-    /// What it is about.
     pub thread: i64,
-    /// It tells of what happened out of the public's sight.
+    /// The event was not public.
     pub private: bool,
-    /// Place of the event in the log; 0 means the latest one of the thread.
+    /// Position of the event in the log; 0 means the latest one of the thread.
     #[serde(default)]
     pub seq: i64,
     /// Number of events since the last mail.
@@ -53,12 +52,12 @@ pub(crate) struct Gate {
     pub events: i64,
 }
 
-/// Queues a mail in the caller's transaction.
+/// Enqueues a mail in the caller's transaction.
 pub(crate) async fn enqueue(tx: &mut Tx, forge: &Forge, to: &str, letter: &Letter) -> Result<(), StoreError> {
     queue(tx, forge, &Queued { to: to.to_owned(), letter: Some(letter.clone()), gate: None }).await
 }
 
-/// Queues a mail about a thread, which is sent only to someone who may see it by then.
+/// Enqueues a mail about a thread, which is sent only if the recipient may still see it.
 pub(crate) async fn enqueue_about(tx: &mut Tx, forge: &Forge, to: &str, gate: Gate) -> Result<(), StoreError> {
     queue(tx, forge, &Queued { to: to.to_owned(), letter: None, gate: Some(gate) }).await
 }
@@ -78,13 +77,13 @@ struct Queued {
     gate: Option<Gate>,
 }
 
-/// Why a mail was not delivered.
+/// Failure to deliver a mail.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DeliveryError {
-    /// Trying again can help.
+    /// A retry can help.
     #[error("{0}")]
     Later(String),
-    /// It cannot.
+    /// A retry cannot help.
     #[error("{0}")]
     Never(String),
 }
@@ -92,7 +91,7 @@ pub(crate) enum DeliveryError {
 impl From<Unsendable> for DeliveryError {
     fn from(error: Unsendable) -> Self {
         match error {
-            // The operator can put that right.
+            // The operator can correct the setting.
             Unsendable::From(_) => Self::Later(error.to_string()),
             Unsendable::To | Unsendable::Build(_) => Self::Never(error.to_string()),
         }
@@ -131,7 +130,7 @@ async fn send(url: &str, timeout: std::time::Duration, message: Message) -> Resu
     let transport = AsyncSmtpTransport::<Tokio1Executor>::from_url(url)
         .map_err(|error| DeliveryError::Later(format!("mail.smtp_url cannot be used: {error}")))?;
     let transport = transport.timeout(Some(timeout)).build();
-    // The transport's own limit ends with the connection; a server that falls silent later would be waited for.
+    // The transport's own limit covers connecting only; without this, a server that stalls later would block forever.
     match tokio::time::timeout(timeout, transport.send(message)).await {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(error)) if error.is_permanent() && !is_about_us(&error) => {
@@ -142,7 +141,7 @@ async fn send(url: &str, timeout: std::time::Duration, message: Message) -> Resu
     }
 }
 
-/// Whether the server refuses us, not the mail: that is for the operator to put right, and the mail waits for it.
+/// Whether the server refuses our login, not the mail: the operator must correct that, and the mail waits.
 fn is_about_us(error: &lettre::transport::smtp::Error) -> bool {
     const LOGIN: [u16; 4] = [530, 534, 535, 538];
     error.status().is_some_and(|code| LOGIN.contains(&u16::from(code)))
@@ -168,12 +167,12 @@ pub(crate) async fn prune(forge: &Forge, before: Timestamp) {
     }
 }
 
-/// Whether that can be who mails are from; says the rule if not.
+/// Whether a text is a valid sender; returns the rule if not.
 pub fn check_from(text: &str) -> Result<(), String> {
     message::sender(text).map(drop).map_err(|_| "it must be a mailbox such as Abide <abide@example.org>".into())
 }
 
-/// Whether mail can be handed over there; says the rule if not.
+/// Whether a text is a valid mail server URL; returns the rule if not.
 pub fn check_smtp_url(text: &str) -> Result<(), String> {
     let built = AsyncSmtpTransport::<Tokio1Executor>::from_url(text);
     built.map(drop).map_err(|_| "it must be a URL such as smtps://user:password@mail.example.org".into())

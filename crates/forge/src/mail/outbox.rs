@@ -1,4 +1,4 @@
-//! Mails as files, for those who have no mail server: the operator reads or forwards them.
+//! Mails as files, for sites without a mail server: the operator reads or forwards them.
 
 use abide_core::Timestamp;
 use std::fs::{self, File, OpenOptions};
@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 const ENDING: &str = ".eml";
 
-/// The folder, below the data directory.
+/// Outbox folder below the data directory.
 pub(super) fn folder(data: &Path) -> PathBuf {
     data.join("outbox")
 }
 
-/// Writes a mail so that it is there as a whole or not at all, also after a loss of power. Writing the same one again
-/// replaces it. Only the owner can read it: a mail may hold a link that sets a password.
+/// Writes a mail atomically and durably. Writing the same one again replaces it. Only the owner can read it: a mail may
+/// contain a password reset link.
 pub(super) fn write(folder: &Path, at: Timestamp, id: i64, mail: &[u8]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let name = format!("{}-{id}{ENDING}", stamp(at));
@@ -26,7 +26,7 @@ pub(super) fn write(folder: &Path, at: Timestamp, id: i64, mail: &[u8]) -> io::R
     File::open(folder)?.sync_all()
 }
 
-/// Removes mails that were queued before an instant; returns how many.
+/// Removes mails that were queued before an instant; returns their number.
 pub(super) fn prune(folder: &Path, before: Timestamp) -> io::Result<u64> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
@@ -46,7 +46,7 @@ pub(super) fn prune(folder: &Path, before: Timestamp) -> io::Result<u64> {
     Ok(removed)
 }
 
-/// A time that sorts as text: `20261115T063000Z`.
+/// A timestamp that sorts as text: `20261115T063000Z`.
 fn stamp(at: Timestamp) -> String {
     at.to_string().replace(['-', ':'], "")
 }

@@ -1,7 +1,7 @@
-//! One connection to the relay, whatever carries it: text goes in, text comes out.
+//! One connection to the relay, independent of the transport: text goes in, text comes out.
 //!
-//! What it says is decided by [`Session`]; this does what the session asks for. Questions are answered one after
-//! another, each page only when the one before was taken.
+//! [`Session`] decides; this module carries out its actions. Queries are answered one after another, and each page is
+//! read only after the client took the previous one.
 
 use super::TooMany;
 use super::admit::Submission;
@@ -22,10 +22,10 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// Why a connection is over.
+/// Why a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Ended {
-    /// New events came faster than it read.
+    /// New events came faster than the client read them.
     #[error("you read events too slowly; reconnect")]
     TooSlow,
     /// The account of a key that was proved here is suspended.
@@ -61,7 +61,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Takes a connection on, if there is a place for it.
+    /// Opens a connection, if a slot is free.
     pub fn connect(forge: &Forge, ip: Option<IpAddr>) -> Result<Self, TooMany> {
         let relay = forge.relay();
         let place = relay.door.enter(ip)?;
@@ -87,13 +87,13 @@ impl Client {
         })
     }
 
-    /// Whether another message can be taken: questions that wait for their answers are bounded.
+    /// Whether another message can be taken. The number of waiting queries is limited.
     pub fn ready(&self) -> bool {
         let limits = self.forge.relay().limits();
         self.questions.len() < limits.subscriptions + limits.counts_under_way + limits.reconciliations
     }
 
-    /// Takes a text frame.
+    /// Handles a text frame.
     pub async fn on_text(&mut self, text: &str) -> Frames {
         let now = self.forge.clock().now();
         let actions = match self.session.is_comparing() {
@@ -103,13 +103,13 @@ impl Client {
         Frames { texts: self.act(actions, text.len()).await, _held: None }
     }
 
-    /// Takes a frame that is not text.
+    /// Handles a frame that is not text.
     pub async fn on_binary(&mut self) -> Frames {
         let actions = self.session.on_binary();
         Frames { texts: self.act(actions, 0).await, _held: None }
     }
 
-    /// Waits for what comes from elsewhere: answers, stored events, new events. Nothing is lost if the wait is given up.
+    /// Waits for answers, stored events and new events. Cancel-safe: nothing is lost if the future is dropped.
     pub async fn next(&mut self) -> Result<Frames, Ended> {
         let mut held = None;
         let actions = tokio::select! {
@@ -137,7 +137,7 @@ impl Client {
         Ok(Frames { texts: self.act(actions, 0).await, _held: held })
     }
 
-    /// Whether whoever proved a key here may stay. To be asked every now and then: a connection outlives a suspension.
+    /// Checks that no key proved here is suspended. Call it from time to time: a connection may outlive a suspension.
     pub async fn ensure_welcome(&self) -> Result<(), Ended> {
         for key in self.session.proven() {
             match standing::is_suspended(&self.forge, key).await {
@@ -151,7 +151,7 @@ impl Client {
 
     /// The actions that follow from an answer, and the bytes of the part of it that is sent.
     fn on_found(&mut self, ticket: &Ticket, found: Found) -> (Vec<Action>, Option<Held>) {
-        // What a question that was given up had found already does not end the one that runs now.
+        // Late results of a cancelled query must not end the query that runs now.
         if !matches!(found, Found::Page(..)) {
             self.running.take_if(|(running, _)| running == ticket);
         }
@@ -216,7 +216,7 @@ impl Client {
         frames
     }
 
-    /// Hands an event over; waits while too many are under way, and so the client waits.
+    /// Submits an event. Waits while the queue is full, so that the client has to wait too.
     async fn admit(&mut self, event: Box<Event>) {
         let relay = self.forge.relay();
         if !relay.door.event(self.ip, self.forge.clock().now()) {
@@ -244,7 +244,7 @@ impl Client {
         self.ask_next();
     }
 
-    /// Begins with the next question if none is being answered.
+    /// Starts the next query if none is running.
     fn ask_next(&mut self) {
         if self.running.is_some() {
             return;
@@ -264,7 +264,7 @@ impl Drop for Client {
     }
 }
 
-/// Whether a key that was proved counts here.
+/// Whether a proved key is accepted here.
 async fn judge_key(forge: &Forge, key: PublicKey) -> Result<(), Refusal> {
     let found = async { Ok::<_, Fault>(super::signer(&mut *forge.store().read().await?, key).await?) };
     match found.await {
@@ -276,8 +276,8 @@ async fn judge_key(forge: &Forge, key: PublicKey) -> Result<(), Refusal> {
     }
 }
 
-/// Comparing takes milliseconds for each hundred thousand events. Meanwhile other threads go on with the other connections
-/// of this one, where there are others.
+/// A comparison takes milliseconds for each hundred thousand events. On a multi-threaded runtime, `block_in_place` lets
+/// other threads serve the other connections meanwhile.
 fn aside<T>(work: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
@@ -285,7 +285,7 @@ fn aside<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Stands for an address that cannot be read, so that no proof of a key is ever meant for it.
+/// Stands for a public URL that cannot be parsed, so that no proof of a key ever matches it.
 fn nowhere() -> Service {
     Service::parse("http://invalid").expect("this is an address")
 }

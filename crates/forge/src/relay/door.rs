@@ -1,4 +1,4 @@
-//! How many connections and events one address may have.
+//! Limits of connections and events for one address.
 
 use super::RelaySettings;
 use crate::Rate;
@@ -8,13 +8,13 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
-/// Why a connection is not taken.
+/// Why a connection is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TooMany {
-    /// The server has as many as it may.
+    /// The server has reached its limit.
     #[error("the relay has reached its limit of {0} connections; try again later")]
     Connections(usize),
-    /// This address has.
+    /// The address has reached its limit.
     #[error("your IP address has reached the limit of {0} relay connections; close one first")]
     OfAddress(usize),
 }
@@ -28,7 +28,7 @@ pub(super) struct Door {
     events: Mutex<Window>,
 }
 
-/// Events by address since the window began. Of addresses beyond the bound, all share one count.
+/// Events by address since the window began. Addresses beyond the limit share one count.
 #[derive(Default)]
 struct Window {
     number: i64,
@@ -36,7 +36,7 @@ struct Window {
     others: i64,
 }
 
-/// A connection's slot; given back when dropped.
+/// A connection's slot; released when dropped.
 pub(super) struct Place {
     open: Slots<Option<Network>>,
     slot: Option<Slot<Option<Network>>>,
@@ -63,7 +63,7 @@ impl Door {
         Ok(Place { open: self.open.clone(), slot: Some(slot) })
     }
 
-    /// Counts an event; `false` if the address has sent as many as it may for now.
+    /// Counts an event; `false` if the address has reached its rate limit.
     pub(super) fn event(&self, ip: Option<IpAddr>, now: Timestamp) -> bool {
         let window = i64::try_from(self.rate.window.as_micros()).unwrap_or(i64::MAX).max(1);
         let number = now.micros().div_euclid(window);

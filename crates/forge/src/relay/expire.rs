@@ -1,4 +1,4 @@
-//! The end of what its author wanted forgotten (NIP-40). Nobody is served it any more by then.
+//! Removal of expired events (NIP-40). They are no longer served by then.
 
 use super::record::readable;
 use crate::grasp::spread;
@@ -6,10 +6,10 @@ use crate::{Fault, Forge};
 use abide_nostr::git::Proposal;
 use abide_store::{StoreError, Tx, nostr_events};
 
-/// So many at a time, so that others can write meanwhile.
+/// Events that one transaction removes, so that other writers can run in between.
 const AT_A_TIME: i64 = 100;
 
-/// Removes everything that asked to be forgotten by now.
+/// Removes all expired events.
 pub(crate) async fn expire(forge: &Forge) -> Result<(), Fault> {
     let now = forge.clock().now().micros().div_euclid(1_000_000);
     loop {
@@ -20,7 +20,7 @@ pub(crate) async fn expire(forge: &Forge) -> Result<(), Fault> {
     }
 }
 
-/// Some of it, with what takes the refs of proposals away.
+/// Removes a batch, and queues the removal of the refs of its proposals.
 async fn some(tx: &mut Tx, now: i64) -> Result<usize, StoreError> {
     let (gone, proposals) = nostr_events::expire(tx, now, AT_A_TIME).await?;
     for event in proposals.iter().filter_map(|json| readable(json)) {

@@ -1,4 +1,4 @@
-//! Who listens to what, and passing on.
+//! Subscriptions of all connections, and delivery of new events.
 
 use super::memory::{Held, Memory};
 use abide_core::admission::Network;
@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
 
-/// A subscription among those of all connections.
+/// A subscription, unique among all connections.
 type Name = (u64, Ticket);
 
 /// A new event for one subscription.
@@ -56,7 +56,7 @@ impl Hub {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new reader: its number, and where its events come. The channel ends when the reader is too slow.
+    /// Adds a reader: returns its number and the channel of its events. The channel closes when the reader is too slow.
     pub(super) fn join(&self, ip: Option<IpAddr>) -> (u64, mpsc::Receiver<Live>) {
         let (sender, receiver) = mpsc::channel(self.outgoing);
         let mut inner = self.lock();
@@ -66,7 +66,7 @@ impl Hub {
         (number, receiver)
     }
 
-    /// The reader is gone, and so are its subscriptions.
+    /// Removes a reader and its subscriptions.
     pub(super) fn leave(&self, number: u64, open: impl Iterator<Item = Ticket>) {
         let mut inner = self.lock();
         inner.readers.remove(&number);
@@ -88,7 +88,7 @@ impl Hub {
         inner.count();
     }
 
-    /// Which of these were not passed on lately.
+    /// The ids that were not delivered recently.
     pub(super) fn untold(&self, ids: &[EventId]) -> HashSet<EventId> {
         let inner = self.lock();
         ids.iter().copied().filter(|id| !inner.told.contains(id)).collect()
@@ -132,7 +132,7 @@ impl Inner {
     }
 }
 
-/// A bounded memory of ids; the oldest is forgotten first.
+/// A bounded set of ids; the oldest is dropped first.
 struct Recent {
     most: usize,
     ids: HashSet<EventId>,
@@ -148,7 +148,7 @@ impl Recent {
         self.ids.contains(id)
     }
 
-    /// Remembers an id; `false` if it is remembered already.
+    /// Adds an id; `false` if it is present already.
     fn insert(&mut self, id: EventId) -> bool {
         if !self.ids.insert(id) {
             return false;

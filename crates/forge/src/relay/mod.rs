@@ -1,4 +1,4 @@
-//! The relay: signed events come in, are judged, stored and passed on.
+//! The relay: signed events arrive, are judged, stored and passed on.
 //!
 //! * [`Client`]: one connection, whatever carries it: text in, text out. `reading.rs` finds the stored events it asks for.
 //! * `admit/`: what is published goes through one queue: duplicates, signatures on other threads, the rules, one commit
@@ -45,7 +45,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-/// What all connections share.
+/// State shared by all connections.
 pub struct Relay {
     settings: RelaySettings,
     limits: Arc<Limits>,
@@ -56,7 +56,7 @@ pub struct Relay {
     admissions: Admissions,
     memory: Memory,
     pub(crate) strangers: Strangers,
-    /// Questions to the database that run at once.
+    /// Database queries that run at once.
     reads: Semaphore,
 }
 
@@ -78,23 +78,23 @@ impl Relay {
         }
     }
 
-    /// What is configured.
+    /// The relay's settings.
     pub fn settings(&self) -> &RelaySettings {
         &self.settings
     }
 
-    /// The bounds of a connection.
+    /// The limits of a connection.
     pub(crate) fn limits(&self) -> &Arc<Limits> {
         &self.limits
     }
 
-    /// Passes events on to those who asked for them. Called after the commit that stored them; an event that was passed
-    /// on a while ago is not passed on again.
+    /// Passes events on to subscribers. Call it after the commit that stored them. An event that was passed on recently
+    /// is not passed on again.
     pub(crate) fn publish(&self, events: &[Arc<Event>]) {
         self.hub.publish(events);
     }
 
-    /// What the relay says about itself (NIP-11).
+    /// The relay information document (NIP-11).
     pub fn info(&self, grasp: &GraspSettings, version: &str) -> RelayInfo {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         RelayInfo {
@@ -107,7 +107,7 @@ impl Relay {
             supported_grasps: grasp.enabled.then(|| "GRASP-01".into()).into_iter().collect(),
             repo_acceptance_criteria: text(&self.settings.acceptance).unwrap_or_else(|| acceptance(grasp).into()),
             curation: text(&self.settings.curation).or_else(|| curation(grasp).map(str::to_owned)),
-            // An address by NIP-11. The server's own tells what runs there.
+            // NIP-11 asks for a URL. The server's own URL tells which software runs there.
             software: self.public_url.clone(),
             version: version.to_owned(),
             limitation: Limitation::from(&*self.limits),
@@ -115,7 +115,7 @@ impl Relay {
     }
 }
 
-/// Whose repositories are taken, where the operator has not said it.
+/// Default text about accepted repositories, if the operator has not set one.
 fn acceptance(grasp: &GraspSettings) -> &'static str {
     if !grasp.enabled {
         return "This server does not accept repositories over nostr.";
@@ -132,12 +132,12 @@ fn acceptance(grasp: &GraspSettings) -> &'static str {
     }
 }
 
-/// What is left out by choice, where the operator has not said it.
+/// Default text about excluded content, if the operator has not set one.
 fn curation(grasp: &GraspSettings) -> Option<&'static str> {
     (grasp.enabled && !grasp.deny.is_empty()).then_some("Some keys are blocked from announcing repositories.")
 }
 
-/// Takes in what is published and looks for what other nodes stored, until told to stop and nothing is under way.
+/// Admits published events and follows the events of other nodes, until `stop` is cancelled and no work is left.
 pub async fn run(forge: Forge, stop: CancellationToken) {
     tokio::join!(admit::run(&forge, &stop), tail::run(&forge, &stop));
 }

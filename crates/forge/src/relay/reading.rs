@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// A question.
+/// A query of a client.
 pub(super) enum Asked {
     Events(Arc<[Filter]>),
     Count(Vec<Filter>),
@@ -83,7 +83,7 @@ async fn events(
     Ok(Found::End)
 }
 
-/// How many of these make a page: at least one.
+/// Number of places that make a page: at least one.
 fn page(places: &[Place], most: usize) -> usize {
     nostr_query::within(places, i64::try_from(most).unwrap_or(i64::MAX)).max(1)
 }
@@ -93,7 +93,7 @@ async fn places(forge: &Forge, query: &Query) -> Result<Vec<Place>, Fault> {
     Ok(nostr_query::places(&mut *forge.store().read().await?, query, now(forge)).await?)
 }
 
-/// The events of a page, in order. Tags were found by their hashes, so those are compared with what was asked for.
+/// The events of a page, in order. Tags are found by their hashes, so each event is compared with the filter.
 async fn wires(forge: &Forge, filter: &Filter, page: &[Place]) -> Result<Vec<Wire>, Fault> {
     let rows: Vec<i64> = page.iter().map(|place| place.n).collect();
     let mut texts = {

@@ -8,7 +8,7 @@ use abide_nostr::{Event, Filter, Limits, parse_event};
 use abide_store::nostr_events::{NewEvent, tag_key};
 use abide_store::nostr_query::Query;
 
-/// An event as it is stored.
+/// The row of an event.
 pub fn to_record(event: &Event) -> NewEvent {
     let mut tags: Vec<i64> = event_tags(event).map(|(letter, value)| tag_key(letter.as_char(), value)).collect();
     tags.sort_unstable();
@@ -26,13 +26,13 @@ pub fn to_record(event: &Event) -> NewEvent {
     }
 }
 
-/// An event that is kept. It was checked when it came: limits that became narrower since do not reach it.
+/// Parses a stored event. It was checked on arrival, so limits that were lowered since do not apply.
 pub(crate) fn from_record(json: &str) -> Result<Event, EventError> {
     let most = usize::MAX;
     parse_event(json, &Limits { event_bytes: most, state_bytes: most, event_tags: most, ..Limits::default() })
 }
 
-/// [`from_record`] where one that cannot be read is passed over.
+/// As [`from_record`], but logs and skips an event that cannot be parsed.
 pub(crate) fn readable(json: &str) -> Option<Event> {
     from_record(json).inspect_err(|error| tracing::warn!(%error, "cannot read a stored event")).ok()
 }
@@ -67,7 +67,7 @@ pub(crate) fn named_by(event: &Event) -> Vec<i64> {
     by_id.into_iter().chain(by_slot.into_iter().flatten()).collect()
 }
 
-/// A filter as it is looked up.
+/// The store query for a filter.
 pub(super) fn to_query(filter: &Filter) -> Query {
     Query {
         ids: filter.ids.as_ref().map(|ids| ids.iter().map(|id| id.to_bytes()).collect()),

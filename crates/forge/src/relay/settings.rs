@@ -4,52 +4,51 @@ use crate::Rate;
 use abide_nostr::Limits;
 use std::time::Duration;
 
-/// What the relay takes, and what it says about itself.
+/// Limits of the relay, and its description.
 #[derive(Debug, Clone)]
 pub struct RelaySettings {
-    /// Whether there is one.
+    /// Whether the relay runs.
     pub enabled: bool,
-    /// The server's name.
+    /// Name of the server.
     pub name: String,
-    /// What it is for.
     pub description: String,
-    /// How to reach the operator; may be empty.
+    /// Contact of the operator; may be empty.
     pub contact: String,
     /// The operator's key in hexadecimal; may be empty.
     pub pubkey: String,
-    /// Whose repositories are taken, in a sentence; empty: what the settings of repositories come to.
+    /// One sentence about accepted repositories. If empty, the text follows from the GRASP settings.
     pub acceptance: String,
-    /// What is left out by choice, in a sentence; empty: what the settings of repositories come to.
+    /// One sentence about excluded content. If empty, the text follows from the GRASP settings.
     pub curation: String,
-    /// Bounds of a connection and of what comes over it.
+    /// Limits of a connection and of its messages.
     pub limits: Limits,
-    /// Connections at once.
+    /// Open connections.
     pub connections: usize,
-    /// Connections from one address.
+    /// Open connections from one address.
     pub connections_per_ip: usize,
-    /// Events from one address.
+    /// Rate of events from one address.
     pub events_per_ip: Rate,
-    /// Addresses whose events are counted apart; all others share one count.
+    /// Addresses whose events are counted separately; all others share one count.
     pub tracked: usize,
-    /// Bytes of events that are being admitted, over all connections.
+    /// Bytes of events in admission, over all connections.
     pub queue_bytes: usize,
     /// Events that are judged and committed together.
     pub batch: usize,
-    /// Announcements, states, proposals and deletions that are being admitted at once.
+    /// Announcements, states, proposals and deletions that are admitted in parallel.
     pub lanes: usize,
-    /// New events that may wait for one reader, who is cut off beyond that.
+    /// New events that may wait for one reader; a reader with more is disconnected.
     pub outgoing: usize,
-    /// Ids of events that were passed on, so that none is twice.
+    /// Ids of delivered events that are remembered, so that no event is delivered twice.
     pub remembered: usize,
-    /// Questions to the database at once.
+    /// Database queries that run at once.
     pub reads: usize,
-    /// Bytes of stored events that are read at a time for one connection.
+    /// Bytes of stored events that one read returns for one connection.
     pub page_bytes: usize,
-    /// Events that are counted for each filter.
+    /// Maximum count for each filter.
     pub counted: i64,
-    /// How often a silent client is asked whether it is there.
+    /// Interval of pings to a silent client.
     pub ping: Duration,
-    /// A client that sends nothing for so long, not even an answer to that, is gone.
+    /// A client that sends nothing for this long, not even a pong, is disconnected.
     pub idle_timeout: Duration,
 }
 

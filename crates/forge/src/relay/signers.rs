@@ -1,4 +1,4 @@
-//! Who signed: the accounts of many keys at once, for the rules.
+//! The accounts behind many keys at once, for the rules.
 
 use abide_nostr::grasp::signer::{KeyAccount, Signer};
 use abide_nostr::{PublicKey, nip19};
@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Signers(BTreeMap<PublicKey, Signer>);
 
 impl Signers {
-    /// Looks them up in two statements, however many there are. A key whose account was deleted while it was suspended
-    /// stays suspended.
+    /// Looks the keys up in two statements, however many there are. A key stays suspended if its account was deleted
+    /// while suspended.
     pub(crate) async fn load(conn: &mut Conn, keys: impl IntoIterator<Item = PublicKey>) -> Result<Self, StoreError> {
         let keys: BTreeSet<PublicKey> = keys.into_iter().collect();
         let npubs: Vec<String> = keys.iter().map(nip19::npub).collect();
@@ -28,7 +28,7 @@ impl Signers {
         Ok(Self(keys.iter().copied().zip(npubs.iter().map(signer)).collect()))
     }
 
-    /// What a key is to this server. One that was not looked up has no account.
+    /// The signer behind a key. A key that was not looked up counts as a stranger.
     pub(crate) fn of(&self, key: &PublicKey) -> Signer {
         self.0.get(key).copied().unwrap_or(Signer::Stranger)
     }
@@ -39,7 +39,7 @@ impl Signers {
     }
 }
 
-/// What one key is to this server.
+/// The signer behind one key.
 pub(crate) async fn signer(conn: &mut Conn, key: PublicKey) -> Result<Signer, StoreError> {
     Ok(Signers::load(conn, [key]).await?.of(&key))
 }

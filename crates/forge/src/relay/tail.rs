@@ -1,7 +1,7 @@
-//! What other nodes stored, for those who listen here.
+//! Follows the events that other nodes store, for subscribers of this node.
 //!
-//! Rows are numbered when they are written and seen when they are committed, so a lower number may come to sight later.
-//! A number that is skipped is looked for again for a while; most were never used.
+//! A row gets its number when it is written and becomes visible when it is committed, so a lower number may appear
+//! later. Skipped numbers are looked up again for a while; most of them were never used.
 
 use super::hub::Hub;
 use crate::{Fault, Forge};
@@ -14,19 +14,19 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long a skipped number is looked for: longer than any transaction takes.
+/// How long a skipped number is looked up; longer than any transaction takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How many skipped numbers are looked for at most; the highest are.
+/// Maximum number of skipped numbers that are looked up; the highest are kept.
 const GAPS: usize = 2_000;
 
-/// Rows that are read at a time.
+/// Rows that one query reads.
 const PAGE: i64 = 1_000;
 
-/// Bytes of events that are read at a time.
+/// Bytes of events that one query reads.
 const PAGE_BYTES: i64 = 4 << 20;
 
-/// Passes on what other nodes stored, until told to stop. With SQLite there are none.
+/// Passes on the events that other nodes stored, until `stop` is cancelled. With SQLite there are no other nodes.
 pub(super) async fn run(forge: &Forge, stop: &CancellationToken) {
     if forge.store().engine() == Engine::Sqlite {
         return;
@@ -47,24 +47,24 @@ pub(super) async fn run(forge: &Forge, stop: &CancellationToken) {
     }
 }
 
-/// How far the table was read.
+/// Position in the table.
 struct Tail {
     high: i64,
-    /// Numbers below that were not there, and since when.
+    /// Skipped numbers below `high`, and since when they are missing.
     gaps: BTreeMap<i64, Instant>,
 }
 
 impl Tail {
-    /// From here on.
+    /// Starts at the newest row.
     async fn start(forge: &Forge) -> Result<Self, Fault> {
         let high = nostr_query::last(&mut *forge.store().read().await?).await?;
-        // What was being written at this moment has numbers just below.
+        // Transactions that are open at this moment have numbers just below.
         let now = Instant::now();
         let gaps = (high.saturating_sub(GAPS as i64).max(0) + 1..=high).map(|n| (n, now)).collect();
         Self { high, gaps }.without_present(forge).await
     }
 
-    /// Leaves those out that are there already.
+    /// Drops the gaps whose rows are present.
     async fn without_present(mut self, forge: &Forge) -> Result<Self, Fault> {
         let numbers: Vec<i64> = self.gaps.keys().copied().collect();
         for place in nostr_query::among(&mut *forge.store().read().await?, &numbers).await? {
@@ -102,7 +102,7 @@ impl Tail {
     }
 }
 
-/// Reads those that were not passed on here, and passes them on.
+/// Reads the events that were not delivered here yet, and passes them on.
 async fn pass_on(conn: &mut Conn, hub: &Hub, places: &[Place]) -> Result<(), Fault> {
     let ids: Vec<EventId> = places.iter().map(|place| EventId::from_byte_array(place.id)).collect();
     let untold = hub.untold(&ids);

@@ -1,4 +1,4 @@
-//! Who works on a repository that is not theirs.
+//! Collaborators of a repository.
 
 use super::open::open_locked;
 use crate::social::watch;
@@ -18,7 +18,7 @@ pub use abide_store::collaborators::Collaborator;
 /// Why nothing changed.
 #[derive(Debug, thiserror::Error)]
 pub enum CollaboratorError {
-    /// The caller may not, or there is no such repository.
+    /// The caller lacks permission, or the repository does not exist.
     #[error(transparent)]
     Access(#[from] Access),
     /// The owner has every right already.
@@ -32,12 +32,12 @@ impl From<StoreError> for CollaboratorError {
     }
 }
 
-/// A page of collaborators, and how many there are in all.
+/// A page of collaborators, and their total number.
 pub async fn list(forge: &Forge, repo: &Repo, page: Page) -> Result<(Vec<Collaborator>, i64), Fault> {
     Ok(collaborators::list(&mut *forge.store().read().await?, repo.id, page).await?)
 }
 
-/// A user's role; the owner's is admin.
+/// A user's role; the owner's role is admin.
 pub async fn role(forge: &Forge, repo: &Repo, user: UserId) -> Result<Option<Role>, Fault> {
     if user == repo.owner_id {
         return Ok(Some(Role::Admin));
@@ -53,7 +53,7 @@ struct Unit {
     role: Option<Role>,
 }
 
-/// Gives someone a role. `true` if they had none before.
+/// Gives a user a role. `true` if the user had none before.
 pub async fn set(
     forge: &Forge,
     caller: &Caller,
@@ -64,7 +64,7 @@ pub async fn set(
     change(forge, caller, repo, user, Some(role)).await
 }
 
-/// Takes someone's role away. `true` if they had one. Everyone may leave by themselves.
+/// Removes a user's role. `true` if the user had one. Every collaborator may remove themselves.
 pub async fn remove(forge: &Forge, caller: &Caller, repo: &Repo, user: &User) -> Result<bool, CollaboratorError> {
     change(forge, caller, repo, user, None).await
 }

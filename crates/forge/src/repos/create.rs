@@ -1,7 +1,7 @@
-//! Creating a repository: one transaction, then its empty directory, then perhaps a first commit.
+//! Creating a repository: one transaction, then the empty directory, then an optional first commit.
 //!
-//! The row is what counts: if the process dies before the directory is made, the next start makes it, and until then
-//! the repository reads as the empty one that it is. The first commit is a push like any other.
+//! The row is authoritative. If the process dies before the directory is created, the next start creates it; until then
+//! the repository reads as empty, which it is. The first commit is an ordinary push.
 
 mod first_commit;
 mod templates;
@@ -26,61 +26,56 @@ use std::time::Duration;
 pub use first_commit::{Init, UnknownChoice};
 pub use templates::{Choice, gitignores, licences};
 
-/// Longest description.
+/// Maximum length of a description, in characters.
 pub const MAX_DESCRIPTION: usize = 350;
 
-/// What a new repository is asked for.
+/// Input of a new repository.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// As typed.
     pub name: String,
     /// As typed.
     pub description: String,
-    /// Who may read it.
     pub visibility: Visibility,
-    /// The branch that clones check out, without `refs/heads/`; `main` if not given.
+    /// Default branch without `refs/heads/`; `main` if not given.
     pub default_branch: Option<String>,
-    /// A first commit; without one the repository is empty.
+    /// First commit; without one the repository is empty.
     pub init: Option<Init>,
 }
 
-/// Why there is no new repository.
+/// Why the repository was not created.
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
     /// Nobody is logged in.
     #[error("authentication required to create a repository")]
     LoginRequired,
-    /// The account is suspended.
     #[error("this account is suspended and cannot create repositories")]
     Suspended,
     /// The name breaks a rule.
     #[error("name: {0}")]
     InvalidName(#[from] InvalidName),
-    /// The owner has a repository of that name.
+    /// The owner has a repository with this name.
     #[error("name: you already have a repository with this name")]
     NameTaken,
-    /// The description is too long.
+    /// The description is too long or has control characters.
     #[error("description: must have at most {MAX_DESCRIPTION} characters and no control characters")]
     Description,
     /// The branch name breaks a rule.
     #[error("default_branch: {0}")]
     Branch(#[from] InvalidRefName),
-    /// There is no such template.
+    /// The template does not exist.
     #[error(transparent)]
     Template(#[from] UnknownChoice),
-    /// The account owns as many as it may.
+    /// The account has reached its repository limit.
     #[error("this account owns {0} repositories, the limit (repos.per_user); delete one or ask the operator")]
     TooMany(i64),
-    /// It was done too often of late.
+    /// The account has reached its rate limit.
     #[error("{}", throttle::wait(*.retry_after))]
-    TooOften {
-        /// How long to wait.
-        retry_after: Duration,
-    },
-    /// The account has no name.
+    TooOften { retry_after: Duration },
+    /// The account has no username.
     #[error("choose a user name first; it is part of the repository address")]
     Nameless,
-    /// The machine failed.
+    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
@@ -103,9 +98,8 @@ impl From<GitError> for CreateError {
 /// A new repository.
 #[derive(Debug, Clone)]
 pub struct Created {
-    /// The repository.
     pub repo: Repo,
-    /// The name led to another repository until now, and does not as long as this one bears it.
+    /// The name redirected to another repository before. The redirect is inactive while this repository has the name.
     pub replaced: bool,
 }
 
@@ -145,14 +139,14 @@ fn check(owner_id: UserId, request: Request) -> Result<NewRepo, CreateError> {
     })
 }
 
-/// The description as it is stored; `None` if it breaks the rule.
+/// The description as it is stored; `None` if it breaks a rule.
 pub(super) fn check_description(typed: &str) -> Option<String> {
     let text = typed.trim();
     (text.chars().count() <= MAX_DESCRIPTION && !text.chars().any(char::is_control)).then(|| text.to_owned())
 }
 
-/// Whether an account has a name for the addresses of its repositories. Below a key's own address there are only those
-/// that it announced.
+/// Whether an account has a username, which repository URLs need. Under a key's npub there are only repositories that
+/// the key announced.
 pub(super) async fn has_name(tx: &mut Tx, owner: UserId) -> Result<bool, StoreError> {
     Ok(users::by_id(tx, owner).await?.is_some_and(|user| user.name.is_some()))
 }
@@ -186,19 +180,19 @@ async fn insert(tx: &mut Tx, unit: &Unit) -> Result<Created, CreateError> {
     Ok(Created { repo, replaced })
 }
 
-/// Counts one more repository that an account makes; how long to wait if that is one too many of late.
+/// Counts a new repository of an account; returns how long to wait if the rate limit is reached.
 pub(super) async fn made_too_many(tx: &mut Tx, owner: UserId, rate: Rate) -> Result<Option<Duration>, StoreError> {
     throttles::hit(tx, throttle::limit("repo", rate), &format!("user:{owner}")).await
 }
 
-/// Whether an account may not own one more.
+/// Whether an account has reached its repository limit.
 pub(crate) async fn owns_too_many(tx: &mut Tx, owner: UserId, limit: i64) -> Result<bool, StoreError> {
     let viewer = Viewer { user: Some(owner), reads_everything: false };
     let (_, owned) = repos::of_owner(tx, owner, viewer, Page { limit: 1, offset: 0 }).await?;
     Ok(owned >= limit)
 }
 
-/// Makes the directories that a crash left out. Run at start; only repositories without content can lack one.
+/// Creates the directories that are missing after a crash. Runs at start; only empty repositories can lack a directory.
 pub async fn heal_directories(forge: &Forge) -> Result<u64, Fault> {
     const PAGE: i64 = 500;
     let mut healed = 0;

@@ -1,4 +1,4 @@
-//! Soft-deleting: the repository disappears for everyone, its name is free at once, and it can be restored.
+//! Soft deletion: the repository disappears for everyone, its name is free at once, and it can be restored.
 
 use super::open::open_locked;
 use super::refusal::LifeError;
@@ -14,7 +14,7 @@ use abide_store::repos::{self, Repo};
 use serde_json::json;
 use std::time::Duration;
 
-/// Soft-deletes a repository. Returns until when it can be restored.
+/// Soft-deletes a repository. Returns the time until which it can be restored.
 pub async fn delete(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Timestamp, LifeError> {
     let settings = forge.settings();
     let unit =
@@ -38,7 +38,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Timestamp, LifeError> {
     Ok(until)
 }
 
-/// Soft-deletes a locked repository, for whoever may.
+/// Soft-deletes a locked repository. The caller has checked the permission.
 pub(crate) async fn step(
     tx: &mut Tx,
     who: &Who,

@@ -1,5 +1,5 @@
-//! Changing several things of a repository at once: what it says about itself, its name, its marks. One transaction for
-//! all of them, and asking for what holds already changes and tells nothing.
+//! Changes several properties of a repository at once: description, default branch, name, marks. All changes happen in
+//! one transaction. A value that is set already changes nothing and emits nothing.
 
 use super::create::{MAX_DESCRIPTION, check_description};
 use super::marks::{self, Mark};
@@ -19,37 +19,35 @@ use abide_store::repos::{self, Repo};
 use abide_store::{StoreError, Tx};
 use serde_json::json;
 
-/// What to change; `None` leaves it as it is.
+/// Properties to change; `None` leaves a property as it is.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     /// As typed.
     pub description: Option<String>,
     /// A branch, without `refs/heads/`.
     pub default_branch: Option<String>,
-    /// What it is to be called, as typed.
+    /// New name, as typed.
     pub name: Option<String>,
-    /// Whether it is to be read-only.
     pub archived: Option<bool>,
-    /// Who may read it.
     pub visibility: Option<Visibility>,
 }
 
 /// Why nothing changed.
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
-    /// The caller may not, or there is no such repository.
+    /// The caller lacks permission, or the repository does not exist.
     #[error(transparent)]
     Access(#[from] Access),
-    /// The description is too long.
+    /// The description is too long or has control characters.
     #[error("description: must have at most {MAX_DESCRIPTION} characters and no control characters")]
     Description,
     /// The branch name breaks a rule.
     #[error("default_branch: {0}")]
     BranchName(#[from] InvalidRefName),
-    /// There is no such branch.
+    /// The branch does not exist.
     #[error("default_branch: branch {0} does not exist; push it first")]
     NoSuchBranch(String),
-    /// Its life forbids it.
+    /// The lifecycle state forbids the change.
     #[error(transparent)]
     Life(LifeError),
 }
@@ -75,16 +73,15 @@ impl From<Fault> for EditError {
     }
 }
 
-/// A repository as it was to be.
+/// A changed repository.
 #[derive(Debug, Clone)]
 pub struct Edited {
-    /// The repository.
     pub repo: Repo,
-    /// Its new name led to another repository until now, and no longer does.
+    /// The new name redirected to another repository before; the redirect is inactive now.
     pub replaced: bool,
 }
 
-/// Changes a repository. Asking for what holds already changes and tells nothing.
+/// Changes a repository. A value that is set already changes nothing and emits nothing.
 pub async fn edit(forge: &Forge, caller: &Caller, repo: &Repo, request: Request) -> Result<Edited, EditError> {
     let description = match &request.description {
         Some(typed) => Some(check_description(typed).ok_or(EditError::Description)?),
@@ -113,13 +110,13 @@ pub async fn edit(forge: &Forge, caller: &Caller, repo: &Repo, request: Request)
     }
     marks.into_iter().for_each(Mark::committed);
     if edited.repo.default_branch != repo.default_branch {
-        // HEAD follows the database: should we die here, the next reader of the refs sets it.
+        // HEAD follows the database: after a crash here, the next reader of the refs sets it.
         bare::set_head(&forge.layout().repo(repo.id), &edited.repo.default_branch).await.map_err(Fault::from)?;
     }
     Ok(edited)
 }
 
-/// The branch, if it exists; in an empty repository any name will do.
+/// The branch, if it exists; an empty repository accepts any name.
 async fn existing_branch(forge: &Forge, repo: &Repo, short: &str) -> Result<RefName, EditError> {
     let branch = RefName::branch(short)?;
     let refs = snapshots::read(forge, repo).await?;
@@ -145,7 +142,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Edited, EditError> {
     let caller = &unit.caller;
     let mut replaced = false;
     let mut repo = open_locked(tx, caller, unit.id, Action::RepoRead).await?;
-    // What makes it writable comes before what needs that; what makes it read-only comes after.
+    // Unarchive first, because the other changes need a writable repository; archive last.
     for mark in unit.marks.iter().filter(|mark| matches!(mark, Mark::Archived(false))) {
         set(tx, caller, &mut repo, *mark).await?;
     }
@@ -168,7 +165,7 @@ async fn set(tx: &mut Tx, caller: &Caller, repo: &mut Repo, mark: Mark) -> Resul
     Ok(marks::step(tx, caller, repo, mark).await?)
 }
 
-/// Description and default branch.
+/// Changes description and default branch.
 async fn about(tx: &mut Tx, unit: &Unit, repo: &mut Repo) -> Result<(), EditError> {
     let before = repo.clone();
     if let Some(description) = unit.description.as_ref().filter(|text| **text != repo.description) {
@@ -187,7 +184,7 @@ async fn about(tx: &mut Tx, unit: &Unit, repo: &mut Repo) -> Result<(), EditErro
     }
     repos::set_about(tx, repo.id, &repo.description, &repo.default_branch).await?;
     let who = Who::from(&unit.caller);
-    // The log cannot be changed, so it does not keep a text that someone may want to take back.
+    // The audit log is immutable, so it must not keep a text that someone may want to remove.
     let meta = json!({
         "description_changed": repo.description != before.description,
         "before": { "default_branch": before.default_branch.as_str() },

@@ -1,4 +1,4 @@
-//! Finding a repository for the operator, whatever its state.
+//! Finds a repository for the operator, whatever its state.
 
 use crate::{Fault, Forge};
 use abide_core::{RepoId, RepoName, UserName};
@@ -7,24 +7,24 @@ use abide_store::repos::{self, Repo, Viewer};
 use abide_store::{Conn, StoreError, nostr_repos, user_keys};
 use percent_encoding::percent_decode_str;
 
-/// So many deleted repositories of one name are told apart in the answer.
+/// Maximum number of deleted repositories with one name that an answer lists.
 const NAMED: i64 = 20;
 
-/// Why there is not the one repository that was meant.
+/// Why no single repository was found.
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
-    /// There is none.
+    /// No repository matches.
     #[error("repository {0} not found")]
     Nothing(String),
-    /// Several deleted ones had that name.
+    /// Several deleted repositories had this name.
     #[error("several deleted repositories had the name {slug}; their ids are {}", in_words(ids))]
     Several {
-        /// What was asked for.
+        /// The requested slug.
         slug: String,
-        /// Which they are, the latest first.
+        /// Ids of the repositories, latest first.
         ids: Vec<RepoId>,
     },
-    /// The machine failed.
+    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
@@ -39,16 +39,15 @@ fn in_words(ids: &[RepoId]) -> String {
     ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Which one is meant by a name that both a live and a deleted repository have.
+/// Preference for a name that both a live and a deleted repository have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meant {
-    /// The live one.
     Live,
-    /// The deleted one.
     Deleted,
 }
 
-/// The repository with that id or slug. A deleted one has a slug too, as long as no other deleted one has it.
+/// The repository with this id or slug. A deleted repository is found by slug while no other deleted one has the same
+/// slug.
 pub async fn for_operator(forge: &Forge, text: &str, meant: Meant) -> Result<Repo, FindError> {
     let mut conn = forge.store().read().await?;
     let nothing = || FindError::Nothing(text.to_owned());
@@ -73,7 +72,7 @@ pub async fn for_operator(forge: &Forge, text: &str, meant: Meant) -> Result<Rep
     }
 }
 
-/// The repository that a key announced, by what the key calls it as addresses write that, or by its name.
+/// The repository that a key announced, by its percent-encoded identifier or by its name.
 async fn by_key(conn: &mut Conn, npub: &str, name: &str) -> Result<Option<Repo>, StoreError> {
     let Ok(key) = nip19::parse_npub(npub) else { return Ok(None) };
     let identifier = percent_decode_str(name).decode_utf8_lossy();

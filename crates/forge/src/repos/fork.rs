@@ -1,8 +1,9 @@
-//! Forking: a repository of one's own that begins as a copy of another. It has its own objects, so it never depends on
-//! its source, and it is not seen before it is whole.
+//! Forking: a repository that begins as a copy of another. It has its own objects, so it never depends on its source,
+//! and it is not visible before it is complete.
 //!
-//! The copy is put together in an area below `incoming/` whose name holds the id that was reserved for it. It moves to
-//! its place and only then gets its row. After a crash the area tells which directory may lack one, see [`abandon`].
+//! The copy is built in an area below `incoming/`; the area's name contains the id that was reserved for the fork. The
+//! copy moves to its place and only then gets its row. After a crash, the area tells which directory may lack a row,
+//! see [`abandon`].
 
 use super::create::{has_name, made_too_many, owns_too_many};
 use super::list::viewer;
@@ -25,60 +26,56 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// How a fork is asked for.
+/// Input of a fork.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
     /// As typed; the source's name if not given.
     pub name: Option<String>,
-    /// Only the default branch and what it reaches.
+    /// Copy only the default branch and the objects reachable from it.
     pub default_branch_only: bool,
 }
 
-/// What came of it.
+/// Result of a fork.
 #[derive(Debug, Clone)]
 pub struct Forked {
-    /// The fork.
     pub repo: Repo,
-    /// The caller had it already.
+    /// The caller had this fork already.
     pub existed: bool,
-    /// The name led to another repository until now, and no longer does.
+    /// The name redirected to another repository before; the redirect is inactive now.
     pub replaced: bool,
 }
 
 impl Forked {
-    /// One that was there before.
+    /// The result for a fork that existed before.
     fn known(repo: Repo) -> Self {
         Self { repo, existed: true, replaced: false }
     }
 }
 
-/// Why there is no fork.
+/// Why the fork was not created.
 #[derive(Debug, thiserror::Error)]
 pub enum ForkError {
-    /// The caller may not, or there is no such repository.
+    /// The caller lacks permission, or the repository does not exist.
     #[error(transparent)]
     Access(#[from] Access),
     /// The name breaks a rule.
     #[error("name: {0}")]
     InvalidName(#[from] InvalidName),
-    /// The caller has another repository of that name.
+    /// The caller has another repository with this name.
     #[error("name: you already have a repository with this name; choose another name for the fork")]
     NameTaken,
-    /// There is nothing to copy.
+    /// The source has no content.
     #[error("the repository is empty; push to it first")]
     Empty,
-    /// The account has no name.
+    /// The account has no username.
     #[error("choose a user name first; it is part of the repository address")]
     Nameless,
-    /// The account owns as many as it may.
+    /// The account has reached its repository limit.
     #[error("this account owns {0} repositories, the limit (repos.per_user); delete one or ask the operator")]
     TooMany(i64),
-    /// It was done too often of late.
+    /// The account has reached its rate limit.
     #[error("{}", throttle::wait(*.retry_after))]
-    TooOften {
-        /// How long to wait.
-        retry_after: Duration,
-    },
+    TooOften { retry_after: Duration },
 }
 
 impl From<StoreError> for ForkError {
@@ -102,9 +99,9 @@ impl From<GitError> for ForkError {
     }
 }
 
-/// Forks a repository for the caller, or returns the fork that they have.
+/// Forks a repository for the caller, or returns the caller's existing fork.
 ///
-/// Copying lasts as long as the caller waits: one who goes away stops it. The rest reaches its end in any case.
+/// Cancelling this future stops the copy. The steps after the copy run to their end in any case.
 pub async fn fork(forge: &Forge, caller: &Caller, source: &Repo, request: Request) -> Result<Forked, ForkError> {
     judge(caller, Some(source.clone()), Action::ForkCreate)?;
     let owner = caller.user_id().ok_or(Access::Denied(DenyCode::LoginRequired))?;
@@ -154,7 +151,7 @@ async fn existing(forge: &Forge, source: &Repo, owner: UserId) -> Result<Option<
     }
 }
 
-/// What a fork gets: branches and tags, and nothing that is kept for the server or for others.
+/// Refs that a fork gets: branches and tags. It gets none of the refs that are kept for the server or for others.
 fn wanted(refs: &Snapshot, source: &Repo, default_branch_only: bool) -> Vec<Ref> {
     if default_branch_only {
         return refs.get(source.default_branch.as_str().as_bytes()).cloned().into_iter().collect();
@@ -181,17 +178,17 @@ struct Unit {
     rate: Rate,
 }
 
-/// What one try to write the row came to.
+/// Result of one attempt to write the row.
 enum Written {
     Made {
         repo: Box<Repo>,
         replaced: bool,
     },
-    /// Another request of the same person was faster.
+    /// Another request of the same user was faster.
     Existing(Box<Repo>),
 }
 
-/// Puts the copy in its place and writes its row; if that is refused, the copy goes again.
+/// Moves the copy to its place and writes its row; removes the copy if the row is refused.
 async fn finish(forge: Forge, draft: Draft, unit: Unit) -> Result<Forked, ForkError> {
     let id = unit.id;
     draft.place(forge.layout(), id).await?;
@@ -205,7 +202,7 @@ async fn finish(forge: Forge, draft: Draft, unit: Unit) -> Result<Forked, ForkEr
         Ok(Written::Existing(repo)) => Ok(Forked::known(*repo)),
         Err(error) => Err(error),
     };
-    // Whether the row is there is uncertain after a failure of the database, so it is looked at.
+    // After a database failure it is unknown whether the row was written, so it is looked up.
     if !matches!(&forked, Ok(Forked { existed: false, .. })) {
         remove_unless_known(&forge, id).await?;
     }
@@ -214,7 +211,7 @@ async fn finish(forge: Forge, draft: Draft, unit: Unit) -> Result<Forked, ForkEr
 }
 
 async fn write(tx: &mut Tx, unit: &Unit) -> Result<Written, ForkError> {
-    // Holding the source's row keeps a second fork by the same person waiting until this one is there.
+    // The lock on the source's row makes a second fork by the same user wait for this one.
     let source = open_locked(tx, &unit.caller, unit.source, Action::ForkCreate).await?;
     if let Some(id) = forks::of_owner(tx, source.id, unit.owner).await? {
         let repo = repos::by_id(tx, id, Some(unit.owner)).await?.ok_or(StoreError::Missing)?;
@@ -233,7 +230,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Written, ForkError> {
         owner_id: unit.owner,
         name: unit.name.clone(),
         description: source.description.clone(),
-        // As it is at this moment: what has become private meanwhile stays so.
+        // The visibility at this moment: a source that became private in the meantime gives a private fork.
         visibility: source.visibility,
         governance: Governance::Account,
         default_branch: source.default_branch.clone(),
@@ -252,29 +249,29 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Written, ForkError> {
     Ok(Written::Made { repo: Box::new(repo), replaced })
 }
 
-/// A page of the forks of a repository that the caller may read, the latest first, and how many there are in all.
+/// A page of the forks of a repository that the caller may read, latest first, and their total number.
 pub async fn list(forge: &Forge, caller: &Caller, source: &Repo, page: Page) -> Result<(Vec<Repo>, i64), Fault> {
     Ok(forks::list(&mut *forge.store().read().await?, source.id, viewer(caller), page).await?)
 }
 
-/// How many forks of each of these repositories the caller may read; those that have none are not in it.
+/// Number of forks of each repository that the caller may read; repositories without forks are absent.
 pub async fn counts(forge: &Forge, caller: &Caller, sources: &[RepoId]) -> Result<HashMap<RepoId, i64>, Fault> {
     Ok(forks::counts(&mut *forge.store().read().await?, sources, viewer(caller)).await?)
 }
 
-/// What stands between the node's sign and the id in the name of a fork's area.
+/// Separates the node's prefix from the repository id in the name of a fork's area.
 const MARK: &str = "fork-";
 
 fn area_key(forge: &Forge, id: RepoId) -> String {
     format!("{}{MARK}{id}", forge.node().incoming_prefix())
 }
 
-/// The repository that is put together in an area, if it is a fork's.
+/// The repository that is built in an area, if the area belongs to a fork.
 fn repo_of(key: &str) -> Option<RepoId> {
     key.rsplit_once(MARK)?.1.parse().ok()
 }
 
-/// Removes the directory of a fork whose process died before its row was written. Called for an area that is about to
+/// Removes the directory of a fork whose process died before its row was written. Call it for an area that is about to
 /// be removed.
 pub(crate) async fn abandon(forge: &Forge, key: &str) -> Result<(), Fault> {
     match repo_of(key) {
@@ -290,7 +287,7 @@ async fn remove_unless_known(forge: &Forge, id: RepoId) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whether a fork that will have this id is being put together.
+/// Whether a fork with this reserved id is being built.
 pub(crate) fn under_way(forge: &Forge, id: RepoId) -> Result<bool, Fault> {
     Ok(incoming::list_incoming(forge.layout())?.iter().any(|key| repo_of(key) == Some(id)))
 }

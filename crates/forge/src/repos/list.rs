@@ -6,17 +6,18 @@ use abide_core::repo::Visibility;
 use abide_core::{RepoId, UserId};
 use abide_store::repos::{self, Page, Repo, Viewer};
 
-/// An owner's repositories that the caller may read, and how many there are in all.
+/// An owner's repositories that the caller may read, and their total number.
 pub async fn of_owner(forge: &Forge, caller: &Caller, owner: UserId, page: Page) -> Result<(Vec<Repo>, i64), Fault> {
     Ok(repos::of_owner(&mut *forge.store().read().await?, owner, viewer(caller), page).await?)
 }
 
-/// What a user owns or collaborates on, and how many there are in all.
+/// Repositories that a user owns or collaborates on, and their total number.
 pub async fn of_member(forge: &Forge, user: UserId, page: Page) -> Result<(Vec<Repo>, i64), Fault> {
     Ok(repos::of_member(&mut *forge.store().read().await?, user, page).await?)
 }
 
-/// The caller, as lists and counts take them. Whose token does not reach private repositories sees what everyone does.
+/// The caller as lists and counts take it. A caller whose token does not reach private repositories sees only public
+/// ones.
 pub(crate) fn viewer(caller: &Caller) -> Viewer {
     if !caller.reaches(Visibility::Private) {
         return Viewer { user: None, reads_everything: false };
@@ -25,12 +26,12 @@ pub(crate) fn viewer(caller: &Caller) -> Viewer {
     Viewer { user: caller.user_id(), reads_everything }
 }
 
-/// A page of everything by id, for the operator.
+/// A page of all repositories by id, for the operator.
 pub async fn everything(forge: &Forge, after: RepoId, limit: i64) -> Result<Vec<Repo>, Fault> {
     Ok(repos::page(&mut *forge.store().read().await?, after, limit).await?)
 }
 
-/// Where the bare repository is, for the operator.
+/// Path of the bare repository, for the operator.
 pub fn path(forge: &Forge, repo: &Repo) -> std::path::PathBuf {
     forge.layout().repo(repo.id)
 }

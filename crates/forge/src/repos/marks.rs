@@ -1,4 +1,4 @@
-//! Archiving, unarchiving and changing who may read: one mark in one transaction, nothing on disk.
+//! Archiving, unarchiving and changing the visibility: one mark in one transaction, nothing on disk.
 
 use super::open::open_locked;
 use super::refusal::LifeError;
@@ -22,12 +22,12 @@ pub async fn unarchive(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Re
     set(forge, caller, repo, Mark::Archived(false)).await
 }
 
-/// Changes who may read a repository. Asking for what holds already changes and tells nothing.
+/// Changes the visibility of a repository. A value that is set already changes nothing and emits nothing.
 pub async fn set_visibility(forge: &Forge, caller: &Caller, repo: &Repo, to: Visibility) -> Result<Repo, LifeError> {
     set(forge, caller, repo, Mark::Visibility(to)).await
 }
 
-/// A mark, as it is to be.
+/// A mark with its new value.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Mark {
     Archived(bool),
@@ -35,7 +35,7 @@ pub(super) enum Mark {
 }
 
 impl Mark {
-    /// What the policy calls setting it.
+    /// The policy action that sets it.
     pub(super) fn policy(self) -> Action {
         match self {
             Self::Archived(true) => Action::RepoArchive,
@@ -60,7 +60,7 @@ impl Mark {
         }
     }
 
-    /// Ends the process if it is to end when the mark is committed.
+    /// Failpoint after the commit of the mark.
     pub(super) fn committed(self) {
         failpoint::hit(self.failpoints().1);
     }
@@ -73,7 +73,7 @@ impl Mark {
         }
     }
 
-    /// Whether a repository has it.
+    /// Whether a repository has this mark.
     pub(super) fn holds(self, repo: &Repo) -> bool {
         match self {
             Self::Archived(wanted) => repo.archived_at.is_some() == wanted,
@@ -94,7 +94,7 @@ async fn write(tx: &mut Tx, (id, caller, mark): &(RepoId, Caller, Mark)) -> Resu
     Ok(repo)
 }
 
-/// Sets a mark of a locked repository. The caller has asked the policy.
+/// Sets a mark of a locked repository. The caller has checked the policy.
 pub(super) async fn step(tx: &mut Tx, caller: &Caller, repo: &mut Repo, mark: Mark) -> Result<(), LifeError> {
     let Change::To(state) = lifecycle::transition(repo.state(), mark.life(), tx.now())? else { return Ok(()) };
     let before = repo.clone();
@@ -107,7 +107,7 @@ pub(super) async fn step(tx: &mut Tx, caller: &Caller, repo: &mut Repo, mark: Ma
         Mark::Visibility(to) => json!({ "before": before.visibility.as_str(), "after": to.as_str() }),
     };
     audit_repo(tx, &who, mark.told(), repo, meta.clone()).await?;
-    // What was private when it happened stays so, whatever comes later: the stricter of the two counts.
+    // An event of a private repository stays private, whatever comes later: the stricter visibility of the two counts.
     let told_as = if before.visibility == Visibility::Private { &before } else { &*repo };
     event_repo(tx, &who, mark.told(), told_as, meta).await?;
     failpoint::hit(mark.failpoints().0);

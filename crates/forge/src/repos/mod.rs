@@ -1,8 +1,9 @@
-//! Repositories: finding, creating, forking, changing, sharing, and their whole life.
+//! Repositories: finding, creating, forking, changing, sharing, and their lifecycle.
 //!
-//! The life of a repository: [`rename`], [`transfer`], [`marks`] (archived, visibility), [`delete`], [`restore`],
-//! [`purge`]. Each loads and locks the row, asks `abide-core`, and writes state, audit row and event in one transaction;
-//! why not is always a [`LifeError`]. [`redirects`]: old names. [`trail`]: what was done.
+//! Lifecycle operations: [`rename`], [`transfer`], [`marks`] (archived, visibility), [`delete`], [`restore`],
+//! [`purge`]. Each loads and locks the row, asks `abide-core`, and writes state, audit row and event in one
+//! transaction. Their refusals are always a [`LifeError`]. [`redirects`]: old names. [`trail`]: the audit log of a
+//! repository.
 
 pub mod collaborators;
 pub mod create;

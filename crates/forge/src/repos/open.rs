@@ -1,4 +1,4 @@
-//! Opening a repository: the one way from an address to a repository that the caller may use.
+//! Opens a repository: the only way from an address to a repository that the caller may use.
 
 use super::redirects;
 use crate::{Access, Caller, Forge};
@@ -8,21 +8,20 @@ use abide_nostr::{PublicKey, nip19};
 use abide_store::repos::{self, Repo};
 use abide_store::{Conn, StoreError, Tx, nostr_repos, user_keys};
 
-/// Where someone knocks, as they wrote it. Nothing of it is trusted to be a name yet.
+/// Address of a repository as the client wrote it. No part of it is validated yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Door {
     /// `owner/name`
     Slug {
         /// The part before the slash.
         owner: String,
-        /// The part behind it, without `.git`.
+        /// The part after the slash, without `.git`.
         name: String,
     },
     /// The permanent address: an id.
     Id(String),
-    /// A key and what it calls its repository.
+    /// A key and the identifier of its repository.
     Nostr {
-        /// The key.
         owner: PublicKey,
         /// Any text, decoded.
         identifier: String,
@@ -34,7 +33,8 @@ impl Door {
     pub fn slug(owner: impl Into<String>, name: impl Into<String>) -> Self {
         let (owner, name) = (owner.into(), name.into());
         match nip19::parse_npub(&owner) {
-            // What no database can hold, nobody has announced, and nobody has announced nothing.
+            // No database can hold NUL, so nobody has announced such an identifier. The empty identifier matches
+            // nothing.
             Ok(owner) if name.contains('\0') => Self::Nostr { owner, identifier: String::new() },
             Ok(owner) => Self::Nostr { owner, identifier: name },
             Err(_) => Self::Slug { owner, name },
@@ -42,7 +42,8 @@ impl Door {
     }
 }
 
-/// Finds the repository behind a door and asks the policy. What may not be seen is not there.
+/// Finds the repository behind a door and asks the policy. A repository that the caller may not see is reported as not
+/// found.
 pub async fn open(forge: &Forge, caller: &Caller, door: &Door, action: Action) -> Result<Repo, Access> {
     let viewer = caller.user_id();
     let found = match door {
@@ -76,7 +77,7 @@ pub async fn open(forge: &Forge, caller: &Caller, door: &Door, action: Action) -
     Ok(repo)
 }
 
-/// The repository of a key that no address can call by its identifier, by the name that stands there instead.
+/// The repository of a key whose identifier no URL can hold, by the name that stands in the URL instead.
 async fn by_name(
     conn: &mut Conn,
     owner: &PublicKey,
@@ -88,7 +89,7 @@ async fn by_name(
     Ok(found.filter(Repo::goes_by_name))
 }
 
-/// Whether the repository that a door opened is called otherwise now.
+/// Whether the repository behind a door has another slug now.
 pub fn moved(door: &Door, repo: &Repo) -> bool {
     match door {
         Door::Slug { owner, name } => !repo.slug().eq_ignore_ascii_case(&format!("{owner}/{name}")),
@@ -96,21 +97,21 @@ pub fn moved(door: &Door, repo: &Repo) -> bool {
     }
 }
 
-/// Loads a repository for a change and holds it until the unit ends; the policy is asked about what is true now.
+/// Loads a repository for a change, locks it until the unit ends, and asks the policy about the current state.
 pub(crate) async fn open_locked(tx: &mut Tx, caller: &Caller, id: RepoId, action: Action) -> Result<Repo, Access> {
     let found = repos::lock(tx, id, caller.user_id()).await?;
     judge(caller, found, action)
 }
 
-/// The role comes with the row, so the policy has all it needs. To a token without a scope of repositories, a private one
-/// is not there.
+/// Asks the policy; the caller's role comes with the row. For a token without a repository scope, a private repository
+/// does not exist.
 pub(crate) fn judge(caller: &Caller, found: Option<Repo>, action: Action) -> Result<Repo, Access> {
     let repo = found.filter(|repo| caller.reaches(repo.visibility)).ok_or(Access::NotFound)?;
     judge_decision(policy::can(&caller.actor, action, &repo.facts(), repo.role))?;
     Ok(repo)
 }
 
-/// The policy's answer as callers get it: what is hidden is not there.
+/// Turns the policy's answer into an error: a hidden repository is reported as not found.
 pub(crate) fn judge_decision(decision: Decision) -> Result<(), Access> {
     match decision {
         Decision::Allow => Ok(()),
@@ -119,12 +120,12 @@ pub(crate) fn judge_decision(decision: Decision) -> Result<(), Access> {
     }
 }
 
-/// Whether the caller may do something to a repository that was already opened.
+/// Whether the caller may perform an action on a repository that was opened already.
 pub fn may(caller: &Caller, repo: &Repo, action: Action) -> bool {
     policy::can(&caller.actor, action, &repo.facts(), repo.role).is_allowed()
 }
 
-/// Whether nothing but a log-in keeps the caller from doing something: roads then offer it, and ask for the log-in.
+/// Whether only a missing login keeps the caller from an action. Then pages offer the action and ask for the login.
 pub fn needs_login(caller: &Caller, repo: &Repo, action: Action) -> bool {
     let decision = policy::can(&caller.actor, action, &repo.facts(), repo.role);
     caller.user_id().is_none() && matches!(decision, Decision::Deny { code: DenyCode::LoginRequired, hidden: false })

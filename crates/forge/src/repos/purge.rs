@@ -1,7 +1,7 @@
-//! The end of a deleted repository, once nobody can restore it: the only operation of its life that touches the disk.
+//! Removes a deleted repository after its grace period. This is the only lifecycle operation that changes the disk.
 //!
-//! In two phases, so that a crash anywhere is finished by the next sweep: one transaction removes the row, keeps what
-//! it said in the logs and notes that the directory is to go; then the directory goes; then the note does.
+//! It has two phases, so that the next sweep finishes after a crash at any point. One transaction removes the row,
+//! keeps a snapshot in the logs and writes a purge row. Then the directory is removed, and then the purge row.
 
 use super::open::open_locked;
 use super::refusal::LifeError;
@@ -23,21 +23,23 @@ use serde_json::{Value as Json, json};
 use std::future::Future;
 use std::time::Duration;
 
-/// One repository may take so long; then it is the next one's turn, and the next sweep goes on with this one.
+/// Time limit for one repository. After it, the sweep continues with the next repository, and the next sweep tries
+/// again.
 const PATIENCE: Duration = Duration::from_secs(45);
 
-/// What a sweep did.
+/// Result of a sweep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Offers that nobody answered in time.
+    /// Transfer offers that expired.
     pub expired: u64,
     /// Repositories whose row was removed.
     pub removed: u64,
-    /// Repositories that could not be removed this time.
+    /// Repositories whose removal failed.
     pub failed: u64,
 }
 
-/// Lets offers expire, finishes what a crash interrupted, and removes what is past its grace, the oldest first.
+/// Expires transfer offers, finishes removals that a crash interrupted, and removes repositories past their grace
+/// period, oldest first.
 pub async fn sweep(forge: &Forge) -> Result<Swept, Fault> {
     let mut swept = Swept { expired: transfer::expire_due(forge).await?, ..Swept::default() };
     finish_all(forge, &mut swept).await?;
@@ -52,7 +54,7 @@ pub async fn sweep(forge: &Forge) -> Result<Swept, Fault> {
             place = (at, id);
             match within(PATIENCE, remove(forge, &Caller::operator(), id, grace)).await {
                 Ok(()) => swept.removed += 1,
-                // Restored or removed meanwhile, or someone is at work in it: nothing is wrong.
+                // Restored or removed in the meantime, or in use: not a failure.
                 Err(LifeError::Refused(_) | LifeError::Busy | LifeError::Access(Access::NotFound)) => {}
                 Err(error) => note_failure(&mut swept, id, &error),
             }
@@ -63,12 +65,12 @@ pub async fn sweep(forge: &Forge) -> Result<Swept, Fault> {
     }
 }
 
-/// Removes a deleted repository at once, without waiting for the end of the grace, which is for the operator alone.
+/// Removes a deleted repository at once, without the grace period. Only the operator may do this.
 pub async fn purge(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<(), LifeError> {
     remove(forge, caller, repo.id, Duration::ZERO).await
 }
 
-/// Finishes every removal whose row is gone and whose directory may not be.
+/// Finishes every removal whose row is gone and whose directory may still exist.
 async fn finish_all(forge: &Forge, swept: &mut Swept) -> Result<(), Fault> {
     const PAGE: i64 = 100;
     let mut after = RepoId::new(0);
@@ -135,7 +137,7 @@ struct Unit {
 }
 
 async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), LifeError> {
-    // Nobody pushes to it or tidies it in the moment in which it goes.
+    // The leases keep pushes and maintenance away while the repository is removed.
     let mut held: Vec<Lease> = Vec::new();
     for name in [pushes::lease_name(unit.id), maintain::lease_name(unit.id)] {
         held.push(leases::take(tx, &name, &unit.holder, unit.ttl).await?.ok_or(LifeError::Busy)?);
@@ -148,7 +150,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), LifeError> {
     let who = Who::from(&unit.caller);
     let meta = snapshot(&repo);
     audit_repo(tx, &who, "repo_hard_deleted", &repo, meta.clone()).await?;
-    // The event loses its repository with the row, and keeps what it tells about it and who is to hear of it.
+    // The event loses its repository with the row, so it carries a snapshot and the admins who must be notified.
     let admins: Vec<_> = notifications::admins(tx, repo.id, MAX_ADMINS).await?.into_iter().map(UserId::get).collect();
     event_repo(tx, &who, "repo_hard_deleted", &repo, json!({ "snapshot": meta, "admins": admins })).await?;
     life::forget(tx, &unit.grasp, &repo).await?;
@@ -162,8 +164,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), LifeError> {
     Ok(())
 }
 
-/// What remains of a repository in the logs: its row without the description, which is gone with the rest that people
-/// wrote there.
+/// Snapshot of a repository for the logs: its row without the description, which is removed with all other user text.
 fn snapshot(repo: &Repo) -> Json {
     let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
     json!({
@@ -186,7 +187,7 @@ fn snapshot(repo: &Repo) -> Json {
     })
 }
 
-/// The second phase: directory, then note.
+/// The second phase: remove the directory, then the purge row.
 async fn remove_directory(forge: &Forge, id: RepoId) -> Result<(), Fault> {
     bare::remove_repo(forge.layout(), id).await?;
     failpoint::hit(failpoint::PURGE_DIRECTORY_REMOVED);

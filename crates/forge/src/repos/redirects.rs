@@ -1,4 +1,4 @@
-//! A repository's old names.
+//! Old names of a repository.
 
 use super::open::open_locked;
 use crate::tell::{Who, audit_repo, event_repo};
@@ -11,13 +11,13 @@ use serde_json::json;
 
 pub use abide_store::redirects::Redirect;
 
-/// The old names of a repository that the caller administers, the latest first.
+/// The old names of a repository that the caller administers, latest first.
 pub async fn list(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Vec<Redirect>, Access> {
     super::open::judge(caller, Some(repo.clone()), Action::AuditRead)?;
     Ok(redirects::list(&mut *forge.store().read().await?, repo.id).await?)
 }
 
-/// Releases an old name: it leads nowhere any more.
+/// Releases an old name, so that it redirects nowhere.
 pub async fn release(forge: &Forge, caller: &Caller, repo: &Repo, id: &str) -> Result<(), Access> {
     let id: RedirectId = id.parse().map_err(|_| Access::NotFound)?;
     let unit = (repo.id, caller.clone(), id);
@@ -37,7 +37,7 @@ async fn write(tx: &mut Tx, (repo, caller, id): &(RepoId, Caller, RedirectId)) -
     Ok(())
 }
 
-/// Notes, to the hour, that somebody came to a repository by an old name.
+/// Records, to the hour, that a request used an old name of a repository.
 pub(super) async fn note_use(forge: &Forge, owner: &UserName, name: &RepoName, repo: &Repo) -> Result<(), Fault> {
     let before = forge.clock().now().minus(redirects::GRAIN);
     let stale = redirects::to_note(&mut *forge.store().read().await?, owner, name, repo.id, before).await?;

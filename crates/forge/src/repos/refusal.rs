@@ -1,4 +1,4 @@
-//! Why a repository's life did not change: one enum for every operation, so that each road maps it in one place.
+//! Errors of the lifecycle operations: one enum for all of them, so that each front end maps it in one place.
 
 use crate::{Access, Fault};
 use abide_core::names::InvalidName;
@@ -6,13 +6,13 @@ use abide_core::{lifecycle, transfer};
 use abide_store::StoreError;
 use std::time::Duration;
 
-/// Why a repository's life did not change.
+/// Why a lifecycle operation was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum LifeError {
-    /// The caller may not, or there is no such repository or offer.
+    /// The caller lacks permission, or the repository or offer does not exist.
     #[error(transparent)]
     Access(#[from] Access),
-    /// Its state does not allow it.
+    /// The lifecycle state does not allow it.
     #[error(transparent)]
     Refused(#[from] lifecycle::Refusal),
     /// The offer does not allow it.
@@ -21,53 +21,52 @@ pub enum LifeError {
     /// The name breaks a rule.
     #[error("name: {0}")]
     InvalidName(#[from] InvalidName),
-    /// The owner has a live repository of that name.
+    /// The owner has a live repository with this name.
     #[error("name: the owner already has a repository with this name; choose another name")]
     NameTaken,
-    /// It is the name already.
+    /// The repository has this name already.
     #[error("name: this is already the name")]
     SameName,
-    /// Renamed too often of late.
+    /// The repository has reached its rename limit.
     #[error("name: a repository can be renamed at most {limit} times in {}; try again later", days(*.window))]
     RenameRateLimited {
-        /// So often.
+        /// Renames within `window`.
         limit: usize,
-        /// In so long.
         window: Duration,
-        /// How long to wait.
+        /// Time until the next rename is allowed.
         wait: Duration,
     },
-    /// There is nobody of that name who could take it.
+    /// No account with this name can take the repository.
     #[error("new_owner: no such account, or it cannot own repositories")]
     UnknownRecipient,
-    /// Whoever would own it owns as many as they may.
+    /// The future owner has reached the repository limit.
     #[error("the account owns {0} repositories, the limit (repos.per_user)")]
     TooMany(i64),
-    /// The key that it belongs to wants it gone.
+    /// The owner's key deleted the repository.
     #[error("its nostr key deleted it; publish a new announcement that lists this server to restore it")]
     DeletedByKey,
-    /// Someone pushes to it or tidies it at this moment.
+    /// A push or maintenance is running.
     #[error("the repository is busy; try again in a moment")]
     Busy,
 }
 
-/// What kind of answer it deserves.
+/// Class of the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// What was sent is wrong; the field, if one can be named.
+    /// The input is wrong; carries the field, if one can be named.
     Invalid(Option<&'static str>),
-    /// It does not fit what is so now.
+    /// The request conflicts with the current state.
     Conflict,
-    /// It was possible once.
+    /// It was possible earlier.
     Gone,
-    /// It will be possible after so long.
+    /// It will be possible after this time.
     TooOften(Duration),
     /// As [`Access`] says.
     Access,
 }
 
 impl LifeError {
-    /// What kind of answer it deserves.
+    /// The class of the answer.
     pub fn class(&self) -> Class {
         use lifecycle::Refusal;
         match self {

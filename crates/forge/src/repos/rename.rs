@@ -1,4 +1,4 @@
-//! Renaming: one transaction, nothing on disk. The old name keeps leading to the repository.
+//! Renaming: one transaction, nothing on disk. The old name redirects to the repository.
 
 use super::list::viewer;
 use super::open::open_locked;
@@ -13,16 +13,15 @@ use abide_store::{Tx, audit, redirects};
 use serde_json::json;
 use std::time::Duration;
 
-/// A repository that has the name it was to get.
+/// A renamed repository.
 #[derive(Debug, Clone)]
 pub struct Renamed {
-    /// The repository.
     pub repo: Repo,
-    /// The name led to another repository until now, and does not as long as this one bears it.
+    /// The name redirected to another repository before. The redirect is inactive while this repository has the name.
     pub replaced: bool,
 }
 
-/// Gives a repository another name.
+/// Renames a repository.
 pub async fn rename(forge: &Forge, caller: &Caller, repo: &Repo, typed: &str) -> Result<Renamed, LifeError> {
     let unit = Unit { id: repo.id, caller: caller.clone(), name: typed.trim().parse()?, limits: Limits::of(forge) };
     let renamed = forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await?;
@@ -30,7 +29,7 @@ pub async fn rename(forge: &Forge, caller: &Caller, repo: &Repo, typed: &str) ->
     Ok(renamed)
 }
 
-/// How often a repository may be renamed.
+/// Rename limit of a repository.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     limit: usize,
@@ -60,7 +59,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Renamed, LifeError> {
     Ok(Renamed { repo, replaced })
 }
 
-/// Renames a locked repository to another name. Returns whether the name led to another one until now.
+/// Renames a locked repository. Returns whether the name redirected to another repository before.
 pub(super) async fn step(
     tx: &mut Tx,
     caller: &Caller,
@@ -72,7 +71,7 @@ pub(super) async fn step(
     lifecycle::transition(repo.state(), Life::Rename, now)?;
     let Limits { limit, window } = limits;
     if caller.actor != Actor::Operator {
-        // From the audit log: transfers write redirects too, and going back and forth writes none.
+        // Count renames in the audit log: transfers write redirects too, and renaming back and forth writes none.
         let since = now.minus(window);
         let recent = audit::renames(tx, repo.id, since, i64::try_from(limit).unwrap_or(i64::MAX)).await?;
         if let Some(wait) = lifecycle::rename_wait(&recent, limit, window, now) {

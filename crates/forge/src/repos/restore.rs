@@ -1,4 +1,4 @@
-//! Restoring what was soft-deleted: the same identity with everything that hangs on it, under its name or another.
+//! Restores a soft-deleted repository: the same id with all its data, under its old name or another.
 
 use super::create::owns_too_many;
 use super::list::viewer;
@@ -20,7 +20,7 @@ pub fn until(forge: &Forge, repo: &Repo) -> Option<Timestamp> {
     repo.deleted_at.map(|at| at.plus(forge.settings().lifecycle.grace))
 }
 
-/// Brings a deleted repository back, under another name if one is given.
+/// Restores a deleted repository, under another name if one is given.
 pub async fn restore(forge: &Forge, caller: &Caller, id: &str, name: Option<&str>) -> Result<Repo, LifeError> {
     let id: RepoId = id.parse().map_err(|_| Access::NotFound)?;
     let name = name.map(str::trim).filter(|typed| !typed.is_empty());
@@ -58,10 +58,10 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Repo, LifeError> {
     if owns_too_many(tx, repo.owner_id, unit.limit).await? {
         return Err(LifeError::TooMany(unit.limit));
     }
-    // It left its name when it was deleted: whoever bore the name since comes before it.
+    // The repository left its name when it was deleted: a repository that took the name since has precedence.
     let (old, left_at) = (repo.name.clone(), repo.deleted_at);
     if let Some(name) = &unit.name {
-        // Before it is alive again, so that only the new name has to be free.
+        // Rename before the restore, so that only the new name has to be free.
         repos::rename(tx, repo.id, name).await?;
         repo.name = name.clone();
     } else if let Some(name) = life::other_name(tx, &repo).await? {
@@ -83,13 +83,13 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Repo, LifeError> {
     Ok(repo)
 }
 
-/// A page of the caller's deleted repositories, the latest first, and how many there are in all.
+/// A page of the caller's deleted repositories, latest first, and their total number.
 pub async fn list(forge: &Forge, caller: &Caller, page: Page) -> Result<(Vec<Repo>, i64), Access> {
     let user = caller.user_id().ok_or(Access::Denied(DenyCode::LoginRequired))?;
     Ok(repos::deleted_of_owner(&mut *forge.store().read().await?, user, page).await?)
 }
 
-/// The deleted repository that an owner of it may still hear of behind a door that opens nothing else.
+/// The deleted repository behind a door that opens nothing else, for callers who may still know about it.
 pub async fn tombstone(forge: &Forge, caller: &Caller, door: &Door) -> Result<Option<Repo>, Fault> {
     if caller.user_id().is_none() {
         return Ok(None);

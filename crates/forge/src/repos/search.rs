@@ -1,4 +1,4 @@
-//! Searching repositories. What the caller may not read is neither found nor counted.
+//! Repository search. Repositories that the caller may not read are neither found nor counted.
 
 use super::list::viewer;
 use crate::{Caller, Fault, Forge};
@@ -10,26 +10,25 @@ use abide_store::{StoreError, users};
 pub use abide_core::search::Sort;
 pub use abide_store::search::MAX_TOTAL;
 
-/// What is looked for.
+/// A search query.
 #[derive(Debug, Clone)]
 pub struct Query {
-    /// As typed: words, and perhaps `topic:` and `user:`.
+    /// As typed: words, and optionally `topic:` and `user:`.
     pub text: String,
-    /// Only repositories that have this topic.
+    /// Only repositories with this topic.
     pub topic: Option<String>,
     /// Only repositories of this owner.
     pub owner: Option<String>,
-    /// In which order results come.
     pub sort: Sort,
 }
 
-/// Why nothing was looked for.
+/// Why the search failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     /// The text breaks a rule.
     #[error("q: {0}")]
     Invalid(#[from] InvalidSearch),
-    /// The machine failed.
+    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
@@ -40,8 +39,8 @@ impl From<StoreError> for SearchError {
     }
 }
 
-/// A page of the repositories that match and that the caller may read, and how many there are (counted up to
-/// [`MAX_TOTAL`]). Each word is looked for in the name, the owner's name, the description and the topics.
+/// A page of the matching repositories that the caller may read, and their number (counted up to [`MAX_TOTAL`]). Each
+/// word is searched in the name, the owner's name, the description and the topics.
 pub async fn search(
     forge: &Forge,
     caller: &Caller,

@@ -1,4 +1,4 @@
-//! Topics: the words a repository can be found by, always replaced as a set.
+//! Topics of a repository, always replaced as a set.
 
 use super::open::open_locked;
 use crate::tell::{Who, audit_repo, event_repo};
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 /// Why nothing changed.
 #[derive(Debug, thiserror::Error)]
 pub enum TopicsError {
-    /// The caller may not, or there is no such repository.
+    /// The caller lacks permission, or the repository does not exist.
     #[error(transparent)]
     Access(#[from] Access),
     /// A topic breaks a rule, or there are too many.
@@ -28,17 +28,17 @@ impl From<StoreError> for TopicsError {
     }
 }
 
-/// The topics of a repository that was opened.
+/// The topics of an opened repository.
 pub async fn of(forge: &Forge, repo: &Repo) -> Result<Vec<Topic>, Fault> {
     Ok(topics::of_repo(&mut *forge.store().read().await?, repo.id).await?)
 }
 
-/// The topics of several repositories; those that have none are not in it.
+/// The topics of several repositories; repositories without topics are absent.
 pub async fn of_many(forge: &Forge, repos: &[RepoId]) -> Result<HashMap<RepoId, Vec<Topic>>, Fault> {
     Ok(topics::of_many(&mut *forge.store().read().await?, repos).await?)
 }
 
-/// Replaces the topics of a repository. Asking for what holds already changes and tells nothing.
+/// Replaces the topics of a repository. A set that holds already changes nothing and emits nothing.
 pub async fn replace(forge: &Forge, caller: &Caller, repo: &Repo, typed: &[String]) -> Result<Vec<Topic>, TopicsError> {
     let unit = Unit { repo: repo.id, caller: caller.clone(), topics: rules::topics(typed)? };
     forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await

@@ -1,4 +1,4 @@
-//! What was done to a repository, as the audit log tells it.
+//! The audit log of a repository.
 
 use crate::{Access, Caller, Forge};
 use abide_core::policy::Action;
@@ -7,7 +7,7 @@ use abide_store::repos::Repo;
 
 pub use abide_store::audit::Named;
 
-/// A page of what was done to a repository, newest first, behind a row.
+/// A page of the audit log of a repository, newest first, before the row `before`.
 pub async fn page(
     forge: &Forge,
     caller: &Caller,

@@ -1,4 +1,4 @@
-//! Handing a repository over: an offer, and an answer to it. The operator hands over without asking.
+//! Transfers a repository: an offer, and an answer to it. The operator transfers without asking.
 //!
 //! Locks are taken in one order, the repository's row before the offer's, so that an answer, a deletion and a rename
 //! wait for each other instead of deadlocking.
@@ -20,17 +20,16 @@ use abide_store::{StoreError, Tx, collaborators, redirects, users};
 use serde_json::{Value as Json, json};
 use std::time::Duration;
 
-/// An offer and the repository that it is about, as it is now.
+/// An offer and its repository, as it is now.
 #[derive(Debug, Clone)]
 pub struct Offer {
-    /// The offer.
     pub transfer: Transfer,
-    /// The repository, for the eyes of the offer's two sides.
+    /// The repository as the two parties of the offer may see it.
     pub repo: Repo,
 }
 
 impl Offer {
-    /// What the repository is called: now while the offer is pending, and as it was offered afterwards.
+    /// The repository's slug: the current one while the offer is pending, the offered one afterwards.
     pub fn slug(&self) -> String {
         match self.transfer.status {
             Status::Pending => self.repo.slug(),
@@ -38,8 +37,7 @@ impl Offer {
         }
     }
 
-    /// Where it stands at a moment: an offer that was not answered in time has expired, whether or not anyone has
-    /// noted it.
+    /// Status at a given time. An offer past its expiry counts as expired, even if the row still says pending.
     pub fn status(&self, now: Timestamp) -> Status {
         match self.transfer.status {
             Status::Pending if now >= self.transfer.expires_at => Status::Expired,
@@ -48,7 +46,7 @@ impl Offer {
     }
 }
 
-/// Offers a repository to someone.
+/// Offers a repository to a user.
 pub async fn offer(forge: &Forge, caller: &Caller, repo: &Repo, new_owner: &str) -> Result<Offer, LifeError> {
     let unit = Unit::of(forge, caller, repo, new_owner);
     let offer = forge.store().write(unit, |tx, unit| Box::pin(write_offer(tx, unit))).await?;
@@ -56,7 +54,7 @@ pub async fn offer(forge: &Forge, caller: &Caller, repo: &Repo, new_owner: &str)
     Ok(offer)
 }
 
-/// Hands a repository over at once, which is for the operator alone.
+/// Transfers a repository at once. Only the operator may do this.
 pub async fn hand_over(forge: &Forge, caller: &Caller, repo: &Repo, new_owner: &str) -> Result<Repo, LifeError> {
     let unit = Unit::of(forge, caller, repo, new_owner);
     let repo = forge.store().write(unit, |tx, unit| Box::pin(write_hand_over(tx, unit))).await?;
@@ -83,7 +81,7 @@ impl Unit {
         }
     }
 
-    /// Who is to get it.
+    /// The recipient.
     async fn recipient(&self, tx: &mut Tx, repo: &Repo) -> Result<UserId, LifeError> {
         let name: UserName = self.new_owner.parse().map_err(|_| LifeError::UnknownRecipient)?;
         let user = users::by_name(tx, &name).await?.filter(|user| user.suspended_at.is_none());
@@ -190,8 +188,8 @@ async fn write_answer(tx: &mut Tx, reply: &Reply) -> Result<Offer, LifeError> {
     Ok(Offer { transfer, repo })
 }
 
-/// Fails if the account was suspended since the request was let in. Read, not locked: whatever else refers to the account
-/// at this moment (a rename of theirs, another offer) holds its row, and they would wait for each other.
+/// Fails if the account was suspended since the request was admitted. Reads without a lock: a parallel rename or offer
+/// of the same account holds its row, and the two would deadlock.
 async fn ensure_active(tx: &mut Tx, user: UserId) -> Result<(), LifeError> {
     match users::by_id(tx, user).await? {
         Some(user) if user.suspended_at.is_none() => Ok(()),
@@ -199,8 +197,8 @@ async fn ensure_active(tx: &mut Tx, user: UserId) -> Result<(), LifeError> {
     }
 }
 
-/// Makes the recipient the owner of a locked repository. The old address keeps leading to it, the old owner's access
-/// ends, and the role that the recipient may have had is no longer needed.
+/// Makes the recipient the owner of a locked repository. The old address redirects to it, the old owner loses access,
+/// and the recipient's collaborator role is removed.
 async fn change_owner(
     tx: &mut Tx,
     who: &Who,
@@ -230,7 +228,7 @@ pub(super) async fn cancel_pending(tx: &mut Tx, who: &Who, repo: &Repo) -> Resul
     tell(tx, who, "repo_transfer_canceled", repo, &transfer).await
 }
 
-/// Declines every pending offer to an account that goes.
+/// Declines every pending offer to an account that is being deleted.
 pub(crate) async fn decline_all(tx: &mut Tx, who: &Who, recipient: UserId) -> Result<(), StoreError> {
     const PAGE: Page = Page { limit: 100, offset: 0 };
     loop {
@@ -249,7 +247,7 @@ pub(crate) async fn decline_all(tx: &mut Tx, who: &Who, recipient: UserId) -> Re
     }
 }
 
-/// Lets one offer expire. Told as an event; the row itself is the record, so the audit log says nothing.
+/// Expires one offer and emits an event. The row itself is the record, so no audit row is written.
 async fn expire_one(tx: &mut Tx, transfer: &Transfer) -> Result<(), StoreError> {
     if !transfers::decide(tx, transfer.id, Status::Expired).await? {
         return Ok(());
@@ -260,7 +258,7 @@ async fn expire_one(tx: &mut Tx, transfer: &Transfer) -> Result<(), StoreError> 
     }
 }
 
-/// Lets every offer expire that nobody answered in time. Returns how many.
+/// Expires every offer past its expiry. Returns their number.
 pub(super) async fn expire_due(forge: &Forge) -> Result<u64, Fault> {
     const AT_ONCE: i64 = 200;
     let mut all = 0;
@@ -303,7 +301,7 @@ fn allow(caller: &Caller, action: OfferAction, transfer: &Transfer, repo: &Repo)
     judge_decision(policy::can_offer(&caller.actor, action, &sides, &repo.facts(), repo.role))
 }
 
-/// What the policy calls an answer.
+/// The policy action of an answer.
 fn asked(answer: Answer) -> OfferAction {
     match answer {
         Answer::Accept => OfferAction::Accept,
@@ -312,7 +310,7 @@ fn asked(answer: Answer) -> OfferAction {
     }
 }
 
-/// Whether an answer is the caller's to give. That the offer still waits for one is another question.
+/// Whether the caller may give this answer. Does not check whether the offer is still pending.
 pub fn may(caller: &Caller, offer: &Offer, answer: Answer) -> bool {
     allow(caller, asked(answer), &offer.transfer, &offer.repo).is_ok()
 }
@@ -330,13 +328,13 @@ fn about(transfer: &Transfer) -> Json {
     })
 }
 
-/// Audit row and event.
+/// Writes the audit row and the event.
 async fn tell(tx: &mut Tx, who: &Who, what: &'static str, repo: &Repo, transfer: &Transfer) -> Result<(), StoreError> {
     audit_repo(tx, who, what, repo, about(transfer)).await?;
     offer_event(tx, who, what, repo, transfer).await
 }
 
-/// The event of an offer. Offers concern two people; the event is never public unless it changed the owner.
+/// The event of an offer. Offers concern two users, so the event is private unless the owner changed.
 async fn offer_event(
     tx: &mut Tx,
     who: &Who,
@@ -353,7 +351,7 @@ async fn offer_event(
     }
 }
 
-/// An offer, for someone who may know of it.
+/// An offer, for a caller who may see it.
 pub async fn see(forge: &Forge, caller: &Caller, id: &str) -> Result<Offer, Access> {
     let id: TransferId = id.parse().map_err(|_| Access::NotFound)?;
     let mut conn = forge.store().read().await?;
@@ -363,7 +361,7 @@ pub async fn see(forge: &Forge, caller: &Caller, id: &str) -> Result<Offer, Acce
     Ok(Offer { transfer, repo })
 }
 
-/// A page of the pending offers to the caller and of what they own, the latest first, and how many there are in all.
+/// A page of the pending offers to and from the caller, latest first, and their total number.
 pub async fn inbox(forge: &Forge, caller: &Caller, page: Page) -> Result<(Vec<Offer>, i64), Access> {
     let user = caller.user_id().ok_or(Access::Denied(DenyCode::LoginRequired))?;
     let mut conn = forge.store().read().await?;
@@ -377,7 +375,7 @@ pub async fn inbox(forge: &Forge, caller: &Caller, page: Page) -> Result<(Vec<Of
     Ok((offers, total))
 }
 
-/// How many offers wait for the caller's answer.
+/// Number of offers that wait for the caller's answer.
 pub async fn to_answer(forge: &Forge, caller: &Caller) -> Result<i64, Fault> {
     match caller.user_id() {
         Some(user) => {
@@ -388,7 +386,7 @@ pub async fn to_answer(forge: &Forge, caller: &Caller) -> Result<i64, Fault> {
     }
 }
 
-/// The offer of a repository that waits for an answer, for those who administer it.
+/// The pending offer of a repository, for its administrators.
 pub async fn pending(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Option<Offer>, Access> {
     let found = transfers::pending_of(&mut *forge.store().read().await?, repo.id).await?;
     let Some(transfer) = found else { return Ok(None) };

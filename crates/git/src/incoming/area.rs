@@ -1,11 +1,11 @@
-//! A directory below `incoming/` that is gone when nobody holds it any more.
+//! A directory below `incoming/` that its last owner removes.
 
 use crate::durable::remove_tree;
 use crate::error::blocking;
 use crate::{GitError, Layout};
 use std::path::{Path, PathBuf};
 
-/// Where something is put together apart from the repositories. Dropping it removes it; after a crash the sweep does.
+/// A scratch directory outside the repositories. Dropping it removes it; after a crash the sweep does.
 #[derive(Debug)]
 pub(crate) struct Area {
     dir: PathBuf,
@@ -13,7 +13,7 @@ pub(crate) struct Area {
 }
 
 impl Area {
-    /// The area of this key, which cannot lead anywhere else. Nothing is created.
+    /// The area with this key. The key is checked so that it cannot form another path. Creates nothing.
     pub fn new(layout: &Layout, key: &str) -> Result<Self, GitError> {
         let fine = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         if key.is_empty() || key.len() > 64 || !key.bytes().all(fine) {
@@ -22,17 +22,16 @@ impl Area {
         Ok(Self { dir: layout.incoming(key), removed: false })
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         &self.dir
     }
 
-    /// Dropping it no longer removes it.
+    /// Keeps the directory when this is dropped.
     pub fn leave(&mut self) {
         self.removed = true;
     }
 
-    /// Removes it and all that is left in it.
+    /// Removes the directory tree.
     pub async fn remove(mut self) -> Result<(), GitError> {
         self.removed = true;
         let dir = self.dir.clone();
@@ -47,7 +46,7 @@ impl Drop for Area {
         }
         let dir = std::mem::take(&mut self.dir);
         let remove = move || {
-            // A git that is just ending may still write here; what is left is swept later.
+            // A git process that is about to exit may still write here; the sweep removes the rest later.
             if let Err(error) = remove_tree(&dir) {
                 tracing::info!(dir = %dir.display(), %error, "cannot remove an incoming area; the sweep removes it");
             }

@@ -1,5 +1,6 @@
-//! The proof that everything the new tips need is here. Only a [`Connected`] can give objects to a repository, so none
-//! enters one unproved, whatever the road.
+//! Proof that everything reachable from the new tips is present. Only a [`Connected`] can move objects into a
+//! repository,
+//! so every code path proves them first.
 
 use super::Incoming;
 use crate::error::blocking;
@@ -15,35 +16,36 @@ use std::collections::HashSet;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// With more tips than this, a failure is reported for all of them rather than looked for one by one.
+/// Above this number of tips, a failure refuses all of them instead of checking each tip.
 const CULPRITS: usize = 32;
 
 const MISSING: &str = "the pushed objects are incomplete; run `git fsck` in your clone and push again";
 const NOT_A_COMMIT: &str = "refs/heads/* takes commits only; push other objects as tags";
 
-/// Objects whose tips were proved complete in one repository: nothing that the tips reach is missing there.
+/// Objects whose tips were proved complete in one repository: everything reachable from them is present.
 #[derive(Debug)]
 pub struct Connected {
     git: Git,
     place: Place,
-    /// Objects beside the repository; `None`: all of them are in it.
+    /// The incoming area; `None` if all objects are in the repository already.
     incoming: Option<Incoming>,
     tips: HashSet<Oid>,
     client: Client,
 }
 
-/// Where a proof holds.
+/// Repositories in which a proof is valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Place {
-    /// In this repository: what its refs reach is taken for complete, because nothing is ever pruned below them.
+    /// This repository only. Objects reachable from its refs count as complete, because maintenance never prunes them.
     In(PathBuf),
-    /// In every repository: the objects need nothing that is not among them.
+    /// Any repository: the objects depend on nothing outside themselves.
     Anywhere,
 }
 
 impl Incoming {
-    /// Checks that every new tip exists, that branches are commits, and that nothing reachable from the tips is missing
-    /// in the repository that the area borrows from. The proof covers the tips that are not refused.
+    /// Checks that every new tip exists, that branch tips are commits, and that everything reachable from the tips is
+    /// present
+    /// in the area or its alternate. The proof covers the tips that are not refused.
     pub async fn connect(self, updates: &[RefUpdate]) -> Result<(Connected, Vec<RefusedTip>), GitError> {
         let place = if self.alone { Place::Anywhere } else { Place::In(self.repo.clone()) };
         let (git, client) = (self.git.clone(), self.client);
@@ -54,30 +56,31 @@ impl Incoming {
 }
 
 impl Connected {
-    /// A proof about objects that are in the repository already; it covers no tip before [`Connected::extend`].
+    /// A proof for objects already in the repository. It covers no tip until [`Connected::extend`].
     pub fn in_place(git: &Git, repo: PathBuf) -> Self {
         let (git, place) = (git.clone(), Place::In(repo));
         Self { git, place, incoming: None, tips: HashSet::new(), client: Client::SERVER }
     }
 
-    /// The same, with the work counted as this client's.
+    /// The same proof, with its work counted against this client.
     pub fn of(self, client: Client) -> Self {
         Self { client, ..self }
     }
 
-    /// What the refs of one repository reach, copied beside another: the copy is closed, because packing fails at the
-    /// first object that is missing.
+    /// A proof for a copy of everything that these tips reach. `pack-objects` fails at the first missing object, so the
+    /// copy is
+    /// complete.
     pub(crate) fn closed(incoming: Incoming, tips: impl IntoIterator<Item = Oid>) -> Self {
         let (git, client, tips) = (incoming.git.clone(), incoming.client, tips.into_iter().collect());
         Self { git, place: Place::Anywhere, incoming: Some(incoming), tips, client }
     }
 
-    /// Whether a tip was proved complete in the repository in this directory.
+    /// Whether this tip was proved complete for the repository in this directory.
     pub fn covers(&self, repo: &Path, tip: Oid) -> bool {
         self.holds_in(repo) && self.tips.contains(&tip)
     }
 
-    /// Whether the proof is about the repository in this directory.
+    /// Whether the proof is valid for the repository in this directory.
     pub fn holds_in(&self, repo: &Path) -> bool {
         match &self.place {
             Place::In(proved) => proved == repo,
@@ -85,13 +88,14 @@ impl Connected {
         }
     }
 
-    /// The directory whose `objects` are beside the repository.
+    /// Directory of the incoming area.
     pub fn area(&self) -> Option<&Path> {
         self.incoming.as_ref().map(|incoming| incoming.area.path())
     }
 
-    /// Proves further tips in the same view. Those that are not complete, or no commit where one is needed, are returned
-    /// and stay unproved.
+    /// Proves further tips in the same object view. Returns tips that are incomplete, or not commits where commits are
+    /// needed;
+    /// they stay unproved.
     pub async fn extend(&mut self, updates: &[RefUpdate]) -> Result<Vec<RefusedTip>, GitError> {
         let tips: Vec<RefUpdate> = updates.iter().filter(|update| !update.is_delete()).cloned().collect();
         if tips.is_empty() {
@@ -99,7 +103,7 @@ impl Connected {
         }
         let (tips, mut refused) = self.kinds(tips).await?;
         let unproved: Vec<RefUpdate> = tips.into_iter().filter(|tip| !self.tips.contains(&tip.new)).collect();
-        // Those that are left may still be taken, so they are looked at whatever became of the others.
+        // A refused tip does not stop the check of the others: a non-atomic push may still apply them.
         if !unproved.is_empty() {
             let _place = self.git.unpack_place(self.client).await?;
             match self.walk(&unproved).await {
@@ -116,7 +120,7 @@ impl Connected {
         Ok(refused)
     }
 
-    /// Tells the tips that exist and may be where they shall be from the others.
+    /// Splits the tips into those that exist with an allowed object type, and refusals.
     async fn kinds(&self, tips: Vec<RefUpdate>) -> Result<(Vec<RefUpdate>, Vec<RefusedTip>), GitError> {
         let objects = self.object_directories();
         blocking(move || {
@@ -138,7 +142,7 @@ impl Connected {
         .await
     }
 
-    /// Where the objects of this view are, those beside the repository first.
+    /// Object directories of this view, the incoming area first.
     pub(crate) fn object_directories(&self) -> Vec<PathBuf> {
         let beside = self.incoming.as_ref().map(|incoming| [incoming.objects(), incoming.repo_objects()]);
         match (beside, &self.place) {
@@ -148,7 +152,7 @@ impl Connected {
         }
     }
 
-    /// A call that sees the repository with the objects beside it.
+    /// A git call that sees the repository and the incoming area.
     fn call(&self, what: &'static str) -> Call<'_> {
         match (&self.incoming, &self.place) {
             (Some(incoming), _) => incoming.call(what, &[]),
@@ -157,7 +161,7 @@ impl Connected {
         }
     }
 
-    /// Walks everything that the tips reach and the refs do not; fails at the first object that is not there.
+    /// Walks everything reachable from the tips but not from the refs; fails at the first missing object.
     async fn walk(&self, tips: &[RefUpdate]) -> Result<(), GitError> {
         let mut input = String::with_capacity(tips.len() * 41);
         for tip in tips {
@@ -170,7 +174,7 @@ impl Connected {
         call.run(input.as_bytes(), limits.check).await.map(drop)
     }
 
-    /// Which of these tips are incomplete; all of them, if none can be told from the others.
+    /// The incomplete tips among these. All of them, if there are too many to check or no single tip fails.
     async fn culprits(&self, tips: &[RefUpdate]) -> Result<Vec<RefusedTip>, GitError> {
         let mut culprits = Vec::new();
         for tip in tips {
@@ -191,8 +195,9 @@ impl Connected {
         Ok(culprits)
     }
 
-    /// What these proved tips reach beyond the refs of the repository, in an area of its own: the rest of what was
-    /// received stays where it is. Durable when this returns.
+    /// Copies the objects reachable from these proved tips, but not from the repository's refs, to a new area. Other
+    /// received
+    /// objects stay in this one. Durable on return.
     pub async fn select(&self, layout: &Layout, key: &str, tips: &[Oid]) -> Result<Self, GitError> {
         let Some(incoming) = &self.incoming else {
             return Ok(Self {
@@ -215,8 +220,9 @@ impl Connected {
         tips.iter().copied().filter(|tip| self.tips.contains(tip)).collect()
     }
 
-    /// Gives the objects to the repository in this directory, durable when this returns. Objects that are there already
-    /// stay as they are. The area keeps its copy until it is discarded, so a call that was cut short can be repeated.
+    /// Moves the objects into the repository in this directory, durable on return. Existing objects stay unchanged. The
+    /// area
+    /// keeps its copy until it is discarded, so an interrupted call can be repeated.
     pub async fn migrate(&self, repo: &Path) -> Result<(), GitError> {
         if !self.holds_in(repo) {
             return Err(GitError::Unproved(repo.to_owned()));
@@ -227,7 +233,7 @@ impl Connected {
         }
     }
 
-    /// Keeps the objects under another key without the proof, durable when this returns. `false`: there were none.
+    /// Keeps the objects under another key without the proof, durable on return. `false` if there is no incoming area.
     pub async fn keep(self, layout: &Layout, key: &str) -> Result<bool, GitError> {
         match self.incoming {
             Some(incoming) => incoming.keep(layout, key).await.map(|()| true),
@@ -235,7 +241,7 @@ impl Connected {
         }
     }
 
-    /// Removes the area, and with it every object that was not migrated.
+    /// Removes the area with every object that was not migrated.
     pub async fn discard(self) -> Result<(), GitError> {
         match self.incoming {
             Some(incoming) => incoming.discard().await,
@@ -244,7 +250,7 @@ impl Connected {
     }
 }
 
-/// What the refs of a repository point to.
+/// Object ids of all refs of a repository.
 async fn refs_of(repo: PathBuf) -> Result<Vec<Oid>, GitError> {
     blocking(move || Ok(Snapshot::read(&repo)?.refs.iter().map(|found| found.oid).collect())).await
 }

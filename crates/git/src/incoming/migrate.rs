@@ -1,4 +1,4 @@
-//! Moving waiting objects into the repository.
+//! Moves objects from an incoming area into the repository.
 
 use super::Incoming;
 use crate::GitError;
@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 impl Incoming {
-    /// Gives the waiting objects to a repository, durable when this returns. Only a proof calls this, see
+    /// Moves the objects into a repository, durable on return. Only a proof may call this, see
     /// [`Connected::migrate`](super::Connected::migrate).
     pub(super) async fn migrate_into(&self, repo: &Path) -> Result<(), GitError> {
         let (from, to) = (self.objects(), repo.join("objects"));
@@ -29,13 +29,13 @@ fn migrate(from: &Path, to: &Path) -> io::Result<()> {
         } else if name.len() == 2 && name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             move_loose(&dir, &target, to, &mut touched)?;
         }
-        // Everything else (info/, temporary files) is of no use to the repository.
+        // The repository needs nothing else from the area (info/, temporary files).
     }
     let touched: Vec<PathBuf> = touched.into_iter().collect();
     sync_all(&touched)
 }
 
-/// A pack exists for git as soon as its `.idx` does, so that comes last.
+/// git sees a pack as soon as its `.idx` exists, so the index is linked last.
 fn move_packs(from: &Path, to: &Path, touched: &mut BTreeSet<PathBuf>) -> io::Result<()> {
     let is_index = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "idx");
     let (indexes, others): (Vec<_>, Vec<_>) =
@@ -58,7 +58,7 @@ fn move_loose(from: &Path, to: &Path, parent: &Path, touched: &mut BTreeSet<Path
     }
     match std::fs::create_dir(to) {
         Ok(()) => drop(touched.insert(parent.to_owned())),
-        // It may be from a call that was cut short before its name was durable.
+        // An interrupted call may have created the directory without flushing its entry.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => drop(touched.insert(parent.to_owned())),
         Err(error) => return Err(error),
     }
@@ -66,12 +66,14 @@ fn move_loose(from: &Path, to: &Path, parent: &Path, touched: &mut BTreeSet<Path
     objects.iter().try_for_each(|path| give(path, &to.join(file_name(path))))
 }
 
-/// A second name for the same file; never replaces what is there, because the name says what the content must be and
-/// the older copy is the one that was verified first.
+/// Hard-links a file. Never replaces an existing one: the name is the hash of the content, and the older copy was
+/// verified
+/// first.
 fn give(from: &Path, to: &Path) -> io::Result<()> {
     match std::fs::hard_link(from, to) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        // Filesystems without hard links; the caller's lease keeps others from creating the file in between.
+        // Filesystem without hard links. The caller's lease keeps others from creating the file between check and
+        // rename.
         Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported) => {
             if to.exists() { Ok(()) } else { std::fs::rename(from, to) }
         }

@@ -1,66 +1,65 @@
-//! Looking through a pack while it arrives: where it ends, and how much it will become.
+//! Parses a pack while it arrives: finds its end and its unpacked size.
 //!
-//! A pack can claim a thousand times its own length, and each delta in it can claim as much again, for no more than a few
-//! bytes. git finds out by doing the work. This finds out before git is started: sizes stand in the heads of objects and
-//! deltas, and what is deflated is inflated once, into nothing.
+//! A pack can claim a thousand times its own length, and each delta in it can claim as much again for a few bytes. git
+//! would discover that only by unpacking. The scanner discovers it before git starts: it reads the sizes in object and
+//! delta headers, and inflates every object once without storing the output.
 
 use gix::zlib::{Decompress, FlushDecompress, Status};
 
 /// Length of a pack's header: `PACK`, version, number of objects.
 const HEADER: usize = 12;
-/// Length of the checksum behind the last object.
+/// Length of the checksum after the last object.
 const TRAILER: usize = 20;
-/// Length of an object id that a delta names as its base.
+/// Length of the base object id of a delta.
 const BASE_ID: usize = 20;
-/// No object takes fewer bytes in a pack than this: its header and an empty zlib stream.
+/// Smallest encoding of an object in a pack: its header and an empty zlib stream.
 const SMALLEST_OBJECT: u64 = 9;
-/// The sizes of base and result at the beginning of a delta take at most this many bytes.
+/// Maximum length of the two sizes (base and result) at the start of a delta.
 const DELTA_HEAD: usize = 20;
-/// A commit, directory or tag is read into memory as a whole by everything that looks at it.
+/// Largest commit, tree or tag: every reader loads them whole into memory.
 const LARGEST_STRUCTURE: u64 = 64 << 20;
 
-/// Blobs that are larger are streamed by git (`core.bigFileThreshold`).
+/// git streams blobs above this size (`core.bigFileThreshold`).
 const STREAMED: u64 = 50 << 20;
 
-/// How much a pack may become.
+/// Size limits for one pack.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allowance {
-    /// Bytes of the pack.
+    /// Bytes of the pack itself.
     pub packed: u64,
-    /// Bytes that any pack may become.
+    /// Unpacked bytes allowed for any pack.
     pub unpacked: u64,
-    /// Bytes more for each byte of the pack.
+    /// Additional unpacked bytes per byte of the pack.
     pub ratio: u64,
 }
 
-/// What is wrong with a pack.
+/// Reason for refusing a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
-    /// It does not begin like a pack.
+    /// It has no pack header.
     #[error("the pack must have version 2 or 3")]
     NotAPack,
-    /// It is too long, or has more objects than its length can hold.
+    /// It is too long, or claims more objects than its length can hold.
     #[error("the pack is larger than {0} bytes, the limit; push in several steps")]
     TooLarge(u64),
-    /// It would become too much.
+    /// Its unpacked size exceeds the limit.
     #[error("the pack unpacks to more than {0} times its size, the limit; push fewer commits at a time")]
     TooDense(u64),
-    /// One object is larger than any commit, directory or tag has to be.
+    /// A commit, tree or tag exceeds the size limit.
     #[error("a commit, tree or tag has {0} bytes; the limit is {LARGEST_STRUCTURE} bytes")]
     Structure(u64),
-    /// It is damaged.
     #[error("the pack is damaged: {0}")]
     Damaged(&'static str),
 }
 
-/// What was seen of a pack.
+/// Totals of the scanned part of a pack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
-    /// Objects it says it has.
+    /// Object count from the pack header.
     pub objects: u32,
-    /// What all objects are together, deltas and their results included.
+    /// Size of all objects, with both deltas and their results.
     pub unpacked: u64,
-    /// The largest object that git has to hold as a whole.
+    /// Largest object that git must hold in memory at once.
     pub largest: u64,
 }
 
@@ -74,19 +73,19 @@ enum Kind {
 
 enum State {
     Header,
-    /// At the head of an object: its kind, and its size so far with the next shift.
+    /// In the header of an object: its kind, its size so far and the next shift.
     Object(Option<(Kind, u64, u32)>),
-    /// In the distance to the base of a delta.
+    /// In the base offset of a delta.
     Offset,
-    /// In the id of the base of a delta, with so much left.
+    /// In the base id of a delta, with this many bytes left.
     Id(usize),
-    /// In deflated bytes.
+    /// In zlib data.
     Deflated,
     Trailer(usize),
     Done,
 }
 
-/// Looks at each byte once; takes a pack in pieces of any size.
+/// Incremental parser; reads each byte once and accepts chunks of any size.
 pub(crate) struct Scanner {
     allowance: Allowance,
     state: State,
@@ -118,7 +117,7 @@ impl Scanner {
         }
     }
 
-    /// Takes a piece; returns how much of it belongs to the pack: less than all only where the pack ends.
+    /// Parses a chunk. Returns how many of its bytes belong to the pack: fewer than all only at the end of the pack.
     pub fn feed(&mut self, piece: &[u8]) -> Result<usize, Flaw> {
         let mut rest = piece;
         while !rest.is_empty() && !self.is_done() {
@@ -132,12 +131,11 @@ impl Scanner {
         Ok(piece.len() - rest.len())
     }
 
-    /// Whether the pack has ended.
     pub fn is_done(&self) -> bool {
         matches!(self.state, State::Done)
     }
 
-    /// What was seen so far.
+    /// Totals so far.
     pub fn seen(&self) -> Seen {
         self.seen
     }
@@ -182,7 +180,7 @@ impl Scanner {
         if !self.header.starts_with(b"PACK") || !matches!(version, 2 | 3) {
             return Err(Flaw::NotAPack);
         }
-        // index-pack reserves memory for as many objects as the header claims.
+        // index-pack allocates memory for as many objects as the header claims.
         if u64::from(objects) > self.allowance.packed / SMALLEST_OBJECT {
             return Err(Flaw::TooLarge(self.allowance.packed));
         }
@@ -234,7 +232,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// Counts bytes that the pack becomes, and whether git holds them all at once.
+    /// Adds unpacked bytes. `held` says whether git keeps them in memory at once.
     fn becomes(&mut self, bytes: u64, held: bool) -> Result<(), Flaw> {
         self.seen.unpacked = self.seen.unpacked.saturating_add(bytes);
         if held {
@@ -273,7 +271,7 @@ impl Scanner {
                 }
                 Status::StreamEnd => return Err(Flaw::Damaged("an object is shorter than its header says")),
                 _ if used == 0 && made == 0 => {
-                    // It wants more. A stream that takes nothing from bytes that are there cannot go on.
+                    // The decoder needs more input. If it consumed nothing of the bytes it has, it never will.
                     return if taken > 0 || bytes.is_empty() {
                         Ok(taken)
                     } else {
@@ -289,7 +287,7 @@ impl Scanner {
         matches!(self.kind, Kind::OffsetDelta | Kind::IdDelta)
     }
 
-    /// Reads the size of a delta's result as soon as it is there.
+    /// Reads the result size of a delta as soon as its header is complete.
     fn look_at_delta(&mut self, made: usize) -> Result<(), Flaw> {
         if !self.is_delta() || self.delta_head.len() >= DELTA_HEAD || made == 0 {
             return Ok(());
@@ -305,14 +303,14 @@ impl Scanner {
     }
 }
 
-/// Looks through a pack that is in memory; returns its length if it is whole. For fuzzing and tests.
+/// Scans a pack in memory; returns its length if it is complete. For fuzzing and tests.
 pub fn scan_pack(pack: &[u8], unpacked: u64) -> Result<Option<usize>, Flaw> {
     let mut scanner = Scanner::new(Allowance { packed: 1 << 20, unpacked, ratio: 10 });
     let taken = scanner.feed(pack)?;
     Ok(scanner.is_done().then_some(taken))
 }
 
-/// The second of the two numbers at the beginning of a delta, once both are there.
+/// Second of the two sizes at the start of a delta, once both are complete.
 fn result_size(delta: &[u8]) -> Option<u64> {
     let (_, rest) = number(delta)?;
     number(rest).map(|(size, _)| size)

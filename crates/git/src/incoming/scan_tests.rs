@@ -111,7 +111,7 @@ fn a_delta_bomb_is_refused_by_what_it_would_become() {
 
 #[test]
 fn a_delta_whose_sizes_cannot_be_read_is_refused() {
-    // git reads a size however many zeros stand behind it, so a long one must not hide the size of the result.
+    // git accepts sizes padded with zero bytes, so a padded base size must not hide the size of the result.
     let padded = [vec![0x80 | 16], vec![0x80; 9], vec![0]].concat();
     let content = [padded, varint(50 << 20), vec![0x90, 1]].concat();
     assert!(content.len() < DELTA_HEAD);

@@ -1,7 +1,7 @@
-//! Taking the pack: all of it first, then git, and then what git wrote is made durable.
+//! Receives a pack: reads all of it, runs git on it, then flushes the files that git wrote.
 //!
-//! While the pack arrives, no process runs and no memory is held: a client may be slow, and most attacks are. What has
-//! arrived was looked through (`scan.rs`), so the memory and the time that git gets are those that the pack needs.
+//! While the pack arrives, no process runs and no memory is reserved: clients may be slow, and most attacks are. The
+//! pack is scanned on arrival (`scan.rs`), so git's memory and time limits match the pack.
 
 use super::Incoming;
 use super::scan::{Allowance, Flaw, Scanner, Seen};
@@ -37,39 +37,39 @@ pub const TOLERATED_FSCK: &[&str] = &[
     "badTagName",
 ];
 
-/// What git calls an "object of unexpected type", without saying that it means one that is not there.
+/// Replaces git's "object of unexpected type", which does not say that the object may be missing.
 const LACKING: &str = "a referenced object is missing or has the wrong type; run `git fsck` in your clone and \
                        push again";
-/// How much is read at a time.
+/// Read size.
 const PIECE: usize = 64 * 1024;
-/// A pack that becomes more stays a pack, however few objects it has: loose objects have no deltas, so they take the room
-/// of all results, and each is deflated anew.
+/// Packs that unpack to more than this stay packs, however few objects they have. Loose objects have no deltas, so they
+/// take
+/// the space of all results, and each is deflated again.
 const LOOSE: u64 = 16 << 20;
-/// What git needs before it has looked at an object.
+/// Memory of a git process before it reads an object.
 const BASE_MEMORY: u64 = 160 << 20;
-/// What git needs for each object of a pack, to know it and to check it.
+/// Memory of git per object of a pack, for its index entry and checks.
 const MEMORY_PER_OBJECT: u64 = 512;
-/// How often git holds the largest object: as a base, as a delta, as a result and as what is written.
+/// Copies of the largest object that git may hold: base, delta, result and output.
 const COPIES: u64 = 4;
-/// Processor time that any pack may take.
+/// CPU time allowed for any pack.
 const BASE_TIME: Duration = Duration::from_secs(20);
-/// Bytes of a pack that may take a second more.
+/// Bytes of a pack per additional second of CPU time.
 const PACKED_PER_SECOND: u64 = 1 << 20;
-/// Bytes that a pack becomes that may take a second more.
+/// Unpacked bytes per additional second of CPU time.
 const UNPACKED_PER_SECOND: u64 = 32 << 20;
 
-/// What a pack was.
+/// Facts about a received pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PackOutcome {
-    /// Objects it said it has.
+    /// Object count from the pack header.
     pub objects: u32,
-    /// Its length.
     pub bytes: u64,
-    /// Whether it stays a pack or became loose objects.
+    /// Whether it was stored as a pack or as loose objects.
     pub kept_as_pack: bool,
 }
 
-/// A pack that is here as a whole.
+/// A completely received pack.
 struct Arrived {
     pack: Spooled,
     bytes: u64,
@@ -77,9 +77,10 @@ struct Arrived {
 }
 
 impl Incoming {
-    /// Takes a pack from the client. No lock is held; progress is dropped rather than waited for.
+    /// Receives a pack from the client. Holds no lock.
     ///
-    /// What git says while resolving goes to `progress`, ready for side-band 2; `None` for a quiet client.
+    /// git's progress goes to `progress`, ready for side-band 2; `None` for a quiet client. Progress that the channel
+    /// cannot take at once is dropped.
     pub async fn receive(
         &self,
         pack: impl AsyncRead + Unpin,
@@ -97,7 +98,7 @@ impl Incoming {
         Ok(PackOutcome { objects: seen.objects, bytes, kept_as_pack: !small })
     }
 
-    /// Reads the pack to its end.
+    /// Reads and scans the pack to its end.
     async fn arrive(&self, mut pack: impl AsyncRead + Unpin, limits: &ReceiveLimits) -> Result<Arrived, ReceiveError> {
         let allowance =
             Allowance { packed: limits.pack_bytes, unpacked: limits.unpacked_bytes, ratio: limits.unpacked_ratio };
@@ -121,7 +122,7 @@ impl Incoming {
             .await?;
         }
         if limits.stream_ends {
-            // A proxy passes an answer on only once it has all of the request.
+            // A proxy may forward the response only after it has read the whole request.
             piece.clear();
             read(&mut pack, &mut piece, limits).await?;
         }
@@ -131,7 +132,7 @@ impl Incoming {
         Ok(Arrived { pack, bytes, seen: scanner.seen() })
     }
 
-    /// What git may have to unpack this.
+    /// Memory and CPU time for unpacking this pack.
     fn unpack_ration(&self, bytes: u64, seen: Seen) -> Ration {
         let limits = self.git.limits();
         let threads = self.unpack_threads() as u64;
@@ -157,10 +158,11 @@ impl Incoming {
         let size = format!("--max-input-size={}", limits.pack_bytes);
         let threads = self.unpack_threads().to_string();
         let settings = [
-            // Flushing file by file is git's slowest part here. We flush all at once below, before anything refers to it.
+            // git flushes file by file, its slowest step here. We flush all files together below, before anything
+            // refers to them.
             ("core.fsync", "none"),
             ("pack.threads", threads.as_str()),
-            // Of each thread.
+            // Limit per thread.
             ("core.deltaBaseCacheLimit", "16m"),
         ];
         let what = if small { "unpack-objects" } else { "index-pack" };
@@ -171,7 +173,7 @@ impl Incoming {
         }
     }
 
-    /// Hands the pack to git and waits for its end.
+    /// Feeds the pack to git and waits for its exit.
     async fn unpack(
         &self,
         pack: Spooled,
@@ -189,7 +191,7 @@ impl Incoming {
         let stdin = running.stdin.take();
         let feeding = async {
             if let Some(mut stdin) = stdin {
-                // A git that reads no more says why in its status.
+                // If git stops reading, its exit status says why.
                 let _ = stdin.write_all(&bytes).await;
             }
         };
@@ -218,7 +220,7 @@ async fn read(
     }
 }
 
-/// Hands on what git says while it works.
+/// Forwards git's progress; drops it if the channel is full.
 fn hand_on(progress: Option<mpsc::Sender<Bytes>>) -> impl FnMut(&[u8]) + Send {
     move |piece| {
         if let Some(progress) = &progress {
@@ -227,7 +229,7 @@ fn hand_on(progress: Option<mpsc::Sender<Bytes>>) -> impl FnMut(&[u8]) + Send {
     }
 }
 
-/// What git's complaint means for the person who pushed: its errors, without progress and prefixes.
+/// Maps git's stderr to an error for the user who pushed: error lines only, without progress and prefixes.
 fn refusal(stderr: &str, limits: &ReceiveLimits) -> ReceiveError {
     if stderr.contains("exceeds maximum allowed size") {
         return Flaw::TooLarge(limits.pack_bytes).into();
@@ -244,7 +246,7 @@ fn refusal(stderr: &str, limits: &ReceiveLimits) -> ReceiveError {
     ReceiveError::BadPack(text)
 }
 
-/// Makes all files of the area durable. Their names become so when they are migrated.
+/// Flushes all files of the area. Migration flushes their directory entries.
 fn flush(objects: &Path) -> io::Result<()> {
     let mut files: Vec<PathBuf> = Vec::new();
     for dir in entries(objects)? {

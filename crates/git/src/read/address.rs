@@ -1,26 +1,27 @@
-//! Which part of a page's address is the ref and which is the path.
+//! Splits a page address into its ref and its path.
 
 use super::objects::SHORTEST_PREFIX;
 use crate::snapshot::Snapshot;
 use abide_core::Oid;
 
-/// What the first part of an address names.
+/// Revision named by the first part of an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RefOrOid {
     /// A branch: its name without `refs/heads/`, and its tip.
     Branch(String, Oid),
-    /// A tag: its name without `refs/tags/`, and the object it finally points to.
+    /// A tag: its name without `refs/tags/`, and the object it peels to.
     Tag(String, Oid),
-    /// A whole object id, which need not exist.
+    /// A full object id, which need not exist.
     Oid(Oid),
-    /// Between four and 39 hexadecimal digits, for [`find_by_prefix`](super::Reader::find_by_prefix).
+    /// 4 to 39 hexadecimal digits, for [`find_by_prefix`](super::Reader::find_by_prefix).
     Prefix(String),
 }
 
-/// Takes `<ref or id>/<path>` apart. Branch names have slashes, so the longest branch that exists wins, then the
-/// longest tag, then a branch or tag by its full name, then an id. The path comes without slashes around it; empty means the root.
+/// Splits `<ref or id>/<path>`. Branch names contain slashes, so the longest existing branch wins, then the longest
+/// tag, then a branch or tag by its full ref name, then an id. The path has no leading or trailing slashes; empty means
+/// the root.
 ///
-/// An address is text: a ref whose name is not UTF-8 cannot be addressed by name.
+/// An address is text, so a ref whose name is not UTF-8 cannot be addressed by name.
 pub fn split_ref<'a>(snapshot: &Snapshot, rest: &'a str) -> Option<(RefOrOid, &'a str)> {
     let rest = rest.trim_start_matches('/').trim_end_matches('/');
     let longest = |prefix: &str| {
@@ -55,7 +56,7 @@ pub fn split_ref<'a>(snapshot: &Snapshot, rest: &'a str) -> Option<(RefOrOid, &'
     }
 }
 
-/// Every way to cut at a slash, the longest name first. No ref name is longer than a file path may be.
+/// Every split at a slash, longest name first. Skips names longer than a file path may be.
 fn splits(rest: &str) -> impl Iterator<Item = (&str, &str)> {
     const LONGEST: usize = 4096;
     let whole = std::iter::once((rest, ""));

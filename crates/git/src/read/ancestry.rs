@@ -1,7 +1,7 @@
-//! How two commits relate.
+//! Merge bases, ancestry and ahead/behind counts.
 //!
-//! Commits are painted from both sides down to where the colours meet. Inside the commit-graph the order is by
-//! generation and the answer exact. Outside it is by time, and exact as long as no clock was wrong by more than a day.
+//! Paints commits from both sides until the colours meet. Inside the commit-graph the order is by generation and the
+//! result exact. Outside it the order is by time, and exact while clocks disagree by no more than a day.
 
 use super::history::{Facts, History, Marks, Node, Queue};
 use super::log::newest_first;
@@ -12,36 +12,36 @@ use gix::commitgraph::GENERATION_NUMBER_INFINITY;
 
 /// Reachable from the first commit.
 const LEFT: u8 = 1;
-/// Reachable from the second.
+/// Reachable from the second commit.
 const RIGHT: u8 = 2;
-/// Reachable from a common ancestor: of no interest, but what it reaches is neither ahead nor behind.
+/// Reachable from a common ancestor, so neither ahead nor behind.
 const STALE: u8 = 4;
 const BOTH: u8 = LEFT | RIGHT;
-/// Waiting in the queue, which holds no commit twice.
+/// In the queue, which holds no commit twice.
 const WAITING: u8 = 8;
-/// Found to be common.
+/// Recorded as a common ancestor.
 const COMMON: u8 = 16;
 
-/// How far clocks may disagree, in seconds, before what is counted may be wrong.
+/// Clock skew in seconds up to which counts are exact.
 const DISAGREEMENT: i64 = 24 * 60 * 60;
 
-/// More candidates than this for a merge base are not compared with each other.
+/// With more merge-base candidates than this, they are not compared with each other.
 const CANDIDATES: usize = 16;
 
-/// How far two histories have gone from each other.
+/// Distance between two histories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AheadBehind {
-    /// Commits of the head that the base has not.
+    /// Commits of the head that the base lacks.
     pub ahead: usize,
-    /// Commits of the base that the head has not.
+    /// Commits of the base that the head lacks.
     pub behind: usize,
-    /// Whether the walk came to its end; otherwise there are at least as many.
+    /// Whether the walk finished; otherwise the counts are lower bounds.
     pub exact: bool,
 }
 
 impl Reader {
-    /// The best common ancestor of two commits, the most recent one if there are several; `None` if they share none.
-    /// Gives up with [`ReadError::TooFar`] after looking at `cap` commits.
+    /// Best common ancestor of two commits, the most recent if there are several; `None` if there is none.
+    /// Fails with [`ReadError::TooFar`] after `cap` commits.
     pub fn merge_base(&self, a: Oid, b: Oid, cap: usize) -> Result<Option<Oid>, ReadError> {
         let mut history = self.history();
         let mut painting = Painting::begin(&mut history, a, b)?;
@@ -51,14 +51,14 @@ impl Reader {
         best(&mut history, &painting, cap)
     }
 
-    /// Whether `ancestor` is `descendant` or in its history. Gives up with [`ReadError::TooFar`] after `cap` commits.
+    /// Whether `ancestor` is `descendant` or in its history. Fails with [`ReadError::TooFar`] after `cap` commits.
     pub fn is_ancestor(&self, ancestor: Oid, descendant: Oid, cap: usize) -> Result<bool, ReadError> {
         let mut history = self.history();
         let (ancestor, descendant) = (history.start(ancestor)?, history.start(descendant)?);
         reaches(&mut history, descendant, ancestor, cap)
     }
 
-    /// Counts what the head has and the base has not, and the other way round, looking at no more than `cap` commits.
+    /// Counts commits that only the head or only the base has, visiting at most `cap` commits.
     pub fn ahead_behind(&self, base: Oid, head: Oid, cap: usize) -> Result<AheadBehind, ReadError> {
         let mut history = self.history();
         let mut painting = Painting::begin(&mut history, base, head)?;
@@ -66,8 +66,9 @@ impl Reader {
         Ok(painting.ahead_behind(exact))
     }
 
-    /// What a head has and the base has not, newest first: `commits` of them at most, looking at no more than `cap`.
-    /// Without a base, the head's whole history.
+    /// Commits of the head that the base lacks, newest first: at most `commits`, visiting at most `cap`. Without a
+    /// base, the
+    /// head's whole history.
     pub fn brought(&self, base: Option<Oid>, head: Oid, commits: usize, cap: usize) -> Result<Vec<Commit>, ReadError> {
         match base {
             Some(base) => self.commits(&self.relation(base, head, commits, cap)?.commits),
@@ -75,7 +76,7 @@ impl Reader {
         }
     }
 
-    /// All that a comparison needs, in one walk.
+    /// Everything a comparison needs, in one walk.
     pub(super) fn relation(&self, base: Oid, head: Oid, commits: usize, cap: usize) -> Result<Relation, ReadError> {
         let mut history = self.history();
         let mut painting = Painting::begin(&mut history, base, head)?;
@@ -93,7 +94,7 @@ impl Reader {
     }
 }
 
-/// How a head relates to its base.
+/// Relation of a head to its base.
 pub(super) struct Relation {
     pub merge_base: Option<Oid>,
     pub distance: AheadBehind,
@@ -101,7 +102,7 @@ pub(super) struct Relation {
     pub commits: Vec<Oid>,
 }
 
-/// Generation first: it is exact. Time decides where there is none.
+/// Queue order: by generation, which is exact; by time where there is none.
 fn key(facts: Facts) -> (u32, i64) {
     (facts.generation, facts.time)
 }
@@ -109,11 +110,11 @@ fn key(facts: Facts) -> (u32, i64) {
 struct Painting {
     marks: Marks,
     queue: Queue<(u32, i64)>,
-    /// How many in the queue are not stale.
+    /// Queued commits that are not stale.
     lively: usize,
-    /// Where the colours met, with their times.
+    /// Commits where the colours met, with their times.
     common: Vec<(Node, i64)>,
-    /// The earliest time of a commit outside the graph that had one colour when it was looked at.
+    /// Earliest time of a commit outside the graph that had one colour when visited.
     earliest: i64,
 }
 
@@ -128,7 +129,7 @@ impl Painting {
         Ok(painting)
     }
 
-    /// Paints until only what both reach is left. Returns whether it came that far within `cap` commits.
+    /// Paints until only common commits are left. `false` if `cap` commits were not enough.
     fn run(&mut self, history: &mut History<'_>, cap: usize) -> Result<bool, ReadError> {
         let mut parents = Vec::new();
         let mut looked = 0;
@@ -160,8 +161,9 @@ impl Painting {
         Ok(true)
     }
 
-    /// Whether what is waiting, though common, may lead to commits that were taken for one side's own: without
-    /// generations, an ancestor may have been looked at before its descendant.
+    /// Whether a queued common commit may still reach commits painted as one side's own. Without generations, an
+    /// ancestor may
+    /// have been visited before its descendant.
     fn may_repaint(&self) -> bool {
         self.queue.peek().is_some_and(|&(generation, time)| {
             generation == GENERATION_NUMBER_INFINITY && time.saturating_add(DISAGREEMENT) >= self.earliest
@@ -200,7 +202,7 @@ impl Painting {
     }
 }
 
-/// The most recent meeting point that no other one has in its history.
+/// Most recent common ancestor that is not an ancestor of another one.
 fn best(history: &mut History<'_>, painting: &Painting, cap: usize) -> Result<Option<Oid>, ReadError> {
     let mut common: Vec<_> =
         painting.common.iter().copied().filter(|&(node, _)| painting.marks.get(node) & STALE == 0).collect();
@@ -222,7 +224,7 @@ fn best(history: &mut History<'_>, painting: &Painting, cap: usize) -> Result<Op
     Ok(chosen.map(|node| oid(&history.id(node))))
 }
 
-/// Whether `target` is in the history of `from`. Exact, whatever the clocks say.
+/// Whether `target` is in the history of `from`. Exact, independent of clocks.
 fn reaches(history: &mut History<'_>, from: Node, target: Node, cap: usize) -> Result<bool, ReadError> {
     let mut parents = Vec::new();
     let lowest = history.look(target, &mut parents)?.generation;
@@ -243,7 +245,7 @@ fn reaches(history: &mut History<'_>, from: Node, target: Node, cap: usize) -> R
         for parent in std::mem::take(&mut parents) {
             if seen.add(parent, 1) {
                 let facts = history.look(parent, &mut Vec::new())?;
-                // What is not above the target cannot lead to it; without generations nothing is known.
+                // A commit of no higher generation cannot reach the target. Without generations, walk on.
                 if parent == target || facts.generation > lowest || facts.generation == GENERATION_NUMBER_INFINITY {
                     queue.push(key(facts), parent);
                 }

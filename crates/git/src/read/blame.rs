@@ -1,4 +1,4 @@
-//! Which commit last touched each line of a file, by one `git blame`.
+//! Last commit of each line of a file, from one `git blame`.
 
 use super::path_log::addressable;
 use super::{ReadError, Reader};
@@ -8,23 +8,22 @@ use abide_core::Oid;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// The largest file that is looked at.
+/// Largest file to blame.
 const LARGEST: u64 = 1024 * 1024;
 
-/// Lines that follow each other and came with the same commit.
+/// Consecutive lines from the same commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlameRange {
-    /// The commit.
     pub commit: Oid,
-    /// The first of the lines, from one.
+    /// First line, counted from 1.
     pub start: u32,
-    /// How many they are.
+    /// Number of lines.
     pub lines: u32,
 }
 
 impl Reader {
-    /// Who last touched each line of a text file, in the order of the lines. Bounded by the runner's limits; worth
-    /// caching by its arguments, which determine the answer for ever.
+    /// Last commit of each line of a text file, in line order. Bounded by the runner's limits. Cacheable forever: the
+    /// arguments determine the result.
     pub async fn blame(
         &self,
         git: &Git,
@@ -54,7 +53,7 @@ impl Reader {
     }
 }
 
-/// Reads `<oid> <original line> <final line> <count>`; the other lines tell what the commit itself tells.
+/// Parses `<oid> <original line> <final line> <count>`; the other output lines repeat the commit's headers.
 fn parse_range(line: &[u8]) -> Option<BlameRange> {
     let mut words = std::str::from_utf8(line).ok()?.split(' ');
     let commit = words.next()?.parse().ok()?;

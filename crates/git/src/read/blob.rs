@@ -5,15 +5,15 @@ use super::{ReadError, Reader};
 use abide_core::Oid;
 use gix::objs::Kind;
 
-/// How far git looks for a NUL before it calls a file text.
+/// Bytes in which git looks for a NUL to detect a binary file.
 const BINARY_WINDOW: usize = 8000;
 
-/// The content of a file, or its beginning.
+/// Content of a file, or its beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blob {
     /// All of it, or nothing of a blob that is larger than was asked for.
     pub data: Vec<u8>,
-    /// Its whole size.
+    /// Size of the whole blob.
     pub size: u64,
     /// Whether it is larger than was asked for.
     pub truncated: bool,
@@ -33,7 +33,7 @@ impl Reader {
         Ok(Blob { truncated: false, binary: is_binary(&data), size, data })
     }
 
-    /// The size of a blob, from its header.
+    /// Size of a blob, from its header.
     pub fn blob_size(&self, oid: Oid) -> Result<u64, ReadError> {
         match self.objects().header(&id(oid))? {
             (Kind::Blob, size) => Ok(size),
@@ -42,7 +42,7 @@ impl Reader {
     }
 }
 
-/// Whether git would call this content binary.
+/// Whether git treats this content as binary.
 pub(super) fn is_binary(data: &[u8]) -> bool {
     data[..data.len().min(BINARY_WINDOW)].contains(&0)
 }

@@ -5,43 +5,38 @@ use super::{ReadError, Reader};
 use abide_core::Oid;
 use gix::bstr::{BString, ByteSlice};
 
-/// Who did something, and when.
+/// Author, committer or tagger, with the time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
-    /// The name as it was given.
     pub name: BString,
-    /// The address as it was given; it need not be one.
+    /// Address as stored; it need not be valid.
     pub email: BString,
-    /// Seconds since 1970; zero if the commit does not say.
+    /// Unix time in seconds; zero if absent.
     pub time: i64,
-    /// The offset of the writer's clock from UTC, in seconds.
+    /// Offset from UTC in seconds.
     pub offset: i32,
 }
 
-/// A commit. Text in Latin-1 that says so has become UTF-8; other text is as it is stored.
+/// A commit. Latin-1 text with an `encoding` header is converted to UTF-8; other text is as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
-    /// Its id.
     pub oid: Oid,
-    /// Its root directory.
+    /// Root tree.
     pub tree: Oid,
-    /// Its parents, in order.
     pub parents: Vec<Oid>,
-    /// Who wrote it.
     pub author: Signature,
-    /// Who committed it.
     pub committer: Signature,
-    /// The first paragraph of the message in one line.
+    /// First paragraph of the message, joined to one line.
     pub subject: BString,
-    /// The rest of the message.
+    /// Rest of the message.
     pub body: BString,
-    /// Whether it carries a signature, which nobody has checked.
+    /// Whether it carries a signature; nothing verifies it.
     pub signed: bool,
 }
 
-/// Bytes of a message that are read.
+/// Longest message read, in bytes.
 pub(super) const LONGEST_MESSAGE: usize = 1 << 20;
-/// The same where many commits are read together.
+/// Longest message read where many commits are held at once.
 const LONGEST_OF_MANY: usize = 16 << 10;
 
 /// Bytes of a name or an address that are read.
@@ -71,7 +66,7 @@ impl Reader {
         self.objects().parsed_commit(oid, LONGEST_OF_MANY)
     }
 
-    /// Reads several commits, in this order. Long messages are cut: many of them are held at once.
+    /// Reads several commits, in this order. Truncates long messages, because many are held at once.
     pub fn commits(&self, oids: &[Oid]) -> Result<Vec<Commit>, ReadError> {
         let mut objects = self.objects();
         oids.iter().map(|&oid| objects.parsed_commit(oid, LONGEST_OF_MANY)).collect()
@@ -103,8 +98,9 @@ impl Objects<'_> {
     }
 }
 
-/// A commit taken apart. More lenient than gix, which refuses what old tools wrote and a push may bring: only the tree
-/// and the parents must be what they should.
+/// Parsed headers of a commit. More lenient than gix, which refuses commits by old tools that a push may bring: only
+/// the
+/// tree and the parents must be valid.
 pub(super) struct Headers<'a> {
     pub tree: Oid,
     pub parents: Vec<Oid>,
@@ -142,18 +138,18 @@ impl<'a> Headers<'a> {
         Some(headers)
     }
 
-    /// The committer's time, by which git sorts.
+    /// Committer time, git's sort order.
     pub fn time(&self) -> i64 {
         split_signature(self.committer).2
     }
 }
 
-/// The first line without its end, and what follows.
+/// The first line without its newline, and the rest.
 pub(super) fn line(data: &[u8]) -> (&[u8], &[u8]) {
     data.split_once_str("\n").unwrap_or((data, b""))
 }
 
-/// Name, address, time and offset of `Name <address> 1700000000 +0100`, as far as they are there.
+/// Name, address, time and offset of `Name <address> 1700000000 +0100`; missing parts are empty or zero.
 pub(super) fn split_signature(raw: &[u8]) -> (&[u8], &[u8], i64, i32) {
     let Some((name, rest)) = raw.split_once_str("<") else { return (raw.trim(), b"", 0, 0) };
     let email = rest.split_once_str(">").map_or(rest, |(email, _)| email);
@@ -163,7 +159,7 @@ pub(super) fn split_signature(raw: &[u8]) -> (&[u8], &[u8], i64, i32) {
     (name.trim(), email.trim(), time, words.next().and_then(offset).unwrap_or(0))
 }
 
-/// `+hhmm` in seconds.
+/// Converts `+hhmm` to seconds.
 fn offset(word: &str) -> Option<i32> {
     let (sign, digits) = match word.split_at_checked(1)? {
         ("+", digits) => (1, digits),
@@ -182,7 +178,7 @@ fn decoded(text: &[u8], latin: bool) -> BString {
     if latin { text.iter().map(|&byte| char::from(byte)).collect::<String>().into() } else { text.into() }
 }
 
-/// Subject and body as git's `%s` and `%b` give them.
+/// Subject and body, as in git's `%s` and `%b`.
 fn split_message(message: &[u8]) -> (BString, &[u8]) {
     let blank = |line: &&[u8]| line.trim_ascii().is_empty();
     let lines = || message.lines_with_terminator();

@@ -1,7 +1,7 @@
-//! The history of a file through its renames, as `git log --follow` tells it.
+//! History of a file through its renames, as `git log --follow` shows it.
 //!
-//! `git rev-list` walks each of the file's paths, along the commit-graph and its path filters. Where a path begins, one
-//! comparison in this process says whether the file came from another path; the walk goes on there.
+//! `git rev-list` walks each path of the file, using the commit-graph and its path filters. Where a path begins, a
+//! comparison in this process finds the previous path, and the walk continues there.
 
 use super::path_log::addressable;
 use super::{Commit, EntryKind, ReadError, Reader};
@@ -10,34 +10,33 @@ use crate::{Client, Git};
 use abide_core::Oid;
 use gix::bstr::BString;
 
-/// The most commits that one page may have.
+/// Longest page, in commits.
 const LONGEST_PAGE: usize = 1000;
-/// A file that moved more often is followed so far.
+/// Renames followed per file.
 const MOST_RENAMES: usize = 32;
 
 /// A commit in the history of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileStep {
-    /// The commit.
     pub commit: Commit,
-    /// The file's path in it.
+    /// Path of the file in this commit.
     pub path: BString,
-    /// What is at that path in the commit; nothing if the commit deleted it.
+    /// Kind of entry at that path; `None` if the commit deleted it.
     pub kind: Option<EntryKind>,
-    /// The path that the file had before, if the commit renamed it.
+    /// Previous path, if the commit renamed the file.
     pub renamed_from: Option<BString>,
 }
 
-/// Some commits of a file's history.
+/// A page of a file's history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileLog {
-    /// The commits, newest first.
+    /// Newest first.
     pub steps: Vec<FileStep>,
-    /// Whether older ones follow.
+    /// Whether older commits follow.
     pub more: bool,
 }
 
-/// A commit that was found, and the file's path there.
+/// A matching commit, and the file's path there.
 struct Found {
     oid: Oid,
     path: BString,
@@ -45,8 +44,9 @@ struct Found {
 }
 
 impl Reader {
-    /// The commits that changed a file, or what is below a directory, newest first, through renames of the file. Bounded
-    /// by the runner's limits; worth caching by its arguments, which determine the answer for ever.
+    /// Commits that changed a file, or entries below a directory, newest first, following renames of the file. Bounded
+    /// by the
+    /// runner's limits. Cacheable forever: the arguments determine the result.
     pub async fn log_file(
         &self,
         git: &Git,
@@ -82,7 +82,7 @@ impl Reader {
             let oids = self.changed(git, at, &path, skip, wanted - found.len()).await?;
             let oldest = match oids.last() {
                 Some(&last) => last,
-                // All of this path's commits were skipped: how many that were decides where to go on.
+                // `skip` covers all commits of this path; their number says how many to skip on the next path.
                 None if skip > 0 => match self.count_changed(git, at, &path).await? {
                     0 => break,
                     count => {

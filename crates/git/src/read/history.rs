@@ -1,6 +1,6 @@
-//! Commits as numbers: those of the commit-graph by their position, others behind them as they are met.
+//! Commits as numbers: position in the commit-graph, then further numbers for commits outside it in order of discovery.
 //!
-//! Walks then mark commits in plain vectors, and commits in the graph are never loaded.
+//! Walks mark commits in plain vectors, and never load commits that are in the graph.
 
 use super::ReadError;
 use super::commit::Headers;
@@ -13,10 +13,10 @@ use gix::objs::Kind;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// A commit during one walk.
+/// Number of a commit during one walk.
 pub(super) type Node = u32;
 
-/// The history during one call.
+/// Commit history during one call.
 pub(super) struct History<'a> {
     graph: Option<&'a Graph>,
     in_graph: u32,
@@ -25,7 +25,7 @@ pub(super) struct History<'a> {
     numbers: HashMap<ObjectId, Node>,
 }
 
-/// A commit that is not in the graph.
+/// A commit outside the graph.
 struct Other {
     id: ObjectId,
     loaded: Option<Loaded>,
@@ -36,13 +36,13 @@ struct Loaded {
     parents: Vec<Node>,
 }
 
-/// What walks need to know of a commit.
+/// Data of a commit that walks need.
 #[derive(Clone, Copy)]
 pub(super) struct Facts {
     pub tree: ObjectId,
-    /// The committer's time.
+    /// Committer time.
     pub time: i64,
-    /// Larger than that of every ancestor, or infinite where it is not known.
+    /// Greater than the generation of every ancestor, or infinite if unknown.
     pub generation: u32,
 }
 
@@ -52,7 +52,7 @@ impl<'a> History<'a> {
         Self { graph, in_graph, objects, others: Vec::new(), numbers: HashMap::new() }
     }
 
-    /// The commit where a walk begins, which may be missing or something else.
+    /// First commit of a walk; it may be missing or another object type.
     pub fn start(&mut self, oid: Oid) -> Result<Node, ReadError> {
         let node = self.node(&id(oid));
         if node >= self.in_graph && self.objects.header(&id(oid))?.0 != Kind::Commit {
@@ -61,7 +61,7 @@ impl<'a> History<'a> {
         Ok(node)
     }
 
-    /// The number of a commit.
+    /// Number of a commit.
     pub fn node(&mut self, id: &hash::oid) -> Node {
         if let Some(position) = self.graph.and_then(|graph| graph.lookup(id)) {
             return position.0;
@@ -73,7 +73,7 @@ impl<'a> History<'a> {
         })
     }
 
-    /// The id behind a number.
+    /// Id of a numbered commit.
     pub fn id(&self, node: Node) -> ObjectId {
         match self.graph {
             Some(graph) if node < self.in_graph => graph.id_at(Position(node)).to_owned(),
@@ -81,7 +81,7 @@ impl<'a> History<'a> {
         }
     }
 
-    /// What is known of a commit; its parents are put into `parents`.
+    /// Reads the data of a commit; writes its parents to `parents`.
     pub fn look(&mut self, node: Node, parents: &mut Vec<Node>) -> Result<Facts, ReadError> {
         parents.clear();
         if let Some(graph) = self.graph.filter(|_| node < self.in_graph) {
@@ -104,7 +104,7 @@ impl<'a> History<'a> {
         Ok(loaded.facts)
     }
 
-    /// The committer's time of a commit, without a number for it or its parents.
+    /// Committer time of a commit, without numbering it or its parents.
     pub fn time(&mut self, id: &hash::oid) -> Result<i64, ReadError> {
         if let Some((graph, position)) = self.graph.and_then(|graph| Some((graph, graph.lookup(id)?))) {
             return Ok(graph.commit_at(position).committer_timestamp().cast_signed());
@@ -131,7 +131,7 @@ impl<'a> History<'a> {
     }
 }
 
-/// One mark per commit.
+/// One byte of marks per commit.
 #[derive(Default)]
 pub(super) struct Marks(Vec<u8>);
 
@@ -140,7 +140,7 @@ impl Marks {
         self.0.get(node as usize).copied().unwrap_or(0)
     }
 
-    /// Adds marks; returns whether any of them is news.
+    /// Adds marks; returns whether any was not set before.
     pub fn add(&mut self, node: Node, marks: u8) -> bool {
         let at = node as usize;
         if at >= self.0.len() {
@@ -162,7 +162,7 @@ impl Marks {
     }
 }
 
-/// Commits to look at, the one with the largest key first and equal ones in the order in which they came.
+/// Commits to visit: largest key first, equal keys in insertion order.
 pub(super) struct Queue<K>(BinaryHeap<(K, Reverse<u64>, Node)>, u64);
 
 impl<K: Ord> Queue<K> {

@@ -1,33 +1,29 @@
-//! Commits, newest first.
+//! Commit log, newest first.
 
 use super::history::{History, Marks, Node, Queue};
 use super::objects::oid;
 use super::{Commit, ReadError, Reader};
 use abide_core::Oid;
 
-/// No page of a log walks over more commits than this. A large history with a commit-graph takes a second for it.
+/// Limit of commits walked per log page. A large history with a commit-graph takes a second for this many.
 const FARTHEST: usize = 2_000_000;
 
-/// Some commits of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogPage {
-    /// The commits.
     pub commits: Vec<Commit>,
-    /// Whether older ones follow.
+    /// Whether older commits follow.
     pub more: bool,
 }
 
-/// A number of commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// How many were counted.
     pub commits: usize,
-    /// Whether that is all of them, rather than as many as were allowed.
+    /// Whether all commits were counted; `false` if counting stopped at the limit.
     pub exact: bool,
 }
 
 impl Reader {
-    /// The history of a commit in the order of `git log`: by the committer's time, newest first.
+    /// History of a commit in the order of `git log`: by committer time, newest first.
     pub fn log(&self, start: Oid, skip: usize, limit: usize) -> Result<LogPage, ReadError> {
         let mut history = self.history();
         let start = history.start(start)?;
@@ -35,7 +31,7 @@ impl Reader {
         Ok(LogPage { commits: self.commits(&oids)?, more })
     }
 
-    /// How many commits a commit's history has, itself included; counting stops at `cap`.
+    /// Number of commits in a history, including the commit itself; stops at `cap`.
     pub fn count(&self, start: Oid, cap: usize) -> Result<Count, ReadError> {
         let mut history = self.history();
         let mut seen = Marks::default();
@@ -56,7 +52,7 @@ impl Reader {
     }
 }
 
-/// Walks from a commit as `git log` does, into the commits that are to be kept and no others.
+/// Walks from a commit as `git log` does, visiting only commits that `keep` accepts.
 pub(super) fn newest_first(
     history: &mut History<'_>,
     start: Node,

@@ -1,16 +1,17 @@
-//! Reading objects for pages and the API, in this process.
+//! Reads objects for pages and the API, in this process.
 //!
-//! * [`Reader`]: a repository's objects; everything below hangs on it. Its methods block: call them on the blocking
-//!   pool. No configuration, no attributes, no replacement refs are read, so nothing in a repository changes how.
-//! * [`address`]: which part of a page's address is the ref and which the path.
-//! * [`tree`], [`blob`], [`commit`], [`tag`], [`readme`]: one thing at a time.
-//! * [`log`], [`ancestry`], [`last_commits`]: walks through the history, along the commit-graph where there is one.
-//! * [`diff`]: what changed.
-//! * [`path_log`], [`blame`], [`stream`]: what git itself does better, by one bounded process each; [`file_log`] follows
-//!   a file through its renames with a few of them.
+//! * [`Reader`]: objects of a repository; the entry point of everything below. Its methods block: call them on the
+//!   blocking pool. It reads no configuration, attributes or replacement refs, so a repository cannot change its
+//!   results.
+//! * [`address`]: splits a page address into ref and path.
+//! * [`tree`], [`blob`], [`commit`], [`tag`], [`readme`]: single objects.
+//! * [`log`], [`ancestry`], [`last_commits`]: history walks, along the commit-graph where there is one.
+//! * [`diff`]: changes.
+//! * [`path_log`], [`blame`], [`stream`]: one bounded git process each, where git does better; [`file_log`] follows a
+//!   file through its renames with several.
 //!
-//! Nothing here is unbounded: lists have limits, walks a deadline or a count, objects a size. What was left out is said
-//! by a flag in the answer. Names, paths and messages are bytes; who shows them decides how.
+//! Everything is bounded: lists have limits, walks a deadline or a count, objects a size. A flag in the result says
+//! when something was left out. Names, paths and messages are bytes; the caller decides how to display them.
 
 pub mod address;
 pub mod ancestry;

@@ -22,27 +22,22 @@ const LARGEST_ALLOCATION: usize = 24 * 1024 * 1024;
 /// The same where objects are read without a slot: a file that pages show, with its difference, or a directory of 80,000
 /// entries.
 const SMALL_ALLOCATION: usize = 3 * 1024 * 1024;
-/// Delta bases kept while one call runs. Nothing is kept between calls, so idle readers cost almost nothing.
+/// Cache of delta bases during one call. Nothing is cached between calls, so idle readers cost almost nothing.
 const DELTA_BASES: usize = 16 * 1024 * 1024;
 /// The same where objects are read without a slot.
 const SMALL_DELTA_BASES: usize = 2 * 1024 * 1024;
-/// How long a chain of tags may be.
+/// Longest chain of tags.
 const TAG_DEPTH: usize = 16;
-/// How often something that is not found is looked for again in a store that is opened anew.
+/// Retries of a failed lookup, each with a newly opened store.
 const LOOK_AGAIN: usize = 3;
-/// The fewest digits that are taken for an abbreviated id.
+/// Fewest digits of an abbreviated id.
 pub(crate) const SHORTEST_PREFIX: usize = 4;
 
-/// What an object is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectKind {
-    /// A commit.
     Commit,
-    /// A directory.
     Tree,
-    /// The content of a file.
     Blob,
-    /// An annotated tag.
     Tag,
 }
 
@@ -57,9 +52,9 @@ impl From<Kind> for ObjectKind {
     }
 }
 
-/// The objects of one repository. Cheap to clone and to keep; sees objects that come later.
+/// Objects of one repository. Cheap to clone and to keep; sees objects added later.
 ///
-/// Its commit-graph is the one found first: reopen after maintenance, for speed alone.
+/// It keeps the first commit-graph that it finds. Reopen it after maintenance, for speed only.
 #[derive(Clone)]
 pub struct Reader(Arc<Inner>);
 
@@ -84,7 +79,7 @@ impl std::fmt::Debug for Reader {
 }
 
 impl Reader {
-    /// Opens the objects of this repository; indexes and the commit-graph are mapped when first needed.
+    /// Opens the objects of a repository. Indexes and the commit-graph are mapped on first use.
     pub fn open(repo_dir: &Path) -> Result<Self, GitError> {
         Self::within(repo_dir, Bounds { allocation: LARGEST_ALLOCATION, delta_bases: DELTA_BASES })
     }
@@ -99,7 +94,6 @@ impl Reader {
         Ok(Self(Arc::new(Inner { repo: repo_dir.to_owned(), bounds, store, graph: OnceLock::new() })))
     }
 
-    /// The repository's directory.
     pub fn repo_dir(&self) -> &Path {
         &self.0.repo
     }
@@ -110,7 +104,7 @@ impl Reader {
         Ok((kind.into(), size))
     }
 
-    /// The commit that this id leads to, through annotated tags.
+    /// The commit that this id resolves to, through annotated tags.
     pub fn resolve_commit(&self, oid: Oid) -> Result<Oid, ReadError> {
         let mut objects = self.objects();
         let mut current = id(oid);
@@ -124,7 +118,7 @@ impl Reader {
         Err(ReadError::NotACommit)
     }
 
-    /// The one object whose id begins with these hexadecimal digits, of which there must be at least four.
+    /// The unique object whose id starts with these hexadecimal digits, at least four.
     pub fn find_by_prefix(&self, hex: &str) -> Result<Oid, ReadError> {
         let digits = hex.bytes().all(|byte| byte.is_ascii_hexdigit());
         if !digits || !(SHORTEST_PREFIX..=40).contains(&hex.len()) {
@@ -139,12 +133,12 @@ impl Reader {
         }
     }
 
-    /// Objects for the length of one call, with a cache that ends with it.
+    /// Object access for one call, with a cache of that lifetime.
     pub(super) fn objects(&self) -> Objects<'_> {
         Objects { reader: self, handle: RefCell::new(handle(&self.store(), self.0.bounds)), buffer: Vec::new() }
     }
 
-    /// The history for the length of one call.
+    /// History access for one call.
     pub(super) fn history(&self) -> History<'_> {
         History::new(self.graph(), self.objects())
     }
@@ -153,7 +147,7 @@ impl Reader {
         self.0.store.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Goes on with a store that has found what the present one had not.
+    /// Replaces the store with one that found an object the current store missed.
     fn keep(&self, store: Arc<Store>) {
         *self.0.store.write().unwrap_or_else(PoisonError::into_inner) = store;
     }
@@ -164,7 +158,7 @@ impl Reader {
             match Graph::from_info_dir(&dir, hash::Kind::Sha1) {
                 Ok(graph) => Some(graph),
                 Err(error) if error.is_not_found() => None,
-                // As git does: without it everything is only slower.
+                // As git does: everything works without a commit-graph, only slower.
                 Err(error) => {
                     tracing::warn!(repo = %self.0.repo.display(), %error, "ignoring a broken commit-graph");
                     None
@@ -179,7 +173,7 @@ impl Reader {
     }
 }
 
-/// Which of these objects a repository has; blocks. One that is not there has none.
+/// Which of these objects a repository has; blocks. Empty if the repository does not exist.
 pub fn present(repo_dir: &Path, oids: impl IntoIterator<Item = Oid>) -> Result<HashSet<Oid>, GitError> {
     let objects = repo_dir.join("objects");
     if !objects.exists() {
@@ -192,7 +186,7 @@ pub fn present(repo_dir: &Path, oids: impl IntoIterator<Item = Oid>) -> Result<H
 fn open_store(repo_dir: &Path, bounds: Bounds) -> Result<Arc<Store>, GitError> {
     let objects = repo_dir.join("objects");
     let options = Options {
-        // Packs may come while this reader is kept.
+        // Packs may be added while this reader is kept.
         slots: Slots::AsNeededByDiskState { multiplier: 2.0, minimum: 128 },
         alloc_limit_bytes: Some(bounds.allocation),
         ..Options::default()
@@ -201,7 +195,7 @@ fn open_store(repo_dir: &Path, bounds: Bounds) -> Result<Arc<Store>, GitError> {
     Ok(Arc::new(store.map_err(GitError::io("open", &objects))?))
 }
 
-/// A handle with a cache that ends with it.
+/// A handle with its own delta-base cache.
 fn handle(store: &Arc<Store>, bounds: Bounds) -> HandleArc {
     let mut handle = store.to_cache_arc();
     handle.set_pack_cache(move || Box::new(pack::cache::lru::MemoryCappedHashmap::new(bounds.delta_bases)));
@@ -221,7 +215,7 @@ impl From<gix::error::Error> for Failed {
     }
 }
 
-/// The object database during one call.
+/// Object database during one call.
 pub(super) struct Objects<'a> {
     reader: &'a Reader,
     handle: RefCell<HandleArc>,
@@ -233,9 +227,9 @@ impl<'a> Objects<'a> {
         self.reader
     }
 
-    /// Looks for something. Maintenance moves objects while we look (from loose files into a pack, from packs into
-    /// another), and then a lookup can miss on both sides: what is not found is looked for again in a store that knows
-    /// nothing of before. That one is kept only if it finds it, so that asking for what never was costs others nothing.
+    /// Runs a lookup. Maintenance moves objects meanwhile (loose files into a pack, packs into another), so a lookup
+    /// can miss an existing object in both places. A miss is retried in a newly opened store. That store replaces the
+    /// current one only if it finds the object, so requests for unknown objects do not slow down others.
     fn look<T>(&self, mut find: impl FnMut(&HandleArc) -> Result<Option<T>, Failed>) -> Result<Option<T>, ReadError> {
         let mut found = find(&self.handle.borrow());
         for _ in 0..LOOK_AGAIN {
@@ -257,16 +251,16 @@ impl<'a> Objects<'a> {
         })
     }
 
-    /// Kind and size without loading.
+    /// Object type and size, without loading the object.
     pub fn header(&self, id: &hash::oid) -> Result<(Kind, u64), ReadError> {
         let header = self.look(|handle| handle.try_header(id).map_err(Failed::from))?;
         let header = header.ok_or(ReadError::NotFound)?;
         Ok((header.kind(), header.size()))
     }
 
-    /// Loads a tree; what is no tree is not a directory.
+    /// Loads a tree; any other type is [`ReadError::NotADirectory`].
     pub fn tree(&mut self, id: &hash::oid) -> Result<&[u8], ReadError> {
-        // The empty tree need not be stored.
+        // git does not store the empty tree.
         if id == ObjectId::empty_tree(hash::Kind::Sha1) {
             return Ok(&[]);
         }
@@ -283,7 +277,7 @@ impl<'a> Objects<'a> {
         self.load(id, Kind::Tag, ReadError::NotFound)
     }
 
-    /// Loads a blob, whose size the caller has looked at.
+    /// Loads a blob. The caller has checked its size.
     pub fn blob(&mut self, id: &hash::oid) -> Result<&[u8], ReadError> {
         self.load(id, Kind::Blob, ReadError::NotAFile)
     }
@@ -306,7 +300,7 @@ impl<'a> Objects<'a> {
         }
     }
 
-    /// Loads an object into the buffer and says what it is.
+    /// Loads an object into the buffer; returns its type.
     fn find(&self, id: &hash::oid, buffer: &mut Vec<u8>) -> Result<Option<Kind>, ReadError> {
         self.look(|handle| {
             let found = handle.try_find(id, buffer).map_err(Failed::from)?;
@@ -315,7 +309,7 @@ impl<'a> Objects<'a> {
     }
 }
 
-/// For gix's own algorithms.
+/// Access for gix's own algorithms.
 impl Find for Objects<'_> {
     fn try_find<'a>(&self, id: &hash::oid, buffer: &'a mut Vec<u8>) -> gix::error::Result<Option<Data<'a>>> {
         match Objects::find(self, id, buffer).map_err(gix::error::Error::from_error)? {
@@ -325,12 +319,12 @@ impl Find for Objects<'_> {
     }
 }
 
-/// Our id as gix has it.
+/// Converts our id to gix's.
 pub(crate) fn id(oid: Oid) -> ObjectId {
     ObjectId::from_bytes_or_panic(oid.as_bytes())
 }
 
-/// gix's id as ours.
+/// Converts gix's id to ours.
 pub(crate) fn oid(id: &hash::oid) -> Oid {
     Oid::from_bytes(id.as_bytes().try_into().expect("the store reads SHA-1 only"))
 }

@@ -1,4 +1,4 @@
-//! The history of one file or directory, by one `git rev-list`.
+//! History of one file or directory, from one `git rev-list`.
 
 use super::tree::{components, trim};
 use super::{LogPage, ReadError, Reader};
@@ -8,12 +8,13 @@ use abide_core::Oid;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// The most commits that one page may have.
+/// Longest page, in commits.
 const LONGEST_PAGE: usize = 1000;
 
 impl Reader {
-    /// The commits that changed a path, as `git log -- <path>` gives them: newest first, history simplified. Bounded by
-    /// the runner's limits; worth caching by its arguments, which determine the answer for ever.
+    /// Commits that changed a path, as in `git log -- <path>`: newest first, history simplified. Bounded by the
+    /// runner's limits.
+    /// Cacheable forever: the arguments determine the result.
     pub async fn log_path(
         &self,
         git: &Git,
@@ -34,7 +35,7 @@ impl Reader {
         Ok(LogPage { commits, more })
     }
 
-    /// Ids of commits that changed a path. The caller has a slot for reading.
+    /// Ids of commits that changed a path. The caller holds a read slot.
     pub(super) async fn changed(
         &self,
         git: &Git,
@@ -53,7 +54,7 @@ impl Reader {
         parsed.ok_or_else(|| self.broken("git rev-list printed something that is no id"))
     }
 
-    /// How many commits changed a path. The caller has a slot for reading.
+    /// Number of commits that changed a path. The caller holds a read slot.
     pub(super) async fn count_changed(&self, git: &Git, start: Oid, path: &[u8]) -> Result<usize, ReadError> {
         let output = self.rev_list(git, &["--count"], start, path).await?;
         let count = std::str::from_utf8(&output).ok().and_then(|text| text.trim().parse().ok());
@@ -74,7 +75,7 @@ impl Reader {
     }
 }
 
-/// A path as git takes it. What no tree can hold is not there, rather than an error of git.
+/// A path that git accepts. A path that no tree can contain is `NotFound` instead of a git error.
 pub(super) fn addressable(path: &[u8]) -> Result<&[u8], ReadError> {
     let odd = |name: &[u8]| matches!(name, b"" | b"." | b"..") || name.contains(&0);
     if components(path).any(odd) || trim(path).is_empty() { Err(ReadError::NotFound) } else { Ok(trim(path)) }

@@ -1,4 +1,4 @@
-//! The file that introduces a directory.
+//! README of a directory.
 
 use super::objects::oid;
 use super::tree::EntryKind;
@@ -7,13 +7,13 @@ use abide_core::Oid;
 use gix::hash;
 use gix::objs::TreeRefIter;
 
-/// What may follow `readme`, the preferred first.
+/// Accepted endings after `readme`, in order of preference.
 const EXTENSIONS: [&[u8]; 5] = [b".md", b".markdown", b".rst", b".txt", b""];
-/// The largest directory in which a README is looked for.
+/// Largest directory searched for a README.
 const ENTRIES: usize = 100_000;
 
 impl Reader {
-    /// The README of a directory, whatever the case of its name; `None` if it has none.
+    /// README of a directory, in any letter case; `None` if there is none.
     pub fn readme(&self, treeish: Oid, dir: &[u8]) -> Result<Option<Entry>, ReadError> {
         let mut objects = self.objects();
         let dir = objects.directory(treeish, dir)?;

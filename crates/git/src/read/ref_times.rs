@@ -1,4 +1,4 @@
-//! When branches and tags were made, to sort them by.
+//! Times of branches and tags, for sorting.
 
 use super::history::History;
 use super::objects::id;
@@ -10,8 +10,9 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 impl Reader {
-    /// The time of each object that a ref points to: the tagger's of an annotated tag, else the committer's of the commit.
-    /// What has none, or cannot be read, has the time zero. Refs that were not reached in time are not in the answer.
+    /// Time of each ref's object: the tagger time of an annotated tag, else the committer time of the commit. Zero if
+    /// there is
+    /// none or the object is unreadable. Refs not reached before `until` are omitted.
     pub fn ref_times<'a>(&self, refs: impl Iterator<Item = &'a Ref>, until: Instant) -> HashMap<Oid, i64> {
         let mut history = self.history();
         let mut times = HashMap::new();

@@ -1,4 +1,4 @@
-//! Blobs of any size, as a stream through git.
+//! Streams blobs of any size through git.
 
 use super::ReadError;
 use crate::pump::{Cutter, Pump, Pumped};
@@ -12,10 +12,10 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader, ReadBuf, Take};
 use tokio::time::timeout;
 
-/// The longest answer of `cat-file` before the content: an id, a kind, a number.
+/// Longest `cat-file` header: id, type and size.
 const HEADER: u64 = 128;
 
-/// The content of a blob, to be read to its end. Dropping it ends git.
+/// Content of a blob, to be read to its end. Dropping it kills git.
 #[derive(Debug)]
 pub struct BlobStream {
     size: u64,
@@ -23,7 +23,7 @@ pub struct BlobStream {
 }
 
 impl BlobStream {
-    /// Starts to read a blob in constant memory here; git itself holds what it must.
+    /// Starts streaming a blob. This process uses constant memory; git uses what it needs.
     pub async fn open(
         git: &Git,
         repo_dir: &Path,
@@ -48,9 +48,9 @@ impl BlobStream {
             stderr: source.to_string(),
         })?;
         let size = parse_header(&header)?;
-        // The end of its input ends git, once it has said all.
+        // git exits after its answer, because its input has ended.
         drop(stdin);
-        // With the newline behind it, so that git says all.
+        // Read the newline after the content too, so that git can finish its output.
         let answer = stdout.take(size.saturating_add(1));
         let content = Pump { running, place, answer, request: None, patience }.start().take(size);
         Ok(Self { size, content })
@@ -61,13 +61,13 @@ impl BlobStream {
         self.content.get_ref().cutter()
     }
 
-    /// How many bytes the blob has.
+    /// Size of the blob in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
 }
 
-/// Reads `<oid> blob <size>` or `<oid> missing`.
+/// Parses `<oid> blob <size>` or `<oid> missing`.
 fn parse_header(header: &[u8]) -> Result<u64, ReadError> {
     let text = String::from_utf8_lossy(header);
     let mut words = text.split_whitespace().skip(1);
@@ -84,7 +84,7 @@ impl AsyncRead for BlobStream {
         let read = Pin::new(&mut self.content).poll_read(context, out);
         let ended = matches!(read, Poll::Ready(Ok(()))) && out.filled().len() == before && out.remaining() > 0;
         if ended && self.content.limit() > 0 {
-            // A client that was told the size must not take a part for the whole.
+            // The client knows the size and must not take a partial blob for a whole one.
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::UnexpectedEof, "git ended before the blob did")));
         }
         read

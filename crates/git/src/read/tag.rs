@@ -6,30 +6,28 @@ use super::{ObjectKind, ReadError, Reader, Signature};
 use abide_core::Oid;
 use gix::bstr::{BString, ByteSlice};
 
-/// What a signature in a message begins with.
+/// Starts of signatures in messages.
 const SIGNATURES: [&str; 3] = ["-----BEGIN PGP ", "-----BEGIN SSH ", "-----BEGIN SIGNED "];
 
 /// An annotated tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TagObject {
-    /// Its id.
     pub oid: Oid,
-    /// What it is called; the ref need not be called the same.
+    /// Name in the tag object; the ref may have another name.
     pub name: BString,
-    /// What it points to, perhaps another tag.
+    /// Target object, possibly another tag.
     pub target: Oid,
-    /// What that is.
     pub target_kind: ObjectKind,
-    /// Who made it; old tags do not say.
+    /// Absent in old tags.
     pub tagger: Option<Signature>,
     /// The message, with a signature if there is one; the beginning of a long one.
     pub message: BString,
-    /// Whether it carries a signature, which nobody has checked.
+    /// Whether it carries a signature; nothing verifies it.
     pub signed: bool,
 }
 
 impl Reader {
-    /// Reads an annotated tag; what is none is not found.
+    /// Reads an annotated tag; any other object is `NotFound`.
     pub fn tag(&self, oid: Oid) -> Result<TagObject, ReadError> {
         let mut objects = self.objects();
         let data = objects.tag(&id(oid))?;
@@ -37,7 +35,7 @@ impl Reader {
     }
 }
 
-/// As lenient as for commits: only what it points to must be what it should.
+/// As lenient as for commits: only the target must be valid.
 fn parse(oid: Oid, data: &[u8]) -> Option<TagObject> {
     let (first, rest) = line(data);
     let target = Oid::from_hex(first.strip_prefix(b"object ")?).ok()?;

@@ -9,21 +9,18 @@ use gix::objs::tree::{EntryKind as Mode, EntryMode, EntryRef};
 use gix::objs::{Kind, TreeRefIter};
 use gix::{ObjectId, hash};
 
-/// How deep directories may be nested before a listing stops.
+/// Deepest nesting of a recursive listing.
 const DEPTH: usize = 256;
-/// All paths of one recursive listing together: deep nesting multiplies them.
+/// Total bytes of all paths in one recursive listing: deep nesting multiplies them.
 const PATH_BYTES: usize = 16 * 1024 * 1024;
-/// All entries that wait to be listed while directories below them are.
+/// Total bytes of entries queued in open directories of a recursive listing.
 const WAITING_BYTES: usize = 64 * 1024 * 1024;
 
-/// What a directory entry is.
+/// Kind of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EntryKind {
-    /// A directory.
     Directory,
-    /// A plain file.
     File,
-    /// A file that may be executed.
     Executable,
     /// A symbolic link; the blob holds its target.
     Symlink,
@@ -61,31 +58,29 @@ impl From<EntryMode> for EntryKind {
     }
 }
 
-/// One entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name; in a recursive listing its path.
+    /// Name; in a recursive listing the path.
     pub name: BString,
-    /// What it is.
     pub kind: EntryKind,
-    /// Its object; for a submodule a commit that is not here.
+    /// Object id; for a submodule, a commit that is not in this repository.
     pub oid: Oid,
-    /// The size of a blob, if it was asked for.
+    /// Size of a blob, if requested.
     pub size: Option<u64>,
 }
 
-/// What a directory holds.
+/// Entries of a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// The entries.
     pub entries: Vec<Entry>,
-    /// Whether there are more than the limit allowed.
+    /// Whether the limit cut the list.
     pub truncated: bool,
 }
 
 impl Reader {
-    /// The entries of a directory, directories first, each group by name. `treeish` is a commit, tag or tree; an empty
-    /// path is the root.
+    /// Entries of a directory, directories first, each group by name. `treeish` is a commit, tag or tree; an empty path
+    /// is the
+    /// root.
     pub fn tree(&self, treeish: Oid, path: &[u8], limit: usize) -> Result<Listing, ReadError> {
         let mut objects = self.objects();
         let dir = objects.directory(treeish, path)?;
@@ -106,7 +101,7 @@ impl Reader {
         Ok(())
     }
 
-    /// What is at this path; the root is a directory without a name.
+    /// Entry at this path; the root is a directory without a name.
     pub fn entry(&self, treeish: Oid, path: &[u8]) -> Result<Entry, ReadError> {
         let mut objects = self.objects();
         let (kind, found) = objects.locate(treeish, path)?;
@@ -115,13 +110,13 @@ impl Reader {
         Ok(Entry { name, kind, oid: oid(&found), size })
     }
 
-    /// Everything below a commit, tag or tree, in git's order: each directory, then what is in it.
+    /// Everything below a commit, tag or tree, in git's order: each directory, then its entries.
     pub fn tree_recursive(&self, treeish: Oid, limit: usize) -> Result<Listing, ReadError> {
         let mut objects = self.objects();
         let root = objects.directory(treeish, b"")?;
         let mut listing = Listing::default();
         let (mut path_bytes, mut room) = (0, WAITING_BYTES);
-        // Directories that are being listed.
+        // Stack of directories being listed.
         let mut open = vec![Open::new(&mut objects, &root, BString::default(), limit, &mut room)?];
         while let Some(dir) = open.last_mut() {
             let Some(mut entry) = dir.entries.pop() else {
@@ -184,12 +179,12 @@ impl<'a> First<'a> {
     }
 }
 
-/// A directory that is being listed.
+/// A directory being listed.
 struct Open {
     path: BString,
-    /// Entries that are not listed yet, with bare names, last first.
+    /// Entries not listed yet, with bare names, in reverse order.
     entries: Vec<Entry>,
-    /// There was no room for more of them.
+    /// Whether the memory limit cut the entries.
     is_cut: bool,
 }
 
@@ -231,7 +226,7 @@ impl Open {
     }
 }
 
-/// Bytes that an entry takes while it waits to be listed.
+/// Memory of a queued entry, in bytes.
 fn weight(entry: &Entry) -> usize {
     entry.name.len() + size_of::<Entry>()
 }
@@ -240,20 +235,20 @@ fn owned(entry: &EntryRef<'_>, name: BString) -> Entry {
     Entry { name, kind: entry.mode.into(), oid: oid(entry.oid), size: None }
 }
 
-/// A path without the slashes around it.
+/// A path without leading and trailing slashes.
 pub(super) fn trim(path: &[u8]) -> &[u8] {
     let path = &path[path.iter().position(|&byte| byte != b'/').unwrap_or(path.len())..];
     &path[..path.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1)]
 }
 
-/// The names along a path.
+/// Names along a path.
 pub(super) fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let path = trim(path);
     path.split(|&byte| byte == b'/').filter(move |_| !path.is_empty())
 }
 
 impl Objects<'_> {
-    /// The root directory of a commit, tag or tree.
+    /// Root tree of a commit, tag or tree.
     pub fn root(&mut self, treeish: Oid) -> Result<ObjectId, ReadError> {
         let reader = self.reader();
         let mut treeish = id(treeish);
@@ -268,7 +263,7 @@ impl Objects<'_> {
         Ok(id(headers.tree))
     }
 
-    /// What is at this path.
+    /// Entry at this path.
     pub fn locate(&mut self, treeish: Oid, path: &[u8]) -> Result<(EntryKind, ObjectId), ReadError> {
         let mut found = (EntryKind::Directory, self.root(treeish)?);
         for name in components(path) {
@@ -280,7 +275,7 @@ impl Objects<'_> {
         Ok(found)
     }
 
-    /// The directory at this path.
+    /// Directory at this path.
     pub fn directory(&mut self, treeish: Oid, path: &[u8]) -> Result<ObjectId, ReadError> {
         match self.locate(treeish, path)? {
             (EntryKind::Directory, dir) => Ok(dir),
@@ -288,7 +283,7 @@ impl Objects<'_> {
         }
     }
 
-    /// The entry of this name in a directory.
+    /// Entry with this name in a directory.
     pub fn child(&mut self, dir: &hash::oid, name: &[u8]) -> Result<Option<(EntryKind, ObjectId)>, ReadError> {
         let reader = self.reader();
         for entry in TreeRefIter::from_bytes(self.tree(dir)?, hash::Kind::Sha1) {

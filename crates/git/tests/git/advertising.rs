@@ -1,4 +1,4 @@
-//! What clients hear first, compared byte for byte with what git says.
+//! Our advertisements equal git's, byte for byte.
 
 use crate::support::{Server, Work, feed, plain_git};
 use abide_git::pktline::{put_data, put_delim, put_flush};
@@ -8,7 +8,7 @@ use bytes::BytesMut;
 use rstest::rstest;
 use std::process::Command;
 
-/// git with the settings that decide what it advertises.
+/// git with the settings that affect its advertisement.
 fn git(server: &Server, version: ProtocolVersion) -> Command {
     let mut command = plain_git(&server.repo);
     for setting in [

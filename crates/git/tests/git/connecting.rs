@@ -1,4 +1,4 @@
-//! Objects enter a repository only with the proof that nothing is missing there.
+//! Objects enter a repository only with a proof that nothing they need is missing there.
 
 use crate::support::{Server, Work, name, update};
 use abide_core::{Oid, RepoId};
@@ -8,7 +8,7 @@ fn creating(tip: Oid) -> [abide_core::RefUpdate; 1] {
     [update("refs/nostr/1", Oid::ZERO, tip)]
 }
 
-/// A server that has the first commit, and an area with the second alone.
+/// A server with the first commit, and an area with only the second.
 async fn second_alone(server: &Server, work: &Work) -> (Oid, Oid, Incoming) {
     let one = work.commit("one");
     server.push(&work.pack(&["HEAD"]), &[update("refs/heads/main", Oid::ZERO, one)]).await.unwrap();
@@ -48,7 +48,7 @@ async fn what_was_received_for_one_repository_is_proved_again_for_another() {
     assert!(!connected.covers(&other, two));
     let (connected, refused) = again(server.repo.clone()).connect(&creating(two)).await.unwrap();
     assert_eq!(refused, []);
-    // From the first with its area, the other is given all that it lacks.
+    // The first repository and its area hold everything that the other lacks.
     let filled = Incoming::create_beside(&server.git, &server.layout, other.clone(), "filled").await.unwrap();
     let area = connected.area().unwrap().join("objects");
     filled.fill(&[area, server.repo.join("objects")], &[two], &[]).await.unwrap();
@@ -75,13 +75,13 @@ async fn what_was_received_beside_nothing_holds_everywhere() {
     server.fsck();
 }
 
-/// An object that lies in a repository is no proof that its history does.
+/// A single object in a repository does not prove that its history is complete there.
 #[tokio::test]
 async fn an_object_that_lies_there_is_not_complete_for_that() {
     let (server, work) = (Server::new().await, Work::new());
     second_alone(&server, &work).await;
     let three = work.commit("three");
-    // Strict unpacking would notice, so it comes by hand.
+    // Strict unpacking would refuse the object, so copy it by hand.
     let name = three.to_string();
     let from = work.path().join(".git/objects").join(&name[..2]).join(&name[2..]);
     let shard = server.repo.join("objects").join(&name[..2]);

@@ -56,7 +56,7 @@ async fn asked(server: &Server, fetch: &UploadPack, body: &[u8]) -> Result<Pumpe
     upload::spawn(&server.git, fetch, request).await
 }
 
-/// A commit with more than pipes and channels hold.
+/// A commit larger than pipes and channels can buffer.
 fn large_tip(server: &Server) -> String {
     let work = Work::new();
     let mut noise = 1u64;
@@ -67,7 +67,7 @@ fn large_tip(server: &Server) -> String {
         })
         .collect();
     let tip = work.commit(&text.repeat(3));
-    // Beside what may be there already.
+    // A branch of its own, beside existing ones.
     work.run(&["branch", "-m", "large"]);
     work.push_to(server);
     tip.to_string()
@@ -90,7 +90,7 @@ fn processes_in(repo: &Path) -> Vec<i32> {
     names.filter_map(|name| name.parse().ok()).filter(inside).collect()
 }
 
-/// The push before may have left git tidying up behind it.
+/// The push before may still run git processes that clean up.
 async fn until_there_are(count: usize, repo: &Path) {
     for _ in 0..1000 {
         if processes_in(repo).len() == count {
@@ -162,7 +162,7 @@ async fn packets_up_to_a_flush_are_one_request_and_what_follows_stays() {
 #[tokio::test]
 async fn dropping_a_fetch_ends_git() {
     let (server, tip) = seeded().await;
-    // The client takes nothing, so git waits for it.
+    // The client reads nothing, so git blocks on its output.
     let large = wanting(&large_tip(&server));
     let stream = asked(&server, &fetch(&server), &large).await.unwrap();
     until_there_are_some(&server.repo).await;
@@ -252,7 +252,7 @@ async fn large_requests_of_one_client_have_so_many_slots_and_small_ones_need_non
         let git = server.git.clone();
         held.push((client, tokio::spawn(async move { upload::read_request(&git, attacker, ours, 1 << 20).await })));
     }
-    // Until each of those that do not end has its slot.
+    // Wait until each unfinished request holds its slot.
     let refused = loop {
         match upload::read_request(&server.git, attacker, &large[..], 1 << 20).await {
             Ok(_) => tokio::task::yield_now().await,

@@ -1,4 +1,4 @@
-//! `abide-git` against the real git: what we say must be what git says, and what we make must be what git accepts.
+//! `abide-git` against the real git: our answers must equal git's, and git must accept what we write.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking, like tests")]
 

@@ -1,4 +1,4 @@
-//! Maintenance makes repositories faster and loses nothing.
+//! Maintenance makes repositories faster and loses no object.
 
 use crate::support::{Server, Work, update};
 use abide_core::Oid;

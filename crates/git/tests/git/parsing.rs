@@ -1,4 +1,4 @@
-//! The client's half of a push, from well-formed to hostile.
+//! The client's part of a push, from well-formed to hostile.
 
 use abide_core::Oid;
 use abide_git::pktline::{put_data, put_flush};

@@ -1,4 +1,4 @@
-//! Taking `<ref>/<path>` apart.
+//! Splitting `<ref>/<path>`.
 
 use abide_core::Oid;
 use abide_git::read::{RefOrOid, split_ref};
@@ -71,8 +71,9 @@ fn a_tag_leads_to_what_it_was_put_on() {
 }
 
 proptest! {
-    /// Whatever the names are: an address made of an existing branch and a path comes apart again, unless a longer
-    /// branch reaches into the path.
+    /// An address made of an existing branch and a path splits into the same parts, unless a longer branch name matches
+    /// into
+    /// the path.
     #[test]
     fn addresses_that_we_make_come_apart_again(
         branches in prop::collection::vec("[ab/]{1,6}", 1..6),

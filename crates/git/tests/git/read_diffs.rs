@@ -1,4 +1,4 @@
-//! Differences: our hunks turn the old file into the new one, and the counts are git's.
+//! Diffs: our hunks turn the old file into the new one, and the counts equal git's.
 
 use crate::read_support::{Bare, Script, Storage, random, steps};
 use abide_core::Oid;
@@ -12,7 +12,7 @@ fn unlimited() -> DiffLimits {
     DiffLimits { files: 10_000, file_lines: usize::MAX, file_bytes: 1 << 24, total_bytes: 1 << 30, rename_pairs: 0 }
 }
 
-/// Applies our hunks as `patch` would, checking every number on the way.
+/// Applies our hunks as `patch` would, checking every number.
 fn apply(old: &[u8], file: &FileChange) -> Vec<u8> {
     let Content::Text { hunks, truncated: false } = &file.content else { panic!("{file:?}") };
     let old: Vec<&[u8]> = old.lines_with_terminator().collect();

@@ -1,4 +1,4 @@
-//! Logs, counts and merge bases are those of git, with and without a commit-graph.
+//! Logs, counts and merge bases equal git's, with and without a commit-graph.
 
 use crate::read_support::{Bare, Script, Storage, random, steps};
 use abide_core::Oid;
@@ -79,7 +79,7 @@ fn commits_beyond_the_graph_are_found_too(#[values(Storage::Loose, Storage::Pack
         bare.oid("side")
     );
     bare.more(import.as_bytes(), later);
-    // The reader was opened before any of this was there.
+    // The reader was opened before these commits existed.
     let new = bare.oid("main");
     assert_eq!(reader.count(new, 10).unwrap().commits, 4);
     assert!(reader.is_ancestor(old, new, 10).unwrap());

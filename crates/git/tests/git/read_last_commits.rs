@@ -1,4 +1,4 @@
-//! The last commit of each entry is what `git log -1 -- <entry>` says.
+//! The last commit of each entry equals `git log -1 -- <entry>`.
 
 use crate::read_support::{Bare, Script, Storage, random, steps};
 use abide_core::Oid;
@@ -15,7 +15,7 @@ fn last(bare: &Bare, commit: Oid, dir: &str) -> LastCommits {
     bare.reader().last_commits(commit, dir.as_bytes(), None, soon()).unwrap()
 }
 
-/// Asks git for each entry by itself.
+/// Runs git for each entry separately.
 fn assert_same_as_git(bare: &Bare, rev: &str, dir: &str) {
     let names = bare.run(&["ls-tree", "--name-only", &format!("{rev}:{dir}")]);
     let found = last(bare, bare.oid(rev), dir);
@@ -52,7 +52,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
-    /// Whatever is known, and for whichever commit, the answer is the same.
+    /// A known result, complete or not, for any commit, does not change the answer.
     #[test]
     fn what_is_known_changes_nothing(steps in steps(20, 0..300), at: prop::sample::Index, kept: u8) {
         let bare = random(&steps, Storage::Packed);
@@ -101,7 +101,7 @@ fn ten_thousand_files_give_git_s_answers_too() {
     }
     let bare = Bare::import(&script.0, Storage::Packed);
     let found = last(&bare, bare.oid("main"), "d");
-    // The history is one line, so the first time git names a file is the last time it changed.
+    // The history is linear, so git's first mention of a file is its last change.
     let log = bare.run(&["log", "--format=commit %H", "--name-only", "--no-renames", "main", "--", "d"]);
     let mut wanted = std::collections::HashMap::new();
     let mut commit = Oid::ZERO;
@@ -121,7 +121,7 @@ fn a_merge_that_took_one_side_leads_into_that_side() {
     let root = script.commit("main", 1, &[], &[("100644", b"f", b"0"), ("100644", b"g", b"0")]);
     let left = script.commit("main", 2, &[root], &[("100644", b"f", b"left")]);
     let right = script.commit("side", 3, &[root], &[("100644", b"f", b"right"), ("100644", b"g", b"1")]);
-    // The merge keeps the left `f`, takes the right `g`, and makes an `h` of its own.
+    // The merge keeps the left `f`, takes the right `g`, and has its own `h`.
     script.commit("main", 4, &[left, right], &[("100644", b"g", b"1"), ("100644", b"h", b"0")]);
     let bare = Bare::import(&script.0, Storage::Packed);
     let found = last(&bare, bare.oid("main"), "");

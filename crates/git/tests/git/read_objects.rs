@@ -1,4 +1,4 @@
-//! Directories, files and commits as they are stored.
+//! Directories, files and commits as stored.
 
 use crate::read_support::{Bare, Script, Storage};
 use crate::support::{Server, feed, plain_git};
@@ -190,7 +190,7 @@ async fn a_huge_file_is_streamed_and_never_loaded(#[values(Storage::Loose, Stora
     let mut read = String::new();
     small.read_to_string(&mut read).await.unwrap();
     assert_eq!(read, "small\n");
-    // Dropped half read: git ends, and the place is free again.
+    // Dropping a half-read stream kills git and frees its slot.
     let mut half = streamed(&server, bare.path(), oid).await.unwrap();
     half.read_exact(&mut [0; 1000]).await.unwrap();
     drop(half);
@@ -318,7 +318,7 @@ fn the_readme_is_found_by_preference_whatever_its_case() {
     assert_eq!(z.reader().readme(z.oid("main"), b"z").unwrap().unwrap().name, "readme.MD");
 }
 
-/// Maintenance takes loose objects and old packs away under a reader's eyes; what is there is found all the same.
+/// Maintenance removes loose objects and old packs during reads; every object is still found.
 #[test]
 fn everything_is_found_while_maintenance_moves_it() {
     use std::sync::Mutex;
@@ -333,7 +333,7 @@ fn everything_is_found_while_maintenance_moves_it() {
                     if done.load(Ordering::Relaxed) {
                         return;
                     }
-                    // One that is kept, as pages keep theirs, and now and then a new one.
+                    // One reader kept as pages keep theirs, replaced now and then.
                     if round % 50 == 0 {
                         kept = bare.reader();
                     }

@@ -1,4 +1,4 @@
-//! What git is asked for: the history of a path, and who wrote a line.
+//! Queries that git answers: path history and blame.
 
 use crate::read_support::{Bare, FILES, Script, Storage, random, steps};
 use crate::support::Server;
@@ -66,7 +66,7 @@ async fn blame_covers_every_line_once() {
     assert_eq!(ours, theirs);
 }
 
-/// A file that moves twice, once together with a change; others beside it change, move and are deleted.
+/// A file that moves twice, once together with a change. Other files change, move and are deleted.
 fn moving() -> Bare {
     let text = |lines: std::ops::Range<usize>| lines.map(|line| format!("line {line}\n")).collect::<String>();
     let bare = Bare::new();
@@ -111,7 +111,7 @@ async fn the_log_of_a_file_follows_its_renames_as_git_does() {
         let all = reader.log_file(git, Client::SERVER, main, path.as_bytes(), 0, 100).await.unwrap();
         let ours: Vec<_> = all.steps.iter().map(|step| step.commit.oid).collect();
         assert_eq!((ours, all.more), (theirs.clone(), false), "{path}");
-        // Whatever the pages are, they are parts of the same list.
+        // Pages of any size are slices of the same list.
         for size in 1..=theirs.len() {
             for skip in 0..=theirs.len() + 1 {
                 let page = reader.log_file(git, Client::SERVER, main, path.as_bytes(), skip, size).await.unwrap();
@@ -139,7 +139,7 @@ async fn the_log_of_a_file_follows_its_renames_as_git_does() {
             path("one.txt", None),
         ]
     );
-    // A file that is gone has its history too, and a directory has one without renames.
+    // A deleted file has a history too, and a directory has one without renames.
     let gone = reader.log_file(git, Client::SERVER, main, b"gone.txt", 0, 9).await.unwrap();
     assert_eq!(gone.steps.iter().map(|step| step.kind.is_some()).collect::<Vec<_>>(), [false, true]);
     assert_eq!(reader.log_file(git, Client::SERVER, main, b"dir", 0, 9).await.unwrap().steps.len(), 3);

@@ -1,4 +1,4 @@
-//! Repositories to read from, made by `git fast-import`, and random histories.
+//! Repositories made by `git fast-import`, and random histories.
 
 use crate::support::{feed, plain_git};
 use abide_core::Oid;
@@ -12,7 +12,7 @@ pub struct Bare {
     dir: TempDir,
 }
 
-/// Where objects lie and whether there is a commit-graph: what is read must not depend on it.
+/// Object storage and commit-graph; results must not depend on them.
 #[derive(Clone, Copy, Debug)]
 pub enum Storage {
     Loose,
@@ -27,7 +27,7 @@ impl Bare {
         bare
     }
 
-    /// Made from a stream of `git fast-import`.
+    /// Creates a repository from a `git fast-import` stream.
     pub fn import(script: &[u8], storage: Storage) -> Self {
         let bare = Self::new();
         bare.more(script, storage);
@@ -58,7 +58,7 @@ impl Bare {
         String::from_utf8(self.bytes(args)).unwrap().trim().to_owned()
     }
 
-    /// The same with something on standard input.
+    /// As `run`, with this input on stdin.
     pub fn with_input(&self, args: &[&str], input: &[u8]) -> String {
         let mut git = plain_git(self.path());
         git.args(["-c", "user.name=a", "-c", "user.email=a@example.org"]).args(args);
@@ -78,7 +78,7 @@ impl Bare {
     }
 }
 
-/// A stream of `git fast-import`, piece by piece. Each commit's number is its mark.
+/// Builder of a `git fast-import` stream. Each commit's number is its mark.
 #[derive(Default)]
 pub struct Script(pub Vec<u8>, usize);
 
@@ -139,11 +139,11 @@ impl Script {
 /// A commit of a random history.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// How far back its parents are; the first step has none.
+    /// Distances back to its parents; the first step has none.
     parents: Vec<prop::sample::Index>,
-    /// How much time has passed, which may be none or less than none.
+    /// Seconds since the previous commit; may be zero or negative.
     passed: i64,
-    /// Which files get which content; none is a deletion.
+    /// New contents of files; `None` deletes the file.
     changes: Vec<(u8, Option<u8>)>,
 }
 
@@ -169,7 +169,7 @@ pub fn random(steps: &[Step], storage: Storage) -> Bare {
         let mut parents: Vec<usize> = Vec::new();
         if index > 0 {
             for parent in &step.parents {
-                // Mostly near: histories are long rather than wide.
+                // Mostly near parents: histories are long rather than wide.
                 let mark = index - parent.index(index.min(4));
                 if !parents.contains(&mark) {
                     parents.push(mark);

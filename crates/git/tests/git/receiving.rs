@@ -1,4 +1,4 @@
-//! The area where a push's objects wait.
+//! The incoming area of a push.
 
 use crate::support::{Server, Work, update};
 use abide_core::{Oid, RefUpdate};
@@ -94,7 +94,7 @@ async fn migrating_twice_changes_nothing_more() {
         let once = files_below(&server.repo.join("objects"));
         connected.migrate(&server.repo).await.unwrap();
         assert_eq!(files_below(&server.repo.join("objects")), once);
-        // As after a crash between a pack and its index: the second call completes the first.
+        // Simulates a crash between linking a pack and its index; the second call completes the first.
         let pack_dir = server.repo.join("objects/pack");
         for entry in std::fs::read_dir(&pack_dir).unwrap() {
             let path = entry.unwrap().path();
@@ -129,7 +129,7 @@ async fn a_hole_deep_in_the_history_is_found() {
     work.commit("two");
     let three = work.commit("three");
     let incoming = server.incoming("hole").await;
-    // Without the middle commit. The strict unpacking would notice, so it comes as a separate step would: by hand.
+    // Without the middle commit. Strict unpacking would refuse this, so copy the objects by hand.
     for oid in [one, three] {
         let name = oid.to_string();
         let target = incoming.objects().join(&name[..2]);
@@ -310,7 +310,7 @@ async fn a_client_that_goes_away_leaves_nothing() {
             return;
         }
     }
-    // git may have written once more while the area was removed; the sweep then takes it.
+    // git may write once more while the area is removed; then the sweep removes the rest.
     remove_incoming(&server.layout, "cancelled").await.unwrap();
     assert!(list_incoming(&server.layout).unwrap().is_empty());
 }
@@ -318,7 +318,7 @@ async fn a_client_that_goes_away_leaves_nothing() {
 #[tokio::test]
 async fn an_object_that_claims_to_be_huge_takes_no_memory() {
     let server = Server::new().await;
-    // A commit of 64 GiB in its header; what follows does not matter, git would reserve the memory first.
+    // A commit header that claims 64 GiB. The rest does not matter: git would allocate the memory first.
     let mut pack = b"PACK\0\0\0\x02\0\0\0\x01".to_vec();
     let mut size: u64 = 64 << 30;
     pack.push(0x80 | 1 << 4 | (size & 15) as u8);
@@ -366,7 +366,7 @@ fn stranger() -> Client {
     Client::new(Some([192, 0, 2, 1].into()), None)
 }
 
-/// A repository whose only directory takes so many bytes in memory, and few in a pack.
+/// A repository whose only tree takes this many bytes in memory, and few in a pack.
 fn huge_directory(bytes: usize) -> (Work, Oid) {
     let work = Work::new();
     let blob = String::from_utf8(work.feed(&["hash-object", "-w", "--stdin"], b"")).unwrap();
@@ -402,7 +402,7 @@ async fn a_push_that_needs_more_memory_than_its_ration_is_refused_by_the_kernel(
     let (connected, refused) = incoming.connect(&creating(tip)).await.unwrap();
     assert!(refused.is_empty());
     connected.migrate(&server.repo).await.unwrap();
-    // What the event of a stranger makes the server do with it is bounded the same way.
+    // Work for a stranger's nostr event has the same limits.
     let signer = Client::signer(None, None, [1; 32]);
     let mut here = abide_git::Connected::in_place(&server.git, server.repo.clone()).of(signer);
     let walked = here.extend(&creating(tip)).await;
@@ -416,7 +416,7 @@ async fn a_push_that_needs_more_memory_than_its_ration_is_refused_by_the_kernel(
 
 #[tokio::test]
 async fn a_delta_bomb_is_refused_before_git_is_started() {
-    // git is nowhere, so whoever would start it fails with another error.
+    // The repository is removed, so starting git would fail with another error.
     let server = Server::new().await;
     std::fs::remove_dir_all(&server.repo).unwrap();
     let bomb = delta_bomb(1000, 50 << 20);
@@ -427,7 +427,7 @@ async fn a_delta_bomb_is_refused_before_git_is_started() {
     assert!(matches!(result, Err(ReceiveError::Flaw(Flaw::TooDense(_)))), "{result:?}");
 }
 
-/// Deltas of a few bytes each that would all become something large.
+/// Deltas of a few bytes each, with large results.
 fn delta_bomb(deltas: u32, size: u64) -> Vec<u8> {
     let varint = |mut value: u64| {
         let mut bytes = Vec::new();

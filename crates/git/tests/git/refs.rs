@@ -1,4 +1,4 @@
-//! The one transaction that moves refs.
+//! The transaction that moves refs.
 
 use crate::support::{Server, Work, name, update};
 use abide_core::{Oid, RefUpdate};
@@ -11,7 +11,7 @@ struct Fixture {
     two: Oid,
 }
 
-/// `refs/heads/main` is at `one`; `two` is there, but no ref says so.
+/// `refs/heads/main` is at `one`; `two` exists, but no ref points to it.
 async fn fixture() -> Fixture {
     let (server, work) = (Server::new().await, Work::new());
     let one = work.commit("one");
@@ -119,7 +119,7 @@ async fn thousands_of_refs_move_in_one_transaction() {
     f.apply(&updates).await.unwrap();
     assert_eq!(refs_match(&f.server.repo, &updates).await.unwrap(), RefsMatch::AllApplied);
 
-    // Once more with refs that are packed: some move, some stay, the others go.
+    // Again with packed refs: some move, some stay, the others are deleted.
     maintain::pack_refs(&f.server.git, &f.server.repo).await.unwrap();
     let target = |number: usize| [f.two, f.one, Oid::ZERO][number % 3];
     let again: Vec<_> =

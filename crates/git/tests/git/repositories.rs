@@ -1,4 +1,4 @@
-//! How repositories begin, change their default branch, and end.
+//! Creation, default branch and removal of repositories.
 
 use crate::support::{Server, Work, name, plain_git};
 use abide_core::RepoId;
@@ -86,12 +86,12 @@ async fn neither_the_users_configuration_nor_the_repositorys_hooks_are_obeyed() 
     let updates = [crate::support::update("refs/heads/main", abide_core::Oid::ZERO, tip)];
     server.push(&work.pack(&["HEAD"]), &updates).await.unwrap();
     assert!(!server.repo.join("hook-ran").exists());
-    // The same hook does run for a git that is not ours, so the test would see it.
+    // The same hook does run for a plain git, so the test would notice it.
     plain_git(&server.repo).args(["update-ref", "refs/heads/x", "refs/heads/main"]).status().unwrap();
     assert!(server.repo.join("hook-ran").exists());
 }
 
-/// A stand-in that notes what it sees, and behaves like git otherwise.
+/// A wrapper that records its environment and then behaves like git.
 fn stand_in(dir: &Path, script: &str) -> std::path::PathBuf {
     let path = dir.join("git-stand-in");
     std::fs::write(&path, format!("#!/bin/sh\n{script}\nexec git \"$@\"\n")).unwrap();
@@ -107,7 +107,7 @@ async fn git_sees_our_environment_only() {
     let git = Git::detect(&binary, &Layout::new(dir.path()), GitLimits::default()).await.unwrap();
     git.upload_capabilities().await.unwrap();
     let seen = std::fs::read_to_string(seen).unwrap();
-    // What the shell of the stand-in adds by itself.
+    // Variables that the wrapper's shell adds.
     let ours = |name: &str| {
         name.starts_with("GIT_") || ["PATH", "HOME", "LC_ALL", "PWD", "_", "OLDPWD", "SHLVL"].contains(&name)
     };

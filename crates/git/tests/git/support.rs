@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// The server's side.
 pub struct Server {
     pub layout: Layout,
     pub git: Git,
@@ -52,14 +51,14 @@ impl Server {
         Ok(outcome)
     }
 
-    /// The proof that none of these updates lacks anything.
+    /// The proof that these updates are complete.
     pub async fn connected(&self, incoming: Incoming, updates: &[RefUpdate]) -> Connected {
         let (connected, refused) = incoming.connect(updates).await.unwrap();
         assert_eq!(refused, []);
         connected
     }
 
-    /// Gives whatever an area holds to the repository, complete or not.
+    /// Moves everything in an area into the repository, complete or not.
     pub async fn take_unproved(&self, incoming: Incoming) {
         self.connected(incoming, &[]).await.migrate(&self.repo).await.unwrap();
     }
@@ -69,7 +68,7 @@ impl Server {
     }
 }
 
-/// Somebody's clone.
+/// A clone of a user.
 pub struct Work(TempDir);
 
 impl Work {
@@ -98,7 +97,6 @@ impl Work {
         self.oid("HEAD")
     }
 
-    /// Many commits at once.
     pub fn commits(&self, count: usize) -> Oid {
         let mut script = String::new();
         for number in 1..=count {
@@ -114,7 +112,7 @@ impl Work {
         self.run(&["rev-parse", rev]).parse().unwrap()
     }
 
-    /// The pack that a client would send for these revisions (`^x` for what the server has).
+    /// The pack that a client would send for these revisions (`^x` for commits that the server has).
     pub fn pack(&self, revs: &[&str]) -> Vec<u8> {
         self.feed(&["pack-objects", "--stdout", "--revs", "--thin", "-q"], (revs.join("\n") + "\n").as_bytes())
     }
@@ -125,7 +123,7 @@ impl Work {
     }
 }
 
-/// git without anybody's configuration.
+/// git without user or system configuration.
 pub fn plain_git(dir: &Path) -> Command {
     let mut command = Command::new("git");
     command.current_dir(dir).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");

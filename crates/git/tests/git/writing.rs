@@ -1,4 +1,4 @@
-//! First commits and forks: git accepts what we write, and a fork stands alone.
+//! First commits and forks: git accepts what we write, and a fork is self-contained.
 
 use crate::read_support::{Bare, Script, Storage};
 use crate::support::Server;
@@ -33,7 +33,7 @@ fn a_first_commit_is_a_commit_for_git() {
         bare.run(&["log", "--format=%an|%ae|%ad|%s", "--date=raw"]),
         "Ann x|ann@example.org|1700000000 +0100|First commit"
     );
-    // The same again is the same commit.
+    // Writing the same files again gives the same commit.
     assert_eq!(initial_commit(&bare.objects(), &files, &ann(), b"First commit\n").unwrap(), commit);
 }
 
@@ -106,7 +106,7 @@ async fn a_fork_has_its_own_objects_and_only_what_was_named() {
     assert!(reader.object(secret).is_err());
     assert_eq!(reader.count(main, 9).unwrap().commits, 2);
     assert!(!server.repo.join("objects/info/alternates").exists());
-    // Nothing to copy is no error.
+    // An empty copy is no error.
     let incoming = server.incoming("empty").await;
     incoming.copied(&server.repo, &[]).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! Which of many subscriptions an event goes to, without asking each.
+//! Finds the subscriptions that match an event without testing every filter.
 
 use super::{Filter, TagLetter, event_tags};
 use crate::{Event, EventId, PublicKey};
@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// What a filter is found by: one condition that any event it matches must have.
+/// Index key of a filter: one condition that every matching event fulfils.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Id(EventId),
@@ -16,10 +16,9 @@ enum Key {
     Anything,
 }
 
-/// The filters of all open subscriptions, each filed under its most telling condition.
+/// Filters of all open subscriptions, each indexed under its most selective condition.
 ///
-/// `K` names a subscription: a connection and its subscription id, usually. What is returned is exactly what asking
-/// every filter would return.
+/// `K` identifies a subscription, usually a connection and its subscription id. The result equals testing every filter.
 #[derive(Debug)]
 pub struct SubscriptionIndex<K> {
     subscriptions: HashMap<K, Arc<[Filter]>>,
@@ -33,7 +32,7 @@ impl<K> Default for SubscriptionIndex<K> {
 }
 
 impl<K: Clone + Ord + Hash> SubscriptionIndex<K> {
-    /// Adds a subscription, in place of one with the same name.
+    /// Adds a subscription, replacing one with the same name.
     pub fn insert(&mut self, name: K, filters: Arc<[Filter]>) {
         self.remove(&name);
         for (number, filter) in filters.iter().enumerate() {
@@ -44,7 +43,7 @@ impl<K: Clone + Ord + Hash> SubscriptionIndex<K> {
         self.subscriptions.insert(name, filters);
     }
 
-    /// Takes a subscription away.
+    /// Removes a subscription.
     pub fn remove(&mut self, name: &K) {
         let Some(filters) = self.subscriptions.remove(name) else { return };
         for key in filters.iter().flat_map(keys) {
@@ -57,7 +56,7 @@ impl<K: Clone + Ord + Hash> SubscriptionIndex<K> {
         }
     }
 
-    /// The subscriptions that ask for this event, each once.
+    /// Subscriptions that match this event, each once.
     pub fn matching(&self, event: &Event) -> BTreeSet<K> {
         let mut found = BTreeSet::new();
         let mut look = |key: Key| {
@@ -72,7 +71,7 @@ impl<K: Clone + Ord + Hash> SubscriptionIndex<K> {
         look(Key::Author(event.pubkey));
         look(Key::Kind(event.kind.as_u16()));
         look(Key::Anything);
-        // An event may repeat a tag thousands of times.
+        // Deduplicated, because an event may repeat a tag thousands of times.
         let tags: BTreeSet<_> = event_tags(event).collect();
         for (letter, value) in tags {
             look(Key::Tag(letter, value.to_owned()));
@@ -80,18 +79,17 @@ impl<K: Clone + Ord + Hash> SubscriptionIndex<K> {
         found
     }
 
-    /// How many subscriptions there are.
+    /// Number of subscriptions.
     pub fn len(&self) -> usize {
         self.subscriptions.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.subscriptions.is_empty()
     }
 }
 
-/// Where a filter is filed: under ids if it names any, else the tag with the fewest values, else authors, else kinds.
+/// Index keys of a filter: its ids, else the tag with the fewest values, else authors, else kinds.
 fn keys(filter: &Filter) -> Vec<Key> {
     if filter.is_impossible() {
         return Vec::new();
@@ -123,7 +121,7 @@ mod tests {
     use serde_json::Value;
     use std::sync::LazyLock;
 
-    /// Few enough values that filters meet events, and every condition can miss.
+    /// Few distinct values, so that filters match events often and every condition can also fail.
     const KINDS: [u16; 3] = [1, 1621, 30_617];
     const LETTERS: [&str; 3] = ["a", "e", "E"];
     const VALUES: [&str; 4] = ["x", "y", "z", ""];
@@ -166,7 +164,7 @@ mod tests {
         })
     }
 
-    /// NIP-01 word by word, on the JSON of both: no type, no set and no index of ours.
+    /// NIP-01 to the letter, on the JSON of both, without our types, sets or index.
     fn naive(filter: &Value, event: &Value) -> bool {
         filter.as_object().unwrap().iter().all(|(field, wanted)| match field.as_str() {
             "ids" => wanted.as_array().unwrap().contains(&event["id"]),
@@ -200,7 +198,7 @@ mod tests {
             prop_assert_eq!(Filter::parse(&filter.to_json(), &Limits::default()), Ok(filter));
         }
 
-        /// Subscriptions come, are replaced and go; at every step the index agrees with asking everyone.
+        /// Subscriptions are added, replaced and removed; at every step the index agrees with testing every filter.
         #[test]
         fn the_index_finds_whom_asking_everyone_finds(
             steps in vec((0_u8..6, of(vec(filter(), 0..4))), 1..20)

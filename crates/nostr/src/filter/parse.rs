@@ -1,29 +1,26 @@
-//! Filters from JSON, within limits.
+//! Parses filters from JSON, within limits.
 
 use super::{Filter, TagLetter};
 use crate::{EventId, Limits, PublicKey, hexadecimal};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// Why an object is not a filter. The text begins with the prefix that NIP-01 gives it.
+/// Reason why an object is not a filter. The text starts with the NIP-01 prefix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
-    /// Not an object.
     #[error("invalid: a filter must be an object")]
     NotAnObject,
-    /// A field nobody here knows. Leaving it out would answer another question than was asked.
+    /// An unknown field. Ignoring it would answer a different query.
     #[error("unsupported: unknown filter field {0:?}")]
     UnknownField(String),
-    /// A field with a value it cannot have.
     #[error("invalid: the filter field {0:?} must be {1}")]
     Value(String, &'static str),
-    /// Over the limit of values.
     #[error("invalid: a filter may have at most {0} values")]
     TooManyValues(usize),
 }
 
 impl Filter {
-    /// Reads a filter. `limit` is lowered to the relay's own bound, which also stands for a missing one.
+    /// Parses a filter. `limit` is capped at the relay's own limit, which is also the default.
     pub fn parse(value: &Value, limits: &Limits) -> Result<Self, FilterError> {
         let object = value.as_object().ok_or(FilterError::NotAnObject)?;
         let values: usize = object.values().filter_map(Value::as_array).map(Vec::len).sum();
@@ -69,7 +66,7 @@ impl Filter {
         Ok(())
     }
 
-    /// The filter as JSON; reads back as the same filter under the same limits.
+    /// The filter as JSON; it parses back to the same filter under the same limits.
     pub fn to_json(&self) -> Value {
         let mut object = Map::new();
         let texts = |list: &mut dyn Iterator<Item = String>| Value::Array(list.map(Value::String).collect());
@@ -100,7 +97,7 @@ fn kind(value: &Value) -> Option<u16> {
     u16::try_from(value.as_u64()?).ok()
 }
 
-/// Seconds. Before the epoch is its first second, and later than any event can be is the last.
+/// Seconds. Negative times become zero; times beyond any event become the maximum.
 fn time(value: &Value) -> Option<u64> {
     match value.as_u64() {
         Some(at) => Some(at.min(i64::MAX.unsigned_abs())),
@@ -108,7 +105,7 @@ fn time(value: &Value) -> Option<u64> {
     }
 }
 
-/// A field's name as far as it is worth repeating.
+/// A field name, shortened for messages.
 fn shortened(field: &str) -> String {
     field.chars().take(40).collect()
 }

@@ -1,38 +1,34 @@
-//! The announcement of a repository, kind 30617.
+//! Repository announcements, kind 30617.
 
 use super::{Identifier, Invalid, Service};
 use crate::event::{Rank, first_value, tags, values};
 use crate::{Event, Limits, PublicKey, hexadecimal, kinds};
 
-/// A repository as its owner announces it.
+/// A repository as announced by its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Announcement {
-    /// Decides between versions.
+    /// Order among versions.
     pub rank: Rank,
-    /// Who announces it.
     pub owner: PublicKey,
-    /// What the owner calls it.
     pub identifier: Identifier,
-    /// Its name for people.
+    /// Display name.
     pub name: Option<String>,
-    /// A sentence about it.
     pub description: Option<String>,
-    /// Where it can be cloned from, as written.
+    /// Clone URLs, as written.
     pub clone: Vec<String>,
-    /// Where its events are, as written.
+    /// Relay URLs, as written.
     pub relays: Vec<String>,
-    /// Pages about it, as written.
+    /// Web pages, as written.
     pub web: Vec<String>,
-    /// Who else may sign its state, as listed; not the whole set (see [`crate::grasp::maintainers`]).
+    /// Keys in the `maintainers` tag; not the full maintainer set (see [`crate::grasp::maintainers`]).
     pub maintainers: Vec<PublicKey>,
-    /// Its earliest unique commit, by which forks of one codebase find each other.
+    /// Earliest unique commit, which identifies forks of the same codebase.
     pub earliest_commit: Option<String>,
-    /// Its topics.
     pub topics: Vec<String>,
 }
 
 impl Announcement {
-    /// Reads an announcement.
+    /// Parses an announcement.
     pub fn parse(event: &Event, limits: &Limits) -> Result<Self, Invalid> {
         if event.kind.as_u16() != kinds::ANNOUNCEMENT {
             return Err(Invalid::Kind);
@@ -60,7 +56,7 @@ impl Announcement {
         })
     }
 
-    /// Whether this server is named among the clone addresses **and** among the relays.
+    /// Whether both `clone` and `relays` name this server.
     pub fn lists(&self, service: &Service) -> bool {
         self.clone.iter().any(|url| Service::of_clone(url).as_ref() == Some(service))
             && self.relays.iter().any(|url| Service::of_relay(url).as_ref() == Some(service))

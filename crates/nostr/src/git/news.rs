@@ -1,39 +1,38 @@
-//! Events that add to a thread, and the domain events that report them.
+//! Additions to a thread, and the domain events that report them.
 
 use super::{Comment, Proposal, ProposalKind, Root, Status, StatusEvent, thread};
 use crate::event::values;
 use crate::{Event, EventId, PublicKey, kinds, nip19};
 use std::collections::BTreeSet;
 
-/// Mentions in one text that are looked at.
+/// Mentions read per text.
 const MENTIONS: usize = 20;
-/// Characters of a key as people write it.
+/// Length of an npub.
 const NPUB: usize = 63;
 
 /// An addition to a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addition {
-    /// It begins the thread.
+    /// The first event of the thread.
     Opened,
-    /// A comment.
     Comment,
     /// Another commit or patch of a proposal.
     Version,
-    /// A word on how far the thread is.
+    /// A status change.
     Status(Status),
 }
 
-/// The kind of thread that an event begins.
+/// Kind of thread that an event starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadKind {
-    /// 1621.
+    /// Kind 1621.
     Issue,
-    /// 1617 or 1618.
+    /// Kind 1617 or 1618.
     Proposal,
 }
 
 impl ThreadKind {
-    /// Of an event kind; `None` if such events begin no thread.
+    /// Thread kind of an event kind; `None` if such events start no thread.
     pub fn of(kind: u16) -> Option<Self> {
         match kind {
             kinds::ISSUE => Some(Self::Issue),
@@ -43,7 +42,7 @@ impl ThreadKind {
     }
 }
 
-/// The thread that an event belongs to, and its addition; `None` for an event that belongs to no thread.
+/// Thread of an event, and its addition; `None` for an event outside any thread.
 pub fn addition(event: &Event) -> Option<(EventId, Addition)> {
     match event.kind.as_u16() {
         kinds::ISSUE => Some((event.id, Addition::Opened)),
@@ -68,7 +67,7 @@ pub fn addition(event: &Event) -> Option<(EventId, Addition)> {
     }
 }
 
-/// The first patch of the series that a patch belongs to; `None` if it is the first.
+/// First patch of the series of this patch; `None` if this is the first.
 fn first_of_series(event: &Event) -> Option<EventId> {
     if values(event, "t").any(|label| label == "root") { None } else { thread::root(event) }
 }
@@ -98,15 +97,15 @@ pub fn read_first(threads: &[Weight], most: u64) -> BTreeSet<usize> {
     order.into_iter().filter(fits).map(|(place, _)| place).collect()
 }
 
-/// The keys that a text names as `nostr:npub1…`, each once.
+/// Distinct keys mentioned as `nostr:npub1…`.
 pub fn mentioned(text: &str) -> BTreeSet<PublicKey> {
     let word = |rest: &str| -> String { rest.chars().take_while(char::is_ascii_alphanumeric).take(NPUB).collect() };
     let keys = text.split("nostr:").skip(1).take(MENTIONS).map(word);
     keys.filter_map(|word| nip19::parse_npub(&word).ok()).collect()
 }
 
-/// The domain event that tells of an addition, in the words of local issues and pull requests; `None` if nothing changed.
-/// `before` and `after` are how far the thread was and is.
+/// Kind of the domain event for an addition, named as for local issues and pull requests; `None` if nothing changed.
+/// `before` and `after` are the thread's status around it.
 pub fn told(kind: ThreadKind, addition: Addition, before: Status, after: Status) -> Option<&'static str> {
     use ThreadKind::{Issue, Proposal};
     let is_open = |status| matches!(status, Status::Open | Status::Draft);
@@ -118,7 +117,7 @@ pub fn told(kind: ThreadKind, addition: Addition, before: Status, after: Status)
         (Proposal, Addition::Comment) => Some("pr_comment_created"),
         (Proposal, Addition::Version) => Some("pr_synchronized"),
         (_, Addition::Status(_)) if is_open(before) == is_open(after) => match (kind, after) {
-            // A proposal that was closed turns out to be merged.
+            // A closed proposal is now marked as merged.
             (Proposal, Status::Applied) if before != Status::Applied => Some("pr_merged"),
             _ => None,
         },

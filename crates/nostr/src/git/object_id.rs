@@ -1,23 +1,23 @@
-//! Object ids as events name them: SHA-1 or SHA-256.
+//! Object ids in events: SHA-1 or SHA-256.
 
 use crate::hexadecimal;
 use abide_core::Oid;
 use std::fmt;
 use std::str::FromStr;
 
-/// An object id as an event writes it. Repositories here hold SHA-1 objects; the other kinds are read, and are never here.
+/// An object id from an event. Repositories here hold only SHA-1 objects; the other variants parse but never match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ObjectId {
-    /// Forty digits.
+    /// 40 digits.
     Sha1(Oid),
-    /// Sixty-four digits.
+    /// 64 digits.
     Sha256([u8; 32]),
-    /// Text that is no object id. No repository has such an object.
+    /// Text that is no object id, so no repository has it.
     Unreadable,
 }
 
 impl ObjectId {
-    /// The id as repositories here use it.
+    /// The SHA-1 id, the only kind that repositories here use.
     pub fn sha1(self) -> Option<Oid> {
         match self {
             Self::Sha1(oid) => Some(oid),
@@ -26,14 +26,13 @@ impl ObjectId {
     }
 }
 
-/// Not an object id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAnObjectId;
 
 impl FromStr for ObjectId {
     type Err = NotAnObjectId;
 
-    /// The id of zeros stands for "no object" and is none.
+    /// Refuses the zero id, which stands for "no object".
     fn from_str(text: &str) -> Result<Self, NotAnObjectId> {
         if text.bytes().all(|byte| byte == b'0') {
             return Err(NotAnObjectId);

@@ -5,44 +5,38 @@ use super::{Coordinate, Invalid, ObjectId};
 use crate::event::{first_value, tags, values};
 use crate::{Event, EventId, PublicKey, hexadecimal, kinds};
 
-/// Which kind of proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProposalKind {
-    /// 1617: the change is in the event itself. With a `c` tag its commit is expected as git data too.
+    /// 1617: the event contains the change. With a `c` tag, its commit is expected as git data too.
     Patch,
     /// 1618: the change is a commit.
     PullRequest,
-    /// 1619: another commit for an earlier pull request, named by its `E` tag.
+    /// 1619: a new commit for the pull request in its `E` tag.
     Update(EventId),
 }
 
-/// A proposal.
+/// A patch, a pull request or an update of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
-    /// The event; a commit comes as `refs/nostr/<id>`.
+    /// Event id; its commit is pushed to `refs/nostr/<id>`.
     pub id: EventId,
-    /// Who proposes.
     pub author: PublicKey,
-    /// Which kind.
     pub kind: ProposalKind,
-    /// The repositories it is for.
+    /// Target repositories.
     pub repos: Vec<Coordinate>,
-    /// The proposed commit. Always there but for a patch.
+    /// The proposed commit; `None` only for a patch.
     pub commit: Option<ObjectId>,
-    /// Where the proposed commit branched off.
     pub merge_base: Option<ObjectId>,
-    /// The title.
     pub subject: Option<String>,
-    /// The name the author gave the branch.
+    /// Branch name chosen by the author.
     pub branch: Option<String>,
-    /// Where else the commit can be had, as written.
+    /// Other clone URLs with the commit, as written.
     pub clone: Vec<String>,
-    /// Labels.
     pub labels: Vec<String>,
 }
 
 impl Proposal {
-    /// Reads a patch, a pull request or an update of one.
+    /// Parses a patch, a pull request or an update of one.
     pub fn parse(event: &Event) -> Result<Self, Invalid> {
         let kind = match event.kind.as_u16() {
             kinds::PATCH => ProposalKind::Patch,

@@ -1,28 +1,26 @@
-//! What an event refers to: coordinates in `a`, `A`, `q` and ids in `e`, `E`, `q`.
+//! References of an event: coordinates in `a`, `A`, `q` and ids in `e`, `E`, `q`.
 
 use crate::{Event, EventId, PublicKey, event, hexadecimal, kinds};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-/// The address of a replaceable event: `kind:author:identifier`. The identifier may hold colons.
+/// Coordinate of a replaceable event: `kind:author:identifier`. The identifier may contain colons.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Coordinate {
-    /// The kind.
     pub kind: u16,
-    /// The author.
     pub author: PublicKey,
-    /// The `d` tag; empty for kinds without.
+    /// The `d` tag; empty for kinds without one.
     pub identifier: String,
 }
 
 impl Coordinate {
-    /// The address of a repository's announcement.
+    /// Coordinate of a repository's announcement.
     pub fn repo(owner: PublicKey, identifier: &str) -> Self {
         Self { kind: kinds::ANNOUNCEMENT, author: owner, identifier: identifier.to_owned() }
     }
 
-    /// Whether this is the address of a repository.
+    /// Whether this is the coordinate of a repository.
     pub fn is_repo(&self) -> bool {
         self.kind == kinds::ANNOUNCEMENT && !self.identifier.is_empty()
     }
@@ -34,7 +32,6 @@ impl fmt::Display for Coordinate {
     }
 }
 
-/// Not a coordinate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a coordinate must be kind:author:identifier")]
 pub struct InvalidCoordinate;
@@ -42,7 +39,7 @@ pub struct InvalidCoordinate;
 impl FromStr for Coordinate {
     type Err = InvalidCoordinate;
 
-    /// One coordinate has one spelling: digits without leading zeros, lower-case hexadecimal.
+    /// Each coordinate has one spelling: digits without leading zeros, lower-case hexadecimal.
     fn from_str(text: &str) -> Result<Self, InvalidCoordinate> {
         let mut parts = text.splitn(3, ':');
         let (Some(kind), Some(author), Some(identifier)) = (parts.next(), parts.next(), parts.next()) else {
@@ -58,17 +55,17 @@ impl FromStr for Coordinate {
     }
 }
 
-/// Everything an event refers to.
+/// All references of an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct References {
-    /// In `a`, `A` and `q`.
+    /// From `a`, `A` and `q`.
     pub coordinates: BTreeSet<Coordinate>,
-    /// In `e`, `E` and `q`.
+    /// From `e`, `E` and `q`.
     pub ids: BTreeSet<EventId>,
 }
 
 impl References {
-    /// Collects the references of an event. What is neither an id nor a coordinate is left out.
+    /// Collects the references of an event. Ignores malformed ones.
     pub fn of(event: &Event) -> Self {
         let mut found = Self::default();
         for (name, values) in event::tags(event) {
@@ -83,18 +80,17 @@ impl References {
         found
     }
 
-    /// The repositories among them.
+    /// The repository coordinates among them.
     pub fn repos(&self) -> impl Iterator<Item = &Coordinate> {
         self.coordinates.iter().filter(|coordinate| coordinate.is_repo())
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.coordinates.is_empty() && self.ids.is_empty()
     }
 }
 
-/// The repositories that an event's `a` tags name.
+/// Repositories in the `a` tags of an event.
 pub(super) fn repos(event: &Event) -> Vec<Coordinate> {
     let named: Vec<Coordinate> = event::values(event, "a").filter_map(|text| text.parse().ok()).collect();
     named.into_iter().filter(Coordinate::is_repo).collect()

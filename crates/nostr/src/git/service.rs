@@ -1,39 +1,39 @@
-//! Where a server is: host and port, compared exactly.
+//! Server addresses: host and port, compared exactly.
 
 use std::fmt;
 use url::{Host, Url};
 
-/// A server's address. A part of a name is not the name: `evil-example.org` and `example.org.evil` are other servers.
+/// Address of a server. Names match in full: `evil-example.org` and `example.org.evil` are other servers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Service {
     host: Host<String>,
     port: u16,
 }
 
-/// The text is no address of a server.
+/// The text is no server URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an address must start with http://, https://, ws:// or wss:// and have a host")]
 pub struct InvalidService;
 
 impl Service {
-    /// The server of an address such as the configured `public_url`.
+    /// Server of a URL such as the configured `public_url`.
     pub fn parse(url: &str) -> Result<Self, InvalidService> {
         Self::of(url, &["http", "https", "ws", "wss"]).ok_or(InvalidService)
     }
 
-    /// The server that an entry of a `clone` tag names.
+    /// Server of an entry in a `clone` tag.
     pub fn of_clone(url: &str) -> Option<Self> {
         Self::of(url, &["http", "https"])
     }
 
-    /// The server that an entry of a `relays` tag names.
+    /// Server of an entry in a `relays` tag.
     pub fn of_relay(url: &str) -> Option<Self> {
         Self::of(url, &["ws", "wss"])
     }
 
     fn of(url: &str, schemes: &[&str]) -> Option<Self> {
         let url = Url::parse(url).ok()?;
-        // Whoever writes credentials into a public address means to mislead its reader.
+        // Credentials in a public URL are only there to mislead the reader.
         let plain = url.username().is_empty() && url.password().is_none();
         if !schemes.contains(&url.scheme()) || !plain {
             return None;

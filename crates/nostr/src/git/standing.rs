@@ -1,20 +1,20 @@
-//! What a thread comes to: how far it is, what it is called, and which commit a pull request proposes at last.
+//! Current status, title and tip of a thread.
 
 use super::{ObjectId, Proposal, ProposalKind, StatusEvent};
 use crate::event::{Rank, first_value};
 use crate::{Event, EventId, PublicKey};
 use std::collections::BTreeSet;
 
-/// Titles are cut at so many characters.
+/// Longest title, in characters.
 const LONGEST: usize = 200;
 
-/// Whether someone's word on a thread's status counts: that of its author and of the repository's maintainers.
+/// Whether this key may set a thread's status: only its author and the repository's maintainers may.
 pub fn may_say(key: &PublicKey, author: &PublicKey, maintainers: &BTreeSet<PublicKey>) -> bool {
     key == author || maintainers.contains(key)
 }
 
-/// The status event that holds for a thread: the newest of those whose word counts, in one second the one with the
-/// lowest id. Without any, a thread is open.
+/// The status event in force: the newest by an authorised key, and within one second the lowest id. Without one, a
+/// thread is open.
 pub fn standing<'a>(
     root: &EventId,
     author: &PublicKey,
@@ -26,18 +26,16 @@ pub fn standing<'a>(
         .max_by_key(|status| Rank { created_at: status.created_at, id: status.id })
 }
 
-/// What a pull request proposes at last.
+/// Current tip of a pull request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tip {
-    /// The event that names the commit, which comes as `refs/nostr/<id>`.
+    /// Event that names the commit, which is pushed to `refs/nostr/<id>`.
     pub event: EventId,
-    /// The commit.
     pub commit: Option<ObjectId>,
-    /// Where it branched off.
     pub merge_base: Option<ObjectId>,
 }
 
-/// The newest of a proposal and its updates. Only its own author updates it.
+/// The newest of a proposal and its updates. Only updates by its own author count.
 pub fn tip(event: &Event, proposal: &Proposal, updates: &[(Rank, Proposal)]) -> Tip {
     let own = |(_, update): &&(Rank, Proposal)| {
         update.kind == ProposalKind::Update(proposal.id) && update.author == proposal.author
@@ -47,7 +45,7 @@ pub fn tip(event: &Event, proposal: &Proposal, updates: &[(Rank, Proposal)]) -> 
     Tip { event: newest.id, commit: newest.commit, merge_base: newest.merge_base.or(proposal.merge_base) }
 }
 
-/// What a thread is called: its subject, the subject line of a patch, or else the first line of its text.
+/// Title of a thread: its subject tag, else the mail subject of a patch, else the first line of its text.
 pub fn title(event: &Event) -> String {
     let subject = first_value(event, "subject").map(str::trim).filter(|text| !text.is_empty());
     let text = subject.or_else(|| mail_subject(&event.content)).or_else(|| first_line(&event.content));
@@ -58,7 +56,7 @@ pub fn title(event: &Event) -> String {
     }
 }
 
-/// The subject of a patch as git writes it, without `[PATCH 1/2]`.
+/// Mail subject of a patch as git writes it, without `[PATCH 1/2]`.
 fn mail_subject(content: &str) -> Option<&str> {
     let headers = content.lines().take(40).take_while(|line| !line.is_empty());
     let subject = headers.filter_map(|line| line.strip_prefix("Subject:")).next()?.trim();

@@ -1,4 +1,4 @@
-//! The state of a repository, kind 30618: which refs point where, signed.
+//! Repository states, kind 30618: the signed values of all refs.
 
 use super::{Identifier, Invalid, ObjectId};
 use crate::event::{Rank, tags};
@@ -6,25 +6,25 @@ use crate::{Event, Limits, PublicKey, kinds};
 use abide_core::RefName;
 use std::collections::BTreeMap;
 
-/// The branches and tags of a repository as one of its maintainers signed them. One without any says that its author no
-/// longer tracks the repository.
+/// Branches and tags of a repository, signed by a maintainer. A state without refs says that its author no longer
+/// tracks the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepoState {
-    /// Decides between versions and between maintainers.
+    /// Order among versions and among maintainers.
     pub rank: Rank,
-    /// Who signed it.
     pub author: PublicKey,
-    /// Which repositories it is about: those with this identifier whose maintainer the author is.
+    /// The state applies to repositories with this identifier that its author maintains.
     pub identifier: Identifier,
-    /// Where each branch and tag points. No name is a directory of another.
+    /// Value of each branch and tag. No name is a directory prefix of another.
     pub refs: BTreeMap<RefName, ObjectId>,
-    /// The branch that HEAD names; it need not exist.
+    /// Branch in HEAD; it need not exist.
     pub head: Option<RefName>,
 }
 
 impl RepoState {
-    /// Reads a state. Peeled entries (`^{}`) and refs outside `refs/heads/` and `refs/tags/` are left out. An object id
-    /// that is none is kept as one that is never here, so that the state waits in vain rather than being refused.
+    /// Parses a state. Ignores peeled entries (`^{}`) and refs outside `refs/heads/` and `refs/tags/`. An invalid
+    /// object id is kept as [`ObjectId::Unreadable`], so the state waits for data that never arrives instead of being
+    /// refused.
     pub fn parse(event: &Event, limits: &Limits) -> Result<Self, Invalid> {
         if event.kind.as_u16() != kinds::STATE {
             return Err(Invalid::Kind);
@@ -54,25 +54,25 @@ impl RepoState {
         Ok(Self { rank: Rank::of(event), author: event.pubkey, identifier, refs, head })
     }
 
-    /// Whether it says anything of the refs. If not, repositories stay as they are (NIP-34).
+    /// Whether it names any ref. If not, repositories stay unchanged (NIP-34).
     pub fn tracks(&self) -> bool {
         !self.refs.is_empty()
     }
 }
 
-/// Whether a state speaks about refs of this name.
+/// Whether states cover refs of this name.
 pub(crate) fn is_state_ref(name: &str) -> bool {
     name.starts_with("refs/heads/") || name.starts_with("refs/tags/")
 }
 
-/// The branch that HEAD names: `ref: refs/heads/x`, or without the prefix, as some clients write.
+/// Branch in HEAD: `ref: refs/heads/x`, or without the `ref: ` prefix, as some clients write.
 fn parse_head(value: &str) -> Result<RefName, Invalid> {
     let name = value.strip_prefix("ref: ").unwrap_or(value);
     let name: RefName = name.parse().map_err(|_| Invalid::Head)?;
     if name.as_branch().is_some() { Ok(name) } else { Err(Invalid::Head) }
 }
 
-/// A ref that is a directory of another, and that other.
+/// A ref that is a directory prefix of another, and that other.
 fn name_in_the_way(refs: &BTreeMap<RefName, ObjectId>) -> Option<(&str, &str)> {
     refs.keys().map(RefName::as_str).find_map(|name| {
         let mut directories = name.match_indices('/').map(|(at, _)| &name[..at]).filter(|part| is_state_ref(part));
@@ -81,7 +81,7 @@ fn name_in_the_way(refs: &BTreeMap<RefName, ObjectId>) -> Option<(&str, &str)> {
     })
 }
 
-/// A name as far as it is worth repeating.
+/// A ref name, shortened for messages.
 fn shortened(name: &str) -> String {
     name.chars().take(100).collect()
 }
@@ -175,7 +175,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(128))]
 
-        /// Whatever is accepted can be written by git in one go: valid names, none in another's way.
+        /// git can write every accepted state in one transaction: valid names, none a prefix of another.
         #[test]
         fn what_is_accepted_could_be_a_repository(
             tags in proptest::collection::vec(("(refs/(heads|tags|x)/)?[ab./^{}]{0,6}", "[ab]{39,41}"), 0..6)

@@ -1,4 +1,4 @@
-//! Conversations around a repository: issues, statuses and comments.
+//! Threads of a repository: issues, statuses and comments.
 
 use super::reference::repos;
 use super::{Coordinate, Invalid};
@@ -8,20 +8,15 @@ use crate::{Event, EventId, PublicKey, hexadecimal, kinds};
 /// An issue, kind 1621. Its text is the event's content, in Markdown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issue {
-    /// The event.
     pub id: EventId,
-    /// Who reports it.
     pub author: PublicKey,
-    /// The repositories it is about.
     pub repos: Vec<Coordinate>,
-    /// The title.
     pub subject: Option<String>,
-    /// Labels.
     pub labels: Vec<String>,
 }
 
 impl Issue {
-    /// Reads an issue.
+    /// Parses an issue.
     pub fn parse(event: &Event) -> Result<Self, Invalid> {
         if event.kind.as_u16() != kinds::ISSUE {
             return Err(Invalid::Kind);
@@ -32,16 +27,16 @@ impl Issue {
     }
 }
 
-/// How far an issue or a proposal is.
+/// Status of an issue or a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// 1630.
+    /// Kind 1630.
     Open,
-    /// 1631: applied, merged or resolved.
+    /// Kind 1631: applied, merged or resolved.
     Applied,
-    /// 1632.
+    /// Kind 1632.
     Closed,
-    /// 1633.
+    /// Kind 1633.
     Draft,
 }
 
@@ -58,23 +53,20 @@ impl Status {
     }
 }
 
-/// A change of status. Whether its author may make it is decided by who reads it.
+/// A status change. The reader checks whether its author may make it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusEvent {
-    /// The event.
     pub id: EventId,
-    /// Who says so.
     pub author: PublicKey,
-    /// When, in seconds: the latest word counts.
+    /// Seconds; the latest status counts.
     pub created_at: u64,
-    /// What it says.
     pub status: Status,
     /// The issue or proposal: the `e` tag marked `root`, else the first.
     pub root: EventId,
 }
 
 impl StatusEvent {
-    /// Reads a status.
+    /// Parses a status event.
     pub fn parse(event: &Event) -> Result<Self, Invalid> {
         let status = Status::of(event.kind.as_u16()).ok_or(Invalid::Kind)?;
         let root = root(event).ok_or(Invalid::Missing("e"))?;
@@ -82,17 +74,16 @@ impl StatusEvent {
     }
 }
 
-/// The event that an event belongs to: its `e` tag marked `root`, else the first.
+/// Root event of an event: its `e` tag marked `root`, else the first.
 pub(super) fn root(event: &Event) -> Option<EventId> {
     let is_root = |(name, values): &(&str, &[String])| *name == "e" && values.get(2).is_some_and(|mark| mark == "root");
     let marked = tags(event).find(is_root).and_then(|(_, values)| values.first()).map(String::as_str);
     marked.or_else(|| first_value(event, "e")).and_then(hexadecimal::decode).map(EventId::from_byte_array)
 }
 
-/// What a comment hangs on.
+/// Subject of a comment thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Root {
-    /// An event.
     Event(EventId),
     /// A replaceable event, such as a repository.
     Coordinate(Coordinate),
@@ -101,18 +92,15 @@ pub enum Root {
 /// A comment, kind 1111 (NIP-22). Its text is the event's content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comment {
-    /// The event.
     pub id: EventId,
-    /// Who comments.
     pub author: PublicKey,
-    /// The thread.
     pub root: Root,
-    /// What is answered, if it is an event.
+    /// The event it replies to, if any.
     pub parent: Option<EventId>,
 }
 
 impl Comment {
-    /// Reads a comment on something nostr knows; comments on web pages and the like are none of ours.
+    /// Parses a comment on a nostr event; refuses comments on web pages and other external content.
     pub fn parse(event: &Event) -> Result<Self, Invalid> {
         if event.kind.as_u16() != kinds::COMMENT {
             return Err(Invalid::Kind);

@@ -1,17 +1,17 @@
-//! What the refs of a repository become under a signed state.
+//! Ref changes that align a repository with a signed state.
 
 use crate::git::{RepoState, is_state_ref};
 use abide_core::{Oid, RefName, RefUpdate};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The changes that make a repository's branches, tags and HEAD what a state says.
+/// Changes that make a repository's branches, tags and HEAD equal to a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Refs that go. Where [`Plan::in_two_steps`], they go before the others come.
+    /// Refs to delete. With [`Plan::in_two_steps`], deletions run first.
     pub deletes: Vec<RefUpdate>,
-    /// Refs that come or move.
+    /// Refs to create or move.
     pub sets: Vec<RefUpdate>,
-    /// The branch that HEAD shall name, if that changes.
+    /// New branch in HEAD, if it changes.
     pub head: Option<RefName>,
 }
 
@@ -21,7 +21,7 @@ impl Plan {
         self.deletes.is_empty() && self.sets.is_empty() && self.head.is_none()
     }
 
-    /// Whether a ref that goes is a directory of one that comes, or the other way round: git does not do both in one
+    /// Whether a deleted ref is a directory prefix of a created one, or the reverse. git cannot do both in one
     /// transaction.
     pub fn in_two_steps(&self) -> bool {
         let gone: BTreeSet<&str> = self.deletes.iter().map(|update| update.name.as_str()).collect();
@@ -33,7 +33,7 @@ impl Plan {
     }
 }
 
-/// The state names an object that repositories here cannot hold.
+/// The state names an object that is not SHA-1, which repositories here cannot hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is a SHA-256 object; only SHA-1 repositories are supported")]
 pub struct OtherHash(pub RefName);
@@ -73,8 +73,8 @@ pub fn plan(refs: &BTreeMap<RefName, Oid>, head: Option<&RefName>, state: &RepoS
     Ok(Plan { deletes, sets, head })
 }
 
-/// Whether a repository, as it is after an alignment, holds what its state asked for: only then is it served. Refs of
-/// events alone, or none, are nothing a state asked for.
+/// Whether an aligned repository holds at least one ref value of its state; only then is it promoted. Refs of events
+/// alone do not count.
 pub fn promotes(refs: &BTreeMap<RefName, Oid>, state: &RepoState) -> bool {
     state.refs.iter().any(|(name, id)| refs.get(name).is_some_and(|oid| Some(*oid) == id.sha1()))
 }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     proptest! {
-        /// Carrying out the plan gives the state's branches and tags, and leaves every other ref alone.
+        /// Applying the plan yields the state's branches and tags, and leaves every other ref unchanged.
         #[test]
         fn carrying_out_the_plan_gives_the_state(now in any_refs(0), wanted in any_refs(0)) {
             let wanted: BTreeMap<_, _> = wanted.into_iter().filter(|(name, _)| is_state_ref(name.as_str())).collect();

@@ -1,4 +1,4 @@
-//! What becomes of an announcement.
+//! Decisions about announcements.
 
 use super::signer::Signer;
 use super::{Prefix, Refusal};
@@ -6,29 +6,29 @@ use crate::event::Rank;
 pub use abide_core::account::Announce;
 use abide_core::account::SignUpMode;
 
-/// Whether the operator names a key.
+/// Entry of a key in the operator's lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
-    /// Among those that may announce.
+    /// On the allow list.
     Allowed,
-    /// Among those that may not.
+    /// On the deny list.
     Denied,
-    /// In neither list.
+    /// On neither list.
     Unlisted,
 }
 
-/// What the operator lets an author announce.
+/// Permission of an author to announce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Anything.
     Open,
-    /// Nothing: the author is on the list of those who may not.
+    /// Nothing: the author is on the deny list, or the author's account is suspended.
     Blocked,
-    /// Nothing new: only keys linked to an account may, and no account has this one. Carries how accounts are made.
+    /// No new repositories: only keys linked to an account may announce, and this one is not. Carries the sign-up mode.
     Unlinked(SignUpMode),
-    /// Nothing new: the account of the key has no username.
+    /// No new repositories: the key's account has no username.
     Nameless,
-    /// Nothing new: only listed keys may.
+    /// No new repositories: only listed keys may announce.
     Unlisted,
 }
 
@@ -44,7 +44,7 @@ pub fn access(announce: Announce, signup: SignUpMode, listing: Listing, signer: 
 }
 
 impl Access {
-    /// Why a new repository is not taken, and how to get in; `None` if it is.
+    /// Refusal of a new repository, with the next step; `None` if it is allowed.
     fn refusal(self) -> Option<Refusal> {
         let restricted = |reason: &'static str| Some(Refusal::new(Prefix::Restricted, reason));
         match self {
@@ -73,16 +73,15 @@ impl Access {
     }
 }
 
-/// What is known of the author's own repository of this identifier.
+/// The author's own repository with this identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
-    /// Nothing.
+    /// No announcement.
     Nothing,
     /// An announcement without a repository here, kept beside another maintainer's.
     Beside(Rank),
-    /// It waits for git data.
+    /// In purgatory, waiting for git data.
     Waiting(Rank),
-    /// It is served.
     Served(Rank),
 }
 
@@ -95,77 +94,74 @@ impl Known {
     }
 }
 
-/// An announcement of the same identifier by someone else, in whose maintainer set the author is.
+/// Another author's announcement of the same identifier whose maintainer set includes this author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maintains {
     /// There is none.
     Nothing,
-    /// There is one, and it waits.
+    /// There is one, in purgatory.
     Waiting,
-    /// There is one, and it is served.
+    /// There is one, served.
     Served,
 }
 
-/// The last deletion of the author's repository: by a kind 5, by the web, or by an announcement that left us out.
+/// Last deletion of the author's repository: by a kind 5 event, on the web, or by an announcement that left this server
+/// out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deleted {
-    /// When, in seconds; announcements up to then are gone.
+    /// Unix time in seconds; announcements up to then are void.
     pub at: u64,
-    /// Whether the repository can still be brought back.
+    /// Whether the repository can still be restored.
     pub restorable: bool,
 }
 
-/// What the decision needs to know.
+/// Input of the decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// The new announcement.
+    /// Rank of the new announcement.
     pub rank: Rank,
-    /// Whether it names this server in `clone` and in `relays`.
+    /// Whether its `clone` and `relays` tags both name this server.
     pub lists_us: bool,
-    /// What the operator lets the author do.
     pub access: Access,
-    /// What is here already.
     pub known: Known,
-    /// Whether the author maintains someone else's.
+    /// Whether the author maintains another owner's repository.
     pub maintains: Maintains,
-    /// Whether it was deleted.
     pub deleted: Option<Deleted>,
 }
 
-/// What was here and goes, because a newer announcement leaves this server out.
+/// Removal because a newer announcement leaves this server out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Withdrawn {
-    /// The waiting entry and its directory, at once.
+    /// The purgatory entry and its directory, at once.
     Entry,
-    /// The served repository: deleted with the usual grace.
+    /// The served repository: soft-deleted with the usual grace.
     Repo,
 }
 
-/// What to do.
+/// Decision about an announcement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// A new entry waits for git data.
+    /// A new purgatory entry waits for git data.
     Wait,
-    /// It takes the place of the waiting entry, whose time starts anew.
+    /// Replaces the purgatory entry and restarts its expiry.
     ReplaceWaiting,
-    /// It takes the place of the served one at once.
+    /// Replaces the served announcement at once.
     Replace,
-    /// The deleted repository comes back under it.
+    /// Restores the deleted repository.
     Restore,
-    /// It is kept without a repository here, and served when the other maintainer's is.
+    /// Kept without a repository here, and served while the other maintainer's repository is.
     Beside {
-        /// Whether that is so by now.
+        /// Whether that repository is served now.
         served: bool,
-        /// What goes.
+        /// The entry or repository that is removed.
         withdrawn: Option<Withdrawn>,
     },
-    /// It is not taken, and what was here goes.
+    /// Refused, and the existing entry or repository is removed.
     Withdraw(Withdrawn, Refusal),
-    /// It is not taken.
     Refuse(Refusal),
 }
 
-/// Decides.
+/// Decides about an announcement.
 pub fn judge(facts: &Facts) -> Verdict {
     let refuse = |prefix, reason: &'static str| Verdict::Refuse(Refusal::new(prefix, reason));
     if let (Access::Blocked, Some(refusal)) = (facts.access, facts.access.refusal()) {
@@ -184,7 +180,7 @@ pub fn judge(facts: &Facts) -> Verdict {
             Known::Beside(_) | Known::Nothing if facts.deleted.is_some_and(|deleted| deleted.restorable) => {
                 Verdict::Restore
             }
-            // Only a repository that is new here is a question of who may announce: what is here goes on.
+            // Announce permission applies only to repositories that are new here; existing ones continue.
             Known::Beside(_) | Known::Nothing => facts.access.refusal().map_or(Verdict::Wait, Verdict::Refuse),
         };
     }
@@ -242,7 +238,7 @@ mod tests {
             assert!(matches!(judged(rank(101, 9)), Verdict::Refuse(_)));
             assert!(matches!(judged(rank(NEW, 4)), Verdict::Refuse(_)));
             assert!(!matches!(judged(rank(NEW, 6)), Verdict::Refuse(_)));
-            // Nor does an older one that leaves us out take anything away.
+            // An older announcement that leaves us out removes nothing either.
             assert!(matches!(
                 judge(&Facts { known: known(rank(101, 9)), lists_us: false, ..facts() }),
                 Verdict::Refuse(_)
@@ -302,7 +298,7 @@ mod tests {
         assert!(said(Access::Unlisted).starts_with("restricted: "));
     }
 
-    /// Every combination of facts, against the sentences of the rules.
+    /// Every combination of facts, against the rules.
     #[test]
     fn every_combination_keeps_the_rules() {
         let others = [rank(99, 5), rank(NEW, 4), rank(NEW, 6), rank(101, 5)];

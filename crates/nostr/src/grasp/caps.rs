@@ -1,17 +1,17 @@
-//! How much may wait at once.
+//! Limits of purgatory entries.
 
 use super::{Prefix, Refusal};
 
-/// How many entries may wait. Configuration.
+/// Most waiting entries. Configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
-    /// Of one key.
+    /// Per key.
     pub per_key: u64,
-    /// From one address of the network.
+    /// Per network address.
     pub per_address: u64,
-    /// Altogether.
+    /// In total.
     pub total: u64,
-    /// Bytes of events altogether.
+    /// Total bytes of events.
     pub bytes: u64,
 }
 
@@ -21,40 +21,40 @@ impl Default for Caps {
     }
 }
 
-/// How many wait already.
+/// Current counts of waiting entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
-    /// Of the author's.
+    /// Of the author.
     pub of_key: u64,
     /// From the sender's address.
     pub of_address: u64,
-    /// Altogether.
+    /// In total.
     pub total: u64,
-    /// Bytes of events altogether.
+    /// Total bytes of events.
     pub bytes: u64,
 }
 
-/// Events that wait with one announcement.
+/// Events that may wait with one announcement.
 pub const ATTACHED_PER_REPO: u64 = 200;
 
-/// Bytes of events that wait with one announcement.
+/// Bytes of events that may wait with one announcement.
 pub const ATTACHED_REPO_BYTES: u64 = 4 << 20;
 
-/// Bytes of one author's events that wait with announcements.
+/// Bytes of one author's events that may wait with announcements.
 pub const ATTACHED_KEY_BYTES: u64 = 1 << 20;
 
-/// What waits with announcements already.
+/// Current usage of events that wait with announcements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attached {
-    /// Bytes of the author's.
+    /// Bytes of the author's events.
     pub key_bytes: u64,
-    /// Events that wait with the announcement.
+    /// Events that wait with this announcement.
     pub of_repo: u64,
-    /// Their bytes.
+    /// Bytes of those events.
     pub repo_bytes: u64,
 }
 
-/// Whether an event of so many bytes may wait with an announcement.
+/// Whether an event of this size may wait with an announcement.
 pub fn judge_attached(counts: &Attached, bytes: u64) -> Result<(), Refusal> {
     let full = counts.of_repo >= ATTACHED_PER_REPO || counts.repo_bytes + bytes > ATTACHED_REPO_BYTES;
     if full || counts.key_bytes + bytes > ATTACHED_KEY_BYTES {
@@ -64,7 +64,7 @@ pub fn judge_attached(counts: &Attached, bytes: u64) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether one more may wait. What takes the place of a waiting entry is not one more.
+/// Whether one more entry may wait. Replacing an entry does not count.
 pub fn judge(caps: &Caps, counts: &Counts) -> Result<(), Refusal> {
     let refuse = |reason: &'static str| Err(Refusal::new(Prefix::RateLimited, reason));
     if counts.of_key >= caps.per_key {

@@ -1,11 +1,11 @@
-//! What becomes of the other events: proposals, conversations, deletions, profiles.
+//! Decisions about the other events: proposals, threads, deletions and profiles.
 
 use super::{Prefix, Refusal};
 use crate::deletion::Deletion;
 use crate::git::{Proposal, ProposalKind};
 use crate::kinds;
 
-/// Which rule decides about a kind.
+/// Rule that decides about a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// [`super::announcement::judge`].
@@ -34,14 +34,13 @@ pub fn rule(kind: u16) -> Rule {
     }
 }
 
-/// What is here of the commit that a proposal names.
+/// Availability of the commit that a proposal names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commit {
-    /// Nothing.
     Absent,
-    /// It is in a repository that the proposal names, under `refs/nostr/<id>` or otherwise reachable.
+    /// In a repository that the proposal names, at `refs/nostr/<id>` or otherwise reachable.
     Here,
-    /// It was pushed before the event and is kept aside.
+    /// Pushed before the event and kept aside.
     Aside,
     /// Another commit was pushed before the event and is kept aside.
     OtherAside,
@@ -51,7 +50,7 @@ pub enum Commit {
 /// the commit counts ([`Ord`]): those that take no changes keep it from none of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Home {
-    /// None of them.
+    /// None is here.
     #[default]
     Missing,
     /// Some, and the accounts of all their owners are suspended.
@@ -60,30 +59,30 @@ pub enum Home {
     Archived,
     /// None that takes changes yet: the announcement of at least one waits for git data.
     Waiting,
-    /// At least one that takes changes.
+    /// At least one is served and accepts changes.
     Open,
 }
 
-/// What to do with a proposal.
+/// Decision about a proposal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProposalVerdict {
     /// Store and serve it.
     Serve,
-    /// Bring in the objects that were kept aside, make the ref, store and serve it: in one step.
+    /// Take the objects kept aside, create the ref, store and serve the event: in one step.
     ServeFromAside,
     /// It waits for its commit.
     Wait {
-        /// Drop what was kept aside: the event says what belongs there, whoever pushed first.
+        /// Drop the objects kept aside: the event decides which commit belongs to its ref, even if another was pushed
+        /// first.
         drop_aside: bool,
     },
     /// It waits with the announcement of its repository.
     WaitForRepository,
-    /// It is not taken.
     Refuse(Refusal),
 }
 
-/// Decides about a patch, a pull request or an update. A patch without a commit only has to be linked to something here;
-/// a commit needs a repository that can take it.
+/// Decides about a patch, a pull request or an update. A patch without a commit needs only a link to something here. A
+/// commit needs a repository that accepts it.
 pub fn proposal(proposal: &Proposal, related: Relation, home: Home, commit: Commit) -> ProposalVerdict {
     let is_text = proposal.commit.is_none() && proposal.kind == ProposalKind::Patch;
     match related {
@@ -116,16 +115,16 @@ pub fn proposal(proposal: &Proposal, related: Relation, home: Home, commit: Comm
     }
 }
 
-/// How an event is linked to what is accepted here.
+/// Link between an event and accepted repositories or events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// Not at all.
+    /// No link.
     None,
     /// It tags an accepted repository, issue, patch or pull request.
     Tags,
-    /// One of those tags it.
+    /// An accepted event tags it.
     Tagged,
-    /// It tags a repository whose announcement waits for git data, or something that waits with one.
+    /// It tags a repository whose announcement is in purgatory, or an event that waits with one.
     Waiting,
 }
 
@@ -135,26 +134,25 @@ fn unrelated() -> Refusal {
     Refusal::new(Prefix::Restricted, reason)
 }
 
-/// Steps that an event may be from a repository: one that tags an issue is at one step, a reply to that at two.
+/// Longest chain of links to a repository: an event that tags an issue is one step away, a reply to it two.
 pub const MOST_STEPS: i64 = 10;
 
-/// Events of one author that are more than one step from a repository.
+/// Most events of one author that are more than one step from a repository.
 pub const FAR_PER_AUTHOR: i64 = 1_000;
 
-/// Steps of an event of this kind that is linked to something at so many steps. Issues, patches and pull requests belong
-/// to the repository itself.
+/// Distance of an event linked to something at `steps`. Issues, patches and pull requests belong to the repository
+/// itself.
 pub fn steps_beyond(kind: u16, steps: i64, is_repo: bool) -> i64 {
     if is_repo && own_steps(kind) == 0 { 0 } else { steps.saturating_add(1) }
 }
 
-/// Steps that an event of this kind has if it is linked to a repository or to what belongs to it: those that are stored
-/// without a note.
+/// Default distance of a kind linked to a repository; events at this distance are stored without a note.
 pub fn own_steps(kind: u16) -> i64 {
     let belongs = [kinds::ANNOUNCEMENT, kinds::ISSUE].contains(&kind) || rule(kind) == Rule::Proposal;
     i64::from(!belongs)
 }
 
-/// Whether an event at this distance is taken, of an author who has so many distant ones.
+/// Whether an event at this distance is accepted from an author with this many distant events.
 pub fn distance(steps: i64, far_of_author: i64) -> Result<(), Refusal> {
     if steps > MOST_STEPS {
         let reason = format!(
@@ -172,7 +170,7 @@ pub fn distance(steps: i64, far_of_author: i64) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What becomes of an event that only has to be linked to a repository.
+/// Decision about an event that only needs a link to a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RelatedVerdict {
     /// Store and serve it.
@@ -181,7 +179,7 @@ pub enum RelatedVerdict {
     WaitForRepository,
 }
 
-/// Decides about issues, statuses, comments and every kind without a rule of its own.
+/// Decides about issues, statuses, comments and every kind without its own rule.
 pub fn related(relation: Relation) -> Result<RelatedVerdict, Refusal> {
     match relation {
         Relation::None => Err(unrelated()),
@@ -190,16 +188,14 @@ pub fn related(relation: Relation) -> Result<RelatedVerdict, Refusal> {
     }
 }
 
-/// Whether an author has published anything that is kept here, or has an account.
+/// Whether an author has events stored here, or an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Author {
-    /// Known.
     Known,
-    /// Not known.
     Unknown,
 }
 
-/// Decides about profiles and lists of relays.
+/// Decides about profiles and relay lists.
 pub fn profile(author: Author) -> Result<(), Refusal> {
     match author {
         Author::Known => Ok(()),
@@ -209,38 +205,36 @@ pub fn profile(author: Author) -> Result<(), Refusal> {
     }
 }
 
-/// Something of the author's that a deletion covers.
+/// An event of the author that a deletion covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// A waiting announcement.
+    /// An announcement in purgatory.
     WaitingAnnouncement,
-    /// A waiting state or proposal.
+    /// A state or proposal in purgatory.
     WaitingOther,
     /// A served announcement with its repository.
     ServedAnnouncement,
     /// A stored announcement without a repository here.
     AnnouncementBeside,
-    /// A stored state.
     StoredState,
-    /// Any other stored event.
     StoredOther,
 }
 
-/// What a deletion does to it.
+/// Effect of a deletion on its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The entry goes at once, and so does its directory.
+    /// Removes the purgatory entry and its directory at once.
     RemoveEntryAndDirectory,
-    /// The entry goes at once.
+    /// Removes the purgatory entry at once.
     RemoveEntry,
-    /// The repository is deleted with the usual grace.
+    /// Soft-deletes the repository with the usual grace.
     SoftDelete,
-    /// The event goes; refs stay as they are until the next state.
+    /// Removes the event; refs stay unchanged until the next state.
     RemoveEvent,
 }
 
 impl Target {
-    /// What a deletion does to this.
+    /// Effect of a deletion on this target.
     pub fn effect(self) -> Effect {
         match self {
             Self::WaitingAnnouncement => Effect::RemoveEntryAndDirectory,
@@ -251,7 +245,7 @@ impl Target {
     }
 }
 
-/// Decides about a deletion request: it is kept if it covers anything here, or has to do with an accepted repository.
+/// Decides about a deletion request. It is kept if it covers something here, or is linked to an accepted repository.
 pub fn deletion(request: &Deletion, covered: usize, relation: Relation) -> Result<(), Refusal> {
     if request.is_empty() {
         let reason = "a deletion must reference events of its own author with \"e\" or \"a\" tags";

@@ -1,16 +1,16 @@
-//! How long something waits.
+//! Expiry of purgatory entries.
 
 use abide_core::Timestamp;
 use std::time::Duration;
 
-/// The times of purgatory. Configuration.
+/// Purgatory lifetimes. Configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expiry {
-    /// How long an entry waits.
+    /// Lifetime of an entry.
     pub entry: Duration,
-    /// What an authorised push leaves at the least.
+    /// Minimum lifetime left after an authorised push.
     pub after_push: Duration,
-    /// How long an expired id is remembered, so that it is not fetched again.
+    /// How long the id of an expired entry is remembered, so that it is not fetched again.
     pub remembered: Duration,
 }
 
@@ -22,43 +22,43 @@ impl Default for Expiry {
 }
 
 impl Expiry {
-    /// When an entry that arrives ends. Also when one ends that was replaced by a newer version.
+    /// Expiry of a new entry, and of one replaced by a newer version.
     pub fn of_arrival(&self, now: Timestamp) -> Timestamp {
         now.plus(self.entry)
     }
 
-    /// How often entries are raised while a push under way needs them: several times before the shortest could expire.
+    /// Interval for extending entries during a push: several times within the shortest lifetime.
     pub fn raise_every(&self) -> Duration {
         (self.after_push / 3).clamp(Duration::from_secs(1), Duration::from_secs(60))
     }
 
-    /// When a state, and its announcement, end after a push that the state allowed. Never earlier than before.
+    /// New expiry of a state and its announcement after a push that the state allowed. Never earlier than `ends`.
     pub fn after_push(&self, ends: Timestamp, now: Timestamp) -> Timestamp {
         ends.max(now.plus(self.after_push))
     }
 
-    /// When an announcement ends after a state for it arrived. Never earlier than before.
+    /// New expiry of an announcement after a state for it arrived. Never earlier than `ends`.
     pub fn after_state(&self, ends: Timestamp, now: Timestamp) -> Timestamp {
         ends.max(now.plus(self.entry))
     }
 
-    /// Whether an entry ends now. Not while a push or a fetch for its repository is running.
+    /// Whether an entry expires now. Never during a push or fetch for its repository.
     pub fn is_over(&self, ends: Timestamp, now: Timestamp, busy: Busy) -> bool {
         busy == Busy::Idle && ends <= now
     }
 
-    /// Until when the id of an entry that ended is remembered.
+    /// Time until which the id of an expired entry is remembered.
     pub fn remembered_until(&self, ended: Timestamp) -> Timestamp {
         ended.plus(self.remembered)
     }
 }
 
-/// Whether the repository of an entry is being written to.
+/// Whether the entry's repository is being written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Busy {
-    /// No push and no fetch is running.
+    /// No push or fetch is running.
     Idle,
-    /// One is.
+    /// A push or fetch is running.
     Writing,
 }
 

@@ -1,4 +1,4 @@
-//! Which signed state allows a push.
+//! Finds the signed state that allows a push.
 
 use super::push::PushRefusal;
 use crate::PublicKey;
@@ -6,44 +6,44 @@ use crate::git::{ObjectId, RepoState};
 use abide_core::{Oid, RefName, RefUpdate};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The repository that is pushed to, as far as the decision needs it.
+/// The target repository of a push, as the decision needs it.
 pub trait Repository {
-    /// What a branch or tag points to.
+    /// Current value of a branch or tag.
     fn points_to(&self, name: &RefName) -> Option<Oid>;
-    /// Whether an object is here already.
+    /// Whether the repository has this object.
     fn has(&self, oid: Oid) -> bool;
 }
 
-/// The states that may speak for a repository.
+/// States that may apply to a repository.
 #[derive(Clone, Debug)]
 pub struct Candidates<'a> {
-    /// The stored states of this identifier; the newest of a maintainer's rules.
+    /// Stored states of this identifier; the newest by a maintainer is authoritative.
     pub stored: &'a [RepoState],
-    /// The waiting ones, in any order.
+    /// States in purgatory, in any order.
     pub waiting: &'a [RepoState],
-    /// Whose states count.
+    /// Keys whose states count.
     pub maintainers: &'a BTreeSet<PublicKey>,
 }
 
-/// The state that a push fits.
+/// Result of matching a push against states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit<'a> {
-    /// The push changes nothing, and needs no state.
+    /// The push changes nothing and needs no state.
     NoChange,
-    /// The stored state that rules already.
+    /// The stored, authoritative state.
     Stored(&'a RepoState),
-    /// A waiting state, which is served once the push is done.
+    /// A state in purgatory, which the push promotes.
     Waiting(&'a RepoState),
 }
 
 impl<'a> Candidates<'a> {
-    /// The stored state that rules: the newest of a maintainer's. One that tracks nothing supersedes older ones, and lets
-    /// the refs be.
+    /// The authoritative stored state: the newest by a maintainer. One without refs supersedes older states and leaves
+    /// the refs unchanged.
     pub fn authoritative(&self) -> Option<&'a RepoState> {
         self.stored.iter().filter(|state| self.maintainers.contains(&state.author)).max_by_key(|state| state.rank)
     }
 
-    /// The states a push may fit, the newest first. A waiting state older than the stored one that rules is superseded.
+    /// States that a push may match, newest first. A stored authoritative state supersedes older states in purgatory.
     fn in_order(&self) -> Vec<Fit<'a>> {
         let rules = self.authoritative();
         let counts = |state: &&RepoState| {
@@ -56,10 +56,10 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// Finds the newest state that a push of branches and tags fits.
+/// Finds the newest state that matches a push of branches and tags.
 ///
-/// A state fits if every command is what it says (a deleted ref is absent in it), every object it names is here or is
-/// pushed, and the push changes something. The refusal is about the newest state: that is what the pusher meant.
+/// A state matches if it agrees with every command (a deleted ref is absent from it), every object it names is here or
+/// pushed, and the push changes something. The refusal describes the newest state, which the pusher most likely meant.
 pub fn fit<'a>(
     commands: &[RefUpdate],
     candidates: &Candidates<'a>,
@@ -80,7 +80,7 @@ pub fn fit<'a>(
     Err(refusal.unwrap_or(PushRefusal::NoState))
 }
 
-/// What of a state is not here: what its author has yet to push. Empty for a state that can be served.
+/// Refs of a state whose objects are not here yet. Empty for a state that can be served.
 pub fn missing<'a>(
     state: &'a RepoState,
     repository: &impl Repository,
@@ -89,7 +89,7 @@ pub fn missing<'a>(
     state.refs.iter().filter(move |(_, id)| !is_here(id)).map(|(name, id)| (name, *id))
 }
 
-/// Why a push does not fit a state.
+/// Reason why a push does not match a state.
 fn misfit(commands: &[RefUpdate], state: &RepoState, repository: &impl Repository) -> Option<PushRefusal> {
     let pushed: BTreeMap<&RefName, Oid> = commands.iter().map(|command| (&command.name, command.new)).collect();
     let says = |name: &RefName| state.refs.get(name).map(|id| id.sha1());
@@ -100,7 +100,7 @@ fn misfit(commands: &[RefUpdate], state: &RepoState, repository: &impl Repositor
     if let Some((name, _)) = pushed.iter().find(|entry| contradicts(*entry)) {
         return Some(PushRefusal::NotInState((*name).clone()));
     }
-    // One object may be named by several refs, of which one was pushed.
+    // Several refs may name the same object, of which one was pushed.
     let brought: BTreeSet<Oid> = pushed.values().copied().collect();
     let comes =
         |name: &RefName, id: ObjectId| pushed.contains_key(name) || id.sha1().is_some_and(|oid| brought.contains(&oid));
@@ -158,7 +158,7 @@ mod tests {
         RepoState::parse(&event(author, 30_618, at, &tags, ""), &Limits::default()).unwrap()
     }
 
-    /// Commands with `0` for a deleted ref. What the client saw before does not matter.
+    /// Commands with `0` for a deleted ref. The client's old values do not matter.
     fn push(refs: &[(&str, u8)]) -> Vec<RefUpdate> {
         refs.iter().map(|(short, n)| RefUpdate { name: name(short), old: oid(9), new: oid(*n) }).collect()
     }
@@ -233,7 +233,7 @@ mod tests {
         let here = repo(&[("main", 3)], &[]);
         assert_eq!(judged(&[("main", 1)], &maintainers, &waiting, &here), Err(PushRefusal::NotInState(name("main"))));
         assert_eq!(judged(&[("main", 1)], &strangers, &waiting, &here), Ok(Fit::Waiting(&waiting[0])));
-        // The stored state itself may be pushed again, to repair what is missing.
+        // The stored state may be pushed again, to restore missing objects.
         assert_eq!(judged(&[("main", 3)], &maintainers, &waiting, &repo(&[], &[])), Ok(Fit::Stored(&maintainers[0])));
     }
 
@@ -272,7 +272,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(200))]
 
-        /// The rule of the specification, written out over plain maps, for every candidate.
+        /// The rule of the specification, written over plain maps, for every candidate.
         #[test]
         fn the_winner_is_the_newest_that_fits(
             stored in vec((1_u8..4, 0_i64..4, refs(1..4, 1)), 0..3),

@@ -1,4 +1,4 @@
-//! Whose signature counts for a repository.
+//! Maintainers of a repository: the keys whose signature counts.
 
 use crate::PublicKey;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,16 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Model {
-    /// Whoever the owner lists, whoever those list in their own announcements of the same identifier, and so on.
+    /// Keys listed by the owner, keys listed in those keys' own announcements of the same identifier, and so on.
     Recursive,
 }
 
-/// How far the search goes, so that nobody can make it endless.
+/// Limits of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Steps from the owner.
     pub depth: usize,
-    /// Maintainers, the owner included.
+    /// Maintainers, including the owner.
     pub size: usize,
 }
 
@@ -26,10 +26,10 @@ impl Default for Bounds {
     }
 }
 
-/// The maintainers of `owner`'s repository, the owner always among them.
+/// Maintainers of `owner`'s repository, always including the owner.
 ///
-/// `listed` holds, for every announcement of this identifier that is served or waits, whom its author lists. Where the
-/// bounds cut off, nearer keys come before farther ones and earlier entries of a list before later ones.
+/// `listed` maps the author of every announcement of this identifier, served or in purgatory, to the keys it lists. At
+/// the limits, nearer keys come before farther ones and earlier list entries before later ones.
 pub fn maintainers(
     owner: PublicKey,
     listed: &BTreeMap<PublicKey, Vec<PublicKey>>,
@@ -97,7 +97,7 @@ mod tests {
     }
 
     proptest! {
-        /// Reachability over the lists, computed the dumb way: grow until nothing changes.
+        /// Reachability over the lists, computed naively: grow until nothing changes.
         #[test]
         fn the_set_is_what_can_be_reached(
             listed in btree_map(0_u8..12, vec(0_u8..12, 0..4), 0..12),

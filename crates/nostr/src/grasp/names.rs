@@ -1,22 +1,22 @@
-//! What a repository that came by nostr is called in the forge.
+//! Forge names for repositories announced over nostr.
 
 use crate::git::Identifier;
 use abide_core::RepoName;
 
-/// Longest slug: leaves room for a suffix within the hundred characters of a name.
+/// Longest slug: leaves room for a suffix within the 100 characters of a name.
 const LONGEST: usize = 90;
 
-/// Names to try, in order: a slug of the identifier, then the same with `-2`, `-3` and so on. There is always a next
-/// one, so that a clash never refuses an announcement.
+/// Candidate names, in order: a slug of the identifier, then the slug with `-2`, `-3` and so on. The list is endless,
+/// so a name conflict never refuses an announcement.
 pub fn forge_names(identifier: &Identifier) -> impl Iterator<Item = RepoName> {
     let slug = slug(identifier.as_str());
     let plain = slug.parse().ok();
-    // Where the plain slug is kept for other uses, one with a number is not.
+    // If the plain slug is reserved, a numbered one is not.
     let numbered = (2_u32..).filter_map(move |number| format!("{slug}-{number}").parse().ok());
     plain.into_iter().chain(numbered)
 }
 
-/// Lower-case letters, digits, dots and underscores stay; every run of anything else is one hyphen.
+/// Keeps lower-case letters, digits, dots and underscores; replaces every run of other characters with one hyphen.
 fn slug(text: &str) -> String {
     let mut slug = String::new();
     for c in text.chars() {
@@ -32,7 +32,7 @@ fn slug(text: &str) -> String {
             slug.push('-');
         }
     }
-    // A name begins with a letter or a digit; without that, no number behind it would ever make it one.
+    // A name must start with a letter or a digit, and no numeric suffix can fix its start.
     let slug = slug.trim_start_matches(['-', '.', '_']).trim_end_matches(['-', '.']);
     if slug.is_empty() { "repository".to_owned() } else { slug.to_owned() }
 }

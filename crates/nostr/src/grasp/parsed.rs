@@ -1,4 +1,4 @@
-//! An event as the rules see it.
+//! An event parsed for the rules.
 
 use super::event::{Rule, rule};
 use super::{Prefix, Refusal};
@@ -7,8 +7,8 @@ use crate::event::tags;
 use crate::git::{Announcement, Proposal, RepoState};
 use crate::{Event, Limits};
 
-/// What an event is to us, read once. What only has to be linked to a repository is not read further: a comment of an
-/// odd shape is still a comment.
+/// An event by the rule that decides about it. Kinds that only need a link to a repository are not parsed further: a
+/// malformed comment is still a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Parsed {
     /// Decided by [`super::announcement::judge`].
@@ -26,7 +26,7 @@ pub enum Parsed {
 }
 
 impl Parsed {
-    /// Reads an event by its kind.
+    /// Parses an event by its kind.
     pub fn of(event: &Event, limits: &Limits) -> Result<Self, Refusal> {
         Ok(match rule(event.kind.as_u16()) {
             Rule::Announcement => Self::Announcement(Announcement::parse(event, limits)?),
@@ -39,7 +39,7 @@ impl Parsed {
     }
 }
 
-/// A proposal's commit goes to every repository that it is for, so their number is bounded.
+/// A proposal's commit goes to each of its target repositories, so their number is limited.
 fn proposal(event: &Event, limits: &Limits) -> Result<Proposal, Refusal> {
     let proposal = Proposal::parse(event)?;
     if proposal.repos.len() > limits.proposal_repos {
@@ -52,7 +52,7 @@ fn proposal(event: &Event, limits: &Limits) -> Result<Proposal, Refusal> {
     Ok(proposal)
 }
 
-/// Whatever a deletion names is looked up while others wait to write, so it is bounded before anything is asked.
+/// The targets of a deletion are looked up while other writers wait, so their number is limited before any lookup.
 fn deletion(event: &Event, limits: &Limits) -> Result<Deletion, Refusal> {
     let named = tags(event).filter(|(name, _)| matches!(*name, "e" | "a")).count();
     if named > limits.deletion_targets {

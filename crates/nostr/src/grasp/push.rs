@@ -1,48 +1,47 @@
-//! Which refs a push may name, and what a push to `refs/nostr/<id>` does.
+//! Refs that a push may name, and pushes to `refs/nostr/<id>`.
 
 use crate::{EventId, hexadecimal};
 use abide_core::{Oid, RefName, RefUpdate};
 use std::collections::HashMap;
 
-/// Refs of events in one push: each is looked up and stored by itself.
+/// Most event refs per push: each is looked up and stored separately.
 pub const EVENT_REFS: usize = 50;
 
-/// Why a push is refused, worded for whoever pushes: the fixed reason, then the way out.
+/// Refusal of a push, worded for the pusher: the fixed reason, then the next step.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PushRefusal {
-    /// Nobody announced the repository.
+    /// The repository is not announced.
     #[error("no announcement: publish a repository announcement (kind 30617) that lists this server, then push")]
     NoAnnouncement,
-    /// There is no state that the push could follow.
+    /// No state matches the push.
     #[error("no authorised state: publish a state (kind 30618) signed by a maintainer, then push")]
     NoState,
-    /// The state has the ref elsewhere, or not at all.
+    /// The state has another value for the ref, or none.
     #[error("no authorised state: no maintainer's state has this value for {0}; publish a state with it first")]
     NotInState(RefName),
     /// The state needs an object that is neither here nor pushed.
     #[error("no authorised state: the state also lists {0}, whose object is missing; push it too")]
     Incomplete(RefName),
-    /// The event of that id is about another commit.
+    /// The event with that id names another commit.
     #[error("commit mismatch: the event with this id references {0}")]
     CommitMismatch(String),
-    /// The event of that id is about other repositories.
+    /// The event with that id names other repositories.
     #[error(
         "other repository: the event with this id does not reference this repository; push to a repository in its \"a\" tags"
     )]
     OtherRepository,
-    /// Outside the namespaces.
+    /// The ref is outside the allowed namespaces.
     #[error("foreign ref: push to refs/heads/, refs/tags/ or refs/nostr/<event id>")]
     Foreign(RefName),
-    /// The same ref twice.
+    /// The push names a ref twice.
     #[error("listed more than once in this push")]
     Repeated(RefName),
-    /// More refs of events than one push may have.
+    /// The push has too many event refs.
     #[error("a push may update at most {EVENT_REFS} refs in refs/nostr/; push the others separately")]
     TooManyEventRefs,
-    /// Deleting what an event asked for.
+    /// The push deletes an event ref.
     #[error("refs in refs/nostr/ cannot be deleted by push; delete the event (kind 5) instead")]
     DeletesEventRef(RefName),
-    /// The repository is archived.
     #[error("repository is archived; pushes are disabled")]
     Archived,
     /// The event waits for its commit, and no repository that it names can take the commit.
@@ -51,31 +50,31 @@ pub enum PushRefusal {
          archived or belong to suspended accounts. Push again once one of them takes changes"
     )]
     NoneTakes,
-    /// The account of the repository's key is suspended.
+    /// The account of the repository's owner key is suspended.
     #[error(
         "suspended: the account of the key that owns this repository is suspended; ask the administrator of this site"
     )]
     OwnerSuspended,
-    /// The account of the key that signed what allows the push is suspended.
+    /// The account of the key that signed the authorising event is suspended.
     #[error("suspended: the account of the key that signed this is suspended; ask the administrator of this site")]
     SignerSuspended,
 }
 
-/// The commands of a push, by what decides about them.
+/// Commands of a push, grouped by what decides about them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Commands {
     /// Branches and tags: a signed state decides (see [`super::fit`]).
     pub state: Vec<RefUpdate>,
-    /// Commits of proposals: the event of that id decides (see [`event_ref`]).
+    /// Commits of proposals: the event with that id decides (see [`event_ref`]).
     pub events: Vec<RefUpdate>,
     /// Commands that no event can allow.
     pub refused: Vec<(RefName, PushRefusal)>,
 }
 
-/// Sorts the commands of a push. Each is judged by itself; a ref that is named twice is refused as a whole.
+/// Groups the commands of a push. Each is decided separately; a ref named twice is refused in all its commands.
 ///
-/// A command from nothing to nothing deletes what is gone already: a state that arrives before its push deletes the ref,
-/// and a client that lists the refs in between has no old object to name.
+/// A command from zero to zero deletes a ref that is already gone. This happens when a state arrives before its push
+/// and deletes the ref: a client that lists refs in between has no old id to name.
 pub fn sort(updates: &[RefUpdate]) -> Commands {
     let mut commands = Commands::default();
     let mut times: HashMap<&str, usize> = HashMap::new();
@@ -105,7 +104,7 @@ pub fn sort(updates: &[RefUpdate]) -> Commands {
     commands
 }
 
-/// The event that a ref is named after: `refs/nostr/<64 hexadecimal digits>`.
+/// Event id of a ref `refs/nostr/<64 hexadecimal digits>`.
 pub fn event_of(name: &RefName) -> Option<EventId> {
     let id = name.as_str().strip_prefix("refs/nostr/")?;
     hexadecimal::decode(id).map(EventId::from_byte_array)
@@ -116,45 +115,44 @@ pub fn ref_of(id: &EventId) -> RefName {
     format!("refs/nostr/{id}").parse().expect("hexadecimal digits are a ref name")
 }
 
-/// What is known of the event that a ref is named after.
+/// Knowledge about the event of a ref.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownEvent {
-    /// Nothing.
     Unknown,
     /// Only that a commit was pushed for it before.
     Placeholder(Oid),
-    /// It waits for this commit; none if the repositories here cannot hold it.
+    /// In purgatory, waiting for this commit; `None` if repositories here cannot hold it.
     Waiting(Option<Oid>),
-    /// It waits with the announcement of its repository, and names this commit.
+    /// Waiting with the announcement of its repository; it names this commit.
     WaitingForRepository(Option<Oid>),
-    /// It is served, with this commit.
+    /// Served, with this commit.
     Served(Option<Oid>),
-    /// It is served, and is no proposal with a commit.
+    /// Served, but no proposal with a commit.
     OtherKind,
 }
 
-/// What a push to the ref of an event does.
+/// Effect of a push to an event ref.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventRef {
-    /// The objects come in and the ref is made.
+    /// Take the objects and create the ref.
     Accept,
-    /// The same, and the waiting event is served.
+    /// Take the objects, create the ref, and promote the waiting event.
     Release,
-    /// The objects are kept aside without a ref until the event comes, in place of those kept before.
+    /// Keep the objects aside without a ref until the event arrives, replacing objects kept before.
     KeepAside {
         /// Whether another commit was kept before.
         replaces: bool,
     },
 }
 
-/// Whether an event names the repository that is pushed to with an `a` tag.
+/// Whether an event names the target repository in an `a` tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Named {
-    /// It does, or nobody knows the event yet.
+    /// It does, or the event is unknown.
     Here,
     /// It does, and neither this repository nor another that it names takes changes now.
     Closed,
-    /// It names other repositories only.
+    /// It names only other repositories.
     Elsewhere,
 }
 

@@ -1,18 +1,18 @@
-//! How much a stranger may store. Strangers are keys without an account that has a username.
+//! Storage quotas of strangers: keys without an account that has a username.
 
 use super::{Prefix, Refusal};
 
-/// A part of the disk.
+/// A share of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// So many hundredths of it.
+    /// Percent of the disk.
     Percent(u64),
-    /// So many bytes.
+    /// A fixed size.
     Bytes(u64),
 }
 
 impl Share {
-    /// In bytes, of a disk of this size; `None` if the size is not known.
+    /// The share in bytes for a disk of this size; `None` if the size is unknown.
     pub fn of(self, disk: Option<u64>) -> Option<u64> {
         match self {
             Self::Percent(percent) => {
@@ -26,23 +26,23 @@ impl Share {
 /// Quotas of strangers. Configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quotas {
-    /// Events of one key, stored or waiting.
+    /// Events per key, stored or in purgatory.
     pub key_events: u64,
-    /// Bytes of events of one key.
+    /// Bytes of events per key.
     pub key_bytes: u64,
-    /// Repositories of one key, served or waiting.
+    /// Repositories per key, served or in purgatory.
     pub key_repos: u64,
-    /// Bytes of git data of one key.
+    /// Bytes of git data per key.
     pub key_repo_bytes: u64,
-    /// Bytes from one network in a day.
+    /// Bytes per network per day.
     pub address_bytes_per_day: u64,
     /// Repositories that are announced from one network in a day.
     pub address_repos_per_day: u64,
-    /// Bytes of all strangers together.
+    /// Total bytes of all strangers.
     pub strangers_bytes: Share,
     /// Repositories of all strangers together.
     pub strangers_repos: u64,
-    /// The share of the disk, in hundredths, that strangers leave free.
+    /// Share of the disk, in percent, that strangers must leave free.
     pub strangers_free_percent: u64,
 }
 
@@ -76,7 +76,7 @@ pub const KEY_REFS: u64 = 100;
 /// Such refs from one network in a day, because keys are free: whoever wants to fill a repository needs a week.
 pub const ADDRESS_REFS_PER_DAY: u64 = 300;
 
-/// What is used already.
+/// Current usage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Events of the key.
@@ -120,25 +120,25 @@ pub fn proposal_refs(refs: &Refs, more: u64) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What is left to all strangers together.
+/// Space left for all strangers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// Bytes of all strangers, and how many there may be; `None`: the size of the disk is not known.
+    /// Bytes used by all strangers and their limit; `None` if the disk size is unknown.
     pub strangers: Option<(u64, u64)>,
-    /// The free share of the disk in hundredths, where it is less than strangers leave free.
+    /// Free share of the disk in percent, if it is below the strangers' reserve.
     pub reserve: Option<u64>,
 }
 
 impl Room {
-    /// Room for everyone.
+    /// No limits.
     pub const PLENTY: Self = Self { strangers: None, reserve: None };
 
-    /// The room that is left once so many more bytes are stored.
+    /// The space left after storing this many bytes.
     pub fn after(self, bytes: u64) -> Self {
         Self { strangers: self.strangers.map(|(used, most)| (used.saturating_add(bytes), most)), ..self }
     }
 
-    /// Whether so many bytes more may come from strangers.
+    /// Whether strangers may store this many more bytes.
     fn admit(&self, quotas: &Quotas, bytes: u64) -> Result<(), Refusal> {
         if let Some(free) = self.reserve {
             let least = quotas.strangers_free_percent;
@@ -159,7 +159,7 @@ fn refuse(what: String) -> Result<(), Refusal> {
     Err(Refusal::new(Prefix::RateLimited, format!("quota: {what}; {WAY_OUT}")))
 }
 
-/// Whether a stranger may store another event of so many bytes.
+/// Whether a stranger may store another event of this size.
 pub fn event(quotas: &Quotas, usage: &Usage, room: &Room, bytes: u64) -> Result<(), Refusal> {
     room.admit(quotas, bytes)?;
     let over = |used: u64, more: u64, most: u64| used.saturating_add(more) > most;
@@ -176,8 +176,8 @@ pub fn event(quotas: &Quotas, usage: &Usage, room: &Room, bytes: u64) -> Result<
     Ok(())
 }
 
-/// Whether a deletion request of a stranger is kept, given the usage before it and after it was carried out. One that
-/// frees at least as much as it takes is kept even where the quota is used up.
+/// Whether to keep a stranger's deletion request, given usage before and after its execution. A request that frees at
+/// least as much as it takes is kept even when the quota is used up.
 pub fn deletion(quotas: &Quotas, before: &Usage, after: &Usage, room: &Room) -> Result<(), Refusal> {
     if after.events <= before.events && after.bytes <= before.bytes {
         return Ok(());
@@ -201,7 +201,7 @@ pub fn repo(quotas: &Quotas, usage: &Usage, of_all: u64) -> Result<(), Refusal> 
     Ok(())
 }
 
-/// How many bytes of git data a stranger may still push.
+/// Bytes of git data that a stranger may still push.
 pub fn pack_room(quotas: &Quotas, usage: &Usage, room: &Room) -> Result<u64, Refusal> {
     room.admit(quotas, 1)?;
     if usage.repo_bytes >= quotas.key_repo_bytes {
@@ -217,7 +217,7 @@ pub fn pack_room(quotas: &Quotas, usage: &Usage, room: &Room) -> Result<u64, Ref
     Ok(of_key.min(quotas.address_bytes_per_day - usage.address_today).min(strangers))
 }
 
-/// Whether a stranger may keep so many bytes of git data that have been pushed.
+/// Whether a stranger may store this many pushed bytes of git data.
 pub fn pack(quotas: &Quotas, usage: &Usage, room: &Room, bytes: u64) -> Result<(), Refusal> {
     let left = pack_room(quotas, usage, room)?;
     if bytes > left {

@@ -1,17 +1,17 @@
-//! Who signed an event, as far as the accounts of this server are concerned.
+//! Signer of an event, in relation to the accounts of this server.
 
 use super::{Prefix, Refusal};
 
-/// What the key of an author is to this server.
+/// Relation of an author's key to the accounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Signer {
     /// No account has the key.
     Stranger,
-    /// The key has an account without a username: it was made for a repository, and nobody has chosen a name yet.
+    /// The key's account has no username: it was created for a repository, and its holder has not chosen a name.
     Nameless,
-    /// An account with a username has the key.
+    /// The key's account has a username.
     Account,
-    /// The account of the key is suspended.
+    /// The key's account is suspended.
     Suspended,
 }
 
@@ -20,12 +20,11 @@ pub enum Signer {
 pub struct KeyAccount {
     /// Whether it has a username.
     pub named: bool,
-    /// Whether it is suspended.
     pub suspended: bool,
 }
 
 impl Signer {
-    /// The signer behind a key, given the account that has the key.
+    /// Signer for the account of a key.
     pub fn of(account: Option<KeyAccount>) -> Self {
         match account {
             None => Self::Stranger,
@@ -35,13 +34,13 @@ impl Signer {
         }
     }
 
-    /// Whether quotas for strangers apply. An account without a username is one that anybody can have by pushing once.
+    /// Whether the quotas of strangers apply. Anyone can get an account without a username by pushing once.
     pub fn is_stranger(self) -> bool {
         matches!(self, Self::Stranger | Self::Nameless)
     }
 }
 
-/// Whether a signature counts at all. Every road asks this before it does anything on behalf of a key.
+/// Whether a signature counts at all. Every entry point checks this before it acts on behalf of a key.
 pub fn admit(signer: Signer) -> Result<(), Refusal> {
     match signer {
         Signer::Stranger | Signer::Nameless | Signer::Account => Ok(()),
@@ -49,7 +48,7 @@ pub fn admit(signer: Signer) -> Result<(), Refusal> {
     }
 }
 
-/// The refusal for the key of a suspended account.
+/// Refusal for the key of a suspended account.
 pub fn suspended() -> Refusal {
     Refusal::new(Prefix::Blocked, "the account of this key is suspended; ask the administrator of this site")
 }

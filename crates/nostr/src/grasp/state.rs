@@ -1,62 +1,60 @@
-//! What becomes of a signed state when it arrives.
+//! Decisions about arriving states.
 
 use super::{Prefix, Refusal};
 use crate::PublicKey;
 use crate::event::Rank;
 
-/// A local repository in whose maintainer set the state's author is.
+/// A local repository whose maintainer set includes the state's author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ruled {
-    /// Whose repository.
     pub owner: PublicKey,
-    /// Whether its announcement still waits.
+    /// Whether its announcement is in purgatory.
     pub waiting: bool,
-    /// Whether every object that the state names is in it.
+    /// Whether it has every object that the state names.
     pub complete: bool,
     /// Whether a stored state of one of its maintainers is newer.
     pub superseded: bool,
-    /// Whether it is archived.
     pub archived: bool,
-    /// Whether the account of its owner is suspended.
+    /// Whether its owner's account is suspended.
     pub suspended: bool,
 }
 
-/// What the decision needs to know.
+/// Input of the decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// The state.
+    /// Rank of the state.
     pub rank: Rank,
-    /// Whether it names any ref. Without one its author no longer tracks the repository: nothing follows it.
+    /// Whether it names any ref. A state without refs says that its author no longer tracks the repository, so no ref
+    /// moves.
     pub tracks: bool,
-    /// The author's newest **stored** state of this identifier. Waiting ones stand side by side and do not count.
+    /// The author's newest **stored** state of this identifier. States in purgatory coexist and do not count.
     pub newest_of_author: Option<Rank>,
-    /// When the author last deleted states of this identifier by coordinate, in seconds.
+    /// Time in seconds of the author's last deletion of states of this identifier by coordinate.
     pub deleted_at: Option<u64>,
-    /// Whether any repository of this identifier is announced here, served or waiting.
+    /// Whether any repository of this identifier is announced here, served or in purgatory.
     pub announced: bool,
-    /// The repositories that the author may speak for, served or waiting.
+    /// Repositories that the author maintains, served or in purgatory.
     pub ruled: Vec<Ruled>,
 }
 
-/// What to do.
+/// Decision about a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Store and serve it at once, and align the refs of these owners' repositories.
     Serve {
-        /// The owners whose repositories follow it.
+        /// Owners of the repositories to align.
         align: Vec<PublicKey>,
     },
-    /// It waits for git data; the time of these owners' waiting announcements is raised.
+    /// It waits for git data. The expiry of these owners' waiting announcements is extended.
     Wait {
-        /// The owners whose announcements wait.
+        /// Owners whose announcements are in purgatory.
         extend: Vec<PublicKey>,
     },
-    /// It is not taken.
     Refuse(Refusal),
 }
 
-/// Decides. Asked again, newest first, for every waiting state of an identifier once git data came: what was waiting
-/// may be complete by then, or have been overtaken by its author's own newer one.
+/// Decides about a state. Runs again for every waiting state of an identifier, newest first, when git data arrives: a
+/// waiting state may be complete by then, or superseded by its author's newer one.
 pub fn judge(facts: &Facts) -> Verdict {
     let refuse = |prefix, reason: &'static str| Verdict::Refuse(Refusal::new(prefix, reason));
     if !facts.announced {
@@ -80,14 +78,14 @@ pub fn judge(facts: &Facts) -> Verdict {
     }
     let mut ruled = facts.ruled.iter().filter(|repo| !repo.archived && !repo.suspended);
     if !facts.tracks {
-        // There is no git data to wait for, but nothing of a repository that waits is served.
+        // There is no git data to wait for, but nothing of a repository in purgatory is served.
         return match ruled.any(|repo| !repo.waiting) {
             true => Verdict::Serve { align: Vec::new() },
             false => Verdict::Wait { extend: Vec::new() },
         };
     }
     if ruled.clone().any(|repo| repo.complete) {
-        // What one repository holds, the others are given; see the alignment of a push.
+        // The alignment copies missing objects to the other repositories.
         return Verdict::Serve { align: ruled.filter(|repo| !repo.superseded).map(|repo| repo.owner).collect() };
     }
     Verdict::Wait { extend: ruled.by_ref().filter(|repo| repo.waiting).map(|repo| repo.owner).collect() }

@@ -8,12 +8,12 @@ use abide_core::Timestamp;
 
 const OTHER_CHALLENGE: &str = "invalid: wrong challenge; the challenge of this connection follows";
 
-/// Keys that one connection proves: each is looked up for as long as it lasts.
+/// Keys that one connection may prove: each is looked up for as long as the connection lasts.
 const MOST_KEYS: usize = 16;
 
 impl Session {
-    /// Whoever answers another challenge than this connection's is told the right one, and nobody else is: clients that
-    /// are asked and decline take it for a failure, and give up what they were asking for.
+    /// Handles a proof. Only a client that answers another challenge gets this connection's challenge. Clients that are
+    /// asked and decline treat it as a failure and give up their request.
     pub(super) fn on_auth(&mut self, proof: &Event, now: Timestamp) -> Vec<Action> {
         let Some(refusal) = self.judge_auth(proof, now) else {
             return vec![Action::Prove(proof.id, proof.pubkey)];
@@ -25,7 +25,7 @@ impl Session {
         actions
     }
 
-    /// The account of a key that was proved is known: it counts, or is refused.
+    /// Reports the account check of a proved key: the key is accepted or refused.
     pub fn on_proved(&mut self, id: &EventId, key: PublicKey, judged: Result<(), Refusal>) -> Vec<Action> {
         match judged {
             Ok(()) => {
@@ -39,7 +39,7 @@ impl Session {
         }
     }
 
-    /// The signature is checked last: what can be refused for nothing costs nothing.
+    /// Checks the signature last, so that cheap refusals come first.
     fn judge_auth(&self, proof: &Event, now: Timestamp) -> Option<&'static str> {
         let off = event::seconds(now).abs_diff(proof.created_at.as_secs());
         let relay = event::first_value(proof, "relay").and_then(|url| Service::parse(url).ok());

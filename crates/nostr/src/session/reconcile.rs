@@ -1,11 +1,11 @@
-//! Reconciliation (NIP-77): both sides find out which events the other lacks.
+//! Reconciliation (NIP-77): both sides find the events that the other lacks.
 
 use super::{Action, Session, Ticket, send};
 use crate::message::{self, SubscriptionId};
 use crate::{EventId, Filter};
 use negentropy::{Id, Negentropy, NegentropyStorageVector};
 
-/// A reconciliation: first our side is being read, then messages go back and forth.
+/// A reconciliation: first our events are read, then messages alternate.
 #[derive(Debug)]
 pub(super) struct Reconciliation {
     serial: u64,
@@ -14,7 +14,7 @@ pub(super) struct Reconciliation {
 
 #[derive(Debug)]
 enum Stage {
-    /// The client's first message waits for our side.
+    /// The client's first message, kept while our events are read.
     Reading(Vec<u8>),
     Ready {
         storage: NegentropyStorageVector,
@@ -43,7 +43,7 @@ impl Session {
         self.limits.reconciled_events.saturating_sub(used)
     }
 
-    /// Whether the next message may be one that takes time in proportion to our side.
+    /// Whether the next message may take time proportional to our set of events.
     pub fn is_comparing(&self) -> bool {
         !self.reconciliations.is_empty()
     }
@@ -58,7 +58,7 @@ impl Session {
         vec![Action::Reconcile { ticket, filter: Box::new(filter), at_most: self.reconcilable() }]
     }
 
-    /// Our side: time in seconds and id of everything that matches.
+    /// Delivers our events: time in seconds and id of every match.
     pub fn on_reconcile_items(&mut self, ticket: &Ticket, items: Vec<(u64, EventId)>) -> Vec<Action> {
         let id = &ticket.subscription;
         let waits = |open: &Reconciliation| open.serial == ticket.serial && matches!(open.stage, Stage::Reading(_));
@@ -90,7 +90,7 @@ impl Session {
         }
     }
 
-    /// Each message costs time in proportion to our side; the bounds on number and size are what keeps that small.
+    /// Processes a message. Its cost is proportional to our set of events; the limits on number and size keep it small.
     pub(super) fn continue_reconciliation(&mut self, id: &SubscriptionId, bytes: &[u8]) -> Vec<Action> {
         let storage = match self.reconciliations.get(id).map(|open| &open.stage) {
             Some(Stage::Ready { storage, .. }) => storage,
@@ -104,7 +104,7 @@ impl Session {
         }
     }
 
-    /// Ends a reconciliation and says why.
+    /// Ends a reconciliation with an error.
     pub(super) fn end_reconciliation(&mut self, id: &SubscriptionId, text: &str) -> Vec<Action> {
         self.reconciliations.remove(id);
         send(message::neg_err(id, text))

@@ -1,4 +1,4 @@
-//! Conversations with a session: what goes in, what comes out.
+//! Conversations with a session: frames in, actions out.
 
 use super::*;
 use crate::grasp::{Answer, Prefix, Refusal};
@@ -380,7 +380,8 @@ proptest! {
         prop_assert_eq!(session.on_message(&next, NOW).len(), 1);
     }
 
-    /// Whatever comes in whatever order, the number of open things stays within the limits.
+    /// For any messages in any order, the number of open subscriptions, counts and reconciliations stays within the
+    /// limits.
     #[test]
     fn any_sequence_stays_within_the_limits(steps in prop::collection::vec((0_u8..5, 0_u8..6), 0..60)) {
         let limits = Limits { subscriptions: 3, counts_under_way: 2, reconciliations: 2, ..Limits::default() };

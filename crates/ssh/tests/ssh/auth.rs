@@ -1,4 +1,4 @@
-//! Who gets in, and with what.
+//! Authentication: who gets in, and with which key.
 
 use crate::world::{World, stderr};
 use abide_core::repo::Visibility;

@@ -70,7 +70,7 @@ fn a_push_with_nothing_to_push_ends_well() {
     assert!(output.status.success());
     assert_eq!(crate::world::stderr(&output), "Everything up-to-date\n");
 
-    // Without git in between, for the exit status that git hides.
+    // Without git, because git hides the exit status.
     let mut push = world.ssh(&alice, &["-T"], &["git-receive-pack '/alice/demo.git'"]);
     let mut child = push.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"0000").unwrap();
@@ -94,7 +94,7 @@ fn a_refused_fetch_can_be_written_to_until_the_client_has_read_why() {
         stdout.read_exact(&mut piece).expect("git says why");
         said.push(piece[0]);
     }
-    // Longer than closing a channel takes, and far less than a client is given.
+    // Longer than closing a channel takes, and far shorter than the client's time limit.
     std::thread::sleep(Duration::from_millis(200));
     stdin.write_all(b"0009done\n").expect("the channel is open");
     drop(stdin);

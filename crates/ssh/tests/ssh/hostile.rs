@@ -1,4 +1,4 @@
-//! Clients that do not play along, and clients that cannot do better.
+//! Hostile clients, and slow ones.
 
 use crate::world::{Person, World, stderr};
 use abide_core::repo::Visibility;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket};
 
-/// A client of our own, for what the real one would never do.
+/// A custom client, for behaviour that OpenSSH does not have.
 struct Trusting;
 
 impl client::Handler for Trusting {
@@ -35,7 +35,7 @@ async fn connect(world: &World, person: &Person) -> Handle<Trusting> {
     handle
 }
 
-/// What a command prints, and how it ends.
+/// Output and exit status of a command.
 async fn run(channel: &mut Channel<client::Msg>, command: &str) -> (Vec<u8>, Option<u32>) {
     channel.exec(true, command).await.unwrap();
     let (mut printed, mut status) = (Vec::new(), None);
@@ -70,7 +70,7 @@ fn a_channel_that_is_flooded_before_it_asks_for_anything_holds_up_nobody() {
         let (printed, _) = run(&mut other, "git-upload-pack '/alice/absent.git'").await;
         assert!(printed.ends_with(b"repository not found"), "{printed:?}");
 
-        // It asked for nothing in time, so it is closed.
+        // The channel sent no request in time, so the server closes it.
         while flooded.wait().await.is_some_and(|message| !matches!(message, ChannelMsg::Close)) {}
     });
 }
@@ -128,7 +128,7 @@ fn a_client_that_takes_no_bytes_is_given_up() {
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
 }
 
-/// A way to the server that lets this many bytes per second come back, and keeps none of them.
+/// A proxy to the server that passes back this many bytes per second, without buffering.
 async fn bottleneck(server: SocketAddr, rate: u32) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let addr = listener.local_addr().unwrap();
@@ -157,8 +157,8 @@ async fn bottleneck(server: SocketAddr, rate: u32) -> SocketAddr {
     addr
 }
 
-/// In proportion: with the usual minute of patience, this is a client at 13 kB/s. The whole takes several times that
-/// patience, and a piece so little of it that a machine with other things to do may be late.
+/// Scaled down: with the usual minute of patience, this is a client at 13 kB/s. The whole transfer takes several times
+/// the patience, and a single chunk so little that a busy machine may be late.
 #[test]
 fn a_slow_client_gets_its_pack() {
     let world = World::with(|_, settings| settings.idle_timeout = Duration::from_secs(4));

@@ -1,4 +1,4 @@
-//! Limits, and stopping.
+//! Connection limits and shutdown.
 
 use crate::world::{World, stderr};
 use abide_core::repo::Visibility;
@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// Connects and reads the server's greeting; `None` if it was turned away.
+/// Connects and reads the server's greeting; `None` if the server closed the connection.
 fn knock(world: &World) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(world.addr).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

@@ -1,4 +1,4 @@
-//! The server, with the real `git` and `ssh` in front of it.
+//! The SSH server with the real `git` and `ssh` as clients.
 #![allow(clippy::unwrap_used, reason = "a test has nobody else to tell")]
 
 mod auth;

@@ -1,10 +1,10 @@
-//! What is not given, and how that is said.
+//! Refused requests and their messages.
 
 use crate::world::{Person, World, stderr};
 use abide_core::repo::{Role, Visibility};
 use std::process::Output;
 
-/// Everything a client gets to see, with the name it asked for taken out.
+/// Exit status and output that a client sees, with the requested name removed.
 fn seen(world: &World, person: &Person, verb: &str, path: &str) -> (Option<i32>, Vec<u8>, String) {
     let output = world.ssh(person, &["-T"], &[&format!("{verb} '{path}'")]).output().unwrap();
     (output.status.code(), output.stdout.clone(), stderr(&output))
@@ -98,7 +98,7 @@ fn there_is_no_shell() {
     let said = stderr(&output);
     assert!(said.contains("Hi alice! You've authenticated, but Abide does not provide shell access."), "{said}");
 
-    // Who insists on a terminal does not get that far.
+    // A client that insists on a terminal fails earlier.
     let output = world.ssh(&alice, &["-tt"], &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(255));
     assert!(stderr(&output).contains("PTY allocation request failed"), "{}", stderr(&output));
@@ -151,7 +151,7 @@ fn nothing_is_forwarded() {
     assert!(!output.status.success());
     assert!(stderr(&output).contains("remote port forwarding failed"), "{}", stderr(&output));
 
-    // Asking for the agent, X11 or a variable is no reason to fail: they are just not given.
+    // Requests for agent forwarding, X11 or a variable do not fail the command; they are ignored.
     let output = world.ssh(&alice, &["-T", "-A", "-X", "-o", "SetEnv=LD_PRELOAD=/x"], &[]).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
 }

@@ -1,4 +1,4 @@
-//! A forge with people, keys and repositories, and the SSH server in front of it.
+//! A forge with accounts, keys and repositories, and an SSH server.
 
 use abide_core::UserId;
 use abide_core::repo::{Role, Visibility};
@@ -23,7 +23,6 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// A running server.
 pub struct World {
     pub addr: SocketAddr,
     pub forge: Forge,
@@ -34,7 +33,7 @@ pub struct World {
     data: TempDir,
 }
 
-/// An account, and a git that comes with its key.
+/// An account, and a git client with its key.
 pub struct Person {
     pub git: GitClient,
     pub user: User,
@@ -42,7 +41,6 @@ pub struct Person {
 }
 
 impl Person {
-    /// The private key.
     pub fn private_key(&self) -> PathBuf {
         self.git.public_key().with_extension("")
     }
@@ -70,7 +68,7 @@ impl World {
             let node = Node::command("test");
             let forge = Forge::new(store, git, layout.clone(), Arc::new(OsRandom), settings, node, [7; 32]);
             let socket = TcpSocket::new_v4().unwrap();
-            // What the kernel takes off our hands hides how we treat slow clients.
+            // Large kernel buffers would hide how the server treats slow clients.
             socket.set_send_buffer_size(64 * 1024).unwrap();
             socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
             (forge, socket.listen(64).unwrap())
@@ -148,12 +146,12 @@ impl World {
         format!("ssh://git@{}/{path}.git", self.addr)
     }
 
-    /// Where a repository lies on disk.
+    /// Directory of a repository.
     pub fn path(&self, repo: &Repo) -> PathBuf {
         self.layout.repo(repo.id)
     }
 
-    /// The real `ssh` with someone's key.
+    /// The real `ssh` with an account's key.
     pub fn ssh(&self, person: &Person, options: &[&str], command: &[&str]) -> Command {
         self.ssh_with(&person.private_key(), options, command)
     }
@@ -173,7 +171,7 @@ impl World {
         ssh
     }
 
-    /// Tells the server to stop and waits for it.
+    /// Stops the server and waits for it.
     pub fn stop(&mut self) {
         self.stop.cancel();
         let serving = self.serving.take().expect("it is stopped once");

@@ -1,4 +1,4 @@
-//! What someone signs to prove a key: ours, for one browser, for a while. Signed, so nothing is stored for it.
+//! Challenges for proving a key, bound to one browser and limited in time. A challenge is signed, so nothing is stored.
 
 use crate::{Forge, sealed};
 use abide_core::Timestamp;
@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 use std::time::Duration;
 
-/// How long a page with a challenge may stand open.
+/// Lifetime of a challenge: how long a login page may stay open.
 const TTL: Duration = Duration::from_secs(600);
 const PURPOSE: &str = "nostr challenge";
 const NONCE_LEN: usize = 16;
@@ -26,7 +26,7 @@ fn message(head: &[u8], bound: &str) -> Vec<u8> {
     [head, bound.as_bytes()].concat()
 }
 
-/// Until when a challenge may be answered; `None` if we did not give it to this browser, or it has ended.
+/// Expiry of a challenge; `None` if it was not issued to this browser, or has expired.
 pub(super) fn ends(forge: &Forge, bound: &str, text: &str) -> Option<Timestamp> {
     let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
     let (head, signature) = bytes.split_at_checked(NONCE_LEN + TIME_LEN)?;
@@ -36,7 +36,7 @@ pub(super) fn ends(forge: &Forge, bound: &str, text: &str) -> Option<Timestamp> 
     (genuine && forge.clock().now() < until).then_some(until)
 }
 
-/// What a used challenge is remembered by.
+/// Id under which a used challenge is stored.
 pub(super) fn id(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }

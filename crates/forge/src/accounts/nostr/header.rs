@@ -1,4 +1,4 @@
-//! The API's way in: a proof for one request, in its `Authorization` header.
+//! API authentication: a proof for one request in its `Authorization` header.
 
 use super::{NostrError, use_event};
 use crate::{Caller, Forge};
@@ -9,7 +9,7 @@ use abide_store::user_keys;
 use abide_store::users::User;
 use std::net::IpAddr;
 
-/// Who signed this request. They may do what a token with every scope but the administration of the site allows.
+/// The caller that signed this request. The caller has every scope except admin.
 pub async fn by_header(
     forge: &Forge,
     header: &str,

@@ -1,4 +1,4 @@
-//! Linking a key to one's account, and taking it off again.
+//! Links a key to the viewer's account, and unlinks it.
 
 use super::merge::merge;
 use super::{Answer, NostrError, Proved, check, is_barred, use_up};
@@ -38,7 +38,7 @@ async fn write_link(tx: &mut Tx, proved: &Proved, user: UserId, who: &Who) -> Re
     Ok(())
 }
 
-/// Fails unless an answer proves the viewer's own key; their login is believed for a while again.
+/// Fails unless an answer proves the viewer's own key; then renews the confirmation of the session.
 pub async fn confirm(forge: &Forge, viewer: &Viewer, answer: &Answer) -> Result<(), NostrError> {
     let proved = check(forge, answer)?;
     let account = users::by_id(&mut *forge.store().read().await?, viewer.user.id).await?;
@@ -55,7 +55,7 @@ pub async fn confirm(forge: &Forge, viewer: &Viewer, answer: &Answer) -> Result<
     noted.await
 }
 
-/// Takes the viewer's key off their account.
+/// Unlinks the viewer's key.
 pub async fn unlink(forge: &Forge, viewer: &Viewer, password: String) -> Result<(), NostrError> {
     ask::password(forge, viewer, password).await?;
     let unit = (viewer.user.id, Who::from(&viewer.caller));

@@ -1,4 +1,4 @@
-//! Logging in with a key: into its account, or into a new one where people make accounts for themselves.
+//! Login with a key: into its account, or into a new one if sign-up is open.
 
 use super::{Answer, NostrError, Proved, check, is_barred, use_up};
 use crate::accounts::login::{self, Outcome, Ticket};
@@ -14,7 +14,7 @@ use abide_store::{StoreError, Tx, nostr_repos, totp, user_keys};
 use serde_json::json;
 use std::net::IpAddr;
 
-/// Logs the holder of a key in, or asks for the second factor of their account.
+/// Logs the owner of a key in, or asks for the second factor of the account.
 pub async fn login(forge: &Forge, answer: &Answer, agent: &str, ip: Option<IpAddr>) -> Result<Outcome, NostrError> {
     count(forge, ip).await?;
     let unit = Unit {
@@ -26,7 +26,7 @@ pub async fn login(forge: &Forge, answer: &Answer, agent: &str, ip: Option<IpAdd
         ip,
     };
     let known = match forge.store().write(unit.clone(), |tx, unit| Box::pin(admit(tx, unit))).await {
-        // Another login of this key made the account at this very moment: now it is there.
+        // Another login of this key created the account at the same moment, so it exists now.
         Err(NostrError::KeyTaken) => forge.store().write(unit, |tx, unit| Box::pin(admit(tx, unit))).await?,
         admitted => admitted?,
     };
@@ -39,12 +39,12 @@ pub async fn login(forge: &Forge, answer: &Answer, agent: &str, ip: Option<IpAdd
     match login::open_unchanged(forge, &known.user, agent, ip).await {
         Ok(cookie) => Ok(Outcome::In(cookie)),
         Err(login::LoginError::Fault(fault)) => Err(fault.into()),
-        // Suspended between the two.
+        // Suspended between the two transactions.
         Err(_) => Err(NostrError::Suspended),
     }
 }
 
-/// Logging in goes on when the disk is nearly full; a new account is one more thing to store.
+/// Login works while the disk is nearly full, but a new account needs room.
 fn full(forge: &Forge) -> Option<(u64, u64)> {
     match disk::ensure_room(forge, Writer::Stranger) {
         Err(Fault::DiskFull { free_percent, reserve }) => Some((free_percent, reserve)),
@@ -52,7 +52,7 @@ fn full(forge: &Forge) -> Option<(u64, u64)> {
     }
 }
 
-/// Counts a try before anything is checked, with those of passwords.
+/// Counts an attempt before any check, together with password attempts.
 async fn count(forge: &Forge, ip: Option<IpAddr>) -> Result<(), NostrError> {
     let unit = (throttle::limit(login::BY_PLACE, forge.settings().people.login_per_ip), throttle::place(ip));
     let hit = forge.store().write(unit, |tx, (limit, place)| Box::pin(throttles::hit(tx, *limit, place)));
@@ -68,7 +68,7 @@ struct Unit {
     mode: SignUpMode,
     sign_ups: Limit,
     place: String,
-    /// The free and the required share of a disk that takes no new account.
+    /// Free and required percentage of a disk that is too full for a new account.
     full: Option<(u64, u64)>,
     ip: Option<IpAddr>,
 }
@@ -78,7 +78,7 @@ struct Known {
     needs_factor: bool,
 }
 
-/// Uses the proof up and finds the account, or makes it.
+/// Uses up the proof and finds or creates the account.
 async fn admit(tx: &mut Tx, unit: &Unit) -> Result<Known, NostrError> {
     use_up(tx, &unit.proved).await?;
     throttles::forgive(tx, login::BY_PLACE, &unit.place).await?;
@@ -114,7 +114,7 @@ async fn make(tx: &mut Tx, unit: &Unit, npub: &str) -> Result<User, NostrError> 
     Ok(users::by_id(tx, id).await?.ok_or_else(gone)?)
 }
 
-/// Writes down that a key has an account from now on.
+/// Writes the audit row and the event of a new account for a key.
 pub(crate) async fn tell_of_new(tx: &mut Tx, id: UserId, npub: &str, ip: Option<IpAddr>) -> Result<(), StoreError> {
     let who = Who::new(id, ip);
     let meta = json!({ "user_id": id.get(), "name": null, "npub": npub, "site_admin": false });

@@ -1,4 +1,4 @@
-//! A key whose account has no username is linked to an account: everything of the first becomes the second's.
+//! Merges the account of a key without a username into another account that links the key.
 
 use super::NostrError;
 use crate::social::watch;
@@ -8,10 +8,10 @@ use abide_store::users::User;
 use abide_store::{StoreError, Tx, redirects, repos, totp, user_keys, user_merge};
 use serde_json::json;
 
-/// Characters of a name that leave room for a number behind it.
+/// Maximum length of a name, so that a number fits behind it.
 const LONGEST: usize = 90;
 
-/// Moves repositories, stars and threads, and removes the account that had them. Its logins and tokens end with it.
+/// Moves repositories, stars and threads, and removes the merged account. Its sessions and tokens end with it.
 ///
 /// A repository that gets another name leaves no redirect at the account, where it never bore the old one: other
 /// repositories did, and theirs stay in force. The address by the key leads to it as before.
@@ -47,7 +47,7 @@ pub(super) async fn merge(tx: &mut Tx, who: &Who, from: &User, to: UserId) -> Re
     Ok(())
 }
 
-/// The first name with a number that both have free; `None` if the name itself is.
+/// The first name with a number that is free in both accounts; `None` if the name itself is free.
 async fn other_name(tx: &mut Tx, from: UserId, to: UserId, name: &RepoName) -> Result<Option<RepoName>, StoreError> {
     if !repos::name_taken(tx, to, name).await? {
         return Ok(None);

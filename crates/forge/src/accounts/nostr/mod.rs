@@ -1,7 +1,8 @@
-//! Nostr keys as a way in: [`login()`] and [`link()`] by a signed answer to our challenge, [`by_header`] for the API.
+//! Authentication with nostr keys: [`login()`] and [`link()`] by a signed answer to our challenge, [`by_header`] for
+//! the API.
 //!
-//! A proof is a NIP-98 event. Each serves once: its id, and the challenge that it answers, are remembered until neither
-//! would be taken any more. Challenges themselves are signed and not stored, so nothing is kept for those who never answer.
+//! A proof is a NIP-98 event. Each proof works once: its id, and the challenge that it answers, are stored until both
+//! have expired. Challenges themselves are signed and not stored, so clients that never answer leave no rows.
 
 mod challenge;
 mod header;
@@ -30,57 +31,53 @@ use std::time::Duration;
 pub struct Answer {
     /// The signed event, as JSON.
     pub event: String,
-    /// The challenge, as it was given out.
+    /// The challenge, as it was issued.
     pub challenge: String,
-    /// What the challenge is bound to: something that only this browser sends.
+    /// The value that the challenge is bound to; only this browser sends it.
     pub bound: String,
-    /// The path that the form was sent to.
+    /// The path of the form's request.
     pub path: &'static str,
 }
 
-/// Why a key opens nothing.
+/// Why a key was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum NostrError {
-    /// The challenge is not ours, not this browser's, or too old.
+    /// The challenge was not issued here or to this browser, or is too old.
     #[error("the challenge has expired or belongs to another browser; reload the page and sign again")]
     Challenge,
-    /// The event proves nothing.
+    /// The event is not a valid proof.
     #[error("invalid signature event: {0}")]
     Proof(#[from] HttpAuthError),
-    /// The proof served before.
+    /// The proof was used before.
     #[error("this signature was already used; sign again")]
     Used,
     /// No account has the key.
     #[error("no account has this key; sign in with it on the site first")]
     UnknownKey,
-    /// Nobody can sign up here.
+    /// Sign-up is closed.
     #[error("no account has this key, and sign-up is closed; ask the site administrator for an account")]
     Closed,
-    /// An invitation is needed.
+    /// Sign-up needs an invitation.
     #[error("no account has this key, and sign-up needs an invitation; sign up with one, then link the key")]
     NeedsInvite,
-    /// The account may not be used.
     #[error("this account is suspended; ask the site administrator")]
     Suspended,
     /// Another account has the key.
     #[error("this key already has an account; sign in with that key instead")]
     KeyTaken,
-    /// The account has a key.
+    /// The account has a key already.
     #[error("this account already has a nostr key; unlink it first")]
     HasKey,
-    /// The key stays.
+    /// The key cannot be unlinked.
     #[error(transparent)]
     Unlink(#[from] UnlinkRefusal),
-    /// The password was not right.
+    /// The password is wrong.
     #[error(transparent)]
     Confirm(#[from] ConfirmError),
-    /// Too many tries.
+    /// Too many attempts.
     #[error("{}", throttle::wait(*.retry_after))]
-    Throttled {
-        /// When to try again.
-        retry_after: Duration,
-    },
-    /// The machine failed.
+    Throttled { retry_after: Duration },
+    /// Internal failure.
     #[error(transparent)]
     Fault(#[from] Fault),
 }
@@ -88,14 +85,14 @@ pub enum NostrError {
 impl From<StoreError> for NostrError {
     fn from(error: StoreError) -> Self {
         match error {
-            // The only thing that two can want here is a key.
+            // The key is the only unique value in these transactions.
             StoreError::Unique => Self::KeyTaken,
             other => Self::Fault(other.into()),
         }
     }
 }
 
-/// The account of a key, which is given as people write it. What is no key has none.
+/// The account of an npub; `None` for text that is not an npub.
 pub async fn find(forge: &Forge, npub: &str) -> Result<Option<User>, Fault> {
     if nip19::parse_npub(npub).is_err() {
         return Ok(None);
@@ -103,7 +100,7 @@ pub async fn find(forge: &Forge, npub: &str) -> Result<Option<User>, Fault> {
     Ok(user_keys::by_npub(&mut *forge.store().read().await?, npub).await?)
 }
 
-/// The key of the account of that name, for NIP-05.
+/// The key of the account with this name, for NIP-05.
 pub async fn key_of_name(forge: &Forge, name: &str) -> Result<Option<PublicKey>, Fault> {
     let Ok(name) = name.parse() else { return Ok(None) };
     let user = users::by_name(&mut *forge.store().read().await?, &name).await?;
@@ -111,7 +108,7 @@ pub async fn key_of_name(forge: &Forge, name: &str) -> Result<Option<PublicKey>,
     Ok(npub.and_then(|npub| nip19::parse_npub(&npub).ok()))
 }
 
-/// Judges an answer. What it says is true, but it may have served before: see [`use_up`].
+/// Verifies an answer. It may have been used before: see [`use_up`].
 fn check(forge: &Forge, answer: &Answer) -> Result<Proved, NostrError> {
     let until = challenge::ends(forge, &answer.bound, &answer.challenge).ok_or(NostrError::Challenge)?;
     let url = format!("{}{}", forge.settings().public_url, answer.path);
@@ -135,12 +132,12 @@ impl Proved {
     }
 }
 
-/// Whether the account of a key was deleted while it was suspended.
+/// Whether the account of a key was deleted while suspended.
 async fn is_barred(tx: &mut Tx, npub: &str) -> Result<bool, StoreError> {
     Ok(!user_keys::barred(tx, &[npub.to_owned()]).await?.is_empty())
 }
 
-/// Notes that proof and challenge have served; fails if one of them did before.
+/// Records that proof and challenge are used; fails if one of them was used before.
 async fn use_up(tx: &mut Tx, proved: &Proved) -> Result<(), NostrError> {
     use_event(tx, &proved.proof).await?;
     match user_keys::use_proof(tx, &proved.challenge, proved.until).await? {
@@ -149,7 +146,7 @@ async fn use_up(tx: &mut Tx, proved: &Proved) -> Result<(), NostrError> {
     }
 }
 
-/// Notes that a proof has served. It may be dated ahead by the window and lasts that long behind.
+/// Records that a proof is used. Its date may lie ahead by the window, and it stays valid for a window after its date.
 async fn use_event(tx: &mut Tx, proof: &Proof) -> Result<(), NostrError> {
     let until = tx.now().plus(http_auth::WINDOW * 3);
     match user_keys::use_proof(tx, proof.event.as_bytes(), until).await? {

@@ -1,4 +1,4 @@
-//! The part of a push that must reach its end: from the lease to the finished row.
+//! The part of a push that must run to its end: from the lease to the finished row.
 
 use super::told::{self, Brought};
 use super::verdicts::Verdicts;
@@ -32,10 +32,11 @@ pub(crate) struct Work {
     pub caller: Caller,
     pub transport: &'static str,
     pub key: String,
-    /// Objects beside the repository, proved complete in it. `None`: no ref is set, or to what is there already.
+    /// Objects outside the repository, proved complete for it. `None`: the push sets no ref, or only to existing
+    /// objects.
     pub objects: Option<Connected>,
     pub verdicts: Verdicts,
-    /// What signed events order, where they are the authority and not the caller's role.
+    /// The signed events that authorise the push, where they are the authority instead of the caller's role.
     pub signed: Option<Signing>,
 }
 
@@ -44,12 +45,12 @@ pub(crate) struct Signing {
     pub coordinate: Coordinate,
     pub order: Order,
     pub bringer: Bringer,
-    /// Bytes that are reserved under the push's key.
+    /// Bytes reserved under the push's key.
     pub reserved: Option<u64>,
 }
 
 impl Work {
-    /// The client whose slots git takes for it.
+    /// Client whose slots git uses for this push.
     fn client(&self) -> Client {
         self.signed.as_ref().map_or_else(|| self.caller.client(), |signing| signing.bringer.client)
     }
@@ -58,7 +59,7 @@ impl Work {
         self.signed.as_ref().and_then(|signing| signing.reserved)
     }
 
-    /// Gives back what was reserved for git data that is not stored.
+    /// Releases the reservation for git data that is not stored.
     async fn give_back(&self, forge: &Forge) {
         if self.reserved().is_some() {
             quota::give_back(forge, &self.key).await;
@@ -66,14 +67,14 @@ impl Work {
     }
 }
 
-/// What became of a push.
+/// Outcome of a push.
 pub(crate) struct Committed {
     pub verdicts: Verdicts,
     /// Whether anything was written.
     pub moved: bool,
 }
 
-/// Takes the lease, writes the intent, moves the refs, writes the end. Returns what became of each ref.
+/// Takes the lease, writes the intent, moves the refs, writes the end. Returns the verdict on each ref.
 pub(crate) async fn commit(forge: Forge, mut work: Work) -> Result<Committed, Fault> {
     let (push, repo, lease) = match begin(&forge, &mut work).await {
         Ok(Some(begun)) => begun,
@@ -82,7 +83,7 @@ pub(crate) async fn commit(forge: Forge, mut work: Work) -> Result<Committed, Fa
             return not_begun.map(|_| Committed { verdicts: work.verdicts, moved: false });
         }
     };
-    // Counted before it is charged: for a moment twice, never not at all.
+    // Counted before it is charged: briefly twice, but never not at all.
     forge.relay().strangers.add(work.reserved().unwrap_or(0));
     let alive = heartbeat(&forge, &lease);
     let ended = tokio::select! {
@@ -102,7 +103,7 @@ pub(crate) async fn commit(forge: Forge, mut work: Work) -> Result<Committed, Fa
     }
     forge.lease_freed().notify_waiters();
     if let Some(objects) = work.objects.take() {
-        // The objects are in the repository, or not wanted; nobody waits for the folder to go.
+        // The objects are in the repository, or not needed; nobody waits for the removal of the area.
         forge.tasks().spawn(async move { drop(objects.discard().await) });
     }
     ended.map(|moved| Committed { verdicts: work.verdicts, moved })
@@ -126,18 +127,18 @@ async fn put_right(forge: &Forge, push: &Push, lease: &Lease, fault: &Fault) -> 
     }
 }
 
-/// What one try to begin came to.
+/// Result of one attempt to begin.
 enum Begun {
     Started(Box<(Push, Repo, Lease)>),
-    /// The lease is ours, but someone died with it: put that right first.
+    /// The lease is ours, but its previous holder died: reconcile first.
     Unfinished(Lease),
 }
 
-/// Why one try to begin came to nothing. Rolls the try back, the lease included.
+/// Reason why an attempt did not begin. Rolls the attempt back, including the lease.
 enum NotBegun {
-    /// Someone else holds the lease.
+    /// Another holder has the lease.
     Busy,
-    /// The refs are not those that were judged.
+    /// The refs changed since they were judged.
     Moved,
     Access(Access),
 }
@@ -148,7 +149,7 @@ impl From<StoreError> for NotBegun {
     }
 }
 
-/// One try: everything that has to be true at the same moment as the intent is written.
+/// One attempt: everything that must be true in the transaction that writes the intent.
 struct Try {
     repo: RepoId,
     caller: Caller,
@@ -161,7 +162,7 @@ struct Try {
     after_push: Duration,
 }
 
-/// Writes the intent under the lease, waiting for another push if need be. `None` if nothing is left to do.
+/// Writes the intent under the lease, waiting for another push if necessary. `None` if nothing is left to do.
 async fn begin(forge: &Forge, work: &mut Work) -> Result<Option<(Push, Repo, Lease)>, Fault> {
     let deadline = tokio::time::Instant::now() + forge.settings().lease_wait;
     let mut held = None;
@@ -245,7 +246,7 @@ enum Judged {
     Done,
 }
 
-/// Asks the authority about the refs as they are: the rules of an account's repository, or what was signed.
+/// Asks the authority about the current refs: the rules of an account's repository, or the signed events.
 async fn judge(forge: &Forge, work: &mut Work, repo: &Repo, refs: &Refs) -> Result<Judged, Fault> {
     let Some(Signing { coordinate, order, bringer, reserved }) = &mut work.signed else {
         work.verdicts.refuse_by_rule(&repo.default_branch, refs);
@@ -276,8 +277,8 @@ async fn judge(forge: &Forge, work: &mut Work, repo: &Repo, refs: &Refs) -> Resu
     }
 }
 
-/// Every ref that is set has to be complete in this very repository. What a signed state names may have come by another
-/// door than this push, so whatever is not proved yet is proved here. `false`: something is missing.
+/// Proves that every ref to be set is complete in this repository. Objects that a signed state names may have arrived
+/// by another push, so unproved tips are proved here. `false`: something is missing.
 async fn prove(forge: &Forge, work: &mut Work, plan: Option<&Plan>) -> Result<bool, Fault> {
     let dir = forge.layout().repo(work.repo);
     let updates = plan.map_or_else(|| work.verdicts.accepted(), |plan| plan.updates.clone());
@@ -297,8 +298,8 @@ async fn prove(forge: &Forge, work: &mut Work, plan: Option<&Plan>) -> Result<bo
     Ok(refused.is_empty())
 }
 
-/// What has to be true of a signed push at the moment of its intent: the repository takes changes, and what allows it is
-/// still there, for as long as this takes.
+/// Preconditions of a signed push in the transaction of its intent: the repository accepts changes, and the authorising
+/// state still waits and will not expire during the push.
 async fn still_allowed(tx: &mut Tx, one: &Try, plan: &Plan) -> Result<Repo, NotBegun> {
     let repo = repos::lock(tx, one.repo, None).await?.filter(|repo| repo.deleted_at.is_none());
     let repo = repo.ok_or(NotBegun::Access(Access::NotFound))?;
@@ -354,7 +355,7 @@ pub(crate) async fn release(forge: &Forge, lease: Option<Lease>) -> Result<(), F
     Ok(())
 }
 
-/// Keeps the lease until dropped; comes back only if it was lost.
+/// Renews the lease until dropped; returns only if it was lost.
 pub(crate) async fn heartbeat(forge: &Forge, lease: &Lease) -> Fault {
     let ttl = forge.settings().lease_ttl;
     loop {
@@ -371,7 +372,7 @@ pub(crate) async fn heartbeat(forge: &Forge, lease: &Lease) -> Fault {
     }
 }
 
-/// Moves objects and refs, and writes the end of the push. Tells whether it came to anything.
+/// Moves objects and refs, and writes the end of the push. Returns whether the refs moved.
 async fn apply(forge: &Forge, work: &mut Work, push: &Push, repo: &Repo, lease: &Lease) -> Result<bool, Fault> {
     let dir = forge.layout().repo(repo.id);
     if let Some(objects) = &work.objects {
@@ -395,7 +396,7 @@ async fn apply(forge: &Forge, work: &mut Work, push: &Push, repo: &Repo, lease: 
             }
             Outcome::Aborted
         }
-        // Whether any ref moved is uncertain; the caller looks.
+        // Some refs may have moved; the caller checks.
         Err(RefTxError::Git(error)) => return Err(error.into()),
     };
     let who = Who { user: push.actor, ip: work.caller.ip_text() };
@@ -412,7 +413,7 @@ async fn apply(forge: &Forge, work: &mut Work, push: &Push, repo: &Repo, lease: 
     forge.store().write(end, |tx, end| Box::pin(write_end(tx, end))).await?;
     failpoint::hit(failpoint::PUSH_FINISHED);
     if let Some(branch) = first.filter(|_| outcome == Outcome::Done) {
-        // HEAD follows the database: should this fail, the next reader of the refs sets it.
+        // HEAD follows the database: if this fails, the next reader of the refs sets it.
         if let Err(error) = bare::set_head(&dir, &branch).await {
             tracing::warn!(%error, repo = repo.id.get(), "HEAD could not be written; the next reader of the refs corrects it");
         }
@@ -427,8 +428,8 @@ async fn apply(forge: &Forge, work: &mut Work, push: &Push, repo: &Repo, lease: 
     Ok(outcome == Outcome::Done)
 }
 
-/// One transaction, but for a signed state that takes a ref away and makes one of a name below it: git does not do both
-/// in one, so the refs that go go first. A crash in between is completed like any other.
+/// Moves refs in one transaction, except for some signed states. Deleting `a` and creating `a/b` needs two ref
+/// transactions; deletions run first. Reconciliation completes a crash in between.
 async fn move_refs(forge: &Forge, push: &Push, repo: &Repo) -> Result<(), RefTxError> {
     let dir = forge.layout().repo(repo.id);
     if push.signed.is_none() {
@@ -440,10 +441,10 @@ async fn move_refs(forge: &Forge, push: &Push, repo: &Repo) -> Result<(), RefTxE
     Ok(())
 }
 
-/// The default branch that a repository gets with this push, if it has none. The caller holds the lease, and the
-/// repository has the push's objects.
+/// New default branch of a repository whose default branch does not exist, from this push. The caller holds the lease,
+/// and the repository has the push's objects.
 pub(crate) async fn first_default(forge: &Forge, repo: &Repo, push: &Push) -> Result<Option<RefName>, Fault> {
-    // Where events are signed, they name it.
+    // Signed states name the default branch themselves.
     let Some(first) = push::first_default(&repo.default_branch, &push.updates).filter(|_| push.signed.is_none()) else {
         return Ok(None);
     };
@@ -455,7 +456,7 @@ struct End {
     push: Push,
     settings: GraspSettings,
     brought: Brought,
-    /// The default branch that the repository gets with it.
+    /// New default branch of the repository, if it changes.
     first: Option<RefName>,
     outcome: Outcome,
     who: Who,
@@ -474,7 +475,7 @@ async fn write_end(tx: &mut Tx, end: &End) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Ends a push's row and tells about it. Called by the push itself or by whoever finds it unfinished, never twice.
+/// Ends a push's row and emits its event. Called by the push itself or by reconciliation, never twice.
 pub(crate) async fn finish(
     tx: &mut Tx,
     push: &Push,
@@ -497,7 +498,7 @@ pub(crate) async fn finish(
         signed::finish(tx, settings, &repo, signed).await?;
     }
     if push.updates.iter().all(|update| update.name.as_str().starts_with("refs/nostr/")) && push.signed.is_some() {
-        // The commit of a proposal: the event itself tells of it.
+        // The commit of a proposal: the proposal's own event reports it.
         return Ok(());
     }
     let told = |brought| {
@@ -510,7 +511,7 @@ pub(crate) async fn finish(
     keywords::enqueue(tx, push, &repo, who.user).await
 }
 
-/// A repository's default branch becomes the first that was pushed to it.
+/// Makes the first pushed branch the default branch.
 async fn choose_default(tx: &mut Tx, repo: &mut Repo, branch: &RefName, who: &Who) -> Result<(), StoreError> {
     let before = std::mem::replace(&mut repo.default_branch, branch.clone());
     repos::set_about(tx, repo.id, &repo.description, branch).await?;

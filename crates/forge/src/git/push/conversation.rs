@@ -1,4 +1,4 @@
-//! The client's side of a push: commands in, pack in, keep-alives and the report out.
+//! The client's side of a push: commands and pack in, keep-alives and report out.
 
 use super::commit::{self, Work};
 use super::{Target, Ticket, Verdicts, incoming_key, signed};
@@ -21,27 +21,27 @@ use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 use tokio_util::io::InspectReader;
 
-/// So much of a push is read before it has a slot: the commands of nearly all of them.
+/// Bytes read before a push takes a slot: the commands of nearly all pushes.
 const FIRST_BYTES: usize = 64 * 1024;
 
-/// Bytes of the commands of a push without an account: more refs than an event can sign for.
+/// Most bytes of commands without an account: more refs than an event can sign.
 const STRANGERS_COMMANDS: usize = 1 << 20;
 
-/// Warnings that one push gets.
+/// Most warnings per push.
 const MOST_WARNINGS: usize = 20;
 
-/// How often the disk is looked at while a pack arrives.
+/// Interval for checking disk space while a pack arrives.
 const ROOM_EVERY: Duration = Duration::from_secs(1);
 
-/// How long a client whose credential was revoked may go on sending, so that it gets to read the report.
+/// Time that a client with a revoked credential may continue to send, so that it can read the report.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Clients give up after fifteen silent seconds.
+/// Clients give up after 15 seconds of silence.
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(5);
 
 /// Receives a push and sends the answer to `out`, which is closed at the end.
 ///
-/// If the client goes away before the pack is complete, everything of it goes too.
+/// If the client disconnects before the pack is complete, everything it sent is discarded.
 pub async fn receive<R>(forge: &Forge, ticket: Ticket, input: R, out: mpsc::Sender<Bytes>)
 where
     R: AsyncRead + Unpin + Send,
@@ -60,7 +60,7 @@ where
         Rest::Unread => Duration::MAX,
         Rest::Cut => LAST_WORDS,
     };
-    // After the report, not before it: over SSH some clients keep their side open until they have read it.
+    // After the report, not before: over SSH some clients keep their side open until they have read it.
     tokio::select! {
         () = gone.closed() => {}
         _ = tokio::time::timeout(most, crate::git::drain(forge, &mut reader)) => {}
@@ -68,7 +68,7 @@ where
 }
 
 /// Answers a push that the policy refuses, in the form that the client reads at this point: a report for each ref. The
-/// refusal may be younger than the advertisement, so the client has begun to push.
+/// refusal may be newer than the advertisement, so the client may have started to push.
 pub async fn refuse<R>(forge: &Forge, reason: &str, input: R) -> Bytes
 where
     R: AsyncRead + Unpin + Send,
@@ -91,11 +91,11 @@ where
 /// Whether a client may still be sending when it has its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rest {
-    /// All that it sends was read.
+    /// All of its input was read.
     Read,
     /// The pack was not read, or not to its end.
     Unread,
-    /// The same, and the client may not stay.
+    /// The pack was not read to its end, and the client must be disconnected.
     Cut,
 }
 
@@ -121,7 +121,7 @@ where
     };
     let request = match request {
         Ok(Some(request)) => request,
-        // git's probe before a large push: it only wanted to know whether it may.
+        // git's probe before a large push: it only checks access.
         Ok(None) => return Rest::Read,
         Err(BadRequest { error, client }) => {
             let _ = out.send(report::refused_request(&client, &error.to_string())).await;
@@ -129,7 +129,7 @@ where
         }
     };
     let client = Client::new(out, request.capabilities.clone());
-    // Over SSH it was said at once, on standard error.
+    // Over SSH the hint was sent at once, on standard error.
     let hint = ticket.hint.clone().filter(|_| ticket.transport == Transport::Http);
     let ran = match &place {
         Ok(_) => run(forge, ticket, &request, reader, &limits, &client).await,
@@ -149,7 +149,7 @@ where
     }
     client.send(report.encode(&client.capabilities)).await;
     failpoint::hit(failpoint::PUSH_REPORTED);
-    // Who sends no pack has nothing more to say.
+    // Without a pack, the client has sent everything.
     if request.needs_pack() { rest } else { Rest::Read }
 }
 
@@ -167,9 +167,9 @@ fn refusal(buffered: &[u8], said: Capabilities, reason: &str) -> Bytes {
     }
 }
 
-/// The beginning of a push.
+/// The start of a push.
 struct Opening {
-    /// Its slot, or why there is none.
+    /// Its slot, or the reason why there is none.
     place: Result<Place, GitError>,
     request: Result<Option<PushRequest>, BadRequest>,
 }
@@ -185,7 +185,7 @@ async fn open<R>(
 where
     R: AsyncRead + Unpin + Send,
 {
-    // A client that has said little so far holds no slot.
+    // A client that has sent little so far holds no slot.
     receive::begin(reader, FIRST_BYTES).await?;
     *said = receive::announced(reader.buffered()).unwrap_or_default();
     let place = forge.git().receive_place(ticket.caller.client()).await;
@@ -220,7 +220,7 @@ fn limits(forge: &Forge, ticket: &Ticket) -> ReceiveLimits {
     }
 }
 
-/// The whole push failed, before any ref was looked at by itself.
+/// The whole push failed, before any ref was judged separately.
 pub(super) struct Stopped {
     pub reason: String,
     pub rest: Rest,
@@ -240,7 +240,7 @@ impl Stopped {
         Self { reason: Self::told(fault, "the server failed; nothing was changed, try again later"), rest }
     }
 
-    /// What went wrong on our side is logged in full and told in short.
+    /// Logs an internal failure in full and reports it to the client in short.
     pub(super) fn told(fault: &Fault, short: &str) -> String {
         match fault {
             Fault::DiskFull { .. } | Fault::Git(abide_git::GitError::Busy { .. }) => fault.to_string(),
@@ -297,7 +297,7 @@ where
         verdicts,
         signed: None,
     };
-    // From here on it must reach its end, whatever becomes of the client.
+    // From here on the push must run to its end, even if the client disconnects.
     let task = forge.tasks().spawn(commit::commit(forge.clone(), work));
     match client.waiting_for(task).await {
         Ok(Ok(committed)) => {
@@ -312,11 +312,11 @@ where
     }
 }
 
-/// Where a pack is received, and how.
+/// Target and limits of receiving a pack.
 pub(super) struct Taking<'a> {
-    /// The repository whose objects it builds on.
+    /// The repository whose objects the pack builds on.
     pub dir: PathBuf,
-    /// The area's key.
+    /// Key of the incoming area.
     pub key: &'a str,
     pub caller: &'a Caller,
     pub transport: Transport,
@@ -324,7 +324,7 @@ pub(super) struct Taking<'a> {
     pub client: &'a Client,
 }
 
-/// Receives the pack into its own area and proves that every new tip is complete; refuses those that are not.
+/// Receives the pack into its own area and proves that every new tip is complete; refuses the others.
 pub(super) async fn take_pack<R>(
     forge: &Forge,
     Taking { dir, key, caller, transport, limits, client }: Taking<'_>,
@@ -340,7 +340,7 @@ where
         .of(caller.client());
     let (progress, mut said) = mpsc::channel(16);
     let quiet = client.capabilities.quiet || !client.capabilities.side_band_64k;
-    // Over HTTP the answer waits for the request: proxies pass nothing more of a request on once its answer has begun.
+    // Over HTTP the response waits for the request: proxies stop forwarding a request once its response has begun.
     client.sends_keepalives(transport != Transport::Http);
     let input = InspectReader::new(&mut *reader, |piece: &[u8]| {
         if piece.is_empty() {
@@ -385,7 +385,7 @@ where
     Ok(connected)
 }
 
-/// Comes back when the disk has too little room for what arrives.
+/// Returns when the disk has too little space left.
 async fn out_of_room(forge: &Forge, writer: Writer) -> Fault {
     loop {
         tokio::time::sleep(ROOM_EVERY).await;
@@ -402,7 +402,7 @@ pub(super) fn stopped(error: ReceiveError, rest: Rest) -> Stopped {
     }
 }
 
-/// The way back to the client.
+/// Output to the client.
 pub(super) struct Client {
     out: mpsc::Sender<Bytes>,
     pub(super) capabilities: Capabilities,
@@ -414,31 +414,31 @@ impl Client {
         Self { keepalives: AtomicBool::new(capabilities.side_band_64k), out, capabilities }
     }
 
-    /// Says whether keep-alives may be sent just now. Without a side-band there is no way to.
+    /// Sets whether keep-alives may be sent now. They need a side-band.
     fn sends_keepalives(&self, now: bool) {
         self.keepalives.store(now && self.capabilities.side_band_64k, Ordering::Relaxed);
     }
 
-    /// Whether anything may be said before the report.
+    /// Whether anything may be sent before the report.
     fn may_speak(&self) -> bool {
         self.keepalives.load(Ordering::Relaxed)
     }
 
     pub(super) async fn send(&self, bytes: Bytes) {
-        // A client that is gone needs no answer; the outer select notices it.
+        // If the client is gone, the outer select notices it.
         if !bytes.is_empty() {
             let _ = self.out.send(bytes).await;
         }
     }
 
-    /// Tells of refs that were gone already.
+    /// Warns about refs to delete that were already gone.
     pub(super) async fn warn(&self, verdicts: &Verdicts) {
         for warning in verdicts.warnings().iter().filter(|_| self.capabilities.side_band_64k).take(MOST_WARNINGS) {
             self.send(report::sideband_message(warning)).await;
         }
     }
 
-    /// Waits for something that may take long, telling the client now and then that we are still here.
+    /// Waits for slow work, sending keep-alives to the client.
     pub(super) async fn waiting_for<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = std::pin::pin!(work);
         loop {

@@ -1,10 +1,10 @@
-//! Pushing: we are receive-pack; git does the heavy steps.
+//! Pushes: we implement receive-pack; git does the heavy steps.
 //!
 //! 1. [`admit`] asks the policy before a byte is read, [`receive`] reads the commands and judges them.
-//! 2. The pack arrives in an area of its own, without any lock: a slow or hostile client holds nothing.
-//! 3. `commit.rs`: lease, intent row, objects, one ref transaction, finish row with event and audit. This runs in a task
-//!    of its own that shutdown waits for; a client that goes away does not stop it.
-//! 4. After a crash, [`super::reconcile`] finishes or aborts what was running.
+//! 2. The pack arrives in its own area, without any lock: a slow or hostile client holds nothing.
+//! 3. `commit.rs`: lease, intent row, objects, one ref transaction, finish row with event and audit. This runs in its
+//!    own task that shutdown waits for; a client that disconnects does not stop it.
+//! 4. After a crash, [`super::reconcile`] finishes or aborts the running pushes.
 
 pub(crate) mod commit;
 mod conversation;
@@ -35,28 +35,28 @@ pub(crate) use verdicts::Verdicts;
 #[derive(Debug, Clone)]
 pub struct Ticket {
     target: Target,
-    /// What to tell the person at the other end.
+    /// Message for the user.
     pub hint: Option<String>,
     caller: Caller,
     transport: Transport,
 }
 
-/// Where a push goes, and what its authority is.
+/// Target of a push, and its authority.
 #[derive(Debug, Clone)]
 enum Target {
     /// The caller's role.
     Account(Repo),
-    /// What was signed.
+    /// Signed events.
     Signed {
         coordinate: Coordinate,
-        /// What the id of the repository is, or will be.
+        /// Id of the repository, or the id reserved for it.
         id: RepoId,
         /// `None` until it leaves purgatory.
         repo: Option<Repo>,
     },
 }
 
-/// Opens a repository for pushing. Where signed events rule, they decide, whoever comes and by whichever road.
+/// Opens a repository for pushing. Where signed events govern, they decide for every caller and transport.
 pub async fn admit(forge: &Forge, caller: &Caller, door: &Door, transport: Transport) -> Result<Ticket, Access> {
     caller.ensure_scope(Scope::Repo)?;
     let ticket = |target, hint| Ticket { target, hint, caller: caller.clone(), transport };
@@ -79,7 +79,7 @@ pub async fn admit(forge: &Forge, caller: &Caller, door: &Door, transport: Trans
     Ok(ticket(Target::Account(repo), hint))
 }
 
-/// A repository that signed events rule, served or waiting.
+/// A repository governed by signed events, served or in purgatory.
 async fn signed_target(forge: &Forge, coordinate: Coordinate) -> Result<Target, Access> {
     let (owner, identifier) = (coordinate.owner.to_bytes(), coordinate.identifier.as_str());
     let mut conn = forge.store().read().await?;
@@ -95,7 +95,7 @@ async fn signed_target(forge: &Forge, coordinate: Coordinate) -> Result<Target, 
     Ok(Target::Signed { coordinate, id, repo: None })
 }
 
-/// What the client hears first.
+/// First response to the client.
 pub async fn advertisement(forge: &Forge, ticket: &Ticket, version: ProtocolVersion) -> Result<Told, Fault> {
     match &ticket.target {
         Target::Account(repo) | Target::Signed { repo: Some(repo), .. } => {
@@ -105,7 +105,7 @@ pub async fn advertisement(forge: &Forge, ticket: &Ticket, version: ProtocolVers
     }
 }
 
-/// A name for an incoming area that no other has, and that tells whose it is.
+/// A unique key for an incoming area, with this node's prefix.
 pub(crate) fn incoming_key(forge: &Forge) -> String {
     let mut random = [0; 12];
     forge.random().fill(&mut random);

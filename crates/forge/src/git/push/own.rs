@@ -1,4 +1,4 @@
-//! A push that the server writes itself, in someone's name. It goes the way of every other.
+//! A push by the server itself, on behalf of a user. It takes the same path as every other.
 
 use super::Transport;
 use super::commit::{self, Work};
@@ -7,7 +7,7 @@ use crate::{Caller, Fault, Forge};
 use abide_core::{RefUpdate, RepoId};
 use abide_git::Incoming;
 
-/// Moves one ref to objects that wait in an incoming area, whose key [`incoming_key`](super::incoming_key) made.
+/// Moves one ref to objects in an incoming area, whose key comes from [`incoming_key`](super::incoming_key).
 pub(crate) async fn own(
     forge: &Forge,
     caller: &Caller,

@@ -1,6 +1,6 @@
-//! A push to a repository that signed events rule. Every ref is judged by its own rule: branches and tags by a signed
-//! state, the ref of an event by that event. One that is refused does not keep the others out, unless the client asked
-//! for all or nothing.
+//! A push to a repository governed by signed events. Each ref is judged by its own rule: branches and tags by a signed
+//! state, an event ref by its event. A refused ref does not affect the others, unless the client asked for an atomic
+//! push.
 
 use super::conversation::{Client, Rest, Stopped, Taking, take_pack};
 use super::{Target, Ticket, Verdicts, incoming_key};
@@ -27,7 +27,7 @@ const FULL: &str = "too many commits are waiting for their events; publish the e
 const NOTHING: &str = "unknown event: no pushed commit is waiting for it";
 const WITHDRAWN: &str = "the event of this ref was deleted during the push; push again";
 
-/// Judges, receives, judges again under the lease, and makes every repository follow that the same events rule.
+/// Judges, receives, judges again under the lease, and aligns every repository that the same events govern.
 pub(super) async fn run<R>(
     forge: &Forge,
     ticket: Ticket,
@@ -82,7 +82,7 @@ where
     failpoint::hit(failpoint::PUSH_CONNECTED);
     let read = |fault: Fault| Stopped::fault(&fault, Rest::Read);
     let received = Received { key, objects };
-    // Proposals are released in several repositories by the server itself, so this is asked before the first of them.
+    // The server releases proposals in several repositories, so check the credential before the first of them.
     if !place.standing.holds(forge).await.map_err(read)? {
         return Err(Stopped::revoked());
     }
@@ -92,12 +92,12 @@ where
     Ok((verdicts.results(), Rest::Read))
 }
 
-/// Where it goes and who brings it.
+/// Target and origin of the push.
 struct Place<'a> {
     coordinate: &'a Coordinate,
     id: RepoId,
     ip: Option<IpAddr>,
-    /// As git counts them.
+    /// Client for git's slots.
     client: abide_git::Client,
     transport: &'static str,
     standing: &'a Standing,
@@ -116,17 +116,17 @@ impl Place<'_> {
 }
 
 impl Sorted {
-    /// Whether every ref that is not refused is where it should be.
+    /// Whether every accepted ref already has its value.
     fn changes_nothing(&self) -> bool {
         self.plan.is_none() && self.released.is_empty() && self.aside.is_empty()
     }
 
-    /// Refs with objects of their own: what state and served events allow counts as one.
+    /// Number of parts with separate objects: state refs and served events count as one.
     fn parts(&self) -> usize {
         usize::from(!self.allowed.is_empty()) + self.released.len() + self.aside.len()
     }
 
-    /// Leaves out what was refused since. Branches and tags follow a state together or not at all.
+    /// Drops refs refused since. Branches and tags follow a state together or not at all.
     fn leave_out(&mut self, verdicts: &mut Verdicts) {
         let is_state = |update: &&RefUpdate| event_of(&update.name).is_none();
         let refused = verdicts.refused_names();
@@ -142,8 +142,8 @@ impl Sorted {
     }
 }
 
-/// How much may come: as much as those have room for who pay for its parts, and, of commits that nobody has signed for,
-/// as is left of their own budget. Each part is weighed again when it is here.
+/// Size limit of the push: the space left to those who pay for its parts, plus the rest of the budget for unsigned
+/// commits. Each part is weighed again once it has arrived.
 async fn within_budget(
     forge: &Forge,
     place: &Place<'_>,
@@ -189,12 +189,12 @@ async fn within_budget(
     Ok(ReceiveLimits { pack_bytes, ..limits.clone() })
 }
 
-/// Two amounts together; `None` is without a limit.
+/// Sum of two amounts; `None` means unlimited.
 fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     one.zip(other).map(|(one, other)| one.saturating_add(other))
 }
 
-/// How many bytes whoever pays may still push; `None` without a limit. Or why none.
+/// Bytes that the payer may still push; `None` if unlimited. Or the reason for a refusal.
 async fn room(
     forge: &Forge,
     place: &Place<'_>,
@@ -204,7 +204,7 @@ async fn room(
     Ok(left.map_err(|refusal| refusal.reason.into_owned()))
 }
 
-/// Keeps what allows the push from expiring for as long as this is polled. Comes back only if the machine fails.
+/// Keeps the authorising entries from expiring while this is polled. Returns only on an internal failure.
 async fn keep_raising(forge: &Forge, coordinate: &Coordinate, waits: &Waits) -> Fault {
     if waits.is_empty() {
         return std::future::pending().await;
@@ -217,7 +217,7 @@ async fn keep_raising(forge: &Forge, coordinate: &Coordinate, waits: &Waits) -> 
     }
 }
 
-/// What was received, all refs of the push together.
+/// Received objects of all refs of the push.
 struct Received {
     key: String,
     objects: Option<Connected>,
@@ -230,8 +230,8 @@ struct Part {
 }
 
 impl Received {
-    /// What these tips need of it. A push with one part is that part; of others, nothing comes along that belongs to a
-    /// ref that was refused or has to wait.
+    /// Objects that these tips need. A push with one part is that part. Otherwise objects of refused or waiting refs
+    /// are left out.
     async fn part(&mut self, forge: &Forge, whole: bool, tips: &[Oid]) -> Result<Part, Fault> {
         if whole {
             return Ok(Part { key: std::mem::take(&mut self.key), objects: self.objects.take() });
@@ -366,14 +366,14 @@ fn uncertain(fault: &Fault) -> String {
     Stopped::told(fault, Stopped::UNCERTAIN)
 }
 
-/// Makes the repository follow, and every other that the same state rules.
+/// Aligns the repository, and every other that the same state governs.
 async fn follow(forge: &Forge, place: &Place<'_>, updates: Vec<RefUpdate>, part: Part) -> Result<Aligned, Fault> {
     let objects = part.objects.map_or(Objects::Here, |objects| Objects::Received(part.key, objects));
     let aligned = align(forge, place.coordinate, Order::Push(updates), objects, place.bringer()).await?;
     if aligned == Aligned::Done {
         let Coordinate { owner, identifier } = place.coordinate;
         if let Err(fault) = settle_others(forge, identifier, *owner, place.client).await {
-            // The refs have moved: the job that was queued with that goes on.
+            // The refs have moved: the job enqueued with that continues.
             tracing::warn!(error = %fault, identifier, "cannot align other repositories of an identifier to a push yet");
         }
     }
@@ -432,7 +432,7 @@ async fn look_aside(
     })
 }
 
-/// Keeps a commit until its event comes.
+/// Keeps a commit until its event arrives.
 async fn keep_aside(
     forge: &Forge,
     place: &Place<'_>,
@@ -454,7 +454,7 @@ async fn keep_aside(
             }
             Ok(Ok(()))
         }
-        // It came while this was received: the usual way is open.
+        // The event arrived while the objects were received: use the normal path.
         Kept::Known(key) => {
             let outcome = release_known(forge, place, &key, event, commit).await;
             aside::remove(forge, &key).await;
@@ -463,7 +463,7 @@ async fn keep_aside(
     }
 }
 
-/// Judges a ref again whose event came while its objects were received.
+/// Judges a ref again whose event arrived while its objects were received.
 async fn release_known(
     forge: &Forge,
     place: &Place<'_>,
@@ -479,7 +479,7 @@ async fn release_known(
     }
     let event = match sorted.released.pop() {
         Some((event, _)) => event,
-        // It is served already: somebody else brought the commit.
+        // It is already served: another push brought the commit.
         None if !sorted.allowed.is_empty() => return Ok(Ok(())),
         None => return Ok(Err(WITHDRAWN.to_owned())),
     };

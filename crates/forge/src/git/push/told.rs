@@ -1,5 +1,5 @@
-//! What the event of a push tells its readers, who may come when refs and objects are others: every ref before and after,
-//! and the newest commits that branches brought. As much as fits; `ref_count` tells how many refs there were.
+//! Payload of a push event. Its readers may run when refs and objects have changed, so it has every ref before and
+//! after, and the newest commits of branches. Limited by size; `ref_count` has the number of refs.
 
 use abide_core::{RefName, RefUpdate};
 use abide_git::GitError;
@@ -10,25 +10,25 @@ use abide_store::repos::Repo;
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
 
-/// Commits that one push tells of.
+/// Most commits per push event.
 const COMMITS: usize = 8;
-/// Commits that are looked at for one branch.
+/// Most commits visited per branch.
 const WALK: usize = 1_000;
-/// Bytes of a subject or a name.
+/// Most bytes of a subject or a name.
 const TEXT: usize = 120;
-/// What is left for everything else that an event says, beside the repository's name.
+/// Bytes for the rest of the payload, besides the repository's name.
 const REST: usize = 384;
 
 /// The newest commits of the branches that have any, newest first.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Brought(Vec<(RefName, Vec<Json>)>);
 
-/// Reads what a push brought, from a repository that has its objects. What cannot be read is not told: the push itself
-/// is worth more.
+/// Reads the new commits of a push from a repository with its objects. Errors are ignored: the push itself matters
+/// more.
 pub(crate) async fn brought(dir: PathBuf, default: &RefName, updates: &[RefUpdate]) -> Brought {
     let moved = |update: &&RefUpdate| {
         let branch = update.name.as_branch().is_some() && !update.is_delete();
-        // What a new branch shares with others is not its own; a repository's first one shares nothing.
+        // A new branch may share commits with others, which are not its own; a repository's first branch shares none.
         branch && (!update.is_create() || update.name == *default)
     };
     let moved: Vec<_> = updates.iter().filter(moved).take(COMMITS).cloned().collect();
@@ -54,7 +54,7 @@ fn read(dir: &Path, moved: Vec<RefUpdate>) -> Result<Brought, GitError> {
     let mut brought = Vec::new();
     for update in moved {
         let base = (!update.is_create()).then_some(update.old);
-        // Too far from what was there before, or that is gone: nobody can say what is new.
+        // Too far from the previous tip, or that is gone: the new commits are unknown.
         let commits = reader.brought(base, update.new, left, WALK).unwrap_or_default();
         left -= commits.len();
         if !commits.is_empty() {
@@ -67,7 +67,7 @@ fn read(dir: &Path, moved: Vec<RefUpdate>) -> Result<Brought, GitError> {
     Ok(Brought(brought))
 }
 
-/// The committer is told where it is not the author.
+/// The committer is included only if it is not the author.
 fn shape(commit: &Commit) -> Json {
     let (author, committer) = (person(&commit.author), person(&commit.committer));
     let mut shape = json!({
@@ -93,7 +93,7 @@ fn short(text: &[u8]) -> String {
     text
 }
 
-/// The refs of a push with their commits, as many of both as fit into an event of the repository. Refs go first.
+/// Refs of a push with their commits, as many of both as fit into an event. Refs take precedence.
 pub(super) fn refs(push: &Push, repo: &Repo, brought: &Brought) -> Vec<Json> {
     let room = events::MAX_PAYLOAD.saturating_sub(REST + repo.slug().len());
     let mut used = 0;
@@ -106,7 +106,7 @@ pub(super) fn refs(push: &Push, repo: &Repo, brought: &Brought) -> Vec<Json> {
     let mut refs: Vec<_> = push.updates.iter().map(entry).take_while(&mut fits).collect();
     for (name, commits) in &brought.0 {
         let Some(entry) = refs.iter_mut().find(|entry| entry["name"] == name.as_str()) else { continue };
-        // The name of the list takes room too.
+        // The key of the list takes space too.
         let mut room_for = |commit: &&Json| fits(commit) && fits(&json!("commits"));
         let told: Vec<_> = commits.iter().take_while(&mut room_for).cloned().collect();
         if !told.is_empty() {

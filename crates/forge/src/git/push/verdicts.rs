@@ -6,14 +6,14 @@ use abide_core::{Oid, RefName, RefUpdate};
 use abide_git::report::RefResult;
 use std::collections::{HashMap, HashSet};
 
-/// The verdicts on the updates of a push, as far as they are known.
+/// Verdicts on the updates of a push, as far as known.
 pub(crate) struct Verdicts {
     updates: Vec<RefUpdate>,
     refused: Vec<Option<String>>,
-    /// Refs that were to be deleted and are gone already.
+    /// Refs to delete that are already gone.
     gone: Vec<bool>,
     atomic: bool,
-    /// Why nothing at all is done, also where no update is asked for.
+    /// Reason for refusing the whole push, even one without updates.
     whole: Option<String>,
 }
 
@@ -23,7 +23,7 @@ impl Verdicts {
         Self { updates, refused: vec![None; count], gone: vec![false; count], atomic, whole: None }
     }
 
-    /// Judges what is still accepted against the refs as they are.
+    /// Judges the updates still accepted against the current refs.
     pub(super) fn refuse_by_rule(&mut self, default_branch: &RefName, refs: &Refs) {
         let verdicts = push::judge(&self.updates, default_branch, &At(refs));
         for ((slot, gone), verdict) in self.refused.iter_mut().zip(&mut self.gone).zip(verdicts) {
@@ -68,25 +68,25 @@ impl Verdicts {
         self.all_or_nothing();
     }
 
-    /// The refs that are refused.
+    /// Names of the refused refs.
     pub(super) fn refused_names(&self) -> HashSet<RefName> {
         let refused = self.updates.iter().zip(&self.refused).filter(|(_, refused)| refused.is_some());
         refused.map(|(update, _)| update.name.clone()).collect()
     }
 
-    /// Whether a ref is refused that would have brought objects.
+    /// Whether a refused ref would have brought objects.
     pub(super) fn refuses_objects(&self) -> bool {
         self.updates.iter().zip(&self.refused).any(|(update, refused)| refused.is_some() && !update.is_delete())
     }
 
-    /// Refuses everything that is still accepted.
+    /// Refuses everything still accepted.
     pub(super) fn refuse_rest(&mut self, reason: &str) {
         for slot in self.refused.iter_mut().filter(|slot| slot.is_none()) {
             *slot = Some(reason.to_owned());
         }
     }
 
-    /// Refuses everything, also where no update is asked for.
+    /// Refuses everything, even a push without updates.
     pub(crate) fn refuse_all(&mut self, reason: &str) {
         self.refuse_rest(reason);
         self.whole = Some(reason.to_owned());
@@ -102,24 +102,24 @@ impl Verdicts {
         self.open().all(|(_, gone)| gone)
     }
 
-    /// The updates that are to be made.
+    /// Updates to make.
     pub(super) fn accepted(&self) -> Vec<RefUpdate> {
         self.open().filter(|(_, gone)| !gone).map(|(update, _)| update.clone()).collect()
     }
 
-    /// The updates that are not refused, and whether their refs are gone already.
+    /// Updates not refused, and whether their refs are already gone.
     fn open(&self) -> impl Iterator<Item = (&RefUpdate, bool)> {
         let all = self.updates.iter().zip(&self.gone).zip(&self.refused);
         all.filter(|(_, refused)| refused.is_none()).map(|((update, gone), _)| (update, *gone))
     }
 
-    /// The warning about refs that were gone already.
+    /// Warnings about refs that were already gone.
     pub(super) fn warnings(&self) -> Vec<String> {
         let gone = self.open().filter(|(_, gone)| *gone);
         gone.map(|(update, _)| format!("warning: deleting a non-existent ref: {}", update.name)).collect()
     }
 
-    /// Why the first of those that are not made is not.
+    /// Reason of the first refusal.
     pub(crate) fn refusal(&self) -> Option<&str> {
         self.whole.as_deref().or_else(|| self.refused.iter().find_map(Option::as_deref))
     }
@@ -129,7 +129,7 @@ impl Verdicts {
     }
 }
 
-/// A snapshot, in the form that the rule asks.
+/// A snapshot as input of the rule.
 struct At<'a>(&'a Refs);
 
 impl CurrentRefs for At<'_> {

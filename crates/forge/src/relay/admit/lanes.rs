@@ -1,5 +1,5 @@
-//! What moves repositories: admitted one by one, in the order in which a connection sent it. A state that follows its
-//! announcement at once must find it.
+//! Admits the events that move repositories one by one, in the order in which a connection sent them. A state that
+//! directly follows its announcement must find it.
 //!
 //! Each connection has a queue of its own. Its events take turns: so many at once in all, and half as many for one network
 //! and one key. The loop that commits hands events over and never waits here.
@@ -157,7 +157,7 @@ async fn walk(shared: Arc<Shared>, connection: u64) {
     }
 }
 
-/// Nobody hears that an event was refused whose row is committed: a failure after that is ours to mend.
+/// An event with a committed row is never reported as refused: the server must repair a failure after the commit.
 async fn after_failure(forge: &Forge, id: &EventId, fault: &Fault) -> Answer {
     match grasp::kept(forge, id).await {
         Ok(Some(answer)) => {

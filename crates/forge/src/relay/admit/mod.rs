@@ -1,4 +1,4 @@
-//! From what is published to what is stored.
+//! Admission of published events.
 //!
 //! All connections share one queue, with a share of its room for each network (`room.rs`). Whatever waits is taken
 //! together: those that are here already are answered
@@ -23,16 +23,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// An event that someone publishes.
+/// A published event.
 pub(in crate::relay) struct Submission {
     pub event: Arc<Event>,
     pub from: Option<IpAddr>,
-    /// Those of one lane keep their order.
+    /// Events of one lane keep their order.
     pub lane: u64,
     pub answer: mpsc::UnboundedSender<(EventId, Answer)>,
 }
 
-/// A submission that takes up room until it is answered.
+/// A submission that occupies room in the queue until it is answered.
 struct Pending {
     submission: Submission,
     _room: Option<Held>,
@@ -52,18 +52,18 @@ impl Pending {
             Answer::Refused(_) => "refused",
         };
         metrics::counter!("abide_relay_events_total", "answer" => word).increment(1);
-        // Whoever published it may be gone.
+        // The publisher may have disconnected.
         let _ = self.submission.answer.send((self.submission.event.id, answer));
     }
 }
 
-/// An event whose signature is right, and what it is to the rules.
+/// An event with a valid signature, parsed for the rules.
 struct Verified {
     pending: Pending,
     parsed: Parsed,
 }
 
-/// The queue.
+/// The admission queue.
 pub(in crate::relay) struct Admissions {
     sender: mpsc::UnboundedSender<Pending>,
     receiver: Mutex<Option<mpsc::UnboundedReceiver<Pending>>>,
@@ -122,12 +122,12 @@ fn failed(error: &crate::Fault) -> Answer {
     Answer::Refused(Refusal::new(Prefix::Error, error.told()))
 }
 
-/// Takes events in until told to stop and none waits.
+/// Admits events until `stop` is cancelled and the queue is empty.
 pub(in crate::relay) async fn run(forge: &Forge, stop: &CancellationToken) {
     let admissions = &forge.relay().admissions;
     let taken = admissions.receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(mut receiver) = taken else { return };
-    // One batch is being verified while another is being committed.
+    // One batch is verified while another is committed.
     let (verified, mut to_commit) = mpsc::channel::<Vec<Verified>>(1);
     let verifying = async {
         let mut batch = Vec::new();

@@ -1,4 +1,5 @@
-//! Events that only have to be linked to a repository, and profiles: judged and stored in one unit for many.
+//! Admission of profiles and of events that only need a link to a repository: many events are judged and stored in one
+//! unit.
 
 use super::super::deleted::{refusal, targets};
 use super::super::record::{named_by, to_record};
@@ -23,14 +24,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// An event with what is asked about it.
+/// An event with the data that the rules need.
 struct Candidate {
     event: Arc<Event>,
     profile: bool,
     record: NewEvent,
     references: References,
     from: Option<IpAddr>,
-    /// The same as quotas count it.
+    /// The sender's network, as quotas count it.
     network: Option<String>,
 }
 
@@ -50,21 +51,21 @@ impl Candidate {
     }
 }
 
-/// What the database says about a batch.
+/// Facts from the database about a batch.
 struct Facts {
     events: HashMap<[u8; 32], Link>,
     addresses: HashMap<Address, Link>,
-    /// Tag keys of served events, with the steps of the nearest.
+    /// Tag keys of served events, with the steps of the nearest event.
     tagged: HashMap<i64, i64>,
-    /// Announcements in purgatory that are tagged.
+    /// Tagged announcements in purgatory.
     waiting: HashSet<Home>,
-    /// Events that are such an announcement or a pull request in purgatory, or wait with one.
+    /// Events that are an announcement or a pull request in purgatory, or wait with one.
     waiting_ids: HashMap<[u8; 32], Vec<Home>>,
-    /// By author: events that are linked to repositories only through others.
+    /// By author: number of events that are linked to repositories only through other events.
     far: HashMap<[u8; 32], i64>,
     authors: HashSet<[u8; 32]>,
     signers: Signers,
-    /// By the place of a candidate: when its author deleted it or its slot.
+    /// By index of the candidate: when its author deleted the event or its slot.
     deleted: HashMap<usize, Deletion>,
 }
 
@@ -74,7 +75,7 @@ struct Deletion {
     slot_until: Option<i64>,
 }
 
-/// Judges and stores a batch, answers each and passes the new ones on.
+/// Judges and stores a batch, answers each event and passes the new ones on.
 pub(super) async fn admit(forge: &Forge, batch: Vec<Verified>) {
     if batch.is_empty() {
         return;
@@ -94,19 +95,19 @@ pub(super) async fn admit(forge: &Forge, batch: Vec<Verified>) {
     }
 }
 
-/// What the rules say of one event.
+/// Verdict of the rules on one event.
 enum Judged {
     Serve {
-        /// How far it is from a repository.
+        /// Distance from a repository.
         steps: i64,
     },
-    /// It waits with these announcements.
+    /// The event waits with these announcements and pull requests.
     Wait(Vec<Home>),
     Refuse(Refusal),
 }
 
 impl Judged {
-    /// How far an event is from a repository that is served and kept.
+    /// Distance from a repository, if the event is served and stored.
     fn kept(&self, candidate: &Candidate) -> Option<i64> {
         match self {
             Self::Serve { steps } if class(candidate.record.kind) != Class::Ephemeral => Some(*steps),
@@ -115,7 +116,7 @@ impl Judged {
     }
 }
 
-/// What became of a batch.
+/// Result of a batch.
 struct Decided {
     answers: Vec<Answer>,
     /// Bytes that were stored for strangers.
@@ -127,7 +128,7 @@ async fn decide_all(forge: &Forge, candidates: Arc<[Candidate]>) -> Result<Decid
     forge.store().write(input, |tx, (batch, settings, limits)| Box::pin(decide(tx, batch, settings, limits))).await
 }
 
-/// One transaction: the facts, the rules, the rows.
+/// One transaction: load the facts, apply the rules, write the rows.
 async fn decide(
     tx: &mut Tx,
     candidates: &[Candidate],
@@ -173,8 +174,8 @@ async fn decide(
     Ok(Decided { answers, strangers })
 }
 
-/// Judges events of strangers by their quotas: usage is looked up for all of them at once, and what one event of the batch
-/// takes is not there for the next.
+/// Judges events of strangers by their quotas. Usage is looked up once for all of them, and each accepted event reduces
+/// the room of the next.
 async fn judge_quotas(
     tx: &mut Tx,
     candidates: &[Candidate],
@@ -209,7 +210,7 @@ async fn judge_quotas(
     Ok(())
 }
 
-/// Counts what strangers stored for the networks they sent it from. Returns the bytes of all of them.
+/// Counts the bytes that strangers stored, for their networks. Returns the sum.
 async fn count(tx: &mut Tx, candidates: &[Candidate], stored: impl Iterator<Item = usize>) -> Result<u64, StoreError> {
     let mut added: HashMap<String, i64> = HashMap::new();
     let mut bytes = 0;
@@ -224,7 +225,7 @@ async fn count(tx: &mut Tx, candidates: &[Candidate], stored: impl Iterator<Item
     Ok(bytes)
 }
 
-/// Notes how far an event is from a repository, where its kind does not tell.
+/// Stores an event's distance from a repository, if its kind does not imply it.
 async fn note_steps(tx: &mut Tx, candidate: &Candidate, steps: i64) -> Result<(), StoreError> {
     if candidate.profile || steps == own_steps(candidate.record.kind) {
         return Ok(());
@@ -304,7 +305,7 @@ async fn deleted(conn: &mut Conn, candidates: &[Candidate]) -> Result<HashMap<us
 }
 
 impl Facts {
-    /// Steps from a repository through what an event tags.
+    /// Steps from a repository through the events that an event tags.
     fn links(&self, candidate: &Candidate, earlier: &HashMap<EventId, i64>) -> Option<i64> {
         let kind = candidate.record.kind;
         let beyond = |link: &Link| steps_beyond(kind, link.steps, link.is_repo);
@@ -315,7 +316,7 @@ impl Facts {
         by_id.chain(by_earlier).chain(by_address).min()
     }
 
-    /// Whether an event is linked to a repository, and perhaps only through others.
+    /// Whether an event is linked to a repository, possibly only through other events.
     fn may_be_far(&self, candidate: &Candidate) -> bool {
         let tagged = || named_by(&candidate.event).iter().any(|key| self.tagged.contains_key(key));
         match self.links(candidate, &HashMap::new()) {
@@ -338,7 +339,7 @@ impl Facts {
         Ok(())
     }
 
-    /// The announcements in purgatory that an event belongs to.
+    /// The announcements and pull requests in purgatory that an event belongs to.
     fn homes(&self, candidate: &Candidate, earlier: &HashMap<EventId, Vec<Home>>) -> Vec<Home> {
         let named = candidate.references.repos();
         let repos = named.map(|repo| Home::Repo(repo.author.to_bytes(), repo.identifier.clone()));
@@ -357,7 +358,7 @@ impl Facts {
     }
 }
 
-/// What came earlier in a batch, which later events may tag.
+/// Earlier events of a batch, which later events may tag.
 #[derive(Default)]
 struct Earlier {
     served: HashMap<EventId, i64>,
@@ -365,7 +366,7 @@ struct Earlier {
     far: HashMap<[u8; 32], i64>,
 }
 
-/// The rules over the facts.
+/// Applies the rules to the facts.
 fn judge(candidates: &[Candidate], facts: &Facts) -> Vec<Judged> {
     let mut earlier = Earlier::default();
     let one = |(place, candidate): (usize, &Candidate)| {

@@ -1,7 +1,7 @@
-//! What can be answered without the rules: duplicates and wrong signatures.
+//! Answers events without the rules: duplicates and invalid signatures.
 //!
-//! No memory of ids stands before the store: it would have to be told of everything that is deleted, replaced or
-//! expires, and one look for a whole batch costs a few microseconds for each event.
+//! There is no cache of ids in front of the store. A cache would have to follow every deletion, replacement and expiry,
+//! and one query for a whole batch costs only a few microseconds per event.
 
 use super::{Pending, Verified, failed};
 use crate::{Fault, Forge, grasp};
@@ -12,20 +12,21 @@ use abide_store::nostr_events;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Answers what is here already or is not what it claims to be; returns the others, in their order.
+/// Answers duplicates and invalid events; returns the others, in their order.
 pub(super) async fn screen(forge: &Forge, batch: Vec<Pending>) -> Vec<Verified> {
     let fresh = unknown(forge, batch).await;
     let mut seen = HashSet::new();
     let (once, again): (Vec<_>, Vec<_>) = fresh.into_iter().partition(|pending| seen.insert(pending.event().id));
     let verified = verify(forge.relay().limits(), once).await;
-    // The same event twice in one batch: the second comes again in another, when it is known what became of the first.
+    // The same event twice in one batch: the second is queued again, and answered when the result of the first is
+    // known.
     for pending in again {
         let _ = forge.relay().admissions.sender.send(pending);
     }
     verified
 }
 
-/// Leaves those out that are stored or wait, and answers them.
+/// Answers the events that are stored or waiting, and returns the others.
 async fn unknown(forge: &Forge, batch: Vec<Pending>) -> Vec<Pending> {
     let ids: Vec<[u8; 32]> = batch.iter().map(|pending| pending.event().id.to_bytes()).collect();
     let known = async { Ok::<_, Fault>(nostr_events::known(&mut *forge.store().read().await?, &ids).await?) };
@@ -53,7 +54,7 @@ async fn unknown(forge: &Forge, batch: Vec<Pending>) -> Vec<Pending> {
     fresh
 }
 
-/// Checks signatures and reads events by their kinds, on as many threads as the machine has.
+/// Verifies signatures and parses events by kind, on as many threads as the machine has.
 async fn verify(limits: &Arc<Limits>, batch: Vec<Pending>) -> Vec<Verified> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let share = batch.len().div_ceil(threads).max(1);
@@ -71,7 +72,7 @@ async fn verify(limits: &Arc<Limits>, batch: Vec<Pending>) -> Vec<Verified> {
     }
     let mut verified = Vec::new();
     for share in shares {
-        // A share that panicked answers nobody; their senders see the connection stay silent for those events only.
+        // If a share panics, its events get no answer.
         for (pending, judged) in share.await.unwrap_or_default() {
             match judged {
                 Ok(parsed) => verified.push(Verified { pending, parsed }),

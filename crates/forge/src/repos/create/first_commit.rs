@@ -1,4 +1,4 @@
-//! The first commit of a repository: files that are written without a working tree and pushed in the owner's name.
+//! First commit of a repository: files that are written without a working tree and pushed in the owner's name.
 
 use super::templates::{Choice, chosen, gitignores, licences};
 use crate::git::push;
@@ -9,29 +9,27 @@ use abide_git::read::Signature;
 use abide_git::write::{WriteError, initial_commit};
 use abide_store::repos::Repo;
 
-/// What to begin with.
+/// Content of the first commit.
 #[derive(Debug, Clone, Default)]
 pub struct Init {
     /// A README with the repository's name and description.
     pub readme: bool,
-    /// The key of a licence.
+    /// Key of a licence template.
     pub licence: Option<String>,
-    /// The key of a `.gitignore`.
+    /// Key of a `.gitignore` template.
     pub gitignore: Option<String>,
 }
 
-/// Which choice there is not.
+/// A template that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownChoice {
-    /// No such licence.
     #[error("license_template: unknown licence {0:?}")]
     Licence(String),
-    /// No such `.gitignore`.
     #[error("gitignore_template: unknown .gitignore template {0:?}")]
     Gitignore(String),
 }
 
-/// A first commit that can be made: every choice exists.
+/// A first commit whose templates all exist.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     readme: bool,
@@ -40,7 +38,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Looks the choices up; `None` if nothing is wanted.
+    /// Looks the templates up; `None` if no file is wanted.
     pub(super) fn of(init: Option<Init>) -> Result<Option<Self>, UnknownChoice> {
         let Some(Init { readme, licence, gitignore }) = init else { return Ok(None) };
         // A form sends an empty key for "none".
@@ -104,7 +102,7 @@ pub(super) async fn push(forge: &Forge, caller: &Caller, repo: &Repo, plan: &Pla
     push::own(forge, caller, repo.id, key, incoming, update).await
 }
 
-/// An address that names the author without giving theirs away: commits are read by everyone.
+/// An address that names the author without revealing their real address: commits may be public.
 fn no_reply(forge: &Forge, login: &str) -> String {
     let url = &forge.settings().public_url;
     let authority = url.split("://").nth(1).unwrap_or(url);

@@ -1,11 +1,11 @@
-//! What a new repository may begin with: licences and `.gitignore` files to choose from.
+//! Templates for a new repository: licences and `.gitignore` files.
 
-/// One thing to choose.
+/// A template.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice {
-    /// How it is asked for.
+    /// Key in requests.
     pub key: &'static str,
-    /// What people call it.
+    /// Name for people.
     pub title: &'static str,
     pub(super) text: &'static str,
 }
@@ -26,7 +26,7 @@ macro_rules! gitignores {
     };
 }
 
-/// The licences to choose from; the keys are SPDX's, in lower case.
+/// The licence templates; the keys are SPDX identifiers in lower case.
 pub fn licences() -> &'static [Choice] {
     licences! {
         "mit" "MIT License",
@@ -45,7 +45,7 @@ pub fn licences() -> &'static [Choice] {
     }
 }
 
-/// The `.gitignore` files to choose from, by language.
+/// The `.gitignore` templates, by language.
 pub fn gitignores() -> &'static [Choice] {
     gitignores! {
         "C" "C",
@@ -66,7 +66,7 @@ pub fn gitignores() -> &'static [Choice] {
     }
 }
 
-/// The choice of that key, in any case.
+/// The template with this key, ignoring case.
 pub(super) fn chosen(choices: &'static [Choice], key: &str) -> Option<&'static Choice> {
     choices.iter().find(|choice| choice.key.eq_ignore_ascii_case(key))
 }

@@ -1,4 +1,4 @@
-//! Which files differ between two directories.
+//! Lists the files that differ between two trees.
 
 use super::super::objects::{Objects, oid};
 use super::{Change, EntryKind, Side};
@@ -10,12 +10,12 @@ use gix::diff::tree::{self, Recorder, Visit, recorder, visit};
 use gix::objs::TreeRefIter;
 use gix::objs::tree::EntryMode;
 
-/// Records per file listed: directories are recorded too.
+/// Records allowed per listed file: directories are recorded too.
 const RECORDS_PER_FILE: usize = 4;
-/// All recorded paths together: deep nesting multiplies them.
+/// Total bytes of recorded paths: deep nesting multiplies them.
 const PATH_BYTES: usize = 16 * 1024 * 1024;
 
-/// The changed files by path, no more than `limit`, and whether there are more.
+/// The changed files by path, at most `limit`, and whether there are more.
 pub(super) fn between(
     objects: &mut Objects<'_>,
     old: &ObjectId,
@@ -47,7 +47,7 @@ pub(super) fn between(
     Ok((changes, truncated))
 }
 
-/// gix's recorder, which would otherwise record without end.
+/// gix's recorder with limits; by itself it has none.
 struct Bounded {
     recorder: Recorder,
     records: usize,
@@ -88,7 +88,7 @@ fn path(record: &recorder::Change) -> &BString {
     }
 }
 
-/// The changes of files that a record stands for; a directory stands for none, its files follow.
+/// File changes of a record. A directory yields none: its files follow as records.
 fn files(record: recorder::Change) -> [Option<Change>; 2] {
     let side = |path: &BString, mode: EntryMode, id: ObjectId| {
         let kind = EntryKind::from(mode);

@@ -1,55 +1,47 @@
-//! Two texts, line by line, with the algorithm that git uses by default.
+//! Line diff of two texts, with git's default algorithm.
 
 use gix::bstr::BString;
 use gix_imara_diff::sources::byte_lines;
 use gix_imara_diff::{Algorithm, Diff, InternedInput};
 use std::ops::Range;
 
-/// Unchanged lines shown around a change.
+/// Context lines around a change.
 const CONTEXT: u32 = 3;
 
-/// A changed place with its surroundings.
+/// A group of changes with context lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hunk {
-    /// The first line in the old file, counted from one; as in git, the line before if none is shown of it.
+    /// First line in the old file, counted from 1; as in git, the line before if the hunk has no old lines.
     pub old_start: u32,
-    /// How many lines of the old file it spans.
     pub old_lines: u32,
-    /// The first line in the new file.
+    /// First line in the new file, counted the same way.
     pub new_start: u32,
-    /// How many lines of the new file it spans.
     pub new_lines: u32,
-    /// The lines; fewer than it spans if the difference was cut in the middle of it.
+    /// The lines; fewer than the hunk spans if the line limit cut it.
     pub lines: Vec<Line>,
 }
 
-/// What a line of a hunk is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineKind {
-    /// It is in both.
     Context,
-    /// It is in the old file only.
     Deleted,
-    /// It is in the new file only.
     Added,
 }
 
-/// A line of a hunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Where it belongs.
     pub kind: LineKind,
-    /// Its number in the old file, from one.
+    /// Line number in the old file, from 1.
     pub old: Option<u32>,
-    /// Its number in the new file, from one.
+    /// Line number in the new file, from 1.
     pub new: Option<u32>,
-    /// Its bytes without the line feed.
+    /// Content without the line feed.
     pub text: BString,
-    /// Whether a line feed ends it: only the last line of a file may lack one.
+    /// Whether a line feed ends it; only the last line of a file may lack one.
     pub newline: bool,
 }
 
-/// What `compare` found.
+/// Result of [`compare`].
 #[derive(Default)]
 pub(super) struct Compared {
     pub additions: usize,
@@ -58,7 +50,7 @@ pub(super) struct Compared {
     pub truncated: bool,
 }
 
-/// Compares two texts; no more than `limit` lines are kept, all are counted.
+/// Compares two texts. Keeps at most `limit` lines, but counts all.
 pub(super) fn compare(old: &[u8], new: &[u8], limit: usize) -> Compared {
     let input = InternedInput::new(byte_lines(old), byte_lines(new));
     let mut diff = Diff::compute(Algorithm::Myers, &input);
@@ -76,7 +68,7 @@ pub(super) fn compare(old: &[u8], new: &[u8], limit: usize) -> Compared {
             compared.truncated = true;
             break;
         }
-        // Changes whose surroundings touch are shown together.
+        // Changes with overlapping context form one hunk.
         let mut group = vec![first];
         while let Some(next) = changes.next_if(|next| {
             let end = group.last().map_or(0, |last| last.0.end);

@@ -1,6 +1,6 @@
-//! What changed between two commits.
+//! Diffs between commits.
 //!
-//! `changes` compares directories, `renames` joins what was only moved, `moved` asks that for one file, `hunks` compares
+//! `changes` compares trees, `renames` pairs moved files, `moved` finds the old path of one file, `hunks` compares
 //! files line by line.
 
 mod changes;
@@ -21,19 +21,20 @@ use hunks::Compared;
 pub use super::tree::EntryKind;
 pub use hunks::{Hunk, Line, LineKind};
 
-/// How much of a difference is computed and kept.
+/// Limits of a diff.
 #[derive(Clone, Debug)]
 pub struct DiffLimits {
     /// Files listed.
     pub files: usize,
-    /// Lines kept per file, context included. Counts go on behind them.
+    /// Lines kept per file, with context. Counts include the lines beyond.
     pub file_lines: usize,
-    /// The size up to which each side of a file is compared.
+    /// Largest file side that is compared.
     pub file_bytes: u64,
-    /// All that is loaded to be compared; files behind it are listed only.
+    /// Total bytes loaded for comparison; further files are only listed.
     pub total_bytes: u64,
-    /// How many pairs of deleted and added files are compared to find renames. With more, only exact ones are found;
-    /// zero leaves all of them as they are.
+    /// Largest number of deleted × added pairs compared for similarity. Above it, only exact renames are found; zero
+    /// disables
+    /// rename detection.
     pub rename_pairs: usize,
 }
 
@@ -52,29 +53,25 @@ impl Default for DiffLimits {
 /// One side of a changed file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Side {
-    /// Its path.
     pub path: BString,
-    /// What it is; never a directory.
+    /// Never a directory.
     pub kind: EntryKind,
-    /// Its object.
     pub oid: Oid,
 }
 
-/// What became of a file.
+/// Change of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It is new.
     Added(Side),
-    /// It is gone.
     Deleted(Side),
-    /// Its content, mode or kind is another.
+    /// Content, mode or kind changed.
     Modified(Side, Side),
-    /// It has another path, and so many hundredths of it are the same.
+    /// The path changed; the similarity in percent.
     Renamed(Side, Side, u8),
 }
 
 impl Change {
-    /// The file before.
+    /// Old side.
     pub fn before(&self) -> Option<&Side> {
         match self {
             Self::Added(_) => None,
@@ -82,7 +79,7 @@ impl Change {
         }
     }
 
-    /// The file after.
+    /// New side.
     pub fn after(&self) -> Option<&Side> {
         match self {
             Self::Deleted(_) => None,
@@ -90,46 +87,41 @@ impl Change {
         }
     }
 
-    /// The path under which it is listed: the new one, unless it is gone.
+    /// Path in listings: the new path, or the old one of a deleted file.
     pub fn path(&self) -> &BString {
         let side = self.after().or(self.before());
         &side.expect("a change has at least one side").path
     }
 }
 
-/// How the content of a file differs.
+/// Content change of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Line by line. No hunks if only the mode or the path changed.
+    /// Line diff. No hunks if only the mode or the path changed.
     Text {
-        /// The changed places with three lines around them.
         hunks: Vec<Hunk>,
-        /// Whether there are more than the limit allowed.
+        /// Whether the line limit cut the hunks.
         truncated: bool,
     },
     /// At least one side is binary.
     Binary,
-    /// Too large, or behind the limit of the whole difference: not compared, and not counted.
+    /// Too large, or beyond the byte limit of the diff: neither compared nor counted.
     Omitted,
 }
 
-/// A changed file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
-    /// What became of it.
     pub change: Change,
-    /// Lines added, all of them.
+    /// All added lines, also those beyond the limit.
     pub additions: usize,
-    /// Lines deleted, all of them.
+    /// All deleted lines, also those beyond the limit.
     pub deletions: usize,
-    /// How its content differs.
     pub content: Content,
 }
 
-/// What changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diff {
-    /// The changed files, by path.
+    /// Changed files, by path.
     pub files: Vec<FileChange>,
     /// Whether more files changed than are listed.
     pub truncated: bool,
@@ -139,21 +131,19 @@ pub struct Diff {
     pub deletions: usize,
 }
 
-/// What a head brings over a base.
+/// Comparison of a head with a base.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// Where the two parted.
     pub merge_base: Oid,
-    /// How far they are apart.
     pub distance: AheadBehind,
-    /// The head's own commits, newest first, as many as were asked for.
+    /// The head's own commits, newest first, at most the requested number.
     pub commits: Vec<Commit>,
-    /// What changed since the two parted.
+    /// Diff from the merge base to the head.
     pub diff: Diff,
 }
 
 impl Reader {
-    /// What a commit changed against its first parent; everything, if it has none.
+    /// Changes of a commit against its first parent; against the empty tree if it has none.
     pub fn diff(&self, commit: Oid, limits: &DiffLimits) -> Result<Diff, ReadError> {
         let mut history = self.history();
         let mut parents = Vec::new();
@@ -167,15 +157,16 @@ impl Reader {
         objects.diff(&old, &new, limits)
     }
 
-    /// What changed between two commits, tags or trees, whatever lies between them.
+    /// Changes between two commits, tags or trees.
     pub fn diff_trees(&self, old: Oid, new: Oid, limits: &DiffLimits) -> Result<Diff, ReadError> {
         let mut objects = self.objects();
         let (old, new) = (objects.root(old)?, objects.root(new)?);
         objects.diff(&old, &new, limits)
     }
 
-    /// What the head brings over the base since they parted, with at most `commits` of its commits. At most `cap`
-    /// commits are looked at to find that place.
+    /// Commits and changes of the head since its merge base with `base`, with at most `commits` commits. Visits at most
+    /// `cap`
+    /// commits to find the merge base.
     pub fn compare(
         &self,
         base: Oid,
@@ -195,7 +186,7 @@ impl Reader {
     }
 }
 
-/// What comes of comparing the sides of a file.
+/// Result of comparing the two sides of a file.
 enum Sides {
     Compared(Compared),
     Content(Content),
@@ -246,7 +237,7 @@ impl Objects<'_> {
         Ok(Sides::Compared(hunks::compare(&old, &new, limits.file_lines)))
     }
 
-    /// What stands for a side in the comparison; `None` if it is too much.
+    /// Text of one side for the comparison; `None` if it is over a limit.
     fn text(&mut self, side: &Side, limits: &DiffLimits, budget: &mut u64) -> Result<Option<Vec<u8>>, ReadError> {
         if side.kind == EntryKind::Submodule {
             return Ok(Some(format!("Subproject commit {}\n", side.oid).into_bytes()));

@@ -1,4 +1,4 @@
-//! Where one file was before a commit moved it.
+//! Finds the previous path of a file that a commit renamed.
 
 use super::super::objects::id;
 use super::{Change, DiffLimits, changes, renames};
@@ -6,12 +6,13 @@ use crate::read::{ReadError, Reader};
 use abide_core::Oid;
 use gix::bstr::BString;
 
-/// Changed files of one commit that are looked at. A commit that changes more is a bulk import, not a rename.
+/// Changed files examined per commit. A larger commit is a bulk import, not a rename.
 const CHANGES: usize = 20_000;
 
 impl Reader {
-    /// The path that a file had in the commit's first parent, and that parent, if the commit renamed it. Only renames
-    /// count, as in the differences that are shown: a copy begins a history of its own.
+    /// The file's path in the commit's first parent, and that parent, if the commit renamed it. Copies do not count, as
+    /// in
+    /// diffs: a copy starts its own history.
     pub fn renamed_from(&self, commit: Oid, path: &[u8]) -> Result<Option<(Oid, BString)>, ReadError> {
         let commit = self.commit(commit)?;
         let Some(&parent) = commit.parents.first() else { return Ok(None) };
@@ -26,7 +27,7 @@ impl Reader {
         let mut candidates = Vec::new();
         for change in changed {
             let keep = match &change {
-                // Files of less than half or more than twice the size are other files, and need not be loaded.
+                // A file of less than half or more than twice the size cannot match, so skip loading it.
                 Change::Deleted(side) if side.kind.is_blob() => {
                     let other = objects.header(&id(side.oid))?.1;
                     other <= size.saturating_mul(2) && size <= other.saturating_mul(2)

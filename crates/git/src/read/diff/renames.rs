@@ -1,7 +1,7 @@
-//! Files that were only moved: a deleted and an added file that are the same, or at least half the same.
+//! Rename detection: pairs a deleted and an added file with equal or at least 50 % similar content.
 //!
-//! The measure is git's: how many bytes of the old file, taken line by line (or 64 bytes at a time), are in the new
-//! one, in whatever order, against the larger of the two.
+//! The measure is git's: the bytes of the old file's lines (or 64-byte chunks) that also occur in the new file, in any
+//! order, relative to the larger file.
 
 use super::super::objects::{Objects, id};
 use super::{Change, DiffLimits, EntryKind, Side};
@@ -10,12 +10,12 @@ use abide_core::Oid;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Below this many hundredths, two files are different files.
+/// Minimum similarity in percent.
 const ENOUGH: u64 = 50;
-/// The longest piece that is compared as one.
+/// Longest chunk compared as one unit.
 const PIECE: usize = 64;
 
-/// Turns pairs of deleted and added files into renames.
+/// Replaces pairs of deleted and added files with renames.
 pub(super) fn join(
     objects: &mut Objects<'_>,
     changes: Vec<Change>,
@@ -30,11 +30,11 @@ pub(super) fn join(
     Ok(moves.apply(changes))
 }
 
-/// Which changes are still without a partner, and which have found one. Numbers are indexes into the changes.
+/// Changes without a partner, and pairs found. Numbers are indexes into the changes.
 struct Moves {
     deleted: Vec<usize>,
     added: Vec<usize>,
-    /// From the added file to the deleted one, with the hundredths that are the same.
+    /// Added file → deleted file and similarity in percent.
     found: HashMap<usize, (usize, u8)>,
 }
 
@@ -56,7 +56,7 @@ impl Moves {
         self.added.retain(|&index| index != added);
     }
 
-    /// Same content; of several, the one that kept its name, else the first.
+    /// Pairs equal content. Among several candidates, prefers the same file name, then the first.
     fn exact(&mut self, changes: &[Change]) {
         let mut by_oid: HashMap<Oid, Vec<usize>> = HashMap::new();
         for &index in &self.deleted {
@@ -75,7 +75,7 @@ impl Moves {
         }
     }
 
-    /// Similar content, the most similar pairs first.
+    /// Pairs similar content, most similar pairs first.
     fn similar(&mut self, objects: &mut Objects<'_>, changes: &[Change], limits: &DiffLimits) -> Result<(), ReadError> {
         if self.deleted.len().saturating_mul(self.added.len()) > limits.rename_pairs {
             return Ok(());
@@ -85,7 +85,7 @@ impl Moves {
         for &index in self.deleted.iter().chain(&self.added) {
             let file = side(&changes[index]);
             let size = if is_file(file.kind) { objects.header(&id(file.oid))?.1 } else { 0 };
-            // An empty file is like no other, and a large one is not worth its time.
+            // Empty files match nothing; large files are too expensive to compare.
             if size > 0 && size <= limits.file_bytes && size <= budget {
                 budget -= size;
                 prints.insert(index, Print::of(objects.blob(&id(file.oid))?));
@@ -131,7 +131,7 @@ fn is_file(kind: EntryKind) -> bool {
     matches!(kind, EntryKind::File | EntryKind::Executable)
 }
 
-/// A file may become executable on its way, but not a link.
+/// A rename may change the executable bit, but not turn a file into a link.
 fn same_sort(old: EntryKind, new: EntryKind) -> bool {
     old == new || is_file(old) && is_file(new)
 }
@@ -140,7 +140,7 @@ fn base_name(side: &Side) -> &[u8] {
     side.path.rsplit(|&byte| byte == b'/').next().unwrap_or_default()
 }
 
-/// How many bytes of each piece a file has.
+/// Bytes of each distinct chunk in a file.
 struct Print {
     pieces: HashMap<u64, u64>,
     size: u64,
@@ -157,7 +157,7 @@ impl Print {
         Self { pieces, size: data.len() as u64 }
     }
 
-    /// How many hundredths of the larger one are in both.
+    /// Common bytes in percent of the larger file.
     fn likeness(&self, other: &Self) -> u64 {
         let larger = self.size.max(other.size);
         if self.size.min(other.size) * 100 < larger * ENOUGH {

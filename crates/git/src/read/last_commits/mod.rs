@@ -1,13 +1,12 @@
-//! The commit that last changed each entry of a directory.
+//! Last commit that changed each entry of a directory.
 //!
-//! The answer for each entry is that of `git log -1 -- <entry>` with git's default simplification: from a commit, go to
-//! the **first parent in which the entry is the same** (mode and object); a commit that has no such parent is the one.
-//! So a merge that took one side's version leads into that side, and a merge that made a version of its own is itself
-//! the answer. No dates are involved: the answer for each entry is one path through the history.
+//! The result equals `git log -1 -- <entry>` with git's default simplification: from a commit, follow the **first
+//! parent in which the entry is the same** (mode and object); a commit without such a parent is the result. A merge
+//! that took one side's version leads into that side; a merge with a version of its own is itself the result. Dates
+//! play no part: each entry's result is one path through the history.
 //!
-//! All entries are followed in one walk. Each keeps the same object all along its path, so only the directory of the
-//! *parent* is ever read, and only where its id differs. An answer for an earlier commit shortens the walk to what came
-//! since.
+//! One walk follows all entries. Each keeps the same object along its path, so only the *parent's* directory is read,
+//! and only where its id differs. A result for an earlier commit shortens the walk to the commits since.
 
 mod version;
 
@@ -24,29 +23,29 @@ use std::collections::HashMap;
 use std::time::Instant;
 use version::{Sorted, Version};
 
-/// Which commit last changed each entry.
+/// Last commit of each entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastCommits {
-    /// By name; entries whose commit was not reached in time are not in it.
+    /// By name; omits entries not found before the deadline.
     pub entries: HashMap<BString, Oid>,
     /// Whether every entry was found.
     pub complete: bool,
 }
 
-/// An answer that was given before, for the same directory of an earlier commit.
+/// A previous result for the same directory at an earlier commit.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
-    /// The commit it was given for.
+    /// Commit of that result.
     pub commit: Oid,
-    /// The answer, which may be incomplete.
+    /// The result, possibly incomplete.
     pub found: &'a LastCommits,
 }
 
 impl Reader {
-    /// Finds the commit that last changed each entry of a directory, as far as the deadline allows.
+    /// Finds the last commit of each entry of a directory, until the deadline.
     ///
-    /// The answer depends on the arguments alone, so it may be kept for ever, and used for a later commit of the same
-    /// branch: where the walk comes to the known commit, it takes what is known.
+    /// The arguments determine the result, so it may be cached forever and passed as `known` for a later commit of the
+    /// branch. When the walk reaches the known commit, it takes the known entries.
     pub fn last_commits(
         &self,
         commit: Oid,
@@ -78,19 +77,19 @@ impl Reader {
     }
 }
 
-/// An entry of the directory at the start; it is the same all along its path.
+/// An entry of the starting directory; unchanged along its path.
 struct Followed {
     name: BString,
     mode: EntryMode,
     oid: ObjectId,
 }
 
-/// The directories from the root to the one in question, as far as they exist.
+/// Tree ids from the root to the directory, as far as they exist.
 #[derive(Clone, PartialEq, Eq)]
 struct Trail(Vec<ObjectId>);
 
 impl Trail {
-    /// The trail in another commit. Where the two meet, the rest is the same and need not be read.
+    /// The trail in another commit. Where a tree id is equal, the rest is equal and is not read.
     fn beside(&self, objects: &mut Objects<'_>, root: ObjectId, path: &[&[u8]]) -> Result<Self, ReadError> {
         let mut trail = vec![root];
         for (level, name) in path.iter().enumerate() {
@@ -112,9 +111,9 @@ impl Trail {
     }
 }
 
-/// Where some entries have been followed to.
+/// Entries that were followed to one commit.
 struct Place {
-    /// Indexes into the entries, ascending.
+    /// Ascending indexes into the entries.
     waiting: Vec<u32>,
     trail: Trail,
 }
@@ -122,7 +121,7 @@ struct Place {
 struct Walk<'a> {
     path: Vec<&'a [u8]>,
     entries: &'a [Followed],
-    /// From names to indexes.
+    /// Index by name.
     numbers: HashMap<&'a BString, u32>,
     known: Option<(Node, &'a LastCommits)>,
     found: Vec<Option<Oid>>,
@@ -144,8 +143,9 @@ impl Walk<'_> {
         let count = u32::try_from(self.entries.len()).expect("a tree of 32 MiB has fewer entries");
         self.open.insert(start, Place { waiting: (0..count).collect(), trail });
         queue.push(order(history.look(start, &mut parents)?), start);
-        // Descendants come before ancestors, so entries that parted at a merge go on together. Where clocks are wrong
-        // and there is no graph a commit may come twice, which costs time and changes nothing.
+        // Descendants come before ancestors, so entries that split at a merge rejoin. Without a graph and with wrong
+        // clocks, a
+        // commit may be visited twice; that costs time but does not change the result.
         while let Some(node) = queue.pop() {
             if Instant::now() > deadline {
                 return Ok(false);
@@ -174,7 +174,7 @@ impl Walk<'_> {
         Ok(true)
     }
 
-    /// Answers what is known from before.
+    /// Takes results from the known commit.
     fn take_known(&mut self, node: Node, place: &mut Place) {
         let Some((_, known)) = self.known.filter(|&(known, _)| known == node) else { return };
         let (entries, found) = (self.entries, &mut self.found);
@@ -185,7 +185,7 @@ impl Walk<'_> {
         });
     }
 
-    /// Takes from the waiting entries those that are the same in the directory to which this trail leads.
+    /// Removes and returns the waiting entries that are unchanged in the directory of this trail.
     fn take_same(
         &mut self,
         objects: &mut Objects<'_>,
@@ -207,7 +207,7 @@ impl Walk<'_> {
         Ok(same)
     }
 
-    /// Parts the waiting entries that have these names from the others.
+    /// Splits the waiting entries into the others and those with these names.
     fn without(&self, mut waiting: Vec<u32>, names: &[BString]) -> (Vec<u32>, Vec<u32>) {
         let mut parted = Vec::new();
         for name in names {
@@ -218,8 +218,9 @@ impl Walk<'_> {
         (waiting, parted)
     }
 
-    /// Parts the waiting entries into those that are the same in the current version and the others. Both are in git's
-    /// order, so one pass is enough.
+    /// Splits the waiting entries into unchanged and changed ones in the current version. Both lists are in git's
+    /// order, so one
+    /// pass suffices.
     fn compare(&self, waiting: &[u32]) -> (Vec<u32>, Vec<u32>) {
         let (mut same, mut other) = (Vec::with_capacity(waiting.len()), Vec::new());
         let mut theirs = Sorted::new(self.version.entries());
@@ -257,7 +258,7 @@ fn entries(objects: &mut Objects<'_>, dir: &hash::oid) -> Result<Vec<Followed>, 
 }
 
 impl Objects<'_> {
-    /// Why this path is no directory.
+    /// Error for a path that is not a directory.
     fn why_not(&mut self, commit: Oid, path: &[&[u8]]) -> ReadError {
         match self.directory(commit, &path.join(&b'/')) {
             Err(error) => error,

@@ -1,7 +1,7 @@
-//! One version of a large directory after another.
+//! Successive versions of a large directory.
 //!
-//! Neighbouring versions are mostly the same bytes. Comparing bytes is much faster than comparing ten thousand names,
-//! so only what lies between the common beginning and the common end is taken apart.
+//! Neighbouring versions share most of their bytes. Comparing bytes is much faster than comparing ten thousand names,
+//! so only the entries between the common prefix and suffix are parsed.
 
 use super::super::objects::Objects;
 use crate::read::ReadError;
@@ -12,17 +12,17 @@ use gix::{ObjectId, hash};
 use std::iter::Peekable;
 use std::ops::Range;
 
-/// When more than one in so many entries lies in between, all are compared one by one.
+/// If more than 1 in this many entries lies between prefix and suffix, all entries are compared.
 const WORTHWHILE: usize = 2;
-/// How many bytes are compared at once.
+/// Bytes compared at once.
 const STRIDE: usize = 1024;
 
-/// The version of a directory that was looked at last.
+/// The version of a directory read last.
 #[derive(Default)]
 pub(super) struct Version {
     id: Option<ObjectId>,
     data: Vec<u8>,
-    /// Where each entry begins.
+    /// Start offset of each entry.
     starts: Vec<u32>,
 }
 
@@ -36,8 +36,7 @@ impl Version {
         parse(&self.data)
     }
 
-    /// Goes to another version. Returns the names of the entries of the one before that are not the same in this one;
-    /// `None` if they are too many to be worth it.
+    /// Moves to another version. Returns the names of previous entries that changed or are gone; `None` if too many.
     pub fn advance(&mut self, objects: &mut Objects<'_>, id: ObjectId) -> Result<Option<Vec<BString>>, ReadError> {
         let reader = objects.reader();
         let data = objects.tree(&id)?;
@@ -53,7 +52,7 @@ impl Version {
         Ok(changed)
     }
 
-    /// Compares with the next version's bytes, and moves the beginnings of entries to where they are there.
+    /// Compares with the bytes of the next version, and updates the start offsets to it.
     fn changed(&mut self, next: &[u8]) -> Option<Vec<BString>> {
         let before = common(self.data.chunks(STRIDE), next.chunks(STRIDE), |a, b| {
             a.iter().zip(b).take_while(|(a, b)| a == b).count()
@@ -63,7 +62,7 @@ impl Version {
             a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count()
         });
         let after = after.min(room);
-        // Whole entries: from the one in which the first difference lies to the first that begins behind the last.
+        // Extend to whole entries: from the entry with the first difference to the first entry after the last one.
         let first = self.starts.partition_point(|&start| start as usize <= before).saturating_sub(1);
         let last = self.starts.partition_point(|&start| (start as usize) < self.data.len() - after).max(first);
         if (last - first) * WORTHWHILE > self.starts.len() {
@@ -88,7 +87,7 @@ impl Version {
     }
 }
 
-/// Entries in git's order, asked for one after the other in the same order.
+/// Entries in git's order, queried in the same order.
 pub(super) struct Sorted<'a, I: Iterator<Item = EntryRef<'a>>>(Peekable<I>);
 
 impl<'a, I: Iterator<Item = EntryRef<'a>>> Sorted<'a, I> {
@@ -112,7 +111,7 @@ fn parse(data: &[u8]) -> impl Iterator<Item = EntryRef<'_>> {
     TreeRefIter::from_bytes(data, hash::Kind::Sha1).map_while(Result::ok)
 }
 
-/// Finds where entries begin in a range that begins with one; `None` if the range does not end with one.
+/// Finds the start offsets of entries in a range; `None` if the range does not end at an entry boundary.
 fn scan(data: &[u8], range: Range<usize>, starts: &mut Vec<u32>) -> Option<()> {
     let mut at = range.start;
     while at < range.end {
@@ -122,7 +121,7 @@ fn scan(data: &[u8], range: Range<usize>, starts: &mut Vec<u32>) -> Option<()> {
     (at == range.end).then_some(())
 }
 
-/// How many bytes are the same, chunk by chunk and then within the first chunk that differs.
+/// Number of equal bytes: by chunk, then within the first chunk that differs.
 fn common<'a>(
     mine: impl Iterator<Item = &'a [u8]>,
     theirs: impl Iterator<Item = &'a [u8]>,
@@ -152,7 +151,7 @@ mod tests {
     }
 
     proptest! {
-        /// Names and ids of few different bytes, so that what is common ends in the middle of entries.
+        /// Names and ids from few distinct bytes, so that the common prefix and suffix end inside entries.
         #[test]
         fn what_changed_is_what_a_comparison_by_name_finds(
             base in prop::collection::btree_map("[01]{1,4}", 48..50_u8, 16..60),
