@@ -17,6 +17,7 @@ use abide_store::nostr_events::Kept;
 use abide_store::purgatory_attached::{self, Home};
 use abide_store::purgatory_proposals::{self as proposals, Half};
 use abide_store::{nostr_events, nostr_relations};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -206,8 +207,8 @@ async fn wait(
                     Home::Repo(owner, identifier) => Some((owner, identifier)),
                     Home::Proposal(_) => None,
                 });
-                let mut repos = repos.clone();
-                repos.extend(waiting);
+                let waiting: BTreeSet<_> = waiting.collect();
+                let repos: Vec<_> = repos.iter().cloned().chain(waiting).collect();
                 let half = Half {
                     event_id: entry.event_id,
                     pubkey: Some(entry.pubkey),
