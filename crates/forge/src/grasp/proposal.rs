@@ -19,6 +19,7 @@ use abide_store::nostr_events::Kept;
 use abide_store::purgatory_attached::{self, Home};
 use abide_store::purgatory_proposals::{self as proposals, Half};
 use abide_store::{Tx, nostr_events, nostr_relations};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -337,6 +338,7 @@ async fn write_wait(tx: &mut Tx, unit: &Wait) -> Result<Wrote, Halt> {
         Home::Repo(owner, identifier) => Some((owner, identifier)),
         Home::Proposal(_) => None,
     });
+    let waiting: BTreeSet<_> = waiting.collect();
     let repos: Vec<_> = unit.repos.iter().cloned().chain(waiting).collect();
     proposals::put(tx, &half, &repos, entry.address.as_deref()).await?;
     if unit.due == Due::Job {

@@ -1,6 +1,6 @@
 //! Decides which signed events allow a push, and the resulting ref updates.
 
-use super::scene::Scene;
+use super::scene::{Place, Scene};
 use super::signed::Signed;
 use super::spread::targets;
 use super::status::known_proposal;
@@ -286,8 +286,9 @@ pub(crate) async fn sort_push(
     let mut sorted = Sorted::default();
     sorted.refused.extend(commands.refused.iter().map(|(name, refusal)| (name.clone(), refusal.to_string())));
     let mut plan = Plan::default();
+    let serves = scene.of(place.owner).is_some_and(|known| matches!(known.place, Place::Served(_)));
     for update in &commands.events {
-        judge_event_ref(forge, place, update, view, &mut plan, &mut sorted).await?;
+        judge_event_ref(forge, (place, serves), update, view, &mut plan, &mut sorted).await?;
     }
     match follow_state(forge, place, &scene, &commands.state, view, &mut plan).await? {
         Ok(()) => sorted.allowed.extend(commands.state),
@@ -298,10 +299,10 @@ pub(crate) async fn sort_push(
     Ok(sorted)
 }
 
-/// Judges a push to the ref of an event.
+/// Judges a push to the ref of an event, in a repository that is served or waits.
 async fn judge_event_ref(
     forge: &Forge,
-    place: &Coordinate,
+    (place, serves): (&Coordinate, bool),
     update: &RefUpdate,
     view: &View,
     plan: &mut Plan,
@@ -310,7 +311,7 @@ async fn judge_event_ref(
     let Some(id) = event_of(&update.name) else { return Ok(()) };
     let known = known_proposal(forge, &id).await?;
     let named = match &known.event {
-        Some(event) => named(forge, event, known.known, place).await?,
+        Some(event) => named(forge, event, known.known, (place, serves)).await?,
         None => Named::Here,
     };
     match event_ref(known.known, named, update.new) {
@@ -334,12 +335,18 @@ async fn judge_event_ref(
 }
 
 /// Whether a proposal names this repository, and whether any that it names takes its commit.
-async fn named(forge: &Forge, event: &Event, known: KnownEvent, place: &Coordinate) -> Result<Named, Fault> {
+async fn named(
+    forge: &Forge,
+    event: &Event,
+    known: KnownEvent,
+    (place, serves): (&Coordinate, bool),
+) -> Result<Named, Fault> {
     let repos = Proposal::parse(event).map(|proposal| proposal.repos).unwrap_or_default();
     if !repos.iter().any(|repo| Coordinate::from(repo) == *place) {
         return Ok(Named::Elsewhere);
     }
-    if !matches!(known, KnownEvent::Waiting(_)) {
+    // One that is served takes it itself.
+    if serves || !matches!(known, KnownEvent::Waiting(_)) {
         return Ok(Named::Here);
     }
     let (targets, _) = targets(forge, &repos).await?;
