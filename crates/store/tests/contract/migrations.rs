@@ -357,7 +357,8 @@ async fn statuses_that_are_here_already_know_their_threads(#[values(Engine::Sqli
     }
     apply(&mut raw, engine, |version| version >= knows).await;
     let hex = if engine == Engine::Sqlite { "lower(hex(status_of))" } else { "encode(status_of, 'hex')" };
-    let known = format!("SELECT coalesce({hex}, 'none') FROM nostr_events ORDER BY created_at");
+    let known =
+        format!("SELECT CASE WHEN status_of IS NULL THEN 'none' ELSE {hex} END FROM nostr_events ORDER BY created_at");
     let none = "none".to_owned();
     assert_eq!(raw.texts(&known).await, [a, b, none.clone(), none]);
 }
