@@ -85,6 +85,8 @@ INSERT INTO nostr_tags (key, created_at, n) SELECT n % 9000 + m * 100000, create
 UPDATE users SET npub = 'npub1' || id WHERE id % 2 = 0;
 INSERT INTO nostr_repos (repo_id, pubkey, identifier)
     SELECT id, sha256(convert_to('k' || id, 'UTF8')), 'i' || id FROM repos WHERE id % 2 = 1 ON CONFLICT DO NOTHING;
+INSERT INTO nostr_proposal_refs (repo_id, event_id, pubkey)
+    SELECT r.repo_id, e.event_id, e.pubkey FROM nostr_events e JOIN nostr_repos r ON r.repo_id = e.n % 19999 + 1;
 INSERT INTO purgatory_announcements (pubkey, identifier, event_id, event_at, json, address, created_at, expires_at)
     SELECT sha256(convert_to('k' || n, 'UTF8')), 'i' || n % 9000, sha256(convert_to('a' || n, 'UTF8')), n, '{}', 'x' || n, n,
         n FROM generate_series(1, 20000) n;

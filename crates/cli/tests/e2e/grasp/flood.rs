@@ -133,9 +133,9 @@ fn a_pull_request_that_finds_git_busy_waits_and_is_served_by_a_job(
 
 /// Stores pull requests of strangers as if each had a ref.
 fn with_refs(scene: &Scene, authors: std::ops::Range<u32>, each: u64) -> Vec<Event> {
-    let coordinate = scene.owner.coordinate("demo");
+    let (coordinate, at) = (scene.owner.coordinate("demo"), now());
     let proposal = |author: u32, number: u64| {
-        Key::new(author).event(now() - number, 1618, &[&["a", &coordinate], &["c", &scene.first]], "")
+        Key::new(author).event(at - number, 1618, &[&["a", &coordinate], &["c", &scene.first]], "")
     };
     let events: Vec<Event> =
         authors.flat_map(|author| (0..each).map(move |number| (author, number))).map(|(a, n)| proposal(a, n)).collect();

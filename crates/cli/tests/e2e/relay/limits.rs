@@ -42,8 +42,10 @@ fn answers_that_nobody_reads_are_counted_for_their_address(#[values(Engine::Sqli
     let scene = Scene::new(engine);
     let text = "x".repeat(240 << 10);
     // More than any buffer between here and there holds.
-    let issues: Vec<_> = (0..80).map(|number| scene.issue(2, &format!("{number} {text}"))).collect();
-    store(&scene.server, &issues);
+    let mut writer = scene.connect();
+    for number in 0..80 {
+        assert!(writer.publish(&scene.issue(2, &format!("{number} {text}"))).0);
+    }
     let from_attacker = || Nostr::try_connect_from([127, 0, 0, 2].into(), &scene.server.url()).expect("a place");
     let all = json!({"kinds": [1621]});
     let mut silent = Vec::new();
