@@ -42,7 +42,7 @@ pub struct Offer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// It was answered before.
-    #[error("the transfer offer was already {0}")]
+    #[error("the transfer offer is already {0}")]
     Terminal(Status),
     #[error("the transfer offer has expired; ask for a new one")]
     Expired,

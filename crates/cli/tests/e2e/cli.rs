@@ -79,9 +79,9 @@ fn user_add_says_which_rule_is_broken(#[values(Engine::Sqlite, Engine::Postgres)
     add("npub1xyz", "b@example.org", good).refused(4, &["name:", "nostr"]);
     add("api", "b@example.org", good).refused(4, &["name:", "reserved"]);
     add(&"b".repeat(40), "b@example.org", good).refused(4, &["name:", "1 to 39"]);
-    add("alice", "b@example.org", good).refused(4, &["another account has it"]);
-    add("ALICE", "b@example.org", good).refused(4, &["another account has it"]);
-    add("bob", "alice@example.org", good).refused(4, &["another account has it"]);
+    add("alice", "b@example.org", good).refused(4, &["this user name is taken"]);
+    add("ALICE", "b@example.org", good).refused(4, &["this user name is taken"]);
+    add("bob", "alice@example.org", good).refused(4, &["this user name is taken"]);
     add("bob", "no address", good).refused(4, &["email:", "someone@example.org"]);
     add("bob", "bob@example.org", "short").refused(4, &["password:", "characters"]);
     add("bob", "bob@example.org", "").refused(4, &["password:"]);
@@ -103,7 +103,7 @@ fn people_are_suspended_and_given_new_passwords() {
     assert!(cli(&server, &["user", "list"]).stdout.contains("suspended"));
     server.cli_ok(&["user", "unsuspend", "alice"]);
     assert_eq!(state(), false);
-    cli(&server, &["user", "suspend", "nobody"]).refused(3, &["no user nobody", "hint: `abide user list`"]);
+    cli(&server, &["user", "suspend", "nobody"]).refused(3, &["user nobody not found", "hint: `abide user list`"]);
 
     let passwd =
         |password: &str| Said::from(server.cli_stdin(&["user", "passwd", "alice", "--password-stdin"], password));
@@ -195,7 +195,7 @@ fn token_add_prints_the_token_alone(#[values(Engine::Sqlite, Engine::Postgres)] 
     let add = |scopes: &str| cli(&server, &["token", "add", "alice", "--scopes", scopes]);
     add("repo,everything").refused(2, &["\"everything\"", "hint: valid scopes: repo:read, repo, user:read"]);
     add("").refused(2, &["at least one scope"]);
-    cli(&server, &["token", "add", "nobody", "--scopes", "repo"]).refused(3, &["no user nobody"]);
+    cli(&server, &["token", "add", "nobody", "--scopes", "repo"]).refused(3, &["user nobody not found"]);
     cli(&server, &["token", "add", "alice"]).refused(2, &["--scopes"]);
     cli(&server, &["token", "add", "alice", "--scopes", "repo", "--label", ""]).refused(4, &["label:"]);
     cli(&server, &["token", "add", "alice", "--scopes", "repo", "--expires", "0"]).refused(4, &["expires:"]);
@@ -215,7 +215,7 @@ fn ssh_keys_are_added_listed_and_removed(#[values(Engine::Sqlite, Engine::Postgr
     assert!(added.code == Some(0) && added.stdout.starts_with("added SHA256:"), "{}{}", added.stdout, added.stderr);
     cli(&server, &["ssh-key", "add", "alice", file]).refused(4, &["already in use"]);
     cli(&server, &["ssh-key", "add", "bob", file]).refused(4, &["already in use"]);
-    cli(&server, &["ssh-key", "add", "nobody", file]).refused(3, &["no user nobody"]);
+    cli(&server, &["ssh-key", "add", "nobody", file]).refused(3, &["user nobody not found"]);
     cli(&server, &["ssh-key", "add", "alice", "/nonexistent.pub"]).refused(2, &["cannot read /nonexistent.pub"]);
     let bad = git.fresh_dir().join("bad.pub");
     let bad_file = bad.to_str().expect("temporary paths are UTF-8");
@@ -289,7 +289,7 @@ fn jobs_are_run_listed_and_run_again(#[values(Engine::Sqlite, Engine::Postgres)]
     assert!(cli(&server, &["jobs", "list"]).stdout.contains("push:reconcile"));
     cli(&server, &["jobs", "list", "--state", "odd"]).refused(2, &["possible values: waiting, running, done, failed"]);
 
-    cli(&server, &["jobs", "retry", "987654"]).refused(3, &["no ended job 987654"]);
+    cli(&server, &["jobs", "retry", "987654"]).refused(3, &["no ended job has the id 987654"]);
     let id = failed[0]["id"].to_string();
     assert_eq!(server.cli_ok(&["jobs", "retry", &id]), format!("queued job {id} again\n"));
     // The server takes it up, and it fails as before.

@@ -110,7 +110,7 @@ fn a_name_that_was_folded_is_said_to_be(#[values(Engine::Sqlite, Engine::Postgre
         |name: &str| http::post(server.http_addr(), "/api/v3/user/repos", Some(&alice.token), &json!({ "name": name }));
     let made = post("mdBook");
     assert_eq!((made.status, &made.json()["name"]), (201, &json!("mdbook")));
-    assert_eq!(made.header("x-abide-notice"), Some("repository names are lowercase: it is called mdbook"));
+    assert_eq!(made.header("x-abide-notice"), Some("repository names are lowercase; this one is named mdbook"));
     assert_eq!(post("plain").header("x-abide-notice"), None);
     let path = "/api/v3/repos/alice/MDBOOK";
     let renamed = http::patch(server.http_addr(), path, Some(&alice.token), &json!({ "name": "TheBook" }));
@@ -133,7 +133,7 @@ fn a_name_that_was_folded_is_said_to_be(#[values(Engine::Sqlite, Engine::Postgre
     let path = format!("/api/v3/repositories/{id}/restore");
     let restored = http::post(server.http_addr(), &path, Some(&alice.token), &json!({ "name": "MdBook2" }));
     assert_eq!((restored.status, &restored.json()["name"]), (200, &json!("mdbook2")));
-    assert_eq!(restored.header("x-abide-notice"), Some("repository names are lowercase: it is called mdbook2"));
+    assert_eq!(restored.header("x-abide-notice"), Some("repository names are lowercase; this one is named mdbook2"));
     let id = delete("mdbook2");
     let restored = http::post(server.http_addr(), &path, Some(&alice.token), &json!({}));
     assert_eq!((restored.status, restored.header("x-abide-notice")), (200, None));
@@ -183,7 +183,7 @@ fn an_account_is_deleted_by_its_owner_an_admin_and_the_operator(
     cli(&server, &["user", "remove", "carol"]).refused(2, &["cannot be undone", "--yes"]);
     let removed: Said = cli(&server, &["user", "remove", "carol", "--yes"]);
     assert!(removed.stdout.contains("deleted carol"), "{}", removed.stderr);
-    cli(&server, &["user", "remove", "carol", "--yes"]).refused(3, &["no user carol"]);
+    cli(&server, &["user", "remove", "carol", "--yes"]).refused(3, &["user carol not found"]);
     cli(&server, &["user", "remove", "boss", "--yes"]).refused(4, &["only administrator"]);
     let add = ["user", "add", "carol", "--email", "new@example.org", "--password-stdin"];
     Said::from(server.cli_stdin(&add, PASSWORD)).refused(4, &["this user name is taken"]);

@@ -65,7 +65,7 @@ fn rename(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     cli(&server, &["repo", "rename", &id, "a b"]).refused(4, &["name:", "only letters"]);
     cli(&server, &["repo", "rename", &id, "settings"]).refused(4, &["name:", "reserved"]);
     cli(&server, &["repo", "rename", "alice/absent", "x"])
-        .refused(3, &["no repository alice/absent", "`abide repo list`"]);
+        .refused(3, &["repository alice/absent not found", "`abide repo list`"]);
     cli(&server, &["repo", "rename", &id]).refused(2, &["<NEW_NAME>"]);
     assert_eq!(traces(&server), before, "what was refused leaves no trace");
 
@@ -108,7 +108,7 @@ fn transfer(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     assert_eq!(statuses, "canceled\naccepted");
 
     cli(&server, &["repo", "transfer", &id, "bob"]).refused(4, &["already owns the repository"]);
-    cli(&server, &["repo", "transfer", &id, "nobody"]).refused(3, &["no user nobody", "`abide user list`"]);
+    cli(&server, &["repo", "transfer", &id, "nobody"]).refused(3, &["user nobody not found", "`abide user list`"]);
     cli(&server, &["repo", "transfer", "987654", "bob"]).refused(3, &["no repository 987654"]);
     alice.create(&server, "project", false);
     cli(&server, &["repo", "transfer", &id, "alice"]).refused(4, &["already has a repository with this name"]);
@@ -138,7 +138,7 @@ fn archive_and_unarchive(#[values(Engine::Sqlite, Engine::Postgres)] engine: Eng
     let back = json_of(&server, &["repo", "unarchive", "alice/project", "--json"]);
     assert_eq!((&back["state"], archived()), (&json!("active"), json!(false)));
     for command in ["archive", "unarchive"] {
-        cli(&server, &["repo", command, "alice/absent"]).refused(3, &["no repository alice/absent"]);
+        cli(&server, &["repo", command, "alice/absent"]).refused(3, &["repository alice/absent not found"]);
     }
 }
 
@@ -149,7 +149,7 @@ fn visibility(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     alice.create(&server, "project", false);
     let set = |to: &str| said(&server, &["repo", "visibility", "alice/project", to]);
 
-    assert!(set("private").contains("private now") && set("private").contains("private already"));
+    assert!(set("private").contains("is now private") && set("private").contains("is already private"));
     assert_eq!(get(&server, &bob, "/repos/alice/project").status, 404);
     let before = traces(&server);
     assert_eq!(set("private"), "alice/project is private already");
@@ -197,7 +197,7 @@ fn delete_and_restore(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine
         "a second deletion does not start the clock anew"
     );
     assert_eq!(traces(&server), before);
-    assert_eq!(said(&server, &["repo", "restore", "alice/project"]), "restored alice/project as it was");
+    assert_eq!(said(&server, &["repo", "restore", "alice/project"]), "restored alice/project");
     assert_eq!(get(&server, &alice, "/repos/alice/project").json()["id"].to_string(), id);
 
     // Its name is taken meanwhile, by one that is deleted too in the end.
@@ -225,7 +225,7 @@ fn delete_and_restore(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine
     query(&server, "UPDATE repos SET deleted_at = deleted_at - 604800000000 WHERE deleted_at IS NOT NULL");
     cli(&server, &["repo", "restore", &third]).refused(4, &["restore period of this repository has ended"]);
     cli(&server, &["repo", "restore", "987654"]).refused(3, &["no repository 987654"]);
-    cli(&server, &["repo", "restore", "alice/absent"]).refused(3, &["no repository alice/absent"]);
+    cli(&server, &["repo", "restore", "alice/absent"]).refused(3, &["repository alice/absent not found"]);
 }
 
 #[rstest]
@@ -242,8 +242,8 @@ fn purge(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let other = alice.create(&server, "project", false)["id"].to_string();
     let before = traces(&server);
     cli(&server, &["repo", "purge", &id]).refused(2, &["--confirm"]);
-    purge(&id, "alice/other").refused(4, &["is called alice/project", "nothing was deleted"]);
-    purge(&id, &id).refused(4, &["is called alice/project"]);
+    purge(&id, "alice/other").refused(4, &["the repository is alice/project", "nothing was deleted"]);
+    purge(&id, &id).refused(4, &["the repository is alice/project"]);
     purge("987654", "alice/project").refused(3, &["no repository 987654"]);
     purge(&other, "alice/project").refused(4, &["is not deleted"]);
     assert_eq!(traces(&server), before);

@@ -209,7 +209,7 @@ class Repositories(Scenario):
         with self.assertRaises(GithubException) as caught:
             client(SERVER["read_token"]).get_user().create_repo("py-read")
         self.assertEqual(caught.exception.status, 403)
-        self.assertIn("scope repo", caught.exception.data["message"])
+        self.assertIn("the repo scope", caught.exception.data["message"])
 
 
 class Content(Scenario):

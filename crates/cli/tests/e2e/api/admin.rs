@@ -57,7 +57,7 @@ fn an_admin_resets_a_lost_second_factor(#[values(Engine::Sqlite, Engine::Postgre
     let (server, _, token) = scene(engine);
     let boss = Api::with(&server, &token);
     let off = ask(&boss, "DELETE", "/admin/users/bob/two-factor");
-    assert!(off.status == 409 && off.text().contains("is off for this account"), "{}", off.text());
+    assert!(off.status == 409 && off.text().contains("is already off for this account"), "{}", off.text());
     let bytes = match engine {
         Engine::Sqlite => "BLOB",
         Engine::Postgres => "BYTEA",

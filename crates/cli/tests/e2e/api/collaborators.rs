@@ -55,7 +55,7 @@ fn each_role_may_do_what_it_says(#[values(Engine::Sqlite, Engine::Postgres)] eng
                 assert!(response.status < 300, "{role}: {method} {path} {body}: {}", response.text());
             } else {
                 let message = assert_error(&response, 403);
-                assert!(message.contains(&format!("the role {least}")), "{role}: {method} {path} {body}: {message}");
+                assert!(message.contains(&format!("the {least} role")), "{role}: {method} {path} {body}: {message}");
             }
         }
     }

@@ -32,7 +32,7 @@ fn a_renamed_repository_is_the_same_one(#[values(Engine::Sqlite, Engine::Postgre
 
     let renamed = api.patch("/repos/alice/project", json!({ "name": " Better ", "description": "Both at once" }));
     assert_eq!(renamed.status, 200, "{}", renamed.text());
-    assert_eq!(renamed.header("x-abide-notice"), Some("repository names are lowercase: it is called better"));
+    assert_eq!(renamed.header("x-abide-notice"), Some("repository names are lowercase; this one is named better"));
     let after = renamed.json();
     assert_eq!(after["id"], before["id"]);
     assert_eq!((&after["name"], &after["full_name"]), (&json!("better"), &json!("alice/better")));

@@ -179,7 +179,7 @@ fn a_token_without_a_scope_of_repositories_changes_nothing_private(
     let api = Api::with(&scene.server, &token);
     let key = fs::read_to_string(GitClient::new().with_ssh_key().public_key()).expect("the key was just made");
     let message = assert_error(&api.post("/user/keys", json!({ "title": "thief", "key": key })), 403);
-    assert!(message.contains("the scope keys;"), "{message}");
+    assert!(message.contains("the keys scope;"), "{message}");
     let config = json!({ "url": "https://thief.example.org/", "content_type": "json" });
     assert_error(&api.post("/repos/alice/hush/hooks", json!({ "config": config, "events": ["*"] })), 404);
     assert_eq!(api.read("/notifications?all=true"), json!([]));

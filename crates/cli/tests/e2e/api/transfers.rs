@@ -111,9 +111,9 @@ fn an_offer_tells_both_sides_what_they_need_and_the_recipient_takes_it(
     }
 
     let before = scene.traces();
-    assert_conflict(&answer(&taker, &offer, "accept"), "accepted already");
-    assert_conflict(&answer(&taker, &offer, "decline"), "accepted already");
-    assert_conflict(&answer(&giver, &offer, "cancel"), "accepted already");
+    assert_conflict(&answer(&taker, &offer, "accept"), "already accepted");
+    assert_conflict(&answer(&taker, &offer, "decline"), "already accepted");
+    assert_conflict(&answer(&giver, &offer, "cancel"), "already accepted");
     assert_eq!(scene.traces(), before, "what came too late leaves no trace");
     assert_healthy(&scene.server);
 }
@@ -164,13 +164,13 @@ fn each_side_gives_its_own_answer(#[values(Engine::Sqlite, Engine::Postgres)] en
     let declined = answer(&taker, &offer, "decline");
     assert_eq!((declined.status, &declined.json()["status"]), (200, &json!("declined")));
     assert_eq!(declined.json()["repository"]["private"], Value::Null, "what was not taken is private again");
-    assert_conflict(&answer(&taker, &offer, "accept"), "declined already");
-    assert_conflict(&answer(&giver, &offer, "cancel"), "declined already");
+    assert_conflict(&answer(&taker, &offer, "accept"), "already declined");
+    assert_conflict(&answer(&giver, &offer, "cancel"), "already declined");
 
     let offer = scene.offer();
     let canceled = answer(&giver, &offer, "cancel");
     assert_eq!((canceled.status, &canceled.json()["status"]), (200, &json!("canceled")));
-    assert_conflict(&answer(&taker, &offer, "accept"), "canceled already");
+    assert_conflict(&answer(&taker, &offer, "accept"), "already canceled");
 
     // Whoever administers the repository may take an offer back; others do not hear of it.
     let offer = scene.offer();
@@ -245,7 +245,7 @@ fn an_offer_ends_by_itself(#[values(Engine::Sqlite, Engine::Postgres)] engine: E
 
     let second = scene.offer();
     assert_ne!(second["id"], offer["id"], "it does not stand in the way of another one");
-    assert_conflict(&answer(&taker, &offer, "accept"), "expired already");
+    assert_conflict(&answer(&taker, &offer, "accept"), "already expired");
     assert_eq!(answer(&taker, &second, "accept").status, 200);
 }
 
@@ -271,19 +271,19 @@ fn an_offer_does_not_outlive_what_it_is_about(#[values(Engine::Sqlite, Engine::P
     // It goes another way: an old offer takes nothing, now or when it has come back.
     let offer = scene.offer();
     scene.server.cli_ok(&["repo", "transfer", "alice/project", "carol"]);
-    assert_conflict(&answer(&taker, &offer, "accept"), "canceled already");
+    assert_conflict(&answer(&taker, &offer, "accept"), "already canceled");
     scene.server.cli_ok(&["repo", "transfer", "carol/project", "alice"]);
-    assert_conflict(&answer(&taker, &offer, "accept"), "canceled already");
+    assert_conflict(&answer(&taker, &offer, "accept"), "already canceled");
 
     let offer = scene.offer();
     assert_eq!(giver.delete("/repos/alice/project").status, 204);
-    assert_conflict(&answer(&taker, &offer, "accept"), "canceled already");
+    assert_conflict(&answer(&taker, &offer, "accept"), "already canceled");
     let seen = taker.read(&format!("/repository_transfers/{}", offer["id"]));
     assert_eq!((&seen["status"], &seen["repository"]["size"]), (&json!("canceled"), &Value::Null));
     assert_eq!(taker.read("/user/repository_transfers"), json!([]));
     let restore = format!("/repositories/{}/restore", scene.project["id"]);
     assert_eq!(giver.post(&restore, json!({})).status, 200);
-    assert_conflict(&answer(&taker, &offer, "accept"), "canceled already");
+    assert_conflict(&answer(&taker, &offer, "accept"), "already canceled");
     assert_healthy(&scene.server);
 }
 

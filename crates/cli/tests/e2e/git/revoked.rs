@@ -79,7 +79,7 @@ fn a_push_over_http_ends_with_its_account_or_token(
     eventually(SOON, || std::fs::read_dir(&incoming).is_ok_and(|mut areas| areas.next().is_some()));
     lose(&scene, loss);
     let told = to_the_end(held);
-    assert!(told.contains("ng refs/heads/main the account was suspended"), "{told}");
+    assert!(told.contains("ng refs/heads/main request ended: the account was suspended"), "{told}");
     let told = to_the_end(silent);
     assert!(told.contains("the account was suspended"), "{told}");
     scene.assert_nothing_incoming();
@@ -96,7 +96,7 @@ fn a_push_over_ssh_ends_with_its_account_or_key(
     eventually(SOON, || std::fs::read_dir(&incoming).is_ok_and(|mut areas| areas.next().is_some()));
     lose(&scene, loss);
     let told = report.recv_timeout(SOON).expect("there is a report");
-    assert!(told.contains("ng refs/heads/main the account was suspended"), "{told}");
+    assert!(told.contains("ng refs/heads/main request ended: the account was suspended"), "{told}");
     eventually(SOON, || ssh.try_wait().expect("our own child can be asked").is_some());
     drop(stdin);
     scene.assert_nothing_incoming();

@@ -39,7 +39,11 @@ fn a_state_that_is_stored_is_acknowledged_though_settling_fails(
     assert_eq!(scene.say(&said), (true, String::new()));
     assert!(scene.is_served(&said));
     assert!(scene.refs(&owner, "demo").contains(&("refs/tags/v1".to_owned(), first)));
-    assert!(scene.server.log().contains("left for the job that settles"), "settling failed: {}", scene.server.log());
+    assert!(
+        scene.server.log().contains("cannot settle repositories of an identifier; their job retries"),
+        "settling failed: {}",
+        scene.server.log()
+    );
     mend(&objects);
     scene.assert_healthy();
 }

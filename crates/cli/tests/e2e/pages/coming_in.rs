@@ -21,7 +21,11 @@ fn someone_signs_up_confirms_their_address_logs_out_and_in_again(
     let made = browser.submit("/signup", "/signup", &fields);
     assert_eq!(location(&made), "/?done=welcome");
     let home = browser.page("/?done=welcome");
-    assert!(home.contains("Verify your e-mail address") && home.contains(r#"href="/ada""#), "{home}");
+    assert!(
+        home.contains("Open the link in the mail we just sent to verify your address.")
+            && home.contains(r#"href="/ada""#),
+        "{home}"
+    );
 
     let link = mailed_link(&server, "verify");
     for _ in 0..2 {

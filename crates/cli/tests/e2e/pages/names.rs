@@ -27,7 +27,7 @@ fn the_old_name_leads_to_pages_and_git_under_the_new_one(#[values(Engine::Sqlite
     let renamed = browser.submit(page, action, &[("name", "ada"), ("current_password", PASSWORD)]);
     assert_eq!(location(&renamed), "/settings/account?done=renamed");
     let html = browser.page(page);
-    assert!(html.contains("You are <strong>ada</strong>") && html.contains("Old names"), "{html}");
+    assert!(html.contains("Your user name is <strong>ada</strong>") && html.contains("Old names"), "{html}");
 
     for (old, new) in [
         ("/alice", "/ada"),

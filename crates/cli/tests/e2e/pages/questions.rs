@@ -97,7 +97,7 @@ fn removing_a_collaborator_is_asked(#[values(Engine::Sqlite, Engine::Postgres)] 
     let page = "/carol/demo/settings/collaborators";
     let remove = format!("{page}/remove");
     let question = carol.question(page, &remove, "Remove bob");
-    assert!(question.contains("Remove bob?") && question.contains("the role triage in carol/demo"), "{question}");
+    assert!(question.contains("Remove bob?") && question.contains("the triage role in carol/demo"), "{question}");
     assert_eq!(count(&server, "repo_collaborators"), "1", "asking removes nobody");
     assert_eq!(eve.get(&format!("{remove}?user=bob")).status, 403);
     for nobody in ["eve", "carol", "nobody", "", "%00"] {

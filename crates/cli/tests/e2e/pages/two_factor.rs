@@ -149,7 +149,7 @@ fn a_lost_second_factor_is_reset_at_the_command_line(#[values(Engine::Sqlite, En
     let server = server(engine);
     server.add_user("alice");
     let off = server.cli(&["user", "reset-2fa", "alice"]);
-    assert!(!off.status.success() && String::from_utf8_lossy(&off.stderr).contains("is off for this account"));
+    assert!(!off.status.success() && String::from_utf8_lossy(&off.stderr).contains("is already off for this account"));
     let alice = logged_in(&server, "alice");
     enrol(&alice);
     server.cli_ok(&["user", "reset-2fa", "alice"]);

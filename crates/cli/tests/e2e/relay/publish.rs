@@ -63,7 +63,7 @@ fn what_is_linked_through_other_events_is_taken_within_bounds(
     }
     for kind in [1, 1621] {
         let far = bob.event(scene.now, kind, &[&["e", &last.id.to_hex()]], "too far away");
-        assert!(refused(client.publish(&far)).starts_with("restricted: the event is more than 10 steps"));
+        assert!(refused(client.publish(&far)).starts_with("restricted: the event is more than 10 references away"));
     }
     let profile = bob.event(scene.now, 0, &[&["e", &"ab".repeat(32)]], "{}");
     assert!(client.publish(&profile).0);

@@ -68,7 +68,7 @@ fn a_hook_is_added_inspected_and_removed_on_its_pages(#[values(Engine::Sqlite, E
     let off = [("url", scene.receiver.url()), ("content_type", "form".into()), ("which", "all".into())];
     let off: Vec<_> = off.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     assert!(location(&send(&hook, &hook, &off)).ends_with("?done=saved"));
-    assert!(browser.page(LIST).contains(">Off</span>") && browser.page(LIST).contains("Everything"));
+    assert!(browser.page(LIST).contains(">Off</span>") && browser.page(LIST).contains("All events"));
     assert_ne!(query(&scene.server, "SELECT length(secret) FROM webhooks"), "", "a blank field keeps the secret");
     let delete = format!("{hook}/delete");
     assert!(browser.page(&delete).contains("This cannot be undone"));
@@ -98,9 +98,9 @@ fn a_suspended_hook_says_so_and_when_it_is_tried_next(#[values(Engine::Sqlite, E
     let html = browser.page(&format!("{LIST}/{id}"));
     for words in [
         "This webhook is suspended",
-        "2 deliveries failed",
+        "2 deliveries in a row failed.",
         "2 deliveries waiting",
-        "tried as a probe",
+        "retried as a probe",
         "in 15 minutes",
     ] {
         assert!(html.contains(words), "{words} in {html}");

@@ -153,7 +153,7 @@ fn hooks_are_for_administrators_and_belong_to_one_repository(
     let asked = http::get(scene.server.http_addr(), &format!("/api/v3{HOOKS}"), Some(&token));
     assert_eq!(asked.status, 403, "{}", asked.text());
     let bare = http::get(scene.server.http_addr(), &format!("/api/v3{HOOKS}"), Some(&scene.alice.token));
-    assert!(bare.status == 403 && bare.text().contains("the scope hooks"), "{}", bare.text());
+    assert!(bare.status == 403 && bare.text().contains("the hooks scope"), "{}", bare.text());
 }
 
 #[rstest]

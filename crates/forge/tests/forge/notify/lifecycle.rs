@@ -182,7 +182,7 @@ async fn both_sides_of_an_offer_hear_of_it_also_of_a_private_repository(
     world.mails().await;
     world.rig.clock.advance(8 * DAY);
     purge::sweep(forge).await.expect("swept");
-    assert_eq!(world.mailed().await, to(&both, "[ann/tool] Offer to bob expired"));
+    assert_eq!(world.mailed().await, to(&both, "[ann/tool] Transfer to bob expired"));
     let last = offer().await;
     world.mails().await;
     transfer::answer(forge, &world.bob, &last, Answer::Accept).await.expect("accepted");

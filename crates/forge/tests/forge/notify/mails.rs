@@ -109,7 +109,7 @@ async fn what_happens_within_the_window_is_told_when_it_ends_and_nothing_is_lost
     let mails = world.mails().await;
     assert_eq!(mails.len(), 1);
     assert!(mails[0].text.contains("third"), "the last word: {}", mails[0].text);
-    assert!(mails[0].text.contains("2 more things have happened"), "{}", mails[0].text);
+    assert!(mails[0].text.contains("2 more events have occurred"), "{}", mails[0].text);
     world.rig.clock.advance(WINDOW);
     assert_eq!(world.mailed().await, []);
     world.say(&world.ann, &other, "at once").await;

@@ -83,7 +83,7 @@ async fn a_deleted_account_opens_nothing_and_its_repositories_can_be_brought_bac
     assert_eq!(offered.star_count, 0);
     assert!(
         transfer::pending(&rig.forge, &bob, &offered).await.expect("readable").is_none(),
-        "the transfer offer was already declined"
+        "the transfer offer is already declined"
     );
     let back = restore::restore(&rig.forge, &Caller::operator(), &tool.id.to_string(), None).await.expect("restored");
     transfer::hand_over(&rig.forge, &Caller::operator(), &back, "bob").await.expect("handed over");

@@ -56,7 +56,7 @@ fn a_rename_that_is_refused_keeps_what_was_typed(#[values(Engine::Sqlite, Engine
     assert_eq!(scene.noted("repo_renamed"), "0");
     let renamed = settle(&ann, "ann/tool", "rename", &[("name", " Gadget ")]);
     assert_eq!(location(&renamed), "/ann/gadget/settings?done=folded");
-    assert!(ann.page("/ann/gadget/settings?done=folded").contains("lower case"));
+    assert!(ann.page("/ann/gadget/settings?done=folded").contains("Repository names are lowercase"));
     assert!(ann.page("/ann/gadget/settings?done=renamed").contains("Renamed. The old name redirects here."));
 }
 
@@ -74,7 +74,7 @@ fn the_sixth_rename_in_a_month_must_wait_also_from_one_name_to_the_other_and_bac
     assert_eq!(refused.status, 429, "{}", refused.text());
     let wait: u64 = refused.header("retry-after").and_then(|wait| wait.parse().ok()).expect("it says how long");
     assert!((29 * 86_400..=30 * 86_400).contains(&wait), "{wait}");
-    assert!(refused.text().contains("renamed 5 times in 30 days"), "{}", refused.text());
+    assert!(refused.text().contains("renamed at most 5 times in 30 days"), "{}", refused.text());
 }
 
 #[rstest]

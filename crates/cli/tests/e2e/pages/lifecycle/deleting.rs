@@ -87,5 +87,5 @@ fn deleting_cancels_the_offer_and_says_so_first(#[values(Engine::Sqlite, Engine:
     let id = query(&scene.server, "SELECT id FROM repo_transfers");
     assert!(bob.page(&format!("/transfers/{id}")).contains("The offer was cancelled"));
     let late = force(&bob, &format!("/transfers/{id}/accept"), &[]);
-    assert!(late.status == 409 && late.text().contains("The transfer offer was already canceled."), "{}", late.text());
+    assert!(late.status == 409 && late.text().contains("The transfer offer is already canceled."), "{}", late.text());
 }

@@ -102,7 +102,7 @@ fn the_recipient_of_a_private_repository_sees_what_they_decide_about_and_takes_i
     assert!(!ann.page(&offer).contains("Adds numbers"), "what has ended tells nothing of the repository");
     let again = force(&bob, &format!("{offer}/accept"), &[]);
     assert!(
-        again.status == 409 && again.text().contains("The transfer offer was already accepted."),
+        again.status == 409 && again.text().contains("The transfer offer is already accepted."),
         "{}",
         again.text()
     );
