@@ -6,7 +6,7 @@
 //! * [`address`]: splits a page address into ref and path.
 //! * [`tree`], [`blob`], [`commit`], [`tag`], [`readme`]: single objects.
 //! * [`log`], [`ancestry`], [`last_commits`]: history walks, along the commit-graph where there is one.
-//! * [`diff`]: changes.
+//! * [`diff`] between commits, trees and blobs.
 //! * [`path_log`], [`blame`], [`stream`]: one bounded git process each, where git does better; [`file_log`] follows a
 //!   file through its renames with several.
 //!
