@@ -362,7 +362,7 @@ mod tests {
         let named = |number: u32| Ref {
             name: format!("refs/tags/{number:06}").into(),
             oid: Oid::from_bytes([7; 20]),
-            peeled: (number % 3 == 0).then_some(Oid::from_bytes([8; 20])),
+            peeled: number.is_multiple_of(3).then_some(Oid::from_bytes([8; 20])),
             symref: None,
         };
         let head = crate::snapshot::Head::Symbolic("refs/tags/000000".into());

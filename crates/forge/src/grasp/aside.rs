@@ -143,7 +143,6 @@ impl Asked {
 }
 
 /// Whether there is room for a commit.
-#[expect(clippy::large_enum_variant, reason = "one at a time lives as long as a transaction")]
 enum Room {
     /// There is, also in place of what was kept before.
     Free {

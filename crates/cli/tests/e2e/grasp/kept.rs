@@ -79,7 +79,7 @@ fn branches_of_an_atomic_push_stay_if_its_pull_request_is_refused(
 ) {
     let mut scene = Scene::on(builder(engine).env("ABIDE_GRASP__UNSIGNED_PER_ADDRESS", "4KiB").start());
     let key = scene.owner.clone();
-    scene.first = scene.git.commit_file(&scene.work, "noise", &noise(1, 9_000), "more than may be copied");
+    scene.first = scene.git.commit_file(&scene.work, "noise", noise(1, 9_000), "more than may be copied");
     scene.served(&key, "demo", &[]);
     let (other, _) = unrelated(&mut scene, "other");
     let second = scene.git.commit_file(&scene.work, "a", "a", "second");

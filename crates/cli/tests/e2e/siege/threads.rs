@@ -30,7 +30,7 @@ pub fn statuses(front: &Front) {
         for _ in 0..BATCH {
             let at = number.fetch_add(1, Ordering::Relaxed);
             // Older than the large ones, so that those stay the newest.
-            let kind = if at % 2 == 0 { 1630 } else { 1632 };
+            let kind = if at.is_multiple_of(2) { 1630 } else { 1632 };
             let older = thread.created_at.as_secs().saturating_sub(1000 + u64::from(at % 500));
             front.tally.tries();
             send(&mut relay, &key.event(older, kind, &[&["e", &id, "", "root"]], &at.to_string()));
@@ -55,7 +55,7 @@ pub fn readers(front: &Front) {
     let number = AtomicU32::new(0);
     again(front, 10, || {
         front.tally.tries();
-        let asked = if number.fetch_add(1, Ordering::Relaxed) % 4 == 0 { &list } else { &page };
+        let asked = if number.fetch_add(1, Ordering::Relaxed).is_multiple_of(4) { &list } else { &page };
         if let Some(answer) = answer(front, asked) {
             front.tally.is_told(answer.status == 200, &answer.status.to_string());
         }
