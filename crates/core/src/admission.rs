@@ -115,6 +115,11 @@ impl<K: Eq + Hash + Clone> Slots<K> {
     pub fn used(&self) -> usize {
         self.used.lock().unwrap_or_else(PoisonError::into_inner).total
     }
+
+    /// Slots in use by one key.
+    pub fn used_by(&self, key: &K) -> usize {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).by_key.get(key).copied().unwrap_or(0)
+    }
 }
 
 impl<K: Eq + Hash> Drop for Slot<K> {

@@ -1,13 +1,13 @@
-//! Who may keep a connection open.
+//! Limits on open connections.
 //!
-//! Connections are limited in all and for each network, and one beyond a limit is not left waiting: it gets one of a few
-//! places that are kept for questions about the server's health, where everything else is refused at once. So a client
-//! that opens all it can and says nothing takes no more than its share, and monitoring sees a server that is alive.
+//! Connections are limited in total and per network. A connection over a limit does not wait: it gets a slot of a small
+//! reserve, where only health checks are answered and everything else is refused at once. Networks that hold many
+//! connections have a reserve of their own, so they cannot take the one that monitoring needs.
 //!
-//! A proxy that is trusted opens connections for many clients. It has places of its own, and its clients are counted by
-//! request instead, under the address that the proxy tells.
+//! A trusted proxy opens connections for many clients. It has its own slots, and its clients are counted per request,
+//! under the address that the proxy reports.
 
-use abide_core::admission::{Network, Slot, Slots};
+use abide_core::admission::{Full, Network, Slot, Slots};
 use ipnet::IpNet;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,6 +16,10 @@ use std::sync::Arc;
 const RESERVE: (usize, usize) = (32, 4);
 /// The same for the machine that the server runs on, whatever others do.
 const LOCAL_RESERVE: (usize, usize) = (8, 4);
+/// The same for networks that hold all of their connections, or more than [`FEW`].
+const CROWD_RESERVE: (usize, usize) = (32, 4);
+/// Open connections of a network that only monitors the server.
+const FEW: usize = 4;
 
 /// The places of connections and of requests by way of proxies.
 pub(super) struct Places {
@@ -25,6 +29,7 @@ pub(super) struct Places {
     requests: Slots<Network>,
     reserve: Slots<Network>,
     local_reserve: Slots<Network>,
+    crowd_reserve: Slots<Network>,
 }
 
 /// A place that lasts as long as something holds it.
@@ -61,6 +66,7 @@ impl Places {
             requests: Slots::new(total, per_network),
             reserve: Slots::new(RESERVE.0, RESERVE.1),
             local_reserve: Slots::new(LOCAL_RESERVE.0, LOCAL_RESERVE.1),
+            crowd_reserve: Slots::new(CROWD_RESERVE.0, CROWD_RESERVE.1),
         }
     }
 
@@ -68,17 +74,25 @@ impl Places {
     pub(super) fn enter(&self, ip: IpAddr) -> Entry {
         let network = Network::of(ip);
         let held = |slot| Held { _connection: Arc::new(Place::Network { _slot: slot }), _request: None };
+        let mut is_crowd = false;
         if self.trusted.iter().any(|net| net.contains(&ip.to_canonical())) {
             if let Ok(slot) = self.proxies.take(()) {
                 return Entry::Proxy(Held { _connection: Arc::new(Place::Proxy { _slot: slot }), _request: None });
             }
-        } else if let Ok(slot) = self.clients.take(network) {
-            return Entry::Guest(held(slot));
+        } else {
+            match self.clients.take(network) {
+                Ok(slot) => return Entry::Guest(held(slot)),
+                Err(full) => is_crowd = full == Full::ForKey || self.clients.used_by(&network) > FEW,
+            }
         }
-        let reserved = self.reserve.take(network).or_else(|full| match ip.to_canonical().is_loopback() {
-            true => self.local_reserve.take(network),
-            false => Err(full),
-        });
+        let reserved = if is_crowd {
+            self.crowd_reserve.take(network)
+        } else {
+            self.reserve.take(network).or_else(|full| match ip.to_canonical().is_loopback() {
+                true => self.local_reserve.take(network),
+                false => Err(full),
+            })
+        };
         reserved.map_or(Entry::Full, |slot| Entry::Reserve(held(slot)))
     }
 
@@ -125,6 +139,22 @@ mod tests {
         let _reserve: Vec<_> = (0..RESERVE.0).map(|last| places.enter(ip(&format!("198.51.100.{last}")))).collect();
         assert_eq!(kind(&places.enter(ip("192.0.2.9"))), "full");
         assert_eq!(kind(&places.enter(ip("127.0.0.1"))), "reserve", "the machine itself has places of its own");
+    }
+
+    #[test]
+    fn networks_that_took_every_connection_do_not_take_the_reserve_of_health_checks_too() {
+        let places = Places::new(100, 10, Arc::new([]));
+        let attackers: Vec<IpAddr> = (1..=10).map(|last| ip(&format!("192.0.2.{last}"))).collect();
+        let mut taken = Vec::new();
+        for _ in 0..10 {
+            taken.extend(attackers.iter().map(|from| places.enter(*from)));
+        }
+        for _ in 0..10 {
+            taken.extend(attackers.iter().map(|from| places.enter(*from)));
+        }
+        assert_eq!(kind(&places.enter(attackers[0])), "full");
+        assert_eq!(kind(&places.enter(ip("198.51.100.1"))), "reserve", "monitoring from elsewhere");
+        assert_eq!(kind(&places.enter(ip("127.0.0.1"))), "reserve", "and from the machine itself");
     }
 
     #[test]

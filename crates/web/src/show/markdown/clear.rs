@@ -4,7 +4,7 @@
 //! make all that follows unclear to `tags.rs`. Nothing here decides about safety: whatever is left is bounded by `tags.rs`
 //! and sanitised like every other text.
 
-use super::tags::{behind_bracket, comment, find, read};
+use super::tags::{behind_bracket, comment, ends_name, find, read};
 use std::borrow::Cow;
 
 /// Elements that go with their content, if they are closed.
@@ -72,18 +72,22 @@ impl<'h> Pass<'h> {
         }
         let mut at = end;
         while let Some(next) = find(self.bytes, at, b'<') {
-            let (ends, found) = match self.bytes[next + 1..] {
-                [b'/', letter, ..] if letter.is_ascii_alphabetic() => self.tag(next + 2),
-                _ => (next + 1, None),
-            };
-            if found.is_some_and(|found| found.eq_ignore_ascii_case(element)) {
-                return ends;
+            // Attributes are read only behind the right name: they may reach to the end of the text, once for every `</`.
+            if is_end_tag_of(element, &self.bytes[next + 1..]) {
+                return self.tag(next + 2).0;
             }
             at = next + 1;
         }
         self.unclosed.push(element);
         end
     }
+}
+
+/// Whether the bytes behind a `<` begin the end tag of an element.
+fn is_end_tag_of(element: &[u8], rest: &[u8]) -> bool {
+    let Some(([b'/'], rest)) = rest.split_at_checked(1) else { return false };
+    let Some((name, rest)) = rest.split_at_checked(element.len()) else { return false };
+    name.eq_ignore_ascii_case(element) && rest.first().is_none_or(ends_name)
 }
 
 #[cfg(test)]
@@ -146,6 +150,12 @@ mod tests {
         }
         for unit in ["<script>", "<style>a", "<svg>", "<iframe><noembed>"] {
             assert_eq!(check(&clear(&unit.repeat(60_000), kept)), Ok(()), "{unit}");
+        }
+        for unit in ["</a ", "</a", "</a x='", "</scrip ", "</script", "</noembed =", "<!--", "<a \""] {
+            for element in WITH_CONTENT {
+                let html = format!("<{}>{}", String::from_utf8_lossy(element), unit.repeat(120_000));
+                clear(&html, kept);
+            }
         }
         assert_eq!(check(&clear(&"<div>".repeat(1_000), kept)), Err(Refused::TooMuch), "bounds hold");
     }

@@ -232,10 +232,14 @@ pub(super) fn behind_bracket(html: &[u8], from: usize) -> usize {
     find(html, from, b'>').map_or(html.len(), |end| end + 1)
 }
 
+/// Whether a byte ends the name of a tag.
+pub(super) fn ends_name(byte: &u8) -> bool {
+    byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>')
+}
+
 /// A tag's name, where the tag ends and how many attributes it has.
 pub(super) fn read(html: &[u8], from: usize) -> (&[u8], usize, usize) {
-    let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>');
-    let length = html[from..].iter().position(ends).unwrap_or(html.len() - from);
+    let length = html[from..].iter().position(ends_name).unwrap_or(html.len() - from);
     let (end, attributes) = attributes(html, from + length);
     (&html[from..from + length], end, attributes)
 }
@@ -266,8 +270,7 @@ fn raw_end(html: &[u8], from: usize, name: &[u8]) -> Result<usize, Refused> {
     while let Some(next) = find(html, at, b'<') {
         at = next + 1;
         let Some([b'/', rest @ ..]) = html.get(at..) else { continue };
-        let ends = rest.get(name.len()).is_some_and(|byte| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>'));
-        if ends && rest[..name.len()].eq_ignore_ascii_case(name) {
+        if rest.get(name.len()).is_some_and(ends_name) && rest[..name.len()].eq_ignore_ascii_case(name) {
             // A script that holds a comment can go on behind its end tag.
             let unclear = name.eq_ignore_ascii_case(b"script") && find_text(&html[from..next], b"<!--").is_some();
             return if unclear { Err(Refused::Unclear) } else { Ok(attributes(html, at + 1 + name.len()).0) };
