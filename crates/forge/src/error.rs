@@ -53,6 +53,11 @@ impl Fault {
         matches!(self, Self::Git(GitError::Busy { .. }))
     }
 
+    /// Whether git exceeded the time or memory of one request. The server is well; the question costs too much.
+    pub fn is_over_limit(&self) -> bool {
+        matches!(self, Self::Git(GitError::TimedOut { .. } | GitError::UsedUp { .. }))
+    }
+
     /// What may be told about it. That the server is full or busy is worth knowing; causes stay in the log.
     pub fn told(&self) -> String {
         match self {
@@ -60,6 +65,11 @@ impl Fault {
             | Self::Crowded
             | Self::Revoked
             | Self::Git(GitError::Busy { .. } | GitError::RequestTooLarge(_)) => self.to_string(),
+            fault if fault.is_over_limit() => {
+                "this request needs more processor time or memory than the server allows; ask for less, such as a \
+                 smaller file or a shorter history"
+                    .to_owned()
+            }
             _ => "internal server error; try again later".to_owned(),
         }
     }

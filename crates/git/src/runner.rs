@@ -25,6 +25,12 @@ const LARGE_REQUESTS_EACH: usize = 8;
 /// CPU time of one walk or copy for a client without an account.
 const STRANGERS_TIME: Duration = Duration::from_secs(120);
 
+/// CPU time of one history query of a client without an account.
+const STRANGERS_READING: Duration = Duration::from_secs(20);
+
+/// CPU time of one fetch by a client without an account.
+const STRANGERS_FETCHING: Duration = Duration::from_secs(600);
+
 /// Oldest supported git version.
 const MINIMUM: (u32, u32) = (2, 39);
 
@@ -212,8 +218,18 @@ impl Git {
     }
 
     /// Limits of a process that answers a history query.
-    pub(crate) fn read_ration(&self) -> Ration {
-        Ration { processor: self.0.limits.quick, ..self.ration() }
+    fn read_ration(&self, client: Client) -> Ration {
+        let yields = client.is_stranger();
+        let processor = if yields { STRANGERS_READING } else { self.0.limits.quick };
+        Ration { processor: processor.min(self.0.limits.quick), yields, ..self.ration() }
+    }
+
+    /// Limits of a process that serves a fetch. Memory is that of any process: a large repository needs it, and public
+    /// repositories are mostly cloned without an account.
+    pub(crate) fn fetch_ration(&self, client: Client) -> Ration {
+        let (own, yields) = (self.ration(), client.is_stranger());
+        let processor = if yields { own.processor.min(STRANGERS_FETCHING) } else { own.processor };
+        Ration { processor, yields, ..own }
     }
 
     /// Takes a fetch slot.
@@ -267,13 +283,33 @@ impl Git {
     }
 
     /// Takes a slot for a history query.
-    pub(crate) async fn read_place(&self, client: Client) -> Result<Place, GitError> {
-        self.0.reads.enter(client, self.0.limits.queue).await
+    pub(crate) async fn reading(&self, client: Client) -> Result<Reading<'_>, GitError> {
+        let place = self.0.reads.enter(client, self.0.limits.queue).await?;
+        Ok(Reading { git: self, ration: self.read_ration(client), _place: place })
     }
 
     /// Takes a maintenance slot.
     pub(crate) async fn heavy_place(&self) -> Result<Place, GitError> {
         self.0.heavy.enter(Client::SERVER, self.0.limits.queue).await
+    }
+}
+
+/// A slot for a history query, with the limits of the processes that run in it.
+pub(crate) struct Reading<'g> {
+    git: &'g Git,
+    ration: Ration,
+    _place: Place,
+}
+
+impl Reading<'_> {
+    /// A call of `git <what>` in this repository.
+    pub(crate) fn call(&self, what: &'static str, repo: &Path) -> Call<'_> {
+        self.git.call(what, repo).ration(self.ration)
+    }
+
+    /// Time limit of one call.
+    pub(crate) fn limit(&self) -> Duration {
+        self.git.0.limits.quick
     }
 }
 
@@ -392,6 +428,11 @@ mod tests {
         let (stranger, other) = (Client::signer(None, None, [1; 32]), Client::signer(None, None, [2; 32]));
         let account = Client::signer(None, Some(abide_core::UserId::new(7)), [3; 32]);
         assert_eq!((git.ration_of(stranger).memory, git.ration_of(account).memory), (7 << 20, git.limits().memory));
+        for (client, yields) in [(stranger, true), (account, false), (Client::SERVER, false)] {
+            let (read, fetch) = (git.read_ration(client), git.fetch_ration(client));
+            assert_eq!((read.yields, fetch.yields), (yields, yields));
+            assert_eq!((read.processor < git.limits().quick, fetch.processor < git.limits().maintenance), (yields, yields));
+        }
         let held = git.unpack_place(stranger).await.unwrap();
         drop(git.unpack_place(account).await.unwrap());
         drop(git.unpack_place(Client::SERVER).await.unwrap());

@@ -39,7 +39,7 @@ pub struct UploadPack {
 
 impl UploadPack {
     fn start(&self, git: &Git, stateless: bool, request: Option<std::fs::File>) -> Result<Running, GitError> {
-        let mut call = git.call("upload-pack", &self.repo);
+        let mut call = git.call("upload-pack", &self.repo).ration(git.fetch_ration(self.client));
         if let Some(protocol) = self.protocol.as_env() {
             call = call.env("GIT_PROTOCOL", protocol);
         }

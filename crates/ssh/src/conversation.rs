@@ -65,8 +65,9 @@ pub(crate) struct Conversation<'a> {
 impl Conversation<'_> {
     pub(crate) async fn hold(&self, command: &Command, input: impl AsyncRead + Unpin + Send) -> Done {
         let held = match command.service {
-            Service::Fetch => self.fetch(&command.door, input).await,
-            Service::Push => self.push(&command.door, input).await,
+            // Boxed: both futures are large, and without optimisation each layer above would copy them onto the stack.
+            Service::Fetch => Box::pin(self.fetch(&command.door, input)).await,
+            Service::Push => Box::pin(self.push(&command.door, input)).await,
         };
         match held {
             Ok(done) => done,

@@ -84,10 +84,11 @@ pub(crate) async fn identify_signed(
     Ok((credentials, Body::from(body)))
 }
 
-/// What whoever keeps this request's connection open must go on having.
-pub(crate) fn standing(headers: &HeaderMap) -> Standing {
+/// The credential of a request. A connection that outlives the request must check it again.
+pub(crate) fn standing(headers: &HeaderMap, caller: &Caller) -> Standing {
     if let Some(header) = signed(headers) {
-        return http_auth::named_key(header, &Limits::default()).map_or(Standing::Anonymous, Standing::Linked);
+        let key = http_auth::named_key(header, &Limits::default()).ok();
+        return key.zip(caller.user_id()).map_or(Standing::Anonymous, |(key, user)| Standing::Linked(key, user));
     }
     let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     value.and_then(secret).map_or(Standing::Anonymous, |secret| Standing::token(&secret))

@@ -359,7 +359,7 @@ fn directories_that_are_too_large_say_so_and_wide_ones_are_shown_to_a_limit() {
     }
 
     let page = scene.page("/ann/tool/tree/wide");
-    assert!(page.contains("more entries than are shown here") && page.contains(">00000001<"));
+    assert!(page.contains("too many entries to show all of them") && page.contains(">00000001<"));
     assert!(scene.page("/ann/tool/blob/wide/00119999").contains("wide"));
     assert_eq!(scene.page("/ann/tool/raw/wide/00119999"), "wide\n");
     let listed = scene.get("/api/v3/repos/ann/tool/contents?ref=wide");

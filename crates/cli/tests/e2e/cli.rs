@@ -81,7 +81,7 @@ fn user_add_says_which_rule_is_broken(#[values(Engine::Sqlite, Engine::Postgres)
     add(&"b".repeat(40), "b@example.org", good).refused(4, &["name:", "1 to 39"]);
     add("alice", "b@example.org", good).refused(4, &["this user name is taken"]);
     add("ALICE", "b@example.org", good).refused(4, &["this user name is taken"]);
-    add("bob", "alice@example.org", good).refused(4, &["this user name is taken"]);
+    add("bob", "alice@example.org", good).refused(4, &["email:", "another account uses this address"]);
     add("bob", "no address", good).refused(4, &["email:", "someone@example.org"]);
     add("bob", "bob@example.org", "short").refused(4, &["password:", "characters"]);
     add("bob", "bob@example.org", "").refused(4, &["password:"]);
@@ -460,7 +460,7 @@ fn the_command_line_works_where_no_server_ever_ran() {
     let dir = database.data_dir().join("fresh");
     let data = dir.to_str().expect("temporary paths are UTF-8");
     let list = ["user", "list", "--json", "--data", data];
-    alone(database.data_dir(), &list, &[]).refused(3, &["there is no data directory", "--data DIR"]);
+    alone(database.data_dir(), &list, &[]).refused(3, &["does not exist", "--data DIR"]);
     assert!(!dir.exists());
     let said = alone(database.data_dir(), &["user", "invite", "--data", data], &[]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);

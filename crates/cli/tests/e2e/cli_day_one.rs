@@ -114,7 +114,7 @@ fn a_name_that_was_folded_is_said_to_be(#[values(Engine::Sqlite, Engine::Postgre
     assert_eq!(post("plain").header("x-abide-notice"), None);
     let path = "/api/v3/repos/alice/MDBOOK";
     let renamed = http::patch(server.http_addr(), path, Some(&alice.token), &json!({ "name": "TheBook" }));
-    assert_eq!(renamed.header("x-abide-notice"), Some("repository names are lowercase: it is called thebook"));
+    assert_eq!(renamed.header("x-abide-notice"), Some("repository names are lowercase; this one is named thebook"));
     let said = cli(&server, &["repo", "rename", "alice/thebook", "MdBook"]);
     assert!(said.stdout.contains("alice/mdbook") && said.stdout.contains("names are lowercase"), "{}", said.stdout);
     let browser = crate::pages::logged_in(&server, "alice");

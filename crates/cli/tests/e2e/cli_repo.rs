@@ -109,7 +109,7 @@ fn transfer(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
 
     cli(&server, &["repo", "transfer", &id, "bob"]).refused(4, &["already owns the repository"]);
     cli(&server, &["repo", "transfer", &id, "nobody"]).refused(3, &["user nobody not found", "`abide user list`"]);
-    cli(&server, &["repo", "transfer", "987654", "bob"]).refused(3, &["no repository 987654"]);
+    cli(&server, &["repo", "transfer", "987654", "bob"]).refused(3, &["repository 987654 not found"]);
     alice.create(&server, "project", false);
     cli(&server, &["repo", "transfer", &id, "alice"]).refused(4, &["already has a repository with this name"]);
     server.cli_ok(&["user", "suspend", "alice"]);
@@ -152,7 +152,7 @@ fn visibility(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     assert!(set("private").contains("is now private") && set("private").contains("is already private"));
     assert_eq!(get(&server, &bob, "/repos/alice/project").status, 404);
     let before = traces(&server);
-    assert_eq!(set("private"), "alice/project is private already");
+    assert_eq!(set("private"), "alice/project is already private");
     assert_eq!(traces(&server), before);
     assert_eq!(set("public"), "alice/project is now public: everyone can read it");
     assert_eq!(get(&server, &bob, "/repos/alice/project").status, 200);
@@ -224,7 +224,7 @@ fn delete_and_restore(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine
 
     query(&server, "UPDATE repos SET deleted_at = deleted_at - 604800000000 WHERE deleted_at IS NOT NULL");
     cli(&server, &["repo", "restore", &third]).refused(4, &["restore period of this repository has ended"]);
-    cli(&server, &["repo", "restore", "987654"]).refused(3, &["no repository 987654"]);
+    cli(&server, &["repo", "restore", "987654"]).refused(3, &["repository 987654 not found"]);
     cli(&server, &["repo", "restore", "alice/absent"]).refused(3, &["repository alice/absent not found"]);
 }
 
@@ -244,7 +244,7 @@ fn purge(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     cli(&server, &["repo", "purge", &id]).refused(2, &["--confirm"]);
     purge(&id, "alice/other").refused(4, &["the repository is alice/project", "nothing was deleted"]);
     purge(&id, &id).refused(4, &["the repository is alice/project"]);
-    purge("987654", "alice/project").refused(3, &["no repository 987654"]);
+    purge("987654", "alice/project").refused(3, &["repository 987654 not found"]);
     purge(&other, "alice/project").refused(4, &["is not deleted"]);
     assert_eq!(traces(&server), before);
     assert!(directory.is_dir());

@@ -29,8 +29,8 @@ pub enum Standing {
     Session([u8; 32]),
     /// An SSH key, by its fingerprint.
     SshKey(Arc<str>),
-    /// A nostr key that must belong to an account.
-    Linked(PublicKey),
+    /// A nostr key, and the account that it must belong to.
+    Linked(PublicKey, UserId),
 }
 
 impl Standing {
@@ -64,7 +64,9 @@ impl Standing {
                 Some(key) => users::by_id(conn, key.user_id).await?,
                 None => None,
             },
-            Self::Linked(key) => user_keys::by_npub(conn, &nip19::npub(key)).await?,
+            Self::Linked(key, account) => {
+                user_keys::by_npub(conn, &nip19::npub(key)).await?.filter(|user| user.id == *account)
+            }
         };
         Ok(user.is_some_and(|user| user.suspended_at.is_none()))
     }

@@ -175,7 +175,7 @@ pub async fn converse(
 ) -> Result<(), Fault> {
     let mut talk = Talk { forge, ticket, version, output };
     tokio::select! {
-        held = talk.hold(input) => held,
+        held = Box::pin(talk.hold(input)) => held,
         () = ticket.standing.lost(forge) => Err(Fault::Revoked),
     }
 }

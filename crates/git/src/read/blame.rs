@@ -39,13 +39,12 @@ impl Reader {
             Some(size) if size > LARGEST => return Err(ReadError::TooFar),
             Some(_) => (),
         }
-        let _place = git.read_place(client).await?;
-        let output = git
+        let reading = git.reading(client).await?;
+        let output = reading
             .call("blame", self.repo_dir())
-            .ration(git.read_ration())
             .args(["--incremental", &start.to_string(), "--"])
             .args([OsStr::from_bytes(path)])
-            .run(&[], git.limits().quick)
+            .run(&[], reading.limit())
             .await?;
         let mut ranges: Vec<_> = output.split(|&byte| byte == b'\n').filter_map(parse_range).collect();
         ranges.sort_by_key(|range| range.start);

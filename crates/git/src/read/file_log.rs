@@ -6,6 +6,7 @@
 use super::path_log::addressable;
 use super::{Commit, EntryKind, ReadError, Reader};
 use crate::error::blocking;
+use crate::runner::Reading;
 use crate::{Client, Git};
 use abide_core::Oid;
 use gix::bstr::BString;
@@ -58,8 +59,8 @@ impl Reader {
     ) -> Result<FileLog, ReadError> {
         let path = BString::from(addressable(path)?);
         let limit = limit.min(LONGEST_PAGE);
-        let _place = git.read_place(client).await?;
-        let mut found = self.follow(git, start, path, skip, limit + 1).await?;
+        let reading = git.reading(client).await?;
+        let mut found = self.follow(&reading, start, path, skip, limit + 1).await?;
         let more = found.len() > limit;
         found.truncate(limit);
         let reader = self.clone();
@@ -70,7 +71,7 @@ impl Reader {
 
     async fn follow(
         &self,
-        git: &Git,
+        reading: &Reading<'_>,
         start: Oid,
         path: BString,
         mut skip: usize,
@@ -79,15 +80,15 @@ impl Reader {
         let mut found: Vec<Found> = Vec::new();
         let (mut at, mut path) = (start, path);
         for _ in 0..=MOST_RENAMES {
-            let oids = self.changed(git, at, &path, skip, wanted - found.len()).await?;
+            let oids = self.changed(reading, at, &path, skip, wanted - found.len()).await?;
             let oldest = match oids.last() {
                 Some(&last) => last,
                 // `skip` covers all commits of this path; their number says how many to skip on the next path.
-                None if skip > 0 => match self.count_changed(git, at, &path).await? {
+                None if skip > 0 => match self.count_changed(reading, at, &path).await? {
                     0 => break,
                     count => {
                         skip -= count.min(skip);
-                        let last = self.changed(git, at, &path, count - 1, 1).await?;
+                        let last = self.changed(reading, at, &path, count - 1, 1).await?;
                         *last.first().ok_or_else(|| self.broken("git rev-list counted more than it lists"))?
                     }
                 },

@@ -3,6 +3,7 @@
 use super::tree::{components, trim};
 use super::{LogPage, ReadError, Reader};
 use crate::error::blocking;
+use crate::runner::Reading;
 use crate::{Client, Git};
 use abide_core::Oid;
 use std::ffi::OsStr;
@@ -26,8 +27,8 @@ impl Reader {
     ) -> Result<LogPage, ReadError> {
         let path = addressable(path)?;
         let limit = limit.min(LONGEST_PAGE);
-        let _place = git.read_place(client).await?;
-        let mut oids = self.changed(git, start, path, skip, limit + 1).await?;
+        let reading = git.reading(client).await?;
+        let mut oids = self.changed(&reading, start, path, skip, limit + 1).await?;
         let more = oids.len() > limit;
         oids.truncate(limit);
         let reader = self.clone();
@@ -35,17 +36,17 @@ impl Reader {
         Ok(LogPage { commits, more })
     }
 
-    /// Ids of commits that changed a path. The caller holds a read slot.
+    /// Ids of commits that changed a path.
     pub(super) async fn changed(
         &self,
-        git: &Git,
+        reading: &Reading<'_>,
         start: Oid,
         path: &[u8],
         skip: usize,
         limit: usize,
     ) -> Result<Vec<Oid>, ReadError> {
         let (skip, count) = (format!("--skip={skip}"), format!("--max-count={limit}"));
-        let output = self.rev_list(git, &[&skip, &count], start, path).await?;
+        let output = self.rev_list(reading, &[&skip, &count], start, path).await?;
         let parsed: Option<Vec<Oid>> = output
             .split(|&byte| byte == b'\n')
             .filter(|line| !line.is_empty())
@@ -54,22 +55,32 @@ impl Reader {
         parsed.ok_or_else(|| self.broken("git rev-list printed something that is no id"))
     }
 
-    /// Number of commits that changed a path. The caller holds a read slot.
-    pub(super) async fn count_changed(&self, git: &Git, start: Oid, path: &[u8]) -> Result<usize, ReadError> {
-        let output = self.rev_list(git, &["--count"], start, path).await?;
+    /// Number of commits that changed a path.
+    pub(super) async fn count_changed(
+        &self,
+        reading: &Reading<'_>,
+        start: Oid,
+        path: &[u8],
+    ) -> Result<usize, ReadError> {
+        let output = self.rev_list(reading, &["--count"], start, path).await?;
         let count = std::str::from_utf8(&output).ok().and_then(|text| text.trim().parse().ok());
         count.ok_or_else(|| self.broken("git rev-list printed something that is no number"))
     }
 
-    async fn rev_list(&self, git: &Git, options: &[&str], start: Oid, path: &[u8]) -> Result<Vec<u8>, ReadError> {
-        let output = git
+    async fn rev_list(
+        &self,
+        reading: &Reading<'_>,
+        options: &[&str],
+        start: Oid,
+        path: &[u8],
+    ) -> Result<Vec<u8>, ReadError> {
+        let output = reading
             .call("rev-list", self.repo_dir())
-            .ration(git.read_ration())
             .env("GIT_LITERAL_PATHSPECS", "1")
             .args(options)
             .args(["--end-of-options", &start.to_string(), "--"])
             .args([OsStr::from_bytes(path)])
-            .run(&[], git.limits().quick)
+            .run(&[], reading.limit())
             .await?;
         Ok(output)
     }

@@ -153,7 +153,7 @@ fn the_values_of_all_filters_together_are_bounded() {
     };
     assert_eq!(ask("a", &[json!({"kinds": [1, 2, 3]}), json!({"kinds": [1]})]), None, "six of ten");
     let refused = ask("b", &[json!({"kinds": [1, 2, 3, 4]})]).unwrap();
-    assert!(refused.starts_with("[\"CLOSED\",\"b\",\"rate-limited: at most 10 values"), "{refused}");
+    assert!(refused.starts_with("[\"CLOSED\",\"b\",\"rate-limited: the limit is 10 values"), "{refused}");
     assert_eq!(ask("b", &[json!({"kinds": [1, 2, 3]})]), None, "just so many");
     assert!(ask("c", &[json!({})]).is_some(), "a filter without values is one too");
     assert_eq!(ask("a", &[json!({"kinds": [1, 2]})]), None, "what is replaced makes room");

@@ -204,6 +204,10 @@ impl From<Fault> for ApiError {
             Fault::Git(GitError::Busy { .. }) => {
                 Self { retry_after: Some(1), ..Self::new(StatusCode::SERVICE_UNAVAILABLE, fault.to_string()) }
             }
+            fault if fault.is_over_limit() => {
+                tracing::warn!(error = %fault, "an API request needs more than one may have");
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, fault.told())
+            }
             _ => {
                 tracing::error!(error = %fault, "an API request failed");
                 Self::internal()

@@ -91,7 +91,7 @@ pub(super) async fn stream(
     let after = known.map(|id| id.trim().parse().map_err(|_| rule())).transpose()?;
     let place = app.streams.take(&caller).map_err(ApiError::crowded)?;
     let tail = Tail::new(&app.forge, &caller, after).await?;
-    let standing = auth::standing(&headers);
+    let standing = auth::standing(&headers, &caller);
     let following = Following { app, tail, standing, end: Instant::now() + LIFE, _place: place };
     let mut response = Sse::new(told(following)).into_response();
     // What stands between would collect it otherwise.

@@ -78,6 +78,9 @@ const WORK_ON_A_FULL_DISK: [&str; 19] = [
     "done",
 ];
 
+/// Forms that anyone can send. Other forms for visitors who are not signed in have a mailed or printed link.
+const WITHOUT_CREDENTIAL: [&str; 2] = ["/signup", "/forgot"];
+
 fn works_on_a_full_disk(path: &str) -> bool {
     // A key that has no account yet is refused further on.
     path == nostr::PATH || path.rsplit('/').next().is_some_and(|last| WORK_ON_A_FULL_DISK.contains(&last))
@@ -96,8 +99,10 @@ impl FromRequest<App> for Form {
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
         let visitor = visitor::found(request.extensions()).ok_or_else(Problem::foreign_form)?;
-        if !works_on_a_full_disk(request.uri().path()) {
-            disk::ensure_room(&app.forge, Writer::Account)?;
+        let path = request.uri().path();
+        if !works_on_a_full_disk(path) {
+            let needs_no_account = visitor.user().is_none() && WITHOUT_CREDENTIAL.contains(&path);
+            disk::ensure_room(&app.forge, if needs_no_account { Writer::Stranger } else { Writer::Account })?;
         }
         let body = tokio::time::timeout(LONGEST, axum::body::to_bytes(request.into_body(), LARGEST)).await;
         let body = body.map_err(|_| Problem::form_too_slow())?.map_err(|error| unread(&error))?;

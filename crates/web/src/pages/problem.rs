@@ -91,6 +91,10 @@ impl Problem {
             let busy = Self::new(StatusCode::SERVICE_UNAVAILABLE, sentence(&fault.told()));
             return Self { retry_after: Some(RETRY_AFTER), ..busy };
         }
+        if fault.is_over_limit() {
+            tracing::warn!(error = %fault, "a page needs more than a request may have");
+            return Self::new(StatusCode::SERVICE_UNAVAILABLE, sentence(&fault.told()));
+        }
         tracing::error!(error = %fault, "a page failed");
         let status = match fault {
             Fault::DiskFull { .. } => StatusCode::INSUFFICIENT_STORAGE,

@@ -24,7 +24,7 @@ mod repos;
 pub mod scene;
 mod scopes;
 mod shapes;
-mod signed;
+pub mod signed;
 mod social;
 mod transfers;
 

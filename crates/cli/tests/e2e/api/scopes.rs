@@ -35,7 +35,7 @@ fn a_token_without_the_scope_is_told_which_one_it_lacks() {
             match route.access.scopes().into_iter().find(|needed| !scope.covers(*needed)) {
                 Some(needed) => {
                     let message = assert_error(&response, 403);
-                    assert!(message.contains(&format!("the scope {needed};")), "{scope} at {route:?}: {message}");
+                    assert!(message.contains(&format!("the {needed} scope;")), "{scope} at {route:?}: {message}");
                     refused += 1;
                 }
                 None => assert!(![401, 403].contains(&response.status), "{scope} at {route:?}: {}", response.text()),

@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use std::io::{BufReader, Write as _};
 
 /// The header of a proof.
-fn header(key: &Key, at: u64, tags: &[&[&str]]) -> String {
+pub fn header(key: &Key, at: u64, tags: &[&[&str]]) -> String {
     format!("Nostr {}", STANDARD.encode(abide_nostr::event::to_json(&key.event(at, 27_235, tags, ""))))
 }
 
@@ -66,7 +66,7 @@ fn a_proof_that_opens_nothing_is_refused_before_its_body_is_read(
     let path = "/api/v3/user/repos";
     let url = format!("{}{path}", server.url());
     let stranger = header(&Key::new(2), Key::now(), &[&["u", &url], &["method", "POST"]]);
-    for (proof, why) in [("Nostr x", "base64"), (&stranger, "no account here has this key")] {
+    for (proof, why) in [("Nostr x", "base64"), (&stranger, "no account has this key")] {
         let mut stream = connect_from(ATTACKER, server.http_addr()).unwrap();
         let head =
             format!("POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: {proof}\r\nContent-Length: 1000000\r\n\r\n{{");

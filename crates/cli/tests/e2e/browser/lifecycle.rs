@@ -69,7 +69,7 @@ async fn the_danger_zone_is_used_with_open_eyes() {
     browser.sees("The repository is private.").await;
 
     // All of it is on record.
-    browser.press("Audit").await;
+    browser.press("Audit log").await;
     for told in ["Made private", "Unarchived", "Archived", "Renamed from tool to gadget", "Created as ann/tool, public"]
     {
         browser.sees(told).await;
@@ -96,7 +96,7 @@ async fn a_private_repository_is_offered_and_taken() {
     let taker = Browser::open(&server).await;
     log_in(&taker, "bob").await;
     taker.sees("You have a transfer offer.").await;
-    taker.press("Look at the offer").await;
+    taker.press("View offer").await;
     taker.sees("If you accept, you own it as bob/tool.").await;
     taker.press("Accept: ann/tool").await;
     taker.sees("ann wants to transfer a repository to you").await;

@@ -2,9 +2,10 @@
 //! came out of a name.
 
 use crate::beside::Beside as _;
+use crate::grasp::scene::{Scene, npub};
 use crate::pages::logged_in;
 use crate::support::{person, query, server};
-use abide_testkit::{Engine, GitClient, Server, http};
+use abide_testkit::{Engine, GitClient, Key, Server, http};
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{BufferQueue, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
 use rstest::rstest;
@@ -167,4 +168,83 @@ fn a_hostile_name_is_text_on_every_page(#[values(Engine::Sqlite, Engine::Postgre
     }
     assert!(shown > 30, "only {shown} pages show a name");
     assert!(pictures > 0, "no picture was shown");
+}
+
+/// Pages about nostr threads and entries of purgatory, webhooks, transfer offers, deleted repositories, tokens, SSH keys and
+/// old names. Every one of them must be there, so that its template is really shown.
+#[rstest]
+fn hostile_text_of_threads_offers_and_settings_is_text_too(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut scene = Scene::new(engine);
+    let owner = scene.owner.clone();
+    scene.served(&owner, "tool", &[&["name", HOSTILE], &["description", HOSTILE], &["t", HOSTILE], &["web", HOSTILE]]);
+    scene.announce(&owner, "waits", &[&["name", HOSTILE], &["description", HOSTILE]]);
+    let coordinate = owner.coordinate("tool");
+    let begun = [(1621, "an issue"), (1617, "a patch")].map(|(kind, about)| {
+        let tags: &[&[&str]] =
+            &[&["a", &coordinate], &["subject", HOSTILE], &["t", HOSTILE], &["branch-name", HOSTILE], &["alt", about]];
+        owner.event(Key::now(), kind, tags, HOSTILE)
+    });
+    for event in &begun {
+        assert!(scene.relay.publish(event).0);
+        let (id, kind) = (event.id.to_hex(), event.kind.to_string());
+        let comment: &[&[&str]] = &[&["E", &id], &["K", &kind], &["A", &coordinate], &["e", &id], &["k", &kind]];
+        assert!(scene.relay.publish(&owner.event(Key::now(), 1111, comment, HOSTILE)).0);
+    }
+    assert!(scene.relay.publish(&owner.event(Key::now(), 0, &[], &json!({ "name": HOSTILE }).to_string())).0);
+
+    let server = &scene.server;
+    server.add_admin("carol");
+    let bob = person(server, "bob");
+    let token = server.add_token("carol", "repo,user,hooks,keys");
+    let call = |token: &str, method: &str, path: &str, body: serde_json::Value| {
+        let answer = http::json(method, server.http_addr(), &format!("/api/v3{path}"), Some(token), &body);
+        assert!((200..300).contains(&answer.status), "{method} {path}: {}", answer.text());
+        answer.json()
+    };
+    for name in ["old", "gone"] {
+        call(&token, "POST", "/user/repos", json!({ "name": name, "description": HOSTILE }));
+    }
+    call(&token, "PATCH", "/repos/carol/old", json!({ "name": "new" }));
+    let url = format!("https://example.org/?{HOSTILE}");
+    let hook = call(&token, "POST", "/repos/carol/new/hooks", json!({ "config": { "url": url } }))["id"].to_string();
+    let gone = query(server, "SELECT id FROM repos WHERE name = 'gone'");
+    server.cli_ok(&["repo", "delete", "carol/gone", "--yes"]);
+    call(&bob.token, "POST", "/user/repos", json!({ "name": "gift", "description": HOSTILE }));
+    let offer =
+        call(&bob.token, "POST", "/repos/bob/gift/transfer", json!({ "new_owner": "carol" }))["id"].to_string();
+    let key = fs::read_to_string(GitClient::new().with_ssh_key().public_key()).expect("it is there");
+    call(&token, "POST", "/user/keys", json!({ "title": HOSTILE, "key": key }));
+    server.cli_ok(&["token", "add", "carol", "--scopes", "repo", "--label", HOSTILE]);
+
+    let browser = logged_in(server, "carol");
+    let tool = format!("/{}/tool", npub(&owner));
+    let threads = begun.iter().map(|event| format!("{tool}/nostr/{}", event.id.to_hex()));
+    let rest = [
+        tool.clone(),
+        format!("{tool}/issues"),
+        format!("{tool}/proposals"),
+        format!("/{}/waits", npub(&owner)),
+        format!("/{}", npub(&owner)),
+        format!("/carol/new/settings/webhooks/{hook}"),
+        "/carol/new/settings/webhooks".into(),
+        "/carol/new/settings/old-names".into(),
+        format!("/transfers/{offer}"),
+        format!("/settings/repositories/restore/{gone}"),
+        "/settings/repositories".into(),
+        "/settings/tokens".into(),
+        "/settings/keys".into(),
+        "/notifications".into(),
+        "/admin/audit".into(),
+        "/explore".into(),
+    ];
+    let mut shown = 0;
+    for path in threads.chain(rest) {
+        let answer = browser.get(&path);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        assert_tame(&path, &answer.text());
+        shown += usize::from(answer.text().contains("xelement"));
+    }
+    assert!(shown >= 10, "only {shown} pages show the text");
 }

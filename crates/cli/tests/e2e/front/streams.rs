@@ -15,10 +15,14 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A stream of events that is under way.
 fn stream(server: &Server, token: &str) -> TcpStream {
+    stream_by(server, &format!("Bearer {token}"))
+}
+
+fn stream_by(server: &Server, authorization: &str) -> TcpStream {
     let mut socket = TcpStream::connect(server.http_addr()).expect("the server listens");
     socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket takes a timeout");
     let ask = format!(
-        "GET /api/v3/events/stream HTTP/1.1\r\nHost: abide\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\r\n"
+        "GET /api/v3/events/stream HTTP/1.1\r\nHost: abide\r\nConnection: close\r\nAuthorization: {authorization}\r\n\r\n"
     );
     socket.write_all(ask.as_bytes()).expect("the server reads");
     let mut lines = BufReader::new(socket.try_clone().expect("a socket can be shared")).lines();
@@ -39,6 +43,24 @@ fn a_stream_ends_when_its_token_is_revoked_or_its_account_suspended(
     rest(&mut revoked);
     server.cli_ok(&["user", "suspend", "bob"]);
     rest(&mut suspended);
+}
+
+/// The account of a signed request is the one that it began with, whoever has the key later.
+#[rstest]
+fn a_signed_stream_ends_when_its_key_belongs_to_another_account(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let server = server(engine);
+    person(&server, "alice");
+    person(&server, "bob");
+    let key = Key::new(7);
+    let npub = nip19::npub(&key.public());
+    query(&server, &format!("UPDATE users SET npub = '{npub}' WHERE name = 'alice'"));
+    let url = format!("{}/api/v3/events/stream", server.url());
+    let mut signed = stream_by(&server, &crate::api::signed::header(&key, Key::now(), &[&["u", &url], &["method", "GET"]]));
+    query(&server, "UPDATE users SET npub = NULL WHERE name = 'alice'");
+    query(&server, &format!("UPDATE users SET npub = '{npub}' WHERE name = 'bob'"));
+    rest(&mut signed);
 }
 
 /// A client that takes nothing of a page is asked about all the same.

@@ -111,5 +111,13 @@ fn a_private_key_that_was_pasted_by_mistake_is_neither_shown_again_nor_logged() 
     assert_eq!(answer.status, 400);
     assert!(answer.text().contains("private key") && answer.text().contains("laptop"), "{}", answer.text());
     assert!(!answer.text().contains(&secret), "{}", answer.text());
+    // Parts of it, without its first line or in the wrong field.
+    let body = private.lines().skip(1).collect::<Vec<_>>().join("\n");
+    let later = private.lines().skip(2).collect::<Vec<_>>().join("\n");
+    for (title, key) in [("laptop", body.as_str()), ("laptop", &later), (&private, "ssh-ed25519 AAAA"), (&body, "")] {
+        let answer = browser.submit("/settings/keys", "/settings/keys", &[("title", title), ("key", key)]);
+        assert_eq!(answer.status, 400, "{key}");
+        assert!(!answer.text().contains(&secret), "{}", answer.text());
+    }
     assert!(!server.log().contains(&secret));
 }

@@ -184,7 +184,7 @@ fn replies_that_wait_with_an_announcement_are_bounded_in_steps(
     }
     let too_far = |scene: &mut Scene, text: &str| {
         let (taken, reason) = scene.relay.publish(&reply(&chain[10], text));
-        assert!(!taken && reason.starts_with("restricted: the event is more than 10 steps"), "{reason}");
+        assert!(!taken && reason.starts_with("restricted: the event is more than 10 references away"), "{reason}");
     };
     too_far(&mut scene, "while it waits");
     promote(&mut scene, &key);

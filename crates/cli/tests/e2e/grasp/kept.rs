@@ -92,13 +92,13 @@ fn branches_of_an_atomic_push_stay_if_its_pull_request_is_refused(
 
     let to = format!("{commit}:{}", nostr_ref(&event));
     let told = scene.push_fails(&key, "demo", &["--atomic", "main", &to]);
-    assert!(told.contains("lacks more than was pushed") && told.contains("atomic push"), "{told}");
+    assert!(told.contains("lacks more objects than this push had") && told.contains("atomic push"), "{told}");
     assert_eq!(main_of(&scene, &key, "demo").as_ref(), Some(&scene.first), "refused is not moved");
     assert!(!scene.is_served(&said) && !scene.is_served(&event));
 
     // Each by itself: the branch moves, and git is told so.
     let told = scene.push_fails(&key, "demo", &["main", &to]);
-    assert!(told.contains("lacks more than was pushed") && told.contains("main -> main"), "{told}");
+    assert!(told.contains("lacks more objects than this push had") && told.contains("main -> main"), "{told}");
     assert!(!told.contains("atomic push"), "{told}");
     assert_eq!(main_of(&scene, &key, "demo"), Some(second));
     assert!(scene.is_served(&said) && !scene.is_served(&event));

@@ -102,7 +102,7 @@ fn events_that_are_not_what_they_claim_are_refused() {
     let signature = sent(&|event| event["sig"] = json!("0".repeat(128)));
     assert_eq!(signature, "invalid: the signature is not valid");
     let large = Key::new(2).event(scene.now, 1621, &[&["a", &scene.repo]], &"x".repeat(256 << 10));
-    assert_eq!(refused(client.publish(&large)), "invalid: the event has more than 262144 bytes");
+    assert_eq!(refused(client.publish(&large)), "invalid: the event is larger than 262144 bytes, the limit");
     let future = Key::new(2).event(scene.now + 3600, 1621, &[&["a", &scene.repo]], "x");
     assert!(refused(client.publish(&future)).starts_with("invalid: created_at is more than 15 minutes in the future"));
     let gone = (scene.now - 1).to_string();

@@ -74,7 +74,7 @@ async fn raising_a_collaborator_to_admin_is_told_like_adding_one(
     let forge = world.forge();
     let bob = world.account("bob").await;
     collaborators::set(forge, &world.ann, &world.repo, &bob, Role::Read).await.expect("added");
-    assert_eq!(world.mailed().await, to(&["bob", "dave"], "[ann/tool] bob added as a collaborator"));
+    assert_eq!(world.mailed().await, to(&["bob", "dave"], "[ann/tool] bob was added as a collaborator (read)"));
     collaborators::set(forge, &world.ann, &world.repo, &bob, Role::Maintain).await.expect("raised");
     assert_eq!(world.mailed().await, [], "it hands nothing away");
     let told = world.told(&world.dave).await.len();

@@ -42,9 +42,15 @@ async fn page(app: &App, member: &Member, errors: Errors, title: String, key: St
 /// `POST /settings/keys`
 pub(super) async fn add(State(app): State<App>, member: Member, form: Form) -> Result<Response, Problem> {
     let (title, key) = (form.text("title"), form.text("key"));
-    if looks_private(&key) {
-        // It must not stand in a page, where a cache or someone who looks over a shoulder finds it.
+    // A private key must not be in a page, where a cache or someone looking over a shoulder finds it. It may lack its first
+    // line, or be in the wrong field.
+    let title = if looks_private(&title) { String::new() } else { title };
+    if looks_private(&key) || title.is_empty() && looks_private(&form.text("title")) {
         let errors = Errors::at("key", PRIVATE);
+        return Ok(respond::form_again(&page(&app, &member, errors, title, String::new()).await?));
+    }
+    if !looks_public(&key) {
+        let errors = Errors::of(&["title", "key"], &AddKeyError::Malformed);
         return Ok(respond::form_again(&page(&app, &member, errors, title, String::new()).await?));
     }
     if let Some(ask) = sudo::ask(&app, &member, &form, "keys", "/settings/keys").await? {
@@ -63,11 +69,18 @@ pub(super) async fn add(State(app): State<App>, member: Member, form: Form) -> R
 const PRIVATE: &str = "this is a private key, which must stay secret: it was not stored, but do not use it any \
     more. Create a new key and paste the content of its .pub file";
 
-/// Whether a text holds a private key in any of the forms that programs write.
+/// Whether a text holds a private key in any of the forms that programs write. The last two are the first bytes of an
+/// OpenSSH private key in base64 and of a PKCS#8 one.
 fn looks_private(text: &str) -> bool {
-    ["PRIVATE KEY", "PuTTY-User-Key-File", "Private-Lines", "AGE-SECRET-KEY", "nsec1"]
-        .iter()
-        .any(|mark| text.contains(mark))
+    let marks =
+        ["PRIVATE KEY", "PuTTY-User-Key-File", "Private-Lines", "AGE-SECRET-KEY", "nsec1", "b3BlbnNzaC1rZXkt", "MC4CAQAwBQYDK2Vw"];
+    marks.iter().any(|mark| text.contains(mark))
+}
+
+/// Whether a text begins with the name of a public key's algorithm. Any other text is not shown again.
+fn looks_public(text: &str) -> bool {
+    let algorithm = text.split_whitespace().next().unwrap_or_default();
+    ["ssh-", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-sha2-"].iter().any(|start| algorithm.starts_with(start))
 }
 
 /// `GET /settings/keys/remove?id=…`
