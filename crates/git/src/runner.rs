@@ -431,7 +431,10 @@ mod tests {
         for (client, yields) in [(stranger, true), (account, false), (Client::SERVER, false)] {
             let (read, fetch) = (git.read_ration(client), git.fetch_ration(client));
             assert_eq!((read.yields, fetch.yields), (yields, yields));
-            assert_eq!((read.processor < git.limits().quick, fetch.processor < git.limits().maintenance), (yields, yields));
+            assert_eq!(
+                (read.processor < git.limits().quick, fetch.processor < git.limits().maintenance),
+                (yields, yields)
+            );
         }
         let held = git.unpack_place(stranger).await.unwrap();
         drop(git.unpack_place(account).await.unwrap());

@@ -160,7 +160,7 @@ fn visibility(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     assert!(said["message"].as_str().is_some_and(|text| text.contains("existing clones are not affected")), "{said}");
 
     cli(&server, &["repo", "visibility", "alice/project", "internal"]).refused(2, &["public, private"]);
-    cli(&server, &["repo", "visibility", "alice/absent", "public"]).refused(3, &["no repository"]);
+    cli(&server, &["repo", "visibility", "alice/absent", "public"]).refused(3, &["repository alice/absent not found"]);
     set("public");
     query(&server, "UPDATE repos SET governance = 'nostr'");
     cli(&server, &["repo", "visibility", "alice/project", "private"]).refused(4, &["belongs to a nostr key"]);

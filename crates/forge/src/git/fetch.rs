@@ -202,12 +202,14 @@ impl<W: AsyncWrite + Unpin> Talk<'_, W> {
             patience = self.forge.patience();
             let request = v2::read_request(&mut reader).await.map_err(GitError::Client)?;
             if let V2Request::LsRefs(request) = request {
-                let refs = refs(self.forge, &self.ticket.source).await?;
+                let refs = refs(self.forge, &self.ticket.source).await;
+                let refs = self.or_told(refs).await?;
                 self.say(Told::of(advertise::ls_refs(refs, request))).await?;
                 continue;
             }
             let Some(request) = self.request(&mut reader).await? else { return Ok(()) };
-            let call = call(self.forge, self.ticket, self.version).await?;
+            let call = call(self.forge, self.ticket, self.version).await;
+            let call = self.or_told(call).await?;
             let spawned = upload::spawn(self.forge.git(), &call, request).await;
             let answer = self.or_told(spawned).await?;
             upload::send(answer, &mut self.output, patience).await?;
@@ -218,12 +220,13 @@ impl<W: AsyncWrite + Unpin> Talk<'_, W> {
     /// Versions 0 and 1: git goes on where the client has said what it wants.
     async fn go_on<R: AsyncRead + Unpin>(&mut self, mut reader: PacketReader<Paced<R>>) -> Result<(), Fault> {
         let Some(opening) = self.request(&mut reader).await? else { return Ok(()) };
-        let call = call(self.forge, self.ticket, self.version).await?;
+        let call = call(self.forge, self.ticket, self.version).await;
+        let call = self.or_told(call).await?;
         let (rest, paced) = reader.into_parts();
         let input = std::io::Cursor::new(rest).chain(paced.into_inner());
         let served = upload::serve(self.forge.git(), &call, opening, input, &mut self.output).await;
         match served {
-            Err(busy @ GitError::Busy { .. }) => self.or_told(Err(busy)).await,
+            Err(busy @ GitError::Busy { .. }) => self.or_told::<()>(Err(busy)).await,
             served => Ok(served?),
         }
     }
@@ -243,10 +246,10 @@ impl<W: AsyncWrite + Unpin> Talk<'_, W> {
     }
 
     /// Tells the client why there is no answer. One that went away is told nothing.
-    async fn or_told<T>(&mut self, outcome: Result<T, GitError>) -> Result<T, Fault> {
+    async fn or_told<T>(&mut self, outcome: Result<T, impl Into<Fault>>) -> Result<T, Fault> {
         let fault = match outcome {
             Ok(value) => return Ok(value),
-            Err(error) => Fault::from(error),
+            Err(error) => error.into(),
         };
         if !fault.is_clients() {
             let words = error_packet(&fault.told());

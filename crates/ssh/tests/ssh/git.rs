@@ -178,9 +178,13 @@ fn a_client_that_goes_away_takes_its_git_with_it() {
     };
     let mut fetch = world.ssh(&alice, &["-T"], &["git-upload-pack '/alice/demo.git'"]);
     let mut child = fetch.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut start = [0; 4];
+    let mut start = [0; 44];
     child.stdout.as_mut().unwrap().read_exact(&mut start).unwrap();
-    assert!(running(), "git waits for what the client wants");
+    assert!(!running(), "the server lists refs by itself");
+    // Git starts when the client has said what it wants, and waits for what the client has.
+    let wanted = String::from_utf8_lossy(&start[4..]).into_owned();
+    child.stdin.as_mut().unwrap().write_all(format!("0032want {wanted}\n0000").as_bytes()).unwrap();
+    eventually(Duration::from_secs(20), running);
     child.kill().unwrap();
     child.wait().unwrap();
     eventually(Duration::from_secs(20), || !running());

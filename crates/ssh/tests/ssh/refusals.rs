@@ -124,7 +124,7 @@ fn other_commands_are_refused_with_what_is_offered() {
     refused(&run("git-upload-pack '/alice/demo.git' --strict"), "take one argument");
     refused(&run("git-upload-pack /alice/demo.git; id"), "take one argument");
     refused(&run("git-upload-pack '../../etc/passwd'"), "the repository path must be /OWNER/NAME.git");
-    refused(&run(&format!("git-upload-pack '{}'", "a/".repeat(2500))), "longer than 4096 bytes");
+    refused(&run(&format!("git-upload-pack '{}'", "a/".repeat(2500))), "at most 4096 bytes");
 }
 
 #[test]

@@ -173,9 +173,7 @@ fn a_hostile_name_is_text_on_every_page(#[values(Engine::Sqlite, Engine::Postgre
 /// Pages about nostr threads and entries of purgatory, webhooks, transfer offers, deleted repositories, tokens, SSH keys and
 /// old names. Every one of them must be there, so that its template is really shown.
 #[rstest]
-fn hostile_text_of_threads_offers_and_settings_is_text_too(
-    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
-) {
+fn hostile_text_of_threads_offers_and_settings_is_text_too(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let mut scene = Scene::new(engine);
     let owner = scene.owner.clone();
     scene.served(&owner, "tool", &[&["name", HOSTILE], &["description", HOSTILE], &["t", HOSTILE], &["web", HOSTILE]]);
@@ -206,14 +204,13 @@ fn hostile_text_of_threads_offers_and_settings_is_text_too(
     for name in ["old", "gone"] {
         call(&token, "POST", "/user/repos", json!({ "name": name, "description": HOSTILE }));
     }
-    call(&token, "PATCH", "/repos/carol/old", json!({ "name": "new" }));
+    call(&token, "PATCH", "/repos/carol/old", json!({ "name": "later" }));
     let url = format!("https://example.org/?{HOSTILE}");
-    let hook = call(&token, "POST", "/repos/carol/new/hooks", json!({ "config": { "url": url } }))["id"].to_string();
+    let hook = call(&token, "POST", "/repos/carol/later/hooks", json!({ "config": { "url": url } }))["id"].to_string();
     let gone = query(server, "SELECT id FROM repos WHERE name = 'gone'");
     server.cli_ok(&["repo", "delete", "carol/gone", "--yes"]);
     call(&bob.token, "POST", "/user/repos", json!({ "name": "gift", "description": HOSTILE }));
-    let offer =
-        call(&bob.token, "POST", "/repos/bob/gift/transfer", json!({ "new_owner": "carol" }))["id"].to_string();
+    let offer = call(&bob.token, "POST", "/repos/bob/gift/transfer", json!({ "new_owner": "carol" }))["id"].to_string();
     let key = fs::read_to_string(GitClient::new().with_ssh_key().public_key()).expect("it is there");
     call(&token, "POST", "/user/keys", json!({ "title": HOSTILE, "key": key }));
     server.cli_ok(&["token", "add", "carol", "--scopes", "repo", "--label", HOSTILE]);
@@ -227,9 +224,9 @@ fn hostile_text_of_threads_offers_and_settings_is_text_too(
         format!("{tool}/proposals"),
         format!("/{}/waits", npub(&owner)),
         format!("/{}", npub(&owner)),
-        format!("/carol/new/settings/webhooks/{hook}"),
-        "/carol/new/settings/webhooks".into(),
-        "/carol/new/settings/old-names".into(),
+        format!("/carol/later/settings/webhooks/{hook}"),
+        "/carol/later/settings/webhooks".into(),
+        "/carol/later/settings/old-names".into(),
         format!("/transfers/{offer}"),
         format!("/settings/repositories/restore/{gone}"),
         "/settings/repositories".into(),

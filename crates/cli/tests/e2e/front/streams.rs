@@ -57,7 +57,8 @@ fn a_signed_stream_ends_when_its_key_belongs_to_another_account(
     let npub = nip19::npub(&key.public());
     query(&server, &format!("UPDATE users SET npub = '{npub}' WHERE name = 'alice'"));
     let url = format!("{}/api/v3/events/stream", server.url());
-    let mut signed = stream_by(&server, &crate::api::signed::header(&key, Key::now(), &[&["u", &url], &["method", "GET"]]));
+    let mut signed =
+        stream_by(&server, &crate::api::signed::header(&key, Key::now(), &[&["u", &url], &["method", "GET"]]));
     query(&server, "UPDATE users SET npub = NULL WHERE name = 'alice'");
     query(&server, &format!("UPDATE users SET npub = '{npub}' WHERE name = 'bob'"));
     rest(&mut signed);

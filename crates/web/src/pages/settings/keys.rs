@@ -72,8 +72,15 @@ const PRIVATE: &str = "this is a private key, which must stay secret: it was not
 /// Whether a text holds a private key in any of the forms that programs write. The last two are the first bytes of an
 /// OpenSSH private key in base64 and of a PKCS#8 one.
 fn looks_private(text: &str) -> bool {
-    let marks =
-        ["PRIVATE KEY", "PuTTY-User-Key-File", "Private-Lines", "AGE-SECRET-KEY", "nsec1", "b3BlbnNzaC1rZXkt", "MC4CAQAwBQYDK2Vw"];
+    let marks = [
+        "PRIVATE KEY",
+        "PuTTY-User-Key-File",
+        "Private-Lines",
+        "AGE-SECRET-KEY",
+        "nsec1",
+        "b3BlbnNzaC1rZXkt",
+        "MC4CAQAwBQYDK2Vw",
+    ];
     marks.iter().any(|mark| text.contains(mark))
 }
 
