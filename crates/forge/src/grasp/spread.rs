@@ -47,8 +47,13 @@ pub(crate) async fn targets(forge: &Forge, named: &[Address]) -> Result<(Vec<Tar
         let (owner, identifier) = (address.author.as_bytes(), &address.identifier);
         let repo = nostr_repos::by_coordinate(&mut conn, owner, identifier, None).await?;
         let repo = repo.filter(|repo| repo.deleted_at.is_none());
+        // An announcement that is kept beside another maintainer's never gets a repository here.
+        let waits = repo.is_none()
+            && purgatory::announcement(&mut conn, owner, identifier)
+                .await?
+                .is_some_and(|entry| entry.repo_id.is_some());
         let one = match &repo {
-            None if purgatory::announcement(&mut conn, owner, identifier).await?.is_none() => Home::Missing,
+            None if !waits => Home::Missing,
             _ if signers.is_suspended(&address.author) => Home::Suspended,
             None => Home::Waiting,
             Some(repo) if repo.archived_at.is_some() => Home::Archived,
