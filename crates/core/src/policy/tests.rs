@@ -233,6 +233,7 @@ fn an_archived_repository_says_what_of_it_is_disabled() {
         (Action::CollaboratorManage, "changes to collaborators are disabled"),
         (Action::DefaultBranchSet, "changes to the default branch are disabled"),
         (Action::WebhookManage, "changes to webhooks are disabled"),
+        (Action::Unknown, "it is read-only"),
     ];
     let mut refused = 0;
     for &action in Action::ALL {
