@@ -8,7 +8,7 @@ use crate::git::reconcile;
 use crate::repos::{create, fork};
 use crate::{Fault, Forge};
 use abide_core::{PushId, RepoId};
-use abide_git::locks;
+use abide_git::{bare, locks};
 use abide_store::audit::{self, ChainReport};
 use abide_store::repos::Repo;
 use abide_store::{Tx, events, leases, purgatory, purges, pushes, redirects, repos, stars, transfers, watches};
@@ -224,7 +224,7 @@ async fn examine_directories(forge: &Forge, known: &HashSet<RepoId>, findings: &
             findings.add_path("stray", path, "is left over from a permanently deleted repository");
         }
     }
-    for path in dirs.drafts.into_iter().filter(|path| path.exists()) {
+    for path in dirs.drafts.into_iter().filter(|path| bare::is_abandoned(path)) {
         findings.add_path("stray", path, "is an incomplete repository; the next server start removes it");
     }
     for path in dirs.strays.into_iter().filter(|path| path.exists()) {

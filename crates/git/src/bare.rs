@@ -9,6 +9,7 @@ use crate::{GitError, Layout};
 use abide_core::{RefName, RepoId, failpoint};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The whole config of a repository. Every other setting is passed with each git call.
 const CONFIG: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n";
@@ -134,11 +135,22 @@ fn clear(grave: &Path) -> io::Result<()> {
     remove_tree(grave)
 }
 
+/// Age from which a draft under `repos/` was left by a crash. A draft is complete within seconds.
+const DRAFT_AGE: Duration = Duration::from_secs(600);
+
+/// Whether a draft under `repos/` was left by a crash. Only earlier versions make drafts there; during an upgrade, a node
+/// of such a version may be making a younger one. Drafts of this version are areas below `incoming/`.
+pub fn is_abandoned(draft: &Path) -> bool {
+    let changed = draft.metadata().and_then(|metadata| metadata.modified());
+    changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age > DRAFT_AGE))
+}
+
 /// Removes drafts that earlier versions left under `repos/` after a crash. Returns their number.
 pub async fn remove_drafts(layout: &Layout) -> Result<u64, GitError> {
     let layout = layout.clone();
     blocking(move || {
-        let drafts = layout.repo_dirs().map_err(GitError::io("list", &layout.repos()))?.drafts;
+        let mut drafts = layout.repo_dirs().map_err(GitError::io("list", &layout.repos()))?.drafts;
+        drafts.retain(|draft| is_abandoned(draft));
         for draft in &drafts {
             remove_tree(draft).map_err(GitError::io("remove", draft))?;
         }

@@ -3,31 +3,31 @@
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx, webhooks};
-use abide_core::webhooks::{DeliveryState, Kind};
+use abide_core::webhooks::{ContentType, DeliveryState, Kind};
 use abide_core::{DeliveryId, HookId, Timestamp};
 use std::time::Duration;
 
 /// Columns of [`Delivery`].
 macro_rules! columns {
     () => {
-        "id, hook_id, guid, kind, action, redelivery_of, payload, draft, state, attempts, created_at, attempted_at,
-            finished_at, duration, request_headers, status, error, response_headers, response_body"
+        "id, hook_id, guid, kind, action, redelivery_of, payload, content_type, draft, state, attempts, created_at,
+            attempted_at, finished_at, duration, request_headers, status, error, response_headers, response_body"
     };
 }
 
 /// Columns of [`Delivery`] without payload, headers and response body.
 macro_rules! short_columns {
     () => {
-        "id, hook_id, guid, kind, action, redelivery_of, '' AS payload, draft, state, attempts, created_at, attempted_at,
-            finished_at, duration, CAST(NULL AS TEXT) AS request_headers, status, error,
+        "id, hook_id, guid, kind, action, redelivery_of, '' AS payload, content_type, draft, state, attempts, created_at,
+            attempted_at, finished_at, duration, CAST(NULL AS TEXT) AS request_headers, status, error,
             CAST(NULL AS TEXT) AS response_headers, CAST(NULL AS TEXT) AS response_body"
     };
 }
 
 statements! {
     INSERT = "INSERT INTO webhook_deliveries
-        (hook_id, guid, event_id, part, kind, action, redelivery_of, payload, draft, state, created_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'queued', $10)
+        (hook_id, guid, event_id, part, kind, action, redelivery_of, payload, content_type, draft, state, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'queued', $11)
         ON CONFLICT (hook_id, event_id, part) DO NOTHING
         RETURNING id";
     /// Oldest waiting delivery, including one whose sender is gone.
@@ -35,7 +35,7 @@ statements! {
     BEGIN = concat!("UPDATE webhook_deliveries SET state = 'sending', attempts = attempts + 1, attempted_at = $2
         WHERE id = $1 RETURNING ", columns!());
     /// Stores the bytes that every attempt sends.
-    FIX = "UPDATE webhook_deliveries SET payload = $2, draft = FALSE WHERE id = $1 AND draft";
+    FIX = "UPDATE webhook_deliveries SET payload = $2, content_type = $3, draft = FALSE WHERE id = $1 AND draft";
     END = "UPDATE webhook_deliveries SET state = $2, finished_at = $3, duration = $4,
             request_headers = $5, status = $6, error = $7, response_headers = $8, response_body = $9
         WHERE id = $1";
@@ -67,6 +67,8 @@ pub struct Delivery {
     pub redelivery_of: Option<DeliveryId>,
     /// JSON. Empty in lists.
     pub payload: String,
+    /// Content type of every attempt. `None`: the current one of the hook.
+    pub content_type: Option<ContentType>,
     /// The payload is completed and refreshed before the first attempt.
     pub draft: bool,
     pub state: DeliveryState,
@@ -101,6 +103,7 @@ impl Delivery {
             action: row.opt_text("action")?,
             redelivery_of: row.opt_int("redelivery_of")?.map(DeliveryId::new),
             payload: row.text("payload")?,
+            content_type: row.opt_parsed("content_type")?,
             draft: row.bool("draft")?,
             state: row.parsed("state")?,
             attempts: row.int("attempts")?,
@@ -131,6 +134,8 @@ pub struct NewDelivery {
     pub redelivery_of: Option<DeliveryId>,
     /// JSON.
     pub payload: String,
+    /// Content type of every attempt, if it is fixed already.
+    pub content_type: Option<ContentType>,
     /// The payload is to be completed and refreshed before the first attempt.
     pub draft: bool,
 }
@@ -148,6 +153,7 @@ pub async fn enqueue(tx: &mut Tx, new: &NewDelivery) -> Result<Option<DeliveryId
         new.action.as_deref(),
         new.redelivery_of,
         new.payload.as_str(),
+        new.content_type.map(ContentType::as_str),
         new.draft,
         now
     ];
@@ -179,10 +185,10 @@ pub struct Tried {
     pub response_body: Option<String>,
 }
 
-/// Stores the final payload before the first attempt: every attempt and redelivery sends the same bytes. The caller
-/// holds the hook.
-pub async fn fix(tx: &mut Tx, id: DeliveryId, payload: &str) -> Result<(), StoreError> {
-    tx.execute(&FIX, params![id, payload]).await.map(drop)
+/// Stores the final payload and its content type before the first attempt: every attempt and redelivery sends the same
+/// bytes. The caller holds the hook.
+pub async fn fix(tx: &mut Tx, id: DeliveryId, payload: &str, content_type: ContentType) -> Result<(), StoreError> {
+    tx.execute(&FIX, params![id, payload, content_type.as_str()]).await.map(drop)
 }
 
 /// Records the result of an attempt and the new state of the delivery. The caller holds the hook.

@@ -58,6 +58,7 @@ pub const ALL: &[Migration] = &[
     migration!(23, "0023_statuses"),
     migration!(24, "0024_refs_and_repos"),
     migration!(25, "0025_attached_steps"),
+    migration!(26, "0026_delivery_type"),
 ];
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (

@@ -47,9 +47,10 @@ statements! {
         postgres concat!(steps!(), " AS steps FROM nostr_tags t JOIN nostr_events e ON e.n = t.n
                 WHERE t.key = q.key AND ", links!(), " LIMIT 100) found) AS steps
             FROM unnest(CAST(string_to_array($1, ',') AS BIGINT[])) AS q (key)");
-    /// Served patches and pull requests with a tag, newest first.
-    PROPOSALS = "SELECT e.json FROM nostr_tags t JOIN nostr_events e ON e.n = t.n
-        WHERE t.key = $1 AND e.kind IN (1617, 1618, 1619) AND NOT e.hidden ORDER BY t.created_at DESC LIMIT $2";
+    /// Served patches and pull requests with a tag before a position, newest first.
+    PROPOSALS = "SELECT t.created_at, t.n, e.event_id FROM nostr_tags t JOIN nostr_events e ON e.n = t.n
+        WHERE t.key = $1 AND (t.created_at, t.n) < ($2, $3) AND e.kind IN (1617, 1618, 1619) AND NOT e.hidden
+        ORDER BY t.created_at DESC, t.n DESC LIMIT $4";
     NOTE = "INSERT INTO nostr_indirect (n, pubkey, steps)
         SELECT e.n, e.pubkey, CAST($2 AS BIGINT) FROM nostr_events e WHERE e.event_id = $1
         ON CONFLICT (n) DO UPDATE SET steps = excluded.steps";
@@ -123,9 +124,19 @@ pub async fn tagged(conn: &mut Conn, keys: &[i64]) -> Result<HashMap<i64, i64>, 
     Ok(found)
 }
 
-/// JSON of served patches and pull requests with this tag key, newest first.
-pub async fn proposals(conn: &mut Conn, key: i64, limit: i64) -> Result<Vec<String>, StoreError> {
-    conn.all(&PROPOSALS, params![key, limit]).await?.iter().map(|row| row.text("json")).collect()
+/// Position in a list of proposals: the author's time and the row number.
+pub type Position = (i64, i64);
+
+/// Served patches and pull requests with this tag key before a position, newest first: their positions and event ids.
+pub async fn proposals(
+    conn: &mut Conn,
+    key: i64,
+    before: Option<Position>,
+    limit: i64,
+) -> Result<Vec<(Position, [u8; 32])>, StoreError> {
+    let (at, n) = before.unwrap_or((i64::MAX, i64::MAX));
+    let rows = conn.all(&PROPOSALS, params![key, at, n, limit]).await?;
+    rows.iter().map(|row| Ok(((row.int("created_at")?, row.int("n")?), row.bytes32("event_id")?))).collect()
 }
 
 /// Records the distance of a stored event from a repository, where its kind alone does not tell.

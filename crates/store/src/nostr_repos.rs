@@ -21,6 +21,8 @@ statements! {
         JOIN repos r ON r.id = n.repo_id
         JOIN users u ON u.id = r.owner_id
         WHERE n.identifier = $1 ORDER BY r.id LIMIT $2");
+    OF_OWNER = "SELECT n.repo_id FROM repos r JOIN nostr_repos n ON n.repo_id = r.id
+        WHERE r.owner_id = $1 AND r.deleted_at IS NULL ORDER BY n.repo_id";
     COORDINATE = "SELECT pubkey, identifier FROM nostr_repos WHERE repo_id = $1";
     USER_OF_KEY = "SELECT id FROM users WHERE npub = $1";
     KEY_OF_USER = "SELECT npub FROM users WHERE id = $1";
@@ -48,6 +50,11 @@ pub async fn by_coordinate(
 pub async fn of_identifier(conn: &mut Conn, identifier: &str, limit: i64) -> Result<Vec<(Bytes32, Repo)>, StoreError> {
     let rows = conn.all(&OF_IDENTIFIER, params![identifier, limit]).await?;
     rows.iter().map(|row| Ok((row.bytes32("pubkey")?, Repo::from_row(row)?))).collect()
+}
+
+/// Repositories of an account that signed states govern, by id, without deleted ones.
+pub async fn of_owner(conn: &mut Conn, owner: UserId) -> Result<Vec<RepoId>, StoreError> {
+    conn.all(&OF_OWNER, params![owner]).await?.iter().map(|row| row.int("repo_id").map(RepoId::new)).collect()
 }
 
 /// Key and identifier of a repository; `None` if no signed state governs it.

@@ -154,12 +154,17 @@ fn crash_in_creating_leaves_a_working_repository_or_none(
     assert!(answer.is_err(), "the server died before it could answer");
     server.wait_exit();
     // Older versions made directories among the repositories, named by process id, which repeats in a container.
-    std::fs::create_dir_all(server.data_dir().join("repos/01/.1.git.new-1-0/objects")).expect("writable");
+    let [old, young] = ["old", "young"].map(|name| server.data_dir().join(format!("repos/01/.1.git.new-1-{name}")));
+    for draft in [&old, &young] {
+        std::fs::create_dir_all(draft.join("objects")).expect("writable");
+    }
+    std::fs::File::open(&old).expect("ours").set_modified(std::time::UNIX_EPOCH).expect("ours");
     server.restart();
 
     assert_healthy(&server);
     no_incoming(&server);
-    assert!(!server.data_dir().join("repos/01/.1.git.new-1-0").exists(), "the next start removes it");
+    assert!(!old.exists(), "the next start removes it");
+    assert!(young.exists(), "another node of an older version may be making it");
     let exists = point != failpoint::CREATE_BEFORE_COMMIT;
     let show = http::get(server.http_addr(), "/api/v3/repos/alice/x", None);
     assert_eq!(show.status, if exists { 200 } else { 404 });

@@ -14,7 +14,7 @@ use rstest::rstest;
 use serde_json::json;
 
 /// No disk has more than everything free, so a server believes that its disk is full.
-const FULL: (&str, &str) = ("ABIDE_SERVER__MIN_FREE_PERCENT", "100");
+pub const FULL: (&str, &str) = ("ABIDE_SERVER__MIN_FREE_PERCENT", "100");
 
 /// The number of rows that people make, by table.
 fn rows(server: &Server) -> String {

@@ -2,11 +2,12 @@
 
 use super::change_password::{self, Change};
 use super::password;
+use crate::grasp::spread;
 use crate::tell::{Who, audit_account};
 use crate::{Fault, Forge};
 use abide_core::UserId;
 use abide_core::account::password_fits;
-use abide_store::{StoreError, Tx, sessions, user_keys, users};
+use abide_store::{StoreError, Tx, nostr_repos, sessions, user_keys, users};
 use serde_json::json;
 
 /// Suspends an account or lifts the suspension. Tokens and keys of a suspended account do not work, and its sessions
@@ -26,6 +27,9 @@ pub(super) async fn write(tx: &mut Tx, who: &Who, user: UserId, suspended: bool)
         sessions::end_all(tx, user).await?;
         "user_suspended"
     } else {
+        for repo in nostr_repos::of_owner(tx, user).await? {
+            spread::enqueue_for(tx, repo).await?;
+        }
         "user_unsuspended"
     };
     audit_account(tx, who, action, json!({ "user_id": user.get() })).await

@@ -1,6 +1,7 @@
 //! Checks whether repositories have all objects that their refs need, and finds missing ones elsewhere.
 
 use super::{Depth, Findings};
+use crate::disk::{Writer, ensure_room_for};
 use crate::git::push::incoming_key;
 use crate::{Fault, Forge};
 use abide_core::{Oid, RepoId};
@@ -123,7 +124,7 @@ pub(super) async fn mend(forge: &Forge, depth: Depth) -> Result<Vec<String>, Fau
                 Ok(line) => done.extend(line),
                 // It may have gone meanwhile.
                 Err(_) if !dir.join("HEAD").exists() => {}
-                Err(fault @ Fault::Git(_)) => {
+                Err(fault @ (Fault::Git(_) | Fault::DiskFull { .. })) => {
                     tracing::warn!(error = %fault, repo = repo.id.get(), "a repository could not be mended");
                     done.push(format!("left {} (id {}) as it is: {fault}", repo.slug(), repo.id));
                 }
@@ -158,9 +159,13 @@ async fn mend_one(forge: &Forge, repo: &Repo, dir: &Path) -> Result<Option<Strin
         if found.is_empty() {
             continue;
         }
-        // The related repository is incomplete too; try the next one.
-        if let Err(error) = take_from(forge, &from, dir, &found).await {
-            tracing::warn!(%error, from = source.get(), to = repo.id.get(), "missing objects could not be copied");
+        match take_from(forge, &from, dir, &found).await {
+            Ok(()) => {}
+            Err(fault @ Fault::DiskFull { .. }) => return Err(fault),
+            // The related repository is incomplete too; try the next one.
+            Err(error) => {
+                tracing::warn!(%error, from = source.get(), to = repo.id.get(), "missing objects could not be copied");
+            }
         }
         missing = integrity::missing_objects(forge.git(), dir).await?;
         if missing.is_empty() {
@@ -171,12 +176,14 @@ async fn mend_one(forge: &Forge, repo: &Repo, dir: &Path) -> Result<Option<Strin
     Ok((found > 0).then(|| format!("found {found} missing objects of {} (id {}) in its forks", repo.slug(), repo.id)))
 }
 
-/// Copies objects and everything they reach from one repository to another.
-async fn take_from(forge: &Forge, from: &Path, dir: &Path, objects: &[Oid]) -> Result<(), GitError> {
+/// Copies objects and everything they reach from one repository to another, if the disk has room for them.
+async fn take_from(forge: &Forge, from: &Path, dir: &Path, objects: &[Oid]) -> Result<(), Fault> {
     let area = Incoming::create_beside(forge.git(), forge.layout(), dir.to_owned(), &incoming_key(forge)).await?;
+    let bytes = area.weigh(&[from.join("objects")], objects, &[]).await?;
+    ensure_room_for(forge, Writer::Account, bytes)?;
     let copied = area.copied(from, objects).await?;
     copied.migrate(dir).await?;
-    copied.discard().await
+    Ok(copied.discard().await?)
 }
 
 /// Repositories that probably share history: forks of each other, or the same identifier under several keys.

@@ -1,6 +1,7 @@
 //! Repository maintenance: merges small packs, packs refs, writes bitmaps and the commit-graph.
 
 use super::push::commit::{heartbeat, release};
+use crate::disk::{Writer, ensure_room_for};
 use crate::jobs::{self, Kind};
 use crate::{Fault, Forge};
 use abide_core::RepoId;
@@ -57,7 +58,7 @@ async fn tidy(forge: &Forge, id: RepoId) -> Result<(), Fault> {
     if repo.is_none() || !dir.exists() {
         return Ok(());
     }
-    if !looked(&dir, maintain::is_small).await? {
+    if !looked(&dir, maintain::is_small).await? && has_room(forge, id, &dir).await? {
         maintain::maintain(forge.git(), &dir, maintain::Level::Light).await?;
         pack_refs(forge, id).await?;
     }
@@ -66,6 +67,20 @@ async fn tidy(forge: &Forge, id: RepoId) -> Result<(), Fault> {
     let written: Result<(), StoreError> =
         forge.store().write((id, bytes), |tx, &(id, bytes)| Box::pin(write_size(tx, id, bytes))).await;
     Ok(written?)
+}
+
+/// Whether the disk has room for a second copy of the repository: a repack deletes the old packs only after it has written
+/// the new ones. Without room, the repository stays as it is until its next maintenance.
+async fn has_room(forge: &Forge, id: RepoId, dir: &Path) -> Result<bool, Fault> {
+    let bytes = looked(dir, maintain::disk_usage).await?;
+    match ensure_room_for(forge, Writer::Account, bytes) {
+        Ok(()) => Ok(true),
+        Err(fault @ Fault::DiskFull { .. }) => {
+            tracing::warn!(error = %fault, repo = id.get(), bytes, "skipped the maintenance of a repository");
+            Ok(false)
+        }
+        Err(fault) => Err(fault),
+    }
 }
 
 /// Notes the size of a repository. A signed one is charged with no more than that, and with what every repository takes.

@@ -245,8 +245,8 @@ async fn first(
         forge.tasks().spawn(async move { drop(objects.discard().await) });
     }
     if let Ok(Aligned::Done) = built {
-        // The sweep readmits these proposals if this call fails.
-        let readmitted = attached::readmit(forge, coordinate.owner.as_bytes(), &coordinate.identifier).await;
+        // The sweep readmits the proposals that this call leaves.
+        let readmitted = attached::readmit(forge, coordinate.owner.as_bytes(), &coordinate.identifier, LANE_WAIT).await;
         if let Err(fault) = readmitted {
             tracing::warn!(error = %fault, "cannot serve pull requests that waited for a repository; the sweep retries");
         }

@@ -1,7 +1,7 @@
 //! Looks again at pull requests that wait for their commit, once git data came to a repository that they name: the commit
 //! may have come with a branch, or with another pull request.
 
-use super::align::{Bringer, client_of};
+use super::align::{Bringer, JOB_WAIT, LANE_WAIT, client_of};
 use super::push::{Coordinate, View};
 use super::settle;
 use super::spread::{self, Released, Source, holder, targets};
@@ -14,34 +14,66 @@ use abide_nostr::git::Proposal;
 use abide_store::{StoreError, nostr_repos, purgatory_proposals as proposals};
 use std::collections::{BTreeMap, HashSet};
 use std::pin::Pin;
+use std::time::Duration;
 
 /// Waiting pull requests of one repository that one look takes on, the latest. Their commits are looked up together, in
 /// this process: ten times as many as one key may have waiting, and less work than one run of git.
 const LOOKED_AT: i64 = 1_000;
 
-/// Pull requests that one look releases. Each takes several runs of git, and whoever pushes waits for them; the job that
-/// settles the identifier goes on with the others.
+/// Pull requests that a push releases before its report. Each takes several runs of git, and the pusher waits for them;
+/// the job that settles the identifier continues with the others.
 const RELEASED: usize = 20;
 
-/// Serves the pull requests that wait for a commit which this repository has by now. One that fails does not keep the
-/// others back; then the last fault is returned.
-///
-/// Boxed, because this is called where a repository is aligned, and a pull request is aligned in its turn.
-pub(super) fn release<'a>(
-    forge: &'a Forge,
-    place: &'a Coordinate,
-) -> Pin<Box<dyn Future<Output = Result<(), Fault>> + Send + 'a>> {
-    Box::pin(release_all(forge, place))
+/// The caller of a release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// A push or a state, whose sender waits for the answer.
+    Sender,
+    /// The job that settles the identifier.
+    Job,
 }
 
-/// As [`release`], once something was written that may be answered.
-pub(crate) async fn release_after(forge: &Forge, place: &Coordinate) {
-    if let Err(fault) = release(forge, place).await {
-        tracing::warn!(error = %fault, identifier = place.identifier, "a pull request whose commit came still waits");
+impl By {
+    /// Pull requests that one call releases. The job releases all of them: it could not queue itself again while it runs.
+    fn at_most(self) -> usize {
+        match self {
+            Self::Sender => RELEASED,
+            Self::Job => usize::MAX,
+        }
+    }
+
+    /// Longest wait for a git slot. The slots belong to the authors of the pull requests, who may be strangers with all
+    /// their slots in use.
+    fn patience(self) -> Duration {
+        match self {
+            Self::Sender => LANE_WAIT,
+            Self::Job => JOB_WAIT,
+        }
     }
 }
 
-async fn release_all(forge: &Forge, place: &Coordinate) -> Result<(), Fault> {
+/// Serves the waiting pull requests whose commit this repository has by now: the job. A failure of one does not keep the
+/// others back; the last fault is returned. If git is busy, the others are not tried, and the job is retried.
+pub(super) async fn release(forge: &Forge, place: &Coordinate) -> Result<(), Fault> {
+    release_all(forge, place, By::Job).await
+}
+
+/// As [`release`], for a push or a state that is written and not yet answered. If git is busy, or if there are many pull
+/// requests, a job continues.
+///
+/// Boxed, because an alignment calls this function, and a released pull request is an alignment in turn.
+pub(crate) fn release_after<'a>(
+    forge: &'a Forge,
+    place: &'a Coordinate,
+) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+    Box::pin(async move {
+        if let Err(fault) = release_all(forge, place, By::Sender).await {
+            tracing::warn!(error = %fault, identifier = place.identifier, "cannot release waiting pull requests yet");
+        }
+    })
+}
+
+async fn release_all(forge: &Forge, place: &Coordinate, by: By) -> Result<(), Fault> {
     let mut conn = forge.store().read().await?;
     let owner = place.owner.as_bytes();
     let (rows, _) = proposals::of_repo(&mut conn, owner, &place.identifier, LOOKED_AT).await?;
@@ -57,14 +89,20 @@ async fn release_all(forge: &Forge, place: &Coordinate) -> Result<(), Fault> {
     let here = view.present(wanted).await?;
     // In the order in which they came: an update comes after its pull request.
     let mut arrived = waiting.iter().rev().filter(|row| here.contains(&row.commit));
-    let (mut served, mut last) = (false, Ok(()));
-    for row in arrived.by_ref().take(RELEASED) {
-        match release_one(forge, EventId::from_byte_array(row.event_id)).await {
+    let (mut served, mut busy, mut last) = (false, false, Ok(()));
+    for row in arrived.by_ref().take(by.at_most()) {
+        match release_one(forge, EventId::from_byte_array(row.event_id), by).await {
             Ok(done) => served |= done,
-            Err(fault) => last = Err(fault),
+            Err(fault) => {
+                busy = fault.is_busy();
+                last = Err(fault);
+            }
+        }
+        if busy {
+            break;
         }
     }
-    if served && arrived.next().is_some() {
+    if by == By::Sender && (busy || served && arrived.next().is_some()) {
         let input = (place.owner.to_bytes(), place.identifier.clone());
         let queued: Result<(), StoreError> = forge
             .store()
@@ -76,7 +114,7 @@ async fn release_all(forge: &Forge, place: &Coordinate) -> Result<(), Fault> {
 }
 
 /// Serves one, if a repository that it names has its commit with all that it reaches.
-async fn release_one(forge: &Forge, id: EventId) -> Result<bool, Fault> {
+async fn release_one(forge: &Forge, id: EventId, by: By) -> Result<bool, Fault> {
     let half = proposals::get(&mut *forge.store().read().await?, id.as_bytes()).await?;
     let Some((commit, event)) = half.and_then(|half| Some((half.commit, readable(half.json.as_deref()?)?))) else {
         return Ok(false);
@@ -86,7 +124,7 @@ async fn release_one(forge: &Forge, id: EventId) -> Result<bool, Fault> {
         return Ok(false);
     }
     let (targets, _) = targets(forge, &proposal.repos).await?;
-    let client = client_of(forge, &event.pubkey, None).await?;
+    let client = client_of(forge, &event.pubkey, None).await?.waiting_at_most(by.patience());
     let Some(origin) = holder(forge, &id, commit, &targets, client).await? else { return Ok(false) };
     let bringer = Bringer::server_for(client);
     let released = spread::release(forge, &event, commit, &Source::Repo(origin), targets, &bringer).await?;

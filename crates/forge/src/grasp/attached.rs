@@ -21,6 +21,8 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Rows of one announcement that one pass handles. The caps keep the number of waiting events below this.
 const PAGE: i64 = 500;
@@ -198,18 +200,22 @@ async fn release_all(forge: &Forge, proposal: &[u8; 32]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Admits the proposals that waited for a repository that is served now. Does nothing while the repository waits.
+/// Admits the proposals that waited for a repository that is served now, for at most `time`: the push that promoted the
+/// repository waits for this, and each proposal may wait for a git slot of its author. The sweep admits the others.
+/// Does nothing while the repository waits.
 ///
 /// Boxed, because aligning a repository calls this, and admitting a proposal aligns a repository in turn.
 pub(crate) fn readmit<'a>(
     forge: &'a Forge,
     owner: &'a [u8; 32],
     identifier: &'a str,
+    time: Duration,
 ) -> Pin<Box<dyn Future<Output = Result<(), Fault>> + Send + 'a>> {
-    Box::pin(readmit_all(forge, owner, identifier))
+    Box::pin(readmit_all(forge, owner, identifier, time))
 }
 
-async fn readmit_all(forge: &Forge, owner: &[u8; 32], identifier: &str) -> Result<(), Fault> {
+async fn readmit_all(forge: &Forge, owner: &[u8; 32], identifier: &str, time: Duration) -> Result<(), Fault> {
+    let begun = Instant::now();
     let mut conn = forge.store().read().await?;
     let rows = attached::of_repo(&mut conn, owner, identifier, PAGE).await?;
     if rows.is_empty() || purgatory::announcement(&mut conn, owner, identifier).await?.is_some() {
@@ -226,6 +232,9 @@ async fn readmit_all(forge: &Forge, owner: &[u8; 32], identifier: &str) -> Resul
         return Ok(dropped?);
     }
     for row in rows {
+        if begun.elapsed() > time {
+            break;
+        }
         readmit_one(forge, row).await?;
     }
     Ok(())
@@ -291,7 +300,7 @@ async fn store(forge: &Forge, event: &Event, steps: i64) -> Result<(), Fault> {
 pub(super) async fn sweep(forge: &Forge) -> Result<(), Fault> {
     let homeless = attached::homeless(&mut *forge.store().read().await?, PAGE).await?;
     for (owner, identifier) in homeless {
-        readmit(forge, &owner, &identifier).await?;
+        readmit(forge, &owner, &identifier, Duration::MAX).await?;
     }
     let homeless = attached::homeless_proposals(&mut *forge.store().read().await?, PAGE).await?;
     for proposal in homeless {

@@ -4,6 +4,7 @@
 use super::GraspSettings;
 use super::promote::free_name;
 use super::scene::{Place, Scene};
+use super::spread;
 use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Fault, Forge};
 use abide_core::lifecycle::{self, Change};
@@ -64,7 +65,7 @@ pub(crate) async fn show(tx: &mut Tx, settings: &GraspSettings, repo: &Repo) -> 
             nostr_events::set_hidden(tx, &id, false).await?;
         }
     }
-    Ok(())
+    Ok(spread::enqueue_for(tx, repo.id).await?)
 }
 
 /// Whether the owner's key deleted a repository. Then only a newer announcement restores it.

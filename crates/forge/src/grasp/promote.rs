@@ -12,7 +12,7 @@ use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Fault, Forge};
 use abide_core::repo::{Governance, Visibility};
 use abide_core::{RefName, RefUpdate, RepoId, RepoName, UserId};
-use abide_nostr::git::{Announcement, Coordinate, Identifier};
+use abide_nostr::git::{Announcement, Identifier};
 use abide_nostr::grasp::names::forge_names;
 use abide_nostr::{Event, PublicKey, nip19};
 use abide_store::leases::{self, Lease};
@@ -70,7 +70,7 @@ pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<Option<V
     nostr_events::insert(tx, &to_record(&promotion.event)).await?;
     left("announcement", "promotion");
     let mut attached = attached::promote(tx, &promotion.settings, &entry.pubkey, &entry.identifier).await?;
-    spread::enqueue_for(tx, &Coordinate::repo(announcement.owner, announcement.identifier.as_str())).await?;
+    spread::enqueue_for(tx, *id).await?;
     for (waiting, event) in &promotion.beside {
         if purgatory::take_announcement(tx, waiting).await? {
             nostr_events::insert(tx, &to_record(event)).await?;

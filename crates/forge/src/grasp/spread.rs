@@ -1,5 +1,6 @@
 //! A proposal's commit is a ref of every repository that the proposal is for and that takes changes, and of none once it is
-//! deleted. One that is archived, or whose owner is suspended, is left out: it keeps the proposal from none of the others.
+//! deleted. A repository that is archived, or whose owner is suspended, is left out: it keeps the proposal from none of the
+//! others. It gets the proposal by a job once it takes changes again.
 //!
 //! Three steps come before the first ref. The objects are put beside every repository and proved complete there. Each
 //! repository accepts the proposal. The quota for all of them is reserved. So either all repositories take the
@@ -23,13 +24,15 @@ use abide_nostr::grasp::push::{PushRefusal, ref_of};
 use abide_nostr::grasp::{Prefix, Refusal};
 use abide_nostr::{Event, EventId, PublicKey};
 use abide_store::nostr_events::tag_key;
-use abide_store::repos::Repo;
+use abide_store::nostr_relations::Position;
+use abide_store::repos::{self, Repo};
 use abide_store::{StoreError, Tx, nostr_events, nostr_relations, nostr_repos, purgatory};
 use serde_json::{Value as Json, json};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// Earlier proposals that a repository receives when it is first served.
-const EARLIER: i64 = 200;
+/// Earlier proposals that one run of the job examines. The next page is another job.
+const PAGE: i64 = 50;
 
 /// A repository that takes the commit of a proposal.
 #[derive(Debug, Clone)]
@@ -47,8 +50,13 @@ pub(crate) async fn targets(forge: &Forge, named: &[Address]) -> Result<(Vec<Tar
         let (owner, identifier) = (address.author.as_bytes(), &address.identifier);
         let repo = nostr_repos::by_coordinate(&mut conn, owner, identifier, None).await?;
         let repo = repo.filter(|repo| repo.deleted_at.is_none());
+        // An announcement that is kept beside another maintainer's never gets a repository here.
+        let waits = repo.is_none()
+            && purgatory::announcement(&mut conn, owner, identifier)
+                .await?
+                .is_some_and(|entry| entry.repo_id.is_some());
         let one = match &repo {
-            None if purgatory::announcement(&mut conn, owner, identifier).await?.is_none() => Home::Missing,
+            None if !waits => Home::Missing,
             _ if signers.is_suspended(&address.author) => Home::Suspended,
             None => Home::Waiting,
             Some(repo) if repo.archived_at.is_some() => Home::Archived,
@@ -412,26 +420,73 @@ pub(super) async fn forget(forge: &Forge, id: &EventId, named: &[Address]) -> Re
 
 /// Queues what makes sure of it, in the transaction that serves or removes a proposal, or lets it wait because git is busy.
 pub(crate) async fn enqueue(tx: &mut Tx, event: &Event, proposal: &Proposal) -> Result<(), StoreError> {
-    let named: Vec<String> = proposal.repos.iter().map(Address::to_string).collect();
-    let payload = json!({ "event": event.id.to_hex(), "repos": named });
-    jobs::enqueue(tx, jobs::Kind::GraspSpread, payload, None).await
+    jobs::enqueue(tx, jobs::Kind::GraspSpread, payload_of(event, proposal), None).await
 }
 
-/// Queues the proposals that name a repository and are served already, in the transaction that promotes the repository.
-pub(super) async fn enqueue_for(tx: &mut Tx, repo: &Address) -> Result<(), StoreError> {
-    for json in nostr_relations::proposals(tx, tag_key('a', &repo.to_string()), EARLIER).await? {
-        let Some(event) = readable(&json) else { continue };
+fn payload_of(event: &Event, proposal: &Proposal) -> Json {
+    let named: Vec<String> = proposal.repos.iter().map(Address::to_string).collect();
+    json!({ "event": event.id.to_hex(), "repos": named })
+}
+
+/// Queues the job that gives a repository the served proposals that name it and that it lacks. Call it in the transaction
+/// after which the repository takes changes: promotion, unarchiving, restore, or readmission of its owner. Does nothing
+/// for a repository that no signed state governs.
+pub(crate) async fn enqueue_for(tx: &mut Tx, repo: RepoId) -> Result<(), StoreError> {
+    if nostr_repos::coordinate(tx, repo).await?.is_none() {
+        return Ok(());
+    }
+    jobs::enqueue(tx, jobs::Kind::GraspSpread, json!({ "repo_id": repo.get() }), None).await
+}
+
+/// Queues the proposals of one page that name a repository and that it lacks, and the job for the next page.
+async fn catch_up(forge: &Forge, id: RepoId, before: Option<Position>) -> Result<(), Fault> {
+    let mut conn = forge.store().read().await?;
+    let repo = repos::by_id(&mut conn, id, None).await?;
+    let Some(repo) = repo.filter(|repo| repo.deleted_at.is_none() && repo.archived_at.is_none()) else { return Ok(()) };
+    let Some((owner, identifier)) = nostr_repos::coordinate(&mut conn, id).await? else { return Ok(()) };
+    let address = Address::repo(PublicKey::from_byte_array(owner), &identifier);
+    let page = nostr_relations::proposals(&mut conn, tag_key('a', &address.to_string()), before, PAGE).await?;
+    drop(conn);
+    let refs = snapshots::read(forge, &repo).await?;
+    let here: HashSet<&[u8]> = refs.refs.iter().map(|found| found.name.as_slice()).collect();
+    let mut payloads = Vec::new();
+    for (_, event) in &page {
+        let event = EventId::from_byte_array(*event);
+        if here.contains(ref_of(&event).as_str().as_bytes()) {
+            continue;
+        }
+        let found = nostr_events::by_id(&mut *forge.store().read().await?, event.as_bytes()).await?;
+        let Some(event) = found.and_then(|found| readable(&found.json)) else { continue };
         if let Ok(proposal) = Proposal::parse(&event)
             && proposal.commit.is_some()
         {
-            enqueue(tx, &event, &proposal).await?;
+            payloads.push(payload_of(&event, &proposal));
         }
     }
-    Ok(())
+    if let Some((last, _)) = page.last().filter(|_| page.len() == PAGE as usize) {
+        payloads.push(json!({ "repo_id": id.get(), "before": [last.0, last.1] }));
+    }
+    let queued: Result<(), StoreError> = forge
+        .store()
+        .write(payloads, |tx, payloads| {
+            Box::pin(async move {
+                for payload in payloads {
+                    jobs::enqueue(tx, jobs::Kind::GraspSpread, payload.clone(), None).await?;
+                }
+                Ok(())
+            })
+        })
+        .await;
+    Ok(queued?)
 }
 
 /// Runs the job; `false` if the payload is not one of ours.
 pub(crate) async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
+    if let Some(repo) = payload["repo_id"].as_i64() {
+        let before = payload["before"][0].as_i64().zip(payload["before"][1].as_i64());
+        catch_up(forge, RepoId::new(repo), before).await?;
+        return Ok(true);
+    }
     let id = payload["event"].as_str().and_then(|text| EventId::from_hex(text).ok());
     let (Some(id), Some(named)) = (id, payload["repos"].as_array()) else { return Ok(false) };
     let named: Vec<Address> = named.iter().filter_map(|text| text.as_str()?.parse().ok()).collect();

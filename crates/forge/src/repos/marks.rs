@@ -2,6 +2,7 @@
 
 use super::open::open_locked;
 use super::refusal::LifeError;
+use crate::grasp::spread;
 use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Caller, Forge};
 use abide_core::lifecycle::{self, Action as Life, Change};
@@ -110,6 +111,9 @@ pub(super) async fn step(tx: &mut Tx, caller: &Caller, repo: &mut Repo, mark: Ma
     // An event of a private repository stays private, whatever comes later: the stricter visibility of the two counts.
     let told_as = if before.visibility == Visibility::Private { &before } else { &*repo };
     event_repo(tx, &who, mark.told(), told_as, meta).await?;
+    if matches!(mark, Mark::Archived(false)) {
+        spread::enqueue_for(tx, repo.id).await?;
+    }
     failpoint::hit(mark.failpoints().0);
     Ok(())
 }

@@ -118,6 +118,7 @@ async fn enqueue_again(tx: &mut Tx, hook: &Hook, id: DeliveryId) -> Result<Deliv
         action: found.action,
         redelivery_of: Some(found.id),
         payload: found.payload,
+        content_type: found.content_type,
         draft: found.draft,
     };
     Ok(deliveries::enqueue(tx, &new).await?.ok_or(StoreError::Missing)?)

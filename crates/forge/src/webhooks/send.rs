@@ -121,7 +121,9 @@ async fn fixed(forge: &Forge, mut claim: Claim) -> Result<Claim, Fault> {
     if !claim.delivery.draft {
         return Ok(claim);
     }
-    claim.delivery.payload = payload::complete(forge, &claim.hook, &claim.delivery).await?;
+    let (payload, content_type) = payload::complete(forge, &claim.hook, &claim.delivery).await?;
+    claim.delivery.payload = payload;
+    claim.delivery.content_type = Some(content_type);
     claim.delivery.draft = false;
     let written: Result<(), Fault> =
         forge.store().write(claim.clone(), |tx, claim| Box::pin(write_fixed(tx, claim))).await;
@@ -130,13 +132,18 @@ async fn fixed(forge: &Forge, mut claim: Claim) -> Result<Claim, Fault> {
 
 async fn write_fixed(tx: &mut Tx, claim: &Claim) -> Result<(), Fault> {
     webhooks::check(tx, claim).await?;
-    Ok(deliveries::fix(tx, claim.delivery.id, &claim.delivery.payload).await?)
+    Ok(deliveries::fix(tx, claim.delivery.id, &claim.delivery.payload, content_type(claim)).await?)
+}
+
+/// The content type of a delivery: that of its first try, whatever the hook says by now.
+fn content_type(claim: &Claim) -> ContentType {
+    claim.delivery.content_type.unwrap_or(claim.hook.content_type)
 }
 
 /// What was sent and what came back.
 async fn attempt(forge: &Forge, claim: &Claim) -> (Answered, Tried) {
     let (hook, delivery) = (&claim.hook, &claim.delivery);
-    let body = match hook.content_type {
+    let body = match content_type(claim) {
         ContentType::Json => delivery.payload.clone(),
         ContentType::Form => format!("payload={}", form_escaped(&delivery.payload)),
     };
@@ -215,7 +222,7 @@ fn headers(forge: &Forge, claim: &Claim, body: &[u8]) -> Result<HeaderMap, Strin
     };
     add("user-agent", AGENT)?;
     add("accept", "*/*")?;
-    add("content-type", hook.content_type.mime())?;
+    add("content-type", content_type(claim).mime())?;
     add("x-github-event", delivery.kind.as_str())?;
     add("x-github-delivery", &delivery.guid)?;
     add("x-github-hook-id", &hook.id.to_string())?;

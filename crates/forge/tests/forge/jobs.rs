@@ -1,6 +1,7 @@
 //! Jobs and schedules, with a clock that only the test turns.
 
-use crate::rig::{Rig, node, rig};
+use crate::rig::{Rig, node, node_with, rig};
+use abide_forge::git::maintain;
 use abide_forge::jobs::{Kind, manage, runner, schedule};
 use abide_store::jobs::{self, Job, NewJob};
 use abide_store::{Store, StoreError};
@@ -143,4 +144,23 @@ async fn a_job_run_by_hand_tells_how_it_ended(#[values(Engine::Sqlite, Engine::P
     let failed = manage::run_now(&rig.forge, Kind::RepoMaintain, serde_json::Value::Null).await.expect("it ran");
     assert_eq!(failed.state, "failed");
     assert!(failed.last_error.is_some_and(|text| text.contains("repo_id")));
+}
+
+/// A repack needs room for a second copy of the repository.
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repository_is_not_repacked_while_the_disk_is_nearly_full(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let rig = rig(engine).await;
+    let (repo, _) = rig.repo_with_commit().await;
+    // A repository with a pack is worth maintaining.
+    rig.git(repo.id, &["repack", "-a", "-d", "-q"]);
+    let written = rig.dir(repo.id).join("objects/pack/multi-pack-index");
+    // No disk has more than 100 percent free space.
+    let (full, _) = node_with(&rig.database, &rig.clock, "full", |settings| settings.min_free_percent = 101).await;
+    maintain::run(&full, repo.id).await.expect("it is skipped");
+    assert!(!written.exists());
+    maintain::run(&rig.forge, repo.id).await.expect("there is room");
+    assert!(written.exists());
 }

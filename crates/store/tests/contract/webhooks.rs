@@ -44,6 +44,7 @@ fn delivery(hook: HookId, event: Option<(i64, i64)>) -> NewDelivery {
         action: None,
         redelivery_of: None,
         payload: "{}".into(),
+        content_type: None,
         draft: true,
     }
 }
@@ -60,7 +61,7 @@ async fn claim(store: &Store, ttl: Duration) -> Option<Claim> {
 async fn end(store: &Store, claim: &Claim, state: DeliveryState, next: Timestamp) -> Result<(), StoreError> {
     unit!(store, (claim.clone(), state, next), |tx, (claim, state, next)| {
         let breaker = webhooks::check(tx, claim).await?;
-        deliveries::fix(tx, claim.delivery.id, "{\"sent\":1}").await?;
+        deliveries::fix(tx, claim.delivery.id, "{\"sent\":1}", ContentType::Form).await?;
         let tried = Tried { request_headers: "{}".into(), status: Some(200), ..Tried::default() };
         deliveries::end(tx, claim.delivery.id, *state, &tried).await?;
         webhooks::settle(tx, claim, breaker, *next).await
@@ -111,6 +112,7 @@ async fn deliveries_are_begun_in_order_one_at_a_time(#[values(Engine::Sqlite, En
     end(store, &first, DeliveryState::Ok, TestClock::START).await.unwrap();
     let done = read(store, hook, ids[0]).await;
     assert_eq!((done.state, done.status, done.payload.as_str()), (DeliveryState::Ok, Some(200), "{\"sent\":1}"));
+    assert_eq!((first.delivery.content_type, done.content_type), (None, Some(ContentType::Form)));
     assert_eq!(done.finished_at, Some(TestClock::START));
 
     let second = claim(store, LONG).await.unwrap();

@@ -1,6 +1,7 @@
 //! A repository that has lost objects: the doctor sees it, and there is a way back.
 
 use super::scene::{Road, Scene, clone};
+use crate::full_disk::FULL;
 use crate::support::{assert_healthy, query};
 use abide_testkit::{Engine, http};
 use rstest::rstest;
@@ -34,6 +35,10 @@ fn the_doctor_finds_a_lost_object_and_brings_it_back_from_a_fork(
     assert!(!healthy && told.contains("alice/demo") && told.contains(&blob), "{told}");
     let (healthy, told) = doctor(&scene, &["--deep"]);
     assert!(!healthy && told.contains(&format!("lacks 1 objects that its refs need, such as {blob}")), "{told}");
+
+    let full = scene.server.command(&["doctor", "--deep", "--fix"]).env(FULL.0, FULL.1).output().expect("it runs");
+    let told = String::from_utf8_lossy(&full.stdout);
+    assert!(!full.status.success() && told.contains("left alice/demo") && told.contains("nearly full"), "{told}");
 
     let (healthy, told) = doctor(&scene, &["--deep", "--fix"]);
     assert!(healthy && told.contains("found 1 missing objects of alice/demo"), "{told}");

@@ -223,6 +223,39 @@ fn a_maintainers_announcement_without_a_place_here_is_kept_beside_the_owners(
     scene.assert_healthy();
 }
 
+/// An announcement that is kept beside the owner's has threads, and no repository that could hold a commit.
+#[rstest]
+fn a_pull_request_needs_a_repository_here_and_an_issue_does_not(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut scene = Scene::new(engine);
+    let (alice, bob, author) = (scene.owner.clone(), Key::new(2), Key::new(9));
+    scene.announce(&alice, "demo", &[&["maintainers", &bob.public().to_hex()]]);
+    let elsewhere: &[&[&str]] =
+        &[&["d", "demo"], &["clone", "https://elsewhere.example/x.git"], &["relays", "wss://elsewhere.example"]];
+    assert_eq!(scene.relay.publish(&bob.event(now() - 9, 30_617, elsewhere, "")), (true, WAITS.to_owned()));
+    let commit = scene.git.commit_file(&scene.work, "feature", "1", "a feature");
+    let (of_alice, of_bob) = (alice.coordinate("demo"), bob.coordinate("demo"));
+    let alone = author.event(now(), 1618, &[&["a", &of_bob], &["c", &commit]], "to Bob alone");
+    let both = author.event(now(), 1618, &[&["a", &of_bob], &["a", &of_alice], &["c", &commit]], "to both");
+    let issue = author.event(now(), 1621, &[&["a", &of_bob]], "an issue");
+    let refused = |(taken, reason): (bool, String)| {
+        assert!(!taken && reason.starts_with("restricted: no repository here can store the commit"), "{reason}");
+    };
+    refused(scene.relay.publish(&alone));
+    for event in [&both, &issue] {
+        assert_eq!(scene.relay.publish(event), (true, WAITS.to_owned()));
+    }
+    let first = scene.first.clone();
+    scene.state_waits(&state(&alice, now() - 5, "demo", &[("refs/heads/main", &first)], Some("main")));
+    scene.push(&alice, "demo", &[&format!("{first}:refs/heads/main")]);
+    refused(scene.relay.publish(&alone));
+    assert!(scene.is_served(&issue));
+    scene.push(&alice, "demo", &[&format!("{commit}:refs/nostr/{}", both.id.to_hex())]);
+    assert!(scene.is_served(&both));
+    scene.assert_healthy();
+}
+
 #[rstest]
 fn the_operator_says_who_may_announce(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let (alice, bob, carol) = (Key::new(1), Key::new(2), Key::new(3));

@@ -1,6 +1,7 @@
 //! A pull request that names several repositories is released in all of them or in none.
 
 use super::scene::{Scene, WAITS, noise, now, npub, state};
+use crate::relay::store;
 use crate::support::{builder, query};
 use abide_nostr::Event;
 use abide_testkit::{Engine, Key, Nostr, eventually};
@@ -15,6 +16,7 @@ struct Three {
     event: Event,
 }
 
+const SOON: Duration = Duration::from_secs(30);
 const NAMES: [&str; 3] = ["one", "two", "three"];
 
 impl Three {
@@ -78,9 +80,7 @@ impl Three {
         self.scene.push(&owner, NAMES[0], &[&to]);
         assert_eq!(self.reached(), 3);
         assert!(self.scene.is_served(&self.event));
-        eventually(Duration::from_secs(30), || {
-            query(&self.scene.server, "SELECT count(*) FROM quota_reservations") == "0"
-        });
+        eventually(SOON, || query(&self.scene.server, "SELECT count(*) FROM quota_reservations") == "0");
         self.scene.assert_healthy();
     }
 }
@@ -100,26 +100,58 @@ fn a_quota_that_is_full_at_the_last_repository_keeps_it_out_of_all(
     three.assert_everywhere();
 }
 
-/// It takes no changes, and keeps nothing from the others.
+/// It takes no changes, keeps nothing from the others, and gets the pull request once it takes changes again.
 #[rstest]
-fn a_closed_repository_among_them_is_left_out(
+fn a_closed_repository_among_them_is_left_out_until_it_is_open(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
     #[values(true, false)] archived: bool,
 ) {
     let mut three = Three::new(engine, &[]);
     let last = npub(&three.owners[2]);
+    // The command finds accounts by name.
+    query(&three.scene.server, &format!("UPDATE users SET name = 'third' WHERE npub = '{last}'"));
+    let (closes, opens) = match archived {
+        true => (["repo", "archive", "third/three"], ["repo", "unarchive", "third/three"]),
+        false => (["user", "suspend", "third"], ["user", "unsuspend", "third"]),
+    };
     assert_eq!(three.scene.relay.publish(&three.event), (true, WAITS.to_owned()));
-    match archived {
-        true => drop(three.scene.server.cli_ok(&["repo", "archive", &format!("{last}/three")])),
-        false => {
-            query(&three.scene.server, &format!("UPDATE users SET suspended_at = 1 WHERE npub = '{last}'"));
-        }
-    }
+    three.scene.server.cli_ok(&closes);
     let (owner, to) = (three.owners[0].clone(), three.pushed());
     three.scene.push(&owner, NAMES[0], &[&to]);
     assert_eq!(three.reached(), 2);
     assert!(three.scene.is_served(&three.event));
+    three.scene.server.cli_ok(&opens);
+    eventually(SOON, || three.reached() == 3);
     three.scene.assert_healthy();
+}
+
+/// More pull requests than one page of the job.
+#[rstest]
+fn a_repository_that_is_served_later_gets_all_earlier_pull_requests(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut scene = Scene::new(engine);
+    let (owner, late) = (scene.owner.clone(), Key::new(2));
+    scene.served(&owner, "demo", &[]);
+    let (one, two) = (owner.coordinate("demo"), late.coordinate("late"));
+    let proposal = |number: u64| {
+        // Every second is of the same time.
+        Key::new(9).event(
+            now() - number / 2,
+            1618,
+            &[&["a", &one], &["a", &two], &["c", &scene.first]],
+            &number.to_string(),
+        )
+    };
+    let events: Vec<Event> = (0..60).map(proposal).collect();
+    store(&scene.server, &events);
+    scene.served(&late, "late", &[]);
+    let reached = || {
+        let refs = scene.refs(&late, "late");
+        refs.iter().filter(|(name, _)| name.starts_with("refs/nostr/")).count()
+    };
+    eventually(Duration::from_secs(120), || reached() == events.len());
+    scene.assert_healthy();
 }
 
 /// Each copy alone is within the bound of what one event makes the server copy; both together are not.

@@ -1,6 +1,6 @@
 //! Pull requests of strangers, many of them: they wait for each other, and leave a bounded number of refs.
 
-use super::scene::{Scene, WAITS, now};
+use super::scene::{Scene, WAITS, now, state};
 use crate::relay::store;
 use crate::support::{crowded, query};
 use abide_nostr::Event;
@@ -11,7 +11,7 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const ATTACKER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
@@ -44,12 +44,24 @@ impl Gate {
     }
 }
 
+/// Walks that wait at the gate.
+#[derive(Clone, Copy)]
+enum Walks {
+    All,
+    /// Only those of objects that a repository has: no connectivity checks of pushes.
+    InPlace,
+}
+
 /// A server whose git does not come back from a walk for as long as a file is there.
-fn scene(engine: Engine, dir: &Path) -> (Scene, Gate) {
+fn scene(engine: Engine, dir: &Path, walks: Walks) -> (Scene, Gate) {
     let binary = dir.join("slow-git");
     let gate = Gate { closed: dir.join("closed"), reached: dir.join("reached") };
+    let waits = match walks {
+        Walks::All => "true",
+        Walks::InPlace => "[ -z \"$GIT_OBJECT_DIRECTORY\" ]",
+    };
     let script = format!(
-        "#!/bin/sh\ncase \"$*\" in *rev-list*) while [ -e '{}' ]; do : > '{}'; sleep 0.05; done;; esac\nexec git \"$@\"\n",
+        "#!/bin/sh\ncase \"$*\" in *rev-list*) while [ -e '{}' ] && {waits}; do : > '{}'; sleep 0.05; done;; esac\nexec git \"$@\"\n",
         gate.closed.display(),
         gate.reached.display()
     );
@@ -74,7 +86,7 @@ fn nostr_ref(event: &Event) -> String {
 #[rstest]
 fn pull_requests_of_a_stranger_keep_nobody_from_publishing(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let dir = tempfile::tempdir().expect("a directory can be made");
-    let (scene, gate) = scene(engine, dir.path());
+    let (scene, gate) = scene(engine, dir.path(), Walks::All);
     gate.close();
     let mut flood = Vec::new();
     for connection in 0..CONNECTIONS {
@@ -105,7 +117,7 @@ fn a_pull_request_that_finds_git_busy_waits_and_is_served_by_a_job(
     #[values(true, false)] event_first: bool,
 ) {
     let dir = tempfile::tempdir().expect("a directory can be made");
-    let (mut scene, gate) = scene(engine, dir.path());
+    let (mut scene, gate) = scene(engine, dir.path(), Walks::All);
     let owner = scene.owner.clone();
     let (first, mut second) = (proposal(&scene, 10), proposal(&scene, 11));
     if !event_first {
@@ -128,6 +140,35 @@ fn a_pull_request_that_finds_git_busy_waits_and_is_served_by_a_job(
         assert!(refs.iter().any(|(name, _)| *name == nostr_ref(event)), "{refs:?}");
     }
     assert_eq!(query(&scene.server, "SELECT count(*) FROM purgatory_proposals"), "0");
+    scene.assert_healthy();
+}
+
+/// The author of two pull requests has one git slot. The first pull request holds it when the commit of the second comes.
+#[rstest]
+fn a_push_does_not_wait_for_the_git_slot_of_a_pull_request_that_it_completes(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let dir = tempfile::tempdir().expect("a directory can be made");
+    let (mut scene, gate) = scene(engine, dir.path(), Walks::InPlace);
+    let owner = scene.owner.clone();
+    let second = scene.git.commit_file(&scene.work, "feature", "1", "a feature");
+    let tags: &[&[&str]] = &[&["a", &owner.coordinate("demo")], &["c", &second]];
+    let waits = Key::new(10).event(now(), 1618, tags, "its commit comes with a branch");
+    assert_eq!(scene.relay.publish(&waits), (true, WAITS.to_owned()));
+    scene.state_waits(&state(&owner, now(), "demo", &[("refs/heads/main", &second)], Some("main")));
+    gate.close();
+    let holds = proposal(&scene, 10);
+    let mut holding = Nostr::try_connect_from(ATTACKER, &scene.server.url()).expect("there is a place");
+    holding.say(&json!(["EVENT", holds]));
+    gate.holds();
+    let begun = Instant::now();
+    scene.push(&owner, "demo", &["main"]);
+    assert!(begun.elapsed() < PATIENCE, "the push took {:?}", begun.elapsed());
+    assert!(!scene.is_served(&waits));
+    gate.open();
+    assert_eq!(holding.ok(&holds), (true, String::new()));
+    eventually(PATIENCE, || scene.is_served(&waits));
+    assert!(scene.refs(&owner, "demo").contains(&(nostr_ref(&waits), second)));
     scene.assert_healthy();
 }
 

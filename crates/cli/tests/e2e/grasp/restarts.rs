@@ -3,8 +3,11 @@
 use super::scene::{Scene, WAITS, now, state};
 use crate::support::{builder, crowded};
 use abide_core::failpoint;
-use abide_testkit::{Engine, Key, Nostr};
+use abide_testkit::{Engine, Key, Nostr, eventually};
 use rstest::rstest;
+use std::time::Duration;
+
+const SOON: Duration = Duration::from_secs(30);
 
 #[rstest]
 fn restart_with_full_purgatory(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
@@ -42,6 +45,7 @@ fn crash_in_a_signed_push(
     #[values(
         failpoint::PUSH_PACK_RECEIVED,
         failpoint::PUSH_CONNECTED,
+        failpoint::DIRECTORY_HALF_MADE,
         failpoint::PROMOTE_BUILT,
         failpoint::PROMOTE_COMMITTED,
         failpoint::PUSH_INTENT_COMMITTED,
@@ -58,6 +62,7 @@ fn crash_in_a_signed_push(
 #[rstest]
 fn crash_in_a_signed_push_leaves_no_lock_in_postgres(
     #[values(
+        failpoint::DIRECTORY_HALF_MADE,
         failpoint::PROMOTE_BUILT,
         failpoint::PROMOTE_COMMITTED,
         failpoint::PUSH_INTENT_COMMITTED,
@@ -72,8 +77,10 @@ fn crash_in_a_signed_push_leaves_no_lock_in_postgres(
 fn signed_push_dies(engine: Engine, point: &str) {
     let mut scene = Scene::on(builder(engine).start());
     let key = scene.owner.clone();
-    let first_push = point.starts_with("promote:");
+    let first_push = point.starts_with("promote:") || point == failpoint::DIRECTORY_HALF_MADE;
     let commit = if first_push {
+        // This makes the shared empty repository, so the push that dies makes no other directory than its own.
+        scene.served(&key, "other", &[]);
         scene.announce(&key, "demo", &[]);
         scene.first.clone()
     } else {
@@ -90,6 +97,9 @@ fn signed_push_dies(engine: Engine, point: &str) {
     scene.server.restart();
     scene.relay = Nostr::connect(&scene.server.url());
     scene.assert_healthy();
+    // The next start removes what was half made. A job of this start may use an area for a moment.
+    let incoming = scene.server.data_dir().join("incoming");
+    eventually(SOON, || std::fs::read_dir(&incoming).is_ok_and(|mut areas| areas.next().is_none()));
     let at_commit = scene.refs(&key, "demo").contains(&("refs/heads/main".into(), commit.clone()));
     assert_eq!(scene.is_served(&said), at_commit, "event and refs together, or neither");
     scene.push(&key, "demo", &["main"]);

@@ -50,21 +50,22 @@ impl Message {
             action: self.action.map(str::to_owned),
             redelivery_of: None,
             payload: self.payload.to_string(),
+            content_type: None,
             draft: true,
         }
     }
 }
 
-/// The payload of a delivery, from its first try on. The commits of a push are read from the repository. Texts are those of
+/// The payload and content type of a delivery, from its first try on. The commits of a push are read from the repository. Texts are those of
 /// the live rows, so that what was removed or edited away while a delivery waited is not sent.
-pub(super) async fn complete(forge: &Forge, hook: &Hook, delivery: &Delivery) -> Result<String, Fault> {
+pub(super) async fn complete(forge: &Forge, hook: &Hook, delivery: &Delivery) -> Result<(String, ContentType), Fault> {
     let mut said: Json = serde_json::from_str(&delivery.payload).map_err(|error| Fault::Internal(error.to_string()))?;
     let mut conn = forge.store().read().await?;
     if let Some(first) = delivery.redelivery_of {
         // Asked for while the first one waited, which was sent since.
         let first = deliveries::by_id(&mut conn, hook.id, first).await?;
         if let Some(first) = first.filter(|first| !first.draft) {
-            return Ok(first.payload);
+            return Ok((first.payload, first.content_type.unwrap_or(hook.content_type)));
         }
     }
     let repo = repos::by_id(&mut conn, hook.repo_id, None).await?;
@@ -76,10 +77,11 @@ pub(super) async fn complete(forge: &Forge, hook: &Hook, delivery: &Delivery) ->
         }
     }
     drop(conn);
-    match delivery.kind {
-        Kind::Push => push::complete(forge, hook.repo_id, said).await,
-        _ => Ok(said.to_string()),
-    }
+    let payload = match delivery.kind {
+        Kind::Push => push::complete(forge, hook.repo_id, said).await?,
+        _ => said.to_string(),
+    };
+    Ok((payload, hook.content_type))
 }
 
 /// An optional text, as GitHub gives it.

@@ -5,7 +5,7 @@ use super::{Scene, scene};
 use abide_forge::issues::{self, comment, labels};
 use abide_forge::jobs::{Kind, manage};
 use abide_forge::social::star;
-use abide_forge::webhooks::{ask, send, show};
+use abide_forge::webhooks::{Change, Hook, ask, edit, send, show};
 use abide_store::events::{self, Event};
 use abide_store::{StoreError, webhooks};
 use abide_testkit::Engine;
@@ -56,6 +56,7 @@ async fn a_try_after_a_crash_sends_the_bytes_of_the_first(#[values(Engine::Sqlit
     dies_after(&scene, 1).await;
     // The default branch has the commit too, so reading once more would find that the new branch brought nothing.
     git(&["update-ref", "refs/heads/main", &two]);
+    encode_as(&scene, &hook, "form").await;
     scene.receiver.let_go();
     scene.deliver().await;
     let got = scene.receiver.got();
@@ -63,12 +64,26 @@ async fn a_try_after_a_crash_sends_the_bytes_of_the_first(#[values(Engine::Sqlit
     assert_eq!(got[0].json()["commits"][0]["message"], "two");
     assert_eq!(got[0].body, got[1].body, "byte for byte");
     assert_eq!(got[0].guid(), got[1].guid());
+    assert!(got.iter().all(|got| got.header("content-type") == "application/json"));
     assert_eq!(got[0].header("x-hub-signature-256"), got[1].header("x-hub-signature-256"));
 
     let sent = scene.deliveries(&hook).await.pop().expect("the push");
     ask::redeliver(&scene.rig.forge, &scene.alice, &scene.repo, &hook, sent.id).await.expect("allowed");
     scene.deliver().await;
-    assert_eq!(scene.receiver.got()[2].body, got[0].body, "a redelivery too");
+    let again = &scene.receiver.got()[2];
+    assert_eq!(again.body, got[0].body, "a redelivery too");
+    assert_eq!(again.header("content-type"), "application/json");
+
+    ask::ping(&scene.rig.forge, &scene.alice, &scene.repo, &hook).await.expect("allowed");
+    scene.deliver().await;
+    let ping = &scene.receiver.got()[3];
+    assert_eq!(ping.header("content-type"), "application/x-www-form-urlencoded", "a new delivery has the new type");
+}
+
+/// Changes the content type of a webhook.
+async fn encode_as(scene: &Scene, hook: &Hook, content_type: &str) {
+    let change = Change { content_type: Some(content_type.to_owned()), ..Change::default() };
+    edit::edit(&scene.rig.forge, &scene.alice, &scene.repo, hook.id, &change).await.expect("allowed");
 }
 
 #[rstest]
@@ -145,6 +160,7 @@ async fn text_is_that_of_the_first_try_and_stays_that_until_the_log_is_pruned(
     edit("second").await;
     scene.pass(60);
     scene.deliver().await;
+    encode_as(&scene, &hook, "form").await;
     edit("third").await;
     scene.pass(60);
     scene.deliver().await;
