@@ -66,6 +66,7 @@ fn a_thread_of_an_unknown_key_keeps_nobody_waiting(#[values(Engine::Sqlite, Engi
         "> ".repeat(60_000),
         "<div>".repeat(20_000),
         format!("<p>{}{}", "<font a=1>".repeat(500), "<p>x".repeat(20_000)),
+        format!("<script>{}", "</a ".repeat(60_000)),
     ];
     let hostile: Vec<String> = hostile.iter().map(|text| publish(&unknown, "Hostile", text)).collect();
     let ask = |page: &String| begun(&scene.server, ATTACKER, &format!("GET {page} HTTP/1.1\r\nHost: abide\r\n\r\n"));

@@ -21,6 +21,7 @@ pub fn nested_markdown(front: &Front) {
         // As deep as texts may be, on every line.
         format!("{}x\n", "> ".repeat(49)).repeat(1200),
         format!("<p>{}{}", "<font a=1>".repeat(60), "<p>x".repeat(20_000)),
+        format!("<script>{}", "</a ".repeat(60_000)),
     ];
     let number = AtomicU32::new(0);
     again(front, 3, || {
