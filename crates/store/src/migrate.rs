@@ -59,6 +59,7 @@ pub const ALL: &[Migration] = &[
     migration!(24, "0024_refs_and_repos"),
     migration!(25, "0025_attached_steps"),
     migration!(26, "0026_delivery_type"),
+    migration!(27, "0027_tag_cost"),
 ];
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (

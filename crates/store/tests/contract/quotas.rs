@@ -16,7 +16,8 @@ use std::time::Duration;
 /// The counters beside what they count; empty where they agree.
 const WRONG: &str = "SELECT count(*) FROM nostr_keys k WHERE
     k.events <> (SELECT count(*) FROM nostr_events e WHERE e.pubkey = k.pubkey)
-    OR k.bytes <> (SELECT COALESCE(sum(octet_length(json)), 0) FROM nostr_events e WHERE e.pubkey = k.pubkey)
+    OR k.bytes <> (SELECT COALESCE(sum(octet_length(json) + 64 * (length(json) - length(replace(json, '[\"', '')))), 0)
+        FROM nostr_events e WHERE e.pubkey = k.pubkey)
     OR k.waiting <> (SELECT count(*) FROM purgatory_announcements a WHERE a.pubkey = k.pubkey)
         + (SELECT count(*) FROM purgatory_states s WHERE s.pubkey = k.pubkey)
         + (SELECT count(*) FROM purgatory_proposals p WHERE p.pubkey = k.pubkey)
@@ -47,6 +48,24 @@ fn event(id: u8, author: u8, slot: Option<&str>, at: i64, bytes: usize) -> NewEv
         tags: vec![1, 2],
         status_of: None,
     }
+}
+
+/// Small tags take more room in the index than in the event.
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn tags_of_an_event_count_beside_its_bytes(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = World::new(engine).await;
+    let (store, mut raw) = (&world.store, world.raw().await);
+    // A bracket and an escaped quote inside a string are no tag.
+    let json = r#"{"content":"[\"a","tags":[["t","x"],["t","y"],["p","é"]]}"#;
+    let tagged = NewEvent { json: json.to_owned(), ..event(1, 1, None, 10, 0) };
+    keep(store, vec![tagged]).await;
+    let bytes = i64::try_from(json.len()).unwrap() + 3 * 128;
+    assert_eq!(usage(store, 1).await, Usage { events: 1, bytes, ..Usage::default() });
+    assert_right(&mut raw, "stored").await;
+    let removed: Result<bool, StoreError> = unit!(store, (), |tx, ()| nostr_events::remove(tx, &[1; 32]).await).await;
+    assert!(removed.unwrap());
+    assert_eq!(usage(store, 1).await, Usage::default());
 }
 
 async fn keep(store: &Store, events: Vec<NewEvent>) {
