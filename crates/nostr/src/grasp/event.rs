@@ -103,7 +103,7 @@ pub fn proposal(proposal: &Proposal, related: Relation, home: Home, commit: Comm
             return ProposalVerdict::Refuse(Refusal::new(Prefix::Blocked, reason));
         }
         Home::Archived => {
-            let reason = "the repository is archived and read-only; ask its owner to unarchive it";
+            let reason = "the repository is archived; new pull requests are disabled; ask its owner to unarchive it";
             return ProposalVerdict::Refuse(Refusal::new(Prefix::Restricted, reason));
         }
     }
@@ -289,7 +289,11 @@ mod tests {
                 assert!(refused(Relation::None, Home::Open, "no repository here"));
                 for related in [Relation::Tags, Relation::Tagged] {
                     assert!(refused(related, Home::Missing, "with an \"a\" tag"));
-                    assert!(refused(related, Home::Archived, "archived"));
+                    assert!(refused(
+                        related,
+                        Home::Archived,
+                        "the repository is archived; new pull requests are disabled"
+                    ));
                     assert!(refused(related, Home::Suspended, "suspended"));
                 }
             }

@@ -4,6 +4,9 @@ use super::{Prefix, Refusal};
 use crate::PublicKey;
 use crate::event::Rank;
 
+/// Refusal of a state whose repositories are all archived.
+const ARCHIVED: &str = "the repository is archived; new states are disabled; ask its owner to unarchive it";
+
 /// A local repository whose maintainer set includes the state's author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ruled {
@@ -74,7 +77,7 @@ pub fn judge(facts: &Facts) -> Verdict {
         return refuse(Prefix::Blocked, reason);
     }
     if facts.ruled.iter().all(|repo| repo.archived || repo.suspended) {
-        return refuse(Prefix::Restricted, "the repository is archived and read-only");
+        return refuse(Prefix::Restricted, ARCHIVED);
     }
     let mut ruled = facts.ruled.iter().filter(|repo| !repo.archived && !repo.suspended);
     if !facts.tracks {
@@ -151,7 +154,8 @@ mod tests {
     #[test]
     fn archived_repositories_take_no_state() {
         let archived = Ruled { archived: true, complete: true, waiting: true, ..repo(1) };
-        assert!(refused(&facts(vec![archived])).unwrap().starts_with("restricted: "));
+        assert_eq!(refused(&facts(vec![archived])).unwrap(), format!("restricted: {ARCHIVED}"));
+        assert!(ARCHIVED.contains("new states are disabled") && ARCHIVED.contains("unarchive"));
         assert_eq!(judge(&facts(vec![archived, repo(2)])), Verdict::Wait { extend: vec![] });
     }
 
