@@ -1,6 +1,7 @@
 //! Pushes of several refs: each is judged by its own rule.
 
 use super::scene::{Scene, WAITS, now, state};
+use crate::support::query;
 use abide_nostr::Event;
 use abide_testkit::{Engine, Key};
 use rstest::rstest;
@@ -161,6 +162,24 @@ fn states_that_can_never_be_followed_wait_and_head_is_read_in_both_spellings(
     assert_eq!(scene.say(&key.event(now() + 1, 30_618, &tags, "")), (true, String::new()));
     let head = scene.git.ok(&scene.work, &["ls-remote", "--symref", &scene.url(&key, "demo"), "HEAD"]);
     assert!(head.contains("ref: refs/heads/dev"), "{head}");
+    scene.assert_healthy();
+}
+
+#[rstest]
+fn a_state_with_an_unreadable_object_id_expires(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut scene = Scene::new(engine);
+    let key = scene.owner.clone();
+    let (_, before) = scene.served(&key, "demo", &[]);
+    let listed = scene.refs(&key, "demo");
+    let odd = key.event(now(), 30_618, &[&["d", "demo"], &["refs/heads/main", "main"]], "");
+    scene.state_waits(&odd);
+    let told = scene.push_fails(&key, "demo", &[&format!("{}:refs/heads/other", scene.first)]);
+    assert!(told.contains("no authorised state"), "{told}");
+    query(&scene.server, "UPDATE purgatory_states SET expires_at = 1");
+    scene.sweep();
+    assert_eq!(query(&scene.server, "SELECT count(*) FROM purgatory_states"), "0");
+    assert!(!scene.is_served(&odd) && scene.is_served(&before));
+    assert_eq!(scene.refs(&key, "demo"), listed);
     scene.assert_healthy();
 }
 
