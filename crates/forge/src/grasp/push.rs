@@ -208,7 +208,7 @@ pub(crate) async fn decide(forge: &Forge, place: &Coordinate, order: &Order, vie
             }
             let rules = scene.candidates(place.owner, None, |candidates| {
                 let allowed = candidates.maintainers.contains(&state.author) && state.tracks();
-                allowed && candidates.authoritative().is_none_or(|rules| state.rank >= rules.rank)
+                allowed && !candidates.supersede(&state)
             });
             if !rules {
                 return Ok(Decision::Refuse("a newer state is authoritative for this repository".into()));

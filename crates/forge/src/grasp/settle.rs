@@ -145,15 +145,7 @@ async fn next(
 /// The states that may govern a key's repository, newest first. The stored authoritative state comes last.
 fn in_order(scene: &Scene, owner: PublicKey) -> Vec<RepoState> {
     scene.candidates(owner, None, |candidates| {
-        let rules = candidates.authoritative();
-        let counts = |state: &&RepoState| {
-            let newer = rules.is_none_or(|rules| state.rank > rules.rank);
-            newer && state.tracks() && candidates.maintainers.contains(&state.author)
-        };
-        let mut states: Vec<RepoState> = candidates.waiting.iter().filter(counts).cloned().collect();
-        states.sort_by_key(|state| std::cmp::Reverse(state.rank));
-        states.extend(rules.filter(|rules| rules.tracks()).cloned());
-        states
+        candidates.waiting_in_order().into_iter().chain(candidates.followed()).cloned().collect()
     })
 }
 

@@ -69,9 +69,7 @@ enum Due {
 async fn ruled(forge: &Forge, scene: &Scene, state: &RepoState, client: Client) -> Result<(Vec<Ruled>, Due), Fault> {
     let (mut ruled, mut due) = (Vec::new(), Due::Push);
     for known in scene.ruled_by(state.author) {
-        let superseded = scene.candidates(known.owner(), None, |candidates| {
-            candidates.authoritative().is_some_and(|rules| rules.rank > state.rank)
-        });
+        let superseded = scene.candidates(known.owner(), None, |candidates| candidates.supersede(state));
         let complete = match &known.place {
             // One wait is enough: the slots are the same for all of them.
             Place::Served(_) if due == Due::Job => false,

@@ -37,22 +37,40 @@ pub enum Fit<'a> {
 }
 
 impl<'a> Candidates<'a> {
-    /// The authoritative stored state: the newest by a maintainer. One without refs supersedes older states and leaves
-    /// the refs unchanged.
+    /// The authoritative stored state: the newest by a maintainer. While it has no refs, no other stored state is
+    /// authoritative: anyone could push again what an older one says, and so move the repository back.
     pub fn authoritative(&self) -> Option<&'a RepoState> {
         self.stored.iter().filter(|state| self.maintainers.contains(&state.author)).max_by_key(|state| state.rank)
     }
 
-    /// States that a push may match, newest first. A stored authoritative state supersedes older states in purgatory.
-    fn in_order(&self) -> Vec<Fit<'a>> {
-        let rules = self.authoritative();
+    /// Whether a stored state of a maintainer is newer than this one. A state without refs says that its author no longer
+    /// tracks the repository (NIP-34), so it supersedes only states of its author.
+    pub fn supersede(&self, state: &RepoState) -> bool {
+        let of_maintainers = self.stored.iter().filter(|stored| self.maintainers.contains(&stored.author));
+        let mut counts = of_maintainers.filter(|stored| stored.tracks() || stored.author == state.author);
+        counts.any(|stored| stored.rank > state.rank)
+    }
+
+    /// States in purgatory that the repository may follow, newest first.
+    pub fn waiting_in_order(&self) -> Vec<&'a RepoState> {
+        let stored = |state: &RepoState| self.stored.iter().any(|stored| stored.rank == state.rank);
         let counts = |state: &&RepoState| {
-            let newer = rules.is_none_or(|rules| state.rank > rules.rank);
-            newer && state.tracks() && self.maintainers.contains(&state.author)
+            state.tracks() && self.maintainers.contains(&state.author) && !self.supersede(state) && !stored(state)
         };
         let mut waiting: Vec<&RepoState> = self.waiting.iter().filter(counts).collect();
         waiting.sort_by_key(|state| std::cmp::Reverse(state.rank));
-        waiting.into_iter().map(Fit::Waiting).chain(rules.filter(|rules| rules.tracks()).map(Fit::Stored)).collect()
+        waiting
+    }
+
+    /// The authoritative stored state, if it has refs.
+    pub fn followed(&self) -> Option<&'a RepoState> {
+        self.authoritative().filter(|rules| rules.tracks())
+    }
+
+    /// States that a push may match: those in purgatory, newest first, then the stored one.
+    fn in_order(&self) -> Vec<Fit<'a>> {
+        let waiting = self.waiting_in_order().into_iter().map(Fit::Waiting);
+        waiting.chain(self.followed().map(Fit::Stored)).collect()
     }
 }
 
@@ -208,6 +226,18 @@ mod tests {
         }
         let waiting = [state(1, 20, &[]), state(1, 15, &[("main", 3)])];
         assert_eq!(judged(&[("main", 3)], &stored, &waiting, &here), Ok(Fit::Waiting(&waiting[1])), "it begins again");
+    }
+
+    #[test]
+    fn a_state_without_refs_ends_only_the_states_of_its_author() {
+        let here = repo(&[("main", 1)], &[3]);
+        let stored = [state(1, 10, &[])];
+        let (own, others) = ([state(1, 5, &[("main", 3)])], [state(2, 5, &[("main", 3)])]);
+        assert_eq!(judged(&[("main", 3)], &stored, &own, &here), Err(PushRefusal::NoState));
+        assert_eq!(judged(&[("main", 3)], &stored, &others, &here), Ok(Fit::Waiting(&others[0])));
+        // The other maintainer's own stored state still supersedes it.
+        let stored = [state(1, 10, &[]), state(2, 7, &[("main", 1)])];
+        assert_eq!(judged(&[("main", 3)], &stored, &others, &here), Err(PushRefusal::NoState));
     }
 
     #[test]

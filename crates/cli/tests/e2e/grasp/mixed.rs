@@ -145,6 +145,28 @@ fn a_state_without_refs_moves_nothing_and_can_be_followed_by_another(
 }
 
 #[rstest]
+fn a_state_without_refs_leaves_the_states_of_other_maintainers(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut scene = Scene::new(engine);
+    let (alice, bob) = (scene.owner.clone(), Key::new(2));
+    scene.served(&alice, "demo", &[&["maintainers", &bob.public().to_hex()]]);
+    let second = scene.git.commit_file(&scene.work, "a", "a", "second");
+    let of_bob = state(&bob, now() - 3, "demo", &[("refs/heads/main", &second)], Some("main"));
+    let of_alice = state(&alice, now() - 3, "demo", &[("refs/heads/other", &second)], None);
+    let none = state(&alice, now() - 2, "demo", &[], None);
+    scene.state_waits(&of_bob);
+    scene.state_waits(&of_alice);
+    assert_eq!(scene.say(&none), (true, String::new()));
+    let told = scene.push_fails(&alice, "demo", &[&format!("{second}:refs/heads/other")]);
+    assert!(told.contains("no authorised state"), "{told}");
+    scene.push(&alice, "demo", &["main"]);
+    assert!(scene.is_served(&of_bob) && scene.is_served(&none));
+    assert!(scene.refs(&alice, "demo").contains(&("refs/heads/main".into(), second)));
+    scene.assert_healthy();
+}
+
+#[rstest]
 fn states_that_can_never_be_followed_wait_and_head_is_read_in_both_spellings(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
