@@ -131,7 +131,8 @@ pub fn topic(kind: &str, role: Option<Role>) -> Option<Topic> {
         | "repo_redirect_released"
         | "webhook_suspended"
         | "webhook_resumed"
-        | "collaborator_added" => repo(Concerned),
+        | "collaborator_added"
+        | "collaborator_removed" => repo(Concerned),
         "collaborator_changed" if role == Some(Role::Admin) => repo(Concerned),
         _ => None,
     }
@@ -146,7 +147,8 @@ pub fn mailed_to_actor(kind: &str, role: Option<Role>) -> bool {
         | "repo_transfer_accepted"
         | "repo_soft_deleted"
         | "repo_hard_deleted"
-        | "repo_redirect_released" => true,
+        | "repo_redirect_released"
+        | "collaborator_removed" => true,
         "collaborator_added" | "collaborator_changed" => role == Some(Role::Admin),
         _ => false,
     }
@@ -266,6 +268,7 @@ mod tests {
         "webhook_suspended",
         "webhook_resumed",
         "collaborator_added",
+        "collaborator_removed",
     ];
 
     /// Everyone there can be.
@@ -296,6 +299,7 @@ mod tests {
             "repo_soft_deleted",
             "repo_hard_deleted",
             "repo_redirect_released",
+            "collaborator_removed",
         ];
         let not = [
             "repo_renamed",
@@ -324,7 +328,7 @@ mod tests {
             assert!(added.is_some_and(|topic| topic.audience == Audience::Concerned));
             let raised = topic("collaborator_changed", role);
             assert_eq!(raised, added.filter(|_| role == Some(Role::Admin)), "{role:?}");
-            assert_eq!(topic("collaborator_removed", role), None);
+            assert_eq!(topic("collaborator_removed", role), added, "and so is removing one");
         }
     }
 

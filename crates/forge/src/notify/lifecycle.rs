@@ -4,8 +4,8 @@
 //! know, and who deleted one must be able to restore it. They wait for no window and cannot be turned off. The one who did
 //! it gets one only about what cannot be undone or hands something away (`core::notify::mailed_to_actor`): whoever takes
 //! over a session could otherwise give a repository away unnoticed. Only those who are brought in
-//! without having asked (offered a repository, made a collaborator or an admin) get no more than a few from one person in an hour; the
-//! rest is in their inbox.
+//! without having asked (offered a repository, made a collaborator or an admin, or removed again) get no more than a few from one
+//! person in an hour; the rest is in their inbox.
 
 use super::MAX_ADMINS;
 use crate::accounts::throttle;
@@ -18,7 +18,8 @@ use abide_store::{StoreError, Tx, notification_mail, notifications, repos, throt
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 
-/// Whom an event concerns: of an offer both sides, else the owner and the admins; who joins; and whoever did it.
+/// The people an event concerns: of an offer both sides, else the owner and the admins; the collaborator whose role changes;
+/// and the actor.
 pub(super) async fn concerned(tx: &mut Tx, event: &Numbered, payload: &Json) -> Result<Vec<UserId>, StoreError> {
     let ids = |fields: &[&str]| -> Vec<_> {
         fields.iter().filter_map(|field| payload[*field].as_i64()).map(UserId::new).collect()
@@ -48,15 +49,15 @@ pub(super) async fn concerned(tx: &mut Tx, event: &Numbered, payload: &Json) -> 
             people.extend(admins.filter_map(Json::as_i64).map(UserId::new));
         }
     }
-    if joins(&event.kind) {
+    if changes_role(&event.kind) {
         people.extend(ids(&["user_id"]));
     }
     Ok(people.into_iter().collect())
 }
 
-/// Whether an event gives someone a role.
-fn joins(kind: &str) -> bool {
-    matches!(kind, "collaborator_added" | "collaborator_changed")
+/// Whether an event gives a collaborator a role or takes it away.
+fn changes_role(kind: &str) -> bool {
+    matches!(kind, "collaborator_added" | "collaborator_changed" | "collaborator_removed")
 }
 
 /// What a collaborator may from an event on.
@@ -83,6 +84,7 @@ pub(super) fn title(kind: &str, payload: &Json) -> String {
         "repo_redirect_released" => format!("Old name {} released", text("old_name")),
         "collaborator_added" => format!("{} was added as a collaborator ({})", text("user"), text("after")),
         "collaborator_changed" => format!("{} made {}", text("user"), text("after")),
+        "collaborator_removed" => format!("{} is no longer a collaborator", text("user")),
         "webhook_suspended" => format!("Webhook to {} suspended", text("host")),
         "webhook_resumed" => format!("Webhook to {} resumed", text("host")),
         other => other.replace('_', " "),
@@ -125,8 +127,8 @@ pub(super) async fn mail(
 
 /// Whether an event is about someone who need not have asked for it.
 fn brought_in(kind: &str, payload: &Json, user: UserId) -> bool {
-    let field = if joins(kind) { "user_id" } else { "to_id" };
-    (joins(kind) || kind.starts_with("repo_transfer_")) && payload[field].as_i64() == Some(user.get())
+    let field = if changes_role(kind) { "user_id" } else { "to_id" };
+    (changes_role(kind) || kind.starts_with("repo_transfer_")) && payload[field].as_i64() == Some(user.get())
 }
 
 /// An event as one of those whom it concerns is told of it.
@@ -209,6 +211,19 @@ impl Told<'_> {
                 self.text("after"),
                 self.text("before")
             ),
+            "collaborator_removed" if self.event.actor == Some(self.user) && self.is("user_id") => {
+                format!("You left {slug}. You are no longer a collaborator.")
+            }
+            "collaborator_removed" if self.event.actor.map(UserId::get) == self.payload["user_id"].as_i64() => {
+                format!("{who} left {slug} and is no longer a collaborator.")
+            }
+            "collaborator_removed" => {
+                let removed = if self.is("user_id") { "you" } else { self.text("user") };
+                format!(
+                    "{who} removed {removed} from the collaborators of {slug}. The role was {}.",
+                    self.text("before")
+                )
+            }
             "webhook_suspended" => format!(
                 "The webhook of {slug} to {} is suspended: {} deliveries in a row failed. New deliveries are queued and \
                  sent in order once the receiver responds again; it is probed regularly.",
@@ -254,6 +269,8 @@ impl Told<'_> {
                 vec!["See responses and redeliver here:".into(), self.link(&hook)]
             }
             "repo_hard_deleted" => Vec::new(),
+            // A former collaborator of a private repository cannot read it any more.
+            "collaborator_removed" if self.is("user_id") && !self.event.public => Vec::new(),
             "repo_renamed" => vec!["The old address redirects to it:".into(), page],
             // The old owner may not be able to read it any more, so there is nothing to point at.
             "repo_transfer_accepted" if !self.is("to_id") => vec!["The old address redirects to it.".into()],

@@ -59,6 +59,8 @@ async fn owner_and_admins_hear_of_all_that_happens_to_it(
     let subject = "[ann/renamed] bob was added as a collaborator (write)";
     assert_eq!(world.mailed().await, to(&["bob", "dave"], subject));
     collaborators::remove(forge, &world.ann, &renamed, &bob).await.expect("removed");
+    let subject = "[ann/renamed] bob is no longer a collaborator";
+    assert_eq!(world.mailed().await, to(&["ann", "bob", "dave"], subject));
     collaborators::set(forge, &world.ann, &renamed, &bob, Role::Admin).await.expect("added");
     let subject = "[ann/renamed] bob was added as a collaborator (admin)";
     assert_eq!(world.mailed().await, to(&["ann", "bob", "dave"], subject), "who makes an admin hands something away");
@@ -74,7 +76,7 @@ async fn raising_a_collaborator_to_admin_is_told_like_adding_one(
     let forge = world.forge();
     let bob = world.account("bob").await;
     collaborators::set(forge, &world.ann, &world.repo, &bob, Role::Read).await.expect("added");
-    assert_eq!(world.mailed().await, to(&["bob", "dave"], "[ann/tool] bob added as a collaborator"));
+    assert_eq!(world.mailed().await, to(&["bob", "dave"], "[ann/tool] bob was added as a collaborator (read)"));
     collaborators::set(forge, &world.ann, &world.repo, &bob, Role::Maintain).await.expect("raised");
     assert_eq!(world.mailed().await, [], "it hands nothing away");
     let told = world.told(&world.dave).await.len();
@@ -88,6 +90,46 @@ async fn raising_a_collaborator_to_admin_is_told_like_adding_one(
     assert!(world.told(&world.dave).await.len() >= told, "and in the inbox");
     collaborators::set(forge, &world.ann, &world.repo, &bob, Role::Write).await.expect("lowered");
     assert_eq!(world.mailed().await, [], "nor does taking it back");
+}
+
+/// The mail names the repository, which the former collaborator knew, and says nothing else about a private one.
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_removed_collaborator_is_mailed(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+    #[values(Visibility::Public, Visibility::Private)] visibility: Visibility,
+) {
+    let world = shared(engine, visibility).await;
+    let (forge, page) = (world.forge(), format!("{SITE}/ann/tool"));
+    let bob = world.account("bob").await;
+    let share = async || {
+        collaborators::set(forge, &world.ann, &world.repo, &bob, Role::Write).await.expect("added");
+        world.mails().await;
+    };
+    share().await;
+    collaborators::remove(forge, &world.dave, &world.repo, &bob).await.expect("removed");
+    let mut mails = world.mails().await;
+    mails.sort_by(|one, other| one.to.cmp(&other.to));
+    let names: Vec<_> = mails.iter().map(|mail| (mail.to.clone(), mail.subject.clone())).collect();
+    assert_eq!(names, to(&["ann", "bob", "dave"], "[ann/tool] bob is no longer a collaborator"));
+    let [ann, bobs, dave] = &mails[..] else { panic!("{mails:?}") };
+    assert!(
+        ann.text.contains("dave removed bob from the collaborators of ann/tool. The role was write."),
+        "{}",
+        ann.text
+    );
+    assert!(dave.text.contains("You removed bob from the collaborators of ann/tool."), "{}", dave.text);
+    assert!(bobs.text.contains("dave removed you from the collaborators of ann/tool."), "{}", bobs.text);
+    assert_eq!(bobs.text.contains(&page), visibility == Visibility::Public, "{}", bobs.text);
+    let hears = world.told(&world.bob).await.iter().any(|(_, title)| title.contains("no longer a collaborator"));
+    assert_eq!(hears, visibility == Visibility::Public, "the inbox tells only of what he may read");
+
+    share().await;
+    collaborators::remove(forge, &world.bob, &world.repo, &bob).await.expect("he leaves");
+    let mails = world.mails().await;
+    let said = |name: &str| mails.iter().find(|mail| mail.to.starts_with(name)).map(|mail| mail.text.as_str());
+    assert!(said("bob").is_some_and(|text| text.contains("You left ann/tool.")), "{mails:?}");
+    assert!(said("ann").is_some_and(|text| text.contains("bob left ann/tool")), "{mails:?}");
 }
 
 #[rstest]
@@ -105,7 +147,7 @@ async fn nobody_is_mailed_over_and_over_by_someone_who_keeps_bringing_them_in(
         mailed.extend(world.mailed().await.into_iter().map(|(to, _)| to));
     }
     let count = |who: &str| mailed.iter().filter(|to| *to == &format!("{who}@example.org")).count();
-    assert_eq!((count("bob"), count("ann"), count("dave")), (5, 0, 8), "the other admins have to know of each");
+    assert_eq!((count("bob"), count("ann"), count("dave")), (5, 8, 16), "the admins have to know of each");
 
     // By someone else, and an hour later, it is news again.
     collaborators::set(forge, &world.dave, &world.repo, &bob, Role::Write).await.expect("added");
