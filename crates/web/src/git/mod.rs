@@ -87,7 +87,8 @@ pub(crate) async fn upload_pack(State(app): State<App>, request: Request) -> Res
 pub(crate) async fn receive_pack(State(app): State<App>, request: Request) -> Response {
     let admitted = match Knock::of(&request).for_push(&app).await {
         Ok(ticket) => Ok(ticket),
-        Err(Refusal::Told(reason)) => Err(reason),
+        // The role may have been lost after the advertisement, and git prints no reason of a plain 403 here.
+        Err(Refusal::Told(reason) | Refusal::Denied(reason)) => Err(reason),
         Err(refusal) => return refusal.plain(),
     };
     let input = match body::reader(request, Service::ReceivePack) {
@@ -126,8 +127,10 @@ enum Refusal {
     Login,
     /// They are known, but what they ask for is not there for them.
     NotFound,
-    /// They may see it, but not do this.
+    /// The token lacks a scope.
     Forbidden(String),
+    /// They may see it, but not do this.
+    Denied(String),
     /// As above, but git itself should say so.
     Told(String),
     Fault(Fault),
@@ -190,7 +193,8 @@ impl Refusal {
             Access::NotFound if known => Self::NotFound,
             Access::NotFound => Self::Login,
             Access::Denied(DenyCode::Archived(_)) => Self::Told(access.to_string()),
-            Access::Denied(_) | Access::Scope(_) => Self::Forbidden(access.to_string()),
+            Access::Denied(_) => Self::Denied(access.to_string()),
+            Access::Scope(_) => Self::Forbidden(access.to_string()),
             Access::Fault(fault) => Self::Fault(fault),
         }
     }
@@ -206,7 +210,7 @@ impl Refusal {
         match self {
             Self::Login => answer::login(),
             Self::NotFound => answer::not_found(),
-            Self::Forbidden(reason) | Self::Told(reason) => answer::forbidden(&reason),
+            Self::Forbidden(reason) | Self::Denied(reason) | Self::Told(reason) => answer::forbidden(&reason),
             Self::Fault(fault) => answer::fault(&fault),
         }
         .into_response()

@@ -2,7 +2,7 @@
 
 use super::scene::{Road, SOON, Scene, clone};
 use crate::support::{Person, assert_healthy, builder, crowded, query};
-use abide_testkit::{Engine, eventually, http};
+use abide_testkit::{Engine, GitClient, eventually, http};
 use rstest::rstest;
 use serde_json::{Value, json};
 use std::fs;
@@ -267,8 +267,8 @@ fn the_doctor_sets_aside_what_does_not_belong(#[values(Engine::Sqlite, Engine::P
 }
 
 /// Runs a push that waits behind the advertisement until `meanwhile` has happened.
-fn push_with_a_pause(scene: &Scene, work: &Path, args: &[&str], meanwhile: impl FnOnce()) -> Output {
-    let dir = scene.git().fresh_dir();
+fn push_with_a_pause(git: &GitClient, work: &Path, args: &[&str], meanwhile: impl FnOnce()) -> Output {
+    let dir = git.fresh_dir();
     let (reached, go) = (dir.join("reached"), dir.join("go"));
     let hook = work.join(".git/hooks/pre-push");
     fs::create_dir_all(work.join(".git/hooks")).expect("writable");
@@ -276,7 +276,7 @@ fn push_with_a_pause(scene: &Scene, work: &Path, args: &[&str], meanwhile: impl 
         format!("#!/bin/sh\ntouch '{}'\nwhile [ ! -e '{}' ]; do sleep 0.05; done\n", reached.display(), go.display());
     fs::write(&hook, script).expect("ours");
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).expect("ours");
-    let push = scene.git().command(work, args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("git runs");
+    let push = git.command(work, args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("git runs");
     eventually(SOON, || reached.exists());
     meanwhile();
     fs::write(&go, "").expect("ours");
@@ -293,13 +293,31 @@ fn a_repository_that_is_archived_while_someone_pushes_refuses_each_ref(
     let scene = Scene::new(road, engine);
     let (work, _) = scene.pushed();
     scene.git().commit_file(&work, "a", "two", "two");
-    let pushed = push_with_a_pause(&scene, &work, &["push", "origin", "main"], || {
+    let pushed = push_with_a_pause(scene.git(), &work, &["push", "origin", "main"], || {
         scene.edit(&json!({ "archived": true }));
     });
     let told = told(&pushed);
     assert!(!pushed.status.success());
     assert!(told.contains("[remote rejected] main -> main (repository is archived; pushes are disabled)"), "{told}");
     assert!(!told.contains("protocol error"), "{told}");
+    scene.assert_settled(1);
+}
+
+#[rstest]
+fn a_role_that_is_lost_while_someone_pushes_refuses_each_ref(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(Road::Http, engine);
+    scene.pushed();
+    let bob = scene.collaborator("bob", "write");
+    let work = clone(&bob.git, &scene.url(), &[]);
+    bob.git.commit_file(&work, "a", "two", "two");
+    let pushed = push_with_a_pause(&bob.git, &work, &["push", "origin", "main"], || {
+        query(&scene.server, "UPDATE repo_collaborators SET role = 'read'");
+    });
+    let told = told(&pushed);
+    assert!(!pushed.status.success());
+    assert!(told.contains("[remote rejected] main -> main (you need the write role"), "{told}");
     scene.assert_settled(1);
 }
 
@@ -312,7 +330,7 @@ fn deleting_a_branch_that_somebody_else_has_just_deleted_is_fine(
     let (work, _) = scene.pushed();
     scene.git().ok(&work, &["push", "--quiet", "origin", "main:topic", "main:other"]);
     let elsewhere = scene.clone(&[]);
-    let pushed = push_with_a_pause(&scene, &work, &["push", "origin", ":topic", ":other"], || {
+    let pushed = push_with_a_pause(scene.git(), &work, &["push", "origin", ":topic", ":other"], || {
         scene.git().ok(&elsewhere, &["push", "--quiet", "origin", ":topic"]);
     });
     let told = told(&pushed);
@@ -323,7 +341,7 @@ fn deleting_a_branch_that_somebody_else_has_just_deleted_is_fine(
 
     // Nothing but what is gone: nothing happened.
     scene.git().ok(&work, &["push", "--quiet", "origin", "main:topic"]);
-    let pushed = push_with_a_pause(&scene, &work, &["push", "origin", ":topic"], || {
+    let pushed = push_with_a_pause(scene.git(), &work, &["push", "origin", ":topic"], || {
         scene.git().ok(&elsewhere, &["push", "--quiet", "origin", ":topic"]);
     });
     assert!(pushed.status.success());
