@@ -58,6 +58,21 @@ impl World {
         told.as_array().cloned().expect("a list")
     }
 
+    /// Waits until bob has an unread notification with this title, for this reason.
+    #[track_caller]
+    fn hears(&self, title: &str, reason: &str) {
+        eventually(SOON, || {
+            let told = self.get("/api/v3/notifications", Some(&self.inbox));
+            let told: Vec<Value> = serde_json::from_str(&told).expect("JSON");
+            told.iter().any(|told| told["subject"]["title"] == title && told["reason"] == reason)
+        });
+    }
+
+    /// Marks all notifications of bob as read.
+    fn read_all(&self) {
+        self.send("PUT", "/notifications", &self.inbox, &json!({}));
+    }
+
     fn mails(&self) -> String {
         let files = fs::read_dir(self.scene.server.data_dir().join("outbox")).into_iter().flatten().flatten();
         let texts = files.filter_map(|file| fs::read_to_string(file.path()).ok());
@@ -187,6 +202,46 @@ fn a_pull_request_is_told_when_its_commit_is_here(#[values(Engine::Sqlite, Engin
     world.publish(&key.event(now() + 1, 1631, &[&["e", &id, "", "root"]], ""));
     assert_eq!(world.delivered("pull_request", "closed")["pull_request"]["merged"], true);
     assert_eq!(world.kinds(), ["pr_opened", "pr_merged"]);
+    assert_eq!(query(&world.scene.server, "SELECT count(*) FROM event_failures"), "0");
+}
+
+#[rstest]
+fn patches_updates_and_mentions_reach_watchers(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let mut world = world(engine);
+    let key = world.scene.owner.clone();
+    let by_bob = Key::new(7);
+    query(&world.scene.server, &format!("UPDATE users SET npub = '{}' WHERE name = 'bob'", npub(&by_bob)));
+    world.scene.served(&key, "demo", &[]);
+    world.listen();
+    let coordinate = key.coordinate("demo");
+
+    let patch = world.author.event(now(), 1617, &[&["a", &coordinate], &["subject", "A patch of light"]], "the patch");
+    world.publish(&patch);
+    world.hears("A patch of light", "subscribed");
+    assert_eq!(world.delivered("pull_request", "opened")["pull_request"]["title"], "A patch of light");
+
+    let first = world.scene.git.commit_file(&world.scene.work, "feature", "1", "a feature");
+    let second = world.scene.git.commit_file(&world.scene.work, "feature", "2", "a better feature");
+    let tags: &[&[&str]] = &[&["a", &coordinate], &["c", &first], &["subject", "A brighter lamp"]];
+    let pull = world.author.event(now(), 1618, tags, "please");
+    let tags: &[&[&str]] = &[&["a", &coordinate], &["E", &pull.id.to_hex()], &["c", &second]];
+    let update = world.author.event(now() + 1, 1619, tags, "");
+    for (event, commit) in [(&pull, &first), (&update, &second)] {
+        world.read_all();
+        assert_eq!(world.scene.relay.publish(event), (true, WAITS.to_owned()));
+        world.scene.push(&key, "demo", &[&format!("{commit}:refs/nostr/{}", event.id.to_hex())]);
+        world.hears("A brighter lamp", "subscribed");
+    }
+    assert_eq!(world.delivered("pull_request", "synchronize")["pull_request"]["title"], "A brighter lamp");
+
+    let text = format!("Who knows, nostr:{}?", npub(&by_bob));
+    let issue = world.issue(&text);
+    world.publish(&issue);
+    world.hears("The lamp is broken", "mention");
+    eventually(SOON, || {
+        ["A patch of light", "A brighter lamp", "The lamp is broken"].iter().all(|title| world.mails().contains(title))
+    });
+    assert_eq!(world.kinds(), ["pr_opened", "pr_opened", "pr_synchronized", "issue_created"]);
     assert_eq!(query(&world.scene.server, "SELECT count(*) FROM event_failures"), "0");
 }
 
