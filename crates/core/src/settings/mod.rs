@@ -34,12 +34,7 @@ pub enum Mark {
 
 impl Setting {
     /// Declares a setting; [`settings!`](crate::settings!) calls it.
-    pub const fn new(
-        name: &'static str,
-        default: &'static str,
-        marks: &'static [Mark],
-        help: &'static str,
-    ) -> Self {
+    pub const fn new(name: &'static str, default: &'static str, marks: &'static [Mark], help: &'static str) -> Self {
         Self { name, default, marks, help }
     }
 

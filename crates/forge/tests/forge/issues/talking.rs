@@ -147,7 +147,7 @@ async fn what_is_private_has_no_issues_and_what_is_archived_takes_none(
 async fn limits_are_kept_and_said(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let world = world_with(engine, |settings| {
         let issues = &mut settings.issues;
-        issues.created = Rate { times: 2, window: Duration::from_secs(60) };
+        (issues.created, issues.window) = (2, Duration::from_secs(60));
         (issues.comments_per_issue, issues.labels, issues.labels_per_issue, issues.body_bytes) = (1, 2, 1, 100);
         (issues.assignees_per_issue, issues.milestones) = (1, 1);
     })
