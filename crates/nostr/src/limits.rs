@@ -10,7 +10,7 @@ abide_core::settings! {
         /// Maximum size of one message to the relay.
         message_bytes: usize = "1MiB", bytes(1..);
         /// Maximum size of one event.
-        [Common] event_bytes: usize = "256KiB", bytes(1..);
+        event_bytes: usize = "256KiB", bytes(1..);
         /// Maximum subscriptions per connection.
         subscriptions: usize = "500", count(1..);
         /// Maximum filters per subscription.

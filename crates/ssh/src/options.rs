@@ -10,7 +10,7 @@ abide_core::settings! {
     #[derive(Debug, Clone)]
     pub struct Options in "ssh" {
         /// Maximum concurrent SSH connections.
-        [Common] max_connections: usize = "500", count(1..);
+        max_connections: usize = "500", count(1..);
         /// Maximum concurrent SSH connections per IP address (IPv6: per /64 network).
         per_ip: usize = "50", count(1..);
         /// New SSH connections per IP address (IPv6: per /64 network) per minute.

@@ -34,7 +34,7 @@ abide_core::settings! {
         /// Proxies whose X-Forwarded-For is trusted: IP addresses or networks, e.g. 127.0.0.1,10.0.0.0/8.
         [Common] trusted_proxies: Arc<[IpNet]> = "", forwarded::networks;
         /// Maximum concurrent HTTP connections. Beyond it, only /healthz, /readyz and /metrics are served.
-        [Common] max_connections: usize = "2000", count(1..);
+        max_connections: usize = "2000", count(1..);
         /// Maximum concurrent HTTP connections per IP address (IPv6: per /64 network), or requests behind a trusted proxy.
         connections_per_ip: usize = "200", count(1..);
         /// Idle timeout while a request body is received.

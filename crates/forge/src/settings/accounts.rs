@@ -14,7 +14,7 @@ abide_core::settings! {
         /// Who may sign up: open (everyone), invite (with an invitation) or closed (no one).
         [Common] mode: SignUpMode = "invite", word;
         /// Sign-ups per IP address in signup.window.
-        [Common] per_ip: i64 = "20", count(1..);
+        per_ip: i64 = "20", count(1..);
         /// Window for signup.per_ip.
         window: Duration = "1h", window;
         /// Expiry of an invitation.
@@ -40,7 +40,7 @@ abide_core::settings! {
     #[derive(Debug, Clone)]
     pub struct LoginSettings in "login" {
         /// Wrong passwords per account and IP address in login.window.
-        [Common] per_account: i64 = "10", count(1..);
+        per_account: i64 = "10", count(1..);
         /// Failed sign-ins per IP address in login.window.
         [Common] per_ip: i64 = "50", count(1..);
         /// Wrong two-factor codes per account in login.window.

@@ -20,7 +20,7 @@ abide_core::settings! {
         /// Retention of the event log. Events that a consumer has not processed yet are kept longer.
         [Common] event_retention: Duration = "400d", duration(TICK..);
         /// Minimum time between two mails about one thread to one person; later events are collected in the next mail.
-        [Common] mail_window: Duration = "10m", duration(..);
+        mail_window: Duration = "10m", duration(..);
     }
     with {
         /// Attempts of a consumer at an event before the event is marked as failed.

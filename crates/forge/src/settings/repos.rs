@@ -32,7 +32,7 @@ abide_core::settings! {
         /// Maximum refs per push.
         max_push_refs: usize = "50000", count(1..);
         /// Idle timeout of a git client.
-        [Common] idle_timeout: Duration = "60s", duration(TICK..);
+        idle_timeout: Duration = "60s", duration(TICK..);
         /// Unpacked bytes allowed for every push; each byte of its pack adds 500.
         unpacked: u64 = "4GiB", bytes(..);
         /// Unpacked bytes allowed for a push without an account; each byte of its pack adds 500.
@@ -124,7 +124,7 @@ abide_core::settings! {
         /// Maximum concurrent background jobs.
         workers: usize = "2", count(1..);
         /// Retention of ended jobs and pushes.
-        [Common] history: Duration = "30d", duration(TICK..);
+        history: Duration = "30d", duration(TICK..);
     }
     with {
         /// Polling interval for jobs and the event log.

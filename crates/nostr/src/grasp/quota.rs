@@ -45,7 +45,7 @@ abide_core::settings! {
         /// Maximum size of events per key without a named account.
         key_bytes: u64 = "64MiB", bytes(1..);
         /// Maximum repositories per key without a named account.
-        [Common] key_repos: u64 = "20", count(1..);
+        key_repos: u64 = "20", count(1..);
         /// Maximum size of git data per key without a named account.
         [Common] key_repo_bytes: u64 = "1GiB", bytes(1..);
         /// Maximum bytes per day from one IP address (IPv6: /64 network) for keys without a named account.

@@ -3,11 +3,11 @@
 use super::{FIRST, hidden, make, refused, share, world, world_with};
 use abide_core::issues::filter::Filter;
 use abide_core::repo::{Role, Visibility};
+use abide_forge::accounts;
 use abide_forge::issues::change::{Change, Names, change, close, reopen};
 use abide_forge::issues::list::{self, Wish};
 use abide_forge::issues::{IssueError, Reason, State, comment, create, labels, milestones, show, subscribe};
 use abide_forge::repos::marks;
-use abide_forge::{Rate, accounts};
 use abide_testkit::Engine;
 use rstest::rstest;
 use std::time::Duration;
