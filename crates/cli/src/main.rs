@@ -39,7 +39,7 @@ struct Cli {
 enum Command {
     /// Run the server.
     Serve(commands::serve::Args),
-    /// Print every setting with its value, source and description.
+    /// Print settings with their values, sources and descriptions.
     Config(commands::config::Args),
     /// Manage users.
     #[command(subcommand)]
@@ -97,6 +97,10 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         _ => cli.flags,
     };
     let config = config::load(&flags)?;
+    // The server logs them.
+    if !matches!(cli.command, Command::Serve(_)) {
+        config.notices().iter().for_each(|notice| eprintln!("warning: {notice}"));
+    }
     if let Ok(name) = std::env::var("ABIDE_FAILPOINT") {
         failpoint::arm(&name).map_err(|error| Failure::usage(error.to_string()))?;
     }
@@ -134,7 +138,7 @@ fn needs_data(command: &Command) -> bool {
 
 /// Fails if there is no data directory, so that a mistyped path makes none.
 fn ensure_data(config: &config::Config) -> Result<(), Failure> {
-    let data = std::path::Path::new(config.text("server.data"));
+    let data = &config.settings.server.data;
     if data.is_dir() {
         return Ok(());
     }

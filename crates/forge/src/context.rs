@@ -57,15 +57,16 @@ impl Forge {
         git: Git,
         layout: Layout,
         random: Arc<dyn Random>,
-        settings: Settings,
+        mut settings: Settings,
         node: Node,
         key: [u8; 32],
     ) -> Self {
         let layout = layout.owned_by(&node.incoming_prefix());
-        let snapshots = Snapshots::new(settings.ref_cache_refs);
+        settings.grasp.limits = Arc::new(settings.relay.limits.clone());
+        let snapshots = Snapshots::new(settings.git.ref_cache);
         let browse = browse::Shared::new(&settings.browse);
         let hashing =
-            Hashing::new(settings.people.password_cost, settings.people.hashes_at_once, settings.people.hashes_waiting);
+            Hashing::new(settings.login.password_cost, settings.login.hashes_at_once, settings.login.hashes_waiting);
         let gate = Gate::new(settings.outbound.allow.clone(), SystemResolver, settings.outbound.limits.clone());
         let relay = Relay::new(settings.relay.clone(), &settings.public_url);
         let inner = Inner {
@@ -128,7 +129,7 @@ impl Forge {
 
     /// How slowly a git client may send and take bytes.
     pub(crate) fn patience(&self) -> Patience {
-        Patience::new(self.inner.settings.idle_timeout, self.inner.settings.min_rate)
+        Patience::new(self.inner.settings.git.idle_timeout, self.inner.settings.git.min_rate)
     }
 
     /// This process among others that share the database.

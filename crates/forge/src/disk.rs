@@ -32,8 +32,8 @@ pub fn ensure_room(forge: &Forge, writer: Writer) -> Result<(), Fault> {
 pub fn ensure_room_for(forge: &Forge, writer: Writer, bytes: u64) -> Result<(), Fault> {
     let settings = forge.settings();
     let reserve = match writer {
-        Writer::Account => settings.min_free_percent,
-        Writer::Stranger => settings.min_free_percent.max(settings.stranger_free_percent),
+        Writer::Account => settings.disk.min_free_percent,
+        Writer::Stranger => settings.disk.for_strangers(),
     };
     match free_percent_less(forge.layout().data(), bytes) {
         Some(free_percent) if free_percent < reserve => Err(Fault::DiskFull { free_percent, reserve }),

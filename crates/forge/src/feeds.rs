@@ -96,7 +96,7 @@ impl Tail {
             tokio::select! {
                 () = tokio::time::sleep_until(deadline) => return Ok(Vec::new()),
                 _ = numbered.changed() => {}
-                () = tokio::time::sleep(self.forge.settings().poll_interval) => {}
+                () = tokio::time::sleep(self.forge.settings().jobs.poll) => {}
             }
         }
     }

@@ -55,6 +55,7 @@ pub use grasp::GraspSettings;
 pub use node::{Node, NodeError};
 pub use relay::RelaySettings;
 pub use settings::{
-    AttentionSettings, Browsing, IssueSettings, LifecycleSettings, MailSettings, OutboundSettings, PeopleSettings,
-    Rate, Settings, SmtpUrl, WebhookSettings,
+    AccountSettings, AttentionSettings, Browsing, DiskSettings, IssueSettings, JobSettings, LifecycleSettings,
+    LoginSettings, MailSettings, OutboundSettings, PushSettings, Rate, RepoSettings, ResetSettings, SessionSettings,
+    Settings, SignUpSettings, SmtpUrl, WebhookSettings,
 };

@@ -22,7 +22,7 @@ pub async fn run(forge: Forge, stop: CancellationToken) {
         tokio::select! {
             () = stop.cancelled() => {}
             () = forge.store().log_grew() => tokio::time::sleep(GATHER).await,
-            () = tokio::time::sleep(forge.settings().poll_interval) => {}
+            () = tokio::time::sleep(forge.settings().jobs.poll) => {}
         }
     }
     if let Some(lease) = lease {
@@ -79,7 +79,7 @@ async fn step(forge: &Forge, lease: &mut Option<Lease>) -> Result<Option<Step>, 
     let unit = Unit {
         lease: lease.clone(),
         holder: forge.node().holder().to_owned(),
-        ttl: forge.settings().lease_ttl,
+        ttl: forge.settings().git.lease_ttl,
         key: *forge.key(),
     };
     let done = forge

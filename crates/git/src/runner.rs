@@ -9,6 +9,8 @@ use crate::probe::{self, UploadCapabilities};
 use crate::ration::Ration;
 use crate::slots::{Client, Place, Pool};
 use crate::{GitError, Layout};
+use abide_core::settings::value::TICK;
+use abide_core::settings::{bytes, count, duration};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt as _;
@@ -34,65 +36,45 @@ const STRANGERS_FETCHING: Duration = Duration::from_secs(600);
 /// Oldest supported git version.
 const MINIMUM: (u32, u32) = (2, 39);
 
-/// Concurrency, time and memory limits of git processes.
-#[derive(Clone, Debug)]
-pub struct GitLimits {
-    /// Concurrent fetches. Each may run a `pack-objects` process.
-    pub fetches: usize,
-    /// Concurrent fetches per address or account. Whatever the limits, a quarter of each pool's slots stays free for
-    /// others.
-    pub fetches_each: usize,
-    /// Concurrent pushes on arrival. Clients set the pace and no process runs meanwhile, so the limit is high.
-    pub receives: usize,
-    /// Concurrent pushes on arrival per address or account.
-    pub receives_each: usize,
-    /// Concurrent unpacks and checks for accounts; bound by cores and memory.
-    pub unpacks: usize,
-    /// Concurrent unpacks and checks for clients without an account, in a separate pool.
-    pub stranger_unpacks: usize,
-    /// Concurrent maintenance runs and copies; bound by cores.
-    pub heavy: usize,
-    /// Concurrent history queries (blame, path history).
-    pub reads: usize,
-    /// Concurrent history queries per address or account.
-    pub reads_each: usize,
-    /// Longest wait for a slot before the client gets "busy".
-    pub queue: Duration,
-    /// Time limit of a short call (update-ref).
-    pub quick: Duration,
-    /// Time limit for unpacking or checking a received push.
-    pub check: Duration,
-    /// Time limit of one maintenance step.
-    pub maintenance: Duration,
-    /// Threads of one `pack-objects` or `index-pack` process.
-    pub pack_threads: usize,
-    /// Private memory of one process, in bytes.
-    pub memory: u64,
-    /// Private memory of one process that works for a client without an account, in bytes.
-    pub stranger_memory: u64,
-}
-
-impl Default for GitLimits {
-    fn default() -> Self {
-        let cores = std::thread::available_parallelism().map_or(2, usize::from);
-        Self {
-            fetches: 16 * cores,
-            fetches_each: 8,
-            receives: 64 * cores,
-            receives_each: 16,
-            unpacks: 2 * cores,
-            stranger_unpacks: cores.max(2),
-            heavy: 2 * cores,
-            reads: (2 * cores).max(4),
-            reads_each: cores.max(2),
-            queue: Duration::from_secs(30),
-            quick: Duration::from_secs(60),
-            check: Duration::from_secs(600),
-            maintenance: Duration::from_secs(3600),
-            pack_threads: cores.min(4),
-            memory: 2 << 30,
-            stranger_memory: 192 << 20,
-        }
+abide_core::settings! {
+    /// Concurrency, time and memory limits of git processes. Whatever the limits, a quarter of each pool's slots stays
+    /// free for other clients.
+    #[derive(Clone, Debug)]
+    pub struct GitLimits in "git" {
+        /// Maximum concurrent fetches.
+        [Common] fetches: usize = "32", count(1..);
+        /// Maximum concurrent fetches per IP address or account.
+        fetches_each: usize = "8", count(1..);
+        /// Maximum pushes received concurrently.
+        receives: usize = "128", count(1..);
+        /// Maximum pushes received concurrently per IP address or account.
+        receives_each: usize = "16", count(1..);
+        /// Maximum pushes of accounts unpacked or checked concurrently.
+        unpacks: usize = "4", count(1..);
+        /// Time that a fetch, push or history query waits for a free slot.
+        queue: Duration = "30s", duration(TICK..);
+        /// Memory limit of one git process, and of all processes together that unpack pushes of accounts.
+        [Common] memory: u64 = "2GiB", bytes(..);
+        /// Threads per git process.
+        [Common] pack_threads as threads: usize = "2", count(1..);
+    }
+    with {
+        /// Concurrent unpacks and checks for clients without an account, in a separate pool.
+        stranger_unpacks: usize = 2;
+        /// Concurrent maintenance runs and copies; bound by cores.
+        heavy: usize = 4;
+        /// Concurrent history queries (blame, path history).
+        reads: usize = 4;
+        /// Concurrent history queries per address or account.
+        reads_each: usize = 2;
+        /// Time limit of a short call (update-ref).
+        quick: Duration = Duration::from_secs(60);
+        /// Time limit for unpacking or checking a received push.
+        check: Duration = Duration::from_secs(600);
+        /// Time limit of one maintenance step.
+        maintenance: Duration = Duration::from_secs(3600);
+        /// Private memory of one process that works for a client without an account, in bytes.
+        stranger_memory: u64 = 192 << 20;
     }
 }
 

@@ -1,51 +1,57 @@
 //! Limits of the relay protocol.
 
+use abide_core::settings::{bytes, count};
 use std::time::Duration;
 
-/// Limits of a connection and its messages. Configuration; advertised in the relay information document.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of one message.
-    pub message_bytes: usize,
-    /// Bytes of one event as sent. Real patches reach 150 KiB.
-    pub event_bytes: usize,
-    /// Bytes of one state (kind 30618), which names every ref of a repository: 10,000 refs take 650 KiB.
-    pub state_bytes: usize,
-    pub event_tags: usize,
-    /// Events and coordinates named by one deletion request.
-    pub deletion_targets: usize,
-    /// Target repositories of one proposal.
-    pub proposal_repos: usize,
-    /// Bytes of a `d` tag that identifies a repository.
-    pub identifier_bytes: usize,
-    /// Subscriptions per connection.
-    pub subscriptions: usize,
-    /// Characters of a subscription id.
-    pub subscription_id_chars: usize,
-    /// Filters per REQ or COUNT.
-    pub filters: usize,
-    /// Values of one filter, over all its lists.
-    pub filter_values: usize,
-    /// Total weight of all subscribed filters of a connection, see [`crate::Filter::weight`].
-    pub subscribed_values: usize,
-    /// Stored events returned per filter.
-    pub filter_limit: usize,
-    /// Events of one connection that await admission.
-    pub events_under_way: usize,
-    /// Counts of one connection in progress.
-    pub counts_under_way: usize,
-    /// Event ids that a subscription remembers until its stored events are sent, to avoid duplicates.
-    pub remembered_ids: usize,
-    /// Reconciliations (NIP-77) per connection.
-    pub reconciliations: usize,
-    /// Events per reconciliation.
-    pub reconciled_events: usize,
-    /// Bytes of one reconciliation answer, before hexadecimal encoding.
-    pub reconciliation_frame: u64,
-    /// How far `created_at` may be ahead of our clock.
-    pub ahead: Duration,
-    /// Largest clock difference of a NIP-42 proof, in either direction.
-    pub auth_window: Duration,
+abide_core::settings! {
+    /// Limits of a connection and its messages. Advertised in the relay information document.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Limits in "relay" {
+        /// Maximum size of one message to the relay.
+        message_bytes: usize = "1MiB", bytes(1..);
+        /// Maximum size of one event.
+        event_bytes: usize = "256KiB", bytes(1..);
+        /// Maximum subscriptions per connection.
+        subscriptions: usize = "500", count(1..);
+        /// Maximum filters per subscription.
+        filters: usize = "20", count(1..);
+        /// Maximum values in all filters of one connection.
+        subscribed_values: usize = "50000", count(1..);
+        /// Maximum events in all reconciliations (NIP-77) of one connection.
+        reconciled_events: usize = "100000", count(1..);
+    }
+    with {
+        /// Bytes of one state (kind 30618), which names every ref of a repository: 10,000 refs take 650 KiB. The default
+        /// message minus the frame around its event.
+        state_bytes: usize = (1 << 20) - 16;
+        event_tags: usize = 20_000;
+        /// Events and coordinates named by one deletion request.
+        deletion_targets: usize = 500;
+        /// Target repositories of one proposal.
+        proposal_repos: usize = 20;
+        /// Bytes of a `d` tag that identifies a repository.
+        identifier_bytes: usize = 1024;
+        /// Characters of a subscription id.
+        subscription_id_chars: usize = 64;
+        /// Values of one filter, over all its lists.
+        filter_values: usize = 5_000;
+        /// Stored events returned per filter.
+        filter_limit: usize = 500;
+        /// Events of one connection that await admission.
+        events_under_way: usize = 1_000;
+        /// Counts of one connection in progress.
+        counts_under_way: usize = 20;
+        /// Event ids that a subscription remembers until its stored events are sent, to avoid duplicates.
+        remembered_ids: usize = 20_000;
+        /// Reconciliations (NIP-77) per connection.
+        reconciliations: usize = 4;
+        /// Bytes of one reconciliation answer, before hexadecimal encoding.
+        reconciliation_frame: u64 = 60_000;
+        /// How far `created_at` may be ahead of our clock.
+        ahead: Duration = Duration::from_secs(15 * 60);
+        /// Largest clock difference of a NIP-42 proof, in either direction.
+        auth_window: Duration = Duration::from_secs(10 * 60);
+    }
 }
 
 impl Limits {
@@ -54,35 +60,6 @@ impl Limits {
         match kind {
             crate::kinds::STATE => self.state_bytes,
             _ => self.event_bytes,
-        }
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            message_bytes: 1 << 20,
-            event_bytes: 256 << 10,
-            // A message minus the frame around its event.
-            state_bytes: (1 << 20) - 16,
-            event_tags: 20_000,
-            deletion_targets: 500,
-            proposal_repos: 20,
-            identifier_bytes: 1024,
-            subscriptions: 500,
-            subscription_id_chars: 64,
-            filters: 20,
-            filter_values: 5_000,
-            subscribed_values: 50_000,
-            filter_limit: 500,
-            events_under_way: 1_000,
-            counts_under_way: 20,
-            remembered_ids: 20_000,
-            reconciliations: 4,
-            reconciled_events: 100_000,
-            reconciliation_frame: 60_000,
-            ahead: Duration::from_secs(15 * 60),
-            auth_window: Duration::from_secs(10 * 60),
         }
     }
 }

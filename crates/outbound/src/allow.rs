@@ -37,6 +37,11 @@ impl AllowList {
         Ok(list)
     }
 
+    /// Parses the setting: entries separated by commas.
+    pub fn setting(text: &str) -> Result<Self, String> {
+        Self::parse(abide_core::settings::value::list(text)).map_err(|error| error.to_string())
+    }
+
     /// Whether the operator listed this host name.
     pub fn names(&self, host: &Host) -> bool {
         matches!(host, Host::Name(name) if self.names.contains(name))

@@ -3,6 +3,8 @@
 use crate::address::{Address, Host};
 use crate::guard::{self, Reason};
 use crate::{AllowList, Resolver};
+use abide_core::settings::duration;
+use abide_core::settings::value::TICK;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -13,22 +15,23 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
-/// Limits of outbound requests.
-#[derive(Debug, Clone)]
-pub struct Limits {
-    /// Time limit for a look-up, and for a connection.
-    pub connect: Duration,
-    /// Time limit of the whole exchange, including the look-up.
-    pub total: Duration,
-    /// Bytes read of a response body.
-    pub body: usize,
-    /// Concurrent exchanges.
-    pub at_once: usize,
-}
+/// A webhook delivery must end well before its hold on the webhook does.
+const LONGEST: Duration = Duration::from_secs(30);
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self { connect: Duration::from_secs(5), total: Duration::from_secs(10), body: 16 << 10, at_once: 256 }
+abide_core::settings! {
+    /// Limits of outbound requests.
+    #[derive(Debug, Clone)]
+    pub struct Limits in "outbound" {
+        /// Timeout for DNS lookup and connection of outbound requests.
+        connect as connect_timeout: Duration = "5s", duration(TICK..);
+        /// Timeout for the response to an outbound request.
+        total as timeout: Duration = "10s", duration(TICK..=LONGEST);
+    }
+    with {
+        /// Bytes read of a response body.
+        body: usize = 16 << 10;
+        /// Concurrent exchanges.
+        at_once: usize = 256;
     }
 }
 
@@ -55,7 +58,7 @@ pub enum GateError {
     #[error("{0}")]
     Http(String),
     /// All slots were taken for as long as the request could wait.
-    #[error("too many outbound requests are running; the limit is outbound.at_once")]
+    #[error("too many outbound requests are running; try again later")]
     Crowded,
     #[error("no response within {0:?}")]
     TimedOut(Duration),

@@ -6,9 +6,6 @@ use std::path::PathBuf;
 /// Reason why the SSH server does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum SshError {
-    /// Invalid option.
-    #[error("{0}")]
-    Option(String),
     /// The host key cannot be read or written.
     #[error("cannot use the SSH host key {}: {source}", path.display())]
     HostKeyFile { path: PathBuf, source: io::Error },

@@ -26,7 +26,6 @@ pub async fn serve(
     options: Options,
     stop: CancellationToken,
 ) -> Result<(), SshError> {
-    options.check()?;
     let key = load_or_create_host_key(&options.host_key, &OsRandom)?;
     let drain_timeout = forge.settings().drain_timeout;
     let gate = Gate::new(options.max_connections, options.per_ip, options.per_minute);

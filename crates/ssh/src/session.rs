@@ -37,7 +37,7 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) async fn run(self, channel: Channel<Msg>) {
         let (mut read, write) = channel.split();
-        let output = Output::new(write, self.flushes.clone(), self.forge.settings().idle_timeout);
+        let output = Output::new(write, self.flushes.clone(), self.forge.settings().git.idle_timeout);
         let asked = tokio::select! {
             () = self.cut.cancelled() => return,
             asked = timeout(self.request_timeout, channel::request(&mut read)) => asked,

@@ -4,6 +4,8 @@ use crate::conn::{Effect, Failure, Link, Tx, Wakes};
 use crate::writer::{Job, Writer};
 use crate::{Conn, Engine, StoreError, migrate};
 use abide_core::Clock;
+use abide_core::settings::value::TICK;
+use abide_core::settings::{count, duration};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -26,39 +28,36 @@ const RETRIES: u32 = 10;
 /// Prepared statements cached per connection: more than the store has.
 const STATEMENTS: usize = 512;
 
-/// Location and limits of the database.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// `postgres://…`, or `None` for SQLite.
-    pub url: Option<String>,
-    /// Path of the SQLite file.
-    pub sqlite_file: PathBuf,
-    /// Connections for reading (and, on PostgreSQL, writing).
-    pub connections: u32,
-    /// Most units that SQLite's writer commits together.
-    pub batch: usize,
-    /// Most units queued for SQLite's writer; further callers wait.
-    pub queue: usize,
-    /// Longest wait for a free connection or another process's write lock.
-    pub busy_timeout: Duration,
+abide_core::settings! {
+    /// Location and limits of the database.
+    #[derive(Debug, Clone)]
+    pub struct Options in "database" {
+        /// Maximum database connections.
+        [Common] connections: u32 = "8", count(1..);
+        /// Timeout for a database connection or for a lock of another process.
+        busy_timeout: Duration = "10s", duration(TICK..);
+    }
+    with {
+        /// `postgres://…`, or `None` for SQLite.
+        url: Option<String> = None;
+        /// Path of the SQLite file.
+        sqlite_file: PathBuf = PathBuf::new();
+        /// Most units that SQLite's writer commits together.
+        batch: usize = 64;
+        /// Most units queued for SQLite's writer; further callers wait.
+        queue: usize = 256;
+    }
 }
 
 impl Options {
     /// Default options, with SQLite in the given file.
     pub fn sqlite(file: impl Into<PathBuf>) -> Self {
-        Self {
-            url: None,
-            sqlite_file: file.into(),
-            connections: 8,
-            batch: 64,
-            queue: 256,
-            busy_timeout: Duration::from_secs(10),
-        }
+        Self { sqlite_file: file.into(), ..Self::default() }
     }
 
     /// Default options, with PostgreSQL at the given URL.
     pub fn postgres(url: impl Into<String>) -> Self {
-        Self { url: Some(url.into()), ..Self::sqlite(PathBuf::new()) }
+        Self { url: Some(url.into()), ..Self::default() }
     }
 }
 

@@ -2,15 +2,23 @@
 //! client is believed only if the operator named it, because anyone can send that header.
 
 use crate::server::Peer;
+use abide_core::settings::value;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName};
 use ipnet::IpNet;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
+/// Parses the setting: addresses and networks, separated by commas.
+pub(crate) fn networks(text: &str) -> Result<Arc<[IpNet]>, String> {
+    let rule = "is not an IP address such as 10.0.0.1 or a network such as 10.0.0.0/8";
+    value::list(text).map(|part| network(part).ok_or_else(|| format!("{part:?} {rule}"))).collect()
+}
+
 /// Reads an address such as `10.0.0.1` or a network such as `10.0.0.0/8`.
-pub fn network(text: &str) -> Option<IpNet> {
+fn network(text: &str) -> Option<IpNet> {
     text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
 }
 

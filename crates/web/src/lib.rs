@@ -30,7 +30,6 @@ mod well_known;
 
 pub use api::{Access, ApiLimits, ApiRoute, api_routes, openapi_document};
 pub use app::App;
-pub use forwarded::network;
 pub use ipnet::IpNet;
 pub use routes::{API, FIRST_SEGMENTS, page_paths, router};
 pub use server::{Options, serve};

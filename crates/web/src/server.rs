@@ -6,6 +6,8 @@ mod reserve;
 
 use crate::forwarded;
 use crate::slow::Patient;
+use abide_core::settings::value::TICK;
+use abide_core::settings::{count, duration};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
@@ -25,23 +27,27 @@ use tower::ServiceExt as _;
 
 pub(crate) use places::Held;
 
-/// Bounds of the accept loop.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Connections at once; further ones may ask for the server's health only.
-    pub max_connections: usize,
-    /// Connections, or requests by way of a trusted proxy, of one network at once.
-    pub connections_per_ip: usize,
-    /// How long a request's head may take to arrive, and how long a kept connection may stay silent.
-    pub header_timeout: Duration,
-    /// How long the body of a request may stay silent.
-    pub body_timeout: Duration,
-    /// How long a client may take no byte of its answer.
-    pub write_timeout: Duration,
-    /// How long running requests may take once the server stops.
-    pub drain_timeout: Duration,
-    /// Proxies that are believed when they say who their client is.
-    pub trusted_proxies: Arc<[IpNet]>,
+abide_core::settings! {
+    /// Bounds of the accept loop.
+    #[derive(Debug, Clone)]
+    pub struct Options in "server" {
+        /// Proxies whose X-Forwarded-For is trusted: IP addresses or networks, e.g. 127.0.0.1,10.0.0.0/8.
+        [Common] trusted_proxies: Arc<[IpNet]> = "", forwarded::networks;
+        /// Maximum concurrent HTTP connections. Beyond it, only /healthz, /readyz and /metrics are served.
+        max_connections: usize = "2000", count(1..);
+        /// Maximum concurrent HTTP connections per IP address (IPv6: per /64 network), or requests behind a trusted proxy.
+        connections_per_ip: usize = "200", count(1..);
+        /// Idle timeout while a request body is received.
+        body_timeout: Duration = "60s", duration(TICK..);
+        /// Timeout for request headers, and idle timeout of keep-alive connections.
+        header_timeout: Duration = "30s", duration(TICK..);
+        /// Timeout for a client that reads less than 1 KiB per second of its response.
+        write_timeout: Duration = "60s", duration(TICK..);
+    }
+    with {
+        /// Time that running requests have once the server stops.
+        drain_timeout: Duration = Duration::from_secs(30);
+    }
 }
 
 /// Where a request comes from.

@@ -1,7 +1,7 @@
 //! `abide serve`
 
 use crate::compose::{self, Part};
-use crate::config::{Config, Flags};
+use crate::config::{Config, Flags, LISTEN, LogFormat, PUBLIC_URL, SSH_LISTEN};
 use crate::failure::Failure;
 use crate::metrics::Metrics;
 use abide_forge::accounts::setup;
@@ -32,16 +32,19 @@ impl Args {
     /// These flags are settings like any other.
     pub(crate) fn add_to(&self, flags: Flags) -> Flags {
         flags
-            .with("server.listen", self.listen.clone())
-            .with("server.ssh_listen", self.ssh_listen.clone())
-            .with("server.public_url", self.public_url.clone())
+            .with(LISTEN, self.listen.clone())
+            .with(SSH_LISTEN, self.ssh_listen.clone())
+            .with(PUBLIC_URL, self.public_url.clone())
     }
 }
 
 pub(crate) async fn run(config: Config) -> Result<(), Failure> {
     start_logging(&config)?;
-    let http = bind(config.address("server.listen")).await?;
-    let ssh = bind(config.address("server.ssh_listen")).await?;
+    for notice in config.notices() {
+        tracing::warn!("{notice}");
+    }
+    let http = bind(config.settings.server.listen).await?;
+    let ssh = bind(config.settings.server.ssh_listen).await?;
     let (http_at, ssh_at) = (address(&http)?, address(&ssh)?);
     let part = Part::Server { public_url: public_url(&config, http_at), ssh_url: ssh_url(&config, http_at, ssh_at) };
     let forge = compose::forge(&config, part).await?;
@@ -92,12 +95,12 @@ fn say(line: &str) {
 }
 
 fn start_logging(config: &Config) -> Result<(), Failure> {
-    let filter = EnvFilter::try_new(config.text("log.filter"))
+    let filter = EnvFilter::try_new(&config.settings.log.filter)
         .map_err(|error| Failure::usage(format!("log.filter is not valid: {error}")))?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    match config.text("log.format") {
-        "json" => builder.json().init(),
-        _ => builder.with_ansi(false).init(),
+    match config.settings.log.format {
+        LogFormat::Json => builder.json().init(),
+        LogFormat::Text => builder.with_ansi(false).init(),
     }
     Ok(())
 }
@@ -115,15 +118,15 @@ fn address(listener: &TcpListener) -> Result<SocketAddr, Failure> {
 
 /// As configured, or where we listen.
 fn public_url(config: &Config, http_at: SocketAddr) -> String {
-    match config.is_default("server.public_url") {
-        true => format!("http://{http_at}"),
-        false => config.text("server.public_url").to_owned(),
+    match config.is_given(PUBLIC_URL) {
+        true => config.settings.server.public_url.clone(),
+        false => format!("http://{http_at}"),
     }
 }
 
 /// As configured, or the host of the public address with the port we listen at.
 fn ssh_url(config: &Config, http_at: SocketAddr, ssh_at: SocketAddr) -> String {
-    let configured = config.text("server.public_ssh_url");
+    let configured = &config.settings.server.public_ssh_url;
     if !configured.is_empty() {
         return configured.trim_end_matches('/').to_owned();
     }
@@ -143,22 +146,8 @@ fn serve_http(
     stop: CancellationToken,
 ) -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
     let metrics = Metrics::install().map_err(|error| Failure::failed(format!("cannot keep metrics: {error}")))?;
-    let options = abide_web::Options {
-        max_connections: config.number("server.max_connections") as usize,
-        connections_per_ip: config.number("server.connections_per_ip") as usize,
-        body_timeout: config.duration("server.body_timeout"),
-        header_timeout: config.duration("server.header_timeout"),
-        write_timeout: config.duration("server.write_timeout"),
-        drain_timeout: config.duration("server.drain"),
-        trusted_proxies: config.list("server.trusted_proxies").filter_map(abide_web::network).collect(),
-    };
-    let limits = abide_web::ApiLimits {
-        account: config.number("api.rate_limit_per_hour"),
-        anonymous: config.number("api.anonymous_rate_limit_per_hour"),
-        tracked: config.number("api.rate_limit_tracked") as usize,
-        streams: config.number("api.streams") as usize,
-        streams_each: config.number("api.streams_each") as usize,
-    };
+    let options = abide_web::Options { drain_timeout: config.settings.server.drain, ..config.settings.http.clone() };
+    let limits = config.settings.api;
     let router =
         abide_web::router(abide_web::App::new(forge, Arc::new(move || metrics.render()), limits, stop.clone()));
     Ok(async move { abide_web::serve(listener, router, options, stop).await })
@@ -170,14 +159,8 @@ fn serve_ssh(
     listener: TcpListener,
     stop: CancellationToken,
 ) -> impl Future<Output = ()> + Send + 'static {
-    let options = abide_ssh::Options {
-        max_connections: config.number("ssh.max_connections") as usize,
-        per_ip: config.number("ssh.per_ip") as usize,
-        per_minute: config.number("ssh.per_minute") as usize,
-        handshake_timeout: config.duration("ssh.handshake_timeout"),
-        idle_timeout: config.duration("ssh.idle_timeout"),
-        ..abide_ssh::Options::new(config.path("server.data").join("ssh_host_ed25519_key"))
-    };
+    let host_key = config.settings.server.data.join("ssh_host_ed25519_key");
+    let options = abide_ssh::Options { host_key, ..config.settings.ssh.clone() };
     async move {
         if let Err(error) = abide_ssh::serve(forge, listener, options, stop).await {
             tracing::error!(%error, "the SSH server failed");

@@ -11,7 +11,7 @@ use abide_forge::accounts::add_user::{Request, add_user};
 use abide_forge::accounts::password::Cost;
 use abide_forge::accounts::{self, ssh_keys};
 use abide_forge::doctor::{self, Finding};
-use abide_forge::{Caller, Forge, Node, OsRandom, PeopleSettings, Settings, secret, sequencer};
+use abide_forge::{Caller, Forge, Node, OsRandom, Settings, secret, sequencer};
 use abide_git::{Git, GitLimits, Layout};
 use abide_store::{Options, Store};
 use abide_testkit::postgres::in_runtime;
@@ -172,9 +172,7 @@ fn forge(server: &Server, store: Store) -> Forge {
     let layout = Layout::new(data);
     let git = Git::new(Path::new("git"), &layout, GitLimits::default()).expect("it can have a home");
     let key = secret::load_or_create(data, &OsRandom).expect("the server has a key");
-    let settings = Settings {
-        people: PeopleSettings { password_cost: Cost::Least, ..PeopleSettings::default() },
-        ..Settings::default()
-    };
+    let mut settings = Settings::default();
+    settings.login.password_cost = Cost::Least;
     Forge::new(store, git, layout, Arc::new(OsRandom), settings, Node::command("beside"), key)
 }

@@ -433,6 +433,43 @@ fn config_shows_every_value_and_where_it_came_from() {
     );
 }
 
+#[test]
+fn config_shows_the_common_settings_and_all_of_them_on_request() {
+    let database = TestDatabase::new(Engine::Sqlite);
+    let dir = database.data_dir();
+    fs::write(dir.join("abide.toml"), "[relay]\noutgoing = 10\n").expect("ours");
+    let data = dir.to_str().expect("temporary paths are UTF-8");
+    let said = |args: &[&str]| alone(dir, &[&["config", "--data", data], args].concat(), &[]);
+    let named = |args: &[&str]| {
+        let lines = said(args).stdout;
+        let names = lines.lines().skip(1).take_while(|line| !line.is_empty()).filter_map(|line| line.split(' ').next());
+        names.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let all: Vec<_> =
+        said(&["--json"]).json().as_array().expect("a list").iter().map(|one| one["name"].clone()).collect();
+    assert_eq!(named(&["--all"]), all);
+    let common = named(&[]);
+    assert!(common.len() < all.len() / 2, "{common:?}");
+    for (name, shown) in [("server.public_url", true), ("relay.outgoing", true), ("relay.counted", false)] {
+        assert_eq!(common.iter().any(|one| one == name), shown, "{name}");
+    }
+    assert!(said(&[]).stdout.contains("abide config --all"));
+}
+
+#[test]
+fn a_former_setting_gets_a_warning() {
+    let database = TestDatabase::new(Engine::Sqlite);
+    let dir = database.data_dir();
+    fs::write(dir.join("abide.toml"), "[git]\nheavy = 8\n").expect("ours");
+    let data = dir.to_str().expect("temporary paths are UTF-8");
+    let said = alone(dir, &["config", "--data", data], &[("ABIDE_JOBS__POLL", "2s")]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    for words in [["warning: git.heavy", "abide.toml"], ["warning: jobs.poll", "ABIDE_JOBS__POLL"]] {
+        let line = said.stderr.lines().find(|line| line.starts_with(words[0])).unwrap_or_default();
+        assert!(line.contains(words[1]) && line.contains("its value is ignored"), "{}", said.stderr);
+    }
+}
+
 #[rstest]
 #[case::unknown_key("[git]\nmax_pusch = \"1GiB\"\n", &[], &["git.max_pusch", "abide.toml", "git.max_push"])]
 #[case::bad_value("[git]\nlease_ttl = \"soon\"\n", &[], &["git.lease_ttl", "\"soon\"", "abide.toml", "a number with a unit"])]

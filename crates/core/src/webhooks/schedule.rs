@@ -1,6 +1,7 @@
 //! When a delivery is tried again, when it is given up, and when a receiver that fails again and again is left in peace.
 
 use crate::Timestamp;
+use crate::settings::count;
 use std::time::Duration;
 
 /// How a try ended, as far as the schedule is concerned.
@@ -25,30 +26,22 @@ impl Answered {
     }
 }
 
-/// How often and when.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Schedule {
-    /// Tries that one delivery gets.
-    pub tries: i64,
-    /// The pause after the first; it doubles with each.
-    pub first_pause: Duration,
-    /// The longest pause.
-    pub longest_pause: Duration,
-    /// So many deliveries that failed one after another suspend a hook.
-    pub failures: i64,
-    /// How often a suspended hook's oldest delivery is tried.
-    pub probe: Duration,
-}
-
-impl Default for Schedule {
-    fn default() -> Self {
-        Self {
-            tries: 8,
-            first_pause: Duration::from_secs(30),
-            longest_pause: Duration::from_secs(3600),
-            failures: 5,
-            probe: Duration::from_secs(15 * 60),
-        }
+crate::settings! {
+    /// Attempts, retries and suspension.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Schedule in "webhooks" {
+        /// Attempts per delivery.
+        tries: i64 = "8", count(1..);
+        /// Failed deliveries in a row that suspend a webhook.
+        failures: i64 = "5", count(1..);
+    }
+    with {
+        /// The pause after the first attempt; it doubles with each.
+        first_pause: Duration = Duration::from_secs(30);
+        /// The longest pause.
+        longest_pause: Duration = Duration::from_secs(3600);
+        /// How often a suspended hook's oldest delivery is tried.
+        probe: Duration = Duration::from_secs(15 * 60);
     }
 }
 

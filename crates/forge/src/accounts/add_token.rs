@@ -73,8 +73,8 @@ pub async fn add_token(
     let hint = secret[secret.len() - 4..].to_owned();
     let new =
         NewToken { user_id: user, label: label.to_owned(), hash: one_time::hash(&secret), hint, scopes, expires_at };
-    let people = &forge.settings().people;
-    let unit = (new, Who::from(who), people.tokens_per_user, people.tokens_made);
+    let settings = forge.settings();
+    let unit = (new, Who::from(who), settings.accounts.tokens, settings.accounts.tokens_made);
     let added: Result<(), AddTokenError> = forge
         .store()
         .write(unit, |tx, (new, who, most, rate)| {

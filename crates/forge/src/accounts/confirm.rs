@@ -69,7 +69,7 @@ pub async fn again(forge: &Forge, viewer: &Viewer, typed: String) -> Result<(), 
 
 /// Fails unless `typed` is the viewer's password. Wrong passwords are counted like failed logins.
 pub(super) async fn password(forge: &Forge, viewer: &Viewer, typed: String) -> Result<Proof, ConfirmError> {
-    let limit = throttle::limit(SCOPE, forge.settings().people.login_per_account);
+    let limit = throttle::limit(SCOPE, forge.settings().login.by_account());
     let account = viewer.user.id.to_string();
     let hit = forge.store().write((limit, account.clone()), |tx, (limit, account)| {
         Box::pin(async move { Ok::<_, ConfirmError>(throttles::hit(tx, *limit, account).await?) })

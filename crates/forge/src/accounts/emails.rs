@@ -95,13 +95,13 @@ async fn write_added(
     address: &str,
     proof: &verify::Proof,
 ) -> Result<Result<i64, EmailError>, EmailError> {
-    let people = &unit.forge.settings().people;
+    let settings = unit.forge.settings();
     // The lock on the account serialises parallel requests, so that the limit cannot be exceeded.
     users::lock(tx, unit.viewer).await?;
-    if emails::count(tx, unit.viewer).await? >= people.emails_per_user {
-        return Err(EmailError::TooMany(people.emails_per_user));
+    if emails::count(tx, unit.viewer).await? >= settings.accounts.emails {
+        return Err(EmailError::TooMany(settings.accounts.emails));
     }
-    let limit = throttle::limit(verify::MAILS, people.mails_per_account);
+    let limit = throttle::limit(verify::MAILS, settings.mail.by_account());
     if let Some(retry_after) = throttles::hit(tx, limit, &unit.viewer.to_string()).await? {
         return Ok(Err(EmailError::Throttled { retry_after }));
     }

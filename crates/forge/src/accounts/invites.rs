@@ -28,7 +28,7 @@ pub enum InviteError {
     #[error("sign-up is closed; set signup.mode to invite or open first")]
     Closed,
     /// The limit of open invitations is reached.
-    #[error("there are {0} open invitations, the limit (signup.open_invites); cancel some first")]
+    #[error("there are {0} open invitations, which is the limit; cancel some first")]
     TooMany(i64),
     /// Only admins invite.
     #[error(transparent)]
@@ -63,7 +63,7 @@ pub async fn create_by_operator(forge: &Forge, email: Option<String>) -> Result<
 }
 
 async fn issue(forge: &Forge, who: Who, email: Option<String>) -> Result<String, InviteError> {
-    if forge.settings().signup_mode == SignUpMode::Closed {
+    if forge.settings().signup.mode == SignUpMode::Closed {
         return Err(InviteError::Closed);
     }
     let typed = email.filter(|typed| !typed.trim().is_empty());
@@ -85,20 +85,20 @@ struct Unit {
 }
 
 async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), InviteError> {
-    let people = &unit.forge.settings().people;
+    let settings = unit.forge.settings();
     let now = tx.now();
-    if links::count_invites(tx, now).await? >= people.open_invites {
-        return Err(InviteError::TooMany(people.open_invites));
+    if links::count_invites(tx, now).await? >= settings.signup.open_invites {
+        return Err(InviteError::TooMany(settings.signup.open_invites));
     }
     let address = unit.address.as_ref().map(ToString::to_string);
     let link = NewLink {
         address: address.clone(),
         created_by: unit.who.user,
-        ..NewLink::new(unit.hash, Purpose::Invite, now.plus(people.invite_ttl))
+        ..NewLink::new(unit.hash, Purpose::Invite, now.plus(settings.signup.invite_ttl))
     };
     let id = links::insert(tx, &link).await?;
     if let Some(address) = &address {
-        let letter = letters::invite(&unit.forge.settings().public_url, &unit.url, people.invite_ttl);
+        let letter = letters::invite(&unit.forge.settings().public_url, &unit.url, settings.signup.invite_ttl);
         mail::enqueue(tx, &unit.forge, address, &letter).await?;
     }
     audit_account(tx, &unit.who, "invite_created", json!({ "invite_id": id, "address": address })).await?;

@@ -143,9 +143,9 @@ async fn ensure_unchanged(tx: &mut Tx, user: &User) -> Result<(), LoginError> {
 
 /// Counts an attempt before the password is checked, so that parallel attempts are all counted.
 async fn count(forge: &Forge, counted: Counted) -> Result<(), LoginError> {
-    let people = &forge.settings().people;
+    let settings = forge.settings();
     let limits =
-        (throttle::limit(BY_PLACE, people.login_per_ip), throttle::limit(BY_ACCOUNT, people.login_per_account));
+        (throttle::limit(BY_PLACE, settings.login.by_ip()), throttle::limit(BY_ACCOUNT, settings.login.by_account()));
     let unit = (counted, limits);
     let waits: Option<Duration> = forge
         .store()
@@ -191,7 +191,7 @@ pub async fn second_factor(
     if user.suspended_at.is_some() {
         return Err(LoginError::Suspended);
     }
-    let limit = throttle::limit(BY_FACTOR, forge.settings().people.second_factor);
+    let limit = throttle::limit(BY_FACTOR, forge.settings().login.by_factor());
     let opening = Opening::new(forge, user.id, agent, ip);
     let unit = Unit { forge: forge.clone(), user, limit, code: code.to_owned(), opening };
     match forge.store().write(unit, |tx, unit| Box::pin(check(tx, unit))).await? {

@@ -86,7 +86,7 @@ fn parse(typed: &str) -> Result<UserName, RenameError> {
 }
 
 async fn change(forge: &Forge, who: Who, user: UserId, name: UserName, first: bool) -> Result<UserName, RenameError> {
-    let keep = forge.settings().people.old_names_per_user;
+    let keep = forge.settings().accounts.old_names;
     let unit = Unit { user, name: name.clone(), who, keep, first };
     let renamed: Result<(), RenameError> = forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await;
     renamed.map(|()| name)

@@ -58,11 +58,11 @@ impl From<StoreError> for ResetError {
 /// Asks for a link. `Ok` does not tell whether the account exists.
 pub async fn ask(forge: &Forge, ip: Option<IpAddr>, email: &str) -> Result<(), ResetError> {
     let address: EmailAddress = email.parse().map_err(FieldError::from)?;
-    let people = &forge.settings().people;
-    let by_place = (throttle::limit(BY_PLACE, people.reset_per_ip), throttle::place(ip));
+    let settings = forge.settings();
+    let by_place = (throttle::limit(BY_PLACE, settings.reset.by_ip()), throttle::place(ip));
     // The identifier is signed, so that the throttle table does not list addresses.
     let counted = hex::encode(&sealed::sign(forge, PURPOSE, emails::fold(address.as_str()).as_bytes())[..16]);
-    let by_address = (throttle::limit(BY_ADDRESS, people.reset_per_email), counted);
+    let by_address = (throttle::limit(BY_ADDRESS, settings.reset.by_email()), counted);
     let payload = sealed::seal_payload(forge, PURPOSE, address.as_str().as_bytes());
     let waits: Option<Duration> = forge
         .store()
@@ -106,7 +106,7 @@ async fn send(tx: &mut Tx, forge: &Forge, address: &str, secret: &OneTime) -> Re
     let Some(user) = users::by_id(tx, email.user_id).await?.filter(|user| user.suspended_at.is_none()) else {
         return Ok(());
     };
-    let ttl = forge.settings().people.reset_ttl;
+    let ttl = forge.settings().reset.ttl;
     links::revoke_of_user(tx, user.id, Purpose::Reset).await?;
     let link = NewLink {
         user_id: Some(user.id),

@@ -70,14 +70,14 @@ pub(super) struct Opening {
 
 impl Opening {
     pub(super) fn new(forge: &Forge, user: UserId, agent: &str, ip: Option<IpAddr>) -> Self {
-        let people = &forge.settings().people;
+        let settings = forge.settings();
         Self {
             secret: OneTime::new(forge),
             user,
             agent: agent.chars().filter(|c| !c.is_control()).take(AGENT_LEN).collect(),
             ip: ip.map(|ip| ip.to_string()),
-            ttl: people.session_ttl,
-            keep: people.sessions_per_user,
+            ttl: settings.session.ttl,
+            keep: settings.session.per_user,
         }
     }
 
@@ -123,7 +123,7 @@ pub async fn by_cookie(forge: &Forge, cookie: &str, ip: Option<IpAddr>) -> Resul
 
 /// Writes "last seen" in a background task: no request waits for it, and losing the write is harmless.
 fn note_use(forge: &Forge, hash: Vec<u8>, ip: Option<IpAddr>, seen: Timestamp) {
-    let (store, ttl) = (forge.store().clone(), forge.settings().people.session_ttl);
+    let (store, ttl) = (forge.store().clone(), forge.settings().session.ttl);
     forge.tasks().spawn(async move {
         let unit = (hash, ip.map(|ip| ip.to_string()));
         let noted: Result<(), StoreError> = store
@@ -199,7 +199,7 @@ pub async fn end_others(forge: &Forge, viewer: &Viewer) -> Result<u64, Fault> {
 
 /// The viewer's sessions, the last used first.
 pub async fn list(forge: &Forge, viewer: &Viewer) -> Result<Vec<Session>, Fault> {
-    let (now, keep) = (forge.clock().now(), forge.settings().people.sessions_per_user);
+    let (now, keep) = (forge.clock().now(), forge.settings().session.per_user);
     let all = sessions::of_user(&mut *forge.store().read().await?, viewer.user.id, now, keep).await?;
     let shown = all.into_iter().map(|session| {
         let id = hex::encode(&session.hash);

@@ -46,7 +46,7 @@ impl From<StoreError> for SetUpError {
 pub async fn link(forge: &Forge) -> Result<Option<String>, Fault> {
     let secret = OneTime::new(forge);
     let url = one_time::url(forge, "setup", &secret);
-    let unit = (secret.hash, forge.settings().people.setup_ttl);
+    let unit = (secret.hash, forge.settings().signup.setup_ttl);
     let made = forge.store().write(unit, |tx, (hash, ttl)| {
         Box::pin(async move {
             if users::any(tx).await? {

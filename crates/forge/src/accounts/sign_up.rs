@@ -65,7 +65,7 @@ impl From<StoreError> for SignUpError {
 
 /// Creates an account and sends the verification mail. The account can be used at once.
 pub async fn sign_up(forge: &Forge, ip: Option<IpAddr>, request: Request) -> Result<UserId, SignUpError> {
-    let invite = match (forge.settings().signup_mode, &request.invite) {
+    let invite = match (forge.settings().signup.mode, &request.invite) {
         (SignUpMode::Closed, _) => return Err(SignUpError::Closed),
         (_, Some(invite)) if invites::is_open(forge, invite).await? => Some(one_time::hash(invite)),
         (SignUpMode::Invite, _) => return Err(SignUpError::Invite),
@@ -81,7 +81,7 @@ pub async fn sign_up(forge: &Forge, ip: Option<IpAddr>, request: Request) -> Res
 
 /// Counts the sign-ups from one network, including refused ones: each reveals whether a name or an address is taken.
 async fn admit(forge: &Forge, ip: Option<IpAddr>) -> Result<(), SignUpError> {
-    let input = (throttle::limit(SCOPE, forge.settings().people.signup_per_ip), throttle::place(ip));
+    let input = (throttle::limit(SCOPE, forge.settings().signup.by_ip()), throttle::place(ip));
     let hit = forge.store().write(input, |tx, (limit, place)| Box::pin(throttles::hit(tx, *limit, place)));
     match hit.await.map_err(|error: StoreError| SignUpError::from(error))? {
         Some(retry_after) => Err(SignUpError::Throttled { retry_after }),

@@ -64,7 +64,7 @@ pub async fn add(forge: &Forge, who: &Caller, user: UserId, title: &str, line: &
     bare.set_comment("");
     let public_key = bare.to_openssh().map_err(|_| AddKeyError::Malformed)?.trim().to_owned();
     let new = NewSshKey { user_id: user, title, fingerprint, public_key };
-    let input = (new, Who::from(who), forge.settings().people.keys_per_user);
+    let input = (new, Who::from(who), forge.settings().accounts.ssh_keys);
     let id = forge
         .store()
         .write(input, |tx, (new, who, most)| {

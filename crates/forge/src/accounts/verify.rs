@@ -33,7 +33,7 @@ impl Proof {
         address: &str,
     ) -> Result<(), StoreError> {
         links::revoke_of_email(tx, email, Purpose::Verify).await?;
-        let ttl = forge.settings().people.verify_ttl;
+        let ttl = forge.settings().mail.verify_ttl;
         let link = NewLink {
             user_id: Some(user),
             email_id: Some(email),
@@ -96,7 +96,7 @@ pub async fn resend(forge: &Forge, viewer: &Viewer, email_id: i64) -> Result<(),
             if email.verified_at.is_some() {
                 return Err(ResendError::Verified);
             }
-            let limit = throttle::limit(MAILS, forge.settings().people.mails_per_account);
+            let limit = throttle::limit(MAILS, forge.settings().mail.by_account());
             let waits = throttles::hit(tx, limit, &user.to_string()).await?;
             if waits.is_none() {
                 proof.send(tx, forge, *user, email.id, &email.address).await?;

@@ -81,7 +81,7 @@ async fn follow(forge: Forge, consumer: Shared, stop: CancellationToken) {
         tokio::select! {
             () = stop.cancelled() => {}
             _ = numbered.changed() => {}
-            () = tokio::time::sleep(forge.settings().poll_interval) => {}
+            () = tokio::time::sleep(forge.settings().jobs.poll) => {}
         }
     }
     reader.rest(&forge).await;

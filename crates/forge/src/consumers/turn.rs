@@ -174,7 +174,7 @@ impl Reader {
 /// The unit: lease, effects and cursor together.
 async fn take_in(tx: &mut Tx, work: &Work) -> Result<Done, Fault> {
     let name = work.consumer.name();
-    let (holder, ttl) = (work.forge.node().holder(), work.forge.settings().lease_ttl);
+    let (holder, ttl) = (work.forge.node().holder(), work.forge.settings().git.lease_ttl);
     let held = leases::hold(tx, work.lease.as_ref(), &format!("consumer:{name}"), holder, ttl).await?;
     let Some(lease) = held else { return Ok(Done::Elsewhere) };
     if consumers::lock(tx, name).await? != Some(work.from) {

@@ -46,7 +46,7 @@ pub async fn run(forge: &Forge, id: RepoId) -> Result<(), Fault> {
 }
 
 async fn take(forge: &Forge, name: String) -> Result<Option<Lease>, Fault> {
-    let input = (name, forge.node().holder().to_owned(), forge.settings().lease_ttl);
+    let input = (name, forge.node().holder().to_owned(), forge.settings().git.lease_ttl);
     let lease: Result<Option<Lease>, StoreError> =
         forge.store().write(input, |tx, (name, holder, ttl)| Box::pin(leases::take(tx, name, holder, *ttl))).await;
     Ok(lease?)

@@ -66,10 +66,10 @@ async fn ensure_directory(forge: &Forge, repo: &Repo) -> Result<(), Fault> {
 
 /// Reads the rest of a refused client's input, within limits, so that the client can read the refusal.
 pub async fn drain(forge: &Forge, reader: &mut (impl AsyncRead + Unpin)) {
-    let mut left = forge.settings().drain_bytes;
+    let mut left = forge.settings().git.drain_bytes;
     let mut buffer = vec![0; 32 * 1024];
     while left > 0 {
-        match tokio::time::timeout(forge.settings().idle_timeout, reader.read(&mut buffer)).await {
+        match tokio::time::timeout(forge.settings().git.idle_timeout, reader.read(&mut buffer)).await {
             Ok(Ok(read)) if read > 0 => left = left.saturating_sub(read as u64),
             _ => return,
         }

@@ -42,7 +42,7 @@ pub async fn all(forge: &Forge) -> Result<u64, Fault> {
 
 /// Takes the lease of one repository and reconciles it; `false` if another holder has the lease.
 async fn repo(forge: &Forge, repo: RepoId) -> Result<bool, Fault> {
-    let input = (pushes::lease_name(repo), forge.node().holder().to_owned(), forge.settings().lease_ttl);
+    let input = (pushes::lease_name(repo), forge.node().holder().to_owned(), forge.settings().git.lease_ttl);
     let lease: Option<Lease> = forge
         .store()
         .write(input, |tx, (name, holder, ttl)| Box::pin(leases::take(tx, name, holder, *ttl)))

@@ -255,9 +255,9 @@ async fn first(
 }
 
 async fn take_lease(forge: &Forge, id: RepoId) -> Result<Option<Lease>, Fault> {
-    let deadline = tokio::time::Instant::now() + forge.settings().lease_wait;
+    let deadline = tokio::time::Instant::now() + forge.settings().git.lease_wait;
     loop {
-        let input = (pushes::lease_name(id), forge.node().holder().to_owned(), forge.settings().lease_ttl);
+        let input = (pushes::lease_name(id), forge.node().holder().to_owned(), forge.settings().git.lease_ttl);
         let taken: Result<Option<Lease>, StoreError> =
             forge.store().write(input, |tx, (name, holder, ttl)| Box::pin(leases::take(tx, name, holder, *ttl))).await;
         match taken? {

@@ -97,7 +97,7 @@ fn access_of(forge: &Forge, event: &Event, signer: Signer) -> Access {
         (false, true) => Listing::Allowed,
         (false, false) => Listing::Unlisted,
     };
-    access(settings.announce, forge.settings().signup_mode, listing, signer)
+    access(forge.settings().announce(), forge.settings().signup.mode, listing, signer)
 }
 
 /// This server as announcements name it.

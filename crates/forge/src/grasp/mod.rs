@@ -29,6 +29,7 @@ pub(crate) mod push;
 pub(crate) mod quota;
 mod relation;
 mod scene;
+mod settings;
 pub(crate) mod settle;
 pub(crate) mod signed;
 pub(crate) mod spread;
@@ -37,67 +38,17 @@ pub mod status;
 pub mod sweep;
 
 pub(crate) use admit::{admit, kept, waits};
+pub use settings::GraspSettings;
 
 use crate::Forge;
 use crate::accounts::throttle;
 use abide_core::Timestamp;
-use abide_nostr::grasp::announcement::Announce;
 use abide_nostr::grasp::caps::{self, Caps};
-use abide_nostr::grasp::expiry::Expiry;
-use abide_nostr::grasp::maintainers::Bounds;
-use abide_nostr::grasp::quota::Quotas;
 use abide_nostr::grasp::{Prefix, Refusal};
-use abide_nostr::{Event, EventId, Limits, PublicKey};
+use abide_nostr::{Event, EventId};
 use abide_store::purgatory::{self, Entry};
 use abide_store::{Conn, StoreError, Tx};
-use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::sync::Arc;
-
-/// Settings of repositories governed by signed events. Configuration.
-#[derive(Debug, Clone)]
-pub struct GraspSettings {
-    /// Whether this server accepts repositories from nostr.
-    pub enabled: bool,
-    /// How long entries wait in purgatory.
-    pub expiry: Expiry,
-    /// How much may wait in purgatory.
-    pub caps: Caps,
-    /// Bounds of the maintainer recursion.
-    pub maintainers: Bounds,
-    /// Limits of accepted events.
-    pub limits: Arc<Limits>,
-    /// Keys that may announce new repositories.
-    pub announce: Announce,
-    /// Storage quotas of strangers.
-    pub quotas: Quotas,
-    /// Keys that may announce repositories, whatever `announce` says.
-    pub allow: BTreeSet<PublicKey>,
-    /// Keys that may not announce repositories.
-    pub deny: BTreeSet<PublicKey>,
-    /// Bytes of commits without a proposal that one address may leave here.
-    pub unsigned_per_address: u64,
-    /// Bytes of commits without a proposal from all addresses together.
-    pub unsigned_total: u64,
-}
-
-impl Default for GraspSettings {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            expiry: Expiry::default(),
-            caps: Caps::default(),
-            maintainers: Bounds::default(),
-            limits: Arc::new(Limits::default()),
-            announce: Announce::Linked,
-            quotas: Quotas::default(),
-            allow: BTreeSet::new(),
-            deny: BTreeSet::new(),
-            unsigned_per_address: 1 << 30,
-            unsigned_total: 10 << 30,
-        }
-    }
-}
 
 /// Reason why a change was not made: a rule refused it, or the store failed.
 #[derive(Debug)]

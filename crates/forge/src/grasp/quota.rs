@@ -114,7 +114,8 @@ pub(crate) struct Limits {
 impl Limits {
     /// Reads the free disk space and the sum over all strangers.
     pub(crate) async fn load(forge: &Forge) -> Result<Self, Fault> {
-        let quotas = forge.settings().grasp.quotas;
+        let settings = forge.settings();
+        let quotas = Quotas { strangers_free_percent: settings.disk.for_strangers(), ..settings.grasp.quotas };
         let disk = disk::measure(forge.layout().data());
         let most = quotas.strangers_bytes.of(disk.map(|disk| disk.bytes));
         let total = forge.relay().strangers.total(forge).await?;
@@ -162,7 +163,7 @@ impl Allowance {
         from: Option<IpAddr>,
     ) -> Result<Self, Fault> {
         let limits = if signer.is_stranger() { Some(Limits::load(forge).await?) } else { None };
-        let repos_per_user = forge.settings().repos_per_user;
+        let repos_per_user = forge.settings().repos.per_user;
         Ok(Self { signer, key, network: network(from), limits, repos_per_user })
     }
 

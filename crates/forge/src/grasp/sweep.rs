@@ -57,7 +57,7 @@ async fn announcements(forge: &Forge) -> Result<u64, Fault> {
 /// Expires one announcement; `false` if a push is running, or if it was promoted or extended in the meantime.
 async fn expire(forge: &Forge, entry: &Announcement) -> Result<bool, Fault> {
     let remembered = forge.settings().grasp.expiry.remembered;
-    let input = (entry.clone(), forge.node().holder().to_owned(), forge.settings().lease_ttl, remembered);
+    let input = (entry.clone(), forge.node().holder().to_owned(), forge.settings().git.lease_ttl, remembered);
     let taken: Result<bool, StoreError> = forge
         .store()
         .write(input, |tx, (entry, holder, ttl, remembered)| Box::pin(take(tx, entry, holder, *ttl, *remembered)))

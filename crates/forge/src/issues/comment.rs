@@ -42,7 +42,7 @@ async fn write(tx: &mut Tx, target: &Target, body: &str) -> Result<Comment, Issu
     if scene.issue.comment_count >= scene.settings.comments_per_issue {
         return Err(IssueError::TooMany { field: "comments", limit: scene.settings.comments_per_issue });
     }
-    throttle(tx, "comment", scene.settings.commented, author).await?;
+    throttle(tx, "comment", scene.settings.commenting(), author).await?;
     let id = comments::insert(tx, scene.repo.id, scene.issue.id, author, body).await?;
     scene.tell(tx, Told { kind: "commented", comment: Some(id), ..Told::default() }).await?;
     involved(tx, author, &scene.repo, &scene.issue, Why::Comment).await?;

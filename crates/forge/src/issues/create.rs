@@ -52,7 +52,7 @@ pub async fn create(forge: &Forge, caller: &Caller, repo: &Repo, request: Reques
 async fn write(tx: &mut Tx, unit: &Unit) -> Result<Issue, IssueError> {
     let repo = open_locked(tx, &unit.caller, unit.repo, Action::IssueCreate).await?;
     let author = writer(&unit.caller)?;
-    throttle(tx, "issue", unit.settings.created, author).await?;
+    throttle(tx, "issue", unit.settings.creation(), author).await?;
     let (id, _) = issues::insert(tx, repo.id, author, unit.title.as_str(), &unit.body).await?;
     let issue = issues::by_id(tx, id).await?.ok_or(StoreError::Missing)?;
     let (caller, who) = (unit.caller.clone(), Who::from(&unit.caller));

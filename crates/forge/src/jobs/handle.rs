@@ -130,7 +130,7 @@ async fn prune_logs(forge: &Forge, deliveries_from: Timestamp) -> Result<(), Sto
 }
 
 async fn prune(forge: &Forge) -> Result<(), JobError> {
-    let before = forge.clock().now().minus(forge.settings().history);
+    let before = forge.clock().now().minus(forge.settings().jobs.history);
     mail::prune(forge, before).await;
     let told = forge.clock().now().minus(forge.settings().webhooks.retention);
     prune_logs(forge, told).await?;

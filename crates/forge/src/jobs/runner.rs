@@ -19,7 +19,7 @@ const BACKOFF_CAP: Duration = Duration::from_secs(3600);
 
 /// Runs workers until stopped; a running job is then finished or returned.
 pub async fn run(forge: Forge, stop: CancellationToken) {
-    let workers = (0..forge.settings().job_workers.max(1)).map(|_| tokio::spawn(work(forge.clone(), stop.clone())));
+    let workers = (0..forge.settings().jobs.workers.max(1)).map(|_| tokio::spawn(work(forge.clone(), stop.clone())));
     for worker in workers.collect::<Vec<_>>() {
         if let Err(error) = worker.await {
             tracing::error!(%error, "a job worker ended early");
@@ -44,7 +44,7 @@ async fn idle(forge: &Forge, stop: &CancellationToken) {
     tokio::select! {
         () = stop.cancelled() => {}
         () = forge.store().jobs_grew() => {}
-        () = tokio::time::sleep(forge.settings().poll_interval) => {}
+        () = tokio::time::sleep(forge.settings().jobs.poll) => {}
     }
 }
 

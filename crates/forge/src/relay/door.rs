@@ -47,7 +47,7 @@ impl Door {
         Self {
             connections: settings.connections,
             per_ip: settings.connections_per_ip,
-            rate: settings.events_per_ip,
+            rate: settings.publishing(),
             tracked: settings.tracked,
             open: Slots::new(settings.connections, settings.connections_per_ip),
             events: Mutex::default(),
@@ -95,7 +95,8 @@ mod tests {
         Door::new(&RelaySettings {
             connections: 3,
             connections_per_ip: 2,
-            events_per_ip: Rate { times: 2, window: Duration::from_secs(60) },
+            events_per_ip: 2,
+            window: Duration::from_secs(60),
             tracked: 2,
             ..RelaySettings::default()
         })

@@ -30,9 +30,9 @@ pub(crate) use record::{LITTLE, apart, bytes_of, from_record, named_by, readable
 pub use settings::RelaySettings;
 pub(crate) use signers::{Signers, signer};
 
-use crate::Forge;
 use crate::grasp::GraspSettings;
 use crate::grasp::quota::Strangers;
+use crate::{Forge, Settings};
 use abide_nostr::git::Service;
 use abide_nostr::grasp::announcement::Announce;
 use abide_nostr::info::{Limitation, RelayInfo, SUPPORTED_NIPS};
@@ -95,7 +95,8 @@ impl Relay {
     }
 
     /// The relay information document (NIP-11).
-    pub fn info(&self, grasp: &GraspSettings, version: &str) -> RelayInfo {
+    pub fn info(&self, settings: &Settings, version: &str) -> RelayInfo {
+        let grasp = &settings.grasp;
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         RelayInfo {
             name: self.settings.name.clone(),
@@ -105,7 +106,7 @@ impl Relay {
             icon: None,
             supported_nips: SUPPORTED_NIPS.into(),
             supported_grasps: grasp.enabled.then(|| "GRASP-01".into()).into_iter().collect(),
-            repo_acceptance_criteria: text(&self.settings.acceptance).unwrap_or_else(|| acceptance(grasp).into()),
+            repo_acceptance_criteria: text(&self.settings.acceptance).unwrap_or_else(|| acceptance(settings).into()),
             curation: text(&self.settings.curation).or_else(|| curation(grasp).map(str::to_owned)),
             // NIP-11 asks for a URL. The server's own URL tells which software runs there.
             software: self.public_url.clone(),
@@ -116,11 +117,11 @@ impl Relay {
 }
 
 /// Default text about accepted repositories, if the operator has not set one.
-fn acceptance(grasp: &GraspSettings) -> &'static str {
-    if !grasp.enabled {
+fn acceptance(settings: &Settings) -> &'static str {
+    if !settings.grasp.enabled {
         return "This server does not accept repositories over nostr.";
     }
-    match grasp.announce {
+    match settings.announce() {
         Announce::Open => "Anyone may announce a repository that lists this server in its clone and relays tags.",
         Announce::Linked => {
             "Keys linked to an account on this server may announce repositories that list it in their clone and \

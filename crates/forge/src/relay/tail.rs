@@ -42,7 +42,7 @@ pub(super) async fn run(forge: &Forge, stop: &CancellationToken) {
         }
         tokio::select! {
             () = stop.cancelled() => {}
-            () = tokio::time::sleep(forge.settings().poll_interval) => {}
+            () = tokio::time::sleep(forge.settings().jobs.poll) => {}
         }
     }
 }

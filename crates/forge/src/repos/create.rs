@@ -113,8 +113,12 @@ pub async fn create(forge: &Forge, caller: &Caller, request: Request) -> Result<
     disk::ensure_room(forge, disk::Writer::of(caller))?;
     let plan = Plan::of(request.init.clone())?;
     let new = check(owner, request)?;
-    let unit =
-        Unit { new, who: Who::from(caller), limit: forge.settings().repos_per_user, rate: forge.settings().repos_made };
+    let unit = Unit {
+        new,
+        who: Who::from(caller),
+        limit: forge.settings().repos.per_user,
+        rate: forge.settings().repos.created,
+    };
     let Created { repo, replaced } = forge.store().write(unit, |tx, unit| Box::pin(insert(tx, unit))).await?;
     failpoint::hit(failpoint::CREATE_COMMITTED);
     bare::init_bare(forge.layout(), repo.id, &repo.default_branch).await?;

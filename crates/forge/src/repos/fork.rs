@@ -135,8 +135,8 @@ pub async fn fork(forge: &Forge, caller: &Caller, source: &Repo, request: Reques
         owner,
         name,
         ref_count: refs.len(),
-        limit: forge.settings().repos_per_user,
-        rate: forge.settings().repos_made,
+        limit: forge.settings().repos.per_user,
+        rate: forge.settings().repos.created,
     };
     let ended = forge.tasks().spawn(finish(forge.clone(), draft, unit)).await;
     ended.map_err(|error| Fault::Internal(format!("a fork's task ended early: {error}")))?

@@ -103,14 +103,14 @@ async fn within(limit: Duration, work: impl Future<Output = Result<(), LifeError
 
 /// Both phases of one removal.
 async fn remove(forge: &Forge, caller: &Caller, id: RepoId, grace: Duration) -> Result<(), LifeError> {
-    let deadline = tokio::time::Instant::now() + forge.settings().lease_wait;
+    let deadline = tokio::time::Instant::now() + forge.settings().git.lease_wait;
     loop {
         let unit = Unit {
             id,
             caller: caller.clone(),
             grace,
             holder: forge.node().holder().to_owned(),
-            ttl: forge.settings().lease_ttl,
+            ttl: forge.settings().git.lease_ttl,
             grasp: forge.settings().grasp.clone(),
         };
         match forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await {

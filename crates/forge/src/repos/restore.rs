@@ -29,7 +29,7 @@ pub async fn restore(forge: &Forge, caller: &Caller, id: &str, name: Option<&str
         caller: caller.clone(),
         name: name.map(str::parse).transpose()?,
         grace: forge.settings().lifecycle.grace,
-        limit: forge.settings().repos_per_user,
+        limit: forge.settings().repos.per_user,
         grasp: forge.settings().grasp.clone(),
     };
     let restored = forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await?;

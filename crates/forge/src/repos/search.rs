@@ -66,7 +66,7 @@ pub async fn search(
     if terms.impossible {
         return Ok((Vec::new(), 0));
     }
-    let scan = forge.settings().search_scan;
+    let scan = forge.settings().repos.search_scan;
     let search = Search { words: terms.words, topic: terms.topic, owner, sort: query.sort, scan };
     Ok(search::find(&mut conn, &search, viewer(caller), page).await?)
 }

@@ -77,7 +77,7 @@ impl Unit {
             caller: caller.clone(),
             new_owner: new_owner.trim().to_owned(),
             ttl: forge.settings().lifecycle.transfer_ttl,
-            limit: forge.settings().repos_per_user,
+            limit: forge.settings().repos.per_user,
         }
     }
 
@@ -144,7 +144,7 @@ async fn write_hand_over(tx: &mut Tx, unit: &Unit) -> Result<Repo, LifeError> {
 /// Answers an offer.
 pub async fn answer(forge: &Forge, caller: &Caller, id: &str, answer: Answer) -> Result<Offer, LifeError> {
     let id: TransferId = id.parse().map_err(|_| Access::NotFound)?;
-    let input = Reply { id, caller: caller.clone(), answer, limit: forge.settings().repos_per_user };
+    let input = Reply { id, caller: caller.clone(), answer, limit: forge.settings().repos.per_user };
     let offer = forge.store().write(input, |tx, input| Box::pin(write_answer(tx, input))).await?;
     failpoint::hit(failpoints(answer).1);
     Ok(offer)

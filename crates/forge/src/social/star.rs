@@ -104,6 +104,6 @@ pub async fn find_of_user(
     page: Page,
 ) -> Result<(Vec<Kept>, i64), Fault> {
     let text = query.text.trim().to_lowercase().chars().take(MAX_TEXT).collect();
-    let search = Search { text, order: query.order, scan: forge.settings().search_scan };
+    let search = Search { text, order: query.order, scan: forge.settings().repos.search_scan };
     Ok(stars::found_of_user(&mut *forge.store().read().await?, user, viewer(caller), &search, page).await?)
 }

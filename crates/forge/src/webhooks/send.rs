@@ -49,7 +49,7 @@ pub async fn run(forge: Forge, stop: CancellationToken) {
             () = stop.cancelled() => {}
             Some(_) = under_way.join_next() => {}
             () = forge.store().deliveries_grew(), if free => {}
-            () = tokio::time::sleep(forge.settings().poll_interval) => {}
+            () = tokio::time::sleep(forge.settings().jobs.poll) => {}
         }
     }
     while under_way.join_next().await.is_some() {}

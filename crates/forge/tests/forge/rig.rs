@@ -70,8 +70,9 @@ pub async fn node_with(
     let layout = Layout::new(data);
     std::fs::create_dir_all(layout.incoming_root()).expect("writable");
     let git = Git::detect(Path::new("git"), &layout, GitLimits::default()).await.expect("git is installed");
-    let mut settings = Settings { poll_interval: Duration::from_millis(20), ..Settings::default() };
-    settings.people.password_cost = Cost::Least;
+    let mut settings = Settings::default();
+    settings.jobs.poll = Duration::from_millis(20);
+    settings.login.password_cost = Cost::Least;
     change(&mut settings);
     let node = Node::server(data, name, "test").expect("the name is free");
     (Forge::new(store.clone(), git, layout, Arc::new(OsRandom), settings, node, [7; 32]), store)

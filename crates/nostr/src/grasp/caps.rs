@@ -1,23 +1,20 @@
 //! Limits of purgatory entries.
 
 use super::{Prefix, Refusal};
+use abide_core::settings::{bytes, count};
 
-/// Most waiting entries. Configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Caps {
-    /// Per key.
-    pub per_key: u64,
-    /// Per network address.
-    pub per_address: u64,
-    /// In total.
-    pub total: u64,
-    /// Total bytes of events.
-    pub bytes: u64,
-}
-
-impl Default for Caps {
-    fn default() -> Self {
-        Self { per_key: 100, per_address: 500, total: 20_000, bytes: 512 << 20 }
+abide_core::settings! {
+    /// Most waiting entries.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Caps in "grasp" {
+        /// Maximum entries in purgatory per key.
+        per_key: u64 = "100", count(1..);
+        /// Maximum entries in purgatory per IP address.
+        per_address: u64 = "500", count(1..);
+        /// Maximum entries in purgatory.
+        total as entries: u64 = "20000", count(1..);
+        /// Maximum size of all events in purgatory.
+        bytes as waiting_bytes: u64 = "512MiB", bytes(1..);
     }
 }
 

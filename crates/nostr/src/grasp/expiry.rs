@@ -1,23 +1,20 @@
 //! Expiry of purgatory entries.
 
 use abide_core::Timestamp;
+use abide_core::settings::duration;
+use abide_core::settings::value::TICK;
 use std::time::Duration;
 
-/// Purgatory lifetimes. Configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Expiry {
-    /// Lifetime of an entry.
-    pub entry: Duration,
-    /// Minimum lifetime left after an authorised push.
-    pub after_push: Duration,
-    /// How long the id of an expired entry is remembered, so that it is not fetched again.
-    pub remembered: Duration,
-}
-
-impl Default for Expiry {
-    fn default() -> Self {
-        let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
-        Self { entry: minutes(30), after_push: minutes(15), remembered: minutes(7 * 24 * 60) }
+abide_core::settings! {
+    /// Purgatory lifetimes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Expiry in "grasp" {
+        /// Expiry of events waiting for git data, and of git data waiting for an event.
+        entry as purgatory_expiry: Duration = "30m", duration(TICK..);
+        /// Minimum lifetime left to a state in purgatory after a push it authorises.
+        after_push: Duration = "15m", duration(TICK..);
+        /// Time that the ids of expired entries are remembered, so that they are not fetched again.
+        remembered as expired_memory: Duration = "7d", duration(TICK..);
     }
 }
 

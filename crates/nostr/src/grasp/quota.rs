@@ -1,6 +1,7 @@
 //! Storage quotas of strangers: keys without an account that has a username.
 
 use super::{Prefix, Refusal};
+use abide_core::settings::{bytes, count};
 
 /// A share of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +13,18 @@ pub enum Share {
 }
 
 impl Share {
+    /// `20%` of the disk, or a size.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text.strip_suffix('%') {
+            Some(percent) => count(0..=100)(percent.trim())
+                .map(Self::Percent)
+                .map_err(|_| "a share of the disk must be 0% to 100%".to_owned()),
+            None => bytes(..)(text)
+                .map(Self::Bytes)
+                .map_err(|_| "it must be a share of the disk (20%) or a size (4GiB)".to_owned()),
+        }
+    }
+
     /// The share in bytes for a disk of this size; `None` if the size is unknown.
     pub fn of(self, disk: Option<u64>) -> Option<u64> {
         match self {
@@ -23,42 +36,30 @@ impl Share {
     }
 }
 
-/// Quotas of strangers. Configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Quotas {
-    /// Events per key, stored or in purgatory.
-    pub key_events: u64,
-    /// Bytes of events per key.
-    pub key_bytes: u64,
-    /// Repositories per key, served or in purgatory.
-    pub key_repos: u64,
-    /// Bytes of git data per key.
-    pub key_repo_bytes: u64,
-    /// Bytes per network per day.
-    pub address_bytes_per_day: u64,
-    /// Repositories that are announced from one network in a day.
-    pub address_repos_per_day: u64,
-    /// Total bytes of all strangers.
-    pub strangers_bytes: Share,
-    /// Repositories of all strangers together.
-    pub strangers_repos: u64,
-    /// Share of the disk, in percent, that strangers must leave free.
-    pub strangers_free_percent: u64,
-}
-
-impl Default for Quotas {
-    fn default() -> Self {
-        Self {
-            key_events: 20_000,
-            key_bytes: 64 << 20,
-            key_repos: 20,
-            key_repo_bytes: 1 << 30,
-            address_bytes_per_day: 512 << 20,
-            address_repos_per_day: 200,
-            strangers_bytes: Share::Percent(20),
-            strangers_repos: 20_000,
-            strangers_free_percent: 15,
-        }
+abide_core::settings! {
+    /// Quotas of strangers.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Quotas in "quota" {
+        /// Maximum events per key without a named account.
+        key_events: u64 = "20000", count(1..);
+        /// Maximum size of events per key without a named account.
+        key_bytes: u64 = "64MiB", bytes(1..);
+        /// Maximum repositories per key without a named account.
+        key_repos: u64 = "20", count(1..);
+        /// Maximum size of git data per key without a named account.
+        [Common] key_repo_bytes: u64 = "1GiB", bytes(1..);
+        /// Maximum bytes per day from one IP address (IPv6: /64 network) for keys without a named account.
+        address_bytes_per_day: u64 = "512MiB", bytes(1..);
+        /// Repositories announced per day from one IP address (IPv6: /64 network) by keys without a named account.
+        address_repos_per_day: u64 = "200", count(1..);
+        /// Maximum bytes of all keys without a named account together: a size, or a share of the disk.
+        [Common] strangers_bytes: Share = "20%", Share::parse;
+        /// Maximum repositories of all keys without a named account together.
+        strangers_repos: u64 = "20000", count(1..);
+    }
+    with {
+        /// Share of the disk, in percent, that strangers must leave free.
+        strangers_free_percent: u64 = 15;
     }
 }
 

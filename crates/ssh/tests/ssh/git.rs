@@ -161,7 +161,7 @@ fn a_push_without_a_pack_that_is_refused_is_answered_at_once() {
     let begun = Instant::now();
     let refused = alice.git.fails(&work, &["push", &world.url(&repo.slug()), ":refs/heads/main"]);
     assert!(refused.contains("[remote rejected] main"), "{refused}");
-    assert!(begun.elapsed() < world.forge.settings().idle_timeout / 2);
+    assert!(begun.elapsed() < world.forge.settings().git.idle_timeout / 2);
 }
 
 #[test]

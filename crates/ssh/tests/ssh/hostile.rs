@@ -108,7 +108,7 @@ fn a_channel_runs_one_command() {
 
 #[test]
 fn a_client_that_takes_no_bytes_is_given_up() {
-    let world = World::with(|_, settings| settings.idle_timeout = Duration::from_secs(1));
+    let world = World::with(|_, settings| settings.git.idle_timeout = Duration::from_secs(1));
     let alice = world.person("alice");
     let repo = big(&world, &alice, 16);
     let listing = alice.git.ok(&alice.git.fresh_dir(), &["ls-remote", &world.url("alice/big"), "refs/heads/main"]);
@@ -161,7 +161,7 @@ async fn bottleneck(server: SocketAddr, rate: u32) -> SocketAddr {
 /// the patience, and a single chunk so little that a busy machine may be late.
 #[test]
 fn a_slow_client_gets_its_pack() {
-    let world = World::with(|_, settings| settings.idle_timeout = Duration::from_secs(4));
+    let world = World::with(|_, settings| settings.git.idle_timeout = Duration::from_secs(4));
     let alice = world.person("alice");
     big(&world, &alice, 3);
     let slow = world.run(bottleneck(world.addr, 200_000));

@@ -56,7 +56,8 @@ impl World {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let layout = Layout::new(data.path());
         let mut options = Options::new(data.path().join("ssh_host_ed25519_key"));
-        let mut settings = Settings { min_free_percent: 0, stranger_free_percent: 0, ..Settings::default() };
+        let mut settings = Settings::default();
+        (settings.disk.min_free_percent, settings.disk.stranger_free_percent) = (0, 0);
         change(&mut options, &mut settings);
         let host_key =
             load_or_create_host_key(&options.host_key, &OsRandom).unwrap().public_key().to_openssh().unwrap();

@@ -6,6 +6,7 @@
 
 use crate::api::error::ApiError;
 use abide_core::admission::Network;
+use abide_core::settings::count;
 use abide_core::{Clock, UserId};
 use abide_forge::Caller;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
@@ -16,24 +17,22 @@ use utoipa::ToSchema;
 
 const HOUR: i64 = 3600;
 
-/// How many requests an hour has.
-#[derive(Debug, Clone, Copy)]
-pub struct ApiLimits {
-    /// Of an account; zero for no limit.
-    pub account: u64,
-    /// Of an address without an account; zero for no limit.
-    pub anonymous: u64,
-    /// How many accounts and addresses are kept apart.
-    pub tracked: usize,
-    /// How many may listen to events at once.
-    pub streams: usize,
-    /// How many of one account or address.
-    pub streams_each: usize,
-}
-
-impl Default for ApiLimits {
-    fn default() -> Self {
-        Self { account: 15_000, anonymous: 3_600, tracked: 100_000, streams: 200, streams_each: 20 }
+abide_core::settings! {
+    /// Limits of API requests and event streams.
+    #[derive(Debug, Clone, Copy)]
+    pub struct ApiLimits in "api" {
+        /// API requests per account per hour. 0: no limit.
+        [Common] account as rate_limit_per_hour: u64 = "15000", count(..);
+        /// API requests without a token per IP address per hour. 0: no limit.
+        [Common] anonymous as anonymous_rate_limit_per_hour: u64 = "3600", count(..);
+        /// Maximum concurrent event streams.
+        streams: usize = "200", count(1..);
+        /// Maximum concurrent event streams per account or IP address.
+        streams_each: usize = "20", count(1..);
+    }
+    with {
+        /// Accounts and addresses whose requests are counted separately; all others share one count.
+        tracked: usize = 100_000;
     }
 }
 

@@ -61,7 +61,7 @@ impl Frame {
             badge,
             here: here.to_owned(),
             notice: done.and_then(|(_, what)| notice(&what)),
-            can_sign_up: app.forge.settings().signup_mode == SignUpMode::Open,
+            can_sign_up: app.forge.settings().signup.mode == SignUpMode::Open,
             now: Now(app.forge.clock().now()),
         }
     }

@@ -50,7 +50,7 @@ impl Cookies {
 
     /// A header that sets the session's cookie for as long as an unused session lasts.
     pub(crate) fn new_session(&self, app: &App, value: &str) -> String {
-        self.set(self.session(), value, app.forge.settings().people.session_ttl.as_secs())
+        self.set(self.session(), value, app.forge.settings().session.ttl.as_secs())
     }
 
     /// A header that removes the session's cookie.

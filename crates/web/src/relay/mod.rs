@@ -29,7 +29,7 @@ pub(crate) async fn door(State(app): State<App>, request: Request, next: Next) -
         };
     }
     if relay.settings().enabled && has_word(request.headers(), header::ACCEPT, "application/nostr+json") {
-        let info = axum::Json(relay.info(&app.forge.settings().grasp, env!("CARGO_PKG_VERSION")));
+        let info = axum::Json(relay.info(app.forge.settings(), env!("CARGO_PKG_VERSION")));
         return ([(header::CONTENT_TYPE, "application/nostr+json")], info).into_response();
     }
     next.run(request).await

@@ -49,7 +49,7 @@ pub(crate) async fn run(config: &Config, args: Args) -> Result<(), Failure> {
     let stop = Stop::on_signals()?;
     let mut report = Report::default();
     let dir = temporary(args.temp.as_deref())?;
-    let client = Client::new(config.text("git.binary"), dir.path(), stop.clone())?;
+    let client = Client::new(&config.settings.program.binary, dir.path(), stop.clone())?;
     eprintln!("making {} MiB …", args.mebibytes);
     let large = dir.path().join("large");
     let size = History { commits: args.mebibytes as usize, files: 64, file_bytes: 1 << 20 };
@@ -57,9 +57,9 @@ pub(crate) async fn run(config: &Config, args: Args) -> Result<(), Failure> {
 
     let options = Options::sqlite(dir.path().join("abide.db"));
     measure("SQLite", &options, &dir.path().join("sqlite"), &large, &args, &stop, &mut report).await?;
-    match config.text("server.database") {
-        "" => report.note("no PostgreSQL: --database postgres://… names a server where databases may be created"),
-        url => {
+    match config.settings.server.database.as_deref() {
+        None => report.note("no PostgreSQL: --database postgres://… names a server where databases may be created"),
+        Some(url) => {
             let scratch = Scratch::create(url).await?;
             let options = Options::postgres(scratch.url());
             let data = dir.path().join("postgres");

@@ -19,8 +19,8 @@ pub async fn login(forge: &Forge, answer: &Answer, agent: &str, ip: Option<IpAdd
     count(forge, ip).await?;
     let unit = Unit {
         proved: check(forge, answer)?,
-        mode: forge.settings().signup_mode,
-        sign_ups: throttle::limit(sign_up::SCOPE, forge.settings().people.signup_per_ip),
+        mode: forge.settings().signup.mode,
+        sign_ups: throttle::limit(sign_up::SCOPE, forge.settings().signup.by_ip()),
         place: throttle::place(ip),
         full: full(forge),
         ip,
@@ -54,7 +54,7 @@ fn full(forge: &Forge) -> Option<(u64, u64)> {
 
 /// Counts an attempt before any check, together with password attempts.
 async fn count(forge: &Forge, ip: Option<IpAddr>) -> Result<(), NostrError> {
-    let unit = (throttle::limit(login::BY_PLACE, forge.settings().people.login_per_ip), throttle::place(ip));
+    let unit = (throttle::limit(login::BY_PLACE, forge.settings().login.by_ip()), throttle::place(ip));
     let hit = forge.store().write(unit, |tx, (limit, place)| Box::pin(throttles::hit(tx, *limit, place)));
     match hit.await.map_err(|error: StoreError| NostrError::from(error))? {
         Some(retry_after) => Err(NostrError::Throttled { retry_after }),

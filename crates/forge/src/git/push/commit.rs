@@ -164,7 +164,7 @@ struct Try {
 
 /// Writes the intent under the lease, waiting for another push if necessary. `None` if nothing is left to do.
 async fn begin(forge: &Forge, work: &mut Work) -> Result<Option<(Push, Repo, Lease)>, Fault> {
-    let deadline = tokio::time::Instant::now() + forge.settings().lease_wait;
+    let deadline = tokio::time::Instant::now() + forge.settings().git.lease_wait;
     let mut held = None;
     loop {
         let repo = repos::by_id(&mut *forge.store().read().await?, work.repo, work.caller.user_id()).await?;
@@ -199,7 +199,7 @@ async fn begin(forge: &Forge, work: &mut Work) -> Result<Option<(Push, Repo, Lea
             judged: refs.generation,
             held: held.clone(),
             holder: forge.node().holder().to_owned(),
-            ttl: forge.settings().lease_ttl,
+            ttl: forge.settings().git.lease_ttl,
             plan,
             after_push: forge.settings().grasp.expiry.after_push,
         };
@@ -357,7 +357,7 @@ pub(crate) async fn release(forge: &Forge, lease: Option<Lease>) -> Result<(), F
 
 /// Renews the lease until dropped; returns only if it was lost.
 pub(crate) async fn heartbeat(forge: &Forge, lease: &Lease) -> Fault {
-    let ttl = forge.settings().lease_ttl;
+    let ttl = forge.settings().git.lease_ttl;
     loop {
         tokio::time::sleep(ttl / 3).await;
         let renewed: Result<(), StoreError> = forge

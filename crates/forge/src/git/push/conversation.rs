@@ -204,18 +204,18 @@ fn limits(forge: &Forge, ticket: &Ticket) -> ReceiveLimits {
     let settings = forge.settings();
     let defaults = ReceiveLimits::default();
     let (command_bytes, unpacked_bytes) = match ticket.caller.client().is_stranger() {
-        true => (STRANGERS_COMMANDS, settings.stranger_unpacked_bytes),
-        false => (defaults.command_bytes, settings.unpacked_bytes),
+        true => (STRANGERS_COMMANDS, settings.git.stranger_unpacked),
+        false => (defaults.command_bytes, settings.git.unpacked),
     };
     ReceiveLimits {
         command_bytes,
-        commands: settings.max_push_commands,
-        pack_bytes: settings.max_push_bytes,
+        commands: settings.git.max_push_refs,
+        pack_bytes: settings.git.max_push,
         unpacked_bytes,
-        unpacked_ratio: settings.unpacked_ratio,
+        unpacked_ratio: settings.git.unpacked_ratio,
         stream_ends: ticket.transport == Transport::Http,
-        idle: settings.idle_timeout,
-        unpack_limit: settings.unpack_limit,
+        idle: settings.git.idle_timeout,
+        unpack_limit: settings.git.unpack_limit,
         ..defaults
     }
 }
@@ -348,7 +348,7 @@ where
         }
     });
     let taking = incoming.receive(input, limits, (!quiet).then_some(progress));
-    let taking = tokio::time::timeout(forge.settings().push_timeout, taking);
+    let taking = tokio::time::timeout(forge.settings().git.push_timeout, taking);
     let forwarding = async {
         while let Some(bytes) = said.recv().await {
             if client.may_speak() {

@@ -3,11 +3,11 @@
 use super::{FIRST, hidden, make, refused, share, world, world_with};
 use abide_core::issues::filter::Filter;
 use abide_core::repo::{Role, Visibility};
+use abide_forge::accounts;
 use abide_forge::issues::change::{Change, Names, change, close, reopen};
 use abide_forge::issues::list::{self, Wish};
 use abide_forge::issues::{IssueError, Reason, State, comment, create, labels, milestones, show, subscribe};
 use abide_forge::repos::marks;
-use abide_forge::{Rate, accounts};
 use abide_testkit::Engine;
 use rstest::rstest;
 use std::time::Duration;
@@ -147,7 +147,7 @@ async fn what_is_private_has_no_issues_and_what_is_archived_takes_none(
 async fn limits_are_kept_and_said(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let world = world_with(engine, |settings| {
         let issues = &mut settings.issues;
-        issues.created = Rate { times: 2, window: Duration::from_secs(60) };
+        (issues.created, issues.window) = (2, Duration::from_secs(60));
         (issues.comments_per_issue, issues.labels, issues.labels_per_issue, issues.body_bytes) = (1, 2, 1, 100);
         (issues.assignees_per_issue, issues.milestones) = (1, 1);
     })

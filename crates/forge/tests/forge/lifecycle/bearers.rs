@@ -229,7 +229,7 @@ async fn every_name_leads_where_the_naive_model_says(#[values(Engine::Sqlite, En
     for _ in 0..SEQUENCES {
         let steps = prop::collection::vec(step(), STEPS).new_tree(&mut runner).expect("steps").current();
         let free = rig_with(engine, |settings| {
-            settings.repos_made = Rate { times: 10_000, ..settings.repos_made };
+            settings.repos.created = Rate { times: 10_000, ..settings.repos.created };
         });
         let world = of(free.await).await;
         let mut run = Run { world: &world, model: Model::default(), now: 0 };

@@ -93,9 +93,9 @@ async fn a_newer_mail_makes_the_older_link_dead_and_links_grow_old(
 #[tokio::test(flavor = "multi_thread")]
 async fn so_many_addresses_and_so_many_mails(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let rig = rig_with(engine, |settings| {
-        settings.signup_mode = SignUpMode::Open;
-        settings.people.emails_per_user = 3;
-        settings.people.mails_per_account.times = 3;
+        settings.signup.mode = SignUpMode::Open;
+        settings.accounts.emails = 3;
+        settings.mail.per_account = 3;
     })
     .await;
     let id = rig.add("alice", false).await;

@@ -120,7 +120,7 @@ async fn two_admins_cannot_remove_each_other_at_once(#[values(Engine::Sqlite, En
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn tokens_say_what_they_are_for_end_and_are_so_many(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let rig = rig_with(engine, |settings| settings.people.tokens_per_user = 2).await;
+    let rig = rig_with(engine, |settings| settings.accounts.tokens = 2).await;
     let (alice, bob) = (rig.add("alice", false).await, rig.add("bob", false).await);
     let (viewer, bob) = (rig.viewer(alice).await, rig.viewer(bob).await);
     let scopes = || Scopes::parse("repo").expect("scopes");
@@ -155,7 +155,7 @@ async fn an_account_has_so_many_keys_and_no_more(#[values(Engine::Sqlite, Engine
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f one",
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAICAhIiMkJSYnKCkqKywtLi8wMTIzNDU2Nzg5Ojs8PT4/ two",
     ];
-    let rig = rig_with(engine, |settings| settings.people.keys_per_user = 1).await;
+    let rig = rig_with(engine, |settings| settings.accounts.ssh_keys = 1).await;
     let id = rig.add("alice", false).await;
     let viewer = rig.viewer(id).await;
     let add = async |title: &str, line: &str| ssh_keys::add(&rig.forge, &viewer.caller, id, title, line).await;

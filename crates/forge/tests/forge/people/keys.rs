@@ -103,14 +103,14 @@ async fn two_first_logins_of_one_key_make_one_account(#[values(Engine::Sqlite, E
 #[tokio::test]
 async fn tries_and_new_accounts_are_counted_by_place(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let rig = open_site(engine).await;
-    let sign_ups = rig.forge.settings().people.signup_per_ip.times;
+    let sign_ups = rig.forge.settings().signup.per_ip;
     for n in 0..sign_ups {
         cookie(rig.enter(&Key::new(u32::try_from(n).unwrap())).await);
     }
     let crowd = rig.enter(&Key::new(5_000)).await;
     assert!(matches!(crowd, Err(NostrError::Throttled { .. })), "as many made accounts as may");
     cookie(rig.enter(&Key::new(0)).await);
-    for _ in 0..rig.forge.settings().people.login_per_ip.times {
+    for _ in 0..rig.forge.settings().login.per_ip {
         let _ = rig.key_login(&rig.answer(&Key::new(0), "x", "mine")).await;
     }
     assert!(matches!(rig.enter(&Key::new(0)).await, Err(NostrError::Throttled { .. })));

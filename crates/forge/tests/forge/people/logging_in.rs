@@ -69,7 +69,7 @@ async fn a_suspension_is_told_to_who_knows_the_password_only(
 async fn wrong_passwords_for_an_account_are_counted_by_place(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let rig = rig_with(engine, |settings| settings.people.login_per_account.times = 3).await;
+    let rig = rig_with(engine, |settings| settings.login.per_account = 3).await;
     rig.add("alice", false).await;
     rig.add("bob", false).await;
     // A success in between forgets what was counted.
@@ -102,7 +102,7 @@ async fn wrong_passwords_for_an_account_are_counted_by_place(
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_place_that_tries_many_accounts_is_shut(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let rig = rig_with(engine, |settings| settings.people.login_per_ip.times = 5).await;
+    let rig = rig_with(engine, |settings| settings.login.per_ip = 5).await;
     rig.add("alice", false).await;
     // Rightful logins do not count.
     for _ in 0..10 {
@@ -127,7 +127,7 @@ async fn a_place_that_tries_many_accounts_is_shut(#[values(Engine::Sqlite, Engin
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn guesses_side_by_side_are_all_counted(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let rig = rig_with(engine, |settings| settings.people.login_per_account.times = 3).await;
+    let rig = rig_with(engine, |settings| settings.login.per_account = 3).await;
     rig.add("alice", false).await;
     let guesses = (0..8).map(|_| rig.login("alice", "wrong horse battery"));
     let outcomes = futures_util::future::join_all(guesses).await;
@@ -141,9 +141,9 @@ async fn a_flood_of_logins_is_sent_away_instead_of_filling_the_memory(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
     let rig = rig_with(engine, |settings| {
-        settings.people.password_cost = Cost::Full;
-        settings.people.hashes_at_once = 1;
-        settings.people.hashes_waiting = 0;
+        settings.login.password_cost = Cost::Full;
+        settings.login.hashes_at_once = 1;
+        settings.login.hashes_waiting = 0;
     })
     .await;
     rig.add("alice", false).await;

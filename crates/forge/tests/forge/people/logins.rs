@@ -87,7 +87,7 @@ async fn a_suspension_ends_every_login(#[values(Engine::Sqlite, Engine::Postgres
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn an_account_has_so_many_logins_and_no_more(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let rig = rig_with(engine, |settings| settings.people.sessions_per_user = 2).await;
+    let rig = rig_with(engine, |settings| settings.session.per_user = 2).await;
     let alice = rig.add("alice", false).await;
     let mut cookies = Vec::new();
     for _ in 0..3 {

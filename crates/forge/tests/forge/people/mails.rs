@@ -16,7 +16,7 @@ use std::time::Duration;
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mail_in_the_outbox_is_whole_and_well_formed(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let rig = rig_with(engine, |settings| {
-        settings.signup_mode = SignUpMode::Open;
+        settings.signup.mode = SignUpMode::Open;
         settings.mail.from = "Älice's Forge <forge@example.org>".into();
     })
     .await;

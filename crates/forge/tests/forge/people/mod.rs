@@ -32,7 +32,7 @@ const LOOPBACK: Option<IpAddr> = Some(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST))
 /// A site where everyone may sign up.
 async fn open_site(engine: Engine) -> Rig {
     rig_with(engine, |settings| {
-        settings.signup_mode = SignUpMode::Open;
+        settings.signup.mode = SignUpMode::Open;
         settings.public_url = "https://git.example.org".into();
     })
     .await

@@ -88,7 +88,7 @@ async fn an_old_name_is_kept_for_its_holder_until_an_admin_releases_it(
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn one_cannot_collect_names(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let rig = rig_with(engine, |settings| settings.people.old_names_per_user = 2).await;
+    let rig = rig_with(engine, |settings| settings.accounts.old_names = 2).await;
     let id = rig.add("one", false).await;
     let viewer = rig.viewer(id).await;
     let rename = async |name: &str| rename::rename(&rig.forge, &viewer, name, PASSWORD.into()).await;

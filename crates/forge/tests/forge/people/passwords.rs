@@ -41,7 +41,7 @@ async fn changing_the_password_ends_all_other_logins(#[values(Engine::Sqlite, En
 async fn a_login_with_the_old_password_cannot_slip_in_behind_a_change(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
-    let rig = rig_with(engine, |settings| settings.people.login_per_account.times = 1000).await;
+    let rig = rig_with(engine, |settings| settings.login.per_account = 1000).await;
     let id = rig.add("alice", false).await;
     let viewer = rig.viewer(id).await;
     let phrase = |round: usize| format!("{PASSWORD} {round}");
@@ -61,7 +61,7 @@ async fn a_login_with_the_old_password_cannot_slip_in_behind_a_change(
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unattended_browser_cannot_guess_the_password(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let rig = rig_with(engine, |settings| settings.people.login_per_account.times = 3).await;
+    let rig = rig_with(engine, |settings| settings.login.per_account = 3).await;
     let id = rig.add("alice", false).await;
     let viewer = rig.viewer(id).await;
     for _ in 0..3 {
@@ -169,8 +169,8 @@ async fn links_grow_old_die_with_a_newer_one_and_with_a_change(
 #[tokio::test(flavor = "multi_thread")]
 async fn asking_is_counted_by_place_and_by_address(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let rig = rig_with(engine, |settings| {
-        settings.people.reset_per_ip.times = 4;
-        settings.people.reset_per_email.times = 2;
+        settings.reset.per_ip = 4;
+        settings.reset.per_email = 2;
     })
     .await;
     let place = |text: &str| Some(text.parse().expect("an address"));

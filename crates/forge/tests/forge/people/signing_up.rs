@@ -57,7 +57,7 @@ async fn every_refusal_names_its_field_and_its_rule(#[values(Engine::Sqlite, Eng
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_closed_site_takes_nobody(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let rig = rig_with(engine, |settings| settings.signup_mode = SignUpMode::Closed).await;
+    let rig = rig_with(engine, |settings| settings.signup.mode = SignUpMode::Closed).await;
     let refused = rig.try_sign_up("alice", "alice@example.org", None).await;
     assert!(matches!(refused, Err(SignUpError::Closed)));
     let invited = invites::create_by_operator(&rig.forge, None).await;
@@ -130,8 +130,8 @@ async fn an_invitation_can_be_taken_back_and_grows_old(#[values(Engine::Sqlite, 
 #[tokio::test(flavor = "multi_thread")]
 async fn sign_ups_from_one_place_are_counted(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let rig = rig_with(engine, |settings| {
-        settings.signup_mode = SignUpMode::Open;
-        settings.people.signup_per_ip.times = 2;
+        settings.signup.mode = SignUpMode::Open;
+        settings.signup.per_ip = 2;
     })
     .await;
     rig.sign_up("alice").await;

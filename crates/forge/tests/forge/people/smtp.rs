@@ -74,7 +74,7 @@ impl Drop for MailServer {
 
 async fn site(engine: Engine, url: &str) -> Rig {
     rig_with(engine, |settings| {
-        settings.signup_mode = SignUpMode::Open;
+        settings.signup.mode = SignUpMode::Open;
         settings.mail.smtp_url = Some(SmtpUrl(url.into()));
         settings.mail.from = "Forge <forge@example.org>".into();
     })
@@ -173,7 +173,7 @@ async fn a_server_that_is_down_is_tried_again(#[values(Engine::Sqlite, Engine::P
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("smtp://127.0.0.1:{}", silent.local_addr().expect("bound").port());
     let rig = rig_with(engine, |settings| {
-        settings.signup_mode = SignUpMode::Open;
+        settings.signup.mode = SignUpMode::Open;
         settings.mail.smtp_url = Some(SmtpUrl(url));
         settings.mail.timeout = Duration::from_millis(100);
     })

@@ -185,7 +185,7 @@ async fn a_ticket_of_someone_suspended_meanwhile_opens_nothing(
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
 async fn guessing_codes_is_stopped_wherever_one_comes_from(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
-    let rig = rig_with(engine, |settings| settings.people.second_factor.times = 3).await;
+    let rig = rig_with(engine, |settings| settings.login.second_factor = 3).await;
     let (_, app, codes) = alice(&rig).await;
     let held = ticket(&rig).await;
     for _ in 0..3 {

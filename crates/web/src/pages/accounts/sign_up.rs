@@ -64,7 +64,7 @@ async fn form(app: &App, visitor: &Visitor, address: &Address, invite: String) -
         return Ok(respond::see_other(safe_next(address.query("next").as_deref())));
     }
     let next = safe_next(address.query("next").as_deref()).to_owned();
-    let why = match app.forge.settings().signup_mode {
+    let why = match app.forge.settings().signup.mode {
         SignUpMode::Open => None,
         SignUpMode::Closed => Some(CLOSED),
         SignUpMode::Invite if invite.is_empty() => Some(NO_INVITE),

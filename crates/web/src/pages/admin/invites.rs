@@ -46,7 +46,7 @@ async fn page(
         section: "invites",
         errors,
         email,
-        mode: match app.forge.settings().signup_mode {
+        mode: match app.forge.settings().signup.mode {
             SignUpMode::Invite => "Only people with an invitation can create an account.",
             SignUpMode::Open => "Anyone can create an account, with or without an invitation.",
             SignUpMode::Closed => "Sign-up is closed, so invitations cannot be used.",

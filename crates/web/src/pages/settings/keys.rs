@@ -33,7 +33,7 @@ pub(super) async fn show(State(app): State<App>, member: Member) -> Result<Respo
 }
 
 async fn page(app: &App, member: &Member, errors: Errors, title: String, key: String) -> Result<KeysPage, Problem> {
-    let most = app.forge.settings().people.keys_per_user;
+    let most = app.forge.settings().accounts.ssh_keys;
     let (keys, _) = ssh_keys::list(&app.forge, member.viewer.user.id, most, 0).await?;
     let frame = Frame::new(app, &member.visitor, "SSH keys");
     Ok(KeysPage { frame, section: "keys", errors, title, key, keys })

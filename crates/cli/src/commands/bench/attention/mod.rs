@@ -57,9 +57,9 @@ pub(crate) async fn run(config: &Config, args: Args) -> Result<(), Failure> {
     let mut report = Report::default();
     let dir = temporary(args.temp.as_deref())?;
     measure("SQLite", &Place::Sqlite(dir.path().join("sqlite")), &args, &stop, &mut report).await?;
-    match config.text("server.database") {
-        "" => report.note("no PostgreSQL: --database postgres://… names a server where databases may be created"),
-        url => measure("PostgreSQL", &Place::Postgres(url), &args, &stop, &mut report).await?,
+    match config.settings.server.database.as_deref() {
+        None => report.note("no PostgreSQL: --database postgres://… names a server where databases may be created"),
+        Some(url) => measure("PostgreSQL", &Place::Postgres(url), &args, &stop, &mut report).await?,
     }
     report.note("stars: one row, one event and one audit row; ours also judges, counts against the limit and locks");
     report.note(format!("fan-out: an issue is opened; {} watchers are told, without mail", args.watchers));

@@ -22,13 +22,12 @@ pub(in crate::commands::bench) async fn open(options: &Options, data: &Path) -> 
     let git = Git::detect(Path::new("git"), &layout, GitLimits::default()).await.map_err(failed)?;
     let mut settings = Settings::default();
     settings.lifecycle.rename_limit = usize::MAX;
-    settings.min_free_percent = 0;
-    settings.stranger_free_percent = 0;
+    settings.disk.min_free_percent = 0;
+    settings.disk.stranger_free_percent = 0;
     // Receivers of webhooks are here too.
     settings.outbound.allow = AllowList::parse(["127.0.0.1"]).map_err(failed)?;
-    for rate in [&mut settings.attention.stars, &mut settings.issues.created] {
-        rate.times = i64::MAX;
-    }
+    settings.attention.stars.times = i64::MAX;
+    settings.issues.created = i64::MAX;
     let node = Node::command("bench");
     let forge = Forge::new(store, git, layout.clone(), Arc::new(OsRandom), settings, node, [1; 32]);
     Ok((forge, layout))

@@ -63,9 +63,9 @@ pub(crate) async fn run(config: &Config, args: Args) -> Result<(), Failure> {
     let data = dir.path().join("sqlite");
     let options = Options::sqlite(data.join("abide.db"));
     measure("SQLite", start(&data, options, None)?, &batch, &args, &stop, &mut report).await?;
-    match config.text("server.database") {
-        "" => report.note("no PostgreSQL: --database postgres://… names a server where databases may be created"),
-        url => {
+    match config.settings.server.database.as_deref() {
+        None => report.note("no PostgreSQL: --database postgres://… names a server where databases may be created"),
+        Some(url) => {
             let scratch = Scratch::create(url).await?;
             let site = start(&dir.path().join("postgres"), Options::postgres(scratch.url()), Some(scratch.url()))?;
             let done = measure("PostgreSQL", site, &batch, &args, &stop, &mut report).await;

@@ -52,9 +52,9 @@ pub(crate) async fn run(config: &Config, args: Args) -> Result<(), Failure> {
     let mut report = Report::default();
     report.note("a unit: one domain event, one audit row, one repository's row updated; durable when it returns");
     sqlite(&args, &stop, &mut report).await?;
-    match config.text("server.database") {
-        "" => report.note("no PostgreSQL: --database postgres://… names a server where databases may be created"),
-        url => postgres(&args, url, &stop, &mut report).await?,
+    match config.settings.server.database.as_deref() {
+        None => report.note("no PostgreSQL: --database postgres://… names a server where databases may be created"),
+        Some(url) => postgres(&args, url, &stop, &mut report).await?,
     }
     report.show(args.json);
     Ok(())

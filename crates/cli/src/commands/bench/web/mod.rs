@@ -45,7 +45,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(config: &Config, args: Args) -> Result<(), Failure> {
     let stop = Stop::on_signals()?;
-    let git = config.text("git.binary").to_owned();
+    let git = config.settings.program.binary.clone();
     let measured = tokio::task::spawn_blocking(move || measure(&args, &git, stop).map(|report| report.show(args.json)));
     measured.await.map_err(|error| Failure::failed(format!("the benchmark ended early: {error}")))?
 }

@@ -1,0 +1,57 @@
+//! Outgoing mail.
+
+use super::Rate;
+use crate::mail;
+use abide_core::settings::value::TICK;
+use abide_core::settings::{count, duration, window};
+use std::fmt;
+use std::time::Duration;
+
+abide_core::settings! {
+    /// Outgoing mail.
+    #[derive(Debug, Clone)]
+    pub struct MailSettings in "mail" {
+        /// SMTP server, e.g. smtps://user:password@mail.example.org. Empty: mails are written to outbox/.
+        [Common, Password] smtp_url: Option<SmtpUrl> = "", SmtpUrl::parse;
+        /// Sender of all mails.
+        [Common] from: String = "Abide <abide@localhost>", sender;
+        /// Timeout for sending one mail.
+        timeout: Duration = "60s", duration(TICK..);
+        /// Expiry of an e-mail verification link.
+        verify_ttl: Duration = "3d", duration(TICK..);
+        /// Mails that an account may have sent to its own addresses in mail.window.
+        per_account: i64 = "10", count(1..);
+        /// Window for mail.per_account.
+        window: Duration = "1h", window;
+    }
+}
+
+impl MailSettings {
+    /// Limit of `mail.per_account`.
+    pub fn by_account(&self) -> Rate {
+        Rate { times: self.per_account, window: self.window }
+    }
+}
+
+fn sender(text: &str) -> Result<String, String> {
+    mail::check_from(text).map(|()| text.to_owned())
+}
+
+/// URL of the mail server. It may contain a password, so it is never shown.
+#[derive(Clone)]
+pub struct SmtpUrl(pub String);
+
+impl SmtpUrl {
+    fn parse(text: &str) -> Result<Option<Self>, String> {
+        match text {
+            "" => Ok(None),
+            url => mail::check_smtp_url(url).map(|()| Some(Self(url.to_owned()))),
+        }
+    }
+}
+
+impl fmt::Debug for SmtpUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SmtpUrl(***)")
+    }
+}
