@@ -205,7 +205,7 @@ fn hostile_text_of_threads_offers_and_settings_is_text_too(#[values(Engine::Sqli
         call(&token, "POST", "/user/repos", json!({ "name": name, "description": HOSTILE }));
     }
     call(&token, "PATCH", "/repos/carol/old", json!({ "name": "later" }));
-    let url = format!("https://example.org/?{HOSTILE}");
+    let url = format!("https://example.org/?{HOSTILE_REF}");
     let hook = call(&token, "POST", "/repos/carol/later/hooks", json!({ "config": { "url": url } }))["id"].to_string();
     let gone = query(server, "SELECT id FROM repos WHERE name = 'gone'");
     server.cli_ok(&["repo", "delete", "carol/gone", "--yes"]);

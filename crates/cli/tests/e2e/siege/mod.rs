@@ -88,6 +88,7 @@ fn heavy_an_honest_client_works_under_each_attack(#[values(Engine::Sqlite, Engin
         let outcome = siege.attack(std::slice::from_ref(attack), each);
         let factors = outcome.times.factors(&siege.idle);
         eprintln!("{:<24}{factors} {:>4}   {}", attack.name, outcome.peak.bytes() >> 20, outcome.tallies[0].line());
+        assert!(attack.counts(&outcome.tallies[0], each), "{} did not get where it wants to be", attack.name);
         outcome.assert_memory();
     }
     assert_healthy(&siege.server);
