@@ -60,7 +60,7 @@ fn what_is_shown_again_after_a_mistake_is_text_too() {
     for (page, action, field) in [
         ("/settings/account", "/settings/account/name", "name"),
         ("/settings/account", "/settings/account/emails", "email"),
-        ("/settings/keys", "/settings/keys", "key"),
+        ("/settings/keys", "/settings/keys", "title"),
         ("/settings/tokens", "/settings/tokens", "label"),
         ("/admin/invites", "/admin/invites", "email"),
     ] {
