@@ -158,7 +158,7 @@ async fn a_repository_is_not_repacked_while_the_disk_is_nearly_full(
     rig.git(repo.id, &["repack", "-a", "-d", "-q"]);
     let written = rig.dir(repo.id).join("objects/pack/multi-pack-index");
     // No disk has more than 100 percent free space.
-    let (full, _) = node_with(&rig.database, &rig.clock, "full", |settings| settings.min_free_percent = 101).await;
+    let (full, _) = node_with(&rig.database, &rig.clock, "full", |settings| settings.disk.min_free_percent = 101).await;
     maintain::run(&full, repo.id).await.expect("it is skipped");
     assert!(!written.exists());
     maintain::run(&rig.forge, repo.id).await.expect("there is room");
