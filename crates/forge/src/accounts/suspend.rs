@@ -2,7 +2,7 @@
 
 use super::change_password::{self, Change};
 use super::password;
-use crate::tell::{Who, audit_account};
+use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Fault, Forge};
 use abide_core::UserId;
 use abide_core::account::password_fits;
@@ -24,9 +24,9 @@ pub(super) async fn write(tx: &mut Tx, who: &Who, user: UserId, suspended: bool)
     users::set_suspended(tx, user, suspended).await?;
     let action = if suspended {
         sessions::end_all(tx, user).await?;
-        "user_suspended"
+        AuditAction::UserSuspended
     } else {
-        "user_unsuspended"
+        AuditAction::UserUnsuspended
     };
     audit_account(tx, who, action, json!({ "user_id": user.get() })).await
 }
@@ -39,7 +39,7 @@ pub async fn readmit_key(forge: &Forge, npub: &str) -> Result<bool, Fault> {
             Box::pin(async move {
                 let readmitted = user_keys::readmit(tx, npub).await?;
                 if readmitted {
-                    audit_account(tx, &Who::default(), "key_readmitted", json!({ "npub": npub })).await?;
+                    audit_account(tx, &Who::default(), AuditAction::KeyReadmitted, json!({ "npub": npub })).await?;
                 }
                 Ok(readmitted)
             })
