@@ -1,68 +1,129 @@
-//! What feeds tell of the log of events, and what is popular of late.
+//! Events that feeds show, and the periods and weights of trending repositories.
 
+use crate::CommentId;
+use crate::event::{
+    Archived, Commented, Follow, IssueOpened, IssueState, Kind, NameChange, NoDetails, NostrAddition, Origin, Payload,
+    Push, RepoCreated, RepoForked, Transfer, VisibilityChanged,
+};
 use crate::words::words;
 use std::time::Duration;
 
-words! {
-    /// What feeds tell: whoever may read the repository may learn of these. Other events concern only some of them
-    /// (offers, roles), or are noise.
-    Told {
-        /// A repository was made.
-        RepoCreated = "repo_created",
-        /// One was made from another.
-        RepoForked = "repo_forked",
-        /// Something was pushed.
-        Push = "push",
-        /// A repository was starred.
-        Star = "star",
-        /// Someone follows someone.
-        Follow = "follow",
-        /// A repository has another name.
-        RepoRenamed = "repo_renamed",
-        /// It has another owner.
-        RepoTransferred = "repo_transfer_accepted",
-        /// It became read-only.
-        RepoArchived = "repo_archived",
-        /// It is no longer read-only.
-        RepoUnarchived = "repo_unarchived",
-        /// Others may read it than before.
-        RepoVisibilityChanged = "repo_visibility_changed",
-        /// It is back.
-        RepoRestored = "repo_restored",
-        /// An issue was opened.
-        IssueCreated = "issue_created",
-        /// One was closed.
-        IssueClosed = "issue_closed",
-        /// One was opened again.
-        IssueReopened = "issue_reopened",
-        /// Something was said about one.
-        IssueCommented = "issue_comment_created",
-        /// A pull request or patch was opened.
-        PrOpened = "pr_opened",
-        /// Something was said about one.
-        PrCommented = "pr_comment_created",
-        /// One has another commit or patch.
-        PrSynchronized = "pr_synchronized",
-        /// One was closed.
-        PrClosed = "pr_closed",
-        /// One was merged.
-        PrMerged = "pr_merged",
-        /// One was opened again.
-        PrReopened = "pr_reopened",
+/// Defines [`FeedEvent`], the events that feeds show, from the kinds that they do not.
+macro_rules! feed_events {
+    (shown: $($shown:ident($details:ty)),+; hidden: $($hidden:ident),+ $(,)?) => {
+        /// An event that feeds show. Readers of feeds match it without a wildcard.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum FeedEvent { $($shown($details)),+ }
+
+        impl FeedEvent {
+            /// `None` for events that no feed shows.
+            pub fn of(payload: Payload) -> Option<Self> {
+                match payload {
+                    $(Payload::$shown(details) => Some(Self::$shown(details)),)+
+                    $(Payload::$hidden(_))|+ => None,
+                }
+            }
+        }
+
+        /// Whether events of a kind are in feeds: everyone who may read the repository may see these. Other events
+        /// concern only some of them (offers, roles), or are noise.
+        pub fn is_in_feeds(kind: Kind) -> bool {
+            match kind {
+                $(Kind::$shown)|+ => true,
+                $(Kind::$hidden)|+ => false,
+            }
+        }
+    };
+}
+
+feed_events! {
+    shown:
+        RepoCreated(RepoCreated), RepoForked(RepoForked), Push(Push), Star(NoDetails), Follow(Follow),
+        RepoRenamed(NameChange), RepoTransferAccepted(Transfer), RepoArchived(Archived), RepoUnarchived(Archived),
+        RepoVisibilityChanged(VisibilityChanged), RepoRestored(NameChange), IssueCreated(Origin<IssueOpened>),
+        IssueClosed(Origin<IssueState>), IssueReopened(Origin<IssueState>), IssueCommentCreated(Origin<Commented>),
+        PrOpened(NostrAddition), PrCommentCreated(NostrAddition), PrSynchronized(NostrAddition),
+        PrClosed(NostrAddition), PrMerged(NostrAddition), PrReopened(NostrAddition);
+    hidden:
+        RepoEdited, RepoTopicsChanged, RepoTransferRequested, RepoTransferDeclined, RepoTransferCanceled,
+        RepoTransferExpired, RepoSoftDeleted, RepoHardDeleted, RepoRedirectReleased, AnnouncementPromoted,
+        AnnouncementReplaced, Unstar, CollaboratorAdded, CollaboratorChanged, CollaboratorRemoved, IssueEdited,
+        IssueAssigned, IssueUnassigned, IssueLabeled, IssueUnlabeled, IssueMilestoned, IssueDemilestoned,
+        IssueCommentEdited, IssueCommentDeleted, ReviewRequested, LabelCreated, LabelEdited, LabelDeleted,
+        MilestoneCreated, MilestoneEdited, MilestoneOpened, MilestoneClosed, MilestoneDeleted, WebhookCreated,
+        WebhookEdited, WebhookDeleted, WebhookSuspended, WebhookResumed, UserCreated, UserRenamed, UserDeleted,
+        KeyLinked, KeyUnlinked,
+}
+
+/// A comment that an event is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommentRef {
+    Local(CommentId),
+    /// A comment that came by nostr, by its row number.
+    Nostr(i64),
+}
+
+impl FeedEvent {
+    /// The comment that it reports.
+    pub fn comment(&self) -> Option<CommentRef> {
+        match self {
+            Self::IssueCommentCreated(Origin::Local(comment)) => Some(CommentRef::Local(comment.comment_id)),
+            Self::IssueCommentCreated(Origin::Nostr(addition)) | Self::PrCommentCreated(addition) => {
+                Some(CommentRef::Nostr(addition.said))
+            }
+            Self::RepoCreated(_)
+            | Self::RepoForked(_)
+            | Self::Push(_)
+            | Self::Star(_)
+            | Self::Follow(_)
+            | Self::RepoRenamed(_)
+            | Self::RepoTransferAccepted(_)
+            | Self::RepoArchived(_)
+            | Self::RepoUnarchived(_)
+            | Self::RepoVisibilityChanged(_)
+            | Self::RepoRestored(_)
+            | Self::IssueCreated(_)
+            | Self::IssueClosed(_)
+            | Self::IssueReopened(_)
+            | Self::PrOpened(_)
+            | Self::PrSynchronized(_)
+            | Self::PrClosed(_)
+            | Self::PrMerged(_)
+            | Self::PrReopened(_) => None,
+        }
+    }
+
+    /// The nostr event behind it, if it came by nostr.
+    pub fn nostr(&self) -> Option<&NostrAddition> {
+        match self {
+            Self::IssueCreated(origin) => origin.nostr(),
+            Self::IssueClosed(origin) | Self::IssueReopened(origin) => origin.nostr(),
+            Self::IssueCommentCreated(origin) => origin.nostr(),
+            Self::PrOpened(addition)
+            | Self::PrCommentCreated(addition)
+            | Self::PrSynchronized(addition)
+            | Self::PrClosed(addition)
+            | Self::PrMerged(addition)
+            | Self::PrReopened(addition) => Some(addition),
+            Self::RepoCreated(_)
+            | Self::RepoForked(_)
+            | Self::Push(_)
+            | Self::Star(_)
+            | Self::Follow(_)
+            | Self::RepoRenamed(_)
+            | Self::RepoTransferAccepted(_)
+            | Self::RepoArchived(_)
+            | Self::RepoUnarchived(_)
+            | Self::RepoVisibilityChanged(_)
+            | Self::RepoRestored(_) => None,
+        }
     }
 }
 
-/// Whether feeds tell of events of a kind.
-pub fn is_told(kind: &str) -> bool {
-    kind.parse::<Told>().is_ok()
-}
-
 words! {
-    /// Over which time something is popular.
+    /// Period of the trending repositories.
     Period {
-        /// A day.
         Day = "day",
-        /// A week.
         Week = "week",
         /// Thirty days.
         Month = "month",
@@ -72,7 +133,6 @@ words! {
 const DAY: Duration = Duration::from_secs(86_400);
 
 impl Period {
-    /// How long it is.
     pub fn length(self) -> Duration {
         match self {
             Self::Day => DAY,
@@ -104,14 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn what_concerns_only_some_is_not_told() {
-        for kind in
-            ["repo_transfer_requested", "collaborator_added", "unstar", "repo_soft_deleted", "user_suspended", ""]
-        {
-            assert!(!is_told(kind), "{kind}");
+    fn what_concerns_only_some_is_in_no_feed() {
+        use Kind::{CollaboratorAdded, RepoSoftDeleted, RepoTransferRequested, Unstar};
+        for kind in [RepoTransferRequested, CollaboratorAdded, Unstar, RepoSoftDeleted] {
+            assert!(!is_in_feeds(kind), "{kind}");
         }
-        for told in Told::ALL {
-            assert!(is_told(told.as_str()));
+        for kind in [Kind::Push, Kind::Star, Kind::Follow, Kind::PrMerged] {
+            assert!(is_in_feeds(kind), "{kind}");
         }
     }
 }

@@ -8,6 +8,7 @@
 //! * [`admission`]: slots for concurrent work, per client and in total. [`patience`]: minimum rate of slow clients.
 //! * [`account`]: sign-up, profile texts, actions of admins on accounts.
 //! * [`attention`]: watch levels and follows. [`notify`]: notification recipients and reasons.
+//! * [`event`]: domain events, their stored payloads and subjects. [`audit`]: actions of the audit log.
 //! * [`feed`]: events in feeds, and trending repositories.
 //! * [`lifecycle`]: state transitions of a repository and their refusals. [`transfer`]: transfer offers.
 //! * [`issues`]: issue texts, references in a text, list filters.
@@ -23,6 +24,8 @@
 pub mod account;
 pub mod admission;
 pub mod attention;
+pub mod audit;
+pub mod event;
 pub mod failpoint;
 pub mod feed;
 pub mod ids;

@@ -49,6 +49,20 @@ impl fmt::Display for Timestamp {
     }
 }
 
+/// Written as its text, to the second.
+impl serde::Serialize for Timestamp {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Timestamp {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        parse_rfc3339(&text).ok_or_else(|| serde::de::Error::custom("not an RFC 3339 time"))
+    }
+}
+
 /// Proleptic Gregorian date of a day number counted from 1970-01-01.
 ///
 /// Counts in eras of 400 years that start on 1 March, so that the leap day is the last day of its year.

@@ -22,6 +22,7 @@ pub mod consumers;
 mod context;
 pub mod disk;
 pub mod doctor;
+mod emit;
 mod error;
 pub mod feeds;
 pub mod git;
@@ -40,7 +41,6 @@ pub mod sequencer;
 mod settings;
 pub mod social;
 pub mod start;
-mod tell;
 pub mod threads;
 pub mod webhooks;
 

@@ -4,6 +4,7 @@ use crate::repos::{address, identifier};
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
+use abide_core::audit::Action;
 use abide_core::{Handle, RepoId, Timestamp, UserId};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::Value as Json;
@@ -49,50 +50,43 @@ statements! {
         ORDER BY a.id DESC LIMIT $5");
 }
 
-/// What is to be remembered.
+/// A row to append.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    /// Who did it; `None`: the system or the operator at the command line.
+    /// `None`: the system or the operator at the command line.
     pub actor: Option<UserId>,
-    /// What was done.
-    pub action: &'static str,
-    /// To which repository.
+    pub action: Action,
     pub repo: Option<RepoId>,
-    /// From where.
     pub ip: Option<String>,
-    /// What it was like before and after.
+    /// Details of the action, such as values before and after.
     pub meta: Json,
 }
 
 /// Appends a row. The only way to write here; call it in the transaction of the change.
 pub async fn append(tx: &mut Tx, entry: &Entry) -> Result<(), StoreError> {
     let now = tx.now();
-    let values = params![entry.actor, entry.action, entry.repo, entry.ip.as_deref(), entry.meta.to_string(), now];
+    let (action, meta) = (entry.action.as_str(), entry.meta.to_string());
+    let values = params![entry.actor, action, entry.repo, entry.ip.as_deref(), meta, now];
     tx.execute(&INSERT, values).await?;
     tx.wake_log();
     Ok(())
 }
 
-/// A row as it was written, with its place in the chain once it has one.
+/// A row as it was written, with its number in the chain once it is sealed.
 #[derive(Debug, Clone)]
 pub struct Record {
-    /// Its row.
     pub id: i64,
-    /// Its place in the chain.
+    /// Number in the chain.
     pub seq: Option<i64>,
     prev_hash: Option<Vec<u8>>,
     hash: Option<Vec<u8>>,
-    /// Who did it.
     pub actor: Option<UserId>,
-    /// What was done.
+    /// As stored: the seal covers these bytes, and a newer version may have written an unknown action.
     pub action: String,
-    /// To which repository.
     pub repo: Option<RepoId>,
-    /// From where.
     pub ip: Option<String>,
-    /// What it was like before and after, as JSON.
+    /// JSON.
     pub meta: String,
-    /// When.
     pub created_at: Timestamp,
 }
 
@@ -207,11 +201,8 @@ pub async fn verify(conn: &mut Conn, key: &[u8]) -> Result<ChainReport, StoreErr
 /// Which rows of the log to show.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    /// Only this action.
-    pub action: Option<String>,
-    /// Only what this account did.
+    pub action: Option<Action>,
     pub actor: Option<UserId>,
-    /// Only what was done to this repository.
     pub repo: Option<RepoId>,
 }
 
@@ -239,7 +230,7 @@ impl Named {
 
 /// A page of the log, newest first, behind a row.
 pub async fn page(conn: &mut Conn, filter: &Filter, before: i64, limit: i64) -> Result<Vec<Named>, StoreError> {
-    let action = filter.action.as_deref().unwrap_or_default();
+    let action = filter.action.map_or("", Action::as_str);
     let rows = conn.all(&PAGE, params![before, action, filter.actor, filter.repo, limit]).await?;
     rows.iter().map(Named::from_row).collect()
 }

@@ -1,8 +1,9 @@
-//! The log of domain events: what happened, for everyone who wants to act on it.
+//! The log of domain events. Consumers and feeds read it in the order of `seq`.
 
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
+use abide_core::event::{Body, Kind, Publicity, SubjectKind, Unreadable};
 use abide_core::{RepoId, Timestamp, UserId, feed};
 use serde_json::Value as Json;
 
@@ -37,35 +38,38 @@ statements! {
     COUNT_OF_KIND = "SELECT count(*) AS n FROM domain_events WHERE repo_id = $1 AND kind = $2";
 }
 
-/// What happened.
+/// An event to append.
 #[derive(Debug, Clone)]
-pub struct Event {
-    /// Who made it happen.
+pub struct NewEvent {
     pub actor: Option<UserId>,
-    /// What.
-    pub kind: &'static str,
-    /// In which repository.
     pub repo: Option<RepoId>,
-    /// What kind of thing it is about.
-    pub source_kind: &'static str,
-    /// Which one.
-    pub source_id: i64,
-    /// Whether everyone could see it when it happened. A hint: readers look again.
-    pub public: bool,
-    /// What a reader needs once the source is gone. Less than 4 KiB.
-    pub payload: Json,
+    pub subject_kind: SubjectKind,
+    pub subject_id: i64,
+    pub publicity: Publicity,
+    /// Stored as JSON of less than [`MAX_PAYLOAD`] bytes.
+    pub body: Body,
 }
 
 /// The largest payload that readers have to expect.
 pub const MAX_PAYLOAD: usize = 4096;
 
-/// Appends an event. The only way to write here; call it in the transaction of the change.
-pub async fn append(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
+/// Appends an event, in the transaction of the change. Use cases call `emit` in `abide-forge`, the only caller.
+pub async fn append(tx: &mut Tx, event: &NewEvent) -> Result<(), StoreError> {
     let now = tx.now();
-    let payload = fitted(&event.payload);
-    let Event { actor, kind, repo, source_kind, source_id, public, .. } = *event;
-    let told = feed::is_told(kind);
-    let values = params![actor, kind, repo, source_kind, source_id, public, payload, now, told];
+    let kind = event.body.payload.kind();
+    let payload = fitted(&event.body.to_json());
+    let in_feeds = feed::is_in_feeds(kind);
+    let values = params![
+        event.actor,
+        kind.as_str(),
+        event.repo,
+        event.subject_kind.as_str(),
+        event.subject_id,
+        event.publicity.is_public(),
+        payload,
+        now,
+        in_feeds
+    ];
     tx.execute(&INSERT, values).await?;
     tx.wake_log();
     Ok(())
@@ -96,28 +100,23 @@ fn shorten(value: &mut Json, longest: usize) {
     }
 }
 
-/// An event that has its place in the log.
+/// An event with its number in the log.
 #[derive(Debug, Clone)]
 pub struct Numbered {
-    /// Its place: the only cursor there is.
+    /// Number in the log, the cursor of consumers.
     pub seq: i64,
-    /// Its row.
     pub id: i64,
-    /// Who made it happen.
     pub actor: Option<UserId>,
-    /// What.
+    /// As stored: a newer version may have written a kind that this one does not know.
     pub kind: String,
-    /// In which repository; `None` once that is gone.
+    /// `None` once the repository is removed.
     pub repo: Option<RepoId>,
-    /// What kind of thing it is about.
-    pub source_kind: String,
-    /// Which one.
-    pub source_id: i64,
-    /// Whether everyone could see it when it happened.
+    /// `None` for a kind of subject that this version does not know.
+    pub subject_kind: Option<SubjectKind>,
+    pub subject_id: i64,
+    /// Whether everyone could see it when it happened. A hint: readers check again.
     pub public: bool,
-    /// JSON.
-    pub payload: String,
-    /// When.
+    payload: String,
     pub created_at: Timestamp,
 }
 
@@ -129,12 +128,27 @@ impl Numbered {
             actor: row.opt_int("actor_user_id")?.map(UserId::new),
             kind: row.text("kind")?,
             repo: row.opt_int("repo_id")?.map(RepoId::new),
-            source_kind: row.text("source_kind")?,
-            source_id: row.int("source_id")?,
+            subject_kind: row.text("source_kind")?.parse().ok(),
+            subject_id: row.int("source_id")?,
             public: row.bool("public")?,
             payload: row.text("payload")?,
             created_at: row.time("created_at")?,
         })
+    }
+
+    /// The kind; `None` if this version does not know it.
+    pub fn known_kind(&self) -> Option<Kind> {
+        self.kind.parse().ok()
+    }
+
+    /// The stored JSON. Only for tests of what is kept: readers use [`Self::body`].
+    pub fn stored_json(&self) -> &str {
+        &self.payload
+    }
+
+    /// Reads the payload.
+    pub fn body(&self) -> Result<Body, Unreadable> {
+        Body::parse(&self.kind, &self.payload)
     }
 }
 
@@ -153,15 +167,16 @@ pub async fn prune(tx: &mut Tx, before: Timestamp) -> Result<bool, StoreError> {
     Ok(tx.execute(&PRUNE, params![before]).await? > 0)
 }
 
-/// Replaces what the log tells of a repository's pushes (messages and authors of commits), because the repository goes for
-/// good. Events that a consumer has not read yet stay whole.
-pub async fn forget_commits(tx: &mut Tx, repo: RepoId, left: &Json) -> Result<(), StoreError> {
-    tx.execute(&FORGET_COMMITS, params![repo, left.to_string()]).await.map(drop)
+/// Removes refs, commits, messages and authors from the pushes of a repository that is removed permanently. Events that a
+/// consumer has not read yet stay whole.
+pub async fn forget_commits(tx: &mut Tx, repo: RepoId, slug: String) -> Result<(), StoreError> {
+    let left = Body::forgotten_push(repo, slug).to_json().to_string();
+    tx.execute(&FORGET_COMMITS, params![repo, left]).await.map(drop)
 }
 
 /// How many events of a kind a repository has, numbered or not.
-pub async fn count_of_kind(conn: &mut Conn, repo: RepoId, kind: &str) -> Result<i64, StoreError> {
-    conn.only(&COUNT_OF_KIND, params![repo, kind]).await?.int("n")
+pub async fn count_of_kind(conn: &mut Conn, repo: RepoId, kind: Kind) -> Result<i64, StoreError> {
+    conn.only(&COUNT_OF_KIND, params![repo, kind.as_str()]).await?.int("n")
 }
 
 /// How many events the sequencer has not come to.
@@ -177,6 +192,8 @@ pub(crate) async fn number(tx: &mut Tx, seq: i64, limit: i64) -> Result<u64, Sto
 #[cfg(test)]
 mod tests {
     use super::*;
+    use abide_core::PushId;
+    use abide_core::event::{NameChange, Payload, Push, PushedRef, RepoThen, TopicsChanged};
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -189,6 +206,30 @@ mod tests {
         let cut: Json = serde_json::from_str(&fitted(&large)).unwrap();
         assert_eq!(cut["slug"], "é".repeat(512));
         assert_eq!((&cut["before"], &cut["refs"]), (&large["before"], &large["refs"]));
+    }
+
+    #[test]
+    fn a_body_that_was_cut_is_still_read() {
+        let refs = (0..20).map(|n| PushedRef {
+            name: format!("refs/heads/{n}"),
+            before: "1".repeat(40),
+            after: "2".repeat(40),
+            commits: Vec::new(),
+        });
+        let push = Push { push_id: Some(PushId::new(5)), ref_count: Some(20), refs: Some(refs.collect()) };
+        let bodies = [
+            Payload::Push(push),
+            Payload::RepoRenamed(NameChange { old_name: "o".repeat(3000), new_name: "n".repeat(3000) }),
+            Payload::RepoTopicsChanged(TopicsChanged { topics: vec!["t".repeat(50); 200] }),
+        ];
+        for payload in bodies {
+            let repo = RepoThen { repo_id: Some(RepoId::new(1)), slug: Some("s".repeat(4000)), owner_id: None };
+            let kind = payload.kind();
+            let stored = fitted(&Body { repo, payload }.to_json());
+            assert!(stored.len() < MAX_PAYLOAD, "{kind}");
+            let read = Body::parse(kind.as_str(), &stored).unwrap_or_else(|error| panic!("{kind}: {error}"));
+            assert_eq!((read.payload.kind(), read.repo.repo_id), (kind, Some(RepoId::new(1))));
+        }
     }
 
     fn payload() -> impl Strategy<Value = Json> {

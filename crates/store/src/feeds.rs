@@ -8,10 +8,10 @@ use crate::repos::{Viewer, address, identifier};
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, Sql, StoreError};
-use abide_core::feed::Told;
+use abide_core::event::Body;
+use abide_core::feed::{CommentRef, FeedEvent};
 use abide_core::issues::text::excerpt;
 use abide_core::{Handle, RepoId, RepoName, Timestamp, UserId};
-use serde_json::Value as Json;
 use std::collections::HashMap;
 
 /// So many events are looked at in one go. It stands in the statements as it is: PostgreSQL would plan a parameter as a
@@ -166,26 +166,21 @@ statements! {
         postgres "= ANY (CAST(string_to_array($1, ',') AS BIGINT[]))";
 }
 
-/// Something that happened, as it is told.
+/// An event as a feed shows it.
 #[derive(Debug, Clone)]
 pub struct Item {
-    /// Its place in the log.
     pub seq: i64,
-    /// What.
-    pub told: Told,
-    /// Who made it happen; nobody is the operator, or the system.
+    /// `None`: the operator or the system.
     pub actor: Option<(UserId, Handle)>,
-    /// Where, as it is called today.
+    /// Under its current name.
     pub repo: Option<Place>,
-    /// Whether everyone may know of it: it happened in public and the repository is public now.
+    /// Whether everyone may see it: it happened in public and the repository is public now.
     pub public: bool,
-    /// JSON.
-    pub payload: String,
-    /// The issue's title as it is now; empty for what is about no issue.
+    pub event: FeedEvent,
+    /// Current title of the issue; empty for events about no issue.
     pub title: String,
-    /// The beginning of the issue's or comment's text as it is now; empty once it is removed.
+    /// Beginning of the current text of the issue or comment; empty once it is removed.
     pub excerpt: String,
-    /// When.
     pub at: Timestamp,
 }
 
@@ -220,11 +215,18 @@ pub struct Run {
 
 impl Item {
     fn from_row(row: &Row) -> Result<Option<Self>, StoreError> {
-        // A kind that another version tells of.
-        let Ok(told) = row.text("kind")?.parse() else { return Ok(None) };
         if !row.bool("shown")? {
             return Ok(None);
         }
+        let seq = row.int("seq")?;
+        let event = match Body::parse(&row.text("kind")?, &row.text("payload")?) {
+            Ok(body) => FeedEvent::of(body.payload),
+            Err(error) => {
+                tracing::warn!(seq, %error, "a feed leaves out an event that this version cannot read");
+                None
+            }
+        };
+        let Some(event) = event else { return Ok(None) };
         let actor = match (row.opt_int("actor_id")?, row.opt_text("actor_name")?) {
             (Some(id), Some(name)) => Some((UserId::new(id), Handle::from_stored(name))),
             (Some(id), None) => Some((UserId::new(id), Handle::ghost())),
@@ -241,12 +243,11 @@ impl Item {
         };
         let public_now = row.opt_text("visibility")?.is_none_or(|visibility| visibility == "public");
         Ok(Some(Self {
-            seq: row.int("seq")?,
-            told,
+            seq,
             actor,
             repo,
             public: row.bool("public")? && public_now,
-            payload: row.text("payload")?,
+            event,
             title: row.opt_text("title")?.unwrap_or_default(),
             excerpt: excerpt(&row.opt_text("body")?.unwrap_or_default(), EXCERPT),
             at: row.time("created_at")?,
@@ -291,19 +292,28 @@ async fn run(conn: &mut Conn, sql: &'static Sql, values: &[crate::Value]) -> Res
     for row in &rows {
         items.extend(Item::from_row(row)?);
     }
-    fill_in_comments(conn, &mut items, &COMMENTS, "comment_id").await?;
-    fill_in_comments(conn, &mut items, &NOSTR_COMMENTS, "said").await?;
+    fill_in_comments(conn, &mut items, &COMMENTS, |comment| match comment {
+        CommentRef::Local(id) => Some(id.get()),
+        CommentRef::Nostr(_) => None,
+    })
+    .await?;
+    fill_in_comments(conn, &mut items, &NOSTR_COMMENTS, |comment| match comment {
+        CommentRef::Local(_) => None,
+        CommentRef::Nostr(n) => Some(n),
+    })
+    .await?;
     Ok(Run { items, end })
 }
 
-/// Reads the beginnings of the comments that a run tells of, all at once. `field` names them in payloads.
+/// Reads the beginnings of the comments of a run, all at once. `id` picks those that a statement reads.
 async fn fill_in_comments(
     conn: &mut Conn,
     items: &mut [Item],
     sql: &'static Sql,
-    field: &str,
+    id: fn(CommentRef) -> Option<i64>,
 ) -> Result<(), StoreError> {
-    let ids: Vec<String> = items.iter().filter_map(|item| comment(item, field)).map(|id| id.to_string()).collect();
+    let id = |item: &Item| item.event.comment().and_then(id);
+    let ids: Vec<String> = items.iter().filter_map(id).map(|id| id.to_string()).collect();
     if ids.is_empty() {
         return Ok(());
     }
@@ -312,16 +322,9 @@ async fn fill_in_comments(
         bodies.insert(row.int("id")?, row.text("body")?);
     }
     for item in items {
-        if let Some(body) = comment(item, field).and_then(|id| bodies.get(&id)) {
+        if let Some(body) = id(item).and_then(|id| bodies.get(&id)) {
             item.excerpt = excerpt(body, EXCERPT);
         }
     }
     Ok(())
-}
-
-/// The comment that an event is about.
-fn comment(item: &Item, field: &str) -> Option<i64> {
-    let is_comment = matches!(item.told, Told::IssueCommented | Told::PrCommented);
-    let payload = is_comment.then(|| serde_json::from_str::<Json>(&item.payload).ok())??;
-    payload[field].as_i64()
 }

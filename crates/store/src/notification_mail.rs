@@ -3,6 +3,7 @@
 use crate::sql::statements;
 use crate::value::params;
 use crate::{Conn, Row, StoreError, Tx};
+use abide_core::event::Body;
 use abide_core::notify::{Reason, Subject};
 use abide_core::policy::Actor;
 use abide_core::repo::Role;
@@ -139,10 +140,21 @@ pub async fn dropped(tx: &mut Tx, mail: &Pending) -> Result<(), StoreError> {
     tx.execute(&DROPPED, params![mail.user, mail.thread]).await.map(drop)
 }
 
-/// Kind, payload and actor of an event, for a mail. `None` once the event is pruned.
-pub async fn event(conn: &mut Conn, seq: i64) -> Result<Option<(String, String, Option<String>)>, StoreError> {
-    let row = conn.one(&EVENT, params![seq]).await?;
-    row.map(|row| Ok((row.text("kind")?, row.text("payload")?, row.opt_text("name")?))).transpose()
+/// An event that a mail reports.
+#[derive(Debug, Clone, Default)]
+pub struct Reported {
+    /// `None` if the event is pruned, or if this version cannot read it.
+    pub body: Option<Body>,
+    /// Name of the actor.
+    pub actor: Option<String>,
+}
+
+/// The event with a number in the log, for a mail.
+pub async fn event(conn: &mut Conn, seq: i64) -> Result<Reported, StoreError> {
+    let Some(row) = conn.one(&EVENT, params![seq]).await? else { return Ok(Reported::default()) };
+    let body = Body::parse(&row.text("kind")?, &row.text("payload")?);
+    let body = body.inspect_err(|error| tracing::warn!(seq, %error, "a mail leaves out an event that cannot be read"));
+    Ok(Reported { body: body.ok(), actor: row.opt_text("name")? })
 }
 
 /// Verified primary addresses of users who are not suspended.

@@ -2,6 +2,7 @@
 //!
 //! * [`Engine`], [`TestDatabase`]: a fresh SQLite directory or PostgreSQL database per test.
 //! * [`postgres`]: direct queries to a database.
+//! * [`sample_payload`]: a payload of each kind of domain event.
 //! * [`TestClock`]: a clock controlled by the test.
 //! * [`Server`]: a real `abide serve` process that can be killed and restarted.
 //! * [`GitClient`], [`History`]: the real `git`, isolated from this machine's configuration; large repositories.
@@ -16,6 +17,7 @@
 mod clock;
 mod connect;
 mod database;
+mod events;
 mod git;
 mod history;
 pub mod http;
@@ -30,6 +32,7 @@ pub use self::nostr::{Heard, Key, Nostr};
 pub use clock::TestClock;
 pub use connect::{ATTACKER, connect_from};
 pub use database::{Engine, TestDatabase};
+pub use events::sample_payload;
 pub use git::GitClient;
 pub use history::History;
 pub use idle::Idle;

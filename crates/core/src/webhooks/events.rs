@@ -1,5 +1,7 @@
-//! Which domain events become which deliveries, in GitHub's words.
+//! Webhook events of domain events, in GitHub's words.
 
+use crate::event::Kind as Event;
+use crate::repo::Visibility;
 use crate::words::words;
 
 words! {
@@ -26,65 +28,91 @@ words! {
     }
 }
 
-/// One delivery that an event makes.
+/// A webhook event in GitHub's terms: one delivery of a domain event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Telling {
-    /// Which of GitHub's events.
+pub struct HookEvent {
     pub kind: Kind,
-    /// What happened; `push` has no such word.
+    /// `push` has no action.
     pub action: Option<&'static str>,
 }
 
-const fn telling(kind: Kind, action: &'static str) -> Telling {
-    Telling { kind, action: Some(action) }
+const fn hook_event(kind: Kind, action: &'static str) -> HookEvent {
+    HookEvent { kind, action: Some(action) }
 }
 
-/// What a domain event tells hooks. Some need to look at what it says: `detail` is the word in its payload that decides
-/// (the new visibility).
-pub fn tellings(event: &str, detail: Option<&str>) -> &'static [Telling] {
+/// Webhook events of a domain event. `visibility` is the new one where it changed.
+pub fn hook_events(event: Event, visibility: Option<Visibility>) -> &'static [HookEvent] {
     macro_rules! one {
         ($kind:ident, $action:literal) => {
-            const { &[telling(Kind::$kind, $action)] as &[Telling] }
+            const { &[hook_event(Kind::$kind, $action)] as &[HookEvent] }
         };
     }
-    const PUSH: &[Telling] = &[Telling { kind: Kind::Push, action: None }];
-    const STAR: &[Telling] = &[telling(Kind::Star, "created"), telling(Kind::Watch, "started")];
+    const PUSH: &[HookEvent] = &[HookEvent { kind: Kind::Push, action: None }];
+    const STAR: &[HookEvent] = &[hook_event(Kind::Star, "created"), hook_event(Kind::Watch, "started")];
     match event {
-        "push" => PUSH,
-        "repo_created" => one!(Repository, "created"),
-        "repo_edited" | "repo_topics_changed" => one!(Repository, "edited"),
-        "repo_renamed" => one!(Repository, "renamed"),
-        "repo_archived" => one!(Repository, "archived"),
-        "repo_unarchived" => one!(Repository, "unarchived"),
-        "repo_transfer_accepted" => one!(Repository, "transferred"),
-        "repo_visibility_changed" if detail == Some("public") => one!(Repository, "publicized"),
-        "repo_visibility_changed" => one!(Repository, "privatized"),
-        "repo_soft_deleted" => one!(Repository, "deleted"),
-        "repo_restored" => one!(Repository, "restored"),
-        "repo_hard_deleted" => one!(Repository, "purged"),
-        "star" => STAR,
-        "unstar" => one!(Star, "deleted"),
-        "collaborator_added" => one!(Member, "added"),
-        "collaborator_changed" => one!(Member, "edited"),
-        "collaborator_removed" => one!(Member, "removed"),
-        "issue_created" => one!(Issues, "opened"),
-        "issue_edited" => one!(Issues, "edited"),
-        "issue_closed" => one!(Issues, "closed"),
-        "issue_reopened" => one!(Issues, "reopened"),
-        "issue_assigned" => one!(Issues, "assigned"),
-        "issue_unassigned" => one!(Issues, "unassigned"),
-        "issue_labeled" => one!(Issues, "labeled"),
-        "issue_unlabeled" => one!(Issues, "unlabeled"),
-        "issue_milestoned" => one!(Issues, "milestoned"),
-        "issue_demilestoned" => one!(Issues, "demilestoned"),
-        "pr_opened" => one!(PullRequest, "opened"),
-        "pr_synchronized" => one!(PullRequest, "synchronize"),
-        "pr_closed" | "pr_merged" => one!(PullRequest, "closed"),
-        "pr_reopened" => one!(PullRequest, "reopened"),
-        "issue_comment_created" | "pr_comment_created" => one!(IssueComment, "created"),
-        "issue_comment_edited" => one!(IssueComment, "edited"),
-        "issue_comment_deleted" => one!(IssueComment, "deleted"),
-        _ => &[],
+        Event::Push => PUSH,
+        Event::RepoCreated => one!(Repository, "created"),
+        Event::RepoEdited | Event::RepoTopicsChanged => one!(Repository, "edited"),
+        Event::RepoRenamed => one!(Repository, "renamed"),
+        Event::RepoArchived => one!(Repository, "archived"),
+        Event::RepoUnarchived => one!(Repository, "unarchived"),
+        Event::RepoTransferAccepted => one!(Repository, "transferred"),
+        Event::RepoVisibilityChanged if visibility == Some(Visibility::Public) => one!(Repository, "publicized"),
+        Event::RepoVisibilityChanged => one!(Repository, "privatized"),
+        Event::RepoSoftDeleted => one!(Repository, "deleted"),
+        Event::RepoRestored => one!(Repository, "restored"),
+        Event::RepoHardDeleted => one!(Repository, "purged"),
+        Event::Star => STAR,
+        Event::Unstar => one!(Star, "deleted"),
+        Event::CollaboratorAdded => one!(Member, "added"),
+        Event::CollaboratorChanged => one!(Member, "edited"),
+        Event::CollaboratorRemoved => one!(Member, "removed"),
+        Event::IssueCreated => one!(Issues, "opened"),
+        Event::IssueEdited => one!(Issues, "edited"),
+        Event::IssueClosed => one!(Issues, "closed"),
+        Event::IssueReopened => one!(Issues, "reopened"),
+        Event::IssueAssigned => one!(Issues, "assigned"),
+        Event::IssueUnassigned => one!(Issues, "unassigned"),
+        Event::IssueLabeled => one!(Issues, "labeled"),
+        Event::IssueUnlabeled => one!(Issues, "unlabeled"),
+        Event::IssueMilestoned => one!(Issues, "milestoned"),
+        Event::IssueDemilestoned => one!(Issues, "demilestoned"),
+        Event::PrOpened => one!(PullRequest, "opened"),
+        Event::PrSynchronized => one!(PullRequest, "synchronize"),
+        Event::PrClosed | Event::PrMerged => one!(PullRequest, "closed"),
+        Event::PrReopened => one!(PullRequest, "reopened"),
+        Event::IssueCommentCreated | Event::PrCommentCreated => one!(IssueComment, "created"),
+        Event::IssueCommentEdited => one!(IssueComment, "edited"),
+        Event::IssueCommentDeleted => one!(IssueComment, "deleted"),
+        // Offers and webhooks are not for receivers; accounts, labels and milestones have no event here yet.
+        Event::RepoForked
+        | Event::RepoTransferRequested
+        | Event::RepoTransferDeclined
+        | Event::RepoTransferCanceled
+        | Event::RepoTransferExpired
+        | Event::RepoRedirectReleased
+        | Event::AnnouncementPromoted
+        | Event::AnnouncementReplaced
+        | Event::Follow
+        | Event::ReviewRequested
+        | Event::LabelCreated
+        | Event::LabelEdited
+        | Event::LabelDeleted
+        | Event::MilestoneCreated
+        | Event::MilestoneEdited
+        | Event::MilestoneOpened
+        | Event::MilestoneClosed
+        | Event::MilestoneDeleted
+        | Event::WebhookCreated
+        | Event::WebhookEdited
+        | Event::WebhookDeleted
+        | Event::WebhookSuspended
+        | Event::WebhookResumed
+        | Event::UserCreated
+        | Event::UserRenamed
+        | Event::UserDeleted
+        | Event::KeyLinked
+        | Event::KeyUnlinked => &[],
     }
 }
 
@@ -167,66 +195,29 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn every_kind_but_ping_comes_from_some_event_and_every_event_is_told_once() {
-        let events = [
-            "push",
-            "repo_created",
-            "repo_edited",
-            "repo_topics_changed",
-            "repo_renamed",
-            "repo_archived",
-            "repo_unarchived",
-            "repo_transfer_accepted",
-            "repo_soft_deleted",
-            "repo_restored",
-            "repo_hard_deleted",
-            "star",
-            "unstar",
-            "collaborator_added",
-            "collaborator_changed",
-            "collaborator_removed",
-            "issue_created",
-            "issue_edited",
-            "issue_closed",
-            "issue_reopened",
-            "issue_assigned",
-            "issue_unassigned",
-            "issue_labeled",
-            "issue_unlabeled",
-            "issue_milestoned",
-            "issue_demilestoned",
-            "pr_opened",
-            "pr_synchronized",
-            "pr_closed",
-            "pr_merged",
-            "pr_reopened",
-            "pr_comment_created",
-            "issue_comment_created",
-            "issue_comment_edited",
-            "issue_comment_deleted",
-        ];
-        let told: Vec<&Telling> = events.iter().flat_map(|event| tellings(event, None)).collect();
-        assert!(events.iter().all(|event| !tellings(event, None).is_empty()));
+    fn every_kind_but_ping_comes_from_some_event() {
+        let sent: Vec<&HookEvent> = Event::ALL.iter().flat_map(|event| hook_events(*event, None)).collect();
         for kind in Kinds::choices() {
-            assert!(told.iter().any(|telling| telling.kind == kind), "{kind}");
+            assert!(sent.iter().any(|event| event.kind == kind), "{kind}");
         }
-        assert!(!told.iter().any(|telling| telling.kind == Kind::Ping));
-        for nobody in ["repo_transfer_requested", "follow", "webhook_created", "user_renamed", ""] {
-            assert_eq!(tellings(nobody, None), [], "{nobody}");
+        assert!(!sent.iter().any(|event| event.kind == Kind::Ping));
+        for silent in [Event::RepoTransferRequested, Event::Follow, Event::WebhookCreated, Event::UserRenamed] {
+            assert_eq!(hook_events(silent, None), [], "{silent}");
         }
     }
 
     #[test]
-    fn a_star_is_told_under_both_of_its_names() {
-        assert_eq!(tellings("star", None), [telling(Kind::Star, "created"), telling(Kind::Watch, "started")]);
-        assert_eq!(tellings("unstar", None), [telling(Kind::Star, "deleted")]);
+    fn a_star_is_sent_under_both_of_its_names() {
+        let star = [hook_event(Kind::Star, "created"), hook_event(Kind::Watch, "started")];
+        assert_eq!(hook_events(Event::Star, None), star);
+        assert_eq!(hook_events(Event::Unstar, None), [hook_event(Kind::Star, "deleted")]);
     }
 
     #[test]
-    fn a_change_of_visibility_is_told_by_where_it_leads() {
-        let action = |detail| tellings("repo_visibility_changed", detail)[0].action;
-        assert_eq!(action(Some("public")), Some("publicized"));
-        assert_eq!(action(Some("private")), Some("privatized"));
+    fn a_change_of_visibility_is_named_after_the_new_one() {
+        let action = |visibility| hook_events(Event::RepoVisibilityChanged, Some(visibility))[0].action;
+        assert_eq!(action(Visibility::Public), Some("publicized"));
+        assert_eq!(action(Visibility::Private), Some("privatized"));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 mod events;
 mod schedule;
 
-pub use events::{Kind, Kinds, KindsError, Telling, tellings};
+pub use events::{HookEvent, Kind, Kinds, KindsError, hook_events};
 pub use schedule::{Answered, Breaker, Outcome, Schedule, Step};
 
 use crate::words::words;

@@ -2,7 +2,7 @@
 
 use super::one_time::{self, OneTime};
 use super::throttle;
-use crate::tell::{Who, audit_account};
+use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Caller, Fault, Forge};
 use abide_core::scope::Scopes;
 use abide_core::{Timestamp, UserId};
@@ -93,7 +93,7 @@ pub async fn add_token(
                 }
                 let id = tokens::insert(tx, new).await?;
                 let meta = json!({ "token_id": id, "user_id": new.user_id.get(), "scopes": new.scopes.to_string() });
-                audit_account(tx, who, "token_created", meta).await?;
+                audit_account(tx, who, AuditAction::TokenCreated, meta).await?;
                 Ok(())
             })
         })

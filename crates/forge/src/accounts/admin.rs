@@ -1,8 +1,8 @@
 //! Account operations and lists of site admins. For everyone else they do not exist.
 
 use super::suspend;
+use crate::emit::{AuditAction, Who, audit_account};
 use crate::repos::open::{Door, open};
-use crate::tell::{Who, audit_account};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::account::{self, AdminRefusal};
 use abide_core::policy::{Action, Actor};
@@ -101,7 +101,7 @@ async fn write(tx: &mut Tx, actor: UserId, target: UserId, change: Change, who: 
                 account::may_stop_administering(target, &admins)?;
             }
             users::set_admin(tx, target, admin).await?;
-            let action = if admin { "admin_granted" } else { "admin_taken" };
+            let action = if admin { AuditAction::AdminGranted } else { AuditAction::AdminTaken };
             audit_account(tx, who, action, json!({ "user_id": target.get() })).await?;
         }
     }
@@ -126,7 +126,7 @@ async fn release(forge: &Forge, who: Who, old: &UserName) -> Result<bool, Fault>
             Box::pin(async move {
                 let released = user_redirects::remove(tx, old).await?;
                 if released {
-                    audit_account(tx, who, "user_redirect_released", json!({ "name": old.as_str() })).await?;
+                    audit_account(tx, who, AuditAction::UserRedirectReleased, json!({ "name": old.as_str() })).await?;
                 }
                 Ok(released)
             })
@@ -151,7 +151,7 @@ pub struct AuditFilter {
     pub repo: Option<String>,
 }
 
-/// A page of the audit log, newest first, before the row `before`. An unknown name gives no rows.
+/// A page of the audit log, newest first, before the row `before`. An unknown action or name gives no rows.
 pub async fn audit(
     forge: &Forge,
     caller: &Caller,
@@ -161,7 +161,11 @@ pub async fn audit(
 ) -> Result<Vec<AuditRow>, Access> {
     ensure(caller)?;
     let mut conn = forge.store().read().await?;
-    let mut wanted = audit::Filter { action: filter.action.clone(), ..audit::Filter::default() };
+    let mut wanted = audit::Filter::default();
+    if let Some(action) = filter.action.as_deref().filter(|action| !action.is_empty()) {
+        let Ok(action) = action.parse() else { return Ok(Vec::new()) };
+        wanted.action = Some(action);
+    }
     if let Some(actor) = &filter.actor {
         let found = match actor.trim().parse::<UserName>() {
             Ok(name) => users::by_any_name(&mut conn, &name).await?,

@@ -4,8 +4,8 @@ use super::confirm::{self, ConfirmError};
 use super::new_account::FieldError;
 use super::password;
 use super::sessions::Viewer;
+use crate::emit::{AuditAction, Who, audit_account};
 use crate::mail::{self, letters};
-use crate::tell::{Who, audit_account};
 use crate::{Fault, Forge};
 use abide_core::UserId;
 use abide_core::account::password_fits;
@@ -82,5 +82,5 @@ pub(super) async fn write(tx: &mut Tx, change: &Change) -> Result<(), StoreError
         mail::enqueue(tx, &change.forge, &email, &letter).await?;
     }
     let meta = json!({ "user_id": user.get(), "sessions_ended": ended });
-    audit_account(tx, &change.who, "password_changed", meta).await
+    audit_account(tx, &change.who, AuditAction::PasswordChanged, meta).await
 }

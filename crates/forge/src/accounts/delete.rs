@@ -6,12 +6,13 @@
 use super::admin;
 use super::confirm::{self, ConfirmError};
 use super::sessions::Viewer;
+use crate::emit::{AuditAction, Subject, Who, audit_account, emit};
 use crate::grasp::{GraspSettings, erase};
 use crate::jobs::{self, Kind};
 use crate::repos::{LifeError, delete, transfer};
-use crate::tell::{Who, audit_account, event_user};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::account::{self, DeleteRefusal, Deleter};
+use abide_core::event::{Payload, Publicity, UserDeleted};
 use abide_core::{UserId, UserName};
 use abide_nostr::nip19;
 use abide_store::repos::{self, Page, Viewer as Reader};
@@ -115,8 +116,9 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), DeleteError> {
         "user_id": user.id.get(), "name": user.name.as_ref().map(UserName::as_str), "npub": user.npub,
         "content": unit.remains.as_str(), "repositories": deleted,
     });
-    audit_account(tx, &unit.who, "user_deleted", meta).await?;
-    event_user(tx, &unit.who, "user_deleted", user.id, json!({ "user_id": user.id.get() })).await?;
+    audit_account(tx, &unit.who, AuditAction::UserDeleted, meta).await?;
+    let deleted = Payload::UserDeleted(UserDeleted { user_id: user.id });
+    emit(tx, &unit.who, Subject::User(user.id), Publicity::Public, deleted).await?;
     if unit.remains == Remains::Removed {
         let key = Some(user.id.to_string());
         let payload = json!({ "user_id": user.id.get(), "npub": user.npub });
@@ -149,8 +151,8 @@ async fn delete_repos(tx: &mut Tx, unit: &Unit) -> Result<u64, DeleteError> {
 
 /// Runs the job: removes the account's texts in other people's repositories, and the events that its nostr key signed.
 /// `false`: the payload is not one of ours.
-pub(crate) async fn erase(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
-    let Some(user) = payload["user_id"].as_i64().map(UserId::new) else { return Ok(false) };
+pub(crate) async fn erase(forge: &Forge, job: &Json) -> Result<bool, Fault> {
+    let Some(user) = job["user_id"].as_i64().map(UserId::new) else { return Ok(false) };
     // A job that is run by hand must not erase a live account.
     let account = users::by_id(&mut *forge.store().read().await?, user).await?;
     if account.is_none_or(|account| account.deleted_at.is_none()) {
@@ -164,7 +166,7 @@ pub(crate) async fn erase(forge: &Forge, payload: &Json) -> Result<bool, Fault> 
         }
     }
     // The row has lost its key, and another account may have linked the key since.
-    let key = payload["npub"].as_str().and_then(|npub| nip19::parse_npub(npub).ok());
+    let key = job["npub"].as_str().and_then(|npub| nip19::parse_npub(npub).ok());
     if let Some(key) = key {
         let taken = user_keys::by_npub(&mut *forge.store().read().await?, &nip19::npub(&key)).await?;
         if taken.is_none() {

@@ -3,8 +3,8 @@
 use super::new_account::FieldError;
 use super::sessions::Viewer;
 use super::{throttle, verify};
+use crate::emit::{AuditAction, Who, audit_account};
 use crate::mail::{self, letters};
-use crate::tell::{Who, audit_account};
 use crate::{Fault, Forge};
 use abide_core::UserId;
 use abide_core::account::{EmailAddress, InvalidEmail};
@@ -115,7 +115,7 @@ async fn write_added(
     };
     proof.send(tx, &unit.forge, unit.viewer, id, address).await?;
     let meta = json!({ "user_id": unit.viewer.get(), "email_id": id, "address": address });
-    audit_account(tx, &unit.who, "email_added", meta).await?;
+    audit_account(tx, &unit.who, AuditAction::EmailAdded, meta).await?;
     Ok(Ok(id))
 }
 
@@ -130,7 +130,7 @@ pub async fn remove(forge: &Forge, viewer: &Viewer, id: i64) -> Result<(), Email
                     return Err(EmailError::Primary);
                 }
                 let meta = json!({ "user_id": unit.viewer.get(), "email_id": id, "address": email.address });
-                audit_account(tx, &unit.who, "email_removed", meta).await?;
+                audit_account(tx, &unit.who, AuditAction::EmailRemoved, meta).await?;
                 Ok(())
             })
         })
@@ -157,6 +157,6 @@ async fn write_primary(tx: &mut Tx, unit: &Unit, id: i64) -> Result<(), EmailErr
         mail::enqueue(tx, &unit.forge, before, &letter).await?;
     }
     let meta = json!({ "user_id": unit.viewer.get(), "before": user.email, "after": email.address });
-    audit_account(tx, &unit.who, "primary_email_changed", meta).await?;
+    audit_account(tx, &unit.who, AuditAction::PrimaryEmailChanged, meta).await?;
     Ok(())
 }

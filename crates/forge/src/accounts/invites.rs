@@ -5,8 +5,8 @@ use super::new_account::FieldError;
 use super::one_time::{self, OneTime};
 use super::sessions::Viewer;
 use super::sign_up::SignUpMode;
+use crate::emit::{AuditAction, Who, audit_account};
 use crate::mail::{self, letters};
-use crate::tell::{Who, audit_account};
 use crate::{Access, Fault, Forge};
 use abide_core::account::{EmailAddress, InvalidEmail};
 use abide_store::links::{self, NewLink, Purpose};
@@ -101,7 +101,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), InviteError> {
         let letter = letters::invite(&unit.forge.settings().public_url, &unit.url, settings.signup.invite_ttl);
         mail::enqueue(tx, &unit.forge, address, &letter).await?;
     }
-    audit_account(tx, &unit.who, "invite_created", json!({ "invite_id": id, "address": address })).await?;
+    audit_account(tx, &unit.who, AuditAction::InviteCreated, json!({ "invite_id": id, "address": address })).await?;
     Ok(())
 }
 
@@ -126,7 +126,7 @@ pub async fn revoke(forge: &Forge, viewer: &Viewer, id: i64) -> Result<bool, Acc
             Box::pin(async move {
                 let revoked = links::revoke(tx, Purpose::Invite, *id).await?;
                 if revoked {
-                    audit_account(tx, who, "invite_revoked", json!({ "invite_id": id })).await?;
+                    audit_account(tx, who, AuditAction::InviteRevoked, json!({ "invite_id": id })).await?;
                 }
                 Ok(revoked)
             })

@@ -1,9 +1,10 @@
 //! Common part of all ways to create an account: the rules for the input, and the rows.
 
 use super::password;
-use crate::tell::{Who, audit_account, event_user};
+use crate::emit::{AuditAction, Subject, Who, audit_account, emit};
 use crate::{Fault, Forge};
 use abide_core::account::{EmailAddress, InvalidEmail, password_fits};
+use abide_core::event::{Payload, Publicity, UserCreated};
 use abide_core::names::InvalidName;
 use abide_core::{UserId, UserName};
 use abide_store::users::{self, NewUser};
@@ -92,7 +93,8 @@ where
     let (email, _) = address.ok_or(StoreError::Missing)?;
     let who = Who { user: by_themselves.then_some(user), ip: ip.map(str::to_owned) };
     let meta = json!({ "user_id": user.get(), "name": new.name.as_str(), "site_admin": new.site_admin });
-    audit_account(tx, &who, "user_created", meta).await?;
-    event_user(tx, &who, "user_created", user, json!({ "user_id": user.get(), "name": new.name.as_str() })).await?;
+    audit_account(tx, &who, AuditAction::UserCreated, meta).await?;
+    let created = UserCreated { user_id: user, name: Some(new.name.to_string()), npub: None };
+    emit(tx, &who, Subject::User(user), Publicity::Public, Payload::UserCreated(created)).await?;
     Ok(Added { user, email: email.id })
 }

@@ -1,6 +1,6 @@
 //! Profile of an account.
 
-use crate::tell::{Who, audit_account};
+use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::account::{InvalidProfile, ProfileField};
 use abide_core::policy::DenyCode;
@@ -70,7 +70,7 @@ pub async fn edit(forge: &Forge, caller: &Caller, request: Request) -> Result<()
                 };
                 if before != *profile {
                     users::set_profile(tx, *id, profile).await?;
-                    audit_account(tx, who, "profile_edited", json!({ "user_id": id.get() })).await?;
+                    audit_account(tx, who, AuditAction::ProfileEdited, json!({ "user_id": id.get() })).await?;
                 }
                 Ok(())
             })

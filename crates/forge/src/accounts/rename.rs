@@ -3,13 +3,13 @@
 use super::confirm::{self, ConfirmError};
 use super::new_account::FieldError;
 use super::sessions::Viewer;
+use crate::emit::{AuditAction, Subject, Who, audit_account, emit};
 use crate::social::watch;
-use crate::tell::{Who, audit_account, event_user};
 use crate::{Fault, Forge};
+use abide_core::event::{Payload, Publicity, UserRenamed};
 use abide_core::names::InvalidName;
 use abide_core::{UserId, UserName};
 use abide_store::{StoreError, Tx, user_merge, user_redirects, users};
-use serde_json::json;
 
 pub use abide_store::user_redirects::OldName;
 
@@ -118,12 +118,13 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), RenameError> {
         let owned = user_merge::repos(tx, unit.user).await?;
         watch::on_ownership_of(tx, unit.user, &owned).await?;
     }
-    let meta = json!({
-        "user_id": unit.user.get(), "old_name": user.name.as_ref().map(UserName::as_str),
-        "new_name": unit.name.as_str(),
+    let payload = Payload::UserRenamed(UserRenamed {
+        user_id: unit.user,
+        old_name: user.name.as_ref().map(ToString::to_string),
+        new_name: unit.name.to_string(),
     });
-    audit_account(tx, &unit.who, "user_renamed", meta.clone()).await?;
-    event_user(tx, &unit.who, "user_renamed", unit.user, meta).await?;
+    audit_account(tx, &unit.who, AuditAction::UserRenamed, payload.details()).await?;
+    emit(tx, &unit.who, Subject::User(unit.user), Publicity::Public, payload).await?;
     Ok(())
 }
 

@@ -2,8 +2,8 @@
 //! session ends, and a mail notifies the account.
 
 use super::admin::{self, AdminError};
+use crate::emit::{AuditAction, Who, audit_account};
 use crate::mail::{self, letters};
-use crate::tell::{Who, audit_account};
 use crate::{Access, Caller, Forge};
 use abide_core::UserId;
 use abide_core::account::{AdminRefusal, may_reset_factor};
@@ -50,5 +50,5 @@ async fn write(tx: &mut Tx, forge: &Forge, actor: Option<UserId>, user: UserId, 
     if let Some(email) = &account.email {
         mail::enqueue(tx, forge, email, &letters::factor_reset(&forge.settings().public_url)).await?;
     }
-    Ok(audit_account(tx, who, "totp_reset", json!({ "user_id": user.get() })).await?)
+    Ok(audit_account(tx, who, AuditAction::TotpReset, json!({ "user_id": user.get() })).await?)
 }

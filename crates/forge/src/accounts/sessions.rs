@@ -2,7 +2,7 @@
 
 use super::one_time::{self, OneTime};
 use super::standing::Standing;
-use crate::tell::{Who, audit_account};
+use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Caller, Fault, Forge, sealed};
 use abide_core::{Timestamp, UserId};
 use abide_store::sessions::{self, NewSession};
@@ -91,7 +91,7 @@ impl Opening {
         };
         sessions::insert(tx, &new, self.keep).await?;
         let who = Who { user: Some(self.user), ip: self.ip.clone() };
-        audit_account(tx, &who, "logged_in", json!({ "user_id": self.user.get(), "agent": self.agent })).await
+        audit_account(tx, &who, AuditAction::LoggedIn, json!({ "user_id": self.user.get(), "agent": self.agent })).await
     }
 
     pub(super) fn cookie(&self) -> Cookie {
@@ -144,7 +144,7 @@ pub async fn log_out(forge: &Forge, cookie: &str) -> Result<(), Fault> {
         Box::pin(async move {
             if let Some(user) = sessions::end_by_hash(tx, hash).await? {
                 let who = Who { user: Some(user), ip: None };
-                audit_account(tx, &who, "logged_out", json!({ "user_id": user.get() })).await?;
+                audit_account(tx, &who, AuditAction::LoggedOut, json!({ "user_id": user.get() })).await?;
             }
             Ok::<_, Fault>(())
         })
@@ -160,7 +160,7 @@ pub async fn end(forge: &Forge, viewer: &Viewer, session_id: &str) -> Result<boo
         Box::pin(async move {
             let ended = sessions::end(tx, *user, hash).await?;
             if ended {
-                audit_account(tx, who, "session_ended", json!({ "user_id": user.get() })).await?;
+                audit_account(tx, who, AuditAction::SessionEnded, json!({ "user_id": user.get() })).await?;
             }
             Ok::<_, Fault>(ended)
         })
@@ -175,7 +175,7 @@ pub async fn log_out_everywhere(forge: &Forge, viewer: &Viewer) -> Result<u64, F
         Box::pin(async move {
             let ended = sessions::end_all(tx, *user).await?;
             let meta = json!({ "user_id": user.get(), "sessions": ended });
-            audit_account(tx, who, "logged_out_everywhere", meta).await?;
+            audit_account(tx, who, AuditAction::LoggedOutEverywhere, meta).await?;
             Ok::<_, Fault>(ended)
         })
     });
@@ -190,7 +190,7 @@ pub async fn end_others(forge: &Forge, viewer: &Viewer) -> Result<u64, Fault> {
         Box::pin(async move {
             let ended = sessions::end_others(tx, *user, keep).await?;
             let meta = json!({ "user_id": user.get(), "sessions": ended });
-            audit_account(tx, who, "other_sessions_ended", meta).await?;
+            audit_account(tx, who, AuditAction::OtherSessionsEnded, meta).await?;
             Ok::<_, Fault>(ended)
         })
     });

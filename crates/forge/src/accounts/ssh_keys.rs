@@ -1,6 +1,6 @@
 //! SSH keys: adding, listing, removing.
 
-use crate::tell::{Who, audit_account};
+use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Caller, Fault, Forge};
 use abide_core::UserId;
 use abide_store::ssh_keys::{self, NewSshKey, SshKey};
@@ -76,7 +76,7 @@ pub async fn add(forge: &Forge, who: &Caller, user: UserId, title: &str, line: &
                 }
                 let id = ssh_keys::insert(tx, new).await?;
                 let meta = json!({ "key_id": id, "user_id": new.user_id.get(), "fingerprint": new.fingerprint });
-                audit_account(tx, who, "ssh_key_added", meta).await?;
+                audit_account(tx, who, AuditAction::SshKeyAdded, meta).await?;
                 Ok::<_, AddKeyError>(id)
             })
         })
@@ -118,7 +118,8 @@ pub async fn remove(forge: &Forge, who: &Caller, user: UserId, id: i64) -> Resul
             Box::pin(async move {
                 let removed = ssh_keys::remove(tx, *user, *id).await?;
                 if removed {
-                    audit_account(tx, who, "ssh_key_removed", json!({ "key_id": id, "user_id": user.get() })).await?;
+                    audit_account(tx, who, AuditAction::SshKeyRemoved, json!({ "key_id": id, "user_id": user.get() }))
+                        .await?;
                 }
                 Ok(removed)
             })

@@ -2,8 +2,8 @@
 
 use super::change_password::{self, Change};
 use super::password;
+use crate::emit::{AuditAction, Who, audit_account};
 use crate::grasp::spread;
-use crate::tell::{Who, audit_account};
 use crate::{Fault, Forge};
 use abide_core::UserId;
 use abide_core::account::password_fits;
@@ -25,12 +25,12 @@ pub(super) async fn write(tx: &mut Tx, who: &Who, user: UserId, suspended: bool)
     users::set_suspended(tx, user, suspended).await?;
     let action = if suspended {
         sessions::end_all(tx, user).await?;
-        "user_suspended"
+        AuditAction::UserSuspended
     } else {
         for repo in nostr_repos::of_owner(tx, user).await? {
             spread::enqueue_for(tx, repo).await?;
         }
-        "user_unsuspended"
+        AuditAction::UserUnsuspended
     };
     audit_account(tx, who, action, json!({ "user_id": user.get() })).await
 }
@@ -43,7 +43,7 @@ pub async fn readmit_key(forge: &Forge, npub: &str) -> Result<bool, Fault> {
             Box::pin(async move {
                 let readmitted = user_keys::readmit(tx, npub).await?;
                 if readmitted {
-                    audit_account(tx, &Who::default(), "key_readmitted", json!({ "npub": npub })).await?;
+                    audit_account(tx, &Who::default(), AuditAction::KeyReadmitted, json!({ "npub": npub })).await?;
                 }
                 Ok(readmitted)
             })

@@ -1,6 +1,6 @@
 //! Lists and revokes tokens.
 
-use crate::tell::{Who, audit_account};
+use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Caller, Fault, Forge};
 use abide_core::UserId;
 use abide_store::tokens::{self, Token};
@@ -23,7 +23,7 @@ pub async fn revoke(forge: &Forge, who: &Caller, user: UserId, id: i64) -> Resul
                 let revoked = tokens::revoke(tx, *user, *id).await?;
                 if revoked {
                     let meta = json!({ "token_id": id, "user_id": user.get() });
-                    audit_account(tx, who, "token_revoked", meta).await?;
+                    audit_account(tx, who, AuditAction::TokenRevoked, meta).await?;
                 }
                 Ok(revoked)
             })

@@ -3,8 +3,8 @@
 use super::confirm::{self, ConfirmError};
 use super::second_factor as factor;
 use super::sessions::Viewer;
+use crate::emit::{AuditAction, Who, audit_account};
 use crate::mail::{self, letters};
-use crate::tell::{Who, audit_account};
 use crate::{Fault, Forge};
 use abide_store::{StoreError, totp};
 use qrcode::{Color, EcLevel, QrCode};
@@ -144,7 +144,7 @@ pub async fn confirm(forge: &Forge, viewer: &Viewer, code: &str) -> Result<Vec<S
                 let step = factor::step_of(&generator, code, tx.now()).ok_or(TotpError::Code)?;
                 totp::confirm(tx, *user, step).await?;
                 totp::set_codes(tx, *user, hashes).await?;
-                audit_account(tx, who, "totp_enabled", json!({ "user_id": user.get() })).await?;
+                audit_account(tx, who, AuditAction::TotpEnabled, json!({ "user_id": user.get() })).await?;
                 Ok(())
             })
         })
@@ -166,7 +166,7 @@ pub async fn disable(forge: &Forge, viewer: &Viewer, password: String) -> Result
                 if let Some(email) = email {
                     mail::enqueue(tx, forge, email, &letters::factor_off(&forge.settings().public_url)).await?;
                 }
-                audit_account(tx, who, "totp_disabled", json!({ "user_id": user.get() })).await?;
+                audit_account(tx, who, AuditAction::TotpDisabled, json!({ "user_id": user.get() })).await?;
                 Ok(())
             })
         })
@@ -187,7 +187,7 @@ pub async fn new_recovery_codes(forge: &Forge, viewer: &Viewer, password: String
                     return Err(TotpError::Off);
                 }
                 totp::set_codes(tx, *user, hashes).await?;
-                audit_account(tx, who, "recovery_codes_replaced", json!({ "user_id": user.get() })).await?;
+                audit_account(tx, who, AuditAction::RecoveryCodesReplaced, json!({ "user_id": user.get() })).await?;
                 Ok(())
             })
         })

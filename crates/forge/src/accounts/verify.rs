@@ -3,8 +3,8 @@
 use super::one_time::{self, OneTime};
 use super::sessions::Viewer;
 use super::throttle;
+use crate::emit::{AuditAction, Who, audit_account};
 use crate::mail::{self, letters};
-use crate::tell::{Who, audit_account};
 use crate::{Fault, Forge};
 use abide_core::UserId;
 use abide_store::links::{self, NewLink, Purpose};
@@ -59,7 +59,8 @@ async fn write(tx: &mut Tx, hash: &[u8; 32]) -> Result<bool, Fault> {
     let (Some(user), Some(email)) = (link.user_id, link.email_id) else { return Ok(false) };
     if emails::verify(tx, email).await? {
         let who = Who { user: Some(user), ip: None };
-        audit_account(tx, &who, "email_verified", json!({ "user_id": user.get(), "email_id": email })).await?;
+        audit_account(tx, &who, AuditAction::EmailVerified, json!({ "user_id": user.get(), "email_id": email }))
+            .await?;
     }
     Ok(true)
 }

@@ -2,7 +2,7 @@
 
 use super::Shared;
 use crate::accounts::admin;
-use crate::tell::{Who, audit_account};
+use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Access, Caller, Fault, Forge};
 use abide_store::{StoreError, Tx, consumers, events};
 use serde_json::json;
@@ -100,10 +100,10 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), SettleError> {
         let taken_in = unit.consumer.apply(tx, &unit.forge, &event).await;
         taken_in.map_err(|error| SettleError::Again(error.to_string()))?;
     }
-    let what = match unit.how {
-        Settle::Retry => "event_retried",
-        Settle::Drop => "event_dropped",
+    let action = match unit.how {
+        Settle::Retry => AuditAction::EventRetried,
+        Settle::Drop => AuditAction::EventDropped,
     };
-    audit_account(tx, &unit.who, what, json!({ "consumer": name, "seq": seq })).await?;
+    audit_account(tx, &unit.who, action, json!({ "consumer": name, "seq": seq })).await?;
     Ok(())
 }

@@ -12,6 +12,7 @@ mod turn;
 use crate::notify::Notifications;
 use crate::webhooks::Webhooks;
 use crate::{Fault, Forge, sequencer};
+use abide_core::event::{Body, Kind};
 use abide_store::events::Numbered;
 use abide_store::{Tx, consumers};
 use futures_util::future::BoxFuture;
@@ -26,11 +27,16 @@ pub trait Consumer: Send + Sync + 'static {
     fn name(&self) -> &'static str;
 
     /// Whether events of a kind concern it; others are skipped.
-    fn wants(&self, kind: &str) -> bool;
+    fn wants(&self, kind: Kind) -> bool;
 
     /// Writes the effects of one event, in the transaction that moves the cursor past it. May be called again after a
     /// failure, and must change nothing but `tx`.
     fn apply<'a>(&'a self, tx: &'a mut Tx, forge: &'a Forge, event: &'a Numbered) -> BoxFuture<'a, Result<(), Fault>>;
+}
+
+/// Reads an event. One that this version cannot read fails, so that it is set aside for the operator.
+pub(crate) fn read(event: &Numbered) -> Result<Body, Fault> {
+    event.body().map_err(|error| Fault::Internal(format!("event {} cannot be read: {error}", event.seq)))
 }
 
 /// A consumer shared by several tasks.

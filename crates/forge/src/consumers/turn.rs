@@ -111,13 +111,24 @@ impl Reader {
     /// The events that concern this consumer, and the cursor after them.
     fn choose(&self, read: Vec<Numbered>, alone: bool) -> (Vec<Numbered>, i64) {
         let last = read.last().map_or(0, |event| event.seq);
-        let mut wanted: Vec<_> = read.into_iter().filter(|event| self.consumer.wants(&event.kind)).collect();
+        let mut wanted: Vec<_> = read.into_iter().filter(|event| self.wants(event)).collect();
         if alone && wanted.len() > 1 {
             wanted.truncate(1);
             let to = wanted[0].seq;
             return (wanted, to);
         }
         (wanted, last)
+    }
+
+    fn wants(&self, event: &Numbered) -> bool {
+        match event.known_kind() {
+            Some(kind) => self.consumer.wants(kind),
+            None => {
+                let (seq, kind) = (event.seq, event.kind.as_str());
+                tracing::warn!(consumer = self.name(), seq, kind, "skipped an event of an unknown kind");
+                false
+            }
+        }
     }
 
     /// Counts a failure, or sets the event aside after too many.

@@ -6,9 +6,9 @@
 //! here.
 
 use super::push::{Brought, brought, finish, first_default};
+use crate::emit::Who;
 use crate::grasp::aside;
 use crate::repos::fork;
-use crate::tell::Who;
 use crate::{Fault, Forge};
 use abide_core::{PushId, RepoId};
 use abide_git::{RefsMatch, incoming, locks, reftx};

@@ -7,10 +7,11 @@ use super::quota::Allowance;
 use super::scene::{Place, Scene};
 use super::settle::{self, settle_after};
 use super::{Halt, attached, ensure_room, entry, id, left, seconds, stop};
+use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::relay::to_record;
-use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Fault, Forge};
 use abide_core::RepoId;
+use abide_core::event::{AnnouncementReplaced, Payload};
 use abide_nostr::event::seconds as whole_seconds;
 use abide_nostr::git::{Announcement, Service};
 use abide_nostr::grasp::Answer;
@@ -22,7 +23,6 @@ use abide_nostr::{Event, EventId, Rank, kinds, nip19};
 use abide_store::nostr_events::{self, deleted};
 use abide_store::repos::{self, Repo};
 use abide_store::{StoreError, Tx, nostr_repos, purgatory, purges};
-use serde_json::json;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -225,9 +225,9 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Done, Halt> {
             if let Some(repo) = &here.repo {
                 describe(tx, repo, &unit.announcement).await?;
                 let who = author(tx, unit).await?;
-                let about = json!({ "event": unit.event.id.to_hex() });
-                audit_repo(tx, &who, "announcement_replaced", repo, about.clone()).await?;
-                event_repo(tx, &who, "announcement_replaced", repo, about).await?;
+                let payload = Payload::AnnouncementReplaced(AnnouncementReplaced { event: unit.event.id.to_hex() });
+                audit_repo(tx, &who, AuditAction::AnnouncementReplaced, repo, payload.details()).await?;
+                emit(tx, &who, Subject::Repo(repo), repo.visibility.into(), payload).await?;
             }
             Ok(Done::of(Answer::Stored))
         }

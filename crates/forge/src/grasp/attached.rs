@@ -138,7 +138,7 @@ pub(super) async fn promote(
             served.push(event);
         }
     }
-    threads::tell::served(tx, settings, &served).await?;
+    threads::emit::served(tx, settings, &served).await?;
     Ok(served)
 }
 
@@ -282,7 +282,7 @@ async fn store(forge: &Forge, event: &Event, steps: i64) -> Result<(), Fault> {
                     return Ok(false);
                 }
                 if nostr_events::insert(tx, &to_record(event)).await? == Kept::New {
-                    threads::tell::served(tx, settings, [event]).await?;
+                    threads::emit::served(tx, settings, [event]).await?;
                 }
                 note_steps(tx, event, *steps).await?;
                 Ok(true)

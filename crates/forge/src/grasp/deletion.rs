@@ -3,8 +3,8 @@
 use super::life::{self, Fate};
 use super::quota::Allowance;
 use super::{GraspSettings, Halt, attached, id, left, seconds, spread, stop};
+use crate::emit::Who;
 use crate::relay::{readable, to_record};
-use crate::tell::Who;
 use crate::{Fault, Forge};
 use abide_core::{RepoId, failpoint};
 use abide_git::incoming;

@@ -5,8 +5,9 @@ use super::GraspSettings;
 use super::promote::free_name;
 use super::scene::{Place, Scene};
 use super::spread;
-use crate::tell::{Who, audit_repo, event_repo};
+use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::{Fault, Forge};
+use abide_core::event::{NameChange, Payload, RepoSoftDeleted};
 use abide_core::lifecycle::{self, Change};
 use abide_core::repo::Governance;
 use abide_core::{RepoId, RepoName, failpoint};
@@ -132,8 +133,9 @@ pub(super) async fn soft_delete(
         Fate::Deleted => "deletion request",
         Fate::Withdrawn => "newer announcement",
     };
-    audit_repo(tx, who, "repo_soft_deleted", repo, json!({ "slug": repo.slug(), "by": by })).await?;
-    event_repo(tx, who, "repo_soft_deleted", repo, json!({ "restore_until": until.to_string() })).await?;
+    audit_repo(tx, who, AuditAction::RepoSoftDeleted, repo, json!({ "slug": repo.slug(), "by": by })).await?;
+    let payload = Payload::RepoSoftDeleted(RepoSoftDeleted { restore_until: Some(until) });
+    emit(tx, who, Subject::Repo(repo), repo.visibility.into(), payload).await?;
     Ok(())
 }
 
@@ -156,9 +158,10 @@ pub(super) async fn restore(tx: &mut Tx, settings: &GraspSettings, who: &Who, re
         redirects::leave(tx, repo.owner_id, &repo.name, repo.id, left_at).await?;
     }
     show(tx, settings, &restored).await?;
-    let meta = json!({ "old_name": repo.name.as_str(), "new_name": restored.name.as_str() });
-    audit_repo(tx, who, "repo_restored", &restored, meta.clone()).await?;
-    event_repo(tx, who, "repo_restored", &restored, meta).await?;
+    let names = NameChange { old_name: repo.name.to_string(), new_name: restored.name.to_string() };
+    let payload = Payload::RepoRestored(names);
+    audit_repo(tx, who, AuditAction::RepoRestored, &restored, payload.details()).await?;
+    emit(tx, who, Subject::Repo(&restored), restored.visibility.into(), payload).await?;
     Ok(())
 }
 

@@ -5,11 +5,12 @@ use super::scene::announcement;
 use super::signed::{Signed, serve_state};
 use super::{GraspSettings, attached, left, scene, spread};
 use crate::accounts::nostr::tell_of_new;
+use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::git::push::{Brought, finish};
 use crate::relay::{readable, to_record};
 use crate::social::watch;
-use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Fault, Forge};
+use abide_core::event::{AnnouncementPromoted, Payload, RepoCreated};
 use abide_core::repo::{Governance, Visibility};
 use abide_core::{RefName, RefUpdate, RepoId, RepoName, UserId};
 use abide_nostr::git::{Announcement, Identifier};
@@ -84,12 +85,17 @@ pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<Option<V
     }
     let repo = repos::by_id(tx, *id, None).await?.ok_or(StoreError::Missing)?;
     let who = Who { user: promotion.actor.or(Some(owner)), ip: promotion.ip.clone() };
-    let about = json!({ "pubkey": hex::encode(entry.pubkey), "identifier": entry.identifier });
-    audit_repo(tx, &who, "announcement_promoted", &repo, about.clone()).await?;
+    let promoted = Payload::AnnouncementPromoted(AnnouncementPromoted {
+        pubkey: hex::encode(entry.pubkey),
+        identifier: entry.identifier.clone(),
+    });
+    audit_repo(tx, &who, AuditAction::AnnouncementPromoted, &repo, promoted.details()).await?;
     let meta = json!({ "slug": repo.slug(), "visibility": repo.visibility.as_str() });
-    audit_repo(tx, &who, "repo_created", &repo, meta).await?;
-    event_repo(tx, &who, "repo_created", &repo, json!({ "default_branch": repo.default_branch.as_str() })).await?;
-    event_repo(tx, &who, "announcement_promoted", &repo, about).await?;
+    audit_repo(tx, &who, AuditAction::RepoCreated, &repo, meta).await?;
+    let created = Payload::RepoCreated(RepoCreated { default_branch: repo.default_branch.to_string() });
+    for payload in [created, promoted] {
+        emit(tx, &who, Subject::Repo(&repo), repo.visibility.into(), payload).await?;
+    }
     let intent = Intent {
         repo_id: *id,
         actor: who.user,

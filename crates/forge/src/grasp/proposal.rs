@@ -227,7 +227,7 @@ async fn store(forge: &Forge, event: &Event, steps: i64, allowance: &Allowance) 
                 allowance.ensure(tx, to_record(event).json.len()).await?;
                 distance(*steps, nostr_relations::far(tx, event.pubkey.as_bytes()).await?)?;
                 if nostr_events::insert(tx, &to_record(event)).await? == Kept::New {
-                    threads::tell::served(tx, settings, [event]).await?;
+                    threads::emit::served(tx, settings, [event]).await?;
                 }
                 if *steps != own_steps(event.kind.as_u16()) {
                     nostr_relations::note_steps(tx, event.id.as_bytes(), *steps).await?;

@@ -125,7 +125,7 @@ async fn charge(tx: &mut Tx, repo: &Repo, signed: &Signed) -> Result<(), StoreEr
 async fn serve_proposal(tx: &mut Tx, settings: &GraspSettings, repo: &Repo, event: &Event) -> Result<(), StoreError> {
     let deleted = is_deleted(tx, event).await?;
     if !deleted && nostr_events::insert(tx, &to_record(event)).await? == Kept::New {
-        threads::tell::served(tx, settings, [event]).await?;
+        threads::emit::served(tx, settings, [event]).await?;
     }
     if !deleted && signer(tx, event.pubkey).await?.is_stranger() {
         proposal_refs::add(tx, repo.id, &id(&event.id), &event.pubkey.to_bytes()).await?;

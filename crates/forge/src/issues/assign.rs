@@ -5,6 +5,7 @@ use super::change::Names;
 use super::involve::involved;
 use super::scene::Scene;
 use abide_core::UserId;
+use abide_core::event::{IssueAssignee, Payload};
 use abide_core::issues::assignable;
 use abide_core::policy::IssueAction;
 use abide_store::issue_people::{self, Person, Why};
@@ -61,10 +62,14 @@ fn is_named(person: &Person, names: &[String]) -> bool {
 }
 
 async fn told(tx: &mut Tx, scene: &Scene, user: UserId, name: &str, on: bool) -> Result<(), IssueError> {
-    let (timeline, event) = if on { ("assigned", "issue_assigned") } else { ("unassigned", "issue_unassigned") };
+    let assignee = IssueAssignee { issue: scene.issue_ref(), assignee: name.to_owned(), assignee_id: user };
+    let (timeline, payload) = match on {
+        true => ("assigned", Payload::IssueAssigned(assignee)),
+        false => ("unassigned", Payload::IssueUnassigned(assignee)),
+    };
     let detail = json!({ "assignee": name, "assignee_id": user.get() });
-    scene.tell(tx, Told { kind: timeline, detail: detail.clone(), ..Told::default() }).await?;
-    Ok(scene.event(tx, event, detail).await?)
+    scene.tell(tx, Told { kind: timeline, detail, ..Told::default() }).await?;
+    Ok(scene.emit(tx, payload).await?)
 }
 
 async fn resolve(tx: &mut Tx, scene: &Scene, names: &[String]) -> Result<Vec<(UserId, String)>, IssueError> {

@@ -3,12 +3,13 @@
 use super::IssueError;
 use super::involve::{involved, listen};
 use super::scene::{Scene, Target, throttle, writer};
+use crate::emit::{AuditAction, audit_repo};
 use crate::repos::open::judge_decision;
-use crate::tell::audit_repo;
 use crate::{Caller, Forge};
+use abide_core::CommentId;
+use abide_core::event::{CommentDeleted, Commented, Origin, Payload};
 use abide_core::issues::text;
 use abide_core::policy::{self, Action, IssueAction};
-use abide_core::{CommentId, UserId};
 use abide_store::comments::{self, Comment};
 use abide_store::issue_people::Why;
 use abide_store::issue_timeline::Told;
@@ -47,8 +48,8 @@ async fn write(tx: &mut Tx, target: &Target, body: &str) -> Result<Comment, Issu
     scene.tell(tx, Told { kind: "commented", comment: Some(id), ..Told::default() }).await?;
     involved(tx, author, &scene.repo, &scene.issue, Why::Comment).await?;
     let mentions = listen(tx, &scene, "", body).await?;
-    let told = json!({ "comment_id": id.get(), "mentions": mentions });
-    scene.event(tx, "issue_comment_created", told).await?;
+    let comment = Commented { issue: scene.issue_ref(), comment_id: id, mentions };
+    scene.emit(tx, Payload::IssueCommentCreated(Origin::Local(comment))).await?;
     Ok(comments::by_id(tx, scene.repo.id, id).await?.ok_or(StoreError::Missing)?)
 }
 
@@ -74,8 +75,9 @@ async fn rewrite(tx: &mut Tx, target: &Target, id: CommentId, body: &str) -> Res
     }
     comments::set_body(tx, id, body).await?;
     let mentions = listen(tx, &scene, &comment.body, body).await?;
-    scene.event(tx, "issue_comment_edited", json!({ "comment_id": id.get(), "mentions": mentions })).await?;
-    moderated(tx, &scene, &comment, "issue_comment_moderated").await?;
+    let edited = Commented { issue: scene.issue_ref(), comment_id: id, mentions };
+    scene.emit(tx, Payload::IssueCommentEdited(edited)).await?;
+    moderated(tx, &scene, &comment, AuditAction::IssueCommentModerated).await?;
     Ok(comments::by_id(tx, scene.repo.id, id).await?.ok_or(StoreError::Missing)?)
 }
 
@@ -90,10 +92,14 @@ pub async fn remove(forge: &Forge, caller: &Caller, repo: &Repo, id: &str) -> Re
 async fn unwrite(tx: &mut Tx, target: &Target, id: CommentId) -> Result<Comment, IssueError> {
     let (scene, comment) = opened(tx, target, id, IssueAction::Remove).await?;
     comments::remove(tx, &comment).await?;
-    let by = comment.author_name.as_ref().map(ToString::to_string);
-    let told = json!({ "comment_id": id.get(), "comment_author_id": comment.author_id.map(UserId::get), "comment_author": by });
-    scene.event(tx, "issue_comment_deleted", told).await?;
-    moderated(tx, &scene, &comment, "issue_comment_removed").await?;
+    let deleted = CommentDeleted {
+        issue: scene.issue_ref(),
+        comment_id: id,
+        comment_author_id: comment.author_id,
+        comment_author: comment.author_name.as_ref().map(ToString::to_string),
+    };
+    scene.emit(tx, Payload::IssueCommentDeleted(deleted)).await?;
+    moderated(tx, &scene, &comment, AuditAction::IssueCommentRemoved).await?;
     Ok(comment)
 }
 
@@ -110,7 +116,7 @@ async fn opened(
 }
 
 /// What someone does to another one's words is kept in the audit log.
-async fn moderated(tx: &mut Tx, scene: &Scene, comment: &Comment, action: &'static str) -> Result<(), StoreError> {
+async fn moderated(tx: &mut Tx, scene: &Scene, comment: &Comment, action: AuditAction) -> Result<(), StoreError> {
     if scene.who.user == comment.author_id {
         return Ok(());
     }

@@ -4,17 +4,17 @@ use super::change::Names;
 use super::involve::{involved, listen};
 use super::scene::{Scene, throttle, writer};
 use super::{IssueError, assign, label, milestone};
+use crate::emit::Who;
 use crate::repos::open::{may, open_locked};
-use crate::tell::Who;
 use crate::{Caller, Forge, IssueSettings};
 use abide_core::RepoId;
+use abide_core::event::{IssueOpened, Origin, Payload};
 use abide_core::issues::text::{self, Title};
 use abide_core::policy::Action;
 use abide_store::issue_people::Why;
 use abide_store::issues::{self, Issue};
 use abide_store::repos::Repo;
 use abide_store::{StoreError, Tx};
-use serde_json::json;
 
 /// What a new issue starts with. Who may not sort issues has labels, assignees and milestone left out.
 #[derive(Debug, Clone, Default)]
@@ -59,7 +59,8 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Issue, IssueError> {
     let mut scene = Scene { caller, who, repo, issue, settings: unit.settings.clone() };
     involved(tx, author, &scene.repo, &scene.issue, Why::Author).await?;
     let mentions = listen(tx, &scene, "", &unit.body).await?;
-    scene.event(tx, "issue_created", json!({ "mentions": mentions })).await?;
+    let opened = IssueOpened { issue: scene.issue_ref(), mentions };
+    scene.emit(tx, Payload::IssueCreated(Origin::Local(opened))).await?;
     if may(&scene.caller, &scene.repo, Action::IssueTriage) {
         let request = &unit.request;
         label::step(tx, &scene, &Names::Add(request.labels.clone())).await?;

@@ -13,7 +13,6 @@ use abide_store::issues::{self, Issue};
 use abide_store::repos::{self, Repo};
 use abide_store::users::{self, User};
 use abide_store::{StoreError, Tx, collaborators};
-use serde_json::Value as Json;
 
 /// Someone takes part in an issue: they hear of it from then on, and watch its repository for what concerns them, unless
 /// they have said otherwise. The one place that every involvement goes through.
@@ -38,16 +37,16 @@ pub(super) async fn reads(tx: &mut Tx, user: &User, repo: &Repo) -> Result<bool,
 
 /// Listens to a text that was written into an issue: names people, tells other issues. `before` is what stood there.
 /// Returns who is named in it and was not before, for the event.
-pub(super) async fn listen(tx: &mut Tx, scene: &Scene, before: &str, text: &str) -> Result<Json, StoreError> {
+pub(super) async fn listen(tx: &mut Tx, scene: &Scene, before: &str, text: &str) -> Result<Vec<UserId>, StoreError> {
     let (earlier, Found { people, issues }) = (references::in_markdown(before), references::in_markdown(text));
-    let mut named: Vec<i64> = Vec::new();
+    let mut named = Vec::new();
     for name in people.iter().filter(|name| !earlier.people.contains(name)) {
         let Some(user) = users::by_name(tx, name).await? else { continue };
         // Whoever may not read the repository does not learn that they were named in it.
         if reads(tx, &user, &scene.repo).await? && Some(user.id) != scene.who.user {
             involved(tx, user.id, &scene.repo, &scene.issue, Why::Mention).await?;
             issue_people::mention(tx, scene.issue.id, user.id).await?;
-            named.push(user.id.get());
+            named.push(user.id);
         }
     }
     for reference in issues.iter().filter(|reference| !earlier.issues.contains(reference)) {
@@ -64,7 +63,7 @@ pub(super) async fn listen(tx: &mut Tx, scene: &Scene, before: &str, text: &str)
             issue_timeline::append(tx, target.id, scene.who.user, &told).await?;
         }
     }
-    Ok(named.into())
+    Ok(named)
 }
 
 /// The issue that a text in a repository refers to, if its writer may speak there: a reference is told over there.

@@ -4,6 +4,7 @@ use super::IssueError;
 use super::change::Names;
 use super::scene::Scene;
 use crate::repos::open::may;
+use abide_core::event::{IssueLabel, Payload};
 use abide_core::issues::text::{Colour, LabelName};
 use abide_core::policy::{Action, IssueAction};
 use abide_store::issue_timeline::Told;
@@ -60,9 +61,13 @@ pub(super) async fn step(tx: &mut Tx, scene: &Scene, names: &Names) -> Result<()
 
 async fn told(tx: &mut Tx, scene: &Scene, label: &Label, on: bool) -> Result<(), IssueError> {
     let detail = json!({ "label": { "name": label.name.as_str(), "color": label.color.as_str() } });
-    let (timeline, event) = if on { ("labeled", "issue_labeled") } else { ("unlabeled", "issue_unlabeled") };
+    let changed = IssueLabel { issue: scene.issue_ref(), label_id: Some(label.id) };
+    let (timeline, payload) = match on {
+        true => ("labeled", Payload::IssueLabeled(changed)),
+        false => ("unlabeled", Payload::IssueUnlabeled(changed)),
+    };
     scene.tell(tx, Told { kind: timeline, detail, ..Told::default() }).await?;
-    Ok(scene.event(tx, event, json!({ "label_id": label.id.get() })).await?)
+    Ok(scene.emit(tx, payload).await?)
 }
 
 /// The labels of those names, each once.

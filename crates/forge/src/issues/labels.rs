@@ -1,10 +1,11 @@
 //! The labels of a repository.
 
 use super::IssueError;
+use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::repos::open::open_locked;
-use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Caller, Fault, Forge};
 use abide_core::RepoId;
+use abide_core::event::{self, Payload};
 use abide_core::issues::text::{Colour, LabelName, MAX_LABEL_ABOUT, about};
 use abide_core::policy::Action;
 use abide_store::Tx;
@@ -88,7 +89,8 @@ pub(super) async fn add(tx: &mut Tx, who: &Who, repo: &Repo, look: &Look, limit:
         return Err(IssueError::TooMany { field: "labels", limit });
     }
     let label = labels::insert(tx, repo.id, look).await.map_err(IssueError::taken("name"))?;
-    event_repo(tx, who, "label_created", repo, json!({ "label_id": label.id.get() })).await?;
+    let payload = Payload::LabelCreated(event::Label { label_id: Some(label.id) });
+    emit(tx, who, Subject::Repo(repo), repo.visibility.into(), payload).await?;
     Ok(label)
 }
 
@@ -114,8 +116,8 @@ async fn rewrite(tx: &mut Tx, unit: &Unit) -> Result<Label, IssueError> {
         return Ok(after);
     }
     labels::update(tx, before.id, &look).await.map_err(IssueError::taken("name"))?;
-    let told = json!({ "label_id": before.id.get() });
-    event_repo(tx, &Who::from(&unit.caller), "label_edited", &repo, told).await?;
+    let payload = Payload::LabelEdited(event::Label { label_id: Some(before.id) });
+    emit(tx, &Who::from(&unit.caller), Subject::Repo(&repo), repo.visibility.into(), payload).await?;
     Ok(after)
 }
 
@@ -131,6 +133,7 @@ async fn unwrite(tx: &mut Tx, unit: &Unit) -> Result<(), IssueError> {
     let label = labels::by_name(tx, repo.id, &unit.name).await?.ok_or(IssueError::NotFound("label"))?;
     labels::remove(tx, label.id).await?;
     let who = Who::from(&unit.caller);
-    audit_repo(tx, &who, "label_deleted", &repo, json!({ "label": label.name.as_str() })).await?;
-    Ok(event_repo(tx, &who, "label_deleted", &repo, json!({ "label_id": label.id.get() })).await?)
+    audit_repo(tx, &who, AuditAction::LabelDeleted, &repo, json!({ "label": label.name.as_str() })).await?;
+    let payload = Payload::LabelDeleted(event::Label { label_id: Some(label.id) });
+    Ok(emit(tx, &who, Subject::Repo(&repo), repo.visibility.into(), payload).await?)
 }

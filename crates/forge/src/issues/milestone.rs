@@ -2,6 +2,7 @@
 
 use super::IssueError;
 use super::scene::Scene;
+use abide_core::event::{IssueMilestone, Payload};
 use abide_core::policy::IssueAction;
 use abide_store::issue_timeline::Told;
 use abide_store::milestones::Milestone;
@@ -28,22 +29,21 @@ pub(super) async fn step(tx: &mut Tx, scene: &mut Scene, number: Option<i64>) ->
     if let Some(before) = before
         && let Some(left) = milestones::by_ids(tx, &[before]).await?.first()
     {
-        told(tx, scene, "demilestoned", "issue_demilestoned", left).await?;
+        told(tx, scene, left, false).await?;
     }
     if let Some(milestone) = wanted {
-        told(tx, scene, "milestoned", "issue_milestoned", &milestone).await?;
+        told(tx, scene, &milestone, true).await?;
     }
     Ok(())
 }
 
-async fn told(
-    tx: &mut Tx,
-    scene: &Scene,
-    timeline: &'static str,
-    event: &'static str,
-    milestone: &Milestone,
-) -> Result<(), IssueError> {
+async fn told(tx: &mut Tx, scene: &Scene, milestone: &Milestone, on: bool) -> Result<(), IssueError> {
+    let changed = IssueMilestone { issue: scene.issue_ref(), milestone_id: Some(milestone.id) };
+    let (timeline, payload) = match on {
+        true => ("milestoned", Payload::IssueMilestoned(changed)),
+        false => ("demilestoned", Payload::IssueDemilestoned(changed)),
+    };
     let detail = json!({ "milestone": { "title": milestone.title } });
     scene.tell(tx, Told { kind: timeline, detail, ..Told::default() }).await?;
-    Ok(scene.event(tx, event, json!({ "milestone_id": milestone.id.get() })).await?)
+    Ok(scene.emit(tx, payload).await?)
 }

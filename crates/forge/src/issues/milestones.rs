@@ -1,9 +1,10 @@
 //! The milestones of a repository.
 
 use super::IssueError;
+use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::repos::open::open_locked;
-use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Caller, Fault, Forge};
+use abide_core::event::{self, Payload};
 use abide_core::issues::State;
 use abide_core::issues::text::{MAX_MILESTONE_ABOUT, Title, body};
 use abide_core::policy::Action;
@@ -85,7 +86,8 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Milestone, IssueError> {
     }
     let who = Who::from(&unit.caller);
     let number = milestones::insert(tx, repo.id, who.user, &plan).await.map_err(IssueError::taken("title"))?;
-    event_repo(tx, &who, "milestone_created", &repo, json!({ "number": number })).await?;
+    let payload = Payload::MilestoneCreated(event::Milestone { number: Some(number) });
+    emit(tx, &who, Subject::Repo(&repo), repo.visibility.into(), payload).await?;
     Ok(milestones::by_number(tx, repo.id, number).await?.ok_or(StoreError::Missing)?)
 }
 
@@ -105,13 +107,13 @@ async fn rewrite(tx: &mut Tx, unit: &Unit) -> Result<Milestone, IssueError> {
     let (repo, before) = opened(tx, unit).await?;
     let plan = unit.request.over(Some(&before))?;
     milestones::update(tx, &before, &plan).await.map_err(IssueError::taken("title"))?;
-    let what = match (before.state, plan.state) {
-        (State::Open, State::Closed) => "milestone_closed",
-        (State::Closed, State::Open) => "milestone_opened",
-        _ => "milestone_edited",
+    let changed = event::Milestone { number: Some(before.number) };
+    let payload = match (before.state, plan.state) {
+        (State::Open, State::Closed) => Payload::MilestoneClosed(changed),
+        (State::Closed, State::Open) => Payload::MilestoneOpened(changed),
+        (State::Open, State::Open) | (State::Closed, State::Closed) => Payload::MilestoneEdited(changed),
     };
-    let told = json!({ "number": before.number });
-    event_repo(tx, &Who::from(&unit.caller), what, &repo, told).await?;
+    emit(tx, &Who::from(&unit.caller), Subject::Repo(&repo), repo.visibility.into(), payload).await?;
     Ok(milestones::by_number(tx, repo.id, unit.number).await?.ok_or(StoreError::Missing)?)
 }
 
@@ -125,8 +127,10 @@ async fn unwrite(tx: &mut Tx, unit: &Unit) -> Result<(), IssueError> {
     let (repo, milestone) = opened(tx, unit).await?;
     milestones::remove(tx, milestone.id).await?;
     let (who, number) = (Who::from(&unit.caller), milestone.number);
-    audit_repo(tx, &who, "milestone_deleted", &repo, json!({ "number": number, "title": milestone.title })).await?;
-    Ok(event_repo(tx, &who, "milestone_deleted", &repo, json!({ "number": number })).await?)
+    audit_repo(tx, &who, AuditAction::MilestoneDeleted, &repo, json!({ "number": number, "title": milestone.title }))
+        .await?;
+    let payload = Payload::MilestoneDeleted(event::Milestone { number: Some(number) });
+    Ok(emit(tx, &who, Subject::Repo(&repo), repo.visibility.into(), payload).await?)
 }
 
 async fn opened(tx: &mut Tx, unit: &Unit) -> Result<(Repo, Milestone), IssueError> {

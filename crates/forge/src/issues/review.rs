@@ -5,11 +5,11 @@ use super::involve::{involved, reads};
 use super::scene::{Scene, Target};
 use crate::{Caller, Forge};
 use abide_core::UserName;
+use abide_core::event::{Payload, ReviewRequested};
 use abide_core::policy::IssueAction;
 use abide_store::issue_people::Why;
 use abide_store::repos::Repo;
 use abide_store::{Tx, users};
-use serde_json::json;
 
 /// Asks someone who may read the repository for a review.
 pub async fn request(
@@ -34,6 +34,6 @@ async fn write(tx: &mut Tx, target: &Target, reviewer: &UserName) -> Result<(), 
         return Err(unknown);
     }
     involved(tx, user.id, &scene.repo, &scene.issue, Why::ReviewRequested).await?;
-    let told = json!({ "reviewer": reviewer.as_str(), "reviewer_id": user.id.get() });
-    Ok(scene.event(tx, "review_requested", told).await?)
+    let request = ReviewRequested { issue: scene.issue_ref(), reviewer: reviewer.to_string(), reviewer_id: user.id };
+    Ok(scene.emit(tx, Payload::ReviewRequested(request)).await?)
 }

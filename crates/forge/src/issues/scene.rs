@@ -1,9 +1,10 @@
 //! An issue in its repository while it is being changed, and how that is told.
 
 use super::IssueError;
+use crate::emit::{Subject, Who, emit};
 use crate::repos::open::{judge_decision, open_locked};
-use crate::tell::{Who, event_in_repo};
 use crate::{Access, Caller, IssueSettings, Rate};
+use abide_core::event::{IssueRef, Payload};
 use abide_core::policy::{self, Action, IssueAction};
 use abide_core::{RepoId, UserId};
 use abide_store::issue_timeline::{self, Told};
@@ -11,7 +12,6 @@ use abide_store::issues::{self, Issue};
 use abide_store::repos::Repo;
 use abide_store::throttles::{self, Limit};
 use abide_store::{StoreError, Tx};
-use serde_json::{Map, Value as Json};
 
 /// What every unit of work about one issue takes.
 #[derive(Debug, Clone)]
@@ -56,18 +56,16 @@ impl Scene {
         issue_timeline::append(tx, self.issue.id, self.who.user, &told).await
     }
 
-    /// Writes the domain event of a change. Readers take titles and texts from the live rows: the log outlives what
+    /// Emits the event of a change. Readers take titles and texts from the live rows: the log outlives what
     /// people remove or edit, so its payloads hold nothing that they wrote.
-    pub(super) async fn event(&self, tx: &mut Tx, kind: &'static str, extra: Json) -> Result<(), StoreError> {
-        let mut payload = Map::new();
-        payload.insert("issue_id".into(), self.issue.id.get().into());
-        payload.insert("number".into(), self.issue.number.into());
-        payload.insert("author_id".into(), self.issue.author_id.map(UserId::get).into());
-        if let Json::Object(extra) = extra {
-            payload.extend(extra);
-        }
-        let source = ("issue", self.issue.id.get());
-        event_in_repo(tx, &self.who, kind, &self.repo, source, Json::Object(payload)).await
+    pub(super) async fn emit(&self, tx: &mut Tx, payload: Payload) -> Result<(), StoreError> {
+        let subject = Subject::Issue(&self.repo, self.issue.id);
+        emit(tx, &self.who, subject, self.repo.visibility.into(), payload).await
+    }
+
+    /// The issue, for the details of an event.
+    pub(super) fn issue_ref(&self) -> IssueRef {
+        IssueRef { issue_id: self.issue.id, number: self.issue.number, author_id: self.issue.author_id }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::IssueError;
 use super::scene::Scene;
 use abide_core::Oid;
+use abide_core::event::{IssueState, Origin, Payload};
 use abide_core::issues::{self as rules, Reason, State};
 use abide_core::policy::IssueAction;
 use abide_store::issue_timeline::Told;
@@ -21,19 +22,14 @@ pub(super) async fn step(
     let Some((state, reason)) = rules::moved(scene.issue.state, scene.issue.reason, to, why) else { return Ok(()) };
     issues::set_state(tx, &scene.issue, state, reason, scene.who.user).await?;
     (scene.issue.state, scene.issue.reason) = (state, reason);
-    let (timeline, event) = match state {
-        State::Open => ("reopened", "issue_reopened"),
-        State::Closed => ("closed", "issue_closed"),
+    let commit = by.map(|commit| commit.to_string());
+    let changed = IssueState { issue: scene.issue_ref(), reason, commit: commit.clone() };
+    let (timeline, payload) = match state {
+        State::Open => ("reopened", Payload::IssueReopened(Origin::Local(changed))),
+        State::Closed => ("closed", Payload::IssueClosed(Origin::Local(changed))),
     };
     let detail = json!({ "state_reason": reason.map(Reason::as_str) });
-    let told = Told {
-        kind: timeline,
-        detail,
-        source_repo: by.map(|_| scene.repo.id),
-        commit: by.map(|commit| commit.to_string()),
-        ..Told::default()
-    };
+    let told = Told { kind: timeline, detail, source_repo: by.map(|_| scene.repo.id), commit, ..Told::default() };
     scene.tell(tx, told).await?;
-    let by = by.map(|commit| commit.to_string());
-    Ok(scene.event(tx, event, json!({ "reason": reason.map(Reason::as_str), "commit": by })).await?)
+    Ok(scene.emit(tx, payload).await?)
 }

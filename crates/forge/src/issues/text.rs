@@ -3,7 +3,8 @@
 use super::IssueError;
 use super::involve::listen;
 use super::scene::Scene;
-use crate::tell::audit_repo;
+use crate::emit::{AuditAction, audit_repo};
+use abide_core::event::{IssueEdited, IssueField, Payload};
 use abide_core::issues::text::Title;
 use abide_core::policy::IssueAction;
 use abide_store::issue_timeline::Told;
@@ -32,13 +33,13 @@ pub(super) async fn step(
     }
     (scene.issue.title, scene.issue.body) = (title, body);
     let mentions = listen(tx, scene, &before.body, &scene.issue.body).await?;
-    let changed: Vec<&str> =
-        [("title", renamed), ("body", rewritten)].into_iter().filter(|(_, is)| *is).map(|(name, _)| name).collect();
-    let told = json!({ "changed": changed, "mentions": mentions });
-    scene.event(tx, "issue_edited", told).await?;
+    let fields = [(IssueField::Title, renamed), (IssueField::Body, rewritten)];
+    let changed: Vec<_> = fields.into_iter().filter(|(_, is)| *is).map(|(field, _)| field).collect();
+    let edited = IssueEdited { issue: scene.issue_ref(), changed: changed.clone(), mentions };
+    scene.emit(tx, Payload::IssueEdited(edited)).await?;
     if scene.who.user != before.author_id {
         let meta = json!({ "number": before.number, "changed": changed });
-        audit_repo(tx, &scene.who, "issue_moderated", &scene.repo, meta).await?;
+        audit_repo(tx, &scene.who, AuditAction::IssueModerated, &scene.repo, meta).await?;
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::{Job, Kind, runner};
 use crate::accounts::admin;
-use crate::tell::{Who, audit_account};
+use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Access, Caller, Fault, Forge};
 use abide_store::jobs;
 use serde_json::json;
@@ -72,7 +72,7 @@ pub async fn retry_by_admin(forge: &Forge, caller: &Caller, id: i64) -> Result<b
             Box::pin(async move {
                 let queued = jobs::again(tx, *id).await?;
                 if queued {
-                    audit_account(tx, who, "job_retried", json!({ "job_id": id })).await?;
+                    audit_account(tx, who, AuditAction::JobRetried, json!({ "job_id": id })).await?;
                 }
                 Ok(queued)
             })

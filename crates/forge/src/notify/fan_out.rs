@@ -3,11 +3,11 @@
 //! People are gone through in pages and written together, so an event costs a few statements however many watch.
 
 use super::{lifecycle, sight};
-use crate::consumers::Consumer;
+use crate::consumers::{Consumer, read};
 use crate::jobs::{self, Kind};
-use crate::threads::tell;
 use crate::{Fault, Forge};
-use abide_core::notify::{self, Audience, Hearing, Person, Reason, Subject, Topic};
+use abide_core::event::{Kind as EventKind, Payload, SubjectKind};
+use abide_core::notify::{self, Audience, Hearing, Person, Reason, RepoChange, Subject, Topic};
 use abide_core::repo::Role;
 use abide_core::{IssueId, UserId, failpoint};
 use abide_store::events::Numbered;
@@ -15,7 +15,7 @@ use abide_store::notifications::{self, About, Candidate, News};
 use abide_store::repos::{self, Repo};
 use abide_store::{StoreError, Tx, nostr_news};
 use futures_util::future::BoxFuture;
-use serde_json::{Value as Json, json};
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// People per statement.
@@ -30,13 +30,13 @@ impl Consumer for Notifications {
         "notifications"
     }
 
-    fn wants(&self, kind: &str) -> bool {
+    fn wants(&self, kind: EventKind) -> bool {
         // Whether a role makes news is seen once the payload is read.
         notify::topic(kind, Some(Role::Admin)).is_some()
     }
 
     fn apply<'a>(&'a self, tx: &'a mut Tx, forge: &'a Forge, event: &'a Numbered) -> BoxFuture<'a, Result<(), Fault>> {
-        Box::pin(tell(tx, forge, event))
+        Box::pin(notify(tx, forge, event))
     }
 }
 
@@ -53,33 +53,36 @@ struct Scene<'a> {
     taking_part: BTreeMap<UserId, Reason>,
 }
 
-async fn tell(tx: &mut Tx, forge: &Forge, event: &Numbered) -> Result<(), Fault> {
-    let payload: Json = serde_json::from_str(&event.payload)
-        .map_err(|error| Fault::Internal(format!("the payload of event {} is no JSON: {error}", event.seq)))?;
-    let Some(topic) = topic(event, &payload) else { return Ok(()) };
-    let concerned = match topic.subject {
-        Subject::Repo => lifecycle::concerned(tx, event, &payload).await?,
-        Subject::Issue | Subject::NostrThread => Vec::new(),
+async fn notify(tx: &mut Tx, forge: &Forge, event: &Numbered) -> Result<(), Fault> {
+    let body = read(event)?;
+    let Some(topic) = topic(event, &body.payload) else { return Ok(()) };
+    let change = RepoChange::of(&body.payload);
+    let concerned = match change {
+        Some(change) => lifecycle::concerned(tx, event, &body, change).await?,
+        None => Vec::new(),
     };
-    lifecycle::mail(tx, forge, event, &payload, &concerned).await?;
+    if let Some(change) = change {
+        lifecycle::mail(tx, forge, event, &body, change, &concerned).await?;
+    }
     let repo = match event.repo {
         Some(id) => repos::by_id(tx, id, None).await?,
         None => None,
     };
-    // Of what is gone, or deleted for now, nobody may read anything in their inbox.
+    // Nobody may read anything of a removed or deleted repository in their inbox.
     let Some(repo) = repo.filter(|repo| repo.deleted_at.is_none()) else { return Ok(()) };
-    let scene = scene(tx, forge, event, topic, repo, &payload, concerned).await?;
+    let scene = scene(tx, forge, event, topic, repo, &body.payload, concerned).await?;
     if scene.tell_everyone(tx).await? {
         jobs::enqueue(tx, Kind::NotifyMail, json!({}), Some(event.seq.to_string())).await?;
     }
     Ok(())
 }
 
-/// The topic of an event. Threads that came by nostr have the same event kinds; their source tells them apart.
-fn topic(event: &Numbered, payload: &Json) -> Option<Topic> {
-    let topic = notify::topic(&event.kind, lifecycle::role(payload))?;
-    Some(match (topic.subject, event.source_kind.as_str()) {
-        (Subject::Issue, tell::SOURCE) => Topic { subject: Subject::NostrThread, ..topic },
+/// The topic of an event. Threads that came by nostr have the same event kinds; their subject tells them apart.
+fn topic(event: &Numbered, payload: &Payload) -> Option<Topic> {
+    let role = RepoChange::of(payload).and_then(RepoChange::collaborator).and_then(|changed| changed.after);
+    let topic = notify::topic(payload.kind(), role)?;
+    Some(match (topic.subject, event.subject_kind) {
+        (Subject::Issue, Some(SubjectKind::NostrThread)) => Topic { subject: Subject::NostrThread, ..topic },
         _ => topic,
     })
 }
@@ -90,22 +93,22 @@ async fn scene<'a>(
     event: &'a Numbered,
     topic: Topic,
     repo: Repo,
-    payload: &Json,
+    payload: &Payload,
     concerned: Vec<UserId>,
 ) -> Result<Scene<'a>, Fault> {
     let issue = match topic.subject {
-        Subject::Issue => Some(IssueId::new(event.source_id)),
+        Subject::Issue => Some(IssueId::new(event.subject_id)),
         Subject::NostrThread | Subject::Repo => None,
     };
     let subject_id = match topic.subject {
-        Subject::Issue | Subject::NostrThread => event.source_id,
+        Subject::Issue | Subject::NostrThread => event.subject_id,
         Subject::Repo => repo.id.get(),
     };
     let about = About { repo: repo.id, subject: topic.subject, subject_id };
     let title = match topic.subject {
         // Inbox and mail read the thread's own title.
         Subject::Issue | Subject::NostrThread => String::new(),
-        Subject::Repo => lifecycle::title(&event.kind, payload),
+        Subject::Repo => RepoChange::of(payload).map(lifecycle::title).unwrap_or_default(),
     };
     let news = News {
         thread: notifications::thread(tx, &about).await?,
@@ -115,11 +118,20 @@ async fn scene<'a>(
         window: forge.settings().attention.mail_window,
     };
     let taking_part = match topic.subject {
-        Subject::NostrThread => taking_part(tx, event.source_id).await?,
+        Subject::NostrThread => taking_part(tx, event.subject_id).await?,
         Subject::Issue | Subject::Repo => BTreeMap::new(),
     };
     let concerned = concerned.into_iter().collect();
-    Ok(Scene { event, topic, repo, issue, news, named: named(topic, payload), concerned, taking_part })
+    Ok(Scene {
+        event,
+        topic,
+        repo,
+        issue,
+        news,
+        named: notify::named(payload).into_iter().collect(),
+        concerned,
+        taking_part,
+    })
 }
 
 /// Accounts that began a thread that came by nostr or commented on it.
@@ -127,20 +139,6 @@ async fn taking_part(tx: &mut Tx, root: i64) -> Result<BTreeMap<UserId, Reason>,
     let found = nostr_news::participants(tx, root, PAGE).await?;
     let reason = |began| if began { Reason::Author } else { Reason::Comment };
     Ok(found.into_iter().map(|(user, began)| (user, reason(began))).collect())
-}
-
-/// Whom an event names.
-fn named(topic: Topic, payload: &Json) -> BTreeSet<UserId> {
-    let one = |field: &str| payload[field].as_i64().map(UserId::new).into_iter().collect();
-    match topic.naming {
-        Reason::Mention => {
-            let all = payload["mentions"].as_array().into_iter().flatten();
-            all.filter_map(Json::as_i64).map(UserId::new).collect()
-        }
-        Reason::Assign => one("assignee_id"),
-        Reason::ReviewRequested => one("reviewer_id"),
-        _ => BTreeSet::new(),
-    }
 }
 
 impl Scene<'_> {

@@ -5,71 +5,183 @@ use crate::Forge;
 use crate::mail::List;
 use crate::mail::letters::Letter;
 use crate::relay::readable;
+use abide_core::event::{Origin, Payload};
 use abide_core::names::shortened_key;
-use abide_core::notify::{Reason, Subject};
+use abide_core::notify::{Reason, RepoChange, Subject};
 use abide_core::{CommentId, IssueId};
-use abide_store::notification_mail::{self, Pending};
+use abide_store::notification_mail::{self, Pending, Reported};
 use abide_store::repos::{self, Repo};
 use abide_store::{Conn, StoreError, comments, issues, nostr_news};
-use serde_json::Value as Json;
 
 /// Characters of a text that a mail holds.
 const MAX_TEXT: usize = 10_000;
 
-/// What happened last in a thread, for everyone who is told of it.
+/// The last event of a thread, for all its mails.
 pub(super) struct Story {
-    /// Where.
     pub repo: Repo,
-    /// The issue's number, if it is one.
+    /// Number of the issue, if the thread is one.
     number: Option<i64>,
-    /// The id of the event that begins the thread, if it came by nostr.
+    /// Id of the first event of a thread that came by nostr.
     event: Option<String>,
     title: String,
-    kind: String,
+    deed: Option<Deed>,
     actor: String,
-    /// What was said.
+    /// Text of the issue or comment.
     text: String,
 }
 
-/// Loads what a mail tells of; `None` if the repository or the issue is gone.
+/// An event of a thread, as a mail reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Deed {
+    Opened(Said),
+    Commented(Said),
+    Closed,
+    Reopened,
+    Updated,
+    Merged,
+    /// An edit that mentions somebody.
+    Mentioned(Said),
+    Assigned,
+    ReviewRequested,
+}
+
+/// The text that an event is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    IssueBody,
+    Comment(CommentId),
+    /// The content of a nostr event, by its row number.
+    Nostr(i64),
+}
+
+impl Deed {
+    /// `None` for events that are not about a thread.
+    fn of(payload: &Payload) -> Option<Self> {
+        match payload {
+            Payload::IssueCreated(Origin::Local(_)) => Some(Self::Opened(Said::IssueBody)),
+            Payload::IssueCreated(Origin::Nostr(addition)) | Payload::PrOpened(addition) => {
+                Some(Self::Opened(Said::Nostr(addition.said)))
+            }
+            Payload::IssueCommentCreated(Origin::Local(comment)) => {
+                Some(Self::Commented(Said::Comment(comment.comment_id)))
+            }
+            Payload::IssueCommentCreated(Origin::Nostr(addition)) | Payload::PrCommentCreated(addition) => {
+                Some(Self::Commented(Said::Nostr(addition.said)))
+            }
+            Payload::IssueClosed(_) | Payload::PrClosed(_) => Some(Self::Closed),
+            Payload::IssueReopened(_) | Payload::PrReopened(_) => Some(Self::Reopened),
+            Payload::PrSynchronized(_) => Some(Self::Updated),
+            Payload::PrMerged(_) => Some(Self::Merged),
+            Payload::IssueEdited(_) => Some(Self::Mentioned(Said::IssueBody)),
+            Payload::IssueCommentEdited(comment) => Some(Self::Mentioned(Said::Comment(comment.comment_id))),
+            Payload::IssueAssigned(_) => Some(Self::Assigned),
+            Payload::ReviewRequested(_) => Some(Self::ReviewRequested),
+            Payload::IssueUnassigned(_)
+            | Payload::IssueLabeled(_)
+            | Payload::IssueUnlabeled(_)
+            | Payload::IssueMilestoned(_)
+            | Payload::IssueDemilestoned(_)
+            | Payload::IssueCommentDeleted(_)
+            | Payload::RepoCreated(_)
+            | Payload::RepoForked(_)
+            | Payload::RepoEdited(_)
+            | Payload::RepoTopicsChanged(_)
+            | Payload::RepoRenamed(_)
+            | Payload::RepoArchived(_)
+            | Payload::RepoUnarchived(_)
+            | Payload::RepoVisibilityChanged(_)
+            | Payload::RepoTransferRequested(_)
+            | Payload::RepoTransferAccepted(_)
+            | Payload::RepoTransferDeclined(_)
+            | Payload::RepoTransferCanceled(_)
+            | Payload::RepoTransferExpired(_)
+            | Payload::RepoSoftDeleted(_)
+            | Payload::RepoRestored(_)
+            | Payload::RepoHardDeleted(_)
+            | Payload::RepoRedirectReleased(_)
+            | Payload::AnnouncementPromoted(_)
+            | Payload::AnnouncementReplaced(_)
+            | Payload::Push(_)
+            | Payload::Star(_)
+            | Payload::Unstar(_)
+            | Payload::Follow(_)
+            | Payload::CollaboratorAdded(_)
+            | Payload::CollaboratorChanged(_)
+            | Payload::CollaboratorRemoved(_)
+            | Payload::LabelCreated(_)
+            | Payload::LabelEdited(_)
+            | Payload::LabelDeleted(_)
+            | Payload::MilestoneCreated(_)
+            | Payload::MilestoneEdited(_)
+            | Payload::MilestoneOpened(_)
+            | Payload::MilestoneClosed(_)
+            | Payload::MilestoneDeleted(_)
+            | Payload::WebhookCreated(_)
+            | Payload::WebhookEdited(_)
+            | Payload::WebhookDeleted(_)
+            | Payload::WebhookSuspended(_)
+            | Payload::WebhookResumed(_)
+            | Payload::UserCreated(_)
+            | Payload::UserRenamed(_)
+            | Payload::UserDeleted(_)
+            | Payload::KeyLinked(_)
+            | Payload::KeyUnlinked(_) => None,
+        }
+    }
+
+    fn said(self) -> Option<Said> {
+        match self {
+            Self::Opened(said) | Self::Commented(said) | Self::Mentioned(said) => Some(said),
+            Self::Closed | Self::Reopened | Self::Updated | Self::Merged | Self::Assigned | Self::ReviewRequested => {
+                None
+            }
+        }
+    }
+}
+
+const DELETED: &str = "(The comment was deleted.)";
+
+/// Loads what a mail reports; `None` if the repository or the issue is gone.
 pub(super) async fn story(conn: &mut Conn, pending: &Pending) -> Result<Option<Story>, StoreError> {
     let Some(repo) = repos::by_id(conn, pending.repo, None).await? else { return Ok(None) };
-    let (kind, payload, actor) = notification_mail::event(conn, pending.seq).await?.unwrap_or_default();
-    let payload: Json = serde_json::from_str(&payload).unwrap_or_default();
-    let actor = actor.or_else(|| payload["author"].as_str().map(str::to_owned));
-    let actor = actor.map_or_else(|| "Someone".into(), |actor| shortened_key(&actor).into_owned());
+    let Reported { body, actor } = notification_mail::event(conn, pending.seq).await?;
+    let payload = body.map(|body| body.payload);
+    let signer = payload.as_ref().and_then(Payload::nostr).map(|addition| addition.author.clone());
+    let actor = actor.or(signer).map_or_else(|| "Someone".into(), |actor| shortened_key(&actor).into_owned());
+    let deed = payload.as_ref().and_then(Deed::of);
     let mut event = None;
     let (number, title, text) = match pending.subject {
-        Subject::Repo if kind.is_empty() => (None, pending.title.clone(), String::new()),
-        Subject::Repo => (None, lifecycle::title(&kind, &payload), String::new()),
+        Subject::Repo => {
+            let change = payload.as_ref().and_then(RepoChange::of);
+            (None, change.map_or_else(|| pending.title.clone(), lifecycle::title), String::new())
+        }
         Subject::Issue => {
             let Some(issue) = issues::by_id(conn, IssueId::new(pending.subject_id)).await? else { return Ok(None) };
-            let comment = payload["comment_id"].as_i64().map(CommentId::new);
-            let text = match (kind.as_str(), comment) {
-                ("issue_comment_created" | "issue_comment_edited", Some(id)) => {
+            let text = match deed.and_then(Deed::said) {
+                Some(Said::Comment(id)) => {
                     let found = comments::by_id(conn, repo.id, id).await?;
-                    found.map_or_else(|| "(The comment was deleted.)".into(), |found| found.body)
+                    found.map_or_else(|| DELETED.into(), |found| found.body)
                 }
-                ("issue_created" | "issue_edited", _) => issue.body,
-                _ => String::new(),
+                Some(Said::IssueBody) => issue.body,
+                Some(Said::Nostr(_)) | None => String::new(),
             };
             (Some(issue.number), issue.title, text)
         }
         Subject::NostrThread => {
             let Some(thread) = nostr_news::thread(conn, pending.subject_id).await? else { return Ok(None) };
             event = Some(hex::encode(thread.id));
-            let text = match (kind.as_str(), payload["said"].as_i64()) {
-                ("issue_created" | "pr_opened" | "issue_comment_created" | "pr_comment_created", Some(n)) => {
+            let text = match deed.and_then(Deed::said) {
+                Some(Said::Nostr(n)) => {
                     let said = nostr_news::json(conn, n).await?.and_then(|json| readable(&json));
-                    said.map_or_else(|| "(The comment was deleted.)".into(), |event| event.content)
+                    said.map_or_else(|| DELETED.into(), |event| event.content)
                 }
-                _ => String::new(),
+                Some(Said::Comment(_) | Said::IssueBody) | None => String::new(),
             };
             (None, thread.title, text)
         }
     };
     let text = text.chars().take(MAX_TEXT).collect();
-    Ok(Some(Story { repo, number, event, title, kind, actor, text }))
+    Ok(Some(Story { repo, number, event, title, deed, actor, text }))
 }
 
 /// The mail to one person, and the list that it belongs to.
@@ -113,17 +225,17 @@ impl Story {
             None if self.event.is_some() => title.clone(),
             None => format!("{}: {title}", self.repo.shown()),
         };
-        match self.kind.as_str() {
-            "issue_created" | "pr_opened" => format!("{actor} opened {what}"),
-            "issue_comment_created" | "pr_comment_created" => format!("{actor} commented on {what}"),
-            "issue_closed" | "pr_closed" => format!("{actor} closed {what}"),
-            "issue_reopened" | "pr_reopened" => format!("{actor} reopened {what}"),
-            "pr_synchronized" => format!("{actor} updated {what}"),
-            "pr_merged" => format!("{actor} merged {what}"),
-            "issue_edited" | "issue_comment_edited" => format!("{actor} mentioned you in {what}"),
-            "issue_assigned" => format!("{actor} assigned {what} to you"),
-            "review_requested" => format!("{actor} requested your review of {what}"),
-            _ => what,
+        match self.deed {
+            Some(Deed::Opened(_)) => format!("{actor} opened {what}"),
+            Some(Deed::Commented(_)) => format!("{actor} commented on {what}"),
+            Some(Deed::Closed) => format!("{actor} closed {what}"),
+            Some(Deed::Reopened) => format!("{actor} reopened {what}"),
+            Some(Deed::Updated) => format!("{actor} updated {what}"),
+            Some(Deed::Merged) => format!("{actor} merged {what}"),
+            Some(Deed::Mentioned(_)) => format!("{actor} mentioned you in {what}"),
+            Some(Deed::Assigned) => format!("{actor} assigned {what} to you"),
+            Some(Deed::ReviewRequested) => format!("{actor} requested your review of {what}"),
+            None => what,
         }
     }
 }

@@ -1,35 +1,38 @@
-//! What happens to a repository itself: whom it concerns, what the inbox calls it, and the mail about it.
+//! Events about a repository itself: the people concerned, the title in the inbox, and the mail.
 //!
-//! These mails go to everyone concerned, whether or not they may read the repository: who is offered a private one must
-//! know, and who deleted one must be able to restore it. They wait for no window and cannot be turned off. The one who did
-//! it gets one only about what cannot be undone or hands something away (`core::notify::mailed_to_actor`): whoever takes
-//! over a session could otherwise give a repository away unnoticed. Only those who are brought in
-//! without having asked (offered a repository, made a collaborator or an admin, or removed again) get no more than a few from one
-//! person in an hour; the rest is in their inbox.
+//! These mails go to everyone concerned, whether or not they may read the repository: the recipient of an offer must know
+//! of a private one, and someone who deleted one must be able to restore it. They wait for no window and cannot be turned
+//! off. The actor gets one only about what cannot be undone or hands something away
+//! ([`RepoChange::is_mailed_to_actor`]). Only people who are brought in without having asked (offered a repository, made a
+//! collaborator or an admin, or removed again) get no more than a few from one actor in an hour; the rest is in their inbox.
 
 use super::MAX_ADMINS;
 use crate::accounts::throttle;
 use crate::mail::{self, letters::Letter};
 use crate::{Fault, Forge};
+use abide_core::UserId;
+use abide_core::event::Body;
+use abide_core::notify::RepoChange;
 use abide_core::repo::Role;
-use abide_core::{UserId, notify};
+use abide_core::transfer::Status;
 use abide_store::events::Numbered;
 use abide_store::{StoreError, Tx, notification_mail, notifications, repos, throttles, users};
-use serde_json::Value as Json;
 use std::collections::BTreeSet;
 
-/// The people an event concerns: of an offer both sides, else the owner and the admins; the collaborator whose role changes;
-/// and the actor.
-pub(super) async fn concerned(tx: &mut Tx, event: &Numbered, payload: &Json) -> Result<Vec<UserId>, StoreError> {
-    let ids = |fields: &[&str]| -> Vec<_> {
-        fields.iter().filter_map(|field| payload[*field].as_i64()).map(UserId::new).collect()
-    };
-    // The operator hands over without asking: that it was accepted is the news.
-    if event.kind == "repo_transfer_requested" && payload["status"] != "pending" {
+/// The people that a change concerns: both sides of an offer, otherwise the owner and the admins; a collaborator whose
+/// role changes; and the actor.
+pub(super) async fn concerned(
+    tx: &mut Tx,
+    event: &Numbered,
+    body: &Body,
+    change: RepoChange<'_>,
+) -> Result<Vec<UserId>, StoreError> {
+    // The operator hands over without asking: the accepted offer is the news.
+    if matches!(change, RepoChange::TransferRequested(transfer) if transfer.status != Status::Pending) {
         return Ok(Vec::new());
     }
-    if event.kind.starts_with("repo_transfer_") {
-        let both: BTreeSet<_> = ids(&["from_id", "to_id"]).into_iter().chain(event.actor).collect();
+    if let Some(transfer) = change.transfer() {
+        let both: BTreeSet<_> = [transfer.from_id, transfer.to_id].into_iter().chain(event.actor).collect();
         return Ok(both.into_iter().collect());
     }
     let repo = match event.repo {
@@ -42,61 +45,57 @@ pub(super) async fn concerned(tx: &mut Tx, event: &Numbered, payload: &Json) -> 
             people.insert(repo.owner_id);
             people.extend(notifications::admins(tx, repo.id, MAX_ADMINS).await?);
         }
-        // Who they were is in the event alone.
+        // Only the event knows them.
         None => {
-            people.extend(ids(&["owner_id"]));
-            let admins = payload["admins"].as_array().into_iter().flatten();
-            people.extend(admins.filter_map(Json::as_i64).map(UserId::new));
+            people.extend(body.repo.owner_id);
+            if let RepoChange::HardDeleted(deleted) = change {
+                people.extend(&deleted.admins);
+            }
         }
     }
-    if changes_role(&event.kind) {
-        people.extend(ids(&["user_id"]));
-    }
+    people.extend(change.collaborator().map(|collaborator| collaborator.user_id));
     Ok(people.into_iter().collect())
 }
 
-/// Whether an event gives a collaborator a role or takes it away.
-fn changes_role(kind: &str) -> bool {
-    matches!(kind, "collaborator_added" | "collaborator_changed" | "collaborator_removed")
-}
-
-/// What a collaborator may from an event on.
-pub(super) fn role(payload: &Json) -> Option<Role> {
-    payload["after"].as_str()?.parse().ok()
-}
-
-/// What the inbox calls it.
-pub(super) fn title(kind: &str, payload: &Json) -> String {
-    let text = |field: &str| payload[field].as_str().unwrap_or("someone").to_owned();
-    match kind {
-        "repo_renamed" => format!("Renamed from {} to {}", text("old_name"), text("new_name")),
-        "repo_archived" => "Archived".into(),
-        "repo_unarchived" => "Unarchived".into(),
-        "repo_visibility_changed" => format!("Made {}", text("after")),
-        "repo_transfer_requested" => format!("{} wants to transfer this repository to {}", text("from"), text("to")),
-        "repo_transfer_accepted" => format!("Transferred from {} to {}", text("from"), text("to")),
-        "repo_transfer_declined" => format!("Transfer declined by {}", text("to")),
-        "repo_transfer_canceled" => format!("Transfer to {} cancelled", text("to")),
-        "repo_transfer_expired" => format!("Transfer to {} expired", text("to")),
-        "repo_restored" => "Restored".into(),
-        "repo_soft_deleted" => "Deleted".into(),
-        "repo_hard_deleted" => "Deleted permanently".into(),
-        "repo_redirect_released" => format!("Old name {} released", text("old_name")),
-        "collaborator_added" => format!("{} was added as a collaborator ({})", text("user"), text("after")),
-        "collaborator_changed" => format!("{} made {}", text("user"), text("after")),
-        "collaborator_removed" => format!("{} is no longer a collaborator", text("user")),
-        "webhook_suspended" => format!("Webhook to {} suspended", text("host")),
-        "webhook_resumed" => format!("Webhook to {} resumed", text("host")),
-        other => other.replace('_', " "),
+/// The title in the inbox.
+pub(super) fn title(change: RepoChange<'_>) -> String {
+    let name = |name: &Option<String>| name.clone().unwrap_or_else(|| "someone".into());
+    let role = |role: Option<Role>| role.map_or("someone", Role::as_str);
+    match change {
+        RepoChange::Renamed(names) => format!("Renamed from {} to {}", names.old_name, names.new_name),
+        RepoChange::Archived => "Archived".into(),
+        RepoChange::Unarchived => "Unarchived".into(),
+        RepoChange::VisibilityChanged(changed) => format!("Made {}", changed.after),
+        RepoChange::TransferRequested(offer) => {
+            format!("{} wants to transfer this repository to {}", name(&offer.from), name(&offer.to))
+        }
+        RepoChange::TransferAccepted(offer) => {
+            format!("Transferred from {} to {}", name(&offer.from), name(&offer.to))
+        }
+        RepoChange::TransferDeclined(offer) => format!("Transfer declined by {}", name(&offer.to)),
+        RepoChange::TransferCanceled(offer) => format!("Transfer to {} cancelled", name(&offer.to)),
+        RepoChange::TransferExpired(offer) => format!("Transfer to {} expired", name(&offer.to)),
+        RepoChange::Restored => "Restored".into(),
+        RepoChange::SoftDeleted(_) => "Deleted".into(),
+        RepoChange::HardDeleted(_) => "Deleted permanently".into(),
+        RepoChange::RedirectReleased(released) => format!("Old name {} released", released.old_name),
+        RepoChange::CollaboratorAdded(added) => {
+            format!("{} was added as a collaborator ({})", added.user, role(added.after))
+        }
+        RepoChange::CollaboratorChanged(changed) => format!("{} made {}", changed.user, role(changed.after)),
+        RepoChange::CollaboratorRemoved(removed) => format!("{} is no longer a collaborator", removed.user),
+        RepoChange::WebhookSuspended(hook) => format!("Webhook to {} suspended", hook.host),
+        RepoChange::WebhookResumed(hook) => format!("Webhook to {} resumed", hook.host),
     }
 }
 
-/// Queues the mails about an event to those whom it concerns.
+/// Queues the mails about a change to the people it concerns.
 pub(super) async fn mail(
     tx: &mut Tx,
     forge: &Forge,
     event: &Numbered,
-    payload: &Json,
+    body: &Body,
+    change: RepoChange<'_>,
     people: &[UserId],
 ) -> Result<(), Fault> {
     if people.is_empty() {
@@ -108,46 +107,36 @@ pub(super) async fn mail(
         }
         None => None,
     };
-    let role = role(payload);
     for (user, address) in notification_mail::addresses(tx, people).await? {
-        if event.actor == Some(user) && !notify::mailed_to_actor(&event.kind, role) {
+        if event.actor == Some(user) && !change.is_mailed_to_actor() {
             continue;
         }
-        if let Some(actor) = event.actor.filter(|actor| brought_in(&event.kind, payload, user) && *actor != user) {
+        if let Some(actor) = event.actor.filter(|actor| change.brought_in() == Some(user) && *actor != user) {
             let limit = throttle::limit("brought-in", forge.settings().attention.mails_to_one);
             if throttles::hit(tx, limit, &format!("{actor}:{user}")).await?.is_some() {
                 continue;
             }
         }
-        let told = Told { kind: &event.kind, payload, forge, actor: actor.as_deref(), event, user };
-        mail::enqueue(tx, forge, &address, &told.letter()).await?;
+        let mail = Mail { change, body, forge, actor: actor.as_deref(), event, user };
+        mail::enqueue(tx, forge, &address, &mail.letter()).await?;
     }
     Ok(())
 }
 
-/// Whether an event is about someone who need not have asked for it.
-fn brought_in(kind: &str, payload: &Json, user: UserId) -> bool {
-    let field = if changes_role(kind) { "user_id" } else { "to_id" };
-    (changes_role(kind) || kind.starts_with("repo_transfer_")) && payload[field].as_i64() == Some(user.get())
-}
-
-/// An event as one of those whom it concerns is told of it.
-struct Told<'a> {
-    kind: &'a str,
-    payload: &'a Json,
+/// A change, as the mail to one of the people reports it.
+struct Mail<'a> {
+    change: RepoChange<'a>,
+    body: &'a Body,
     forge: &'a Forge,
     event: &'a Numbered,
     actor: Option<&'a str>,
     user: UserId,
 }
 
-impl Told<'_> {
-    fn text(&self, field: &str) -> &str {
-        self.payload[field].as_str().unwrap_or_default()
-    }
-
-    fn is(&self, field: &str) -> bool {
-        self.payload[field].as_i64() == Some(self.user.get())
+impl Mail<'_> {
+    /// Slug at the time of the event.
+    fn slug(&self) -> &str {
+        self.body.repo.slug.as_deref().unwrap_or_default()
     }
 
     fn link(&self, path: &str) -> String {
@@ -155,132 +144,143 @@ impl Told<'_> {
     }
 
     fn letter(&self) -> Letter {
-        let slug = self.text("slug");
         let mut text = format!("{}\n", self.said());
         for part in self.next() {
             text.push_str(&format!("\n{part}\n"));
         }
-        Letter { subject: format!("[{slug}] {}", title(self.kind, self.payload)), text }
+        Letter { subject: format!("[{}] {}", self.slug(), title(self.change)), text }
     }
 
-    /// What happened, in a sentence.
+    /// The change in a sentence.
     fn said(&self) -> String {
-        let slug = self.text("slug");
+        let slug = self.slug();
         let who = match self.actor {
             _ if self.event.actor == Some(self.user) => "You",
             Some(name) => name,
             None => "The operator of this site",
         };
-        let (from, to) = (self.text("from"), self.text("to"));
-        match self.kind {
-            "repo_renamed" => {
-                format!("{who} renamed the repository {} to {}.", self.text("old_name"), self.text("new_name"))
+        let transfer = self.change.transfer();
+        let from = transfer.and_then(|offer| offer.from.as_deref()).unwrap_or_default();
+        let to = transfer.and_then(|offer| offer.to.as_deref()).unwrap_or_default();
+        let role = |role: Option<Role>| role.map_or("", Role::as_str);
+        match self.change {
+            RepoChange::Renamed(names) => {
+                format!("{who} renamed the repository {} to {}.", names.old_name, names.new_name)
             }
-            "repo_archived" => format!("{who} archived {slug}. It is read-only until it is unarchived."),
-            "repo_unarchived" => format!("{who} unarchived {slug}. It accepts pushes again."),
-            "repo_visibility_changed" => format!("{who} made {slug} {}.", self.text("after")),
-            "repo_transfer_requested" => format!("{who} wants to transfer {slug} from {from} to {to}."),
-            "repo_transfer_accepted" => {
-                format!("{} was transferred from {from} to {to}.", self.text("offered_as"))
+            RepoChange::Archived => format!("{who} archived {slug}. It is read-only until it is unarchived."),
+            RepoChange::Unarchived => format!("{who} unarchived {slug}. It accepts pushes again."),
+            RepoChange::VisibilityChanged(changed) => format!("{who} made {slug} {}.", changed.after),
+            RepoChange::TransferRequested(_) => format!("{who} wants to transfer {slug} from {from} to {to}."),
+            RepoChange::TransferAccepted(offer) => {
+                format!("{} was transferred from {from} to {to}.", offer.offered_as)
             }
-            "repo_transfer_declined" => format!("{to} declined the transfer of {slug}. {from} remains the owner."),
-            "repo_transfer_canceled" => {
+            RepoChange::TransferDeclined(_) => {
+                format!("{to} declined the transfer of {slug}. {from} remains the owner.")
+            }
+            RepoChange::TransferCanceled(_) => {
                 format!("{who} cancelled the transfer of {slug} to {to}. {from} remains the owner.")
             }
-            "repo_transfer_expired" => {
+            RepoChange::TransferExpired(_) => {
                 format!("The transfer of {slug} to {to} expired without an answer. {from} remains the owner.")
             }
-            "repo_restored" => format!("{who} restored {slug} with all its data."),
-            "repo_soft_deleted" => format!("{who} deleted the repository {slug}."),
-            "repo_hard_deleted" => {
+            RepoChange::Restored => format!("{who} restored {slug} with all its data."),
+            RepoChange::SoftDeleted(_) => format!("{who} deleted the repository {slug}."),
+            RepoChange::HardDeleted(_) => {
                 format!("The repository {slug} was deleted permanently. It can no longer be restored.")
             }
-            "repo_redirect_released" => {
-                format!("{who} released the old name {} of {slug}. It no longer redirects.", self.text("old_name"))
+            RepoChange::RedirectReleased(released) => {
+                format!("{who} released the old name {} of {slug}. It no longer redirects.", released.old_name)
             }
-            "collaborator_added" => {
-                format!(
-                    "{who} added {} as a collaborator of {slug} with the {} role.",
-                    self.text("user"),
-                    self.text("after")
-                )
+            RepoChange::CollaboratorAdded(added) => {
+                format!("{who} added {} as a collaborator of {slug} with the {} role.", added.user, role(added.after))
             }
-            "collaborator_changed" => format!(
+            RepoChange::CollaboratorChanged(changed) => format!(
                 "{who} changed what {} may do in {slug}: {} instead of {}.",
-                self.text("user"),
-                self.text("after"),
-                self.text("before")
+                changed.user,
+                role(changed.after),
+                role(changed.before)
             ),
-            "collaborator_removed" if self.event.actor == Some(self.user) && self.is("user_id") => {
-                format!("You left {slug}. You are no longer a collaborator.")
+            RepoChange::CollaboratorRemoved(removed) => {
+                let (is_actor, is_reader) = (self.event.actor == Some(removed.user_id), removed.user_id == self.user);
+                match (is_actor, is_reader) {
+                    (true, true) => format!("You left {slug}. You are no longer a collaborator."),
+                    (true, false) => format!("{who} left {slug} and is no longer a collaborator."),
+                    (false, is_reader) => {
+                        let name = if is_reader { "you" } else { &removed.user };
+                        let before = role(removed.before);
+                        format!("{who} removed {name} from the collaborators of {slug}. The role was {before}.")
+                    }
+                }
             }
-            "collaborator_removed" if self.event.actor.map(UserId::get) == self.payload["user_id"].as_i64() => {
-                format!("{who} left {slug} and is no longer a collaborator.")
-            }
-            "collaborator_removed" => {
-                let removed = if self.is("user_id") { "you" } else { self.text("user") };
-                format!(
-                    "{who} removed {removed} from the collaborators of {slug}. The role was {}.",
-                    self.text("before")
-                )
-            }
-            "webhook_suspended" => format!(
+            RepoChange::WebhookSuspended(hook) => format!(
                 "The webhook of {slug} to {} is suspended: {} deliveries in a row failed. New deliveries are queued and \
                  sent in order once the receiver responds again; it is probed regularly.",
-                self.text("host"),
-                self.payload["failures"],
+                hook.host, hook.failures,
             ),
-            "webhook_resumed" => {
-                format!(
-                    "The webhook of {slug} to {} responds again. Its queued deliveries are sent.",
-                    self.text("host")
-                )
+            RepoChange::WebhookResumed(hook) => {
+                format!("The webhook of {slug} to {} responds again. Its queued deliveries are sent.", hook.host)
             }
-            other => format!("{slug}: {}.", other.replace('_', " ")),
         }
     }
 
-    /// What can be done now, and where.
+    /// The next steps, and where.
     fn next(&self) -> Vec<String> {
-        let page = self.link(&format!("/{}", self.text("slug")));
-        match self.kind {
-            "repo_transfer_requested" => {
-                let offer = self.link(&format!("/transfers/{}", self.payload["transfer_id"]));
-                let until = self.text("expires_at");
-                let what = match self.is("to_id") {
+        let page = self.link(&format!("/{}", self.slug()));
+        match self.change {
+            RepoChange::TransferRequested(transfer) => {
+                let offer = self.link(&format!("/transfers/{}", transfer.transfer_id));
+                let until = transfer.expires_at;
+                let what = match transfer.to_id == self.user {
                     true => format!("Accept or decline it until {until} (UTC):"),
                     false => format!("You can cancel it until it is answered. It expires at {until} (UTC):"),
                 };
                 vec![what, offer]
             }
-            "repo_soft_deleted" => {
-                let until = self.text("restore_until");
-                match self.is("owner_id") {
-                    true => vec![
-                        format!("You can restore it until {until} (UTC):"),
-                        self.link(&format!("/settings/repositories#repo-{}", self.payload["repo_id"])),
-                        "If this was not you, restore it and change your password.".into(),
-                    ],
+            RepoChange::SoftDeleted(deleted) => {
+                let until = deleted.restore_until.map(|until| until.to_string()).unwrap_or_default();
+                match self.body.repo.owner_id == Some(self.user) {
+                    true => {
+                        let repo = self.body.repo.repo_id.map(|id| id.to_string()).unwrap_or_default();
+                        vec![
+                            format!("You can restore it until {until} (UTC):"),
+                            self.link(&format!("/settings/repositories#repo-{repo}")),
+                            "If this was not you, restore it and change your password.".into(),
+                        ]
+                    }
                     false => vec![format!("Its owner can restore it until {until} (UTC).")],
                 }
             }
-            "webhook_suspended" | "webhook_resumed" => {
-                let hook = format!("/{}/settings/webhooks/{}", self.text("slug"), self.payload["hook_id"]);
-                vec!["See responses and redeliver here:".into(), self.link(&hook)]
+            RepoChange::WebhookSuspended(hook) | RepoChange::WebhookResumed(hook) => {
+                let page = format!("/{}/settings/webhooks/{}", self.slug(), hook.hook_id);
+                vec!["See responses and redeliver here:".into(), self.link(&page)]
             }
-            "repo_hard_deleted" => Vec::new(),
+            RepoChange::HardDeleted(_) => Vec::new(),
             // A former collaborator of a private repository cannot read it any more.
-            "collaborator_removed" if self.is("user_id") && !self.event.public => Vec::new(),
-            "repo_renamed" => vec!["The old address redirects to it:".into(), page],
+            RepoChange::CollaboratorRemoved(removed) if removed.user_id == self.user && !self.event.public => Vec::new(),
+            RepoChange::Renamed(_) => vec!["The old address redirects to it:".into(), page],
             // The old owner may not be able to read it any more, so there is nothing to point at.
-            "repo_transfer_accepted" if !self.is("to_id") => vec!["The old address redirects to it.".into()],
-            _ if self.kind.starts_with("repo_transfer_")
-                && self.is("to_id")
-                && self.kind != "repo_transfer_accepted" =>
+            RepoChange::TransferAccepted(transfer) if transfer.to_id != self.user => {
+                vec!["The old address redirects to it.".into()]
+            }
+            RepoChange::TransferDeclined(transfer)
+            | RepoChange::TransferCanceled(transfer)
+            | RepoChange::TransferExpired(transfer)
+                if transfer.to_id == self.user =>
             {
                 Vec::new()
             }
-            _ => vec![page],
+            RepoChange::TransferAccepted(_)
+            | RepoChange::TransferDeclined(_)
+            | RepoChange::TransferCanceled(_)
+            | RepoChange::TransferExpired(_)
+            | RepoChange::Archived
+            | RepoChange::Unarchived
+            | RepoChange::VisibilityChanged(_)
+            | RepoChange::Restored
+            | RepoChange::RedirectReleased(_)
+            | RepoChange::CollaboratorAdded(_)
+            | RepoChange::CollaboratorChanged(_)
+            | RepoChange::CollaboratorRemoved(_) => vec![page],
         }
     }
 }

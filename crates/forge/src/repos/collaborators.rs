@@ -1,9 +1,10 @@
 //! Collaborators of a repository.
 
 use super::open::open_locked;
+use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::social::watch;
-use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Access, Caller, Fault, Forge};
+use abide_core::event::{Payload, RoleChange};
 use abide_core::policy::Action;
 use abide_core::repo::Role;
 use abide_core::{RepoId, UserId};
@@ -11,7 +12,6 @@ use abide_store::collaborators;
 use abide_store::repos::{Page, Repo};
 use abide_store::users::User;
 use abide_store::{StoreError, Tx};
-use serde_json::json;
 
 pub use abide_store::collaborators::Collaborator;
 
@@ -93,14 +93,11 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<bool, CollaboratorError> {
     if before == unit.role {
         return Ok(false);
     }
-    let meta = json!({
-        "user_id": unit.user.get(), "user": unit.name,
-        "before": before.map(Role::as_str), "after": unit.role.map(Role::as_str),
-    });
-    let what = match (before, unit.role) {
-        (_, None) => "collaborator_removed",
-        (None, Some(_)) => "collaborator_added",
-        (Some(_), Some(_)) => "collaborator_changed",
+    let change = RoleChange { user_id: unit.user, user: unit.name.clone(), before, after: unit.role };
+    let (action, payload) = match (before, unit.role) {
+        (_, None) => (AuditAction::CollaboratorRemoved, Payload::CollaboratorRemoved(change)),
+        (None, Some(_)) => (AuditAction::CollaboratorAdded, Payload::CollaboratorAdded(change)),
+        (Some(_), Some(_)) => (AuditAction::CollaboratorChanged, Payload::CollaboratorChanged(change)),
     };
     if before.is_none() {
         watch::on_collaborator(tx, unit.user, repo.id).await?;
@@ -109,7 +106,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<bool, CollaboratorError> {
         Some(role) => collaborators::set(tx, repo.id, unit.user, role).await?,
         None => collaborators::remove(tx, repo.id, unit.user).await.map(drop)?,
     }
-    audit_repo(tx, &who, what, &repo, meta.clone()).await?;
-    event_repo(tx, &who, what, &repo, meta).await?;
+    audit_repo(tx, &who, action, &repo, payload.details()).await?;
+    emit(tx, &who, Subject::Repo(&repo), repo.visibility.into(), payload).await?;
     Ok(before.is_none() || unit.role.is_none())
 }

@@ -7,9 +7,10 @@ mod first_commit;
 mod templates;
 
 use crate::accounts::throttle;
+use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::social::watch;
-use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Caller, Fault, Forge, Rate, disk};
+use abide_core::event::{Payload, RepoCreated};
 use abide_core::failpoint;
 use abide_core::names::InvalidName;
 use abide_core::policy::Actor;
@@ -178,8 +179,9 @@ async fn insert(tx: &mut Tx, unit: &Unit) -> Result<Created, CreateError> {
     watch::on_ownership(tx, owner, id).await?;
     let repo = repos::by_id(tx, id, Some(owner)).await?.ok_or(StoreError::Missing)?;
     let meta = json!({ "slug": repo.slug(), "visibility": repo.visibility.as_str() });
-    audit_repo(tx, &unit.who, "repo_created", &repo, meta).await?;
-    event_repo(tx, &unit.who, "repo_created", &repo, json!({ "default_branch": repo.default_branch.as_str() })).await?;
+    audit_repo(tx, &unit.who, AuditAction::RepoCreated, &repo, meta).await?;
+    let payload = Payload::RepoCreated(RepoCreated { default_branch: repo.default_branch.to_string() });
+    emit(tx, &unit.who, Subject::Repo(&repo), repo.visibility.into(), payload).await?;
     failpoint::hit(failpoint::CREATE_BEFORE_COMMIT);
     Ok(Created { repo, replaced })
 }

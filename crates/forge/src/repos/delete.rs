@@ -3,9 +3,10 @@
 use super::open::open_locked;
 use super::refusal::LifeError;
 use super::transfer;
+use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::grasp::{GraspSettings, life};
-use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Caller, Forge};
+use abide_core::event::{Payload, RepoSoftDeleted};
 use abide_core::lifecycle::{self, Change};
 use abide_core::policy::Action;
 use abide_core::{RepoId, Timestamp, failpoint};
@@ -51,8 +52,9 @@ pub(crate) async fn step(
         transfer::cancel_pending(tx, who, repo).await?;
         life::hide(tx, grasp, repo).await?;
         repos::set_marks(tx, repo.id, &state).await?;
-        audit_repo(tx, who, "repo_soft_deleted", repo, json!({ "slug": repo.slug() })).await?;
-        event_repo(tx, who, "repo_soft_deleted", repo, json!({ "restore_until": until.to_string() })).await?;
+        audit_repo(tx, who, AuditAction::RepoSoftDeleted, repo, json!({ "slug": repo.slug() })).await?;
+        let payload = Payload::RepoSoftDeleted(RepoSoftDeleted { restore_until: Some(until) });
+        emit(tx, who, Subject::Repo(repo), repo.visibility.into(), payload).await?;
     }
     Ok(until)
 }

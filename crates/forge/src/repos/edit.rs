@@ -6,9 +6,10 @@ use super::marks::{self, Mark};
 use super::open::{judge, open_locked};
 use super::refusal::LifeError;
 use super::rename::{self, Limits};
+use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::git::snapshots;
-use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Access, Caller, Fault, Forge};
+use abide_core::event::{NoDetails, Payload};
 use abide_core::lifecycle::Refusal;
 use abide_core::policy::Action;
 use abide_core::refs::InvalidRefName;
@@ -190,6 +191,6 @@ async fn about(tx: &mut Tx, unit: &Unit, repo: &mut Repo) -> Result<(), EditErro
         "before": { "default_branch": before.default_branch.as_str() },
         "after": { "default_branch": repo.default_branch.as_str() },
     });
-    audit_repo(tx, &who, "repo_edited", repo, meta).await?;
-    Ok(event_repo(tx, &who, "repo_edited", repo, json!({})).await?)
+    audit_repo(tx, &who, AuditAction::RepoEdited, repo, meta).await?;
+    Ok(emit(tx, &who, Subject::Repo(repo), repo.visibility.into(), Payload::RepoEdited(NoDetails {})).await?)
 }

@@ -9,10 +9,11 @@ use super::create::{has_name, made_too_many, owns_too_many};
 use super::list::viewer;
 use super::open::{judge, open_locked};
 use crate::accounts::throttle;
+use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::git::{maintain, snapshots};
 use crate::social::watch;
-use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Access, Caller, Fault, Forge, Rate, disk};
+use abide_core::event::{Payload, RepoForked};
 use abide_core::names::InvalidName;
 use abide_core::policy::{Action, DenyCode};
 use abide_core::repo::Governance;
@@ -22,7 +23,6 @@ use abide_git::{GitError, Ref, Snapshot, bare, incoming, maintain::disk_usage};
 use abide_store::forks;
 use abide_store::repos::{self, Content, NewRepo, Page, Repo};
 use abide_store::{StoreError, Tx, redirects};
-use serde_json::json;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -241,9 +241,10 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Written, ForkError> {
     watch::on_ownership(tx, unit.owner, unit.id).await?;
     let repo = repos::by_id(tx, unit.id, Some(unit.owner)).await?.ok_or(StoreError::Missing)?;
     let who = Who::from(&unit.caller);
-    let about = json!({ "source_id": source.id.get(), "source": source.slug(), "ref_count": unit.ref_count });
-    audit_repo(tx, &who, "repo_forked", &repo, about.clone()).await?;
-    event_repo(tx, &who, "repo_forked", &repo, about).await?;
+    let forked = RepoForked { source_id: source.id, source: source.slug(), ref_count: unit.ref_count };
+    let payload = Payload::RepoForked(forked);
+    audit_repo(tx, &who, AuditAction::RepoForked, &repo, payload.details()).await?;
+    emit(tx, &who, Subject::Repo(&repo), repo.visibility.into(), payload).await?;
     maintain::enqueue(tx, repo.id).await?;
     failpoint::hit(failpoint::FORK_BEFORE_COMMIT);
     Ok(Written::Made { repo: Box::new(repo), replaced })

@@ -2,16 +2,16 @@
 
 use super::open::open_locked;
 use super::refusal::LifeError;
+use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::grasp::spread;
-use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Caller, Forge};
+use abide_core::event::{Archived, Payload, VisibilityChanged};
 use abide_core::lifecycle::{self, Action as Life, Change};
 use abide_core::policy::Action;
 use abide_core::repo::Visibility;
 use abide_core::{RepoId, failpoint};
 use abide_store::Tx;
 use abide_store::repos::{self, Repo};
-use serde_json::json;
 
 /// Makes a repository read-only.
 pub async fn archive(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Repo, LifeError> {
@@ -53,11 +53,18 @@ impl Mark {
         }
     }
 
-    fn told(self) -> &'static str {
+    fn logged(self, before: Visibility) -> (AuditAction, Payload) {
         match self {
-            Self::Archived(true) => "repo_archived",
-            Self::Archived(false) => "repo_unarchived",
-            Self::Visibility(_) => "repo_visibility_changed",
+            Self::Archived(true) => {
+                (AuditAction::RepoArchived, Payload::RepoArchived(Archived { before: false, after: true }))
+            }
+            Self::Archived(false) => {
+                (AuditAction::RepoUnarchived, Payload::RepoUnarchived(Archived { before: true, after: false }))
+            }
+            Self::Visibility(after) => (
+                AuditAction::RepoVisibilityChanged,
+                Payload::RepoVisibilityChanged(VisibilityChanged { before, after }),
+            ),
         }
     }
 
@@ -98,19 +105,16 @@ async fn write(tx: &mut Tx, (id, caller, mark): &(RepoId, Caller, Mark)) -> Resu
 /// Sets a mark of a locked repository. The caller has checked the policy.
 pub(super) async fn step(tx: &mut Tx, caller: &Caller, repo: &mut Repo, mark: Mark) -> Result<(), LifeError> {
     let Change::To(state) = lifecycle::transition(repo.state(), mark.life(), tx.now())? else { return Ok(()) };
-    let before = repo.clone();
+    let before = repo.visibility;
     repos::set_marks(tx, repo.id, &state).await?;
     (repo.visibility, repo.archived_at) = (state.visibility, state.archived_at);
 
     let who = Who::from(caller);
-    let meta = match mark {
-        Mark::Archived(archived) => json!({ "before": !archived, "after": archived }),
-        Mark::Visibility(to) => json!({ "before": before.visibility.as_str(), "after": to.as_str() }),
-    };
-    audit_repo(tx, &who, mark.told(), repo, meta.clone()).await?;
+    let (action, payload) = mark.logged(before);
+    audit_repo(tx, &who, action, repo, payload.details()).await?;
     // An event of a private repository stays private, whatever comes later: the stricter visibility of the two counts.
-    let told_as = if before.visibility == Visibility::Private { &before } else { &*repo };
-    event_repo(tx, &who, mark.told(), told_as, meta).await?;
+    let publicity = if before == Visibility::Private { before } else { repo.visibility };
+    emit(tx, &who, Subject::Repo(repo), publicity.into(), payload).await?;
     if matches!(mark, Mark::Archived(false)) {
         spread::enqueue_for(tx, repo.id).await?;
     }

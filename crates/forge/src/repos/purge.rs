@@ -6,20 +6,21 @@
 use super::open::open_locked;
 use super::refusal::LifeError;
 use super::transfer;
+use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::git::maintain;
 use crate::grasp::{GraspSettings, life};
 use crate::notify::MAX_ADMINS;
-use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Access, Caller, Fault, Forge};
+use abide_core::event::{Payload, RepoHardDeleted, RepoSnapshot};
 use abide_core::lifecycle::{self, Action as Life};
 use abide_core::policy::Action;
-use abide_core::{RepoId, Timestamp, UserId, failpoint};
+use abide_core::{RepoId, Timestamp, failpoint};
 use abide_git::bare;
 use abide_store::leases::{self, Lease};
 use abide_store::pushes;
 use abide_store::repos::{self, Repo};
 use abide_store::{StoreError, Tx, events, notifications, purges};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 use std::future::Future;
 use std::time::Duration;
 
@@ -148,14 +149,15 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), LifeError> {
         return Err(LifeError::Busy);
     }
     let who = Who::from(&unit.caller);
-    let meta = snapshot(&repo);
-    audit_repo(tx, &who, "repo_hard_deleted", &repo, meta.clone()).await?;
+    let snapshot = snapshot(&repo);
+    audit_repo(tx, &who, AuditAction::RepoHardDeleted, &repo, json!(snapshot)).await?;
     // The event loses its repository with the row, so it carries a snapshot and the admins who must be notified.
-    let admins: Vec<_> = notifications::admins(tx, repo.id, MAX_ADMINS).await?.into_iter().map(UserId::get).collect();
-    event_repo(tx, &who, "repo_hard_deleted", &repo, json!({ "snapshot": meta, "admins": admins })).await?;
+    let admins = notifications::admins(tx, repo.id, MAX_ADMINS).await?;
+    let payload = Payload::RepoHardDeleted(RepoHardDeleted { snapshot, admins });
+    emit(tx, &who, Subject::Repo(&repo), repo.visibility.into(), payload).await?;
     life::forget(tx, &unit.grasp, &repo).await?;
     purges::insert(tx, repo.id, &repo.slug()).await?;
-    events::forget_commits(tx, repo.id, &json!({ "repo_id": repo.id.get(), "slug": repo.slug() })).await?;
+    events::forget_commits(tx, repo.id, repo.slug()).await?;
     repos::remove(tx, repo.id).await?;
     for lease in &held {
         leases::release(tx, lease).await?;
@@ -164,27 +166,26 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), LifeError> {
     Ok(())
 }
 
-/// Snapshot of a repository for the logs: its row without the description, which is removed with all other user text.
-fn snapshot(repo: &Repo) -> Json {
-    let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
-    json!({
-        "id": repo.id.get(),
-        "slug": repo.slug(),
-        "owner_id": repo.owner_id.get(),
-        "name": repo.name.as_str(),
-        "visibility": repo.visibility.as_str(),
-        "governance": repo.governance.as_str(),
-        "default_branch": repo.default_branch.as_str(),
-        "fork_of": repo.fork_of.map(RepoId::get),
-        "size_bytes": repo.size_bytes,
-        "star_count": repo.star_count,
-        "watcher_count": repo.watcher_count,
-        "created_at": repo.created_at.to_string(),
-        "updated_at": repo.updated_at.to_string(),
-        "pushed_at": time(repo.pushed_at),
-        "archived_at": time(repo.archived_at),
-        "deleted_at": time(repo.deleted_at),
-    })
+/// Snapshot of a repository for the logs.
+fn snapshot(repo: &Repo) -> RepoSnapshot {
+    RepoSnapshot {
+        id: repo.id,
+        slug: repo.slug(),
+        owner_id: repo.owner_id,
+        name: repo.name.to_string(),
+        visibility: repo.visibility,
+        governance: repo.governance,
+        default_branch: repo.default_branch.to_string(),
+        fork_of: repo.fork_of,
+        size_bytes: repo.size_bytes,
+        star_count: repo.star_count,
+        watcher_count: repo.watcher_count,
+        created_at: Some(repo.created_at),
+        updated_at: Some(repo.updated_at),
+        pushed_at: repo.pushed_at,
+        archived_at: repo.archived_at,
+        deleted_at: repo.deleted_at,
+    }
 }
 
 /// The second phase: remove the directory, then the purge row.

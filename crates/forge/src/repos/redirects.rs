@@ -1,13 +1,13 @@
 //! Old names of a repository.
 
 use super::open::open_locked;
-use crate::tell::{Who, audit_repo, event_repo};
+use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::{Access, Caller, Fault, Forge};
+use abide_core::event::{Payload, RedirectReleased};
 use abide_core::policy::Action;
 use abide_core::{RedirectId, RepoId, RepoName, UserName, failpoint};
 use abide_store::repos::Repo;
 use abide_store::{StoreError, Tx, redirects};
-use serde_json::json;
 
 pub use abide_store::redirects::Redirect;
 
@@ -30,9 +30,10 @@ async fn write(tx: &mut Tx, (repo, caller, id): &(RepoId, Caller, RedirectId)) -
     let repo = open_locked(tx, caller, *repo, Action::RedirectRelease).await?;
     let Some((owner, name)) = redirects::remove(tx, repo.id, *id).await? else { return Err(Access::NotFound) };
     let who = Who::from(caller);
-    let meta = json!({ "old_owner_id": owner.get(), "old_name": name.as_str() });
-    audit_repo(tx, &who, "repo_redirect_released", &repo, meta.clone()).await?;
-    event_repo(tx, &who, "repo_redirect_released", &repo, meta).await?;
+    let released = RedirectReleased { old_owner_id: owner, old_name: name.to_string() };
+    let payload = Payload::RepoRedirectReleased(released);
+    audit_repo(tx, &who, AuditAction::RepoRedirectReleased, &repo, payload.details()).await?;
+    emit(tx, &who, Subject::Repo(&repo), repo.visibility.into(), payload).await?;
     failpoint::hit(failpoint::RELEASE_BEFORE_COMMIT);
     Ok(())
 }

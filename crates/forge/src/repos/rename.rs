@@ -3,14 +3,14 @@
 use super::list::viewer;
 use super::open::open_locked;
 use super::refusal::LifeError;
-use crate::tell::{Who, audit_repo, event_repo};
+use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::{Caller, Forge};
+use abide_core::event::{NameChange, Payload};
 use abide_core::lifecycle::{self, Action as Life};
 use abide_core::policy::{Action, Actor};
 use abide_core::{RepoId, RepoName, failpoint};
 use abide_store::repos::{self, Repo};
 use abide_store::{Tx, audit, redirects};
-use serde_json::json;
 use std::time::Duration;
 
 /// A renamed repository.
@@ -84,9 +84,9 @@ pub(super) async fn step(
     redirects::leave(tx, repo.owner_id, &old, repo.id, now).await?;
 
     let who = Who::from(caller);
-    let meta = json!({ "old_name": old.as_str(), "new_name": name.as_str() });
-    audit_repo(tx, &who, "repo_renamed", repo, meta.clone()).await?;
-    event_repo(tx, &who, "repo_renamed", repo, meta).await?;
+    let payload = Payload::RepoRenamed(NameChange { old_name: old.to_string(), new_name: name.to_string() });
+    audit_repo(tx, &who, AuditAction::RepoRenamed, repo, payload.details()).await?;
+    emit(tx, &who, Subject::Repo(repo), repo.visibility.into(), payload).await?;
     failpoint::hit(failpoint::RENAME_BEFORE_COMMIT);
     Ok(led_to.is_some())
 }

@@ -4,15 +4,15 @@ use super::create::owns_too_many;
 use super::list::viewer;
 use super::open::{Door, judge, open_locked};
 use super::refusal::LifeError;
+use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::grasp::{GraspSettings, life};
-use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Access, Caller, Fault, Forge};
+use abide_core::event::{NameChange, Payload};
 use abide_core::lifecycle::{self, Change};
 use abide_core::policy::{Action, DenyCode};
 use abide_core::{RepoId, RepoName, Timestamp, UserName, failpoint};
 use abide_store::repos::{self, Page, Repo};
 use abide_store::{Tx, nostr_repos, redirects};
-use serde_json::json;
 use std::time::Duration;
 
 /// Until when a deleted repository can be restored; `None` if it is not deleted.
@@ -76,9 +76,9 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Repo, LifeError> {
         redirects::leave(tx, repo.owner_id, &old, repo.id, left_at).await?;
     }
     let who = Who::from(&unit.caller);
-    let meta = json!({ "old_name": old.as_str(), "new_name": repo.name.as_str() });
-    audit_repo(tx, &who, "repo_restored", &repo, meta.clone()).await?;
-    event_repo(tx, &who, "repo_restored", &repo, meta).await?;
+    let payload = Payload::RepoRestored(NameChange { old_name: old.to_string(), new_name: repo.name.to_string() });
+    audit_repo(tx, &who, AuditAction::RepoRestored, &repo, payload.details()).await?;
+    emit(tx, &who, Subject::Repo(&repo), repo.visibility.into(), payload).await?;
     failpoint::hit(failpoint::RESTORE_BEFORE_COMMIT);
     Ok(repo)
 }

@@ -1,8 +1,9 @@
 //! Topics of a repository, always replaced as a set.
 
 use super::open::open_locked;
-use crate::tell::{Who, audit_repo, event_repo};
+use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::{Access, Caller, Fault, Forge};
+use abide_core::event::{Payload, TopicsChanged};
 use abide_core::policy::Action;
 use abide_core::topics::{self as rules, InvalidTopics};
 use abide_core::{RepoId, Topic};
@@ -57,8 +58,10 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Vec<Topic>, TopicsError> {
     if before != unit.topics {
         topics::replace(tx, repo.id, &unit.topics).await?;
         let meta = json!({ "before": words(&before), "after": words(&unit.topics) });
-        audit_repo(tx, &who, "repo_topics_changed", &repo, meta).await?;
-        event_repo(tx, &who, "repo_topics_changed", &repo, json!({ "topics": words(&unit.topics) })).await?;
+        audit_repo(tx, &who, AuditAction::RepoTopicsChanged, &repo, meta).await?;
+        let topics = unit.topics.iter().map(ToString::to_string).collect();
+        let payload = Payload::RepoTopicsChanged(TopicsChanged { topics });
+        emit(tx, &who, Subject::Repo(&repo), repo.visibility.into(), payload).await?;
     }
     Ok(unit.topics.clone())
 }

@@ -6,18 +6,17 @@
 use super::create::owns_too_many;
 use super::open::{judge_decision, open_locked};
 use super::refusal::LifeError;
+use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::social::watch;
-use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Access, Caller, Fault, Forge};
+use abide_core::event::{self, Payload, Publicity};
 use abide_core::lifecycle::{self, Action as Life};
 use abide_core::policy::{self, Action, DenyCode, OfferAction, OfferFacts};
-use abide_core::repo::Visibility;
 use abide_core::transfer::{self, Answer, Status};
 use abide_core::{Handle, RepoId, Timestamp, TransferId, UserId, UserName, failpoint};
 use abide_store::repos::{self, Page, Repo};
 use abide_store::transfers::{self, NewTransfer, Transfer};
 use abide_store::{StoreError, Tx, collaborators, redirects, users};
-use serde_json::{Value as Json, json};
 use std::time::Duration;
 
 /// An offer and its repository, as it is now.
@@ -118,7 +117,7 @@ async fn write_offer(tx: &mut Tx, unit: &Unit) -> Result<Offer, LifeError> {
     let row = unit.row(tx, &repo, recipient, Status::Pending);
     let id = transfers::insert(tx, &row).await?;
     let transfer = transfers::by_id(tx, id).await?.ok_or(StoreError::Missing)?;
-    tell(tx, &Who::from(&unit.caller), "repo_transfer_requested", &repo, &transfer).await?;
+    log(tx, &Who::from(&unit.caller), OfferEvent::Requested, &repo, &transfer).await?;
     failpoint::hit(failpoint::OFFER_BEFORE_COMMIT);
     Ok(Offer { transfer, repo })
 }
@@ -135,7 +134,7 @@ async fn write_hand_over(tx: &mut Tx, unit: &Unit) -> Result<Repo, LifeError> {
     let row = unit.row(tx, &repo, recipient, Status::Accepted);
     let id = transfers::insert(tx, &row).await?;
     let transfer = transfers::by_id(tx, id).await?.ok_or(StoreError::Missing)?;
-    tell(tx, &who, "repo_transfer_requested", &repo, &transfer).await?;
+    log(tx, &who, OfferEvent::Requested, &repo, &transfer).await?;
     change_owner(tx, &who, &mut repo, &transfer, unit.limit).await?;
     failpoint::hit(failpoint::HAND_OVER_BEFORE_COMMIT);
     Ok(repo)
@@ -181,8 +180,8 @@ async fn write_answer(tx: &mut Tx, reply: &Reply) -> Result<Offer, LifeError> {
             ensure_active(tx, transfer.recipient).await?;
             change_owner(tx, &who, &mut repo, &transfer, reply.limit).await?;
         }
-        Answer::Decline => tell(tx, &who, "repo_transfer_declined", &repo, &transfer).await?,
-        Answer::Cancel => tell(tx, &who, "repo_transfer_canceled", &repo, &transfer).await?,
+        Answer::Decline => log(tx, &who, OfferEvent::Declined, &repo, &transfer).await?,
+        Answer::Cancel => log(tx, &who, OfferEvent::Canceled, &repo, &transfer).await?,
     }
     failpoint::hit(failpoints(reply.answer).0);
     Ok(Offer { transfer, repo })
@@ -218,14 +217,14 @@ async fn change_owner(
     repo.owner_id = transfer.recipient;
     repo.owner_name = transfer.recipient_name.as_ref().and_then(Handle::name);
     repo.role = None;
-    Ok(tell(tx, who, "repo_transfer_accepted", repo, transfer).await?)
+    Ok(log(tx, who, OfferEvent::Accepted, repo, transfer).await?)
 }
 
 /// Cancels the pending offer of a locked repository, if there is one.
 pub(super) async fn cancel_pending(tx: &mut Tx, who: &Who, repo: &Repo) -> Result<(), StoreError> {
     let Some(id) = transfers::cancel_of(tx, repo.id).await? else { return Ok(()) };
     let transfer = transfers::by_id(tx, id).await?.ok_or(StoreError::Missing)?;
-    tell(tx, who, "repo_transfer_canceled", repo, &transfer).await
+    log(tx, who, OfferEvent::Canceled, repo, &transfer).await
 }
 
 /// Declines every pending offer to an account that is being deleted.
@@ -241,19 +240,19 @@ pub(crate) async fn decline_all(tx: &mut Tx, who: &Who, recipient: UserId) -> Re
             let repo = repos::lock(tx, offer.repo_id, None).await?;
             transfers::decide(tx, offer.id, Status::Declined).await?;
             if let (Some(repo), Some(offer)) = (repo, transfers::by_id(tx, offer.id).await?) {
-                tell(tx, who, "repo_transfer_declined", &repo, &offer).await?;
+                log(tx, who, OfferEvent::Declined, &repo, &offer).await?;
             }
         }
     }
 }
 
-/// Expires one offer and emits an event. The row itself is the record, so no audit row is written.
+/// Expires one offer and emits an event.
 async fn expire_one(tx: &mut Tx, transfer: &Transfer) -> Result<(), StoreError> {
     if !transfers::decide(tx, transfer.id, Status::Expired).await? {
         return Ok(());
     }
     match repos::by_id(tx, transfer.repo_id, None).await? {
-        Some(repo) => offer_event(tx, &Who::default(), "repo_transfer_expired", &repo, transfer).await,
+        Some(repo) => log(tx, &Who::default(), OfferEvent::Expired, &repo, transfer).await,
         None => Ok(()),
     }
 }
@@ -315,40 +314,64 @@ pub fn may(caller: &Caller, offer: &Offer, answer: Answer) -> bool {
     allow(caller, asked(answer), &offer.transfer, &offer.repo).is_ok()
 }
 
-fn about(transfer: &Transfer) -> Json {
-    json!({
-        "transfer_id": transfer.id.get(),
-        "from": transfer.from_name.as_ref().map(Handle::as_str),
-        "from_id": transfer.from_owner.get(),
-        "to": transfer.recipient_name.as_ref().map(Handle::as_str),
-        "to_id": transfer.recipient.get(),
-        "offered_as": transfer.slug,
-        "expires_at": transfer.expires_at.to_string(),
-        "status": transfer.status.as_str(),
-    })
+/// An event about an offer.
+#[derive(Debug, Clone, Copy)]
+enum OfferEvent {
+    Requested,
+    Accepted,
+    Declined,
+    Canceled,
+    Expired,
 }
 
-/// Writes the audit row and the event.
-async fn tell(tx: &mut Tx, who: &Who, what: &'static str, repo: &Repo, transfer: &Transfer) -> Result<(), StoreError> {
-    audit_repo(tx, who, what, repo, about(transfer)).await?;
-    offer_event(tx, who, what, repo, transfer).await
-}
-
-/// The event of an offer. Offers concern two users, so the event is private unless the owner changed.
-async fn offer_event(
-    tx: &mut Tx,
-    who: &Who,
-    what: &'static str,
-    repo: &Repo,
-    transfer: &Transfer,
-) -> Result<(), StoreError> {
-    match what {
-        "repo_transfer_accepted" => event_repo(tx, who, what, repo, about(transfer)).await,
-        _ => {
-            let kept = Repo { visibility: Visibility::Private, ..repo.clone() };
-            event_repo(tx, who, what, &kept, about(transfer)).await
+impl OfferEvent {
+    fn payload(self, transfer: &Transfer) -> Payload {
+        let details = event::Transfer {
+            transfer_id: transfer.id,
+            from: transfer.from_name.as_ref().map(ToString::to_string),
+            from_id: transfer.from_owner,
+            to: transfer.recipient_name.as_ref().map(ToString::to_string),
+            to_id: transfer.recipient,
+            offered_as: transfer.slug.clone(),
+            expires_at: transfer.expires_at,
+            status: transfer.status,
+        };
+        match self {
+            Self::Requested => Payload::RepoTransferRequested(details),
+            Self::Accepted => Payload::RepoTransferAccepted(details),
+            Self::Declined => Payload::RepoTransferDeclined(details),
+            Self::Canceled => Payload::RepoTransferCanceled(details),
+            Self::Expired => Payload::RepoTransferExpired(details),
         }
     }
+
+    /// Offers concern two users, so their events are private unless the owner changed.
+    fn publicity(self, repo: &Repo) -> Publicity {
+        match self {
+            Self::Accepted => repo.visibility.into(),
+            Self::Requested | Self::Declined | Self::Canceled | Self::Expired => Publicity::Private,
+        }
+    }
+
+    /// `None` for an expired offer: its row is the record.
+    fn audit_action(self) -> Option<AuditAction> {
+        match self {
+            Self::Requested => Some(AuditAction::RepoTransferRequested),
+            Self::Accepted => Some(AuditAction::RepoTransferAccepted),
+            Self::Declined => Some(AuditAction::RepoTransferDeclined),
+            Self::Canceled => Some(AuditAction::RepoTransferCanceled),
+            Self::Expired => None,
+        }
+    }
+}
+
+/// Writes the audit row and the event of an offer.
+async fn log(tx: &mut Tx, who: &Who, event: OfferEvent, repo: &Repo, transfer: &Transfer) -> Result<(), StoreError> {
+    let payload = event.payload(transfer);
+    if let Some(action) = event.audit_action() {
+        audit_repo(tx, who, action, repo, payload.details()).await?;
+    }
+    emit(tx, who, Subject::Repo(repo), event.publicity(repo), payload).await
 }
 
 /// An offer, for a caller who may see it.

@@ -1,13 +1,13 @@
 //! Following people: what they do comes up on one's own pages.
 
 use super::{Part, Person, SocialError, count};
-use crate::tell::{Who, audit_account, event_user};
+use crate::emit::{AuditAction, Subject, Who, audit_account, emit};
 use crate::{Access, Caller, Fault, Forge, Rate};
 use abide_core::UserId;
 use abide_core::attention::may_follow;
+use abide_core::event::{Follow, Payload, Publicity};
 use abide_store::users::{self, User};
 use abide_store::{Tx, follows};
-use serde_json::json;
 
 /// Follows someone. `true` if the caller did not before.
 pub async fn follow(forge: &Forge, caller: &Caller, user: &User) -> Result<bool, SocialError> {
@@ -40,9 +40,9 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<bool, SocialError> {
         return Err(Access::NotFound.into());
     }
     count(tx, "follow", unit.limit, follower).await?;
-    let (what, changed) = match unit.follow {
-        true => ("follow", follows::add(tx, follower, followed.id).await?),
-        false => ("unfollow", follows::remove(tx, follower, followed.id).await?),
+    let (action, changed) = match unit.follow {
+        true => (AuditAction::Follow, follows::add(tx, follower, followed.id).await?),
+        false => (AuditAction::Unfollow, follows::remove(tx, follower, followed.id).await?),
     };
     if !changed {
         return Ok(false);
@@ -50,13 +50,15 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<bool, SocialError> {
     let who = Who::from(&unit.caller);
     let name = |user: &User| user.handle().map(|handle| handle.to_string());
     let follower = users::by_id(tx, follower).await?.ok_or(Access::NotFound)?;
-    let payload = json!({
-        "user_id": followed.id.get(), "user": name(&followed),
-        "follower_id": follower.id.get(), "follower": name(&follower),
+    let payload = Payload::Follow(Follow {
+        user_id: followed.id,
+        user: name(&followed),
+        follower_id: follower.id,
+        follower: name(&follower),
     });
-    audit_account(tx, &who, what, payload.clone()).await?;
+    audit_account(tx, &who, action, payload.details()).await?;
     if unit.follow {
-        event_user(tx, &who, what, followed.id, payload).await?;
+        emit(tx, &who, Subject::User(followed.id), Publicity::Public, payload).await?;
     }
     Ok(true)
 }

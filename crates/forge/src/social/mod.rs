@@ -8,7 +8,7 @@ pub mod star;
 pub mod watch;
 
 use crate::accounts::throttle;
-use crate::tell::{Who, audit_account};
+use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Access, Fault, Rate};
 use abide_core::UserId;
 use abide_core::attention::FollowRefusal;
@@ -69,12 +69,12 @@ async fn count(tx: &mut Tx, scope: &'static str, rate: Rate, user: UserId) -> Re
 
 /// Writes the audit row of what someone keeps for themselves. It belongs to the account: those who administer the
 /// repository read its trail with addresses in it, and a stranger who stars it is none of theirs.
-async fn audit_own(tx: &mut Tx, who: &Who, what: &'static str, repo: &Repo, extra: Json) -> Result<(), StoreError> {
+async fn audit_own(tx: &mut Tx, who: &Who, action: AuditAction, repo: &Repo, extra: Json) -> Result<(), StoreError> {
     let mut meta = json!({ "repo_id": repo.id.get(), "slug": repo.slug() });
     if let (Json::Object(meta), Json::Object(extra)) = (&mut meta, extra) {
         meta.extend(extra);
     }
-    audit_account(tx, who, what, meta).await
+    audit_account(tx, who, action, meta).await
 }
 
 /// The account that the policy has let through.

@@ -1,10 +1,11 @@
 //! Stars: starring, taking a star back, who stars what.
 
 use super::{Kept, Part, Person, SocialError, account, audit_own, count};
+use crate::emit::{AuditAction, Subject, Who, emit};
 use crate::repos::list::viewer;
 use crate::repos::open::open_locked;
-use crate::tell::{Who, event_repo};
 use crate::{Caller, Fault, Forge, Rate};
+use abide_core::event::{NoDetails, Payload};
 use abide_core::policy::Action;
 use abide_core::search::MAX_TEXT;
 use abide_core::{RepoId, UserId};
@@ -43,14 +44,15 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<bool, SocialError> {
     let repo = open_locked(tx, &unit.caller, unit.repo, Action::StarCreate).await?;
     let user = account(unit.caller.user_id())?;
     count(tx, "star", unit.limit, user).await?;
-    let (what, changed) = match unit.starred {
-        true => ("star", stars::add(tx, user, repo.id).await?),
-        false => ("unstar", stars::remove(tx, user, repo.id).await?),
+    let none = NoDetails {};
+    let (action, payload, changed) = match unit.starred {
+        true => (AuditAction::Star, Payload::Star(none), stars::add(tx, user, repo.id).await?),
+        false => (AuditAction::Unstar, Payload::Unstar(none), stars::remove(tx, user, repo.id).await?),
     };
     if changed {
         let who = Who::from(&unit.caller);
-        audit_own(tx, &who, what, &repo, json!({})).await?;
-        event_repo(tx, &who, what, &repo, json!({})).await?;
+        audit_own(tx, &who, action, &repo, json!({})).await?;
+        emit(tx, &who, Subject::Repo(&repo), repo.visibility.into(), payload).await?;
     }
     Ok(changed)
 }

@@ -1,9 +1,9 @@
 //! Watches: how much someone wants to be told about a repository.
 
 use super::{Kept, Part, Person, SocialError, account, audit_own, count};
+use crate::emit::{AuditAction, Who};
 use crate::repos::list::viewer;
 use crate::repos::open::{judge, open_locked};
-use crate::tell::Who;
 use crate::{Access, Caller, Fault, Forge, Rate};
 use abide_core::policy::Action;
 use abide_core::{RepoId, UserId, WatchLevel};
@@ -51,7 +51,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<bool, SocialError> {
         None => watches::remove(tx, user, repo.id).await?,
     };
     let meta = json!({ "before": before.map(WatchLevel::as_str), "after": unit.level.map(WatchLevel::as_str) });
-    audit_own(tx, &Who::from(&unit.caller), "watch_set", &repo, meta).await?;
+    audit_own(tx, &Who::from(&unit.caller), AuditAction::WatchSet, &repo, meta).await?;
     Ok(true)
 }
 

@@ -1,12 +1,12 @@
 //! What was said by nostr about a repository that a key governs: issues, patches, pull requests and what hangs on them.
 //!
 //! Only what the relay serves is shown, and only to repositories that the event itself names. [`mod@list`] and [`mod@show`]
-//! read; [`mod@tell`] writes the domain events. Strangers decide how much there is, so rows are counted in bytes before their
+//! read; [`mod@emit`] writes the domain events. Strangers decide how much there is, so rows are counted in bytes before their
 //! text is read, and how far a thread is comes from columns (`store::nostr_statuses`).
 
+pub(crate) mod emit;
 pub mod list;
 pub mod show;
-pub(crate) mod tell;
 
 use crate::grasp::GraspSettings;
 use crate::grasp::circle::{Circle, Counting};

@@ -4,8 +4,8 @@
 
 use super::payload::{self, Message};
 use super::{Hook, HookError, guid};
+use crate::emit::Who;
 use crate::repos::open::open_locked;
-use crate::tell::Who;
 use crate::{Caller, Forge};
 use abide_core::policy::Action;
 use abide_core::webhooks::Kind;

@@ -2,6 +2,7 @@
 
 use super::{Hook, HookError, SECRET};
 use crate::{Forge, sealed};
+use abide_core::event::HookChoice;
 use abide_core::webhooks::{self as rules, ContentType, Kinds};
 use abide_outbound::Address;
 use abide_store::webhooks::Choice;
@@ -81,4 +82,9 @@ fn invalid(field: &'static str, rule: impl ToString) -> HookError {
 /// The part of an address that may be told: what follows the host is often a secret.
 pub(super) fn host(url: &str) -> String {
     url.parse::<Address>().map(|address| address.authority()).unwrap_or_default()
+}
+
+/// The settings of a webhook as the logs keep them: without the secret and the rest of the address.
+pub(super) fn logged(url: &str, events: &Kinds, active: bool) -> HookChoice {
+    HookChoice { host: host(url), events: events.words().into_iter().map(str::to_owned).collect(), active }
 }

@@ -1,18 +1,18 @@
-//! From the log to deliveries: each event becomes a row for every hook that asked for it, in the transaction that moves
-//! the cursor past the event.
+//! Deliveries of events: each event becomes a row for every webhook that subscribes to it, in the transaction that moves the
+//! cursor past the event.
 
 use super::{guid, payload};
-use crate::consumers::Consumer;
+use crate::consumers::{Consumer, read};
 use crate::{Fault, Forge};
-use abide_core::RepoId;
-use abide_core::webhooks::tellings;
+use abide_core::event::{Kind, Payload};
+use abide_core::repo::Visibility;
+use abide_core::webhooks::hook_events;
 use abide_store::events::Numbered;
 use abide_store::{Tx, deliveries, webhooks};
 use futures_util::future::BoxFuture;
-use serde_json::Value as Json;
 
-/// Room for the parts of one telling, so that a part keeps its number whoever asked for what.
-const TELLING: i64 = 1_000_000;
+/// Part numbers per webhook event, so that a part keeps its number whichever events the webhooks asked for.
+const PARTS: i64 = 1_000_000;
 
 /// The consumer.
 pub(crate) struct Webhooks;
@@ -22,35 +22,40 @@ impl Consumer for Webhooks {
         "webhooks"
     }
 
-    fn wants(&self, kind: &str) -> bool {
-        !tellings(kind, None).is_empty()
+    fn wants(&self, kind: Kind) -> bool {
+        !hook_events(kind, None).is_empty()
     }
 
     fn apply<'a>(&'a self, tx: &'a mut Tx, forge: &'a Forge, event: &'a Numbered) -> BoxFuture<'a, Result<(), Fault>> {
-        Box::pin(tell(tx, forge, event))
+        Box::pin(enqueue(tx, forge, event))
     }
 }
 
-async fn tell(tx: &mut Tx, forge: &Forge, event: &Numbered) -> Result<(), Fault> {
-    let told: Json = serde_json::from_str(&event.payload).unwrap_or_default();
-    // An event loses its repository with the row, and its payload keeps the number.
-    let Some(repo) = event.repo.or_else(|| told["repo_id"].as_i64().map(RepoId::new)) else { return Ok(()) };
+async fn enqueue(tx: &mut Tx, forge: &Forge, event: &Numbered) -> Result<(), Fault> {
+    let body = read(event)?;
+    // The event's column loses the repository with its row; the payload keeps the id.
+    let Some(repo) = event.repo.or(body.repo.repo_id) else { return Ok(()) };
     let hooks = webhooks::listening(tx, repo, event.created_at).await?;
-    for (place, telling) in (0..).zip(tellings(&event.kind, told["after"].as_str())) {
-        let wanted: Vec<_> = hooks.iter().filter(|hook| hook.events.contain(telling.kind)).collect();
+    for (place, sent) in (0..).zip(hook_events(body.payload.kind(), new_visibility(&body.payload))) {
+        let wanted: Vec<_> = hooks.iter().filter(|hook| hook.events.contain(sent.kind)).collect();
         if wanted.is_empty() {
             continue;
         }
-        let messages = payload::of_event(tx, forge, event, &told, repo, *telling).await?;
-        for (part, message) in (place * TELLING..).zip(messages) {
+        let messages = payload::of_event(tx, forge, event, &body, repo, *sent).await?;
+        for (part, message) in (place * PARTS..).zip(messages) {
             for hook in &wanted {
                 let new = message.for_hook(hook.id, guid(forge), Some((event.id, part)));
                 deliveries::enqueue(tx, &new).await?;
             }
         }
     }
-    if event.kind == "repo_hard_deleted" {
+    if body.payload.kind() == Kind::RepoHardDeleted {
         webhooks::gone(tx, repo).await?;
     }
     Ok(())
+}
+
+fn new_visibility(payload: &Payload) -> Option<Visibility> {
+    let Payload::RepoVisibilityChanged(changed) = payload else { return None };
+    Some(changed.after)
 }

@@ -1,16 +1,16 @@
 //! Adding a webhook. It is pinged at once, so that whoever added it sees whether anyone is there.
 
-use super::choice::{Change, choose, host};
+use super::choice::{Change, choose, logged};
 use super::{Hook, HookError, ask};
+use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::repos::open::open_locked;
-use crate::tell::{Who, audit_repo, event_hook};
 use crate::{Caller, Forge};
 use abide_core::RepoId;
+use abide_core::event::{HookCreated, Payload, Publicity};
 use abide_core::policy::Action;
 use abide_store::repos::Repo;
 use abide_store::webhooks::{self, Choice};
 use abide_store::{StoreError, Tx};
-use serde_json::json;
 
 /// Adds a webhook to a repository that the caller administers.
 pub async fn create(forge: &Forge, caller: &Caller, repo: &Repo, change: &Change) -> Result<Hook, HookError> {
@@ -39,9 +39,9 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Hook, HookError> {
         ask::enqueue_ping(tx, &unit.forge, &unit.caller, &repo, &hook).await?;
     }
     let who = Who::from(&unit.caller);
-    let meta =
-        json!({ "hook_id": id.get(), "host": host(&hook.url), "events": hook.events.words(), "active": hook.active });
-    audit_repo(tx, &who, "webhook_created", &repo, meta.clone()).await?;
-    event_hook(tx, &who, "webhook_created", &repo, id, meta).await?;
+    let choice = logged(&hook.url, &hook.events, hook.active);
+    let payload = Payload::WebhookCreated(HookCreated { hook_id: id, choice });
+    audit_repo(tx, &who, AuditAction::WebhookCreated, &repo, payload.details()).await?;
+    emit(tx, &who, Subject::Webhook(&repo, id), Publicity::Private, payload).await?;
     Ok(webhooks::by_id(tx, repo.id, id).await?.ok_or(StoreError::Missing)?)
 }

@@ -2,14 +2,14 @@
 
 use super::HookError;
 use super::choice::host;
+use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::repos::open::open_locked;
-use crate::tell::{Who, audit_repo, event_hook};
 use crate::{Caller, Forge};
+use abide_core::event::{HookDeleted, Payload, Publicity};
 use abide_core::policy::Action;
 use abide_core::{HookId, RepoId};
 use abide_store::repos::Repo;
 use abide_store::{Tx, webhooks};
-use serde_json::json;
 
 /// Removes a webhook of a repository that the caller administers.
 pub async fn remove(forge: &Forge, caller: &Caller, repo: &Repo, id: HookId) -> Result<(), HookError> {
@@ -22,7 +22,7 @@ async fn write(tx: &mut Tx, (repo, caller, id): &(RepoId, Caller, HookId)) -> Re
     let hook = webhooks::lock(tx, repo.id, *id).await?.ok_or(HookError::NotFound("webhook"))?;
     webhooks::delete(tx, hook.id).await?;
     let who = Who::from(caller);
-    let meta = json!({ "hook_id": hook.id.get(), "host": host(&hook.url) });
-    audit_repo(tx, &who, "webhook_deleted", &repo, meta.clone()).await?;
-    Ok(event_hook(tx, &who, "webhook_deleted", &repo, hook.id, meta).await?)
+    let payload = Payload::WebhookDeleted(HookDeleted { hook_id: hook.id, host: host(&hook.url) });
+    audit_repo(tx, &who, AuditAction::WebhookDeleted, &repo, payload.details()).await?;
+    Ok(emit(tx, &who, Subject::Webhook(&repo, hook.id), Publicity::Private, payload).await?)
 }

@@ -5,8 +5,9 @@
 //! under the same id, as soon as the hold ends.
 
 use super::{SECRET, choice, payload};
-use crate::tell::{Who, audit_repo, event_hook};
+use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::{Fault, Forge, sealed};
+use abide_core::event::{HookHealth, Payload, Publicity};
 use abide_core::failpoint;
 use abide_core::webhooks::{Answered, Breaker, ContentType, DeliveryState, Outcome};
 use abide_outbound::http::{HeaderMap, HeaderName, HeaderValue};
@@ -308,28 +309,30 @@ async fn write_end(tx: &mut Tx, end: &End) -> Result<Option<Claim>, Fault> {
     };
     deliveries::end(tx, claim.delivery.id, state, &end.tried).await?;
     webhooks::settle(tx, claim, step.breaker, step.next).await?;
-    tell(tx, claim, before, step.breaker).await?;
+    log(tx, claim, before, step.breaker).await?;
     match end.go_on {
         true => Ok(webhooks::go_on(tx, claim, end.forge.node().holder(), HOLD).await?),
         false => Ok(None),
     }
 }
 
-/// Says so when a hook is suspended, and when it is not any more.
-async fn tell(tx: &mut Tx, claim: &Claim, before: Breaker, after: Breaker) -> Result<(), StoreError> {
-    let what = match (before.open_since, after.open_since) {
-        (None, Some(_)) => "webhook_suspended",
-        (Some(_), None) => "webhook_resumed",
-        _ => return Ok(()),
+/// Writes the audit row and the event when a webhook is suspended or resumes.
+async fn log(tx: &mut Tx, claim: &Claim, before: Breaker, after: Breaker) -> Result<(), StoreError> {
+    let (hook_id, host) = (claim.hook.id, choice::host(&claim.hook.url));
+    let health = HookHealth { hook_id, host: host.clone(), failures: after.failures };
+    let (action, payload) = match (before.open_since, after.open_since) {
+        (None, Some(_)) => (AuditAction::WebhookSuspended, Payload::WebhookSuspended(health)),
+        (Some(_), None) => (AuditAction::WebhookResumed, Payload::WebhookResumed(health)),
+        (None, None) | (Some(_), Some(_)) => return Ok(()),
     };
     let Some(repo) = repos::by_id(tx, claim.hook.repo_id, None).await? else { return Ok(()) };
     let who = Who::default();
     let meta = json!({
-        "hook_id": claim.hook.id.get(),
-        "host": choice::host(&claim.hook.url),
+        "hook_id": hook_id.get(),
+        "host": host,
         "failures": after.failures,
         "owner_id": repo.owner_id.get(),
     });
-    audit_repo(tx, &who, what, &repo, meta.clone()).await?;
-    event_hook(tx, &who, what, &repo, claim.hook.id, meta).await
+    audit_repo(tx, &who, action, &repo, meta).await?;
+    emit(tx, &who, Subject::Webhook(&repo, hook_id), Publicity::Private, payload).await
 }

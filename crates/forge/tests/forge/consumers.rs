@@ -1,12 +1,13 @@
 //! Consumers of the log: nothing is lost, nothing is taken in twice, and one bad event stops nobody.
 
 use crate::rig::{Rig, node, rig_with};
+use abide_core::event::{Body, Kind, Publicity, RepoThen, SubjectKind};
 use abide_forge::consumers::manage::{self, Settle, SettleError};
 use abide_forge::consumers::{Consumer, Shared, catch_up_with, register};
 use abide_forge::{Fault, Forge, jobs as work};
-use abide_store::events::{self, Event, Numbered};
+use abide_store::events::{self, NewEvent, Numbered};
 use abide_store::{StoreError, Tx, jobs, sequencer};
-use abide_testkit::Engine;
+use abide_testkit::{Engine, sample_payload};
 use futures_util::future::BoxFuture;
 use rstest::rstest;
 use serde_json::json;
@@ -23,20 +24,26 @@ struct Scribe {
 
 const EFFECT: &str = "test:effect";
 
+/// A kind that the consumer wants, two that it fails on, and one that it does not want.
+const TOLD: Kind = Kind::Star;
+const BADLY: Kind = Kind::Unstar;
+const PANIC: Kind = Kind::RepoEdited;
+const OTHER: Kind = Kind::RepoCreated;
+
 impl Consumer for Scribe {
     fn name(&self) -> &'static str {
         "scribe"
     }
 
-    fn wants(&self, kind: &str) -> bool {
-        kind.starts_with("told")
+    fn wants(&self, kind: Kind) -> bool {
+        [TOLD, BADLY, PANIC].contains(&kind)
     }
 
     fn apply<'a>(&'a self, tx: &'a mut Tx, _: &'a Forge, event: &'a Numbered) -> BoxFuture<'a, Result<(), Fault>> {
         Box::pin(async move {
             let effect = jobs::NewJob {
                 kind: EFFECT,
-                payload: json!({ "source": event.source_id }),
+                payload: json!({ "source": event.subject_id }),
                 unique_key: None,
                 priority: 0,
                 run_at: tx.now().plus(Duration::from_secs(1_000_000)),
@@ -44,9 +51,9 @@ impl Consumer for Scribe {
             };
             jobs::enqueue(tx, &effect).await?;
             if !self.mended.load(Ordering::Relaxed) {
-                match event.kind.as_str() {
-                    "told_badly" => return Err(Fault::Internal("this event is poison".into())),
-                    "told_panic" => panic!("this event makes us panic"),
+                match event.known_kind() {
+                    Some(BADLY) => return Err(Fault::Internal("this event is poison".into())),
+                    Some(PANIC) => panic!("this event makes us panic"),
                     _ => {}
                 }
             }
@@ -62,16 +69,15 @@ async fn world(engine: Engine) -> (Rig, Shared, Arc<Scribe>) {
     (rig, scribe.clone(), scribe)
 }
 
-/// Something happens: `kind`, about thing number `source`.
-async fn happen(rig: &Rig, kind: &'static str, source: i64) {
-    let event = Event {
+/// Something happens: `kind`, about thing number `subject`.
+async fn happen(rig: &Rig, kind: Kind, subject: i64) {
+    let event = NewEvent {
         actor: None,
-        kind,
         repo: None,
-        source_kind: "test",
-        source_id: source,
-        public: true,
-        payload: json!({}),
+        subject_kind: SubjectKind::Repo,
+        subject_id: subject,
+        publicity: Publicity::Public,
+        body: Body { repo: RepoThen::default(), payload: sample_payload(kind) },
     };
     let written: Result<(), StoreError> =
         rig.store.write(event, |tx, event| Box::pin(async move { events::append(tx, event).await })).await;
@@ -100,12 +106,12 @@ async fn events_are_taken_in_once_from_the_moment_a_consumer_is_known(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
     let rig = rig_with(engine, |_| {}).await;
-    happen(&rig, "told", -1).await;
+    happen(&rig, TOLD, -1).await;
     sequencer_runs(&rig).await;
     let scribe = [Arc::new(Scribe::default()) as Shared];
     register(&rig.forge, &scribe).await.expect("it is made known");
     for source in 1..=120 {
-        happen(&rig, if source % 3 == 0 { "other" } else { "told" }, source).await;
+        happen(&rig, if source % 3 == 0 { OTHER } else { TOLD }, source).await;
     }
     catch_up_with(&rig.forge, &scribe).await.expect("it reads");
     register(&rig.forge, &scribe).await.expect("to be made known again changes nothing");
@@ -123,21 +129,21 @@ async fn sequencer_runs(rig: &Rig) {
 }
 
 #[rstest]
-#[case::error("told_badly")]
-#[case::panic("told_panic")]
+#[case::error(BADLY)]
+#[case::panic(PANIC)]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_poisoned_event_is_set_aside_and_the_log_goes_on(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
-    #[case] kind: &'static str,
+    #[case] kind: Kind,
 ) {
     let (rig, shared, scribe) = world(engine).await;
     let consumers = [shared];
     for source in 1..=4 {
-        happen(&rig, "told", source).await;
+        happen(&rig, TOLD, source).await;
     }
     happen(&rig, kind, 5).await;
     for source in 6..=9 {
-        happen(&rig, "told", source).await;
+        happen(&rig, TOLD, source).await;
     }
 
     catch_up_with(&rig.forge, &consumers).await.expect("it reads");
@@ -156,7 +162,7 @@ async fn a_poisoned_event_is_set_aside_and_the_log_goes_on(
     assert_eq!(effects(&rig).await, once_each((1..=9).filter(|source| *source != 5)));
     let failures = manage::failures(&rig.forge, i64::MAX, 10).await.expect("readable");
     assert_eq!(failures.len(), 1);
-    assert_eq!((failures[0].seq, failures[0].tries, failures[0].kind.as_str()), (5, 3, kind));
+    assert_eq!((failures[0].seq, failures[0].tries, failures[0].kind.as_str()), (5, 3, kind.as_str()));
     assert_eq!(manage::status(&rig.forge).await.expect("readable")[0].failures, 1);
 
     // The log is not pruned of what is set aside.
@@ -168,7 +174,7 @@ async fn a_poisoned_event_is_set_aside_and_the_log_goes_on(
     // Once whatever was wrong is mended, the operator has it taken in after all.
     let unknown = manage::settle(&rig.forge, &consumers, ("nobody", 5), Settle::Retry).await;
     assert!(matches!(unknown, Err(SettleError::NoConsumer(_))), "{unknown:?}");
-    if kind == "told_badly" {
+    if kind == BADLY {
         let again = manage::settle(&rig.forge, &consumers, ("scribe", 5), Settle::Retry).await;
         assert!(matches!(again, Err(SettleError::Again(_))), "{again:?}");
     }
@@ -184,7 +190,7 @@ async fn a_poisoned_event_is_set_aside_and_the_log_goes_on(
 async fn the_log_is_kept_for_the_slowest_consumer(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let (rig, shared, _) = world(engine).await;
     for source in 1..=3 {
-        happen(&rig, "told", source).await;
+        happen(&rig, TOLD, source).await;
     }
     sequencer_runs(&rig).await;
     rig.clock.advance(Duration::from_secs(500 * 86_400));
@@ -205,7 +211,7 @@ async fn two_nodes_take_in_each_event_once(#[values(Engine::Sqlite, Engine::Post
     let (second, _store) = node(&rig.database, &rig.clock, "second").await;
     for round in 0..10 {
         for source in 1..=20 {
-            happen(&rig, "told", round * 20 + source).await;
+            happen(&rig, TOLD, round * 20 + source).await;
         }
         let here = [shared.clone()];
         let (one, other) = tokio::join!(catch_up_with(&rig.forge, &here), catch_up_with(&second, &here));

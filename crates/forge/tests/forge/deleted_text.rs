@@ -60,7 +60,7 @@ impl World {
         let mut conn = self.rig.store.read().await.expect("readable");
         let events = events::after(&mut conn, 0, 10_000).await.expect("readable");
         let audit = audit::page(&mut conn, &audit::Filter::default(), i64::MAX, 1000).await.expect("readable");
-        (events.into_iter().map(|event| event.payload).collect(), format!("{audit:?}"))
+        (events.into_iter().map(|event| event.stored_json().to_owned()).collect(), format!("{audit:?}"))
     }
 }
 

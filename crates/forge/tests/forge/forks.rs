@@ -31,7 +31,9 @@ async fn assert_healthy(rig: &Rig) {
 }
 
 async fn count(rig: &Rig, repo: &Repo, kind: &str) -> i64 {
-    events::count_of_kind(&mut rig.store.read().await.expect("readable"), repo.id, kind).await.expect("readable")
+    events::count_of_kind(&mut rig.store.read().await.expect("readable"), repo.id, kind.parse().expect("a kind"))
+        .await
+        .expect("readable")
 }
 
 #[rstest]

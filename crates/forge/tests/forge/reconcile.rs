@@ -1,6 +1,7 @@
 //! What becomes of a push whose process is gone.
 
 use crate::rig::{Rig, rig};
+use abide_core::event::Kind;
 use abide_core::{Oid, RefUpdate};
 use abide_forge::git::reconcile;
 use abide_store::pushes::{self, Intent, Push};
@@ -45,7 +46,7 @@ async fn generation(rig: &Rig, push: &Push) -> i64 {
 
 async fn push_events(rig: &Rig, push: &Push) -> i64 {
     let mut conn = rig.store.read().await.expect("readable");
-    events::count_of_kind(&mut conn, push.repo_id, "push").await.expect("readable")
+    events::count_of_kind(&mut conn, push.repo_id, Kind::Push).await.expect("readable")
 }
 
 fn branches(rig: &Rig, push: &Push) -> String {

@@ -104,28 +104,42 @@ pub fn mentioned(text: &str) -> BTreeSet<PublicKey> {
     keys.filter_map(|word| nip19::parse_npub(&word).ok()).collect()
 }
 
-/// Kind of the domain event for an addition, named as for local issues and pull requests; `None` if nothing changed.
-/// `before` and `after` are the thread's status around it.
-pub fn told(kind: ThreadKind, addition: Addition, before: Status, after: Status) -> Option<&'static str> {
+/// A change of a thread that becomes a domain event, as for local issues and pull requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThreadEvent {
+    IssueOpened,
+    IssueCommented,
+    IssueClosed,
+    IssueReopened,
+    PrOpened,
+    PrCommented,
+    PrSynchronized,
+    PrClosed,
+    PrMerged,
+    PrReopened,
+}
+
+/// The change that an addition makes; `None` if nothing changed. `before` and `after` are the thread's status around it.
+pub fn thread_event(kind: ThreadKind, addition: Addition, before: Status, after: Status) -> Option<ThreadEvent> {
     use ThreadKind::{Issue, Proposal};
     let is_open = |status| matches!(status, Status::Open | Status::Draft);
     match (kind, addition) {
-        (Issue, Addition::Opened) => Some("issue_created"),
-        (Issue, Addition::Comment) => Some("issue_comment_created"),
+        (Issue, Addition::Opened) => Some(ThreadEvent::IssueOpened),
+        (Issue, Addition::Comment) => Some(ThreadEvent::IssueCommented),
         (Issue, Addition::Version) => None,
-        (Proposal, Addition::Opened) => Some("pr_opened"),
-        (Proposal, Addition::Comment) => Some("pr_comment_created"),
-        (Proposal, Addition::Version) => Some("pr_synchronized"),
+        (Proposal, Addition::Opened) => Some(ThreadEvent::PrOpened),
+        (Proposal, Addition::Comment) => Some(ThreadEvent::PrCommented),
+        (Proposal, Addition::Version) => Some(ThreadEvent::PrSynchronized),
         (_, Addition::Status(_)) if is_open(before) == is_open(after) => match (kind, after) {
             // A closed proposal is now marked as merged.
-            (Proposal, Status::Applied) if before != Status::Applied => Some("pr_merged"),
+            (Proposal, Status::Applied) if before != Status::Applied => Some(ThreadEvent::PrMerged),
             _ => None,
         },
-        (Issue, Addition::Status(_)) if is_open(after) => Some("issue_reopened"),
-        (Issue, Addition::Status(_)) => Some("issue_closed"),
-        (Proposal, Addition::Status(_)) if is_open(after) => Some("pr_reopened"),
-        (Proposal, Addition::Status(_)) if after == Status::Applied => Some("pr_merged"),
-        (Proposal, Addition::Status(_)) => Some("pr_closed"),
+        (Issue, Addition::Status(_)) if is_open(after) => Some(ThreadEvent::IssueReopened),
+        (Issue, Addition::Status(_)) => Some(ThreadEvent::IssueClosed),
+        (Proposal, Addition::Status(_)) if is_open(after) => Some(ThreadEvent::PrReopened),
+        (Proposal, Addition::Status(_)) if after == Status::Applied => Some(ThreadEvent::PrMerged),
+        (Proposal, Addition::Status(_)) => Some(ThreadEvent::PrClosed),
     }
 }
 
@@ -190,34 +204,34 @@ mod tests {
     }
 
     #[test]
-    fn every_change_is_told_once_and_no_change_never() {
+    fn every_change_is_one_event_and_no_change_is_none() {
         let all = [Status::Open, Status::Applied, Status::Closed, Status::Draft];
-        let tell = |kind, before, after| told(kind, Addition::Status(after), before, after);
+        let change = |kind, before, after| thread_event(kind, Addition::Status(after), before, after);
         for before in all {
             for after in all {
                 let open = |status| matches!(status, Status::Open | Status::Draft);
                 let issue = match (open(before), open(after)) {
-                    (true, false) => Some("issue_closed"),
-                    (false, true) => Some("issue_reopened"),
+                    (true, false) => Some(ThreadEvent::IssueClosed),
+                    (false, true) => Some(ThreadEvent::IssueReopened),
                     _ => None,
                 };
-                assert_eq!(tell(ThreadKind::Issue, before, after), issue, "{before:?} {after:?}");
+                assert_eq!(change(ThreadKind::Issue, before, after), issue, "{before:?} {after:?}");
                 let proposal = match (before, after) {
                     (Status::Applied, Status::Applied) => None,
-                    (_, Status::Applied) => Some("pr_merged"),
-                    (Status::Open | Status::Draft, Status::Closed) => Some("pr_closed"),
-                    (Status::Applied | Status::Closed, Status::Open | Status::Draft) => Some("pr_reopened"),
+                    (_, Status::Applied) => Some(ThreadEvent::PrMerged),
+                    (Status::Open | Status::Draft, Status::Closed) => Some(ThreadEvent::PrClosed),
+                    (Status::Applied | Status::Closed, Status::Open | Status::Draft) => Some(ThreadEvent::PrReopened),
                     _ => None,
                 };
-                assert_eq!(tell(ThreadKind::Proposal, before, after), proposal, "{before:?} {after:?}");
+                assert_eq!(change(ThreadKind::Proposal, before, after), proposal, "{before:?} {after:?}");
             }
         }
-        let plain = |kind, what| told(kind, what, Status::Open, Status::Open);
-        assert_eq!(plain(ThreadKind::Issue, Addition::Opened), Some("issue_created"));
-        assert_eq!(plain(ThreadKind::Issue, Addition::Comment), Some("issue_comment_created"));
+        let plain = |kind, what| thread_event(kind, what, Status::Open, Status::Open);
+        assert_eq!(plain(ThreadKind::Issue, Addition::Opened), Some(ThreadEvent::IssueOpened));
+        assert_eq!(plain(ThreadKind::Issue, Addition::Comment), Some(ThreadEvent::IssueCommented));
         assert_eq!(plain(ThreadKind::Issue, Addition::Version), None);
-        assert_eq!(plain(ThreadKind::Proposal, Addition::Opened), Some("pr_opened"));
-        assert_eq!(plain(ThreadKind::Proposal, Addition::Comment), Some("pr_comment_created"));
-        assert_eq!(plain(ThreadKind::Proposal, Addition::Version), Some("pr_synchronized"));
+        assert_eq!(plain(ThreadKind::Proposal, Addition::Opened), Some(ThreadEvent::PrOpened));
+        assert_eq!(plain(ThreadKind::Proposal, Addition::Comment), Some(ThreadEvent::PrCommented));
+        assert_eq!(plain(ThreadKind::Proposal, Addition::Version), Some(ThreadEvent::PrSynchronized));
     }
 }

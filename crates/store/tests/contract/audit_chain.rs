@@ -2,6 +2,7 @@
 
 use crate::sequencer::{KEY, happen, lead, step};
 use crate::support::{Raw, World};
+use abide_core::audit::Action;
 use abide_store::audit::{self, ChainReport};
 use abide_store::sequencer;
 use abide_testkit::Engine;
@@ -132,9 +133,10 @@ async fn a_chain_longer_than_a_page_is_walked_to_its_end(#[values(Engine::Sqlite
 async fn the_rows_of_a_repository_are_listed_newest_first(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let world = World::new(engine).await;
     let repo = abide_core::RepoId::new(7);
-    for action in ["repo:create", "repo:rename", "repo:delete"] {
+    for action in [Action::RepoCreated, Action::RepoEdited, Action::RepoSoftDeleted] {
         crate::support::unit!(world.store, action, |tx, action| {
-            let entry = audit::Entry { actor: None, action, repo: Some(repo), ip: None, meta: serde_json::json!({}) };
+            let entry =
+                audit::Entry { actor: None, action: *action, repo: Some(repo), ip: None, meta: serde_json::json!({}) };
             audit::append(tx, &entry).await
         })
         .await
@@ -146,6 +148,6 @@ async fn the_rows_of_a_repository_are_listed_newest_first(#[values(Engine::Sqlit
 
     assert_eq!(
         records.iter().map(|record| record.record.action.as_str()).collect::<Vec<_>>(),
-        ["repo:delete", "repo:rename"]
+        ["repo_soft_deleted", "repo_edited"]
     );
 }

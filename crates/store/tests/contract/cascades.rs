@@ -4,10 +4,12 @@ use crate::leases::take;
 use crate::sequencer::{KEY, lead, step};
 use crate::support::{World, repo, run, sql, unit, user};
 use abide_core::RepoId;
+use abide_core::audit::Action;
+use abide_core::event::{Body, Kind, Publicity, RepoThen, SubjectKind};
 use abide_core::repo::Role;
 use abide_store::pushes::{self, Intent};
 use abide_store::{Sql, Store, StoreError, audit, collaborators, events, repos};
-use abide_testkit::Engine;
+use abide_testkit::{Engine, sample_payload};
 use rstest::rstest;
 use serde_json::json;
 use std::time::Duration;
@@ -18,17 +20,17 @@ const FORK: Sql = sql("UPDATE repos SET fork_of_repo_id = $1 WHERE id = $2");
 
 async fn tell(store: &Store, id: RepoId) {
     unit!(store, id, |tx, &id| {
-        let event = events::Event {
+        let event = events::NewEvent {
             actor: None,
-            kind: "repo.created",
             repo: Some(id),
-            source_kind: "repo",
-            source_id: id.get(),
-            public: true,
-            payload: json!({}),
+            subject_kind: SubjectKind::Repo,
+            subject_id: id.get(),
+            publicity: Publicity::Public,
+            body: Body { repo: RepoThen::default(), payload: sample_payload(Kind::RepoCreated) },
         };
         events::append(tx, &event).await?;
-        let entry = audit::Entry { actor: None, action: "repo:create", repo: Some(id), ip: None, meta: json!({}) };
+        let entry =
+            audit::Entry { actor: None, action: Action::RepoCreated, repo: Some(id), ip: None, meta: json!({}) };
         audit::append(tx, &entry).await
     })
     .await

@@ -2,18 +2,18 @@
 
 use crate::support::{World, repo, run, sql, unit, user};
 use abide_core::attention::event_visible;
-use abide_core::feed::{Period, Told};
+use abide_core::event::{Body, Kind, Publicity, RepoThen, SubjectKind};
+use abide_core::feed::{Period, is_in_feeds};
 use abide_core::policy::{Actor, RepoFacts};
 use abide_core::repo::{Role, Visibility};
 use abide_core::{RepoId, UserId, WatchLevel};
-use abide_store::events::{self, Event};
+use abide_store::events::{self, NewEvent};
 use abide_store::feeds::{self, Feed, Run};
 use abide_store::leases;
 use abide_store::repos::{self, Viewer};
 use abide_store::{Sql, Store, StoreError, collaborators, follows, sequencer, stars, trending, users, watches};
-use abide_testkit::Engine;
+use abide_testkit::{Engine, sample_payload};
 use rstest::rstest;
-use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ impl Dice {
 
 struct Happened {
     seq: i64,
-    kind: &'static str,
+    kind: Kind,
     actor: Option<UserId>,
     repo: Option<RepoId>,
     about_user: Option<UserId>,
@@ -49,7 +49,25 @@ async fn number(store: &Store) {
     numbered.unwrap();
 }
 
-async fn emit(store: &Store, event: Event) {
+/// An event of a kind. Its body comes from a sample: feeds go by the columns.
+fn event(
+    kind: Kind,
+    actor: Option<UserId>,
+    repo: Option<RepoId>,
+    subject: (SubjectKind, i64),
+    public: bool,
+) -> NewEvent {
+    NewEvent {
+        actor,
+        repo,
+        subject_kind: subject.0,
+        subject_id: subject.1,
+        publicity: if public { Publicity::Public } else { Publicity::Private },
+        body: Body { repo: RepoThen::default(), payload: sample_payload(kind) },
+    }
+}
+
+async fn emit(store: &Store, event: NewEvent) {
     let written: Result<(), StoreError> =
         store.write(event, |tx, event| Box::pin(async move { events::append(tx, event).await })).await;
     written.unwrap();
@@ -113,15 +131,15 @@ async fn every_feed_shows_each_viewer_what_the_rule_lets_them_know(
         }
     }
 
-    let kinds: Vec<&'static str> =
-        Told::ALL.iter().map(|told| told.as_str()).chain(["unstar", "repo_edited"]).collect();
+    let in_feeds = Kind::ALL.iter().copied().filter(|kind| is_in_feeds(*kind));
+    let kinds: Vec<Kind> = in_feeds.chain([Kind::Unstar, Kind::RepoEdited]).collect();
     let mut log = Vec::new();
     for seq in 1..=300 {
         let (place, _) = places[dice.below(8)];
         let actor = (dice.below(12) > 0).then(|| people[dice.below(5)]);
         let kind = kinds[dice.below(kinds.len())];
         let (public, about) = (dice.below(3) > 0, people[dice.below(5)]);
-        let follow = kind == "follow";
+        let follow = kind == Kind::Follow;
         let happened = Happened {
             seq,
             kind,
@@ -130,17 +148,8 @@ async fn every_feed_shows_each_viewer_what_the_rule_lets_them_know(
             about_user: follow.then_some(about),
             public,
         };
-        let source = if follow { ("user", about.get()) } else { ("repo", place.get()) };
-        let event = Event {
-            actor,
-            kind,
-            repo: happened.repo,
-            source_kind: source.0,
-            source_id: source.1,
-            public,
-            payload: json!({}),
-        };
-        emit(store, event).await;
+        let subject = if follow { (SubjectKind::User, about.get()) } else { (SubjectKind::Repo, place.get()) };
+        emit(store, event(kind, actor, happened.repo, subject, public)).await;
         log.push(happened);
     }
     number(store).await;
@@ -167,7 +176,7 @@ async fn every_feed_shows_each_viewer_what_the_rule_lets_them_know(
         let actor = viewer.map_or(Actor::Anonymous, |id| Actor::User { id, site_admin: admin, suspended: false });
         let may_know = |event: &Happened| {
             let silent = event.actor == Some(suspended) || event.about_user == Some(suspended);
-            let told = event.kind.parse::<Told>().is_ok();
+            let told = is_in_feeds(event.kind);
             let visible = match event.repo {
                 Some(place) => {
                     let role = viewer.is_some_and(|who| roles.contains(&(place, who))).then_some(Role::Read);
@@ -249,16 +258,9 @@ async fn home_leaves_nothing_out_where_more_sources_are_kept_than_a_run_has_plac
                 follows::add(tx, reader, people[index]).await?;
             }
             for (actor, place, public) in log {
-                let event = Event {
-                    actor: Some(people[*actor]),
-                    kind: "star",
-                    repo: Some(places[*place]),
-                    source_kind: "repo",
-                    source_id: places[*place].get(),
-                    public: *public,
-                    payload: json!({}),
-                };
-                events::append(tx, &event).await?;
+                let (actor, place) = (people[*actor], places[*place]);
+                let subject = (SubjectKind::Repo, place.get());
+                events::append(tx, &event(Kind::Star, Some(actor), Some(place), subject, *public)).await?;
             }
             Ok(())
         })
@@ -293,36 +295,26 @@ async fn what_is_popular_goes_by_distinct_people_and_what_they_did_on_balance(
         places.push(repo(store, owner, name).await);
     }
     let [liked, pushed_up, undone, own, hidden, gone] = places[..] else { unreachable!() };
-    let act = async |who: UserId, kind: &'static str, place: RepoId| {
-        let (source_kind, source_id) = ("repo", place.get());
-        let event = Event {
-            actor: Some(who),
-            kind,
-            repo: Some(place),
-            source_kind,
-            source_id,
-            public: true,
-            payload: json!({}),
-        };
-        emit(store, event).await;
+    let act = async |who: UserId, kind: Kind, place: RepoId| {
+        emit(store, event(kind, Some(who), Some(place), (SubjectKind::Repo, place.get()), true)).await;
     };
     for who in &old[..2] {
-        act(*who, "star", liked).await;
-        act(*who, "repo_forked", liked).await;
+        act(*who, Kind::Star, liked).await;
+        act(*who, Kind::RepoForked, liked).await;
     }
     for who in &fresh {
-        act(*who, "star", pushed_up).await;
+        act(*who, Kind::Star, pushed_up).await;
     }
     for _ in 0..20 {
-        act(old[0], "star", undone).await;
-        act(old[0], "unstar", undone).await;
+        act(old[0], Kind::Star, undone).await;
+        act(old[0], Kind::Unstar, undone).await;
     }
-    act(old[1], "star", undone).await;
-    act(old[2], "unstar", undone).await;
-    act(owner, "star", own).await;
+    act(old[1], Kind::Star, undone).await;
+    act(old[2], Kind::Unstar, undone).await;
+    act(owner, Kind::Star, own).await;
     for who in &old {
-        act(*who, "star", hidden).await;
-        act(*who, "star", gone).await;
+        act(*who, Kind::Star, hidden).await;
+        act(*who, Kind::Star, gone).await;
     }
     number(store).await;
     let count = async |period: Period| {

@@ -2,6 +2,7 @@
 
 use crate::logins::{MINUTE, link, session};
 use crate::support::{World, joined, new_repo, new_user, repo, unit, user};
+use abide_core::audit::Action;
 use abide_core::{Handle, UserId, UserName};
 use abide_store::links::{self, NewLink, Purpose};
 use abide_store::repos::{self, Page};
@@ -228,10 +229,10 @@ async fn the_audit_log_is_read_from_its_end_by_what_is_asked_for(
     let (alice, bob) = (user(store, "alice").await, user(store, "bob").await);
     let tool = repo(store, alice, "tool").await;
     let entries = [
-        (Some(alice), "repo_created", Some(tool)),
-        (Some(bob), "logged_in", None),
-        (None, "user_created", None),
-        (Some(alice), "logged_in", None),
+        (Some(alice), Action::RepoCreated, Some(tool)),
+        (Some(bob), Action::LoggedIn, None),
+        (None, Action::UserCreated, None),
+        (Some(alice), Action::LoggedIn, None),
     ];
     for (actor, action, repo) in entries {
         let entry = audit::Entry { actor, action, repo, ip: None, meta: serde_json::json!({}) };
@@ -250,7 +251,7 @@ async fn the_audit_log_is_read_from_its_end_by_what_is_asked_for(
     let (rest, _) = page(audit::Filter::default(), last.unwrap(), 3).await;
     assert_eq!(rest, "alice repo_created alice/tool");
     let (of_action, _) =
-        page(audit::Filter { action: Some("logged_in".into()), ..audit::Filter::default() }, i64::MAX, 9).await;
+        page(audit::Filter { action: Some(Action::LoggedIn), ..audit::Filter::default() }, i64::MAX, 9).await;
     assert_eq!(of_action, "alice logged_in -; bob logged_in -");
     let (of_actor, _) = page(audit::Filter { actor: Some(bob), ..audit::Filter::default() }, i64::MAX, 9).await;
     assert_eq!(of_actor, "bob logged_in -");

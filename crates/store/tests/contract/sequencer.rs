@@ -2,10 +2,12 @@
 
 use crate::leases::{release, take};
 use crate::support::{World, eventually, joined, unit};
+use abide_core::audit::Action;
+use abide_core::event::{Body, Kind, Payload, Publicity, RepoCreated, RepoThen, SubjectKind};
 use abide_store::leases::Lease;
 use abide_store::sequencer::{self, Step};
 use abide_store::{Store, StoreError, audit, events};
-use abide_testkit::Engine;
+use abide_testkit::{Engine, sample_payload};
 use rstest::rstest;
 use serde_json::json;
 use std::sync::Arc;
@@ -19,19 +21,18 @@ const LONG: Duration = Duration::from_secs(600);
 pub async fn happen(store: &Store, count: i64) {
     unit!(store, count, |tx, &count| {
         for index in 0..count {
-            let (kind, payload) = ("repo.renamed", json!({ "index": index }));
-            let event = events::Event {
+            let event = events::NewEvent {
                 actor: None,
-                kind,
                 repo: None,
-                source_kind: "repo",
-                source_id: index,
-                public: true,
-                payload: payload.clone(),
+                subject_kind: SubjectKind::Repo,
+                subject_id: index,
+                publicity: Publicity::Public,
+                body: Body { repo: RepoThen::default(), payload: sample_payload(Kind::RepoRenamed) },
             };
             events::append(tx, &event).await?;
             let ip = Some("192.0.2.1".to_owned());
-            let entry = audit::Entry { actor: None, action: "repo:rename", repo: None, ip, meta: payload };
+            let meta = json!({ "index": index });
+            let entry = audit::Entry { actor: None, action: Action::RepoRenamed, repo: None, ip, meta };
             audit::append(tx, &entry).await?;
         }
         Ok::<_, StoreError>(())
@@ -89,16 +90,17 @@ async fn an_event_reads_back_as_it_was_written(#[values(Engine::Sqlite, Engine::
     let world = World::new(engine).await;
     let actor = crate::support::user(&world.store, "alice").await;
     let repo = crate::support::repo(&world.store, actor, "tool").await;
-    let payload = json!({ "slug": "alice/tool", "note": "ü \" \\ \n" });
-    unit!(world.store, payload.clone(), |tx, payload| {
-        let event = events::Event {
+    let then = RepoThen { repo_id: Some(repo), slug: Some("alice/tool".into()), owner_id: Some(actor) };
+    let created = RepoCreated { default_branch: "ü \" \\ \n".into() };
+    let body = Body { repo: then, payload: Payload::RepoCreated(created) };
+    unit!(world.store, body.clone(), |tx, body| {
+        let event = events::NewEvent {
             actor: Some(actor),
-            kind: "repo.created",
             repo: Some(repo),
-            source_kind: "repo",
-            source_id: repo.get(),
-            public: false,
-            payload: payload.clone(),
+            subject_kind: SubjectKind::Repo,
+            subject_id: repo.get(),
+            publicity: Publicity::Private,
+            body: body.clone(),
         };
         events::append(tx, &event).await
     })
@@ -110,10 +112,12 @@ async fn an_event_reads_back_as_it_was_written(#[values(Engine::Sqlite, Engine::
     let read = events::after(&mut conn, 0, 10).await.unwrap().remove(0);
 
     assert_eq!((read.actor, read.repo, read.public), (Some(actor), Some(repo), false));
-    assert_eq!((read.kind.as_str(), read.created_at), ("repo.created", abide_testkit::TestClock::START));
-    assert_eq!(serde_json::from_str::<serde_json::Value>(&read.payload).unwrap(), payload);
-    assert_eq!(events::count_of_kind(&mut conn, repo, "repo.created").await.unwrap(), 1);
-    assert_eq!(events::count_of_kind(&mut conn, repo, "repo.renamed").await.unwrap(), 0);
+    assert_eq!((read.kind.as_str(), read.created_at), ("repo_created", abide_testkit::TestClock::START));
+    assert_eq!((read.subject_kind, read.subject_id), (Some(SubjectKind::Repo), repo.get()));
+    assert_eq!(read.stored_json(), body.to_json().to_string());
+    assert_eq!(read.body().unwrap(), body);
+    assert_eq!(events::count_of_kind(&mut conn, repo, Kind::RepoCreated).await.unwrap(), 1);
+    assert_eq!(events::count_of_kind(&mut conn, repo, Kind::RepoRenamed).await.unwrap(), 0);
 }
 
 /// Ids are handed out before the commit, so a small one can appear late.

@@ -1,76 +1,162 @@
 //! What the audit log says about a repository, in words.
 
+use abide_core::audit::Action;
+use abide_core::event::{Push, PushedRef};
+use serde::Deserialize;
 use serde_json::Value as Json;
 
-/// What was done, in words; `None` if this version has no words for it.
+/// Details of audit rows, as far as the trail shows them. Every action has some of the fields.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Meta {
+    slug: Option<String>,
+    visibility: Option<String>,
+    source: Option<String>,
+    old_name: Option<String>,
+    new_name: Option<String>,
+    from: Option<String>,
+    to: Option<String>,
+    user: Option<String>,
+    host: Option<String>,
+    transport: Option<String>,
+    push: Option<Push>,
+    description_changed: bool,
+    /// A word, a list or an object: it depends on the action.
+    before: Json,
+    after: Json,
+}
+
+/// What was done, in words; `None` for actions on accounts, and for unknown ones.
 pub(crate) fn told(action: &str, meta: &str) -> Option<String> {
-    let meta: Json = serde_json::from_str(meta).unwrap_or_default();
-    let text = |field: &str| meta[field].as_str().unwrap_or("?").to_owned();
+    let action: Action = action.parse().ok()?;
+    let meta: Meta = serde_json::from_str(meta).unwrap_or_default();
+    let text = |field: &Option<String>| field.clone().unwrap_or_else(|| "?".into());
+    let word = |field: &Json| field.as_str().unwrap_or("?").to_owned();
     Some(match action {
-        "push" => pushed(&meta),
-        "repo_created" => format!("Created as {}, {}", text("slug"), text("visibility")),
-        "repo_forked" => format!("Forked from {}", text("source")),
-        "repo_edited" => edited(&meta),
-        "repo_topics_changed" => match listed(&meta["after"]) {
+        Action::Push => pushed(&meta),
+        Action::RepoCreated => format!("Created as {}, {}", text(&meta.slug), text(&meta.visibility)),
+        Action::RepoForked => format!("Forked from {}", text(&meta.source)),
+        Action::RepoEdited => edited(&meta),
+        Action::RepoTopicsChanged => match listed(&meta.after) {
             none if none.is_empty() => "Topics removed".to_owned(),
             topics => format!("Topics changed to {topics}"),
         },
-        "repo_renamed" => format!("Renamed from {} to {}", text("old_name"), text("new_name")),
-        "repo_archived" => "Archived".to_owned(),
-        "repo_unarchived" => "Unarchived".to_owned(),
-        "repo_visibility_changed" => format!("Made {}", text("after")),
-        "repo_soft_deleted" => "Deleted".to_owned(),
-        "repo_restored" if meta["old_name"] != meta["new_name"] => {
-            format!("Restored as {}, formerly {}", text("new_name"), text("old_name"))
+        Action::RepoRenamed => format!("Renamed from {} to {}", text(&meta.old_name), text(&meta.new_name)),
+        Action::RepoArchived => "Archived".to_owned(),
+        Action::RepoUnarchived => "Unarchived".to_owned(),
+        Action::RepoVisibilityChanged => format!("Made {}", word(&meta.after)),
+        Action::RepoSoftDeleted => "Deleted".to_owned(),
+        Action::RepoRestored if meta.old_name != meta.new_name => {
+            format!("Restored as {}, formerly {}", text(&meta.new_name), text(&meta.old_name))
         }
-        "repo_restored" => "Restored".to_owned(),
-        "repo_hard_deleted" => "Deleted permanently".to_owned(),
-        "repo_transfer_requested" => format!("Transfer offered to {}", text("to")),
-        "repo_transfer_accepted" => format!("Transferred from {} to {}", text("from"), text("to")),
-        "repo_transfer_declined" => format!("Transfer from {} declined", text("from")),
-        "repo_transfer_canceled" => format!("Transfer to {} cancelled", text("to")),
-        "repo_redirect_released" => format!("Old name {} released", text("old_name")),
-        "collaborator_added" => format!("{} added with the {} role", text("user"), text("after")),
-        "collaborator_changed" => {
-            format!("Role of {} changed from {} to {}", text("user"), text("before"), text("after"))
+        Action::RepoRestored => "Restored".to_owned(),
+        Action::RepoHardDeleted => "Deleted permanently".to_owned(),
+        Action::RepoTransferRequested => format!("Transfer offered to {}", text(&meta.to)),
+        Action::RepoTransferAccepted => format!("Transferred from {} to {}", text(&meta.from), text(&meta.to)),
+        Action::RepoTransferDeclined => format!("Transfer from {} declined", text(&meta.from)),
+        Action::RepoTransferCanceled => format!("Transfer to {} cancelled", text(&meta.to)),
+        Action::RepoRedirectReleased => format!("Old name {} released", text(&meta.old_name)),
+        Action::CollaboratorAdded => format!("{} added with the {} role", text(&meta.user), word(&meta.after)),
+        Action::CollaboratorChanged => {
+            format!("Role of {} changed from {} to {}", text(&meta.user), word(&meta.before), word(&meta.after))
         }
-        "collaborator_removed" => format!("{} removed, formerly with the {} role", text("user"), text("before")),
-        "webhook_created" => format!("Webhook to {} added", text("host")),
-        "webhook_edited" => format!("Webhook to {} changed", text("host")),
-        "webhook_deleted" => format!("Webhook to {} deleted", text("host")),
-        "webhook_suspended" => format!("Webhook to {} suspended: too many deliveries failed in a row", text("host")),
-        "webhook_resumed" => format!("Webhook to {} resumed", text("host")),
-        _ => return None,
+        Action::CollaboratorRemoved => {
+            format!("{} removed, formerly with the {} role", text(&meta.user), word(&meta.before))
+        }
+        Action::WebhookCreated => format!("Webhook to {} added", text(&meta.host)),
+        Action::WebhookEdited => format!("Webhook to {} changed", text(&meta.host)),
+        Action::WebhookDeleted => format!("Webhook to {} deleted", text(&meta.host)),
+        Action::WebhookSuspended => {
+            format!("Webhook to {} suspended: too many deliveries failed in a row", text(&meta.host))
+        }
+        Action::WebhookResumed => format!("Webhook to {} resumed", text(&meta.host)),
+        // Shown by their word.
+        Action::RepoMovedWithKey
+        | Action::AnnouncementPromoted
+        | Action::AnnouncementReplaced
+        | Action::IssueModerated
+        | Action::IssueCommentModerated
+        | Action::IssueCommentRemoved
+        | Action::LabelDeleted
+        | Action::MilestoneDeleted => return None,
+        // Not on a repository.
+        Action::Star
+        | Action::Unstar
+        | Action::WatchSet
+        | Action::Follow
+        | Action::Unfollow
+        | Action::UserCreated
+        | Action::UserRenamed
+        | Action::UserDeleted
+        | Action::UserSuspended
+        | Action::UserUnsuspended
+        | Action::UserRedirectReleased
+        | Action::AdminGranted
+        | Action::AdminTaken
+        | Action::ProfileEdited
+        | Action::PasswordChanged
+        | Action::TotpEnabled
+        | Action::TotpDisabled
+        | Action::TotpReset
+        | Action::RecoveryCodesReplaced
+        | Action::EmailAdded
+        | Action::EmailVerified
+        | Action::EmailRemoved
+        | Action::PrimaryEmailChanged
+        | Action::KeyLinked
+        | Action::KeyUnlinked
+        | Action::KeyReadmitted
+        | Action::SshKeyAdded
+        | Action::SshKeyRemoved
+        | Action::TokenCreated
+        | Action::TokenRevoked
+        | Action::InviteCreated
+        | Action::InviteRevoked
+        | Action::LoggedIn
+        | Action::LoggedOut
+        | Action::LoggedOutEverywhere
+        | Action::SessionEnded
+        | Action::OtherSessionsEnded
+        | Action::JobRetried
+        | Action::EventRetried
+        | Action::EventDropped => return None,
     })
 }
 
-fn pushed(meta: &Json) -> String {
+fn pushed(meta: &Meta) -> String {
     const NAMED: usize = 3;
-    let push = &meta["push"];
-    let refs = push["refs"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let short = |entry: &Json| {
-        let name = entry["name"].as_str().unwrap_or("?");
-        name.trim_start_matches("refs/heads/").trim_start_matches("refs/tags/").to_owned()
-    };
+    let refs = meta.push.as_ref().map(Push::refs).unwrap_or_default();
+    let short =
+        |entry: &PushedRef| entry.name.trim_start_matches("refs/heads/").trim_start_matches("refs/tags/").to_owned();
     let named: Vec<String> = refs.iter().take(NAMED).map(short).collect();
-    let all = push["ref_count"].as_u64().unwrap_or(refs.len() as u64);
+    let all = meta.push.as_ref().and_then(|push| push.ref_count).unwrap_or(refs.len() as u64);
     let others = match all.saturating_sub(named.len() as u64) {
         0 => String::new(),
         others => format!(" and {others} more"),
     };
-    format!("Pushed {}{others} over {}", named.join(", "), meta["transport"].as_str().unwrap_or("?").to_uppercase())
+    let transport = meta.transport.as_deref().unwrap_or("?").to_uppercase();
+    format!("Pushed {}{others} over {transport}", named.join(", "))
 }
 
-/// Rows of older versions hold both descriptions; others say only that it changed.
-fn edited(meta: &Json) -> String {
-    let (before, after) = (&meta["before"], &meta["after"]);
-    let changed = |field: &str| before[field] != after[field];
-    let described = meta["description_changed"] == true || changed("description");
-    match (described, changed("default_branch")) {
+/// Settings of a repository before or after an edit. Rows of older versions have the description; others only say that
+/// it changed.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+struct Settings {
+    description: Option<String>,
+    default_branch: Option<String>,
+}
+
+fn edited(meta: &Meta) -> String {
+    let read = |settings: &Json| Settings::deserialize(settings).unwrap_or_default();
+    let (before, after) = (read(&meta.before), read(&meta.after));
+    let described = meta.description_changed || before.description != after.description;
+    match (described, before.default_branch != after.default_branch) {
         (_, true) => {
-            let short = |branch: &Json| branch.as_str().unwrap_or("?").trim_start_matches("refs/heads/").to_owned();
+            let short =
+                |branch: &Option<String>| branch.as_deref().unwrap_or("?").trim_start_matches("refs/heads/").to_owned();
             let also = if described { ", description changed" } else { "" };
-            let (from, to) = (short(&before["default_branch"]), short(&after["default_branch"]));
+            let (from, to) = (short(&before.default_branch), short(&after.default_branch));
             format!("Default branch changed from {from} to {to}{also}")
         }
         (true, false) => "Description changed".to_owned(),

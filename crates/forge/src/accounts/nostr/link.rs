@@ -4,12 +4,12 @@ use super::merge::merge;
 use super::{Answer, NostrError, Proved, check, is_barred, use_up};
 use crate::accounts::confirm as ask;
 use crate::accounts::sessions::Viewer;
-use crate::tell::{Who, audit_account, event_user};
+use crate::emit::{AuditAction, Subject, Who, audit_account, emit};
 use crate::{Fault, Forge};
 use abide_core::UserId;
 use abide_core::account::may_unlink;
+use abide_core::event::{LinkedKey, Payload, Publicity};
 use abide_store::{StoreError, Tx, sessions, user_keys, users};
-use serde_json::json;
 
 /// Links the key that an answer proves to the viewer's account.
 pub async fn link(forge: &Forge, viewer: &Viewer, answer: &Answer, password: String) -> Result<(), NostrError> {
@@ -34,7 +34,7 @@ async fn write_link(tx: &mut Tx, proved: &Proved, user: UserId, who: &Who) -> Re
         merge(tx, who, &other, user).await?;
     }
     user_keys::set(tx, user, Some(&npub)).await?;
-    tell(tx, who, "key_linked", user, &npub).await?;
+    log(tx, who, true, user, &npub).await?;
     Ok(())
 }
 
@@ -67,7 +67,7 @@ async fn write_unlink(tx: &mut Tx, user: UserId, who: &Who) -> Result<(), NostrE
     let governs = user_keys::governs(tx, user).await?;
     may_unlink(account.npub.is_some(), account.password_hash.is_some(), governs)?;
     user_keys::set(tx, user, None).await?;
-    tell(tx, who, "key_unlinked", user, account.npub.as_deref().unwrap_or_default()).await?;
+    log(tx, who, false, user, account.npub.as_deref().unwrap_or_default()).await?;
     Ok(())
 }
 
@@ -75,8 +75,13 @@ fn gone() -> Fault {
     Fault::Internal("the account vanished".into())
 }
 
-async fn tell(tx: &mut Tx, who: &Who, what: &'static str, user: UserId, npub: &str) -> Result<(), StoreError> {
-    let meta = json!({ "user_id": user.get(), "npub": npub });
-    audit_account(tx, who, what, meta.clone()).await?;
-    event_user(tx, who, what, user, meta).await
+/// Writes the audit row and the event of a key that was linked or unlinked.
+async fn log(tx: &mut Tx, who: &Who, linked: bool, user: UserId, npub: &str) -> Result<(), StoreError> {
+    let key = LinkedKey { user_id: user, npub: npub.to_owned() };
+    let (action, payload) = match linked {
+        true => (AuditAction::KeyLinked, Payload::KeyLinked(key)),
+        false => (AuditAction::KeyUnlinked, Payload::KeyUnlinked(key)),
+    };
+    audit_account(tx, who, action, payload.details()).await?;
+    emit(tx, who, Subject::User(user), Publicity::Public, payload).await
 }

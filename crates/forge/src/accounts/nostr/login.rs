@@ -4,10 +4,11 @@ use super::{Answer, NostrError, Proved, check, is_barred, use_up};
 use crate::accounts::login::{self, Outcome, Ticket};
 use crate::accounts::{sign_up, throttle, ticket};
 use crate::disk::{self, Writer};
-use crate::tell::{Who, audit_account, event_user};
+use crate::emit::{AuditAction, Subject, Who, audit_account, emit};
 use crate::{Fault, Forge};
 use abide_core::UserId;
 use abide_core::account::{KeyAccount, KeyLogin, SignUpMode, key_login};
+use abide_core::event::{Payload, Publicity, UserCreated};
 use abide_store::throttles::{self, Limit};
 use abide_store::users::{self, User};
 use abide_store::{StoreError, Tx, nostr_repos, totp, user_keys};
@@ -118,6 +119,7 @@ async fn make(tx: &mut Tx, unit: &Unit, npub: &str) -> Result<User, NostrError> 
 pub(crate) async fn tell_of_new(tx: &mut Tx, id: UserId, npub: &str, ip: Option<IpAddr>) -> Result<(), StoreError> {
     let who = Who::new(id, ip);
     let meta = json!({ "user_id": id.get(), "name": null, "npub": npub, "site_admin": false });
-    audit_account(tx, &who, "user_created", meta).await?;
-    event_user(tx, &who, "user_created", id, json!({ "user_id": id.get(), "name": null, "npub": npub })).await
+    audit_account(tx, &who, AuditAction::UserCreated, meta).await?;
+    let created = UserCreated { user_id: id, name: None, npub: Some(npub.to_owned()) };
+    emit(tx, &who, Subject::User(id), Publicity::Public, Payload::UserCreated(created)).await
 }

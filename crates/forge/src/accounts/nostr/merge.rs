@@ -1,8 +1,8 @@
 //! Merges the account of a key without a username into another account that links the key.
 
 use super::NostrError;
+use crate::emit::{AuditAction, Who, audit_repo};
 use crate::social::watch;
-use crate::tell::{Who, audit_repo};
 use abide_core::{RepoName, UserId};
 use abide_store::users::User;
 use abide_store::{StoreError, Tx, redirects, repos, totp, user_keys, user_merge};
@@ -38,7 +38,7 @@ pub(super) async fn merge(tx: &mut Tx, who: &Who, from: &User, to: UserId) -> Re
         }
         let meta = json!({ "from_user_id": from.id.get(), "to_user_id": to.get(), "old_name": repo.name.as_str(),
             "new_name": moved.name.as_str() });
-        audit_repo(tx, who, "repo_moved_with_key", &moved, meta).await?;
+        audit_repo(tx, who, AuditAction::RepoMovedWithKey, &moved, meta).await?;
     }
     user_merge::attention(tx, from.id, to).await?;
     // After the choices of both accounts, which hold.

@@ -1,7 +1,8 @@
 //! The part of a push that must run to its end: from the lease to the finished row.
 
-use super::told::{self, Brought};
+use super::details::{self, Brought};
 use super::verdicts::Verdicts;
+use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::error::REVOKED;
 use crate::git::snapshots::{self, Refs};
 use crate::git::{maintain, reconcile};
@@ -12,8 +13,8 @@ use crate::grasp::quota::{self, Weighing, weigh};
 use crate::grasp::signed::{self, Signed};
 use crate::issues::keywords;
 use crate::repos::open::open_locked;
-use crate::tell::{Who, audit_repo, event_repo};
 use crate::{Access, Caller, Fault, Forge};
+use abide_core::event::{self, NoDetails, Payload};
 use abide_core::policy::{Action, DenyCode};
 use abide_core::{RefName, RepoId, failpoint, push};
 use abide_git::{Client, Connected, RefTxError, bare, reftx};
@@ -382,7 +383,7 @@ async fn apply(forge: &Forge, work: &mut Work, push: &Push, repo: &Repo, lease: 
     let first = first_default(forge, repo, push).await?;
     let default = first.as_ref().unwrap_or(&repo.default_branch);
     let (moved, brought) =
-        tokio::join!(move_refs(forge, push, repo), told::brought(dir.clone(), default, &push.updates));
+        tokio::join!(move_refs(forge, push, repo), details::brought(dir.clone(), default, &push.updates));
     failpoint::hit(failpoint::PUSH_REFS_UPDATED);
     let outcome = match moved {
         Ok(()) => Outcome::Done,
@@ -501,13 +502,15 @@ pub(crate) async fn finish(
         // The commit of a proposal: the proposal's own event reports it.
         return Ok(());
     }
-    let told = |brought| {
-        let refs = told::refs(push, &repo, brought);
-        json!({ "push_id": push.id.get(), "ref_count": push.updates.len(), "refs": refs })
+    let pushed = |brought| event::Push {
+        push_id: Some(push.id),
+        ref_count: Some(push.updates.len() as u64),
+        refs: Some(details::refs(push, &repo, brought)),
     };
-    event_repo(tx, who, "push", &repo, told(brought)).await?;
-    let meta = json!({ "transport": push.transport, "push": told(&Brought::default()) });
-    audit_repo(tx, who, "push", &repo, meta).await?;
+    let payload = Payload::Push(pushed(brought));
+    emit(tx, who, Subject::Repo(&repo), repo.visibility.into(), payload).await?;
+    let meta = json!({ "transport": push.transport, "push": pushed(&Brought::default()) });
+    audit_repo(tx, who, AuditAction::Push, &repo, meta).await?;
     keywords::enqueue(tx, push, &repo, who.user).await
 }
 
@@ -520,6 +523,6 @@ async fn choose_default(tx: &mut Tx, repo: &mut Repo, branch: &RefName, who: &Wh
         "before": { "default_branch": before.as_str() },
         "after": { "default_branch": branch.as_str() },
     });
-    audit_repo(tx, who, "repo_edited", repo, meta).await?;
-    event_repo(tx, who, "repo_edited", repo, json!({})).await
+    audit_repo(tx, who, AuditAction::RepoEdited, repo, meta).await?;
+    emit(tx, who, Subject::Repo(repo), repo.visibility.into(), Payload::RepoEdited(NoDetails {})).await
 }

@@ -8,9 +8,9 @@
 
 pub(crate) mod commit;
 mod conversation;
+mod details;
 mod own;
 mod signed;
-mod told;
 mod verdicts;
 
 use super::{ProtocolVersion, Told, Transport, fetch, moved_hint};
@@ -27,8 +27,8 @@ use abide_store::{nostr_repos, purgatory};
 
 pub(crate) use commit::{finish, first_default};
 pub use conversation::{receive, refuse};
+pub(crate) use details::{Brought, brought};
 pub(crate) use own::own;
-pub(crate) use told::{Brought, brought};
 pub(crate) use verdicts::Verdicts;
 
 /// A push that the policy allows, or that signed events may allow.

@@ -168,7 +168,7 @@ async fn decide(
             },
         });
     }
-    threads::tell::served(tx, settings, new).await?;
+    threads::emit::served(tx, settings, new).await?;
     let stored = strangers.into_iter().filter(|place| matches!(answers[*place], Answer::Stored | Answer::Waiting));
     let strangers = count(tx, candidates, stored).await?;
     Ok(Decided { answers, strangers })

@@ -4,6 +4,7 @@ use super::repository::{Urls, person};
 use super::{someone, text};
 use crate::Forge;
 use crate::issues::show::{Detailed, detailed_in};
+use abide_core::event::{IssueEdited, IssueField, IssueLabel, IssueMilestone, IssueRef};
 use abide_core::issues::Reason;
 use abide_core::{CommentId, Handle, IssueId, LabelId, MilestoneId, Timestamp, UserId};
 use abide_store::comments::{self, Comment};
@@ -15,59 +16,78 @@ use serde_json::{Map, Value as Json, json};
 
 type Said = Map<String, Json>;
 
-/// What happened to an issue. `false` if the issue is gone.
-pub(super) async fn issues(
+/// Puts an issue into a message. `false` if it is gone.
+pub(super) async fn put(
     tx: &mut Tx,
     forge: &Forge,
     repo: &Repo,
-    (told, at): (&Json, Timestamp),
-    action: Option<&str>,
+    issue: IssueRef,
     said: &mut Said,
 ) -> Result<bool, StoreError> {
-    let Some(detailed) = load(tx, told).await? else { return Ok(false) };
+    let Some(detailed) = load(tx, issue.issue_id).await? else { return Ok(false) };
     said.insert("issue".into(), shape(forge, repo, &detailed));
-    match action.unwrap_or_default() {
-        "assigned" | "unassigned" => {
-            let who = told["assignee_id"].as_i64().map(UserId::new);
-            said.insert("assignee".into(), someone(tx, forge, who).await?);
-        }
-        "labeled" | "unlabeled" => {
-            let id = told["label_id"].as_i64().unwrap_or_default();
-            let known = labels::by_id(tx, repo.id, LabelId::new(id)).await?;
-            let shape = known.map_or_else(|| json!({ "id": id }), |found| label(forge, repo, &found));
-            said.insert("label".into(), shape);
-        }
-        "milestoned" | "demilestoned" => {
-            let id = told["milestone_id"].as_i64().unwrap_or_default();
-            let known = milestones::by_ids(tx, &[MilestoneId::new(id)]).await?;
-            let shape = known.first().map_or_else(|| json!({ "id": id }), |found| milestone(forge, repo, found));
-            said.insert("milestone".into(), shape);
-        }
-        "edited" => {
-            let changed = told["changed"].as_array().into_iter().flatten().filter_map(Json::as_str);
-            let mut changes: Said = changed.map(|field| (field.to_owned(), json!({}))).collect();
-            if let Some(title) = changes.get_mut("title") {
-                title["at"] = at.micros().into();
-            }
-            said.insert("changes".into(), Json::Object(changes));
-        }
-        _ => {}
-    }
     Ok(true)
 }
 
-/// What happened to a comment. `false` if its issue is gone.
-pub(super) async fn comments(
+/// As [`put`], with the fields that changed. The time leads [`refresh`] to the title before.
+pub(super) async fn edited(
     tx: &mut Tx,
     forge: &Forge,
     repo: &Repo,
-    told: &Json,
-    action: Option<&str>,
+    edited: &IssueEdited,
+    at: Timestamp,
     said: &mut Said,
 ) -> Result<bool, StoreError> {
-    let Some(detailed) = load(tx, told).await? else { return Ok(false) };
+    let change = |field: &IssueField| match field {
+        IssueField::Title => (field.to_string(), json!({ "at": at.micros() })),
+        IssueField::Body => (field.to_string(), json!({})),
+    };
+    said.insert("changes".into(), Json::Object(edited.changed.iter().map(change).collect()));
+    put(tx, forge, repo, edited.issue, said).await
+}
+
+/// As [`put`], with the label.
+pub(super) async fn labeled(
+    tx: &mut Tx,
+    forge: &Forge,
+    repo: &Repo,
+    changed: &IssueLabel,
+    said: &mut Said,
+) -> Result<bool, StoreError> {
+    let id = changed.label_id.unwrap_or(LabelId::new(0));
+    let known = labels::by_id(tx, repo.id, id).await?;
+    let shape = known.map_or_else(|| json!({ "id": id.get() }), |found| label(forge, repo, &found));
+    said.insert("label".into(), shape);
+    put(tx, forge, repo, changed.issue, said).await
+}
+
+/// As [`put`], with the milestone.
+pub(super) async fn milestoned(
+    tx: &mut Tx,
+    forge: &Forge,
+    repo: &Repo,
+    changed: &IssueMilestone,
+    said: &mut Said,
+) -> Result<bool, StoreError> {
+    let id = changed.milestone_id.unwrap_or(MilestoneId::new(0));
+    let known = milestones::by_ids(tx, &[id]).await?;
+    let shape = known.first().map_or_else(|| json!({ "id": id.get() }), |found| milestone(forge, repo, found));
+    said.insert("milestone".into(), shape);
+    put(tx, forge, repo, changed.issue, said).await
+}
+
+/// Puts a comment and its issue into a message. `false` if the issue is gone. `author` is the one of a deleted comment.
+pub(super) async fn comment_of(
+    tx: &mut Tx,
+    forge: &Forge,
+    repo: &Repo,
+    issue: IssueRef,
+    id: CommentId,
+    author: Option<UserId>,
+    said: &mut Said,
+) -> Result<bool, StoreError> {
+    let Some(detailed) = load(tx, issue.issue_id).await? else { return Ok(false) };
     said.insert("issue".into(), shape(forge, repo, &detailed));
-    let id = CommentId::new(told["comment_id"].as_i64().unwrap_or_default());
     let comment = match comments::by_id(tx, repo.id, id).await? {
         Some(found) => comment(forge, repo, &found),
         // It was removed, now or since: what it said is gone.
@@ -80,14 +100,11 @@ pub(super) async fn comments(
                 "html_url": urls.page(&format!("/issues/{}#comment-{id}", detailed.issue.number)),
                 "issue_url": urls.api(&format!("/issues/{}", detailed.issue.number)),
                 "body": "",
-                "user": someone(tx, forge, told["comment_author_id"].as_i64().map(UserId::new)).await?,
+                "user": someone(tx, forge, author).await?,
             })
         }
     };
     said.insert("comment".into(), comment);
-    if action == Some("edited") {
-        said.insert("changes".into(), json!({}));
-    }
     Ok(true)
 }
 
@@ -163,9 +180,8 @@ async fn live_milestone(conn: &mut Conn, forge: &Forge, repo: &Repo, kept: &Json
     Ok(found.first().map(|found| milestone(forge, repo, found)))
 }
 
-async fn load(tx: &mut Tx, told: &Json) -> Result<Option<Detailed>, StoreError> {
-    let Some(id) = told["issue_id"].as_i64() else { return Ok(None) };
-    let found = stored::by_id(tx, IssueId::new(id)).await?;
+async fn load(tx: &mut Tx, id: IssueId) -> Result<Option<Detailed>, StoreError> {
+    let found = stored::by_id(tx, id).await?;
     Ok(detailed_in(tx, found.into_iter().collect()).await?.pop())
 }
 

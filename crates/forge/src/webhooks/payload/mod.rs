@@ -2,19 +2,21 @@
 //!
 //! Everything is as the repository's administrators see it, at the moment in which an event is taken in: about a second
 //! after it happened. Texts that people wrote are those of the first try: a delivery that waits holds none. The API has the
-//! same names and values. `repository.rs`: repositories and people. `issue.rs`: issues. `nostr.rs`: threads that came by nostr.
-//! `push.rs`: pushes, whose commits are read from the repository before the first try.
+//! same names and values. `details.rs`: the parts by kind of event. `repository.rs`: repositories and people. `issue.rs`:
+//! issues. `nostr.rs`: threads that came by nostr. `push.rs`: pushes, whose commits are read from the repository before the
+//! first try.
 
+mod details;
 mod issue;
 mod nostr;
 mod push;
 mod repository;
 
 use super::Hook;
-use crate::tell::Who;
-use crate::threads::tell;
+use crate::emit::Who;
 use crate::{Fault, Forge};
-use abide_core::webhooks::{ContentType, Kind, Telling};
+use abide_core::event::{Body, Payload, Push, PushedRef};
+use abide_core::webhooks::{ContentType, HookEvent, Kind};
 use abide_core::{HookId, RefUpdate, RepoId, UserId};
 use abide_store::deliveries::{self, Delivery, NewDelivery};
 use abide_store::events::Numbered;
@@ -32,12 +34,12 @@ pub(super) struct Message {
 
 impl Message {
     /// A draft: what people wrote is left out of it, and read from the live rows when it is sent first.
-    fn new(kind: Kind, action: Option<&'static str>, mut payload: Json) -> Self {
-        if payload["repository"].is_object() {
-            payload["repository"]["description"] = Json::Null;
+    fn new(kind: Kind, action: Option<&'static str>, mut said: Json) -> Self {
+        if said["repository"].is_object() {
+            said["repository"]["description"] = Json::Null;
         }
-        issue::blank(&mut payload);
-        Self { kind, action, payload }
+        issue::blank(&mut said);
+        Self { kind, action, payload: said }
     }
 
     /// The same for one hook.
@@ -89,87 +91,51 @@ fn text(text: String) -> Json {
     if text.is_empty() { Json::Null } else { text.into() }
 }
 
-/// What one telling of an event says. Nothing, if it cannot be said any more.
+/// The messages of one webhook event. None, if their subject is gone.
 pub(super) async fn of_event(
     tx: &mut Tx,
     forge: &Forge,
     event: &Numbered,
-    told: &Json,
+    body: &Body,
     repo_id: RepoId,
-    telling: Telling,
+    sent: HookEvent,
 ) -> Result<Vec<Message>, Fault> {
     let found = repos::by_id(tx, repo_id, None).await?;
-    let kept = || repository::from_snapshot(&told["snapshot"]).or_else(|| repository::remembered(event, told));
-    let Some(repo) = found.or_else(kept) else { return Ok(Vec::new()) };
-    if telling.kind == Kind::Push {
-        return pushed(tx, forge, event, told, &repo).await;
+    let Some(repo) = found.or_else(|| repository::kept(event, body)) else { return Ok(Vec::new()) };
+    if let Payload::Push(push) = &body.payload {
+        return pushed(tx, forge, event, push, &repo).await;
     }
     let mut said = Map::new();
-    said.insert("action".into(), telling.action.into());
-    let complete = match telling.kind {
-        Kind::Issues | Kind::IssueComment | Kind::PullRequest if event.source_kind == tell::SOURCE => {
-            let is_merged = event.kind == "pr_merged";
-            nostr::thread(tx, forge, &repo, told, is_merged, &mut said).await?
-        }
-        // Pull requests come by nostr alone.
-        Kind::PullRequest => false,
-        Kind::Issues => issue::issues(tx, forge, &repo, (told, event.created_at), telling.action, &mut said).await?,
-        Kind::IssueComment => issue::comments(tx, forge, &repo, told, telling.action, &mut said).await?,
-        Kind::Member => {
-            said.insert("member".into(), someone(tx, forge, told["user_id"].as_i64().map(UserId::new)).await?);
-            said.insert("changes".into(), json!({ "permission": { "from": told["before"], "to": told["after"] } }));
-            true
-        }
-        Kind::Star => {
-            let given = (telling.action == Some("created")).then(|| event.created_at.to_string());
-            said.insert("starred_at".into(), given.into());
-            true
-        }
-        Kind::Repository => {
-            if let Some(changes) = repository::changes(forge, telling.action, told) {
-                said.insert("changes".into(), changes);
-            }
-            true
-        }
-        Kind::Watch | Kind::Ping | Kind::Push => true,
-    };
-    if !complete {
+    said.insert("action".into(), sent.action.into());
+    if !details::put(tx, forge, event, &body.payload, &repo, sent.kind, &mut said).await? {
         return Ok(Vec::new());
     }
     said.insert("repository".into(), repository::full(tx, forge, &repo).await?);
-    let sender = match told["author"].as_str() {
-        Some(npub) if event.actor.is_none() => nostr::signer(tx, forge, npub).await?,
+    let sender = match body.payload.nostr() {
+        Some(addition) if event.actor.is_none() => nostr::signer(tx, forge, &addition.author).await?,
         _ => someone(tx, forge, event.actor).await?,
     };
     said.insert("sender".into(), sender);
-    Ok(vec![Message::new(telling.kind, telling.action, Json::Object(said))])
+    Ok(vec![Message::new(sent.kind, sent.action, Json::Object(said))])
 }
 
 /// One message for each ref that moved, up to a limit.
-async fn pushed(tx: &mut Tx, forge: &Forge, event: &Numbered, told: &Json, repo: &Repo) -> Result<Vec<Message>, Fault> {
-    // The push's own row has every ref; what the event tells may be cut short.
-    let mut updates = match told["push_id"].as_i64() {
-        Some(id) => pushes::updates(tx, abide_core::PushId::new(id)).await?,
+async fn pushed(tx: &mut Tx, forge: &Forge, event: &Numbered, push: &Push, repo: &Repo) -> Result<Vec<Message>, Fault> {
+    // The row of the push has every ref; the event may have less.
+    let mut updates = match push.push_id {
+        Some(id) => pushes::updates(tx, id).await?,
         None => Vec::new(),
     };
     if updates.is_empty() {
-        updates = told["refs"].as_array().into_iter().flatten().filter_map(update).collect();
+        updates = push.refs().iter().filter_map(PushedRef::update).collect();
     }
     let mut messages = Vec::new();
     for update in updates.iter().take(forge.settings().webhooks.refs_per_push) {
         let mut message = self::push(tx, forge, event.actor, repo, update).await?;
-        push::remember(forge, repo, told, &mut message.payload);
+        push::remember(forge, repo, push, &mut message.payload);
         messages.push(message);
     }
     Ok(messages)
-}
-
-fn update(told: &Json) -> Option<RefUpdate> {
-    Some(RefUpdate {
-        name: told["name"].as_str()?.parse().ok()?,
-        old: told["before"].as_str()?.parse().ok()?,
-        new: told["after"].as_str()?.parse().ok()?,
-    })
 }
 
 /// What a push of one ref says, without its commits.

@@ -4,7 +4,8 @@
 use super::repository::{Urls, person};
 use crate::Forge;
 use crate::relay::readable;
-use crate::threads::tell;
+use crate::threads::emit;
+use abide_core::event::NostrAddition;
 use abide_nostr::git::{Issue, Proposal, Status, title};
 use abide_nostr::{Event, EventId, PublicKey, kinds, nip19};
 use abide_store::repos::Repo;
@@ -13,29 +14,51 @@ use serde_json::{Map, Value as Json, json};
 
 type Said = Map<String, Json>;
 
-/// Puts what happened to a thread into a payload. `false` if the thread is gone.
+/// Puts a thread into a message. `false` if the thread is gone.
 pub(super) async fn thread(
     tx: &mut Tx,
     forge: &Forge,
     repo: &Repo,
-    told: &Json,
+    addition: &NostrAddition,
     is_merged: bool,
     said: &mut Said,
 ) -> Result<bool, StoreError> {
-    let Some(root) = load(tx, &told["thread"]).await? else { return Ok(false) };
-    let status = tell::status(tx, &forge.settings().grasp, repo, &root).await?;
-    let shape = shape(tx, forge, repo, &root, status).await?;
-    if said.get("action").is_some_and(|action| action == "created") {
-        let Some(comment) = load(tx, &told["event"]).await? else { return Ok(false) };
-        said.insert("comment".into(), self::comment(tx, forge, repo, &root, &comment).await?);
-        said.insert("issue".into(), shape);
-    } else if root.kind.as_u16() == kinds::ISSUE {
+    let Some((root, shape)) = root(tx, forge, repo, addition).await? else { return Ok(false) };
+    if root.kind.as_u16() == kinds::ISSUE {
         said.insert("issue".into(), shape);
     } else {
         said.insert("number".into(), Json::Null);
         said.insert("pull_request".into(), pull(repo, &root, shape, is_merged));
     }
     Ok(true)
+}
+
+/// Puts a comment on a thread into a message. `false` if the thread or the comment is gone.
+pub(super) async fn commented(
+    tx: &mut Tx,
+    forge: &Forge,
+    repo: &Repo,
+    addition: &NostrAddition,
+    said: &mut Said,
+) -> Result<bool, StoreError> {
+    let Some((root, shape)) = root(tx, forge, repo, addition).await? else { return Ok(false) };
+    let Some(comment) = load(tx, &addition.event).await? else { return Ok(false) };
+    said.insert("comment".into(), self::comment(tx, forge, repo, &root, &comment).await?);
+    said.insert("issue".into(), shape);
+    Ok(true)
+}
+
+/// The first event of a thread, and the thread in the shape of an issue.
+async fn root(
+    tx: &mut Tx,
+    forge: &Forge,
+    repo: &Repo,
+    addition: &NostrAddition,
+) -> Result<Option<(Event, Json)>, StoreError> {
+    let Some(root) = load(tx, &addition.thread).await? else { return Ok(None) };
+    let status = emit::status(tx, &forge.settings().grasp, repo, &root).await?;
+    let shape = shape(tx, forge, repo, &root, status).await?;
+    Ok(Some((root, shape)))
 }
 
 /// The signer: the account of a key, or the key itself.
@@ -55,8 +78,8 @@ pub(super) async fn signer(tx: &mut Tx, forge: &Forge, npub: &str) -> Result<Jso
     })
 }
 
-async fn load(conn: &mut Conn, id: &Json) -> Result<Option<Event>, StoreError> {
-    let Some(id) = id.as_str().and_then(|text| EventId::from_hex(text).ok()) else { return Ok(None) };
+async fn load(conn: &mut Conn, id: &str) -> Result<Option<Event>, StoreError> {
+    let Ok(id) = EventId::from_hex(id) else { return Ok(None) };
     let found = nostr_events::by_id(conn, id.as_bytes()).await?.filter(|found| !found.hidden);
     Ok(found.and_then(|found| readable(&found.json)))
 }
@@ -135,7 +158,8 @@ async fn comment(tx: &mut Tx, forge: &Forge, repo: &Repo, root: &Event, comment:
 /// Puts titles and texts into what is said of a thread, from the events as they are now; a deleted event says nothing.
 pub(super) async fn refresh(conn: &mut Conn, said: &mut Json) -> Result<(), StoreError> {
     for part in ["issue", "pull_request", "comment"] {
-        let Some(event) = load(conn, &said[part]["nostr"]["id"]).await? else { continue };
+        let Some(id) = said[part]["nostr"]["id"].as_str() else { continue };
+        let Some(event) = load(conn, id).await? else { continue };
         if part != "comment" {
             said[part]["title"] = title(&event).into();
         }

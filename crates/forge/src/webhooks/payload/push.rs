@@ -6,6 +6,7 @@
 
 use super::repository::Urls;
 use crate::{Caller, Fault, Forge, browse};
+use abide_core::event::{Push, PushedCommit};
 use abide_core::{Oid, RefName, RefUpdate, RepoId, Timestamp};
 use abide_git::read::diff::Change;
 use abide_git::read::{Commit, Diff, DiffLimits, ReadError, Reader, Signature};
@@ -48,32 +49,29 @@ pub(super) fn draft(forge: &Forge, repo: &Repo, update: &RefUpdate, repository: 
     })
 }
 
-/// Puts the commits into a draft that the event itself tells of, for the case that they cannot be read any more.
-pub(super) fn remember(forge: &Forge, repo: &Repo, told: &Json, said: &mut Json) {
-    let mut refs = told["refs"].as_array().into_iter().flatten();
-    let Some(commits) = refs.find(|told| told["name"] == said["ref"]).and_then(|told| told["commits"].as_array())
-    else {
+/// Puts the commits of the event into a draft, in case the repository has them no more at the first try.
+pub(super) fn remember(forge: &Forge, repo: &Repo, push: &Push, said: &mut Json) {
+    let Some(pushed) = push.refs().iter().find(|pushed| said["ref"] == pushed.name.as_str()) else { return };
+    if pushed.commits.is_empty() {
         return;
-    };
+    }
     let urls = Urls::of(forge, repo);
-    let mut commits: Vec<_> = commits.iter().map(|commit| remembered(&urls, commit)).collect();
+    let mut commits: Vec<_> = pushed.commits.iter().map(|commit| remembered(&urls, commit)).collect();
     said["head_commit"] = commits.first().cloned().unwrap_or_default();
     commits.reverse();
     said["commits"] = commits.into();
 }
 
-fn remembered(urls: &Urls, told: &Json) -> Json {
-    let time = Timestamp::from_micros(told["time"].as_i64().unwrap_or_default().saturating_mul(1_000_000)).to_string();
-    let committer = if told["committer"].is_object() { &told["committer"] } else { &told["author"] };
+fn remembered(urls: &Urls, commit: &PushedCommit) -> Json {
     json!({
-        "id": told["id"],
-        "tree_id": told["tree"],
+        "id": commit.id,
+        "tree_id": commit.tree,
         "distinct": true,
-        "message": told["message"],
-        "timestamp": time,
-        "url": urls.page(&format!("/commit/{}", told["id"].as_str().unwrap_or_default())),
-        "author": told["author"],
-        "committer": committer,
+        "message": commit.message,
+        "timestamp": Timestamp::from_micros(commit.time.saturating_mul(1_000_000)).to_string(),
+        "url": urls.page(&format!("/commit/{}", commit.id)),
+        "author": commit.author,
+        "committer": commit.committer.as_ref().unwrap_or(&commit.author),
         "added": [],
         "removed": [],
         "modified": [],

@@ -1,8 +1,9 @@
 //! Repositories and people, with the fields that the API gives them.
 
 use crate::Forge;
+use abide_core::event::{Body, Payload, RepoSnapshot, RepoThen, Transfer};
 use abide_core::repo::{Governance, Visibility};
-use abide_core::{Handle, RepoId, RepoName, Timestamp, UserId, UserName, time};
+use abide_core::{Handle, RepoName, Timestamp, UserId, UserName};
 use abide_store::events::Numbered;
 use abide_store::repos::{Repo, Viewer};
 use abide_store::{StoreError, Tx, forks, issues, topics};
@@ -155,61 +156,73 @@ fn addresses(forge: &Forge, repo: &Repo) -> Json {
     })
 }
 
-/// What a change of the repository changed, where GitHub says so.
-pub(super) fn changes(forge: &Forge, action: Option<&str>, told: &Json) -> Option<Json> {
-    match action? {
-        "renamed" => Some(json!({ "repository": { "name": { "from": told["old_name"] } } })),
-        "transferred" => {
-            let from = UserId::new(told["from_id"].as_i64()?);
-            let name = told["from"].as_str().map(|name| Handle::from_stored(name.to_owned()));
-            Some(json!({ "owner": { "from": { "user": person(forge, from, name.as_ref(), false) } } }))
-        }
-        _ => None,
+/// The owner before a transfer.
+pub(super) fn owner_change(forge: &Forge, transfer: &Transfer) -> Json {
+    let name = transfer.from.clone().map(Handle::from_stored);
+    json!({ "owner": { "from": { "user": person(forge, transfer.from_id, name.as_ref(), false) } } })
+}
+
+/// A repository that is gone, as far as its event has it: the snapshot of its last event, or the names that every event
+/// has.
+pub(super) fn kept(event: &Numbered, body: &Body) -> Option<Repo> {
+    if let Payload::RepoHardDeleted(deleted) = &body.payload
+        && let Some(repo) = from_snapshot(&deleted.snapshot)
+    {
+        return Some(repo);
     }
+    remembered(event, &body.repo)
 }
 
-/// A repository that went before its event was taken in: what every event keeps of it.
-pub(super) fn remembered(event: &Numbered, told: &Json) -> Option<Repo> {
-    let (owner, name) = told["slug"].as_str()?.split_once('/')?;
-    from_snapshot(&json!({
-        "id": told["repo_id"],
-        "slug": told["slug"],
-        "owner_id": 0,
-        "name": name,
-        "visibility": if event.public { Visibility::Public } else { Visibility::Private }.as_str(),
-        "governance": Governance::Account.as_str(),
-        "default_branch": "refs/heads/main",
-    }))
-    .filter(|_| !owner.is_empty())
+fn remembered(event: &Numbered, repo: &RepoThen) -> Option<Repo> {
+    let (owner, name) = repo.slug.as_deref()?.split_once('/')?;
+    if owner.is_empty() {
+        return None;
+    }
+    from_snapshot(&RepoSnapshot {
+        id: repo.repo_id?,
+        slug: format!("{owner}/{name}"),
+        owner_id: UserId::new(0),
+        name: name.to_owned(),
+        visibility: if event.public { Visibility::Public } else { Visibility::Private },
+        governance: Governance::Account,
+        default_branch: "refs/heads/main".into(),
+        fork_of: None,
+        size_bytes: 0,
+        star_count: 0,
+        watcher_count: 0,
+        created_at: None,
+        updated_at: None,
+        pushed_at: None,
+        archived_at: None,
+        deleted_at: None,
+    })
 }
 
-/// A repository that is gone, from what its last event keeps of it.
-pub(super) fn from_snapshot(kept: &Json) -> Option<Repo> {
-    let time = |name: &str| kept[name].as_str().and_then(time::parse_rfc3339);
-    let (owner, name) = kept["slug"].as_str()?.split_once('/')?;
+fn from_snapshot(kept: &RepoSnapshot) -> Option<Repo> {
+    let (owner, name) = kept.slug.split_once('/')?;
     let key = owner.starts_with("npub1").then(|| owner.to_owned());
     let identifier = key.as_ref().map(|_| percent_decode_str(name).decode_utf8_lossy().into_owned());
     Some(Repo {
-        id: RepoId::new(kept["id"].as_i64()?),
-        owner_id: UserId::new(kept["owner_id"].as_i64()?),
+        id: kept.id,
+        owner_id: kept.owner_id,
         owner_name: (key.is_none() && !owner.starts_with('~')).then(|| UserName::from_stored(owner.to_owned())),
         owner_npub: key,
         identifier,
-        name: RepoName::from_stored(kept["name"].as_str()?.to_owned()),
-        description: kept["description"].as_str().unwrap_or_default().to_owned(),
-        visibility: kept["visibility"].as_str()?.parse().ok()?,
-        governance: kept["governance"].as_str()?.parse().ok()?,
-        default_branch: kept["default_branch"].as_str()?.parse().ok()?,
-        archived_at: time("archived_at"),
-        deleted_at: time("deleted_at"),
-        fork_of: kept["fork_of"].as_i64().map(RepoId::new),
+        name: RepoName::from_stored(kept.name.clone()),
+        description: String::new(),
+        visibility: kept.visibility,
+        governance: kept.governance,
+        default_branch: kept.default_branch.parse().ok()?,
+        archived_at: kept.archived_at,
+        deleted_at: kept.deleted_at,
+        fork_of: kept.fork_of,
         refs_generation: 0,
-        star_count: kept["star_count"].as_i64().unwrap_or(0),
-        watcher_count: kept["watcher_count"].as_i64().unwrap_or(0),
-        size_bytes: kept["size_bytes"].as_i64().unwrap_or(0),
-        pushed_at: time("pushed_at"),
-        created_at: time("created_at").unwrap_or(Timestamp::from_micros(0)),
-        updated_at: time("updated_at").or_else(|| time("deleted_at")).unwrap_or(Timestamp::from_micros(0)),
+        star_count: kept.star_count,
+        watcher_count: kept.watcher_count,
+        size_bytes: kept.size_bytes,
+        pushed_at: kept.pushed_at,
+        created_at: kept.created_at.unwrap_or(Timestamp::from_micros(0)),
+        updated_at: kept.updated_at.or(kept.deleted_at).unwrap_or(Timestamp::from_micros(0)),
         role: None,
     })
 }

@@ -1,6 +1,7 @@
 //! What the first description of a repository's life promises, where no other test says it.
 
 use super::*;
+use abide_core::audit::Action;
 use abide_forge::repos::{delete, fork, marks, purge, redirects};
 use abide_forge::social::{star, watch};
 use abide_store::audit;
@@ -42,7 +43,7 @@ async fn removal_for_good_keeps_the_row_in_the_audit_log_and_takes_old_names_and
     assert_eq!(purge::sweep(world.forge()).await.expect("swept").removed, 1);
 
     let mut conn = world.rig.store.read().await.expect("readable");
-    let filter = audit::Filter { action: Some("repo_hard_deleted".into()), ..audit::Filter::default() };
+    let filter = audit::Filter { action: Some(Action::RepoHardDeleted), ..audit::Filter::default() };
     let rows = audit::page(&mut conn, &filter, i64::MAX, 10).await.expect("readable");
     let meta: serde_json::Value = serde_json::from_str(&rows[0].record.meta).expect("JSON");
     assert_eq!((&meta["slug"], &meta["name"]), (&"alice/two".into(), &"two".into()));

@@ -141,7 +141,8 @@ impl Rig {
 
     /// How many rows of the audit log tell of an action.
     async fn audited(&self, action: &str) -> usize {
-        let filter = abide_store::audit::Filter { action: Some(action.into()), ..Default::default() };
+        let filter =
+            abide_store::audit::Filter { action: Some(action.parse().expect("an action")), ..Default::default() };
         let mut conn = self.store.read().await.expect("readable");
         abide_store::audit::page(&mut conn, &filter, i64::MAX, 1000).await.expect("readable").len()
     }

@@ -9,9 +9,12 @@ mod suspension;
 
 use crate::rig::{Rig, rig_with};
 use abide_core::HookId;
+use abide_core::event::{Body, Payload, Publicity, Push, PushedRef, RepoThen, SubjectKind};
 use abide_forge::repos::{Repo, open};
 use abide_forge::webhooks::{Change, Delivery, Hook, Secret, create, send, show};
 use abide_forge::{AllowList, Caller, Settings, consumers};
+use abide_store::StoreError;
+use abide_store::events::{self, NewEvent};
 use abide_testkit::Engine;
 use receiver::Receiver;
 use std::time::Duration;
@@ -64,6 +67,24 @@ impl Scene {
         self.deliver().await;
         self.receiver.clear();
         hook
+    }
+
+    /// A push as its end emits it, without the road that it came by.
+    pub async fn pushed(&self, refs: Vec<PushedRef>) {
+        let event = NewEvent {
+            actor: self.alice.user_id(),
+            repo: Some(self.repo.id),
+            subject_kind: SubjectKind::Repo,
+            subject_id: self.repo.id.get(),
+            publicity: Publicity::Public,
+            body: Body {
+                repo: RepoThen { repo_id: Some(self.repo.id), ..RepoThen::default() },
+                payload: Payload::Push(Push { refs: Some(refs), ..Push::default() }),
+            },
+        };
+        let written: Result<(), StoreError> =
+            self.rig.store.write(event, |tx, event| Box::pin(async move { events::append(tx, event).await })).await;
+        written.expect("written");
     }
 
     /// Takes events in and sends what is due.

@@ -1,14 +1,13 @@
 //! What is told: GitHub's words, as the repository's administrators see it.
 
 use super::{Scene, change, scene};
+use abide_core::event::PushedRef;
 use abide_core::repo::{Role, Visibility};
 use abide_forge::issues::{self, comment};
 use abide_forge::repos::{collaborators, delete, marks, purge, rename, restore};
 use abide_forge::social::star;
 use abide_forge::webhooks::{Change, ask, create};
-use abide_forge::{Caller, accounts, consumers};
-use abide_store::StoreError;
-use abide_store::events::{self, Event};
+use abide_forge::{accounts, consumers};
 use abide_testkit::Engine;
 use rstest::rstest;
 use serde_json::{Value as Json, json};
@@ -199,22 +198,6 @@ async fn a_hook_hears_only_what_it_asked_for_and_only_from_its_beginning_on(
     assert_eq!(told(&scene).len(), 1, "nothing is told twice");
 }
 
-/// A push as its end tells it, without the road that it came by.
-async fn pushed(scene: &Scene, alice: &Caller, refs: Json) {
-    let event = Event {
-        actor: alice.user_id(),
-        kind: "push",
-        repo: Some(scene.repo.id),
-        source_kind: "repo",
-        source_id: scene.repo.id.get(),
-        public: true,
-        payload: json!({ "repo_id": scene.repo.id.get(), "refs": refs }),
-    };
-    let written: Result<(), StoreError> =
-        scene.rig.store.write(event, |tx, event| Box::pin(async move { events::append(tx, event).await })).await;
-    written.expect("written");
-}
-
 const ZERO: &str = "0000000000000000000000000000000000000000";
 
 #[rstest]
@@ -237,19 +220,21 @@ async fn each_ref_of_a_push_is_told_with_the_commits_that_it_brought(
     git(&["update-ref", "refs/heads/side", &other]);
     git(&["tag", "-a", "v1", "-m", "first", &two]);
     let tag = git(&["rev-parse", "refs/tags/v1"]);
-    let moved = |name: &str, before: &str, after: &str| json!({ "name": name, "before": before, "after": after });
-    pushed(
-        &scene,
-        &scene.alice,
-        json!([
+    let moved = |name: &str, before: &str, after: &str| PushedRef {
+        name: name.into(),
+        before: before.into(),
+        after: after.into(),
+        commits: Vec::new(),
+    };
+    scene
+        .pushed(vec![
             moved("refs/heads/main", &one, &three),
             moved("refs/heads/side", ZERO, &other),
             moved("refs/tags/v1", ZERO, &tag),
             moved("refs/heads/gone", &two, ZERO),
             moved("refs/heads/main", &other, &three),
-        ]),
-    )
-    .await;
+        ])
+        .await;
     scene.deliver().await;
     let got: Vec<_> = scene.receiver.got().iter().map(|got| got.json()).collect();
     let marks = |said: &Json| (said["created"].clone(), said["deleted"].clone(), said["forced"].clone());

@@ -2,11 +2,11 @@
 
 use super::receiver::Reply;
 use super::{Scene, scene};
+use abide_core::event::PushedRef;
 use abide_forge::issues::{self, comment, labels};
 use abide_forge::jobs::{Kind, manage};
 use abide_forge::social::star;
 use abide_forge::webhooks::{Change, Hook, ask, edit, send, show};
-use abide_store::events::{self, Event};
 use abide_store::{StoreError, webhooks};
 use abide_testkit::Engine;
 use rstest::rstest;
@@ -36,21 +36,9 @@ async fn a_try_after_a_crash_sends_the_bytes_of_the_first(#[values(Engine::Sqlit
     let tree = git(&["hash-object", "-w", "-t", "tree", "/dev/null"]);
     let two = git(&["commit-tree", &tree, "-p", &one, "-m", "two"]);
     git(&["update-ref", "refs/heads/side", &two]);
-    let event = Event {
-        actor: scene.alice.user_id(),
-        kind: "push",
-        repo: Some(scene.repo.id),
-        source_kind: "repo",
-        source_id: scene.repo.id.get(),
-        public: true,
-        payload: json!({
-            "repo_id": scene.repo.id.get(),
-            "refs": [{ "name": "refs/heads/side", "before": ZERO, "after": two }],
-        }),
-    };
-    let written: Result<(), StoreError> =
-        scene.rig.store.write(event, |tx, event| Box::pin(async move { events::append(tx, event).await })).await;
-    written.expect("written");
+    let side =
+        PushedRef { name: "refs/heads/side".into(), before: ZERO.into(), after: two.clone(), commits: Vec::new() };
+    scene.pushed(vec![side]).await;
     scene.take_in().await;
     scene.receiver.next([Reply::Hang]);
     dies_after(&scene, 1).await;

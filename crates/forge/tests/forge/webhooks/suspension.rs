@@ -133,7 +133,7 @@ async fn unstar(scene: &super::Scene) {
 
 async fn told(scene: &super::Scene, kind: &str) -> i64 {
     let mut conn = scene.rig.store.read().await.expect("readable");
-    events::count_of_kind(&mut conn, scene.repo.id, kind).await.expect("readable")
+    events::count_of_kind(&mut conn, scene.repo.id, kind.parse().expect("a kind")).await.expect("readable")
 }
 
 #[rstest]

@@ -2,7 +2,9 @@
 
 use super::time;
 use crate::App;
-use abide_core::feed::Told;
+use abide_core::event::{IssueRef, NostrAddition, Origin, Push, PushedCommit, PushedRef};
+use abide_core::feed::FeedEvent;
+use abide_core::repo::Visibility;
 use abide_forge::consumers::manage::{Failure, Progress};
 use abide_forge::feeds::{Item, Place};
 use serde::Serialize;
@@ -44,8 +46,7 @@ pub(in crate::api) struct EventRepo {
 
 impl Event {
     pub(in crate::api) fn of(app: &App, item: &Item) -> Self {
-        let stored: Json = serde_json::from_str(&item.payload).unwrap_or_default();
-        let (kind, payload) = body(app, item, &stored);
+        let (kind, payload) = body(app, item);
         Self {
             id: item.seq.to_string(),
             kind,
@@ -69,25 +70,31 @@ impl Event {
     }
 }
 
-/// Type and payload. Only what is named here is sent on: what is stored may say more than a reader may know.
-fn body(app: &App, item: &Item, stored: &Json) -> (&'static str, Json) {
+/// Type and payload. Only the fields named here are sent: the stored event may have more than a reader may see.
+fn body(app: &App, item: &Item) -> (&'static str, Json) {
     let changed = |action: &str| ("RepositoryEvent", json!({ "action": action }));
-    let issue = |action: &str| json!({ "action": action, "issue": issue(app, item, stored) });
-    let pull = |action: &str, merged: bool| {
-        let mut pull = self::issue(app, item, stored);
+    let issue = |action: &str, thread: Json| ("IssuesEvent", json!({ "action": action, "issue": thread }));
+    let nostr = |addition| nostr_thread(app, item, addition);
+    let local = |issue: &IssueRef| local_issue(app, item, issue);
+    let pull = |action: &str, addition, merged: bool| {
+        let mut pull = nostr(addition);
         pull["merged"] = merged.into();
         ("PullRequestEvent", json!({ "action": action, "number": pull["number"], "pull_request": pull }))
     };
-    match item.told {
-        Told::Push => pushed(app, item.repo.as_ref(), stored),
-        Told::RepoCreated => {
-            let branch = &stored["default_branch"];
+    let commented = |id: Json, thread: Json| {
+        let comment = json!({ "id": id, "body": item.excerpt });
+        ("IssueCommentEvent", json!({ "action": "created", "issue": thread, "comment": comment }))
+    };
+    match &item.event {
+        FeedEvent::Push(push) => pushed(app, item.repo.as_ref(), push),
+        FeedEvent::RepoCreated(created) => {
             let created = json!({
-                "ref": null, "ref_type": "repository", "master_branch": branch, "description": null, "pusher_type": "user",
+                "ref": null, "ref_type": "repository", "master_branch": created.default_branch, "description": null,
+                "pusher_type": "user",
             });
             ("CreateEvent", created)
         }
-        Told::RepoForked => {
+        FeedEvent::RepoForked(_) => {
             let fork = item.repo.as_ref().map(|place| {
                 json!({
                     "id": place.id.get(), "name": place.name.as_str(), "full_name": place.slug(),
@@ -96,98 +103,110 @@ fn body(app: &App, item: &Item, stored: &Json) -> (&'static str, Json) {
             });
             ("ForkEvent", json!({ "forkee": fork }))
         }
-        Told::Star => ("WatchEvent", json!({ "action": "started" })),
-        Told::Follow => ("FollowEvent", json!({ "target": { "id": stored["user_id"], "login": stored["user"] } })),
-        Told::RepoVisibilityChanged if stored["after"] == "public" => ("PublicEvent", json!({})),
-        Told::RepoVisibilityChanged => changed("privatized"),
-        Told::RepoRenamed => {
-            let from = json!({ "repository": { "name": { "from": stored["old_name"] } } });
+        FeedEvent::Star(_) => ("WatchEvent", json!({ "action": "started" })),
+        FeedEvent::Follow(follow) => {
+            ("FollowEvent", json!({ "target": { "id": follow.user_id, "login": follow.user } }))
+        }
+        FeedEvent::RepoVisibilityChanged(change) => match change.after {
+            Visibility::Public => ("PublicEvent", json!({})),
+            Visibility::Private => changed("privatized"),
+        },
+        FeedEvent::RepoRenamed(names) => {
+            let from = json!({ "repository": { "name": { "from": names.old_name } } });
             ("RepositoryEvent", json!({ "action": "renamed", "changes": from }))
         }
-        Told::RepoTransferred => {
-            let from = json!({ "owner": { "from": { "user": { "id": stored["from_id"], "login": stored["from"] } } } });
+        FeedEvent::RepoTransferAccepted(transfer) => {
+            let user = json!({ "id": transfer.from_id, "login": transfer.from });
+            let from = json!({ "owner": { "from": { "user": user } } });
             ("RepositoryEvent", json!({ "action": "transferred", "changes": from }))
         }
-        Told::RepoArchived => changed("archived"),
-        Told::RepoUnarchived => changed("unarchived"),
-        Told::RepoRestored => changed("restored"),
-        Told::IssueCreated => ("IssuesEvent", issue("opened")),
-        Told::IssueClosed => ("IssuesEvent", issue("closed")),
-        Told::IssueReopened => ("IssuesEvent", issue("reopened")),
-        Told::PrOpened => pull("opened", false),
-        Told::PrSynchronized => pull("synchronize", false),
-        Told::PrClosed => pull("closed", false),
-        Told::PrMerged => pull("closed", true),
-        Told::PrReopened => pull("reopened", false),
-        Told::IssueCommented | Told::PrCommented => {
-            let mut said = issue("created");
-            let id = if stored["comment_id"].is_null() { &stored["said"] } else { &stored["comment_id"] };
-            said["comment"] = json!({ "id": id, "body": item.excerpt });
-            ("IssueCommentEvent", said)
+        FeedEvent::RepoArchived(_) => changed("archived"),
+        FeedEvent::RepoUnarchived(_) => changed("unarchived"),
+        FeedEvent::RepoRestored(_) => changed("restored"),
+        FeedEvent::IssueCreated(Origin::Local(opened)) => issue("opened", local(&opened.issue)),
+        FeedEvent::IssueClosed(Origin::Local(state)) => issue("closed", local(&state.issue)),
+        FeedEvent::IssueReopened(Origin::Local(state)) => issue("reopened", local(&state.issue)),
+        FeedEvent::IssueCreated(Origin::Nostr(addition)) => issue("opened", nostr(addition)),
+        FeedEvent::IssueClosed(Origin::Nostr(addition)) => issue("closed", nostr(addition)),
+        FeedEvent::IssueReopened(Origin::Nostr(addition)) => issue("reopened", nostr(addition)),
+        FeedEvent::PrOpened(addition) => pull("opened", addition, false),
+        FeedEvent::PrSynchronized(addition) => pull("synchronize", addition, false),
+        FeedEvent::PrClosed(addition) => pull("closed", addition, false),
+        FeedEvent::PrMerged(addition) => pull("closed", addition, true),
+        FeedEvent::PrReopened(addition) => pull("reopened", addition, false),
+        FeedEvent::IssueCommentCreated(Origin::Local(comment)) => {
+            commented(json!(comment.comment_id), local(&comment.issue))
+        }
+        FeedEvent::IssueCommentCreated(Origin::Nostr(addition)) | FeedEvent::PrCommentCreated(addition) => {
+            commented(json!(addition.said), nostr(addition))
         }
     }
 }
 
-fn issue(app: &App, item: &Item, stored: &Json) -> Json {
+/// A thread that came by nostr has an event id instead of a number.
+fn nostr_thread(app: &App, item: &Item, addition: &NostrAddition) -> Json {
     let slug = item.repo.as_ref().map(Place::slug).unwrap_or_default();
-    // A thread that came by nostr has an event id instead of a number.
-    if let Some(thread) = stored["thread"].as_str() {
-        let page = app.url(&format!("/{slug}/nostr/{thread}"));
-        return json!({
-            "id": null, "number": null, "title": item.title, "url": page, "html_url": page,
-            "nostr": { "id": thread, "event": stored["event"], "author": stored["author"] },
-        });
-    }
-    let number = stored["number"].as_i64().unwrap_or_default();
+    let page = app.url(&format!("/{slug}/nostr/{}", addition.thread));
     json!({
-        "id": stored["issue_id"], "number": number, "title": item.title,
+        "id": null, "number": null, "title": item.title, "url": page, "html_url": page,
+        "nostr": { "id": addition.thread, "event": addition.event, "author": addition.author },
+    })
+}
+
+fn local_issue(app: &App, item: &Item, issue: &IssueRef) -> Json {
+    let slug = item.repo.as_ref().map(Place::slug).unwrap_or_default();
+    let number = issue.number;
+    json!({
+        "id": issue.issue_id, "number": number, "title": item.title,
         "url": app.url(&format!("/api/v3/repos/{slug}/issues/{number}")),
         "html_url": app.url(&format!("/{slug}/issues/{number}")),
     })
 }
 
-/// One ref that came or went is GitHub's `CreateEvent` or `DeleteEvent`; everything else a `PushEvent` of the first ref,
-/// with all of them beside.
-fn pushed(app: &App, place: Option<&Place>, stored: &Json) -> (&'static str, Json) {
-    let refs = stored["refs"].as_array().map_or(&[][..], Vec::as_slice);
-    let none = |id: &Json| id.as_str().is_none_or(|id| id.bytes().all(|byte| byte == b'0'));
+/// One ref that was created or deleted is GitHub's `CreateEvent` or `DeleteEvent`; everything else a `PushEvent` of the
+/// first ref, with all of them beside.
+fn pushed(app: &App, place: Option<&Place>, push: &Push) -> (&'static str, Json) {
+    let refs = push.refs();
     let typed = |name: &str| match (name.strip_prefix("refs/heads/"), name.strip_prefix("refs/tags/")) {
         (Some(branch), _) => Some(("branch", branch.to_owned())),
         (_, Some(tag)) => Some(("tag", tag.to_owned())),
         _ => None,
     };
-    let only = if let [only] = refs { Some(only) } else { None };
-    if let Some(only) = only
-        && let Some((ref_type, name)) = only["name"].as_str().and_then(typed)
+    if let [only] = refs
+        && let Some((ref_type, name)) = typed(&only.name)
     {
         let what = json!({ "ref": name, "ref_type": ref_type, "pusher_type": "user" });
-        match (none(&only["before"]), none(&only["after"])) {
+        match (only.is_created(), only.is_deleted()) {
             (_, true) => return ("DeleteEvent", what),
             (true, _) => return ("CreateEvent", what),
             _ => {}
         }
     }
-    let first = refs.first().cloned().unwrap_or_default();
-    let moved = |told: &Json| json!({ "name": told["name"], "before": told["before"], "after": told["after"] });
+    let first = refs.first();
+    let moved = |moved: &PushedRef| json!({ "name": moved.name, "before": moved.before, "after": moved.after });
     let push = json!({
-        "push_id": stored["push_id"], "ref": first["name"], "before": first["before"], "head": first["after"],
-        "ref_count": stored["ref_count"], "refs": refs.iter().map(moved).collect::<Vec<_>>(),
-        "commits": commits(app, place, &first),
+        "push_id": push.push_id,
+        "ref": first.map(|first| &first.name),
+        "before": first.map(|first| &first.before),
+        "head": first.map(|first| &first.after),
+        "ref_count": push.ref_count,
+        "refs": refs.iter().map(moved).collect::<Vec<_>>(),
+        "commits": first.map_or_else(Vec::new, |first| commits(app, place, first)),
     });
     ("PushEvent", push)
 }
 
-/// The newest commits that a ref brought, oldest of them first.
-fn commits(app: &App, place: Option<&Place>, told: &Json) -> Vec<Json> {
+/// The newest commits of a ref, oldest of them first.
+fn commits(app: &App, place: Option<&Place>, pushed: &PushedRef) -> Vec<Json> {
     let slug = place.map(Place::slug).unwrap_or_default();
-    let commit = |commit: &Json| {
-        let id = commit["id"].as_str().unwrap_or_default();
+    let commit = |commit: &PushedCommit| {
+        let id = &commit.id;
         json!({
-            "sha": id, "message": commit["message"], "author": commit["author"], "distinct": true,
+            "sha": id, "message": commit.message, "author": commit.author, "distinct": true,
             "url": app.url(&format!("/api/v3/repos/{slug}/commits/{id}")),
         })
     };
-    told["commits"].as_array().into_iter().flatten().rev().map(commit).collect()
+    pushed.commits.iter().rev().map(commit).collect()
 }
 
 /// How far a consumer of the log of events has come.

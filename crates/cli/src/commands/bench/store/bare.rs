@@ -128,7 +128,7 @@ macro_rules! unit {
     ($conn:expr, $statements:expr, $seed:expr, $worker:expr, $turn:expr) => {{
         let repo = $seed.repo($worker, $turn);
         let (id, user, now) = (repo.0.get(), $seed.user.get(), SystemClock.now().micros());
-        let payload = $seed.payload(repo, $turn).to_string();
+        let payload = $seed.body(repo, $turn).to_json().to_string();
         sqlx::query($statements.touch).bind(id).bind(now).execute(&mut *$conn).await?;
         let event = sqlx::query($statements.event).bind(user).bind("push").bind(id).bind("repo").bind(id).bind(true);
         event.bind(payload.as_str()).bind(now).bind(true).execute(&mut *$conn).await?;

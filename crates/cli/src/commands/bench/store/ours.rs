@@ -4,15 +4,17 @@ use super::seed::Seed;
 use super::{failed, per_second};
 use crate::failure::Failure;
 use abide_core::RepoId;
+use abide_core::audit::Action;
+use abide_core::event::{Publicity, SubjectKind};
 use abide_store::audit::Entry;
-use abide_store::events::Event;
+use abide_store::events::NewEvent;
 use abide_store::{Store, StoreError, Tx, audit, events, repos};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What one unit writes.
 struct Change {
-    event: Event,
+    event: NewEvent,
     entry: Entry,
     repo: RepoId,
 }
@@ -20,24 +22,23 @@ struct Change {
 impl Change {
     fn new(seed: &Seed, worker: usize, turn: usize) -> Self {
         let repo = seed.repo(worker, turn);
-        let payload = seed.payload(repo, turn);
+        let body = seed.body(repo, turn);
         Self {
             repo: repo.0,
             entry: Entry {
                 actor: Some(seed.user),
-                action: "push",
+                action: Action::Push,
                 repo: Some(repo.0),
                 ip: Some("127.0.0.1".to_owned()),
-                meta: payload.clone(),
+                meta: body.to_json(),
             },
-            event: Event {
+            event: NewEvent {
                 actor: Some(seed.user),
-                kind: "push",
                 repo: Some(repo.0),
-                source_kind: "repo",
-                source_id: repo.0.get(),
-                public: true,
-                payload,
+                subject_kind: SubjectKind::Repo,
+                subject_id: repo.0.get(),
+                publicity: Publicity::Public,
+                body,
             },
         }
     }

@@ -2,12 +2,12 @@
 
 use super::failed;
 use crate::failure::Failure;
+use abide_core::event::{Body, Payload, Push, PushedRef, RepoThen};
 use abide_core::repo::{Governance, Visibility};
-use abide_core::{RepoId, RepoName, UserId, UserName};
+use abide_core::{PushId, RepoId, RepoName, UserId, UserName};
 use abide_store::repos::NewRepo;
 use abide_store::users::NewUser;
 use abide_store::{Store, StoreError, repos, users};
-use serde_json::{Value, json};
 
 /// Enough that writers rarely meet at one row, as on a forge.
 const REPOS: usize = 512;
@@ -52,12 +52,17 @@ impl Seed {
         &self.repos[(worker * 37 + turn) % self.repos.len()]
     }
 
-    /// What the event of a push tells, and near enough its audit row too.
-    pub(super) fn payload(&self, repo: &(RepoId, RepoName), turn: usize) -> Value {
-        let (before, after) = (format!("{turn:040x}"), format!("{:040x}", turn + 1));
-        json!({
-            "repo_id": repo.0.get(), "slug": format!("{}/{}", self.owner, repo.1), "push_id": turn, "ref_count": 1,
-            "refs": [{ "name": "refs/heads/main", "before": before, "after": after }],
-        })
+    /// The body of a push event; its JSON stands for the details of the audit row too.
+    pub(super) fn body(&self, repo: &(RepoId, RepoName), turn: usize) -> Body {
+        let moved = PushedRef {
+            name: "refs/heads/main".into(),
+            before: format!("{turn:040x}"),
+            after: format!("{:040x}", turn + 1),
+            commits: Vec::new(),
+        };
+        let push = Push { push_id: Some(PushId::new(turn as i64)), ref_count: Some(1), refs: Some(vec![moved]) };
+        let slug = format!("{}/{}", self.owner, repo.1);
+        let repo = RepoThen { repo_id: Some(repo.0), slug: Some(slug), owner_id: None };
+        Body { repo, payload: Payload::Push(push) }
     }
 }

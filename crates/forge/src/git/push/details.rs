@@ -1,13 +1,14 @@
-//! Payload of a push event. Its readers may run when refs and objects have changed, so it has every ref before and
+//! Details of a push event. Its readers may run when refs and objects have changed, so it has every ref before and
 //! after, and the newest commits of branches. Limited by size; `ref_count` has the number of refs.
 
+use abide_core::event::{Person, PushedCommit, PushedRef};
 use abide_core::{RefName, RefUpdate};
 use abide_git::GitError;
 use abide_git::read::{Commit, Reader, Signature};
 use abide_store::events;
 use abide_store::pushes::Push;
 use abide_store::repos::Repo;
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// Most commits per push event.
@@ -21,7 +22,7 @@ const REST: usize = 384;
 
 /// The newest commits of the branches that have any, newest first.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Brought(Vec<(RefName, Vec<Json>)>);
+pub(crate) struct Brought(Vec<(RefName, Vec<PushedCommit>)>);
 
 /// Reads the new commits of a push from a repository with its objects. Errors are ignored: the push itself matters
 /// more.
@@ -58,7 +59,7 @@ fn read(dir: &Path, moved: Vec<RefUpdate>) -> Result<Brought, GitError> {
         let commits = reader.brought(base, update.new, left, WALK).unwrap_or_default();
         left -= commits.len();
         if !commits.is_empty() {
-            brought.push((update.name, commits.iter().map(shape).collect()));
+            brought.push((update.name, commits.iter().map(pushed).collect()));
         }
         if left == 0 {
             break;
@@ -68,23 +69,20 @@ fn read(dir: &Path, moved: Vec<RefUpdate>) -> Result<Brought, GitError> {
 }
 
 /// The committer is included only if it is not the author.
-fn shape(commit: &Commit) -> Json {
+fn pushed(commit: &Commit) -> PushedCommit {
     let (author, committer) = (person(&commit.author), person(&commit.committer));
-    let mut shape = json!({
-        "id": commit.oid.to_string(),
-        "tree": commit.tree.to_string(),
-        "message": short(&commit.subject),
-        "time": commit.committer.time,
-        "author": author,
-    });
-    if committer != author {
-        shape["committer"] = committer;
+    PushedCommit {
+        id: commit.oid.to_string(),
+        tree: commit.tree.to_string(),
+        message: short(&commit.subject),
+        time: commit.committer.time,
+        committer: Some(committer).filter(|committer| *committer != author),
+        author,
     }
-    shape
 }
 
-fn person(signature: &Signature) -> Json {
-    json!({ "name": short(&signature.name), "email": short(&signature.email) })
+fn person(signature: &Signature) -> Person {
+    Person { name: short(&signature.name), email: short(&signature.email) }
 }
 
 fn short(text: &[u8]) -> String {
@@ -94,28 +92,34 @@ fn short(text: &[u8]) -> String {
 }
 
 /// Refs of a push with their commits, as many of both as fit into an event. Refs take precedence.
-pub(super) fn refs(push: &Push, repo: &Repo, brought: &Brought) -> Vec<Json> {
+pub(super) fn refs(push: &Push, repo: &Repo, brought: &Brought) -> Vec<PushedRef> {
     let room = events::MAX_PAYLOAD.saturating_sub(REST + repo.slug().len());
     let mut used = 0;
-    let mut fits = |entry: &Json| {
-        let bytes = entry.to_string().len() + 1;
+    let mut fits = |bytes: usize| {
         let fits = used + bytes <= room;
         used += if fits { bytes } else { 0 };
         fits
     };
-    let mut refs: Vec<_> = push.updates.iter().map(entry).take_while(&mut fits).collect();
+    let mut refs: Vec<_> = push.updates.iter().map(entry).take_while(|entry| fits(json_bytes(entry))).collect();
     for (name, commits) in &brought.0 {
-        let Some(entry) = refs.iter_mut().find(|entry| entry["name"] == name.as_str()) else { continue };
+        let Some(entry) = refs.iter_mut().find(|entry| entry.name == name.as_str()) else { continue };
         // The key of the list takes space too.
-        let mut room_for = |commit: &&Json| fits(commit) && fits(&json!("commits"));
-        let told: Vec<_> = commits.iter().take_while(&mut room_for).cloned().collect();
-        if !told.is_empty() {
-            entry["commits"] = told.into();
-        }
+        let mut room_for = |commit: &&PushedCommit| fits(json_bytes(commit)) && fits(json_bytes("commits"));
+        entry.commits = commits.iter().take_while(&mut room_for).cloned().collect();
     }
     refs
 }
 
-fn entry(update: &RefUpdate) -> Json {
-    json!({ "name": update.name.as_str(), "before": update.old.to_string(), "after": update.new.to_string() })
+/// Bytes of a value in a list.
+fn json_bytes<T: Serialize + ?Sized>(value: &T) -> usize {
+    serde_json::to_string(value).map_or(usize::MAX, |json| json.len() + 1)
+}
+
+fn entry(update: &RefUpdate) -> PushedRef {
+    PushedRef {
+        name: update.name.to_string(),
+        before: update.old.to_string(),
+        after: update.new.to_string(),
+        commits: Vec::new(),
+    }
 }

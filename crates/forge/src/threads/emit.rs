@@ -1,15 +1,18 @@
-//! Telling of what came by nostr: each event that is served for the first time and adds to a thread becomes a domain event
-//! in every repository that the thread is about. Call [`served`] in the transaction that stores the events.
+//! Domain events of nostr events: each nostr event that is served for the first time and adds to a thread becomes a domain
+//! event in every repository that the thread is about. Call [`served`] in the transaction that stores the nostr events.
 //!
-//! Payloads name events and hold no text: readers of the log read titles and texts from rows that go with their events.
+//! Payloads name nostr events and hold no text: readers of the log take titles and texts from the live rows.
 
 use super::{Governed, governed_in, status_event};
+use crate::emit::{Subject, Who, emit};
 use crate::grasp::GraspSettings;
 use crate::relay::readable;
-use crate::tell::{Who, event_in_repo};
-use abide_core::RepoId;
+use abide_core::event::{NostrAddition, Origin, Payload};
 use abide_core::issues::text::excerpt;
-use abide_nostr::git::news::{Addition, ThreadKind, Weight, addition, mentioned, read_first, told};
+use abide_core::{RepoId, UserId};
+use abide_nostr::git::news::{
+    Addition, ThreadEvent, ThreadKind, Weight, addition, mentioned, read_first, thread_event,
+};
 use abide_nostr::git::{Coordinate, Issue, Proposal, Status, StatusEvent, may_say, standing, title};
 use abide_nostr::{Event, EventId, PublicKey, kinds, nip19};
 use abide_store::nostr_events::tag_key;
@@ -20,15 +23,11 @@ use abide_store::repos::Repo;
 use abide_store::throttles::{self, Limit};
 use abide_store::user_keys::{self, KeyAccount};
 use abide_store::{Conn, StoreError, Tx, nostr_relations, nostr_repos};
-use serde_json::json;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
-/// The source of such domain events: a thread, by the number of the event that begins it.
-pub(crate) const SOURCE: &str = "nostr_thread";
-
-/// Repositories in which one event is told.
+/// Repositories in which one nostr event becomes a domain event.
 const REPOS: usize = 20;
 /// Characters of a text that feeds show.
 const EXCERPT: usize = 300;
@@ -37,22 +36,22 @@ const EXCERPT: usize = 300;
 /// batch, and on SQLite every other writer waits for it. Thousands of threads of the usual size fit, or thirty of the largest.
 const ROOT_BYTES: u64 = 8 << 20;
 
-/// Events that were served before the beginning of their thread and are told of when it comes, for one thread and in bytes for
-/// one batch.
+/// Events that were served before the beginning of their thread and are emitted when it comes: per thread, and in bytes per
+/// batch.
 const EARLY: i64 = 100;
 const EARLY_BYTES: i64 = 1 << 20;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// Keys without a named account cost nothing, so the number of times that they are told of is bounded: per key, and per
-/// repository for all of them together. Beyond it their events are served and shown, and nobody is told.
+/// Keys without a named account cost nothing, so the number of their domain events is bounded: per key, and per repository
+/// for all of them together. Beyond it their nostr events are served and shown, but nobody is notified.
 const THREADS_OF_KEY: Limit = Limit { scope: "nostr_threads_key", times: 20, window: DAY };
 const THREADS_OF_REPO: Limit = Limit { scope: "nostr_threads_repo", times: 100, window: DAY };
 const OTHERS_OF_KEY: Limit = Limit { scope: "nostr_said_key", times: 200, window: DAY };
 const OTHERS_OF_REPO: Limit = Limit { scope: "nostr_said_repo", times: 1_000, window: DAY };
 
-/// An event with the thread that it adds to.
-struct Told<'a> {
+/// A nostr event that adds to a thread.
+struct Added<'a> {
     event: &'a Event,
     n: i64,
     addition: Addition,
@@ -63,7 +62,7 @@ struct Thread<'a> {
     id: EventId,
     head: Head,
     kind: ThreadKind,
-    added: Vec<Told<'a>>,
+    added: Vec<Added<'a>>,
     /// The event that begins it, if it came in the same batch.
     begun: Option<&'a Event>,
 }
@@ -82,10 +81,10 @@ struct Batch<'a> {
     governed: HashMap<RepoId, Option<Governed>>,
 }
 
-/// Tells of events that were just stored, and of those that were served before the beginnings of their threads, which come
-/// with this batch.
+/// Emits the domain events of nostr events that were just stored, and of those that were served before the beginnings of
+/// their threads, which come with this batch.
 ///
-/// A stranger can publish many large events, so what this reads is bounded whatever is stored: keys that are told of no more
+/// A stranger can publish many large events, so what this reads is bounded whatever is stored: keys that reached their limit
 /// today are passed over before anything is read, the status of a thread comes from columns, and beginnings of threads are
 /// read one at a time within [`ROOT_BYTES`].
 pub(crate) async fn served<'a>(
@@ -115,13 +114,13 @@ pub(crate) async fn served<'a>(
             None => nostr_news::json(tx, thread.head.n).await?.and_then(|json| readable(&json)).map(Cow::Owned),
         };
         if let Some(root) = root {
-            batch.tell(tx, thread, &root).await?;
+            batch.emit_thread(tx, thread, &root).await?;
         }
     }
     Ok(())
 }
 
-/// The stored events that add to threads which begin in this batch. Nobody was told of them: the beginning was not here.
+/// The stored events that add to threads which begin in this batch. They were not emitted yet: the beginning was missing.
 async fn early(tx: &mut Tx, stored: &[&Event]) -> Result<Vec<Event>, StoreError> {
     let begins = |event: &&&Event| addition(event).is_some_and(|(_, what)| what == Addition::Opened);
     let keys = |event: &Event| ['e', 'E'].map(|letter| tag_key(letter, &event.id.to_hex()));
@@ -170,7 +169,7 @@ fn is_named(accounts: &HashMap<String, KeyAccount>, key: &PublicKey) -> bool {
     accounts.get(&nip19::npub(key)).is_some_and(|account| account.named)
 }
 
-/// Those whose keys are told of today. Looked up for all at once, and before anything is read for them.
+/// Additions of keys that are within their limits today. Looked up for all at once, and before anything is read for them.
 async fn within_day<'a>(
     tx: &mut Tx,
     mut added: Vec<(&'a Event, EventId, Addition)>,
@@ -212,13 +211,13 @@ async fn threads<'a>(
             threads.len() - 1
         });
         let Some(thread) = threads.get_mut(place) else { continue };
-        let told = Told { event, n: own.n, addition };
+        let news = Added { event, n: own.n, addition };
         if addition == Addition::Opened {
             // A thread before what is said on it.
             thread.begun = Some(event);
-            thread.added.insert(0, told);
+            thread.added.insert(0, news);
         } else {
-            thread.added.push(told);
+            thread.added.push(news);
         }
     }
     Ok(threads)
@@ -232,31 +231,31 @@ impl Batch<'_> {
         }
     }
 
-    async fn tell(&mut self, tx: &mut Tx, thread: &Thread<'_>, root: &Event) -> Result<(), StoreError> {
+    async fn emit_thread(&mut self, tx: &mut Tx, thread: &Thread<'_>, root: &Event) -> Result<(), StoreError> {
         let repos = self.repos(tx, root).await?;
         for news in &thread.added {
-            // A status tells nothing by itself: see below.
-            let Some(kind) = told(thread.kind, news.addition, Status::Open, Status::Open) else { continue };
+            // A status alone is no change: see below.
+            let Some(change) = thread_event(thread.kind, news.addition, Status::Open, Status::Open) else { continue };
             for repo in &repos {
-                self.tell_in(tx, thread, root, news, repo, kind).await?;
+                self.emit_in(tx, thread, root, news, repo, change).await?;
             }
         }
         for repo in &repos {
-            if let Some((news, kind)) = self.change(tx, thread, repo).await? {
-                self.tell_in(tx, thread, root, news, repo, kind).await?;
+            if let Some((news, change)) = self.change(tx, thread, repo).await? {
+                self.emit_in(tx, thread, root, news, repo, change).await?;
             }
         }
         Ok(())
     }
 
-    async fn tell_in(
+    async fn emit_in(
         &self,
         tx: &mut Tx,
         thread: &Thread<'_>,
         root: &Event,
-        news: &Told<'_>,
+        news: &Added<'_>,
         repo: &Repo,
-        kind: &'static str,
+        change: ThreadEvent,
     ) -> Result<(), StoreError> {
         if !is_named(&self.accounts, &news.event.pubkey) && !within_limits(tx, news, repo.id).await? {
             return Ok(());
@@ -264,23 +263,24 @@ impl Batch<'_> {
         self.note(tx, thread, root, news).await?;
         let author = nip19::npub(&news.event.pubkey);
         let user = self.accounts.get(&author).map(|account| account.id);
-        let payload = json!({
-            "thread": root.id.to_hex(),
-            "event": news.event.id.to_hex(),
-            "said": news.n,
-            "author": author,
-            "mentions": self.mentions(news),
-        });
+        let addition = NostrAddition {
+            thread: root.id.to_hex(),
+            event: news.event.id.to_hex(),
+            said: news.n,
+            author,
+            mentions: self.mentions(news),
+        };
         let who = Who { user, ip: None };
-        event_in_repo(tx, &who, kind, repo, (SOURCE, thread.head.n), payload).await
+        let subject = Subject::NostrThread(repo, thread.head.n);
+        emit(tx, &who, subject, repo.visibility.into(), payload(change, addition)).await
     }
 
-    fn mentions(&self, news: &Told<'_>) -> Vec<i64> {
+    fn mentions(&self, news: &Added<'_>) -> Vec<UserId> {
         if !matches!(news.addition, Addition::Opened | Addition::Comment) {
             return Vec::new();
         }
         let keys = mentioned(&news.event.content);
-        keys.iter().filter_map(|key| self.accounts.get(&nip19::npub(key))).map(|found| found.id.get()).collect()
+        keys.iter().filter_map(|key| self.accounts.get(&nip19::npub(key))).map(|found| found.id).collect()
     }
 
     /// The live repositories that a thread is about.
@@ -300,16 +300,16 @@ impl Batch<'_> {
         Ok(repos)
     }
 
-    /// The status of a batch that changes how far its thread is in a repository, and the domain event that tells of it. However
-    /// many statuses came together, the thread is looked at once, and told of once.
+    /// The status of a batch that changes the status of its thread in a repository, and the change. However many statuses came
+    /// together, the thread is looked at once and makes one domain event.
     async fn change<'t>(
         &mut self,
         tx: &mut Tx,
         thread: &'t Thread<'_>,
         repo: &Repo,
-    ) -> Result<Option<(&'t Told<'t>, &'static str)>, StoreError> {
-        let is_status = |news: &&Told<'_>| matches!(news.addition, Addition::Status(_));
-        let mut said: Vec<&Told<'_>> = thread.added.iter().filter(is_status).collect();
+    ) -> Result<Option<(&'t Added<'t>, ThreadEvent)>, StoreError> {
+        let is_status = |news: &&Added<'_>| matches!(news.addition, Addition::Status(_));
+        let mut said: Vec<&Added<'_>> = thread.added.iter().filter(is_status).collect();
         if said.is_empty() {
             return Ok(None);
         }
@@ -334,12 +334,12 @@ impl Batch<'_> {
         let Some(after) = standing(&thread.id, &author, &governed.maintainers, &all) else { return Ok(None) };
         let Some(news) = said.into_iter().find(|news| news.event.id == after.id) else { return Ok(None) };
         let before = before.map_or(Status::Open, |status| status.status);
-        Ok(told(thread.kind, news.addition, before, after.status).map(|kind| (news, kind)))
+        Ok(thread_event(thread.kind, news.addition, before, after.status).map(|change| (news, change)))
     }
 
-    /// Keeps titles and the beginnings of texts beside their events, for those who are told. The thread comes first: it may be
-    /// older than this table, or one that nobody was told of.
-    async fn note(&self, tx: &mut Tx, thread: &Thread<'_>, root: &Event, news: &Told<'_>) -> Result<(), StoreError> {
+    /// Keeps titles and the beginnings of texts beside their events, for feeds and the inbox. The thread comes first: it may be
+    /// older than this table, or have no domain event yet.
+    async fn note(&self, tx: &mut Tx, thread: &Thread<'_>, root: &Event, news: &Added<'_>) -> Result<(), StoreError> {
         let row = |n: i64, event: &Event, title: String| New {
             n,
             root: thread.head.n,
@@ -352,6 +352,21 @@ impl Batch<'_> {
             nostr_news::put(tx, &row(news.n, news.event, String::new())).await?;
         }
         Ok(())
+    }
+}
+
+fn payload(change: ThreadEvent, addition: NostrAddition) -> Payload {
+    match change {
+        ThreadEvent::IssueOpened => Payload::IssueCreated(Origin::Nostr(addition)),
+        ThreadEvent::IssueCommented => Payload::IssueCommentCreated(Origin::Nostr(addition)),
+        ThreadEvent::IssueClosed => Payload::IssueClosed(Origin::Nostr(addition)),
+        ThreadEvent::IssueReopened => Payload::IssueReopened(Origin::Nostr(addition)),
+        ThreadEvent::PrOpened => Payload::PrOpened(addition),
+        ThreadEvent::PrCommented => Payload::PrCommentCreated(addition),
+        ThreadEvent::PrSynchronized => Payload::PrSynchronized(addition),
+        ThreadEvent::PrClosed => Payload::PrClosed(addition),
+        ThreadEvent::PrMerged => Payload::PrMerged(addition),
+        ThreadEvent::PrReopened => Payload::PrReopened(addition),
     }
 }
 
@@ -383,8 +398,8 @@ pub(crate) async fn status(
     Ok(holds.map_or(Status::Open, |status| status.status))
 }
 
-/// Whether an event of a key without a named account may be told of.
-async fn within_limits(tx: &mut Tx, news: &Told<'_>, repo: RepoId) -> Result<bool, StoreError> {
+/// Counts an event of a key without a named account; `false` beyond the limits.
+async fn within_limits(tx: &mut Tx, news: &Added<'_>, repo: RepoId) -> Result<bool, StoreError> {
     let (of_key, of_repo) = match news.addition {
         Addition::Opened => (THREADS_OF_KEY, THREADS_OF_REPO),
         _ => (OTHERS_OF_KEY, OTHERS_OF_REPO),
