@@ -256,7 +256,9 @@ impl Mail<'_> {
             }
             RepoChange::HardDeleted(_) => Vec::new(),
             // A former collaborator of a private repository cannot read it any more.
-            RepoChange::CollaboratorRemoved(removed) if removed.user_id == self.user && !self.event.public => Vec::new(),
+            RepoChange::CollaboratorRemoved(removed) if removed.user_id == self.user && !self.event.public => {
+                Vec::new()
+            }
             RepoChange::Renamed(_) => vec!["The old address redirects to it:".into(), page],
             // The old owner may not be able to read it any more, so there is nothing to point at.
             RepoChange::TransferAccepted(transfer) if transfer.to_id != self.user => {

@@ -169,6 +169,9 @@ mod tests {
             workshop.run(from(ip), || ()).await.unwrap();
         }
         workshop.run(None, || ()).await.unwrap();
-        assert_eq!(workshop.own.networks(), 0);
+        // A thread gives its slot back after it has handed over its result.
+        while workshop.own.networks() > 0 {
+            tokio::task::yield_now().await;
+        }
     }
 }

@@ -208,7 +208,8 @@ fn hostile_text_of_threads_offers_and_settings_is_text_too(#[values(Engine::Sqli
     let url = format!("https://example.org/?{HOSTILE_REF}");
     let hook = call(&token, "POST", "/repos/carol/later/hooks", json!({ "config": { "url": url } }))["id"].to_string();
     let gone = query(server, "SELECT id FROM repos WHERE name = 'gone'");
-    server.cli_ok(&["repo", "delete", "carol/gone", "--yes"]);
+    let deleted = http::json("DELETE", server.http_addr(), "/api/v3/repos/carol/gone", Some(&token), &json!({}));
+    assert_eq!(deleted.status, 204, "{}", deleted.text());
     call(&bob.token, "POST", "/user/repos", json!({ "name": "gift", "description": HOSTILE }));
     let offer = call(&bob.token, "POST", "/repos/bob/gift/transfer", json!({ "new_owner": "carol" }))["id"].to_string();
     let key = fs::read_to_string(GitClient::new().with_ssh_key().public_key()).expect("it is there");
