@@ -32,6 +32,7 @@ pub mod jobs;
 pub mod mail;
 mod node;
 pub mod notify;
+pub mod queues;
 pub mod ready;
 pub mod relay;
 pub mod repos;

@@ -20,6 +20,9 @@ const ONE_BY_ONE: usize = 16;
 /// Number of kinds up to which they are queried one by one; a longer list is searched by time.
 const KINDS_ONE_BY_ONE: usize = 64;
 
+/// Length of a tag list up to which it is compared with every event that the query meets. Each comparison reads the list.
+const COMPARED: usize = 200;
+
 macro_rules! places {
     () => {
         "SELECT e.n, e.event_id, e.created_at, CAST(octet_length(e.json) AS BIGINT) AS bytes "
@@ -289,8 +292,8 @@ impl Query {
         if let Some(ids) = &self.ids {
             return Entry::Ids(ids);
         }
-        if let Some(keys) = self.tags.iter().min_by_key(|keys| keys.len()) {
-            return Entry::Tags(keys);
+        if let Some(first) = self.first_tags() {
+            return Entry::Tags(&self.tags[first]);
         }
         if let Some(authors) = &self.authors {
             return Entry::Authors(authors);
@@ -301,13 +304,24 @@ impl Query {
         }
     }
 
+    /// The tag list that the query starts from: the shortest, or one that is too long to be compared with every event.
+    fn first_tags(&self) -> Option<usize> {
+        let lists = || self.tags.iter().enumerate();
+        let (longest, keys) = lists().max_by_key(|(_, keys)| keys.len())?;
+        if keys.len() > COMPARED {
+            return Some(longest);
+        }
+        lists().min_by_key(|(_, keys)| keys.len()).map(|(shortest, _)| shortest)
+    }
+
     /// Parameters: the value of the starting condition, the time range, and the other conditions.
     fn values(&self, first: Value, now: i64) -> Vec<Value> {
         let kinds = self.kinds.as_ref().map(|kinds| joined(kinds));
         let authors = self.authors.as_ref().map(|authors| hexadecimal_list(authors));
-        // A single tag list is the starting condition itself; repeating it would change nothing.
-        let needs = if self.ids.is_none() && self.tags.len() <= 1 { Vec::new() } else { self.tags.clone() };
-        let needs = serde_json::Value::from(needs).to_string();
+        // The list that is the starting condition itself is not compared again.
+        let starting = if self.ids.is_some() { None } else { self.first_tags() };
+        let others = self.tags.iter().enumerate().filter(|(list, _)| Some(*list) != starting);
+        let needs = serde_json::Value::from(others.map(|(_, keys)| keys.clone()).collect::<Vec<_>>()).to_string();
         vec![
             first,
             self.since.unwrap_or(0).into(),
@@ -391,7 +405,7 @@ async fn newest(
 async fn search(conn: &mut Conn, sql: &Sql, first: Value, query: &Query, now: i64) -> Result<Vec<Place>, StoreError> {
     let mut values = query.values(first, now);
     values.push(query.limit.into());
-    conn.all(sql, &values).await?.iter().map(place).collect()
+    conn.each(sql, &values, |row| place(&row)).await
 }
 
 fn place(row: &crate::Row) -> Result<Place, StoreError> {

@@ -1,9 +1,9 @@
 //! Memory of answers: how many one network may have made for it at once, and how many bytes of them may wait to be read by
 //! their clients. A client that asks often, or that asks for much and reads nothing, would otherwise fill the memory.
 
-use crate::queues::NetworkQueues;
 use crate::server::Peer;
 use abide_core::admission::{ByteBudget, Bytes as Taken, Network};
+use abide_forge::queues::NetworkQueues;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::{HeaderValue, Method, StatusCode, header};

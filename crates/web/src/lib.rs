@@ -20,7 +20,6 @@ mod layers;
 mod logged;
 mod ops;
 mod pages;
-mod queues;
 mod relay;
 mod routes;
 mod server;

@@ -21,6 +21,7 @@ mod record;
 mod settings;
 mod signers;
 mod tail;
+mod turns;
 
 pub use client::{Client, Ended, Frames};
 pub use door::TooMany;
@@ -42,8 +43,8 @@ use door::Door;
 use hub::Hub;
 use memory::Memory;
 use std::sync::Arc;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+use turns::Turns;
 
 /// State shared by all connections.
 pub struct Relay {
@@ -56,8 +57,7 @@ pub struct Relay {
     admissions: Admissions,
     memory: Memory,
     pub(crate) strangers: Strangers,
-    /// Database queries that run at once.
-    reads: Semaphore,
+    turns: Turns,
 }
 
 impl Relay {
@@ -72,7 +72,7 @@ impl Relay {
             admissions: Admissions::new(&settings),
             memory,
             strangers: Strangers::default(),
-            reads: Semaphore::new(settings.reads.max(1)),
+            turns: Turns::new(settings.reads),
             limits,
             settings,
         }

@@ -47,7 +47,7 @@ pub(super) async fn read(
 ) {
     let answered = match asked {
         Asked::Events(filters) => events(&forge, ip, &ticket, &filters, &to).await,
-        Asked::Count(filters) => count(&forge, &filters).await.map(Found::Count),
+        Asked::Count(filters) => count(&forge, ip, &filters).await.map(Found::Count),
         Asked::Reconcile { filter, at_most } => items(&forge, ip, &filter, at_most).await,
     };
     let last = answered.unwrap_or_else(|error| {
@@ -66,7 +66,7 @@ async fn events(
 ) -> Result<Found, Fault> {
     let mut sent = HashSet::new();
     for filter in filters {
-        let mut places = places(forge, &to_query(filter)).await?;
+        let mut places = places(forge, ip, to_query(filter)).await?;
         places.retain(|place| sent.insert(place.n));
         let mut rest = &places[..];
         while !rest.is_empty() {
@@ -76,7 +76,7 @@ async fn events(
             let Ok(place) = to.reserve().await else { return Ok(Found::End) };
             let bytes = page.iter().map(|place| usize::try_from(place.bytes).unwrap_or(0)).sum::<usize>();
             let Some(held) = forge.relay().memory.wait(ip, TWICE * bytes).await else { return Ok(Found::Full) };
-            let wires = wires(forge, filter, page).await?;
+            let wires = wires(forge, ip, filter, page).await?;
             place.send((ticket.clone(), Found::Page(wires, held)));
         }
     }
@@ -88,18 +88,39 @@ fn page(places: &[Place], most: usize) -> usize {
     nostr_query::within(places, i64::try_from(most).unwrap_or(i64::MAX)).max(1)
 }
 
-async fn places(forge: &Forge, query: &Query) -> Result<Vec<Place>, Fault> {
-    let _turn = forge.relay().reads.acquire().await;
-    Ok(nostr_query::places(&mut *forge.store().read().await?, query, now(forge)).await?)
+/// Runs a query in its turn. A statement goes on in the database when its client leaves, so it has a task of its own that
+/// keeps the turn until the statement has ended: a client that connects again and again starts no more of them.
+async fn in_turn<T, F>(forge: &Forge, ip: Option<IpAddr>, query: impl FnOnce(Forge) -> F) -> Result<T, Fault>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, Fault>> + Send + 'static,
+{
+    let turn = forge.relay().turns.take(ip).await;
+    let querying = query(forge.clone());
+    let task = tokio::spawn(async move {
+        let _turn = turn;
+        querying.await
+    });
+    task.await.map_err(|error| Fault::Internal(format!("a query of the relay failed: {error}")))?
+}
+
+async fn places(forge: &Forge, ip: Option<IpAddr>, query: Query) -> Result<Vec<Place>, Fault> {
+    in_turn(forge, ip, |forge| async move {
+        Ok(nostr_query::places(&mut *forge.store().read().await?, &query, now(&forge)).await?)
+    })
+    .await
 }
 
 /// The events of a page, in order. Tags are found by their hashes, so each event is compared with the filter.
-async fn wires(forge: &Forge, filter: &Filter, page: &[Place]) -> Result<Vec<Wire>, Fault> {
+async fn wires(forge: &Forge, ip: Option<IpAddr>, filter: &Filter, page: &[Place]) -> Result<Vec<Wire>, Fault> {
     let rows: Vec<i64> = page.iter().map(|place| place.n).collect();
-    let mut texts = {
-        let _turn = forge.relay().reads.acquire().await;
-        nostr_query::json_of(&mut *forge.store().read().await?, &rows).await?
-    };
+    let mut texts =
+        in_turn(
+            forge,
+            ip,
+            |forge| async move { Ok(nostr_query::json_of(&mut *forge.store().read().await?, &rows).await?) },
+        )
+        .await?;
     let asked_for = |text: &str| {
         filter.tags.is_empty() || serde_json::from_str::<Event>(text).is_ok_and(|event| filter.matches(&event))
     };
@@ -110,11 +131,13 @@ async fn wires(forge: &Forge, filter: &Filter, page: &[Place]) -> Result<Vec<Wir
     Ok(page.iter().filter_map(wire).collect())
 }
 
-async fn count(forge: &Forge, filters: &[Filter]) -> Result<Count, Fault> {
+async fn count(forge: &Forge, ip: Option<IpAddr>, filters: &[Filter]) -> Result<Count, Fault> {
     let queries: Vec<Query> = filters.iter().map(to_query).collect();
-    let _turn = forge.relay().reads.acquire().await;
-    let mut conn = forge.store().read().await?;
-    let counted = nostr_query::count(&mut conn, &queries, forge.relay().settings.counted, now(forge)).await?;
+    let counted = in_turn(forge, ip, |forge| async move {
+        let most = forge.relay().settings.counted;
+        Ok(nostr_query::count(&mut *forge.store().read().await?, &queries, most, now(&forge)).await?)
+    })
+    .await?;
     Ok(if counted.more { Count::AtLeast(counted.found) } else { Count::Exactly(counted.found) })
 }
 
@@ -124,7 +147,7 @@ async fn items(forge: &Forge, ip: Option<IpAddr>, filter: &Filter, at_most: usiz
         return Ok(Found::Full);
     };
     let limit = i64::try_from(at_most).unwrap_or(i64::MAX).saturating_add(1);
-    let places = places(forge, &Query { limit, ..to_query(filter) }).await?;
+    let places = places(forge, ip, Query { limit, ..to_query(filter) }).await?;
     let item = |place: Place| (place.created_at.unsigned_abs(), EventId::from_byte_array(place.id));
     let items: Vec<_> = places.into_iter().map(item).collect();
     held.shrink_to(items.len().saturating_mul(ITEM));

@@ -17,7 +17,16 @@ pub enum FilterError {
     Value(String, &'static str),
     #[error("invalid: a filter may have at most {0} values")]
     TooManyValues(usize),
+    /// The database compares these lists with every event that the first condition finds.
+    #[error(
+        "invalid: a filter may have at most {0} tag values beside its longest tag list, or beside ids; ask with several \
+         filters"
+    )]
+    TooManyTagValues(usize),
 }
+
+/// Tag values that are compared with every event: all lists but the longest, or all if the filter has ids.
+const COMPARED_VALUES: usize = 200;
 
 impl Filter {
     /// Parses a filter. `limit` is capped at the relay's own limit, which is also the default.
@@ -30,6 +39,14 @@ impl Filter {
         let mut filter = Self { limit: limits.filter_limit, ..Self::default() };
         for (field, value) in object {
             filter.set(field, value, limits)?;
+        }
+        let (all, longest) = filter
+            .tags
+            .values()
+            .map(BTreeSet::len)
+            .fold((0, 0), |(all, longest), length| (all + length, longest.max(length)));
+        if (if filter.ids.is_some() { all } else { all - longest }) > COMPARED_VALUES {
+            return Err(FilterError::TooManyTagValues(COMPARED_VALUES));
         }
         Ok(filter)
     }
@@ -185,6 +202,18 @@ mod tests {
             assert_eq!(parse(json!({field: ["x"]})), Err(FilterError::UnknownField(field.to_owned())));
         }
         assert!(parse(json!({"search": "x"})).unwrap_err().to_string().starts_with("unsupported: "));
+    }
+
+    #[test]
+    fn tag_lists_that_are_compared_with_every_event_are_short() {
+        let values = |count: usize| (0..count).map(|number| number.to_string()).collect::<Vec<_>>();
+        let parse = |filter: Value| Filter::parse(&filter, &Limits::default()).map(drop);
+        let refused = Err(FilterError::TooManyTagValues(COMPARED_VALUES));
+        assert_eq!(parse(json!({"#t": values(4_000)})), Ok(()));
+        assert_eq!(parse(json!({"#t": values(200), "#p": values(4_000)})), Ok(()));
+        assert_eq!(parse(json!({"#t": values(201), "#p": values(4_000)})), refused);
+        assert_eq!(parse(json!({"#t": values(150), "#p": values(150), "#e": values(150)})), refused);
+        assert_eq!(parse(json!({"ids": ["0".repeat(64)], "#t": values(201)})), refused);
     }
 
     #[test]

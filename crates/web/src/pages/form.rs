@@ -13,8 +13,12 @@ use std::time::Duration;
 /// The field that every form carries.
 pub(crate) const TOKEN_FIELD: &str = "_token";
 
-/// No form of ours is larger: keys, descriptions and the like.
+/// Largest form of a visitor who is signed in: keys, descriptions and the like.
 const LARGEST: usize = 256 * 1024;
+
+/// Largest form of anyone else: names, passwords, signed proofs. Bodies are in memory while they arrive, one for each
+/// connection.
+const LARGEST_OF_STRANGERS: usize = 16 * 1024;
 
 /// A form that small needs no longer to arrive.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -104,7 +108,8 @@ impl FromRequest<App> for Form {
             let needs_no_account = visitor.user().is_none() && WITHOUT_CREDENTIAL.contains(&path);
             disk::ensure_room(&app.forge, if needs_no_account { Writer::Stranger } else { Writer::Account })?;
         }
-        let body = tokio::time::timeout(LONGEST, axum::body::to_bytes(request.into_body(), LARGEST)).await;
+        let largest = if visitor.user().is_some() { LARGEST } else { LARGEST_OF_STRANGERS };
+        let body = tokio::time::timeout(LONGEST, axum::body::to_bytes(request.into_body(), largest)).await;
         let body = body.map_err(|_| Problem::form_too_slow())?.map_err(|error| unread(&error))?;
         let form = Self(form_urlencoded::parse(&body).into_owned().collect());
         if visitor.owns_form(app, &form.text(TOKEN_FIELD)) { Ok(form) } else { Err(Problem::foreign_form()) }

@@ -9,9 +9,9 @@
 //! so that answers that need no rendering do not wait for the processor.
 
 use crate::pages::Problem;
-use crate::queues::{NetworkQueues, NetworkSlot};
 use abide_core::admission::{Network, share_of_one};
 use abide_forge::Fault;
+use abide_forge::queues::{NetworkQueues, NetworkSlot};
 use axum::http::StatusCode;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -91,6 +91,10 @@ fn slow_and_huge_forms_are_ended_while_others_are_served(#[values(Engine::Sqlite
             "POST {path} HTTP/1.1\r\nHost: abide\r\nContent-Type: application/x-www-form-urlencoded\r\n{length}\r\n"
         )
     };
+    // A visitor who is not signed in has no form of that size.
+    let long = format!("login=a&password={}", "x".repeat(20 << 10));
+    let request = Request::new("POST", "/login").header("Content-Type", "application/x-www-form-urlencoded");
+    assert_eq!(request.body(long.into_bytes()).send(server.http_addr()).status, 413);
     for path in ["/login", "/signup", "/forgot", "/login/nostr"] {
         let mut slow = begun(&server, ATTACKER, &head(path, "Content-Length: 100000\r\n"));
         // Each drop is less than what the time between two of them is worth.

@@ -10,7 +10,7 @@ type Queues = Arc<Mutex<HashMap<Option<Network>, Weak<Semaphore>>>>;
 
 /// A number of slots for each network. Clients without an address share one queue.
 #[derive(Debug)]
-pub(crate) struct NetworkQueues {
+pub struct NetworkQueues {
     slots: usize,
     queues: Queues,
 }
@@ -18,7 +18,7 @@ pub(crate) struct NetworkQueues {
 /// A slot, until it is dropped.
 #[derive(Debug)]
 #[must_use = "dropping a slot gives it back"]
-pub(crate) struct NetworkSlot {
+pub struct NetworkSlot {
     permit: Option<OwnedSemaphorePermit>,
     network: Option<Network>,
     queues: Queues,
@@ -37,18 +37,17 @@ impl Drop for NetworkSlot {
 
 impl NetworkQueues {
     /// `slots` for each network.
-    pub(crate) fn new(slots: usize) -> Self {
+    pub fn new(slots: usize) -> Self {
         Self { slots, queues: Queues::default() }
     }
 
     /// Slots for each network.
-    #[cfg(test)]
-    pub(crate) fn slots(&self) -> usize {
+    pub fn slots(&self) -> usize {
         self.slots
     }
 
     /// Waits for a slot of a network.
-    pub(crate) async fn enter(&self, network: Option<Network>) -> NetworkSlot {
+    pub async fn enter(&self, network: Option<Network>) -> NetworkSlot {
         let permit = self.queue(network).acquire_owned().await.expect("these semaphores are never closed");
         NetworkSlot { permit: Some(permit), network, queues: self.queues.clone() }
     }
@@ -64,14 +63,12 @@ impl NetworkQueues {
     }
 
     /// Slots of a network that are free.
-    #[cfg(test)]
-    pub(crate) fn free(&self, network: Option<Network>) -> usize {
+    pub fn free(&self, network: Option<Network>) -> usize {
         self.queue(network).available_permits()
     }
 
     /// Networks with slots in use.
-    #[cfg(test)]
-    pub(crate) fn networks(&self) -> usize {
+    pub fn networks(&self) -> usize {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 }
