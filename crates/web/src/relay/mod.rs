@@ -3,13 +3,17 @@
 //! At `/` a WebSocket request becomes a connection to the relay (`socket.rs`), `Accept: application/nostr+json` is
 //! answered with what the relay says about itself, and everything else is the front page's.
 
+mod conversation;
+mod counted;
 mod socket;
 
 use crate::App;
 use crate::auth::peer;
 use crate::server::{Held, Sockets};
+use abide_core::admission::Network;
 use abide_forge::relay::{Client, TooMany};
-use axum::extract::{FromRequestParts as _, Request, State, WebSocketUpgrade};
+use axum::body::Body;
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -42,31 +46,38 @@ fn has_word(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
     words.any(|part| part.split(';').next().is_some_and(|part| part.trim().eq_ignore_ascii_case(word)))
 }
 
-async fn upgrade(app: App, request: Request) -> Response {
-    let (mut parts, _) = request.into_parts();
-    if !parts.headers.contains_key(header::SEC_WEBSOCKET_KEY) {
+async fn upgrade(app: App, mut request: Request) -> Response {
+    if !request.headers().contains_key(header::SEC_WEBSOCKET_KEY) {
         let text = "Bad WebSocket request: the Sec-WebSocket-Key header is missing.\n";
         return (StatusCode::BAD_REQUEST, text).into_response();
     }
-    let ip = peer(&parts.extensions);
-    let sockets = parts.extensions.get::<Sockets>().cloned();
-    let held = parts.extensions.get::<Held>().cloned();
-    let upgrade = match WebSocketUpgrade::from_request_parts(&mut parts, &()).await {
-        Ok(upgrade) => upgrade,
-        Err(rejection) => return rejection.into_response(),
+    let response = match tungstenite::handshake::server::create_response_with_body(&request, Body::empty) {
+        Ok(response) => response,
+        Err(error) => {
+            return (StatusCode::BAD_REQUEST, format!("Bad WebSocket request: {error}.\n")).into_response();
+        }
     };
+    let ip = peer(request.extensions());
+    let sockets = request.extensions().get::<Sockets>().cloned();
+    let held = request.extensions().get::<Held>().cloned();
     let client = match Client::connect(&app.forge, ip) {
         Ok(client) => client,
         Err(full) => return refused(full),
     };
-    let limit = socket::largest_message(&app);
-    let upgrade = upgrade.max_message_size(limit).max_frame_size(limit).write_buffer_size(0);
     let running = sockets.map(|sockets| sockets.0.token());
-    upgrade.on_upgrade(async move |socket| {
+    let upgrade = hyper::upgrade::on(&mut request);
+    tokio::spawn(async move {
         // A socket takes the place of the connection that it was.
         let _running = (running, held);
-        socket::serve(&app, socket, client).await;
-    })
+        match upgrade.await {
+            Ok(connection) => {
+                let socket = socket::Socket::new(&app, connection, ip.map(Network::of)).await;
+                conversation::serve(&app, socket, client).await;
+            }
+            Err(error) => tracing::debug!(%error, "a connection did not become a WebSocket"),
+        }
+    });
+    response
 }
 
 fn refused(full: TooMany) -> Response {

@@ -1,167 +1,102 @@
-//! One WebSocket: frames in, frames out.
+//! A WebSocket whose memory is bounded while its client is idle.
 
+use super::counted::Counted;
 use crate::App;
-use abide_core::patience::Patience;
-use abide_forge::accounts::standing::ASK_EVERY;
-use abide_forge::relay::{Client, Frames};
-use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
-use futures_util::SinkExt as _;
-use std::time::Duration;
-use tokio::time::{Instant, Interval, MissedTickBehavior};
+use abide_core::admission::Network;
+use futures_util::{SinkExt as _, StreamExt as _};
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
+use std::io::ErrorKind;
+use tokio_tungstenite::WebSocketStream;
+use tungstenite::protocol::{Role, WebSocketConfig};
+use tungstenite::{Error, Message};
 
-/// How long a client may take to hear that the connection ends.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// Buffers of the library that have grown beyond this are replaced: it keeps their memory for the life of a connection.
+const LARGE: usize = 64 << 10;
 
-/// How long a client may take no bytes at all, and the bytes of a second that it takes at the least.
-const SILENCE: Duration = Duration::from_secs(60);
-const RATE: u64 = 1024;
+/// Initial size of the library's reading buffer, and the most that it reads at once.
+const READ: usize = 4 << 10;
 
-/// The largest message that is read at all. One that is over the relay's limit but not over this is answered.
-pub(super) fn largest_message(app: &App) -> usize {
-    app.forge.relay().settings().limits.message_bytes.saturating_mul(2)
+type Stream = WebSocketStream<Counted<TokioIo<Upgraded>>>;
+
+/// An open WebSocket.
+pub(super) struct Socket {
+    /// Absent only while the buffers are replaced.
+    stream: Option<Stream>,
+    config: WebSocketConfig,
+    /// Whether a large message passed since the buffers were made.
+    has_grown: bool,
 }
 
-/// Why a connection ends from our side.
-struct End {
-    code: u16,
-    reason: String,
+/// Why a client cannot be read any further.
+pub(super) enum Broken {
+    TooLong,
+    /// Its unfinished message takes too much memory or time; the text says which.
+    Refused(String),
+    /// It does not speak the protocol.
+    Protocol,
 }
 
-/// Serves a connection to its end.
-pub(super) async fn serve(app: &App, mut socket: WebSocket, mut client: Client) {
-    let Some(end) = talk(app, &mut socket, &mut client).await else { return };
-    let frame = CloseFrame { code: end.code, reason: end.reason.into() };
-    let _ = tokio::time::timeout(FAREWELL, socket.send(Message::Close(Some(frame)))).await;
-}
+impl Socket {
+    pub(super) async fn new(app: &App, connection: Upgraded, network: Option<Network>) -> Self {
+        // A message over the limit of the relay is answered; one over twice the limit ends the connection.
+        let largest = app.forge.relay().settings().limits.message_bytes.saturating_mul(2);
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(largest))
+            .max_frame_size(Some(largest))
+            .read_buffer_size(READ)
+            .write_buffer_size(0);
+        let stream = Counted::new(TokioIo::new(connection), network);
+        let stream = WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await;
+        Self { stream: Some(stream), config, has_grown: false }
+    }
 
-/// `None` if the client is gone.
-async fn talk(app: &App, socket: &mut WebSocket, client: &mut Client) -> Option<End> {
-    let settings = app.forge.relay().settings();
-    let mut ping = tokio::time::interval(settings.ping.max(Duration::from_millis(1)));
-    ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    ping.reset();
-    let mut heard = Instant::now();
-    let mut ask = tokio::time::interval(ASK_EVERY);
-    ask.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut patience = Patience::new(SILENCE, RATE);
-    loop {
-        let ready = client.ready();
-        let frames = tokio::select! {
-            () = app.stop.cancelled() => {
-                return Some(End { code: close_code::AWAY, reason: "the server is shutting down".into() });
+    /// The next message; `None` if the client is gone. Cancel-safe.
+    pub(super) async fn recv(&mut self) -> Option<Result<Message, Broken>> {
+        match self.stream.as_mut()?.next().await? {
+            Ok(message) => {
+                self.has_grown |= message.len() > LARGE;
+                Some(Ok(message))
             }
-            received = socket.recv(), if ready => {
-                heard = Instant::now();
-                match received? {
-                    Ok(Message::Text(text)) => client.on_text(text.as_str()).await,
-                    Ok(Message::Binary(_)) => client.on_binary().await,
-                    // The library answers pings.
-                    Ok(Message::Ping(_) | Message::Pong(_)) => Frames::default(),
-                    Ok(Message::Close(_)) => return None,
-                    Err(error) => return broken(&error),
-                }
-            }
-            came = client.next() => match came {
-                Ok(frames) => frames,
-                Err(end) => return Some(End { code: close_code::POLICY, reason: end.to_string() }),
+            Err(Error::Capacity(_)) => Some(Err(Broken::TooLong)),
+            Err(Error::Io(error)) => match error.kind() {
+                ErrorKind::QuotaExceeded | ErrorKind::TimedOut => Some(Err(Broken::Refused(error.to_string()))),
+                _ => None,
             },
-            _ = ask.tick() => match client.ensure_welcome().await {
-                Ok(()) => Frames::default(),
-                Err(end) => return Some(End { code: close_code::POLICY, reason: end.to_string() }),
-            },
-            _ = ping.tick() => {
-                if heard.elapsed() > settings.idle_timeout {
-                    return Some(End { code: close_code::AWAY, reason: "idle timeout".into() });
-                }
-                let sending = Sending { app, client, ask: &mut ask, patience: &mut patience };
-                match sending.one(socket, Message::Ping(axum::body::Bytes::new())).await {
-                    Sent::Taken => Frames::default(),
-                    Sent::Gone => return None,
-                    Sent::Ended(end) => return Some(end),
-                }
-            }
-        };
-        let sending = Sending { app, client, ask: &mut ask, patience: &mut patience };
-        match sending.all(socket, frames).await {
-            Sent::Taken => {}
-            Sent::Gone => return None,
-            Sent::Ended(end) => return Some(end),
+            Err(Error::ConnectionClosed | Error::AlreadyClosed) => None,
+            Err(_) => Some(Err(Broken::Protocol)),
         }
     }
-}
 
-/// A message that is too large to be read, or not a WebSocket's at all.
-fn broken(error: &axum::Error) -> Option<End> {
-    let text = error.to_string();
-    let (code, reason) = match text.contains("too long") {
-        true => (close_code::SIZE, "message too large"),
-        false => (close_code::PROTOCOL, "invalid WebSocket message"),
-    };
-    Some(End { code, reason: reason.into() })
-}
+    /// Queues a message and writes the ones before it.
+    pub(super) async fn feed(&mut self, message: Message) -> Result<(), Error> {
+        self.has_grown |= message.len() > LARGE;
+        self.stream()?.feed(message).await
+    }
 
-/// The end of sending.
-enum Sent {
-    Taken,
-    /// The client is gone.
-    Gone,
-    Ended(End),
-}
+    pub(super) async fn flush(&mut self) -> Result<(), Error> {
+        self.stream()?.flush().await
+    }
 
-/// A client that takes its frames, and the questions that are asked meanwhile: whether it may stay, whether it takes enough.
-struct Sending<'a> {
-    app: &'a App,
-    client: &'a Client,
-    ask: &'a mut Interval,
-    patience: &'a mut Patience,
-}
+    pub(super) async fn send(&mut self, message: Message) -> Result<(), Error> {
+        self.stream()?.send(message).await
+    }
 
-impl Sending<'_> {
-    /// Sends frames in one go. The bytes that are counted for them are given back when all of them are taken.
-    async fn all(mut self, socket: &mut WebSocket, mut frames: Frames) -> Sent {
-        // Each frame is fed when the one before is taken.
-        let mut before = 0;
-        for text in std::mem::take(&mut frames.texts) {
-            let bytes = text.len();
-            match self.wait(before, socket.feed(Message::Text(text.into()))).await {
-                Sent::Taken => before = bytes,
-                other => return other,
-            }
+    fn stream(&mut self) -> Result<&mut Stream, Error> {
+        self.stream.as_mut().ok_or(Error::AlreadyClosed)
+    }
+
+    /// Replaces buffers that a large message made grow. Call it after a flush: the library then has nothing to write, and
+    /// between two messages it has nothing to read either.
+    pub(super) async fn release_buffers(&mut self) {
+        let is_idle = |stream: &mut Stream| stream.get_ref().is_between_messages();
+        if !self.has_grown {
+            return;
         }
-        self.wait(before, socket.flush()).await
-    }
-
-    async fn one(mut self, socket: &mut WebSocket, message: Message) -> Sent {
-        self.wait(0, socket.send(message)).await
-    }
-
-    /// Waits until so many bytes are taken: for as long as patience is left, and the time that they may take at the least
-    /// rate.
-    async fn wait(&mut self, bytes: usize, taking: impl Future<Output = Result<(), axum::Error>>) -> Sent {
-        let bytes = bytes as u64;
-        let begun = Instant::now();
-        let enough = self.patience.left_for(bytes);
-        let mut taking = std::pin::pin!(taking);
-        loop {
-            tokio::select! {
-                biased;
-                taken = &mut taking => {
-                    self.patience.waited(begun.elapsed(), bytes);
-                    return if taken.is_ok() { Sent::Taken } else { Sent::Gone };
-                }
-                () = self.app.stop.cancelled() => {
-                    return Sent::Ended(End { code: close_code::AWAY, reason: "the server is stopping".into() });
-                }
-                _ = self.ask.tick() => {
-                    if let Err(end) = self.client.ensure_welcome().await {
-                        return Sent::Ended(End { code: close_code::POLICY, reason: end.to_string() });
-                    }
-                }
-                () = tokio::time::sleep_until(begun + enough) => {
-                    let reason = format!("a client has to take {RATE} bytes a second");
-                    return Sent::Ended(End { code: close_code::POLICY, reason });
-                }
-            }
+        if let Some(stream) = self.stream.take_if(is_idle) {
+            let stream = WebSocketStream::from_raw_socket(stream.into_inner(), Role::Server, Some(self.config)).await;
+            self.stream = Some(stream);
+            self.has_grown = false;
         }
     }
 }

@@ -1,9 +1,11 @@
 //! One client never costs the others their service.
 
 use super::{Scene, store};
-use abide_testkit::{Engine, Key, Nostr, eventually};
+use abide_testkit::{Engine, Key, Nostr, connect_from, eventually};
 use rstest::rstest;
 use serde_json::json;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
 use std::time::Duration;
 use tungstenite::Error;
 
@@ -65,6 +67,61 @@ fn answers_that_nobody_reads_are_counted_for_their_address(#[values(Engine::Sqli
     drop((silent, late));
     eventually(PATIENCE, || metric(&scene, "abide_relay_held_bytes") == 0.0);
     assert_eq!(from_attacker().req(&[all]).len(), 80);
+}
+
+/// Clients that send most of a message and stop have a share of memory. Control frames do not keep their messages.
+#[rstest]
+fn unfinished_messages_are_counted_for_their_address(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scene = Scene::new(engine);
+    let mut honest = scene.connect();
+    assert!(honest.publish(&scene.issue(2, "before")).0);
+    let before = scene.server.rss_bytes();
+    let mut open = Vec::new();
+    for last in 2..5 {
+        for _ in 0..45 {
+            open.push(unfinished_message(&scene, last));
+        }
+    }
+    // The server reads no more of any of them: it took its share and closed the others.
+    let closed = || open.iter().filter(|stream| is_closed(stream)).count();
+    eventually(PATIENCE, || closed() >= open.len() - 3 * 6);
+    let grown = scene.server.rss_bytes().saturating_sub(before);
+    assert!(grown < 100 << 20, "{} MiB", grown >> 20);
+    let long = scene.issue(2, &"x".repeat(200 << 10));
+    assert!(honest.publish(&long).0, "another address");
+    drop(open);
+    let mut late = Nostr::try_connect_from([127, 0, 0, 2].into(), &scene.server.url()).expect("a slot");
+    eventually(PATIENCE, || metric(&scene, "abide_relay_connections") == 2.0);
+    assert!(late.publish(&scene.issue(2, &"y".repeat(200 << 10))).0, "the share is free again");
+}
+
+/// A connection from `127.0.0.LAST` that announces 2,000,000 bytes and sends half of them in two frames of a message.
+fn unfinished_message(scene: &Scene, last: u8) -> TcpStream {
+    let mut stream = connect_from([127, 0, 0, last].into(), scene.server.http_addr()).expect("a connection");
+    stream.set_write_timeout(Some(PATIENCE)).expect("a socket has a timeout");
+    let upgrade = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                   Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n";
+    let length = 1_000_000_u64.to_be_bytes();
+    let payload = vec![b'x'; 1_000_000];
+    let ping = [0x89, 0x80, 0, 0, 0, 0];
+    let first = [&[0x01, 0xff][..], &length, &[0; 4], &payload, &ping].concat();
+    let second = [&[0x00, 0xff][..], &length, &[0; 4], &payload[..900_000]].concat();
+    // The server may close the connection at any point.
+    let _ = [upgrade.as_bytes(), &first, &second].into_iter().try_for_each(|part| stream.write_all(part));
+    stream
+}
+
+/// Whether the server closed a connection.
+fn is_closed(mut stream: &TcpStream) -> bool {
+    stream.set_nonblocking(true).expect("a socket can be read without waiting");
+    let mut bytes = [0; 4096];
+    loop {
+        match stream.read(&mut bytes) {
+            Ok(0) => return true,
+            Ok(_) => {}
+            Err(error) => return error.kind() != ErrorKind::WouldBlock,
+        }
+    }
 }
 
 /// Our side of a reconciliation is taken from the same share, at the most that it may be.

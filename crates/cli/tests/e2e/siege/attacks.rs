@@ -45,6 +45,7 @@ pub const ALL: &[Attack] = &[
     slow("M4 bombs within bounds", 11, 1, pushing::lesser_bombs),
     hold("slow heads", 2, 100, holding::slow_heads),
     hold("sockets of the relay", 8, 40, holding::sockets),
+    hold("unfinished messages", 15, 3, holding::unfinished_messages),
     again("pull requests", 16, 20, relay::pull_requests),
     hold("pages of the relay not read", 17, 8, relay::pages_not_read),
     hold("reconciliations", 18, 8, relay::reconciliations),

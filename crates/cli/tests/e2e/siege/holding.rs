@@ -75,11 +75,19 @@ pub fn slow_packs(front: &Front) {
     hold(front, &silent(front, 24, &push, b"\0"));
 }
 
+const UPGRADE: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+    Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n";
+
 /// Sockets of the relay that are opened and left alone.
 pub fn sockets(front: &Front) {
-    let upgrade = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
-                    Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n";
-    hold(front, &Held { answer: Some(b"HTTP/1.1 101"), ..silent(front, 60, upgrade, b"") });
+    hold(front, &Held { answer: Some(b"HTTP/1.1 101"), ..silent(front, 60, UPGRADE, b"") });
+}
+
+/// Messages for the relay whose second frame never comes, with control frames that say that the client is still there.
+pub fn unfinished_messages(front: &Front) {
+    let begun = [UPGRADE, &[0x01, 0xff], &1_900_000_u64.to_be_bytes(), &[0; 4], &vec![b'x'; 1_900_000]].concat();
+    let pong = [0x8a, 0x80, 0, 0, 0, 0];
+    hold(front, &Held { answer: Some(b"HTTP/1.1 101"), ..silent(front, 45, &begun, &pong) });
 }
 
 /// SSH connections that never say who they are.
