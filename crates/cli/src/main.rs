@@ -8,6 +8,7 @@ mod compose;
 mod config;
 mod failure;
 mod metrics;
+mod routes;
 mod show;
 
 use abide_core::failpoint;

@@ -23,7 +23,7 @@ const MAX_BODY: usize = 1 << 20;
 const MAX_TIME: Duration = Duration::from_secs(30);
 
 /// What the credentials of a request came to.
-pub(crate) enum Credentials {
+pub enum Credentials {
     /// There were none.
     None(Caller),
     /// They open nothing.
@@ -33,12 +33,12 @@ pub(crate) enum Credentials {
 }
 
 /// Where the request comes from.
-pub(crate) fn peer(extensions: &Extensions) -> Option<IpAddr> {
+pub fn peer(extensions: &Extensions) -> Option<IpAddr> {
     extensions.get::<Peer>().map(|peer| peer.0)
 }
 
 /// Finds out who sent a request.
-pub(crate) async fn identify(app: &App, headers: &HeaderMap, ip: Option<IpAddr>) -> Result<Credentials, Fault> {
+pub async fn identify(app: &App, headers: &HeaderMap, ip: Option<IpAddr>) -> Result<Credentials, Fault> {
     let Some(value) = headers.get(header::AUTHORIZATION) else { return Ok(Credentials::None(Caller::anonymous(ip))) };
     let Some(secret) = value.to_str().ok().and_then(secret) else { return Ok(Credentials::Bad) };
     Ok(match authenticate::by_token(&app.forge, &secret, ip).await? {
@@ -50,7 +50,7 @@ pub(crate) async fn identify(app: &App, headers: &HeaderMap, ip: Option<IpAddr>)
 /// As [`identify`], for requests that a nostr key may sign (NIP-98). The body is read only if
 /// the key of an account did. Why a proof does
 /// not hold may be told: whoever signed it learns nothing about others.
-pub(crate) async fn identify_signed(
+pub async fn identify_signed(
     app: &App,
     parts: &Parts,
     body: Body,
@@ -85,7 +85,7 @@ pub(crate) async fn identify_signed(
 }
 
 /// The credential of a request. A connection that outlives the request must check it again.
-pub(crate) fn standing(headers: &HeaderMap, caller: &Caller) -> Standing {
+pub fn standing(headers: &HeaderMap, caller: &Caller) -> Standing {
     if let Some(header) = signed(headers) {
         let key = http_auth::named_key(header, &Limits::default()).ok();
         return key.zip(caller.user_id()).map_or(Standing::Anonymous, |(key, user)| Standing::Linked(key, user));

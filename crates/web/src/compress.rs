@@ -24,7 +24,7 @@ const KINDS: [&str; 6] =
     ["text/html", "text/css", "text/javascript", "application/json", "image/svg+xml", "application/atom+xml"];
 
 /// Compresses an answer.
-pub(crate) async fn compress(request: Request, next: Next) -> Response {
+pub async fn compress(request: Request, next: Next) -> Response {
     let wanted = *request.method() != Method::HEAD && takes_gzip(request.headers());
     let mut response = next.run(request).await;
     if !is_compressible(&response) {

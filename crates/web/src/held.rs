@@ -37,7 +37,7 @@ static HELD: LazyLock<ByteBudget<Network>> = LazyLock::new(|| ByteBudget::new(AL
 /// Makes an answer when its network has few others in the making, and counts it as held until its client has read it. Only
 /// reading requests wait: the body of another one arrives while its handler runs, and may do so slowly. Answers without a
 /// known size are streams, which hold little.
-pub(crate) async fn hold(request: Request, next: Next) -> Response {
+pub async fn hold(request: Request, next: Next) -> Response {
     let ip = request.extensions().get::<Peer>().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0);
     let network = Network::of(ip);
     let slot = match matches!(*request.method(), Method::GET | Method::HEAD) {
@@ -64,7 +64,7 @@ const UNREAD: &str = "Your address has too many answers that it has not read yet
 
 /// The body of an answer whose size is known before it is made: the bytes count while it is sent, and its pieces are made
 /// when the client takes them.
-pub(crate) fn pieces(
+pub fn pieces(
     ip: Option<IpAddr>,
     size: u64,
     pieces: impl Iterator<Item = Bytes> + Send + 'static,

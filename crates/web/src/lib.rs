@@ -1,34 +1,33 @@
-//! ROAD: everything that speaks HTTP. Translates requests into use cases of `abide-forge`, and their answers back.
+//! ROAD: the HTTP server. Translates requests into use cases of `abide-forge`, and their answers back.
 //!
-//! * [`serve`]: the accept loop, with limits on connections, slow headers and slow readers.
-//! * `git/`: smart HTTP. `api/`: REST in GitHub's shapes below `/api/v3`. `pages/`: what people see, with
-//!   `show/` for how it looks. `ops.rs`: health and metrics.
-//! * `relay/`: the WebSocket at `/`, and what the relay says about itself.
-//! * `auth.rs`: who comes with which token. `layers.rs`: request ids, CORS, the access log. `compress.rs`: answers in gzip.
-//!   `held.rs`: answers that are being made or wait for their clients, counted for each network.
+//! * [`serve`]: the accept loop, with limits on connections, slow headers and slow readers. `routes.rs`: which path leads where.
+//! * `git/`: smart HTTP. `relay/`: the WebSocket at `/`, and the relay's description of itself. `ops.rs`: health and metrics.
+//! * [`auth`]: credentials of a request. `layers.rs`: request ids, CORS, the access log. [`compress`]: answers in gzip.
+//!   [`held`]: answers that are being made or wait for their clients, counted for each network.
 //!
+//! REST is in `abide-web-api`, pages are in `abide-web-pages`. Both use this crate; the binary puts the three together.
 //! Nothing here decides or stores anything.
 
-mod api;
 mod app;
-mod auth;
-mod compress;
+pub mod auth;
+pub mod compress;
 mod forwarded;
 mod git;
-mod held;
+pub mod held;
 mod layers;
 mod logged;
 mod ops;
-mod pages;
 mod relay;
 mod routes;
 mod server;
-mod show;
 mod slow;
+mod url;
 mod well_known;
 
-pub use api::{Access, ApiLimits, ApiRoute, api_routes, openapi_document};
 pub use app::App;
 pub use ipnet::IpNet;
-pub use routes::{API, FIRST_SEGMENTS, page_paths, router};
-pub use server::{Options, serve};
+pub use logged::SECRET_SEGMENTS;
+pub use routes::{API, paths, router};
+pub use server::{Options, Peer, serve};
+pub use url::{path as url_path, segment as url_segment};
+pub use well_known::relay as relay_url;

@@ -52,7 +52,7 @@ abide_core::settings! {
 
 /// Where a request comes from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Peer(pub IpAddr);
+pub struct Peer(pub IpAddr);
 
 /// Connections and the relay's sockets, so that the server can wait for their ends.
 #[derive(Debug, Clone)]

@@ -33,7 +33,7 @@ pub(crate) async fn nostr_json(State(app): State<App>, Query(asked): Query<Asked
 }
 
 /// The address of the relay at a site.
-pub(crate) fn relay(site: &str) -> String {
+pub fn relay(site: &str) -> String {
     match site.split_once("://") {
         Some(("http", host)) => format!("ws://{host}"),
         Some((_, host)) => format!("wss://{host}"),

@@ -149,7 +149,7 @@ fn serve_http(
     let options = abide_web::Options { drain_timeout: config.settings.server.drain, ..config.settings.http.clone() };
     let limits = config.settings.api;
     let router =
-        abide_web::router(abide_web::App::new(forge, Arc::new(move || metrics.render()), limits, stop.clone()));
+        crate::routes::router(abide_web::App::new(forge, Arc::new(move || metrics.render()), stop.clone()), limits);
     Ok(async move { abide_web::serve(listener, router, options, stop).await })
 }
 

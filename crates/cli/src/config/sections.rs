@@ -19,7 +19,7 @@ settings! {
         program: GitProgram;
         git: abide_git::GitLimits;
         ssh: abide_ssh::Options;
-        api: abide_web::ApiLimits;
+        api: abide_web_api::ApiLimits;
         forge: abide_forge::Settings;
         log: LogSettings;
     }

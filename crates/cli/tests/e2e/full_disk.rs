@@ -32,7 +32,7 @@ fn every_route_of_the_api_that_writes_is_refused(#[values(Engine::Sqlite, Engine
     server.restart_with(&[FULL]);
     let before = rows(&server);
     let mut refused = 0;
-    for route in abide_web::api_routes() {
+    for route in abide_web_api::api_routes() {
         let path = route.full_path().replace("{owner}", "carol").replace("{repo}", "demo").replace(['{', '}'], "1");
         if route.works_on_a_full_disk() {
             continue;
@@ -92,7 +92,7 @@ fn every_form_that_writes_is_refused(#[values(Engine::Sqlite, Engine::Postgres)]
     let before = rows(&server);
     let mut taken = Vec::new();
     let mut refused = 0;
-    for (path, address) in abide_web::page_paths().into_iter().zip(addresses(&server)) {
+    for (path, address) in abide_web_pages::page_paths().into_iter().zip(addresses(&server)) {
         if TAKEN.contains(&path) {
             continue;
         }
@@ -110,7 +110,7 @@ fn every_form_that_writes_is_refused(#[values(Engine::Sqlite, Engine::Postgres)]
     assert!(refused > 40, "the pages are walked, not imagined: {refused}");
     assert_eq!(rows(&server), before);
     for path in TAKEN {
-        let place = abide_web::page_paths().iter().position(|known| *known == path);
+        let place = abide_web_pages::page_paths().iter().position(|known| *known == path);
         let address = &addresses(&server)[place.unwrap_or_else(|| panic!("there is no {path}"))];
         // Some of them end the session.
         let browser = logged_in(&server, "carol");

@@ -94,7 +94,7 @@ fn an_hour_has_so_many_requests(#[values(Engine::Sqlite, Engine::Postgres)] engi
 fn the_api_describes_itself_to_programs_and_to_people() {
     let server = server(Engine::Sqlite);
     let document = Api::nobody(&server).read("/openapi.json");
-    assert_eq!(&document, abide_web::openapi_document());
+    assert_eq!(&document, abide_web_api::openapi_document());
     assert_eq!(document["openapi"], "3.1.0");
     let page = Request::new("GET", "/api/docs").send(server.http_addr());
     assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));

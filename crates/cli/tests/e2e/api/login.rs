@@ -4,7 +4,7 @@ use super::{Api, assert_error, with_an_end};
 use crate::support::{person, query, server};
 use abide_testkit::http::Request;
 use abide_testkit::{Engine, PASSWORD, Server};
-use abide_web::{Access, api_routes};
+use abide_web_api::{Access, api_routes};
 use rstest::rstest;
 use serde_json::Value;
 

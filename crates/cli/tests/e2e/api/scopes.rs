@@ -5,7 +5,7 @@ use crate::beside::Beside as _;
 use crate::support::{admin, person, query, server};
 use abide_core::scope::{Scope, Scopes};
 use abide_testkit::{Engine, GitClient, Server, eventually};
-use abide_web::{ApiRoute, api_routes};
+use abide_web_api::{ApiRoute, api_routes};
 use rstest::rstest;
 use serde_json::json;
 use std::fs;

@@ -110,8 +110,8 @@ fn a_key_administers_nothing_and_opens_no_git(#[values(Engine::Sqlite, Engine::P
     let (key, addr) = (Key::new(1), server.http_addr());
     governed(&server, &key, "tool", |_| {});
     query(&server, "UPDATE users SET site_admin = TRUE WHERE npub IS NOT NULL");
-    let admin = abide_web::api_routes().into_iter().find(|route| {
-        route.access == abide_web::Access::Logged(abide_core::scope::Scope::Admin) && !route.path.contains('{')
+    let admin = abide_web_api::api_routes().into_iter().find(|route| {
+        route.access == abide_web_api::Access::Logged(abide_core::scope::Scope::Admin) && !route.path.contains('{')
     });
     if let Some(route) = admin {
         assert_error(&signed(&server, &key, route.method, &route.full_path()).send(addr), 403);

@@ -122,7 +122,7 @@ fn addresses(server: &Server) -> Vec<String> {
     let comment = oid("SELECT min(id) FROM comments");
     let (reference, name) = (encoded(HOSTILE_REF), encoded(HOSTILE));
     let mut all = Vec::new();
-    for path in abide_web::page_paths() {
+    for path in abide_web_pages::page_paths() {
         let path = path.replace("{owner}", "carol").replace("{repo}", "tool").replace("{number}", "1");
         let path = match path.contains("/comments/") {
             true => path.replace("{id}", &comment),

@@ -27,7 +27,7 @@ fn to_others_the_pages_of_the_administration_are_as_absent_as_any(
         };
         let absent = visible("/nobody/at-all");
         assert_eq!(absent.0, 404);
-        for path in abide_web::page_paths().into_iter().filter(|path| path.starts_with("/admin")) {
+        for path in abide_web_pages::page_paths().into_iter().filter(|path| path.starts_with("/admin")) {
             let path = path.replace("{id}", "1");
             let (status, text) = visible(&path);
             if status != 405 {

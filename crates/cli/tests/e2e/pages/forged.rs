@@ -61,7 +61,7 @@ pub fn addresses(server: &Server) -> Vec<String> {
             .replace("{*rest}", "main")
             .replace(['{', '}'], "")
     };
-    abide_web::page_paths().into_iter().map(filled).collect()
+    abide_web_pages::page_paths().into_iter().map(filled).collect()
 }
 
 /// A site with an admin who has a repository and a deleted one, and bob, who offers them one of his.

@@ -213,7 +213,7 @@ fn a_cookie_opens_neither_the_api_nor_git(#[values(Engine::Sqlite, Engine::Postg
 fn pages_for_members_ask_for_a_login_and_come_back() {
     let server = server(Engine::Sqlite);
     let stranger = Browser::new(&server);
-    for path in abide_web::page_paths().into_iter().filter(|path| path.starts_with("/settings")) {
+    for path in abide_web_pages::page_paths().into_iter().filter(|path| path.starts_with("/settings")) {
         let answer = stranger.get(path);
         if answer.status != 405 {
             assert!(location(&answer).starts_with("/login?next=%2Fsettings"), "{path}");

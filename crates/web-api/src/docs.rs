@@ -1,0 +1,114 @@
+//! The API for people: what the page at `/api/docs` shows of the OpenAPI document.
+
+use super::openapi::document;
+use serde_json::Value;
+
+/// A part of the API, as the page shows it.
+#[derive(Debug, Clone)]
+pub struct Section {
+    /// What it is about.
+    pub title: String,
+    /// What can be done there.
+    pub operations: Vec<Operation>,
+}
+
+/// One thing that can be done.
+#[derive(Debug, Clone)]
+pub struct Operation {
+    /// What it is called in the document; unique, so it can be linked to.
+    pub id: String,
+    pub method: String,
+    /// The whole path.
+    pub path: String,
+    pub summary: String,
+    /// Who may do it.
+    pub access: String,
+    /// Name, where it stands, and what it is.
+    pub parameters: Vec<[String; 3]>,
+    /// The name of the type it takes.
+    pub takes: Option<String>,
+    /// Status, what it means, and the name of the type it gives.
+    pub answers: Vec<[String; 3]>,
+}
+
+/// The whole API, by area and path.
+pub fn sections() -> Vec<Section> {
+    let mut sections: Vec<Section> = Vec::new();
+    for (path, methods) in document()["paths"].as_object().into_iter().flatten() {
+        for (method, described) in methods.as_object().into_iter().flatten() {
+            let title = text(&described["tags"][0]);
+            let operation = operation(path, method, described);
+            match sections.iter_mut().find(|section| section.title == title) {
+                Some(section) => section.operations.push(operation),
+                None => sections.push(Section { title, operations: vec![operation] }),
+            }
+        }
+    }
+    sections
+}
+
+fn operation(path: &str, method: &str, described: &Value) -> Operation {
+    let parameter = |one: &Value| [text(&one["name"]), text(&one["in"]), text(&one["description"])];
+    let answer = |(status, one): (&String, &Value)| {
+        let content = &one["content"];
+        let json = type_name(&content["application/json"]["schema"]);
+        let others = content.as_object().into_iter().flatten().map(|(media, _)| media.as_str());
+        let others = others.filter(|media| *media != "application/json").map(str::to_owned);
+        let gives = json.into_iter().chain(others).collect::<Vec<_>>().join(", ");
+        [status.clone(), text(&one["description"]), gives]
+    };
+    Operation {
+        id: text(&described["operationId"]),
+        method: method.to_uppercase(),
+        path: format!("{}{path}", abide_web::API),
+        summary: text(&described["summary"]),
+        access: text(&described["description"]),
+        parameters: described["parameters"].as_array().into_iter().flatten().map(parameter).collect(),
+        takes: type_name(&described["requestBody"]["content"]["application/json"]["schema"]),
+        answers: described["responses"].as_object().into_iter().flatten().map(answer).collect(),
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// How a schema is called: its own name, or that of what it is a list of.
+fn type_name(schema: &Value) -> Option<String> {
+    let named = |one: &Value| one["$ref"].as_str().and_then(|name| name.rsplit('/').next()).map(str::to_owned);
+    named(schema)
+        .or_else(|| named(&schema["items"]).map(|name| format!("list of {name}")))
+        .or_else(|| named(&schema["oneOf"][0]).map(|name| format!("{name} or list of {name}")))
+        .or_else(|| schema["type"].as_str().map(str::to_owned))
+}
+
+/// A text in pieces: what stands between backticks is code.
+pub fn pieces(text: &str) -> Vec<(bool, &str)> {
+    let parts = text.split('`').enumerate();
+    parts.map(|(at, part)| (at % 2 == 1, part)).filter(|(_, part)| !part.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_is_shown() {
+        let shown: Vec<_> = sections().into_iter().flat_map(|section| section.operations).collect();
+        for route in crate::api_routes() {
+            let path = if route.path.is_empty() { "/".into() } else { route.path.replace("{*", "{") };
+            let wanted = format!("{}{path}", abide_web::API);
+            let found = shown.iter().find(|one| one.method == route.method && one.path == wanted);
+            let operation = found.unwrap_or_else(|| panic!("{route:?} is not shown"));
+            assert!(!operation.summary.is_empty() && !operation.answers.is_empty(), "{operation:?}");
+        }
+    }
+
+    #[test]
+    fn what_stands_between_backticks_is_code() {
+        assert_eq!(
+            pieces("needs `repo`, or `user`."),
+            [(false, "needs "), (true, "repo"), (false, ", or "), (true, "user"), (false, "."),]
+        );
+    }
+}

@@ -1,0 +1,165 @@
+//! What is known of a repository that a nostr key announced, served or not.
+
+use super::error::ApiError;
+use super::scoped::Who;
+use super::segments::Segments;
+use super::shape::time;
+use crate::App;
+use abide_forge::grasp::status::{self, Status, Waiting, WaitingProposal, WaitingProposals, WaitingState};
+use abide_nostr::nip19;
+use axum::Json;
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// Whether a repository is served; if not, which half is missing.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(super) struct GraspStatus {
+    /// `waiting` or `served`.
+    status: &'static str,
+    npub: String,
+    identifier: String,
+    html_url: String,
+    clone_url: String,
+    /// The announcement that waits.
+    announcement: Option<String>,
+    since: Option<String>,
+    expires_at: Option<String>,
+    /// What is missing: `state` and `git`, or `git` alone; nothing if it is served.
+    missing: Vec<&'static str>,
+    states: Vec<GraspState>,
+    /// Patches and pull requests of which one half is missing: the latest hundred.
+    proposals: Vec<GraspProposal>,
+    proposal_count: i64,
+}
+
+/// A signed state that waits for git data.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(super) struct GraspState {
+    event: String,
+    author: String,
+    /// Whether the author is a maintainer.
+    authorised: bool,
+    since: String,
+    expires_at: String,
+    ref_count: usize,
+    missing_count: usize,
+    /// The first hundred.
+    missing: Vec<MissingObject>,
+}
+
+/// A patch or pull request that waits for its commit, or a commit that waits for the event that proposes it.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(super) struct GraspProposal {
+    event: String,
+    /// Unknown while the event is missing.
+    author: Option<String>,
+    commit: String,
+    /// `git` or `event`.
+    missing: &'static str,
+    since: String,
+    expires_at: String,
+}
+
+/// A branch or tag whose object is not here.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(super) struct MissingObject {
+    #[serde(rename = "ref")]
+    name: String,
+    sha: String,
+}
+
+impl From<&WaitingState> for GraspState {
+    fn from(state: &WaitingState) -> Self {
+        let missing = state.missing.iter();
+        Self {
+            event: state.event.clone(),
+            author: state.author.clone(),
+            authorised: state.authorised,
+            since: time(state.since),
+            expires_at: time(state.expires_at),
+            ref_count: state.refs,
+            missing_count: state.missing_count,
+            missing: missing.map(|one| MissingObject { name: one.name.clone(), sha: one.oid.clone() }).collect(),
+        }
+    }
+}
+
+impl From<WaitingProposal> for GraspProposal {
+    fn from(one: WaitingProposal) -> Self {
+        Self {
+            missing: one.missing(),
+            event: one.event,
+            author: one.author,
+            commit: one.commit,
+            since: time(one.since),
+            expires_at: time(one.expires_at),
+        }
+    }
+}
+
+impl GraspStatus {
+    fn served(
+        app: &App,
+        npub: String,
+        identifier: String,
+        slug: &str,
+        states: &[WaitingState],
+        proposals: WaitingProposals,
+    ) -> Self {
+        Self {
+            status: "served",
+            html_url: app.url(&format!("/{slug}")),
+            clone_url: clone_url(app, &npub, &identifier),
+            npub,
+            identifier,
+            announcement: None,
+            since: None,
+            expires_at: None,
+            missing: Vec::new(),
+            states: states.iter().map(GraspState::from).collect(),
+            proposal_count: proposals.count,
+            proposals: proposals.told.into_iter().map(GraspProposal::from).collect(),
+        }
+    }
+
+    fn waiting(app: &App, waiting: Waiting) -> Self {
+        let clone_url = clone_url(app, &waiting.npub, &waiting.identifier);
+        let missing = if waiting.lacks_state() { vec!["state", "git"] } else { vec!["git"] };
+        Self {
+            status: "waiting",
+            html_url: clone_url.strip_suffix(".git").unwrap_or(&clone_url).to_owned(),
+            clone_url,
+            announcement: Some(waiting.announcement),
+            since: Some(time(waiting.since)),
+            expires_at: Some(time(waiting.expires_at)),
+            missing,
+            states: waiting.states.iter().map(GraspState::from).collect(),
+            proposal_count: waiting.proposals.count,
+            proposals: waiting.proposals.told.into_iter().map(GraspProposal::from).collect(),
+            npub: waiting.npub,
+            identifier: waiting.identifier,
+        }
+    }
+}
+
+fn clone_url(app: &App, npub: &str, identifier: &str) -> String {
+    let path = abide_web::url_segment(identifier);
+    app.url(&format!("/{npub}/{path}.git"))
+}
+
+/// `GET /grasp/{npub}/{identifier}/status`
+pub(super) async fn status(
+    State(app): State<App>,
+    Who(caller): Who,
+    Segments((npub, identifier)): Segments<(String, String)>,
+) -> Result<Json<GraspStatus>, ApiError> {
+    let owner = nip19::parse_npub(&npub).map_err(|_| ApiError::not_found())?;
+    match status::of(&app.forge, &caller, &owner, &identifier).await? {
+        Some(Status::Waiting(waiting)) => Ok(Json(GraspStatus::waiting(&app, waiting))),
+        Some(Status::Served { slug, states, proposals }) => {
+            Ok(Json(GraspStatus::served(&app, npub, identifier, &slug, &states, proposals)))
+        }
+        None => Err(ApiError::not_found()),
+    }
+}

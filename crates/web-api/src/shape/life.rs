@@ -1,0 +1,187 @@
+//! What happens in a repository's life: offers, deletion, old names, and the log of it all.
+
+use super::{Repository, SimpleUser, time};
+use crate::App;
+use abide_core::policy::Action;
+use abide_core::repo::Visibility;
+use abide_core::transfer::{Answer, Status};
+use abide_core::{Handle, UserId};
+use abide_forge::Caller;
+use abide_forge::repos::redirects::Redirect as OldName;
+use abide_forge::repos::trail::Named;
+use abide_forge::repos::transfer::{self, Offer};
+use abide_forge::repos::{Repo, open, restore};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// An offer to hand a repository over.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = RepositoryTransfer)]
+pub(crate) struct Transfer {
+    id: i64,
+    url: String,
+    html_url: String,
+    /// `pending`, `accepted`, `declined`, `canceled` or `expired`.
+    status: &'static str,
+    repository: Offered,
+    from: SimpleUser,
+    to: SimpleUser,
+    /// What the repository will be called if it is accepted; only while that is possible.
+    new_full_name: Option<String>,
+    created_at: String,
+    expires_at: String,
+    decided_at: Option<String>,
+    permissions: Answers,
+}
+
+/// What is offered, for both sides to see while the offer is open, whoever may read the repository itself. Once it
+/// has ended, those who may not read it keep its number and the name that it was offered under.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = OfferedRepository)]
+struct Offered {
+    id: i64,
+    full_name: String,
+    url: String,
+    private: Option<bool>,
+    archived: Option<bool>,
+    description: Option<String>,
+    /// In kilobytes.
+    size: Option<i64>,
+    pushed_at: Option<String>,
+}
+
+/// Which answers the caller can give now.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[schema(as = TransferAnswers)]
+struct Answers {
+    accept: bool,
+    decline: bool,
+    cancel: bool,
+}
+
+impl Transfer {
+    pub(crate) fn of(app: &App, caller: &Caller, offer: &Offer) -> Self {
+        let Offer { transfer: row, repo } = offer;
+        let status = offer.status(app.forge.clock().now());
+        let open = status == Status::Pending;
+        let may = |answer| open && transfer::may(caller, offer, answer);
+        let person = |id: UserId, name: &Option<Handle>| {
+            SimpleUser::new(app, id, name.as_ref().map(|name| name.as_str()), false)
+        };
+        let to = person(row.recipient, &row.recipient_name);
+        Self {
+            id: row.id.get(),
+            url: app.url(&format!("/api/v3/repository_transfers/{}", row.id)),
+            html_url: app.url(&format!("/transfers/{}", row.id)),
+            status: status.as_str(),
+            repository: Offered::of(app, offer, open || open::may(caller, repo, Action::RepoRead)),
+            from: person(row.from_owner, &row.from_name),
+            new_full_name: open.then(|| format!("{}/{}", to.login(), repo.name)),
+            to,
+            created_at: time(row.created_at),
+            expires_at: time(row.expires_at),
+            decided_at: row.decided_at.map(time),
+            permissions: Answers {
+                accept: may(Answer::Accept),
+                decline: may(Answer::Decline),
+                cancel: may(Answer::Cancel),
+            },
+        }
+    }
+}
+
+impl Offered {
+    fn of(app: &App, Offer { transfer, repo }: &Offer, known: bool) -> Self {
+        let shown = known.then_some(repo);
+        Self {
+            id: repo.id.get(),
+            full_name: shown.map_or_else(|| transfer.slug.clone(), Repo::slug),
+            url: app.url(&format!("/api/v3/repositories/{}", repo.id)),
+            private: shown.map(|repo| repo.visibility == Visibility::Private),
+            archived: shown.map(|repo| repo.archived_at.is_some()),
+            description: shown.filter(|repo| !repo.description.is_empty()).map(|repo| repo.description.clone()),
+            size: shown.map(|repo| repo.size_bytes / 1024),
+            pushed_at: shown.and_then(|repo| repo.pushed_at).map(time),
+        }
+    }
+}
+
+/// A deleted repository that its owner can restore for some time.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct DeletedRepository {
+    #[serde(flatten)]
+    repository: Repository,
+    deleted_at: Option<String>,
+    restore_until: Option<String>,
+    restore_url: String,
+}
+
+impl DeletedRepository {
+    pub(crate) fn of(app: &App, repo: &Repo, repository: Repository) -> Self {
+        Self {
+            repository,
+            deleted_at: repo.deleted_at.map(time),
+            restore_until: restore::until(&app.forge, repo).map(time),
+            restore_url: app.url(&format!("/api/v3/repositories/{}/restore", repo.id)),
+        }
+    }
+}
+
+/// An old name that leads to a repository.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Redirect {
+    id: i64,
+    /// The name of that time, behind what its owner of that time is called now.
+    full_name: String,
+    name: String,
+    url: String,
+    created_at: String,
+    /// To the hour.
+    last_used_at: Option<String>,
+}
+
+impl Redirect {
+    pub(crate) fn of(app: &App, repo: &Repo, old: &OldName) -> Self {
+        let owner = old.owner.as_ref().map_or("~", |owner| owner.as_str());
+        Self {
+            id: old.id.get(),
+            full_name: format!("{owner}/{}", old.name),
+            name: old.name.to_string(),
+            url: app.url(&format!("/api/v3/repos/{}/redirects/{}", repo.slug(), old.id)),
+            created_at: time(old.since),
+            last_used_at: old.last_used.map(time),
+        }
+    }
+}
+
+/// Something that was done to a repository.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct AuditEntry {
+    id: i64,
+    action: String,
+    /// Nobody: the operator, or the server by its clock.
+    actor: Option<SimpleUser>,
+    ip: Option<String>,
+    /// `owner/name` of what it was done to, if that is a repository that is still there.
+    repository: Option<String>,
+    created_at: String,
+    /// What it was like before and after.
+    #[schema(value_type = Object)]
+    meta: Value,
+}
+
+impl AuditEntry {
+    pub(crate) fn of(app: &App, Named { record, actor, repo }: &Named) -> Self {
+        let name = actor.as_ref().map(|name| name.as_str());
+        Self {
+            id: record.id,
+            action: record.action.clone(),
+            actor: record.actor.map(|id| SimpleUser::new(app, id, name, false)),
+            ip: record.ip.clone(),
+            repository: repo.clone(),
+            created_at: time(record.created_at),
+            meta: serde_json::from_str(&record.meta).unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! People, their addresses and their keys.
+
+use super::time;
+use crate::App;
+use abide_core::{Handle, UserId};
+use abide_forge::accounts::{self, SshKey, emails};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// A user as it stands inside other things.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct SimpleUser {
+    login: String,
+    id: i64,
+    node_id: String,
+    avatar_url: String,
+    gravatar_id: String,
+    url: String,
+    html_url: String,
+    repos_url: String,
+    starred_url: String,
+    followers_url: String,
+    following_url: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    site_admin: bool,
+}
+
+impl SimpleUser {
+    pub(crate) fn new(app: &App, id: UserId, name: Option<&str>, site_admin: bool) -> Self {
+        let login = name.map_or_else(|| Handle::ghost().to_string(), str::to_owned);
+        let api = |tail: &str| app.url(&format!("/api/v3/users/{login}{tail}"));
+        Self {
+            id: id.get(),
+            node_id: format!("U_{id}"),
+            avatar_url: String::new(),
+            gravatar_id: String::new(),
+            url: api(""),
+            html_url: app.url(&format!("/{login}")),
+            repos_url: api("/repos"),
+            starred_url: api("/starred{/owner}{/repo}"),
+            followers_url: api("/followers"),
+            following_url: api("/following{/other_user}"),
+            kind: "User",
+            site_admin,
+            login,
+        }
+    }
+
+    pub(super) fn login(&self) -> &str {
+        &self.login
+    }
+
+    pub(crate) fn of(app: &App, user: &accounts::User) -> Self {
+        Self::new(app, user.id, user.handle().as_ref().map(|handle| handle.as_str()), user.site_admin)
+    }
+}
+
+/// A user as everyone sees them.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct User {
+    #[serde(flatten)]
+    simple: SimpleUser,
+    name: Option<String>,
+    company: Option<String>,
+    blog: String,
+    location: Option<String>,
+    email: Option<String>,
+    bio: Option<String>,
+    public_repos: i64,
+    followers: i64,
+    following: i64,
+    created_at: String,
+    updated_at: String,
+}
+
+/// How many there are of what belongs to a user.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Counts {
+    pub public_repos: i64,
+    pub followers: i64,
+    pub following: i64,
+}
+
+impl User {
+    pub(crate) fn of(app: &App, user: &accounts::User, counts: Counts) -> Self {
+        Self {
+            simple: SimpleUser::of(app, user),
+            name: user.display_name.clone(),
+            company: None,
+            blog: user.website.clone(),
+            location: some(&user.location),
+            email: None,
+            bio: some(&user.bio),
+            public_repos: counts.public_repos,
+            followers: counts.followers,
+            following: counts.following,
+            created_at: time(user.created_at),
+            updated_at: time(user.updated_at),
+        }
+    }
+}
+
+fn some(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// A user as they see themselves.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct OwnUser {
+    #[serde(flatten)]
+    user: User,
+    two_factor_authentication: bool,
+}
+
+impl OwnUser {
+    pub(crate) fn of(app: &App, account: &accounts::User, counts: Counts) -> Self {
+        let user = User { email: account.email.clone(), ..User::of(app, account, counts) };
+        Self { user, two_factor_authentication: false }
+    }
+}
+
+/// One of the caller's addresses.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Email {
+    email: String,
+    primary: bool,
+    verified: bool,
+    visibility: Option<&'static str>,
+}
+
+impl Email {
+    /// No address is shown to others.
+    pub(crate) fn of(email: &emails::Email) -> Self {
+        Self {
+            email: email.address.clone(),
+            primary: email.is_primary,
+            verified: email.verified_at.is_some(),
+            visibility: email.is_primary.then_some("private"),
+        }
+    }
+}
+
+/// A public key.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Key {
+    id: i64,
+    key: String,
+    title: String,
+    url: String,
+    created_at: String,
+    last_used: Option<String>,
+    verified: bool,
+    read_only: bool,
+}
+
+impl Key {
+    pub(crate) fn of(app: &App, key: &SshKey) -> Self {
+        Self {
+            id: key.id,
+            key: key.public_key.clone(),
+            title: key.title.clone(),
+            url: app.url(&format!("/api/v3/user/keys/{}", key.id)),
+            created_at: time(key.created_at),
+            last_used: key.last_used_at.map(time),
+            verified: true,
+            read_only: false,
+        }
+    }
+}

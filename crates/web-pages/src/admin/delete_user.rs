@@ -1,0 +1,65 @@
+//! Deleting someone's account: a page that says what goes, and asks for its name.
+
+use super::users::target;
+use crate::App;
+use crate::errors::Errors;
+use crate::form::Form;
+use crate::frame::Frame;
+use crate::member::Admin;
+use crate::path::Address;
+use crate::problem::Problem;
+use crate::respond;
+use crate::settings::delete::remains;
+use crate::show::time;
+use abide_core::UserId;
+use abide_forge::accounts;
+use abide_forge::accounts::delete::{self, DeleteError};
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+
+#[derive(Template)]
+#[template(path = "admin/delete_user.html")]
+struct DeletePage {
+    frame: Frame,
+    section: &'static str,
+    errors: Errors,
+    id: UserId,
+    name: String,
+    typed: String,
+    grace: String,
+}
+
+/// `GET /admin/users/{id}/delete`
+pub(super) async fn ask(State(app): State<App>, by: Admin, address: Address) -> Result<Response, Problem> {
+    Ok(respond::page(&page(&app, &by, &address, Errors::none(), String::new()).await?))
+}
+
+async fn page(app: &App, by: &Admin, address: &Address, errors: Errors, typed: String) -> Result<DeletePage, Problem> {
+    let id = target(address)?;
+    let user = accounts::by_id(&app.forge, id).await?.filter(|user| user.deleted_at.is_none());
+    let name = user.ok_or_else(Problem::not_found)?.handle().map(|name| name.to_string()).unwrap_or_default();
+    let grace = time::days(app.forge.settings().lifecycle.grace);
+    let frame = Frame::new(app, &by.visitor, "Delete an account");
+    Ok(DeletePage { frame, section: "users", errors, id, name, typed, grace })
+}
+
+/// `POST /admin/users/{id}/delete`
+pub(super) async fn delete(
+    State(app): State<App>,
+    by: Admin,
+    address: Address,
+    form: Form,
+) -> Result<Response, Problem> {
+    let (typed, asked) = (form.text("name"), page(&app, &by, &address, Errors::none(), form.text("name")).await?);
+    let errors = if typed.trim() != asked.name {
+        Errors::of(&["name"], &DeleteError::Unconfirmed)
+    } else {
+        match delete::delete_by_admin(&app.forge, &by.viewer.caller, asked.id, remains(&form)).await {
+            Ok(()) => return Ok(respond::see_other("/admin/users?done=user-deleted")),
+            Err(DeleteError::Access(access)) => return Err(access.into()),
+            Err(error) => Errors::of(&["name"], &error),
+        }
+    };
+    Ok(respond::form_again(&DeletePage { errors, ..asked }))
+}

@@ -1,0 +1,55 @@
+//! Work that is done later.
+
+use crate::App;
+use crate::form::Form;
+use crate::frame::Frame;
+use crate::member::Admin;
+use crate::path::Address;
+use crate::problem::Problem;
+use crate::respond;
+use abide_forge::jobs::{Job, manage};
+use askama::Template;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+
+/// So many are shown; `abide jobs list` shows more.
+const SHOWN: i64 = 100;
+const STATES: [&str; 4] = ["waiting", "running", "failed", "done"];
+
+#[derive(Template)]
+#[template(path = "admin/jobs.html")]
+struct JobsPage {
+    frame: Frame,
+    section: &'static str,
+    /// The state that is looked at; empty: every one.
+    state: String,
+    counts: Vec<(&'static str, i64)>,
+    jobs: Vec<Job>,
+    shown: i64,
+}
+
+/// `GET /admin/jobs`
+pub(super) async fn show(State(app): State<App>, by: Admin, address: Address) -> Result<Response, Problem> {
+    let state = address.query_text("state");
+    let counts = manage::counts(&app.forge).await?;
+    let count = |state| counts.iter().find(|(name, _)| name == state).map_or(0, |(_, count)| *count);
+    Ok(respond::page(&JobsPage {
+        frame: Frame::new(&app, &by.visitor, "Jobs"),
+        section: "jobs",
+        counts: STATES.into_iter().map(|state| (state, count(state))).collect(),
+        jobs: manage::list(&app.forge, Some(&state), SHOWN).await?,
+        state,
+        shown: SHOWN,
+    }))
+}
+
+/// `POST /admin/jobs/retry`
+pub(super) async fn retry(State(app): State<App>, by: Admin, form: Form) -> Result<Response, Problem> {
+    match manage::retry_by_admin(&app.forge, &by.viewer.caller, form.id()?).await? {
+        true => Ok(respond::see_other("/admin/jobs?done=queued")),
+        false => {
+            Err(Problem::new(StatusCode::CONFLICT, "This job has not ended, or no longer exists. Nothing was changed."))
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The stylesheet, the script and the icon. Their addresses carry a hash of their content, so browsers may keep them.
+
+use super::path::Address;
+use super::problem::Problem;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use sha2::{Digest as _, Sha256};
+use std::sync::LazyLock;
+
+struct Asset {
+    stem: &'static str,
+    extension: &'static str,
+    media_type: &'static str,
+    content: &'static [u8],
+}
+
+const ASSETS: [Asset; 3] = [
+    Asset {
+        stem: "abide",
+        extension: "css",
+        media_type: "text/css; charset=utf-8",
+        content: include_bytes!("../assets/abide.css"),
+    },
+    Asset {
+        stem: "abide",
+        extension: "js",
+        media_type: "text/javascript; charset=utf-8",
+        content: include_bytes!("../assets/abide.js"),
+    },
+    Asset {
+        stem: "icon",
+        extension: "svg",
+        media_type: "image/svg+xml",
+        content: include_bytes!("../assets/icon.svg"),
+    },
+];
+
+static NAMES: LazyLock<[String; 3]> = LazyLock::new(|| {
+    ASSETS.each_ref().map(|asset| {
+        let digest = Sha256::digest(asset.content);
+        let hash: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        format!("/assets/{}-{hash}.{}", asset.stem, asset.extension)
+    })
+});
+
+/// The stylesheet's address.
+pub(crate) fn css() -> &'static str {
+    &NAMES[0]
+}
+
+/// The script's address.
+pub(crate) fn js() -> &'static str {
+    &NAMES[1]
+}
+
+/// The icon's address.
+pub(crate) fn icon() -> &'static str {
+    &NAMES[2]
+}
+
+/// Serves one of them.
+pub(super) async fn serve(address: Address) -> Response {
+    let asked = format!("/assets/{}", address.segment(1));
+    let Some(at) = NAMES.iter().position(|name| *name == asked) else { return Problem::not_found().into_response() };
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static(ASSETS[at].media_type)),
+        (header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=31536000, immutable")),
+    ];
+    (headers, ASSETS[at].content).into_response()
+}

@@ -1,0 +1,70 @@
+//! Who follows someone, and whom they follow.
+
+use super::{PER_PAGE, Side};
+use crate::App;
+use crate::form::Form;
+use crate::frame::Frame;
+use crate::links::Links;
+use crate::path::Address;
+use crate::repo::Shown;
+use crate::respond;
+use crate::visitor::Visitor;
+use abide_forge::social::{Part, Person, follow};
+use askama::Template;
+use axum::extract::State;
+
+#[derive(Template)]
+#[template(path = "profile/people.html")]
+struct PeoplePage {
+    frame: Frame,
+    side: Side,
+    title: &'static str,
+    nobody: &'static str,
+    people: Vec<Person>,
+    links: Links,
+}
+
+/// `GET /{user}/followers`
+pub(crate) async fn followers(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let side = Side::of(&app, &visitor, &address, "followers").await?;
+    let people = follow::followers(&app.forge, side.user.id, part(&address)).await?;
+    Ok(page(&app, &visitor, &address, side, "Followers", people))
+}
+
+/// `GET /{user}/following`
+pub(crate) async fn following(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let side = Side::of(&app, &visitor, &address, "following").await?;
+    let people = follow::following(&app.forge, side.user.id, part(&address)).await?;
+    Ok(page(&app, &visitor, &address, side, "Following", people))
+}
+
+/// `POST /{user}/followers`: the visitor joins them, or leaves.
+pub(crate) async fn change(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+    let side = Side::of(&app, &visitor, &address, "followers").await?;
+    let caller = visitor.caller();
+    match form.text("follow").as_str() {
+        "0" => follow::unfollow(&app.forge, &caller, &side.user).await?,
+        _ => follow::follow(&app.forge, &caller, &side.user).await?,
+    };
+    Ok(respond::see_other(&format!("/{}", side.name)))
+}
+
+/// One more than are shown, to know whether there are older ones.
+fn part(address: &Address) -> Part {
+    Part::behind(address.behind(), PER_PAGE as i64 + 1)
+}
+
+fn page(
+    app: &App,
+    visitor: &Visitor,
+    address: &Address,
+    side: Side,
+    title: &'static str,
+    mut people: Vec<Person>,
+) -> axum::response::Response {
+    let links = Links::older(&format!("/{}/{}", side.name, side.tab), address, &mut people, PER_PAGE, Person::place);
+    let nobody =
+        if side.tab == "followers" { "This account has no followers." } else { "This account follows no one." };
+    let frame = Frame::new(app, visitor, format!("{title} · {}", side.name));
+    respond::page(&PeoplePage { frame, side, title, nobody, people, links })
+}

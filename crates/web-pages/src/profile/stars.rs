@@ -1,0 +1,57 @@
+//! What someone stars: the latest first, or looked through and sorted.
+
+use super::{PER_PAGE, Side};
+use crate::App;
+use crate::frame::Frame;
+use crate::links::Links;
+use crate::listed::Listed;
+use crate::path::Address;
+use crate::repo::Shown;
+use crate::respond;
+use crate::visitor::Visitor;
+use abide_forge::repos::Page;
+use abide_forge::social::star::{self, Query, StarOrder};
+use abide_forge::social::{Kept, Part};
+use askama::Template;
+
+#[derive(Template)]
+#[template(path = "profile/stars.html")]
+struct StarsPage {
+    frame: Frame,
+    side: Side,
+    query: String,
+    order: StarOrder,
+    orders: &'static [(StarOrder, &'static str)],
+    repos: Vec<Listed>,
+    links: Links,
+}
+
+const ORDERS: [(StarOrder, &str); 5] = [
+    (StarOrder::Starred, "Recently starred"),
+    (StarOrder::Oldest, "First starred"),
+    (StarOrder::Updated, "Recently changed"),
+    (StarOrder::Stars, "Most stars"),
+    (StarOrder::Name, "Name"),
+];
+
+pub(super) async fn show(app: &App, visitor: &Visitor, address: &Address) -> Shown {
+    let side = Side::of(app, visitor, address, "stars").await?;
+    let (caller, user) = (visitor.caller(), side.user.id);
+    let (query, order) = (address.query_text("q"), address.query_text("sort").parse().unwrap_or(StarOrder::Starred));
+    let path = format!("/{}", side.name);
+    let (kept, links) = if query.trim().is_empty() && order == StarOrder::Starred {
+        let part = Part::behind(address.behind(), PER_PAGE as i64 + 1);
+        let (mut kept, _) = star::of_user(&app.forge, &caller, user, part).await?;
+        let links = Links::older(&path, address, &mut kept, PER_PAGE, Kept::place);
+        (kept, links)
+    } else {
+        let page = address.page();
+        let wanted = Page { limit: PER_PAGE as i64, offset: ((page - 1) * PER_PAGE) as i64 };
+        let asked = Query { text: query.clone(), order };
+        let (kept, total) = star::find_of_user(&app.forge, &caller, user, &asked, wanted).await?;
+        (kept, Links::around(&path, address, page, total > (page * PER_PAGE) as i64))
+    };
+    let repos = Listed::all(app, visitor, kept.into_iter().map(|kept| kept.repo).collect()).await?;
+    let frame = Frame::new(app, visitor, format!("Stars · {}", side.name));
+    Ok(respond::page(&StarsPage { frame, side, query, order, orders: &ORDERS, repos, links }))
+}

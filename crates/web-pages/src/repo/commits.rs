@@ -1,0 +1,117 @@
+//! The history of a branch, or of one path in it.
+
+use super::head::{Head, Room, Shown};
+use super::view::{CommitLine, Picker, Trail, tail};
+use crate::App;
+use crate::frame::Frame;
+use crate::links::Links;
+use crate::path::Address;
+use crate::respond;
+use crate::show::text::{shown, url_path};
+use crate::visitor::Visitor;
+use abide_core::Timestamp;
+use abide_forge::browse::{BrowseError, Commit, EntryKind, FileStep, Place};
+use askama::Template;
+use axum::extract::State;
+
+#[derive(Template)]
+#[template(path = "repo/commits.html")]
+struct CommitsPage {
+    frame: Frame,
+    head: Head,
+    picker: Picker,
+    trail: Trail,
+    days: Vec<Day>,
+    links: Links,
+}
+
+/// The commits of one day.
+struct Day {
+    date: String,
+    commits: Vec<Line>,
+}
+
+/// A commit, and where its files are.
+struct Line {
+    commit: CommitLine,
+    /// The address of the files or the file in that commit, behind the repository's; empty if the commit deleted it.
+    view: String,
+    /// The path that the file had before this commit, if it renamed it.
+    renamed_from: Option<String>,
+}
+
+impl Line {
+    fn whole(commit: &Commit) -> Self {
+        Self { view: format!("tree/{}", commit.oid), commit: CommitLine::from(commit), renamed_from: None }
+    }
+
+    fn step(step: &FileStep) -> Self {
+        let path = url_path(&step.path);
+        let view = match step.kind {
+            Some(EntryKind::Directory) => format!("tree/{}/{path}", step.commit.oid),
+            // The page of a submodule or link is that of the directory around it, which says what it is.
+            Some(_) => format!("blob/{}/{path}", step.commit.oid),
+            None => String::new(),
+        };
+        let renamed_from = step.renamed_from.as_ref().map(|path| shown(path));
+        Self { commit: CommitLine::from(&step.commit), view, renamed_from }
+    }
+}
+
+const PER_PAGE: usize = 30;
+
+/// `GET /{owner}/{repo}/commits`
+pub(super) async fn front(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    let place = room.browser.front().await?;
+    page(&app, &room, place, &address).await
+}
+
+/// `GET /{owner}/{repo}/commits/{ref}/{path}`
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    let place = room.browser.place(&address.rest(3)).await?;
+    page(&app, &room, place, &address).await
+}
+
+async fn page(app: &App, room: &Room, place: Place, address: &Address) -> Shown {
+    let number = address.page();
+    let (lines, more) = lines(room, &place, (number - 1) * PER_PAGE).await?;
+    let title = match place.path.is_empty() {
+        true => format!("Commits · {}", room.repo().shown()),
+        false => format!("History of {} · {}", shown(&place.path), room.repo().shown()),
+    };
+    let head = room.head(app, "commits").await;
+    let path = format!("{}/commits/{}{}", head.url, url_path(place.name().as_bytes()), tail(&place.path));
+    Ok(respond::page(&CommitsPage {
+        frame: Frame::new(app, &room.visitor, title),
+        picker: Picker::of(room, &place, "commits").await?,
+        trail: Trail::of(&place),
+        days: by_day(lines),
+        links: Links::around(&path, address, number, more),
+        head,
+    }))
+}
+
+/// A page of the history: of everything, or of one path through its renames.
+async fn lines(room: &Room, place: &Place, skip: usize) -> Result<(Vec<Line>, bool), BrowseError> {
+    if place.path.is_empty() {
+        let log = room.browser.log(place.commit, &place.path, skip, PER_PAGE).await?;
+        return Ok((log.commits.iter().map(Line::whole).collect(), log.more));
+    }
+    let log = room.browser.file_log(place.commit, &place.path, skip, PER_PAGE).await?;
+    Ok((log.steps.iter().map(Line::step).collect(), log.more))
+}
+
+fn by_day(lines: Vec<Line>) -> Vec<Day> {
+    let mut days: Vec<Day> = Vec::new();
+    for line in lines {
+        let instant = Timestamp::from_micros(line.commit.time.saturating_mul(1_000_000)).to_string();
+        let date = instant.split('T').next().unwrap_or_default().to_owned();
+        match days.last_mut() {
+            Some(day) if day.date == date => day.commits.push(line),
+            _ => days.push(Day { date, commits: vec![line] }),
+        }
+    }
+    days
+}

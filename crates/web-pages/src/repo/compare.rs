@@ -1,0 +1,106 @@
+//! What one branch, tag or commit has over another.
+
+use super::commit::asked_file;
+use super::head::{Elsewhere, Head, Room, Shown};
+use super::view::CommitLine;
+use crate::App;
+use crate::frame::Frame;
+use crate::path::Address;
+use crate::respond;
+use crate::show::diff::Shown as DiffShown;
+use crate::show::text::count;
+use crate::visitor::Visitor;
+use abide_forge::browse::{BrowseError, Comparison};
+use askama::Template;
+use axum::extract::State;
+
+#[derive(Template)]
+#[template(path = "repo/compare.html")]
+struct ComparePage {
+    frame: Frame,
+    head: Head,
+    base: String,
+    head_name: String,
+    /// What may be compared, as far as a list of proposals goes.
+    names: Vec<String>,
+    result: Option<Compared>,
+    trouble: Option<String>,
+}
+
+struct Compared {
+    told: String,
+    commits: Vec<CommitLine>,
+    diff: DiffShown,
+    newest: String,
+}
+
+const PROPOSALS: usize = 200;
+
+/// `GET /{owner}/{repo}/compare/{base}...{head}`: the form that people type.
+pub(super) async fn spec(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    let spec = String::from_utf8_lossy(&address.rest(3)).into_owned();
+    let (base, head) = spec.split_once("...").or_else(|| spec.split_once("..")).unwrap_or(("", &spec));
+    let base = if base.is_empty() { room.repo().default_branch.short() } else { base };
+    page(&app, &room, base, head, asked_file(&address)).await
+}
+
+/// `GET /{owner}/{repo}/compare?base=…&head=…`
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    page(&app, &room, &address.query_text("base"), &address.query_text("head"), asked_file(&address)).await
+}
+
+async fn page(app: &App, room: &Room, base: &str, head: &str, file: Option<usize>) -> Shown {
+    let (result, trouble) = match base.is_empty() || head.is_empty() {
+        true => (None, None),
+        false => match compare(room, base, head, file).await {
+            Ok(compared) => (Some(compared), None),
+            Err(BrowseError::Fault(fault)) => return Err(Elsewhere::from(fault)),
+            Err(error) => (None, Some(error.to_string())),
+        },
+    };
+    Ok(respond::page(&ComparePage {
+        frame: Frame::new(app, &room.visitor, format!("Compare · {}", room.repo().shown())),
+        head: room.head(app, "branches").await,
+        base: base.to_owned(),
+        head_name: head.to_owned(),
+        names: proposals(room),
+        result,
+        trouble,
+    }))
+}
+
+fn proposals(room: &Room) -> Vec<String> {
+    let of_kind = |prefix: &'static str| {
+        let refs = room.browser.refs().prefixed(prefix.as_bytes()).take(PROPOSALS);
+        refs.filter_map(move |found| std::str::from_utf8(&found.name).ok()?.strip_prefix(prefix).map(str::to_owned))
+    };
+    of_kind("refs/heads/").chain(of_kind("refs/tags/")).collect()
+}
+
+async fn compare(room: &Room, base: &str, head: &str, file: Option<usize>) -> Result<Compared, BrowseError> {
+    let encoded = |name: &str| form_urlencoded::byte_serialize(name.as_bytes()).collect::<String>();
+    let here = format!("/{}/compare?base={}&head={}&file=", room.repo().slug(), encoded(base), encoded(head));
+    let (from, to) = (room.browser.revision(base).await?, room.browser.revision(head).await?);
+    let comparison = room.browser.compare(from.commit, to.commit).await?;
+    Ok(Compared {
+        told: told(&comparison, base),
+        commits: comparison.commits.iter().map(CommitLine::from).collect(),
+        diff: DiffShown::of(&comparison.diff, &here, file),
+        newest: to.commit.to_string(),
+    })
+}
+
+fn told(comparison: &Comparison, base: &str) -> String {
+    let distance = comparison.distance;
+    let more = if distance.exact { "" } else { "at least " };
+    let ahead = count(distance.ahead, "commit", "commits");
+    match distance.behind {
+        0 => format!("{more}{ahead} ahead of {base}"),
+        behind => {
+            let behind = count(behind, "commit", "commits");
+            format!("{more}{ahead} ahead of {base}, {behind} behind")
+        }
+    }
+}

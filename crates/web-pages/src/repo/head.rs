@@ -1,0 +1,262 @@
+//! Opening a repository for a page, and what all its pages have in common.
+
+use super::attention::Attention;
+use super::nostr::Governance;
+use super::waiting;
+use crate::App;
+use crate::path::Address;
+use crate::problem::Problem;
+use crate::respond;
+use crate::show::text::{self, url_path};
+use crate::visitor::Visitor;
+use abide_core::Timestamp;
+use abide_core::lifecycle::Refusal;
+use abide_core::policy::{Action, DenyCode};
+use abide_core::repo::{Governance as Governed, Role, Visibility};
+use abide_forge::Access;
+use abide_forge::browse::{self, BrowseError, Browser, ObjectError, Place};
+use abide_forge::issues::show as issues;
+use abide_forge::repos::open::{self, Door};
+use abide_forge::repos::{LifeError, Repo};
+use abide_nostr::nip19;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use percent_encoding::percent_decode_str;
+
+/// What the head of a repository's pages shows.
+pub(super) struct Head {
+    pub owner: String,
+    pub name: String,
+    /// Where its pages begin.
+    pub url: String,
+    pub description: String,
+    pub private: bool,
+    pub archived_at: Option<Timestamp>,
+    pub empty: bool,
+    pub fork_of: Option<String>,
+    pub branches: String,
+    pub tags: String,
+    /// How many issues are open.
+    pub issues: String,
+    pub default_branch: String,
+    pub default_branch_query: String,
+    pub clone_http: String,
+    pub clone_ssh: String,
+    pub permalink: String,
+    pub pushed_at: Option<Timestamp>,
+    pub created_at: Timestamp,
+    pub size: String,
+    pub can_edit: bool,
+    pub can_push: bool,
+    pub can_fork: bool,
+    pub can_see_people: bool,
+    pub can_unarchive: bool,
+    pub can_read_audit: bool,
+    pub can_see_hooks: bool,
+    pub attention: Attention,
+    /// The key that rules it, if one does.
+    pub nostr: Option<Governance>,
+    pub tab: &'static str,
+}
+
+/// Why a page is not shown: something went wrong, or it is elsewhere.
+pub(crate) enum Elsewhere {
+    Problem(Problem),
+    To(Response),
+}
+
+impl<E: Into<Problem>> From<E> for Elsewhere {
+    fn from(error: E) -> Self {
+        Self::Problem(error.into())
+    }
+}
+
+impl IntoResponse for Elsewhere {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Problem(problem) => problem.into_response(),
+            Self::To(response) => response,
+        }
+    }
+}
+
+/// The answer of a repository's page.
+pub(crate) type Shown = Result<Response, Elsewhere>;
+
+/// The doors that an address may mean, in the order in which they are tried. A name is followed by `.git` at times; what
+/// a key calls its repository is any text, and may itself end so.
+fn doors(address: &Address) -> (Door, Option<Door>) {
+    let (owner, typed) = (address.segment(0), address.segment(1));
+    let bare = typed.strip_suffix(".git");
+    match nip19::parse_npub(owner) {
+        Err(_) => (Door::slug(owner, bare.unwrap_or(typed)), None),
+        Ok(owner) => {
+            let door = |raw: &str| Door::Nostr { owner, identifier: decoded(raw) };
+            (door(typed), bare.map(door))
+        }
+    }
+}
+
+/// What cannot be text is no identifier; the replacement stands in none that anyone asks for by its bytes.
+fn decoded(raw: &str) -> String {
+    percent_decode_str(raw).decode_utf8_lossy().into_owned()
+}
+
+/// A repository opened for one of its pages.
+pub(super) struct Room {
+    pub browser: Browser,
+    pub visitor: Visitor,
+}
+
+impl Room {
+    /// Opens the repository that the address names. An old name leads to the same page under the present one.
+    pub(super) async fn open(app: &App, visitor: Visitor, address: &Address) -> Result<Self, Elsewhere> {
+        let (owner, typed) = (address.segment(0), address.segment(1));
+        let (door, other) = doors(address);
+        let caller = visitor.caller();
+        let mut found = browse::open(&app.forge, &caller, &door).await;
+        if let (Err(Access::NotFound), Some(other)) = (&found, &other) {
+            found = browse::open(&app.forge, &caller, other).await;
+        }
+        let browser = match found {
+            Err(Access::NotFound) => {
+                return Err(waiting::or_nothing(app, &visitor, address, other.as_ref().unwrap_or(&door)).await);
+            }
+            found => found?,
+        };
+        let slug = browser.repo.slug();
+        if slug != format!("{owner}/{typed}") {
+            let rest = address.raw_rest(2);
+            let slash = if rest.is_empty() { "" } else { "/" };
+            let to = format!("/{slug}{slash}{rest}{}", address.raw_query());
+            return Err(Elsewhere::To(if address.reads() { respond::moved(&to) } else { respond::resend(&to) }));
+        }
+        Ok(Self { browser, visitor })
+    }
+
+    /// The same for those who may do something to it; others are refused in the policy's words.
+    pub(super) async fn enter(
+        app: &App,
+        visitor: Visitor,
+        address: &Address,
+        action: Action,
+    ) -> Result<Self, Elsewhere> {
+        let room = Self::open(app, visitor, address).await?;
+        room.ensure(app, action).await?;
+        Ok(room)
+    }
+
+    /// The repository.
+    pub(super) fn repo(&self) -> &Repo {
+        &self.browser.repo
+    }
+
+    /// What its owner goes by in addresses.
+    pub(super) fn owner(&self) -> String {
+        self.repo().owner().map(|handle| handle.to_string()).unwrap_or_default()
+    }
+
+    /// Whether it is the visitor's own. Only for the choice of words: what they may do is the policy's to say.
+    pub(super) fn is_owner(&self) -> bool {
+        self.visitor.caller().user_id() == Some(self.repo().owner_id)
+    }
+
+    /// Whether the visitor may do something to it.
+    pub(super) fn may(&self, action: Action) -> bool {
+        open::may(&self.visitor.caller(), self.repo(), action)
+    }
+
+    /// Whether the visitor may do something, or could once they have logged in: the page then offers it, and the address
+    /// behind the offer leads to the log-in and back.
+    pub(super) fn offers(&self, action: Action) -> bool {
+        self.may(action) || open::needs_login(&self.visitor.caller(), self.repo(), action)
+    }
+
+    /// Refuses visitors who may not do something, in the policy's words.
+    pub(super) async fn ensure(&self, app: &App, action: Action) -> Result<(), Elsewhere> {
+        let id = Door::Id(self.repo().id.to_string());
+        match open::open(&app.forge, &self.visitor.caller(), &id, action).await {
+            Ok(_) => Ok(()),
+            Err(Access::Denied(DenyCode::RoleTooLow { needed })) => Err(self.role_too_low(needed).into()),
+            Err(refused) => Err(refused.into()),
+        }
+    }
+
+    /// The refusal of an action that needs a higher role.
+    fn role_too_low(&self, needed: Role) -> Problem {
+        let mut role = needed.to_string();
+        role[..1].make_ascii_uppercase();
+        let owner = self.repo().owner().map(|handle| handle.shown().into_owned()).unwrap_or_default();
+        let detail = format!("You need the {role} role. Ask {owner} to change your access.");
+        Problem::new(StatusCode::FORBIDDEN, detail).back_to(format!("/{}", self.repo().slug()))
+    }
+
+    /// The refusal of a path that cannot be shown: one that does not exist names the path, the branch and the way back.
+    pub(super) fn no_path(&self, place: &Place, error: BrowseError) -> Problem {
+        match error {
+            BrowseError::Object(ObjectError::NotFound) => {
+                let detail = format!("\"{}\" does not exist on {}.", text::shown(&place.path), place.name());
+                Problem::absent(detail).back_to(format!("/{}", self.repo().slug()))
+            }
+            other => other.into(),
+        }
+    }
+
+    /// Refuses what is not done to a repository that a key governs, before it is asked for.
+    pub(super) fn ensure_ours_to_give(&self) -> Result<(), Problem> {
+        match self.repo().governance {
+            Governed::Nostr => Err(LifeError::Refused(Refusal::NostrGoverned).into()),
+            Governed::Account => Ok(()),
+        }
+    }
+
+    /// What the head shows.
+    pub(super) async fn head(&self, app: &App, tab: &'static str) -> Head {
+        let repo = self.repo();
+        let settings = app.forge.settings();
+        let governed = repo.governance == Governed::Nostr;
+        let slug = repo.slug();
+        let default_branch = repo.default_branch.short().to_owned();
+        let (branches, tags) = self.browser.ref_counts();
+        let issues = issues::counts(&app.forge, repo).await.unwrap_or_default().open;
+        let fork_of = match repo.fork_of {
+            Some(id) => {
+                let door = Door::Id(id.to_string());
+                let source = open::open(&app.forge, &self.visitor.caller(), &door, Action::RepoRead).await;
+                source.ok().map(|source| source.slug())
+            }
+            None => None,
+        };
+        Head {
+            owner: self.owner(),
+            name: repo.name.to_string(),
+            url: format!("/{slug}"),
+            description: repo.description.clone(),
+            private: repo.visibility == Visibility::Private,
+            archived_at: repo.archived_at,
+            empty: self.browser.is_empty(),
+            fork_of,
+            branches: text::grouped(branches),
+            tags: text::grouped(tags),
+            issues: text::grouped(usize::try_from(issues).unwrap_or_default()),
+            default_branch_query: url_path(default_branch.as_bytes()),
+            default_branch,
+            clone_http: format!("{}/{slug}.git", settings.public_url),
+            clone_ssh: format!("{}/{slug}.git", settings.ssh_url),
+            permalink: app.url(&format!("/r/{}", repo.id)),
+            pushed_at: repo.pushed_at,
+            created_at: repo.created_at,
+            size: u64::try_from(repo.size_bytes).ok().filter(|&bytes| bytes > 0).map(text::size).unwrap_or_default(),
+            can_edit: self.may(Action::RepoEdit) || self.may(Action::RepoDelete),
+            can_push: self.may(Action::GitPush) && !governed,
+            can_fork: self.offers(Action::ForkCreate) && !self.browser.is_empty(),
+            can_see_people: self.may(Action::CollaboratorList),
+            can_unarchive: repo.archived_at.is_some() && self.may(Action::RepoUnarchive),
+            can_read_audit: self.may(Action::AuditRead),
+            can_see_hooks: self.may(Action::WebhookList),
+            attention: Attention::of(app, self).await,
+            nostr: Governance::of(app, &self.visitor.caller(), repo).await,
+            tab,
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! One issue: what it says, what happened to it, and what can be done about it.
+
+use super::{issue, number, rendered};
+use crate::App;
+use crate::errors::Errors;
+use crate::form::Form;
+use crate::frame::Frame;
+use crate::links::Links;
+use crate::path::Address;
+use crate::repo::head::{Elsewhere, Head, Room, Shown};
+use crate::respond;
+use crate::visitor::Visitor;
+use abide_core::policy::{Action, IssueAction};
+use abide_core::{Timestamp, WatchLevel};
+use abide_forge::issues::{
+    Detailed, Entry, IssueError, Label, Milestone, Person, Reason, State as IssueState, change, comment, labels,
+    milestones, show as look, subscribe,
+};
+use abide_forge::notify::inbox;
+use abide_forge::repos::Page;
+use abide_forge::social::watch;
+use askama::Template;
+use axum::extract::State;
+use std::sync::Arc;
+
+#[derive(Template)]
+#[template(path = "repo/issues/show.html")]
+struct IssuePage {
+    frame: Frame,
+    head: Head,
+    errors: Errors,
+    typed: String,
+    detailed: Detailed,
+    body: Arc<str>,
+    happened: Vec<Happened>,
+    links: Links,
+    first: bool,
+    page: usize,
+    can: Can,
+    subscribed: bool,
+    labels: Vec<Label>,
+    people: Vec<Person>,
+    milestones: Vec<Milestone>,
+}
+
+impl IssuePage {
+    fn is_in(&self, milestone: &Milestone) -> bool {
+        self.detailed.issue.milestone_id == Some(milestone.id)
+    }
+}
+
+/// What the visitor may do here.
+struct Can {
+    comment: bool,
+    edit: bool,
+    close: bool,
+    triage: bool,
+    hear: bool,
+}
+
+/// One line of the timeline, or one comment.
+struct Happened {
+    who: String,
+    at: Timestamp,
+    what: What,
+}
+
+enum What {
+    Said { id: String, body: Arc<str>, edited: bool, can_edit: bool },
+    Labelled { label: String, colour: String, on: bool },
+    Told { text: String, to: Option<(String, String)> },
+}
+
+const PER_PAGE: usize = 50;
+/// So many labels, people and milestones can be chosen from; more are for the API.
+const CHOICES: Page = Page { limit: 200, offset: 0 };
+
+/// `GET /{owner}/{repo}/issues/{number}`
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    let issue = issue(&app, &room, &address).await?;
+    if inbox::opened(&app.forge, &room.visitor.caller(), room.repo(), &issue).await? {
+        room.visitor.reads_one();
+    }
+    Ok(respond::page(&page(&app, &room, &address, Errors::none(), String::new()).await?))
+}
+
+/// `POST /{owner}/{repo}/issues/{number}`: says something, closes, opens again, or the first and one of the others.
+pub(super) async fn say(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    let number = number(&address)?;
+    let (caller, body, then) = (room.visitor.caller(), form.text("body"), form.text("then"));
+    let mut at = String::new();
+    if !body.trim().is_empty() || then.is_empty() {
+        match comment::add(&app.forge, &caller, room.repo(), number, &body).await {
+            Ok(said) => at = format!("#comment-{}", said.id),
+            Err(error @ (IssueError::Invalid { .. } | IssueError::TooMany { .. })) => {
+                let errors = Errors::of(&["body"], &error);
+                return Ok(respond::form_again(&page(&app, &room, &address, errors, body).await?));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let done = match then.as_str() {
+        "close" => close(&app, &room, number, Reason::Completed).await?,
+        "not-planned" => close(&app, &room, number, Reason::NotPlanned).await?,
+        "reopen" => {
+            change::reopen(&app.forge, &caller, room.repo(), number).await?;
+            "?done=reopened"
+        }
+        _ => "",
+    };
+    Ok(respond::see_other(&format!("/{}/issues/{number}{done}{at}", room.repo().slug())))
+}
+
+async fn close(app: &App, room: &Room, number: i64, reason: Reason) -> Result<&'static str, Elsewhere> {
+    change::close(&app.forge, &room.visitor.caller(), room.repo(), number, Some(reason)).await?;
+    Ok("?done=closed")
+}
+
+async fn page(
+    app: &App,
+    room: &Room,
+    address: &Address,
+    errors: Errors,
+    typed: String,
+) -> Result<IssuePage, Elsewhere> {
+    let (caller, repo) = (room.visitor.caller(), room.repo());
+    let detailed = look::detail(&app.forge, issue(app, room, address).await?).await?;
+    let found = &detailed.issue;
+    let number = address.page();
+    let part = Page { limit: PER_PAGE as i64, offset: ((number - 1) * PER_PAGE) as i64 };
+    let (entries, total) = look::timeline(&app.forge, &caller, found, part).await?;
+    let may = |action| look::may(&caller, repo, action, found.author_id);
+    let can = Can {
+        comment: room.visitor.viewer().is_some() && room.may(Action::IssueComment),
+        edit: may(IssueAction::Edit),
+        close: may(IssueAction::Close),
+        triage: may(IssueAction::Triage),
+        hear: room.visitor.viewer().is_some(),
+    };
+    let (mut labels, mut people, mut milestones) = (Vec::new(), Vec::new(), Vec::new());
+    if can.triage {
+        labels = labels::list(&app.forge, repo, CHOICES).await?.0;
+        people = look::assignable(&app.forge, repo, CHOICES).await?.0;
+        milestones = milestones::list(&app.forge, repo, Some(IssueState::Open), CHOICES).await?.0;
+    }
+    let subscribed = match (subscribe::of(&app.forge, &caller, found).await?, caller.user_id()) {
+        (Some(said), _) => said.subscribed,
+        // Who watches everything hears of it without having said so.
+        (None, Some(user)) => watch::current_level(&app.forge, user, repo.id).await? == WatchLevel::All,
+        (None, None) => false,
+    };
+    let head = room.head(app, "issues").await;
+    let said = entries.iter().filter_map(|entry| entry.comment.as_ref()).map(|said| said.body.clone());
+    let texts = std::iter::once(found.body.clone()).chain(said).collect();
+    let mut bodies = rendered(app, room, texts).await?.into_iter();
+    let body = bodies.next().unwrap_or_default();
+    let happened = entries.iter().map(|entry| happened(room, entry, &mut bodies)).collect();
+    let path = format!("{}/issues/{}", head.url, found.number);
+    Ok(IssuePage {
+        frame: Frame::new(app, &room.visitor, format!("{} · Issue {} · {}", found.title, found.number, repo.shown())),
+        body,
+        happened,
+        links: Links::around(&path, address, number, total > (number * PER_PAGE) as i64),
+        first: number == 1,
+        page: number,
+        errors,
+        typed,
+        can,
+        subscribed,
+        labels,
+        people,
+        milestones,
+        detailed,
+        head,
+    })
+}
+
+/// One entry; the texts of comments come in their order.
+fn happened(room: &Room, entry: &Entry, bodies: &mut impl Iterator<Item = Arc<str>>) -> Happened {
+    let detail = |name: &str| entry.detail[name].as_str().unwrap_or_default().to_owned();
+    let within = |name: &str, part: &str| entry.detail[name][part].as_str().unwrap_or_default().to_owned();
+    let told = |text: String| What::Told { text, to: None };
+    let what = match (entry.kind.as_str(), &entry.comment, &entry.source) {
+        (_, Some(said), _) => What::Said {
+            id: said.id.to_string(),
+            body: bodies.next().unwrap_or_default(),
+            edited: said.edited_at.is_some(),
+            can_edit: look::may(&room.visitor.caller(), room.repo(), IssueAction::Edit, entry.actor_id),
+        },
+        (kind @ ("labeled" | "unlabeled"), ..) => {
+            What::Labelled { label: within("label", "name"), colour: within("label", "color"), on: kind == "labeled" }
+        }
+        ("cross-referenced", _, Some(source)) => {
+            let slug = entry.source_slug.clone().unwrap_or_else(|| room.repo().slug());
+            let name = format!("{slug}#{} {}", source.number, source.title);
+            let url = format!("/{slug}/issues/{}", source.number);
+            What::Told { text: "mentioned this in".into(), to: Some((url, name)) }
+        }
+        ("referenced" | "closed", ..) if entry.commit.is_some() => {
+            let slug = entry.source_slug.clone().unwrap_or_else(|| room.repo().slug());
+            let commit = entry.commit.clone().unwrap_or_default();
+            let name = format!("{} {}", commit.get(..10).unwrap_or(&commit), detail("subject"));
+            let text = if entry.kind == "closed" { "closed this with" } else { "mentioned this in" };
+            What::Told { text: text.into(), to: Some((format!("/{slug}/commit/{commit}"), name)) }
+        }
+        ("closed", ..) => told(format!("closed this as {}", detail("state_reason").replace('_', " "))),
+        ("reopened", ..) => told("reopened this".into()),
+        ("renamed", ..) => told(format!("changed the title from “{}” to “{}”", detail("from"), detail("to"))),
+        ("assigned", ..) => told(format!("assigned {}", detail("assignee"))),
+        ("unassigned", ..) => told(format!("unassigned {}", detail("assignee"))),
+        ("milestoned", ..) => told(format!("added this to the {} milestone", within("milestone", "title"))),
+        ("demilestoned", ..) => told(format!("removed this from the {} milestone", within("milestone", "title"))),
+        (other, ..) => told(other.to_owned()),
+    };
+    let who = entry.actor_name.as_ref().map_or_else(|| "someone".to_owned(), |name| name.shown().into_owned());
+    Happened { who, at: entry.created_at, what }
+}

@@ -1,0 +1,135 @@
+//! Branches and tags.
+
+use super::head::{Head, Room, Shown};
+use super::view::CommitLine;
+use crate::App;
+use crate::frame::Frame;
+use crate::links::Links;
+use crate::path::Address;
+use crate::respond;
+use crate::show::text::{url_path, url_segment};
+use crate::visitor::Visitor;
+use abide_forge::browse::{AheadBehind, Branch, RefKind, Tag, address_of};
+use askama::Template;
+use axum::extract::State;
+use percent_encoding::percent_decode_str;
+
+#[derive(Template)]
+#[template(path = "repo/refs.html")]
+struct RefsPage {
+    frame: Frame,
+    head: Head,
+    is_tags: bool,
+    filter: String,
+    /// Where a row leads, and what follows its name there: the page from which the menu was searched.
+    view: &'static str,
+    tail: String,
+    rows: Vec<Row>,
+    links: Links,
+}
+
+struct Row {
+    name: String,
+    /// As it stands in an address.
+    path: String,
+    query: String,
+    commit: Option<CommitLine>,
+    is_default: bool,
+    distance: Option<String>,
+}
+
+impl From<&Branch> for Row {
+    fn from(branch: &Branch) -> Self {
+        Self {
+            path: url_path(address_of(RefKind::Branch, &branch.name).as_bytes()),
+            query: url_segment(&address_of(RefKind::Branch, &branch.name)),
+            commit: Some(CommitLine::from(&branch.commit)),
+            is_default: branch.is_default,
+            distance: branch.distance.map(distance),
+            name: branch.name.clone(),
+        }
+    }
+}
+
+impl From<&Tag> for Row {
+    fn from(tag: &Tag) -> Self {
+        Self {
+            path: url_path(address_of(RefKind::Tag, &tag.name).as_bytes()),
+            query: String::new(),
+            commit: tag.commit.as_ref().map(CommitLine::from),
+            is_default: false,
+            distance: None,
+            name: tag.name.clone(),
+        }
+    }
+}
+
+const PER_PAGE: usize = 50;
+
+/// `GET /{owner}/{repo}/branches`
+pub(super) async fn branches(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    let (filter, number) = (address.query_text("q"), address.page());
+    let page = room.browser.branches(&filter, (number - 1) * PER_PAGE, PER_PAGE).await?;
+    let rows = page.items.iter().map(Row::from).collect();
+    show(&app, &room, &address, "branches", rows, page.total > number * PER_PAGE).await
+}
+
+/// `GET /{owner}/{repo}/tags`
+pub(super) async fn tags(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let room = Room::open(&app, visitor, &address).await?;
+    let (filter, number) = (address.query_text("q"), address.page());
+    let page = room.browser.newest_tags(&filter, (number - 1) * PER_PAGE, PER_PAGE).await?;
+    let rows = page.items.iter().map(Row::from).collect();
+    show(&app, &room, &address, "tags", rows, page.total > number * PER_PAGE).await
+}
+
+async fn show(app: &App, room: &Room, address: &Address, tab: &'static str, rows: Vec<Row>, more: bool) -> Shown {
+    let head = room.head(app, tab).await;
+    let title = if tab == "tags" { "Tags" } else { "Branches" };
+    Ok(respond::page(&RefsPage {
+        frame: Frame::new(app, &room.visitor, format!("{title} · {}", room.repo().shown())),
+        is_tags: tab == "tags",
+        filter: address.query_text("q"),
+        view: view(&address.query_text("view")),
+        tail: tail(&address.query_text("path")),
+        links: Links::around(&format!("{}/{tab}", head.url), address, address.page(), more),
+        rows,
+        head,
+    }))
+}
+
+/// The page that a row leads to, if it is one that a branch and a path can name.
+fn view(asked: &str) -> &'static str {
+    ["blob", "blame", "commits"].into_iter().find(|known| *known == asked).unwrap_or("tree")
+}
+
+/// A path as it follows a branch in an address. Encoded anew: whatever was asked for stays a path.
+fn tail(asked: &str) -> String {
+    let decoded: Vec<u8> = percent_decode_str(asked).collect();
+    let path = decoded.strip_prefix(b"/").unwrap_or_default();
+    super::view::tail(path)
+}
+
+fn distance(distance: AheadBehind) -> String {
+    let more = if distance.exact { "" } else { "+" };
+    match (distance.ahead, distance.behind) {
+        (0, 0) => "up to date with the default branch".into(),
+        (ahead, 0) => format!("{ahead}{more} ahead"),
+        (0, behind) => format!("{behind}{more} behind"),
+        (ahead, behind) => format!("{ahead}{more} ahead, {behind}{more} behind"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_leads_to_a_page_of_this_repository_whatever_the_address_asks_for() {
+        assert_eq!((view("blame"), view("../settings"), view("")), ("blame", "tree", "tree"));
+        assert_eq!(tail("/src/a%20b%23.rs"), "/src/a%20b%23.rs");
+        assert_eq!(tail("/a?b#c\"<"), format!("/{}", url_path(b"a?b#c\"<")));
+        assert_eq!(tail(""), "");
+    }
+}

@@ -1,0 +1,43 @@
+//! Deleting a webhook, after telling what goes with it.
+
+use super::{at, enter};
+use crate::App;
+use crate::ask::Question;
+use crate::form::Form;
+use crate::path::Address;
+use crate::repo::head::Shown;
+use crate::repo::settings::ask;
+use crate::respond;
+use crate::show::text;
+use crate::visitor::Visitor;
+use abide_core::policy::Action;
+use abide_forge::webhooks::remove;
+use axum::extract::State;
+
+/// `GET /{owner}/{repo}/settings/webhooks/{hook}/delete`
+pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+    let (room, seen) = enter(&app, visitor, &address, Action::WebhookManage).await?;
+    let mut consequences = vec!["This URL receives no more events from this repository.".to_owned()];
+    if let Some(waiting) = usize::try_from(seen.waiting).ok().filter(|&waiting| waiting > 0) {
+        consequences.push(format!("{} in the queue will not be sent.", text::count(waiting, "delivery", "deliveries")));
+    }
+    consequences.push("Its deliveries and its secret are deleted. This cannot be undone.".to_owned());
+    let own = at(&room, &format!("/{}", seen.hook.id));
+    let question = Question {
+        title: "Delete this webhook?".into(),
+        about: seen.hook.url.clone(),
+        consequences,
+        action: format!("{own}/delete"),
+        button: "Delete webhook".into(),
+        back: own,
+        ..Question::default()
+    };
+    Ok(ask::ask_in(&app, &room, "webhooks", question).await)
+}
+
+/// `POST /{owner}/{repo}/settings/webhooks/{hook}/delete`
+pub(in crate::repo) async fn remove(State(app): State<App>, visitor: Visitor, address: Address, _form: Form) -> Shown {
+    let (room, seen) = enter(&app, visitor, &address, Action::WebhookManage).await?;
+    remove::remove(&app.forge, &room.visitor.caller(), room.repo(), seen.hook.id).await?;
+    Ok(respond::see_other(&at(&room, "?done=removed")))
+}

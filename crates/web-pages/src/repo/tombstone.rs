@@ -1,0 +1,40 @@
+//! What the owner of a deleted repository finds in its place. For everyone else there is nothing.
+
+use super::head::Elsewhere;
+use crate::App;
+use crate::frame::Frame;
+use crate::path::Address;
+use crate::problem::Problem;
+use crate::respond;
+use crate::visitor::Visitor;
+use abide_core::Timestamp;
+use abide_forge::Access;
+use abide_forge::repos::open::Door;
+use abide_forge::repos::{Repo, restore};
+use askama::Template;
+use axum::http::StatusCode;
+
+#[derive(Template)]
+#[template(path = "repo/tombstone.html")]
+struct TombstonePage {
+    frame: Frame,
+    repo: Repo,
+    deleted_at: Timestamp,
+    until: Timestamp,
+    in_time: bool,
+}
+
+/// The answer at a door behind which nothing was found: what is left of the visitor's own repository, or nothing.
+pub(super) async fn or_nothing(app: &App, visitor: &Visitor, address: &Address, door: &Door) -> Elsewhere {
+    let repo = match restore::tombstone(&app.forge, &visitor.caller(), door).await {
+        Ok(found) => found,
+        Err(fault) => return fault.into(),
+    };
+    let dates = repo.as_ref().and_then(|repo| Some((repo.deleted_at?, restore::until(&app.forge, repo)?)));
+    let (Some(repo), Some((deleted_at, until))) = (repo, dates) else { return Problem::from(Access::NotFound).into() };
+    let frame = Frame::new(app, visitor, format!("{} is deleted", repo.shown()));
+    let in_time = frame.now.0 < until;
+    // Looking at what was here, or trying to change it: the latter does not fit what is so now.
+    let status = if address.reads() { StatusCode::GONE } else { StatusCode::CONFLICT };
+    Elsewhere::To(respond::html(status, &TombstonePage { frame, repo, deleted_at, until, in_time }))
+}

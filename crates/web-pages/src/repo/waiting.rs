@@ -1,0 +1,50 @@
+//! A repository that is announced and not served yet: which half is missing, and what to do about it.
+
+use super::head::Elsewhere;
+use super::tombstone;
+use crate::App;
+use crate::frame::Frame;
+use crate::path::Address;
+use crate::respond;
+use crate::show::text::{readable, shortened, shown};
+use crate::visitor::Visitor;
+use abide_forge::grasp::status::{self, Status, Waiting};
+use abide_forge::repos::open::Door;
+use askama::Template;
+use axum::http::{HeaderName, HeaderValue};
+
+#[derive(Template)]
+#[template(path = "repo/waiting.html")]
+struct WaitingPage {
+    frame: Frame,
+    waiting: Waiting,
+    /// The identifier as it may stand on a page.
+    name: String,
+    owner: String,
+    clone: String,
+}
+
+/// The answer at a door behind which nothing was found: what waits there, what is left of a deleted one, or nothing.
+pub(super) async fn or_nothing(app: &App, visitor: &Visitor, address: &Address, door: &Door) -> Elsewhere {
+    let front = address.reads() && address.segment(2).is_empty();
+    if let (Door::Nostr { owner, identifier }, true) = (door, front) {
+        match status::of(&app.forge, &visitor.caller(), owner, identifier).await {
+            Ok(Some(Status::Waiting(waiting))) => return page(app, visitor, address, waiting),
+            Ok(_) => (),
+            Err(fault) => return fault.into(),
+        }
+    }
+    tombstone::or_nothing(app, visitor, address, door).await
+}
+
+fn page(app: &App, visitor: &Visitor, address: &Address, waiting: Waiting) -> Elsewhere {
+    let name = shortened(&shown(waiting.identifier.as_bytes()), 100).into_owned();
+    let owner = readable(&waiting.npub);
+    let typed = address.segment(1);
+    let clone = app.url(&format!("/{}/{}.git", waiting.npub, typed.strip_suffix(".git").unwrap_or(typed)));
+    let frame = Frame::new(app, visitor, format!("{owner}/{name} is waiting for git data"));
+    let mut response = respond::page(&WaitingPage { frame, waiting, name, owner, clone });
+    let robots = HeaderName::from_static("x-robots-tag");
+    response.headers_mut().insert(robots, HeaderValue::from_static("noindex"));
+    Elsewhere::To(response)
+}

@@ -1,0 +1,203 @@
+//! Who looks at a page. The session's cookie opens pages only: git and the API take tokens.
+
+use crate::App;
+use abide_forge::accounts::User;
+use abide_forge::accounts::sessions::{self, Viewer};
+use abide_forge::notify::inbox;
+use abide_forge::{Caller, Fault};
+use abide_web::Peer;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{Extensions, HeaderMap, Method, StatusCode, header};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+/// The visitor of a page. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Visitor(Arc<Inner>);
+
+struct Inner {
+    viewer: Option<Viewer>,
+    ip: Option<IpAddr>,
+    agent: String,
+    /// What forms are bound to: the session's cookie, or one that is good for nothing else.
+    form_key: String,
+    /// Whether that cookie must be set because this visitor had none.
+    fresh: bool,
+    wants_forms: AtomicBool,
+    path_and_query: String,
+    unread: AtomicI64,
+}
+
+/// Names of our cookies. With https they carry the prefix that binds them to this host and to encryption.
+pub(crate) struct Cookies {
+    secure: bool,
+}
+
+impl Cookies {
+    pub(crate) fn of(app: &App) -> Self {
+        Self { secure: app.forge.settings().public_url.starts_with("https://") }
+    }
+
+    fn session(&self) -> &'static str {
+        if self.secure { "__Host-abide" } else { "abide" }
+    }
+
+    fn form(&self) -> &'static str {
+        if self.secure { "__Host-abide-form" } else { "abide-form" }
+    }
+
+    /// A header that sets the session's cookie for as long as an unused session lasts.
+    pub(crate) fn new_session(&self, app: &App, value: &str) -> String {
+        self.set(self.session(), value, app.forge.settings().session.ttl.as_secs())
+    }
+
+    /// A header that removes the session's cookie.
+    pub(crate) fn no_session(&self) -> String {
+        self.set(self.session(), "", 0)
+    }
+
+    /// A header that sets a cookie for so many seconds; none removes it.
+    fn set(&self, name: &str, value: &str, seconds: u64) -> String {
+        let secure = if self.secure { "; Secure" } else { "" };
+        format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}")
+    }
+}
+
+/// How long the cookie that forms of strangers are bound to lives.
+const FORM_COOKIE_SECONDS: u64 = 86_400;
+
+impl Visitor {
+    /// Finds out who comes.
+    pub(crate) async fn of(app: &App, parts: &Parts) -> Result<Self, Fault> {
+        let ip = parts.extensions.get::<Peer>().map(|peer| peer.0);
+        let cookies = Cookies::of(app);
+        let session = cookie(&parts.headers, cookies.session());
+        let viewer = match &session {
+            Some(cookie) => sessions::by_cookie(&app.forge, cookie, ip).await?,
+            None => None,
+        };
+        let known = session.filter(|_| viewer.is_some()).or_else(|| cookie(&parts.headers, cookies.form()));
+        let fresh = known.is_none();
+        let form_key = known.unwrap_or_else(|| app.forge.random_token());
+        let unread = match &viewer {
+            Some(viewer) if shows_a_page(parts) => inbox::unread(&app.forge, &viewer.caller).await?,
+            _ => 0,
+        };
+        let agent = parts.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        Ok(Self(Arc::new(Inner {
+            viewer,
+            ip,
+            agent: agent.chars().take(200).collect(),
+            form_key,
+            fresh,
+            wants_forms: AtomicBool::new(false),
+            unread: AtomicI64::new(unread),
+            path_and_query: parts.uri.path_and_query().map_or("/".into(), |text| text.as_str().to_owned()),
+        })))
+    }
+
+    /// The session, if someone is logged in.
+    pub(crate) fn viewer(&self) -> Option<&Viewer> {
+        self.0.viewer.as_ref()
+    }
+
+    /// The account, if someone is logged in.
+    pub(crate) fn user(&self) -> Option<&User> {
+        self.viewer().map(|viewer| &viewer.user)
+    }
+
+    /// The visitor as someone who asks for things.
+    pub(crate) fn caller(&self) -> Caller {
+        self.viewer().map_or_else(|| Caller::anonymous(self.0.ip), |viewer| viewer.caller.clone())
+    }
+
+    /// Where they come from.
+    pub(crate) fn ip(&self) -> Option<IpAddr> {
+        self.0.ip
+    }
+
+    /// Their browser's name for itself, shortened.
+    pub(crate) fn agent(&self) -> &str {
+        &self.0.agent
+    }
+
+    /// The address they asked for.
+    pub(crate) fn path_and_query(&self) -> &str {
+        &self.0.path_and_query
+    }
+
+    /// How much they have not read, as far as it is counted.
+    pub(crate) fn unread(&self) -> i64 {
+        self.0.unread.load(Ordering::Relaxed)
+    }
+
+    /// They are reading one of those now.
+    pub(crate) fn reads_one(&self) {
+        self.0.unread.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// What the forms on this page carry.
+    pub(crate) fn form_token(&self, app: &App) -> String {
+        self.0.wants_forms.store(true, Ordering::Relaxed);
+        sessions::csrf_token(&app.forge, &self.0.form_key)
+    }
+
+    /// What only this browser sends: a challenge that is bound to it can be answered from nowhere else.
+    pub(crate) fn bound(&self) -> &str {
+        self.0.wants_forms.store(true, Ordering::Relaxed);
+        &self.0.form_key
+    }
+
+    /// Whether a form that was sent is one of ours, made for this visitor.
+    pub(crate) fn owns_form(&self, app: &App, token: &str) -> bool {
+        !self.0.fresh && sessions::csrf_matches(&app.forge, &self.0.form_key, token)
+    }
+
+    /// The cookie that makes forms of someone who is not logged in work, if this page needs it.
+    pub(crate) fn form_cookie(&self, app: &App) -> Option<String> {
+        let needed = self.0.fresh && self.0.wants_forms.load(Ordering::Relaxed);
+        let cookies = Cookies::of(app);
+        needed.then(|| cookies.set(cookies.form(), &self.0.form_key, FORM_COOKIE_SECONDS))
+    }
+
+    /// The session's cookie again, if this use made the session last longer.
+    pub(crate) fn prolonged_cookie(&self, app: &App) -> Option<String> {
+        let cookies = Cookies::of(app);
+        // The form's key of someone logged in is their session's cookie.
+        let prolonged = self.viewer().is_some_and(|viewer| viewer.prolonged);
+        prolonged.then(|| cookies.new_session(app, &self.0.form_key))
+    }
+
+    /// The session's cookie as it came.
+    pub(crate) fn session_cookie(app: &App, headers: &HeaderMap) -> Option<String> {
+        cookie(headers, Cookies::of(app).session())
+    }
+}
+
+/// Whether the answer has a head that tells how much is unread: forms lead to other pages, and assets have none.
+fn shows_a_page(parts: &Parts) -> bool {
+    matches!(parts.method, Method::GET | Method::HEAD) && !parts.uri.path().starts_with("/assets/")
+}
+
+/// The visitor that `dress` found.
+impl FromRequestParts<App> for Visitor {
+    type Rejection = StatusCode;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, StatusCode> {
+        found(&parts.extensions).ok_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+}
+
+pub(crate) fn found(extensions: &Extensions) -> Option<Visitor> {
+    extensions.get::<Visitor>().cloned()
+}
+
+/// A cookie of that name. What is longer than any of ours is none.
+fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
+    const LONGEST: usize = 256;
+    let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(key, value)| *key == name && value.len() <= LONGEST).map(|(_, value)| value.to_owned())
+}
