@@ -102,7 +102,7 @@ pub async fn examine_to(forge: &Forge, depth: Depth) -> Result<Report, Fault> {
         findings.add("counter", message);
     }
 
-    let mut conn = forge.store().read().await?;
+    let mut conn = forge.store().read_at_length().await?;
     let chain = audit::verify(&mut conn, forge.key()).await?;
     if let Some(place) = chain.broken_at {
         findings
@@ -164,13 +164,13 @@ async fn examine_repos(forge: &Forge, walks: &mut Walks, findings: &mut Findings
     let mut known = HashSet::new();
     let mut after = RepoId::new(0);
     loop {
-        let page = repos::page(&mut *forge.store().read().await?, after, PAGE).await?;
+        let page = repos::page(&mut *forge.store().read_at_length().await?, after, PAGE).await?;
         for repo in &page {
             after = repo.id;
             known.insert(repo.id);
             let dir = forge.layout().repo(repo.id);
             if !dir.join("HEAD").is_file() {
-                if repos::by_id(&mut *forge.store().read().await?, repo.id, None).await?.is_some() {
+                if repos::by_id(&mut *forge.store().read_at_length().await?, repo.id, None).await?.is_some() {
                     let what = format!("{} (id {}) has no git repository at {}", repo.slug(), repo.id, dir.display());
                     findings.add("directory", what);
                 }
@@ -192,7 +192,7 @@ async fn examine_repos(forge: &Forge, walks: &mut Walks, findings: &mut Findings
 /// Whether no writer works on the refs: no push is running, nobody holds the lease, and nothing has moved since the row
 /// was read.
 async fn at_rest(forge: &Forge, repo: &Repo) -> Result<bool, Fault> {
-    let mut conn = forge.store().read().await?;
+    let mut conn = forge.store().read_at_length().await?;
     let running = pushes::running_of(&mut conn, repo.id).await?;
     let holder = leases::holder(&mut conn, &pushes::lease_name(repo.id), forge.clock().now()).await?;
     let generation = repos::generation(&mut conn, repo.id).await?;
@@ -220,7 +220,7 @@ async fn examine_directories(forge: &Forge, known: &HashSet<RepoId>, findings: &
         }
     }
     for (id, path) in dirs.graves {
-        if !purges::known(&mut *forge.store().read().await?, id).await? && path.exists() {
+        if !purges::known(&mut *forge.store().read_at_length().await?, id).await? && path.exists() {
             findings.add_path("stray", path, "is left over from a permanently deleted repository");
         }
     }
@@ -236,7 +236,7 @@ async fn examine_directories(forge: &Forge, known: &HashSet<RepoId>, findings: &
 /// Whether a directory's row was written after the rows were read, or is about to be, or the directory is about to be
 /// removed after its row.
 async fn comes_or_goes(forge: &Forge, id: RepoId) -> Result<bool, Fault> {
-    let mut conn = forge.store().read().await?;
+    let mut conn = forge.store().read_at_length().await?;
     Ok(fork::under_way(forge, id)?
         || purges::known(&mut conn, id).await?
         || purgatory::reserves(&mut conn, id).await?
@@ -247,7 +247,7 @@ async fn comes_or_goes(forge: &Forge, id: RepoId) -> Result<bool, Fault> {
 /// Checks that no redirect leads to the repository that has the name, and that no deleted repository is on offer.
 async fn examine_names(forge: &Forge, findings: &mut Findings) -> Result<(), Fault> {
     const MANY: i64 = 1000;
-    let mut conn = forge.store().read().await?;
+    let mut conn = forge.store().read_at_length().await?;
     for id in redirects::idle(&mut conn, MANY).await? {
         findings.add("old name", format!("redirect {id} points to a repository that already has this name"));
     }
@@ -260,7 +260,7 @@ async fn examine_names(forge: &Forge, findings: &mut Findings) -> Result<(), Fau
 /// Repositories with wrong star or watcher counters.
 async fn miscounted(forge: &Forge) -> Result<Vec<(RepoId, &'static str)>, Fault> {
     const MANY: i64 = 1000;
-    let mut conn = forge.store().read().await?;
+    let mut conn = forge.store().read_at_length().await?;
     let starred = stars::miscounted(&mut conn, MANY).await?.into_iter().map(|id| (id, "stars"));
     let watched = watches::miscounted(&mut conn, MANY).await?.into_iter().map(|id| (id, "watchers"));
     Ok(starred.chain(watched).collect())
@@ -277,7 +277,7 @@ async fn recount(tx: &mut Tx, id: RepoId) -> Result<(), Fault> {
 /// Checks that no dead process left a push running.
 async fn examine_pushes(forge: &Forge, findings: &mut Findings) -> Result<(), Fault> {
     let now = forge.clock().now();
-    let mut conn = forge.store().read().await?;
+    let mut conn = forge.store().read_at_length().await?;
     for push in pushes::orphaned(&mut conn, now, PushId::new(0), 1000).await? {
         let what = "was interrupted: its process has ended; run `abide jobs run push:reconcile`";
         findings.add("push", format!("push {} to repository {} {what}", push.id, push.repo_id));

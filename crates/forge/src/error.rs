@@ -53,9 +53,13 @@ impl Fault {
         matches!(self, Self::Git(GitError::Busy { .. }))
     }
 
-    /// Whether git exceeded the time or memory of one request. The server is well; the question costs too much.
+    /// Whether git or the database exceeded the time or memory of one request. The server is well; the question costs
+    /// too much.
     pub fn is_over_limit(&self) -> bool {
-        matches!(self, Self::Git(GitError::TimedOut { .. } | GitError::UsedUp { .. }))
+        matches!(
+            self,
+            Self::Git(GitError::TimedOut { .. } | GitError::UsedUp { .. }) | Self::Store(StoreError::TooSlow(_))
+        )
     }
 
     /// What may be told about it. That the server is full or busy is worth knowing; causes stay in the log.
@@ -65,6 +69,10 @@ impl Fault {
             | Self::Crowded
             | Self::Revoked
             | Self::Git(GitError::Busy { .. } | GitError::RequestTooLarge(_)) => self.to_string(),
+            Self::Store(StoreError::TooSlow(_)) => {
+                "this request takes the database longer than the server allows; ask for less, such as a narrower search"
+                    .to_owned()
+            }
             fault if fault.is_over_limit() => {
                 "this request needs more processor time or memory than the server allows; ask for less, such as a \
                  smaller file or a shorter history"

@@ -1,5 +1,6 @@
 //! One connection on either engine, and the transaction of a unit of work.
 
+use crate::deadline::Deadline;
 use crate::value::{Row, Value};
 use crate::{Sql, StoreError};
 use abide_core::Timestamp;
@@ -31,6 +32,8 @@ pub struct Conn {
     /// First failed statement of the current unit. No further statement runs after it: PostgreSQL would refuse it, and
     /// SQLite may have rolled back and would autocommit it.
     pub(crate) failed: Option<Failure>,
+    /// Time limit of statements on SQLite; PostgreSQL keeps its own.
+    deadline: Option<Deadline>,
 }
 
 #[derive(Debug)]
@@ -68,7 +71,12 @@ impl Effect {
 
 impl Conn {
     pub(crate) fn new(link: Link) -> Self {
-        Self { link, failed: None }
+        Self { link, failed: None, deadline: None }
+    }
+
+    /// A connection whose statements have a time limit.
+    pub(crate) fn limited(link: Link, deadline: Deadline) -> Self {
+        Self { link, failed: None, deadline: Some(deadline) }
     }
 
     /// Engine of this connection.
@@ -187,6 +195,9 @@ impl Conn {
         if values.len() != sql.parameters {
             let text = format!("{} takes {} values and got {}", sql.name, sql.parameters, values.len());
             return self.noting(Err(sqlx::Error::Protocol(text)));
+        }
+        if let Some(deadline) = &self.deadline {
+            deadline.renew();
         }
         let in_unit = matches!(self.link, Link::SqliteWriter(_) | Link::PostgresTx(_));
         match &self.failed {

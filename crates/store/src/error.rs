@@ -18,6 +18,9 @@ pub enum StoreError {
     /// The connection failed.
     #[error("the database cannot be reached: {0}")]
     Unavailable(#[source] sqlx::Error),
+    /// A reading statement exceeded its time limit. The connection is well; the question costs too much.
+    #[error("the database stopped a statement that took longer than database.statement_timeout")]
+    TooSlow(#[source] sqlx::Error),
     /// The store was closed, because the process is shutting down.
     #[error("the database is closed: the process is shutting down")]
     Closed,
@@ -53,6 +56,7 @@ impl StoreError {
             Self::Conflict(error) => Self::Conflict(said(error)),
             Self::Full(error) => Self::Full(said(error)),
             Self::Unavailable(error) => Self::Unavailable(said(error)),
+            Self::TooSlow(error) => Self::TooSlow(said(error)),
             Self::Closed => Self::Closed,
             Self::Panicked => Self::Panicked,
             Self::Unreadable { column, reason } => Self::Unreadable { column, reason: reason.clone() },
@@ -85,6 +89,8 @@ impl From<sqlx::Error> for StoreError {
             // BUSY, LOCKED, PROTOCOL (lost the race for a lock too often).
             Some(5 | 6 | 15) => Self::Conflict(error),
             Some(13) => Self::Full(error),
+            // INTERRUPT: the progress handler of `deadline.rs` said no.
+            Some(9) => Self::TooSlow(error),
             // NOMEM, READONLY, IOERR, CORRUPT, CANTOPEN, NOTADB.
             Some(7 | 8 | 10 | 11 | 14 | 26) => Self::Unavailable(error),
             Some(_) => Self::Other(error),
@@ -94,6 +100,8 @@ impl From<sqlx::Error> for StoreError {
                 (_, "53100") => Self::Full(error),
                 // Connection, resources, operator intervention, system; a standby that accepts no writes.
                 (Some("08" | "53" | "58"), _) | (_, "25006") => Self::Unavailable(error),
+                // query_canceled: `statement_timeout`.
+                (_, "57014") => Self::TooSlow(error),
                 _ if code.starts_with("57P") => Self::Unavailable(error),
                 _ => Self::Other(error),
             },

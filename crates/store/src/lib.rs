@@ -25,6 +25,7 @@ pub mod collaborators;
 pub mod comments;
 mod conn;
 pub mod consumers;
+mod deadline;
 pub mod deliveries;
 pub mod emails;
 mod error;

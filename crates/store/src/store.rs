@@ -1,6 +1,7 @@
 //! Opens a database, reads from it, and runs units of work.
 
 use crate::conn::{Effect, Failure, Link, Tx, Wakes};
+use crate::deadline::Deadline;
 use crate::writer::{Job, Writer};
 use crate::{Conn, Engine, StoreError, migrate};
 use abide_core::Clock;
@@ -28,6 +29,10 @@ const RETRIES: u32 = 10;
 /// Prepared statements cached per connection: more than the store has.
 const STATEMENTS: usize = 512;
 
+/// A unit of work ends when it is done; only readers have a time limit.
+const WRITE: &str = "BEGIN; SET LOCAL statement_timeout = 0";
+const READ_AT_LENGTH: &str = "BEGIN READ ONLY; SET LOCAL statement_timeout = 0";
+
 abide_core::settings! {
     /// Location and limits of the database.
     #[derive(Debug, Clone)]
@@ -36,6 +41,8 @@ abide_core::settings! {
         [Common] connections: u32 = "8", count(1..);
         /// Timeout for a database connection or for a lock of another process.
         busy_timeout: Duration = "10s", duration(TICK..);
+        /// Time limit of a statement that reads for a page, the API or the relay.
+        statement_timeout: Duration = "20s", duration(TICK..);
     }
     with {
         /// `postgres://…`, or `None` for SQLite.
@@ -65,12 +72,11 @@ enum Pools {
     Sqlite {
         readers: SqlitePool,
         writer: Writer,
+        /// Time limit of reading statements.
+        limit: Duration,
     },
     /// With the running units, so that closing can wait for them.
-    Postgres {
-        pool: PgPool,
-        units: TaskTracker,
-    },
+    Postgres { pool: PgPool, units: TaskTracker },
 }
 
 /// The database. Clones share it.
@@ -125,7 +131,7 @@ impl Store {
             .connect_with(read)
             .await?;
         let writer = Writer::start(conn, write, clock, options.batch, options.queue);
-        Ok(Pools::Sqlite { readers, writer })
+        Ok(Pools::Sqlite { readers, writer, limit: options.statement_timeout })
     }
 
     async fn open_postgres(options: &Options, url: &str, clock: &dyn Clock) -> Result<Pools, StoreError> {
@@ -133,12 +139,21 @@ impl Store {
             .application_name("abide")
             .statement_cache_capacity(STATEMENTS)
             .disable_statement_logging();
+        let migrating = PgPoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(options.busy_timeout)
+            .connect_with(connect.clone())
+            .await?;
+        migrate::postgres(&migrating, clock.now()).await?;
+        migrating.close().await;
+        // Units of work lift the limit for their transaction.
+        let limit = options.statement_timeout.as_millis().max(1).to_string();
+        let connect = connect.options([("statement_timeout", limit)]);
         let pool = PgPoolOptions::new()
             .max_connections(options.connections)
             .acquire_timeout(options.busy_timeout)
             .connect_with(connect)
             .await?;
-        migrate::postgres(&pool, clock.now()).await?;
         Ok(Pools::Postgres { pool, units: TaskTracker::new() })
     }
 
@@ -155,11 +170,29 @@ impl Store {
         &self.inner.clock
     }
 
-    /// A connection for reading. Readers never wait for writers.
+    /// A connection for reading. Readers never wait for writers. A statement that takes longer than
+    /// `database.statement_timeout` ends with [`StoreError::TooSlow`].
     pub async fn read(&self) -> Result<ReadConn, StoreError> {
+        let conn = match &self.inner.pools {
+            Pools::Sqlite { readers, limit, .. } => {
+                let mut reader = readers.acquire().await?;
+                let deadline = Deadline::set(&mut reader, *limit).await?;
+                Conn::limited(Link::SqliteReader(reader), deadline)
+            }
+            Pools::Postgres { pool, .. } => Conn::new(Link::Postgres(pool.acquire().await?)),
+        };
+        Ok(ReadConn(conn))
+    }
+
+    /// A connection for reading whose statements may take as long as they need: for checks of the whole database.
+    pub async fn read_at_length(&self) -> Result<ReadConn, StoreError> {
         let link = match &self.inner.pools {
-            Pools::Sqlite { readers, .. } => Link::SqliteReader(readers.acquire().await?),
-            Pools::Postgres { pool, .. } => Link::Postgres(pool.acquire().await?),
+            Pools::Sqlite { readers, .. } => {
+                let mut reader = readers.acquire().await?;
+                Deadline::clear(&mut reader).await?;
+                Link::SqliteReader(reader)
+            }
+            Pools::Postgres { pool, .. } => Link::PostgresTx(pool.begin_with(READ_AT_LENGTH).await?),
         };
         Ok(ReadConn(Conn::new(link)))
     }
@@ -222,7 +255,7 @@ impl Store {
     /// Accepts no more units, lets queued and running ones finish, and closes every connection.
     pub async fn close(&self) {
         match &self.inner.pools {
-            Pools::Sqlite { readers, writer } => writer.close(readers).await,
+            Pools::Sqlite { readers, writer, .. } => writer.close(readers).await,
             Pools::Postgres { pool, units } => {
                 units.close();
                 units.wait().await;
@@ -255,10 +288,10 @@ where
 {
     let mut tries = 0;
     loop {
-        let begun = pool.begin().await.map_err(StoreError::from)?;
+        let begun = pool.begin_with(WRITE).await.map_err(StoreError::from)?;
         let mut tx = Tx { conn: Conn::new(Link::PostgresTx(begun)), now: store.clock().now(), wakes: Wakes::default() };
         let outcome = unit(&mut tx, input).await;
-        let Tx { conn: Conn { link, failed }, wakes, .. } = tx;
+        let Tx { conn: Conn { link, failed, .. }, wakes, .. } = tx;
         let Link::PostgresTx(begun) = link else { unreachable!("the link was made three lines above") };
         let conflict = match finished(outcome, failed) {
             (Ok(value), _) => match begun.commit().await.map_err(StoreError::from) {

@@ -49,7 +49,7 @@ impl Strangers {
         if let Some(total) = self.fresh(now) {
             return Ok(total);
         }
-        let total = sum(&mut *forge.store().read().await?).await?;
+        let total = sum(&mut *forge.store().read_at_length().await?).await?;
         *self.summed.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, total));
         metrics::gauge!("abide_strangers_bytes").set(total.bytes as f64);
         metrics::gauge!("abide_strangers_repos").set(total.repos as f64);

@@ -72,7 +72,9 @@ async fn the_codes_of_postgres_are_sorted() {
     }
     let error = run(&world.store, raise!("53100"), vec![]).await.err().unwrap();
     assert!(matches!(error, StoreError::Full(_)), "{error:?}");
-    for statement in [raise!("22001"), raise!("42601"), raise!("57014"), raise!("P0001")] {
+    let error = run(&world.store, raise!("57014"), vec![]).await.err().unwrap();
+    assert!(matches!(error, StoreError::TooSlow(_)) && !error.is_retryable(), "{error:?}");
+    for statement in [raise!("22001"), raise!("42601"), raise!("P0001")] {
         let error = run(&world.store, statement, vec![]).await.err().unwrap();
         assert!(matches!(error, StoreError::Other(_)), "{error:?}");
     }

@@ -9,6 +9,7 @@ mod attention;
 mod audit_chain;
 mod cascades;
 mod conflicts;
+mod deadlines;
 mod discovery;
 mod disk_full;
 mod errors;
