@@ -58,8 +58,8 @@ points! {
     PROMOTE_BUILT = "promote:built",
     /// Promotion: committed, subscribers not notified.
     PROMOTE_COMMITTED = "promote:committed",
-    /// Proposal deletion: event gone, refs not.
-    PROPOSAL_DELETED = "proposal:deleted",
+    /// PR event deletion: event gone, refs not.
+    PR_EVENT_DELETED = "proposal:deleted",
     /// Rename: rows written, transaction open.
     RENAME_BEFORE_COMMIT = "rename:before-commit",
     /// Rename: committed, client not answered.

@@ -58,7 +58,7 @@ words! {
     Subject {
         /// An issue.
         Issue = "issue",
-        /// An issue or a proposal that came by nostr.
+        /// An issue or a PR event that came by nostr.
         NostrThread = "nostr_thread",
         /// The repository itself: its name, its owner, who may read it.
         Repo = "repo",

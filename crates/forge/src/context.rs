@@ -11,7 +11,7 @@ use abide_core::repo::Visibility;
 use abide_core::scope::{Scope, Scopes};
 use abide_core::{Clock, Random, UserId};
 use abide_git::slots::Pool;
-use abide_git::{Client, Git, GitError, Layout, Place};
+use abide_git::{Client, Git, GitError, Layout, PoolSlot};
 use abide_outbound::{Gate, SystemResolver};
 use abide_store::Store;
 use std::net::IpAddr;
@@ -153,7 +153,7 @@ impl Forge {
     }
 
     /// A slot for a search, so that searches leave database connections to everything else.
-    pub(crate) async fn search_slot(&self, client: Client) -> Result<Place, GitError> {
+    pub(crate) async fn search_slot(&self, client: Client) -> Result<PoolSlot, GitError> {
         self.inner.searches.enter(client, SEARCH_QUEUE).await
     }
 

@@ -3,11 +3,12 @@
 use crate::repos::list::viewer;
 use crate::{Caller, Fault, Forge};
 use abide_core::feed::Period;
+use abide_store::attention::{feeds, trending};
 use abide_store::repos::{Repo, Viewer};
-use abide_store::{feeds, sequencer, trending};
+use abide_store::sequencer;
 use std::time::Duration;
 
-pub use abide_store::feeds::{Feed, Item, Place};
+pub use abide_store::attention::feeds::{Feed, FeedRepo, Item};
 
 /// How many runs of the log one request looks through for a page. Where most is hidden, a page may hold less than asked
 /// for, and still lead on.

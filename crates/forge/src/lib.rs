@@ -4,7 +4,7 @@
 //! * [`Forge`]: what every use case works with. [`Caller`]: who asks, and from where.
 //! * [`accounts`]: signing up and logging in, users, tokens, keys, and who someone is. [`mail`]: telling people.
 //! * [`repos`]: finding, creating, changing, sharing. [`browse`]: looking into a repository, for pages and the API.
-//! * [`social`]: stars, watches, follows. [`notify`]: who is told of what, in the inbox and by mail.
+//! * [`attention`]: stars, watches, follows. [`notify`]: who is told of what, in the inbox and by mail.
 //! * [`issues`]: what is to be done, and what is said about it.
 //! * [`webhooks`]: what other servers are told.
 //! * [`git`]: fetch and push, one path behind every road, and what puts a crashed push right.
@@ -17,6 +17,7 @@
 //! Roads (`abide-web`, `abide-ssh`, the command line) translate to and from these; they never call the store or git.
 
 pub mod accounts;
+pub mod attention;
 pub mod browse;
 pub mod consumers;
 mod context;
@@ -40,16 +41,15 @@ mod sealed;
 pub mod secret;
 pub mod sequencer;
 mod settings;
-pub mod social;
 pub mod start;
 pub mod threads;
 pub mod webhooks;
 
 pub use abide_core::webhooks::Schedule;
 pub use abide_git::GitError;
-pub use abide_nostr::Limits as RelayLimits;
+pub use abide_nostr::RelayLimits;
 pub use abide_nostr::grasp::{caps::Caps, expiry::Expiry, maintainers::Bounds};
-pub use abide_outbound::{AllowList, Limits as OutboundLimits};
+pub use abide_outbound::{AllowList, OutboundLimits};
 pub use context::{Caller, Forge, OsRandom};
 pub use error::{Access, Fault};
 pub use grasp::GraspSettings;

@@ -2,7 +2,8 @@
 
 use crate::jobs::manage;
 use crate::{Fault, Forge, disk};
-use abide_store::{events, pushes};
+use abide_store::events;
+use abide_store::repos::pushes;
 
 /// Fails if the database does not answer or the disk is nearly full.
 pub async fn check(forge: &Forge) -> Result<(), Fault> {

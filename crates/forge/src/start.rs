@@ -4,7 +4,8 @@ use crate::git::reconcile;
 use crate::repos::create;
 use crate::{Fault, Forge};
 use abide_git::bare;
-use abide_store::{StoreError, jobs, leases, reservations, webhooks};
+use abide_store::nostr::reservations;
+use abide_store::{StoreError, jobs, leases, webhooks};
 
 /// What was put right.
 #[derive(Debug, Clone, Copy, Default)]

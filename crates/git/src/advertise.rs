@@ -73,7 +73,7 @@ pub fn service(name: &str) -> Bytes {
 
 /// Refs of pull requests that came by nostr. Anybody can have some made, and a push to one is judged by its event, whatever
 /// the client saw there.
-const PROPOSALS: &[u8] = b"refs/nostr/";
+const PR_EVENTS: &[u8] = b"refs/nostr/";
 
 /// The refs that a pushing client hears, with our capabilities and without those of pull requests: a push to a branch is told
 /// of no strangers' refs. There is no version 2 of pushing; it is answered as 0.
@@ -237,7 +237,7 @@ impl<S: Deref<Target = Snapshot>> Listed<S> {
 
     fn put(&self, at: &mut At, found: &Ref, out: &mut impl Sink) {
         match &self.form {
-            Form::Receive(_) if found.name.starts_with(PROPOSALS) => {}
+            Form::Receive(_) if found.name.starts_with(PR_EVENTS) => {}
             Form::Receive(old) => old.line(at, out, found.oid, &[&found.name]),
             Form::Upload(old) => {
                 old.line(at, out, found.oid, &[&found.name]);

@@ -80,7 +80,7 @@ fn packed_refs(refs: &[Ref]) -> Vec<u8> {
 ///
 /// The caller chooses the tips, so objects that the reader may not see are not copied.
 pub(crate) async fn copy_objects(git: &Git, from_repo: &Path, to_objects: &Path, tips: &[Oid]) -> Result<(), GitError> {
-    let _place = git.heavy_place().await?;
+    let _slot = git.heavy_slot().await?;
     let call = copying(git.call("pack-objects", from_repo), from_repo, to_objects);
     pack_into(call, to_objects, tips, &[], git.limits().maintenance).await
 }
@@ -105,7 +105,7 @@ impl Incoming {
     /// Copies everything reachable from these tips of another repository. The result is valid in any repository.
     pub async fn copied(self, from_repo: &Path, tips: &[Oid]) -> Result<Connected, GitError> {
         if self.client().is_stranger() {
-            let _place = self.git().unpack_place(self.client()).await?;
+            let _slot = self.git().unpack_slot(self.client()).await?;
             let call = self.git().call_with("pack-objects", from_repo, STRANGERS_PACKING);
             let call = copying(call.ration(self.git().ration_of(self.client())), from_repo, &self.objects());
             pack_into(call, &self.objects(), tips, &[], self.git().limits().check).await?;
@@ -117,7 +117,7 @@ impl Incoming {
 
     /// Disk size of the objects that [`Incoming::fill`] would pack. Writes nothing.
     pub async fn weigh(&self, from: &[PathBuf], tips: &[Oid], known: &[Oid]) -> Result<u64, GitError> {
-        let _place = self.git().unpack_place(self.client()).await?;
+        let _slot = self.git().unpack_slot(self.client()).await?;
         let call = self.borrowing("rev-list", from).args(["--objects", "--disk-usage", "--stdin"]);
         let output = call.run(revisions(tips, known).as_bytes(), self.git().limits().check).await?;
         Ok(String::from_utf8_lossy(&output).trim().parse().unwrap_or(u64::MAX))
@@ -139,7 +139,7 @@ impl Incoming {
     /// reachable from
     /// `known`. Durable on return. [`Incoming::connect`] checks completeness.
     pub async fn fill(&self, from: &[PathBuf], tips: &[Oid], known: &[Oid]) -> Result<(), GitError> {
-        let _place = self.git().unpack_place(self.client()).await?;
+        let _slot = self.git().unpack_slot(self.client()).await?;
         let call = self.borrowing("pack-objects", from);
         let limits = self.git().limits();
         let longest = if self.client().is_stranger() { limits.check } else { limits.maintenance };

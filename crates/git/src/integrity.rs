@@ -83,7 +83,7 @@ pub fn present(repo_dir: &Path, oids: &[Oid]) -> Result<Vec<bool>, GitError> {
 
 /// Walks everything reachable from the refs and returns the missing objects.
 pub async fn missing_objects(git: &Git, repo_dir: &Path) -> Result<Vec<Oid>, GitError> {
-    let _place = git.heavy_place().await?;
+    let _slot = git.heavy_slot().await?;
     let limit = git.limits().maintenance;
     let call =
         git.call("fsck", repo_dir).args(["--connectivity-only", "--no-dangling", "--no-progress", "--no-reflogs"]);

@@ -2,7 +2,7 @@
 //!
 //! * [`layout`], [`bare`], [`maintain`]: paths, creation, maintenance and removal of repositories. [`integrity`]:
 //!   checks for missing objects.
-//! * [`runner`]: the only place that starts git processes; it decides environment, limits and termination. [`slots`]:
+//! * [`runner`]: the only slot that starts git processes; it decides environment, limits and termination. [`slots`]:
 //!   concurrency limits per client. [`ration`]: kernel limits per process. [`pace`]: slow clients.
 //! * [`pktline`], [`receive`], [`report`], [`v2`], [`advertise`]: wire formats. Parsers are sans-IO and accept any
 //!   bytes.
@@ -58,5 +58,5 @@ pub use receive::{Capabilities, PushRequest, ReceiveError, ReceiveLimits};
 pub use reftx::{RefTxError, RefsMatch};
 pub use report::{RefResult, Report};
 pub use runner::{Git, GitLimits};
-pub use slots::{Client, Place, Pool};
+pub use slots::{Client, Pool, PoolSlot};
 pub use snapshot::{Head, Ref, Snapshot};

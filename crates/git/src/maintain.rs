@@ -18,7 +18,7 @@ pub enum Level {
 
 /// Repacks, and writes the bitmap and commit-graph that make fetches fast. Safe beside pushes and fetches.
 pub async fn maintain(git: &Git, repo_dir: &Path, level: Level) -> Result<(), GitError> {
-    let _place = git.heavy_place().await?;
+    let _slot = git.heavy_slot().await?;
     let limit = git.limits().maintenance;
     clear_old_locks(repo_dir, limit).map_err(GitError::io("remove old locks in", repo_dir))?;
     let how: &[&str] = match level {

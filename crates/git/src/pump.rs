@@ -5,7 +5,7 @@
 use crate::GitError;
 use crate::child::Running;
 use crate::pace::too_slow;
-use crate::slots::Place;
+use crate::slots::PoolSlot;
 use abide_core::patience::Patience;
 use bytes::{Buf, Bytes, BytesMut};
 use std::future::Future as _;
@@ -59,7 +59,7 @@ impl Pumped {
 /// Everything that the pump task owns.
 pub(crate) struct Pump<R> {
     pub running: Running,
-    pub place: Place,
+    pub slot: PoolSlot,
     /// git's answer, or the rest of it.
     pub answer: R,
     /// Request bytes not yet sent to git.
@@ -96,7 +96,7 @@ impl<R: AsyncRead + Unpin + Send + 'static> Pump<R> {
                 }
             }
         }
-        drop(self.place);
+        drop(self.slot);
         Ok(())
     }
 }

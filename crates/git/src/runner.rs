@@ -1,4 +1,4 @@
-//! The only place that starts git processes.
+//! The only slot that starts git processes.
 //!
 //! Arguments are fixed; refs and ids from outside go through stdin. `environment.rs` decides the environment,
 //! `child.rs` the termination, this module the concurrency.
@@ -7,7 +7,7 @@ use crate::child::Running;
 use crate::environment::Environment;
 use crate::probe::{self, UploadCapabilities};
 use crate::ration::Ration;
-use crate::slots::{Client, Place, Pool};
+use crate::slots::{Client, Pool, PoolSlot};
 use crate::{GitError, Layout};
 use abide_core::settings::value::TICK;
 use abide_core::settings::{bytes, count, duration};
@@ -215,33 +215,33 @@ impl Git {
     }
 
     /// Takes a fetch slot.
-    pub(crate) async fn fetch_place(&self, client: Client) -> Result<Place, GitError> {
+    pub(crate) async fn fetch_slot(&self, client: Client) -> Result<PoolSlot, GitError> {
         self.0.fetches.enter(client, self.0.limits.queue).await
     }
 
     /// Takes a slot for a request spooled to disk.
-    pub(crate) async fn request_place(&self, client: Client) -> Result<Place, GitError> {
+    pub(crate) async fn request_slot(&self, client: Client) -> Result<PoolSlot, GitError> {
         self.0.requests.enter(client, self.0.limits.queue).await
     }
 
     /// Takes a download slot.
-    pub(crate) async fn file_place(&self, client: Client) -> Result<Place, GitError> {
+    pub(crate) async fn file_slot(&self, client: Client) -> Result<PoolSlot, GitError> {
         self.0.files.enter(client, self.0.limits.queue).await
     }
 
     /// Takes a slot for an arriving push.
-    pub async fn receive_place(&self, client: Client) -> Result<Place, GitError> {
+    pub async fn receive_slot(&self, client: Client) -> Result<PoolSlot, GitError> {
         self.0.receives.enter(client, self.0.limits.queue).await
     }
 
     /// A slot among the packs that are looked through, for one piece: a client that sends slowly holds none meanwhile.
-    pub(crate) async fn scan_place(&self, client: Client) -> Result<Place, GitError> {
+    pub(crate) async fn scan_slot(&self, client: Client) -> Result<PoolSlot, GitError> {
         let pool = if client.is_stranger() { &self.0.stranger_scans } else { &self.0.scans };
         pool.enter(client, self.0.limits.check).await
     }
 
     /// Takes a slot to unpack or check a push. The client has sent everything, so the wait may be long.
-    pub(crate) async fn unpack_place(&self, client: Client) -> Result<Place, GitError> {
+    pub(crate) async fn unpack_slot(&self, client: Client) -> Result<PoolSlot, GitError> {
         let pool = if client.is_stranger() { &self.0.stranger_unpacks } else { &self.0.unpacks };
         pool.enter(client, client.patience(self.0.limits.check)).await
     }
@@ -266,12 +266,12 @@ impl Git {
 
     /// Takes a slot for a history query.
     pub(crate) async fn reading(&self, client: Client) -> Result<Reading<'_>, GitError> {
-        let place = self.0.reads.enter(client, self.0.limits.queue).await?;
-        Ok(Reading { git: self, ration: self.read_ration(client), _place: place })
+        let slot = self.0.reads.enter(client, self.0.limits.queue).await?;
+        Ok(Reading { git: self, ration: self.read_ration(client), _slot: slot })
     }
 
     /// Takes a maintenance slot.
-    pub(crate) async fn heavy_place(&self) -> Result<Place, GitError> {
+    pub(crate) async fn heavy_slot(&self) -> Result<PoolSlot, GitError> {
         self.0.heavy.enter(Client::SERVER, self.0.limits.queue).await
     }
 }
@@ -280,7 +280,7 @@ impl Git {
 pub(crate) struct Reading<'g> {
     git: &'g Git,
     ration: Ration,
-    _place: Place,
+    _slot: PoolSlot,
 }
 
 impl Reading<'_> {
@@ -385,10 +385,10 @@ mod tests {
     fn a_name_becomes_the_first_program_of_that_name_on_the_path() {
         let dir = tempfile::tempdir().unwrap();
         let [first, second] = ["first", "second"].map(|name| dir.path().join(name));
-        for (place, mode) in [(&first, 0o644), (&second, 0o755)] {
-            std::fs::create_dir(place).unwrap();
-            std::fs::write(place.join("git"), "").unwrap();
-            std::fs::set_permissions(place.join("git"), std::fs::Permissions::from_mode(mode)).unwrap();
+        for (slot, mode) in [(&first, 0o644), (&second, 0o755)] {
+            std::fs::create_dir(slot).unwrap();
+            std::fs::write(slot.join("git"), "").unwrap();
+            std::fs::set_permissions(slot.join("git"), std::fs::Permissions::from_mode(mode)).unwrap();
         }
         let path = std::env::join_paths([&first, &second]).unwrap();
         assert_eq!(full_path(Path::new("git"), &path), second.join("git"), "the first cannot be run");
@@ -418,16 +418,16 @@ mod tests {
                 (yields, yields)
             );
         }
-        let held = git.unpack_place(stranger).await.unwrap();
-        drop(git.unpack_place(account).await.unwrap());
-        drop(git.unpack_place(Client::SERVER).await.unwrap());
-        assert!(matches!(git.unpack_place(other).await, Err(GitError::Busy { .. })), "few in all");
+        let held = git.unpack_slot(stranger).await.unwrap();
+        drop(git.unpack_slot(account).await.unwrap());
+        drop(git.unpack_slot(Client::SERVER).await.unwrap());
+        assert!(matches!(git.unpack_slot(other).await, Err(GitError::Busy { .. })), "few in all");
         let hurried = other.waiting_at_most(Duration::ZERO);
-        assert!(matches!(git.unpack_place(hurried).await, Err(GitError::Busy { .. })), "it does not wait");
+        assert!(matches!(git.unpack_slot(hurried).await, Err(GitError::Busy { .. })), "it does not wait");
         assert_eq!(hurried.patience(Duration::from_secs(9)), Duration::ZERO);
         assert_eq!(other.patience(Duration::from_secs(9)), Duration::from_secs(9));
         drop(held);
-        drop(git.unpack_place(other).await.unwrap());
+        drop(git.unpack_slot(other).await.unwrap());
     }
 
     #[tokio::test]
@@ -436,12 +436,12 @@ mod tests {
         let limits = GitLimits { check: Duration::from_millis(200), ..GitLimits::default() };
         let git = Git::new(Path::new("git"), &Layout::new(dir.path()), limits).unwrap();
         let at = |last: u8, account| Client::new(Some([192, 0, 2, last].into()), account);
-        let held = git.scan_place(at(1, None)).await.unwrap();
-        assert!(matches!(git.scan_place(at(1, None)).await, Err(GitError::Busy { .. })));
-        drop(git.scan_place(at(2, None)).await.unwrap());
-        drop(git.scan_place(at(1, Some(abide_core::UserId::new(7)))).await.unwrap());
+        let held = git.scan_slot(at(1, None)).await.unwrap();
+        assert!(matches!(git.scan_slot(at(1, None)).await, Err(GitError::Busy { .. })));
+        drop(git.scan_slot(at(2, None)).await.unwrap());
+        drop(git.scan_slot(at(1, Some(abide_core::UserId::new(7)))).await.unwrap());
         drop(held);
-        drop(git.scan_place(at(1, None)).await.unwrap());
+        drop(git.scan_slot(at(1, None)).await.unwrap());
     }
 
     #[test]

@@ -84,8 +84,8 @@ pub struct Pool {
 
 /// A slot, released on drop.
 #[derive(Debug)]
-#[must_use = "dropping a place gives it back"]
-pub struct Place {
+#[must_use = "dropping a slot gives it back"]
+pub struct PoolSlot {
     // Dropped first: the shared slot is released a moment after waiters of this client wake up.
     _own: Own,
     _all: OwnedSemaphorePermit,
@@ -111,11 +111,11 @@ impl Pool {
     }
 
     /// Waits at most this long for a slot.
-    pub async fn enter(&self, client: Client, wait: Duration) -> Result<Place, GitError> {
+    pub async fn enter(&self, client: Client, wait: Duration) -> Result<PoolSlot, GitError> {
         let entering = async {
             let own = self.own(client).await;
             let all = self.all.clone().acquire_owned().await.expect("these semaphores are never closed");
-            Place { _own: own, _all: all }
+            PoolSlot { _own: own, _all: all }
         };
         tokio::time::timeout(wait, entering).await.map_err(|_| GitError::Busy { what: self.what })
     }

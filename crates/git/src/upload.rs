@@ -9,7 +9,7 @@ use crate::error::blocking;
 use crate::pace::too_slow;
 use crate::pktline::{Packet, PacketReadError, PacketReader};
 use crate::pump::{Pump, Pumped};
-use crate::slots::Place;
+use crate::slots::PoolSlot;
 use crate::spool::{IN_MEMORY, Spool, Spooled};
 use crate::{Client, Git, GitError, ProtocolVersion};
 use abide_core::patience::Patience;
@@ -61,7 +61,7 @@ pub const SMALL_REQUEST: u64 = IN_MEMORY as u64;
 pub struct Request {
     content: Spooled,
     /// Slot of a request spooled to disk.
-    _file: Option<Place>,
+    _file: Option<PoolSlot>,
 }
 
 /// A request while it arrives. Those that take room on the disk have slots of their own.
@@ -69,7 +69,7 @@ struct Arriving<'a> {
     git: &'a Git,
     client: Client,
     spool: Spool,
-    file: Option<Place>,
+    file: Option<PoolSlot>,
     most: u64,
 }
 
@@ -84,12 +84,12 @@ impl<'a> Arriving<'a> {
             return Err(GitError::RequestTooLarge(self.most));
         }
         if length > SMALL_REQUEST && self.file.is_none() {
-            self.file = Some(self.git.request_place(self.client).await?);
+            self.file = Some(self.git.request_slot(self.client).await?);
         }
-        let place = self.git.dir().to_owned();
-        let (mut spool, bytes) = (std::mem::replace(&mut self.spool, Spool::new(&place)), std::mem::take(piece));
+        let slot = self.git.dir().to_owned();
+        let (mut spool, bytes) = (std::mem::replace(&mut self.spool, Spool::new(&slot)), std::mem::take(piece));
         (self.spool, *piece) = blocking(move || {
-            spool.push(&bytes).map_err(GitError::io("keep a request in", &place))?;
+            spool.push(&bytes).map_err(GitError::io("keep a request in", &slot))?;
             let mut bytes = bytes;
             bytes.clear();
             Ok::<_, GitError>((spool, bytes))
@@ -180,7 +180,7 @@ fn broken(error: PacketReadError) -> GitError {
 
 /// Starts a fetch; its answer is read from the returned stream. Dropping the stream kills git.
 pub async fn spawn(git: &Git, fetch: &UploadPack, request: Request) -> Result<Pumped, GitError> {
-    let place = git.fetch_place(fetch.client).await?;
+    let slot = git.fetch_slot(fetch.client).await?;
     let (mut running, request) = match request.content {
         Spooled::File(file) => (fetch.start(git, true, Some(file))?, None),
         Spooled::Memory(bytes) => {
@@ -190,7 +190,7 @@ pub async fn spawn(git: &Git, fetch: &UploadPack, request: Request) -> Result<Pu
         }
     };
     let answer = running.stdout.take().expect("stdout is piped");
-    Ok(Pump { running, place, answer, request, patience: fetch.patience }.start())
+    Ok(Pump { running, slot, answer, request, patience: fetch.patience }.start())
 }
 
 /// Goes on with a conversation of version 0 or 1 whose advertisement the client has, and whose first request is here. Returns
@@ -202,7 +202,7 @@ pub async fn serve(
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin,
 ) -> Result<(), GitError> {
-    let _place = git.fetch_place(fetch.client).await?;
+    let _slot = git.fetch_slot(fetch.client).await?;
     let mut running = fetch.start(git, false, None)?;
     let mut stdin = running.stdin.take().expect("stdin is piped");
     let mut stdout = PacketReader::new(running.stdout.take().expect("stdout is piped"));

@@ -2,7 +2,7 @@
 
 use crate::hexadecimal;
 use crate::kinds::{self, Class};
-use crate::{Event, EventId, Limits, PublicKey, Signature};
+use crate::{Event, EventId, PublicKey, RelayLimits, Signature};
 use abide_core::Timestamp;
 use nostr::event::{Kind, Tag};
 use serde::Deserialize;
@@ -46,7 +46,7 @@ pub enum EventError {
 
 /// Parses one event and checks its shape and id. [`verify_signature`] checks the signature, after the caller has
 /// dropped duplicates.
-pub fn parse_event(json: &str, limits: &Limits) -> Result<Event, EventError> {
+pub fn parse_event(json: &str, limits: &RelayLimits) -> Result<Event, EventError> {
     let most = limits.event_bytes.max(limits.state_bytes);
     if json.len() > most {
         return Err(EventError::TooLarge(most));
@@ -62,7 +62,7 @@ impl RawEvent {
     }
 
     /// Checks everything that the JSON shape does not imply. `bytes` is the sent size.
-    pub(crate) fn check(self, bytes: usize, limits: &Limits) -> Result<Event, EventError> {
+    pub(crate) fn check(self, bytes: usize, limits: &RelayLimits) -> Result<Event, EventError> {
         let most = limits.bytes_of(self.kind);
         if bytes > most {
             return Err(EventError::TooLarge(most));
@@ -168,7 +168,7 @@ pub fn is_expired(event: &Event, now: Timestamp) -> bool {
 }
 
 /// Whether `created_at` is further ahead than the limit.
-pub fn is_ahead(event: &Event, now: Timestamp, limits: &Limits) -> bool {
+pub fn is_ahead(event: &Event, now: Timestamp, limits: &RelayLimits) -> bool {
     event.created_at.as_secs() > seconds(now).saturating_add(limits.ahead.as_secs())
 }
 
@@ -200,7 +200,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn parse(json: &str) -> Result<Event, EventError> {
-        parse_event(json, &Limits::default())
+        parse_event(json, &RelayLimits::default())
     }
 
     fn with(field: &str, value: Value) -> Result<Event, EventError> {
@@ -271,11 +271,11 @@ mod tests {
     #[test]
     fn limits_hold_on_both_sides() {
         let text = json(&event(0, 1, 0, &[&["t", "x"], &["t", "y"]], "hello"));
-        let limits = |bytes, tags| Limits { event_bytes: bytes, event_tags: tags, ..Limits::default() };
+        let limits = |bytes, tags| RelayLimits { event_bytes: bytes, event_tags: tags, ..RelayLimits::default() };
         assert!(parse_event(&text, &limits(text.len(), 2)).is_ok());
         assert_eq!(parse_event(&text, &limits(text.len() - 1, 2)), Err(EventError::TooLarge(text.len() - 1)));
         let state = json(&event(0, 30_618, 0, &[], ""));
-        let states = |bytes| Limits { event_bytes: 1, state_bytes: bytes, ..Limits::default() };
+        let states = |bytes| RelayLimits { event_bytes: 1, state_bytes: bytes, ..RelayLimits::default() };
         assert!(parse_event(&state, &states(state.len())).is_ok(), "a state has a bound of its own");
         assert_eq!(parse_event(&state, &states(state.len() - 1)), Err(EventError::TooLarge(state.len() - 1)));
         assert_eq!(parse_event(&text, &limits(text.len(), 1)), Err(EventError::TooManyTags(1)));
@@ -310,8 +310,8 @@ mod tests {
 
     #[test]
     fn fifteen_minutes_ahead_is_the_most() {
-        assert!(!is_ahead(&event(0, 1, 900, &[], ""), NOW, &Limits::default()));
-        assert!(is_ahead(&event(0, 1, 901, &[], ""), NOW, &Limits::default()));
+        assert!(!is_ahead(&event(0, 1, 900, &[], ""), NOW, &RelayLimits::default()));
+        assert!(is_ahead(&event(0, 1, 901, &[], ""), NOW, &RelayLimits::default()));
     }
 
     proptest! {

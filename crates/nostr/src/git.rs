@@ -3,7 +3,7 @@
 mod announcement;
 pub mod news;
 mod object_id;
-mod proposal;
+mod pr_event;
 mod reference;
 mod service;
 mod standing;
@@ -12,7 +12,7 @@ mod thread;
 
 pub use announcement::Announcement;
 pub use object_id::ObjectId;
-pub use proposal::{Proposal, ProposalKind};
+pub use pr_event::{PrEvent, PrKind};
 pub use reference::{Coordinate, InvalidCoordinate, References};
 pub use service::{InvalidService, Service};
 pub use standing::{Tip, may_say, standing, tip, title};
@@ -20,7 +20,7 @@ pub use state::RepoState;
 pub(crate) use state::is_state_ref;
 pub use thread::{Comment, Issue, Root, Status, StatusEvent};
 
-use crate::{Event, Limits, event};
+use crate::{Event, RelayLimits, event};
 use std::fmt;
 
 /// The owner's identifier of a repository: any non-empty text. Never used as a path.
@@ -31,7 +31,7 @@ pub struct Identifier(String);
 
 impl Identifier {
     /// Validates an identifier.
-    pub fn new(text: &str, limits: &Limits) -> Result<Self, Invalid> {
+    pub fn new(text: &str, limits: &RelayLimits) -> Result<Self, Invalid> {
         match text {
             "" => Err(Invalid::Missing("d")),
             _ if text.len() > limits.identifier_bytes => Err(Invalid::LongIdentifier(limits.identifier_bytes)),
@@ -40,7 +40,7 @@ impl Identifier {
         }
     }
 
-    fn of(event: &Event, limits: &Limits) -> Result<Self, Invalid> {
+    fn of(event: &Event, limits: &RelayLimits) -> Result<Self, Invalid> {
         Self::new(event::first_value(event, "d").unwrap_or_default(), limits)
     }
 
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn identifiers_are_any_text_within_the_limit() {
-        let limits = Limits { identifier_bytes: 10, ..Limits::default() };
+        let limits = RelayLimits { identifier_bytes: 10, ..RelayLimits::default() };
         for text in ["..", "a/../b", "%2F", "🦀", "a b", "-x", ".git", "0123456789"] {
             assert_eq!(Identifier::new(text, &limits).unwrap().as_str(), text);
         }

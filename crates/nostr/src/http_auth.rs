@@ -1,7 +1,7 @@
 //! Proof of a key over HTTP (NIP-98): a signed event for one request, in its `Authorization` header.
 
 use crate::event::{self, EventError};
-use crate::{EventId, Limits, PublicKey, hexadecimal, kinds, parse_event, verify_signature};
+use crate::{EventId, PublicKey, RelayLimits, hexadecimal, kinds, parse_event, verify_signature};
 use abide_core::Timestamp;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -88,16 +88,21 @@ pub enum HttpAuthError {
 /// Verifies an `Authorization` header.
 ///
 /// A request with a body needs a `payload` tag; without a body the tag is optional. The signature is checked last.
-pub fn verify(header: &str, request: &Request<'_>, now: Timestamp, limits: &Limits) -> Result<Proof, HttpAuthError> {
+pub fn verify(
+    header: &str,
+    request: &Request<'_>,
+    now: Timestamp,
+    limits: &RelayLimits,
+) -> Result<Proof, HttpAuthError> {
     judge(&decoded(header, limits)?, request, None, now, limits)
 }
 
 /// The key that a header names, without verification: for headers that were verified before.
-pub fn named_key(header: &str, limits: &Limits) -> Result<PublicKey, HttpAuthError> {
+pub fn named_key(header: &str, limits: &RelayLimits) -> Result<PublicKey, HttpAuthError> {
     Ok(parse_event(&decoded(header, limits)?, limits)?.pubkey)
 }
 
-fn decoded(header: &str, limits: &Limits) -> Result<String, HttpAuthError> {
+fn decoded(header: &str, limits: &RelayLimits) -> Result<String, HttpAuthError> {
     use HttpAuthError as E;
     let (scheme, encoded) = header.split_once(' ').ok_or(E::OtherScheme)?;
     if !scheme.eq_ignore_ascii_case("nostr") {
@@ -116,7 +121,7 @@ pub fn verify_answer(
     request: &Request<'_>,
     challenge: &str,
     now: Timestamp,
-    limits: &Limits,
+    limits: &RelayLimits,
 ) -> Result<Proof, HttpAuthError> {
     judge(json, request, Some(challenge), now, limits)
 }
@@ -126,7 +131,7 @@ fn judge(
     request: &Request<'_>,
     challenge: Option<&str>,
     now: Timestamp,
-    limits: &Limits,
+    limits: &RelayLimits,
 ) -> Result<Proof, HttpAuthError> {
     use HttpAuthError as E;
     let proof = parse_event(json, limits)?;
@@ -163,7 +168,7 @@ mod tests {
     }
 
     fn judged(kind: u16, at: i64, tags: &[&[&str]]) -> Result<PublicKey, HttpAuthError> {
-        verify(&header(&event(1, kind, at, tags, "")), &POST, NOW, &Limits::default()).map(|proof| proof.key)
+        verify(&header(&event(1, kind, at, tags, "")), &POST, NOW, &RelayLimits::default()).map(|proof| proof.key)
     }
 
     #[test]
@@ -191,7 +196,7 @@ mod tests {
         let unread = Request { body: Body::Unread, ..POST };
         let judged = |tags: &[&[&str]]| {
             let event = json(&event(1, 27_235, 0, tags, ""));
-            verify_answer(&event, &unread, "abc", NOW, &Limits::default()).map(|proof| proof.key)
+            verify_answer(&event, &unread, "abc", NOW, &RelayLimits::default()).map(|proof| proof.key)
         };
         assert_eq!(judged(&[u, method, &["challenge", "abc"]]), Ok(key(1)));
         assert_eq!(judged(&[u, method, &["challenge", "abd"]]), Err(HttpAuthError::Challenge));
@@ -206,7 +211,7 @@ mod tests {
             let mut tags: Vec<Vec<&str>> = vec![vec!["u", URL], vec!["method", "GET"]];
             tags.extend(payload.map(|payload| vec!["payload", payload]));
             let tags: Vec<&[&str]> = tags.iter().map(Vec::as_slice).collect();
-            verify(&header(&event(1, 27_235, 0, &tags, "")), &get, NOW, &Limits::default()).map(|proof| proof.key)
+            verify(&header(&event(1, 27_235, 0, &tags, "")), &get, NOW, &RelayLimits::default()).map(|proof| proof.key)
         };
         assert_eq!(judged(None), Ok(key(1)));
         let nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -220,12 +225,12 @@ mod tests {
         let body = "07".repeat(32);
         let mut proof = event(1, 27_235, 0, &[&["u", URL], &["method", "POST"], &["payload", &body]], "");
         proof.sig = Signature::from_byte_array([1; 64]);
-        assert_eq!(verify(&header(&proof), &POST, NOW, &Limits::default()), Err(HttpAuthError::Signature));
+        assert_eq!(verify(&header(&proof), &POST, NOW, &RelayLimits::default()), Err(HttpAuthError::Signature));
     }
 
     #[test]
     fn other_headers_are_told_apart_from_broken_ones() {
-        let judge = |header: &str| verify(header, &POST, NOW, &Limits::default()).unwrap_err();
+        let judge = |header: &str| verify(header, &POST, NOW, &RelayLimits::default()).unwrap_err();
         assert_eq!(judge("Bearer abc"), HttpAuthError::OtherScheme);
         assert_eq!(judge(""), HttpAuthError::OtherScheme);
         assert_eq!(judge("Nostr ***"), HttpAuthError::NotBase64);

@@ -1,6 +1,6 @@
 //! Relay information document (NIP-11).
 
-use crate::Limits;
+use crate::RelayLimits;
 use serde::Serialize;
 
 /// NIPs that the relay supports.
@@ -34,7 +34,7 @@ pub struct RelayInfo {
     pub limitation: Limitation,
 }
 
-/// Limits that clients should know.
+/// RelayLimits that clients should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Limitation {
     max_message_length: usize,
@@ -52,8 +52,8 @@ pub struct Limitation {
     restricted_writes: bool,
 }
 
-impl From<&Limits> for Limitation {
-    fn from(limits: &Limits) -> Self {
+impl From<&RelayLimits> for Limitation {
+    fn from(limits: &RelayLimits) -> Self {
         Self {
             max_message_length: limits.message_bytes,
             max_event_length: limits.event_bytes,
@@ -88,7 +88,7 @@ mod tests {
             curation: None,
             software: "https://git.example.org".into(),
             version: "0".into(),
-            limitation: Limitation::from(&Limits::default()),
+            limitation: Limitation::from(&RelayLimits::default()),
         }
     }
 

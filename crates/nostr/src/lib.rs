@@ -1,7 +1,7 @@
 //! PROTOCOL: nostr as Abide speaks it, without storage and without sockets.
 //!
 //! Everything here is pure: bytes and facts go in, values and decisions come out. Time is a value, randomness
-//! (challenges) is an argument, and [`Limits`] bounds every size.
+//! (challenges) is an argument, and [`RelayLimits`] bounds every size.
 //!
 //! * [`event`]: event parsing, ids, signatures, order of versions, expiration. [`deletion`]: targets of a kind 5 event.
 //! * [`filter`]: subscription filters, and an index over many of them for broadcasting.
@@ -31,7 +31,7 @@ pub(crate) mod testing;
 
 pub use event::{Rank, parse_event, verify_signature};
 pub use filter::{Filter, SubscriptionIndex};
-pub use limits::Limits;
+pub use limits::RelayLimits;
 pub use nostr::event::{Event, EventId, Signature};
 pub use nostr::key::PublicKey;
 pub use session::{Action, Session};

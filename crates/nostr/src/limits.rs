@@ -1,12 +1,12 @@
-//! Limits of the relay protocol.
+//! RelayLimits of the relay protocol.
 
 use abide_core::settings::{bytes, count};
 use std::time::Duration;
 
 abide_core::settings! {
-    /// Limits of a connection and its messages. Advertised in the relay information document.
+    /// RelayLimits of a connection and its messages. Advertised in the relay information document.
     #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct Limits in "relay" {
+    pub struct RelayLimits in "relay" {
         /// Maximum size of one message to the relay.
         message_bytes: usize = "1MiB", bytes(1..);
         /// Maximum size of one event.
@@ -27,8 +27,8 @@ abide_core::settings! {
         event_tags: usize = 20_000;
         /// Events and coordinates named by one deletion request.
         deletion_targets: usize = 500;
-        /// Target repositories of one proposal.
-        proposal_repos: usize = 20;
+        /// Target repositories of one PR event.
+        pr_event_repos: usize = 20;
         /// Bytes of a `d` tag that identifies a repository.
         identifier_bytes: usize = 1024;
         /// Characters of a subscription id.
@@ -54,7 +54,7 @@ abide_core::settings! {
     }
 }
 
-impl Limits {
+impl RelayLimits {
     /// Size limit of an event of this kind.
     pub fn bytes_of(&self, kind: u16) -> usize {
         match kind {

@@ -1,7 +1,7 @@
 //! Frames between client and relay: JSON arrays that begin with their name.
 
 use crate::event::RawEvent;
-use crate::{Event, EventId, Filter, Limits, hexadecimal};
+use crate::{Event, EventId, Filter, RelayLimits, hexadecimal};
 use serde::de::{Deserialize, Deserializer, Error as _, SeqAccess, Visitor};
 use serde_json::{Value, json};
 use std::fmt;
@@ -13,7 +13,7 @@ pub struct SubscriptionId(Arc<str>);
 
 impl SubscriptionId {
     /// Validates a subscription id.
-    pub fn new(text: &str, limits: &Limits) -> Option<Self> {
+    pub fn new(text: &str, limits: &RelayLimits) -> Option<Self> {
         let chars = text.chars().take(limits.subscription_id_chars + 1).count();
         (1..=limits.subscription_id_chars).contains(&chars).then(|| Self(text.into()))
     }
@@ -101,7 +101,7 @@ const EVENT_FRAME: usize = 16;
 
 impl ClientMessage {
     /// Parses one message.
-    pub fn parse(text: &str, limits: &Limits) -> Result<Self, MessageError> {
+    pub fn parse(text: &str, limits: &RelayLimits) -> Result<Self, MessageError> {
         if text.len() > limits.message_bytes {
             let rule = format!("invalid: a message may have at most {} bytes", limits.message_bytes);
             return Err(MessageError::Notice(rule));
@@ -113,7 +113,7 @@ impl ClientMessage {
         }
     }
 
-    fn by_name(name: &str, rest: &[Value], limits: &Limits) -> Result<Self, MessageError> {
+    fn by_name(name: &str, rest: &[Value], limits: &RelayLimits) -> Result<Self, MessageError> {
         if !matches!(name, "REQ" | "CLOSE" | "COUNT" | "NEG-OPEN" | "NEG-MSG" | "NEG-CLOSE") {
             let name: String = name.chars().take(40).collect();
             return Err(MessageError::Notice(format!("unsupported: unknown message {name:?}")));
@@ -140,7 +140,7 @@ impl ClientMessage {
     }
 }
 
-fn checked(raw: RawEvent, text: &str, limits: &Limits) -> Result<Event, MessageError> {
+fn checked(raw: RawEvent, text: &str, limits: &RelayLimits) -> Result<Event, MessageError> {
     let id = raw.id();
     // Size without the frame around the event.
     let bytes = text.len().saturating_sub(EVENT_FRAME);
@@ -165,7 +165,7 @@ fn unreadable(text: &str, error: &serde_json::Error) -> MessageError {
     refused(id.map(EventId::from_byte_array), format!("invalid: {error}"))
 }
 
-fn filters(id: SubscriptionId, rest: &[Value], limits: &Limits) -> Result<Vec<Filter>, MessageError> {
+fn filters(id: SubscriptionId, rest: &[Value], limits: &RelayLimits) -> Result<Vec<Filter>, MessageError> {
     if rest.is_empty() || rest.len() > limits.filters {
         let rule = format!("invalid: a subscription must have 1 to {} filters", limits.filters);
         return Err(MessageError::Subscription(id, rule));
@@ -243,11 +243,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn parse(text: &str) -> Result<ClientMessage, MessageError> {
-        ClientMessage::parse(text, &Limits::default())
+        ClientMessage::parse(text, &RelayLimits::default())
     }
 
     fn sub(text: &str) -> SubscriptionId {
-        SubscriptionId::new(text, &Limits::default()).unwrap()
+        SubscriptionId::new(text, &RelayLimits::default()).unwrap()
     }
 
     #[test]
@@ -338,7 +338,7 @@ mod tests {
     fn limits_hold_on_both_sides() {
         let event = signed(1, 1, 0, &[], "x");
         let text = format!("[\"EVENT\",{}]", written(&event));
-        let limits = |message_bytes, event_bytes| Limits { message_bytes, event_bytes, ..Limits::default() };
+        let limits = |message_bytes, event_bytes| RelayLimits { message_bytes, event_bytes, ..RelayLimits::default() };
         assert!(ClientMessage::parse(&text, &limits(text.len(), text.len() - EVENT_FRAME)).is_ok());
         assert!(matches!(
             ClientMessage::parse(&text, &limits(text.len() - 1, text.len())),

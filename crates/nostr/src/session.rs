@@ -9,7 +9,7 @@ mod reconcile;
 
 use crate::git::Service;
 use crate::message::{self, ClientMessage, Count, MessageError, SubscriptionId};
-use crate::{Event, EventId, Filter, Limits, PublicKey, event};
+use crate::{Event, EventId, Filter, PublicKey, RelayLimits, event};
 use abide_core::Timestamp;
 use reconcile::Reconciliation;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// One query of the client. A later query of the same name has another serial, so late answers to the earlier one are
 /// recognised and dropped.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Ticket {
+pub struct QueryId {
     pub subscription: SubscriptionId,
     /// Distinguishes queries of the same name.
     pub serial: u64,
@@ -48,15 +48,15 @@ pub enum Action {
     Prove(EventId, PublicKey),
     /// Register the filters for broadcasting **first**, then read the stored events: call [`Session::on_stored`] for
     /// each page and [`Session::on_stored_end`] after the last. New events go to [`Session::on_live`].
-    Subscribe(Ticket, Arc<[Filter]>),
+    Subscribe(QueryId, Arc<[Filter]>),
     /// Remove the filters; an unfinished read may stop.
-    Unsubscribe(Ticket),
+    Unsubscribe(QueryId),
     /// Count the events that match any filter, each once, ignoring `limit`; then call [`Session::on_count`].
-    Count(Ticket, Vec<Filter>),
+    Count(QueryId, Vec<Filter>),
     /// Find time and id of every stored event that matches, ignoring `limit`, up to `at_most` plus one; then call
     /// [`Session::on_reconcile_items`].
     Reconcile {
-        ticket: Ticket,
+        query: QueryId,
         filter: Box<Filter>,
         /// Most events in the comparison.
         at_most: usize,
@@ -74,7 +74,7 @@ struct Subscription {
 
 #[derive(Debug)]
 pub struct Session {
-    limits: Arc<Limits>,
+    limits: Arc<RelayLimits>,
     service: Service,
     challenge: String,
     proven: BTreeSet<PublicKey>,
@@ -87,7 +87,7 @@ pub struct Session {
 
 impl Session {
     /// A new connection to `service`, with an unguessable challenge.
-    pub fn new(limits: Arc<Limits>, service: Service, challenge: String) -> Self {
+    pub fn new(limits: Arc<RelayLimits>, service: Service, challenge: String) -> Self {
         Self {
             limits,
             service,
@@ -165,9 +165,9 @@ impl Session {
         send(message::ok(id, answer.accepted(), &answer.to_string()))
     }
 
-    fn ticket(&mut self, subscription: SubscriptionId) -> Ticket {
+    fn query(&mut self, subscription: SubscriptionId) -> QueryId {
         self.serial += 1;
-        Ticket { subscription, serial: self.serial }
+        QueryId { subscription, serial: self.serial }
     }
 
     fn subscribe(&mut self, id: SubscriptionId, filters: Vec<Filter>) -> Vec<Action> {
@@ -186,16 +186,16 @@ impl Session {
             actions.push(Action::Send(message::closed(&id, &rule)));
             return actions;
         }
-        let ticket = self.ticket(id.clone());
-        self.subscriptions.insert(id, Subscription { serial: ticket.serial, weight, loading: Some(HashSet::new()) });
-        actions.push(Action::Subscribe(ticket, filters.into()));
+        let query = self.query(id.clone());
+        self.subscriptions.insert(id, Subscription { serial: query.serial, weight, loading: Some(HashSet::new()) });
+        actions.push(Action::Subscribe(query, filters.into()));
         actions
     }
 
     /// Removes a subscription of this name, if any.
     fn forget(&mut self, id: &SubscriptionId) -> Option<Action> {
         let gone = self.subscriptions.remove(id)?;
-        Some(Action::Unsubscribe(Ticket { subscription: id.clone(), serial: gone.serial }))
+        Some(Action::Unsubscribe(QueryId { subscription: id.clone(), serial: gone.serial }))
     }
 
     /// Refuses a request. It would have replaced an earlier subscription of this name, so that one is closed too.
@@ -203,23 +203,23 @@ impl Session {
         self.forget(&id).into_iter().chain([Action::Send(message::closed(&id, text))]).collect()
     }
 
-    fn current(&mut self, ticket: &Ticket) -> Option<&mut Subscription> {
-        self.subscriptions.get_mut(&ticket.subscription).filter(|open| open.serial == ticket.serial)
+    fn current(&mut self, query: &QueryId) -> Option<&mut Subscription> {
+        self.subscriptions.get_mut(&query.subscription).filter(|open| open.serial == query.serial)
     }
 
     /// Delivers matching stored events, newest first.
-    pub fn on_stored(&mut self, ticket: &Ticket, page: Vec<Wire>) -> Vec<Action> {
-        page.into_iter().filter_map(|wire| self.deliver(ticket, &wire)).collect()
+    pub fn on_stored(&mut self, query: &QueryId, page: Vec<Wire>) -> Vec<Action> {
+        page.into_iter().filter_map(|wire| self.deliver(query, &wire)).collect()
     }
 
     /// Delivers a new matching event.
-    pub fn on_live(&mut self, ticket: &Ticket, wire: &Wire) -> Vec<Action> {
-        self.deliver(ticket, wire).into_iter().collect()
+    pub fn on_live(&mut self, query: &QueryId, wire: &Wire) -> Vec<Action> {
+        self.deliver(query, wire).into_iter().collect()
     }
 
-    fn deliver(&mut self, ticket: &Ticket, wire: &Wire) -> Option<Action> {
+    fn deliver(&mut self, query: &QueryId, wire: &Wire) -> Option<Action> {
         let remembered = self.limits.remembered_ids;
-        let open = self.current(ticket)?;
+        let open = self.current(query)?;
         if let Some(sent) = &mut open.loading {
             if sent.contains(&wire.id) {
                 return None;
@@ -228,68 +228,68 @@ impl Session {
                 sent.insert(wire.id);
             }
         }
-        Some(Action::Send(message::event(&ticket.subscription, &wire.json)))
+        Some(Action::Send(message::event(&query.subscription, &wire.json)))
     }
 
     /// Reports that all stored events were delivered.
-    pub fn on_stored_end(&mut self, ticket: &Ticket) -> Vec<Action> {
-        match self.current(ticket).and_then(|open| open.loading.take()) {
-            Some(_) => send(message::eose(&ticket.subscription)),
+    pub fn on_stored_end(&mut self, query: &QueryId) -> Vec<Action> {
+        match self.current(query).and_then(|open| open.loading.take()) {
+            Some(_) => send(message::eose(&query.subscription)),
             None => Vec::new(),
         }
     }
 
     /// Reports that the stored events could not be read.
-    pub fn on_query_failed(&mut self, ticket: &Ticket) -> Vec<Action> {
-        if self.current(ticket).is_some() {
-            return self.refuse(ticket.subscription.clone(), "error: the events could not be read; try again");
+    pub fn on_query_failed(&mut self, query: &QueryId) -> Vec<Action> {
+        if self.current(query).is_some() {
+            return self.refuse(query.subscription.clone(), "error: the events could not be read; try again");
         }
-        if self.counts.get(&ticket.subscription) == Some(&ticket.serial) {
-            self.counts.remove(&ticket.subscription);
-            return send(message::closed(&ticket.subscription, "error: the events could not be counted; try again"));
+        if self.counts.get(&query.subscription) == Some(&query.serial) {
+            self.counts.remove(&query.subscription);
+            return send(message::closed(&query.subscription, "error: the events could not be counted; try again"));
         }
-        self.reconciliation_refused(ticket, "error: the events could not be read; try again")
+        self.reconciliation_refused(query, "error: the events could not be read; try again")
     }
 
     /// A question is not answered, for a reason that begins with its prefix.
-    pub fn on_refused(&mut self, ticket: &Ticket, text: &str) -> Vec<Action> {
-        if self.current(ticket).is_some() {
-            return self.refuse(ticket.subscription.clone(), text);
+    pub fn on_refused(&mut self, query: &QueryId, text: &str) -> Vec<Action> {
+        if self.current(query).is_some() {
+            return self.refuse(query.subscription.clone(), text);
         }
-        if self.counts.get(&ticket.subscription) == Some(&ticket.serial) {
-            self.counts.remove(&ticket.subscription);
-            return send(message::closed(&ticket.subscription, text));
+        if self.counts.get(&query.subscription) == Some(&query.serial) {
+            self.counts.remove(&query.subscription);
+            return send(message::closed(&query.subscription, text));
         }
-        self.reconciliation_refused(ticket, text)
+        self.reconciliation_refused(query, text)
     }
 
     /// Whether a question is still open: a subscription that listens, a count that is taken, a reconciliation.
-    pub fn goes_on(&self, ticket: &Ticket) -> bool {
-        let name = &ticket.subscription;
+    pub fn goes_on(&self, query: &QueryId) -> bool {
+        let name = &query.subscription;
         let serials = [
             self.subscriptions.get(name).map(|open| open.serial),
             self.counts.get(name).copied(),
             self.reconciliations.get(name).map(Reconciliation::serial),
         ];
-        serials.contains(&Some(ticket.serial))
+        serials.contains(&Some(query.serial))
     }
 
     fn count(&mut self, id: SubscriptionId, filters: Vec<Filter>) -> Vec<Action> {
         if self.counts.len() >= self.limits.counts_under_way && !self.counts.contains_key(&id) {
             return send(message::closed(&id, "rate-limited: too many counts in progress; wait for their answers"));
         }
-        let ticket = self.ticket(id.clone());
-        self.counts.insert(id, ticket.serial);
-        vec![Action::Count(ticket, filters)]
+        let query = self.query(id.clone());
+        self.counts.insert(id, query.serial);
+        vec![Action::Count(query, filters)]
     }
 
     /// Delivers the result of a count.
-    pub fn on_count(&mut self, ticket: &Ticket, count: Count) -> Vec<Action> {
-        if self.counts.get(&ticket.subscription) != Some(&ticket.serial) {
+    pub fn on_count(&mut self, query: &QueryId, count: Count) -> Vec<Action> {
+        if self.counts.get(&query.subscription) != Some(&query.serial) {
             return Vec::new();
         }
-        self.counts.remove(&ticket.subscription);
-        send(message::count(&ticket.subscription, count))
+        self.counts.remove(&query.subscription);
+        send(message::count(&query.subscription, count))
     }
 
     /// Number of open subscriptions.

@@ -1,6 +1,6 @@
 //! Signed events for tests: fixed keys, fixed time, no randomness.
 
-use crate::{Event, Limits, PublicKey, parse_event};
+use crate::{Event, PublicKey, RelayLimits, parse_event};
 use abide_core::Timestamp;
 use nostr::event::{Kind, Tag, UnsignedEvent};
 use nostr::key::Keys;
@@ -41,7 +41,7 @@ pub fn json(event: &Event) -> String {
 pub fn samples() -> Vec<Event> {
     let all: serde_json::Map<String, Value> =
         serde_json::from_str(include_str!("../tests/data/ngit-events.json")).unwrap();
-    all.values().map(|event| parse_event(&event.to_string(), &Limits::default()).unwrap()).collect()
+    all.values().map(|event| parse_event(&event.to_string(), &RelayLimits::default()).unwrap()).collect()
 }
 
 /// The recorded event of one kind.

@@ -56,7 +56,7 @@ impl fmt::Display for Host {
 
 /// Target of an outbound request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Address {
+pub struct OutboundUrl {
     scheme: Scheme,
     host: Host,
     port: u16,
@@ -64,7 +64,7 @@ pub struct Address {
     text: String,
 }
 
-impl Address {
+impl OutboundUrl {
     /// Scheme of the URL.
     pub fn scheme(&self) -> Scheme {
         self.scheme
@@ -99,7 +99,7 @@ impl Address {
     }
 }
 
-impl FromStr for Address {
+impl FromStr for OutboundUrl {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
@@ -157,19 +157,19 @@ mod tests {
     use proptest::prelude::*;
 
     fn host(text: &str) -> Host {
-        text.parse::<Address>().expect(text).host
+        text.parse::<OutboundUrl>().expect(text).host
     }
 
     #[test]
     fn an_address_is_split_into_what_a_request_needs() {
-        let address: Address = "https://Example.COM:8443/in/a%20b?x=1#part".parse().unwrap();
+        let address: OutboundUrl = "https://Example.COM:8443/in/a%20b?x=1#part".parse().unwrap();
         assert_eq!(address.scheme(), Scheme::Https);
         assert_eq!(address.host(), &Host::Name("example.com".into()));
         assert_eq!((address.port(), address.target()), (8443, "/in/a%20b?x=1"));
         assert_eq!(address.authority(), "example.com:8443");
         assert_eq!(address.as_str(), "https://example.com:8443/in/a%20b?x=1");
-        assert_eq!("http://example.com".parse::<Address>().unwrap().authority(), "example.com");
-        assert_eq!("http://[2606:4700::1111]:81/".parse::<Address>().unwrap().authority(), "[2606:4700::1111]:81");
+        assert_eq!("http://example.com".parse::<OutboundUrl>().unwrap().authority(), "example.com");
+        assert_eq!("http://[2606:4700::1111]:81/".parse::<OutboundUrl>().unwrap().authority(), "[2606:4700::1111]:81");
     }
 
     #[test]
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn what_is_no_address_to_send_to_is_refused_with_its_reason() {
-        let error = |text: &str| text.parse::<Address>().expect_err(text);
+        let error = |text: &str| text.parse::<OutboundUrl>().expect_err(text);
         for text in ["ftp://example.com/", "file:///etc/passwd", "gopher://x/", "javascript:alert(1)", "data:,x"] {
             assert_eq!(error(text), AddressError::Scheme, "{text}");
         }
@@ -223,14 +223,14 @@ mod tests {
     proptest! {
         #[test]
         fn what_was_read_reads_back_the_same(text in "https?://[ -~]{0,60}") {
-            if let Ok(address) = text.parse::<Address>() {
-                prop_assert_eq!(address.as_str().parse::<Address>().unwrap(), address);
+            if let Ok(address) = text.parse::<OutboundUrl>() {
+                prop_assert_eq!(address.as_str().parse::<OutboundUrl>().unwrap(), address);
             }
         }
 
         #[test]
         fn arbitrary_text_never_panics(text: String) {
-            let _ = text.parse::<Address>();
+            let _ = text.parse::<OutboundUrl>();
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The gate: decides which outbound connections are allowed, and to which addresses.
 
-use crate::address::{Address, Host};
+use crate::address::{Host, OutboundUrl};
 use crate::guard::{self, Reason};
 use crate::{AllowList, Resolver};
 use abide_core::settings::duration;
@@ -19,9 +19,9 @@ use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 const LONGEST: Duration = Duration::from_secs(30);
 
 abide_core::settings! {
-    /// Limits of outbound requests.
+    /// OutboundLimits of outbound requests.
     #[derive(Debug, Clone)]
-    pub struct Limits in "outbound" {
+    pub struct OutboundLimits in "outbound" {
         /// Timeout for DNS lookup and connection of outbound requests.
         connect as connect_timeout: Duration = "5s", duration(TICK..);
         /// Timeout for the response to an outbound request.
@@ -116,20 +116,20 @@ pub struct Gate {
 struct Inner {
     allow: AllowList,
     resolver: Box<dyn Resolver>,
-    limits: Limits,
+    limits: OutboundLimits,
     turns: Semaphore,
     tls: TlsConnector,
 }
 
 impl Gate {
     /// A gate to public addresses, with the operator's exceptions.
-    pub fn new(allow: AllowList, resolver: impl Resolver, limits: Limits) -> Self {
+    pub fn new(allow: AllowList, resolver: impl Resolver, limits: OutboundLimits) -> Self {
         let turns = Semaphore::new(limits.at_once.clamp(1, Semaphore::MAX_PERMITS));
         Self { inner: Arc::new(Inner { allow, resolver: Box::new(resolver), limits, turns, tls: tls() }) }
     }
 
-    /// Limits of outbound requests.
-    pub fn limits(&self) -> &Limits {
+    /// OutboundLimits of outbound requests.
+    pub fn limits(&self) -> &OutboundLimits {
         &self.inner.limits
     }
 
@@ -143,7 +143,7 @@ impl Gate {
 
     /// Checks a URL without a look-up, when a user enters it. Passing is no guarantee: [`Gate::vet`] decides at send
     /// time.
-    pub fn screen(&self, address: &Address) -> Result<(), GateError> {
+    pub fn screen(&self, address: &OutboundUrl) -> Result<(), GateError> {
         match address.host() {
             Host::Ip(ip) => self.judge(address, *ip),
             Host::Name(name) if name == "localhost" || name.ends_with(".localhost") => {
@@ -154,7 +154,7 @@ impl Gate {
     }
 
     /// Looks a host up once, and refuses it if any of its addresses is refused.
-    pub async fn vet(&self, address: &Address) -> Result<Vetted, GateError> {
+    pub async fn vet(&self, address: &OutboundUrl) -> Result<Vetted, GateError> {
         let ips = match address.host() {
             Host::Ip(ip) => vec![*ip],
             Host::Name(name) => {
@@ -188,7 +188,7 @@ impl Gate {
         }
     }
 
-    fn judge(&self, address: &Address, ip: IpAddr) -> Result<(), GateError> {
+    fn judge(&self, address: &OutboundUrl, ip: IpAddr) -> Result<(), GateError> {
         match guard::refused(ip) {
             Some(reason) if !self.inner.allow.holds(ip) => {
                 Err(GateError::Refused { host: address.host().to_string(), ip, reason })

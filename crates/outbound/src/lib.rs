@@ -1,6 +1,6 @@
 //! THE GATE: the only way out. Every request to a URL that a user entered goes through here.
 //!
-//! * [`Address`]: an `http` or `https` URL, parsed once, in any spelling.
+//! * [`OutboundUrl`]: an `http` or `https` URL, parsed once, in any spelling.
 //! * [`guard`]: refused IP prefixes, with a reason for each.
 //! * [`AllowList`]: the operator's exceptions.
 //! * [`Gate`]: looks a name up once, refuses it if *any* address is refused, and connects only to the checked
@@ -16,9 +16,9 @@ pub mod guard;
 mod post;
 mod resolve;
 
-pub use address::{Address, AddressError, Host, Scheme};
+pub use address::{AddressError, Host, OutboundUrl, Scheme};
 pub use allow::{AllowError, AllowList};
-pub use gate::{Gate, GateError, Limits, Vetted};
+pub use gate::{Gate, GateError, OutboundLimits, Vetted};
 pub use post::{Answer, Post};
 pub use resolve::{Resolver, SystemResolver};
 

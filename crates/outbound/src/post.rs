@@ -1,6 +1,6 @@
 //! Sends an HTTP POST and reads the start of the response.
 
-use crate::address::{Address, Host, Scheme};
+use crate::address::{Host, OutboundUrl, Scheme};
 use crate::{Gate, GateError};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, header};
@@ -18,7 +18,7 @@ const HEAD_BYTES: usize = 64 << 10;
 /// A request to send.
 #[derive(Debug, Clone)]
 pub struct Post {
-    pub address: Address,
+    pub address: OutboundUrl,
     /// Headers besides `Host` and `Content-Length`.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     pub body: Bytes,

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test has nobody else to tell")]
 
 use abide_outbound::http::{HeaderName, HeaderValue};
-use abide_outbound::{Address, AllowList, Answer, Gate, GateError, Limits, Post, Resolver};
+use abide_outbound::{AllowList, Answer, Gate, GateError, OutboundLimits, OutboundUrl, Post, Resolver};
 use futures_util::future::BoxFuture;
 use std::collections::HashMap;
 use std::io;
@@ -41,15 +41,15 @@ impl Resolver for Book {
     }
 }
 
-fn gate(book: Book, allow: &[&str], limits: Limits) -> Gate {
+fn gate(book: Book, allow: &[&str], limits: OutboundLimits) -> Gate {
     Gate::new(AllowList::parse(allow).unwrap(), book, limits)
 }
 
-fn short() -> Limits {
-    Limits { total: Duration::from_millis(400), connect: Duration::from_millis(200), body: 1024, at_once: 8 }
+fn short() -> OutboundLimits {
+    OutboundLimits { total: Duration::from_millis(400), connect: Duration::from_millis(200), body: 1024, at_once: 8 }
 }
 
-fn address(text: &str) -> Address {
+fn address(text: &str) -> OutboundUrl {
     text.parse().unwrap()
 }
 
@@ -92,7 +92,7 @@ async fn serving(answer: &'static [u8]) -> (SocketAddr, Arc<Mutex<Vec<String>>>)
 #[tokio::test]
 async fn a_request_arrives_whole_and_its_answer_comes_back() {
     let (at, seen) = serving(b"HTTP/1.1 201 Created\r\nX-From: there\r\nContent-Length: 4\r\n\r\nfine").await;
-    let gate = gate(Book::default(), &["127.0.0.1"], Limits::default());
+    let gate = gate(Book::default(), &["127.0.0.1"], OutboundLimits::default());
     let answer = post(&gate, &format!("http://{at}/hook?x=1")).await.unwrap();
     assert_eq!((answer.status.as_u16(), &answer.body[..], answer.cut), (201, &b"fine"[..], false));
     assert_eq!(answer.headers["x-from"], "there");
@@ -105,7 +105,7 @@ async fn a_request_arrives_whole_and_its_answer_comes_back() {
 async fn what_is_not_public_is_refused_however_it_is_spelled() {
     let (at, seen) = serving(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
     let book = Book::default().with("inside.example", &[&["127.0.0.1"]]).with("localhost", &[&["127.0.0.1", "::1"]]);
-    let gate = gate(book, &[], Limits::default());
+    let gate = gate(book, &[], OutboundLimits::default());
     let port = at.port();
     for host in ["127.0.0.1", "127.1", "2130706433", "0x7f.0.0.1", "0177.1", "[::ffff:127.0.0.1]", "[::1]", "0"] {
         let to = format!("http://{host}:{port}/");
@@ -138,7 +138,7 @@ async fn a_name_is_looked_up_once_so_it_cannot_lead_elsewhere_between_check_and_
     // A second look-up would return a refused address, and a third none.
     let book = Book::default().with("turning.example", &[&["127.0.0.1"], &["10.0.0.1"]]);
     let asked = book.asked.clone();
-    let gate = gate(book, &["127.0.0.0/8"], Limits::default());
+    let gate = gate(book, &["127.0.0.0/8"], OutboundLimits::default());
     post(&gate, &format!("http://turning.example:{}/", at.port())).await.unwrap();
     assert_eq!(asked.load(Ordering::SeqCst), 1);
     assert!(seen.lock().unwrap()[0].to_lowercase().contains(&format!("host: turning.example:{}", at.port())));
@@ -150,7 +150,7 @@ async fn a_name_is_looked_up_once_so_it_cannot_lead_elsewhere_between_check_and_
 async fn a_host_that_the_operator_names_may_lead_anywhere_and_others_may_not() {
     let (at, _) = serving(b"HTTP/1.1 204 No Content\r\n\r\n").await;
     let book = Book::default().with("ci.internal", &[&["127.0.0.1"]]).with("other.internal", &[&["127.0.0.1"]]);
-    let gate = gate(book, &["ci.internal"], Limits::default());
+    let gate = gate(book, &["ci.internal"], OutboundLimits::default());
     assert_eq!(post(&gate, &format!("http://ci.internal:{}/", at.port())).await.unwrap().status, 204);
     for host in ["other.internal", "127.0.0.1"] {
         let refused = post(&gate, &format!("http://{host}:{}/", at.port())).await;
@@ -161,7 +161,7 @@ async fn a_host_that_the_operator_names_may_lead_anywhere_and_others_may_not() {
 #[tokio::test]
 async fn redirects_are_answers_and_nobody_follows_them() {
     let (at, seen) = serving(b"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n").await;
-    let gate = gate(Book::default(), &["127.0.0.1"], Limits::default());
+    let gate = gate(Book::default(), &["127.0.0.1"], OutboundLimits::default());
     let answer = post(&gate, &format!("http://{at}/")).await.unwrap();
     assert_eq!((answer.status.as_u16(), answer.headers["location"].to_str().unwrap()), (302, "/elsewhere"));
     assert_eq!(seen.lock().unwrap().len(), 1);
@@ -182,7 +182,7 @@ async fn only_the_beginning_of_a_huge_answer_is_read() {
             assert!(sent < 1 << 30, "nobody stopped reading");
         }
     });
-    let gate = gate(Book::default(), &["127.0.0.1"], Limits { body: 1000, ..Limits::default() });
+    let gate = gate(Book::default(), &["127.0.0.1"], OutboundLimits { body: 1000, ..OutboundLimits::default() });
     let answer = post(&gate, &format!("http://{at}/")).await.unwrap();
     assert_eq!((answer.body.len(), answer.cut), (1000, true));
     endless.await.unwrap();
@@ -205,7 +205,7 @@ async fn whoever_does_not_answer_in_time_is_given_up() {
 #[tokio::test]
 async fn what_is_no_http_and_what_is_no_tls_is_an_error_and_not_a_panic() {
     let (at, _) = serving(b"220 mail.example ESMTP\r\n").await;
-    let gate = gate(Book::default(), &["127.0.0.1"], Limits::default());
+    let gate = gate(Book::default(), &["127.0.0.1"], OutboundLimits::default());
     let odd = post(&gate, &format!("http://{at}/")).await;
     assert!(matches!(odd, Err(GateError::Http(_))), "{odd:?}");
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -238,7 +238,7 @@ async fn only_so_many_conversations_are_under_way_at_once() {
             });
         }
     });
-    let gate = gate(Book::default(), &["127.0.0.1"], Limits { at_once: 3, ..Limits::default() });
+    let gate = gate(Book::default(), &["127.0.0.1"], OutboundLimits { at_once: 3, ..OutboundLimits::default() });
     let to = format!("http://{at}/");
     let posts: Vec<_> = (0..9)
         .map(|_| {

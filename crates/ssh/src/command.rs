@@ -3,7 +3,7 @@
 //! No I/O and no state. Whether a name is valid is not checked here: an invalid name is a repository that does not
 //! exist.
 
-use abide_forge::repos::open::Door;
+use abide_forge::repos::open::RepoLocator;
 
 /// Longest command accepted.
 const MAX_LEN: usize = 4096;
@@ -25,7 +25,7 @@ pub enum Service {
 pub struct Command {
     pub service: Service,
     /// Address of the repository.
-    pub door: Door,
+    pub door: RepoLocator,
 }
 
 /// Reason for refusing a command.
@@ -97,7 +97,7 @@ fn unquote(argument: &str) -> Option<String> {
     }
 }
 
-fn door(path: &str) -> Option<Door> {
+fn door(path: &str) -> Option<RepoLocator> {
     let path = path.strip_prefix('/').unwrap_or(path);
     let (owner, name) = path.split_once('/')?;
     let dots = |part: &str| matches!(part, "" | "." | "..");
@@ -105,7 +105,7 @@ fn door(path: &str) -> Option<Door> {
         return None;
     }
     let name = name.strip_suffix(".git").unwrap_or(name);
-    Some(if owner == BY_ID { Door::Id(name.to_owned()) } else { Door::slug(owner, name) })
+    Some(if owner == BY_ID { RepoLocator::Id(name.to_owned()) } else { RepoLocator::slug(owner, name) })
 }
 
 #[cfg(test)]
@@ -114,7 +114,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn slug(service: Service, owner: &str, name: &str) -> Result<Command, CommandError> {
-        Ok(Command { service, door: Door::slug(owner, name) })
+        Ok(Command { service, door: RepoLocator::slug(owner, name) })
     }
 
     /// As git's `sq_quote_buf` does it.
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn the_permanent_address_is_a_door_of_its_own() {
-        let by_id = Ok(Command { service: Service::Fetch, door: Door::Id("42".into()) });
+        let by_id = Ok(Command { service: Service::Fetch, door: RepoLocator::Id("42".into()) });
         assert_eq!(Command::parse(b"git-upload-pack '/r/42.git'"), by_id);
         assert_eq!(Command::parse(b"git-upload-pack 'r/42'"), by_id);
     }
@@ -277,7 +277,7 @@ mod tests {
         #[test]
         fn what_is_accepted_names_one_repository(rest in "[a-c/.'\\\\! ~-]{0,24}") {
             let text = format!("git-upload-pack {rest}");
-            if let Ok(Command { door: Door::Slug { owner, name }, .. }) = Command::parse(text.as_bytes()) {
+            if let Ok(Command { door: RepoLocator::Slug { owner, name }, .. }) = Command::parse(text.as_bytes()) {
                 for part in [&owner, &name] {
                     prop_assert!(!part.contains('/') && part != "..", "{} gave {:?}", text, part);
                 }

@@ -6,7 +6,7 @@
 use crate::channel::Output;
 use crate::{Command, Service};
 use abide_forge::git::{ProtocolVersion, Transport, drain, error_packet, fetch, push};
-use abide_forge::repos::open::Door;
+use abide_forge::repos::open::RepoLocator;
 use abide_forge::{Access, Caller, Fault, Forge};
 use bytes::Bytes;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -75,7 +75,7 @@ impl Conversation<'_> {
         }
     }
 
-    async fn fetch(&self, door: &Door, mut input: impl AsyncRead + Unpin + Send) -> Result<Done, Access> {
+    async fn fetch(&self, door: &RepoLocator, mut input: impl AsyncRead + Unpin + Send) -> Result<Done, Access> {
         let ticket = fetch::admit(self.forge, self.caller, door, Transport::Ssh).await?;
         self.hint(ticket.hint.as_deref()).await;
         let spoke = AtomicBool::new(false);
@@ -101,7 +101,7 @@ impl Conversation<'_> {
         }
     }
 
-    async fn push(&self, door: &Door, input: impl AsyncRead + Unpin + Send) -> Result<Done, Access> {
+    async fn push(&self, door: &RepoLocator, input: impl AsyncRead + Unpin + Send) -> Result<Done, Access> {
         let ticket = push::admit(self.forge, self.caller, door, Transport::Ssh).await?;
         self.hint(ticket.hint.as_deref()).await;
         let advertisement = push::advertisement(self.forge, &ticket, self.version).await?;

@@ -1,7 +1,7 @@
 //! Accepts connections until the server stops.
 
 use crate::connection::{self, Shared};
-use crate::gate::{Full, Gate};
+use crate::connection_slots::{ConnectionSlots, Full};
 use crate::{Options, SshError, algorithms, load_or_create_host_key};
 use abide_forge::{Forge, OsRandom};
 use std::net::SocketAddr;
@@ -28,7 +28,7 @@ pub async fn serve(
 ) -> Result<(), SshError> {
     let key = load_or_create_host_key(&options.host_key, &OsRandom)?;
     let drain_timeout = forge.settings().drain_timeout;
-    let gate = Gate::new(options.max_connections, options.per_ip, options.per_minute);
+    let gate = ConnectionSlots::new(options.max_connections, options.per_ip, options.per_minute);
     let shared = Arc::new(Shared {
         config: Arc::new(algorithms::config(key, &options)),
         forge,
@@ -59,7 +59,7 @@ pub async fn serve(
     Ok(())
 }
 
-fn welcome(shared: &Arc<Shared>, gate: &Gate, stream: TcpStream, peer: SocketAddr) {
+fn welcome(shared: &Arc<Shared>, gate: &ConnectionSlots, stream: TcpStream, peer: SocketAddr) {
     let ip = peer.ip().to_canonical();
     let place = match gate.enter(ip) {
         Ok(place) => place,

@@ -4,7 +4,7 @@ use super::error::ApiError;
 use super::input::Input;
 use super::page::Paged;
 use super::scoped::Who;
-use super::segments::Segments;
+use super::segments::{RepoItemPath, Segments};
 use super::shape::{self, Collaborator, Permission, SimpleUser};
 use super::{repos, user};
 use crate::App;
@@ -17,8 +17,6 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use utoipa::ToSchema;
-
-type Address = Segments<(String, String, String)>;
 
 pub(super) async fn list(
     State(app): State<App>,
@@ -36,7 +34,7 @@ pub(super) async fn list(
 pub(super) async fn check(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, person)): Address,
+    Segments((owner, name, person)): RepoItemPath,
 ) -> Result<StatusCode, ApiError> {
     let repo = repos::at(&app, &caller, (owner, name), Action::CollaboratorList).await?;
     let person = user::named(&app, &person).await?;
@@ -49,7 +47,7 @@ pub(super) async fn check(
 pub(super) async fn permission(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, person)): Address,
+    Segments((owner, name, person)): RepoItemPath,
 ) -> Result<Json<Permission>, ApiError> {
     let repo = repos::at(&app, &caller, (owner, name), Action::CollaboratorList).await?;
     let person = user::named(&app, &person).await?;
@@ -71,7 +69,7 @@ pub(super) struct Set {
 pub(super) async fn set(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, person)): Address,
+    Segments((owner, name, person)): RepoItemPath,
     Input(body): Input<Set>,
 ) -> Result<StatusCode, ApiError> {
     let repo = repos::at(&app, &caller, (owner, name), Action::CollaboratorManage).await?;
@@ -94,7 +92,7 @@ fn role(word: Option<&str>) -> Result<Role, ApiError> {
 pub(super) async fn remove(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, person)): Address,
+    Segments((owner, name, person)): RepoItemPath,
 ) -> Result<StatusCode, ApiError> {
     let repo = repos::at(&app, &caller, (owner, name), Action::RepoRead).await?;
     let person = user::named(&app, &person).await?;

@@ -5,7 +5,7 @@ use super::input::Input;
 use super::issues::{ascending, number, readable, since};
 use super::page::Paged;
 use super::scoped::Who;
-use super::segments::{Query, Segments};
+use super::segments::{Query, RepoItemPath, Segments};
 use super::shape::IssueComment;
 use crate::App;
 use abide_forge::issues::{Order, comment, show as issue};
@@ -15,8 +15,6 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use utoipa::ToSchema;
-
-type Address = Segments<(String, String, String)>;
 
 pub(super) async fn of_repo(
     State(app): State<App>,
@@ -40,7 +38,7 @@ pub(super) async fn of_repo(
 pub(super) async fn of_issue(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, number)): Address,
+    Segments((owner, name, number)): RepoItemPath,
     paged: Paged,
     query: Query,
 ) -> Result<Response, ApiError> {
@@ -61,7 +59,7 @@ pub(super) struct Say {
 pub(super) async fn say(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, at)): Address,
+    Segments((owner, name, at)): RepoItemPath,
     Input(body): Input<Say>,
 ) -> Result<(StatusCode, Json<IssueComment>), ApiError> {
     let repo = readable(&app, &caller, owner, name).await?;
@@ -72,7 +70,7 @@ pub(super) async fn say(
 pub(super) async fn show(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, id)): Address,
+    Segments((owner, name, id)): RepoItemPath,
 ) -> Result<Json<IssueComment>, ApiError> {
     let repo = readable(&app, &caller, owner, name).await?;
     Ok(Json(IssueComment::of(&app, &repo, &comment::show(&app.forge, &repo, &id).await?)))
@@ -81,7 +79,7 @@ pub(super) async fn show(
 pub(super) async fn edit(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, id)): Address,
+    Segments((owner, name, id)): RepoItemPath,
     Input(body): Input<Say>,
 ) -> Result<Json<IssueComment>, ApiError> {
     let repo = readable(&app, &caller, owner, name).await?;
@@ -92,7 +90,7 @@ pub(super) async fn edit(
 pub(super) async fn remove(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, id)): Address,
+    Segments((owner, name, id)): RepoItemPath,
 ) -> Result<StatusCode, ApiError> {
     let repo = readable(&app, &caller, owner, name).await?;
     comment::remove(&app.forge, &caller, &repo, &id).await?;

@@ -8,7 +8,7 @@ use super::scoped::Who;
 use super::segments::{Query, Tail};
 use super::shape::{Content, Urls};
 use crate::App;
-use abide_forge::browse::{Browser, EntryKind, Objects, Place, TreeEntry};
+use abide_forge::browse::{Browser, CommitPath, EntryKind, Objects, TreeEntry};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
@@ -53,7 +53,7 @@ pub(super) async fn readme(
 }
 
 /// The commit that `ref` names, or the tip of the default branch.
-async fn at(browser: &Browser, query: &Query) -> Result<Place, ApiError> {
+async fn at(browser: &Browser, query: &Query) -> Result<CommitPath, ApiError> {
     Ok(match query.get("ref") {
         Some(name) => browser.revision(short(name)).await?,
         None => browser.front().await?,
@@ -79,7 +79,7 @@ fn joined(dir: &[u8], name: &[u8]) -> Vec<u8> {
 struct Shown<'a> {
     app: &'a App,
     browser: &'a Browser,
-    place: &'a Place,
+    place: &'a CommitPath,
 }
 
 impl Shown<'_> {

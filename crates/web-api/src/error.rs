@@ -10,6 +10,7 @@ use abide_forge::accounts::admin::AdminError;
 use abide_forge::accounts::delete::DeleteError;
 use abide_forge::accounts::profile::ProfileError;
 use abide_forge::accounts::ssh_keys::AddKeyError;
+use abide_forge::attention::AttentionError;
 use abide_forge::browse::{BrowseError, ObjectError};
 use abide_forge::issues::{self, IssueError};
 use abide_forge::repos::collaborators::CollaboratorError;
@@ -19,7 +20,6 @@ use abide_forge::repos::fork::ForkError;
 use abide_forge::repos::search::SearchError;
 use abide_forge::repos::topics::TopicsError;
 use abide_forge::repos::{Class, LifeError};
-use abide_forge::social::SocialError;
 use abide_forge::webhooks::HookError;
 use abide_forge::{Access, Fault, GitError};
 use axum::Json;
@@ -346,12 +346,12 @@ impl From<LifeError> for ApiError {
     }
 }
 
-impl From<SocialError> for ApiError {
-    fn from(error: SocialError) -> Self {
+impl From<AttentionError> for ApiError {
+    fn from(error: AttentionError) -> Self {
         match error {
-            SocialError::Access(access) => access.into(),
-            SocialError::Oneself => Self::invalid("User", "username", "invalid", error.to_string()),
-            SocialError::TooOften { retry_after } => Self::too_often(retry_after, error.to_string()),
+            AttentionError::Access(access) => access.into(),
+            AttentionError::Oneself => Self::invalid("User", "username", "invalid", error.to_string()),
+            AttentionError::TooOften { retry_after } => Self::too_often(retry_after, error.to_string()),
         }
     }
 }

@@ -5,7 +5,7 @@ use super::keyset::Keyset;
 use super::scoped::Who;
 use super::segments::{Query, Segments};
 use super::shape::{Consumer, Event, SetAside};
-use super::streams::Place;
+use super::streams::StreamSlot;
 use super::{repos, user};
 use crate::App;
 use abide_core::policy::Action;
@@ -93,7 +93,7 @@ pub(super) async fn stream(
     let place = app.streams.take(&caller).map_err(ApiError::crowded)?;
     let tail = Tail::new(&app.forge, &caller, after).await?;
     let standing = auth::standing(&headers, &caller);
-    let following = Following { app, tail, standing, end: Instant::now() + LIFE, _place: place };
+    let following = Following { app, tail, standing, end: Instant::now() + LIFE, _slot: place };
     let mut response = Sse::new(told(following)).into_response();
     // What stands between would collect it otherwise.
     response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
@@ -106,7 +106,7 @@ struct Following {
     tail: Tail,
     standing: Standing,
     end: Instant,
-    _place: Place,
+    _slot: StreamSlot,
 }
 
 impl Following {

@@ -8,7 +8,7 @@ use super::shape::SimpleUser;
 use super::user;
 use crate::App;
 use abide_core::UserId;
-use abide_forge::social::{Person, follow};
+use abide_forge::attention::{Person, follow};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;

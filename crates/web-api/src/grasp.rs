@@ -5,7 +5,7 @@ use super::scoped::Who;
 use super::segments::Segments;
 use super::shape::time;
 use crate::App;
-use abide_forge::grasp::status::{self, Status, Waiting, WaitingProposal, WaitingProposals, WaitingState};
+use abide_forge::grasp::status::{self, Status, Waiting, WaitingPrEvent, WaitingPrEvents, WaitingState};
 use abide_nostr::nip19;
 use axum::Json;
 use axum::extract::State;
@@ -85,8 +85,8 @@ impl From<&WaitingState> for GraspState {
     }
 }
 
-impl From<WaitingProposal> for GraspProposal {
-    fn from(one: WaitingProposal) -> Self {
+impl From<WaitingPrEvent> for GraspProposal {
+    fn from(one: WaitingPrEvent) -> Self {
         Self {
             missing: one.missing(),
             event: one.event,
@@ -105,7 +105,7 @@ impl GraspStatus {
         identifier: String,
         slug: &str,
         states: &[WaitingState],
-        proposals: WaitingProposals,
+        proposals: WaitingPrEvents,
     ) -> Self {
         Self {
             status: "served",
@@ -119,7 +119,7 @@ impl GraspStatus {
             missing: Vec::new(),
             states: states.iter().map(GraspState::from).collect(),
             proposal_count: proposals.count,
-            proposals: proposals.told.into_iter().map(GraspProposal::from).collect(),
+            proposals: proposals.shown.into_iter().map(GraspProposal::from).collect(),
         }
     }
 
@@ -135,8 +135,8 @@ impl GraspStatus {
             expires_at: Some(time(waiting.expires_at)),
             missing,
             states: waiting.states.iter().map(GraspState::from).collect(),
-            proposal_count: waiting.proposals.count,
-            proposals: waiting.proposals.told.into_iter().map(GraspProposal::from).collect(),
+            proposal_count: waiting.pr_events.count,
+            proposals: waiting.pr_events.shown.into_iter().map(GraspProposal::from).collect(),
             npub: waiting.npub,
             identifier: waiting.identifier,
         }
@@ -157,8 +157,8 @@ pub(super) async fn status(
     let owner = nip19::parse_npub(&npub).map_err(|_| ApiError::not_found())?;
     match status::of(&app.forge, &caller, &owner, &identifier).await? {
         Some(Status::Waiting(waiting)) => Ok(Json(GraspStatus::waiting(&app, waiting))),
-        Some(Status::Served { slug, states, proposals }) => {
-            Ok(Json(GraspStatus::served(&app, npub, identifier, &slug, &states, proposals)))
+        Some(Status::Served { slug, states, pr_events }) => {
+            Ok(Json(GraspStatus::served(&app, npub, identifier, &slug, &states, pr_events)))
         }
         None => Err(ApiError::not_found()),
     }

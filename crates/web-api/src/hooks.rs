@@ -6,7 +6,7 @@ use super::keyset::Keyset;
 use super::page::Paged;
 use super::repos;
 use super::scoped::Who;
-use super::segments::Segments;
+use super::segments::{RepoItemPath, RepoPath, Segments};
 use super::shape::{HIDDEN, Hook, HookConfig, HookDelivery, HookDeliveryDetail};
 use crate::App;
 use abide_core::DeliveryId;
@@ -22,9 +22,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-type Slug = Segments<(String, String)>;
-type Address = Segments<(String, String, String)>;
-type DeliveryAddress = Segments<(String, String, String, String)>;
+type DeliveryPath = Segments<(String, String, String, String)>;
 
 /// Where a hook sends to, and how.
 #[derive(Default, Deserialize, ToSchema)]
@@ -102,7 +100,7 @@ async fn managed(
 pub(super) async fn list(
     State(app): State<App>,
     Who(caller): Who,
-    Segments(slug): Slug,
+    Segments(slug): RepoPath,
     paged: Paged,
 ) -> Result<Response, ApiError> {
     let repo = repos::at(&app, &caller, slug, Action::WebhookList).await?;
@@ -126,7 +124,7 @@ pub(super) struct Create {
 pub(super) async fn create(
     State(app): State<App>,
     Who(caller): Who,
-    Segments(slug): Slug,
+    Segments(slug): RepoPath,
     Input(body): Input<Create>,
 ) -> Result<(StatusCode, Json<Hook>), ApiError> {
     let repo = repos::at(&app, &caller, slug, Action::WebhookManage).await?;
@@ -142,7 +140,7 @@ pub(super) async fn create(
 pub(super) async fn show_one(
     State(app): State<App>,
     Who(caller): Who,
-    Segments(at): Address,
+    Segments(at): RepoItemPath,
 ) -> Result<Json<Hook>, ApiError> {
     let (repo, seen) = hook(&app, &caller, at).await?;
     Ok(Json(Hook::of(&app, &repo, &seen)))
@@ -164,7 +162,7 @@ pub(super) struct Edit {
 pub(super) async fn edit(
     State(app): State<App>,
     Who(caller): Who,
-    Segments(at): Address,
+    Segments(at): RepoItemPath,
     Input(body): Input<Edit>,
 ) -> Result<Json<Hook>, ApiError> {
     let (repo, seen) = managed(&app, &caller, at).await?;
@@ -191,7 +189,7 @@ async fn changed(app: &App, caller: &Caller, repo: &Repo, seen: &Seen, change: &
 pub(super) async fn remove(
     State(app): State<App>,
     Who(caller): Who,
-    Segments(at): Address,
+    Segments(at): RepoItemPath,
 ) -> Result<StatusCode, ApiError> {
     let (repo, seen) = managed(&app, &caller, at).await?;
     remove::remove(&app.forge, &caller, &repo, seen.hook.id).await?;
@@ -201,7 +199,7 @@ pub(super) async fn remove(
 pub(super) async fn config(
     State(app): State<App>,
     Who(caller): Who,
-    Segments(at): Address,
+    Segments(at): RepoItemPath,
 ) -> Result<Json<HookConfig>, ApiError> {
     let (_, seen) = hook(&app, &caller, at).await?;
     Ok(Json(HookConfig::of(&seen.hook)))
@@ -210,7 +208,7 @@ pub(super) async fn config(
 pub(super) async fn edit_config(
     State(app): State<App>,
     Who(caller): Who,
-    Segments(at): Address,
+    Segments(at): RepoItemPath,
     Input(body): Input<Config>,
 ) -> Result<Json<HookConfig>, ApiError> {
     let (repo, seen) = managed(&app, &caller, at).await?;
@@ -221,7 +219,7 @@ pub(super) async fn edit_config(
 pub(super) async fn ping(
     State(app): State<App>,
     Who(caller): Who,
-    Segments(at): Address,
+    Segments(at): RepoItemPath,
 ) -> Result<StatusCode, ApiError> {
     let (repo, seen) = managed(&app, &caller, at).await?;
     ask::ping(&app.forge, &caller, &repo, &seen.hook).await?;
@@ -231,7 +229,7 @@ pub(super) async fn ping(
 pub(super) async fn test(
     State(app): State<App>,
     Who(caller): Who,
-    Segments(at): Address,
+    Segments(at): RepoItemPath,
 ) -> Result<StatusCode, ApiError> {
     let (repo, seen) = managed(&app, &caller, at).await?;
     ask::latest_push(&app.forge, &caller, &repo, &seen.hook).await?;
@@ -241,7 +239,7 @@ pub(super) async fn test(
 pub(super) async fn deliveries(
     State(app): State<App>,
     Who(caller): Who,
-    Segments(at): Address,
+    Segments(at): RepoItemPath,
     keyset: Keyset,
 ) -> Result<Response, ApiError> {
     let (repo, seen) = hook(&app, &caller, at).await?;
@@ -253,7 +251,7 @@ pub(super) async fn deliveries(
 pub(super) async fn delivery(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, id, delivery)): DeliveryAddress,
+    Segments((owner, name, id, delivery)): DeliveryPath,
 ) -> Result<Json<HookDeliveryDetail>, ApiError> {
     let (repo, seen) = hook(&app, &caller, (owner, name, id)).await?;
     let found = show::delivery(&app.forge, &seen.hook, &delivery).await?;
@@ -263,7 +261,7 @@ pub(super) async fn delivery(
 pub(super) async fn redeliver(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, id, delivery)): DeliveryAddress,
+    Segments((owner, name, id, delivery)): DeliveryPath,
 ) -> Result<(StatusCode, Json<HookDelivery>), ApiError> {
     let (repo, seen) = managed(&app, &caller, (owner, name, id)).await?;
     let found = show::delivery(&app.forge, &seen.hook, &delivery).await?;

@@ -5,7 +5,7 @@ use super::input::{Input, InputOrList, even_null};
 use super::page::Paged;
 use super::repos;
 use super::scoped::Who;
-use super::segments::{Query, Segments};
+use super::segments::{Query, RepoItemPath, RepoPath, Segments};
 use super::shape::{self, Issue, Label, OwnIssue, SimpleUser, TimelineEvent, person};
 use crate::App;
 use abide_core::issues::filter::Filter;
@@ -23,9 +23,6 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use utoipa::ToSchema;
-
-type Slug = Segments<(String, String)>;
-type Address = Segments<(String, String, String)>;
 
 pub(super) async fn readable(app: &App, caller: &Caller, owner: String, name: String) -> Result<Repo, ApiError> {
     repos::at(app, caller, (owner, name), Action::RepoRead).await
@@ -147,7 +144,7 @@ async fn concerning(
 pub(super) async fn list(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name)): Slug,
+    Segments((owner, name)): RepoPath,
     paged: Paged,
     query: Query,
 ) -> Result<Response, ApiError> {
@@ -195,7 +192,7 @@ pub(super) struct Create {
 pub(super) async fn open(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name)): Slug,
+    Segments((owner, name)): RepoPath,
     Input(body): Input<Create>,
 ) -> Result<(StatusCode, Json<Issue>), ApiError> {
     let repo = readable(&app, &caller, owner, name).await?;
@@ -215,7 +212,7 @@ pub(super) async fn open(
 pub(super) async fn show(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, number)): Address,
+    Segments((owner, name, number)): RepoItemPath,
 ) -> Result<Json<Issue>, ApiError> {
     let repo = readable(&app, &caller, owner, name).await?;
     let issue = show::show(&app.forge, &repo, &number).await?;
@@ -271,7 +268,7 @@ impl Edit {
 pub(super) async fn edit(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, at)): Address,
+    Segments((owner, name, at)): RepoItemPath,
     Input(body): Input<Edit>,
 ) -> Result<Json<Issue>, ApiError> {
     let repo = readable(&app, &caller, owner, name).await?;
@@ -286,7 +283,7 @@ async fn changed(app: &App, caller: &Caller, repo: &Repo, at: &str, to: Change) 
 pub(super) async fn timeline(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, number)): Address,
+    Segments((owner, name, number)): RepoItemPath,
     paged: Paged,
 ) -> Result<Response, ApiError> {
     let repo = readable(&app, &caller, owner, name).await?;
@@ -299,7 +296,7 @@ pub(super) async fn timeline(
 pub(super) async fn events(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, number)): Address,
+    Segments((owner, name, number)): RepoItemPath,
     paged: Paged,
 ) -> Result<Response, ApiError> {
     let repo = readable(&app, &caller, owner, name).await?;
@@ -326,7 +323,7 @@ impl From<Vec<LabelRef>> for LabelNames {
 pub(super) async fn labels(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, number)): Address,
+    Segments((owner, name, number)): RepoItemPath,
     paged: Paged,
 ) -> Result<Response, ApiError> {
     let repo = readable(&app, &caller, owner, name).await?;
@@ -352,7 +349,7 @@ async fn relabel(
 pub(super) async fn add_labels(
     State(app): State<App>,
     Who(caller): Who,
-    Segments(address): Address,
+    Segments(address): RepoItemPath,
     InputOrList(body, ..): InputOrList<LabelNames, LabelRef>,
 ) -> Result<Json<Vec<Label>>, ApiError> {
     relabel(&app, &caller, address, Names::Add(names(body.labels))).await
@@ -361,7 +358,7 @@ pub(super) async fn add_labels(
 pub(super) async fn set_labels(
     State(app): State<App>,
     Who(caller): Who,
-    Segments(address): Address,
+    Segments(address): RepoItemPath,
     InputOrList(body, ..): InputOrList<LabelNames, LabelRef>,
 ) -> Result<Json<Vec<Label>>, ApiError> {
     relabel(&app, &caller, address, Names::Set(names(body.labels))).await
@@ -370,7 +367,7 @@ pub(super) async fn set_labels(
 pub(super) async fn clear_labels(
     State(app): State<App>,
     Who(caller): Who,
-    Segments(address): Address,
+    Segments(address): RepoItemPath,
 ) -> Result<StatusCode, ApiError> {
     relabel(&app, &caller, address, Names::Set(Vec::new())).await.map(|_| StatusCode::NO_CONTENT)
 }
@@ -394,7 +391,7 @@ pub(super) struct AssigneeNames {
 pub(super) async fn assign(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, at)): Address,
+    Segments((owner, name, at)): RepoItemPath,
     Input(body): Input<AssigneeNames>,
 ) -> Result<(StatusCode, Json<Issue>), ApiError> {
     let repo = readable(&app, &caller, owner, name).await?;
@@ -405,7 +402,7 @@ pub(super) async fn assign(
 pub(super) async fn unassign(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, at)): Address,
+    Segments((owner, name, at)): RepoItemPath,
     Input(body): Input<AssigneeNames>,
 ) -> Result<Json<Issue>, ApiError> {
     let repo = readable(&app, &caller, owner, name).await?;
@@ -416,7 +413,7 @@ pub(super) async fn unassign(
 pub(super) async fn assignable(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name)): Slug,
+    Segments((owner, name)): RepoPath,
     paged: Paged,
 ) -> Result<Response, ApiError> {
     let repo = readable(&app, &caller, owner, name).await?;
@@ -428,7 +425,7 @@ pub(super) async fn assignable(
 pub(super) async fn is_assignable(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, user)): Address,
+    Segments((owner, name, user)): RepoItemPath,
 ) -> Result<StatusCode, ApiError> {
     let repo = readable(&app, &caller, owner, name).await?;
     match show::is_assignable(&app.forge, &repo, &user).await? {

@@ -5,7 +5,7 @@ use super::input::Input;
 use super::page::Paged;
 use super::repos;
 use super::scoped::Who;
-use super::segments::Segments;
+use super::segments::{RepoItemPath, RepoPath, Segments};
 use super::shape::Label;
 use crate::App;
 use abide_core::policy::Action;
@@ -17,13 +17,10 @@ use axum::response::Response;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-type Slug = Segments<(String, String)>;
-type Address = Segments<(String, String, String)>;
-
 pub(super) async fn list(
     State(app): State<App>,
     Who(caller): Who,
-    Segments(slug): Slug,
+    Segments(slug): RepoPath,
     paged: Paged,
 ) -> Result<Response, ApiError> {
     let repo = repos::at(&app, &caller, slug, Action::RepoRead).await?;
@@ -45,7 +42,7 @@ pub(super) struct Create {
 pub(super) async fn create(
     State(app): State<App>,
     Who(caller): Who,
-    Segments(slug): Slug,
+    Segments(slug): RepoPath,
     Input(body): Input<Create>,
 ) -> Result<(StatusCode, Json<Label>), ApiError> {
     let repo = repos::at(&app, &caller, slug, Action::RepoRead).await?;
@@ -57,7 +54,7 @@ pub(super) async fn create(
 pub(super) async fn show(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, label)): Address,
+    Segments((owner, name, label)): RepoItemPath,
 ) -> Result<Json<Label>, ApiError> {
     let repo = repos::at(&app, &caller, (owner, name), Action::RepoRead).await?;
     Ok(Json(Label::of(&app, &repo, &labels::show(&app.forge, &repo, &label).await?)))
@@ -76,7 +73,7 @@ pub(super) struct Edit {
 pub(super) async fn edit(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, label)): Address,
+    Segments((owner, name, label)): RepoItemPath,
     Input(body): Input<Edit>,
 ) -> Result<Json<Label>, ApiError> {
     let repo = repos::at(&app, &caller, (owner, name), Action::RepoRead).await?;
@@ -88,7 +85,7 @@ pub(super) async fn edit(
 pub(super) async fn remove(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, label)): Address,
+    Segments((owner, name, label)): RepoItemPath,
 ) -> Result<StatusCode, ApiError> {
     let repo = repos::at(&app, &caller, (owner, name), Action::RepoRead).await?;
     labels::remove(&app.forge, &caller, &repo, &label).await?;

@@ -6,7 +6,7 @@ use super::issues::{number, word};
 use super::page::Paged;
 use super::repos;
 use super::scoped::Who;
-use super::segments::{Query, Segments};
+use super::segments::{Query, RepoItemPath, RepoPath, Segments};
 use super::shape::Milestone;
 use crate::App;
 use abide_core::policy::Action;
@@ -20,13 +20,10 @@ use axum::response::Response;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-type Slug = Segments<(String, String)>;
-type Address = Segments<(String, String, String)>;
-
 pub(super) async fn list(
     State(app): State<App>,
     Who(caller): Who,
-    Segments(slug): Slug,
+    Segments(slug): RepoPath,
     paged: Paged,
     query: Query,
 ) -> Result<Response, ApiError> {
@@ -75,7 +72,7 @@ impl Plan {
 pub(super) async fn create(
     State(app): State<App>,
     Who(caller): Who,
-    Segments(slug): Slug,
+    Segments(slug): RepoPath,
     Input(body): Input<Plan>,
 ) -> Result<(StatusCode, Json<Milestone>), ApiError> {
     let repo = repos::at(&app, &caller, slug, Action::RepoRead).await?;
@@ -86,7 +83,7 @@ pub(super) async fn create(
 pub(super) async fn show(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, at)): Address,
+    Segments((owner, name, at)): RepoItemPath,
 ) -> Result<Json<Milestone>, ApiError> {
     let repo = repos::at(&app, &caller, (owner, name), Action::RepoRead).await?;
     let milestone = milestones::show(&app.forge, &repo, number(&at)?).await?;
@@ -96,7 +93,7 @@ pub(super) async fn show(
 pub(super) async fn edit(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, at)): Address,
+    Segments((owner, name, at)): RepoItemPath,
     Input(body): Input<Plan>,
 ) -> Result<Json<Milestone>, ApiError> {
     let repo = repos::at(&app, &caller, (owner, name), Action::RepoRead).await?;
@@ -107,7 +104,7 @@ pub(super) async fn edit(
 pub(super) async fn remove(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, at)): Address,
+    Segments((owner, name, at)): RepoItemPath,
 ) -> Result<StatusCode, ApiError> {
     let repo = repos::at(&app, &caller, (owner, name), Action::RepoRead).await?;
     milestones::remove(&app.forge, &caller, &repo, number(&at)?).await?;

@@ -5,7 +5,7 @@ use super::error::ApiError;
 use super::media::Media;
 use super::repos::look_into;
 use super::scoped::Who;
-use super::segments::{Query, Segments, Tail};
+use super::segments::{Query, RepoItemPath, Segments, Tail};
 use super::shape::{GitBlob, GitCommit, GitTag, GitTree, TreeItem, Urls};
 use crate::App;
 use abide_core::Oid;
@@ -18,8 +18,6 @@ use axum::response::{IntoResponse as _, Response};
 const LARGEST_JSON: u64 = 10 << 20;
 /// Up to here it is read whole; larger ones are encoded piece by piece while they are sent.
 const LARGEST_IN_MEMORY: u64 = 1 << 20;
-
-type Address = Segments<(String, String, String)>;
 
 pub(super) async fn tree(
     State(app): State<App>,
@@ -75,7 +73,7 @@ async fn treeish(browser: &Browser, name: &str) -> Result<Oid, ApiError> {
 pub(super) async fn commit(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, repo, sha)): Address,
+    Segments((owner, repo, sha)): RepoItemPath,
 ) -> Result<Json<GitCommit>, ApiError> {
     let browser = look_into(&app, &caller, (owner, repo)).await?;
     let commit = browser.commit(whole(&sha)?).await?;
@@ -85,7 +83,7 @@ pub(super) async fn commit(
 pub(super) async fn blob(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, repo, sha)): Address,
+    Segments((owner, repo, sha)): RepoItemPath,
     media: Media,
 ) -> Result<Response, ApiError> {
     let browser = look_into(&app, &caller, (owner, repo)).await?;
@@ -108,7 +106,7 @@ pub(super) async fn blob(
 pub(super) async fn tag(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, repo, sha)): Address,
+    Segments((owner, repo, sha)): RepoItemPath,
 ) -> Result<Json<GitTag>, ApiError> {
     let browser = look_into(&app, &caller, (owner, repo)).await?;
     let oid = whole(&sha)?;

@@ -4,7 +4,7 @@ use super::error::ApiError;
 use super::page::Paged;
 use super::repos;
 use super::scoped::Who;
-use super::segments::Segments;
+use super::segments::{RepoItemPath, Segments};
 use super::shape::Redirect;
 use crate::App;
 use abide_core::policy::Action;
@@ -29,7 +29,7 @@ pub(super) async fn list(
 pub(super) async fn release(
     State(app): State<App>,
     Who(caller): Who,
-    Segments((owner, name, id)): Segments<(String, String, String)>,
+    Segments((owner, name, id)): RepoItemPath,
 ) -> Result<StatusCode, ApiError> {
     let repo = repos::at(&app, &caller, (owner, name), Action::RedirectRelease).await?;
     redirects::release(&app.forge, &caller, &repo, &id).await?;

@@ -15,7 +15,7 @@ use abide_forge::Caller;
 use abide_forge::browse::{self, Browser};
 use abide_forge::repos::create::Created;
 use abide_forge::repos::edit::Edited;
-use abide_forge::repos::open::{Door, moved, open};
+use abide_forge::repos::open::{RepoLocator, moved, open};
 use abide_forge::repos::{Repo, create, delete, edit, list};
 use axum::Json;
 use axum::extract::State;
@@ -27,7 +27,7 @@ use utoipa::ToSchema;
 
 /// The repository of a path, if the caller may do this with it.
 pub(super) async fn at(app: &App, caller: &Caller, slug: (String, String), action: Action) -> Result<Repo, ApiError> {
-    Ok(open(&app.forge, caller, &Door::slug(slug.0, slug.1), action).await?)
+    Ok(open(&app.forge, caller, &RepoLocator::slug(slug.0, slug.1), action).await?)
 }
 
 /// The repository of a path, to look into.
@@ -47,7 +47,7 @@ pub(super) async fn show(
     Who(caller): Who,
     Segments(slug): Segments<(String, String)>,
 ) -> Result<Response, ApiError> {
-    let door = Door::slug(slug.0, slug.1);
+    let door = RepoLocator::slug(slug.0, slug.1);
     let repo = open(&app.forge, &caller, &door, Action::RepoRead).await?;
     // Whoever comes by an old name learns the address that never changes.
     if moved(&door, &repo) {
@@ -78,7 +78,7 @@ pub(super) async fn show_by_id(
     Who(caller): Who,
     Segments(id): Segments<String>,
 ) -> Result<Json<Repository>, ApiError> {
-    let repo = open(&app.forge, &caller, &Door::Id(id), Action::RepoRead).await?;
+    let repo = open(&app.forge, &caller, &RepoLocator::Id(id), Action::RepoRead).await?;
     Ok(Json(shape::one(&app, &caller, &repo).await?))
 }
 

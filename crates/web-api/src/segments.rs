@@ -10,6 +10,12 @@ use serde::de::DeserializeOwned;
 /// The variable segments of the path, decoded. A number that is none, or bytes that are no text, are a plain 404.
 pub(super) struct Segments<T>(pub T);
 
+/// `/repos/{owner}/{repo}/…`
+pub(super) type RepoPath = Segments<(String, String)>;
+
+/// `/repos/{owner}/{repo}/…/{item}`
+pub(super) type RepoItemPath = Segments<(String, String, String)>;
+
 impl<T, S> FromRequestParts<S> for Segments<T>
 where
     T: DeserializeOwned + Send,

@@ -25,7 +25,7 @@ pub(super) enum Full {
 }
 
 /// A place, until dropped.
-pub(super) struct Place {
+pub(super) struct StreamSlot {
     key: Key,
     held: Arc<Mutex<HashMap<Key, usize>>>,
     _permit: OwnedSemaphorePermit,
@@ -37,7 +37,7 @@ impl Streams {
     }
 
     /// Takes a place for someone.
-    pub(super) fn take(&self, caller: &Caller) -> Result<Place, Full> {
+    pub(super) fn take(&self, caller: &Caller) -> Result<StreamSlot, Full> {
         let key = Key::of(caller);
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let own = held.get(&key).copied().unwrap_or_default();
@@ -46,11 +46,11 @@ impl Streams {
         }
         let permit = self.all.clone().try_acquire_owned().map_err(|_| Full::All)?;
         held.insert(key, own + 1);
-        Ok(Place { key, held: self.held.clone(), _permit: permit })
+        Ok(StreamSlot { key, held: self.held.clone(), _permit: permit })
     }
 }
 
-impl Drop for Place {
+impl Drop for StreamSlot {
     fn drop(&mut self) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         match held.get_mut(&self.key) {

@@ -1,6 +1,6 @@
 //! The stylesheet, the script and the icon. Their addresses carry a hash of their content, so browsers may keep them.
 
-use super::path::Address;
+use super::path::PagePath;
 use super::problem::Problem;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
@@ -59,7 +59,7 @@ pub(crate) fn icon() -> &'static str {
 }
 
 /// Serves one of them.
-pub(super) async fn serve(address: Address) -> Response {
+pub(super) async fn serve(address: PagePath) -> Response {
     let asked = format!("/assets/{}", address.segment(1));
     let Some(at) = NAMES.iter().position(|name| *name == asked) else { return Problem::not_found().into_response() };
     let headers = [

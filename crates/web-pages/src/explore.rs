@@ -4,7 +4,7 @@ use super::errors::Errors;
 use super::frame::Frame;
 use super::links::Links;
 use super::listed::Listed;
-use super::path::Address;
+use super::path::PagePath;
 use super::problem::{Problem, sentence};
 use super::respond;
 use super::visitor::Visitor;
@@ -38,7 +38,7 @@ const SORTS: [(&str, &str); 4] =
     [("updated", "Recently changed"), ("best", "Best match"), ("stars", "Most stars"), ("name", "Name")];
 
 /// `GET /explore`, `GET /search`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Result<Response, Problem> {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Result<Response, Problem> {
     let (query, topic, page) = (address.query_text("q"), address.query_text("topic"), address.page());
     let sort = address.query("sort").unwrap_or_else(|| if query.is_empty() { "updated" } else { "best" }.into());
     let order = match sort.as_str() {

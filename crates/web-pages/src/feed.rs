@@ -3,7 +3,7 @@
 use super::frame::Frame;
 use super::links::Links;
 use super::listed::Listed;
-use super::path::Address;
+use super::path::PagePath;
 use super::problem::Problem;
 use super::respond;
 use super::visitor::Visitor;
@@ -31,7 +31,7 @@ pub(super) async fn page(
     caller: &Caller,
     feed: Feed,
     path: &str,
-    address: &Address,
+    address: &PagePath,
 ) -> Result<(Vec<Sentence>, Links), Problem> {
     let before = address.query("before").and_then(|place| place.parse().ok());
     let page = feeds::read(&app.forge, caller, feed, before, PER_PAGE).await?;
@@ -49,7 +49,7 @@ struct ActivityPage {
 }
 
 /// `GET /explore/activity`
-pub(super) async fn explore(State(app): State<App>, visitor: Visitor, address: Address) -> Result<Response, Problem> {
+pub(super) async fn explore(State(app): State<App>, visitor: Visitor, address: PagePath) -> Result<Response, Problem> {
     let (sentences, links) = page(&app, &visitor.caller(), Feed::Public, "/explore/activity", &address).await?;
     let frame = Frame::new(&app, &visitor, "Activity");
     Ok(respond::page(&ActivityPage { frame, tab: "activity", sentences, links }))
@@ -69,7 +69,7 @@ const PERIODS: [(Period, &str); 3] =
     [(Period::Day, "Today"), (Period::Week, "This week"), (Period::Month, "This month")];
 
 /// `GET /trending`
-pub(super) async fn trending(State(app): State<App>, visitor: Visitor, address: Address) -> Result<Response, Problem> {
+pub(super) async fn trending(State(app): State<App>, visitor: Visitor, address: PagePath) -> Result<Response, Problem> {
     let period = address.query_text("since").parse().unwrap_or(Period::Week);
     let repos = feeds::popular(&app.forge, &visitor.caller(), period, POPULAR).await?;
     let repos = Listed::all(&app, &visitor, repos).await?;

@@ -3,7 +3,7 @@
 use super::frame::Frame;
 use super::links::Links;
 use super::listed::Listed;
-use super::path::Address;
+use super::path::PagePath;
 use super::problem::Problem;
 use super::respond;
 use super::visitor::Visitor;
@@ -54,7 +54,7 @@ const BESIDE: i64 = 10;
 const RECENT: i64 = 10;
 
 /// `GET /`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Result<Response, Problem> {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Result<Response, Problem> {
     let Some(user) = visitor.user() else {
         let page = Page { limit: RECENT, offset: 0 };
         let repos = explore::latest(&app, &visitor, page).await?;

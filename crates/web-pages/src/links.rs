@@ -1,7 +1,7 @@
 //! Pages of a list.
 
-use super::path::Address;
-use abide_forge::social::Place;
+use super::path::PagePath;
+use abide_forge::attention::SortKey;
 
 /// Links to the pages beside one.
 #[derive(Default)]
@@ -12,7 +12,7 @@ pub(crate) struct Links {
 
 impl Links {
     /// Links around page `page` of a list whose address is `path`.
-    pub(crate) fn around(path: &str, address: &Address, page: usize, more: bool) -> Self {
+    pub(crate) fn around(path: &str, address: &PagePath, page: usize, more: bool) -> Self {
         let to = |page: usize| with(path, address, "page", &page.to_string());
         Self { previous: (page > 1).then(|| to(page - 1)), next: more.then(|| to(page + 1)) }
     }
@@ -33,7 +33,7 @@ impl Links {
     }
 
     /// Links of a feed that goes on behind a place, if it does.
-    pub(crate) fn feed(path: &str, address: &Address, next: Option<i64>) -> Self {
+    pub(crate) fn feed(path: &str, address: &PagePath, next: Option<i64>) -> Self {
         Self {
             previous: address.query("before").map(|_| without(path, address)),
             next: next.map(|place| with(path, address, "before", &place.to_string())),
@@ -44,10 +44,10 @@ impl Links {
     /// taken away.
     pub(crate) fn older<E>(
         path: &str,
-        address: &Address,
+        address: &PagePath,
         loaded: &mut Vec<E>,
         shown: usize,
-        place: impl Fn(&E) -> Place,
+        place: impl Fn(&E) -> SortKey,
     ) -> Self {
         let more = loaded.len() > shown;
         loaded.truncate(shown);
@@ -60,7 +60,7 @@ impl Links {
 }
 
 /// The parameters of an address that do not say which part of a list is shown.
-fn kept(address: &Address) -> form_urlencoded::Serializer<'static, String> {
+fn kept(address: &PagePath) -> form_urlencoded::Serializer<'static, String> {
     let mut query = form_urlencoded::Serializer::new(String::new());
     for (key, value) in form_urlencoded::parse(address.raw_query().trim_start_matches('?').as_bytes()) {
         if !["page", "before", "done"].contains(&key.as_ref()) {
@@ -70,12 +70,12 @@ fn kept(address: &Address) -> form_urlencoded::Serializer<'static, String> {
     query
 }
 
-fn with(path: &str, address: &Address, key: &str, value: &str) -> String {
+fn with(path: &str, address: &PagePath, key: &str, value: &str) -> String {
     format!("{path}?{}", kept(address).append_pair(key, value).finish())
 }
 
 /// The beginning of the list.
-fn without(path: &str, address: &Address) -> String {
+fn without(path: &str, address: &PagePath) -> String {
     let query = kept(address).finish();
     if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }

@@ -4,8 +4,8 @@ use super::visitor::Visitor;
 use crate::App;
 use abide_core::WatchLevel;
 use abide_forge::Fault;
+use abide_forge::attention::{star, watch};
 use abide_forge::repos::Repo;
-use abide_forge::social::{star, watch};
 
 /// A repository in a list.
 pub(crate) struct Listed {

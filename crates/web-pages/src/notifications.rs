@@ -5,15 +5,15 @@ use super::form::Form;
 use super::frame::Frame;
 use super::links::Links;
 use super::member::Member;
-use super::path::Address;
+use super::path::PagePath;
 use super::problem::Problem;
 use super::respond;
 use super::visitor::Visitor;
 use crate::App;
 use abide_core::{RepoId, Timestamp};
 use abide_forge::Access;
+use abide_forge::attention::Part;
 use abide_forge::notify::{Filter, Item, Reason, State as Seen, Waiting, inbox, unsubscribe};
-use abide_forge::social::Part;
 use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -90,7 +90,7 @@ impl InboxPage {
     }
 }
 
-fn asked(address: &Address) -> Filter {
+fn asked(address: &PagePath) -> Filter {
     let repo = address.query("repo").and_then(|text| text.parse().ok());
     Filter { all: address.query("all").is_some(), repo, ..Filter::default() }
 }
@@ -110,7 +110,7 @@ fn path_of(filter: &Filter) -> String {
 }
 
 /// `GET /notifications`
-async fn show(State(app): State<App>, member: Member, address: Address) -> Result<Response, Problem> {
+async fn show(State(app): State<App>, member: Member, address: PagePath) -> Result<Response, Problem> {
     let (caller, filter) = (&member.viewer.caller, asked(&address));
     let part = Part::behind(address.behind(), PER_PAGE as i64 + 1);
     let mut items = inbox::list(&app.forge, caller, filter, part).await?;
@@ -141,12 +141,12 @@ async fn mark_all(State(app): State<App>, member: Member, form: Form) -> Result<
     Ok(respond::see_other(&back(&form)))
 }
 
-async fn found(app: &App, member: &Member, address: &Address) -> Result<Item, Access> {
+async fn found(app: &App, member: &Member, address: &PagePath) -> Result<Item, Access> {
     inbox::show(&app.forge, &member.viewer.caller, address.segment(1)).await
 }
 
 /// `POST /notifications/{id}/open`: reads it where it happened.
-async fn open(State(app): State<App>, member: Member, address: Address, _: Form) -> Result<Response, Problem> {
+async fn open(State(app): State<App>, member: Member, address: PagePath, _: Form) -> Result<Response, Problem> {
     let item = found(&app, &member, &address).await?;
     inbox::mark(&app.forge, &member.viewer.caller, &item, Seen::Read).await?;
     let row = Row::of(item);
@@ -154,33 +154,33 @@ async fn open(State(app): State<App>, member: Member, address: Address, _: Form)
 }
 
 /// `POST /notifications/{id}/read`
-async fn read(State(app): State<App>, member: Member, address: Address, form: Form) -> Result<Response, Problem> {
+async fn read(State(app): State<App>, member: Member, address: PagePath, form: Form) -> Result<Response, Problem> {
     let item = found(&app, &member, &address).await?;
     inbox::mark(&app.forge, &member.viewer.caller, &item, Seen::Read).await?;
     Ok(respond::see_other(&back(&form)))
 }
 
 /// `POST /notifications/{id}/done`
-async fn done(State(app): State<App>, member: Member, address: Address, form: Form) -> Result<Response, Problem> {
+async fn done(State(app): State<App>, member: Member, address: PagePath, form: Form) -> Result<Response, Problem> {
     let item = found(&app, &member, &address).await?;
     inbox::mark(&app.forge, &member.viewer.caller, &item, Seen::Done).await?;
     Ok(respond::see_other(&back(&form)))
 }
 
 /// `POST /notifications/{id}/mute`
-async fn mute(State(app): State<App>, member: Member, address: Address, form: Form) -> Result<Response, Problem> {
+async fn mute(State(app): State<App>, member: Member, address: PagePath, form: Form) -> Result<Response, Problem> {
     set_muted(&app, &member, &address, &form, true).await
 }
 
 /// `POST /notifications/{id}/unmute`
-async fn unmute(State(app): State<App>, member: Member, address: Address, form: Form) -> Result<Response, Problem> {
+async fn unmute(State(app): State<App>, member: Member, address: PagePath, form: Form) -> Result<Response, Problem> {
     set_muted(&app, &member, &address, &form, false).await
 }
 
 async fn set_muted(
     app: &App,
     member: &Member,
-    address: &Address,
+    address: &PagePath,
     form: &Form,
     muted: bool,
 ) -> Result<Response, Problem> {
@@ -208,7 +208,7 @@ fn no_link_of_ours() -> Problem {
 }
 
 /// `GET /notifications/unsubscribe/{token}`: only shows what the button does.
-async fn ask_unsubscribe(State(app): State<App>, visitor: Visitor, address: Address) -> Result<Response, Problem> {
+async fn ask_unsubscribe(State(app): State<App>, visitor: Visitor, address: PagePath) -> Result<Response, Problem> {
     let token = address.segment(2).to_owned();
     match unsubscribe::is_good(&app.forge, &token).await? {
         true => {
@@ -220,7 +220,7 @@ async fn ask_unsubscribe(State(app): State<App>, visitor: Visitor, address: Addr
 }
 
 /// `POST /notifications/unsubscribe/{token}`: by the button, or by the recipient's mail program.
-async fn end(State(app): State<App>, visitor: Visitor, address: Address) -> Result<Response, Problem> {
+async fn end(State(app): State<App>, visitor: Visitor, address: PagePath) -> Result<Response, Problem> {
     let token = address.segment(2).to_owned();
     match unsubscribe::unsubscribe(&app.forge, &token).await? {
         true => {

@@ -3,7 +3,7 @@
 
 use super::problem::Problem;
 use abide_core::Timestamp;
-use abide_forge::social::Place;
+use abide_forge::attention::SortKey;
 use axum::extract::FromRequestParts;
 use axum::http::Method;
 use axum::http::request::Parts;
@@ -12,13 +12,13 @@ use std::convert::Infallible;
 
 /// The segments of the address, still percent-encoded.
 #[derive(Debug, Clone)]
-pub(crate) struct Address {
+pub(crate) struct PagePath {
     segments: Vec<String>,
     query: String,
     reads: bool,
 }
 
-impl Address {
+impl PagePath {
     /// Whether someone only looks, and sends nothing.
     pub(crate) fn reads(&self) -> bool {
         self.reads
@@ -66,13 +66,13 @@ impl Address {
     }
 
     /// The entry behind which a list is to go on, as `Links::older` writes it; its top if there is none.
-    pub(crate) fn behind(&self) -> Place {
+    pub(crate) fn behind(&self) -> SortKey {
         let asked = self.query("before");
         let place = asked
             .as_deref()
             .and_then(|text| text.split_once('.'))
-            .and_then(|(at, id)| Some(Place { at: Timestamp::from_micros(at.parse().ok()?), id: id.parse().ok()? }));
-        place.unwrap_or(Place::TOP)
+            .and_then(|(at, id)| Some(SortKey { at: Timestamp::from_micros(at.parse().ok()?), id: id.parse().ok()? }));
+        place.unwrap_or(SortKey::TOP)
     }
 
     /// The raw query, with its question mark, or nothing.
@@ -81,7 +81,7 @@ impl Address {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Address {
+impl<S: Sync> FromRequestParts<S> for PagePath {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {

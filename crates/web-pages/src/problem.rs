@@ -4,10 +4,10 @@
 use super::frame::Frame;
 use super::respond;
 use abide_core::policy::DenyCode;
+use abide_forge::attention::AttentionError;
 use abide_forge::browse::BrowseError;
 use abide_forge::issues::{self, IssueError};
 use abide_forge::repos::{Class, LifeError};
-use abide_forge::social::SocialError;
 use abide_forge::webhooks::HookError;
 use abide_forge::{Access, Fault, GitError};
 use askama::Template;
@@ -29,7 +29,7 @@ pub(crate) struct Problem {
     login: bool,
     /// Whether logging in is all that is missing.
     login_first: bool,
-    /// Address of the repository to go back to.
+    /// PagePath of the repository to go back to.
     back: Option<String>,
 }
 
@@ -194,12 +194,12 @@ impl From<LifeError> for Problem {
     }
 }
 
-impl From<SocialError> for Problem {
-    fn from(error: SocialError) -> Self {
+impl From<AttentionError> for Problem {
+    fn from(error: AttentionError) -> Self {
         match error {
-            SocialError::Access(access) => access.into(),
-            SocialError::Oneself => Self::new(StatusCode::BAD_REQUEST, sentence(&error.to_string())),
-            SocialError::TooOften { retry_after } => Self::too_often(retry_after),
+            AttentionError::Access(access) => access.into(),
+            AttentionError::Oneself => Self::new(StatusCode::BAD_REQUEST, sentence(&error.to_string())),
+            AttentionError::TooOften { retry_after } => Self::too_often(retry_after),
         }
     }
 }

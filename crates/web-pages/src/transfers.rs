@@ -8,7 +8,7 @@ use super::form::Form;
 use super::frame::Frame;
 use super::links::Links;
 use super::member::Member;
-use super::path::Address;
+use super::path::PagePath;
 use super::problem::{Problem, rule, sentence};
 use super::respond;
 use crate::App;
@@ -111,7 +111,7 @@ impl Card {
 }
 
 /// `GET /transfers`
-async fn inbox(State(app): State<App>, member: Member, address: Address) -> Result<Response, Problem> {
+async fn inbox(State(app): State<App>, member: Member, address: PagePath) -> Result<Response, Problem> {
     let caller = &member.viewer.caller;
     let page = address.page();
     let wanted = Page { limit: PER_PAGE as i64, offset: ((page - 1) * PER_PAGE) as i64 };
@@ -124,14 +124,14 @@ async fn inbox(State(app): State<App>, member: Member, address: Address) -> Resu
 }
 
 /// `GET /transfers/{id}`
-async fn show(State(app): State<App>, member: Member, address: Address) -> Result<Response, Problem> {
+async fn show(State(app): State<App>, member: Member, address: PagePath) -> Result<Response, Problem> {
     Ok(respond::page(&offer_page(&app, &member, &address, None).await?))
 }
 
 async fn offer_page(
     app: &App,
     member: &Member,
-    address: &Address,
+    address: &PagePath,
     error: Option<String>,
 ) -> Result<OfferPage, Problem> {
     let caller = &member.viewer.caller;
@@ -142,21 +142,21 @@ async fn offer_page(
 }
 
 /// `POST /transfers/{id}/accept`
-async fn accept(State(app): State<App>, member: Member, address: Address, _: Form) -> Result<Response, Problem> {
+async fn accept(State(app): State<App>, member: Member, address: PagePath, _: Form) -> Result<Response, Problem> {
     answer(&app, &member, &address, Answer::Accept).await
 }
 
 /// `POST /transfers/{id}/decline`
-async fn decline(State(app): State<App>, member: Member, address: Address, _: Form) -> Result<Response, Problem> {
+async fn decline(State(app): State<App>, member: Member, address: PagePath, _: Form) -> Result<Response, Problem> {
     answer(&app, &member, &address, Answer::Decline).await
 }
 
 /// `POST /transfers/{id}/cancel`
-async fn cancel(State(app): State<App>, member: Member, address: Address, _: Form) -> Result<Response, Problem> {
+async fn cancel(State(app): State<App>, member: Member, address: PagePath, _: Form) -> Result<Response, Problem> {
     answer(&app, &member, &address, Answer::Cancel).await
 }
 
-async fn answer(app: &App, member: &Member, address: &Address, answer: Answer) -> Result<Response, Problem> {
+async fn answer(app: &App, member: &Member, address: &PagePath, answer: Answer) -> Result<Response, Problem> {
     let error = match transfer::answer(&app.forge, &member.viewer.caller, address.segment(1), answer).await {
         Ok(offer) => {
             let slug = offer.repo.slug();

@@ -6,7 +6,7 @@ use abide_forge::accounts::authenticate;
 use abide_forge::accounts::nostr::{self, NostrError};
 use abide_forge::accounts::standing::Standing;
 use abide_forge::{Caller, Fault};
-use abide_nostr::Limits;
+use abide_nostr::RelayLimits;
 use abide_nostr::http_auth::{self, Request};
 use axum::body::{Body, to_bytes};
 use axum::extract::OriginalUri;
@@ -87,7 +87,7 @@ pub async fn identify_signed(
 /// The credential of a request. A connection that outlives the request must check it again.
 pub fn standing(headers: &HeaderMap, caller: &Caller) -> Standing {
     if let Some(header) = signed(headers) {
-        let key = http_auth::named_key(header, &Limits::default()).ok();
+        let key = http_auth::named_key(header, &RelayLimits::default()).ok();
         return key.zip(caller.user_id()).map_or(Standing::Anonymous, |(key, user)| Standing::Linked(key, user));
     }
     let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());

@@ -1,7 +1,7 @@
 //! The accept loop.
 
+mod connection_slots;
 mod paced;
-mod places;
 mod reserve;
 
 use crate::forwarded;
@@ -12,10 +12,10 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
+use connection_slots::{ConnectionSlots, Entry};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use ipnet::IpNet;
-use places::{Entry, Places};
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
-pub(crate) use places::Held;
+pub(crate) use connection_slots::ConnectionSlot;
 
 abide_core::settings! {
     /// Bounds of the accept loop.
@@ -62,7 +62,7 @@ pub(crate) struct Sockets(pub TaskTracker);
 struct Server {
     router: Router,
     options: Options,
-    places: Places,
+    connection_slots: ConnectionSlots,
     sockets: Sockets,
     stop: CancellationToken,
 }
@@ -71,7 +71,7 @@ struct Server {
 pub async fn serve(listener: TcpListener, router: Router, options: Options, stop: CancellationToken) {
     let trusted = options.trusted_proxies.clone();
     let server = Arc::new(Server {
-        places: Places::new(options.max_connections, options.connections_per_ip, trusted),
+        connection_slots: ConnectionSlots::new(options.max_connections, options.connections_per_ip, trusted),
         router,
         options,
         sockets: Sockets(TaskTracker::new()),
@@ -103,7 +103,7 @@ impl Server {
     fn admit(self: &Arc<Self>, stream: TcpStream, ip: IpAddr) {
         // Answers are written in few large pieces; waiting to join them only costs time.
         let _ = stream.set_nodelay(true);
-        match self.places.enter(ip) {
+        match self.connection_slots.enter(ip) {
             Entry::Guest(held) => self.spawn(stream, ip, held, false),
             Entry::Proxy(held) => self.spawn(stream, ip, held, true),
             Entry::Reserve(held) => {
@@ -118,7 +118,7 @@ impl Server {
         }
     }
 
-    fn spawn(self: &Arc<Self>, stream: TcpStream, ip: IpAddr, held: Held, by_proxy: bool) {
+    fn spawn(self: &Arc<Self>, stream: TcpStream, ip: IpAddr, held: ConnectionSlot, by_proxy: bool) {
         let io = TokioIo::new(Patient::new(stream, self.options.write_timeout));
         let server = self.clone();
         let place = held.clone();
@@ -155,7 +155,7 @@ impl Server {
         &self,
         request: Request<Incoming>,
         peer: Peer,
-        mut held: Held,
+        mut held: ConnectionSlot,
         by_proxy: bool,
     ) -> Result<Response, Infallible> {
         let mut request = request.map(|body| paced::paced(body, self.options.body_timeout));
@@ -165,7 +165,7 @@ impl Server {
         let counted = by_proxy && !reserve::is_health(&request);
         if counted {
             let client = request.extensions().get::<Peer>().map_or(peer.0, |client| client.0);
-            let Some(own) = self.places.request(&held, client) else {
+            let Some(own) = self.connection_slots.request(&held, client) else {
                 refused("request");
                 return Ok(reserve::too_many());
             };

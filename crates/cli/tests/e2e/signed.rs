@@ -6,9 +6,10 @@ use abide_core::Timestamp;
 use abide_nostr::event::to_json;
 use abide_nostr::git::StatusEvent;
 use abide_nostr::{Event, nip19};
-use abide_store::nostr_events::{self, NewEvent, tag_key};
-use abide_store::purgatory::{self, Entry};
-use abide_store::{StoreError, nostr_repos, repos};
+use abide_store::nostr::events::{NewEvent, tag_key};
+use abide_store::nostr::purgatory::{self, Entry};
+use abide_store::nostr::{self};
+use abide_store::{StoreError, repos};
 use abide_testkit::{Key, Server};
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ pub fn npub(key: &Key) -> String {
 pub fn keep(server: &Server, events: &[Event]) {
     let events: Vec<NewEvent> = events.iter().map(new_event).collect();
     let kept: Result<_, StoreError> = with_store(server, async |store| {
-        store.write(events, |tx, events| Box::pin(async move { nostr_events::insert_many(tx, events).await })).await
+        store.write(events, |tx, events| Box::pin(async move { nostr::events::insert_many(tx, events).await })).await
     });
     kept.expect("events are kept");
 }
@@ -80,7 +81,7 @@ pub fn governed(server: &Server, key: &Key, identifier: &str, push: impl FnOnce(
     push(&maker);
     let npub = npub(key);
     let owner: Result<_, StoreError> = with_store(server, async |store| {
-        store.write(npub, |tx, npub| Box::pin(async move { nostr_repos::user_for(tx, npub).await })).await
+        store.write(npub, |tx, npub| Box::pin(async move { nostr::repos::user_for(tx, npub).await })).await
     });
     let owner = owner.expect("an account is made");
     query(server, &format!("UPDATE repos SET owner_id = {owner}, governance = 'nostr' WHERE id = {id}"));

@@ -6,8 +6,9 @@ use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Caller, Fault, Forge};
 use abide_core::scope::Scopes;
 use abide_core::{Timestamp, UserId};
-use abide_store::tokens::{self, NewToken};
-use abide_store::{StoreError, throttles, users};
+use abide_store::accounts::tokens::{self, NewToken};
+use abide_store::accounts::users;
+use abide_store::{StoreError, throttles};
 use serde_json::json;
 use std::time::Duration;
 

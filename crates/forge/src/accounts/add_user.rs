@@ -3,8 +3,9 @@
 use super::new_account::{self, Draft, FieldError};
 use crate::{Fault, Forge};
 use abide_core::UserId;
-use abide_store::users::NewUser;
-use abide_store::{StoreError, Tx, emails};
+use abide_store::accounts::emails;
+use abide_store::accounts::users::NewUser;
+use abide_store::{StoreError, Tx};
 
 /// Input of a new account.
 pub struct Request {

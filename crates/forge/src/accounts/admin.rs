@@ -2,20 +2,21 @@
 
 use super::suspend;
 use crate::emit::{AuditAction, Who, audit_account};
-use crate::repos::open::{Door, open};
+use crate::repos::open::{RepoLocator, open};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::account::{self, AdminRefusal};
 use abide_core::policy::{Action, Actor};
 use abide_core::scope::Scope;
 use abide_core::{UserId, UserName};
+use abide_store::accounts::users::{self, Found};
+use abide_store::accounts::{user_keys, user_redirects};
 use abide_store::repos::Page;
-use abide_store::users::{self, Found};
-use abide_store::{StoreError, Tx, audit, user_keys, user_redirects};
+use abide_store::{StoreError, Tx, audit};
 use percent_encoding::percent_decode_str;
 use serde_json::json;
 
+pub use abide_store::accounts::users::Found as UserRow;
 pub use abide_store::audit::Named as AuditRow;
-pub use abide_store::users::Found as UserRow;
 
 /// Why the account was not changed.
 #[derive(Debug, thiserror::Error)]
@@ -178,7 +179,7 @@ pub async fn audit(
         drop(conn);
         let Some((owner, name)) = slug.trim().split_once('/') else { return Ok(Vec::new()) };
         let name = percent_decode_str(name).decode_utf8_lossy();
-        match open(forge, caller, &Door::slug(owner, name), Action::RepoRead).await {
+        match open(forge, caller, &RepoLocator::slug(owner, name), Action::RepoRead).await {
             Ok(repo) => wanted.repo = Some(repo.id),
             Err(Access::NotFound) => return Ok(Vec::new()),
             Err(error) => return Err(error),

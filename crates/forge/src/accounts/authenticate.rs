@@ -4,7 +4,7 @@ use super::add_token::PREFIX;
 use super::one_time::hash;
 use super::standing::Standing;
 use crate::{Caller, Fault, Forge};
-use abide_store::{ssh_keys, tokens, users};
+use abide_store::accounts::{ssh_keys, tokens, users};
 use std::net::IpAddr;
 use std::time::Duration;
 

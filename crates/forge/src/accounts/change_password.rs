@@ -9,8 +9,9 @@ use crate::mail::{self, letters};
 use crate::{Fault, Forge};
 use abide_core::UserId;
 use abide_core::account::password_fits;
-use abide_store::links::{self, Purpose};
-use abide_store::{StoreError, Tx, sessions, users};
+use abide_store::accounts::links::{self, Purpose};
+use abide_store::accounts::{sessions, users};
+use abide_store::{StoreError, Tx};
 use serde_json::json;
 
 /// Why the password was not changed.

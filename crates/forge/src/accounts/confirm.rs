@@ -4,7 +4,8 @@ use super::sessions::Viewer;
 use super::{password as hashed, throttle};
 use crate::{Fault, Forge};
 use abide_core::account;
-use abide_store::{StoreError, sessions, throttles, users};
+use abide_store::accounts::{sessions, users};
+use abide_store::{StoreError, throttles};
 use std::time::Duration;
 
 const SCOPE: &str = "confirm:account";

@@ -15,8 +15,9 @@ use abide_core::account::{self, DeleteRefusal, Deleter};
 use abide_core::event::{Payload, Publicity, UserDeleted};
 use abide_core::{UserId, UserName};
 use abide_nostr::nip19;
+use abide_store::accounts::{retire, user_keys, users};
 use abide_store::repos::{self, Page, Viewer as Reader};
-use abide_store::{StoreError, Tx, retire, user_keys, users};
+use abide_store::{StoreError, Tx};
 use serde_json::{Value as Json, json};
 use std::time::Duration;
 

@@ -8,11 +8,12 @@ use crate::mail::{self, letters};
 use crate::{Fault, Forge};
 use abide_core::UserId;
 use abide_core::account::{EmailAddress, InvalidEmail};
-use abide_store::{StoreError, Tx, emails, throttles, users};
+use abide_store::accounts::{emails, users};
+use abide_store::{StoreError, Tx, throttles};
 use serde_json::json;
 use std::time::Duration;
 
-pub use abide_store::emails::Email;
+pub use abide_store::accounts::emails::Email;
 
 /// Why the addresses were not changed.
 #[derive(Debug, thiserror::Error)]

@@ -9,11 +9,11 @@ use crate::emit::{AuditAction, Who, audit_account};
 use crate::mail::{self, letters};
 use crate::{Access, Fault, Forge};
 use abide_core::account::{EmailAddress, InvalidEmail};
-use abide_store::links::{self, NewLink, Purpose};
+use abide_store::accounts::links::{self, NewLink, Purpose};
 use abide_store::{StoreError, Tx};
 use serde_json::json;
 
-pub use abide_store::links::Invite;
+pub use abide_store::accounts::links::Invite;
 
 /// Maximum number of invitations in the list.
 const MAX: i64 = 1000;

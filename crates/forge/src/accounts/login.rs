@@ -4,13 +4,14 @@
 //! a client that knows the password is told that the account is suspended.
 
 use super::sessions::{Cookie, Opening};
-use super::ticket::{self, Ticket as Parsed};
+use super::ticket::{self, Ticket};
 use super::{one_time, password, second_factor as factor, throttle};
 use crate::{Fault, Forge};
 use abide_core::{UserId, UserName};
+use abide_store::accounts::totp;
+use abide_store::accounts::users::{self, User};
 use abide_store::throttles::{self, Limit};
-use abide_store::users::{self, User};
-use abide_store::{StoreError, Tx, totp};
+use abide_store::{StoreError, Tx};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -34,11 +35,11 @@ pub enum Outcome {
     /// Logged in.
     In(Cookie),
     /// A code is needed too.
-    SecondFactor(Ticket),
+    SecondFactor(SecondFactorTicket),
 }
 
 /// Must be sent back with the code, within ten minutes.
-pub struct Ticket(pub String);
+pub struct SecondFactorTicket(pub String);
 
 /// Why the login failed.
 #[derive(Debug, thiserror::Error)]
@@ -114,7 +115,7 @@ pub async fn login(forge: &Forge, request: Request) -> Result<Outcome, LoginErro
         .await?;
     match (user.suspended_at, needs_factor) {
         (Some(_), _) => Err(LoginError::Suspended),
-        (None, true) => Ok(Outcome::SecondFactor(Ticket(ticket::issue(forge, &user)))),
+        (None, true) => Ok(Outcome::SecondFactor(SecondFactorTicket(ticket::issue(forge, &user)))),
         (None, false) => {
             metrics::counter!("abide_logins_total", "end" => "in").increment(1);
             Ok(Outcome::In(cookie))
@@ -185,7 +186,7 @@ pub async fn second_factor(
     agent: &str,
     ip: Option<IpAddr>,
 ) -> Result<Cookie, LoginError> {
-    let ticket = Parsed::parse(ticket).ok_or(LoginError::Wrong)?;
+    let ticket = Ticket::parse(ticket).ok_or(LoginError::Wrong)?;
     let user = users::by_id(&mut *forge.store().read().await?, ticket.user).await?;
     let user = user.filter(|user| ticket.is_genuine(forge, user)).ok_or(LoginError::Wrong)?;
     if user.suspended_at.is_some() {

@@ -38,11 +38,11 @@ pub mod verify;
 
 use crate::{Fault, Forge};
 use abide_core::{UserId, UserName};
-use abide_store::users;
+use abide_store::accounts::users;
 
-pub use abide_store::ssh_keys::SshKey;
-pub use abide_store::tokens::Token;
-pub use abide_store::users::User;
+pub use abide_store::accounts::ssh_keys::SshKey;
+pub use abide_store::accounts::tokens::Token;
+pub use abide_store::accounts::users::User;
 pub use sessions::Viewer;
 
 /// The account with this name.

@@ -7,8 +7,9 @@ use abide_core::account::{EmailAddress, InvalidEmail, password_fits};
 use abide_core::event::{Payload, Publicity, UserCreated};
 use abide_core::names::InvalidName;
 use abide_core::{UserId, UserName};
-use abide_store::users::{self, NewUser};
-use abide_store::{StoreError, Tx, emails};
+use abide_store::accounts::emails;
+use abide_store::accounts::users::{self, NewUser};
+use abide_store::{StoreError, Tx};
 use serde_json::json;
 
 /// A field of a new account that breaks a rule.

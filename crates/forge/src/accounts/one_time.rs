@@ -1,7 +1,7 @@
 //! Secrets that are issued once and stored only as a hash: cookies and links.
 
 use crate::{Fault, Forge};
-use abide_store::links::{self, Link, Purpose};
+use abide_store::accounts::links::{self, Link, Purpose};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};

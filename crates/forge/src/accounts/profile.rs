@@ -5,7 +5,7 @@ use crate::{Access, Caller, Fault, Forge};
 use abide_core::account::{InvalidProfile, ProfileField};
 use abide_core::policy::DenyCode;
 use abide_store::StoreError;
-use abide_store::users::{self, Profile};
+use abide_store::accounts::users::{self, Profile};
 use serde_json::json;
 
 /// Input as typed. Every field may be empty.

@@ -3,15 +3,16 @@
 use super::confirm::{self, ConfirmError};
 use super::new_account::FieldError;
 use super::sessions::Viewer;
+use crate::attention::watch;
 use crate::emit::{AuditAction, Subject, Who, audit_account, emit};
-use crate::social::watch;
 use crate::{Fault, Forge};
 use abide_core::event::{Payload, Publicity, UserRenamed};
 use abide_core::names::InvalidName;
 use abide_core::{UserId, UserName};
-use abide_store::{StoreError, Tx, user_merge, user_redirects, users};
+use abide_store::accounts::{user_merge, user_redirects, users};
+use abide_store::{StoreError, Tx};
 
-pub use abide_store::user_redirects::OldName;
+pub use abide_store::accounts::user_redirects::OldName;
 
 /// Why the name was not changed.
 #[derive(Debug, thiserror::Error)]

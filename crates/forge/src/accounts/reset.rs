@@ -12,8 +12,9 @@ use crate::jobs::{self, Kind};
 use crate::mail::{self, letters};
 use crate::{Fault, Forge, sealed};
 use abide_core::account::{EmailAddress, password_fits};
-use abide_store::links::{self, NewLink, Purpose};
-use abide_store::{StoreError, Tx, emails, throttles, users};
+use abide_store::accounts::links::{self, NewLink, Purpose};
+use abide_store::accounts::{emails, users};
+use abide_store::{StoreError, Tx, throttles};
 use std::net::IpAddr;
 use std::time::Duration;
 

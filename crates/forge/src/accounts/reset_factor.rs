@@ -7,7 +7,8 @@ use crate::mail::{self, letters};
 use crate::{Access, Caller, Forge};
 use abide_core::UserId;
 use abide_core::account::{AdminRefusal, may_reset_factor};
-use abide_store::{Tx, sessions, totp, users};
+use abide_store::Tx;
+use abide_store::accounts::{sessions, totp, users};
 use serde_json::json;
 
 /// Whether an account has a second factor, for site admins.

@@ -2,7 +2,8 @@
 
 use crate::{Fault, Forge, sealed};
 use abide_core::{Timestamp, UserId};
-use abide_store::{Tx, totp};
+use abide_store::Tx;
+use abide_store::accounts::totp;
 use totp_rs::{Builder, Totp};
 
 /// Bytes of a secret, as the standard recommends for SHA-1.

@@ -4,9 +4,10 @@ use super::new_account::{self, Draft, FieldError};
 use super::one_time::{self, OneTime};
 use crate::{Fault, Forge};
 use abide_core::UserId;
-use abide_store::links::{self, NewLink, Purpose};
-use abide_store::users::{self, NewUser};
-use abide_store::{StoreError, Tx, emails};
+use abide_store::accounts::emails;
+use abide_store::accounts::links::{self, NewLink, Purpose};
+use abide_store::accounts::users::{self, NewUser};
+use abide_store::{StoreError, Tx};
 use std::net::IpAddr;
 
 /// Why the first admin was not created.

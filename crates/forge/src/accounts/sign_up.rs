@@ -4,9 +4,10 @@ use super::new_account::{self, Draft, FieldError};
 use super::{invites, one_time, throttle, verify};
 use crate::{Fault, Forge};
 use abide_core::UserId;
-use abide_store::links::{self, Purpose};
-use abide_store::users::NewUser;
-use abide_store::{StoreError, Tx, emails, throttles};
+use abide_store::accounts::emails;
+use abide_store::accounts::links::{self, Purpose};
+use abide_store::accounts::users::NewUser;
+use abide_store::{StoreError, Tx, throttles};
 use std::net::IpAddr;
 use std::time::Duration;
 

@@ -3,8 +3,9 @@
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Caller, Fault, Forge};
 use abide_core::UserId;
-use abide_store::ssh_keys::{self, NewSshKey, SshKey};
-use abide_store::{StoreError, users};
+use abide_store::StoreError;
+use abide_store::accounts::ssh_keys::{self, NewSshKey, SshKey};
+use abide_store::accounts::users;
 use serde_json::json;
 use ssh_key::public::KeyData;
 use ssh_key::{HashAlg, PublicKey};

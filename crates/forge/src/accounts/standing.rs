@@ -8,7 +8,8 @@ use abide_core::policy::Actor;
 use abide_core::time::Timestamp;
 use abide_nostr::grasp::signer::Signer;
 use abide_nostr::{PublicKey, nip19};
-use abide_store::{Conn, StoreError, sessions, ssh_keys, tokens, user_keys, users};
+use abide_store::accounts::{sessions, ssh_keys, tokens, user_keys, users};
+use abide_store::{Conn, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
 

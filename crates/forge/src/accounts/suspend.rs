@@ -7,7 +7,8 @@ use crate::grasp::spread;
 use crate::{Fault, Forge};
 use abide_core::UserId;
 use abide_core::account::password_fits;
-use abide_store::{StoreError, Tx, nostr_repos, sessions, user_keys, users};
+use abide_store::accounts::{sessions, user_keys, users};
+use abide_store::{StoreError, Tx, nostr};
 use serde_json::json;
 
 /// Suspends an account or lifts the suspension. Tokens and keys of a suspended account do not work, and its sessions
@@ -27,7 +28,7 @@ pub(super) async fn write(tx: &mut Tx, who: &Who, user: UserId, suspended: bool)
         sessions::end_all(tx, user).await?;
         AuditAction::UserSuspended
     } else {
-        for repo in nostr_repos::of_owner(tx, user).await? {
+        for repo in nostr::repos::of_owner(tx, user).await? {
             spread::enqueue_for(tx, repo).await?;
         }
         AuditAction::UserUnsuspended

@@ -3,7 +3,7 @@
 
 use crate::{Forge, sealed};
 use abide_core::{Timestamp, UserId};
-use abide_store::users::User;
+use abide_store::accounts::users::User;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use std::time::Duration;

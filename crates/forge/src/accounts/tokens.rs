@@ -3,7 +3,7 @@
 use crate::emit::{AuditAction, Who, audit_account};
 use crate::{Caller, Fault, Forge};
 use abide_core::UserId;
-use abide_store::tokens::{self, Token};
+use abide_store::accounts::tokens::{self, Token};
 use serde_json::json;
 
 /// Maximum number of tokens in the list.

@@ -7,8 +7,9 @@ use crate::emit::{AuditAction, Who, audit_account};
 use crate::mail::{self, letters};
 use crate::{Fault, Forge};
 use abide_core::UserId;
-use abide_store::links::{self, NewLink, Purpose};
-use abide_store::{StoreError, Tx, emails, throttles};
+use abide_store::accounts::emails;
+use abide_store::accounts::links::{self, NewLink, Purpose};
+use abide_store::{StoreError, Tx, throttles};
 use serde_json::json;
 use std::time::Duration;
 

@@ -5,17 +5,17 @@
 //! cached result is never wrong, and the cache only has to be bounded. `place.rs` resolves addresses, `history.rs`
 //! walks the history, `newest.rs` sorts branches and tags by time, `shared.rs` holds the caches.
 
+mod commit_path;
 mod error;
 mod history;
 mod newest;
-mod place;
 mod refs;
 mod shared;
 
 use crate::accounts::standing::Standing;
 use crate::git::fetch;
 use crate::git::snapshots::{self, Refs};
-use crate::repos::open::{self, Door};
+use crate::repos::open::{self, RepoLocator};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::Oid;
 use abide_core::policy::Action;
@@ -35,10 +35,10 @@ pub use abide_git::read::{
     AheadBehind, Blob, Commit, Comparison, Count, Diff, DiffLimits, Entry as TreeEntry, EntryKind, FileLog, FileStep,
     Listing as Tree, LogPage, ObjectKind, ReadError as ObjectError, Reader as Objects, Signature, TagObject,
 };
+pub use commit_path::{CommitPath, Point, address_of};
 pub use error::BrowseError;
 pub use history::LastChanges;
 pub use newest::RefKind;
-pub use place::{Place, Point, address_of};
 pub use refs::{Branch, RefPage, Tag};
 pub(crate) use shared::Shared;
 
@@ -57,7 +57,7 @@ pub struct Browser {
 }
 
 /// Opens a repository for a caller who may read it.
-pub async fn open(forge: &Forge, caller: &Caller, door: &Door) -> Result<Browser, Access> {
+pub async fn open(forge: &Forge, caller: &Caller, door: &RepoLocator) -> Result<Browser, Access> {
     caller.ensure_scope(Scope::RepoRead)?;
     let repo = open::open(forge, caller, door, Action::RepoRead).await?;
     of_repo(forge, caller, repo).await

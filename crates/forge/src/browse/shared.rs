@@ -8,7 +8,7 @@ use abide_core::{Oid, RepoId};
 use abide_git::read::blame::BlameRange;
 use abide_git::read::{Commit, Count, Diff, Entry, FileLog, Listing, LogPage, Reader};
 use abide_git::slots::Pool;
-use abide_git::{Client, GitError, Place};
+use abide_git::{Client, GitError, PoolSlot};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use std::path::PathBuf;
@@ -76,7 +76,7 @@ impl Shared {
     }
 
     /// Takes a slot for slow work.
-    pub(crate) async fn heavy(&self, client: Client) -> Result<Place, GitError> {
+    pub(crate) async fn heavy(&self, client: Client) -> Result<PoolSlot, GitError> {
         self.heavy.enter(client, QUEUE).await
     }
 

@@ -5,7 +5,7 @@ use super::told::Told;
 use super::{AGENT, ProtocolVersion, Transport, ensure_directory, error_packet, moved_hint};
 use crate::accounts::standing::{ASK_EVERY, Standing};
 use crate::disk::{self, Writer};
-use crate::repos::open::{Door, open};
+use crate::repos::open::{RepoLocator, open};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::patience::Patience;
 use abide_core::policy::Action;
@@ -15,8 +15,8 @@ use abide_git::pace::Paced;
 use abide_git::upload::{self, UploadPack};
 use abide_git::v2::{self, V2Request};
 use abide_git::{Client, Cutter, GitError, PacketReader, Pumped, advertise, bare};
+use abide_store::nostr::{self, purgatory};
 use abide_store::repos::Repo;
-use abide_store::{nostr_repos, purgatory};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 
@@ -31,7 +31,7 @@ const UNPACKING: Duration = Duration::from_secs(900);
 
 /// A fetch that the policy allows.
 #[derive(Debug, Clone)]
-pub struct Ticket {
+pub struct FetchAdmission {
     source: Source,
     /// Message for the user.
     pub hint: Option<String>,
@@ -48,24 +48,30 @@ enum Source {
 }
 
 /// Opens a repository for fetching.
-pub async fn admit(forge: &Forge, caller: &Caller, door: &Door, transport: Transport) -> Result<Ticket, Access> {
+pub async fn admit(
+    forge: &Forge,
+    caller: &Caller,
+    door: &RepoLocator,
+    transport: Transport,
+) -> Result<FetchAdmission, Access> {
     caller.ensure_scope(Scope::RepoRead)?;
-    let ticket = |source, hint| Ticket { source, hint, client: caller.client(), standing: caller.standing.clone() };
+    let admission =
+        |source, hint| FetchAdmission { source, hint, client: caller.client(), standing: caller.standing.clone() };
     match open(forge, caller, door, Action::RepoRead).await {
         Ok(repo) => {
             let hint = moved_hint(forge, door, &repo, transport);
-            Ok(ticket(Source::Repo(Box::new(repo)), hint))
+            Ok(admission(Source::Repo(Box::new(repo)), hint))
         }
-        Err(Access::NotFound) if waits(forge, door).await? => Ok(ticket(Source::Nothing, None)),
+        Err(Access::NotFound) if waits(forge, door).await? => Ok(admission(Source::Nothing, None)),
         Err(error) => Err(error),
     }
 }
 
 /// Whether this coordinate has a repository in purgatory and none that is served.
-async fn waits(forge: &Forge, door: &Door) -> Result<bool, Fault> {
-    let Door::Nostr { owner, identifier } = door else { return Ok(false) };
+async fn waits(forge: &Forge, door: &RepoLocator) -> Result<bool, Fault> {
+    let RepoLocator::Nostr { owner, identifier } = door else { return Ok(false) };
     let mut conn = forge.store().read().await?;
-    if nostr_repos::by_coordinate(&mut conn, owner.as_bytes(), identifier, None).await?.is_some() {
+    if nostr::repos::by_coordinate(&mut conn, owner.as_bytes(), identifier, None).await?.is_some() {
         return Ok(false);
     }
     let entry = purgatory::announcement(&mut conn, owner.as_bytes(), identifier).await?;
@@ -81,16 +87,21 @@ async fn refs(forge: &Forge, source: &Source) -> Result<Refs, Fault> {
 }
 
 /// First response to a client of a stateless transport.
-pub async fn advertisement(forge: &Forge, ticket: &Ticket, version: ProtocolVersion) -> Result<Told, Fault> {
-    first_words(forge, ticket, version, true).await
+pub async fn advertisement(forge: &Forge, admission: &FetchAdmission, version: ProtocolVersion) -> Result<Told, Fault> {
+    first_words(forge, admission, version, true).await
 }
 
-async fn first_words(forge: &Forge, ticket: &Ticket, version: ProtocolVersion, stateless: bool) -> Result<Told, Fault> {
+async fn first_words(
+    forge: &Forge,
+    admission: &FetchAdmission,
+    version: ProtocolVersion,
+    stateless: bool,
+) -> Result<Told, Fault> {
     let capabilities = forge.git().upload_capabilities().await?;
     if version == ProtocolVersion::V2 {
         return Ok(Told::Whole(Some(advertise::upload_pack_v2(capabilities))));
     }
-    let refs = refs(forge, &ticket.source).await?;
+    let refs = refs(forge, &admission.source).await?;
     Ok(Told::of(advertise::upload_pack(refs, capabilities, version, stateless)))
 }
 
@@ -106,19 +117,19 @@ pub enum Answer {
 /// revoked.
 pub async fn answer(
     forge: &Forge,
-    ticket: &Ticket,
+    admission: &FetchAdmission,
     version: ProtocolVersion,
     input: impl AsyncRead + Unpin + Send,
 ) -> Result<Answer, Fault> {
     tokio::select! {
-        answer = make_answer(forge, ticket, version, input) => answer,
-        () = ticket.standing.lost(forge) => Err(Fault::Revoked),
+        answer = make_answer(forge, admission, version, input) => answer,
+        () = admission.standing.lost(forge) => Err(Fault::Revoked),
     }
 }
 
 async fn make_answer(
     forge: &Forge,
-    ticket: &Ticket,
+    admission: &FetchAdmission,
     version: ProtocolVersion,
     input: impl AsyncRead + Unpin + Send,
 ) -> Result<Answer, Fault> {
@@ -126,15 +137,16 @@ async fn make_answer(
     if version == ProtocolVersion::V2 {
         let request = v2::read_request(&mut reader).await.map_err(GitError::Client)?;
         if let V2Request::LsRefs(request) = request {
-            return Ok(Answer::Refs(Told::of(advertise::ls_refs(refs(forge, &ticket.source).await?, request))));
+            return Ok(Answer::Refs(Told::of(advertise::ls_refs(refs(forge, &admission.source).await?, request))));
         }
     }
     // Read the whole request before taking a slot: a client that stalls holds none.
-    let request = upload::read_request(forge.git(), ticket.client, reader, longest_request(forge, ticket)).await?;
+    let request =
+        upload::read_request(forge.git(), admission.client, reader, longest_request(forge, admission)).await?;
     metrics::counter!("abide_fetches_total", "transport" => "http").increment(1);
-    let stream = upload::spawn(forge.git(), &call(forge, ticket, version).await?, request).await?;
-    end_with(forge, &ticket.standing, stream.cutter());
-    let hint = ticket.hint.as_deref().filter(|_| version == ProtocolVersion::V2);
+    let stream = upload::spawn(forge.git(), &call(forge, admission, version).await?, request).await?;
+    end_with(forge, &admission.standing, stream.cutter());
+    let hint = admission.hint.as_deref().filter(|_| version == ProtocolVersion::V2);
     Ok(Answer::Stream(Box::new(Hinted::new(stream, hint))))
 }
 
@@ -153,8 +165,8 @@ pub(crate) fn end_with(forge: &Forge, standing: &Standing, answer: Cutter) {
 }
 
 /// Longest accepted request. When the disk is full, only requests that need no disk space are accepted.
-fn longest_request(forge: &Forge, ticket: &Ticket) -> u64 {
-    let (writer, most) = match ticket.client.is_stranger() {
+fn longest_request(forge: &Forge, admission: &FetchAdmission) -> u64 {
+    let (writer, most) = match admission.client.is_stranger() {
         true => (Writer::Stranger, STRANGERS_REQUEST),
         false => (Writer::Account, MAX_REQUEST),
     };
@@ -168,28 +180,28 @@ fn longest_request(forge: &Forge, ticket: &Ticket) -> u64 {
 /// is started for what it wants to have, once it has said all of that.
 pub async fn converse(
     forge: &Forge,
-    ticket: &Ticket,
+    admission: &FetchAdmission,
     version: ProtocolVersion,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin,
 ) -> Result<(), Fault> {
-    let mut talk = Talk { forge, ticket, version, output };
+    let mut talk = Talk { forge, admission, version, output };
     tokio::select! {
         held = Box::pin(talk.hold(input)) => held,
-        () = ticket.standing.lost(forge) => Err(Fault::Revoked),
+        () = admission.standing.lost(forge) => Err(Fault::Revoked),
     }
 }
 
 struct Talk<'a, W> {
     forge: &'a Forge,
-    ticket: &'a Ticket,
+    admission: &'a FetchAdmission,
     version: ProtocolVersion,
     output: W,
 }
 
 impl<W: AsyncWrite + Unpin> Talk<'_, W> {
     async fn hold(&mut self, input: impl AsyncRead + Unpin) -> Result<(), Fault> {
-        let first = first_words(self.forge, self.ticket, self.version, false).await?;
+        let first = first_words(self.forge, self.admission, self.version, false).await?;
         self.say(first).await?;
         let mut reader = PacketReader::new(Paced::new(input, self.forge.patience()));
         if self.version != ProtocolVersion::V2 {
@@ -202,13 +214,13 @@ impl<W: AsyncWrite + Unpin> Talk<'_, W> {
             patience = self.forge.patience();
             let request = v2::read_request(&mut reader).await.map_err(GitError::Client)?;
             if let V2Request::LsRefs(request) = request {
-                let refs = refs(self.forge, &self.ticket.source).await;
+                let refs = refs(self.forge, &self.admission.source).await;
                 let refs = self.or_told(refs).await?;
                 self.say(Told::of(advertise::ls_refs(refs, request))).await?;
                 continue;
             }
             let Some(request) = self.request(&mut reader).await? else { return Ok(()) };
-            let call = call(self.forge, self.ticket, self.version).await;
+            let call = call(self.forge, self.admission, self.version).await;
             let call = self.or_told(call).await?;
             let spawned = upload::spawn(self.forge.git(), &call, request).await;
             let answer = self.or_told(spawned).await?;
@@ -220,7 +232,7 @@ impl<W: AsyncWrite + Unpin> Talk<'_, W> {
     /// Versions 0 and 1: git goes on where the client has said what it wants.
     async fn go_on<R: AsyncRead + Unpin>(&mut self, mut reader: PacketReader<Paced<R>>) -> Result<(), Fault> {
         let Some(opening) = self.request(&mut reader).await? else { return Ok(()) };
-        let call = call(self.forge, self.ticket, self.version).await;
+        let call = call(self.forge, self.admission, self.version).await;
         let call = self.or_told(call).await?;
         let (rest, paced) = reader.into_parts();
         let input = std::io::Cursor::new(rest).chain(paced.into_inner());
@@ -236,8 +248,8 @@ impl<W: AsyncWrite + Unpin> Talk<'_, W> {
         &mut self,
         reader: &mut PacketReader<R>,
     ) -> Result<Option<upload::Request>, Fault> {
-        let most = longest_request(self.forge, self.ticket);
-        let request = upload::read_section(self.forge.git(), self.ticket.client, reader, most).await;
+        let most = longest_request(self.forge, self.admission);
+        let request = upload::read_section(self.forge.git(), self.admission.client, reader, most).await;
         let request = self.or_told(request).await?;
         if request.is_some() {
             metrics::counter!("abide_fetches_total", "transport" => "ssh").increment(1);
@@ -259,7 +271,7 @@ impl<W: AsyncWrite + Unpin> Talk<'_, W> {
     }
 
     async fn say(&mut self, told: Told) -> Result<(), Fault> {
-        let held = told.hold(self.ticket.client);
+        let held = told.hold(self.admission.client);
         let _held = self.or_told(held).await?;
         let mut patience = self.forge.patience();
         for piece in told {
@@ -269,15 +281,15 @@ impl<W: AsyncWrite + Unpin> Talk<'_, W> {
     }
 }
 
-async fn call(forge: &Forge, ticket: &Ticket, protocol: ProtocolVersion) -> Result<UploadPack, Fault> {
-    let repo = match &ticket.source {
+async fn call(forge: &Forge, admission: &FetchAdmission, protocol: ProtocolVersion) -> Result<UploadPack, Fault> {
+    let repo = match &admission.source {
         Source::Repo(repo) => {
             ensure_directory(forge, repo).await?;
             forge.layout().repo(repo.id)
         }
         Source::Nothing => bare::init_empty(forge.layout()).await?,
     };
-    Ok(UploadPack { repo, protocol, patience: forge.patience(), client: ticket.client })
+    Ok(UploadPack { repo, protocol, patience: forge.patience(), client: admission.client })
 }
 
 /// First response to a pushing client.

@@ -1,6 +1,6 @@
 //! Repository maintenance: merges small packs, packs refs, writes bitmaps and the commit-graph.
 
-use super::push::commit::{heartbeat, release};
+use super::push::apply::{heartbeat, release};
 use crate::disk::{Writer, ensure_room_for};
 use crate::jobs::{self, Kind};
 use crate::{Fault, Forge};
@@ -8,8 +8,9 @@ use abide_core::RepoId;
 use abide_git::{GitError, maintain};
 use abide_nostr::grasp::quota::REPOSITORY_BYTES;
 use abide_store::leases::{self, Lease};
-use abide_store::pushes::{self, Push};
-use abide_store::{StoreError, Tx, quotas, repos};
+use abide_store::nostr::quotas;
+use abide_store::repos::pushes::{self, Push};
+use abide_store::{StoreError, Tx, repos};
 use serde_json::json;
 use std::path::Path;
 

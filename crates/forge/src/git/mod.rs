@@ -12,7 +12,7 @@ pub mod reconcile;
 pub mod snapshots;
 mod told;
 
-use crate::repos::open::{self, Door};
+use crate::repos::open::{self, RepoLocator};
 use crate::{Fault, Forge};
 use abide_git::bare;
 use abide_store::repos::Repo;
@@ -46,7 +46,7 @@ impl Transport {
 }
 
 /// Hint for a client that used an old name: it keeps working, but there is a current one.
-fn moved_hint(forge: &Forge, door: &Door, repo: &Repo, transport: Transport) -> Option<String> {
+fn moved_hint(forge: &Forge, door: &RepoLocator, repo: &Repo, transport: Transport) -> Option<String> {
     let settings = forge.settings();
     let base = match transport {
         Transport::Ssh => &settings.ssh_url,

@@ -13,7 +13,7 @@ use crate::{Fault, Forge};
 use abide_core::{PushId, RepoId};
 use abide_git::{RefsMatch, incoming, locks, reftx};
 use abide_store::leases::{self, Lease};
-use abide_store::pushes::{self, Outcome, Push};
+use abide_store::repos::pushes::{self, Outcome, Push};
 use abide_store::{StoreError, repos};
 use std::time::Duration;
 

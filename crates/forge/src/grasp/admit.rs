@@ -1,17 +1,17 @@
 //! Admission of events that concern git data.
 
 use super::quota::Allowance;
-use super::{announce, deletion, proposal, state};
+use super::{announce, deletion, pr_event, state};
 use crate::relay::deleted::{self, is_deleted};
 use crate::relay::signer;
 use crate::{Fault, Forge};
 use abide_nostr::event::to_json;
 use abide_nostr::grasp::{Answer, Parsed, Prefix, Refusal, signer};
 use abide_nostr::{Event, EventId};
-use abide_store::{nostr_events, purgatory};
+use abide_store::nostr::{self, purgatory};
 use std::net::IpAddr;
 
-/// Decides about an announcement, a state, a proposal or a deletion, and stores the decision.
+/// Decides about an announcement, a state, a PR event or a deletion, and stores the decision.
 pub(crate) async fn admit(forge: &Forge, event: &Event, parsed: Parsed, from: Option<IpAddr>) -> Result<Answer, Fault> {
     if !forge.settings().grasp.enabled && needs_git_data(&parsed) {
         let reason = "this server does not accept repositories over nostr";
@@ -22,7 +22,7 @@ pub(crate) async fn admit(forge: &Forge, event: &Event, parsed: Parsed, from: Op
         return Ok(Answer::Refused(refusal));
     }
     let allowance = Allowance::load(forge, signer, event.pubkey, from).await?;
-    if matches!(parsed, Parsed::State(_) | Parsed::Proposal(_))
+    if matches!(parsed, Parsed::State(_) | Parsed::PrEvent(_))
         && is_deleted(&mut *forge.store().read().await?, event).await?
     {
         return Ok(Answer::Refused(deleted::refusal()));
@@ -33,8 +33,8 @@ pub(crate) async fn admit(forge: &Forge, event: &Event, parsed: Parsed, from: Op
             let answer = within(forge, event, &allowance, state::admit(forge, event, said, from, &allowance));
             answer.await
         }
-        Parsed::Proposal(proposed) => {
-            let answer = within(forge, event, &allowance, proposal::admit(forge, event, proposed, from, &allowance));
+        Parsed::PrEvent(proposed) => {
+            let answer = within(forge, event, &allowance, pr_event::admit(forge, event, proposed, from, &allowance));
             answer.await
         }
         Parsed::Deletion(request) => deletion::admit(forge, event, request, allowance).await,
@@ -71,7 +71,7 @@ async fn within(
 fn needs_git_data(parsed: &Parsed) -> bool {
     match parsed {
         Parsed::Announcement(_) | Parsed::State(_) => true,
-        Parsed::Proposal(proposal) => proposal.commit.is_some(),
+        Parsed::PrEvent(pr_event) => pr_event.commit.is_some(),
         Parsed::Deletion(_) | Parsed::Profile | Parsed::Related => false,
     }
 }
@@ -79,7 +79,7 @@ fn needs_git_data(parsed: &Parsed) -> bool {
 /// The answer for an event whose admission failed halfway: stored or waiting, if the event was written before the
 /// failure. Jobs and the sweep do the remaining work.
 pub(crate) async fn kept(forge: &Forge, id: &EventId) -> Result<Option<Answer>, Fault> {
-    let stored = nostr_events::by_id(&mut *forge.store().read().await?, id.as_bytes()).await?;
+    let stored = nostr::events::by_id(&mut *forge.store().read().await?, id.as_bytes()).await?;
     if stored.is_some_and(|found| !found.hidden) {
         return Ok(Some(Answer::Stored));
     }

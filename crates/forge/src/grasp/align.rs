@@ -4,15 +4,15 @@
 //! while its directory is built; the transaction that promotes it creates the row. The next attempt, or the sweep,
 //! deletes a directory that a crash left behind.
 
+use super::context::{GraspContext, Stage};
 use super::promote::{self, Promotion};
 use super::push::{Coordinate, Decision, Order, Plan, View, decide};
 use super::quota::{Paying, Weighing, give_back, weigh};
-use super::scene::{Place, Scene};
 use super::{arrived, attached};
 use crate::accounts::standing::Standing;
 use crate::disk::{Writer, ensure_room_for};
 use crate::error::REVOKED;
-use crate::git::push::commit::{self, Signing, Work};
+use crate::git::push::apply::{self, Signing, Work};
 use crate::git::push::{Verdicts, brought, incoming_key};
 use crate::git::snapshots;
 use crate::relay::readable;
@@ -22,9 +22,12 @@ use abide_git::{Client, Connected, GitError, Incoming, RefTxError, Snapshot, bar
 use abide_nostr::grasp::align::{Plan as Alignment, usual_head};
 use abide_nostr::grasp::quota::REPOSITORY_BYTES;
 use abide_nostr::{PublicKey, nip19};
+use abide_store::StoreError;
+use abide_store::accounts::user_keys;
 use abide_store::leases::{self, Lease};
+use abide_store::nostr::{self, purgatory};
 use abide_store::repos::Repo;
-use abide_store::{StoreError, nostr_repos, purgatory, pushes, repos, user_keys};
+use abide_store::repos::{self, pushes};
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -121,7 +124,7 @@ async fn run(
 ) -> Result<Aligned, Fault> {
     let (owner, identifier) = (coordinate.owner.as_bytes(), &coordinate.identifier);
     let mut conn = forge.store().read().await?;
-    let repo = nostr_repos::by_coordinate(&mut conn, owner, identifier, None).await?;
+    let repo = nostr::repos::by_coordinate(&mut conn, owner, identifier, None).await?;
     let waiting = purgatory::announcement(&mut conn, owner, identifier).await?.and_then(|entry| entry.repo_id);
     drop(conn);
     // A pull request that is released looks at no others: whoever released it does, once.
@@ -172,7 +175,7 @@ async fn served(
         verdicts: Verdicts::of(updates, true),
         signed: Some(Signing { coordinate, order, bringer, reserved: None }),
     };
-    let done = commit::commit(forge.clone(), work).await?;
+    let done = apply::commit(forge.clone(), work).await?;
     Ok(match done.verdicts.refusal() {
         Some(reason) => Aligned::Refused(reason.to_owned()),
         None if done.moved => Aligned::Done,
@@ -231,21 +234,21 @@ async fn first(
     let under = Under { lease: &lease, reservation: &reservation };
     let built = tokio::select! {
         built = build(forge, id, &coordinate, &order, &mut objects, &bringer, under) => built,
-        lost = commit::heartbeat(forge, &lease) => Err(lost),
+        lost = apply::heartbeat(forge, &lease) => Err(lost),
     };
     if !matches!(built, Ok(Aligned::Done)) {
         give_back(forge, &reservation).await;
         if repos::by_id(&mut *forge.store().read().await?, id, None).await?.is_none() {
             bare::remove_repo(forge.layout(), id).await?;
         }
-        commit::release(forge, Some(lease)).await?;
+        apply::release(forge, Some(lease)).await?;
     }
     forge.lease_freed().notify_waiters();
     if let Objects::Received(_, objects) = objects {
         forge.tasks().spawn(async move { drop(objects.discard().await) });
     }
     if let Ok(Aligned::Done) = built {
-        // The sweep readmits the proposals that this call leaves.
+        // The sweep readmits the PR events that this call leaves.
         let readmitted = attached::readmit(forge, coordinate.owner.as_bytes(), &coordinate.identifier, LANE_WAIT).await;
         if let Err(fault) = readmitted {
             tracing::warn!(error = %fault, "cannot serve pull requests that waited for a repository; the sweep retries");
@@ -292,12 +295,13 @@ async fn build(
     Under { lease, reservation }: Under<'_>,
 ) -> Result<Aligned, Fault> {
     let mut conn = forge.store().read().await?;
-    let scene = Scene::load(&forge.settings().grasp, &mut conn, &coordinate.identifier, coordinate.owner).await?;
+    let context =
+        GraspContext::load(&forge.settings().grasp, &mut conn, &coordinate.identifier, coordinate.owner).await?;
     drop(conn);
-    let Some(known) = scene.of(coordinate.owner) else {
+    let Some(known) = context.of(coordinate.owner) else {
         return Ok(Aligned::Refused("no announcement: it was withdrawn or has expired; publish it again".into()));
     };
-    let Place::Waiting(_, entry) = &known.place else {
+    let Stage::Waiting(_, entry) = &known.stage else {
         // Another task was faster; the repository is served by now.
         return Ok(Aligned::Nothing);
     };
@@ -353,7 +357,7 @@ async fn build(
             entry: (**entry).clone(),
             id,
             announcement: known.announcement.clone(),
-            beside: promote::waiting_beside(forge, &scene, entry, event.pubkey).await?,
+            beside: promote::waiting_beside(forge, &context, entry, event.pubkey).await?,
             event,
             lease: lease.clone(),
             transport: bringer.transport,

@@ -1,10 +1,10 @@
 //! Admission of announcements.
 
 use super::align::{LANE_WAIT, client_of};
+use super::context::{GraspContext, Stage};
 use super::life::{self, Fate};
 use super::promote::describe;
 use super::quota::Allowance;
-use super::scene::{Place, Scene};
 use super::settle::{self, settle_after};
 use super::{Halt, attached, ensure_room, entry, id, left, seconds, stop};
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
@@ -20,9 +20,10 @@ use abide_nostr::grasp::announcement::{
 };
 use abide_nostr::grasp::signer::Signer;
 use abide_nostr::{Event, EventId, Rank, kinds, nip19};
-use abide_store::nostr_events::{self, deleted};
-use abide_store::repos::{self, Repo};
-use abide_store::{StoreError, Tx, nostr_repos, purgatory, purges};
+use abide_store::nostr::events::deleted;
+use abide_store::nostr::{self, purgatory};
+use abide_store::repos::{self, Repo, purges};
+use abide_store::{StoreError, Tx};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -43,7 +44,7 @@ pub(super) async fn admit(
     let mut tries = 0;
     let done = loop {
         let mut conn = forge.store().read().await?;
-        let scene = Scene::load(&forge.settings().grasp, &mut conn, &identifier, event.pubkey).await?;
+        let context = GraspContext::load(&forge.settings().grasp, &mut conn, &identifier, event.pubkey).await?;
         drop(conn);
         let unit = Unit {
             event: event.clone(),
@@ -51,7 +52,7 @@ pub(super) async fn admit(
             access: access_of(forge, event, allowance.signer),
             allowance: allowance.clone(),
             lists_us: service(forge).is_some_and(|service| announcement.lists(&service)),
-            maintains: maintains(&scene, event),
+            maintains: maintains(&context, event),
             from,
             settings: forge.settings().grasp.clone(),
             grace: forge.settings().lifecycle.grace,
@@ -106,13 +107,13 @@ pub(super) fn service(forge: &Forge) -> Option<Service> {
 }
 
 /// Whether the author maintains somebody else's repository of this identifier.
-fn maintains(scene: &Scene, event: &Event) -> Maintains {
+fn maintains(context: &GraspContext, event: &Event) -> Maintains {
     let mut found = Maintains::Nothing;
-    for known in scene.ruled_by(event.pubkey).filter(|known| known.owner() != event.pubkey) {
-        match known.place {
-            Place::Served(_) => return Maintains::Served,
-            Place::Waiting(..) => found = Maintains::Waiting,
-            Place::Beside => {}
+    for known in context.ruled_by(event.pubkey).filter(|known| known.owner() != event.pubkey) {
+        match known.stage {
+            Stage::Served(_) => return Maintains::Served,
+            Stage::Waiting(..) => found = Maintains::Waiting,
+            Stage::Beside => {}
         }
     }
     found
@@ -153,11 +154,11 @@ struct Here {
 async fn look(tx: &mut Tx, unit: &Unit) -> Result<Here, StoreError> {
     let (owner, identifier) = (unit.event.pubkey.to_bytes(), unit.announcement.identifier.as_str());
     let entry = purgatory::lock_announcement(tx, &owner, identifier).await?;
-    let repo = match nostr_repos::by_coordinate(tx, &owner, identifier, None).await? {
+    let repo = match nostr::repos::by_coordinate(tx, &owner, identifier, None).await? {
         Some(repo) => repos::lock(tx, repo.id, None).await?,
         None => None,
     };
-    let kept = nostr_events::in_slot(tx, kinds::ANNOUNCEMENT, &owner, identifier).await?;
+    let kept = nostr::events::in_slot(tx, kinds::ANNOUNCEMENT, &owner, identifier).await?;
     let rank =
         |id: [u8; 32], at: i64| Rank { created_at: u64::try_from(at).unwrap_or(0), id: EventId::from_byte_array(id) };
     let live = repo.as_ref().is_some_and(|repo| repo.deleted_at.is_none());
@@ -221,7 +222,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Done, Halt> {
         }
         Verdict::Replace => {
             unit.allowance.replacement(tx, entry.json.len()).await?;
-            nostr_events::insert(tx, &to_record(&unit.event)).await?;
+            nostr::events::insert(tx, &to_record(&unit.event)).await?;
             if let Some(repo) = &here.repo {
                 describe(tx, repo, &unit.announcement).await?;
                 let who = author(tx, unit).await?;
@@ -236,7 +237,7 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Done, Halt> {
             unit.allowance.replacement(tx, entry.json.len()).await?;
             let who = author(tx, unit).await?;
             life::restore(tx, &unit.settings, &who, &repo).await.map_err(stop)?;
-            nostr_events::insert(tx, &to_record(&unit.event)).await?;
+            nostr::events::insert(tx, &to_record(&unit.event)).await?;
             describe(tx, &repo, &unit.announcement).await?;
             Ok(Done::of(Answer::Stored))
         }
@@ -247,10 +248,10 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Done, Halt> {
                     Known::Nothing => unit.allowance.event(tx, entry.json.len()).await?,
                     _ => unit.allowance.replacement(tx, entry.json.len()).await?,
                 }
-                nostr_events::insert(tx, &to_record(&unit.event)).await?;
+                nostr::events::insert(tx, &to_record(&unit.event)).await?;
                 // Withdrawing the repository hides this slot. The new announcement supports other maintainers'
                 // repositories, so show it.
-                nostr_events::set_hidden(tx, &id(&unit.event.id), false).await?;
+                nostr::events::set_hidden(tx, &id(&unit.event.id), false).await?;
                 Answer::Stored
             } else {
                 if here.entry.is_none() {
@@ -297,6 +298,6 @@ async fn withdraw(tx: &mut Tx, unit: &Unit, what: Option<Withdrawn>, here: &Here
 
 /// The author, as the logs name them.
 async fn author(tx: &mut Tx, unit: &Unit) -> Result<Who, StoreError> {
-    let user = nostr_repos::user_of(tx, &nip19::npub(&unit.event.pubkey)).await?;
+    let user = nostr::repos::user_of(tx, &nip19::npub(&unit.event.pubkey)).await?;
     Ok(Who { user, ip: unit.from.map(|ip| ip.to_string()) })
 }

@@ -10,8 +10,9 @@ use crate::relay::readable;
 use crate::{Fault, Forge};
 use abide_core::Oid;
 use abide_nostr::EventId;
-use abide_nostr::git::Proposal;
-use abide_store::{StoreError, nostr_repos, purgatory_proposals as proposals};
+use abide_nostr::git::PrEvent;
+use abide_store::nostr::purgatory::prs as pr_events;
+use abide_store::{StoreError, nostr};
 use std::collections::{BTreeMap, HashSet};
 use std::pin::Pin;
 use std::time::Duration;
@@ -76,12 +77,12 @@ pub(crate) fn release_after<'a>(
 async fn release_all(forge: &Forge, place: &Coordinate, by: By) -> Result<(), Fault> {
     let mut conn = forge.store().read().await?;
     let owner = place.owner.as_bytes();
-    let (rows, _) = proposals::of_repo(&mut conn, owner, &place.identifier, LOOKED_AT).await?;
+    let (rows, _) = pr_events::of_repo(&mut conn, owner, &place.identifier, LOOKED_AT).await?;
     let waiting: Vec<_> = rows.into_iter().filter(|row| row.pubkey.is_some()).collect();
     if waiting.is_empty() {
         return Ok(());
     }
-    let repo = nostr_repos::by_coordinate(&mut conn, owner, &place.identifier, None).await?;
+    let repo = nostr::repos::by_coordinate(&mut conn, owner, &place.identifier, None).await?;
     drop(conn);
     let Some(repo) = repo.filter(|repo| repo.deleted_at.is_none()) else { return Ok(()) };
     let view = View { refs: BTreeMap::new(), head: None, places: vec![forge.layout().repo(repo.id)] };
@@ -115,15 +116,15 @@ async fn release_all(forge: &Forge, place: &Coordinate, by: By) -> Result<(), Fa
 
 /// Serves one, if a repository that it names has its commit with all that it reaches.
 async fn release_one(forge: &Forge, id: EventId, by: By) -> Result<bool, Fault> {
-    let half = proposals::get(&mut *forge.store().read().await?, id.as_bytes()).await?;
+    let half = pr_events::get(&mut *forge.store().read().await?, id.as_bytes()).await?;
     let Some((commit, event)) = half.and_then(|half| Some((half.commit, readable(half.json.as_deref()?)?))) else {
         return Ok(false);
     };
-    let Ok(proposal) = Proposal::parse(&event) else { return Ok(false) };
+    let Ok(pr_event) = PrEvent::parse(&event) else { return Ok(false) };
     if is_suspended(forge, &event.pubkey).await? {
         return Ok(false);
     }
-    let (targets, _) = targets(forge, &proposal.repos).await?;
+    let (targets, _) = targets(forge, &pr_event.repos).await?;
     let client = client_of(forge, &event.pubkey, None).await?.waiting_at_most(by.patience());
     let Some(origin) = holder(forge, &id, commit, &targets, client).await? else { return Ok(false) };
     let bringer = Bringer::server_for(client);

@@ -1,4 +1,4 @@
-//! Commits whose proposal has not arrived yet. Their objects stay in a separate area without a ref: git would serve any
+//! Commits whose PR event has not arrived yet. Their objects stay in a separate area without a ref: git would serve any
 //! object in a repository, and nobody has signed for these.
 
 use super::push::Coordinate;
@@ -9,7 +9,8 @@ use abide_core::{Oid, RepoId};
 use abide_git::{Connected, incoming};
 use abide_nostr::EventId;
 use abide_nostr::grasp::{Refusal, caps};
-use abide_store::purgatory_proposals::{self as proposals, Half};
+use abide_store::nostr::purgatory::prs as pr_events;
+use abide_store::nostr::purgatory::prs::Half;
 use abide_store::{Conn, StoreError, Tx};
 use std::net::IpAddr;
 
@@ -35,7 +36,7 @@ async fn left_for(
     address: Option<&str>,
     replaced: &[u8; 32],
 ) -> Result<u64, StoreError> {
-    let used = proposals::unsigned(conn, address, replaced).await?;
+    let used = pr_events::unsigned(conn, address, replaced).await?;
     let left = |limit: u64, used: i64| limit.saturating_sub(u64::try_from(used).unwrap_or(0));
     Ok(left(settings.unsigned_total, used.total).min(left(settings.unsigned_per_address, used.of_address)))
 }
@@ -174,17 +175,17 @@ async fn put(tx: &mut Tx, unit: &Unit) -> Result<Put, Halt> {
         Room::Known => return Ok(Put::Known),
         Room::Full => return Ok(Put::Full),
     };
-    proposals::put(tx, half, repos, asked.address.as_deref()).await?;
+    pr_events::put(tx, half, repos, asked.address.as_deref()).await?;
     let added = network.iter().map(|network| (network.clone(), half.bytes)).collect();
-    abide_store::quotas::add_addresses(tx, added).await?;
+    abide_store::nostr::quotas::add_addresses(tx, added).await?;
     Ok(Put::Kept { replaced: before.and_then(|before| before.incoming) })
 }
 
 async fn room(tx: &mut Tx, asked: &Asked) -> Result<Room, Halt> {
     let Asked { event_id, bytes, address, payer, settings } = asked;
-    let before = proposals::lock(tx, event_id).await?;
+    let before = pr_events::lock(tx, event_id).await?;
     let known = before.as_ref().is_some_and(|before| before.json.is_some())
-        || abide_store::nostr_events::by_id(tx, event_id).await?.is_some();
+        || abide_store::nostr::events::by_id(tx, event_id).await?.is_some();
     if known {
         return Ok(Room::Known);
     }

@@ -2,21 +2,22 @@
 //! served, and are dropped when it is dropped.
 
 use super::quota::Allowance;
-use super::{GraspSettings, Halt, address, ensure_room, entry, left, proposal, refusal};
+use super::{GraspSettings, Halt, address, ensure_room, entry, left, pr_event, refusal};
 use crate::relay::deleted::is_deleted;
 use crate::relay::{Signers, readable, to_record};
 use crate::{Fault, Forge, threads};
 use abide_nostr::event::to_json;
-use abide_nostr::git::{Proposal, References};
+use abide_nostr::git::{PrEvent, References};
 use abide_nostr::grasp::caps::{self, judge_attached};
 use abide_nostr::grasp::event::{distance, own_steps, steps_beyond};
 use abide_nostr::grasp::{Answer, Prefix};
 use abide_nostr::{Event, EventId, PublicKey};
-use abide_store::nostr_events::Kept;
-use abide_store::nostr_relations::{self, Link};
-use abide_store::purgatory_attached::{self as attached, Attached, Home};
-use abide_store::purgatory_proposals as proposals;
-use abide_store::{Conn, StoreError, Tx, nostr_events, nostr_repos, purgatory};
+use abide_store::nostr::events::Kept;
+use abide_store::nostr::purgatory::attached::{self, Attached, Home};
+use abide_store::nostr::purgatory::{self, prs as pr_events};
+use abide_store::nostr::relations::Link;
+use abide_store::nostr::{self};
+use abide_store::{Conn, StoreError, Tx};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -87,7 +88,7 @@ pub(crate) async fn put(
         judge_attached(&counts, entry.json.len() as u64)?;
     }
     let steps = steps(tx, event).await?;
-    let far = nostr_relations::far(tx, &entry.pubkey).await? + attached::far(tx, &entry.pubkey).await?;
+    let far = nostr::relations::far(tx, &entry.pubkey).await? + attached::far(tx, &entry.pubkey).await?;
     distance(steps, far)?;
     let row = Attached { event_id: entry.event_id, pubkey: entry.pubkey, json: entry.json, steps };
     let is_new = attached::put(tx, &row, homes, address(from).as_deref()).await?;
@@ -107,12 +108,12 @@ async fn steps(conn: &mut Conn, event: &Event) -> Result<i64, StoreError> {
 /// Notes the distance of an event that is served from now on, where its kind alone does not tell.
 async fn note_steps(tx: &mut Tx, event: &Event, steps: i64) -> Result<(), StoreError> {
     if steps > own_steps(event.kind.as_u16()) {
-        nostr_relations::note_steps(tx, event.id.as_bytes(), steps).await?;
+        nostr::relations::note_steps(tx, event.id.as_bytes(), steps).await?;
     }
     Ok(())
 }
 
-/// Serves the events that waited with an announcement, in the transaction that promotes it. Proposals with a commit
+/// Serves the events that waited with an announcement, in the transaction that promotes it. PR events with a commit
 /// stay: [`readmit`] admits them once the repository exists. Returns the events that are served now.
 pub(super) async fn promote(
     tx: &mut Tx,
@@ -132,7 +133,7 @@ pub(super) async fn promote(
         if let Some(event) = event
             && !is_deleted(tx, &event).await?
         {
-            nostr_events::insert(tx, &to_record(&event)).await?;
+            nostr::events::insert(tx, &to_record(&event)).await?;
             note_steps(tx, &event, row.steps).await?;
             left("attached", "promotion");
             served.push(event);
@@ -143,7 +144,7 @@ pub(super) async fn promote(
 }
 
 fn brings_commit(event: &Event) -> bool {
-    Proposal::parse(event).is_ok_and(|proposal| proposal.commit.is_some())
+    PrEvent::parse(event).is_ok_and(|pr_event| pr_event.commit.is_some())
 }
 
 /// Removes the events that waited with an announcement, because the announcement ended without its git data.
@@ -159,36 +160,36 @@ pub(super) async fn drop_with(
 }
 
 /// As [`drop_with`], for a pull request that ended without its commit.
-pub(super) async fn drop_with_proposal(
+pub(super) async fn drop_with_pr_event(
     tx: &mut Tx,
-    proposal: &[u8; 32],
+    pr_event: &[u8; 32],
     reason: &'static str,
 ) -> Result<(), StoreError> {
-    let gone = attached::drop_with_proposal(tx, proposal).await?;
+    let gone = attached::drop_with_pr_event(tx, pr_event).await?;
     (0..gone).for_each(|_| left("attached", reason));
     Ok(())
 }
 
 /// Serves the events that waited with a pull request that is served now. If that fails, the sweep repeats it.
-pub(super) async fn release(forge: &Forge, proposal: &EventId) {
-    if let Err(fault) = release_all(forge, proposal.as_bytes()).await {
+pub(super) async fn release(forge: &Forge, pr_event: &EventId) {
+    if let Err(fault) = release_all(forge, pr_event.as_bytes()).await {
         tracing::warn!(error = %fault, "cannot serve events that waited with a pull request; the sweep retries");
     }
 }
 
 /// Serves the events that waited with a pull request; drops them if the pull request is neither served nor waiting.
-async fn release_all(forge: &Forge, proposal: &[u8; 32]) -> Result<(), Fault> {
+async fn release_all(forge: &Forge, pr_event: &[u8; 32]) -> Result<(), Fault> {
     let mut conn = forge.store().read().await?;
-    let rows = attached::of_proposal(&mut conn, proposal, PAGE).await?;
-    if rows.is_empty() || proposals::get(&mut conn, proposal).await?.is_some_and(|half| half.json.is_some()) {
+    let rows = attached::of_pr_event(&mut conn, pr_event, PAGE).await?;
+    if rows.is_empty() || pr_events::get(&mut conn, pr_event).await?.is_some_and(|half| half.json.is_some()) {
         return Ok(());
     }
-    let is_served = nostr_events::by_id(&mut conn, proposal).await?.is_some();
+    let is_served = nostr::events::by_id(&mut conn, pr_event).await?.is_some();
     let signers = Signers::load(&mut conn, rows.iter().map(|row| PublicKey::from_byte_array(row.pubkey))).await?;
     drop(conn);
     if !is_served {
         let dropped: Result<(), StoreError> =
-            forge.store().write(*proposal, |tx, proposal| Box::pin(drop_with_proposal(tx, proposal, "expiry"))).await;
+            forge.store().write(*pr_event, |tx, pr_event| Box::pin(drop_with_pr_event(tx, pr_event, "expiry"))).await;
         return Ok(dropped?);
     }
     for row in rows {
@@ -200,11 +201,11 @@ async fn release_all(forge: &Forge, proposal: &[u8; 32]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Admits the proposals that waited for a repository that is served now, for at most `time`: the push that promoted the
-/// repository waits for this, and each proposal may wait for a git slot of its author. The sweep admits the others.
+/// Admits the PR events that waited for a repository that is served now, for at most `time`: the push that promoted the
+/// repository waits for this, and each PR event may wait for a git slot of its author. The sweep admits the others.
 /// Does nothing while the repository waits.
 ///
-/// Boxed, because aligning a repository calls this, and admitting a proposal aligns a repository in turn.
+/// Boxed, because aligning a repository calls this, and admitting a PR event aligns a repository in turn.
 pub(crate) fn readmit<'a>(
     forge: &'a Forge,
     owner: &'a [u8; 32],
@@ -221,7 +222,7 @@ async fn readmit_all(forge: &Forge, owner: &[u8; 32], identifier: &str, time: Du
     if rows.is_empty() || purgatory::announcement(&mut conn, owner, identifier).await?.is_some() {
         return Ok(());
     }
-    let repo = nostr_repos::by_coordinate(&mut conn, owner, identifier, None).await?;
+    let repo = nostr::repos::by_coordinate(&mut conn, owner, identifier, None).await?;
     drop(conn);
     if repo.is_none_or(|repo| repo.deleted_at.is_some()) {
         let input = (*owner, identifier.to_owned());
@@ -244,14 +245,14 @@ async fn readmit_all(forge: &Forge, owner: &[u8; 32], identifier: &str, time: Du
 /// changes nothing.
 async fn readmit_one(forge: &Forge, row: Attached) -> Result<(), Fault> {
     if let Some(event) = readable(&row.json) {
-        match Proposal::parse(&event) {
+        match PrEvent::parse(&event) {
             Ok(proposed) if proposed.commit.is_some() => {
                 if !is_deleted(&mut *forge.store().read().await?, &event).await? {
                     // The event was judged on arrival, and its bytes are counted where it waits.
                     let allowance = Allowance::unlimited(event.pubkey);
-                    let answer = proposal::admit(forge, &event, proposed, None, &allowance).await?;
+                    let answer = pr_event::admit(forge, &event, proposed, None, &allowance).await?;
                     if matches!(&answer, Answer::Refused(refusal) if refusal.prefix == Prefix::RateLimited) {
-                        // Purgatory has no room for the proposal, but its sender got a positive answer: the next sweep
+                        // Purgatory has no room for the PR event, but its sender got a positive answer: the next sweep
                         // tries again.
                         return Ok(());
                     }
@@ -281,7 +282,7 @@ async fn store(forge: &Forge, event: &Event, steps: i64) -> Result<(), Fault> {
                 if is_deleted(tx, event).await? {
                     return Ok(false);
                 }
-                if nostr_events::insert(tx, &to_record(event)).await? == Kept::New {
+                if nostr::events::insert(tx, &to_record(event)).await? == Kept::New {
                     threads::emit::served(tx, settings, [event]).await?;
                 }
                 note_steps(tx, event, *steps).await?;
@@ -302,9 +303,9 @@ pub(super) async fn sweep(forge: &Forge) -> Result<(), Fault> {
     for (owner, identifier) in homeless {
         readmit(forge, &owner, &identifier, Duration::MAX).await?;
     }
-    let homeless = attached::homeless_proposals(&mut *forge.store().read().await?, PAGE).await?;
-    for proposal in homeless {
-        release_all(forge, &proposal).await?;
+    let homeless = attached::homeless_pr_events(&mut *forge.store().read().await?, PAGE).await?;
+    for pr_event in homeless {
+        release_all(forge, &pr_event).await?;
     }
     Ok(())
 }

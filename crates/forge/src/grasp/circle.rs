@@ -2,12 +2,13 @@
 //! so on. They are looked up by their authors, so announcements of the same identifier by strangers cost nothing here.
 
 use super::GraspSettings;
-use super::scene::announcement;
+use super::context::announcement;
 use crate::relay::bytes_of;
 use abide_nostr::grasp::maintainers::{Model, maintainers};
 use abide_nostr::{PublicKey, kinds};
-use abide_store::nostr_events::Found;
-use abide_store::{Conn, StoreError, nostr_events, purgatory};
+use abide_store::nostr::events::Found;
+use abide_store::nostr::{self, purgatory};
+use abide_store::{Conn, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of announcements that are read for one repository: two hundred maintainers with a few KiB each, and the largest
@@ -50,7 +51,7 @@ impl Circle {
             if next.is_empty() || left <= 0 {
                 return Ok(circle);
             }
-            let found = nostr_events::of_slot_by(conn, kinds::ANNOUNCEMENT, identifier, &next, left).await?;
+            let found = nostr::events::of_slot_by(conn, kinds::ANNOUNCEMENT, identifier, &next, left).await?;
             left -= bytes_of(found.iter().map(|found| found.json.as_str()));
             let found = found.into_iter().filter(|found| !found.hidden);
             let lists = |json: &str| announcement(settings, json).map(|known| (known.owner, known.maintainers));

@@ -10,13 +10,15 @@ use abide_core::{RepoId, failpoint};
 use abide_git::incoming;
 use abide_nostr::deletion::Deletion;
 use abide_nostr::event::slot;
-use abide_nostr::git::{Coordinate as Address, Proposal};
+use abide_nostr::git::{Coordinate as Address, PrEvent};
 use abide_nostr::grasp::Answer;
 use abide_nostr::grasp::event::{Effect, Relation, Target, deletion as judge};
 use abide_nostr::{Event, EventId, PublicKey, kinds, nip19};
-use abide_store::nostr_events::{self, Found, deleted};
-use abide_store::purgatory_proposals as proposals;
-use abide_store::{Tx, nostr_repos, purgatory, purgatory_attached, purges, repos};
+use abide_store::Tx;
+use abide_store::nostr::events::{Found, deleted};
+use abide_store::nostr::purgatory::{self, prs as pr_events};
+use abide_store::nostr::{self};
+use abide_store::repos::{self, purges};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,7 +26,7 @@ use std::time::Duration;
 /// repositories as it may name. The sweep and the jobs that are queued with the request take away the others.
 const AT_ONCE: usize = 20;
 
-/// How many of these proposals, which are for so many repositories each, lose their refs at once.
+/// How many of these PR events, which are for so many repositories each, lose their refs at once.
 fn at_once(repos: impl Iterator<Item = usize>) -> usize {
     let sum = |refs: &mut usize, repos: usize| {
         *refs += repos;
@@ -47,7 +49,7 @@ struct Unit {
 pub(super) struct After {
     directories: Vec<RepoId>,
     areas: Vec<String>,
-    /// Proposals whose refs must be deleted, with the repositories that they named.
+    /// PR events whose refs must be deleted, with the repositories that they named.
     refs: Vec<(EventId, Vec<Address>)>,
     /// Number of events that the request removed.
     pub covered: usize,
@@ -63,9 +65,9 @@ impl After {
             incoming::remove_incoming(forge.layout(), &key).await?;
         }
         let soon = at_once(self.refs.iter().map(|(_, named)| named.len()));
-        for (proposal, named) in self.refs.into_iter().take(soon) {
-            failpoint::hit(failpoint::PROPOSAL_DELETED);
-            spread::forget(forge, &proposal, &named).await?;
+        for (pr_event, named) in self.refs.into_iter().take(soon) {
+            failpoint::hit(failpoint::PR_EVENT_DELETED);
+            spread::forget(forge, &pr_event, &named).await?;
         }
         Ok(())
     }
@@ -118,14 +120,14 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<After, Halt> {
         deleted::note(tx, &author, &target, at, &request).await?;
     }
     let record = to_record(&unit.event);
-    nostr_events::insert(tx, &record).await?;
+    nostr::events::insert(tx, &record).await?;
     unit.allowance.deletion(tx, before, record.json.len()).await?;
     Ok(after)
 }
 
 /// Deletes the author's event with this id, stored or waiting.
 async fn by_id(tx: &mut Tx, unit: &Unit, target: &EventId, after: &mut After) -> Result<(), Halt> {
-    if let Some(found) = nostr_events::by_id(tx, target.as_bytes()).await? {
+    if let Some(found) = nostr::events::by_id(tx, target.as_bytes()).await? {
         return stored(tx, unit, &found, after).await;
     }
     waiting(tx, &unit.event.pubkey, target, after).await
@@ -134,18 +136,18 @@ async fn by_id(tx: &mut Tx, unit: &Unit, target: &EventId, after: &mut After) ->
 /// Removes a waiting event of this author, whatever it waits for.
 pub(super) async fn waiting(tx: &mut Tx, key: &PublicKey, target: &EventId, after: &mut After) -> Result<(), Halt> {
     let author = key.to_bytes();
-    if let Some(half) = proposals::lock(tx, target.as_bytes()).await?
+    if let Some(half) = pr_events::lock(tx, target.as_bytes()).await?
         && half.pubkey == Some(author)
     {
-        after.areas.extend(proposals::take(tx, target.as_bytes()).await?.and_then(|half| half.incoming));
+        after.areas.extend(pr_events::take(tx, target.as_bytes()).await?.and_then(|half| half.incoming));
         after.covered += 1;
         left("proposal", "deletion");
-        attached::drop_with_proposal(tx, target.as_bytes(), "deletion").await?;
+        attached::drop_with_pr_event(tx, target.as_bytes(), "deletion").await?;
         return Ok(());
     }
-    if let Some(row) = purgatory_attached::get(tx, target.as_bytes()).await?
+    if let Some(row) = purgatory::attached::get(tx, target.as_bytes()).await?
         && row.pubkey == author
-        && purgatory_attached::remove(tx, target.as_bytes()).await?
+        && purgatory::attached::remove(tx, target.as_bytes()).await?
     {
         after.covered += 1;
         left("attached", "deletion");
@@ -182,7 +184,7 @@ async fn by_address(tx: &mut Tx, unit: &Unit, address: &Address, after: &mut Aft
             }
         }
     }
-    match nostr_events::in_slot(tx, address.kind, &author, &address.identifier).await? {
+    match nostr::events::in_slot(tx, address.kind, &author, &address.identifier).await? {
         Some(found) if found.created_at <= at => stored(tx, unit, &found, after).await,
         _ => Ok(()),
     }
@@ -219,7 +221,7 @@ async fn stored(tx: &mut Tx, unit: &Unit, found: &Found, after: &mut After) -> R
     after.covered += 1;
     if found.kind == kinds::ANNOUNCEMENT
         && let Some(slot) = slot(&event)
-        && let Some(repo) = nostr_repos::by_coordinate(tx, &found.pubkey, &slot.identifier, None).await?
+        && let Some(repo) = nostr::repos::by_coordinate(tx, &found.pubkey, &slot.identifier, None).await?
         && let Some(repo) = repos::lock(tx, repo.id, None).await?
     {
         if repo.deleted_at.is_none() {
@@ -236,12 +238,12 @@ async fn stored(tx: &mut Tx, unit: &Unit, found: &Found, after: &mut After) -> R
 
 /// Removes a stored event and queues the removal of its refs.
 pub(super) async fn remove(tx: &mut Tx, event: &Event, after: &mut After) -> Result<(), Halt> {
-    nostr_events::remove(tx, event.id.as_bytes()).await?;
-    if let Ok(proposal) = Proposal::parse(event)
-        && proposal.commit.is_some()
+    nostr::events::remove(tx, event.id.as_bytes()).await?;
+    if let Ok(pr_event) = PrEvent::parse(event)
+        && pr_event.commit.is_some()
     {
-        spread::enqueue(tx, event, &proposal).await?;
-        after.refs.push((event.id, proposal.repos));
+        spread::enqueue(tx, event, &pr_event).await?;
+        after.refs.push((event.id, pr_event.repos));
     }
     Ok(())
 }

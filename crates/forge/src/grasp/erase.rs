@@ -10,8 +10,9 @@ use crate::relay::readable;
 use crate::{Fault, Forge};
 use abide_nostr::event::slot;
 use abide_nostr::{Event, EventId, PublicKey, kinds};
-use abide_store::nostr_events::{self, Found, deleted};
-use abide_store::{StoreError, Tx, nostr_repos, purgatory};
+use abide_store::nostr::events::{Found, deleted};
+use abide_store::nostr::{self, purgatory};
+use abide_store::{StoreError, Tx};
 
 /// Events that one transaction removes.
 const BATCH: i64 = 100;
@@ -41,11 +42,11 @@ async fn write(tx: &mut Tx, author: PublicKey) -> Result<After, Halt> {
         note_id(tx, author, &id).await?;
         deletion::waiting(tx, &author, &EventId::from_byte_array(id), &mut after).await?;
     }
-    for found in nostr_events::served_of(tx, author.as_bytes(), BATCH).await? {
+    for found in nostr::events::served_of(tx, author.as_bytes(), BATCH).await? {
         stored(tx, author, &found, &mut after).await?;
     }
     if after.covered == 0 {
-        for found in nostr_events::hidden_of(tx, author.as_bytes(), HIDDEN).await? {
+        for found in nostr::events::hidden_of(tx, author.as_bytes(), HIDDEN).await? {
             note_id(tx, author, &found.id).await?;
         }
     }
@@ -54,7 +55,7 @@ async fn write(tx: &mut Tx, author: PublicKey) -> Result<After, Halt> {
 
 async fn stored(tx: &mut Tx, author: PublicKey, found: &Found, after: &mut After) -> Result<(), Halt> {
     let Some(event) = readable(&found.json) else {
-        nostr_events::remove(tx, &found.id).await?;
+        nostr::events::remove(tx, &found.id).await?;
         after.covered += 1;
         return Ok(());
     };
@@ -75,7 +76,7 @@ async fn stored(tx: &mut Tx, author: PublicKey, found: &Found, after: &mut After
 
 async fn rules_a_repository(tx: &mut Tx, event: &Event) -> Result<bool, StoreError> {
     let Some(slot) = slot(event).filter(|slot| slot.kind == kinds::ANNOUNCEMENT) else { return Ok(false) };
-    Ok(nostr_repos::by_coordinate(tx, event.pubkey.as_bytes(), &slot.identifier, None).await?.is_some())
+    Ok(nostr::repos::by_coordinate(tx, event.pubkey.as_bytes(), &slot.identifier, None).await?.is_some())
 }
 
 async fn note_id(tx: &mut Tx, author: PublicKey, id: &[u8; 32]) -> Result<(), StoreError> {

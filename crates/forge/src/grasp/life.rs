@@ -2,8 +2,8 @@
 //! of a restored one are served again.
 
 use super::GraspSettings;
+use super::context::{GraspContext, Stage};
 use super::promote::free_name;
-use super::scene::{Place, Scene};
 use super::spread;
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::{Fault, Forge};
@@ -13,10 +13,10 @@ use abide_core::repo::Governance;
 use abide_core::{RepoId, RepoName, failpoint};
 use abide_git::bare;
 use abide_nostr::git::Identifier;
-use abide_nostr::{Limits, PublicKey, kinds};
-use abide_store::nostr_events::{self, deleted};
-use abide_store::repos::{self, Repo};
-use abide_store::{StoreError, Tx, nostr_repos, purges, redirects};
+use abide_nostr::{PublicKey, RelayLimits, kinds};
+use abide_store::nostr::events::deleted;
+use abide_store::repos::{self, Repo, purges, redirects};
+use abide_store::{StoreError, Tx, nostr};
 use serde_json::json;
 use std::time::Duration;
 
@@ -36,20 +36,20 @@ pub(super) enum Fate {
 /// transaction that deletes the repository, before the deletion.
 pub(crate) async fn hide(tx: &mut Tx, settings: &GraspSettings, repo: &Repo) -> Result<(), Fault> {
     let Some((owner, identifier)) = coordinate(tx, repo).await? else { return Ok(()) };
-    let scene = Scene::load(settings, tx, &identifier, owner).await?;
-    let maintainers = scene.maintainers(owner);
+    let context = GraspContext::load(settings, tx, &identifier, owner).await?;
+    let maintainers = context.maintainers(owner);
     let speaks_elsewhere = |author: PublicKey| {
-        let mut others = scene.ruled_by(author).filter(|known| known.owner() != owner);
-        others.any(|known| matches!(known.place, Place::Served(_)))
+        let mut others = context.ruled_by(author).filter(|known| known.owner() != owner);
+        others.any(|known| matches!(known.stage, Stage::Served(_)))
     };
-    for said in &scene.stored {
+    for said in &context.stored {
         let author = said.event.pubkey;
         if maintainers.contains(&author) && !speaks_elsewhere(author) {
-            nostr_events::set_hidden(tx, said.event.id.as_bytes(), true).await?;
+            nostr::events::set_hidden(tx, said.event.id.as_bytes(), true).await?;
         }
     }
-    if let Some(kept) = nostr_events::in_slot(tx, kinds::ANNOUNCEMENT, owner.as_bytes(), &identifier).await? {
-        nostr_events::set_hidden(tx, &kept.id, true).await?;
+    if let Some(kept) = nostr::events::in_slot(tx, kinds::ANNOUNCEMENT, owner.as_bytes(), &identifier).await? {
+        nostr::events::set_hidden(tx, &kept.id, true).await?;
     }
     Ok(())
 }
@@ -57,13 +57,13 @@ pub(crate) async fn hide(tx: &mut Tx, settings: &GraspSettings, repo: &Repo) -> 
 /// Serves the announcement of a repository and its states again.
 pub(crate) async fn show(tx: &mut Tx, settings: &GraspSettings, repo: &Repo) -> Result<(), Fault> {
     let Some((owner, identifier)) = coordinate(tx, repo).await? else { return Ok(()) };
-    if let Some(kept) = nostr_events::in_slot(tx, kinds::ANNOUNCEMENT, owner.as_bytes(), &identifier).await? {
-        nostr_events::set_hidden(tx, &kept.id, false).await?;
+    if let Some(kept) = nostr::events::in_slot(tx, kinds::ANNOUNCEMENT, owner.as_bytes(), &identifier).await? {
+        nostr::events::set_hidden(tx, &kept.id, false).await?;
     }
-    let maintainers = Scene::load(settings, tx, &identifier, owner).await?.maintainers(owner);
-    for (id, author) in nostr_events::hidden_of_slot(tx, kinds::STATE, &identifier, AT_MOST).await? {
+    let maintainers = GraspContext::load(settings, tx, &identifier, owner).await?.maintainers(owner);
+    for (id, author) in nostr::events::hidden_of_slot(tx, kinds::STATE, &identifier, AT_MOST).await? {
         if maintainers.contains(&PublicKey::from_byte_array(author)) {
-            nostr_events::set_hidden(tx, &id, false).await?;
+            nostr::events::set_hidden(tx, &id, false).await?;
         }
     }
     Ok(spread::enqueue_for(tx, repo.id).await?)
@@ -74,7 +74,7 @@ pub(crate) async fn is_deleted_by_key(tx: &mut Tx, repo: &Repo) -> Result<bool, 
     let Some((owner, identifier)) = coordinate(tx, repo).await? else { return Ok(false) };
     let target = format!("a:{}:{}:{identifier}", kinds::ANNOUNCEMENT, owner.to_hex());
     let Some(at) = deleted::at(tx, owner.as_bytes(), &target).await? else { return Ok(false) };
-    let kept = nostr_events::in_slot(tx, kinds::ANNOUNCEMENT, owner.as_bytes(), &identifier).await?;
+    let kept = nostr::events::in_slot(tx, kinds::ANNOUNCEMENT, owner.as_bytes(), &identifier).await?;
     Ok(kept.is_none_or(|kept| kept.created_at <= at))
 }
 
@@ -82,7 +82,7 @@ pub(crate) async fn is_deleted_by_key(tx: &mut Tx, repo: &Repo) -> Result<bool, 
 /// prevents the restore.
 pub(crate) async fn other_name(tx: &mut Tx, repo: &Repo) -> Result<Option<RepoName>, StoreError> {
     let Some((_, identifier)) = coordinate(tx, repo).await? else { return Ok(None) };
-    let Ok(identifier) = Identifier::new(&identifier, &Limits::default()) else { return Ok(None) };
+    let Ok(identifier) = Identifier::new(&identifier, &RelayLimits::default()) else { return Ok(None) };
     match repos::name_taken(tx, repo.owner_id, &repo.name).await? {
         true => free_name(tx, repo.owner_id, &identifier).await.map(Some),
         false => Ok(None),
@@ -92,15 +92,15 @@ pub(crate) async fn other_name(tx: &mut Tx, repo: &Repo) -> Result<Option<RepoNa
 /// Removes the announcement and the states of a repository that is purged. Recorded deletions stay.
 pub(crate) async fn forget(tx: &mut Tx, settings: &GraspSettings, repo: &Repo) -> Result<(), Fault> {
     let Some((owner, identifier)) = coordinate(tx, repo).await? else { return Ok(()) };
-    let scene = Scene::load(settings, tx, &identifier, owner).await?;
-    if let Some(kept) = nostr_events::in_slot(tx, kinds::ANNOUNCEMENT, owner.as_bytes(), &identifier).await? {
-        nostr_events::remove(tx, &kept.id).await?;
+    let context = GraspContext::load(settings, tx, &identifier, owner).await?;
+    if let Some(kept) = nostr::events::in_slot(tx, kinds::ANNOUNCEMENT, owner.as_bytes(), &identifier).await? {
+        nostr::events::remove(tx, &kept.id).await?;
     }
     // A hidden state whose author governs no repository here is of no use. States that govern another repository were
     // not hidden.
-    for (id, author) in nostr_events::hidden_of_slot(tx, kinds::STATE, &identifier, AT_MOST).await? {
-        if scene.ruled_by(PublicKey::from_byte_array(author)).next().is_none() {
-            nostr_events::remove(tx, &id).await?;
+    for (id, author) in nostr::events::hidden_of_slot(tx, kinds::STATE, &identifier, AT_MOST).await? {
+        if context.ruled_by(PublicKey::from_byte_array(author)).next().is_none() {
+            nostr::events::remove(tx, &id).await?;
         }
     }
     Ok(())
@@ -110,7 +110,7 @@ async fn coordinate(tx: &mut Tx, repo: &Repo) -> Result<Option<(PublicKey, Strin
     if repo.governance != Governance::Nostr {
         return Ok(None);
     }
-    let found = nostr_repos::coordinate(tx, repo.id).await?;
+    let found = nostr::repos::coordinate(tx, repo.id).await?;
     Ok(found.map(|(owner, identifier)| (PublicKey::from_byte_array(owner), identifier)))
 }
 

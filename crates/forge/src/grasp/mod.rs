@@ -1,11 +1,11 @@
 //! GRASP: repositories governed by signed events. Covers acceptance, waiting in purgatory, and leaving it.
 //!
-//! * [`admit`]: an event arrives; one file each for announcements, states, proposals and deletions.
+//! * [`admit`]: an event arrives; one file each for announcements, states, PR events and deletions.
 //! * [`push`]: which signed state allows a push. [`align`]: aligns a repository with a state. [`settle`]: examines
-//!   again everything that waits for one identifier. [`aside`]: commits whose proposal has not arrived yet. [`spread`]:
-//!   gives a proposal's commit to every repository that the proposal names.
+//!   again everything that waits for one identifier. [`aside`]: commits whose PR event has not arrived yet. [`spread`]:
+//!   gives a PR event's commit to every repository that the PR event names.
 //! * [`quota`]: how much strangers have stored, for the quota rules.
-//! * [`scene`]: all announcements and states of one identifier. [`signed`]: the events that a push takes out of
+//! * [`context`]: all announcements and states of one identifier. [`signed`]: the events that a push takes out of
 //!   purgatory.
 //! * [`attached`]: events that wait with an announcement. [`life`]: effects of deletion and restore on the relay.
 //!   [`sweep`]: expiry of waiting entries. [`erase`]: removal of the events of a deleted account. [`status`]: reasons
@@ -20,15 +20,15 @@ pub(crate) mod arrived;
 pub(crate) mod aside;
 pub(crate) mod attached;
 pub(crate) mod circle;
+mod context;
 mod deletion;
 pub(crate) mod erase;
 pub(crate) mod life;
+mod pr_event;
 pub(crate) mod promote;
-mod proposal;
 pub(crate) mod push;
 pub(crate) mod quota;
 mod relation;
-mod scene;
 mod settings;
 pub(crate) mod settle;
 pub(crate) mod signed;
@@ -46,7 +46,7 @@ use abide_core::Timestamp;
 use abide_nostr::grasp::caps::{self, Caps};
 use abide_nostr::grasp::{Prefix, Refusal};
 use abide_nostr::{Event, EventId};
-use abide_store::purgatory::{self, Entry};
+use abide_store::nostr::purgatory::{self, Entry};
 use abide_store::{Conn, StoreError, Tx};
 use std::net::IpAddr;
 
@@ -141,7 +141,7 @@ pub async fn measure(forge: &Forge) -> Result<(), crate::Fault> {
     for (kind, count) in [
         ("announcement", totals.announcements),
         ("state", totals.states),
-        ("proposal", totals.proposals),
+        ("proposal", totals.pr_events),
         ("placeholder", totals.placeholders),
         ("attached", totals.attached),
     ] {

@@ -1,14 +1,14 @@
 //! Promotion out of purgatory: a repository with git data gets its row, and its announcement is served. Everything
 //! happens in the transaction that ends the push.
 
-use super::scene::announcement;
+use super::context::announcement;
 use super::signed::{Signed, serve_state};
-use super::{GraspSettings, attached, left, scene, spread};
+use super::{GraspSettings, attached, context, left, spread};
 use crate::accounts::nostr::tell_of_new;
+use crate::attention::watch;
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::git::push::{Brought, finish};
 use crate::relay::{readable, to_record};
-use crate::social::watch;
 use crate::{Fault, Forge};
 use abide_core::event::{AnnouncementPromoted, Payload, RepoCreated};
 use abide_core::repo::{Governance, Visibility};
@@ -16,10 +16,13 @@ use abide_core::{RefName, RefUpdate, RepoId, RepoName, UserId};
 use abide_nostr::git::{Announcement, Identifier};
 use abide_nostr::grasp::names::forge_names;
 use abide_nostr::{Event, PublicKey, nip19};
+use abide_store::accounts::users;
 use abide_store::leases::{self, Lease};
-use abide_store::pushes::{self, Intent, Outcome};
+use abide_store::nostr::{self, purgatory};
+use abide_store::repos::pushes::{self, Intent, Outcome};
+use abide_store::repos::redirects;
 use abide_store::repos::{self, Content, NewRepo, Repo};
-use abide_store::{StoreError, Tx, nostr_events, nostr_repos, purgatory, redirects, users};
+use abide_store::{StoreError, Tx};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -66,15 +69,15 @@ pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<Option<V
     };
     let content = Content { fork_of: None, pushed_at: Some(tx.now()) };
     repos::insert_filled(tx, *id, &new, content).await?;
-    nostr_repos::insert(tx, *id, &entry.pubkey, &entry.identifier).await?;
+    nostr::repos::insert(tx, *id, &entry.pubkey, &entry.identifier).await?;
     redirects::take(tx, owner, &name, *id, Some(owner).into()).await?;
-    nostr_events::insert(tx, &to_record(&promotion.event)).await?;
+    nostr::events::insert(tx, &to_record(&promotion.event)).await?;
     left("announcement", "promotion");
     let mut attached = attached::promote(tx, &promotion.settings, &entry.pubkey, &entry.identifier).await?;
     spread::enqueue_for(tx, *id).await?;
     for (waiting, event) in &promotion.beside {
         if purgatory::take_announcement(tx, waiting).await? {
-            nostr_events::insert(tx, &to_record(event)).await?;
+            nostr::events::insert(tx, &to_record(event)).await?;
             left("announcement", "promotion");
             attached.extend(attached::promote(tx, &promotion.settings, &waiting.pubkey, &waiting.identifier).await?);
         }
@@ -116,10 +119,11 @@ pub(super) async fn write(tx: &mut Tx, promotion: &Promotion) -> Result<Option<V
 /// maintainer; the state that was followed is stored by now, and has taken older ones of its author with it.
 async fn untracking(tx: &mut Tx, promotion: &Promotion) -> Result<Vec<Event>, Fault> {
     let Promotion { settings, announcement, .. } = promotion;
-    let scene = scene::Scene::load(settings, tx, announcement.identifier.as_str(), announcement.owner).await?;
-    let maintainers = scene.maintainers(announcement.owner);
-    let mut newest: BTreeMap<PublicKey, &scene::Said> = BTreeMap::new();
-    for said in scene.waiting.iter().filter(|said| !said.state.tracks()) {
+    let context =
+        context::GraspContext::load(settings, tx, announcement.identifier.as_str(), announcement.owner).await?;
+    let maintainers = context.maintainers(announcement.owner);
+    let mut newest: BTreeMap<PublicKey, &context::SignedState> = BTreeMap::new();
+    for said in context.waiting.iter().filter(|said| !said.state.tracks()) {
         let author = said.state.author;
         let before = newest.get(&author).is_some_and(|other| other.state.rank > said.state.rank);
         if maintainers.contains(&author) && !before {
@@ -136,10 +140,10 @@ async fn untracking(tx: &mut Tx, promotion: &Promotion) -> Result<Vec<Event>, Fa
 
 /// The account of a key; created here if the key has none. Nobody logged in, so no address is recorded.
 async fn account(tx: &mut Tx, npub: &str) -> Result<UserId, StoreError> {
-    match nostr_repos::user_of(tx, npub).await? {
+    match nostr::repos::user_of(tx, npub).await? {
         Some(user) => Ok(user),
         None => {
-            let user = nostr_repos::user_for(tx, npub).await?;
+            let user = nostr::repos::user_for(tx, npub).await?;
             tell_of_new(tx, user, npub, None).await?;
             Ok(user)
         }
@@ -166,14 +170,14 @@ pub(super) fn description(announcement: &Announcement) -> String {
 /// The announcements that wait beside this one and are promoted with it.
 pub(super) async fn waiting_beside(
     forge: &Forge,
-    scene: &scene::Scene,
+    context: &context::GraspContext,
     entry: &purgatory::Announcement,
     owner: abide_nostr::PublicKey,
 ) -> Result<Vec<(purgatory::Announcement, Event)>, Fault> {
-    let maintainers = scene.maintainers(owner);
+    let maintainers = context.maintainers(owner);
     let authors: Vec<_> = maintainers.iter().map(|author| author.to_bytes()).collect();
     let mut conn = forge.store().read().await?;
-    let waiting = purgatory::announcements_by(&mut conn, &entry.identifier, &authors, scene::OTHER_BYTES).await?;
+    let waiting = purgatory::announcements_by(&mut conn, &entry.identifier, &authors, context::OTHER_BYTES).await?;
     drop(conn);
     let beside = waiting.into_iter().filter(|other| other.repo_id.is_none()).filter_map(|other| {
         let listed = announcement(&forge.settings().grasp, &other.json)?;

@@ -1,21 +1,21 @@
 //! Decides which signed events allow a push, and the resulting ref updates.
 
-use super::scene::{Place, Scene};
+use super::context::{GraspContext, Stage};
 use super::signed::Signed;
 use super::spread::targets;
-use super::status::known_proposal;
+use super::status::known_pr_event;
 use crate::accounts::standing::is_suspended;
 use crate::git::snapshots;
 use crate::{Fault, Forge};
 use abide_core::{Oid, RefName, RefUpdate, UserId};
 use abide_git::{Client, Connected, Head, Snapshot, read};
-use abide_nostr::git::{Coordinate as Address, ObjectId, Proposal, RepoState};
+use abide_nostr::git::{Coordinate as Address, ObjectId, PrEvent, RepoState};
 use abide_nostr::grasp::align;
 use abide_nostr::grasp::fit::{Fit, Repository, fit, missing};
 use abide_nostr::grasp::push::{EventRef, KnownEvent, Named, PushRefusal, event_of, event_ref, ref_of, sort};
 use abide_nostr::{Event, EventId, PublicKey, nip19};
+use abide_store::nostr::{self, purgatory};
 use abide_store::repos::Repo;
-use abide_store::{nostr_events, nostr_repos, purgatory, purgatory_proposals};
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
@@ -46,9 +46,9 @@ pub(crate) enum Order {
     Push(Vec<RefUpdate>),
     /// Follow this state.
     State(Box<Event>),
-    /// Take the commit of this proposal.
-    Proposal(Box<Event>, Oid),
-    /// Remove the ref of a proposal that no longer exists.
+    /// Take the commit of this PR event.
+    PrEvent(Box<Event>, Oid),
+    /// Remove the ref of a PR event that no longer exists.
     Forget(EventId),
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Sorted {
     pub allowed: Vec<RefUpdate>,
     /// Plan for the allowed refs; `None`: nothing changes.
     pub plan: Option<Box<Plan>>,
-    /// Waiting proposals whose commit the push brings.
+    /// Waiting PR events whose commit the push brings.
     pub released: Vec<(Event, Oid)>,
     /// Commits whose event is unknown, or waits for its repository.
     pub aside: Vec<(EventId, Oid)>,
@@ -188,10 +188,10 @@ pub(crate) async fn decide(forge: &Forge, place: &Coordinate, order: &Order, vie
         return decide_again(sort_push(forge, place, updates, view).await?);
     }
     let mut conn = forge.store().read().await?;
-    let scene = Scene::load(&forge.settings().grasp, &mut conn, &place.identifier, place.owner).await?;
+    let context = GraspContext::load(&forge.settings().grasp, &mut conn, &place.identifier, place.owner).await?;
     drop(conn);
-    if let Err(refusal) = takes_changes(&scene, place) {
-        // The ref of a deleted proposal is removed even if the owner is suspended.
+    if let Err(refusal) = takes_changes(&context, place) {
+        // The ref of a deleted PR event is removed even if the owner is suspended.
         let goes = matches!(order, Order::Forget(_)) && refusal == PushRefusal::OwnerSuspended;
         if !goes {
             return Ok(Decision::refuse(&refusal));
@@ -206,7 +206,7 @@ pub(crate) async fn decide(forge: &Forge, place: &Coordinate, order: &Order, vie
             if is_suspended(forge, &state.author).await? {
                 return Ok(Decision::refuse(&PushRefusal::SignerSuspended));
             }
-            let rules = scene.candidates(place.owner, None, |candidates| {
+            let rules = context.candidates(place.owner, None, |candidates| {
                 let allowed = candidates.maintainers.contains(&state.author) && state.tracks();
                 allowed && !candidates.supersede(&state)
             });
@@ -217,10 +217,10 @@ pub(crate) async fn decide(forge: &Forge, place: &Coordinate, order: &Order, vie
             if let Some((name, _)) = missing(&state, &Known { view, here }).next() {
                 return Ok(Decision::refuse(&PushRefusal::Incomplete(name.clone())));
             }
-            plan.waits = scene.waiting.iter().any(|said| said.event.id == event.id).then_some(event.id);
+            plan.waits = context.waiting.iter().any(|said| said.event.id == event.id).then_some(event.id);
             follow(forge, &mut plan, view, &state, event).await
         }
-        Order::Proposal(event, commit) => {
+        Order::PrEvent(event, commit) => {
             if view.present(HashSet::from([*commit])).await?.is_empty() {
                 return Ok(Decision::Refuse("the commit is missing".into()));
             }
@@ -249,10 +249,10 @@ pub(crate) async fn decide(forge: &Forge, place: &Coordinate, order: &Order, vie
 }
 
 /// Whether a repository is announced and accepts changes.
-fn takes_changes(scene: &Scene, place: &Coordinate) -> Result<(), PushRefusal> {
-    match scene.of(place.owner).filter(|known| known.repo_id().is_some()) {
+fn takes_changes(context: &GraspContext, place: &Coordinate) -> Result<(), PushRefusal> {
+    match context.of(place.owner).filter(|known| known.repo_id().is_some()) {
         None => Err(PushRefusal::NoAnnouncement),
-        Some(_) if scene.is_suspended(&place.owner) => Err(PushRefusal::OwnerSuspended),
+        Some(_) if context.is_suspended(&place.owner) => Err(PushRefusal::OwnerSuspended),
         Some(known) if known.is_archived() => Err(PushRefusal::Archived),
         Some(_) => Ok(()),
     }
@@ -277,20 +277,20 @@ pub(crate) async fn sort_push(
     view: &View,
 ) -> Result<Sorted, Fault> {
     let mut conn = forge.store().read().await?;
-    let scene = Scene::load(&forge.settings().grasp, &mut conn, &place.identifier, place.owner).await?;
+    let context = GraspContext::load(&forge.settings().grasp, &mut conn, &place.identifier, place.owner).await?;
     drop(conn);
-    if let Err(refusal) = takes_changes(&scene, place) {
+    if let Err(refusal) = takes_changes(&context, place) {
         return Ok(Sorted::refuse_all(updates, &refusal));
     }
     let commands = sort(updates);
     let mut sorted = Sorted::default();
     sorted.refused.extend(commands.refused.iter().map(|(name, refusal)| (name.clone(), refusal.to_string())));
     let mut plan = Plan::default();
-    let serves = scene.of(place.owner).is_some_and(|known| matches!(known.place, Place::Served(_)));
+    let serves = context.of(place.owner).is_some_and(|known| matches!(known.stage, Stage::Served(_)));
     for update in &commands.events {
         judge_event_ref(forge, (place, serves), update, view, &mut plan, &mut sorted).await?;
     }
-    match follow_state(forge, place, &scene, &commands.state, view, &mut plan).await? {
+    match follow_state(forge, place, &context, &commands.state, view, &mut plan).await? {
         Ok(()) => sorted.allowed.extend(commands.state),
         Err(reason) => sorted.refused.extend(commands.state.into_iter().map(|update| (update.name, reason.clone()))),
     }
@@ -309,7 +309,7 @@ async fn judge_event_ref(
     sorted: &mut Sorted,
 ) -> Result<(), Fault> {
     let Some(id) = event_of(&update.name) else { return Ok(()) };
-    let known = known_proposal(forge, &id).await?;
+    let known = known_pr_event(forge, &id).await?;
     let named = match &known.event {
         Some(event) => named(forge, event, known.known, (place, serves)).await?,
         None => Named::Here,
@@ -334,14 +334,14 @@ async fn judge_event_ref(
     Ok(())
 }
 
-/// Whether a proposal names this repository, and whether any that it names takes its commit.
+/// Whether a PR event names this repository, and whether any that it names takes its commit.
 async fn named(
     forge: &Forge,
     event: &Event,
     known: KnownEvent,
     (place, serves): (&Coordinate, bool),
 ) -> Result<Named, Fault> {
-    let repos = Proposal::parse(event).map(|proposal| proposal.repos).unwrap_or_default();
+    let repos = PrEvent::parse(event).map(|pr_event| pr_event.repos).unwrap_or_default();
     if !repos.iter().any(|repo| Coordinate::from(repo) == *place) {
         return Ok(Named::Elsewhere);
     }
@@ -357,7 +357,7 @@ async fn named(
 async fn follow_state(
     forge: &Forge,
     place: &Coordinate,
-    scene: &Scene,
+    context: &GraspContext,
     commands: &[RefUpdate],
     view: &View,
     plan: &mut Plan,
@@ -365,13 +365,13 @@ async fn follow_state(
     if commands.is_empty() {
         return Ok(Ok(()));
     }
-    let wanted = scene.candidates(place.owner, None, |candidates| {
+    let wanted = context.candidates(place.owner, None, |candidates| {
         let states = candidates.stored.iter().chain(candidates.waiting);
         states.filter(|state| candidates.maintainers.contains(&state.author)).flat_map(objects_of).collect()
     });
     let here = view.present(wanted).await?;
     let chosen =
-        scene.candidates(place.owner, None, |candidates| match fit(commands, candidates, &Known { view, here }) {
+        context.candidates(place.owner, None, |candidates| match fit(commands, candidates, &Known { view, here }) {
             Ok(Fit::NoChange) => Ok(None),
             Ok(Fit::Stored(state) | Fit::Waiting(state)) => Ok(Some(state.clone())),
             Err(refusal) => Err(refusal),
@@ -379,13 +379,13 @@ async fn follow_state(
     let state = match chosen {
         Err(refusal) => return Ok(Err(refusal.to_string())),
         Ok(None) => return Ok(Ok(())),
-        Ok(Some(state)) if scene.is_suspended(&state.author) => {
+        Ok(Some(state)) if context.is_suspended(&state.author) => {
             return Ok(Err(PushRefusal::SignerSuspended.to_string()));
         }
         Ok(Some(state)) => state,
     };
-    plan.waits = scene.waiting.iter().any(|said| said.event.id == state.rank.id).then_some(state.rank.id);
-    let Some(event) = scene.event_of(&state) else {
+    plan.waits = context.waiting.iter().any(|said| said.event.id == state.rank.id).then_some(state.rank.id);
+    let Some(event) = context.event_of(&state) else {
         return Err(Fault::Internal("a state came from nowhere".into()));
     };
     match follow(forge, plan, view, &state, event).await? {
@@ -421,32 +421,32 @@ fn moved(view: &View, name: RefName, new: Oid) -> Option<RefUpdate> {
 
 /// Whether an event is stored.
 async fn is_kept(forge: &Forge, id: &EventId) -> Result<bool, Fault> {
-    Ok(nostr_events::by_id(&mut *forge.store().read().await?, id.as_bytes()).await?.is_some())
+    Ok(nostr::events::by_id(&mut *forge.store().read().await?, id.as_bytes()).await?.is_some())
 }
 
 /// The account of a key.
 async fn account(forge: &Forge, key: &PublicKey) -> Result<Option<UserId>, Fault> {
-    Ok(nostr_repos::user_of(&mut *forge.store().read().await?, &nip19::npub(key)).await?)
+    Ok(nostr::repos::user_of(&mut *forge.store().read().await?, &nip19::npub(key)).await?)
 }
 
 /// Waiting events that allow a push.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Waits {
     pub state: Option<EventId>,
-    pub proposals: Vec<EventId>,
-    /// Whether the announcement has to stay: for the state, or for a proposal that waits with it.
+    pub pr_events: Vec<EventId>,
+    /// Whether the announcement has to stay: for the state, or for a PR event that waits with it.
     pub announcement: bool,
 }
 
 impl Waits {
     pub(crate) fn of(sorted: &Sorted) -> Self {
-        let proposals = sorted.released.iter().map(|(event, _)| event.id).collect();
+        let pr_events = sorted.released.iter().map(|(event, _)| event.id).collect();
         let state = sorted.plan.as_ref().and_then(|plan| plan.waits);
-        Self { state, proposals, announcement: state.is_some() || sorted.with_announcement }
+        Self { state, pr_events, announcement: state.is_some() || sorted.with_announcement }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        !self.announcement && self.proposals.is_empty()
+        !self.announcement && self.pr_events.is_empty()
     }
 }
 
@@ -466,8 +466,8 @@ pub(crate) async fn raise(forge: &Forge, place: &Coordinate, waits: &Waits) -> R
         let ends = purgatory::end_of_state(&mut conn, state.as_bytes()).await?;
         short |= ends.is_some_and(|ends| ends < enough);
     }
-    for proposal in &waits.proposals {
-        let half = purgatory_proposals::get(&mut conn, proposal.as_bytes()).await?;
+    for pr_event in &waits.pr_events {
+        let half = purgatory::prs::get(&mut conn, pr_event.as_bytes()).await?;
         short |= half.is_some_and(|half| half.expires_at < enough);
     }
     drop(conn);
@@ -486,8 +486,8 @@ pub(crate) async fn raise(forge: &Forge, place: &Coordinate, waits: &Waits) -> R
                 if let Some(state) = waits.state {
                     purgatory::raise_state(tx, state.as_bytes(), until).await?;
                 }
-                for proposal in &waits.proposals {
-                    purgatory_proposals::raise(tx, proposal.as_bytes(), until).await?;
+                for pr_event in &waits.pr_events {
+                    purgatory::prs::raise(tx, pr_event.as_bytes(), until).await?;
                 }
                 Ok(())
             })

@@ -11,9 +11,11 @@ use abide_nostr::grasp::quota::{self, Quotas, Refs, Room, Usage};
 use abide_nostr::grasp::signer::Signer;
 use abide_nostr::grasp::{Prefix, Refusal};
 use abide_nostr::{PublicKey, nip19};
-use abide_store::quotas::{self, Today};
-use abide_store::reservations::{self, Reservation, Reserved};
-use abide_store::{Conn, StoreError, Tx, nostr_repos, proposal_refs, purgatory, users};
+use abide_store::accounts::users;
+use abide_store::nostr::quotas::{self, Today};
+use abide_store::nostr::reservations::{self, Reservation, Reserved};
+use abide_store::nostr::{self, purgatory};
+use abide_store::{Conn, StoreError, Tx};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -104,14 +106,14 @@ fn count(number: i64) -> u64 {
 
 /// The quotas of strangers and the room that is left to all of them, at one moment.
 #[derive(Debug, Clone)]
-pub(crate) struct Limits {
+pub(crate) struct QuotaLimits {
     pub quotas: Quotas,
     pub room: Room,
     /// Repositories of all strangers.
     repos: u64,
 }
 
-impl Limits {
+impl QuotaLimits {
     /// Reads the free disk space and the sum over all strangers.
     pub(crate) async fn load(forge: &Forge) -> Result<Self, Fault> {
         let settings = forge.settings();
@@ -150,7 +152,7 @@ pub(crate) struct Allowance {
     pub key: PublicKey,
     network: Option<String>,
     /// `None` for accounts.
-    limits: Option<Limits>,
+    limits: Option<QuotaLimits>,
     repos_per_user: i64,
 }
 
@@ -162,7 +164,7 @@ impl Allowance {
         key: PublicKey,
         from: Option<IpAddr>,
     ) -> Result<Self, Fault> {
-        let limits = if signer.is_stranger() { Some(Limits::load(forge).await?) } else { None };
+        let limits = if signer.is_stranger() { Some(QuotaLimits::load(forge).await?) } else { None };
         let repos_per_user = forge.settings().repos.per_user;
         Ok(Self { signer, key, network: network(from), limits, repos_per_user })
     }
@@ -246,7 +248,7 @@ impl Allowance {
             }
             return Ok(());
         }
-        let Some(owner) = nostr_repos::user_of(tx, &nip19::npub(&self.key)).await? else { return Ok(()) };
+        let Some(owner) = nostr::repos::user_of(tx, &nip19::npub(&self.key)).await? else { return Ok(()) };
         users::lock(tx, owner).await?;
         let limit = self.repos_per_user;
         if owns_too_many(tx, owner, limit - waiting).await? {
@@ -273,7 +275,7 @@ impl Allowance {
 /// The party that is charged for the git data of a push.
 #[derive(Debug, Clone)]
 pub(crate) struct Payer {
-    limits: Option<Limits>,
+    limits: Option<QuotaLimits>,
     key: Option<PublicKey>,
     network: Option<String>,
 }
@@ -285,7 +287,7 @@ impl Payer {
             Some(key) => crate::relay::signer(&mut *forge.store().read().await?, key).await?,
             None => Signer::Stranger,
         };
-        let limits = if signer.is_stranger() { Some(Limits::load(forge).await?) } else { None };
+        let limits = if signer.is_stranger() { Some(QuotaLimits::load(forge).await?) } else { None };
         Ok(Self { limits, key, network: network(from) })
     }
 
@@ -432,7 +434,7 @@ pub(crate) async fn weigh(
     Ok(Ok(reserved.then_some(bytes)))
 }
 
-/// Whether a stranger may make a ref in each of these repositories. Proposals that are released in the same moment may
+/// Whether a stranger may make a ref in each of these repositories. PR events that are released in the same moment may
 /// pass together, as many as there are lanes and pushes.
 pub(crate) async fn refs(
     forge: &Forge,
@@ -444,21 +446,21 @@ pub(crate) async fn refs(
     if !crate::relay::signer(&mut conn, author).await?.is_stranger() {
         return Ok(Ok(()));
     }
-    let of_key = count(proposal_refs::of_key(&mut conn, &author.to_bytes()).await?);
+    let of_key = count(nostr::pr_refs::of_key(&mut conn, &author.to_bytes()).await?);
     let address_today = match from.map(|network| network.address().to_string()) {
         Some(network) => count(quotas::address_today(&mut conn, &network, forge.clock().now()).await?.refs),
         None => 0,
     };
     for repo in repos {
-        let of_repo = count(proposal_refs::of_repo(&mut conn, *repo).await?);
-        if let Err(refusal) = quota::proposal_refs(&Refs { of_repo, of_key, address_today }, repos.len() as u64) {
+        let of_repo = count(nostr::pr_refs::of_repo(&mut conn, *repo).await?);
+        if let Err(refusal) = quota::pr_refs(&Refs { of_repo, of_key, address_today }, repos.len() as u64) {
             return Ok(Err(refusal));
         }
     }
     Ok(Ok(()))
 }
 
-/// Counts refs that were made for the network that the proposal of a stranger came from.
+/// Counts refs that were made for the network that the PR event of a stranger came from.
 pub(crate) async fn count_refs(forge: &Forge, author: PublicKey, from: Option<Network>, refs: usize) {
     let counted = async {
         let is_stranger = crate::relay::signer(&mut *forge.store().read().await?, author).await?.is_stranger();
@@ -468,7 +470,7 @@ pub(crate) async fn count_refs(forge: &Forge, author: PublicKey, from: Option<Ne
     };
     let counted: Result<(), StoreError> = counted.await;
     if let Err(error) = counted {
-        // The proposal is served, and its sender is told so.
+        // The PR event is served, and its sender is told so.
         tracing::warn!(%error, "refs of a proposal are not counted for its network");
     }
 }

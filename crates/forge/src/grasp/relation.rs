@@ -6,13 +6,14 @@ use crate::{Fault, Forge};
 use abide_nostr::Event;
 use abide_nostr::git::References;
 use abide_nostr::grasp::event::{Relation, steps_beyond};
-use abide_store::nostr_relations::{Address, addresses, events, tagged};
+use abide_store::nostr::relations::{EventCoordinate, addresses, events, tagged};
 
 /// Whether an event tags an event that belongs to a repository here, or is tagged by one, and the number of steps.
 pub(super) async fn of(forge: &Forge, event: &Event) -> Result<(Relation, i64), Fault> {
     let references = References::of(event);
-    let address = |c: &abide_nostr::git::Coordinate| -> Address { (c.kind, c.author.to_bytes(), c.identifier.clone()) };
-    let named: Vec<Address> = references.coordinates.iter().map(address).collect();
+    let address =
+        |c: &abide_nostr::git::Coordinate| -> EventCoordinate { (c.kind, c.author.to_bytes(), c.identifier.clone()) };
+    let named: Vec<EventCoordinate> = references.coordinates.iter().map(address).collect();
     let ids: Vec<_> = references.ids.iter().map(|id| id.to_bytes()).collect();
     let kind = event.kind.as_u16();
     let mut conn = forge.store().read().await?;

@@ -7,7 +7,7 @@ use abide_nostr::grasp::expiry::Expiry;
 use abide_nostr::grasp::maintainers::Bounds;
 use abide_nostr::grasp::quota::Quotas;
 use abide_nostr::nip19::parse_npub;
-use abide_nostr::{Limits, PublicKey};
+use abide_nostr::{PublicKey, RelayLimits};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -32,8 +32,8 @@ abide_core::settings! {
     with {
         /// Bounds of the maintainer recursion.
         maintainers: Bounds = Bounds::default();
-        /// Limits of accepted events: those of the relay.
-        limits: Arc<Limits> = Arc::default();
+        /// RelayLimits of accepted events: those of the relay.
+        limits: Arc<RelayLimits> = Arc::default();
     }
     sections {
         /// How long entries wait in purgatory.

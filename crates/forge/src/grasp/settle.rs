@@ -3,8 +3,8 @@
 
 use super::align::{Aligned, Bringer, JOB_WAIT, Objects, align, client_of};
 use super::arrived;
+use super::context::{Announced, GraspContext, Stage};
 use super::push::{Coordinate, Order, is_complete, objects_of};
-use super::scene::{Announced, Place, Scene};
 use crate::git::snapshots;
 use crate::{Fault, Forge, jobs};
 use abide_core::RepoId;
@@ -12,8 +12,10 @@ use abide_git::Client;
 use abide_nostr::git::RepoState;
 use abide_nostr::grasp::align::plan;
 use abide_nostr::{EventId, PublicKey};
-use abide_store::nostr_events::tag_key;
-use abide_store::{Conn, StoreError, Tx, nostr_repos, purgatory, purgatory_proposals as proposals};
+use abide_store::nostr::events::tag_key;
+use abide_store::nostr::purgatory::{self, prs as pr_events};
+use abide_store::nostr::{self};
+use abide_store::{Conn, StoreError, Tx};
 use serde_json::{Value as Json, json};
 use std::collections::HashSet;
 
@@ -38,11 +40,11 @@ async fn settle_some(
     let mut tried: HashSet<(RepoId, EventId)> = HashSet::new();
     for _ in 0..steps {
         let mut conn = forge.store().read().await?;
-        let scene = Scene::load(&forge.settings().grasp, &mut conn, identifier, key).await?;
+        let context = GraspContext::load(&forge.settings().grasp, &mut conn, identifier, key).await?;
         drop(conn);
-        let Some(step) = next(forge, &scene, &tried, client).await? else { return Ok(()) };
+        let Some(step) = next(forge, &context, &tried, client).await? else { return Ok(()) };
         tried.insert((step.repo, step.state.rank.id));
-        let Some(event) = scene.event_of(&step.state).cloned() else { continue };
+        let Some(event) = context.event_of(&step.state).cloned() else { continue };
         let coordinate = Coordinate { owner: step.owner, identifier: identifier.to_owned() };
         let objects = Objects::Of(step.source, objects_of(&step.state).collect());
         let (order, bringer) = (Order::State(Box::new(event)), Bringer::server_for(client));
@@ -80,14 +82,14 @@ pub(crate) async fn settle_after(forge: &Forge, identifier: &str, key: PublicKey
 
 /// Whether more than one repository, served or waiting, has this identifier.
 async fn is_shared(conn: &mut Conn, identifier: &str) -> Result<bool, StoreError> {
-    let served = nostr_repos::of_identifier(conn, identifier, 2).await?.len();
+    let served = nostr::repos::of_identifier(conn, identifier, 2).await?.len();
     Ok(served + purgatory::announcements(conn, identifier, 2, i64::MAX).await?.len() > 1)
 }
 
 /// Queues a settling in the transaction that ends a push, so that a crash or a failure right after it leaves nobody
 /// behind: no other repository, and no pull request whose commit came with it. Only where there is anything to settle.
 pub(super) async fn enqueue(tx: &mut Tx, repo: RepoId) -> Result<(), StoreError> {
-    match nostr_repos::coordinate(tx, repo).await? {
+    match nostr::repos::coordinate(tx, repo).await? {
         Some((owner, identifier)) => enqueue_named(tx, &owner, &identifier).await,
         None => Ok(()),
     }
@@ -95,7 +97,7 @@ pub(super) async fn enqueue(tx: &mut Tx, repo: RepoId) -> Result<(), StoreError>
 
 /// As [`enqueue`], for a key and an identifier, in the transaction that stores an announcement or a state.
 pub(super) async fn enqueue_named(tx: &mut Tx, key: &[u8; 32], identifier: &str) -> Result<(), StoreError> {
-    let is_proposed = async |tx: &mut Tx| proposals::of_repo(tx, key, identifier, 1).await.map(|(_, count)| count > 0);
+    let is_proposed = async |tx: &mut Tx| pr_events::of_repo(tx, key, identifier, 1).await.map(|(_, count)| count > 0);
     if !is_wanted(tx, identifier).await? && !is_proposed(tx).await? {
         return Ok(());
     }
@@ -124,15 +126,15 @@ struct Step {
 /// The next repository that is not aligned.
 async fn next(
     forge: &Forge,
-    scene: &Scene,
+    context: &GraspContext,
     tried: &HashSet<(RepoId, EventId)>,
     client: Client,
 ) -> Result<Option<Step>, Fault> {
-    for known in scene.announced.iter().filter(|known| !known.is_archived()) {
+    for known in context.announced.iter().filter(|known| !known.is_archived()) {
         let Some(repo) = known.repo_id() else { continue };
-        for state in in_order(scene, known.owner()) {
-            let Some(source) = source(forge, scene, known, &state, client).await? else { continue };
-            if !tried.contains(&(repo, state.rank.id)) && !is_there(forge, scene, known, &state).await? {
+        for state in in_order(context, known.owner()) {
+            let Some(source) = source(forge, context, known, &state, client).await? else { continue };
+            if !tried.contains(&(repo, state.rank.id)) && !is_there(forge, context, known, &state).await? {
                 return Ok(Some(Step { repo, owner: known.owner(), state, source }));
             }
             // This is the newest state that can be followed; it supersedes the older ones.
@@ -143,8 +145,8 @@ async fn next(
 }
 
 /// The states that may govern a key's repository, newest first. The stored authoritative state comes last.
-fn in_order(scene: &Scene, owner: PublicKey) -> Vec<RepoState> {
-    scene.candidates(owner, None, |candidates| {
+fn in_order(context: &GraspContext, owner: PublicKey) -> Vec<RepoState> {
+    context.candidates(owner, None, |candidates| {
         candidates.waiting_in_order().into_iter().chain(candidates.followed()).cloned().collect()
     })
 }
@@ -152,14 +154,14 @@ fn in_order(scene: &Scene, owner: PublicKey) -> Vec<RepoState> {
 /// A repository that has all objects of a state and that its author may sign for; `known` itself is checked first.
 async fn source(
     forge: &Forge,
-    scene: &Scene,
+    context: &GraspContext,
     known: &Announced,
     state: &RepoState,
     client: Client,
 ) -> Result<Option<RepoId>, Fault> {
-    let others = scene.ruled_by(state.author).filter(|other| other.owner() != known.owner());
-    for place in std::iter::once(known).chain(others) {
-        if let Place::Served(repo) = &place.place
+    let others = context.ruled_by(state.author).filter(|other| other.owner() != known.owner());
+    for candidate in std::iter::once(known).chain(others) {
+        if let Stage::Served(repo) = &candidate.stage
             && is_complete(forge, state, repo, client).await?
         {
             return Ok(Some(repo.id));
@@ -169,9 +171,9 @@ async fn source(
 }
 
 /// Whether a repository is aligned with a state and the state is served.
-async fn is_there(forge: &Forge, scene: &Scene, known: &Announced, state: &RepoState) -> Result<bool, Fault> {
-    let Place::Served(repo) = &known.place else { return Ok(false) };
-    let served = scene.stored.iter().any(|said| said.state.rank == state.rank);
+async fn is_there(forge: &Forge, context: &GraspContext, known: &Announced, state: &RepoState) -> Result<bool, Fault> {
+    let Stage::Served(repo) = &known.stage else { return Ok(false) };
+    let served = context.stored.iter().any(|said| said.state.rank == state.rank);
     let refs = snapshots::read(forge, repo).await?;
     let view = super::push::View::of(&refs, Vec::new());
     Ok(served && plan(&view.refs, view.head.as_ref(), state).is_ok_and(|plan| plan.is_empty()))

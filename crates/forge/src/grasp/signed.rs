@@ -7,11 +7,12 @@ use crate::relay::{from_record, signer, to_record};
 use crate::threads;
 use abide_core::RefName;
 use abide_nostr::event::to_json;
-use abide_nostr::git::Proposal;
+use abide_nostr::git::PrEvent;
 use abide_nostr::{Event, PublicKey, Rank, kinds};
-use abide_store::nostr_events::Kept;
+use abide_store::nostr::events::Kept;
+use abide_store::nostr::{self, purgatory, quotas, reservations};
 use abide_store::repos::{self, Repo};
-use abide_store::{StoreError, Tx, nostr_events, proposal_refs, purgatory, purgatory_proposals, quotas, reservations};
+use abide_store::{StoreError, Tx};
 use serde::{Deserialize, Serialize};
 
 /// The signed events that allow a push, and their effects apart from refs.
@@ -19,8 +20,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Signed {
     /// The state that the refs follow.
     state: Option<String>,
-    /// Proposals whose commits arrive.
-    proposals: Vec<String>,
+    /// PR events whose commits arrive.
+    pr_events: Vec<String>,
     /// The branch that HEAD names from now on.
     head: Option<String>,
     /// Bytes of git data that come with the push.
@@ -40,7 +41,7 @@ impl Signed {
         (self.bytes, self.network, self.reservation) = (bytes, network, reservation);
     }
 
-    /// The key that is charged for the git data: the repository's owner if a state brings it, otherwise the proposal's
+    /// The key that is charged for the git data: the repository's owner if a state brings it, otherwise the PR event's
     /// author.
     pub(crate) fn payer(&self, owner: PublicKey) -> Option<PublicKey> {
         match &self.state {
@@ -55,9 +56,9 @@ impl Signed {
         self.head = head.map(|name| name.as_str().to_owned());
     }
 
-    /// Adds a proposal whose commit arrives.
-    pub(super) fn release(&mut self, proposal: &Event) {
-        self.proposals.push(to_json(proposal));
+    /// Adds a PR event whose commit arrives.
+    pub(super) fn release(&mut self, pr_event: &Event) {
+        self.pr_events.push(to_json(pr_event));
     }
 
     /// The new branch of HEAD, if HEAD changes.
@@ -76,7 +77,7 @@ impl Signed {
 
     /// The events, for subscribers.
     pub(crate) fn events(&self) -> Vec<Event> {
-        self.state.iter().chain(&self.proposals).filter_map(|json| read(json).ok()).collect()
+        self.state.iter().chain(&self.pr_events).filter_map(|json| read(json).ok()).collect()
     }
 }
 
@@ -91,8 +92,8 @@ pub(crate) async fn finish(tx: &mut Tx, settings: &GraspSettings, repo: &Repo, s
         serve_state(tx, &read(json)?).await?;
         settle::enqueue(tx, repo.id).await?;
     }
-    for json in &signed.proposals {
-        serve_proposal(tx, settings, repo, &read(json)?).await?;
+    for json in &signed.pr_events {
+        serve_pr_event(tx, settings, repo, &read(json)?).await?;
     }
     charge(tx, repo, &signed).await?;
     if let Some(head) = signed.head.as_deref().and_then(|name| name.parse::<RefName>().ok())
@@ -114,29 +115,29 @@ async fn charge(tx: &mut Tx, repo: &Repo, signed: &Signed) -> Result<(), StoreEr
     }
     if signed.state.is_some() {
         quotas::charge_repo(tx, repo.id, bytes).await?;
-    } else if let Some(json) = signed.proposals.first() {
-        quotas::charge_proposal(tx, &id(&read(json)?.id), bytes).await?;
+    } else if let Some(json) = signed.pr_events.first() {
+        quotas::charge_pr_event(tx, &id(&read(json)?.id), bytes).await?;
     }
     let added = signed.network.iter().map(|network| (network.clone(), bytes)).collect();
     quotas::add_addresses(tx, added).await
 }
 
-/// Stores a proposal whose commit arrived. If its author deleted it in the meantime, a job removes its refs again.
-async fn serve_proposal(tx: &mut Tx, settings: &GraspSettings, repo: &Repo, event: &Event) -> Result<(), StoreError> {
+/// Stores a PR event whose commit arrived. If its author deleted it in the meantime, a job removes its refs again.
+async fn serve_pr_event(tx: &mut Tx, settings: &GraspSettings, repo: &Repo, event: &Event) -> Result<(), StoreError> {
     let deleted = is_deleted(tx, event).await?;
-    if !deleted && nostr_events::insert(tx, &to_record(event)).await? == Kept::New {
+    if !deleted && nostr::events::insert(tx, &to_record(event)).await? == Kept::New {
         threads::emit::served(tx, settings, [event]).await?;
     }
     if !deleted && signer(tx, event.pubkey).await?.is_stranger() {
-        proposal_refs::add(tx, repo.id, &id(&event.id), &event.pubkey.to_bytes()).await?;
+        nostr::pr_refs::add(tx, repo.id, &id(&event.id), &event.pubkey.to_bytes()).await?;
     }
-    if purgatory_proposals::take(tx, &id(&event.id)).await?.is_some() {
+    if purgatory::prs::take(tx, &id(&event.id)).await?.is_some() {
         left("proposal", "promotion");
     }
-    if let Ok(proposal) = Proposal::parse(event)
-        && (deleted || proposal.repos.len() > 1)
+    if let Ok(pr_event) = PrEvent::parse(event)
+        && (deleted || pr_event.repos.len() > 1)
     {
-        spread::enqueue(tx, event, &proposal).await?;
+        spread::enqueue(tx, event, &pr_event).await?;
     }
     Ok(())
 }
@@ -144,7 +145,7 @@ async fn serve_proposal(tx: &mut Tx, settings: &GraspSettings, repo: &Repo, even
 /// Stores a state, and removes the older waiting states of the same author.
 pub(super) async fn serve_state(tx: &mut Tx, event: &Event) -> Result<(), StoreError> {
     debug_assert_eq!(event.kind.as_u16(), kinds::STATE);
-    nostr_events::insert(tx, &to_record(event)).await?;
+    nostr::events::insert(tx, &to_record(event)).await?;
     if purgatory::take_state(tx, &id(&event.id)).await? {
         left("state", "promotion");
     }

@@ -1,16 +1,16 @@
-//! A proposal's commit is a ref of every repository that the proposal is for and that takes changes, and of none once it is
-//! deleted. A repository that is archived, or whose owner is suspended, is left out: it keeps the proposal from none of the
-//! others. It gets the proposal by a job once it takes changes again.
+//! A PR event's commit is a ref of every repository that the PR event is for and that takes changes, and of none once it is
+//! deleted. A repository that is archived, or whose owner is suspended, is left out: it keeps the PR event from none of the
+//! others. It gets the PR event by a job once it takes changes again.
 //!
 //! Three steps come before the first ref. The objects are put beside every repository and proved complete there. Each
-//! repository accepts the proposal. The quota for all of them is reserved. So either all repositories take the
-//! proposal, or none. The event is stored with the first repository's ref. The others follow at once, and a job that is
+//! repository accepts the PR event. The quota for all of them is reserved. So either all repositories take the
+//! PR event, or none. The event is stored with the first repository's ref. The others follow at once, and a job that is
 //! queued with the event finishes them after a failure.
 
 use super::align::{Aligned, Bringer, JOB_WAIT, Objects, align, client_of, writer};
 use super::push::{Coordinate, Decision, Order, View, decide};
 use super::quota::{self, Payer, give_back, measure};
-use super::{attached, proposal};
+use super::{attached, pr_event};
 use crate::disk::ensure_room_for;
 use crate::git::push::incoming_key;
 use crate::git::snapshots;
@@ -18,37 +18,38 @@ use crate::relay::{Signers, readable};
 use crate::{Fault, Forge, jobs};
 use abide_core::{Oid, RefUpdate, RepoId};
 use abide_git::{Client, Connected, GitError, Incoming};
-use abide_nostr::git::{Coordinate as Address, ObjectId, Proposal};
+use abide_nostr::git::{Coordinate as Address, ObjectId, PrEvent};
 use abide_nostr::grasp::event::Home;
 use abide_nostr::grasp::push::{PushRefusal, ref_of};
 use abide_nostr::grasp::{Prefix, Refusal};
 use abide_nostr::{Event, EventId, PublicKey};
-use abide_store::nostr_events::tag_key;
-use abide_store::nostr_relations::Position;
+use abide_store::nostr::events::tag_key;
+use abide_store::nostr::relations::Position;
+use abide_store::nostr::{self, purgatory};
 use abide_store::repos::{self, Repo};
-use abide_store::{StoreError, Tx, nostr_events, nostr_relations, nostr_repos, purgatory};
+use abide_store::{StoreError, Tx};
 use serde_json::{Value as Json, json};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// Earlier proposals that one run of the job examines. The next page is another job.
+/// Earlier PR events that one run of the job examines. The next page is another job.
 const PAGE: i64 = 50;
 
-/// A repository that takes the commit of a proposal.
+/// A repository that takes the commit of a PR event.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub coordinate: Coordinate,
     pub repo: Repo,
 }
 
-/// The repositories named by a proposal that take its commit, and the state of the named repositories as a whole.
+/// The repositories named by a PR event that take its commit, and the state of the named repositories as a whole.
 pub(crate) async fn targets(forge: &Forge, named: &[Address]) -> Result<(Vec<Target>, Home), Fault> {
     let mut conn = forge.store().read().await?;
     let signers = Signers::load(&mut conn, named.iter().map(|address| address.author)).await?;
     let (mut found, mut home) = (Vec::<Target>::new(), Home::Missing);
     for address in named {
         let (owner, identifier) = (address.author.as_bytes(), &address.identifier);
-        let repo = nostr_repos::by_coordinate(&mut conn, owner, identifier, None).await?;
+        let repo = nostr::repos::by_coordinate(&mut conn, owner, identifier, None).await?;
         let repo = repo.filter(|repo| repo.deleted_at.is_none());
         // An announcement that is kept beside another maintainer's never gets a repository here.
         let waits = repo.is_none()
@@ -71,7 +72,7 @@ pub(crate) async fn targets(forge: &Forge, named: &[Address]) -> Result<(Vec<Tar
     Ok((found, home))
 }
 
-/// Where the commit of a proposal is.
+/// Where the commit of a PR event is.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     /// In this repository.
@@ -80,18 +81,18 @@ pub(crate) enum Source {
     Area(String, Option<RepoId>),
 }
 
-/// Result of releasing a proposal.
+/// Result of releasing a PR event.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Released {
-    /// The proposal is served.
+    /// The PR event is served.
     Done,
     /// A repository lacks objects that the commit needs; nothing was done.
     Incomplete,
-    /// A repository refuses the proposal; nothing was done.
+    /// A repository refuses the PR event; nothing was done.
     Refused(Refusal),
 }
 
-/// Takes the commit of a proposal into every repository that it is for, and serves the event. Everything is judged for
+/// Takes the commit of a PR event into every repository that it is for, and serves the event. Everything is judged for
 /// all of them before the first ref is written.
 pub(crate) async fn release(
     forge: &Forge,
@@ -107,7 +108,7 @@ pub(crate) async fn release(
     }
 }
 
-/// Puts the objects of a proposal beside every repository that it is for, asks whether they take it, and reserves what
+/// Puts the objects of a PR event beside every repository that it is for, asks whether they take it, and reserves what
 /// it needs of the quota. No ref is written before [`Ready::release`]. Returns why it is not released otherwise.
 pub(crate) async fn prepare(
     forge: &Forge,
@@ -140,7 +141,7 @@ pub(crate) async fn prepare(
             None => return Ok(Err(Released::Incomplete)),
         }
     }
-    let order = Order::Proposal(Box::new(event.clone()), commit);
+    let order = Order::PrEvent(Box::new(event.clone()), commit);
     for (target, objects) in targets.iter().zip(&staged) {
         if let Some(reason) = refusal(forge, &order, target, objects).await? {
             return Ok(Err(Released::Refused(Refusal::new(Prefix::Restricted, reason))));
@@ -154,7 +155,7 @@ pub(crate) async fn prepare(
     Ok(Ok(Ready { id: event.id, author: event.pubkey, order, targets, staged, reservation, bringer }))
 }
 
-/// A proposal that all its repositories take, with everything that they need of it beside them. The area that it came
+/// A PR event that all its repositories take, with everything that they need of it beside them. The area that it came
 /// from has to stay until it is released or abandoned.
 pub(crate) struct Ready {
     id: EventId,
@@ -191,7 +192,7 @@ impl Ready {
     }
 }
 
-/// Why a repository refuses a proposal as it is now.
+/// Why a repository refuses a PR event as it is now.
 async fn refusal(forge: &Forge, order: &Order, target: &Target, objects: &Objects) -> Result<Option<String>, Fault> {
     let refs = snapshots::read(forge, &target.repo).await?;
     let mut places = vec![forge.layout().repo(target.repo.id)];
@@ -233,7 +234,7 @@ async fn reserve(
     Ok(reserved.map(drop))
 }
 
-/// Number of repositories that a proposal was written to.
+/// Number of repositories that a PR event was written to.
 enum Written {
     All,
     /// At least one, so the event is served; the job continues with the others.
@@ -275,7 +276,7 @@ fn tell_of_delay(target: &Target, reason: &str) {
     );
 }
 
-/// Stages the objects of one proposal beside its repositories, within one limit for all of them.
+/// Stages the objects of one PR event beside its repositories, within one limit for all of them.
 struct Staging<'a> {
     forge: &'a Forge,
     update: [RefUpdate; 1],
@@ -313,7 +314,7 @@ impl<'a> Staging<'a> {
                 *origin
             }
         };
-        // Only a repository that the proposal names gives objects to the others.
+        // Only a repository that the PR event names gives objects to the others.
         let is_named =
             |origin: &RepoId| *origin != target.repo.id && named.iter().any(|other| other.repo.id == *origin);
         let Some(origin) = origin.filter(is_named) else { return Ok(None) };
@@ -366,14 +367,14 @@ pub(super) async fn holder(
     Ok(None)
 }
 
-/// Gives the commit of a served proposal to every repository that it names, from one that has it. Fails if a repository
+/// Gives the commit of a served PR event to every repository that it names, from one that has it. Fails if a repository
 /// could not take it, so that the job is retried.
 pub(crate) async fn give(forge: &Forge, id: &EventId) -> Result<(), Fault> {
-    let found = nostr_events::by_id(&mut *forge.store().read().await?, id.as_bytes()).await?;
+    let found = nostr::events::by_id(&mut *forge.store().read().await?, id.as_bytes()).await?;
     let Some(event) = found.and_then(|found| readable(&found.json)) else { return Ok(()) };
-    let Ok(proposal) = Proposal::parse(&event) else { return Ok(()) };
-    let Some(commit) = proposal.commit.and_then(ObjectId::sha1) else { return Ok(()) };
-    let (targets, _) = targets(forge, &proposal.repos).await?;
+    let Ok(pr_event) = PrEvent::parse(&event) else { return Ok(()) };
+    let Some(commit) = pr_event.commit.and_then(ObjectId::sha1) else { return Ok(()) };
+    let (targets, _) = targets(forge, &pr_event.repos).await?;
     let client = client_of(forge, &event.pubkey, None).await?.waiting_at_most(JOB_WAIT);
     let Some(origin) = holder(forge, id, commit, &targets, client).await? else { return Ok(()) };
     let mut staging = Staging::new(forge, *id, commit, client);
@@ -387,7 +388,7 @@ pub(crate) async fn give(forge: &Forge, id: &EventId) -> Result<(), Fault> {
             None => tell_of_delay(target, "its commit is not complete there"),
         }
     }
-    let (order, reservation) = (Order::Proposal(Box::new(event.clone()), commit), id.to_hex());
+    let (order, reservation) = (Order::PrEvent(Box::new(event.clone()), commit), id.to_hex());
     let bringer = Bringer::server_for(client).paying_from(&reservation);
     let reserved = reserve(forge, &event, &staged, &bringer, &reservation).await?;
     if let Err(refusal) = reserved {
@@ -410,7 +411,7 @@ pub(crate) async fn give(forge: &Forge, id: &EventId) -> Result<(), Fault> {
     }
 }
 
-/// Removes the ref of a deleted proposal from the repositories that it named.
+/// Removes the ref of a deleted PR event from the repositories that it named.
 pub(super) async fn forget(forge: &Forge, id: &EventId, named: &[Address]) -> Result<(), Fault> {
     for address in named {
         align(forge, &Coordinate::from(address), Order::Forget(*id), Objects::Here, Bringer::server()).await?;
@@ -418,34 +419,34 @@ pub(super) async fn forget(forge: &Forge, id: &EventId, named: &[Address]) -> Re
     Ok(())
 }
 
-/// Queues what makes sure of it, in the transaction that serves or removes a proposal, or lets it wait because git is busy.
-pub(crate) async fn enqueue(tx: &mut Tx, event: &Event, proposal: &Proposal) -> Result<(), StoreError> {
-    jobs::enqueue(tx, jobs::Kind::GraspSpread, payload_of(event, proposal), None).await
+/// Queues what makes sure of it, in the transaction that serves or removes a PR event, or lets it wait because git is busy.
+pub(crate) async fn enqueue(tx: &mut Tx, event: &Event, pr_event: &PrEvent) -> Result<(), StoreError> {
+    jobs::enqueue(tx, jobs::Kind::GraspSpread, payload_of(event, pr_event), None).await
 }
 
-fn payload_of(event: &Event, proposal: &Proposal) -> Json {
-    let named: Vec<String> = proposal.repos.iter().map(Address::to_string).collect();
+fn payload_of(event: &Event, pr_event: &PrEvent) -> Json {
+    let named: Vec<String> = pr_event.repos.iter().map(Address::to_string).collect();
     json!({ "event": event.id.to_hex(), "repos": named })
 }
 
-/// Queues the job that gives a repository the served proposals that name it and that it lacks. Call it in the transaction
+/// Queues the job that gives a repository the served PR events that name it and that it lacks. Call it in the transaction
 /// after which the repository takes changes: promotion, unarchiving, restore, or readmission of its owner. Does nothing
 /// for a repository that no signed state governs.
 pub(crate) async fn enqueue_for(tx: &mut Tx, repo: RepoId) -> Result<(), StoreError> {
-    if nostr_repos::coordinate(tx, repo).await?.is_none() {
+    if nostr::repos::coordinate(tx, repo).await?.is_none() {
         return Ok(());
     }
     jobs::enqueue(tx, jobs::Kind::GraspSpread, json!({ "repo_id": repo.get() }), None).await
 }
 
-/// Queues the proposals of one page that name a repository and that it lacks, and the job for the next page.
+/// Queues the PR events of one page that name a repository and that it lacks, and the job for the next page.
 async fn catch_up(forge: &Forge, id: RepoId, before: Option<Position>) -> Result<(), Fault> {
     let mut conn = forge.store().read().await?;
     let repo = repos::by_id(&mut conn, id, None).await?;
     let Some(repo) = repo.filter(|repo| repo.deleted_at.is_none() && repo.archived_at.is_none()) else { return Ok(()) };
-    let Some((owner, identifier)) = nostr_repos::coordinate(&mut conn, id).await? else { return Ok(()) };
+    let Some((owner, identifier)) = nostr::repos::coordinate(&mut conn, id).await? else { return Ok(()) };
     let address = Address::repo(PublicKey::from_byte_array(owner), &identifier);
-    let page = nostr_relations::proposals(&mut conn, tag_key('a', &address.to_string()), before, PAGE).await?;
+    let page = nostr::relations::pr_events(&mut conn, tag_key('a', &address.to_string()), before, PAGE).await?;
     drop(conn);
     let refs = snapshots::read(forge, &repo).await?;
     let here: HashSet<&[u8]> = refs.refs.iter().map(|found| found.name.as_slice()).collect();
@@ -455,12 +456,12 @@ async fn catch_up(forge: &Forge, id: RepoId, before: Option<Position>) -> Result
         if here.contains(ref_of(&event).as_str().as_bytes()) {
             continue;
         }
-        let found = nostr_events::by_id(&mut *forge.store().read().await?, event.as_bytes()).await?;
+        let found = nostr::events::by_id(&mut *forge.store().read().await?, event.as_bytes()).await?;
         let Some(event) = found.and_then(|found| readable(&found.json)) else { continue };
-        if let Ok(proposal) = Proposal::parse(&event)
-            && proposal.commit.is_some()
+        if let Ok(pr_event) = PrEvent::parse(&event)
+            && pr_event.commit.is_some()
         {
-            payloads.push(payload_of(&event, &proposal));
+            payloads.push(payload_of(&event, &pr_event));
         }
     }
     if let Some((last, _)) = page.last().filter(|_| page.len() == PAGE as usize) {
@@ -490,9 +491,9 @@ pub(crate) async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
     let id = payload["event"].as_str().and_then(|text| EventId::from_hex(text).ok());
     let (Some(id), Some(named)) = (id, payload["repos"].as_array()) else { return Ok(false) };
     let named: Vec<Address> = named.iter().filter_map(|text| text.as_str()?.parse().ok()).collect();
-    if nostr_events::by_id(&mut *forge.store().read().await?, id.as_bytes()).await?.is_some() {
+    if nostr::events::by_id(&mut *forge.store().read().await?, id.as_bytes()).await?.is_some() {
         give(forge, &id).await?;
-    } else if !proposal::again(forge, &id).await? {
+    } else if !pr_event::again(forge, &id).await? {
         forget(forge, &id, &named).await?;
     }
     Ok(true)

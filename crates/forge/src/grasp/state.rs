@@ -1,9 +1,9 @@
 //! Admission of signed states.
 
 use super::align::{Aligned, Bringer, LANE_WAIT, Objects, align, client_of};
+use super::context::{GraspContext, Stage};
 use super::push::{Coordinate, Order, is_complete, objects_of};
 use super::quota::Allowance;
-use super::scene::{Place, Scene};
 use super::settle::{self, settle_after};
 use super::signed::serve_state;
 use super::{Halt, ensure_room, entry, refusal, stop};
@@ -13,8 +13,9 @@ use abide_nostr::git::RepoState;
 use abide_nostr::grasp::state::{Facts, Ruled, Verdict, judge};
 use abide_nostr::grasp::{Answer, Prefix};
 use abide_nostr::{Event, EventId, PublicKey, Rank, kinds};
-use abide_store::nostr_events::{self, deleted};
-use abide_store::purgatory;
+use abide_store::nostr;
+use abide_store::nostr::events::deleted;
+use abide_store::nostr::purgatory;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -29,13 +30,13 @@ pub(super) async fn admit(
     let identifier = state.identifier.as_str().to_owned();
     let client = client_of(forge, &event.pubkey, from).await?.waiting_at_most(LANE_WAIT);
     let mut conn = forge.store().read().await?;
-    let scene = Scene::load(&forge.settings().grasp, &mut conn, &identifier, event.pubkey).await?;
+    let context = GraspContext::load(&forge.settings().grasp, &mut conn, &identifier, event.pubkey).await?;
     let author = event.pubkey.to_bytes();
-    let newest = nostr_events::in_slot(&mut conn, kinds::STATE, &author, &identifier).await?;
+    let newest = nostr::events::in_slot(&mut conn, kinds::STATE, &author, &identifier).await?;
     let target = format!("a:{}:{}:{identifier}", kinds::STATE, event.pubkey.to_hex());
     let deleted_at = deleted::at(&mut conn, &author, &target).await?;
     drop(conn);
-    let (ruled, due) = ruled(forge, &scene, &state, client).await?;
+    let (ruled, due) = ruled(forge, &context, &state, client).await?;
     let facts = Facts {
         rank: state.rank,
         tracks: state.tracks(),
@@ -44,7 +45,7 @@ pub(super) async fn admit(
             id: EventId::from_byte_array(found.id),
         }),
         deleted_at: deleted_at.map(|at| u64::try_from(at).unwrap_or(0)),
-        announced: scene.announced.iter().any(|known| known.repo_id().is_some()),
+        announced: context.announced.iter().any(|known| known.repo_id().is_some()),
         ruled,
     };
     let sender = Sender { from, allowance, client, due };
@@ -52,7 +53,7 @@ pub(super) async fn admit(
         Verdict::Refuse(refusal) => Ok(Answer::Refused(refusal)),
         Verdict::Wait { extend } => wait(forge, event, &identifier, extend, sender).await,
         Verdict::Serve { align } if align.is_empty() => keep(forge, event).await,
-        Verdict::Serve { align } => serve(forge, event, &state, &scene, align, &facts, sender).await,
+        Verdict::Serve { align } => serve(forge, event, &state, &context, align, &facts, sender).await,
     }
 }
 
@@ -66,29 +67,34 @@ enum Due {
 }
 
 /// The repositories that the author may speak for, and what is there of each. Where git is too busy to look, nothing counts as complete.
-async fn ruled(forge: &Forge, scene: &Scene, state: &RepoState, client: Client) -> Result<(Vec<Ruled>, Due), Fault> {
+async fn ruled(
+    forge: &Forge,
+    context: &GraspContext,
+    state: &RepoState,
+    client: Client,
+) -> Result<(Vec<Ruled>, Due), Fault> {
     let (mut ruled, mut due) = (Vec::new(), Due::Push);
-    for known in scene.ruled_by(state.author) {
-        let superseded = scene.candidates(known.owner(), None, |candidates| candidates.supersede(state));
-        let complete = match &known.place {
+    for known in context.ruled_by(state.author) {
+        let superseded = context.candidates(known.owner(), None, |candidates| candidates.supersede(state));
+        let complete = match &known.stage {
             // One wait is enough: the slots are the same for all of them.
-            Place::Served(_) if due == Due::Job => false,
-            Place::Served(repo) => match is_complete(forge, state, repo, client).await {
+            Stage::Served(_) if due == Due::Job => false,
+            Stage::Served(repo) => match is_complete(forge, state, repo, client).await {
                 Err(fault) if fault.is_busy() => {
                     due = Due::Job;
                     false
                 }
                 complete => complete?,
             },
-            Place::Waiting(..) | Place::Beside => false,
+            Stage::Waiting(..) | Stage::Beside => false,
         };
         ruled.push(Ruled {
             owner: known.owner(),
-            waiting: matches!(known.place, Place::Waiting(..)),
+            waiting: matches!(known.stage, Stage::Waiting(..)),
             complete,
             superseded,
             archived: known.is_archived(),
-            suspended: scene.is_suspended(&known.owner()),
+            suspended: context.is_suspended(&known.owner()),
         });
     }
     Ok((ruled, due))
@@ -119,13 +125,13 @@ async fn serve(
     forge: &Forge,
     event: &Event,
     state: &RepoState,
-    scene: &Scene,
+    context: &GraspContext,
     owners: Vec<PublicKey>,
     facts: &Facts,
     sender: Sender<'_>,
 ) -> Result<Answer, Fault> {
     let complete = |owner: &PublicKey| facts.ruled.iter().any(|repo| repo.owner == *owner && repo.complete);
-    let source = facts.ruled.iter().find(|repo| repo.complete).and_then(|repo| scene.of(repo.owner)?.repo_id());
+    let source = facts.ruled.iter().find(|repo| repo.complete).and_then(|repo| context.of(repo.owner)?.repo_id());
     let Some(source) = source else { return Err(Fault::Internal("a complete state has no repository".into())) };
     let mut stored = false;
     for owner in owners {
@@ -179,8 +185,8 @@ async fn wait(
                 }
                 // The announcement may have expired during the decision. Then the state governs nothing, and nothing is
                 // written.
-                let scene = Scene::load(settings, tx, identifier, event.pubkey).await.map_err(stop)?;
-                if scene.ruled_by(event.pubkey).next().is_none() {
+                let context = GraspContext::load(settings, tx, identifier, event.pubkey).await.map_err(stop)?;
+                if context.ruled_by(event.pubkey).next().is_none() {
                     let reason = "the announcement has just expired; publish it again, then the state";
                     return Err(refusal(Prefix::Restricted, reason).into());
                 }

@@ -1,30 +1,30 @@
 //! Reports why an event or a repository waits.
 
 use super::GraspSettings;
+use super::context::{self, GraspContext, Stage};
 use super::push::objects_of;
-use super::scene::{self, Place, Scene};
 use crate::relay::{LITTLE, bytes_of, readable};
 use crate::threads::Governed;
 use crate::{Caller, Fault, Forge};
 use abide_core::{RepoId, Timestamp};
 use abide_git::{Client, read};
-use abide_nostr::git::{ObjectId, Proposal};
+use abide_nostr::git::{ObjectId, PrEvent};
 use abide_nostr::grasp::push::KnownEvent;
 use abide_nostr::{Event, EventId, PublicKey, nip19};
-use abide_store::{nostr_events, nostr_repos, purgatory, purgatory_attached, purgatory_proposals};
+use abide_store::nostr::{self, purgatory};
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 
-pub use abide_store::purgatory::Totals;
+pub use abide_store::nostr::purgatory::Totals;
 
 /// Missing objects, or states, that are listed one by one.
-const TOLD: usize = 100;
+const SHOWN: usize = 100;
 
 /// States by keys that may not sign for the repository that are listed too: a maintainer may have signed with a wrong
 /// key.
 const OTHERS: i64 = 20;
 
-/// Bytes of states that are told of, of maintainers and of others.
+/// Bytes of states that are listed, of maintainers and of others.
 const STATE_BYTES: i64 = 4 << 20;
 
 /// Bytes of states that a page tells of: one of the largest size.
@@ -41,8 +41,8 @@ pub enum Status {
         slug: String,
         /// Further states that wait for git data.
         states: Vec<WaitingState>,
-        /// The proposals of which the event or the commit is missing.
-        proposals: WaitingProposals,
+        /// The PR events of which the event or the commit is missing.
+        pr_events: WaitingPrEvents,
     },
 }
 
@@ -57,8 +57,8 @@ pub struct Waiting {
     pub expires_at: Timestamp,
     /// The states that wait for the same identifier; states of maintainers come first.
     pub states: Vec<WaitingState>,
-    /// The proposals of which the event or the commit is missing.
-    pub proposals: WaitingProposals,
+    /// The PR events of which the event or the commit is missing.
+    pub pr_events: WaitingPrEvents,
 }
 
 impl Waiting {
@@ -94,25 +94,25 @@ pub struct Missing {
     pub oid: String,
 }
 
-/// Proposals of which the event or the commit is missing.
+/// PR events of which the event or the commit is missing.
 #[derive(Debug, Clone, Default)]
-pub struct WaitingProposals {
-    /// The newest proposals.
-    pub told: Vec<WaitingProposal>,
+pub struct WaitingPrEvents {
+    /// The newest PR events.
+    pub shown: Vec<WaitingPrEvent>,
     /// Total number.
     pub count: i64,
 }
 
-impl WaitingProposals {
-    /// Whether there are more proposals than are listed.
+impl WaitingPrEvents {
+    /// Whether there are more PR events than are listed.
     pub fn is_cut(&self) -> bool {
-        usize::try_from(self.count).is_ok_and(|count| count > self.told.len())
+        usize::try_from(self.count).is_ok_and(|count| count > self.shown.len())
     }
 }
 
-/// A proposal of which the event or the commit is missing.
+/// A PR event of which the event or the commit is missing.
 #[derive(Debug, Clone)]
-pub struct WaitingProposal {
+pub struct WaitingPrEvent {
     /// Event id.
     pub event: String,
     /// Author of the event, which waits for its commit; `None`: the commit waits for its event.
@@ -122,7 +122,7 @@ pub struct WaitingProposal {
     pub expires_at: Timestamp,
 }
 
-impl WaitingProposal {
+impl WaitingPrEvent {
     /// The missing half: `git` or `event`.
     pub fn missing(&self) -> &'static str {
         if self.author.is_some() { "git" } else { "event" }
@@ -133,14 +133,14 @@ impl WaitingProposal {
 pub async fn of(forge: &Forge, caller: &Caller, owner: &PublicKey, identifier: &str) -> Result<Option<Status>, Fault> {
     let client = caller.client();
     let mut conn = forge.store().read().await?;
-    if let Some(repo) = nostr_repos::by_coordinate(&mut conn, owner.as_bytes(), identifier, None).await? {
+    if let Some(repo) = nostr::repos::by_coordinate(&mut conn, owner.as_bytes(), identifier, None).await? {
         if repo.deleted_at.is_some() {
             return Ok(None);
         }
         drop(conn);
         let states = states(forge, client, owner, identifier).await?;
-        let proposals = proposals(forge, owner, identifier, TOLD).await?;
-        return Ok(Some(Status::Served { slug: repo.slug(), states, proposals }));
+        let pr_events = pr_events(forge, owner, identifier, SHOWN).await?;
+        return Ok(Some(Status::Served { slug: repo.slug(), states, pr_events }));
     }
     let Some(entry) = purgatory::announcement(&mut conn, owner.as_bytes(), identifier).await? else {
         return Ok(None);
@@ -153,7 +153,7 @@ pub async fn of(forge: &Forge, caller: &Caller, owner: &PublicKey, identifier: &
         since: entry.created_at,
         expires_at: entry.expires_at,
         states: states(forge, client, owner, identifier).await?,
-        proposals: proposals(forge, owner, identifier, TOLD).await?,
+        pr_events: pr_events(forge, owner, identifier, SHOWN).await?,
     })))
 }
 
@@ -172,24 +172,24 @@ async fn states(
         return Ok(Vec::new());
     }
     // What is read from here on is bounded, but not small.
-    let _place = forge.browse().heavy(client).await?;
+    let _slot = forge.browse().heavy(client).await?;
     let mut conn = forge.store().read().await?;
-    let scene = Scene::load(settings, &mut conn, identifier, *owner).await?;
-    let maintainers = scene.maintainers(*owner);
+    let context = GraspContext::load(settings, &mut conn, identifier, *owner).await?;
+    let maintainers = context.maintainers(*owner);
     let authorised = |row: &purgatory::State| maintainers.contains(&PublicKey::from_byte_array(row.pubkey));
     let authors: Vec<_> = maintainers.iter().map(|author| author.to_bytes()).collect();
-    let mut rows = purgatory::states_of(&mut conn, identifier, &authors, TOLD as i64, STATE_BYTES).await?;
+    let mut rows = purgatory::states_of(&mut conn, identifier, &authors, SHOWN as i64, STATE_BYTES).await?;
     drop(conn);
     // States of strangers come last, so that they cannot push the others off the list.
     rows.extend(others.into_iter().filter(|row| !authorised(row)));
     let places = |author| {
-        let served = scene.ruled_by(author).filter_map(|known| match &known.place {
-            Place::Served(repo) => Some(forge.layout().repo(repo.id)),
-            Place::Waiting(..) | Place::Beside => None,
+        let served = context.ruled_by(author).filter_map(|known| match &known.stage {
+            Stage::Served(repo) => Some(forge.layout().repo(repo.id)),
+            Stage::Waiting(..) | Stage::Beside => None,
         });
         served.collect()
     };
-    told(settings, rows, &maintainers, places).await
+    waiting_states(settings, rows, &maintainers, places).await
 }
 
 /// The newest states of a repository's maintainers that wait beside it, for its pages: `most` of them, and no more than one of
@@ -210,13 +210,13 @@ pub async fn newest_states(
         return Ok(Vec::new());
     }
     let bytes = bytes_of(rows.iter().map(|row| row.json.as_str()));
-    let _place = if bytes > LITTLE { Some(forge.browse().heavy(caller.client()).await?) } else { None };
+    let _slot = if bytes > LITTLE { Some(forge.browse().heavy(caller.client()).await?) } else { None };
     let here = forge.layout().repo(repo);
-    told(&forge.settings().grasp, rows, &governed.maintainers, |_| vec![here.clone()]).await
+    waiting_states(&forge.settings().grasp, rows, &governed.maintainers, |_| vec![here.clone()]).await
 }
 
-/// States that wait, as they are told. `places` says in which repositories the objects of an author's state may be.
-async fn told(
+/// States in purgatory, for display. `places` returns the repositories in which the objects of an author's state may be.
+async fn waiting_states(
     settings: &GraspSettings,
     rows: Vec<purgatory::State>,
     maintainers: &BTreeSet<PublicKey>,
@@ -224,7 +224,7 @@ async fn told(
 ) -> Result<Vec<WaitingState>, Fault> {
     let texts = rows.iter().map(|row| row.json.clone()).collect();
     let mut states = Vec::new();
-    for (row, said) in rows.iter().zip(scene::read(settings, texts, scene::said).await?) {
+    for (row, said) in rows.iter().zip(context::read(settings, texts, context::said).await?) {
         let Some(said) = said else { continue };
         let here = here(places(said.state.author), objects_of(&said.state).collect()).await?;
         let lacking = |id: &ObjectId| id.sha1().is_none_or(|oid| !here.contains(&oid));
@@ -239,7 +239,7 @@ async fn told(
             missing_count: missing.len(),
             missing: missing
                 .into_iter()
-                .take(TOLD)
+                .take(SHOWN)
                 .map(|(name, id)| Missing { name: name.to_string(), oid: id.to_string() })
                 .collect(),
         });
@@ -247,24 +247,24 @@ async fn told(
     Ok(states)
 }
 
-/// The proposals for a key's repository of which the event or the commit is missing; lists at most `most` of them.
-pub async fn proposals(
+/// The PR events for a key's repository of which the event or the commit is missing; lists at most `most` of them.
+pub async fn pr_events(
     forge: &Forge,
     owner: &PublicKey,
     identifier: &str,
     most: usize,
-) -> Result<WaitingProposals, Fault> {
+) -> Result<WaitingPrEvents, Fault> {
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let mut conn = forge.store().read().await?;
-    let (rows, count) = purgatory_proposals::of_repo(&mut conn, owner.as_bytes(), identifier, most).await?;
-    let told = rows.into_iter().map(|row| WaitingProposal {
+    let (rows, count) = purgatory::prs::of_repo(&mut conn, owner.as_bytes(), identifier, most).await?;
+    let shown = rows.into_iter().map(|row| WaitingPrEvent {
         event: hex::encode(row.event_id),
         author: row.pubkey.map(npub),
         commit: row.commit.to_string(),
         since: row.created_at,
         expires_at: row.expires_at,
     });
-    Ok(WaitingProposals { told: told.collect(), count })
+    Ok(WaitingPrEvents { shown: shown.collect(), count })
 }
 
 fn npub(key: [u8; 32]) -> String {
@@ -294,7 +294,7 @@ pub struct Contents {
 /// A waiting entry.
 #[derive(Debug, Clone)]
 pub struct ContentsEntry {
-    /// `announcement`, `state`, `proposal` or `placeholder`.
+    /// `announcement`, `state`, `PR event` or `placeholder`.
     pub kind: &'static str,
     /// Event id.
     pub event: String,
@@ -327,7 +327,7 @@ pub async fn contents(forge: &Forge, limit: i64) -> Result<Contents, Fault> {
     for one in purgatory::state_page(&mut conn, limit).await? {
         entries.push(signed("state", one.event_id, one.pubkey, one.identifier, one.created_at, one.expires_at));
     }
-    for half in purgatory_proposals::page(&mut conn, limit).await? {
+    for half in purgatory::prs::page(&mut conn, limit).await? {
         entries.push(ContentsEntry {
             kind: if half.pubkey.is_some() { "proposal" } else { "placeholder" },
             event: hex::encode(half.event_id),
@@ -344,38 +344,38 @@ pub async fn contents(forge: &Forge, limit: i64) -> Result<Contents, Fault> {
 }
 
 /// The event that a pushed ref is named after, as far as it is known.
-pub(super) struct KnownProposal {
+pub(super) struct KnownPrEvent {
     pub known: KnownEvent,
     pub event: Option<Event>,
 }
 
 /// Looks up the event that a pushed ref is named after.
-pub(super) async fn known_proposal(forge: &Forge, id: &EventId) -> Result<KnownProposal, Fault> {
+pub(super) async fn known_pr_event(forge: &Forge, id: &EventId) -> Result<KnownPrEvent, Fault> {
     let mut conn = forge.store().read().await?;
-    let commit = |event: &Event| Proposal::parse(event).ok().and_then(|proposal| proposal.commit);
-    if let Some(found) = nostr_events::by_id(&mut conn, id.as_bytes()).await? {
+    let commit = |event: &Event| PrEvent::parse(event).ok().and_then(|pr_event| pr_event.commit);
+    if let Some(found) = nostr::events::by_id(&mut conn, id.as_bytes()).await? {
         let event = readable(&found.json);
         let known = match event.as_ref().and_then(commit) {
             Some(oid) => KnownEvent::Served(oid.sha1()),
             None => KnownEvent::OtherKind,
         };
-        return Ok(KnownProposal { known, event });
+        return Ok(KnownPrEvent { known, event });
     }
-    let attached = purgatory_attached::get(&mut conn, id.as_bytes()).await?;
+    let attached = purgatory::attached::get(&mut conn, id.as_bytes()).await?;
     if let Some(event) = attached.and_then(|row| readable(&row.json)) {
         let known = match commit(&event) {
             Some(oid) => KnownEvent::WaitingForRepository(oid.sha1()),
             None => KnownEvent::OtherKind,
         };
-        return Ok(KnownProposal { known, event: Some(event) });
+        return Ok(KnownPrEvent { known, event: Some(event) });
     }
-    let Some(half) = purgatory_proposals::get(&mut conn, id.as_bytes()).await? else {
-        return Ok(KnownProposal { known: KnownEvent::Unknown, event: None });
+    let Some(half) = purgatory::prs::get(&mut conn, id.as_bytes()).await? else {
+        return Ok(KnownPrEvent { known: KnownEvent::Unknown, event: None });
     };
     let event = half.json.as_deref().and_then(readable);
     let known = match &event {
         Some(_) => KnownEvent::Waiting(Some(half.commit)),
         None => KnownEvent::Placeholder(half.commit),
     };
-    Ok(KnownProposal { known, event })
+    Ok(KnownPrEvent { known, event })
 }

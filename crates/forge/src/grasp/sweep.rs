@@ -6,9 +6,11 @@ use abide_git::incoming;
 use abide_nostr::PublicKey;
 use abide_nostr::nip19;
 use abide_store::leases::{self, Lease};
-use abide_store::purgatory::{self, Announcement};
-use abide_store::purgatory_proposals as proposals;
-use abide_store::{StoreError, Tx, purges, pushes, quotas, reservations};
+use abide_store::nostr::purgatory::prs as pr_events;
+use abide_store::nostr::purgatory::{self, Announcement};
+use abide_store::nostr::{quotas, reservations};
+use abide_store::repos::{purges, pushes};
+use abide_store::{StoreError, Tx};
 use std::time::Duration;
 
 /// Entries of one kind that one query reads.
@@ -22,15 +24,15 @@ const AREA_AGE: Duration = Duration::from_secs(600);
 pub struct Swept {
     pub announcements: u64,
     pub states: u64,
-    /// Proposals without a commit, and commits without a proposal.
-    pub proposals: u64,
+    /// PR events without a commit, and commits without a PR event.
+    pub pr_events: u64,
 }
 
 /// Removes all expired entries.
 pub async fn sweep(forge: &Forge) -> Result<Swept, Fault> {
     let mut swept = Swept { announcements: announcements(forge).await?, ..Swept::default() };
     swept.states = states(forge).await?;
-    swept.proposals = proposed(forge).await?;
+    swept.pr_events = proposed(forge).await?;
     attached::sweep(forge).await?;
     areas(forge).await?;
     super::measure(forge).await?;
@@ -130,9 +132,9 @@ async fn proposed(forge: &Forge) -> Result<u64, Fault> {
     let mut gone = 0;
     loop {
         let now = forge.clock().now();
-        let page = proposals::over(&mut *forge.store().read().await?, now, PAGE).await?;
+        let page = pr_events::over(&mut *forge.store().read().await?, now, PAGE).await?;
         let full = page.len() == PAGE as usize;
-        let moved = expire_proposals(forge, page).await?;
+        let moved = expire_pr_events(forge, page).await?;
         gone += moved;
         if moved == 0 || !full {
             return Ok(gone);
@@ -140,22 +142,22 @@ async fn proposed(forge: &Forge) -> Result<u64, Fault> {
     }
 }
 
-async fn expire_proposals(forge: &Forge, page: Vec<proposals::Half>) -> Result<u64, Fault> {
+async fn expire_pr_events(forge: &Forge, page: Vec<pr_events::Half>) -> Result<u64, Fault> {
     let mut gone = 0;
     for half in page {
         let remembered = forge.settings().grasp.expiry.remembered;
-        let taken: Result<Option<proposals::Half>, StoreError> = forge
+        let taken: Result<Option<pr_events::Half>, StoreError> = forge
             .store()
             .write((half.event_id, remembered), |tx, (id, remembered)| {
                 Box::pin(async move {
                     let now = tx.now();
-                    match proposals::lock(tx, id).await? {
+                    match pr_events::lock(tx, id).await? {
                         Some(half) if half.expires_at <= now => {
                             if half.json.is_some() {
                                 purgatory::remember(tx, id, now.plus(*remembered)).await?;
-                                attached::drop_with_proposal(tx, id, "expiry").await?;
+                                attached::drop_with_pr_event(tx, id, "expiry").await?;
                             }
-                            proposals::take(tx, id).await
+                            pr_events::take(tx, id).await
                         }
                         _ => Ok(None),
                     }
@@ -178,7 +180,7 @@ async fn areas(forge: &Forge) -> Result<(), Fault> {
         let path = forge.layout().incoming(key);
         let age = path.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
         let old = age.is_some_and(|age| age > AREA_AGE);
-        if old && !proposals::holds_area(&mut *forge.store().read().await?, key).await? {
+        if old && !pr_events::holds_area(&mut *forge.store().read().await?, key).await? {
             incoming::remove_incoming(forge.layout(), key).await?;
         }
     }

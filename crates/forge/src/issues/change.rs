@@ -1,6 +1,6 @@
 //! Changing an issue: whatever is asked for at once is written at once, or not at all.
 
-use super::scene::{Scene, Target};
+use super::context::{IssueContext, Target};
 use super::{IssueError, assign, label, milestone, state, text};
 use crate::{Caller, Forge};
 use abide_core::issues::text::{Title, body};
@@ -83,21 +83,21 @@ pub async fn reopen(forge: &Forge, caller: &Caller, repo: &Repo, number: i64) ->
 
 async fn write(tx: &mut Tx, unit: &Unit) -> Result<Issue, IssueError> {
     let Unit { target, title, body, change } = unit;
-    let mut scene = Scene::open(tx, target).await?;
+    let mut context = IssueContext::open(tx, target).await?;
     if title.is_some() || body.is_some() {
-        text::step(tx, &mut scene, title.as_ref(), body.as_deref()).await?;
+        text::step(tx, &mut context, title.as_ref(), body.as_deref()).await?;
     }
     if let Some(names) = &change.labels {
-        label::step(tx, &scene, names).await?;
+        label::step(tx, &context, names).await?;
     }
     if let Some(names) = &change.assignees {
-        assign::step(tx, &scene, names).await?;
+        assign::step(tx, &context, names).await?;
     }
     if let Some(number) = change.milestone {
-        milestone::step(tx, &mut scene, number).await?;
+        milestone::step(tx, &mut context, number).await?;
     }
     if let Some((to, why)) = change.state {
-        state::step(tx, &mut scene, to, why, None).await?;
+        state::step(tx, &mut context, to, why, None).await?;
     }
-    Ok(issues::by_id(tx, scene.issue.id).await?.ok_or(StoreError::Missing)?)
+    Ok(issues::by_id(tx, context.issue.id).await?.ok_or(StoreError::Missing)?)
 }

@@ -1,8 +1,8 @@
 //! Saying something about an issue, changing it, and taking it back.
 
 use super::IssueError;
+use super::context::{IssueContext, Target, throttle, writer};
 use super::involve::{involved, listen};
-use super::scene::{Scene, Target, throttle, writer};
 use crate::emit::{AuditAction, audit_repo};
 use crate::repos::open::judge_decision;
 use crate::{Caller, Forge};
@@ -10,9 +10,9 @@ use abide_core::CommentId;
 use abide_core::event::{CommentDeleted, Commented, Origin, Payload};
 use abide_core::issues::text;
 use abide_core::policy::{self, Action, IssueAction};
-use abide_store::comments::{self, Comment};
-use abide_store::issue_people::Why;
-use abide_store::issue_timeline::Told;
+use abide_store::issues::comments::{self, Comment};
+use abide_store::issues::people::Why;
+use abide_store::issues::timeline::Told;
 use abide_store::repos::Repo;
 use abide_store::{StoreError, Tx};
 use serde_json::json;
@@ -36,21 +36,21 @@ fn prepared(
 }
 
 async fn write(tx: &mut Tx, target: &Target, body: &str) -> Result<Comment, IssueError> {
-    let scene = Scene::open(tx, target).await?;
-    let facts = scene.repo.facts();
-    judge_decision(policy::can(&scene.caller.actor, Action::IssueComment, &facts, scene.repo.role))?;
-    let author = writer(&scene.caller)?;
-    if scene.issue.comment_count >= scene.settings.comments_per_issue {
-        return Err(IssueError::TooMany { field: "comments", limit: scene.settings.comments_per_issue });
+    let context = IssueContext::open(tx, target).await?;
+    let facts = context.repo.facts();
+    judge_decision(policy::can(&context.caller.actor, Action::IssueComment, &facts, context.repo.role))?;
+    let author = writer(&context.caller)?;
+    if context.issue.comment_count >= context.settings.comments_per_issue {
+        return Err(IssueError::TooMany { field: "comments", limit: context.settings.comments_per_issue });
     }
-    throttle(tx, "comment", scene.settings.commenting(), author).await?;
-    let id = comments::insert(tx, scene.repo.id, scene.issue.id, author, body).await?;
-    scene.tell(tx, Told { kind: "commented", comment: Some(id), ..Told::default() }).await?;
-    involved(tx, author, &scene.repo, &scene.issue, Why::Comment).await?;
-    let mentions = listen(tx, &scene, "", body).await?;
-    let comment = Commented { issue: scene.issue_ref(), comment_id: id, mentions };
-    scene.emit(tx, Payload::IssueCommentCreated(Origin::Local(comment))).await?;
-    Ok(comments::by_id(tx, scene.repo.id, id).await?.ok_or(StoreError::Missing)?)
+    throttle(tx, "comment", context.settings.commenting(), author).await?;
+    let id = comments::insert(tx, context.repo.id, context.issue.id, author, body).await?;
+    context.tell(tx, Told { kind: "commented", comment: Some(id), ..Told::default() }).await?;
+    involved(tx, author, &context.repo, &context.issue, Why::Comment).await?;
+    let mentions = listen(tx, &context, "", body).await?;
+    let comment = Commented { issue: context.issue_ref(), comment_id: id, mentions };
+    context.emit(tx, Payload::IssueCommentCreated(Origin::Local(comment))).await?;
+    Ok(comments::by_id(tx, context.repo.id, id).await?.ok_or(StoreError::Missing)?)
 }
 
 /// One comment of a repository.
@@ -69,16 +69,16 @@ pub async fn edit(forge: &Forge, caller: &Caller, repo: &Repo, id: &str, body: &
 }
 
 async fn rewrite(tx: &mut Tx, target: &Target, id: CommentId, body: &str) -> Result<Comment, IssueError> {
-    let (scene, comment) = opened(tx, target, id, IssueAction::Edit).await?;
+    let (context, comment) = opened(tx, target, id, IssueAction::Edit).await?;
     if comment.body == body {
         return Ok(comment);
     }
     comments::set_body(tx, id, body).await?;
-    let mentions = listen(tx, &scene, &comment.body, body).await?;
-    let edited = Commented { issue: scene.issue_ref(), comment_id: id, mentions };
-    scene.emit(tx, Payload::IssueCommentEdited(edited)).await?;
-    moderated(tx, &scene, &comment, AuditAction::IssueCommentModerated).await?;
-    Ok(comments::by_id(tx, scene.repo.id, id).await?.ok_or(StoreError::Missing)?)
+    let mentions = listen(tx, &context, &comment.body, body).await?;
+    let edited = Commented { issue: context.issue_ref(), comment_id: id, mentions };
+    context.emit(tx, Payload::IssueCommentEdited(edited)).await?;
+    moderated(tx, &context, &comment, AuditAction::IssueCommentModerated).await?;
+    Ok(comments::by_id(tx, context.repo.id, id).await?.ok_or(StoreError::Missing)?)
 }
 
 /// Removes a comment for good. Returns what it was.
@@ -90,16 +90,16 @@ pub async fn remove(forge: &Forge, caller: &Caller, repo: &Repo, id: &str) -> Re
 }
 
 async fn unwrite(tx: &mut Tx, target: &Target, id: CommentId) -> Result<Comment, IssueError> {
-    let (scene, comment) = opened(tx, target, id, IssueAction::Remove).await?;
+    let (context, comment) = opened(tx, target, id, IssueAction::Remove).await?;
     comments::remove(tx, &comment).await?;
     let deleted = CommentDeleted {
-        issue: scene.issue_ref(),
+        issue: context.issue_ref(),
         comment_id: id,
         comment_author_id: comment.author_id,
         comment_author: comment.author_name.as_ref().map(ToString::to_string),
     };
-    scene.emit(tx, Payload::IssueCommentDeleted(deleted)).await?;
-    moderated(tx, &scene, &comment, AuditAction::IssueCommentRemoved).await?;
+    context.emit(tx, Payload::IssueCommentDeleted(deleted)).await?;
+    moderated(tx, &context, &comment, AuditAction::IssueCommentRemoved).await?;
     Ok(comment)
 }
 
@@ -108,21 +108,26 @@ async fn opened(
     target: &Target,
     id: CommentId,
     action: IssueAction,
-) -> Result<(Scene, Comment), IssueError> {
-    let scene = Scene::open(tx, target).await?;
-    let found = comments::by_id(tx, scene.repo.id, id).await?.ok_or(IssueError::NotFound("comment"))?;
-    scene.ensure_of(action, found.author_id)?;
-    Ok((scene, found))
+) -> Result<(IssueContext, Comment), IssueError> {
+    let context = IssueContext::open(tx, target).await?;
+    let found = comments::by_id(tx, context.repo.id, id).await?.ok_or(IssueError::NotFound("comment"))?;
+    context.ensure_of(action, found.author_id)?;
+    Ok((context, found))
 }
 
 /// What someone does to another one's words is kept in the audit log.
-async fn moderated(tx: &mut Tx, scene: &Scene, comment: &Comment, action: AuditAction) -> Result<(), StoreError> {
-    if scene.who.user == comment.author_id {
+async fn moderated(
+    tx: &mut Tx,
+    context: &IssueContext,
+    comment: &Comment,
+    action: AuditAction,
+) -> Result<(), StoreError> {
+    if context.who.user == comment.author_id {
         return Ok(());
     }
     let author = comment.author_name.as_ref().map(ToString::to_string);
     let meta = json!({ "number": comment.number, "comment_id": comment.id.get(), "author": author });
-    audit_repo(tx, &scene.who, action, &scene.repo, meta).await
+    audit_repo(tx, &context.who, action, &context.repo, meta).await
 }
 
 fn comment_id(text: &str) -> Result<CommentId, IssueError> {

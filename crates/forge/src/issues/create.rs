@@ -1,8 +1,8 @@
 //! Opening an issue.
 
 use super::change::Names;
+use super::context::{IssueContext, throttle, writer};
 use super::involve::{involved, listen};
-use super::scene::{Scene, throttle, writer};
 use super::{IssueError, assign, label, milestone};
 use crate::emit::Who;
 use crate::repos::open::{may, open_locked};
@@ -11,7 +11,7 @@ use abide_core::RepoId;
 use abide_core::event::{IssueOpened, Origin, Payload};
 use abide_core::issues::text::{self, Title};
 use abide_core::policy::Action;
-use abide_store::issue_people::Why;
+use abide_store::issues::people::Why;
 use abide_store::issues::{self, Issue};
 use abide_store::repos::Repo;
 use abide_store::{StoreError, Tx};
@@ -56,17 +56,17 @@ async fn write(tx: &mut Tx, unit: &Unit) -> Result<Issue, IssueError> {
     let (id, _) = issues::insert(tx, repo.id, author, unit.title.as_str(), &unit.body).await?;
     let issue = issues::by_id(tx, id).await?.ok_or(StoreError::Missing)?;
     let (caller, who) = (unit.caller.clone(), Who::from(&unit.caller));
-    let mut scene = Scene { caller, who, repo, issue, settings: unit.settings.clone() };
-    involved(tx, author, &scene.repo, &scene.issue, Why::Author).await?;
-    let mentions = listen(tx, &scene, "", &unit.body).await?;
-    let opened = IssueOpened { issue: scene.issue_ref(), mentions };
-    scene.emit(tx, Payload::IssueCreated(Origin::Local(opened))).await?;
-    if may(&scene.caller, &scene.repo, Action::IssueTriage) {
+    let mut context = IssueContext { caller, who, repo, issue, settings: unit.settings.clone() };
+    involved(tx, author, &context.repo, &context.issue, Why::Author).await?;
+    let mentions = listen(tx, &context, "", &unit.body).await?;
+    let opened = IssueOpened { issue: context.issue_ref(), mentions };
+    context.emit(tx, Payload::IssueCreated(Origin::Local(opened))).await?;
+    if may(&context.caller, &context.repo, Action::IssueTriage) {
         let request = &unit.request;
-        label::step(tx, &scene, &Names::Add(request.labels.clone())).await?;
-        assign::step(tx, &scene, &Names::Add(request.assignees.clone())).await?;
+        label::step(tx, &context, &Names::Add(request.labels.clone())).await?;
+        assign::step(tx, &context, &Names::Add(request.assignees.clone())).await?;
         if let Some(number) = request.milestone {
-            milestone::step(tx, &mut scene, Some(number)).await?;
+            milestone::step(tx, &mut context, Some(number)).await?;
         }
     }
     Ok(issues::by_id(tx, id).await?.ok_or(StoreError::Missing)?)

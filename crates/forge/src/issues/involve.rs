@@ -1,18 +1,18 @@
 //! Whom a text concerns: people who are named in it, issues that it refers to, and whoever takes part.
 
-use super::scene::Scene;
+use super::context::IssueContext;
 use crate::Caller;
+use crate::attention::watch;
 use crate::repos::list::viewer;
-use crate::social::watch;
 use abide_core::UserId;
 use abide_core::issues::references::{self, Found, Reference};
 use abide_core::policy::{self, Action};
-use abide_store::issue_people::{self, Why};
-use abide_store::issue_timeline::{self, Told};
+use abide_store::accounts::users::{self, User};
+use abide_store::issues::people::Why;
+use abide_store::issues::timeline::Told;
 use abide_store::issues::{self, Issue};
-use abide_store::repos::{self, Repo};
-use abide_store::users::{self, User};
-use abide_store::{StoreError, Tx, collaborators};
+use abide_store::repos::{self, Repo, collaborators};
+use abide_store::{StoreError, Tx};
 
 /// Someone takes part in an issue: they hear of it from then on, and watch its repository for what concerns them, unless
 /// they have said otherwise. The one place that every involvement goes through.
@@ -24,7 +24,7 @@ pub(super) async fn involved(
     why: Why,
 ) -> Result<(), StoreError> {
     debug_assert_eq!(repo.id, issue.repo_id, "an issue is one of its repository");
-    issue_people::involve(tx, issue.id, user, why).await?;
+    issues::people::involve(tx, issue.id, user, why).await?;
     watch::on_involvement(tx, user, repo.id).await
 }
 
@@ -37,30 +37,35 @@ pub(super) async fn reads(tx: &mut Tx, user: &User, repo: &Repo) -> Result<bool,
 
 /// Listens to a text that was written into an issue: names people, tells other issues. `before` is what stood there.
 /// Returns who is named in it and was not before, for the event.
-pub(super) async fn listen(tx: &mut Tx, scene: &Scene, before: &str, text: &str) -> Result<Vec<UserId>, StoreError> {
+pub(super) async fn listen(
+    tx: &mut Tx,
+    context: &IssueContext,
+    before: &str,
+    text: &str,
+) -> Result<Vec<UserId>, StoreError> {
     let (earlier, Found { people, issues }) = (references::in_markdown(before), references::in_markdown(text));
     let mut named = Vec::new();
     for name in people.iter().filter(|name| !earlier.people.contains(name)) {
         let Some(user) = users::by_name(tx, name).await? else { continue };
         // Whoever may not read the repository does not learn that they were named in it.
-        if reads(tx, &user, &scene.repo).await? && Some(user.id) != scene.who.user {
-            involved(tx, user.id, &scene.repo, &scene.issue, Why::Mention).await?;
-            issue_people::mention(tx, scene.issue.id, user.id).await?;
+        if reads(tx, &user, &context.repo).await? && Some(user.id) != context.who.user {
+            involved(tx, user.id, &context.repo, &context.issue, Why::Mention).await?;
+            issues::people::mention(tx, context.issue.id, user.id).await?;
             named.push(user.id);
         }
     }
     for reference in issues.iter().filter(|reference| !earlier.issues.contains(reference)) {
-        if let Some((_, target)) = target(tx, &scene.caller, &scene.repo, reference).await?
-            && target.id != scene.issue.id
+        if let Some((_, target)) = target(tx, &context.caller, &context.repo, reference).await?
+            && target.id != context.issue.id
         {
             let told = Told {
                 kind: "cross-referenced",
-                source_repo: Some(scene.repo.id),
-                source_issue: Some(scene.issue.id),
-                once: Some(format!("issue:{}", scene.issue.id)),
+                source_repo: Some(context.repo.id),
+                source_issue: Some(context.issue.id),
+                once: Some(format!("issue:{}", context.issue.id)),
                 ..Told::default()
             };
-            issue_timeline::append(tx, target.id, scene.who.user, &told).await?;
+            issues::timeline::append(tx, target.id, context.who.user, &told).await?;
         }
     }
     Ok(named)

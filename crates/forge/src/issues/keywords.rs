@@ -3,7 +3,7 @@
 //! The end of a push queues a job. Each commit is told of an issue once, by a key in its timeline, so a job that runs
 //! again, or a commit that comes again, changes nothing.
 
-use super::scene::{Scene, Target};
+use super::context::{IssueContext, Target};
 use super::{IssueError, involve, state};
 use crate::jobs::{self, Kind};
 use crate::repos::open::open_locked;
@@ -14,10 +14,11 @@ use abide_core::issues::{Reason, State};
 use abide_core::policy::{Action, IssueAction};
 use abide_core::{Oid, RepoId, UserId};
 use abide_git::read::Commit;
-use abide_store::issue_timeline::Told;
-use abide_store::pushes::Push;
+use abide_store::accounts::users;
+use abide_store::issues::timeline::Told;
+use abide_store::repos::pushes::Push;
 use abide_store::repos::{self, Repo};
-use abide_store::{StoreError, Tx, users};
+use abide_store::{StoreError, Tx};
 use serde_json::{Value as Json, json};
 
 /// Queues the reading of what a push brought to the default branch. Called in the transaction that ends the push.
@@ -123,7 +124,8 @@ async fn tell(tx: &mut Tx, unit: &Unit) -> Result<(), IssueError> {
     let Some((there, issue)) = involve::target(tx, &unit.caller, &here, &unit.reference).await? else { return Ok(()) };
     open_locked(tx, &unit.caller, there.id, Action::IssueComment).await?;
     let (caller, settings) = (unit.caller.clone(), unit.settings.clone());
-    let mut scene = Scene::open(tx, &Target { caller, repo: there.id, number: issue.number, settings }).await?;
+    let mut context =
+        IssueContext::open(tx, &Target { caller, repo: there.id, number: issue.number, settings }).await?;
     let told = Told {
         kind: "referenced",
         detail: json!({ "subject": unit.subject }),
@@ -132,12 +134,12 @@ async fn tell(tx: &mut Tx, unit: &Unit) -> Result<(), IssueError> {
         once: Some(format!("commit:{}:{}", here.id, unit.commit)),
         ..Told::default()
     };
-    if !scene.tell(tx, told).await? || !unit.reference.closes || scene.issue.state == State::Closed {
+    if !context.tell(tx, told).await? || !unit.reference.closes || context.issue.state == State::Closed {
         return Ok(());
     }
-    if scene.ensure(IssueAction::Close).is_ok() {
-        let by = (scene.repo.id == here.id).then_some(unit.commit);
-        state::step(tx, &mut scene, State::Closed, Some(Reason::Completed), by).await?;
+    if context.ensure(IssueAction::Close).is_ok() {
+        let by = (context.repo.id == here.id).then_some(unit.commit);
+        state::step(tx, &mut context, State::Closed, Some(Reason::Completed), by).await?;
     }
     Ok(())
 }

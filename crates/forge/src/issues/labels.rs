@@ -9,7 +9,7 @@ use abide_core::event::{self, Payload};
 use abide_core::issues::text::{Colour, LabelName, MAX_LABEL_ABOUT, about};
 use abide_core::policy::Action;
 use abide_store::Tx;
-use abide_store::labels::{self, Label, Look};
+use abide_store::issues::labels::{self, Label, Look};
 use abide_store::repos::{Page, Repo};
 use serde_json::json;
 

@@ -4,13 +4,16 @@ use super::IssueError;
 use crate::Forge;
 use abide_core::Timestamp;
 use abide_core::issues::filter::{Filter, Wanted};
-use abide_store::issue_list::{self, Query};
+use abide_store::accounts::users;
+use abide_store::issues;
 use abide_store::issues::Issue;
+use abide_store::issues::list::Query;
+use abide_store::issues::{labels, milestones};
 use abide_store::repos::{Page, Repo};
-use abide_store::{Conn, StoreError, labels, milestones, users};
+use abide_store::{Conn, StoreError};
 
 pub use abide_core::issues::filter::Sort;
-pub use abide_store::issue_list::MAX_TOTAL;
+pub use abide_store::issues::list::MAX_TOTAL;
 
 /// What a list is asked for.
 #[derive(Debug, Clone, Default)]
@@ -28,7 +31,7 @@ pub struct Wish {
 pub async fn list(forge: &Forge, repo: &Repo, wish: &Wish, page: Page) -> Result<(Vec<Issue>, i64), IssueError> {
     let mut conn = forge.store().read().await?;
     match resolve(&mut conn, repo, wish, forge.settings().issues.scan).await? {
-        Some(query) => Ok(issue_list::find(&mut conn, repo.id, &query, page).await?),
+        Some(query) => Ok(issues::list::find(&mut conn, repo.id, &query, page).await?),
         None => Ok((Vec::new(), 0)),
     }
 }

@@ -9,7 +9,7 @@ use abide_core::issues::State;
 use abide_core::issues::text::{MAX_MILESTONE_ABOUT, Title, body};
 use abide_core::policy::Action;
 use abide_core::{RepoId, Timestamp};
-use abide_store::milestones::{self, Milestone, Plan};
+use abide_store::issues::milestones::{self, Milestone, Plan};
 use abide_store::repos::{Page, Repo};
 use abide_store::{StoreError, Tx};
 use serde_json::json;

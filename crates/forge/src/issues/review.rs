@@ -1,15 +1,16 @@
 //! Asking someone to review. No road leads here until there are pull requests.
 
 use super::IssueError;
+use super::context::{IssueContext, Target};
 use super::involve::{involved, reads};
-use super::scene::{Scene, Target};
 use crate::{Caller, Forge};
 use abide_core::UserName;
 use abide_core::event::{Payload, ReviewRequested};
 use abide_core::policy::IssueAction;
-use abide_store::issue_people::Why;
+use abide_store::Tx;
+use abide_store::accounts::users;
+use abide_store::issues::people::Why;
 use abide_store::repos::Repo;
-use abide_store::{Tx, users};
 
 /// Asks someone who may read the repository for a review.
 pub async fn request(
@@ -26,14 +27,14 @@ pub async fn request(
 }
 
 async fn write(tx: &mut Tx, target: &Target, reviewer: &UserName) -> Result<(), IssueError> {
-    let scene = Scene::open(tx, target).await?;
-    scene.ensure(IssueAction::Triage)?;
+    let context = IssueContext::open(tx, target).await?;
+    context.ensure(IssueAction::Triage)?;
     let unknown = IssueError::NotFound("reviewer");
     let Some(user) = users::by_name(tx, reviewer).await? else { return Err(unknown) };
-    if !reads(tx, &user, &scene.repo).await? {
+    if !reads(tx, &user, &context.repo).await? {
         return Err(unknown);
     }
-    involved(tx, user.id, &scene.repo, &scene.issue, Why::ReviewRequested).await?;
-    let request = ReviewRequested { issue: scene.issue_ref(), reviewer: reviewer.to_string(), reviewer_id: user.id };
-    Ok(scene.emit(tx, Payload::ReviewRequested(request)).await?)
+    involved(tx, user.id, &context.repo, &context.issue, Why::ReviewRequested).await?;
+    let request = ReviewRequested { issue: context.issue_ref(), reviewer: reviewer.to_string(), reviewer_id: user.id };
+    Ok(context.emit(tx, Payload::ReviewRequested(request)).await?)
 }

@@ -3,15 +3,17 @@
 use super::show::detailed_in;
 use super::{Detailed, IssueError};
 use crate::repos::list::viewer;
-use crate::repos::open::{Door, open};
+use crate::repos::open::{RepoLocator, open};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::issues::filter::{Filter, Sort, Wanted};
 use abide_core::issues::search::Search;
 use abide_core::policy::{Action, DenyCode};
 use abide_core::{Timestamp, UserId, UserName};
-use abide_store::issue_search::{self, Search as Query, Whose};
+use abide_store::accounts::users;
+use abide_store::issues;
+use abide_store::issues::search::{Search as Query, Whose};
 use abide_store::repos::{Page, Repo};
-use abide_store::{Conn, StoreError, users};
+use abide_store::{Conn, StoreError};
 
 pub use abide_core::issues::search::Concern;
 
@@ -54,7 +56,7 @@ pub async fn search(
     filter.ascending = order.1.unwrap_or(filter.ascending);
     let repo = match repo {
         None => None,
-        Some((owner, name)) => match open(forge, caller, &Door::slug(owner, name), Action::RepoRead).await {
+        Some((owner, name)) => match open(forge, caller, &RepoLocator::slug(owner, name), Action::RepoRead).await {
             Ok(repo) => Some(repo.id),
             Err(Access::Fault(fault)) => return Err(Access::Fault(fault).into()),
             // What is hidden is found as little as what is not there.
@@ -109,7 +111,7 @@ pub async fn mine(forge: &Forge, caller: &Caller, wish: Wish, page: Page) -> Res
 }
 
 async fn find(conn: &mut Conn, caller: &Caller, query: Query, page: Page) -> Result<Found, IssueError> {
-    let found = issue_search::find(conn, &query, viewer(caller), page).await?;
+    let found = issues::search::find(conn, &query, viewer(caller), page).await?;
     let issues = detailed_in(conn, found.issues).await?;
     Ok(Found { issues, repos: found.repos, total: found.total, incomplete: !found.complete })
 }

@@ -6,14 +6,15 @@ use crate::{Caller, Fault, Forge};
 use abide_core::issues as rule;
 use abide_core::policy::{self, IssueAction};
 use abide_core::{IssueId, RepoId, Timestamp, UserId};
-use abide_store::comments::{self, Comment, Order};
-use abide_store::issue_people::{self, Person};
-use abide_store::issue_timeline::{self, Entry};
+use abide_store::accounts::users;
+use abide_store::issues::comments::{self, Comment, Order};
+use abide_store::issues::labels::{self, Label};
+use abide_store::issues::milestones::{self, Milestone};
+use abide_store::issues::people::Person;
+use abide_store::issues::timeline::Entry;
 use abide_store::issues::{self, Counts, Issue};
-use abide_store::labels::{self, Label};
-use abide_store::milestones::{self, Milestone};
-use abide_store::repos::{Page, Repo};
-use abide_store::{Conn, StoreError, collaborators, users};
+use abide_store::repos::{Page, Repo, collaborators};
+use abide_store::{Conn, StoreError};
 use std::collections::HashMap;
 
 /// An issue with what belongs to it.
@@ -52,7 +53,7 @@ pub async fn detailed(forge: &Forge, issues: Vec<Issue>) -> Result<Vec<Detailed>
 pub(crate) async fn detailed_in(conn: &mut Conn, issues: Vec<Issue>) -> Result<Vec<Detailed>, StoreError> {
     let ids: Vec<_> = issues.iter().map(|issue| issue.id).collect();
     let mut labels = labels::of_many(conn, &ids).await?;
-    let mut assignees = issue_people::assignees_of_many(conn, &ids).await?;
+    let mut assignees = issues::people::assignees_of_many(conn, &ids).await?;
     let mut wanted: Vec<_> = issues.iter().filter_map(|issue| issue.milestone_id).collect();
     wanted.sort_unstable();
     wanted.dedup();
@@ -74,12 +75,12 @@ pub async fn detail(forge: &Forge, issue: Issue) -> Result<Detailed, Fault> {
 
 /// A page of what happened to an issue, as far as the caller may see it, and how much there is in all.
 pub async fn timeline(forge: &Forge, caller: &Caller, issue: &Issue, page: Page) -> Result<(Vec<Entry>, i64), Fault> {
-    Ok(issue_timeline::page(&mut *forge.store().read().await?, issue.id, viewer(caller), page).await?)
+    Ok(issues::timeline::page(&mut *forge.store().read().await?, issue.id, viewer(caller), page).await?)
 }
 
 /// The same without what was said about it, here and elsewhere.
 pub async fn changes(forge: &Forge, caller: &Caller, issue: &Issue, page: Page) -> Result<(Vec<Entry>, i64), Fault> {
-    Ok(issue_timeline::changes(&mut *forge.store().read().await?, issue.id, viewer(caller), page).await?)
+    Ok(issues::timeline::changes(&mut *forge.store().read().await?, issue.id, viewer(caller), page).await?)
 }
 
 /// A page of an issue's comments, the oldest first, and how many there are in all.
@@ -115,7 +116,7 @@ pub async fn is_assignable(forge: &Forge, repo: &Repo, name: &str) -> Result<boo
 
 /// A page of those who can be made responsible in a repository, and how many there are in all.
 pub async fn assignable(forge: &Forge, repo: &Repo, page: Page) -> Result<(Vec<Person>, i64), Fault> {
-    Ok(issue_people::assignable(&mut *forge.store().read().await?, repo.id, page).await?)
+    Ok(issues::people::assignable(&mut *forge.store().read().await?, repo.id, page).await?)
 }
 
 /// How many issues a repository has.

@@ -1,20 +1,21 @@
 //! Hearing of an issue, or not.
 
 use super::IssueError;
-use super::scene::writer;
+use super::context::writer;
 use crate::repos::open::open_locked;
 use crate::{Caller, Fault, Forge};
 use abide_core::policy::Action;
 use abide_core::{IssueId, RepoId};
 use abide_store::Tx;
-use abide_store::issue_people::{self, Subscription};
+use abide_store::issues;
 use abide_store::issues::Issue;
+use abide_store::issues::people::Subscription;
 use abide_store::repos::Repo;
 
 /// What holds for the caller, if anything does.
 pub async fn of(forge: &Forge, caller: &Caller, issue: &Issue) -> Result<Option<Subscription>, Fault> {
     match caller.user_id() {
-        Some(user) => Ok(issue_people::subscription(&mut *forge.store().read().await?, issue.id, user).await?),
+        Some(user) => Ok(issues::people::subscription(&mut *forge.store().read().await?, issue.id, user).await?),
         None => Ok(None),
     }
 }
@@ -28,5 +29,5 @@ pub async fn set(forge: &Forge, caller: &Caller, repo: &Repo, issue: &Issue, wan
 
 async fn write(tx: &mut Tx, (caller, repo, issue, wanted): &(Caller, RepoId, IssueId, bool)) -> Result<(), IssueError> {
     open_locked(tx, caller, *repo, Action::WatchSet).await?;
-    Ok(issue_people::subscribe(tx, *issue, writer(caller)?, *wanted).await?)
+    Ok(issues::people::subscribe(tx, *issue, writer(caller)?, *wanted).await?)
 }

@@ -1,25 +1,25 @@
 //! Changing what an issue says.
 
 use super::IssueError;
+use super::context::IssueContext;
 use super::involve::listen;
-use super::scene::Scene;
 use crate::emit::{AuditAction, audit_repo};
 use abide_core::event::{IssueEdited, IssueField, Payload};
 use abide_core::issues::text::Title;
 use abide_core::policy::IssueAction;
-use abide_store::issue_timeline::Told;
+use abide_store::issues::timeline::Told;
 use abide_store::{Tx, issues};
 use serde_json::json;
 
 /// Replaces the title, the text or both.
 pub(super) async fn step(
     tx: &mut Tx,
-    scene: &mut Scene,
+    context: &mut IssueContext,
     title: Option<&Title>,
     body: Option<&str>,
 ) -> Result<(), IssueError> {
-    scene.ensure(IssueAction::Edit)?;
-    let before = scene.issue.clone();
+    context.ensure(IssueAction::Edit)?;
+    let before = context.issue.clone();
     let title = title.map_or(before.title.as_str(), Title::as_str).to_owned();
     let body = body.unwrap_or(&before.body).to_owned();
     let (renamed, rewritten) = (title != before.title, body != before.body);
@@ -29,17 +29,17 @@ pub(super) async fn step(
     issues::set_text(tx, before.id, &title, &body).await?;
     if renamed {
         let detail = json!({ "from": before.title, "to": title });
-        scene.tell(tx, Told { kind: "renamed", detail, ..Told::default() }).await?;
+        context.tell(tx, Told { kind: "renamed", detail, ..Told::default() }).await?;
     }
-    (scene.issue.title, scene.issue.body) = (title, body);
-    let mentions = listen(tx, scene, &before.body, &scene.issue.body).await?;
+    (context.issue.title, context.issue.body) = (title, body);
+    let mentions = listen(tx, context, &before.body, &context.issue.body).await?;
     let fields = [(IssueField::Title, renamed), (IssueField::Body, rewritten)];
     let changed: Vec<_> = fields.into_iter().filter(|(_, is)| *is).map(|(field, _)| field).collect();
-    let edited = IssueEdited { issue: scene.issue_ref(), changed: changed.clone(), mentions };
-    scene.emit(tx, Payload::IssueEdited(edited)).await?;
-    if scene.who.user != before.author_id {
+    let edited = IssueEdited { issue: context.issue_ref(), changed: changed.clone(), mentions };
+    context.emit(tx, Payload::IssueEdited(edited)).await?;
+    if context.who.user != before.author_id {
         let meta = json!({ "number": before.number, "changed": changed });
-        audit_repo(tx, &scene.who, AuditAction::IssueModerated, &scene.repo, meta).await?;
+        audit_repo(tx, &context.who, AuditAction::IssueModerated, &context.repo, meta).await?;
     }
     Ok(())
 }

@@ -9,7 +9,10 @@ use crate::notify::mailing;
 use crate::repos::purge;
 use crate::{Fault, Forge, feeds, grasp, relay};
 use abide_core::{RepoId, Timestamp};
-use abide_store::{StoreError, deliveries, events, jobs, links, pushes, sessions, throttles, user_keys, webhooks};
+use abide_store::accounts::{links, sessions, user_keys};
+use abide_store::repos::pushes;
+use abide_store::webhooks::{self, deliveries};
+use abide_store::{StoreError, events, jobs, throttles};
 use std::time::Duration;
 
 /// Longest window of a rate limit: settings above it are refused.

@@ -45,7 +45,7 @@ pub enum Kind {
     GraspSweep,
     /// Aligns every repository of one identifier with its authoritative state.
     GraspSettle,
-    /// Copies the commit of a proposal to every target repository, or removes it once the proposal is deleted.
+    /// Copies the commit of a PR event to every target repository, or removes it once the PR event is deleted.
     GraspSpread,
 }
 

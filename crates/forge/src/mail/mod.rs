@@ -38,7 +38,7 @@ pub(crate) struct List {
 /// A mail about a thread: recipient and event. It is written at each attempt from the current rows, so the queue
 /// contains no user texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(crate) struct Gate {
+pub(crate) struct ThreadMail {
     /// Recipient.
     pub user: i64,
     pub thread: i64,
@@ -58,7 +58,7 @@ pub(crate) async fn enqueue(tx: &mut Tx, forge: &Forge, to: &str, letter: &Lette
 }
 
 /// Enqueues a mail about a thread, which is sent only if the recipient may still see it.
-pub(crate) async fn enqueue_about(tx: &mut Tx, forge: &Forge, to: &str, gate: Gate) -> Result<(), StoreError> {
+pub(crate) async fn enqueue_about(tx: &mut Tx, forge: &Forge, to: &str, gate: ThreadMail) -> Result<(), StoreError> {
     queue(tx, forge, &Queued { to: to.to_owned(), letter: None, gate: Some(gate) }).await
 }
 
@@ -74,7 +74,7 @@ struct Queued {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     letter: Option<Letter>,
     #[serde(default)]
-    gate: Option<Gate>,
+    gate: Option<ThreadMail>,
 }
 
 /// Failure to deliver a mail.

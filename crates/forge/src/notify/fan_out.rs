@@ -10,10 +10,10 @@ use abide_core::event::{Kind as EventKind, Payload, SubjectKind};
 use abide_core::notify::{self, Audience, Hearing, Person, Reason, RepoChange, Subject, Topic};
 use abide_core::repo::Role;
 use abide_core::{IssueId, UserId, failpoint};
+use abide_store::attention::notifications::{self, About, Candidate, News};
 use abide_store::events::Numbered;
-use abide_store::notifications::{self, About, Candidate, News};
 use abide_store::repos::{self, Repo};
-use abide_store::{StoreError, Tx, nostr_news};
+use abide_store::{StoreError, Tx, nostr};
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +41,7 @@ impl Consumer for Notifications {
 }
 
 /// An event in its repository, while people are told of it.
-struct Scene<'a> {
+struct NotifyContext<'a> {
     event: &'a Numbered,
     topic: Topic,
     repo: Repo,
@@ -70,8 +70,8 @@ async fn notify(tx: &mut Tx, forge: &Forge, event: &Numbered) -> Result<(), Faul
     };
     // Nobody may read anything of a removed or deleted repository in their inbox.
     let Some(repo) = repo.filter(|repo| repo.deleted_at.is_none()) else { return Ok(()) };
-    let scene = scene(tx, forge, event, topic, repo, &body.payload, concerned).await?;
-    if scene.tell_everyone(tx).await? {
+    let context = context(tx, forge, event, topic, repo, &body.payload, concerned).await?;
+    if context.tell_everyone(tx).await? {
         jobs::enqueue(tx, Kind::NotifyMail, json!({}), Some(event.seq.to_string())).await?;
     }
     Ok(())
@@ -87,7 +87,7 @@ fn topic(event: &Numbered, payload: &Payload) -> Option<Topic> {
     })
 }
 
-async fn scene<'a>(
+async fn context<'a>(
     tx: &mut Tx,
     forge: &Forge,
     event: &'a Numbered,
@@ -95,7 +95,7 @@ async fn scene<'a>(
     repo: Repo,
     payload: &Payload,
     concerned: Vec<UserId>,
-) -> Result<Scene<'a>, Fault> {
+) -> Result<NotifyContext<'a>, Fault> {
     let issue = match topic.subject {
         Subject::Issue => Some(IssueId::new(event.subject_id)),
         Subject::NostrThread | Subject::Repo => None,
@@ -122,7 +122,7 @@ async fn scene<'a>(
         Subject::Issue | Subject::Repo => BTreeMap::new(),
     };
     let concerned = concerned.into_iter().collect();
-    Ok(Scene {
+    Ok(NotifyContext {
         event,
         topic,
         repo,
@@ -136,12 +136,12 @@ async fn scene<'a>(
 
 /// Accounts that began a thread that came by nostr or commented on it.
 async fn taking_part(tx: &mut Tx, root: i64) -> Result<BTreeMap<UserId, Reason>, StoreError> {
-    let found = nostr_news::participants(tx, root, PAGE).await?;
+    let found = nostr::news::participants(tx, root, PAGE).await?;
     let reason = |began| if began { Reason::Author } else { Reason::Comment };
     Ok(found.into_iter().map(|(user, began)| (user, reason(began))).collect())
 }
 
-impl Scene<'_> {
+impl NotifyContext<'_> {
     /// Goes through everyone whom it may concern. `true` if someone is to be told by mail too.
     async fn tell_everyone(&self, tx: &mut Tx) -> Result<bool, StoreError> {
         let (repo, thread) = (self.repo.id, self.news.thread);

@@ -6,10 +6,11 @@ use crate::{Access, Caller, Fault, Forge};
 use abide_core::policy::{Actor, DenyCode};
 use abide_core::repo::Visibility;
 use abide_core::{IssueId, RepoId, ThreadId, Timestamp, UserId};
+use abide_store::attention::inbox;
+use abide_store::attention::lists::Part;
 use abide_store::issues::Issue;
-use abide_store::lists::Part;
 use abide_store::repos::{Repo, Viewer};
-use abide_store::{StoreError, Tx, inbox, issue_people};
+use abide_store::{StoreError, Tx, issues};
 
 /// How far what waits is counted for the badge on every page.
 pub const BADGE: i64 = 100;
@@ -138,7 +139,7 @@ pub(super) async fn mute(
     muted: bool,
 ) -> Result<(), StoreError> {
     match subject {
-        Subject::Issue => issue_people::subscribe(tx, IssueId::new(id), user, !muted).await,
+        Subject::Issue => issues::people::subscribe(tx, IssueId::new(id), user, !muted).await,
         Subject::NostrThread | Subject::Repo => inbox::set_muted(tx, user, thread, muted).await,
     }
 }

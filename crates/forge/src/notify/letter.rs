@@ -9,9 +9,10 @@ use abide_core::event::{Origin, Payload};
 use abide_core::names::shortened_key;
 use abide_core::notify::{Reason, RepoChange, Subject};
 use abide_core::{CommentId, IssueId};
-use abide_store::notification_mail::{self, Pending, Reported};
+use abide_store::attention::notification_mail::{self, Pending, Reported};
+use abide_store::issues::{self, comments};
 use abide_store::repos::{self, Repo};
-use abide_store::{Conn, StoreError, comments, issues, nostr_news};
+use abide_store::{Conn, StoreError, nostr};
 
 /// Characters of a text that a mail holds.
 const MAX_TEXT: usize = 10_000;
@@ -168,11 +169,11 @@ pub(super) async fn story(conn: &mut Conn, pending: &Pending) -> Result<Option<S
             (Some(issue.number), issue.title, text)
         }
         Subject::NostrThread => {
-            let Some(thread) = nostr_news::thread(conn, pending.subject_id).await? else { return Ok(None) };
+            let Some(thread) = nostr::news::thread(conn, pending.subject_id).await? else { return Ok(None) };
             event = Some(hex::encode(thread.id));
             let text = match deed.and_then(Deed::said) {
                 Some(Said::Nostr(n)) => {
-                    let said = nostr_news::json(conn, n).await?.and_then(|json| readable(&json));
+                    let said = nostr::news::json(conn, n).await?.and_then(|json| readable(&json));
                     said.map_or_else(|| DELETED.into(), |event| event.content)
                 }
                 Some(Said::Comment(_) | Said::IssueBody) | None => String::new(),

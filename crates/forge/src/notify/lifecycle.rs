@@ -15,8 +15,10 @@ use abide_core::event::Body;
 use abide_core::notify::RepoChange;
 use abide_core::repo::Role;
 use abide_core::transfer::Status;
+use abide_store::accounts::users;
+use abide_store::attention::{notification_mail, notifications};
 use abide_store::events::Numbered;
-use abide_store::{StoreError, Tx, notification_mail, notifications, repos, throttles, users};
+use abide_store::{StoreError, Tx, repos, throttles};
 use std::collections::BTreeSet;
 
 /// The people that a change concerns: both sides of an offer, otherwise the owner and the admins; a collaborator whose

@@ -3,10 +3,11 @@
 
 use super::{letter, sight};
 use crate::mail::letters::Letter;
-use crate::mail::{self, Gate, List};
+use crate::mail::{self, List, ThreadMail};
 use crate::{Fault, Forge};
 use abide_core::{RepoId, ThreadId, UserId, failpoint, notify};
-use abide_store::notification_mail::{self as due, Pending};
+use abide_store::attention::notification_mail as due;
+use abide_store::attention::notification_mail::Pending;
 use abide_store::repos::{self, Repo};
 use abide_store::{StoreError, Tx};
 use std::collections::HashMap;
@@ -50,9 +51,9 @@ async fn write(tx: &mut Tx, forge: &Forge) -> Result<usize, Fault> {
     Ok(all.len())
 }
 
-fn gate(pending: &Pending) -> Gate {
+fn gate(pending: &Pending) -> ThreadMail {
     let &Pending { user, thread, private, seq, events, .. } = pending;
-    Gate { user: user.get(), thread: thread.get(), private, seq, events }
+    ThreadMail { user: user.get(), thread: thread.get(), private, seq, events }
 }
 
 fn wanted(pending: &Pending, repo: &Repo) -> bool {
@@ -61,7 +62,7 @@ fn wanted(pending: &Pending, repo: &Repo) -> bool {
 }
 
 /// Writes a queued mail from the rows as they are now; `None` if it may not be sent to that address any more.
-pub(crate) async fn letter(forge: &Forge, gate: &Gate, to: &str) -> Result<Option<(Letter, List)>, StoreError> {
+pub(crate) async fn letter(forge: &Forge, gate: &ThreadMail, to: &str) -> Result<Option<(Letter, List)>, StoreError> {
     let mut conn = forge.store().read().await?;
     let Some(mut pending) = due::of(&mut conn, UserId::new(gate.user), ThreadId::new(gate.thread)).await? else {
         return Ok(None);

@@ -20,7 +20,7 @@ use abide_core::repo::Role;
 use abide_store::repos::Repo;
 
 pub use abide_core::notify::{Reason, State, Subject};
-pub use abide_store::inbox::{Filter, Item, Waiting};
+pub use abide_store::attention::inbox::{Filter, Item, Waiting};
 pub use fan_out::Notifications;
 
 /// How many admins of a repository hear of what happens to it, beside its owner.

@@ -3,7 +3,7 @@
 use super::Reason;
 use super::inbox::account;
 use crate::{Access, Caller, Forge};
-use abide_store::notification_mail;
+use abide_store::attention::notification_mail;
 
 /// Every reason that is mailed, and whether the caller wants it.
 pub async fn mails(forge: &Forge, caller: &Caller) -> Result<Vec<(Reason, bool)>, Access> {

@@ -5,7 +5,7 @@
 use super::inbox;
 use crate::{Fault, Forge, sealed};
 use abide_core::{ThreadId, UserId};
-use abide_store::notification_mail;
+use abide_store::attention::notification_mail;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 

@@ -5,7 +5,7 @@
 
 use super::TooMany;
 use super::admit::Submission;
-use super::door::Place;
+use super::connections::RelaySlot;
 use super::hub::Live;
 use super::memory::{self, Held};
 use super::reading::{self, Asked, Found};
@@ -13,7 +13,7 @@ use crate::accounts::standing;
 use crate::{Fault, Forge};
 use abide_nostr::git::Service;
 use abide_nostr::grasp::{Answer, Prefix, Refusal, signer};
-use abide_nostr::session::Ticket;
+use abide_nostr::session::QueryId;
 use abide_nostr::{Action, Event, EventId, PublicKey, Session};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
@@ -50,21 +50,21 @@ pub struct Client {
     live: mpsc::Receiver<Live>,
     answers: mpsc::UnboundedReceiver<(EventId, Answer)>,
     answer_to: mpsc::UnboundedSender<(EventId, Answer)>,
-    found: mpsc::Receiver<(Ticket, Found)>,
-    found_to: mpsc::Sender<(Ticket, Found)>,
-    questions: VecDeque<(Ticket, Asked)>,
-    running: Option<(Ticket, JoinHandle<()>)>,
-    open: HashSet<Ticket>,
+    found: mpsc::Receiver<(QueryId, Found)>,
+    found_to: mpsc::Sender<(QueryId, Found)>,
+    questions: VecDeque<(QueryId, Asked)>,
+    running: Option<(QueryId, JoinHandle<()>)>,
+    open: HashSet<QueryId>,
     /// Bytes of the filters of subscriptions and counts, and of our side of reconciliations, for as long as they go on.
-    held: HashMap<Ticket, Vec<Held>>,
-    _place: Place,
+    held: HashMap<QueryId, Vec<Held>>,
+    _slot: RelaySlot,
 }
 
 impl Client {
     /// Opens a connection, if a slot is free.
     pub fn connect(forge: &Forge, ip: Option<IpAddr>) -> Result<Self, TooMany> {
         let relay = forge.relay();
-        let place = relay.door.enter(ip)?;
+        let place = relay.admission.enter(ip)?;
         let (number, live) = relay.hub.join(ip);
         let (answer_to, answers) = mpsc::unbounded_channel();
         let (found_to, found) = mpsc::channel(1);
@@ -83,7 +83,7 @@ impl Client {
             running: None,
             open: HashSet::new(),
             held: HashMap::new(),
-            _place: place,
+            _slot: place,
         })
     }
 
@@ -122,14 +122,14 @@ impl Client {
                 actions
             }
             live = self.live.recv() => match live {
-                Some(Live { ticket, wire, held: bytes }) => {
+                Some(Live { query, wire, held: bytes }) => {
                     held = bytes;
-                    self.session.on_live(&ticket, &wire)
+                    self.session.on_live(&query, &wire)
                 }
                 None => return Err(Ended::TooSlow),
             },
-            Some((ticket, found)) = self.found.recv() => {
-                let (actions, bytes) = self.on_found(&ticket, found);
+            Some((query, found)) = self.found.recv() => {
+                let (actions, bytes) = self.on_found(&query, found);
                 held = bytes.map(Arc::new);
                 actions
             }
@@ -150,25 +150,25 @@ impl Client {
     }
 
     /// The actions that follow from an answer, and the bytes of the part of it that is sent.
-    fn on_found(&mut self, ticket: &Ticket, found: Found) -> (Vec<Action>, Option<Held>) {
+    fn on_found(&mut self, query: &QueryId, found: Found) -> (Vec<Action>, Option<Held>) {
         // Late results of a cancelled query must not end the query that runs now.
         if !matches!(found, Found::Page(..)) {
-            self.running.take_if(|(running, _)| running == ticket);
+            self.running.take_if(|(running, _)| running == query);
         }
         let mut held = None;
         let actions = match found {
             Found::Page(page, bytes) => {
                 held = Some(bytes);
-                self.session.on_stored(ticket, page)
+                self.session.on_stored(query, page)
             }
-            Found::End => self.session.on_stored_end(ticket),
-            Found::Count(count) => self.session.on_count(ticket, count),
+            Found::End => self.session.on_stored_end(query),
+            Found::Count(count) => self.session.on_count(query, count),
             Found::Items(items, bytes) => {
-                self.held.entry(ticket.clone()).or_default().push(bytes);
-                aside(|| self.session.on_reconcile_items(ticket, items))
+                self.held.entry(query.clone()).or_default().push(bytes);
+                aside(|| self.session.on_reconcile_items(query, items))
             }
-            Found::Full => self.session.on_refused(ticket, &memory::full()),
-            Found::Failed => self.session.on_query_failed(ticket),
+            Found::Full => self.session.on_refused(query, &memory::full()),
+            Found::Failed => self.session.on_query_failed(query),
         };
         self.ask_next();
         (actions, held)
@@ -179,12 +179,11 @@ impl Client {
         let mut frames = Vec::with_capacity(actions.len());
         let mut actions = VecDeque::from(actions);
         while let Some(action) = actions.pop_front() {
-            if let Action::Subscribe(ticket, _) | Action::Count(ticket, _) | Action::Reconcile { ticket, .. } = &action
-            {
+            if let Action::Subscribe(query, _) | Action::Count(query, _) | Action::Reconcile { query, .. } = &action {
                 match self.forge.relay().memory.take(self.ip, bytes) {
-                    Some(held) => self.held.entry(ticket.clone()).or_default().push(held),
+                    Some(held) => self.held.entry(query.clone()).or_default().push(held),
                     None => {
-                        actions.extend(self.session.on_refused(ticket, &memory::full()));
+                        actions.extend(self.session.on_refused(query, &memory::full()));
                         continue;
                     }
                 }
@@ -200,26 +199,26 @@ impl Client {
                         _ => None,
                     }));
                 }
-                Action::Subscribe(ticket, filters) => {
-                    self.forge.relay().hub.subscribe(self.number, ticket.clone(), filters.clone());
-                    self.open.insert(ticket.clone());
-                    self.ask(ticket, Asked::Events(filters));
+                Action::Subscribe(query, filters) => {
+                    self.forge.relay().hub.subscribe(self.number, query.clone(), filters.clone());
+                    self.open.insert(query.clone());
+                    self.ask(query, Asked::Events(filters));
                 }
-                Action::Unsubscribe(ticket) => self.unsubscribe(ticket),
-                Action::Count(ticket, filters) => self.ask(ticket, Asked::Count(filters)),
-                Action::Reconcile { ticket, filter, at_most } => {
-                    self.ask(ticket, Asked::Reconcile { filter, at_most });
+                Action::Unsubscribe(query) => self.unsubscribe(query),
+                Action::Count(query, filters) => self.ask(query, Asked::Count(filters)),
+                Action::Reconcile { query, filter, at_most } => {
+                    self.ask(query, Asked::Reconcile { filter, at_most });
                 }
             }
         }
-        self.held.retain(|ticket, _| self.session.goes_on(ticket));
+        self.held.retain(|query, _| self.session.goes_on(query));
         frames
     }
 
     /// Submits an event. Waits while the queue is full, so that the client has to wait too.
     async fn admit(&mut self, event: Box<Event>) {
         let relay = self.forge.relay();
-        if !relay.door.event(self.ip, self.forge.clock().now()) {
+        if !relay.admission.event(self.ip, self.forge.clock().now()) {
             let refusal = Refusal::new(Prefix::RateLimited, "too many events from this address; slow down");
             let _ = self.answer_to.send((event.id, Answer::Refused(refusal)));
             return;
@@ -229,18 +228,18 @@ impl Client {
         relay.admissions.submit(submission).await;
     }
 
-    fn unsubscribe(&mut self, ticket: Ticket) {
-        self.questions.retain(|(waiting, _)| *waiting != ticket);
-        if let Some((_, task)) = self.running.take_if(|(running, _)| *running == ticket) {
+    fn unsubscribe(&mut self, query: QueryId) {
+        self.questions.retain(|(waiting, _)| *waiting != query);
+        if let Some((_, task)) = self.running.take_if(|(running, _)| *running == query) {
             task.abort();
             self.ask_next();
         }
-        self.open.remove(&ticket);
-        self.forge.relay().hub.unsubscribe(self.number, ticket);
+        self.open.remove(&query);
+        self.forge.relay().hub.unsubscribe(self.number, query);
     }
 
-    fn ask(&mut self, ticket: Ticket, asked: Asked) {
-        self.questions.push_back((ticket, asked));
+    fn ask(&mut self, query: QueryId, asked: Asked) {
+        self.questions.push_back((query, asked));
         self.ask_next();
     }
 
@@ -249,9 +248,9 @@ impl Client {
         if self.running.is_some() {
             return;
         }
-        let Some((ticket, asked)) = self.questions.pop_front() else { return };
-        let task = reading::read(self.forge.clone(), self.ip, ticket.clone(), asked, self.found_to.clone());
-        self.running = Some((ticket, tokio::spawn(task)));
+        let Some((query, asked)) = self.questions.pop_front() else { return };
+        let task = reading::read(self.forge.clone(), self.ip, query.clone(), asked, self.found_to.clone());
+        self.running = Some((query, tokio::spawn(task)));
     }
 }
 

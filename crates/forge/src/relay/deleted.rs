@@ -3,7 +3,7 @@
 use abide_nostr::Event;
 use abide_nostr::event::{self, Slot};
 use abide_nostr::grasp::{Prefix, Refusal};
-use abide_store::nostr_events::deleted;
+use abide_store::nostr::events::deleted;
 use abide_store::{Conn, StoreError};
 
 /// The targets under which a deletion of this event is recorded: its id, and its slot.

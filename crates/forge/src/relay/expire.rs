@@ -3,8 +3,8 @@
 use super::record::readable;
 use crate::grasp::spread;
 use crate::{Fault, Forge};
-use abide_nostr::git::Proposal;
-use abide_store::{StoreError, Tx, nostr_events};
+use abide_nostr::git::PrEvent;
+use abide_store::{StoreError, Tx, nostr};
 
 /// Events that one transaction removes, so that other writers can run in between.
 const AT_A_TIME: i64 = 100;
@@ -20,14 +20,14 @@ pub(crate) async fn expire(forge: &Forge) -> Result<(), Fault> {
     }
 }
 
-/// Removes a batch, and queues the removal of the refs of its proposals.
+/// Removes a batch, and queues the removal of the refs of its PR events.
 async fn some(tx: &mut Tx, now: i64) -> Result<usize, StoreError> {
-    let (gone, proposals) = nostr_events::expire(tx, now, AT_A_TIME).await?;
-    for event in proposals.iter().filter_map(|json| readable(json)) {
-        if let Ok(proposal) = Proposal::parse(&event)
-            && proposal.commit.is_some()
+    let (gone, pr_events) = nostr::events::expire(tx, now, AT_A_TIME).await?;
+    for event in pr_events.iter().filter_map(|json| readable(json)) {
+        if let Ok(pr_event) = PrEvent::parse(&event)
+            && pr_event.commit.is_some()
         {
-            spread::enqueue(tx, &event, &proposal).await?;
+            spread::enqueue(tx, &event, &pr_event).await?;
         }
     }
     Ok(gone)

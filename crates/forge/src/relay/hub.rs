@@ -2,7 +2,7 @@
 
 use super::memory::{Held, Memory};
 use abide_core::admission::Network;
-use abide_nostr::session::{Ticket, Wire};
+use abide_nostr::session::{QueryId, Wire};
 use abide_nostr::{Event, EventId, Filter, SubscriptionIndex};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
 
 /// A subscription, unique among all connections.
-type Name = (u64, Ticket);
+type Name = (u64, QueryId);
 
 /// A new event for one subscription.
 pub(super) struct Live {
-    pub ticket: Ticket,
+    pub query: QueryId,
     pub wire: Wire,
     /// Its bytes, which all readers of one network share as they share the text.
     pub held: Option<Arc<Held>>,
@@ -67,24 +67,24 @@ impl Hub {
     }
 
     /// Removes a reader and its subscriptions.
-    pub(super) fn leave(&self, number: u64, open: impl Iterator<Item = Ticket>) {
+    pub(super) fn leave(&self, number: u64, open: impl Iterator<Item = QueryId>) {
         let mut inner = self.lock();
         inner.readers.remove(&number);
-        for ticket in open {
-            inner.subscriptions.remove(&(number, ticket));
+        for query in open {
+            inner.subscriptions.remove(&(number, query));
         }
         inner.count();
     }
 
-    pub(super) fn subscribe(&self, number: u64, ticket: Ticket, filters: Arc<[Filter]>) {
+    pub(super) fn subscribe(&self, number: u64, query: QueryId, filters: Arc<[Filter]>) {
         let mut inner = self.lock();
-        inner.subscriptions.insert((number, ticket), filters);
+        inner.subscriptions.insert((number, query), filters);
         inner.count();
     }
 
-    pub(super) fn unsubscribe(&self, number: u64, ticket: Ticket) {
+    pub(super) fn unsubscribe(&self, number: u64, query: QueryId) {
         let mut inner = self.lock();
-        inner.subscriptions.remove(&(number, ticket));
+        inner.subscriptions.remove(&(number, query));
         inner.count();
     }
 
@@ -112,14 +112,14 @@ impl Inner {
         }
         let wire = Wire::from(event);
         let mut held: HashMap<Option<Network>, Option<Arc<Held>>> = HashMap::new();
-        for (number, ticket) in listening {
+        for (number, query) in listening {
             let Some(Reader { to, ip }) = self.readers.get(&number) else { continue };
             let of_network = held.entry(ip.map(Network::of));
             let held = of_network.or_insert_with(|| self.memory.take(*ip, wire.json.len()).map(Arc::new)).clone();
             // A reader that does not read loses its connection, and so does one with something unread where its network
             // leaves more unread than its share: dropping the sender ends the channel.
             let has_read = to.capacity() == to.max_capacity();
-            let passed = (held.is_some() || has_read) && to.try_send(Live { ticket, wire: wire.clone(), held }).is_ok();
+            let passed = (held.is_some() || has_read) && to.try_send(Live { query, wire: wire.clone(), held }).is_ok();
             if !passed {
                 self.readers.remove(&number);
                 metrics::counter!("abide_relay_cut_total").increment(1);

@@ -6,13 +6,13 @@
 //! * `hub.rs`: who listens to what. Everyone who stored events calls [`Relay::publish`] after the commit; `tail.rs` sees
 //!   what other nodes stored.
 //! * `record.rs`: events as rows. `deleted.rs`: what does not come back. `signers.rs`: the
-//!   accounts behind keys. `door.rs`: how many connections and events one address may have. `memory.rs`: how many bytes
+//!   accounts behind keys. `connections.rs`: how many connections and events one address may have. `memory.rs`: how many bytes
 //!   connections may hold. `expire.rs`: the end of what asked to be forgotten.
 
 mod admit;
 mod client;
+mod connections;
 pub(crate) mod deleted;
-mod door;
 mod expire;
 mod hub;
 mod memory;
@@ -24,7 +24,7 @@ mod tail;
 mod turns;
 
 pub use client::{Client, Ended, Frames};
-pub use door::TooMany;
+pub use connections::TooMany;
 pub(crate) use expire::expire;
 pub use record::to_record;
 pub(crate) use record::{LITTLE, apart, bytes_of, from_record, named_by, readable};
@@ -37,9 +37,9 @@ use crate::{Forge, Settings};
 use abide_nostr::git::Service;
 use abide_nostr::grasp::announcement::Announce;
 use abide_nostr::info::{Limitation, RelayInfo, SUPPORTED_NIPS};
-use abide_nostr::{Event, Limits};
+use abide_nostr::{Event, RelayLimits};
 use admit::Admissions;
-use door::Door;
+use connections::RelayAdmission;
 use hub::Hub;
 use memory::Memory;
 use std::sync::Arc;
@@ -49,11 +49,11 @@ use turns::Turns;
 /// State shared by all connections.
 pub struct Relay {
     settings: RelaySettings,
-    limits: Arc<Limits>,
+    limits: Arc<RelayLimits>,
     service: Option<Service>,
     public_url: String,
     hub: Hub,
-    door: Door,
+    admission: RelayAdmission,
     admissions: Admissions,
     memory: Memory,
     pub(crate) strangers: Strangers,
@@ -68,7 +68,7 @@ impl Relay {
             service: Service::parse(public_url).ok(),
             public_url: public_url.to_owned(),
             hub: Hub::new(settings.outgoing, settings.remembered, memory.clone()),
-            door: Door::new(&settings),
+            admission: RelayAdmission::new(&settings),
             admissions: Admissions::new(&settings),
             memory,
             strangers: Strangers::default(),
@@ -84,7 +84,7 @@ impl Relay {
     }
 
     /// The limits of a connection.
-    pub(crate) fn limits(&self) -> &Arc<Limits> {
+    pub(crate) fn limits(&self) -> &Arc<RelayLimits> {
         &self.limits
     }
 

@@ -5,9 +5,10 @@ use super::memory::Held;
 use super::record::to_query;
 use crate::{Fault, Forge};
 use abide_nostr::message::Count;
-use abide_nostr::session::{Ticket, Wire};
+use abide_nostr::session::{QueryId, Wire};
 use abide_nostr::{Event, EventId, Filter};
-use abide_store::nostr_query::{self, Place, Query};
+use abide_store::nostr;
+use abide_store::nostr::query::{EventPosition, Query};
 use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -41,12 +42,12 @@ const TWICE: usize = 2;
 pub(super) async fn read(
     forge: Forge,
     ip: Option<IpAddr>,
-    ticket: Ticket,
+    query: QueryId,
     asked: Asked,
-    to: mpsc::Sender<(Ticket, Found)>,
+    to: mpsc::Sender<(QueryId, Found)>,
 ) {
     let answered = match asked {
-        Asked::Events(filters) => events(&forge, ip, &ticket, &filters, &to).await,
+        Asked::Events(filters) => events(&forge, ip, &query, &filters, &to).await,
         Asked::Count(filters) => count(&forge, ip, &filters).await.map(Found::Count),
         Asked::Reconcile { filter, at_most } => items(&forge, ip, &filter, at_most).await,
     };
@@ -54,38 +55,38 @@ pub(super) async fn read(
         tracing::warn!(%error, "could not read events");
         Found::Failed
     });
-    let _ = to.send((ticket, last)).await;
+    let _ = to.send((query, last)).await;
 }
 
 async fn events(
     forge: &Forge,
     ip: Option<IpAddr>,
-    ticket: &Ticket,
+    query: &QueryId,
     filters: &[Filter],
-    to: &mpsc::Sender<(Ticket, Found)>,
+    to: &mpsc::Sender<(QueryId, Found)>,
 ) -> Result<Found, Fault> {
     let mut sent = HashSet::new();
     for filter in filters {
-        let mut places = places(forge, ip, to_query(filter)).await?;
-        places.retain(|place| sent.insert(place.n));
-        let mut rest = &places[..];
+        let mut positions = positions(forge, ip, to_query(filter)).await?;
+        positions.retain(|position| sent.insert(position.n));
+        let mut rest = &positions[..];
         while !rest.is_empty() {
             let (page, later) = rest.split_at(page(rest, forge.relay().settings.page_bytes));
             rest = later;
             // The page before is being sent: no more than one is ready beside it.
-            let Ok(place) = to.reserve().await else { return Ok(Found::End) };
-            let bytes = page.iter().map(|place| usize::try_from(place.bytes).unwrap_or(0)).sum::<usize>();
+            let Ok(position) = to.reserve().await else { return Ok(Found::End) };
+            let bytes = page.iter().map(|position| usize::try_from(position.bytes).unwrap_or(0)).sum::<usize>();
             let Some(held) = forge.relay().memory.wait(ip, TWICE * bytes).await else { return Ok(Found::Full) };
             let wires = wires(forge, ip, filter, page).await?;
-            place.send((ticket.clone(), Found::Page(wires, held)));
+            position.send((query.clone(), Found::Page(wires, held)));
         }
     }
     Ok(Found::End)
 }
 
-/// Number of places that make a page: at least one.
-fn page(places: &[Place], most: usize) -> usize {
-    nostr_query::within(places, i64::try_from(most).unwrap_or(i64::MAX)).max(1)
+/// Number of positions that make a page: at least one.
+fn page(positions: &[EventPosition], most: usize) -> usize {
+    nostr::query::within(positions, i64::try_from(most).unwrap_or(i64::MAX)).max(1)
 }
 
 /// Runs a query in its turn. A statement goes on in the database when its client leaves, so it has a task of its own that
@@ -104,29 +105,26 @@ where
     task.await.map_err(|error| Fault::Internal(format!("a query of the relay failed: {error}")))?
 }
 
-async fn places(forge: &Forge, ip: Option<IpAddr>, query: Query) -> Result<Vec<Place>, Fault> {
+async fn positions(forge: &Forge, ip: Option<IpAddr>, query: Query) -> Result<Vec<EventPosition>, Fault> {
     in_turn(forge, ip, |forge| async move {
-        Ok(nostr_query::places(&mut *forge.store().read().await?, &query, now(&forge)).await?)
+        Ok(nostr::query::positions(&mut *forge.store().read().await?, &query, now(&forge)).await?)
     })
     .await
 }
 
 /// The events of a page, in order. Tags are found by their hashes, so each event is compared with the filter.
-async fn wires(forge: &Forge, ip: Option<IpAddr>, filter: &Filter, page: &[Place]) -> Result<Vec<Wire>, Fault> {
-    let rows: Vec<i64> = page.iter().map(|place| place.n).collect();
-    let mut texts =
-        in_turn(
-            forge,
-            ip,
-            |forge| async move { Ok(nostr_query::json_of(&mut *forge.store().read().await?, &rows).await?) },
-        )
-        .await?;
+async fn wires(forge: &Forge, ip: Option<IpAddr>, filter: &Filter, page: &[EventPosition]) -> Result<Vec<Wire>, Fault> {
+    let rows: Vec<i64> = page.iter().map(|position| position.n).collect();
+    let mut texts = in_turn(forge, ip, |forge| async move {
+        Ok(nostr::query::json_of(&mut *forge.store().read().await?, &rows).await?)
+    })
+    .await?;
     let asked_for = |text: &str| {
         filter.tags.is_empty() || serde_json::from_str::<Event>(text).is_ok_and(|event| filter.matches(&event))
     };
-    let wire = |place: &Place| {
-        let text = texts.remove(&place.n).filter(|text| asked_for(text))?;
-        Some(Wire { id: EventId::from_byte_array(place.id), json: text.into() })
+    let wire = |position: &EventPosition| {
+        let text = texts.remove(&position.n).filter(|text| asked_for(text))?;
+        Some(Wire { id: EventId::from_byte_array(position.id), json: text.into() })
     };
     Ok(page.iter().filter_map(wire).collect())
 }
@@ -135,7 +133,7 @@ async fn count(forge: &Forge, ip: Option<IpAddr>, filters: &[Filter]) -> Result<
     let queries: Vec<Query> = filters.iter().map(to_query).collect();
     let counted = in_turn(forge, ip, |forge| async move {
         let most = forge.relay().settings.counted;
-        Ok(nostr_query::count(&mut *forge.store().read().await?, &queries, most, now(&forge)).await?)
+        Ok(nostr::query::count(&mut *forge.store().read().await?, &queries, most, now(&forge)).await?)
     })
     .await?;
     Ok(if counted.more { Count::AtLeast(counted.found) } else { Count::Exactly(counted.found) })
@@ -147,9 +145,9 @@ async fn items(forge: &Forge, ip: Option<IpAddr>, filter: &Filter, at_most: usiz
         return Ok(Found::Full);
     };
     let limit = i64::try_from(at_most).unwrap_or(i64::MAX).saturating_add(1);
-    let places = places(forge, ip, Query { limit, ..to_query(filter) }).await?;
-    let item = |place: Place| (place.created_at.unsigned_abs(), EventId::from_byte_array(place.id));
-    let items: Vec<_> = places.into_iter().map(item).collect();
+    let positions = positions(forge, ip, Query { limit, ..to_query(filter) }).await?;
+    let item = |position: EventPosition| (position.created_at.unsigned_abs(), EventId::from_byte_array(position.id));
+    let items: Vec<_> = positions.into_iter().map(item).collect();
     held.shrink_to(items.len().saturating_mul(ITEM));
     Ok(Found::Items(items, held))
 }

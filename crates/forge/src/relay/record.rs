@@ -4,9 +4,9 @@ use crate::Fault;
 use abide_nostr::event::{self, EventError};
 use abide_nostr::filter::event_tags;
 use abide_nostr::git::{Coordinate, StatusEvent};
-use abide_nostr::{Event, Filter, Limits, parse_event};
-use abide_store::nostr_events::{NewEvent, tag_key};
-use abide_store::nostr_query::Query;
+use abide_nostr::{Event, Filter, RelayLimits, parse_event};
+use abide_store::nostr::events::{NewEvent, tag_key};
+use abide_store::nostr::query::Query;
 
 /// The row of an event.
 pub fn to_record(event: &Event) -> NewEvent {
@@ -29,7 +29,7 @@ pub fn to_record(event: &Event) -> NewEvent {
 /// Parses a stored event. It was checked on arrival, so limits that were lowered since do not apply.
 pub(crate) fn from_record(json: &str) -> Result<Event, EventError> {
     let most = usize::MAX;
-    parse_event(json, &Limits { event_bytes: most, state_bytes: most, event_tags: most, ..Limits::default() })
+    parse_event(json, &RelayLimits { event_bytes: most, state_bytes: most, event_tags: most, ..RelayLimits::default() })
 }
 
 /// As [`from_record`], but logs and skips an event that cannot be parsed.

@@ -3,11 +3,11 @@
 use crate::Rate;
 use abide_core::settings::value::TICK;
 use abide_core::settings::{count, duration, nonempty, text, truth, window};
-use abide_nostr::Limits;
+use abide_nostr::RelayLimits;
 use std::time::Duration;
 
 abide_core::settings! {
-    /// Limits of the relay, and its description.
+    /// RelayLimits of the relay, and its description.
     #[derive(Debug, Clone)]
     pub struct RelaySettings in "relay" {
         /// Run a nostr relay at the public URL.
@@ -48,7 +48,7 @@ abide_core::settings! {
         queue_bytes: usize = 64 << 20;
         /// Events that are judged and committed together.
         batch: usize = 256;
-        /// Announcements, states, proposals and deletions that are admitted in parallel.
+        /// Announcements, states, PR events and deletions that are admitted in parallel.
         lanes: usize = 8;
         /// Ids of delivered events that are remembered, so that no event is delivered twice.
         remembered: usize = 50_000;
@@ -58,8 +58,8 @@ abide_core::settings! {
         page_bytes: usize = 1 << 20;
     }
     sections {
-        /// Limits of a connection and of its messages.
-        limits: Limits;
+        /// RelayLimits of a connection and of its messages.
+        limits: RelayLimits;
     }
 }
 

@@ -2,7 +2,8 @@
 
 use abide_nostr::grasp::signer::{KeyAccount, Signer};
 use abide_nostr::{PublicKey, nip19};
-use abide_store::{Conn, StoreError, user_keys};
+use abide_store::accounts::user_keys;
+use abide_store::{Conn, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The signers behind some keys.

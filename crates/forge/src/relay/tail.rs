@@ -6,7 +6,8 @@
 use super::hub::Hub;
 use crate::{Fault, Forge};
 use abide_nostr::{Event, EventId};
-use abide_store::nostr_query::{self, Place};
+use abide_store::nostr;
+use abide_store::nostr::query::EventPosition;
 use abide_store::{Conn, Engine};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -57,7 +58,7 @@ struct Tail {
 impl Tail {
     /// Starts at the newest row.
     async fn start(forge: &Forge) -> Result<Self, Fault> {
-        let high = nostr_query::last(&mut *forge.store().read().await?).await?;
+        let high = nostr::query::last(&mut *forge.store().read().await?).await?;
         // Transactions that are open at this moment have numbers just below.
         let now = Instant::now();
         let gaps = (high.saturating_sub(GAPS as i64).max(0) + 1..=high).map(|n| (n, now)).collect();
@@ -67,8 +68,8 @@ impl Tail {
     /// Drops the gaps whose rows are present.
     async fn without_present(mut self, forge: &Forge) -> Result<Self, Fault> {
         let numbers: Vec<i64> = self.gaps.keys().copied().collect();
-        for place in nostr_query::among(&mut *forge.store().read().await?, &numbers).await? {
-            self.gaps.remove(&place.n);
+        for position in nostr::query::among(&mut *forge.store().read().await?, &numbers).await? {
+            self.gaps.remove(&position.n);
         }
         Ok(self)
     }
@@ -79,17 +80,17 @@ impl Tail {
         self.gaps.retain(|_, since| now.duration_since(*since) < PATIENCE);
         if !self.gaps.is_empty() {
             let numbers: Vec<i64> = self.gaps.keys().copied().collect();
-            let late = nostr_query::among(&mut conn, &numbers).await?;
-            for place in &late {
-                self.gaps.remove(&place.n);
+            let late = nostr::query::among(&mut conn, &numbers).await?;
+            for position in &late {
+                self.gaps.remove(&position.n);
             }
             pass_on(&mut conn, &forge.relay().hub, &late).await?;
         }
         loop {
-            let page = nostr_query::after(&mut conn, self.high, PAGE).await?;
-            for place in &page {
-                self.gaps.extend((self.high + 1..place.n).rev().take(GAPS).map(|gap| (gap, now)));
-                self.high = place.n;
+            let page = nostr::query::after(&mut conn, self.high, PAGE).await?;
+            for position in &page {
+                self.gaps.extend((self.high + 1..position.n).rev().take(GAPS).map(|gap| (gap, now)));
+                self.high = position.n;
             }
             while self.gaps.len() > GAPS {
                 self.gaps.pop_first();
@@ -103,20 +104,20 @@ impl Tail {
 }
 
 /// Reads the events that were not delivered here yet, and passes them on.
-async fn pass_on(conn: &mut Conn, hub: &Hub, places: &[Place]) -> Result<(), Fault> {
-    let ids: Vec<EventId> = places.iter().map(|place| EventId::from_byte_array(place.id)).collect();
+async fn pass_on(conn: &mut Conn, hub: &Hub, positions: &[EventPosition]) -> Result<(), Fault> {
+    let ids: Vec<EventId> = positions.iter().map(|position| EventId::from_byte_array(position.id)).collect();
     let untold = hub.untold(&ids);
-    let mut waiting: VecDeque<Place> =
-        places.iter().copied().filter(|place| untold.contains(&EventId::from_byte_array(place.id))).collect();
+    let mut waiting: VecDeque<EventPosition> =
+        positions.iter().copied().filter(|position| untold.contains(&EventId::from_byte_array(position.id))).collect();
     while !waiting.is_empty() {
         let (mut rows, mut bytes) = (Vec::new(), 0);
         while bytes < PAGE_BYTES
-            && let Some(place) = waiting.pop_front()
+            && let Some(position) = waiting.pop_front()
         {
-            rows.push(place.n);
-            bytes += place.bytes;
+            rows.push(position.n);
+            bytes += position.bytes;
         }
-        let texts = nostr_query::json_of(conn, &rows).await?;
+        let texts = nostr::query::json_of(conn, &rows).await?;
         let read = |n: &i64| texts.get(n).and_then(|text| serde_json::from_str::<Event>(text).ok());
         let events: Vec<Arc<Event>> = rows.iter().filter_map(read).map(Arc::new).collect();
         hub.publish(&events);

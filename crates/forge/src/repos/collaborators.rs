@@ -1,19 +1,19 @@
 //! Collaborators of a repository.
 
 use super::open::open_locked;
+use crate::attention::watch;
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
-use crate::social::watch;
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::event::{Payload, RoleChange};
 use abide_core::policy::Action;
 use abide_core::repo::Role;
 use abide_core::{RepoId, UserId};
-use abide_store::collaborators;
+use abide_store::accounts::users::User;
+use abide_store::repos::collaborators;
 use abide_store::repos::{Page, Repo};
-use abide_store::users::User;
 use abide_store::{StoreError, Tx};
 
-pub use abide_store::collaborators::Collaborator;
+pub use abide_store::repos::collaborators::Collaborator;
 
 /// Why nothing changed.
 #[derive(Debug, thiserror::Error)]

@@ -5,7 +5,7 @@ use super::create::{MAX_DESCRIPTION, check_description};
 use super::marks::{self, Mark};
 use super::open::{judge, open_locked};
 use super::refusal::LifeError;
-use super::rename::{self, Limits};
+use super::rename::{self, RenameLimit};
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::git::snapshots;
 use crate::{Access, Caller, Fault, Forge};
@@ -103,7 +103,7 @@ pub async fn edit(forge: &Forge, caller: &Caller, repo: &Repo, request: Request)
         default_branch,
         name,
         marks: marks.clone(),
-        limits: Limits::of(forge),
+        limits: RenameLimit::of(forge),
     };
     let edited = forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await?;
     if edited.repo.name != repo.name {
@@ -136,7 +136,7 @@ struct Unit {
     default_branch: Option<RefName>,
     name: Option<RepoName>,
     marks: Vec<Mark>,
-    limits: Limits,
+    limits: RenameLimit,
 }
 
 async fn write(tx: &mut Tx, unit: &Unit) -> Result<Edited, EditError> {

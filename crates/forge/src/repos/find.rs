@@ -3,8 +3,9 @@
 use crate::{Fault, Forge};
 use abide_core::{RepoId, RepoName, UserName};
 use abide_nostr::nip19;
+use abide_store::accounts::user_keys;
 use abide_store::repos::{self, Repo, Viewer};
-use abide_store::{Conn, StoreError, nostr_repos, user_keys};
+use abide_store::{Conn, StoreError, nostr};
 use percent_encoding::percent_decode_str;
 
 /// Maximum number of deleted repositories with one name that an answer lists.
@@ -76,7 +77,7 @@ pub async fn for_operator(forge: &Forge, text: &str, meant: Meant) -> Result<Rep
 async fn by_key(conn: &mut Conn, npub: &str, name: &str) -> Result<Option<Repo>, StoreError> {
     let Ok(key) = nip19::parse_npub(npub) else { return Ok(None) };
     let identifier = percent_decode_str(name).decode_utf8_lossy();
-    match (nostr_repos::by_coordinate(conn, key.as_bytes(), &identifier, None).await?, name.parse()) {
+    match (nostr::repos::by_coordinate(conn, key.as_bytes(), &identifier, None).await?, name.parse()) {
         (None, Ok(name)) => user_keys::repo_by_name(conn, npub, &name, None).await,
         (found, _) => Ok(found),
     }

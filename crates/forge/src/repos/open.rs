@@ -5,12 +5,13 @@ use crate::{Access, Caller, Forge};
 use abide_core::policy::{self, Action, Decision, DenyCode};
 use abide_core::{RepoId, RepoName, UserId, UserName};
 use abide_nostr::{PublicKey, nip19};
+use abide_store::accounts::user_keys;
 use abide_store::repos::{self, Repo};
-use abide_store::{Conn, StoreError, Tx, nostr_repos, user_keys};
+use abide_store::{Conn, StoreError, Tx, nostr};
 
 /// Address of a repository as the client wrote it. No part of it is validated yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Door {
+pub enum RepoLocator {
     /// `owner/name`
     Slug {
         /// The part before the slash.
@@ -28,7 +29,7 @@ pub enum Door {
     },
 }
 
-impl Door {
+impl RepoLocator {
     /// The door of `owner/name`, where the owner may be a key: `npub1…/identifier`.
     pub fn slug(owner: impl Into<String>, name: impl Into<String>) -> Self {
         let (owner, name) = (owner.into(), name.into());
@@ -44,30 +45,30 @@ impl Door {
 
 /// Finds the repository behind a door and asks the policy. A repository that the caller may not see is reported as not
 /// found.
-pub async fn open(forge: &Forge, caller: &Caller, door: &Door, action: Action) -> Result<Repo, Access> {
+pub async fn open(forge: &Forge, caller: &Caller, door: &RepoLocator, action: Action) -> Result<Repo, Access> {
     let viewer = caller.user_id();
     let found = match door {
-        Door::Slug { owner, name } => match (owner.parse::<UserName>(), name.parse::<RepoName>()) {
+        RepoLocator::Slug { owner, name } => match (owner.parse::<UserName>(), name.parse::<RepoName>()) {
             (Ok(owner), Ok(name)) => {
                 let viewer = super::list::viewer(caller);
                 repos::by_slug(&mut *forge.store().read().await?, &owner, &name, viewer).await?
             }
             _ => None,
         },
-        Door::Id(id) => match id.parse::<RepoId>() {
+        RepoLocator::Id(id) => match id.parse::<RepoId>() {
             Ok(id) => repos::by_id(&mut *forge.store().read().await?, id, viewer).await?,
             Err(_) => None,
         },
-        Door::Nostr { owner, identifier } => {
+        RepoLocator::Nostr { owner, identifier } => {
             let mut conn = forge.store().read().await?;
-            match nostr_repos::by_coordinate(&mut conn, owner.as_bytes(), identifier, viewer).await? {
+            match nostr::repos::by_coordinate(&mut conn, owner.as_bytes(), identifier, viewer).await? {
                 Some(repo) => Some(repo),
                 None => by_name(&mut conn, owner, identifier, viewer).await?,
             }
         }
     };
     let repo = judge(caller, found, action)?;
-    if let Door::Slug { owner, name } = door
+    if let RepoLocator::Slug { owner, name } = door
         && moved(door, &repo)
         && let (Ok(owner), Ok(name)) = (owner.parse(), name.parse())
         && let Err(error) = redirects::note_use(forge, &owner, &name, &repo).await
@@ -90,10 +91,10 @@ async fn by_name(
 }
 
 /// Whether the repository behind a door has another slug now.
-pub fn moved(door: &Door, repo: &Repo) -> bool {
+pub fn moved(door: &RepoLocator, repo: &Repo) -> bool {
     match door {
-        Door::Slug { owner, name } => !repo.slug().eq_ignore_ascii_case(&format!("{owner}/{name}")),
-        Door::Id(_) | Door::Nostr { .. } => false,
+        RepoLocator::Slug { owner, name } => !repo.slug().eq_ignore_ascii_case(&format!("{owner}/{name}")),
+        RepoLocator::Id(_) | RepoLocator::Nostr { .. } => false,
     }
 }
 

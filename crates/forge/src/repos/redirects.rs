@@ -7,9 +7,10 @@ use abide_core::event::{Payload, RedirectReleased};
 use abide_core::policy::Action;
 use abide_core::{RedirectId, RepoId, RepoName, UserName, failpoint};
 use abide_store::repos::Repo;
-use abide_store::{StoreError, Tx, redirects};
+use abide_store::repos::redirects;
+use abide_store::{StoreError, Tx};
 
-pub use abide_store::redirects::Redirect;
+pub use abide_store::repos::redirects::Redirect;
 
 /// The old names of a repository that the caller administers, latest first.
 pub async fn list(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Vec<Redirect>, Access> {

@@ -9,8 +9,9 @@ use abide_core::event::{NameChange, Payload};
 use abide_core::lifecycle::{self, Action as Life};
 use abide_core::policy::{Action, Actor};
 use abide_core::{RepoId, RepoName, failpoint};
+use abide_store::repos::redirects;
 use abide_store::repos::{self, Repo};
-use abide_store::{Tx, audit, redirects};
+use abide_store::{Tx, audit};
 use std::time::Duration;
 
 /// A renamed repository.
@@ -23,7 +24,8 @@ pub struct Renamed {
 
 /// Renames a repository.
 pub async fn rename(forge: &Forge, caller: &Caller, repo: &Repo, typed: &str) -> Result<Renamed, LifeError> {
-    let unit = Unit { id: repo.id, caller: caller.clone(), name: typed.trim().parse()?, limits: Limits::of(forge) };
+    let unit =
+        Unit { id: repo.id, caller: caller.clone(), name: typed.trim().parse()?, limits: RenameLimit::of(forge) };
     let renamed = forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await?;
     failpoint::hit(failpoint::RENAME_COMMITTED);
     Ok(renamed)
@@ -31,12 +33,12 @@ pub async fn rename(forge: &Forge, caller: &Caller, repo: &Repo, typed: &str) ->
 
 /// Rename limit of a repository.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct RenameLimit {
     limit: usize,
     window: Duration,
 }
 
-impl Limits {
+impl RenameLimit {
     pub(super) fn of(forge: &Forge) -> Self {
         let life = &forge.settings().lifecycle;
         Self { limit: life.rename_limit, window: life.rename_window }
@@ -47,7 +49,7 @@ struct Unit {
     id: RepoId,
     caller: Caller,
     name: RepoName,
-    limits: Limits,
+    limits: RenameLimit,
 }
 
 async fn write(tx: &mut Tx, unit: &Unit) -> Result<Renamed, LifeError> {
@@ -65,11 +67,11 @@ pub(super) async fn step(
     caller: &Caller,
     repo: &mut Repo,
     name: &RepoName,
-    limits: Limits,
+    limits: RenameLimit,
 ) -> Result<bool, LifeError> {
     let now = tx.now();
     lifecycle::transition(repo.state(), Life::Rename, now)?;
-    let Limits { limit, window } = limits;
+    let RenameLimit { limit, window } = limits;
     if caller.actor != Actor::Operator {
         // Count renames in the audit log: transfers write redirects too, and renaming back and forth writes none.
         let since = now.minus(window);

@@ -2,7 +2,7 @@
 
 use super::create::owns_too_many;
 use super::list::viewer;
-use super::open::{Door, judge, open_locked};
+use super::open::{RepoLocator, judge, open_locked};
 use super::refusal::LifeError;
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::grasp::{GraspSettings, life};
@@ -11,8 +11,9 @@ use abide_core::event::{NameChange, Payload};
 use abide_core::lifecycle::{self, Change};
 use abide_core::policy::{Action, DenyCode};
 use abide_core::{RepoId, RepoName, Timestamp, UserName, failpoint};
+use abide_store::repos::redirects;
 use abide_store::repos::{self, Page, Repo};
-use abide_store::{Tx, nostr_repos, redirects};
+use abide_store::{Tx, nostr};
 use std::time::Duration;
 
 /// Until when a deleted repository can be restored; `None` if it is not deleted.
@@ -90,22 +91,22 @@ pub async fn list(forge: &Forge, caller: &Caller, page: Page) -> Result<(Vec<Rep
 }
 
 /// The deleted repository behind a door that opens nothing else, for callers who may still know about it.
-pub async fn tombstone(forge: &Forge, caller: &Caller, door: &Door) -> Result<Option<Repo>, Fault> {
+pub async fn tombstone(forge: &Forge, caller: &Caller, door: &RepoLocator) -> Result<Option<Repo>, Fault> {
     if caller.user_id().is_none() {
         return Ok(None);
     }
     let mut conn = forge.store().read().await?;
     let found = match door {
-        Door::Slug { owner, name } => match (owner.parse::<UserName>(), name.parse::<RepoName>()) {
+        RepoLocator::Slug { owner, name } => match (owner.parse::<UserName>(), name.parse::<RepoName>()) {
             (Ok(owner), Ok(name)) => repos::deleted_by_slug(&mut conn, &owner, &name, 1).await?.pop(),
             _ => None,
         },
-        Door::Id(id) => match id.parse() {
+        RepoLocator::Id(id) => match id.parse() {
             Ok(id) => repos::by_id(&mut conn, id, caller.user_id()).await?.filter(|repo| repo.deleted_at.is_some()),
             Err(_) => None,
         },
-        Door::Nostr { owner, identifier } => {
-            let found = nostr_repos::by_coordinate(&mut conn, owner.as_bytes(), identifier, caller.user_id()).await?;
+        RepoLocator::Nostr { owner, identifier } => {
+            let found = nostr::repos::by_coordinate(&mut conn, owner.as_bytes(), identifier, caller.user_id()).await?;
             found.filter(|repo| repo.deleted_at.is_some())
         }
     };

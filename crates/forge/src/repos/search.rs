@@ -3,12 +3,13 @@
 use super::list::viewer;
 use crate::{Caller, Fault, Forge};
 use abide_core::search::{InvalidSearch, Terms};
+use abide_store::StoreError;
+use abide_store::accounts::users;
+use abide_store::repos::search::{self, Search};
 use abide_store::repos::{Page, Repo};
-use abide_store::search::{self, Search};
-use abide_store::{StoreError, users};
 
 pub use abide_core::search::Sort;
-pub use abide_store::search::MAX_TOTAL;
+pub use abide_store::repos::search::MAX_TOTAL;
 
 /// A search query.
 #[derive(Debug, Clone)]

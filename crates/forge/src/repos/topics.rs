@@ -8,7 +8,8 @@ use abide_core::policy::Action;
 use abide_core::topics::{self as rules, InvalidTopics};
 use abide_core::{RepoId, Topic};
 use abide_store::repos::Repo;
-use abide_store::{StoreError, Tx, topics};
+use abide_store::repos::topics;
+use abide_store::{StoreError, Tx};
 use serde_json::{Value as Json, json};
 use std::collections::HashMap;
 

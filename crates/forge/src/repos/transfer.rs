@@ -6,17 +6,19 @@
 use super::create::owns_too_many;
 use super::open::{judge_decision, open_locked};
 use super::refusal::LifeError;
+use crate::attention::watch;
 use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
-use crate::social::watch;
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::event::{self, Payload, Publicity};
 use abide_core::lifecycle::{self, Action as Life};
 use abide_core::policy::{self, Action, DenyCode, OfferAction, OfferFacts};
 use abide_core::transfer::{self, Answer, Status};
 use abide_core::{Handle, RepoId, Timestamp, TransferId, UserId, UserName, failpoint};
+use abide_store::accounts::users;
+use abide_store::repos::transfers::{self, NewTransfer, Transfer};
 use abide_store::repos::{self, Page, Repo};
-use abide_store::transfers::{self, NewTransfer, Transfer};
-use abide_store::{StoreError, Tx, collaborators, redirects, users};
+use abide_store::repos::{collaborators, redirects};
+use abide_store::{StoreError, Tx};
 use std::time::Duration;
 
 /// An offer and its repository, as it is now.

@@ -3,7 +3,7 @@
 use abide_core::settings::value::TICK;
 use abide_core::settings::{count, duration};
 use abide_core::webhooks::Schedule;
-use abide_outbound::{AllowList, Limits};
+use abide_outbound::{AllowList, OutboundLimits};
 use std::time::Duration;
 
 abide_core::settings! {
@@ -14,7 +14,7 @@ abide_core::settings! {
         [Common] allow: AllowList = "", AllowList::setting;
     }
     sections {
-        limits: Limits;
+        limits: OutboundLimits;
     }
 }
 

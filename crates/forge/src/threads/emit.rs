@@ -13,16 +13,16 @@ use abide_core::{RepoId, UserId};
 use abide_nostr::git::news::{
     Addition, ThreadEvent, ThreadKind, Weight, addition, mentioned, read_first, thread_event,
 };
-use abide_nostr::git::{Coordinate, Issue, Proposal, Status, StatusEvent, may_say, standing, title};
+use abide_nostr::git::{Coordinate, Issue, PrEvent, Status, StatusEvent, may_say, standing, title};
 use abide_nostr::{Event, EventId, PublicKey, kinds, nip19};
-use abide_store::nostr_events::tag_key;
-use abide_store::nostr_news::{self, Head, New};
-use abide_store::nostr_query::{self, Query};
-use abide_store::nostr_statuses::{self, Pair};
+use abide_store::accounts::user_keys::{self, KeyAccount};
+use abide_store::nostr::events::tag_key;
+use abide_store::nostr::news::{Head, New};
+use abide_store::nostr::query::Query;
+use abide_store::nostr::statuses::Pair;
 use abide_store::repos::Repo;
 use abide_store::throttles::{self, Limit};
-use abide_store::user_keys::{self, KeyAccount};
-use abide_store::{Conn, StoreError, Tx, nostr_relations, nostr_repos};
+use abide_store::{Conn, StoreError, Tx, nostr};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
@@ -111,7 +111,7 @@ pub(crate) async fn served<'a>(
     for thread in read.into_iter().filter_map(|place| threads.get(place)) {
         let root = match thread.begun {
             Some(event) => Some(Cow::Borrowed(event)),
-            None => nostr_news::json(tx, thread.head.n).await?.and_then(|json| readable(&json)).map(Cow::Owned),
+            None => nostr::news::json(tx, thread.head.n).await?.and_then(|json| readable(&json)).map(Cow::Owned),
         };
         if let Some(root) = root {
             batch.emit_thread(tx, thread, &root).await?;
@@ -126,7 +126,7 @@ async fn early(tx: &mut Tx, stored: &[&Event]) -> Result<Vec<Event>, StoreError>
     let keys = |event: &Event| ['e', 'E'].map(|letter| tag_key(letter, &event.id.to_hex()));
     let begun: Vec<&Event> = stored.iter().filter(begins).copied().collect();
     let named: Vec<i64> = begun.iter().flat_map(|event| keys(event)).collect();
-    let named = nostr_relations::tagged(tx, &named).await?;
+    let named = nostr::relations::tagged(tx, &named).await?;
     let own: HashSet<[u8; 32]> = stored.iter().map(|event| event.id.to_bytes()).collect();
     let (mut found, mut left) = (Vec::new(), EARLY_BYTES);
     for event in begun {
@@ -137,9 +137,9 @@ async fn early(tx: &mut Tx, stored: &[&Event]) -> Result<Vec<Event>, StoreError>
         let mut kinds = vec![kinds::COMMENT, kinds::PULL_REQUEST_UPDATE, kinds::PATCH];
         kinds.extend([kinds::STATUS_OPEN, kinds::STATUS_APPLIED, kinds::STATUS_CLOSED, kinds::STATUS_DRAFT]);
         let query = Query { kinds: Some(kinds), tags: vec![keys], limit: EARLY, ..Query::default() };
-        let mut places = nostr_query::places(tx, &query, 0).await?;
+        let mut places = nostr::query::positions(tx, &query, 0).await?;
         places.retain(|place| !own.contains(&place.id));
-        let mut texts = nostr_query::json_within(tx, &places, left).await?;
+        let mut texts = nostr::query::json_within(tx, &places, left).await?;
         left -= texts.iter().map(|(place, _)| place.bytes).sum::<i64>();
         // In the order in which they were said.
         texts.reverse();
@@ -196,13 +196,13 @@ async fn threads<'a>(
 ) -> Result<Vec<Thread<'a>>, StoreError> {
     let ids: BTreeSet<[u8; 32]> =
         added.iter().flat_map(|(event, root, _)| [event.id.to_bytes(), root.to_bytes()]).collect();
-    let heads = nostr_news::heads(conn, &ids.into_iter().collect::<Vec<_>>()).await?;
+    let heads = nostr::news::heads(conn, &ids.into_iter().collect::<Vec<_>>()).await?;
     let mut threads: Vec<Thread<'a>> = Vec::new();
     let mut places: HashMap<EventId, usize> = HashMap::new();
     for (event, root, addition) in added {
         let (Some(own), Some(head)) = (heads.get(event.id.as_bytes()), heads.get(root.as_bytes())) else { continue };
         let Some(kind) = ThreadKind::of(head.kind) else { continue };
-        // Only the author of a proposal brings other versions of it.
+        // Only the author of a PR event brings other versions of it.
         if addition == Addition::Version && event.pubkey.as_bytes() != &head.pubkey {
             continue;
         }
@@ -286,13 +286,13 @@ impl Batch<'_> {
     /// The live repositories that a thread is about.
     async fn repos(&mut self, conn: &mut Conn, root: &Event) -> Result<Vec<Repo>, StoreError> {
         let named =
-            Issue::parse(root).map(|issue| issue.repos).or_else(|_| Proposal::parse(root).map(|found| found.repos));
+            Issue::parse(root).map(|issue| issue.repos).or_else(|_| PrEvent::parse(root).map(|found| found.repos));
         let named: BTreeSet<Coordinate> = named.unwrap_or_default().into_iter().filter(Coordinate::is_repo).collect();
         let mut repos = Vec::new();
         for address in named.into_iter().take(REPOS) {
             if !self.repos.contains_key(&address) {
                 let key = address.author.to_bytes();
-                let found = nostr_repos::by_coordinate(conn, &key, &address.identifier, None).await?;
+                let found = nostr::repos::by_coordinate(conn, &key, &address.identifier, None).await?;
                 self.repos.insert(address.clone(), found.filter(|repo| repo.deleted_at.is_none()));
             }
             repos.extend(self.repos.get(&address).cloned().flatten());
@@ -347,9 +347,9 @@ impl Batch<'_> {
             title,
             excerpt: excerpt(&event.content, EXCERPT).replace('\0', ""),
         };
-        nostr_news::put(tx, &row(thread.head.n, root, title(root))).await?;
+        nostr::news::put(tx, &row(thread.head.n, root, title(root))).await?;
         if news.addition == Addition::Comment {
-            nostr_news::put(tx, &row(news.n, news.event, String::new())).await?;
+            nostr::news::put(tx, &row(news.n, news.event, String::new())).await?;
         }
         Ok(())
     }
@@ -381,7 +381,7 @@ async fn words(
     let deciders = governed.deciders(author).into_iter();
     let pairs: Vec<Pair> = deciders.map(|key| (root.to_bytes(), key.to_bytes())).collect();
     // An event that is to be forgotten later counts until then, and one of the past does not come here.
-    let found = nostr_statuses::newest(conn, &pairs, but, 1, 0).await?;
+    let found = nostr::statuses::newest(conn, &pairs, but, 1, 0).await?;
     Ok(found.iter().filter_map(status_event).collect())
 }
 

@@ -1,12 +1,13 @@
-//! Issues and proposals, the newest first.
+//! Issues and PR events, the newest first.
 
 use super::{Governed, seconds, slot, status_event};
 use crate::relay::{apart, readable};
 use crate::{Caller, Fault, Forge};
 use abide_nostr::git::{Status, StatusEvent, standing, title};
 use abide_nostr::{Event, EventId, PublicKey, kinds, nip19};
-use abide_store::nostr_query::{self, Query};
-use abide_store::nostr_statuses::{self, Pair};
+use abide_store::nostr;
+use abide_store::nostr::query::Query;
+use abide_store::nostr::statuses::Pair;
 
 /// No page is farther: older threads are found by a client for nostr.
 pub const MAX_PAGES: usize = 40;
@@ -75,7 +76,7 @@ pub async fn issues(
 }
 
 /// Patches and pull requests.
-pub async fn proposals(
+pub async fn pr_events(
     forge: &Forge,
     caller: &Caller,
     governed: &Governed,
@@ -107,14 +108,14 @@ async fn of_kinds(
         limit: (skip + per_page + 1) as i64,
         ..Query::default()
     };
-    let found = nostr_query::places(&mut *forge.store().read().await?, &query, now).await?;
+    let found = nostr::query::positions(&mut *forge.store().read().await?, &query, now).await?;
     let more = found.len() > skip + per_page && page < MAX_PAGES;
     let mut rest: Vec<_> = found.into_iter().skip(skip).take(per_page).collect();
     let place = slot(forge, caller, rest.iter().map(|place| place.bytes).sum()).await?;
     let mut begun = Vec::with_capacity(rest.len());
     while !rest.is_empty() {
-        let step: Vec<_> = rest.drain(..nostr_query::within(&rest, STEP).max(1)).collect();
-        let texts = nostr_query::json_within(&mut *forge.store().read().await?, &step, i64::MAX).await?;
+        let step: Vec<_> = rest.drain(..nostr::query::within(&rest, STEP).max(1)).collect();
+        let texts = nostr::query::json_within(&mut *forge.store().read().await?, &step, i64::MAX).await?;
         let (bytes, governed, place) = (step.iter().map(|place| place.bytes).sum(), governed.clone(), place.clone());
         let lines = move || {
             let _place = place;
@@ -157,6 +158,6 @@ async fn statuses(
         deciders.map(|key| (begun.id.to_bytes(), key.to_bytes())).collect()
     };
     let pairs: Vec<Pair> = threads.iter().flat_map(of_thread).collect();
-    let words = nostr_statuses::newest(conn, &pairs, &[], 1, now).await?;
+    let words = nostr::statuses::newest(conn, &pairs, &[], 1, now).await?;
     Ok(words.iter().filter_map(status_event).collect())
 }

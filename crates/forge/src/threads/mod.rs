@@ -12,12 +12,12 @@ use crate::grasp::GraspSettings;
 use crate::grasp::circle::{Circle, Counting};
 use crate::relay::LITTLE;
 use crate::{Caller, Fault, Forge};
-use abide_git::Place;
+use abide_git::PoolSlot;
 use abide_nostr::git::{Coordinate, Status, StatusEvent};
 use abide_nostr::{EventId, PublicKey, nip19};
-use abide_store::nostr_statuses::Word;
+use abide_store::nostr::statuses::Word;
 use abide_store::repos::Repo;
-use abide_store::{Conn, StoreError, nostr_events};
+use abide_store::{Conn, StoreError, nostr};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ impl Governed {
 
     /// The key under which events that name the repository are filed.
     fn filed_under(&self) -> i64 {
-        nostr_events::tag_key('a', &self.coordinate().to_string())
+        nostr::events::tag_key('a', &self.coordinate().to_string())
     }
 
     /// The keys whose word on the status of a thread counts.
@@ -83,7 +83,7 @@ fn status_event(word: &Word) -> Option<StatusEvent> {
 }
 
 /// A slot of the caller among what takes a while, where more than a little is read. It stays with the work.
-async fn slot(forge: &Forge, caller: &Caller, bytes: i64) -> Result<Option<Arc<Place>>, Fault> {
+async fn slot(forge: &Forge, caller: &Caller, bytes: i64) -> Result<Option<Arc<PoolSlot>>, Fault> {
     if bytes <= LITTLE {
         return Ok(None);
     }

@@ -5,12 +5,12 @@ use super::{Governed, seconds, slot, status_event};
 use crate::relay::{apart, readable};
 use crate::{Caller, Fault, Forge};
 use abide_nostr::event::Rank;
-use abide_nostr::git::{Comment, Issue, Proposal, Root, Status, StatusEvent, Tip, standing, tip, title};
+use abide_nostr::git::{Comment, Issue, PrEvent, Root, Status, StatusEvent, Tip, standing, tip, title};
 use abide_nostr::{Event, EventId, PublicKey, kinds, nip19};
-use abide_store::nostr_events::tag_key;
-use abide_store::nostr_query::{self, Place, Query};
-use abide_store::nostr_statuses::{self, Pair};
-use abide_store::{Conn, StoreError, nostr_news};
+use abide_store::nostr::events::tag_key;
+use abide_store::nostr::query::{EventPosition, Query};
+use abide_store::nostr::statuses::Pair;
+use abide_store::{Conn, StoreError, nostr};
 
 /// So much of a thread is shown, the newest. No more than a walk along an index finds.
 const ENTRIES: usize = 500;
@@ -45,7 +45,7 @@ pub struct Thread {
     pub labels: Vec<String>,
     /// How far it is.
     pub status: Status,
-    /// What it proposes at last, if it is a proposal.
+    /// What it proposes at last, if it is a PR event.
     pub tip: Option<Tip>,
     /// What was said on it, the oldest first.
     pub entries: Vec<Entry>,
@@ -80,7 +80,7 @@ pub enum What {
 /// Whether an event names a repository as what it is about.
 pub(super) fn names(event: &Event, governed: &Governed) -> bool {
     let repos =
-        Issue::parse(event).map(|issue| issue.repos).or_else(|_| Proposal::parse(event).map(|found| found.repos));
+        Issue::parse(event).map(|issue| issue.repos).or_else(|_| PrEvent::parse(event).map(|found| found.repos));
     repos.is_ok_and(|repos| repos.contains(&governed.coordinate()))
 }
 
@@ -89,8 +89,8 @@ struct Parts {
     n: i64,
     bytes: i64,
     statuses: Vec<StatusEvent>,
-    updates: Vec<Place>,
-    comments: Vec<Place>,
+    updates: Vec<EventPosition>,
+    comments: Vec<EventPosition>,
     /// Whether more was said, longer ago.
     more: bool,
 }
@@ -101,13 +101,13 @@ impl Parts {
         conn: &mut Conn,
         governed: &Governed,
         id: &EventId,
-        head: &nostr_news::Head,
+        head: &nostr::news::Head,
         now: i64,
     ) -> Result<Self, StoreError> {
         let author = PublicKey::from_byte_array(head.pubkey);
         let deciders = governed.deciders(author).into_iter();
         let pairs: Vec<Pair> = deciders.map(|key| (id.to_bytes(), key.to_bytes())).collect();
-        let words = nostr_statuses::newest(conn, &pairs, &[], STATUSES, now).await?;
+        let words = nostr::statuses::newest(conn, &pairs, &[], STATUSES, now).await?;
         let named = |kind, authors| Query {
             kinds: Some(vec![kind]),
             authors,
@@ -116,18 +116,18 @@ impl Parts {
             ..Query::default()
         };
         let by_author = named(kinds::PULL_REQUEST_UPDATE, Some(vec![head.pubkey]));
-        let mut updates = nostr_query::places(conn, &by_author, now).await?;
-        let mut comments = nostr_query::places(conn, &named(kinds::COMMENT, None), now).await?;
-        let more = |places: &[Place], kept| kept < places.len() || places.len() >= ENTRIES;
+        let mut updates = nostr::query::positions(conn, &by_author, now).await?;
+        let mut comments = nostr::query::positions(conn, &named(kinds::COMMENT, None), now).await?;
+        let more = |positions: &[EventPosition], kept| kept < positions.len() || positions.len() >= ENTRIES;
         // The newest update is what is proposed, whatever its size.
         let (kept, of_text) = (
-            nostr_query::within(&updates, UPDATES).max(1).min(updates.len()),
-            nostr_query::within(&comments, TEXT.saturating_sub(head.bytes)),
+            nostr::query::within(&updates, UPDATES).max(1).min(updates.len()),
+            nostr::query::within(&comments, TEXT.saturating_sub(head.bytes)),
         );
         let more = more(&updates, kept) || more(&comments, of_text);
         updates.truncate(kept);
         comments.truncate(of_text);
-        let bytes = updates.iter().chain(&comments).map(|place| place.bytes).sum::<i64>() + head.bytes;
+        let bytes = updates.iter().chain(&comments).map(|position| position.bytes).sum::<i64>() + head.bytes;
         let statuses = words.iter().filter_map(status_event).collect();
         Ok(Self { n: head.n, bytes, statuses, updates, comments, more })
     }
@@ -141,20 +141,20 @@ pub async fn thread(
     id: &EventId,
 ) -> Result<Option<Thread>, Fault> {
     let (mut conn, now) = (forge.store().read().await?, seconds(forge));
-    let head = nostr_news::heads(&mut conn, &[id.to_bytes()]).await?.remove(id.as_bytes());
+    let head = nostr::news::heads(&mut conn, &[id.to_bytes()]).await?.remove(id.as_bytes());
     let Some(head) = head.filter(|head| Kind::of(head.kind).is_some()) else { return Ok(None) };
     let parts = Parts::find(&mut conn, governed, id, &head, now).await?;
     drop(conn);
-    let place = slot(forge, caller, parts.bytes).await?;
+    let position = slot(forge, caller, parts.bytes).await?;
     let mut conn = forge.store().read().await?;
-    let Some(root) = nostr_news::json(&mut conn, parts.n).await? else { return Ok(None) };
-    let updates = nostr_query::json_within(&mut conn, &parts.updates, i64::MAX).await?;
-    let comments = nostr_query::json_within(&mut conn, &parts.comments, i64::MAX).await?;
+    let Some(root) = nostr::news::json(&mut conn, parts.n).await? else { return Ok(None) };
+    let updates = nostr::query::json_within(&mut conn, &parts.updates, i64::MAX).await?;
+    let comments = nostr::query::json_within(&mut conn, &parts.comments, i64::MAX).await?;
     drop(conn);
     let (governed, bytes) = (governed.clone(), parts.bytes);
     let made = move || {
-        let _place = place;
-        let events = |texts: Vec<(Place, String)>| -> Vec<Event> {
+        let _place = position;
+        let events = |texts: Vec<(EventPosition, String)>| -> Vec<Event> {
             texts.into_iter().filter_map(|(_, json)| readable(&json)).collect()
         };
         make(readable(&root)?, &governed, &parts, &events(updates), events(comments))
@@ -166,9 +166,9 @@ pub async fn thread(
 fn make(event: Event, governed: &Governed, parts: &Parts, updates: &[Event], comments: Vec<Event>) -> Option<Thread> {
     let kind = Kind::of(event.kind.as_u16()).filter(|_| names(&event, governed))?;
     let holds = standing(&event.id, &event.pubkey, &governed.maintainers, &parts.statuses);
-    let versions: Vec<(Rank, Proposal)> =
-        updates.iter().filter_map(|event| Some((Rank::of(event), Proposal::parse(event).ok()?))).collect();
-    let proposal = Proposal::parse(&event).ok();
+    let versions: Vec<(Rank, PrEvent)> =
+        updates.iter().filter_map(|event| Some((Rank::of(event), PrEvent::parse(event).ok()?))).collect();
+    let pr_event = PrEvent::parse(&event).ok();
     let mut entries: Vec<Entry> = parts.statuses.iter().map(became).collect();
     entries.extend(updates.iter().filter_map(|update| updated(&event, update)));
     entries.extend(comments.into_iter().filter_map(|comment| said(&event, comment)));
@@ -183,9 +183,9 @@ fn make(event: Event, governed: &Governed, parts: &Parts, updates: &[Event], com
         title: title(&event),
         author: nip19::npub(&event.pubkey),
         at: at(&event),
-        labels: labels.or_else(|| Some(proposal.as_ref()?.labels.clone())).unwrap_or_default(),
+        labels: labels.or_else(|| Some(pr_event.as_ref()?.labels.clone())).unwrap_or_default(),
         status: holds.map_or(Status::Open, |status| status.status),
-        tip: proposal.map(|proposal| tip(&event, &proposal, &versions)),
+        tip: pr_event.map(|pr_event| tip(&event, &pr_event, &versions)),
         content: event.content,
         entries,
         more,
@@ -205,7 +205,7 @@ fn said(root: &Event, event: Event) -> Option<Entry> {
 
 /// Another commit of a pull request; `None` if somebody else than its author proposes it.
 fn updated(root: &Event, event: &Event) -> Option<Entry> {
-    let update = Proposal::parse(event).ok().filter(|update| update.author == root.pubkey)?;
+    let update = PrEvent::parse(event).ok().filter(|update| update.author == root.pubkey)?;
     let what = What::Updated(update.commit.map(|commit| commit.to_string()));
     Some(Entry { id: event.id.to_hex(), author: nip19::npub(&event.pubkey), at: at(event), what })
 }

@@ -10,9 +10,10 @@ use crate::{Caller, Forge};
 use abide_core::policy::Action;
 use abide_core::webhooks::Kind;
 use abide_core::{DeliveryId, HookId, RepoId};
-use abide_store::deliveries::{self, NewDelivery};
 use abide_store::repos::Repo;
-use abide_store::{StoreError, Tx, pushes, webhooks};
+use abide_store::repos::pushes;
+use abide_store::webhooks::deliveries::{self, NewDelivery};
+use abide_store::{StoreError, Tx, webhooks};
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]

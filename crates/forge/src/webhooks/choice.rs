@@ -4,7 +4,7 @@ use super::{Hook, HookError, SECRET};
 use crate::{Forge, sealed};
 use abide_core::event::HookChoice;
 use abide_core::webhooks::{self as rules, ContentType, Kinds};
-use abide_outbound::Address;
+use abide_outbound::OutboundUrl;
 use abide_store::webhooks::Choice;
 
 /// What is to become of the secret.
@@ -70,7 +70,7 @@ pub(super) fn choose(forge: &Forge, change: &Change, before: Option<&Hook>) -> R
 
 /// Where to send. What the guard would refuse in any case is refused at once; the rest is looked at with every try.
 fn address(forge: &Forge, typed: &str) -> Result<String, HookError> {
-    let address: Address = typed.trim().parse().map_err(|error| invalid("url", error))?;
+    let address: OutboundUrl = typed.trim().parse().map_err(|error| invalid("url", error))?;
     forge.gate().screen(&address).map_err(|error| invalid("url", format!("is not allowed: {error}")))?;
     Ok(address.as_str().to_owned())
 }
@@ -81,7 +81,7 @@ fn invalid(field: &'static str, rule: impl ToString) -> HookError {
 
 /// The part of an address that may be told: what follows the host is often a secret.
 pub(super) fn host(url: &str) -> String {
-    url.parse::<Address>().map(|address| address.authority()).unwrap_or_default()
+    url.parse::<OutboundUrl>().map(|address| address.authority()).unwrap_or_default()
 }
 
 /// The settings of a webhook as the logs keep them: without the secret and the rest of the address.

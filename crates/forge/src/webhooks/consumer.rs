@@ -7,8 +7,9 @@ use crate::{Fault, Forge};
 use abide_core::event::{Kind, Payload};
 use abide_core::repo::Visibility;
 use abide_core::webhooks::hook_events;
+use abide_store::Tx;
 use abide_store::events::Numbered;
-use abide_store::{Tx, deliveries, webhooks};
+use abide_store::webhooks::{self, deliveries};
 use futures_util::future::BoxFuture;
 
 /// Part numbers per webhook event, so that a part keeps its number whichever events the webhooks asked for.

@@ -17,8 +17,8 @@ pub mod show;
 use crate::{Access, Fault, Forge};
 use abide_store::StoreError;
 
-pub use abide_store::deliveries::Delivery;
 pub use abide_store::webhooks::Hook;
+pub use abide_store::webhooks::deliveries::Delivery;
 pub use choice::{Change, Secret};
 pub(crate) use consumer::Webhooks;
 

@@ -11,8 +11,8 @@ use abide_core::event::{HookHealth, Payload, Publicity};
 use abide_core::failpoint;
 use abide_core::webhooks::{Answered, Breaker, ContentType, DeliveryState, Outcome};
 use abide_outbound::http::{HeaderMap, HeaderName, HeaderValue};
-use abide_outbound::{Address, Answer, GateError, Post};
-use abide_store::deliveries::{self, Tried};
+use abide_outbound::{Answer, GateError, OutboundUrl, Post};
+use abide_store::webhooks::deliveries::{self, Tried};
 use abide_store::webhooks::{self, Claim};
 use abide_store::{StoreError, Tx, repos};
 use hmac::{Hmac, Mac as _};
@@ -158,7 +158,7 @@ async fn attempt(forge: &Forge, claim: &Claim) -> (Answered, Tried) {
     };
     let mut tried = Tried { request_headers: as_json(&headers), ..Tried::default() };
     let begun = Instant::now();
-    let sent = match hook.url.parse::<Address>() {
+    let sent = match hook.url.parse::<OutboundUrl>() {
         Ok(address) => {
             let headers = headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
             forge.gate().post(Post { address, headers, body: body.into() }).await

@@ -5,8 +5,8 @@ use crate::repos::open::judge;
 use crate::{Caller, Forge};
 use abide_core::policy::Action;
 use abide_core::{DeliveryId, HookId};
-use abide_store::deliveries::{self, Delivery};
 use abide_store::repos::{Page, Repo};
+use abide_store::webhooks::deliveries::{self, Delivery};
 use abide_store::webhooks::{self, Hook};
 
 /// A hook with what its latest delivery brought and how many wait.

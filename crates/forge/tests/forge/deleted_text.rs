@@ -3,14 +3,15 @@
 use crate::rig::{Rig, rig_with};
 use abide_core::WatchLevel;
 use abide_core::repo::Visibility;
+use abide_forge::attention::watch;
 use abide_forge::feeds::{self, Feed, Item, Tail};
 use abide_forge::issues::{change, comment, create, labels};
 use abide_forge::jobs::{Kind, manage};
 use abide_forge::notify::{Filter, inbox};
 use abide_forge::repos::{Page, Repo, delete, edit, purge};
-use abide_forge::social::watch;
 use abide_forge::{Caller, consumers};
-use abide_store::{StoreError, audit, emails, events};
+use abide_store::accounts::emails;
+use abide_store::{StoreError, audit, events};
 use abide_testkit::Engine;
 use rstest::rstest;
 use serde_json::json;

@@ -1,5 +1,6 @@
 //! Use cases on both engines, where a scenario over the network could not arrange or see enough.
 
+mod attention;
 mod consumers;
 mod deleted_text;
 mod forks;
@@ -10,5 +11,4 @@ mod notify;
 mod people;
 mod reconcile;
 mod rig;
-mod social;
 mod webhooks;

@@ -4,7 +4,7 @@ use crate::rig::{Rig, rig};
 use abide_core::event::Kind;
 use abide_core::{Oid, RefUpdate};
 use abide_forge::git::reconcile;
-use abide_store::pushes::{self, Intent, Push};
+use abide_store::repos::pushes::{self, Intent, Push};
 use abide_store::{StoreError, events, leases, repos};
 use abide_testkit::Engine;
 use rstest::rstest;

@@ -26,7 +26,7 @@ const NOT_A_COMMIT: &str = "refs/heads/* takes commits only; push other objects 
 #[derive(Debug)]
 pub struct Connected {
     git: Git,
-    place: Place,
+    valid_in: ValidIn,
     /// The incoming area; `None` if all objects are in the repository already.
     incoming: Option<Incoming>,
     tips: HashSet<Oid>,
@@ -35,7 +35,7 @@ pub struct Connected {
 
 /// Repositories in which a proof is valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum ValidIn {
     /// This repository only. Objects reachable from its refs count as complete, because maintenance never prunes them.
     In(PathBuf),
     /// Any repository: the objects depend on nothing outside themselves.
@@ -47,9 +47,9 @@ impl Incoming {
     /// present
     /// in the area or its alternate. The proof covers the tips that are not refused.
     pub async fn connect(self, updates: &[RefUpdate]) -> Result<(Connected, Vec<RefusedTip>), GitError> {
-        let place = if self.alone { Place::Anywhere } else { Place::In(self.repo.clone()) };
+        let valid_in = if self.alone { ValidIn::Anywhere } else { ValidIn::In(self.repo.clone()) };
         let (git, client) = (self.git.clone(), self.client);
-        let mut connected = Connected { git, place, incoming: Some(self), tips: HashSet::new(), client };
+        let mut connected = Connected { git, valid_in, incoming: Some(self), tips: HashSet::new(), client };
         let refused = connected.extend(updates).await?;
         Ok((connected, refused))
     }
@@ -58,8 +58,8 @@ impl Incoming {
 impl Connected {
     /// A proof for objects already in the repository. It covers no tip until [`Connected::extend`].
     pub fn in_place(git: &Git, repo: PathBuf) -> Self {
-        let (git, place) = (git.clone(), Place::In(repo));
-        Self { git, place, incoming: None, tips: HashSet::new(), client: Client::SERVER }
+        let (git, valid_in) = (git.clone(), ValidIn::In(repo));
+        Self { git, valid_in, incoming: None, tips: HashSet::new(), client: Client::SERVER }
     }
 
     /// The same proof, with its work counted against this client.
@@ -72,7 +72,7 @@ impl Connected {
     /// complete.
     pub(crate) fn closed(incoming: Incoming, tips: impl IntoIterator<Item = Oid>) -> Self {
         let (git, client, tips) = (incoming.git.clone(), incoming.client, tips.into_iter().collect());
-        Self { git, place: Place::Anywhere, incoming: Some(incoming), tips, client }
+        Self { git, valid_in: ValidIn::Anywhere, incoming: Some(incoming), tips, client }
     }
 
     /// Whether this tip was proved complete for the repository in this directory.
@@ -82,9 +82,9 @@ impl Connected {
 
     /// Whether the proof is valid for the repository in this directory.
     pub fn holds_in(&self, repo: &Path) -> bool {
-        match &self.place {
-            Place::In(proved) => proved == repo,
-            Place::Anywhere => true,
+        match &self.valid_in {
+            ValidIn::In(proved) => proved == repo,
+            ValidIn::Anywhere => true,
         }
     }
 
@@ -105,7 +105,7 @@ impl Connected {
         let unproved: Vec<RefUpdate> = tips.into_iter().filter(|tip| !self.tips.contains(&tip.new)).collect();
         // A refused tip does not stop the check of the others: a non-atomic push may still apply them.
         if !unproved.is_empty() {
-            let _place = self.git.unpack_place(self.client).await?;
+            let _slot = self.git.unpack_slot(self.client).await?;
             match self.walk(&unproved).await {
                 Ok(()) => self.tips.extend(unproved.iter().map(|tip| tip.new)),
                 Err(GitError::Failed { .. }) => {
@@ -145,19 +145,19 @@ impl Connected {
     /// Object directories of this view, the incoming area first.
     pub(crate) fn object_directories(&self) -> Vec<PathBuf> {
         let beside = self.incoming.as_ref().map(|incoming| [incoming.objects(), incoming.repo_objects()]);
-        match (beside, &self.place) {
+        match (beside, &self.valid_in) {
             (Some(both), _) => both.to_vec(),
-            (None, Place::In(repo)) => vec![repo.join("objects")],
-            (None, Place::Anywhere) => Vec::new(),
+            (None, ValidIn::In(repo)) => vec![repo.join("objects")],
+            (None, ValidIn::Anywhere) => Vec::new(),
         }
     }
 
     /// A git call that sees the repository and the incoming area.
     fn call(&self, what: &'static str) -> Call<'_> {
-        match (&self.incoming, &self.place) {
+        match (&self.incoming, &self.valid_in) {
             (Some(incoming), _) => incoming.call(what, &[]),
-            (None, Place::In(repo)) => self.git.call(what, repo),
-            (None, Place::Anywhere) => unreachable!("a proof without a repository is about objects of its own"),
+            (None, ValidIn::In(repo)) => self.git.call(what, repo),
+            (None, ValidIn::Anywhere) => unreachable!("a proof without a repository is about objects of its own"),
         }
     }
 
@@ -202,7 +202,7 @@ impl Connected {
         let Some(incoming) = &self.incoming else {
             return Ok(Self {
                 git: self.git.clone(),
-                place: self.place.clone(),
+                valid_in: self.valid_in.clone(),
                 incoming: None,
                 tips: self.proved(tips),
                 client: self.client,
@@ -212,8 +212,8 @@ impl Connected {
         (area.alone, area.client) = (incoming.alone, incoming.client);
         let known = refs_of(incoming.repo.clone()).await?;
         area.fill(&self.object_directories(), tips, &known).await?;
-        let (git, place, tips) = (self.git.clone(), self.place.clone(), self.proved(tips));
-        Ok(Self { git, place, incoming: Some(area), tips, client: self.client })
+        let (git, valid_in, tips) = (self.git.clone(), self.valid_in.clone(), self.proved(tips));
+        Ok(Self { git, valid_in, incoming: Some(area), tips, client: self.client })
     }
 
     fn proved(&self, tips: &[Oid]) -> HashSet<Oid> {

@@ -88,7 +88,7 @@ impl Incoming {
         progress: Option<mpsc::Sender<Bytes>>,
     ) -> Result<PackOutcome, ReceiveError> {
         let Arrived { pack, bytes, seen } = self.arrive(pack, limits).await?;
-        let _place = self.git.unpack_place(self.client).await?;
+        let _slot = self.git.unpack_slot(self.client).await?;
         let ration = self.unpack_ration(bytes, seen);
         let _share = self.git.memory_share(self.client, ration.memory).await?;
         let small = seen.objects < limits.unpack_limit && seen.unpacked <= LOOSE;
@@ -111,7 +111,7 @@ impl Incoming {
             if read(&mut pack, &mut piece, limits).await? == 0 {
                 return Err(ReceiveError::Truncated);
             }
-            let (place, scan) = (dir.clone(), self.git.scan_place(self.client).await?);
+            let (place, scan) = (dir.clone(), self.git.scan_slot(self.client).await?);
             (state, piece) = blocking(move || {
                 let _scan = scan;
                 let (mut scanner, mut spool) = state;

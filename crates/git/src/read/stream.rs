@@ -31,7 +31,7 @@ impl BlobStream {
         client: Client,
         patience: Patience,
     ) -> Result<Self, ReadError> {
-        let place = git.file_place(client).await?;
+        let slot = git.file_slot(client).await?;
         let mut running = git.call("cat-file", repo_dir).args(["--batch"]).start()?;
         let mut stdin = running.stdin.take().expect("stdin is piped");
         let mut stdout = BufReader::new(running.stdout.take().expect("stdout is piped"));
@@ -52,7 +52,7 @@ impl BlobStream {
         drop(stdin);
         // Read the newline after the content too, so that git can finish its output.
         let answer = stdout.take(size.saturating_add(1));
-        let content = Pump { running, place, answer, request: None, patience }.start().take(size);
+        let content = Pump { running, slot, answer, request: None, patience }.start().take(size);
         Ok(Self { size, content })
     }
 

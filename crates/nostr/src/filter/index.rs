@@ -112,7 +112,7 @@ fn keys(filter: &Filter) -> Vec<Key> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Limits;
+    use crate::RelayLimits;
     use crate::testing::{event, key};
     use proptest::collection::{btree_map, btree_set, vec};
     use proptest::option::of;
@@ -195,7 +195,7 @@ mod tests {
 
         #[test]
         fn a_filter_reads_back_from_its_json(filter in filter()) {
-            prop_assert_eq!(Filter::parse(&filter.to_json(), &Limits::default()), Ok(filter));
+            prop_assert_eq!(Filter::parse(&filter.to_json(), &RelayLimits::default()), Ok(filter));
         }
 
         /// Subscriptions are added, replaced and removed; at every step the index agrees with testing every filter.

@@ -1,7 +1,7 @@
 //! Parses filters from JSON, within limits.
 
 use super::{Filter, TagLetter};
-use crate::{EventId, Limits, PublicKey, hexadecimal};
+use crate::{EventId, PublicKey, RelayLimits, hexadecimal};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ const COMPARED_VALUES: usize = 200;
 
 impl Filter {
     /// Parses a filter. `limit` is capped at the relay's own limit, which is also the default.
-    pub fn parse(value: &Value, limits: &Limits) -> Result<Self, FilterError> {
+    pub fn parse(value: &Value, limits: &RelayLimits) -> Result<Self, FilterError> {
         let object = value.as_object().ok_or(FilterError::NotAnObject)?;
         let values: usize = object.values().filter_map(Value::as_array).map(Vec::len).sum();
         if values > limits.filter_values {
@@ -51,7 +51,7 @@ impl Filter {
         Ok(filter)
     }
 
-    fn set(&mut self, field: &str, value: &Value, limits: &Limits) -> Result<(), FilterError> {
+    fn set(&mut self, field: &str, value: &Value, limits: &RelayLimits) -> Result<(), FilterError> {
         let wrong = |rule| FilterError::Value(shortened(field), rule);
         match field {
             "ids" => {
@@ -134,7 +134,7 @@ mod tests {
     use serde_json::json;
 
     fn parse(value: Value) -> Result<Filter, FilterError> {
-        Filter::parse(&value, &Limits::default())
+        Filter::parse(&value, &RelayLimits::default())
     }
 
     fn matches(value: Value) -> bool {
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn tag_lists_that_are_compared_with_every_event_are_short() {
         let values = |count: usize| (0..count).map(|number| number.to_string()).collect::<Vec<_>>();
-        let parse = |filter: Value| Filter::parse(&filter, &Limits::default()).map(drop);
+        let parse = |filter: Value| Filter::parse(&filter, &RelayLimits::default()).map(drop);
         let refused = Err(FilterError::TooManyTagValues(COMPARED_VALUES));
         assert_eq!(parse(json!({"#t": values(4_000)})), Ok(()));
         assert_eq!(parse(json!({"#t": values(200), "#p": values(4_000)})), Ok(()));
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn all_lists_together_are_bounded() {
-        let limits = Limits { filter_values: 3, ..Limits::default() };
+        let limits = RelayLimits { filter_values: 3, ..RelayLimits::default() };
         let filter = |kinds: &[u16]| Filter::parse(&json!({"kinds": kinds, "#t": ["a"]}), &limits);
         assert!(filter(&[1, 2]).is_ok());
         assert_eq!(filter(&[1, 2, 3]), Err(FilterError::TooManyValues(3)));

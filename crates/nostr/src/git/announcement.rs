@@ -2,7 +2,7 @@
 
 use super::{Identifier, Invalid, Service};
 use crate::event::{Rank, first_value, tags, values};
-use crate::{Event, Limits, PublicKey, hexadecimal, kinds};
+use crate::{Event, PublicKey, RelayLimits, hexadecimal, kinds};
 
 /// A repository as announced by its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct Announcement {
 
 impl Announcement {
     /// Parses an announcement.
-    pub fn parse(event: &Event, limits: &Limits) -> Result<Self, Invalid> {
+    pub fn parse(event: &Event, limits: &RelayLimits) -> Result<Self, Invalid> {
         if event.kind.as_u16() != kinds::ANNOUNCEMENT {
             return Err(Invalid::Kind);
         }
@@ -74,12 +74,12 @@ mod tests {
     use crate::testing::{event, key, sample};
 
     fn parse(tags: &[&[&str]]) -> Result<Announcement, Invalid> {
-        Announcement::parse(&event(1, 30_617, 0, tags, ""), &Limits::default())
+        Announcement::parse(&event(1, 30_617, 0, tags, ""), &RelayLimits::default())
     }
 
     #[test]
     fn a_published_clients_announcement_lists_the_server_it_was_made_for() {
-        let announcement = Announcement::parse(&sample(30_617), &Limits::default()).unwrap();
+        let announcement = Announcement::parse(&sample(30_617), &RelayLimits::default()).unwrap();
         assert_eq!(announcement.identifier.as_str(), "flow-1794706958");
         assert_eq!(announcement.earliest_commit.as_deref(), Some("ce0b13ea68ba70fb3df184561aa51dba9c3c2d5e"));
         assert_eq!(announcement.description, None, "an empty text is none");
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(parse(&[&["d"]]), Err(Invalid::Missing("d")));
         assert_eq!(parse(&[&["d", "x"], &["clone", "a"], &["clone", "b"]]), Err(Invalid::Repeated("clone")));
         assert_eq!(parse(&[&["d", "x"], &["maintainers", &key(2).to_hex(), "npub1x"]]), Err(Invalid::Maintainer));
-        assert_eq!(Announcement::parse(&sample(30_618), &Limits::default()), Err(Invalid::Kind));
+        assert_eq!(Announcement::parse(&sample(30_618), &RelayLimits::default()), Err(Invalid::Kind));
         let two = parse(&[&["d", "x"], &["maintainers", &key(2).to_hex(), &key(3).to_hex()]]).unwrap();
         assert_eq!(two.maintainers, [key(2), key(3)]);
     }

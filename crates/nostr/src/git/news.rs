@@ -1,6 +1,6 @@
 //! Additions to a thread, and the domain events that report them.
 
-use super::{Comment, Proposal, ProposalKind, Root, Status, StatusEvent, thread};
+use super::{Comment, PrEvent, PrKind, Root, Status, StatusEvent, thread};
 use crate::event::values;
 use crate::{Event, EventId, PublicKey, kinds, nip19};
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ pub enum Addition {
     /// The first event of the thread.
     Opened,
     Comment,
-    /// Another commit or patch of a proposal.
+    /// Another commit or patch of a PR event.
     Version,
     /// A status change.
     Status(Status),
@@ -28,7 +28,7 @@ pub enum ThreadKind {
     /// Kind 1621.
     Issue,
     /// Kind 1617 or 1618.
-    Proposal,
+    PrEvent,
 }
 
 impl ThreadKind {
@@ -36,7 +36,7 @@ impl ThreadKind {
     pub fn of(kind: u16) -> Option<Self> {
         match kind {
             kinds::ISSUE => Some(Self::Issue),
-            kinds::PATCH | kinds::PULL_REQUEST => Some(Self::Proposal),
+            kinds::PATCH | kinds::PULL_REQUEST => Some(Self::PrEvent),
             _ => None,
         }
     }
@@ -47,10 +47,10 @@ pub fn addition(event: &Event) -> Option<(EventId, Addition)> {
     match event.kind.as_u16() {
         kinds::ISSUE => Some((event.id, Addition::Opened)),
         kinds::PATCH | kinds::PULL_REQUEST | kinds::PULL_REQUEST_UPDATE => {
-            Some(match Proposal::parse(event).ok()?.kind {
-                ProposalKind::Update(root) => (root, Addition::Version),
-                ProposalKind::PullRequest => (event.id, Addition::Opened),
-                ProposalKind::Patch => match first_of_series(event) {
+            Some(match PrEvent::parse(event).ok()?.kind {
+                PrKind::Update(root) => (root, Addition::Version),
+                PrKind::PullRequest => (event.id, Addition::Opened),
+                PrKind::Patch => match first_of_series(event) {
                     None => (event.id, Addition::Opened),
                     Some(root) => (root, Addition::Version),
                 },
@@ -121,25 +121,25 @@ pub enum ThreadEvent {
 
 /// The change that an addition makes; `None` if nothing changed. `before` and `after` are the thread's status around it.
 pub fn thread_event(kind: ThreadKind, addition: Addition, before: Status, after: Status) -> Option<ThreadEvent> {
-    use ThreadKind::{Issue, Proposal};
+    use ThreadKind::{Issue, PrEvent};
     let is_open = |status| matches!(status, Status::Open | Status::Draft);
     match (kind, addition) {
         (Issue, Addition::Opened) => Some(ThreadEvent::IssueOpened),
         (Issue, Addition::Comment) => Some(ThreadEvent::IssueCommented),
         (Issue, Addition::Version) => None,
-        (Proposal, Addition::Opened) => Some(ThreadEvent::PrOpened),
-        (Proposal, Addition::Comment) => Some(ThreadEvent::PrCommented),
-        (Proposal, Addition::Version) => Some(ThreadEvent::PrSynchronized),
+        (PrEvent, Addition::Opened) => Some(ThreadEvent::PrOpened),
+        (PrEvent, Addition::Comment) => Some(ThreadEvent::PrCommented),
+        (PrEvent, Addition::Version) => Some(ThreadEvent::PrSynchronized),
         (_, Addition::Status(_)) if is_open(before) == is_open(after) => match (kind, after) {
-            // A closed proposal is now marked as merged.
-            (Proposal, Status::Applied) if before != Status::Applied => Some(ThreadEvent::PrMerged),
+            // A closed PR event is now marked as merged.
+            (PrEvent, Status::Applied) if before != Status::Applied => Some(ThreadEvent::PrMerged),
             _ => None,
         },
         (Issue, Addition::Status(_)) if is_open(after) => Some(ThreadEvent::IssueReopened),
         (Issue, Addition::Status(_)) => Some(ThreadEvent::IssueClosed),
-        (Proposal, Addition::Status(_)) if is_open(after) => Some(ThreadEvent::PrReopened),
-        (Proposal, Addition::Status(_)) if after == Status::Applied => Some(ThreadEvent::PrMerged),
-        (Proposal, Addition::Status(_)) => Some(ThreadEvent::PrClosed),
+        (PrEvent, Addition::Status(_)) if is_open(after) => Some(ThreadEvent::PrReopened),
+        (PrEvent, Addition::Status(_)) if after == Status::Applied => Some(ThreadEvent::PrMerged),
+        (PrEvent, Addition::Status(_)) => Some(ThreadEvent::PrClosed),
     }
 }
 
@@ -216,22 +216,22 @@ mod tests {
                     _ => None,
                 };
                 assert_eq!(change(ThreadKind::Issue, before, after), issue, "{before:?} {after:?}");
-                let proposal = match (before, after) {
+                let pr_event = match (before, after) {
                     (Status::Applied, Status::Applied) => None,
                     (_, Status::Applied) => Some(ThreadEvent::PrMerged),
                     (Status::Open | Status::Draft, Status::Closed) => Some(ThreadEvent::PrClosed),
                     (Status::Applied | Status::Closed, Status::Open | Status::Draft) => Some(ThreadEvent::PrReopened),
                     _ => None,
                 };
-                assert_eq!(change(ThreadKind::Proposal, before, after), proposal, "{before:?} {after:?}");
+                assert_eq!(change(ThreadKind::PrEvent, before, after), pr_event, "{before:?} {after:?}");
             }
         }
         let plain = |kind, what| thread_event(kind, what, Status::Open, Status::Open);
         assert_eq!(plain(ThreadKind::Issue, Addition::Opened), Some(ThreadEvent::IssueOpened));
         assert_eq!(plain(ThreadKind::Issue, Addition::Comment), Some(ThreadEvent::IssueCommented));
         assert_eq!(plain(ThreadKind::Issue, Addition::Version), None);
-        assert_eq!(plain(ThreadKind::Proposal, Addition::Opened), Some(ThreadEvent::PrOpened));
-        assert_eq!(plain(ThreadKind::Proposal, Addition::Comment), Some(ThreadEvent::PrCommented));
-        assert_eq!(plain(ThreadKind::Proposal, Addition::Version), Some(ThreadEvent::PrSynchronized));
+        assert_eq!(plain(ThreadKind::PrEvent, Addition::Opened), Some(ThreadEvent::PrOpened));
+        assert_eq!(plain(ThreadKind::PrEvent, Addition::Comment), Some(ThreadEvent::PrCommented));
+        assert_eq!(plain(ThreadKind::PrEvent, Addition::Version), Some(ThreadEvent::PrSynchronized));
     }
 }

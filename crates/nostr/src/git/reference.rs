@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_published_clients_status_refers_to_repository_proposal_and_update() {
+    fn a_published_clients_status_refers_to_repository_pr_event_and_update() {
         let found = References::of(&sample(1631));
         assert_eq!(found.repos().count(), 1);
         assert_eq!(found.ids, [sample(1618).id, sample(1619).id].into());

@@ -1,6 +1,6 @@
 //! Current status, title and tip of a thread.
 
-use super::{ObjectId, Proposal, ProposalKind, StatusEvent};
+use super::{ObjectId, PrEvent, PrKind, StatusEvent};
 use crate::event::{Rank, first_value};
 use crate::{Event, EventId, PublicKey};
 use std::collections::BTreeSet;
@@ -35,14 +35,13 @@ pub struct Tip {
     pub merge_base: Option<ObjectId>,
 }
 
-/// The newest of a proposal and its updates. Only updates by its own author count.
-pub fn tip(event: &Event, proposal: &Proposal, updates: &[(Rank, Proposal)]) -> Tip {
-    let own = |(_, update): &&(Rank, Proposal)| {
-        update.kind == ProposalKind::Update(proposal.id) && update.author == proposal.author
-    };
+/// The newest of a PR event and its updates. Only updates by its own author count.
+pub fn tip(event: &Event, pr_event: &PrEvent, updates: &[(Rank, PrEvent)]) -> Tip {
+    let own =
+        |(_, update): &&(Rank, PrEvent)| update.kind == PrKind::Update(pr_event.id) && update.author == pr_event.author;
     let newest = updates.iter().filter(own).max_by_key(|(rank, _)| *rank).filter(|(rank, _)| *rank > Rank::of(event));
-    let newest = newest.map_or(proposal, |(_, update)| update);
-    Tip { event: newest.id, commit: newest.commit, merge_base: newest.merge_base.or(proposal.merge_base) }
+    let newest = newest.map_or(pr_event, |(_, update)| update);
+    Tip { event: newest.id, commit: newest.commit, merge_base: newest.merge_base.or(pr_event.merge_base) }
 }
 
 /// Title of a thread: its subject tag, else the mail subject of a patch, else the first line of its text.
@@ -112,15 +111,15 @@ mod tests {
     #[test]
     fn an_update_by_the_author_moves_the_tip_and_one_by_a_stranger_does_not() {
         let (pull, update) = (sample(1618), sample(1619));
-        let proposal = Proposal::parse(&pull).unwrap();
-        let newer = (Rank::of(&update), Proposal::parse(&update).unwrap());
-        assert_eq!(tip(&pull, &proposal, &[]).event, pull.id);
-        let moved = tip(&pull, &proposal, std::slice::from_ref(&newer));
+        let pr_event = PrEvent::parse(&pull).unwrap();
+        let newer = (Rank::of(&update), PrEvent::parse(&update).unwrap());
+        assert_eq!(tip(&pull, &pr_event, &[]).event, pull.id);
+        let moved = tip(&pull, &pr_event, std::slice::from_ref(&newer));
         assert_eq!((moved.event, moved.commit), (update.id, newer.1.commit));
-        let stranger = (newer.0, Proposal { author: key(9), ..newer.1.clone() });
-        assert_eq!(tip(&pull, &proposal, &[stranger]).event, pull.id);
+        let stranger = (newer.0, PrEvent { author: key(9), ..newer.1.clone() });
+        assert_eq!(tip(&pull, &pr_event, &[stranger]).event, pull.id);
         let older = (Rank { created_at: 0, ..newer.0 }, newer.1);
-        assert_eq!(tip(&pull, &proposal, &[older]).event, pull.id);
+        assert_eq!(tip(&pull, &pr_event, &[older]).event, pull.id);
     }
 
     #[test]

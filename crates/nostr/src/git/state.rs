@@ -2,7 +2,7 @@
 
 use super::{Identifier, Invalid, ObjectId};
 use crate::event::{Rank, tags};
-use crate::{Event, Limits, PublicKey, kinds};
+use crate::{Event, PublicKey, RelayLimits, kinds};
 use abide_core::RefName;
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ impl RepoState {
     /// Parses a state. Ignores peeled entries (`^{}`) and refs outside `refs/heads/` and `refs/tags/`. An invalid
     /// object id is kept as [`ObjectId::Unreadable`], so the state waits for data that never arrives instead of being
     /// refused.
-    pub fn parse(event: &Event, limits: &Limits) -> Result<Self, Invalid> {
+    pub fn parse(event: &Event, limits: &RelayLimits) -> Result<Self, Invalid> {
         if event.kind.as_u16() != kinds::STATE {
             return Err(Invalid::Kind);
         }
@@ -97,12 +97,12 @@ mod tests {
     const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
 
     fn parse(tags: &[&[&str]]) -> Result<RepoState, Invalid> {
-        RepoState::parse(&event(1, 30_618, 0, &[&[&["d", "x"] as &[&str]], tags].concat(), ""), &Limits::default())
+        RepoState::parse(&event(1, 30_618, 0, &[&[&["d", "x"] as &[&str]], tags].concat(), ""), &RelayLimits::default())
     }
 
     #[test]
     fn a_published_clients_state_is_read_without_its_peeled_tag() {
-        let state = RepoState::parse(&sample(30_618), &Limits::default()).unwrap();
+        let state = RepoState::parse(&sample(30_618), &RelayLimits::default()).unwrap();
         let names: Vec<_> = state.refs.keys().map(RefName::as_str).collect();
         assert_eq!(names, ["refs/heads/main", "refs/tags/v1"]);
         assert_eq!(state.head.unwrap().as_str(), "refs/heads/main");
@@ -169,7 +169,7 @@ mod tests {
         assert!(!parse(&[&["refs/notes/y", A]]).unwrap().tracks());
         assert!(!parse(&[]).unwrap().tracks() && parse(&[&["refs/heads/x", A]]).unwrap().tracks());
         let without_d = event(1, 30_618, 0, &[&["refs/heads/x", A]], "");
-        assert_eq!(RepoState::parse(&without_d, &Limits::default()), Err(Invalid::Missing("d")));
+        assert_eq!(RepoState::parse(&without_d, &RelayLimits::default()), Err(Invalid::Missing("d")));
     }
 
     proptest! {

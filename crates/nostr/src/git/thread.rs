@@ -27,7 +27,7 @@ impl Issue {
     }
 }
 
-/// Status of an issue or a proposal.
+/// Status of an issue or a PR event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Kind 1630.
@@ -61,7 +61,7 @@ pub struct StatusEvent {
     /// Seconds; the latest status counts.
     pub created_at: u64,
     pub status: Status,
-    /// The issue or proposal: the `e` tag marked `root`, else the first.
+    /// The issue or PR event: the `e` tag marked `root`, else the first.
     pub root: EventId,
 }
 

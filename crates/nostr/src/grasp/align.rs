@@ -82,7 +82,7 @@ pub fn promotes(refs: &BTreeMap<RefName, Oid>, state: &RepoState) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Limits;
+    use crate::RelayLimits;
     use crate::testing::event;
     use proptest::collection::btree_map;
     use proptest::prelude::*;
@@ -97,7 +97,7 @@ mod tests {
         tags.extend(head.map(|head| vec!["HEAD".into(), format!("ref: {head}")]));
         let tags: Vec<Vec<&str>> = tags.iter().map(|tag| tag.iter().map(String::as_str).collect()).collect();
         let tags: Vec<&[&str]> = tags.iter().map(Vec::as_slice).collect();
-        RepoState::parse(&event(1, 30_618, 0, &tags, ""), &Limits::default()).unwrap()
+        RepoState::parse(&event(1, 30_618, 0, &tags, ""), &RelayLimits::default()).unwrap()
     }
 
     fn refs(list: &[(&str, u8)]) -> BTreeMap<RefName, Oid> {
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn an_object_of_the_other_hash_cannot_be_aligned() {
         let tags: [&[&str]; 2] = [&["d", "x"], &["refs/heads/main", &"a".repeat(64)]];
-        let state = RepoState::parse(&event(1, 30_618, 0, &tags, ""), &Limits::default()).unwrap();
+        let state = RepoState::parse(&event(1, 30_618, 0, &tags, ""), &RelayLimits::default()).unwrap();
         assert_eq!(plan(&refs(&[]), None, &state), Err(OtherHash("refs/heads/main".parse().unwrap())));
         assert!(!promotes(&refs(&[("refs/heads/main", 1)]), &state));
     }

@@ -1,4 +1,4 @@
-//! Limits of purgatory entries.
+//! RelayLimits of purgatory entries.
 
 use super::{Prefix, Refusal};
 use abide_core::settings::{bytes, count};

@@ -1,8 +1,8 @@
-//! Decisions about the other events: proposals, threads, deletions and profiles.
+//! Decisions about the other events: PR events, threads, deletions and profiles.
 
 use super::{Prefix, Refusal};
 use crate::deletion::Deletion;
-use crate::git::{Proposal, ProposalKind};
+use crate::git::{PrEvent, PrKind};
 use crate::kinds;
 
 /// Rule that decides about a kind.
@@ -12,8 +12,8 @@ pub enum Rule {
     Announcement,
     /// [`super::state::judge`].
     State,
-    /// [`proposal`]; a patch without a commit falls back to [`related`].
-    Proposal,
+    /// [`PR event`]; a patch without a commit falls back to [`related`].
+    PrEvent,
     /// [`deletion`].
     Deletion,
     /// [`profile`].
@@ -27,18 +27,18 @@ pub fn rule(kind: u16) -> Rule {
     match kind {
         kinds::ANNOUNCEMENT => Rule::Announcement,
         kinds::STATE => Rule::State,
-        kinds::PATCH | kinds::PULL_REQUEST | kinds::PULL_REQUEST_UPDATE => Rule::Proposal,
+        kinds::PATCH | kinds::PULL_REQUEST | kinds::PULL_REQUEST_UPDATE => Rule::PrEvent,
         kinds::DELETION => Rule::Deletion,
         kinds::METADATA | kinds::RELAY_LIST | kinds::GRASP_LIST => Rule::Profile,
         _ => Rule::Related,
     }
 }
 
-/// Availability of the commit that a proposal names.
+/// Availability of the commit that a PR event names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Commit {
     Absent,
-    /// In a repository that the proposal names, at `refs/nostr/<id>` or otherwise reachable.
+    /// In a repository that the PR event names, at `refs/nostr/<id>` or otherwise reachable.
     Here,
     /// Pushed before the event and kept aside.
     Aside,
@@ -46,7 +46,7 @@ pub enum Commit {
     OtherAside,
 }
 
-/// What is served of the repositories that a proposal is for. Of several repositories the one that is closest to taking
+/// What is served of the repositories that a PR event is for. Of several repositories the one that is closest to taking
 /// the commit counts ([`Ord`]): those that take no changes keep it from none of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Home {
@@ -63,9 +63,9 @@ pub enum Home {
     Open,
 }
 
-/// Decision about a proposal.
+/// Decision about a PR event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ProposalVerdict {
+pub enum PrVerdict {
     /// Store and serve it.
     Serve,
     /// Take the objects kept aside, create the ref, store and serve the event: in one step.
@@ -83,35 +83,35 @@ pub enum ProposalVerdict {
 
 /// Decides about a patch, a pull request or an update. A patch without a commit needs only a link to something here. A
 /// commit needs a repository that accepts it.
-pub fn proposal(proposal: &Proposal, related: Relation, home: Home, commit: Commit) -> ProposalVerdict {
-    let is_text = proposal.commit.is_none() && proposal.kind == ProposalKind::Patch;
+pub fn pr_event(pr_event: &PrEvent, related: Relation, home: Home, commit: Commit) -> PrVerdict {
+    let is_text = pr_event.commit.is_none() && pr_event.kind == PrKind::Patch;
     match related {
-        Relation::None if home != Home::Waiting => return ProposalVerdict::Refuse(unrelated()),
-        Relation::Tags | Relation::Tagged if is_text => return ProposalVerdict::Serve,
-        Relation::None | Relation::Waiting if is_text => return ProposalVerdict::WaitForRepository,
+        Relation::None if home != Home::Waiting => return PrVerdict::Refuse(unrelated()),
+        Relation::Tags | Relation::Tagged if is_text => return PrVerdict::Serve,
+        Relation::None | Relation::Waiting if is_text => return PrVerdict::WaitForRepository,
         _ => {}
     }
     match home {
         Home::Open => {}
-        Home::Waiting => return ProposalVerdict::WaitForRepository,
+        Home::Waiting => return PrVerdict::WaitForRepository,
         Home::Missing => {
             let reason = "no repository here can store the commit; reference one with an \"a\" tag";
-            return ProposalVerdict::Refuse(Refusal::new(Prefix::Restricted, reason));
+            return PrVerdict::Refuse(Refusal::new(Prefix::Restricted, reason));
         }
         Home::Suspended => {
             let reason = "the account of the repository's owner is suspended; ask the administrator of this site";
-            return ProposalVerdict::Refuse(Refusal::new(Prefix::Blocked, reason));
+            return PrVerdict::Refuse(Refusal::new(Prefix::Blocked, reason));
         }
         Home::Archived => {
             let reason = "the repository is archived; new pull requests are disabled; ask its owner to unarchive it";
-            return ProposalVerdict::Refuse(Refusal::new(Prefix::Restricted, reason));
+            return PrVerdict::Refuse(Refusal::new(Prefix::Restricted, reason));
         }
     }
     match commit {
-        Commit::Here => ProposalVerdict::Serve,
-        Commit::Aside => ProposalVerdict::ServeFromAside,
-        Commit::Absent => ProposalVerdict::Wait { drop_aside: false },
-        Commit::OtherAside => ProposalVerdict::Wait { drop_aside: true },
+        Commit::Here => PrVerdict::Serve,
+        Commit::Aside => PrVerdict::ServeFromAside,
+        Commit::Absent => PrVerdict::Wait { drop_aside: false },
+        Commit::OtherAside => PrVerdict::Wait { drop_aside: true },
     }
 }
 
@@ -148,7 +148,7 @@ pub fn steps_beyond(kind: u16, steps: i64, is_repo: bool) -> i64 {
 
 /// Default distance of a kind linked to a repository; events at this distance are stored without a note.
 pub fn own_steps(kind: u16) -> i64 {
-    let belongs = [kinds::ANNOUNCEMENT, kinds::ISSUE].contains(&kind) || rule(kind) == Rule::Proposal;
+    let belongs = [kinds::ANNOUNCEMENT, kinds::ISSUE].contains(&kind) || rule(kind) == Rule::PrEvent;
     i64::from(!belongs)
 }
 
@@ -210,7 +210,7 @@ pub fn profile(author: Author) -> Result<(), Refusal> {
 pub enum Target {
     /// An announcement in purgatory.
     WaitingAnnouncement,
-    /// A state or proposal in purgatory.
+    /// A state or PR event in purgatory.
     WaitingOther,
     /// A served announcement with its repository.
     ServedAnnouncement,
@@ -260,20 +260,20 @@ mod tests {
     use crate::git::Coordinate;
     use crate::testing::{event, key};
 
-    fn parsed(kind: u16, c: bool) -> Proposal {
+    fn parsed(kind: u16, c: bool) -> PrEvent {
         let (repo, commit, parent) = (Coordinate::repo(key(1), "x").to_string(), "c".repeat(40), "ab".repeat(32));
         let tags: &[&[&str]] = &[&["a", &repo], &["E", &parent], &["c", &commit]];
-        Proposal::parse(&event(2, kind, 0, if c { tags } else { &tags[..2] }, "")).unwrap()
+        PrEvent::parse(&event(2, kind, 0, if c { tags } else { &tags[..2] }, "")).unwrap()
     }
 
     #[test]
-    fn proposals_with_a_commit_wait_for_it() {
+    fn pr_events_with_a_commit_wait_for_it() {
         for kind in [1617, 1618, 1619] {
-            let judged = |commit| proposal(&parsed(kind, true), Relation::Tags, Home::Open, commit);
-            assert_eq!(judged(Commit::Absent), ProposalVerdict::Wait { drop_aside: false });
-            assert_eq!(judged(Commit::Here), ProposalVerdict::Serve);
-            assert_eq!(judged(Commit::Aside), ProposalVerdict::ServeFromAside);
-            assert_eq!(judged(Commit::OtherAside), ProposalVerdict::Wait { drop_aside: true }, "the event wins");
+            let judged = |commit| pr_event(&parsed(kind, true), Relation::Tags, Home::Open, commit);
+            assert_eq!(judged(Commit::Absent), PrVerdict::Wait { drop_aside: false });
+            assert_eq!(judged(Commit::Here), PrVerdict::Serve);
+            assert_eq!(judged(Commit::Aside), PrVerdict::ServeFromAside);
+            assert_eq!(judged(Commit::OtherAside), PrVerdict::Wait { drop_aside: true }, "the event wins");
         }
     }
 
@@ -281,9 +281,9 @@ mod tests {
     fn a_commit_needs_a_repository_that_takes_it() {
         for kind in [1617, 1618, 1619] {
             for commit in [Commit::Absent, Commit::Here, Commit::Aside, Commit::OtherAside] {
-                let judged = |related, home| proposal(&parsed(kind, true), related, home, commit);
+                let judged = |related, home| pr_event(&parsed(kind, true), related, home, commit);
                 let refused = |related, home, why: &str| match judged(related, home) {
-                    ProposalVerdict::Refuse(refusal) => refusal.to_string().contains(why),
+                    PrVerdict::Refuse(refusal) => refusal.to_string().contains(why),
                     _ => false,
                 };
                 assert!(refused(Relation::None, Home::Open, "no repository here"));
@@ -303,20 +303,20 @@ mod tests {
     #[test]
     fn a_patch_without_a_commit_is_served_at_once() {
         for home in [Home::Missing, Home::Suspended, Home::Archived, Home::Open] {
-            let judged = |related| proposal(&parsed(1617, false), related, home, Commit::Absent);
-            assert_eq!(judged(Relation::Tagged), ProposalVerdict::Serve);
-            assert!(matches!(judged(Relation::None), ProposalVerdict::Refuse(_)));
-            assert_eq!(judged(Relation::Waiting), ProposalVerdict::WaitForRepository);
+            let judged = |related| pr_event(&parsed(1617, false), related, home, Commit::Absent);
+            assert_eq!(judged(Relation::Tagged), PrVerdict::Serve);
+            assert!(matches!(judged(Relation::None), PrVerdict::Refuse(_)));
+            assert_eq!(judged(Relation::Waiting), PrVerdict::WaitForRepository);
         }
     }
 
     #[test]
-    fn a_proposal_for_a_repository_that_waits_waits_with_it() {
+    fn a_pr_event_for_a_repository_that_waits_waits_with_it() {
         for (kind, c) in [(1617, true), (1617, false), (1618, true), (1619, true)] {
             for commit in [Commit::Absent, Commit::Aside, Commit::OtherAside] {
                 for related in [Relation::None, Relation::Waiting] {
-                    let judged = proposal(&parsed(kind, c), related, Home::Waiting, commit);
-                    assert_eq!(judged, ProposalVerdict::WaitForRepository, "{kind}");
+                    let judged = pr_event(&parsed(kind, c), related, Home::Waiting, commit);
+                    assert_eq!(judged, PrVerdict::WaitForRepository, "{kind}");
                 }
             }
         }
@@ -329,9 +329,9 @@ mod tests {
         let expected = [
             R::Announcement,
             R::State,
-            R::Proposal,
-            R::Proposal,
-            R::Proposal,
+            R::PrEvent,
+            R::PrEvent,
+            R::PrEvent,
             R::Deletion,
             R::Profile,
             R::Profile,

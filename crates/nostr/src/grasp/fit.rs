@@ -129,7 +129,7 @@ fn misfit(commands: &[RefUpdate], state: &RepoState, repository: &impl Repositor
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Limits;
+    use crate::RelayLimits;
     use crate::testing::{event, key};
     use proptest::collection::{btree_map, btree_set, vec};
     use proptest::prelude::*;
@@ -173,7 +173,7 @@ mod tests {
         let mut tags: Vec<Vec<&str>> = vec![vec!["d", "x"]];
         tags.extend(refs.iter().map(|tag| tag.iter().map(String::as_str).collect()));
         let tags: Vec<&[&str]> = tags.iter().map(Vec::as_slice).collect();
-        RepoState::parse(&event(author, 30_618, at, &tags, ""), &Limits::default()).unwrap()
+        RepoState::parse(&event(author, 30_618, at, &tags, ""), &RelayLimits::default()).unwrap()
     }
 
     /// Commands with `0` for a deleted ref. The client's old values do not matter.

@@ -11,7 +11,7 @@ pub enum Model {
     Recursive,
 }
 
-/// Limits of the search.
+/// RelayLimits of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Steps from the owner.

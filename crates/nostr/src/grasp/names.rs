@@ -40,12 +40,12 @@ fn slug(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Limits;
+    use crate::RelayLimits;
     use abide_core::names::RESERVED_REPO_NAMES;
     use proptest::prelude::*;
 
     fn names(text: &str) -> Vec<String> {
-        let identifier = Identifier::new(text, &Limits::default()).unwrap();
+        let identifier = Identifier::new(text, &RelayLimits::default()).unwrap();
         forge_names(&identifier).take(3).map(|name| name.as_str().to_owned()).collect()
     }
 

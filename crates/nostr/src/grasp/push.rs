@@ -65,7 +65,7 @@ pub enum PushRefusal {
 pub struct Commands {
     /// Branches and tags: a signed state decides (see [`super::fit`]).
     pub state: Vec<RefUpdate>,
-    /// Commits of proposals: the event with that id decides (see [`event_ref`]).
+    /// Commits of PR events: the event with that id decides (see [`event_ref`]).
     pub events: Vec<RefUpdate>,
     /// Commands that no event can allow.
     pub refused: Vec<(RefName, PushRefusal)>,
@@ -127,7 +127,7 @@ pub enum KnownEvent {
     WaitingForRepository(Option<Oid>),
     /// Served, with this commit.
     Served(Option<Oid>),
-    /// Served, but no proposal with a commit.
+    /// Served, but no PR event with a commit.
     OtherKind,
 }
 

@@ -106,7 +106,7 @@ pub struct Refs {
 }
 
 /// Whether a stranger may make a ref in a repository, and so many in all.
-pub fn proposal_refs(refs: &Refs, more: u64) -> Result<(), Refusal> {
+pub fn pr_refs(refs: &Refs, more: u64) -> Result<(), Refusal> {
     if refs.of_repo >= REPO_REFS {
         let what = "refs of pull requests by keys without an account";
         return refuse(format!("the repository has {} of {REPO_REFS} {what}", refs.of_repo));
@@ -303,14 +303,14 @@ mod tests {
     #[test]
     fn refs_of_pull_requests_are_bounded_for_the_repository_the_key_and_the_address() {
         let none = Refs::default();
-        assert_eq!(proposal_refs(&none, KEY_REFS), Ok(()));
-        assert_eq!(proposal_refs(&Refs { of_repo: REPO_REFS - 1, of_key: KEY_REFS - 1, ..none }, 1), Ok(()));
-        let full = refused(proposal_refs(&Refs { of_repo: REPO_REFS, ..none }, 1));
+        assert_eq!(pr_refs(&none, KEY_REFS), Ok(()));
+        assert_eq!(pr_refs(&Refs { of_repo: REPO_REFS - 1, of_key: KEY_REFS - 1, ..none }, 1), Ok(()));
+        let full = refused(pr_refs(&Refs { of_repo: REPO_REFS, ..none }, 1));
         assert!(full.contains("the repository has 2000 of 2000 refs"), "{full}");
-        let full = refused(proposal_refs(&Refs { of_key: KEY_REFS - 19, ..none }, 20));
+        let full = refused(pr_refs(&Refs { of_key: KEY_REFS - 19, ..none }, 20));
         assert!(full.contains("this key has 81 of 100 refs"), "{full}");
         let used = Refs { address_today: ADDRESS_REFS_PER_DAY, ..none };
-        assert!(refused(proposal_refs(&used, 1)).contains("300 of 300 refs of pull requests came from this address"));
+        assert!(refused(pr_refs(&used, 1)).contains("300 of 300 refs of pull requests came from this address"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Reconciliation (NIP-77): both sides find the events that the other lacks.
 
-use super::{Action, Session, Ticket, send};
+use super::{Action, QueryId, Session, send};
 use crate::message::{self, SubscriptionId};
 use crate::{EventId, Filter};
 use negentropy::{Id, Negentropy, NegentropyStorageVector};
@@ -53,15 +53,15 @@ impl Session {
         if self.reconciliations.len() >= self.limits.reconciliations {
             return send(message::neg_err(&id, "blocked: too many reconciliations; close one first"));
         }
-        let ticket = self.ticket(id.clone());
-        self.reconciliations.insert(id, Reconciliation { serial: ticket.serial, stage: Stage::Reading(first) });
-        vec![Action::Reconcile { ticket, filter: Box::new(filter), at_most: self.reconcilable() }]
+        let query = self.query(id.clone());
+        self.reconciliations.insert(id, Reconciliation { serial: query.serial, stage: Stage::Reading(first) });
+        vec![Action::Reconcile { query, filter: Box::new(filter), at_most: self.reconcilable() }]
     }
 
     /// Delivers our events: time in seconds and id of every match.
-    pub fn on_reconcile_items(&mut self, ticket: &Ticket, items: Vec<(u64, EventId)>) -> Vec<Action> {
-        let id = &ticket.subscription;
-        let waits = |open: &Reconciliation| open.serial == ticket.serial && matches!(open.stage, Stage::Reading(_));
+    pub fn on_reconcile_items(&mut self, query: &QueryId, items: Vec<(u64, EventId)>) -> Vec<Action> {
+        let id = &query.subscription;
+        let waits = |open: &Reconciliation| open.serial == query.serial && matches!(open.stage, Stage::Reading(_));
         if !self.reconciliations.get(id).is_some_and(waits) {
             return Vec::new();
         }
@@ -110,9 +110,9 @@ impl Session {
         send(message::neg_err(id, text))
     }
 
-    pub(super) fn reconciliation_refused(&mut self, ticket: &Ticket, text: &str) -> Vec<Action> {
-        match self.reconciliations.get(&ticket.subscription) {
-            Some(open) if open.serial == ticket.serial => self.end_reconciliation(&ticket.subscription, text),
+    pub(super) fn reconciliation_refused(&mut self, query: &QueryId, text: &str) -> Vec<Action> {
+        match self.reconciliations.get(&query.subscription) {
+            Some(open) if open.serial == query.serial => self.end_reconciliation(&query.subscription, text),
             _ => Vec::new(),
         }
     }

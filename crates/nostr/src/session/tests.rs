@@ -8,12 +8,12 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeSet as Set;
 
-fn with(limits: Limits) -> Session {
+fn with(limits: RelayLimits) -> Session {
     Session::new(Arc::new(limits), Service::parse("https://git.example.org").unwrap(), "chance".into())
 }
 
 fn session() -> Session {
-    with(Limits::default())
+    with(RelayLimits::default())
 }
 
 /// The frames among the actions, as JSON.
@@ -30,17 +30,17 @@ fn only(actions: Vec<Action>) -> Value {
     frames(&actions).remove(0)
 }
 
-fn subscribe(session: &mut Session, name: &str) -> Ticket {
+fn subscribe(session: &mut Session, name: &str) -> QueryId {
     let actions = session.on_message(&json!(["REQ", name, {}]).to_string(), NOW);
     match actions.last() {
-        Some(Action::Subscribe(ticket, _)) => ticket.clone(),
+        Some(Action::Subscribe(query, _)) => query.clone(),
         other => panic!("{other:?}"),
     }
 }
 
 fn wire(event: &Event) -> Wire {
     let wire = Wire::from(event);
-    assert_eq!(crate::parse_event(&wire.json, &Limits::default()).as_ref(), Ok(event));
+    assert_eq!(crate::parse_event(&wire.json, &RelayLimits::default()).as_ref(), Ok(event));
     wire
 }
 
@@ -79,7 +79,7 @@ fn events_from_the_future_expired_ones_and_proofs_are_not_admitted() {
 
 #[test]
 fn events_under_way_are_bounded() {
-    let mut session = with(Limits { events_under_way: 1, ..Limits::default() });
+    let mut session = with(RelayLimits { events_under_way: 1, ..RelayLimits::default() });
     let event = event(1, 1, 0, &[], "");
     let frame = format!("[\"EVENT\",{}]", written(&event));
     assert!(matches!(session.on_message(&frame, NOW)[..], [Action::Admit(_)]));
@@ -91,22 +91,22 @@ fn events_under_way_are_bounded() {
 #[test]
 fn a_subscription_gets_stored_events_then_eose_then_new_ones() {
     let mut session = session();
-    let ticket = subscribe(&mut session, "s");
+    let query = subscribe(&mut session, "s");
     let (first, second) = (event(1, 1, 0, &[], "1"), event(1, 1, 0, &[], "2"));
-    let stored = session.on_stored(&ticket, vec![wire(&first)]);
+    let stored = session.on_stored(&query, vec![wire(&first)]);
     assert_eq!(only(stored), json!(["EVENT", "s", first]));
-    assert_eq!(only(session.on_stored_end(&ticket)), json!(["EOSE", "s"]));
-    assert_eq!(session.on_stored_end(&ticket), [], "one end");
-    assert_eq!(only(session.on_live(&ticket, &wire(&second))), json!(["EVENT", "s", second]));
+    assert_eq!(only(session.on_stored_end(&query)), json!(["EOSE", "s"]));
+    assert_eq!(session.on_stored_end(&query), [], "one end");
+    assert_eq!(only(session.on_live(&query, &wire(&second))), json!(["EVENT", "s", second]));
 }
 
 #[test]
 fn an_event_that_comes_both_ways_while_loading_is_sent_once() {
     let mut session = session();
-    let ticket = subscribe(&mut session, "s");
+    let query = subscribe(&mut session, "s");
     let event = event(1, 1, 0, &[], "1");
-    assert_eq!(session.on_live(&ticket, &wire(&event)).len(), 1);
-    assert_eq!(session.on_stored(&ticket, vec![wire(&event), wire(&event)]), []);
+    assert_eq!(session.on_live(&query, &wire(&event)).len(), 1);
+    assert_eq!(session.on_stored(&query, vec![wire(&event), wire(&event)]), []);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn answers_to_a_replaced_or_closed_subscription_are_dropped() {
 
 #[test]
 fn subscriptions_are_bounded_and_replacing_one_needs_no_room() {
-    let mut session = with(Limits { subscriptions: 2, ..Limits::default() });
+    let mut session = with(RelayLimits { subscriptions: 2, ..RelayLimits::default() });
     subscribe(&mut session, "a");
     subscribe(&mut session, "b");
     let refused = only(session.on_message(r#"["REQ","c",{}]"#, NOW));
@@ -141,7 +141,7 @@ fn subscriptions_are_bounded_and_replacing_one_needs_no_room() {
 
 #[test]
 fn the_values_of_all_filters_together_are_bounded() {
-    let mut session = with(Limits { subscribed_values: 10, ..Limits::default() });
+    let mut session = with(RelayLimits { subscribed_values: 10, ..RelayLimits::default() });
     let mut ask = |name: &str, filters: &[Value]| {
         let message: Vec<_> = [json!("REQ"), json!(name)].into_iter().chain(filters.iter().cloned()).collect();
         let actions = session.on_message(&Value::from(message).to_string(), NOW);
@@ -164,9 +164,9 @@ fn the_values_of_all_filters_together_are_bounded() {
 #[test]
 fn a_refused_request_ends_the_one_it_was_to_replace() {
     let mut session = session();
-    let ticket = subscribe(&mut session, "s");
+    let query = subscribe(&mut session, "s");
     let actions = session.on_message(r#"["REQ","s",{"search":"x"}]"#, NOW);
-    assert_eq!(actions[0], Action::Unsubscribe(ticket));
+    assert_eq!(actions[0], Action::Unsubscribe(query));
     assert_eq!(frames(&actions)[0][0], "CLOSED");
     assert_eq!(session.subscriptions(), 0);
 }
@@ -174,24 +174,24 @@ fn a_refused_request_ends_the_one_it_was_to_replace() {
 #[test]
 fn a_failed_reading_closes_with_an_error() {
     let mut session = session();
-    let ticket = subscribe(&mut session, "s");
-    let actions = session.on_query_failed(&ticket);
-    assert_eq!(actions[0], Action::Unsubscribe(ticket));
+    let query = subscribe(&mut session, "s");
+    let actions = session.on_query_failed(&query);
+    assert_eq!(actions[0], Action::Unsubscribe(query));
     assert!(frames(&actions)[0][2].as_str().unwrap().starts_with("error: "));
 }
 
 #[test]
 fn counts_are_answered_once_and_bounded() {
-    let mut session = with(Limits { counts_under_way: 1, ..Limits::default() });
+    let mut session = with(RelayLimits { counts_under_way: 1, ..RelayLimits::default() });
     let actions = session.on_message(r#"["COUNT","c",{"kinds":[1]}]"#, NOW);
-    let [Action::Count(ticket, filters)] = &actions[..] else { panic!("{actions:?}") };
+    let [Action::Count(query, filters)] = &actions[..] else { panic!("{actions:?}") };
     assert_eq!(filters.len(), 1);
     assert_eq!(only(session.on_message(r#"["COUNT","d",{}]"#, NOW))[0], "CLOSED");
-    assert_eq!(only(session.on_count(ticket, Count::Exactly(7))), json!(["COUNT", "c", {"count": 7}]));
-    assert_eq!(session.on_count(ticket, Count::Exactly(7)), []);
+    assert_eq!(only(session.on_count(query, Count::Exactly(7))), json!(["COUNT", "c", {"count": 7}]));
+    assert_eq!(session.on_count(query, Count::Exactly(7)), []);
     let again = session.on_message(r#"["COUNT","d",{}]"#, NOW);
-    let [Action::Count(ticket, _)] = &again[..] else { panic!("{again:?}") };
-    assert!(only(session.on_query_failed(ticket))[2].as_str().unwrap().starts_with("error: "));
+    let [Action::Count(query, _)] = &again[..] else { panic!("{again:?}") };
+    assert!(only(session.on_query_failed(query))[2].as_str().unwrap().starts_with("error: "));
 }
 
 #[test]
@@ -275,21 +275,21 @@ fn storage(items: &[(u64, EventId)]) -> NegentropyStorageVector {
     storage
 }
 
-fn open(session: &mut Session, name: &str, first: &[u8]) -> Ticket {
+fn open(session: &mut Session, name: &str, first: &[u8]) -> QueryId {
     let actions = session.on_message(&json!(["NEG-OPEN", name, {"kinds": [1]}, hex::encode(first)]).to_string(), NOW);
-    let [Action::Reconcile { ticket, .. }] = &actions[..] else { panic!("{actions:?}") };
-    ticket.clone()
+    let [Action::Reconcile { query, .. }] = &actions[..] else { panic!("{actions:?}") };
+    query.clone()
 }
 
 #[test]
 fn both_sides_find_out_what_the_other_lacks() {
     let (theirs, ours) = (items(0..900), items(300..2000));
     // Small frames, so that it takes several.
-    let mut session = with(Limits { reconciliation_frame: 4096, ..Limits::default() });
+    let mut session = with(RelayLimits { reconciliation_frame: 4096, ..RelayLimits::default() });
     let mut client = Negentropy::owned(storage(&theirs), 0).unwrap();
-    let ticket = open(&mut session, "n", &client.initiate().unwrap());
+    let query = open(&mut session, "n", &client.initiate().unwrap());
     let (mut have, mut need, mut rounds) = (Vec::new(), Vec::new(), 0);
-    let mut frame = only(session.on_reconcile_items(&ticket, ours));
+    let mut frame = only(session.on_reconcile_items(&query, ours));
     loop {
         assert_eq!((&frame[0], &frame[1]), (&json!("NEG-MSG"), &json!("n")));
         rounds += 1;
@@ -307,26 +307,26 @@ fn both_sides_find_out_what_the_other_lacks() {
 
 #[test]
 fn reconciliations_are_bounded_in_number_and_size() {
-    let mut session = with(Limits { reconciliations: 1, reconciled_events: 3, ..Limits::default() });
-    let mut ticket = open(&mut session, "a", &[0x61]);
+    let mut session = with(RelayLimits { reconciliations: 1, reconciled_events: 3, ..RelayLimits::default() });
+    let mut query = open(&mut session, "a", &[0x61]);
     let refused = only(session.on_message(r#"["NEG-OPEN","b",{},"61"]"#, NOW));
     assert_eq!((&refused[0], &refused[1]), (&json!("NEG-ERR"), &json!("b")));
-    let replaced = std::mem::replace(&mut ticket, open(&mut session, "a", &[0x61]));
+    let replaced = std::mem::replace(&mut query, open(&mut session, "a", &[0x61]));
     assert_eq!(session.on_reconcile_items(&replaced, items(0..4)), [], "replacing one needs no room");
-    let err = only(session.on_reconcile_items(&ticket, items(0..4)));
+    let err = only(session.on_reconcile_items(&query, items(0..4)));
     assert!(err[0] == "NEG-ERR" && err[2].as_str().unwrap().starts_with("blocked: "));
-    let ticket = open(&mut session, "a", &[0x61]);
-    assert_eq!(only(session.on_reconcile_items(&ticket, items(0..3)))[0], "NEG-MSG");
-    assert_eq!(session.on_reconcile_items(&ticket, items(0..3)), [], "items come once");
+    let query = open(&mut session, "a", &[0x61]);
+    assert_eq!(only(session.on_reconcile_items(&query, items(0..3)))[0], "NEG-MSG");
+    assert_eq!(session.on_reconcile_items(&query, items(0..3)), [], "items come once");
 }
 
 #[test]
 fn the_reconciliations_of_one_connection_share_one_number_of_events() {
-    let mut session = with(Limits { reconciled_events: 5, ..Limits::default() });
+    let mut session = with(RelayLimits { reconciled_events: 5, ..RelayLimits::default() });
     let first = open(&mut session, "a", &[0x61]);
     assert_eq!(only(session.on_reconcile_items(&first, items(0..3)))[0], "NEG-MSG");
     let actions = session.on_message(r#"["NEG-OPEN","b",{},"61"]"#, NOW);
-    let [Action::Reconcile { ticket: second, at_most: 2, .. }] = &actions[..] else { panic!("{actions:?}") };
+    let [Action::Reconcile { query: second, at_most: 2, .. }] = &actions[..] else { panic!("{actions:?}") };
     let third = open(&mut session, "c", &[0x61]);
     let err = only(session.on_reconcile_items(second, items(0..3)));
     assert!(err[0] == "NEG-ERR" && err[2].as_str().unwrap().contains("compare 5 events together"), "{err}");
@@ -342,31 +342,31 @@ fn the_reconciliations_of_one_connection_share_one_number_of_events() {
 fn a_question_that_is_refused_hears_why_and_is_over() {
     let mut session = session();
     let actions = session.on_message(r#"["REQ","r",{}]"#, NOW);
-    let [Action::Subscribe(ticket, _)] = &actions[..] else { panic!("{actions:?}") };
-    assert!(session.goes_on(ticket));
-    let refused = session.on_refused(ticket, "rate-limited: read first");
+    let [Action::Subscribe(query, _)] = &actions[..] else { panic!("{actions:?}") };
+    assert!(session.goes_on(query));
+    let refused = session.on_refused(query, "rate-limited: read first");
     let closed = Action::Send(json!(["CLOSED", "r", "rate-limited: read first"]).to_string());
-    assert_eq!(refused, [Action::Unsubscribe(ticket.clone()), closed]);
-    assert!(!session.goes_on(ticket));
+    assert_eq!(refused, [Action::Unsubscribe(query.clone()), closed]);
+    assert!(!session.goes_on(query));
     let actions = session.on_message(r#"["COUNT","c",{}]"#, NOW);
-    let [Action::Count(ticket, _)] = &actions[..] else { panic!("{actions:?}") };
-    assert!(session.goes_on(ticket));
-    assert_eq!(only(session.on_refused(ticket, "rate-limited: x"))[0], "CLOSED");
-    let ticket = open(&mut session, "n", &[0x61]);
-    assert_eq!(only(session.on_refused(&ticket, "rate-limited: x")), json!(["NEG-ERR", "n", "rate-limited: x"]));
-    assert_eq!(session.on_refused(&ticket, "rate-limited: x"), [], "it is over");
+    let [Action::Count(query, _)] = &actions[..] else { panic!("{actions:?}") };
+    assert!(session.goes_on(query));
+    assert_eq!(only(session.on_refused(query, "rate-limited: x"))[0], "CLOSED");
+    let query = open(&mut session, "n", &[0x61]);
+    assert_eq!(only(session.on_refused(&query, "rate-limited: x")), json!(["NEG-ERR", "n", "rate-limited: x"]));
+    assert_eq!(session.on_refused(&query, "rate-limited: x"), [], "it is over");
 }
 
 #[test]
 fn a_broken_or_hasty_reconciliation_ends_with_an_error() {
     let mut session = session();
-    let ticket = open(&mut session, "n", &[0x00]);
-    assert_eq!(only(session.on_reconcile_items(&ticket, items(0..3)))[0], "NEG-ERR");
-    let ticket = open(&mut session, "n", &[0x61]);
+    let query = open(&mut session, "n", &[0x00]);
+    assert_eq!(only(session.on_reconcile_items(&query, items(0..3)))[0], "NEG-ERR");
+    let query = open(&mut session, "n", &[0x61]);
     assert_eq!(only(session.on_message(r#"["NEG-MSG","n","61"]"#, NOW))[0], "NEG-ERR");
-    assert_eq!(session.on_reconcile_items(&ticket, items(0..3)), [], "it is over");
-    let ticket = open(&mut session, "n", &[0x61]);
-    assert!(only(session.on_query_failed(&ticket))[2].as_str().unwrap().starts_with("error: "));
+    assert_eq!(session.on_reconcile_items(&query, items(0..3)), [], "it is over");
+    let query = open(&mut session, "n", &[0x61]);
+    assert!(only(session.on_query_failed(&query))[2].as_str().unwrap().starts_with("error: "));
 }
 
 proptest! {
@@ -374,8 +374,8 @@ proptest! {
     fn no_reconciliation_message_panics(first in prop::collection::vec(any::<u8>(), 0..80), second: Vec<u8>) {
         let mut session = session();
         let first: Vec<u8> = std::iter::once(0x61).chain(first).collect();
-        let ticket = open(&mut session, "n", &first);
-        prop_assert_eq!(session.on_reconcile_items(&ticket, items(0..200)).len(), 1);
+        let query = open(&mut session, "n", &first);
+        prop_assert_eq!(session.on_reconcile_items(&query, items(0..200)).len(), 1);
         let next = json!(["NEG-MSG", "n", hex::encode(second)]).to_string();
         prop_assert_eq!(session.on_message(&next, NOW).len(), 1);
     }
@@ -384,9 +384,9 @@ proptest! {
     /// limits.
     #[test]
     fn any_sequence_stays_within_the_limits(steps in prop::collection::vec((0_u8..5, 0_u8..6), 0..60)) {
-        let limits = Limits { subscriptions: 3, counts_under_way: 2, reconciliations: 2, ..Limits::default() };
+        let limits = RelayLimits { subscriptions: 3, counts_under_way: 2, reconciliations: 2, ..RelayLimits::default() };
         let mut session = with(limits);
-        let mut open: Set<Ticket> = Set::new();
+        let mut open: Set<QueryId> = Set::new();
         for (what, name) in steps {
             let name = format!("s{name}");
             let message = match what {
@@ -397,8 +397,8 @@ proptest! {
             };
             for action in session.on_message(&message.to_string(), NOW) {
                 match action {
-                    Action::Subscribe(ticket, _) => prop_assert!(open.insert(ticket)),
-                    Action::Unsubscribe(ticket) => prop_assert!(open.remove(&ticket), "only what was opened is closed"),
+                    Action::Subscribe(query, _) => prop_assert!(open.insert(query)),
+                    Action::Unsubscribe(query) => prop_assert!(open.remove(&query), "only what was opened is closed"),
                     _ => {}
                 }
             }

@@ -3,10 +3,12 @@
 use crate::support::{World, repo, run, sql, unit, user};
 use abide_core::attention::StarOrder;
 use abide_core::{RepoId, UserId, WatchLevel};
-use abide_store::lists::{Part, Person, Place};
+use abide_store::accounts::users;
+use abide_store::attention::lists::{Part, Person, SortKey};
+use abide_store::attention::stars::Search;
+use abide_store::attention::{follows, stars, watches};
 use abide_store::repos::{Page, Viewer};
-use abide_store::stars::Search;
-use abide_store::{Sql, Store, StoreError, follows, repos, stars, users, watches};
+use abide_store::{Sql, Store, StoreError, repos};
 use abide_testkit::Engine;
 use rstest::rstest;
 use std::time::Duration;
@@ -252,7 +254,7 @@ async fn lists_come_newest_first_and_in_steps(#[values(Engine::Sqlite, Engine::P
     let mut conn = store.read().await.unwrap();
     let mut seen: Vec<Person> = Vec::new();
     loop {
-        let behind = seen.last().map_or(Place::TOP, Person::place);
+        let behind = seen.last().map_or(SortKey::TOP, Person::place);
         let step = stars::of_repo(&mut conn, id, Part::behind(behind, 3)).await.unwrap();
         assert!(step.len() <= 3);
         if step.is_empty() {

@@ -5,14 +5,14 @@ use abide_core::issues::filter::{Sort, Wanted};
 use abide_core::issues::{Reason, State};
 use abide_core::repo::{Role, Visibility};
 use abide_core::{IssueId, RepoId, UserId};
-use abide_store::issue_list::{self, Query};
-use abide_store::issue_people::{self, Why};
-use abide_store::issue_timeline::{self, Told};
-use abide_store::issues::{self, Counts};
-use abide_store::labels::{self, Look};
-use abide_store::milestones::{self, Plan};
-use abide_store::repos::{Page, Viewer};
-use abide_store::{Store, StoreError, collaborators, comments, repos};
+use abide_store::issues::labels::{self, Look};
+use abide_store::issues::list::Query;
+use abide_store::issues::milestones::{self, Plan};
+use abide_store::issues::people::Why;
+use abide_store::issues::timeline::Told;
+use abide_store::issues::{self, Counts, comments};
+use abide_store::repos::{self, Page, Viewer, collaborators};
+use abide_store::{Store, StoreError};
 use abide_testkit::Engine;
 use rstest::rstest;
 use serde_json::json;
@@ -47,7 +47,7 @@ fn everything() -> Query {
 
 async fn found(store: &Store, repo: RepoId, query: Query) -> Vec<i64> {
     let mut conn = store.read().await.unwrap();
-    let (issues, total) = issue_list::find(&mut conn, repo, &query, ALL).await.unwrap();
+    let (issues, total) = issues::list::find(&mut conn, repo, &query, ALL).await.unwrap();
     assert_eq!(issues.len() as i64, total, "the count is that of the list: {query:?}");
     issues.iter().map(|issue| issue.number).collect()
 }
@@ -164,7 +164,7 @@ async fn every_filter_leaves_what_it_says(#[values(Engine::Sqlite, Engine::Postg
         labels::attach(tx, two.id, bug).await?;
         labels::attach(tx, two.id, ui).await?;
         assert!(!labels::attach(tx, two.id, ui).await?, "once is enough");
-        issue_people::assign(tx, one.id, bob).await?;
+        issues::people::assign(tx, one.id, bob).await?;
         issues::set_milestone(tx, two.id, Some(plan)).await?;
         comments::insert(tx, tool, one.id, bob, "me too").await?;
         issues::set_state(tx, &two, State::Closed, Some(Reason::NotPlanned), Some(alice)).await?;
@@ -206,7 +206,7 @@ async fn every_filter_leaves_what_it_says(#[values(Engine::Sqlite, Engine::Postg
     let later = Query { since: Some(since.plus(Duration::from_secs(1))), ..everything() };
     assert_eq!(found(store, tool, later).await, [2, 1]);
     let page = Page { limit: 1, offset: 1 };
-    let (paged, total) = issue_list::find(&mut conn, tool, &everything(), page).await.unwrap();
+    let (paged, total) = issues::list::find(&mut conn, tool, &everything(), page).await.unwrap();
     assert_eq!((paged[0].number, total), (2, 3));
     let plan = milestones::by_title(&mut conn, tool, "v 1").await.unwrap().unwrap();
     assert_eq!((plan.open_issues, plan.closed_issues), (0, 1));
@@ -257,10 +257,10 @@ async fn a_reference_is_shown_to_whoever_may_read_where_it_comes_from(
             once: Some("issue:1".into()),
             ..Told::default()
         };
-        assert!(issue_timeline::append(tx, target, Some(bob), &told).await?);
-        assert!(!issue_timeline::append(tx, target, Some(bob), &told).await?, "told once");
+        assert!(issues::timeline::append(tx, target, Some(bob), &told).await?);
+        assert!(!issues::timeline::append(tx, target, Some(bob), &told).await?, "told once");
         let told = Told { kind: "renamed", detail: json!({ "from": "a" }), ..Told::default() };
-        issue_timeline::append(tx, target, Some(alice), &told).await
+        issues::timeline::append(tx, target, Some(alice), &told).await
     })
     .await
     .unwrap();
@@ -270,7 +270,7 @@ async fn a_reference_is_shown_to_whoever_may_read_where_it_comes_from(
         [(None, false, 1), (Some(alice), false, 1), (Some(bob), false, 2), (Some(carol), false, 2), (None, true, 2)]
     {
         let viewer = Viewer { user, reads_everything };
-        let (entries, total) = issue_timeline::page(&mut conn, target, viewer, ALL).await.unwrap();
+        let (entries, total) = issues::timeline::page(&mut conn, target, viewer, ALL).await.unwrap();
         assert_eq!((entries.len(), total), (expected, expected as i64), "{viewer:?}");
         let told = format!("{entries:?}");
         assert_eq!(told.contains("secret plan"), expected == 2, "{viewer:?}");
@@ -288,18 +288,18 @@ async fn what_someone_said_about_hearing_of_an_issue_is_kept(
     let tool = repo(store, alice, "tool").await;
     let (id, _) = issue(store, tool, alice, "x").await;
     unit!(store, (), |tx, _| {
-        issue_people::involve(tx, id, alice, Why::Author).await?;
-        issue_people::subscribe(tx, id, bob, false).await?;
-        issue_people::involve(tx, id, bob, Why::Mention).await?;
-        issue_people::involve(tx, id, alice, Why::Comment).await
+        issues::people::involve(tx, id, alice, Why::Author).await?;
+        issues::people::subscribe(tx, id, bob, false).await?;
+        issues::people::involve(tx, id, bob, Why::Mention).await?;
+        issues::people::involve(tx, id, alice, Why::Comment).await
     })
     .await
     .unwrap();
     let mut conn = store.read().await.unwrap();
-    let of = issue_people::subscription(&mut conn, id, alice).await.unwrap().unwrap();
+    let of = issues::people::subscription(&mut conn, id, alice).await.unwrap().unwrap();
     assert_eq!((of.subscribed, of.reason.as_str()), (true, "author"));
-    assert!(!issue_people::subscription(&mut conn, id, bob).await.unwrap().unwrap().subscribed);
-    let heard = issue_people::subscribers(&mut conn, id, UserId::new(0), 10).await.unwrap();
+    assert!(!issues::people::subscription(&mut conn, id, bob).await.unwrap().unwrap().subscribed);
+    let heard = issues::people::subscribers(&mut conn, id, UserId::new(0), 10).await.unwrap();
     assert_eq!(heard, [(alice, "author".to_owned())]);
 }
 
@@ -316,9 +316,9 @@ async fn issues_go_with_their_repository_and_outlive_their_author(
     unit!(store, (), |tx, _| {
         let said = comments::insert(tx, tool, id, bob, "y").await?;
         let told = Told { kind: "commented", comment: Some(said), ..Told::default() };
-        issue_timeline::append(tx, id, Some(bob), &told).await?;
-        issue_people::assign(tx, id, bob).await?;
-        issue_people::involve(tx, id, bob, Why::Author).await
+        issues::timeline::append(tx, id, Some(bob), &told).await?;
+        issues::people::assign(tx, id, bob).await?;
+        issues::people::involve(tx, id, bob, Why::Author).await
     })
     .await
     .unwrap();

@@ -2,10 +2,11 @@
 
 use crate::support::{World, joined, unit, user};
 use abide_core::{Timestamp, UserId, UserName};
-use abide_store::links::{self, NewLink, Purpose};
-use abide_store::sessions::{self, NewSession};
+use abide_store::StoreError;
+use abide_store::accounts::links::{self, NewLink, Purpose};
+use abide_store::accounts::sessions::{self, NewSession};
+use abide_store::accounts::{emails, totp, users};
 use abide_store::throttles::{self, Limit};
-use abide_store::{StoreError, emails, totp, users};
 use abide_testkit::{Engine, TestClock};
 use rstest::rstest;
 use std::collections::HashSet;

@@ -1,10 +1,11 @@
 //! Signed events: kept once, replaced by newer ones, found as a naive filter over a list would find them.
 
 use crate::support::{World, unit, user};
-use abide_store::nostr_events::{self, Kept, NewEvent, deleted, tag_key};
-use abide_store::nostr_query::{self, Query};
-use abide_store::nostr_relations::Link;
-use abide_store::{Store, nostr_relations, nostr_statuses, user_keys};
+use abide_store::accounts::user_keys;
+use abide_store::nostr::events::{Kept, NewEvent, deleted, tag_key};
+use abide_store::nostr::query::Query;
+use abide_store::nostr::relations::Link;
+use abide_store::{Store, nostr};
 use abide_testkit::Engine;
 use proptest::collection::vec;
 use proptest::option::of;
@@ -31,22 +32,22 @@ fn event(id: u8, pubkey: u8, kind: u16, at: i64, slot: Option<&str>, tags: &[(ch
 }
 
 async fn insert(store: &Store, event: NewEvent) -> Kept {
-    unit!(store, event, |tx, event| nostr_events::insert(tx, event).await).await.unwrap()
+    unit!(store, event, |tx, event| nostr::events::insert(tx, event).await).await.unwrap()
 }
 
 async fn insert_many(store: &Store, events: Vec<NewEvent>) -> Vec<Kept> {
-    unit!(store, events, |tx, events| nostr_events::insert_many(tx, events).await).await.unwrap()
+    unit!(store, events, |tx, events| nostr::events::insert_many(tx, events).await).await.unwrap()
 }
 
 async fn hide(store: &Store, id: u8, hidden: bool) -> bool {
-    unit!(store, (id, hidden), |tx, (id, hidden)| nostr_events::set_hidden(tx, &[*id; 32], *hidden).await)
+    unit!(store, (id, hidden), |tx, (id, hidden)| nostr::events::set_hidden(tx, &[*id; 32], *hidden).await)
         .await
         .unwrap()
 }
 
 async fn found(store: &Store, query: &Query) -> Vec<u8> {
     let mut conn = store.read().await.unwrap();
-    nostr_query::places(&mut conn, query, 1000).await.unwrap().iter().map(|place| place.id[0]).collect()
+    nostr::query::positions(&mut conn, query, 1000).await.unwrap().iter().map(|place| place.id[0]).collect()
 }
 
 fn all() -> Query {
@@ -67,12 +68,12 @@ async fn an_event_is_kept_once_and_as_it_was_sent(#[values(Engine::Sqlite, Engin
     assert_eq!(kept, [Kept::Duplicate, Kept::New, Kept::Duplicate, Kept::New, Kept::Duplicate]);
 
     let mut conn = store.read().await.unwrap();
-    let kept = nostr_events::by_id(&mut conn, &[1; 32]).await.unwrap().unwrap();
+    let kept = nostr::events::by_id(&mut conn, &[1; 32]).await.unwrap().unwrap();
     assert_eq!((kept.kind, kept.created_at, kept.hidden, kept.json), (1621, 5, false, first.json));
     assert_eq!(found(store, &all()).await, [2, 3, 1]);
     let tagged = Query { tags: vec![vec![tag_key('a', "x")]], ..all() };
     assert_eq!(found(store, &tagged).await, [1]);
-    let known = nostr_events::known(&mut conn, &[[1; 32], [9; 32]]).await.unwrap();
+    let known = nostr::events::known(&mut conn, &[[1; 32], [9; 32]]).await.unwrap();
     assert_eq!(known, HashSet::from([[1; 32]]));
 }
 
@@ -92,8 +93,8 @@ async fn a_slot_holds_the_newest_and_in_one_second_the_lowest_id(
     assert_eq!(insert(store, other).await, Kept::New, "another author's");
 
     let mut conn = store.read().await.unwrap();
-    assert_eq!(nostr_events::in_slot(&mut conn, 30_617, &[1; 32], slot).await.unwrap().unwrap().id, [3; 32]);
-    let of_all = nostr_events::of_slot(&mut conn, 30_617, slot, 10, i64::MAX).await.unwrap();
+    assert_eq!(nostr::events::in_slot(&mut conn, 30_617, &[1; 32], slot).await.unwrap().unwrap().id, [3; 32]);
+    let of_all = nostr::events::of_slot(&mut conn, 30_617, slot, 10, i64::MAX).await.unwrap();
     assert_eq!(of_all.iter().map(|found| found.id[0]).collect::<Vec<_>>(), [3, 7]);
     let by_tag = Query { tags: vec![vec![tag_key('d', slot)]], ..all() };
     assert_eq!(found(store, &by_tag).await, [3], "the tags of those that were replaced are gone");
@@ -122,13 +123,13 @@ async fn what_is_hidden_is_kept_and_not_found(#[values(Engine::Sqlite, Engine::P
     assert_eq!(insert(store, event(6, 1, 30_617, 11, Some("x"), &[])).await, Kept::New);
 
     let mut conn = store.read().await.unwrap();
-    let holder = nostr_events::in_slot(&mut conn, 30_617, &[1; 32], "x").await.unwrap().unwrap();
+    let holder = nostr::events::in_slot(&mut conn, 30_617, &[1; 32], "x").await.unwrap().unwrap();
     assert!(holder.hidden, "a newer one in a hidden slot is hidden too");
     assert!(hide(store, 6, false).await);
     assert_eq!(found(store, &all()).await, [6]);
     assert!(
-        unit!(store, (), |tx, ()| nostr_events::remove(tx, &[6; 32]).await).await.unwrap()
-            && !unit!(store, (), |tx, ()| nostr_events::remove(tx, &[6; 32]).await).await.unwrap()
+        unit!(store, (), |tx, ()| nostr::events::remove(tx, &[6; 32]).await).await.unwrap()
+            && !unit!(store, (), |tx, ()| nostr::events::remove(tx, &[6; 32]).await).await.unwrap()
     );
 }
 
@@ -140,14 +141,14 @@ async fn what_has_expired_is_not_found_and_then_goes(#[values(Engine::Sqlite, En
         insert(store, NewEvent { expires_at, ..event(id, 1, 1, 1, None, &[('t', "x")]) }).await;
     }
     assert_eq!(found(store, &all()).await, [3, 4]);
-    let expire = || unit!(store, (), |tx, ()| nostr_events::expire(tx, 1000, 1).await);
+    let expire = || unit!(store, (), |tx, ()| nostr::events::expire(tx, 1000, 1).await);
     assert_eq!((expire().await.unwrap().0, expire().await.unwrap().0, expire().await.unwrap().0), (1, 1, 0));
     assert_eq!(found(store, &all()).await, [3, 4]);
 
-    let proposal = NewEvent { expires_at: Some(999), ..event(5, 1, 1618, 1, None, &[]) };
-    insert(store, proposal.clone()).await;
+    let pr_event = NewEvent { expires_at: Some(999), ..event(5, 1, 1618, 1, None, &[]) };
+    insert(store, pr_event.clone()).await;
     insert(store, NewEvent { expires_at: Some(999), ..event(6, 1, 30_617, 1, Some("x"), &[]) }).await;
-    assert_eq!(expire().await.unwrap(), (1, vec![proposal.json]));
+    assert_eq!(expire().await.unwrap(), (1, vec![pr_event.json]));
     assert_eq!(expire().await.unwrap(), (0, Vec::new()), "repositories hang on announcements");
     assert_eq!(found(store, &all()).await, [3, 4]);
 }
@@ -180,7 +181,7 @@ async fn relations_are_to_what_is_served_and_count_their_steps(
     insert(store, event(2, 2, 1621, 1, None, &[('q', "by an issue")])).await;
     insert(store, event(3, 3, 1111, 1, None, &[('e', "by a comment")])).await;
     insert(store, event(6, 3, 1, 1, None, &[('e', "by a reply")])).await;
-    unit!(store, (), |tx, _unit| nostr_relations::note_steps(tx, &[6; 32], 2).await).await.unwrap();
+    unit!(store, (), |tx, _unit| nostr::relations::note_steps(tx, &[6; 32], 2).await).await.unwrap();
     insert(store, event(7, 7, 0, 1, Some(""), &[('e', "by a profile")])).await;
     insert(store, event(8, 8, 5, 1, None, &[('e', "by a deletion")])).await;
     insert(store, event(9, 9, 30_023, 1, Some("z"), &[])).await;
@@ -192,23 +193,23 @@ async fn relations_are_to_what_is_served_and_count_their_steps(
     let mut conn = store.read().await.unwrap();
     let ids = [1, 2, 3, 4, 5, 6, 7, 8].map(|id| [id; 32]);
     let link = |steps, is_repo| Link { steps, is_repo };
-    let found = nostr_relations::events(&mut conn, &ids).await.unwrap();
+    let found = nostr::relations::events(&mut conn, &ids).await.unwrap();
     let expected =
         [([1; 32], link(0, true)), ([2; 32], link(0, false)), ([3; 32], link(1, false)), ([6; 32], link(2, false))];
     assert_eq!(found, expected.into());
     let address = |(kind, author, name): (u16, u8, &str)| (kind, [author; 32], name.to_owned());
     let asked = [(30_617, 1, "x"), (30_617, 1, "y"), (30_617, 2, "x"), (30_617, 4, "y"), (30_023, 9, "z"), (0, 7, "")];
-    let served = nostr_relations::addresses(&mut conn, &asked.map(address)).await.unwrap();
+    let served = nostr::relations::addresses(&mut conn, &asked.map(address)).await.unwrap();
     assert_eq!(served, [(address(asked[0]), link(0, true)), (address(asked[4]), link(1, false))].into());
     let keys = [('e', "tagged"), ('a', "coordinate"), ('q', "by an issue"), ('e', "by a comment"), ('e', "by a reply")];
     let none = [('E', "tagged"), ('e', "by a hidden one"), ('e', "by a profile"), ('e', "by a deletion")];
     let keys: Vec<i64> = keys.iter().chain(&none).map(|(letter, value)| tag_key(*letter, value)).collect();
-    let tagged = nostr_relations::tagged(&mut conn, &keys).await.unwrap();
+    let tagged = nostr::relations::tagged(&mut conn, &keys).await.unwrap();
     assert_eq!(tagged, keys.iter().copied().zip([0, 0, 0, 1, 2]).collect());
-    assert_eq!(nostr_relations::far(&mut conn, &[3; 32]).await.unwrap(), 1);
-    assert_eq!(nostr_relations::far(&mut conn, &[1; 32]).await.unwrap(), 0);
+    assert_eq!(nostr::relations::far(&mut conn, &[3; 32]).await.unwrap(), 1);
+    assert_eq!(nostr::relations::far(&mut conn, &[1; 32]).await.unwrap(), 0);
     let keys = [1, 2, 3, 4, 5, 6].map(|key| ([key; 32], format!("npub of {key}")));
-    let authors = nostr_relations::authors(&mut conn, &keys).await.unwrap();
+    let authors = nostr::relations::authors(&mut conn, &keys).await.unwrap();
     assert_eq!(authors, HashSet::from([[1; 32], [2; 32], [3; 32], [5; 32]]), "the fifth has an account");
 }
 
@@ -298,7 +299,7 @@ async fn the_store_finds_what_a_naive_filter_finds(#[values(Engine::Sqlite, Engi
         let either = served.iter().filter(|event| matches(&query, event) || matches(&other, event)).count();
         let counted = async |queries: &[Query], most| {
             let mut conn = store.read().await.unwrap();
-            let counted = nostr_query::count(&mut conn, queries, most, 1000).await.unwrap();
+            let counted = nostr::query::count(&mut conn, queries, most, 1000).await.unwrap();
             (counted.found, counted.more)
         };
         let all = naive.len() as u64;
@@ -314,12 +315,12 @@ async fn newcomers_are_read_in_the_order_they_arrived(#[values(Engine::Sqlite, E
     let World { store, .. } = &World::new(engine).await;
     insert(store, event(9, 1, 1, 9, None, &[])).await;
     let mut conn = store.read().await.unwrap();
-    let start = nostr_query::last(&mut conn).await.unwrap();
+    let start = nostr::query::last(&mut conn).await.unwrap();
     insert_many(store, vec![event(1, 1, 1, 9, None, &[])]).await;
     insert(store, event(2, 1, 1, 1, None, &[])).await;
-    let places = nostr_query::after(&mut conn, start, 10).await.unwrap();
+    let places = nostr::query::after(&mut conn, start, 10).await.unwrap();
     assert_eq!(places.iter().map(|place| place.id[0]).collect::<Vec<_>>(), [1, 2]);
-    let texts = nostr_query::json_of(&mut conn, &[places[1].n, i64::MAX]).await.unwrap();
+    let texts = nostr::query::json_of(&mut conn, &[places[1].n, i64::MAX]).await.unwrap();
     let text = &texts[&places[1].n];
     assert_eq!((texts.len(), text.len() as i64), (1, places[1].bytes));
 }
@@ -341,13 +342,13 @@ async fn of_a_thread_with_large_comments_the_newest_mebibyte_is_read(
     }
     let mut conn = store.read().await.unwrap();
     let query = Query { kinds: Some(vec![1111]), tags: vec![vec![tag_key('E', "thread")]], ..all() };
-    let places = nostr_query::places(&mut conn, &query, 1000).await.unwrap();
+    let places = nostr::query::positions(&mut conn, &query, 1000).await.unwrap();
     assert_eq!(places.len(), 200);
-    let read = nostr_query::json_within(&mut conn, &places, 1 << 20).await.unwrap();
+    let read = nostr::query::json_within(&mut conn, &places, 1 << 20).await.unwrap();
     let texts: Vec<&str> = read.iter().map(|(_, json)| &json[..3]).collect();
     assert_eq!(texts, ["199", "198", "197", "196"], "the newest first");
     assert!(read.iter().map(|(_, json)| json.len()).sum::<usize>() <= 1 << 20);
-    assert!(nostr_query::json_within(&mut conn, &places, 100).await.unwrap().is_empty());
+    assert!(nostr::query::json_within(&mut conn, &places, 100).await.unwrap().is_empty());
 }
 
 #[rstest]
@@ -377,7 +378,7 @@ async fn how_far_a_thread_is_comes_from_columns(#[values(Engine::Sqlite, Engine:
     let mut conn = store.read().await.unwrap();
     let mut words = async |pairs: &[(u8, u8)], but: &[i64], each| -> Vec<(u8, u8, u16)> {
         let pairs: Vec<_> = pairs.iter().map(|(root, author)| ([*root; 32], [*author; 32])).collect();
-        let found = nostr_statuses::newest(&mut conn, &pairs, but, each, 1000).await.unwrap();
+        let found = nostr::statuses::newest(&mut conn, &pairs, but, each, 1000).await.unwrap();
         let mut found: Vec<_> = found.iter().map(|word| (word.root[0], word.id[0], word.kind)).collect();
         found.sort_unstable();
         found
@@ -391,7 +392,7 @@ async fn how_far_a_thread_is_comes_from_columns(#[values(Engine::Sqlite, Engine:
     assert_eq!(words(&[], &[], 1).await, []);
     let all_of_one = found(store, &Query { authors: Some(vec![[1; 32]]), ..all() }).await;
     assert_eq!(all_of_one.len(), 5);
-    let rows = nostr_query::places(&mut store.read().await.unwrap(), &all(), 1000).await.unwrap();
+    let rows = nostr::query::positions(&mut store.read().await.unwrap(), &all(), 1000).await.unwrap();
     let but: Vec<i64> = rows.iter().filter(|place| [3, 4].contains(&place.id[0])).map(|place| place.n).collect();
     assert_eq!(words(&[(9, 1)], &but, 1).await, [(9, 2, 1632)], "those that just came are passed over");
 }

@@ -3,11 +3,12 @@
 use crate::support::{World, repo, run, sql, unit, user};
 use abide_core::notify::{Hearing, Reason, State, Subject};
 use abide_core::{RepoId, ThreadId, Timestamp, UserId, WatchLevel};
-use abide_store::inbox::{self, Filter};
-use abide_store::lists::{Part, Place};
-use abide_store::notifications::{self, About, News};
+use abide_store::attention::inbox::{self, Filter};
+use abide_store::attention::lists::{Part, SortKey};
+use abide_store::attention::notifications::{self, About, News};
+use abide_store::attention::{notification_mail, watches};
 use abide_store::repos::{Page, Viewer};
-use abide_store::{Sql, Store, StoreError, issue_people, issues, notification_mail, watches};
+use abide_store::{Sql, Store, StoreError, issues};
 use abide_testkit::Engine;
 use rstest::rstest;
 use std::time::Duration;
@@ -111,7 +112,7 @@ async fn an_inbox_shows_what_its_owner_may_read_and_asked_for(
 
     // Page by page, from the place where the last one ended.
     let mut conn = store.read().await.unwrap();
-    let first = inbox::list(&mut conn, viewer(bob), unread, Part::behind(Place::TOP, 2)).await.unwrap();
+    let first = inbox::list(&mut conn, viewer(bob), unread, Part::behind(SortKey::TOP, 2)).await.unwrap();
     let rest = inbox::list(&mut conn, viewer(bob), unread, Part::behind(first[1].place(), 2)).await.unwrap();
     assert_eq!(rest.iter().map(|item| item.title.as_str()).collect::<Vec<_>>(), ["news 1"]);
     drop(conn);
@@ -242,10 +243,10 @@ async fn the_crowd_is_gone_through_in_pages_with_what_each_has_said(
             watches::set(tx, watcher, id, WatchLevel::All).await?;
         }
         watches::set(tx, people[4], id, WatchLevel::Ignore).await?;
-        issue_people::subscribe(tx, issue, people[3], true).await?;
-        issue_people::subscribe(tx, issue, people[4], true).await?;
-        issue_people::subscribe(tx, issue, people[0], false).await?;
-        issue_people::subscribe(tx, issue, people[5], false).await
+        issues::people::subscribe(tx, issue, people[3], true).await?;
+        issues::people::subscribe(tx, issue, people[4], true).await?;
+        issues::people::subscribe(tx, issue, people[0], false).await?;
+        issues::people::subscribe(tx, issue, people[5], false).await
     })
     .await;
     written.unwrap();

@@ -1,10 +1,12 @@
 //! What waits: an older announcement never takes the place of a newer one, states are found by who signed them, and
-//! proposals by the repositories they are for.
+//! PR events by the repositories they are for.
 
 use crate::support::{World, unit};
-use abide_store::nostr_events::{self, NewEvent};
-use abide_store::purgatory::{self, Bytes32, Entry};
-use abide_store::purgatory_proposals::{self as proposals, Half};
+use abide_store::nostr;
+use abide_store::nostr::events::NewEvent;
+use abide_store::nostr::purgatory::prs as pr_events;
+use abide_store::nostr::purgatory::prs::Half;
+use abide_store::nostr::purgatory::{self, Bytes32, Entry};
 use abide_store::{Store, StoreError};
 use abide_testkit::{Engine, TestClock};
 use rstest::rstest;
@@ -66,7 +68,7 @@ async fn states_are_found_by_their_authors_up_to_a_number_of_bytes(
             tags: Vec::new(),
             status_of: None,
         };
-        unit!(store, kept, |tx, kept| nostr_events::insert(tx, kept).await).await.unwrap();
+        unit!(store, kept, |tx, kept| nostr::events::insert(tx, kept).await).await.unwrap();
     }
     let mut conn = store.read().await.unwrap();
     for (authors, bytes, expected) in [
@@ -85,7 +87,7 @@ async fn states_are_found_by_their_authors_up_to_a_number_of_bytes(
         [(vec![11, 23, 34], 1000, vec![1, 3, 4]), (vec![11, 23, 34], 250, vec![1, 3]), (vec![77], 1000, vec![])]
     {
         let authors: Vec<_> = authors.into_iter().map(|author| [author; 32]).collect();
-        let found = nostr_events::of_slot_by(&mut conn, 30_618, "demo", &authors, bytes).await.unwrap();
+        let found = nostr::events::of_slot_by(&mut conn, 30_618, "demo", &authors, bytes).await.unwrap();
         assert_eq!(found.iter().map(|event| event.id[0]).collect::<Vec<_>>(), expected);
     }
 }
@@ -107,7 +109,7 @@ async fn long_announcements_take_no_room_from_short_ones(#[values(Engine::Sqlite
             tags: Vec::new(),
             status_of: None,
         };
-        unit!(store, kept, |tx, kept| nostr_events::insert(tx, kept).await).await.unwrap();
+        unit!(store, kept, |tx, kept| nostr::events::insert(tx, kept).await).await.unwrap();
     }
     let mut conn = store.read().await.unwrap();
     for (limit, bytes, expected) in
@@ -117,7 +119,7 @@ async fn long_announcements_take_no_room_from_short_ones(#[values(Engine::Sqlite
         let mut waiting: Vec<u8> = waiting.iter().map(|entry| entry.event_id[0]).collect();
         waiting.sort_unstable();
         assert_eq!(waiting, expected, "{limit} {bytes}");
-        let kept = nostr_events::of_slot(&mut conn, 30_617, "demo", limit, bytes).await.unwrap();
+        let kept = nostr::events::of_slot(&mut conn, 30_617, "demo", limit, bytes).await.unwrap();
         assert_eq!(kept.iter().map(|event| event.id[0]).collect::<Vec<_>>(), expected, "{limit} {bytes}");
     }
     let by = |authors: &[u8]| authors.iter().map(|author| [*author; 32]).collect::<Vec<_>>();
@@ -136,7 +138,7 @@ async fn long_announcements_take_no_room_from_short_ones(#[values(Engine::Sqlite
     }
 }
 
-/// A proposal that waits; without an author, it is its commit that waits.
+/// A PR event that waits; without an author, it is its commit that waits.
 fn half(id: u8, author: Option<u8>) -> Half {
     Half {
         event_id: [id; 32],
@@ -153,18 +155,18 @@ fn half(id: u8, author: Option<u8>) -> Half {
 
 async fn propose(store: &Store, half: Half, repos: &[(u8, &str)]) {
     let repos: Vec<(Bytes32, String)> = repos.iter().map(|(owner, name)| ([*owner; 32], (*name).to_owned())).collect();
-    unit!(store, (half, repos), |tx, (half, repos)| proposals::put(tx, half, repos, None).await).await.unwrap();
+    unit!(store, (half, repos), |tx, (half, repos)| pr_events::put(tx, half, repos, None).await).await.unwrap();
 }
 
 #[rstest]
 #[tokio::test(flavor = "multi_thread")]
-async fn proposals_are_found_by_each_repository_they_are_for(
+async fn pr_events_are_found_by_each_repository_they_are_for(
     #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
 ) {
     let World { store, clock, .. } = &World::new(engine).await;
     let of = async |owner: u8, identifier: &str, limit: i64| {
         let mut conn = store.read().await.unwrap();
-        let (found, count) = proposals::of_repo(&mut conn, &[owner; 32], identifier, limit).await.unwrap();
+        let (found, count) = pr_events::of_repo(&mut conn, &[owner; 32], identifier, limit).await.unwrap();
         (found.iter().map(|one| one.event_id[0]).collect::<Vec<_>>(), count)
     };
     for (id, author, repos) in [
@@ -183,7 +185,7 @@ async fn proposals_are_found_by_each_repository_they_are_for(
     assert_eq!(of(5, "other", 10).await, (vec![], 0));
 
     let mut conn = store.read().await.unwrap();
-    let page = proposals::page(&mut conn, 10).await.unwrap();
+    let page = pr_events::page(&mut conn, 10).await.unwrap();
     let told: Vec<_> = page.iter().map(|one| (one.event_id[0], one.pubkey.is_some(), one.bytes)).collect();
     assert_eq!(told, [(3, false, 3), (4, true, 4), (7, true, 7), (9, true, 9)], "what ends first; each once");
     let repos: Vec<_> = page.iter().map(|one| one.repo.as_ref().map(|(owner, _)| owner[0])).collect();
@@ -194,7 +196,7 @@ async fn proposals_are_found_by_each_repository_they_are_for(
     propose(store, half(3, Some(2)), &[(6, "demo")]).await;
     assert_eq!(of(5, "demo", 10).await, (vec![7, 9], 2));
     assert_eq!(of(6, "demo", 10).await, (vec![3, 9], 2));
-    unit!(store, [9; 32], |tx, id| proposals::take(tx, id).await).await.unwrap().unwrap();
+    unit!(store, [9; 32], |tx, id| pr_events::take(tx, id).await).await.unwrap().unwrap();
     assert_eq!(of(5, "demo", 10).await, (vec![7], 1));
     assert_eq!(of(6, "demo", 10).await, (vec![3], 1));
 }

@@ -4,7 +4,7 @@ use crate::leases::{release, take};
 use crate::support::{World, repo, unit, user};
 use abide_core::{Clock as _, Oid, PushId, RefUpdate, RepoId, UserId};
 use abide_store::leases::Lease;
-use abide_store::pushes::{self, Intent, Outcome, Push};
+use abide_store::repos::pushes::{self, Intent, Outcome, Push};
 use abide_store::{Store, StoreError, repos};
 use abide_testkit::{Engine, TestClock};
 use rstest::rstest;

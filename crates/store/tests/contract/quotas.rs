@@ -2,12 +2,13 @@
 
 use crate::support::{self, Raw, World, unit};
 use abide_core::{RepoId, UserId};
-use abide_store::nostr_events::{self, NewEvent};
-use abide_store::purgatory::{self, Entry};
-use abide_store::purgatory_proposals::{self as proposals, Half};
-use abide_store::quotas::{self, Today, Usage};
-use abide_store::reservations::{self, Reservation};
-use abide_store::{Store, StoreError, nostr_repos, repos};
+use abide_store::nostr::events::NewEvent;
+use abide_store::nostr::purgatory::prs::Half;
+use abide_store::nostr::purgatory::{self, Entry, prs as pr_events};
+use abide_store::nostr::quotas::{self, Today, Usage};
+use abide_store::nostr::reservations::{self, Reservation};
+use abide_store::nostr::{self};
+use abide_store::{Store, StoreError, repos};
 use abide_testkit::{Engine, TestClock};
 use futures_util::future::join_all;
 use rstest::rstest;
@@ -63,14 +64,14 @@ async fn tags_of_an_event_count_beside_its_bytes(#[values(Engine::Sqlite, Engine
     let bytes = i64::try_from(json.len()).unwrap() + 3 * 128;
     assert_eq!(usage(store, 1).await, Usage { events: 1, bytes, ..Usage::default() });
     assert_right(&mut raw, "stored").await;
-    let removed: Result<bool, StoreError> = unit!(store, (), |tx, ()| nostr_events::remove(tx, &[1; 32]).await).await;
+    let removed: Result<bool, StoreError> = unit!(store, (), |tx, ()| nostr::events::remove(tx, &[1; 32]).await).await;
     assert!(removed.unwrap());
     assert_eq!(usage(store, 1).await, Usage::default());
 }
 
 async fn keep(store: &Store, events: Vec<NewEvent>) {
     let kept: Result<_, StoreError> =
-        unit!(store, events, |tx, events| nostr_events::insert_many(tx, events).await).await;
+        unit!(store, events, |tx, events| nostr::events::insert_many(tx, events).await).await;
     kept.unwrap();
 }
 
@@ -93,9 +94,9 @@ async fn events_count_until_they_are_replaced_deleted_or_expire(
     assert_eq!(usage(store, 1).await, Usage { events: 3, bytes: 210, ..Usage::default() }, "replaced");
     assert_right(&mut raw, "stored").await;
 
-    let removed: Result<bool, StoreError> = unit!(store, (), |tx, ()| nostr_events::remove(tx, &[1; 32]).await).await;
+    let removed: Result<bool, StoreError> = unit!(store, (), |tx, ()| nostr::events::remove(tx, &[1; 32]).await).await;
     assert!(removed.unwrap());
-    let expired: Result<_, StoreError> = unit!(store, (), |tx, ()| nostr_events::expire(tx, 5, 100).await).await;
+    let expired: Result<_, StoreError> = unit!(store, (), |tx, ()| nostr::events::expire(tx, 5, 100).await).await;
     assert_eq!(expired.unwrap().0, 1);
     assert_eq!(usage(store, 1).await, Usage { events: 2, bytes: 110, ..Usage::default() });
     assert_eq!(usage(store, 2).await, Usage::default());
@@ -144,9 +145,9 @@ async fn entries_of_purgatory_count_until_they_leave(#[values(Engine::Sqlite, En
         purgatory::put_state(tx, &entry(3, 1, 10, 30)).await?;
         purgatory::put_state(tx, &entry(4, 2, 10, 20)).await?;
         // A commit without its event, then its event.
-        proposals::put(tx, &half(5, None, 0), &[], None).await?;
-        proposals::put(tx, &half(5, Some(2), 60), &[], None).await?;
-        proposals::put(tx, &half(6, None, 0), &[], None).await
+        pr_events::put(tx, &half(5, None, 0), &[], None).await?;
+        pr_events::put(tx, &half(5, Some(2), 60), &[], None).await?;
+        pr_events::put(tx, &half(6, None, 0), &[], None).await
     })
     .await;
     put.unwrap();
@@ -161,8 +162,8 @@ async fn entries_of_purgatory_count_until_they_leave(#[values(Engine::Sqlite, En
         let waits = purgatory::announcement(tx, &[1; 32], "demo").await?.unwrap();
         assert!(purgatory::take_announcement(tx, &waits).await?);
         assert_eq!(purgatory::take_states_over(tx).await?.len(), 2);
-        proposals::take(tx, &[5; 32]).await?.unwrap();
-        proposals::take(tx, &[6; 32]).await?.unwrap();
+        pr_events::take(tx, &[5; 32]).await?.unwrap();
+        pr_events::take(tx, &[6; 32]).await?.unwrap();
         Ok(())
     })
     .await;
@@ -182,13 +183,13 @@ async fn repositories_and_git_data_count_until_they_are_gone(
     let repo: RepoId = support::repo(store, owner, "tool").await;
     keep(store, vec![event(1, 2, None, 10, 10)]).await;
     let charged: Result<(), StoreError> = unit!(store, repo, |tx, repo| {
-        nostr_repos::insert(tx, *repo, &[1; 32], "tool").await?;
+        nostr::repos::insert(tx, *repo, &[1; 32], "tool").await?;
         quotas::charge_repo(tx, *repo, 1_000).await?;
         quotas::charge_repo(tx, *repo, 500).await?;
-        quotas::charge_proposal(tx, &[1; 32], 30).await?;
-        quotas::charge_proposal(tx, &[1; 32], 12).await?;
+        quotas::charge_pr_event(tx, &[1; 32], 30).await?;
+        quotas::charge_pr_event(tx, &[1; 32], 12).await?;
         // Nobody is charged for an event that is not stored.
-        quotas::charge_proposal(tx, &[9; 32], 12).await
+        quotas::charge_pr_event(tx, &[9; 32], 12).await
     })
     .await;
     charged.unwrap();
@@ -204,7 +205,7 @@ async fn repositories_and_git_data_count_until_they_are_gone(
     assert_right(&mut raw, "charged").await;
     let gone: Result<(), StoreError> = unit!(store, repo, |tx, repo| {
         repos::remove(tx, *repo).await?;
-        nostr_events::remove(tx, &[1; 32]).await.map(drop)
+        nostr::events::remove(tx, &[1; 32]).await.map(drop)
     })
     .await;
     gone.unwrap();
@@ -227,7 +228,7 @@ async fn writers_of_the_same_keys_count_exactly_and_end(#[values(Engine::Sqlite,
             quotas::lock(tx, &keys).await?;
             let networks = vec!["10.0.0.1".to_owned(), "10.0.0.2".to_owned()];
             quotas::lock_addresses(tx, &networks).await?;
-            nostr_events::insert_many(tx, events).await?;
+            nostr::events::insert_many(tx, events).await?;
             quotas::add_addresses(tx, networks.into_iter().map(|network| (network, 5)).collect()).await
         })
         .await;

@@ -2,9 +2,10 @@
 
 use abide_core::repo::{Governance, Visibility};
 use abide_core::{RepoId, Timestamp, UserId};
+use abide_store::accounts::users;
+use abide_store::accounts::users::NewUser;
 use abide_store::repos::NewRepo;
-use abide_store::users::NewUser;
-use abide_store::{Options, Row, Sql, Store, StoreError, leases, migrate, repos, users};
+use abide_store::{Options, Row, Sql, Store, StoreError, leases, migrate, repos};
 use abide_testkit::{Engine, TestClock, TestDatabase};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::SqliteConnectOptions;

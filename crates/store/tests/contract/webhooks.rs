@@ -3,7 +3,7 @@
 use crate::support::{World, joined, repo, unit, user};
 use abide_core::webhooks::{Breaker, ContentType, DeliveryState, Kind, Kinds};
 use abide_core::{DeliveryId, HookId, RepoId, Timestamp};
-use abide_store::deliveries::{self, NewDelivery, Tried};
+use abide_store::webhooks::deliveries::{self, NewDelivery, Tried};
 use abide_store::webhooks::{self, Choice, Claim};
 use abide_store::{Store, StoreError};
 use abide_testkit::{Engine, TestClock};

@@ -6,7 +6,7 @@ use abide_core::event::{IssueRef, NostrAddition, Origin, Push, PushedCommit, Pus
 use abide_core::feed::FeedEvent;
 use abide_core::repo::Visibility;
 use abide_forge::consumers::manage::{Failure, Progress};
-use abide_forge::feeds::{Item, Place};
+use abide_forge::feeds::{FeedRepo, Item};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 use utoipa::ToSchema;
@@ -145,7 +145,7 @@ fn body(app: &App, item: &Item) -> (&'static str, Json) {
 
 /// A thread that came by nostr has an event id instead of a number.
 fn nostr_thread(app: &App, item: &Item, addition: &NostrAddition) -> Json {
-    let slug = item.repo.as_ref().map(Place::slug).unwrap_or_default();
+    let slug = item.repo.as_ref().map(FeedRepo::slug).unwrap_or_default();
     let page = app.url(&format!("/{slug}/nostr/{}", addition.thread));
     json!({
         "id": null, "number": null, "title": item.title, "url": page, "html_url": page,
@@ -154,7 +154,7 @@ fn nostr_thread(app: &App, item: &Item, addition: &NostrAddition) -> Json {
 }
 
 fn local_issue(app: &App, item: &Item, issue: &IssueRef) -> Json {
-    let slug = item.repo.as_ref().map(Place::slug).unwrap_or_default();
+    let slug = item.repo.as_ref().map(FeedRepo::slug).unwrap_or_default();
     let number = issue.number;
     json!({
         "id": issue.issue_id, "number": number, "title": item.title,
@@ -165,7 +165,7 @@ fn local_issue(app: &App, item: &Item, issue: &IssueRef) -> Json {
 
 /// One ref that was created or deleted is GitHub's `CreateEvent` or `DeleteEvent`; everything else a `PushEvent` of the
 /// first ref, with all of them beside.
-fn pushed(app: &App, place: Option<&Place>, push: &Push) -> (&'static str, Json) {
+fn pushed(app: &App, place: Option<&FeedRepo>, push: &Push) -> (&'static str, Json) {
     let refs = push.refs();
     let typed = |name: &str| match (name.strip_prefix("refs/heads/"), name.strip_prefix("refs/tags/")) {
         (Some(branch), _) => Some(("branch", branch.to_owned())),
@@ -197,8 +197,8 @@ fn pushed(app: &App, place: Option<&Place>, push: &Push) -> (&'static str, Json)
 }
 
 /// The newest commits of a ref, oldest of them first.
-fn commits(app: &App, place: Option<&Place>, pushed: &PushedRef) -> Vec<Json> {
-    let slug = place.map(Place::slug).unwrap_or_default();
+fn commits(app: &App, place: Option<&FeedRepo>, pushed: &PushedRef) -> Vec<Json> {
+    let slug = place.map(FeedRepo::slug).unwrap_or_default();
     let commit = |commit: &PushedCommit| {
         let id = &commit.id;
         json!({

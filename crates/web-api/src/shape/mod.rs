@@ -3,10 +3,11 @@
 //! Each is a type, so that the OpenAPI document is generated from what is sent. `user.rs`: people and their keys.
 //! `repo.rs`: repositories. `git.rs`: refs, commits and objects. `change.rs`: what a commit changed. `content.rs`: files.
 //! `issue.rs`: issues, labels, milestones. `life.rs`: offers, deleted repositories, old names, what was done.
-//! `event.rs`: what happened, and who acts on it. `social.rs`: stars, watches, follows. `hook.rs`: webhooks.
+//! `event.rs`: what happened, and who acts on it. `attention.rs`: stars, watches, follows. `hook.rs`: webhooks.
 //! `notification.rs`: what one was told. `admin.rs`: what a site admin sees.
 
 mod admin;
+mod attention;
 mod change;
 mod content;
 mod event;
@@ -16,10 +17,10 @@ mod issue;
 mod life;
 mod notification;
 mod repo;
-mod social;
 mod user;
 
 pub(super) use admin::{AdminUser, Job};
+pub(super) use attention::{Stargazer, Starred, Subscription};
 pub(super) use change::{ChangedFile, Comparison, Stats};
 pub(super) use content::Content;
 pub(super) use event::{Consumer, Event, SetAside};
@@ -33,7 +34,6 @@ pub(super) use issue::{
 pub(super) use life::{AuditEntry, DeletedRepository, Redirect, Transfer};
 pub(super) use notification::{Notification, ThreadSubscription};
 pub(super) use repo::{Collaborator, Found, Match, Permission, Repository, TopicNames, legacy_permission, one, page};
-pub(super) use social::{Stargazer, Starred, Subscription};
 pub(super) use user::{Counts, Email, Key, OwnUser, SimpleUser, User};
 
 use crate::App;

@@ -8,7 +8,7 @@ use abide_core::policy::Action;
 use abide_core::repo::{Role, Visibility};
 use abide_forge::issues::show as issues;
 use abide_forge::repos::collaborators::Collaborator as Member;
-use abide_forge::repos::open::{self, Door};
+use abide_forge::repos::open::{self, RepoLocator};
 use abide_forge::repos::{Repo, fork, topics};
 use abide_forge::{Access, Caller};
 use serde::Serialize;
@@ -126,7 +126,7 @@ pub(crate) async fn one(app: &App, caller: &Caller, repo: &Repo) -> Result<Repos
 
 /// The repository with that id, if the caller may read it.
 async fn readable(app: &App, caller: &Caller, id: RepoId) -> Result<Option<Repo>, ApiError> {
-    match open::open(&app.forge, caller, &Door::Id(id.to_string()), Action::RepoRead).await {
+    match open::open(&app.forge, caller, &RepoLocator::Id(id.to_string()), Action::RepoRead).await {
         Ok(repo) => Ok(Some(repo)),
         Err(Access::Fault(fault)) => Err(fault.into()),
         Err(_) => Ok(None),

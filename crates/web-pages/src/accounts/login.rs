@@ -5,12 +5,12 @@ use crate::App;
 use crate::errors::Errors;
 use crate::form::Form;
 use crate::frame::Frame;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::respond::{self, safe_next};
 use crate::sign::Sign;
 use crate::visitor::{Cookies, Visitor};
-use abide_forge::accounts::login::{self, LoginError, Outcome, Ticket};
+use abide_forge::accounts::login::{self, LoginError, Outcome, SecondFactorTicket};
 use askama::Template;
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -52,7 +52,7 @@ impl CodePage {
 const TITLE: &str = "Sign in";
 
 /// `GET /login`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Response {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Response {
     let next = address.query("next");
     let next = safe_next(next.as_deref());
     if visitor.viewer().is_some() {
@@ -86,7 +86,7 @@ pub(super) async fn log_in(
 }
 
 /// Asks for the second factor of whoever has shown the first.
-pub(super) fn ask_code(app: &App, visitor: &Visitor, ticket: Ticket, next: String) -> Response {
+pub(super) fn ask_code(app: &App, visitor: &Visitor, ticket: SecondFactorTicket, next: String) -> Response {
     respond::page(&CodePage::new(app, visitor, Errors::none(), ticket.0, next))
 }
 

@@ -5,7 +5,7 @@ use crate::App;
 use crate::errors::Errors;
 use crate::form::Form;
 use crate::frame::Frame;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::respond;
 use crate::visitor::Visitor;
@@ -54,7 +54,7 @@ pub(super) async fn send(State(app): State<App>, visitor: Visitor, form: Form) -
 }
 
 /// `GET /reset/{token}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Result<Response, Problem> {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Result<Response, Problem> {
     if !reset::is_open(&app.forge, address.segment(1)).await? {
         return Err(used());
     }
@@ -65,7 +65,7 @@ fn used() -> Problem {
     dead_link("Request a new one with “Forgot password?” on the sign-in page.")
 }
 
-fn page(app: &App, visitor: &Visitor, address: &Address, errors: Errors) -> ResetPage {
+fn page(app: &App, visitor: &Visitor, address: &PagePath, errors: Errors) -> ResetPage {
     let frame = Frame::with_forms(app, visitor, "Set a new password");
     ResetPage { frame, errors, token: address.segment(1).to_owned(), shortest: password::MIN_LEN }
 }
@@ -74,7 +74,7 @@ fn page(app: &App, visitor: &Visitor, address: &Address, errors: Errors) -> Rese
 pub(super) async fn set(
     State(app): State<App>,
     visitor: Visitor,
-    address: Address,
+    address: PagePath,
     form: Form,
 ) -> Result<Response, Problem> {
     match reset::set(&app.forge, visitor.ip(), address.segment(1), form.text("password")).await {

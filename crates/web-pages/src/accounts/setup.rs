@@ -5,7 +5,7 @@ use crate::App;
 use crate::errors::Errors;
 use crate::form::Form;
 use crate::frame::Frame;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::respond;
 use crate::visitor::Visitor;
@@ -28,7 +28,7 @@ struct SetUpPage {
 }
 
 /// `GET /setup/{token}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Result<Response, Problem> {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Result<Response, Problem> {
     if !setup::is_open(&app.forge, address.segment(1)).await? {
         return Err(used());
     }
@@ -39,7 +39,7 @@ fn used() -> Problem {
     dead_link("If this site has no account yet, restart the server to get a new link.")
 }
 
-fn page(app: &App, visitor: &Visitor, address: &Address, errors: Errors, name: String, email: String) -> SetUpPage {
+fn page(app: &App, visitor: &Visitor, address: &PagePath, errors: Errors, name: String, email: String) -> SetUpPage {
     SetUpPage {
         frame: Frame::with_forms(app, visitor, "Set up this site"),
         errors,
@@ -54,7 +54,7 @@ fn page(app: &App, visitor: &Visitor, address: &Address, errors: Errors, name: S
 pub(super) async fn set_up(
     State(app): State<App>,
     visitor: Visitor,
-    address: Address,
+    address: PagePath,
     headers: HeaderMap,
     form: Form,
 ) -> Result<Response, Problem> {

@@ -5,7 +5,7 @@ use crate::App;
 use crate::errors::Errors;
 use crate::form::Form;
 use crate::frame::Frame;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::respond::{self, safe_next};
 use crate::visitor::Visitor;
@@ -50,16 +50,16 @@ const NO_INVITE: &str = "You need an invitation to create an account here. Ask t
 const DEAD_INVITE: &str = "This invitation was used, cancelled or has expired. Ask for a new one.";
 
 /// `GET /signup`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Result<Response, Problem> {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Result<Response, Problem> {
     form(&app, &visitor, &address, address.query_text("invite")).await
 }
 
 /// `GET /invite/{token}`
-pub(super) async fn invited(State(app): State<App>, visitor: Visitor, address: Address) -> Result<Response, Problem> {
+pub(super) async fn invited(State(app): State<App>, visitor: Visitor, address: PagePath) -> Result<Response, Problem> {
     form(&app, &visitor, &address, address.segment(1).to_owned()).await
 }
 
-async fn form(app: &App, visitor: &Visitor, address: &Address, invite: String) -> Result<Response, Problem> {
+async fn form(app: &App, visitor: &Visitor, address: &PagePath, invite: String) -> Result<Response, Problem> {
     if visitor.viewer().is_some() {
         return Ok(respond::see_other(safe_next(address.query("next").as_deref())));
     }

@@ -4,7 +4,7 @@ use super::dead_link;
 use crate::App;
 use crate::form::Form;
 use crate::frame::Frame;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::respond;
 use crate::visitor::Visitor;
@@ -25,7 +25,7 @@ fn used() -> Problem {
 }
 
 /// `GET /verify/{token}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Result<Response, Problem> {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Result<Response, Problem> {
     if !verify::is_open(&app.forge, address.segment(1)).await? {
         return Err(used());
     }
@@ -37,7 +37,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
 pub(super) async fn confirm(
     State(app): State<App>,
     visitor: Visitor,
-    address: Address,
+    address: PagePath,
     _: Form,
 ) -> Result<Response, Problem> {
     if !verify::confirm(&app.forge, address.segment(1)).await? {

@@ -4,7 +4,7 @@ use crate::App;
 use crate::frame::Frame;
 use crate::links::Links;
 use crate::member::Admin;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::respond;
 use abide_forge::accounts::admin::{self, AuditFilter, AuditRow};
@@ -31,7 +31,7 @@ struct Typed {
 }
 
 /// `GET /admin/audit`
-pub(super) async fn show(State(app): State<App>, by: Admin, address: Address) -> Result<Response, Problem> {
+pub(super) async fn show(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
     let filled = |name: &str| address.query(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     let filter = AuditFilter { action: filled("action"), actor: filled("actor"), repo: filled("repo") };
     let before = address.query("before").and_then(|id| id.parse().ok());

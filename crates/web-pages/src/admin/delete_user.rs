@@ -6,7 +6,7 @@ use crate::errors::Errors;
 use crate::form::Form;
 use crate::frame::Frame;
 use crate::member::Admin;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::respond;
 use crate::settings::delete::remains;
@@ -31,11 +31,11 @@ struct DeletePage {
 }
 
 /// `GET /admin/users/{id}/delete`
-pub(super) async fn ask(State(app): State<App>, by: Admin, address: Address) -> Result<Response, Problem> {
+pub(super) async fn ask(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
     Ok(respond::page(&page(&app, &by, &address, Errors::none(), String::new()).await?))
 }
 
-async fn page(app: &App, by: &Admin, address: &Address, errors: Errors, typed: String) -> Result<DeletePage, Problem> {
+async fn page(app: &App, by: &Admin, address: &PagePath, errors: Errors, typed: String) -> Result<DeletePage, Problem> {
     let id = target(address)?;
     let user = accounts::by_id(&app.forge, id).await?.filter(|user| user.deleted_at.is_none());
     let name = user.ok_or_else(Problem::not_found)?.handle().map(|name| name.to_string()).unwrap_or_default();
@@ -48,7 +48,7 @@ async fn page(app: &App, by: &Admin, address: &Address, errors: Errors, typed: S
 pub(super) async fn delete(
     State(app): State<App>,
     by: Admin,
-    address: Address,
+    address: PagePath,
     form: Form,
 ) -> Result<Response, Problem> {
     let (typed, asked) = (form.text("name"), page(&app, &by, &address, Errors::none(), form.text("name")).await?);

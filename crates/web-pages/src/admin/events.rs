@@ -6,7 +6,7 @@ use crate::ask::{Question, lines};
 use crate::form::Form;
 use crate::frame::Frame;
 use crate::member::Admin;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::{Problem, sentence};
 use crate::respond;
 use abide_forge::consumers;
@@ -41,7 +41,7 @@ pub(super) async fn show(State(app): State<App>, by: Admin) -> Result<Response, 
 }
 
 /// `GET /admin/events/settle?consumer=…&id=…`: asks before an event is discarded.
-pub(super) async fn ask_drop(State(app): State<App>, by: Admin, address: Address) -> Result<Response, Problem> {
+pub(super) async fn ask_drop(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
     let (consumer, id) = (address.query_text("consumer"), address.id()?);
     let failures = manage::failures(&app.forge, i64::MAX, SHOWN).await?;
     let failure = failures.into_iter().find(|failure| failure.consumer == consumer && failure.seq == id);

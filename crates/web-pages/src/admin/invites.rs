@@ -7,7 +7,7 @@ use crate::errors::Errors;
 use crate::form::Form;
 use crate::frame::Frame;
 use crate::member::Admin;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::respond;
 use abide_forge::accounts::invites::{self, Invite, InviteError};
@@ -69,7 +69,7 @@ pub(super) async fn create(State(app): State<App>, by: Admin, form: Form) -> Res
 }
 
 /// `GET /admin/invites/revoke?id=…`
-pub(super) async fn ask_revoke(State(app): State<App>, by: Admin, address: Address) -> Result<Response, Problem> {
+pub(super) async fn ask_revoke(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
     let id = address.id()?;
     let invites = invites::list(&app.forge, &by.viewer).await?;
     let invite = invites.into_iter().find(|invite| invite.id == id).ok_or_else(Problem::not_found)?;

@@ -4,7 +4,7 @@ use crate::App;
 use crate::form::Form;
 use crate::frame::Frame;
 use crate::member::Admin;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::respond;
 use abide_forge::jobs::{Job, manage};
@@ -30,7 +30,7 @@ struct JobsPage {
 }
 
 /// `GET /admin/jobs`
-pub(super) async fn show(State(app): State<App>, by: Admin, address: Address) -> Result<Response, Problem> {
+pub(super) async fn show(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
     let state = address.query_text("state");
     let counts = manage::counts(&app.forge).await?;
     let count = |state| counts.iter().find(|(name, _)| name == state).map_or(0, |(_, count)| *count);

@@ -51,7 +51,7 @@ pub(super) async fn show(State(app): State<App>, by: Admin) -> Result<Response, 
         counts: [
             ("Announcements", totals.announcements),
             ("States", totals.states),
-            ("Pull requests", totals.proposals),
+            ("Pull requests", totals.pr_events),
             ("Commits without a pull request", totals.placeholders),
         ],
         bytes: size(u64::try_from(totals.bytes).unwrap_or(0)),

@@ -5,7 +5,7 @@ use super::users::target;
 use crate::App;
 use crate::ask::{Question, lines};
 use crate::member::Admin;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::show::text;
 use abide_core::UserName;
@@ -14,7 +14,7 @@ use axum::extract::State;
 use axum::response::Response;
 
 /// The account that the address names, and how it is called on the page.
-async fn account(app: &App, address: &Address) -> Result<(User, String), Problem> {
+async fn account(app: &App, address: &PagePath) -> Result<(User, String), Problem> {
     let user = accounts::by_id(&app.forge, target(address)?).await?.ok_or_else(Problem::not_found)?;
     let name = user.handle().map(|handle| text::readable(&handle.to_string())).unwrap_or_default();
     Ok((user, name))
@@ -27,7 +27,7 @@ fn at(user: &User, verb: &str) -> Question {
 }
 
 /// `GET /admin/users/{id}/suspend`
-pub(super) async fn suspend(State(app): State<App>, by: Admin, address: Address) -> Result<Response, Problem> {
+pub(super) async fn suspend(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
     let (user, name) = account(&app, &address).await?;
     let question = Question {
         title: format!("Suspend {name}?"),
@@ -44,7 +44,7 @@ pub(super) async fn suspend(State(app): State<App>, by: Admin, address: Address)
 }
 
 /// `GET /admin/users/{id}/reset-two-factor`
-pub(super) async fn reset_factor(State(app): State<App>, by: Admin, address: Address) -> Result<Response, Problem> {
+pub(super) async fn reset_factor(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
     let (user, name) = account(&app, &address).await?;
     let question = Question {
         title: format!("Reset two-factor authentication of {name}?"),
@@ -61,7 +61,7 @@ pub(super) async fn reset_factor(State(app): State<App>, by: Admin, address: Add
 }
 
 /// `GET /admin/users/{id}/give-admin`
-pub(super) async fn give_admin(State(app): State<App>, by: Admin, address: Address) -> Result<Response, Problem> {
+pub(super) async fn give_admin(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
     let (user, name) = account(&app, &address).await?;
     let question = Question {
         title: format!("Make {name} an administrator?"),
@@ -77,7 +77,7 @@ pub(super) async fn give_admin(State(app): State<App>, by: Admin, address: Addre
 }
 
 /// `GET /admin/users/{id}/take-admin`
-pub(super) async fn take_admin(State(app): State<App>, by: Admin, address: Address) -> Result<Response, Problem> {
+pub(super) async fn take_admin(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
     let (user, name) = account(&app, &address).await?;
     let mut consequences = lines(["The account and its repositories stay, without access to site administration."]);
     if user.id == by.viewer.user.id {
@@ -93,7 +93,7 @@ pub(super) async fn take_admin(State(app): State<App>, by: Admin, address: Addre
 }
 
 /// `GET /admin/users/{id}/release?name=…`
-pub(super) async fn release(State(app): State<App>, by: Admin, address: Address) -> Result<Response, Problem> {
+pub(super) async fn release(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
     let (user, name) = account(&app, &address).await?;
     let old: UserName = address.query_text("name").parse().map_err(|_| Problem::not_found())?;
     let old_names = admin::old_names(&app.forge, &by.viewer.caller, user.id).await?;

@@ -6,7 +6,7 @@ use crate::form::Form;
 use crate::frame::Frame;
 use crate::links::Links;
 use crate::member::Admin;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::respond;
 use crate::show::text;
@@ -74,7 +74,7 @@ impl Row {
 }
 
 /// `GET /admin/users`
-pub(super) async fn list(State(app): State<App>, by: Admin, address: Address) -> Result<Response, Problem> {
+pub(super) async fn list(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
     let (query, page) = (address.query_text("q"), address.page());
     let wanted = Page { limit: PER_PAGE as i64, offset: ((page - 1) * PER_PAGE) as i64 };
     let (found, total) = admin::users(&app.forge, &by.viewer.caller, Some(&query), wanted).await?;
@@ -90,16 +90,16 @@ pub(super) async fn list(State(app): State<App>, by: Admin, address: Address) ->
 }
 
 /// The account that the address names.
-pub(super) fn target(address: &Address) -> Result<UserId, Problem> {
+pub(super) fn target(address: &PagePath) -> Result<UserId, Problem> {
     address.segment(2).parse().map(UserId::new).map_err(|_| Problem::not_found())
 }
 
 /// `GET /admin/users/{id}`
-pub(super) async fn show(State(app): State<App>, by: Admin, address: Address) -> Result<Response, Problem> {
+pub(super) async fn show(State(app): State<App>, by: Admin, address: PagePath) -> Result<Response, Problem> {
     Ok(respond::page(&page(&app, &by, &address, Errors::none()).await?))
 }
 
-async fn page(app: &App, by: &Admin, address: &Address, errors: Errors) -> Result<UserPage, Problem> {
+async fn page(app: &App, by: &Admin, address: &PagePath, errors: Errors) -> Result<UserPage, Problem> {
     let id = target(address)?;
     let user = accounts::by_id(&app.forge, id).await?.filter(|user| user.deleted_at.is_none());
     let user = user.ok_or_else(Problem::not_found)?;
@@ -111,7 +111,12 @@ async fn page(app: &App, by: &Admin, address: &Address, errors: Errors) -> Resul
 }
 
 /// `POST /admin/users/{id}/suspend`
-pub(super) async fn suspend(State(app): State<App>, by: Admin, address: Address, _: Form) -> Result<Response, Problem> {
+pub(super) async fn suspend(
+    State(app): State<App>,
+    by: Admin,
+    address: PagePath,
+    _: Form,
+) -> Result<Response, Problem> {
     let end = admin::suspend(&app.forge, &by.viewer.caller, target(&address)?).await;
     changed(&app, &by, &address, end, "suspended").await
 }
@@ -120,7 +125,7 @@ pub(super) async fn suspend(State(app): State<App>, by: Admin, address: Address,
 pub(super) async fn unsuspend(
     State(app): State<App>,
     by: Admin,
-    address: Address,
+    address: PagePath,
     _: Form,
 ) -> Result<Response, Problem> {
     let end = admin::unsuspend(&app.forge, &by.viewer.caller, target(&address)?).await;
@@ -131,7 +136,7 @@ pub(super) async fn unsuspend(
 pub(super) async fn give_admin(
     State(app): State<App>,
     by: Admin,
-    address: Address,
+    address: PagePath,
     _: Form,
 ) -> Result<Response, Problem> {
     let end = admin::set_admin(&app.forge, &by.viewer.caller, target(&address)?, true).await;
@@ -142,7 +147,7 @@ pub(super) async fn give_admin(
 pub(super) async fn take_admin(
     State(app): State<App>,
     by: Admin,
-    address: Address,
+    address: PagePath,
     _: Form,
 ) -> Result<Response, Problem> {
     let user = target(&address)?;
@@ -158,7 +163,7 @@ pub(super) async fn take_admin(
 pub(super) async fn reset_factor(
     State(app): State<App>,
     by: Admin,
-    address: Address,
+    address: PagePath,
     _: Form,
 ) -> Result<Response, Problem> {
     let end = reset_factor::by_admin(&app.forge, &by.viewer.caller, target(&address)?).await;
@@ -168,7 +173,7 @@ pub(super) async fn reset_factor(
 async fn changed(
     app: &App,
     by: &Admin,
-    address: &Address,
+    address: &PagePath,
     end: Result<(), AdminError>,
     done: &str,
 ) -> Result<Response, Problem> {
@@ -181,7 +186,7 @@ async fn changed(
     }
 }
 
-fn back(address: &Address, done: &str) -> Response {
+fn back(address: &PagePath, done: &str) -> Response {
     respond::see_other(&format!("/admin/users/{}?done={done}", address.segment(2)))
 }
 
@@ -189,7 +194,7 @@ fn back(address: &Address, done: &str) -> Response {
 pub(super) async fn release(
     State(app): State<App>,
     by: Admin,
-    address: Address,
+    address: PagePath,
     form: Form,
 ) -> Result<Response, Problem> {
     let name: UserName = form.text("name").parse().map_err(|_| Problem::not_found())?;

@@ -5,7 +5,7 @@ use crate::App;
 use crate::feed;
 use crate::frame::Frame;
 use crate::links::Links;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::repo::Shown;
 use crate::respond;
 use crate::show::told::Sentence;
@@ -25,7 +25,7 @@ struct ActivityPage {
 }
 
 /// `GET /{user}/activity`
-pub(crate) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(crate) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let side = Side::of(&app, &visitor, &address, "activity").await?;
     let path = format!("/{}/activity", side.name);
     let (sentences, links) = feed::page(&app, &visitor.caller(), Feed::Actor(side.user.id), &path, &address).await?;
@@ -34,7 +34,7 @@ pub(crate) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
 }
 
 /// `GET /{user}/atom`
-pub(crate) async fn atom(State(app): State<App>, visitor: Visitor, address: Address, headers: HeaderMap) -> Shown {
+pub(crate) async fn atom(State(app): State<App>, visitor: Visitor, address: PagePath, headers: HeaderMap) -> Shown {
     let side = Side::of(&app, &visitor, &address, "activity").await?;
     let at = (format!("/{}/activity", side.name), format!("/{}/atom", side.name));
     let (title, known) = (format!("Activity of {}", side.name), headers.get(header::IF_NONE_MATCH));

@@ -8,7 +8,7 @@ mod stars;
 
 pub(super) use people::{change, followers, following};
 
-use super::path::Address;
+use super::path::PagePath;
 use super::problem::Problem;
 use super::repo::{Elsewhere, Shown};
 use super::respond;
@@ -17,8 +17,8 @@ use crate::App;
 use crate::show::text;
 use abide_core::UserName;
 use abide_forge::accounts::{self, User};
+use abide_forge::attention::{follow, star};
 use abide_forge::repos::{Page, list};
-use abide_forge::social::{follow, star};
 use axum::extract::State;
 
 const PER_PAGE: usize = 30;
@@ -40,7 +40,7 @@ struct Side {
 impl Side {
     /// Of the person that an address names. An old name, and the key of someone with a name, lead to the same page
     /// under the present name.
-    async fn of(app: &App, visitor: &Visitor, address: &Address, tab: &'static str) -> Result<Self, Elsewhere> {
+    async fn of(app: &App, visitor: &Visitor, address: &PagePath, tab: &'static str) -> Result<Self, Elsewhere> {
         let found = match address.segment(0).parse::<UserName>() {
             Ok(name) => accounts::find_by_any_name(&app.forge, &name).await?,
             Err(_) => accounts::nostr::find(&app.forge, address.segment(0)).await?,
@@ -75,7 +75,7 @@ impl Side {
 }
 
 /// `GET /{user}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     match address.query("tab").as_deref() {
         Some("stars") => stars::show(&app, &visitor, &address).await,
         _ => repos::show(&app, &visitor, &address).await,

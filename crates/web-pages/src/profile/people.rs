@@ -5,11 +5,11 @@ use crate::App;
 use crate::form::Form;
 use crate::frame::Frame;
 use crate::links::Links;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::repo::Shown;
 use crate::respond;
 use crate::visitor::Visitor;
-use abide_forge::social::{Part, Person, follow};
+use abide_forge::attention::{Part, Person, follow};
 use askama::Template;
 use axum::extract::State;
 
@@ -25,21 +25,21 @@ struct PeoplePage {
 }
 
 /// `GET /{user}/followers`
-pub(crate) async fn followers(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(crate) async fn followers(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let side = Side::of(&app, &visitor, &address, "followers").await?;
     let people = follow::followers(&app.forge, side.user.id, part(&address)).await?;
     Ok(page(&app, &visitor, &address, side, "Followers", people))
 }
 
 /// `GET /{user}/following`
-pub(crate) async fn following(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(crate) async fn following(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let side = Side::of(&app, &visitor, &address, "following").await?;
     let people = follow::following(&app.forge, side.user.id, part(&address)).await?;
     Ok(page(&app, &visitor, &address, side, "Following", people))
 }
 
 /// `POST /{user}/followers`: the visitor joins them, or leaves.
-pub(crate) async fn change(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(crate) async fn change(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let side = Side::of(&app, &visitor, &address, "followers").await?;
     let caller = visitor.caller();
     match form.text("follow").as_str() {
@@ -50,14 +50,14 @@ pub(crate) async fn change(State(app): State<App>, visitor: Visitor, address: Ad
 }
 
 /// One more than are shown, to know whether there are older ones.
-fn part(address: &Address) -> Part {
+fn part(address: &PagePath) -> Part {
     Part::behind(address.behind(), PER_PAGE as i64 + 1)
 }
 
 fn page(
     app: &App,
     visitor: &Visitor,
-    address: &Address,
+    address: &PagePath,
     side: Side,
     title: &'static str,
     mut people: Vec<Person>,

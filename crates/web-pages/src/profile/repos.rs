@@ -5,7 +5,7 @@ use crate::App;
 use crate::frame::Frame;
 use crate::links::Links;
 use crate::listed::Listed;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::repo::Shown;
 use crate::respond;
 use crate::visitor::Visitor;
@@ -21,7 +21,7 @@ struct ReposPage {
     links: Links,
 }
 
-pub(super) async fn show(app: &App, visitor: &Visitor, address: &Address) -> Shown {
+pub(super) async fn show(app: &App, visitor: &Visitor, address: &PagePath) -> Shown {
     let side = Side::of(app, visitor, address, "repos").await?;
     let page = address.page();
     let wanted = Page { limit: PER_PAGE as i64, offset: ((page - 1) * PER_PAGE) as i64 };

@@ -5,13 +5,13 @@ use crate::App;
 use crate::frame::Frame;
 use crate::links::Links;
 use crate::listed::Listed;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::repo::Shown;
 use crate::respond;
 use crate::visitor::Visitor;
+use abide_forge::attention::star::{self, Query, StarOrder};
+use abide_forge::attention::{Kept, Part};
 use abide_forge::repos::Page;
-use abide_forge::social::star::{self, Query, StarOrder};
-use abide_forge::social::{Kept, Part};
 use askama::Template;
 
 #[derive(Template)]
@@ -34,7 +34,7 @@ const ORDERS: [(StarOrder, &str); 5] = [
     (StarOrder::Name, "Name"),
 ];
 
-pub(super) async fn show(app: &App, visitor: &Visitor, address: &Address) -> Shown {
+pub(super) async fn show(app: &App, visitor: &Visitor, address: &PagePath) -> Shown {
     let side = Side::of(app, visitor, address, "stars").await?;
     let (caller, user) = (visitor.caller(), side.user.id);
     let (query, order) = (address.query_text("q"), address.query_text("sort").parse().unwrap_or(StarOrder::Starred));

@@ -5,7 +5,7 @@ use crate::App;
 use crate::feed;
 use crate::frame::Frame;
 use crate::links::Links;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::respond;
 use crate::show::told::Sentence;
 use crate::visitor::Visitor;
@@ -24,7 +24,7 @@ struct ActivityPage {
 }
 
 /// `GET /{owner}/{repo}/activity`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let path = format!("/{}/activity", room.repo().slug());
     let feed = Feed::Repo(room.repo().id);
@@ -34,7 +34,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
 }
 
 /// `GET /{owner}/{repo}/activity.atom`
-pub(super) async fn atom(State(app): State<App>, visitor: Visitor, address: Address, headers: HeaderMap) -> Shown {
+pub(super) async fn atom(State(app): State<App>, visitor: Visitor, address: PagePath, headers: HeaderMap) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let slug = room.repo().slug();
     let at = (format!("/{slug}/activity"), format!("/{slug}/activity.atom"));

@@ -5,14 +5,14 @@ use crate::App;
 use crate::form::Form;
 use crate::frame::Frame;
 use crate::links::Links;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::respond;
 use crate::show::text;
 use crate::visitor::Visitor;
 use abide_core::WatchLevel;
 use abide_core::policy::Action;
-use abide_forge::social::{Part, Person, star, watch};
+use abide_forge::attention::{Part, Person, star, watch};
 use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -60,7 +60,7 @@ impl Attention {
 }
 
 /// `POST /{owner}/{repo}/star`
-pub(super) async fn star(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(super) async fn star(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let caller = room.visitor.caller();
     match form.text("starred").as_str() {
@@ -71,7 +71,7 @@ pub(super) async fn star(State(app): State<App>, visitor: Visitor, address: Addr
 }
 
 /// `POST /{owner}/{repo}/watch`
-pub(super) async fn watch(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(super) async fn watch(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let level: WatchLevel = form
         .text("level")
@@ -102,7 +102,7 @@ struct PeoplePage {
 const PER_PAGE: usize = 50;
 
 /// `GET /{owner}/{repo}/stargazers`
-pub(super) async fn stargazers(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn stargazers(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let mut people = star::stargazers(&app.forge, room.repo(), part(&address)).await?;
     let head = room.head(&app, "").await;
@@ -120,7 +120,7 @@ pub(super) async fn stargazers(State(app): State<App>, visitor: Visitor, address
 }
 
 /// `GET /{owner}/{repo}/watchers`
-pub(super) async fn watchers(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn watchers(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let mut people = watch::watchers(&app.forge, &room.visitor.caller(), room.repo(), part(&address)).await?;
     let head = room.head(&app, "").await;
@@ -138,10 +138,10 @@ pub(super) async fn watchers(State(app): State<App>, visitor: Visitor, address: 
 }
 
 /// One more than are shown, to know whether there are older ones.
-fn part(address: &Address) -> Part {
+fn part(address: &PagePath) -> Part {
     Part::behind(address.behind(), PER_PAGE as i64 + 1)
 }
 
-fn links(head: &Head, page: &str, address: &Address, people: &mut Vec<Person>) -> Links {
+fn links(head: &Head, page: &str, address: &PagePath, people: &mut Vec<Person>) -> Links {
     Links::older(&format!("{}/{page}", head.url), address, people, PER_PAGE, Person::place)
 }

@@ -5,7 +5,7 @@ use super::head::{Head, Room, Shown};
 use super::view::{Picker, Trail, subject};
 use crate::App;
 use crate::frame::Frame;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::respond;
 use crate::show::text::{escape_into, last_segment, shown};
@@ -28,7 +28,7 @@ struct BlamePage {
 }
 
 /// `GET /{owner}/{repo}/blame/{ref}/{path}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let place = room.browser.place(&address.rest(3)).await?;
     let entry = room.browser.entry(place.commit, &place.path).await;

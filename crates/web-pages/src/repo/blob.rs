@@ -4,13 +4,13 @@ use super::head::{Elsewhere, Head, Room, Shown};
 use super::view::{CommitLine, Picker, Trail, tail};
 use crate::App;
 use crate::frame::Frame;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::respond;
 use crate::show::markdown::Base;
 use crate::show::text::{self, escape_into, last_segment, shown, url_path};
 use crate::show::{code, markdown};
 use crate::visitor::Visitor;
-use abide_forge::browse::{Blob, EntryKind, Place, TreeEntry};
+use abide_forge::browse::{Blob, CommitPath, EntryKind, TreeEntry};
 use askama::Template;
 use axum::extract::State;
 
@@ -34,7 +34,7 @@ struct BlobPage {
 pub(super) const LARGEST_SHOWN: usize = 1024 * 1024;
 
 /// `GET /{owner}/{repo}/blob/{ref}/{path}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let place = room.browser.place(&address.rest(3)).await?;
     let entry = room.browser.entry(place.commit, &place.path).await;
@@ -78,7 +78,7 @@ struct Content {
 async fn content(
     app: &App,
     room: &Room,
-    place: &Place,
+    place: &CommitPath,
     entry: &TreeEntry,
     as_source: bool,
     url: &str,
@@ -137,7 +137,7 @@ fn note(text: &str) -> String {
 }
 
 /// A link's target, which leads on if it stays inside the repository.
-fn link(blob: &Blob, place: &Place, url: &str) -> String {
+fn link(blob: &Blob, place: &CommitPath, url: &str) -> String {
     let mut html = String::from(r#"<div class="card-body">Symbolic link to <code>"#);
     escape_into(&shown(&blob.data), &mut html);
     html.push_str("</code>");

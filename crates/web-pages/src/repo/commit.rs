@@ -4,7 +4,7 @@ use super::head::{Elsewhere, Head, Room, Shown};
 use super::view::{short, subject};
 use crate::App;
 use crate::frame::Frame;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::respond;
 use crate::show::diff::Shown as DiffShown;
 use crate::visitor::Visitor;
@@ -57,12 +57,12 @@ fn multiline(bytes: &[u8]) -> String {
 }
 
 /// The number of the file whose change is to be shown although it is large.
-pub(super) fn asked_file(address: &Address) -> Option<usize> {
+pub(super) fn asked_file(address: &PagePath) -> Option<usize> {
     address.query("file")?.parse().ok()
 }
 
 /// `GET /{owner}/{repo}/commit/{oid}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let place = room.browser.revision(&address.decoded(3).unwrap_or_default()).await?;
     if place.commit.to_string() != address.segment(3) {

@@ -5,12 +5,12 @@ use super::view::{CommitLine, Picker, Trail, tail};
 use crate::App;
 use crate::frame::Frame;
 use crate::links::Links;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::respond;
 use crate::show::text::{shown, url_path};
 use crate::visitor::Visitor;
 use abide_core::Timestamp;
-use abide_forge::browse::{BrowseError, Commit, EntryKind, FileStep, Place};
+use abide_forge::browse::{BrowseError, Commit, CommitPath, EntryKind, FileStep};
 use askama::Template;
 use axum::extract::State;
 
@@ -61,20 +61,20 @@ impl Line {
 const PER_PAGE: usize = 30;
 
 /// `GET /{owner}/{repo}/commits`
-pub(super) async fn front(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn front(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let place = room.browser.front().await?;
     page(&app, &room, place, &address).await
 }
 
 /// `GET /{owner}/{repo}/commits/{ref}/{path}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let place = room.browser.place(&address.rest(3)).await?;
     page(&app, &room, place, &address).await
 }
 
-async fn page(app: &App, room: &Room, place: Place, address: &Address) -> Shown {
+async fn page(app: &App, room: &Room, place: CommitPath, address: &PagePath) -> Shown {
     let number = address.page();
     let (lines, more) = lines(room, &place, (number - 1) * PER_PAGE).await?;
     let title = match place.path.is_empty() {
@@ -94,7 +94,7 @@ async fn page(app: &App, room: &Room, place: Place, address: &Address) -> Shown 
 }
 
 /// A page of the history: of everything, or of one path through its renames.
-async fn lines(room: &Room, place: &Place, skip: usize) -> Result<(Vec<Line>, bool), BrowseError> {
+async fn lines(room: &Room, place: &CommitPath, skip: usize) -> Result<(Vec<Line>, bool), BrowseError> {
     if place.path.is_empty() {
         let log = room.browser.log(place.commit, &place.path, skip, PER_PAGE).await?;
         return Ok((log.commits.iter().map(Line::whole).collect(), log.more));

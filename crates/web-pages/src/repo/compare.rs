@@ -5,7 +5,7 @@ use super::head::{Elsewhere, Head, Room, Shown};
 use super::view::CommitLine;
 use crate::App;
 use crate::frame::Frame;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::respond;
 use crate::show::diff::Shown as DiffShown;
 use crate::show::text::count;
@@ -37,7 +37,7 @@ struct Compared {
 const PROPOSALS: usize = 200;
 
 /// `GET /{owner}/{repo}/compare/{base}...{head}`: the form that people type.
-pub(super) async fn spec(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn spec(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let spec = String::from_utf8_lossy(&address.rest(3)).into_owned();
     let (base, head) = spec.split_once("...").or_else(|| spec.split_once("..")).unwrap_or(("", &spec));
@@ -46,7 +46,7 @@ pub(super) async fn spec(State(app): State<App>, visitor: Visitor, address: Addr
 }
 
 /// `GET /{owner}/{repo}/compare?base=…&head=…`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     page(&app, &room, &address.query_text("base"), &address.query_text("head"), asked_file(&address)).await
 }

@@ -5,7 +5,7 @@ use crate::App;
 use crate::errors::Errors;
 use crate::form::Form;
 use crate::frame::{self, Frame};
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::respond;
 use crate::visitor::Visitor;
@@ -25,7 +25,7 @@ struct ForkPage {
 }
 
 /// `GET /{owner}/{repo}/fork`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     room.ensure(&app, Action::ForkCreate).await?;
     let typed = room.repo().name.to_string();
@@ -33,7 +33,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
 }
 
 /// `POST /{owner}/{repo}/fork`
-pub(super) async fn fork(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(super) async fn fork(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let typed = form.text("name").trim().to_owned();
     let only = form.ticked("default_branch_only");

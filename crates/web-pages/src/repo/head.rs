@@ -4,7 +4,7 @@ use super::attention::Attention;
 use super::nostr::Governance;
 use super::waiting;
 use crate::App;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::respond;
 use crate::show::text::{self, url_path};
@@ -14,9 +14,9 @@ use abide_core::lifecycle::Refusal;
 use abide_core::policy::{Action, DenyCode};
 use abide_core::repo::{Governance as Governed, Role, Visibility};
 use abide_forge::Access;
-use abide_forge::browse::{self, BrowseError, Browser, ObjectError, Place};
+use abide_forge::browse::{self, BrowseError, Browser, CommitPath, ObjectError};
 use abide_forge::issues::show as issues;
-use abide_forge::repos::open::{self, Door};
+use abide_forge::repos::open::{self, RepoLocator};
 use abide_forge::repos::{LifeError, Repo};
 use abide_nostr::nip19;
 use axum::http::StatusCode;
@@ -85,13 +85,13 @@ pub(crate) type Shown = Result<Response, Elsewhere>;
 
 /// The doors that an address may mean, in the order in which they are tried. A name is followed by `.git` at times; what
 /// a key calls its repository is any text, and may itself end so.
-fn doors(address: &Address) -> (Door, Option<Door>) {
+fn doors(address: &PagePath) -> (RepoLocator, Option<RepoLocator>) {
     let (owner, typed) = (address.segment(0), address.segment(1));
     let bare = typed.strip_suffix(".git");
     match nip19::parse_npub(owner) {
-        Err(_) => (Door::slug(owner, bare.unwrap_or(typed)), None),
+        Err(_) => (RepoLocator::slug(owner, bare.unwrap_or(typed)), None),
         Ok(owner) => {
-            let door = |raw: &str| Door::Nostr { owner, identifier: decoded(raw) };
+            let door = |raw: &str| RepoLocator::Nostr { owner, identifier: decoded(raw) };
             (door(typed), bare.map(door))
         }
     }
@@ -110,7 +110,7 @@ pub(super) struct Room {
 
 impl Room {
     /// Opens the repository that the address names. An old name leads to the same page under the present one.
-    pub(super) async fn open(app: &App, visitor: Visitor, address: &Address) -> Result<Self, Elsewhere> {
+    pub(super) async fn open(app: &App, visitor: Visitor, address: &PagePath) -> Result<Self, Elsewhere> {
         let (owner, typed) = (address.segment(0), address.segment(1));
         let (door, other) = doors(address);
         let caller = visitor.caller();
@@ -138,7 +138,7 @@ impl Room {
     pub(super) async fn enter(
         app: &App,
         visitor: Visitor,
-        address: &Address,
+        address: &PagePath,
         action: Action,
     ) -> Result<Self, Elsewhere> {
         let room = Self::open(app, visitor, address).await?;
@@ -174,7 +174,7 @@ impl Room {
 
     /// Refuses visitors who may not do something, in the policy's words.
     pub(super) async fn ensure(&self, app: &App, action: Action) -> Result<(), Elsewhere> {
-        let id = Door::Id(self.repo().id.to_string());
+        let id = RepoLocator::Id(self.repo().id.to_string());
         match open::open(&app.forge, &self.visitor.caller(), &id, action).await {
             Ok(_) => Ok(()),
             Err(Access::Denied(DenyCode::RoleTooLow { needed })) => Err(self.role_too_low(needed).into()),
@@ -192,7 +192,7 @@ impl Room {
     }
 
     /// The refusal of a path that cannot be shown: one that does not exist names the path, the branch and the way back.
-    pub(super) fn no_path(&self, place: &Place, error: BrowseError) -> Problem {
+    pub(super) fn no_path(&self, place: &CommitPath, error: BrowseError) -> Problem {
         match error {
             BrowseError::Object(ObjectError::NotFound) => {
                 let detail = format!("\"{}\" does not exist on {}.", text::shown(&place.path), place.name());
@@ -221,7 +221,7 @@ impl Room {
         let issues = issues::counts(&app.forge, repo).await.unwrap_or_default().open;
         let fork_of = match repo.fork_of {
             Some(id) => {
-                let door = Door::Id(id.to_string());
+                let door = RepoLocator::Id(id.to_string());
                 let source = open::open(&app.forge, &self.visitor.caller(), &door, Action::RepoRead).await;
                 source.ok().map(|source| source.slug())
             }

@@ -3,7 +3,7 @@
 
 use super::head::{Room, Shown};
 use crate::App;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::show::text::last_segment;
 use crate::visitor::Visitor;
@@ -22,7 +22,7 @@ const SANDBOX: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 const READ_WHOLE: usize = 1024 * 1024;
 
 /// `GET /{owner}/{repo}/raw/{ref}/{path}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address, headers: HeaderMap) -> Shown {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath, headers: HeaderMap) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let place = room.browser.place(&address.rest(3)).await?;
     let entry = room.browser.entry(place.commit, &place.path).await;

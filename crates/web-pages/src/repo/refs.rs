@@ -5,7 +5,7 @@ use super::view::CommitLine;
 use crate::App;
 use crate::frame::Frame;
 use crate::links::Links;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::respond;
 use crate::show::text::{url_path, url_segment};
 use crate::visitor::Visitor;
@@ -67,7 +67,7 @@ impl From<&Tag> for Row {
 const PER_PAGE: usize = 50;
 
 /// `GET /{owner}/{repo}/branches`
-pub(super) async fn branches(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn branches(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let (filter, number) = (address.query_text("q"), address.page());
     let page = room.browser.branches(&filter, (number - 1) * PER_PAGE, PER_PAGE).await?;
@@ -76,7 +76,7 @@ pub(super) async fn branches(State(app): State<App>, visitor: Visitor, address: 
 }
 
 /// `GET /{owner}/{repo}/tags`
-pub(super) async fn tags(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn tags(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let (filter, number) = (address.query_text("q"), address.page());
     let page = room.browser.newest_tags(&filter, (number - 1) * PER_PAGE, PER_PAGE).await?;
@@ -84,7 +84,7 @@ pub(super) async fn tags(State(app): State<App>, visitor: Visitor, address: Addr
     show(&app, &room, &address, "tags", rows, page.total > number * PER_PAGE).await
 }
 
-async fn show(app: &App, room: &Room, address: &Address, tab: &'static str, rows: Vec<Row>, more: bool) -> Shown {
+async fn show(app: &App, room: &Room, address: &PagePath, tab: &'static str, rows: Vec<Row>, more: bool) -> Shown {
     let head = room.head(app, tab).await;
     let title = if tab == "tags" { "Tags" } else { "Branches" };
     Ok(respond::page(&RefsPage {

@@ -3,13 +3,13 @@
 use super::head::Elsewhere;
 use crate::App;
 use crate::frame::Frame;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::respond;
 use crate::visitor::Visitor;
 use abide_core::Timestamp;
 use abide_forge::Access;
-use abide_forge::repos::open::Door;
+use abide_forge::repos::open::RepoLocator;
 use abide_forge::repos::{Repo, restore};
 use askama::Template;
 use axum::http::StatusCode;
@@ -25,7 +25,7 @@ struct TombstonePage {
 }
 
 /// The answer at a door behind which nothing was found: what is left of the visitor's own repository, or nothing.
-pub(super) async fn or_nothing(app: &App, visitor: &Visitor, address: &Address, door: &Door) -> Elsewhere {
+pub(super) async fn or_nothing(app: &App, visitor: &Visitor, address: &PagePath, door: &RepoLocator) -> Elsewhere {
     let repo = match restore::tombstone(&app.forge, &visitor.caller(), door).await {
         Ok(found) => found,
         Err(fault) => return fault.into(),

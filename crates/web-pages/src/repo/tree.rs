@@ -5,7 +5,7 @@ use super::tombstone;
 use super::view::{CommitLine, Picker, Trail, subject, tail};
 use crate::App;
 use crate::frame::Frame;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::respond;
 use crate::show::markdown::Base;
@@ -13,8 +13,8 @@ use crate::show::text::{self, escape_into, shown, url_path};
 use crate::visitor::Visitor;
 use abide_core::policy::Action;
 use abide_forge::Access;
-use abide_forge::browse::{BrowseError, EntryKind, LastChanges, ObjectError, Place, Tree};
-use abide_forge::repos::open::{self, Door};
+use abide_forge::browse::{BrowseError, CommitPath, EntryKind, LastChanges, ObjectError, Tree};
+use abide_forge::repos::open::{self, RepoLocator};
 use abide_forge::repos::topics;
 use askama::Template;
 use axum::extract::State;
@@ -60,7 +60,7 @@ struct EmptyPage {
 const LARGEST_README: usize = 512 * 1024;
 
 /// `GET /{owner}/{repo}`
-pub(super) async fn home(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn home(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     match room.browser.front().await {
         Ok(place) => directory(&app, &room, place, true).await,
@@ -73,9 +73,9 @@ pub(super) async fn home(State(app): State<App>, visitor: Visitor, address: Addr
 }
 
 /// `GET /r/{id}`: the address that never changes leads to the present one.
-pub(super) async fn permalink(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn permalink(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let id = address.segment(1);
-    let door = Door::Id(id.strip_suffix(".git").unwrap_or(id).to_owned());
+    let door = RepoLocator::Id(id.strip_suffix(".git").unwrap_or(id).to_owned());
     let repo = match open::open(&app.forge, &visitor.caller(), &door, Action::RepoRead).await {
         Err(Access::NotFound) => return Err(tombstone::or_nothing(&app, &visitor, &address, &door).await),
         found => found?,
@@ -84,14 +84,14 @@ pub(super) async fn permalink(State(app): State<App>, visitor: Visitor, address:
 }
 
 /// `GET /{owner}/{repo}/tree/{ref}/{path}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let place = room.browser.place(&address.rest(3)).await?;
     let is_home = place.path.is_empty();
     directory(&app, &room, place, is_home).await
 }
 
-async fn directory(app: &App, room: &Room, place: Place, is_home: bool) -> Shown {
+async fn directory(app: &App, room: &Room, place: CommitPath, is_home: bool) -> Shown {
     let browser = &room.browser;
     let mut too_large = false;
     let tree = match browser.directory(place.commit, &place.path).await {
@@ -160,7 +160,7 @@ fn newest_of(changes: &LastChanges) -> Option<CommitLine> {
     changes.entries.values().max_by_key(|commit| commit.committer.time).map(|commit| CommitLine::from(&**commit))
 }
 
-fn rows(url: &str, at: &str, place: &Place, tree: &Tree, changes: &LastChanges, frame: &Frame) -> String {
+fn rows(url: &str, at: &str, place: &CommitPath, tree: &Tree, changes: &LastChanges, frame: &Frame) -> String {
     let base = if place.path.is_empty() { String::new() } else { format!("{}/", url_path(&place.path)) };
     let mut out = String::with_capacity(tree.entries.len() * 400);
     for entry in &tree.entries {
@@ -199,7 +199,7 @@ fn rows(url: &str, at: &str, place: &Place, tree: &Tree, changes: &LastChanges, 
     out
 }
 
-async fn readme(app: &App, room: &Room, place: &Place) -> Result<Option<Readme>, Problem> {
+async fn readme(app: &App, room: &Room, place: &CommitPath) -> Result<Option<Readme>, Problem> {
     let browser = &room.browser;
     let Some(entry) = browser.readme(place.commit, &place.path).await? else { return Ok(None) };
     let path = match place.path.is_empty() {

@@ -2,7 +2,7 @@
 
 use super::head::Room;
 use crate::show::text::{shortened, shown, url_path};
-use abide_forge::browse::{BrowseError, Commit, Place, Point, RefKind, address_of};
+use abide_forge::browse::{BrowseError, Commit, CommitPath, Point, RefKind, address_of};
 
 /// A commit in one line.
 #[derive(Clone)]
@@ -59,7 +59,7 @@ pub(super) struct Trail {
 }
 
 impl Trail {
-    pub(super) fn of(place: &Place) -> Self {
+    pub(super) fn of(place: &CommitPath) -> Self {
         let mut steps: Vec<Step> = Vec::new();
         let mut end = 0;
         for name in place.path.split(|&byte| byte == b'/').filter(|name| !name.is_empty()) {
@@ -111,7 +111,7 @@ impl Choice {
 const PICKED: usize = 50;
 
 impl Picker {
-    pub(super) async fn of(room: &Room, place: &Place, view: &'static str) -> Result<Self, BrowseError> {
+    pub(super) async fn of(room: &Room, place: &CommitPath, view: &'static str) -> Result<Self, BrowseError> {
         let name = place.name();
         let (branch, tag) = match &place.point {
             Point::Branch(name) => (Some(name.as_str()), None),

@@ -4,12 +4,12 @@ use super::head::Elsewhere;
 use super::tombstone;
 use crate::App;
 use crate::frame::Frame;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::respond;
 use crate::show::text::{readable, shortened, shown};
 use crate::visitor::Visitor;
 use abide_forge::grasp::status::{self, Status, Waiting};
-use abide_forge::repos::open::Door;
+use abide_forge::repos::open::RepoLocator;
 use askama::Template;
 use axum::http::{HeaderName, HeaderValue};
 
@@ -25,9 +25,9 @@ struct WaitingPage {
 }
 
 /// The answer at a door behind which nothing was found: what waits there, what is left of a deleted one, or nothing.
-pub(super) async fn or_nothing(app: &App, visitor: &Visitor, address: &Address, door: &Door) -> Elsewhere {
+pub(super) async fn or_nothing(app: &App, visitor: &Visitor, address: &PagePath, door: &RepoLocator) -> Elsewhere {
     let front = address.reads() && address.segment(2).is_empty();
-    if let (Door::Nostr { owner, identifier }, true) = (door, front) {
+    if let (RepoLocator::Nostr { owner, identifier }, true) = (door, front) {
         match status::of(&app.forge, &visitor.caller(), owner, identifier).await {
             Ok(Some(Status::Waiting(waiting))) => return page(app, visitor, address, waiting),
             Ok(_) => (),
@@ -37,7 +37,7 @@ pub(super) async fn or_nothing(app: &App, visitor: &Visitor, address: &Address, 
     tombstone::or_nothing(app, visitor, address, door).await
 }
 
-fn page(app: &App, visitor: &Visitor, address: &Address, waiting: Waiting) -> Elsewhere {
+fn page(app: &App, visitor: &Visitor, address: &PagePath, waiting: Waiting) -> Elsewhere {
     let name = shortened(&shown(waiting.identifier.as_bytes()), 100).into_owned();
     let owner = readable(&waiting.npub);
     let typed = address.segment(1);

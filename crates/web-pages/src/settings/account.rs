@@ -7,7 +7,7 @@ use crate::errors::Errors;
 use crate::form::Form;
 use crate::frame::Frame;
 use crate::member::Member;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::respond;
 use abide_forge::accounts::emails::{self, Email, EmailError};
@@ -75,7 +75,7 @@ pub(super) async fn add_email(State(app): State<App>, member: Member, form: Form
 }
 
 /// `GET /settings/account/emails/remove?id=…`
-pub(super) async fn ask_remove(State(app): State<App>, member: Member, address: Address) -> Result<Response, Problem> {
+pub(super) async fn ask_remove(State(app): State<App>, member: Member, address: PagePath) -> Result<Response, Problem> {
     let id = address.id()?;
     let emails = emails::list(&app.forge, &member.viewer).await?;
     let email = emails.into_iter().find(|email| email.id == id).ok_or_else(Problem::not_found)?;

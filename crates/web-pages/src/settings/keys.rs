@@ -7,7 +7,7 @@ use crate::errors::Errors;
 use crate::form::Form;
 use crate::frame::Frame;
 use crate::member::Member;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::respond;
 use abide_forge::accounts::SshKey;
@@ -91,7 +91,7 @@ fn looks_public(text: &str) -> bool {
 }
 
 /// `GET /settings/keys/remove?id=…`
-pub(super) async fn ask_remove(State(app): State<App>, member: Member, address: Address) -> Result<Response, Problem> {
+pub(super) async fn ask_remove(State(app): State<App>, member: Member, address: PagePath) -> Result<Response, Problem> {
     let id = address.id()?;
     let key = ssh_keys::get(&app.forge, member.viewer.user.id, id).await?.ok_or_else(Problem::not_found)?;
     let title = if key.title.is_empty() { "Untitled" } else { &key.title };

@@ -5,7 +5,7 @@ use crate::errors::Errors;
 use crate::form::Form;
 use crate::frame::Frame;
 use crate::member::Member;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::respond::{self, safe_next};
 use abide_forge::accounts::rename::{self, RenameError};
@@ -28,7 +28,7 @@ fn page(app: &App, member: &Member, errors: Errors, name: String, next: String) 
 }
 
 /// `GET /settings/name`
-pub(super) async fn show(State(app): State<App>, member: Member, address: Address) -> Response {
+pub(super) async fn show(State(app): State<App>, member: Member, address: PagePath) -> Response {
     let next = address.query_text("next");
     if member.viewer.user.name.is_some() {
         return respond::see_other(if next.is_empty() { "/settings/account" } else { safe_next(Some(&next)) });

@@ -5,7 +5,7 @@ use crate::form::Form;
 use crate::frame::Frame;
 use crate::links::Links;
 use crate::member::Member;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::{Problem, rule, sentence};
 use crate::respond;
 use abide_core::Timestamp;
@@ -49,7 +49,7 @@ struct Refused {
 }
 
 /// `GET /settings/repositories`
-pub(super) async fn show(State(app): State<App>, member: Member, address: Address) -> Result<Response, Problem> {
+pub(super) async fn show(State(app): State<App>, member: Member, address: PagePath) -> Result<Response, Problem> {
     Ok(respond::page(&list(&app, &member, &address, address.page(), None).await?))
 }
 
@@ -57,7 +57,7 @@ pub(super) async fn show(State(app): State<App>, member: Member, address: Addres
 pub(super) async fn restore(
     State(app): State<App>,
     member: Member,
-    address: Address,
+    address: PagePath,
     form: Form,
 ) -> Result<Response, Problem> {
     let (id, typed) = (address.segment(3), form.filled("name"));
@@ -94,7 +94,7 @@ pub(super) async fn restore(
 async fn list(
     app: &App,
     member: &Member,
-    address: &Address,
+    address: &PagePath,
     page: usize,
     refused: Option<&Refused>,
 ) -> Result<RepositoriesPage, Problem> {

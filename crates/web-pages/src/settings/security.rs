@@ -7,7 +7,7 @@ use crate::errors::Errors;
 use crate::form::Form;
 use crate::frame::Frame;
 use crate::member::Member;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::respond;
 use crate::show::agent;
@@ -64,7 +64,7 @@ fn question(verb: &str) -> Question {
 }
 
 /// `GET /settings/security/sessions/end?id=…`
-pub(super) async fn ask_end(State(app): State<App>, member: Member, address: Address) -> Result<Response, Problem> {
+pub(super) async fn ask_end(State(app): State<App>, member: Member, address: PagePath) -> Result<Response, Problem> {
     let id = address.query_text("id");
     let sessions = sessions::list(&app.forge, &member.viewer).await?;
     let session = sessions.into_iter().find(|session| session.id == id).ok_or_else(Problem::not_found)?;

@@ -7,7 +7,7 @@ use crate::errors::Errors;
 use crate::form::Form;
 use crate::frame::Frame;
 use crate::member::Member;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::respond;
 use abide_core::scope::{Scope, Scopes};
@@ -147,7 +147,7 @@ async fn add(app: &App, member: &Member, typed: &Typed) -> Result<Result<String,
 }
 
 /// `GET /settings/tokens/revoke?id=…`
-pub(super) async fn ask_revoke(State(app): State<App>, member: Member, address: Address) -> Result<Response, Problem> {
+pub(super) async fn ask_revoke(State(app): State<App>, member: Member, address: PagePath) -> Result<Response, Problem> {
     let id = address.id()?;
     let tokens = tokens::list(&app.forge, member.viewer.user.id).await?;
     let token = tokens.into_iter().find(|token| token.id == id && token.revoked_at.is_none());

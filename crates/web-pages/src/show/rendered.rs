@@ -3,7 +3,7 @@
 
 use super::budget::Budget;
 use super::markdown::{self, Base};
-use super::workshop::Workshop;
+use super::render_pool::RenderPool;
 use super::{code, text};
 use crate::Problem;
 use abide_core::Oid;
@@ -33,7 +33,7 @@ pub(crate) struct Rendered {
     documents: Kept<Document, Arc<str>>,
     files: Kept<(Oid, Vec<u8>), Arc<Vec<String>>>,
     said: Kept<Said, Arc<str>>,
-    workshop: Workshop,
+    render_pool: RenderPool,
 }
 
 impl Rendered {
@@ -42,7 +42,7 @@ impl Rendered {
             documents: Arc::new(Cache::with_weighter(FEW, BYTES / 3, Weight)),
             files: Arc::new(Cache::with_weighter(FEW, BYTES / 3, Weight)),
             said: Arc::new(Cache::with_weighter(FEW, BYTES / 3, Weight)),
-            workshop: Workshop::new(),
+            render_pool: RenderPool::new(),
         }
     }
 
@@ -83,7 +83,7 @@ impl Rendered {
         }
         let kept = self.documents.clone();
         let make = move || once(&kept, key, |(_, name, base)| Arc::from(markdown::render(name, &data, base)));
-        self.workshop.run(client, make).await
+        self.render_pool.run(client, make).await
     }
 
     /// A text file, line by line.
@@ -101,7 +101,7 @@ impl Rendered {
         }
         let kept = self.files.clone();
         let make = move || once(&kept, key, |(_, name)| Arc::new(code::lines(&text::shown(name), &data)));
-        self.workshop.run(client, make).await
+        self.render_pool.run(client, make).await
     }
 
     /// What people wrote in issues, one after the other.
@@ -129,7 +129,7 @@ impl Rendered {
             });
             each.collect()
         };
-        self.workshop.run(client, make).await
+        self.render_pool.run(client, make).await
     }
 }
 

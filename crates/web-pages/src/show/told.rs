@@ -195,7 +195,7 @@ mod tests {
     use super::*;
     use abide_core::event::{Body, NoDetails, PushedRef};
     use abide_core::{Handle, RepoId, Timestamp, UserId};
-    use abide_forge::feeds::Place;
+    use abide_forge::feeds::FeedRepo;
     use std::path::Path;
 
     fn handle(text: &str) -> Handle {
@@ -203,7 +203,8 @@ mod tests {
     }
 
     fn sentence(event: FeedEvent) -> Sentence {
-        let place = Place { id: RepoId::new(1), owner: handle("ann"), name: "tool".parse().unwrap(), identifier: None };
+        let place =
+            FeedRepo { id: RepoId::new(1), owner: handle("ann"), name: "tool".parse().unwrap(), identifier: None };
         let follow = matches!(event, FeedEvent::Follow(_));
         Sentence::of(Item {
             seq: 1,

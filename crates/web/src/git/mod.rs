@@ -8,9 +8,9 @@ mod body;
 use crate::App;
 use crate::auth::{self, Credentials};
 use abide_core::policy::DenyCode;
-use abide_forge::git::push::{self, Ticket};
+use abide_forge::git::push::{self, PushAdmission};
 use abide_forge::git::{ProtocolVersion, Transport, fetch};
-use abide_forge::repos::open::Door;
+use abide_forge::repos::open::RepoLocator;
 use abide_forge::{Access, Caller, Fault};
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -116,7 +116,7 @@ fn version(headers: &HeaderMap) -> ProtocolVersion {
 
 /// Someone at a repository's door.
 struct Knock {
-    door: Door,
+    door: RepoLocator,
     headers: HeaderMap,
     ip: Option<IpAddr>,
 }
@@ -143,22 +143,22 @@ impl Knock {
         let (first, second) = (segments.next().unwrap_or(""), segments.next().unwrap_or(""));
         let name = second.strip_suffix(".git").unwrap_or(second);
         let door = if first == "r" {
-            Door::Id(name.to_owned())
+            RepoLocator::Id(name.to_owned())
         } else if first.starts_with("npub1") {
             // What a key calls its repository is any text, so here it is decoded.
-            Door::slug(first, percent_decode_str(name).decode_utf8().unwrap_or_default())
+            RepoLocator::slug(first, percent_decode_str(name).decode_utf8().unwrap_or_default())
         } else {
-            Door::slug(first, name)
+            RepoLocator::slug(first, name)
         };
         Self { door, headers: request.headers().clone(), ip: auth::peer(request.extensions()) }
     }
 
     /// Whoever knocks at the door of a key is nobody in particular: what is signed decides, and nobody is asked to log in.
     fn by_key(&self) -> Option<Caller> {
-        matches!(self.door, Door::Nostr { .. }).then(|| Caller::anonymous(self.ip))
+        matches!(self.door, RepoLocator::Nostr { .. }).then(|| Caller::anonymous(self.ip))
     }
 
-    async fn for_fetch(&self, app: &App) -> Result<fetch::Ticket, Refusal> {
+    async fn for_fetch(&self, app: &App) -> Result<fetch::FetchAdmission, Refusal> {
         if let Some(caller) = self.by_key() {
             let admitted = fetch::admit(&app.forge, &caller, &self.door, Transport::Http).await;
             return admitted.map_err(|access| Refusal::from(access, true));
@@ -172,7 +172,7 @@ impl Knock {
         admitted.map_err(|access| Refusal::from(access, known))
     }
 
-    async fn for_push(&self, app: &App) -> Result<Ticket, Refusal> {
+    async fn for_push(&self, app: &App) -> Result<PushAdmission, Refusal> {
         if let Some(caller) = self.by_key() {
             let admitted = push::admit(&app.forge, &caller, &self.door, Transport::Http).await;
             return admitted.map_err(|access| Refusal::from(access, true));

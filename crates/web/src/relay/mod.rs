@@ -9,7 +9,7 @@ mod socket;
 
 use crate::App;
 use crate::auth::peer;
-use crate::server::{Held, Sockets};
+use crate::server::{ConnectionSlot, Sockets};
 use abide_core::admission::Network;
 use abide_forge::relay::{Client, TooMany};
 use axum::body::Body;
@@ -59,7 +59,7 @@ async fn upgrade(app: App, mut request: Request) -> Response {
     };
     let ip = peer(request.extensions());
     let sockets = request.extensions().get::<Sockets>().cloned();
-    let held = request.extensions().get::<Held>().cloned();
+    let held = request.extensions().get::<ConnectionSlot>().cloned();
     let client = match Client::connect(&app.forge, ip) {
         Ok(client) => client,
         Err(full) => return refused(full),

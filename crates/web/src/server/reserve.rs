@@ -1,6 +1,6 @@
 //! Connections beyond the limits: questions about the server's health are answered, everything else is refused.
 
-use super::{Held, Peer};
+use super::{ConnectionSlot, Peer};
 use crate::slow::Patient;
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -61,11 +61,11 @@ pub(super) fn too_many() -> Response {
 /// An answer that keeps its request's place until it is sent.
 pub(super) struct Holding {
     body: Body,
-    _held: Held,
+    _held: ConnectionSlot,
 }
 
 impl Holding {
-    pub(super) fn new(body: Body, held: Held) -> Self {
+    pub(super) fn new(body: Body, held: ConnectionSlot) -> Self {
         Self { body, _held: held }
     }
 }

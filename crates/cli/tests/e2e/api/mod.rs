@@ -1,6 +1,7 @@
 //! REST below `/api/v3`, as its clients meet it: GitHub's shapes, who may do what, and what is said about mistakes.
 
 mod admin;
+mod attention;
 mod bodies;
 mod caching;
 mod collaborators;
@@ -25,7 +26,6 @@ pub mod scene;
 mod scopes;
 mod shapes;
 pub mod signed;
-mod social;
 mod transfers;
 
 pub use keys::WEAK as WEAK_KEY;

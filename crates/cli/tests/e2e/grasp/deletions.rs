@@ -153,7 +153,7 @@ fn crash_between_a_deleted_proposal_and_its_ref(#[values(Engine::Sqlite, Engine:
     let name = format!("refs/nostr/{id}");
     assert!(scene.refs(&key, "demo").iter().any(|(found, _)| *found == name));
     scene.server.terminate();
-    scene.server.restart_with_failpoint(failpoint::PROPOSAL_DELETED);
+    scene.server.restart_with_failpoint(failpoint::PR_EVENT_DELETED);
     let request = deletion(&author, now(), &[&["e", &id]]);
     Nostr::connect(&scene.server.url()).say(&json!(["EVENT", request]));
     scene.server.wait_exit();

@@ -13,7 +13,7 @@ mod subscribe;
 use crate::beside::with_store;
 use crate::support::builder;
 use abide_nostr::Event;
-use abide_store::{StoreError, nostr_events};
+use abide_store::{StoreError, nostr};
 use abide_testkit::{Engine, Key, Nostr, Server};
 
 /// A server with a repository that is announced and served, its owner's key and its address.
@@ -53,7 +53,7 @@ impl Scene {
 pub fn store(server: &Server, events: &[Event]) {
     let records: Vec<_> = events.iter().map(abide_forge::relay::to_record).collect();
     let written: Result<_, StoreError> = with_store(server, async |store| {
-        store.write(records, |tx, records| Box::pin(nostr_events::insert_many(tx, records))).await
+        store.write(records, |tx, records| Box::pin(nostr::events::insert_many(tx, records))).await
     });
     written.expect("the events are stored");
 }

@@ -4,9 +4,9 @@ use super::{NostrError, use_event};
 use crate::{Caller, Forge};
 use abide_core::scope::{Scope, Scopes};
 use abide_nostr::http_auth::{self, Body, Proof, Request};
-use abide_nostr::{Limits, nip19};
-use abide_store::user_keys;
-use abide_store::users::User;
+use abide_nostr::{RelayLimits, nip19};
+use abide_store::accounts::user_keys;
+use abide_store::accounts::users::User;
 use std::net::IpAddr;
 
 /// The caller that signed this request. The caller has every scope except admin.
@@ -31,7 +31,7 @@ pub async fn ensure_account(forge: &Forge, header: &str, method: &str, url: &str
 }
 
 async fn signer(forge: &Forge, header: &str, request: &Request<'_>) -> Result<(Proof, User), NostrError> {
-    let proof = http_auth::verify(header, request, forge.clock().now(), &Limits::default())?;
+    let proof = http_auth::verify(header, request, forge.clock().now(), &RelayLimits::default())?;
     let npub = nip19::npub(&proof.key);
     let user = user_keys::by_npub(&mut *forge.store().read().await?, &npub).await?.ok_or(NostrError::UnknownKey)?;
     if user.suspended_at.is_some() {

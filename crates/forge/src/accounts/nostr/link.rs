@@ -9,7 +9,8 @@ use crate::{Fault, Forge};
 use abide_core::UserId;
 use abide_core::account::may_unlink;
 use abide_core::event::{LinkedKey, Payload, Publicity};
-use abide_store::{StoreError, Tx, sessions, user_keys, users};
+use abide_store::accounts::{sessions, user_keys, users};
+use abide_store::{StoreError, Tx};
 
 /// Links the key that an answer proves to the viewer's account.
 pub async fn link(forge: &Forge, viewer: &Viewer, answer: &Answer, password: String) -> Result<(), NostrError> {

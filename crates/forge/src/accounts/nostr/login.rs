@@ -1,7 +1,7 @@
 //! Login with a key: into its account, or into a new one if sign-up is open.
 
 use super::{Answer, NostrError, Proved, check, is_barred, use_up};
-use crate::accounts::login::{self, Outcome, Ticket};
+use crate::accounts::login::{self, Outcome, SecondFactorTicket};
 use crate::accounts::{sign_up, throttle, ticket};
 use crate::disk::{self, Writer};
 use crate::emit::{AuditAction, Subject, Who, audit_account, emit};
@@ -9,9 +9,10 @@ use crate::{Fault, Forge};
 use abide_core::UserId;
 use abide_core::account::{KeyAccount, KeyLogin, SignUpMode, key_login};
 use abide_core::event::{Payload, Publicity, UserCreated};
+use abide_store::accounts::users::{self, User};
+use abide_store::accounts::{totp, user_keys};
 use abide_store::throttles::{self, Limit};
-use abide_store::users::{self, User};
-use abide_store::{StoreError, Tx, nostr_repos, totp, user_keys};
+use abide_store::{StoreError, Tx, nostr};
 use serde_json::json;
 use std::net::IpAddr;
 
@@ -35,7 +36,7 @@ pub async fn login(forge: &Forge, answer: &Answer, agent: &str, ip: Option<IpAdd
         return Err(NostrError::Suspended);
     }
     if known.needs_factor {
-        return Ok(Outcome::SecondFactor(Ticket(ticket::issue(forge, &known.user))));
+        return Ok(Outcome::SecondFactor(SecondFactorTicket(ticket::issue(forge, &known.user))));
     }
     match login::open_unchanged(forge, &known.user, agent, ip).await {
         Ok(cookie) => Ok(Outcome::In(cookie)),
@@ -109,7 +110,7 @@ async fn make(tx: &mut Tx, unit: &Unit, npub: &str) -> Result<User, NostrError> 
     if let Some(retry_after) = throttles::hit(tx, unit.sign_ups, &unit.place).await? {
         return Err(NostrError::Throttled { retry_after });
     }
-    let id = nostr_repos::user_for(tx, npub).await?;
+    let id = nostr::repos::user_for(tx, npub).await?;
     tell_of_new(tx, id, npub, unit.ip).await?;
     let gone = || Fault::Internal("a new account vanished".into());
     Ok(users::by_id(tx, id).await?.ok_or_else(gone)?)

@@ -1,11 +1,13 @@
 //! Merges the account of a key without a username into another account that links the key.
 
 use super::NostrError;
+use crate::attention::watch;
 use crate::emit::{AuditAction, Who, audit_repo};
-use crate::social::watch;
 use abide_core::{RepoName, UserId};
-use abide_store::users::User;
-use abide_store::{StoreError, Tx, redirects, repos, totp, user_keys, user_merge};
+use abide_store::accounts::users::User;
+use abide_store::accounts::{totp, user_keys, user_merge};
+use abide_store::repos::{self, redirects};
+use abide_store::{StoreError, Tx};
 use serde_json::json;
 
 /// Maximum length of a name, so that a number fits behind it.

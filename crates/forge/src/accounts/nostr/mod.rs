@@ -22,9 +22,10 @@ use super::throttle;
 use crate::{Fault, Forge};
 use abide_core::account::UnlinkRefusal;
 use abide_nostr::http_auth::{self, HttpAuthError, Proof};
-use abide_nostr::{Limits, PublicKey, nip19};
-use abide_store::users::{self, User};
-use abide_store::{StoreError, Tx, user_keys};
+use abide_nostr::{PublicKey, RelayLimits, nip19};
+use abide_store::accounts::user_keys;
+use abide_store::accounts::users::{self, User};
+use abide_store::{StoreError, Tx};
 use std::time::Duration;
 
 /// A browser's answer to a challenge.
@@ -114,7 +115,7 @@ fn check(forge: &Forge, answer: &Answer) -> Result<Proved, NostrError> {
     let url = format!("{}{}", forge.settings().public_url, answer.path);
     let request = http_auth::Request { method: "POST", url: &url, body: http_auth::Body::Unread };
     let now = forge.clock().now();
-    let proof = http_auth::verify_answer(&answer.event, &request, &answer.challenge, now, &Limits::default())?;
+    let proof = http_auth::verify_answer(&answer.event, &request, &answer.challenge, now, &RelayLimits::default())?;
     Ok(Proved { proof, challenge: challenge::id(&answer.challenge), until })
 }
 

@@ -1,7 +1,7 @@
 //! The client's side of a push: commands and pack in, keep-alives and report out.
 
-use super::commit::{self, Work};
-use super::{Target, Ticket, Verdicts, incoming_key, signed};
+use super::apply::{self, Work};
+use super::{PushAdmission, Target, Verdicts, incoming_key, signed};
 use crate::disk::{self, Writer};
 use crate::error::REVOKED;
 use crate::git::Transport;
@@ -11,7 +11,7 @@ use abide_core::failpoint;
 use abide_git::pace::Paced;
 use abide_git::receive::{self, BadRequest, ReceiveError};
 use abide_git::report::{self, KEEPALIVE, RefResult, Report};
-use abide_git::{Capabilities, Connected, GitError, Incoming, PacketReader, Place, PushRequest, ReceiveLimits};
+use abide_git::{Capabilities, Connected, GitError, Incoming, PacketReader, PoolSlot, PushRequest, ReceiveLimits};
 use bytes::Bytes;
 use std::future::Future;
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ const KEEPALIVE_EVERY: Duration = Duration::from_secs(5);
 /// Receives a push and sends the answer to `out`, which is closed at the end.
 ///
 /// If the client disconnects before the pack is complete, everything it sent is discarded.
-pub async fn receive<R>(forge: &Forge, ticket: Ticket, input: R, out: mpsc::Sender<Bytes>)
+pub async fn receive<R>(forge: &Forge, admission: PushAdmission, input: R, out: mpsc::Sender<Bytes>)
 where
     R: AsyncRead + Unpin + Send,
 {
@@ -53,7 +53,7 @@ where
             metrics::counter!("abide_pushes_total", "end" => "client_gone").increment(1);
             Rest::Read
         }
-        rest = converse(forge, ticket, &mut reader, out) => rest,
+        rest = converse(forge, admission, &mut reader, out) => rest,
     };
     let most = match rest {
         Rest::Read => return,
@@ -99,20 +99,25 @@ pub(super) enum Rest {
     Cut,
 }
 
-async fn converse<R>(forge: &Forge, ticket: Ticket, reader: &mut PacketReader<R>, out: mpsc::Sender<Bytes>) -> Rest
+async fn converse<R>(
+    forge: &Forge,
+    admission: PushAdmission,
+    reader: &mut PacketReader<R>,
+    out: mpsc::Sender<Bytes>,
+) -> Rest
 where
     R: AsyncRead + Unpin + Send,
 {
-    let mut limits = limits(forge, &ticket);
-    let standing = ticket.caller.standing.clone();
+    let mut limits = limits(forge, &admission);
+    let standing = admission.caller.standing.clone();
     let mut said = Capabilities::default();
     let opening = tokio::select! {
-        opening = open(forge, &ticket, reader, &mut limits, &mut said) => {
+        opening = open(forge, &admission, reader, &mut limits, &mut said) => {
             opening.map_err(|error| (error.to_string(), Rest::Read))
         }
         () = standing.lost(forge) => Err((REVOKED.to_owned(), Rest::Cut)),
     };
-    let Opening { place, request } = match opening {
+    let Opening { slot, request } = match opening {
         Ok(opening) => opening,
         Err((reason, rest)) => {
             let _ = out.send(refusal(reader.buffered(), said, &reason)).await;
@@ -130,9 +135,9 @@ where
     };
     let client = Client::new(out, request.capabilities.clone());
     // Over SSH the hint was sent at once, on standard error.
-    let hint = ticket.hint.clone().filter(|_| ticket.transport == Transport::Http);
-    let ran = match &place {
-        Ok(_) => run(forge, ticket, &request, reader, &limits, &client).await,
+    let hint = admission.hint.clone().filter(|_| admission.transport == Transport::Http);
+    let ran = match &slot {
+        Ok(_) => run(forge, admission, &request, reader, &limits, &client).await,
         Err(busy) => Err(Stopped { reason: busy.to_string(), rest: Rest::Unread }),
     };
     let (report, rest) = match ran {
@@ -170,14 +175,14 @@ fn refusal(buffered: &[u8], said: Capabilities, reason: &str) -> Bytes {
 /// The start of a push.
 struct Opening {
     /// Its slot, or the reason why there is none.
-    place: Result<Place, GitError>,
+    slot: Result<PoolSlot, GitError>,
     request: Result<Option<PushRequest>, BadRequest>,
 }
 
 /// Takes a slot for a push and reads its commands.
 async fn open<R>(
     forge: &Forge,
-    ticket: &Ticket,
+    admission: &PushAdmission,
     reader: &mut PacketReader<R>,
     limits: &mut ReceiveLimits,
     said: &mut Capabilities,
@@ -188,22 +193,22 @@ where
     // A client that has sent little so far holds no slot.
     receive::begin(reader, FIRST_BYTES).await?;
     *said = receive::announced(reader.buffered()).unwrap_or_default();
-    let place = forge.git().receive_place(ticket.caller.client()).await;
-    if place.is_err() {
+    let slot = forge.git().receive_slot(admission.caller.client()).await;
+    if slot.is_err() {
         limits.command_bytes = FIRST_BYTES;
     }
     let request = receive::read_request(reader, limits).await;
-    Ok(Opening { place, request })
+    Ok(Opening { slot, request })
 }
 
 fn zip(request: &PushRequest, results: Vec<RefResult>) -> Vec<(abide_core::RefName, RefResult)> {
     request.updates.iter().map(|update| update.name.clone()).zip(results).collect()
 }
 
-fn limits(forge: &Forge, ticket: &Ticket) -> ReceiveLimits {
+fn limits(forge: &Forge, admission: &PushAdmission) -> ReceiveLimits {
     let settings = forge.settings();
     let defaults = ReceiveLimits::default();
-    let (command_bytes, unpacked_bytes) = match ticket.caller.client().is_stranger() {
+    let (command_bytes, unpacked_bytes) = match admission.caller.client().is_stranger() {
         true => (STRANGERS_COMMANDS, settings.git.stranger_unpacked),
         false => (defaults.command_bytes, settings.git.unpacked),
     };
@@ -213,7 +218,7 @@ fn limits(forge: &Forge, ticket: &Ticket) -> ReceiveLimits {
         pack_bytes: settings.git.max_push,
         unpacked_bytes,
         unpacked_ratio: settings.git.unpacked_ratio,
-        stream_ends: ticket.transport == Transport::Http,
+        stream_ends: admission.transport == Transport::Http,
         idle: settings.git.idle_timeout,
         unpack_limit: settings.git.unpack_limit,
         ..defaults
@@ -254,7 +259,7 @@ impl Stopped {
 
 async fn run<R>(
     forge: &Forge,
-    ticket: Ticket,
+    admission: PushAdmission,
     request: &PushRequest,
     reader: &mut PacketReader<R>,
     limits: &ReceiveLimits,
@@ -263,10 +268,10 @@ async fn run<R>(
 where
     R: AsyncRead + Unpin + Send,
 {
-    disk::ensure_room(forge, Writer::of(&ticket.caller)).map_err(|fault| Stopped::fault(&fault, Rest::Unread))?;
-    let repo = match &ticket.target {
+    disk::ensure_room(forge, Writer::of(&admission.caller)).map_err(|fault| Stopped::fault(&fault, Rest::Unread))?;
+    let repo = match &admission.target {
         Target::Account(repo) => repo.clone(),
-        Target::Signed { .. } => return signed::run(forge, ticket, request, reader, limits, client).await,
+        Target::Signed { .. } => return signed::run(forge, admission, request, reader, limits, client).await,
     };
     let refs = snapshots::read(forge, &repo).await.map_err(|fault| Stopped::fault(&fault, Rest::Unread))?;
     let mut verdicts = Verdicts::of(request.updates.clone(), request.capabilities.atomic);
@@ -279,7 +284,8 @@ where
     let objects = match request.needs_pack() {
         true => {
             let dir = forge.layout().repo(repo.id);
-            let taking = Taking { dir, key: &key, caller: &ticket.caller, transport: ticket.transport, limits, client };
+            let taking =
+                Taking { dir, key: &key, caller: &admission.caller, transport: admission.transport, limits, client };
             Some(take_pack(forge, taking, reader, &mut verdicts).await?)
         }
         false => None,
@@ -290,15 +296,15 @@ where
     failpoint::hit(failpoint::PUSH_CONNECTED);
     let work = Work {
         repo: repo.id,
-        caller: ticket.caller,
-        transport: ticket.transport.as_str(),
+        caller: admission.caller,
+        transport: admission.transport.as_str(),
         key,
         objects,
         verdicts,
         signed: None,
     };
     // From here on the push must run to its end, even if the client disconnects.
-    let task = forge.tasks().spawn(commit::commit(forge.clone(), work));
+    let task = forge.tasks().spawn(apply::commit(forge.clone(), work));
     match client.waiting_for(task).await {
         Ok(Ok(committed)) => {
             client.warn(&committed.verdicts).await;

@@ -6,8 +6,8 @@ use abide_core::{RefName, RefUpdate};
 use abide_git::GitError;
 use abide_git::read::{Commit, Reader, Signature};
 use abide_store::events;
-use abide_store::pushes::Push;
 use abide_store::repos::Repo;
+use abide_store::repos::pushes::Push;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

@@ -2,11 +2,11 @@
 //!
 //! 1. [`admit`] asks the policy before a byte is read, [`receive`] reads the commands and judges them.
 //! 2. The pack arrives in its own area, without any lock: a slow or hostile client holds nothing.
-//! 3. `commit.rs`: lease, intent row, objects, one ref transaction, finish row with event and audit. This runs in its
+//! 3. `apply.rs`: lease, intent row, objects, one ref transaction, finish row with event and audit. This runs in its
 //!    own task that shutdown waits for; a client that disconnects does not stop it.
 //! 4. After a crash, [`super::reconcile`] finishes or aborts the running pushes.
 
-pub(crate) mod commit;
+pub(crate) mod apply;
 mod conversation;
 mod details;
 mod own;
@@ -15,17 +15,17 @@ mod verdicts;
 
 use super::{ProtocolVersion, Told, Transport, fetch, moved_hint};
 use crate::grasp::push::Coordinate;
-use crate::repos::open::{Door, judge, open};
+use crate::repos::open::{RepoLocator, judge, open};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::RepoId;
 use abide_core::policy::{Action, Actor, DenyCode};
 use abide_core::repo::Governance;
 use abide_core::scope::Scope;
 use abide_nostr::PublicKey;
+use abide_store::nostr::{self, purgatory};
 use abide_store::repos::Repo;
-use abide_store::{nostr_repos, purgatory};
 
-pub(crate) use commit::{finish, first_default};
+pub(crate) use apply::{finish, first_default};
 pub use conversation::{receive, refuse};
 pub(crate) use details::{Brought, brought};
 pub(crate) use own::own;
@@ -33,7 +33,7 @@ pub(crate) use verdicts::Verdicts;
 
 /// A push that the policy allows, or that signed events may allow.
 #[derive(Debug, Clone)]
-pub struct Ticket {
+pub struct PushAdmission {
     target: Target,
     /// Message for the user.
     pub hint: Option<String>,
@@ -57,12 +57,17 @@ enum Target {
 }
 
 /// Opens a repository for pushing. Where signed events govern, they decide for every caller and transport.
-pub async fn admit(forge: &Forge, caller: &Caller, door: &Door, transport: Transport) -> Result<Ticket, Access> {
+pub async fn admit(
+    forge: &Forge,
+    caller: &Caller,
+    door: &RepoLocator,
+    transport: Transport,
+) -> Result<PushAdmission, Access> {
     caller.ensure_scope(Scope::Repo)?;
-    let ticket = |target, hint| Ticket { target, hint, caller: caller.clone(), transport };
-    if let Door::Nostr { owner, identifier } = door {
+    let admission = |target, hint| PushAdmission { target, hint, caller: caller.clone(), transport };
+    if let RepoLocator::Nostr { owner, identifier } = door {
         let place = Coordinate { owner: *owner, identifier: identifier.clone() };
-        return Ok(ticket(signed_target(forge, place).await?, None));
+        return Ok(admission(signed_target(forge, place).await?, None));
     }
     let repo = open(forge, caller, door, Action::RepoRead).await?;
     let hint = moved_hint(forge, door, &repo, transport);
@@ -70,20 +75,20 @@ pub async fn admit(forge: &Forge, caller: &Caller, door: &Door, transport: Trans
         if let Actor::User { suspended: true, .. } = caller.actor {
             return Err(Access::Denied(DenyCode::Suspended));
         }
-        let found = nostr_repos::coordinate(&mut *forge.store().read().await?, repo.id).await?;
+        let found = nostr::repos::coordinate(&mut *forge.store().read().await?, repo.id).await?;
         let (owner, identifier) = found.ok_or(Access::NotFound)?;
         let place = Coordinate { owner: PublicKey::from_byte_array(owner), identifier };
-        return Ok(ticket(signed_target(forge, place).await?, hint));
+        return Ok(admission(signed_target(forge, place).await?, hint));
     }
     judge(caller, Some(repo.clone()), Action::GitPush)?;
-    Ok(ticket(Target::Account(repo), hint))
+    Ok(admission(Target::Account(repo), hint))
 }
 
 /// A repository governed by signed events, served or in purgatory.
 async fn signed_target(forge: &Forge, coordinate: Coordinate) -> Result<Target, Access> {
     let (owner, identifier) = (coordinate.owner.to_bytes(), coordinate.identifier.as_str());
     let mut conn = forge.store().read().await?;
-    if let Some(repo) = nostr_repos::by_coordinate(&mut conn, &owner, identifier, None).await? {
+    if let Some(repo) = nostr::repos::by_coordinate(&mut conn, &owner, identifier, None).await? {
         return match (repo.deleted_at, repo.archived_at) {
             (Some(_), _) => Err(Access::NotFound),
             (None, Some(_)) => Err(Access::Denied(DenyCode::Archived(Action::GitPush))),
@@ -96,8 +101,8 @@ async fn signed_target(forge: &Forge, coordinate: Coordinate) -> Result<Target, 
 }
 
 /// First response to the client.
-pub async fn advertisement(forge: &Forge, ticket: &Ticket, version: ProtocolVersion) -> Result<Told, Fault> {
-    match &ticket.target {
+pub async fn advertisement(forge: &Forge, admission: &PushAdmission, version: ProtocolVersion) -> Result<Told, Fault> {
+    match &admission.target {
         Target::Account(repo) | Target::Signed { repo: Some(repo), .. } => {
             fetch::push_advertisement(forge, repo, version).await
         }

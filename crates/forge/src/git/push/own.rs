@@ -1,7 +1,7 @@
 //! A push by the server itself, on behalf of a user. It takes the same path as every other.
 
 use super::Transport;
-use super::commit::{self, Work};
+use super::apply::{self, Work};
 use super::verdicts::Verdicts;
 use crate::{Caller, Fault, Forge};
 use abide_core::{RefUpdate, RepoId};
@@ -29,7 +29,7 @@ pub(crate) async fn own(
         verdicts: Verdicts::of(vec![update], true),
         signed: None,
     };
-    let ended = forge.tasks().spawn(commit::commit(forge.clone(), work)).await;
+    let ended = forge.tasks().spawn(apply::commit(forge.clone(), work)).await;
     let committed = ended.map_err(|error| Fault::Internal(format!("the push's task ended early: {error}")))??;
     match committed.verdicts.refusal() {
         None => Ok(()),

@@ -3,7 +3,7 @@
 //! push.
 
 use super::conversation::{Client, Rest, Stopped, Taking, take_pack};
-use super::{Target, Ticket, Verdicts, incoming_key};
+use super::{PushAdmission, Target, Verdicts, incoming_key};
 use crate::accounts::standing::Standing;
 use crate::git::snapshots::{self, Refs};
 use crate::grasp::align::{Aligned, Bringer, Objects, align};
@@ -17,7 +17,7 @@ use crate::{Fault, Forge};
 use abide_core::{Oid, RefName, RefUpdate, RepoId, failpoint};
 use abide_git::report::{RefResult, sideband_message};
 use abide_git::{Connected, PacketReader, PushRequest, ReceiveLimits, bare};
-use abide_nostr::git::Proposal;
+use abide_nostr::git::PrEvent;
 use abide_nostr::grasp::push::{event_of, ref_of};
 use abide_nostr::{Event, EventId, PublicKey};
 use std::net::IpAddr;
@@ -30,7 +30,7 @@ const WITHDRAWN: &str = "the event of this ref was deleted during the push; push
 /// Judges, receives, judges again under the lease, and aligns every repository that the same events govern.
 pub(super) async fn run<R>(
     forge: &Forge,
-    ticket: Ticket,
+    admission: PushAdmission,
     request: &PushRequest,
     reader: &mut PacketReader<R>,
     limits: &ReceiveLimits,
@@ -40,16 +40,16 @@ where
     R: AsyncRead + Unpin + Send,
 {
     let unread = |fault: Fault| Stopped::fault(&fault, Rest::Unread);
-    let Target::Signed { coordinate, id, repo } = &ticket.target else {
+    let Target::Signed { coordinate, id, repo } = &admission.target else {
         return Err(unread(Fault::Internal("a push came to the wrong door".into())));
     };
-    let place = Place {
+    let target = PushTarget {
         coordinate,
         id: *id,
-        ip: ticket.caller.ip,
-        client: ticket.caller.client(),
-        transport: ticket.transport.as_str(),
-        standing: &ticket.caller.standing,
+        ip: admission.caller.ip,
+        client: admission.caller.client(),
+        transport: admission.transport.as_str(),
+        standing: &admission.caller.standing,
     };
     let mut verdicts = Verdicts::of(request.updates.clone(), request.capabilities.atomic);
     let (refs, dir) = match repo {
@@ -58,7 +58,7 @@ where
     };
     let view = View::of(&refs, vec![dir.clone()]);
     let mut sorted = sort_push(forge, coordinate, &request.updates, &view).await.map_err(unread)?;
-    let limits = within_budget(forge, &place, limits, &mut sorted).await.map_err(unread)?;
+    let limits = within_budget(forge, &target, limits, &mut sorted).await.map_err(unread)?;
     verdicts.refuse_each(&std::mem::take(&mut sorted.refused).into_iter().collect());
     if verdicts.none_left() || sorted.changes_nothing() {
         verdicts.note_gone(&refs);
@@ -70,8 +70,14 @@ where
     let key = incoming_key(forge);
     let objects = match request.needs_pack() {
         true => {
-            let taking =
-                Taking { dir, key: &key, caller: &ticket.caller, transport: ticket.transport, limits: &limits, client };
+            let taking = Taking {
+                dir,
+                key: &key,
+                caller: &admission.caller,
+                transport: admission.transport,
+                limits: &limits,
+                client,
+            };
             tokio::select! {
                 taken = take_pack(forge, taking, reader, &mut verdicts) => Some(taken?),
                 fault = keep_raising(forge, coordinate, &waits) => return Err(unread(fault)),
@@ -82,18 +88,18 @@ where
     failpoint::hit(failpoint::PUSH_CONNECTED);
     let read = |fault: Fault| Stopped::fault(&fault, Rest::Read);
     let received = Received { key, objects };
-    // The server releases proposals in several repositories, so check the credential before the first of them.
-    if !place.standing.holds(forge).await.map_err(read)? {
+    // The server releases PR events in several repositories, so check the credential before the first of them.
+    if !target.standing.holds(forge).await.map_err(read)? {
         return Err(Stopped::revoked());
     }
-    client.waiting_for(apply(forge, &place, client, received, sorted, &mut verdicts)).await.map_err(read)?;
+    client.waiting_for(apply(forge, &target, client, received, sorted, &mut verdicts)).await.map_err(read)?;
     verdicts.note_gone(&refs);
     client.warn(&verdicts).await;
     Ok((verdicts.results(), Rest::Read))
 }
 
 /// Target and origin of the push.
-struct Place<'a> {
+struct PushTarget<'a> {
     coordinate: &'a Coordinate,
     id: RepoId,
     ip: Option<IpAddr>,
@@ -103,7 +109,7 @@ struct Place<'a> {
     standing: &'a Standing,
 }
 
-impl Place<'_> {
+impl PushTarget<'_> {
     fn bringer(&self) -> Bringer {
         Bringer {
             transport: self.transport,
@@ -146,15 +152,15 @@ impl Sorted {
 /// commits. Each part is weighed again once it has arrived.
 async fn within_budget(
     forge: &Forge,
-    place: &Place<'_>,
+    target: &PushTarget<'_>,
     limits: &ReceiveLimits,
     sorted: &mut Sorted,
 ) -> Result<ReceiveLimits, Fault> {
     let mut most = Some(0);
     if sorted.allowed.iter().any(|update| !update.is_delete())
-        && let Some(payer) = sorted.plan.as_ref().map(|plan| plan.signed.payer(place.coordinate.owner))
+        && let Some(payer) = sorted.plan.as_ref().map(|plan| plan.signed.payer(target.coordinate.owner))
     {
-        match room(forge, place, payer).await? {
+        match room(forge, target, payer).await? {
             Ok(left) => most = sum(most, left),
             Err(reason) => {
                 sorted.plan = None;
@@ -164,7 +170,7 @@ async fn within_budget(
         }
     }
     for (event, commit) in std::mem::take(&mut sorted.released) {
-        match room(forge, place, Some(event.pubkey)).await? {
+        match room(forge, target, Some(event.pubkey)).await? {
             Ok(left) => {
                 most = sum(most, left);
                 sorted.released.push((event, commit));
@@ -173,8 +179,8 @@ async fn within_budget(
         }
     }
     if !sorted.aside.is_empty() {
-        let budget = match aside::budget(forge, place.ip).await? {
-            Some(left) => room(forge, place, None).await?.map(|room| left.min(room.unwrap_or(u64::MAX))),
+        let budget = match aside::budget(forge, target.ip).await? {
+            Some(left) => room(forge, target, None).await?.map(|room| left.min(room.unwrap_or(u64::MAX))),
             None => Err(FULL.to_owned()),
         };
         match budget {
@@ -197,10 +203,10 @@ fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
 /// Bytes that the payer may still push; `None` if unlimited. Or the reason for a refusal.
 async fn room(
     forge: &Forge,
-    place: &Place<'_>,
+    target: &PushTarget<'_>,
     payer: Option<PublicKey>,
 ) -> Result<Result<Option<u64>, String>, Fault> {
-    let left = Payer::load(forge, payer, place.ip).await?.room(forge).await?;
+    let left = Payer::load(forge, payer, target.ip).await?.room(forge).await?;
     Ok(left.map_err(|refusal| refusal.reason.into_owned()))
 }
 
@@ -245,7 +251,7 @@ impl Received {
     }
 }
 
-/// A proposal whose repositories take its commit. The part holds the objects until then.
+/// A PR event whose repositories take its commit. The part holds the objects until then.
 struct ReadyPart {
     id: EventId,
     ready: spread::Ready,
@@ -259,12 +265,12 @@ struct AsidePart {
     part: Part,
 }
 
-/// Puts everything in its place: first what moves branches, then proposals, then what waits. Before the first ref moves,
+/// Puts everything in its target: first what moves branches, then PR events, then what waits. Before the first ref moves,
 /// all parts have their objects, proved complete, and were judged: should one be refused of a push that is all or
 /// nothing, nothing has moved. A part that fails after that is refused alone.
 async fn apply(
     forge: &Forge,
-    place: &Place<'_>,
+    target: &PushTarget<'_>,
     client: &Client,
     mut received: Received,
     mut sorted: Sorted,
@@ -283,7 +289,7 @@ async fn apply(
     let mut ready = Vec::with_capacity(sorted.released.len());
     for (event, commit) in std::mem::take(&mut sorted.released) {
         let prepared = match received.part(forge, whole, &[commit]).await {
-            Ok(part) => prepare(forge, place, part, &event, commit).await,
+            Ok(part) => prepare(forge, target, part, &event, commit).await,
             Err(fault) => Err(fault),
         };
         match prepared {
@@ -295,7 +301,7 @@ async fn apply(
     let (mut waiting, mut bytes) = (Vec::with_capacity(sorted.aside.len()), 0);
     for (id, commit) in std::mem::take(&mut sorted.aside) {
         let looked = match received.part(forge, whole, &[commit]).await {
-            Ok(part) => look_aside(forge, place, AsidePart { id, commit, part }, &mut bytes).await,
+            Ok(part) => look_aside(forge, target, AsidePart { id, commit, part }, &mut bytes).await,
             Err(fault) => Err(fault),
         };
         match looked {
@@ -307,7 +313,7 @@ async fn apply(
 
     let mut moved = false;
     if let Some(part) = allowed.filter(|_| !verdicts.none_left()) {
-        let refused = match follow(forge, place, sorted.allowed.clone(), part).await {
+        let refused = match follow(forge, target, sorted.allowed.clone(), part).await {
             Ok(Aligned::Refused(reason)) => Some(reason),
             Ok(aligned) => {
                 moved = aligned == Aligned::Done;
@@ -337,12 +343,12 @@ async fn apply(
         if verdicts.none_left() {
             break;
         }
-        let outcome = keep_aside(forge, place, client, part, id, commit).await;
+        let outcome = keep_aside(forge, target, client, part, id, commit).await;
         let outcome = outcome.unwrap_or_else(|fault| Err(untouched(&fault)));
         refuse(verdicts, &ref_of(&id), outcome, &mut moved);
     }
     if released {
-        arrived::release_after(forge, place.coordinate).await;
+        arrived::release_after(forge, target.coordinate).await;
     }
     Ok(())
 }
@@ -367,12 +373,12 @@ fn uncertain(fault: &Fault) -> String {
 }
 
 /// Aligns the repository, and every other that the same state governs.
-async fn follow(forge: &Forge, place: &Place<'_>, updates: Vec<RefUpdate>, part: Part) -> Result<Aligned, Fault> {
+async fn follow(forge: &Forge, target: &PushTarget<'_>, updates: Vec<RefUpdate>, part: Part) -> Result<Aligned, Fault> {
     let objects = part.objects.map_or(Objects::Here, |objects| Objects::Received(part.key, objects));
-    let aligned = align(forge, place.coordinate, Order::Push(updates), objects, place.bringer()).await?;
+    let aligned = align(forge, target.coordinate, Order::Push(updates), objects, target.bringer()).await?;
     if aligned == Aligned::Done {
-        let Coordinate { owner, identifier } = place.coordinate;
-        if let Err(fault) = settle_others(forge, identifier, *owner, place.client).await {
+        let Coordinate { owner, identifier } = target.coordinate;
+        if let Err(fault) = settle_others(forge, identifier, *owner, target.client).await {
             // The refs have moved: the job enqueued with that continues.
             tracing::warn!(error = %fault, identifier, "cannot align other repositories of an identifier to a push yet");
         }
@@ -380,28 +386,28 @@ async fn follow(forge: &Forge, place: &Place<'_>, updates: Vec<RefUpdate>, part:
     Ok(aligned)
 }
 
-/// Makes everything ready to serve a proposal whose commit came, in every repository that it names; or says why not.
+/// Makes everything ready to serve a PR event whose commit came, in every repository that it names; or says why not.
 async fn prepare(
     forge: &Forge,
-    place: &Place<'_>,
+    target: &PushTarget<'_>,
     part: Part,
     event: &Event,
     commit: Oid,
 ) -> Result<Result<ReadyPart, String>, Fault> {
-    let Ok(proposal) = Proposal::parse(event) else { return Ok(Err(WITHDRAWN.to_owned())) };
-    let (targets, _) = spread::targets(forge, &proposal.repos).await?;
+    let Ok(pr_event) = PrEvent::parse(event) else { return Ok(Err(WITHDRAWN.to_owned())) };
+    let (targets, _) = spread::targets(forge, &pr_event.repos).await?;
     let source = match part.objects {
-        Some(_) => Source::Area(part.key.clone(), Some(place.id)),
-        None => Source::Repo(place.id),
+        Some(_) => Source::Area(part.key.clone(), Some(target.id)),
+        None => Source::Repo(target.id),
     };
-    let prepared = spread::prepare(forge, event, commit, &source, targets, &place.bringer()).await?;
+    let prepared = spread::prepare(forge, event, commit, &source, targets, &target.bringer()).await?;
     Ok(match prepared {
         Ok(ready) => Ok(ReadyPart { id: event.id, ready, _part: part }),
         Err(not) => Err(told(not).err().unwrap_or_else(|| WITHDRAWN.to_owned())),
     })
 }
 
-/// What whoever pushes hears of the release of a proposal.
+/// What whoever pushes hears of the release of a PR event.
 fn told(released: Released) -> Result<(), String> {
     match released {
         Released::Done => Ok(()),
@@ -416,12 +422,12 @@ fn told(released: Released) -> Result<(), String> {
 /// Whether a commit could wait for its event, beside so many bytes that came with it; or says why not.
 async fn look_aside(
     forge: &Forge,
-    place: &Place<'_>,
+    target: &PushTarget<'_>,
     one: AsidePart,
     bytes: &mut u64,
 ) -> Result<Result<AsidePart, String>, Fault> {
     let refused = match &one.part.objects {
-        Some(objects) => aside::refusal(forge, one.id, objects, place.ip, bytes).await?,
+        Some(objects) => aside::refusal(forge, one.id, objects, target.ip, bytes).await?,
         None => Some(Kept::Nothing),
     };
     Ok(match refused {
@@ -435,14 +441,14 @@ async fn look_aside(
 /// Keeps a commit until its event arrives.
 async fn keep_aside(
     forge: &Forge,
-    place: &Place<'_>,
+    target: &PushTarget<'_>,
     client: &Client,
     part: Part,
     event: EventId,
     commit: Oid,
 ) -> Result<Result<(), String>, Fault> {
     let Some(objects) = part.objects else { return Ok(Err(NOTHING.to_owned())) };
-    match aside::keep(forge, event, commit, (place.id, place.coordinate), objects, place.ip).await? {
+    match aside::keep(forge, event, commit, (target.id, target.coordinate), objects, target.ip).await? {
         Kept::Nothing => Ok(Err(NOTHING.to_owned())),
         Kept::Full => Ok(Err(FULL.to_owned())),
         Kept::OverQuota(refusal) => Ok(Err(refusal.reason.into_owned())),
@@ -456,7 +462,7 @@ async fn keep_aside(
         }
         // The event arrived while the objects were received: use the normal path.
         Kept::Known(key) => {
-            let outcome = release_known(forge, place, &key, event, commit).await;
+            let outcome = release_known(forge, target, &key, event, commit).await;
             aside::remove(forge, &key).await;
             outcome
         }
@@ -466,14 +472,14 @@ async fn keep_aside(
 /// Judges a ref again whose event arrived while its objects were received.
 async fn release_known(
     forge: &Forge,
-    place: &Place<'_>,
+    target: &PushTarget<'_>,
     key: &str,
     id: EventId,
     commit: Oid,
 ) -> Result<Result<(), String>, Fault> {
     let update = RefUpdate { name: ref_of(&id), old: Oid::ZERO, new: commit };
     let view = View::of(&Refs::nothing(), Vec::new());
-    let mut sorted = sort_push(forge, place.coordinate, &[update], &view).await?;
+    let mut sorted = sort_push(forge, target.coordinate, &[update], &view).await?;
     if let Some((_, reason)) = sorted.refused.pop() {
         return Ok(Err(reason));
     }
@@ -483,9 +489,9 @@ async fn release_known(
         None if !sorted.allowed.is_empty() => return Ok(Ok(())),
         None => return Ok(Err(WITHDRAWN.to_owned())),
     };
-    let Ok(proposal) = Proposal::parse(&event) else { return Ok(Err(WITHDRAWN.to_owned())) };
-    let (targets, _) = spread::targets(forge, &proposal.repos).await?;
-    let source = Source::Area(key.to_owned(), Some(place.id));
-    let released = spread::release(forge, &event, commit, &source, targets, &place.bringer()).await?;
+    let Ok(pr_event) = PrEvent::parse(&event) else { return Ok(Err(WITHDRAWN.to_owned())) };
+    let (targets, _) = spread::targets(forge, &pr_event.repos).await?;
+    let source = Source::Area(key.to_owned(), Some(target.id));
+    let released = spread::release(forge, &event, commit, &source, targets, &target.bringer()).await?;
     Ok(told(released))
 }

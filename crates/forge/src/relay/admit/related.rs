@@ -5,7 +5,7 @@ use super::super::deleted::{refusal, targets};
 use super::super::record::{named_by, to_record};
 use super::super::signers::Signers;
 use super::{Verified, failed};
-use crate::grasp::quota::{self, Limits};
+use crate::grasp::quota::{self, QuotaLimits};
 use crate::grasp::{GraspSettings, Halt, attached};
 use crate::{Fault, Forge, threads};
 use abide_nostr::git::References;
@@ -16,10 +16,11 @@ use abide_nostr::grasp::{Answer, Parsed, Prefix, Refusal};
 use abide_nostr::grasp::{quota as rule, signer};
 use abide_nostr::kinds::{Class, class};
 use abide_nostr::{Event, EventId, nip19};
-use abide_store::nostr_events::{self, Kept, NewEvent, deleted};
-use abide_store::nostr_relations::{Address, Link};
-use abide_store::purgatory_attached::Home;
-use abide_store::{Conn, StoreError, Tx, nostr_relations, purgatory_attached, quotas};
+use abide_store::nostr::events::{Kept, NewEvent, deleted};
+use abide_store::nostr::purgatory::attached::Home;
+use abide_store::nostr::relations::{EventCoordinate, Link};
+use abide_store::nostr::{self, purgatory, quotas};
+use abide_store::{Conn, StoreError, Tx};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -45,7 +46,7 @@ impl Candidate {
         Self { profile, record: to_record(&event), references, network, event, from }
     }
 
-    fn addresses(&self) -> impl Iterator<Item = Address> {
+    fn addresses(&self) -> impl Iterator<Item = EventCoordinate> {
         let named = self.references.coordinates.iter();
         named.map(|address| (address.kind, address.author.to_bytes(), address.identifier.clone()))
     }
@@ -54,7 +55,7 @@ impl Candidate {
 /// Facts from the database about a batch.
 struct Facts {
     events: HashMap<[u8; 32], Link>,
-    addresses: HashMap<Address, Link>,
+    addresses: HashMap<EventCoordinate, Link>,
     /// Tag keys of served events, with the steps of the nearest event.
     tagged: HashMap<i64, i64>,
     /// Tagged announcements in purgatory.
@@ -124,7 +125,7 @@ struct Decided {
 }
 
 async fn decide_all(forge: &Forge, candidates: Arc<[Candidate]>) -> Result<Decided, Fault> {
-    let input = (candidates, forge.settings().grasp.clone(), Limits::load(forge).await?);
+    let input = (candidates, forge.settings().grasp.clone(), QuotaLimits::load(forge).await?);
     forge.store().write(input, |tx, (batch, settings, limits)| Box::pin(decide(tx, batch, settings, limits))).await
 }
 
@@ -133,7 +134,7 @@ async fn decide(
     tx: &mut Tx,
     candidates: &[Candidate],
     settings: &GraspSettings,
-    limits: &Limits,
+    limits: &QuotaLimits,
 ) -> Result<Decided, Fault> {
     let facts = facts(tx, candidates).await?;
     let mut judged = judge(candidates, &facts);
@@ -146,7 +147,7 @@ async fn decide(
     judge_quotas(tx, candidates, &strangers, limits, &mut judged).await?;
     let kept = candidates.iter().zip(&judged).filter(|(candidate, judged)| judged.kept(candidate).is_some());
     let records: Vec<NewEvent> = kept.map(|(candidate, _)| candidate.record.clone()).collect();
-    let mut outcomes = nostr_events::insert_many(tx, &records).await?.into_iter();
+    let mut outcomes = nostr::events::insert_many(tx, &records).await?.into_iter();
     let mut answers = Vec::with_capacity(candidates.len());
     let mut new = Vec::new();
     for (candidate, judged) in candidates.iter().zip(judged) {
@@ -180,7 +181,7 @@ async fn judge_quotas(
     tx: &mut Tx,
     candidates: &[Candidate],
     strangers: &[usize],
-    limits: &Limits,
+    limits: &QuotaLimits,
     judged: &mut [Judged],
 ) -> Result<(), StoreError> {
     let keys: BTreeSet<[u8; 32]> = strangers.iter().map(|place| candidates[*place].record.pubkey).collect();
@@ -230,7 +231,7 @@ async fn note_steps(tx: &mut Tx, candidate: &Candidate, steps: i64) -> Result<()
     if candidate.profile || steps == own_steps(candidate.record.kind) {
         return Ok(());
     }
-    nostr_relations::note_steps(tx, &candidate.record.id, steps).await
+    nostr::relations::note_steps(tx, &candidate.record.id, steps).await
 }
 
 async fn wait(
@@ -249,10 +250,10 @@ async fn wait(
 async fn facts(conn: &mut Conn, candidates: &[Candidate]) -> Result<Facts, StoreError> {
     let ids: HashSet<[u8; 32]> =
         candidates.iter().flat_map(|candidate| &candidate.references.ids).map(|id| id.to_bytes()).collect();
-    let named: HashSet<Address> = candidates.iter().flat_map(Candidate::addresses).collect();
+    let named: HashSet<EventCoordinate> = candidates.iter().flat_map(Candidate::addresses).collect();
     let mut facts = Facts {
-        events: nostr_relations::events(conn, &ids.into_iter().collect::<Vec<_>>()).await?,
-        addresses: nostr_relations::addresses(conn, &named.into_iter().collect::<Vec<_>>()).await?,
+        events: nostr::relations::events(conn, &ids.into_iter().collect::<Vec<_>>()).await?,
+        addresses: nostr::relations::addresses(conn, &named.into_iter().collect::<Vec<_>>()).await?,
         tagged: HashMap::new(),
         waiting: HashSet::new(),
         waiting_ids: HashMap::new(),
@@ -266,16 +267,16 @@ async fn facts(conn: &mut Conn, candidates: &[Candidate]) -> Result<Facts, Store
         .filter(|candidate| !candidate.profile && facts.links(candidate, &HashMap::new()).is_none())
         .collect();
     let keys: HashSet<i64> = unlinked.iter().flat_map(|candidate| named_by(&candidate.event)).collect();
-    facts.tagged = nostr_relations::tagged(conn, &keys.into_iter().collect::<Vec<_>>()).await?;
+    facts.tagged = nostr::relations::tagged(conn, &keys.into_iter().collect::<Vec<_>>()).await?;
     facts.look_for_waiting(conn, &unlinked).await?;
     let far = candidates.iter().filter(|candidate| !candidate.profile && facts.may_be_far(candidate));
     for author in far.map(|candidate| candidate.record.pubkey).collect::<HashSet<_>>() {
-        facts.far.insert(author, nostr_relations::far(conn, &author).await?);
+        facts.far.insert(author, nostr::relations::far(conn, &author).await?);
     }
     let profiles = candidates.iter().filter(|candidate| candidate.profile);
     let authors: HashSet<([u8; 32], String)> =
         profiles.map(|candidate| (candidate.record.pubkey, nip19::npub(&candidate.event.pubkey))).collect();
-    facts.authors = nostr_relations::authors(conn, &authors.into_iter().collect::<Vec<_>>()).await?;
+    facts.authors = nostr::relations::authors(conn, &authors.into_iter().collect::<Vec<_>>()).await?;
     Ok(facts)
 }
 
@@ -331,9 +332,9 @@ impl Facts {
         let ids = unlinked.iter().flat_map(|candidate| &candidate.references.ids);
         let ids: HashSet<[u8; 32]> = ids.map(|id| id.to_bytes()).collect();
         let repos: Vec<_> = repos.into_iter().collect();
-        self.waiting.extend(purgatory_attached::waiting_repos(conn, &repos).await?);
+        self.waiting.extend(purgatory::attached::waiting_repos(conn, &repos).await?);
         let ids: Vec<[u8; 32]> = ids.into_iter().collect();
-        for (id, home) in purgatory_attached::waiting_ids(conn, &ids).await? {
+        for (id, home) in purgatory::attached::waiting_ids(conn, &ids).await? {
             self.waiting_ids.entry(id).or_default().push(home);
         }
         Ok(())

@@ -7,8 +7,8 @@ use super::{Pending, Verified, failed};
 use crate::{Fault, Forge, grasp};
 use abide_nostr::grasp::event::{Rule, rule};
 use abide_nostr::grasp::{Answer, Parsed, Prefix, Refusal};
-use abide_nostr::{Limits, verify_signature};
-use abide_store::nostr_events;
+use abide_nostr::{RelayLimits, verify_signature};
+use abide_store::nostr;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) async fn screen(forge: &Forge, batch: Vec<Pending>) -> Vec<Verified> 
 /// Answers the events that are stored or waiting, and returns the others.
 async fn unknown(forge: &Forge, batch: Vec<Pending>) -> Vec<Pending> {
     let ids: Vec<[u8; 32]> = batch.iter().map(|pending| pending.event().id.to_bytes()).collect();
-    let known = async { Ok::<_, Fault>(nostr_events::known(&mut *forge.store().read().await?, &ids).await?) };
+    let known = async { Ok::<_, Fault>(nostr::events::known(&mut *forge.store().read().await?, &ids).await?) };
     let known = match known.await {
         Ok(known) => known,
         Err(fault) => {
@@ -44,7 +44,7 @@ async fn unknown(forge: &Forge, batch: Vec<Pending>) -> Vec<Pending> {
             pending.answer(Answer::DuplicateStored);
             continue;
         }
-        let may_wait = matches!(rule(event.kind.as_u16()), Rule::Announcement | Rule::State | Rule::Proposal);
+        let may_wait = matches!(rule(event.kind.as_u16()), Rule::Announcement | Rule::State | Rule::PrEvent);
         match if may_wait { grasp::waits(forge, &event.id).await } else { Ok(false) } {
             Ok(false) => fresh.push(pending),
             Ok(true) => pending.answer(Answer::DuplicateWaiting),
@@ -55,7 +55,7 @@ async fn unknown(forge: &Forge, batch: Vec<Pending>) -> Vec<Pending> {
 }
 
 /// Verifies signatures and parses events by kind, on as many threads as the machine has.
-async fn verify(limits: &Arc<Limits>, batch: Vec<Pending>) -> Vec<Verified> {
+async fn verify(limits: &Arc<RelayLimits>, batch: Vec<Pending>) -> Vec<Verified> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let share = batch.len().div_ceil(threads).max(1);
     let mut shares = Vec::with_capacity(threads);
@@ -83,7 +83,7 @@ async fn verify(limits: &Arc<Limits>, batch: Vec<Pending>) -> Vec<Verified> {
     verified
 }
 
-fn judge(pending: &Pending, limits: &Limits) -> Result<Parsed, Refusal> {
+fn judge(pending: &Pending, limits: &RelayLimits) -> Result<Parsed, Refusal> {
     if !verify_signature(pending.event()) {
         return Err(Refusal::new(Prefix::Invalid, "the signature is not valid"));
     }

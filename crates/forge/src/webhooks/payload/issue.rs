@@ -7,11 +7,11 @@ use crate::issues::show::{Detailed, detailed_in};
 use abide_core::event::{IssueEdited, IssueField, IssueLabel, IssueMilestone, IssueRef};
 use abide_core::issues::Reason;
 use abide_core::{CommentId, Handle, IssueId, LabelId, MilestoneId, Timestamp, UserId};
-use abide_store::comments::{self, Comment};
-use abide_store::labels::{self, Label};
-use abide_store::milestones::{self, Milestone};
+use abide_store::issues::comments::{self, Comment};
+use abide_store::issues::labels::{self, Label};
+use abide_store::issues::milestones::{self, Milestone};
 use abide_store::repos::Repo;
-use abide_store::{Conn, StoreError, Tx, issue_timeline, issues as stored};
+use abide_store::{Conn, StoreError, Tx, issues as stored, issues};
 use serde_json::{Map, Value as Json, json};
 
 type Said = Map<String, Json>;
@@ -151,7 +151,7 @@ pub(super) async fn refresh(conn: &mut Conn, forge: &Forge, repo: &Repo, said: &
         let kept = said["issue"]["milestone"].clone();
         said["issue"]["milestone"] = live_milestone(conn, forge, repo, &kept).await?.unwrap_or_default();
         if let Some(at) = said["changes"]["title"]["at"].as_i64().map(Timestamp::from_micros) {
-            let before = issue_timeline::title_before(conn, id, at).await?;
+            let before = issues::timeline::title_before(conn, id, at).await?;
             said["changes"]["title"] = before.map_or_else(|| json!({}), |before| json!({ "from": before }));
         }
     }

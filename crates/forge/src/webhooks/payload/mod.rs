@@ -18,10 +18,12 @@ use crate::{Fault, Forge};
 use abide_core::event::{Body, Payload, Push, PushedRef};
 use abide_core::webhooks::{ContentType, HookEvent, Kind};
 use abide_core::{HookId, RefUpdate, RepoId, UserId};
-use abide_store::deliveries::{self, Delivery, NewDelivery};
+use abide_store::accounts::users;
 use abide_store::events::Numbered;
+use abide_store::repos::pushes;
 use abide_store::repos::{self, Repo};
-use abide_store::{StoreError, Tx, pushes, users};
+use abide_store::webhooks::deliveries::{self, Delivery, NewDelivery};
+use abide_store::{StoreError, Tx};
 use serde_json::{Map, Value as Json, json};
 
 /// Something to be sent.

@@ -6,10 +6,11 @@ use crate::Forge;
 use crate::relay::readable;
 use crate::threads::emit;
 use abide_core::event::NostrAddition;
-use abide_nostr::git::{Issue, Proposal, Status, title};
+use abide_nostr::git::{Issue, PrEvent, Status, title};
 use abide_nostr::{Event, EventId, PublicKey, kinds, nip19};
+use abide_store::accounts::user_keys;
 use abide_store::repos::Repo;
-use abide_store::{Conn, StoreError, Tx, nostr_events, user_keys};
+use abide_store::{Conn, StoreError, Tx, nostr};
 use serde_json::{Map, Value as Json, json};
 
 type Said = Map<String, Json>;
@@ -80,7 +81,7 @@ pub(super) async fn signer(tx: &mut Tx, forge: &Forge, npub: &str) -> Result<Jso
 
 async fn load(conn: &mut Conn, id: &str) -> Result<Option<Event>, StoreError> {
     let Ok(id) = EventId::from_hex(id) else { return Ok(None) };
-    let found = nostr_events::by_id(conn, id.as_bytes()).await?.filter(|found| !found.hidden);
+    let found = nostr::events::by_id(conn, id.as_bytes()).await?.filter(|found| !found.hidden);
     Ok(found.and_then(|found| readable(&found.json)))
 }
 
@@ -101,7 +102,7 @@ fn at(event: &Event) -> String {
 async fn shape(tx: &mut Tx, forge: &Forge, repo: &Repo, root: &Event, status: Status) -> Result<Json, StoreError> {
     let page = Urls::of(forge, repo).page(&format!("/nostr/{}", root.id.to_hex()));
     let labels =
-        Issue::parse(root).map(|issue| issue.labels).or_else(|_| Proposal::parse(root).map(|found| found.labels));
+        Issue::parse(root).map(|issue| issue.labels).or_else(|_| PrEvent::parse(root).map(|found| found.labels));
     let labels: Vec<Json> = labels.unwrap_or_default().into_iter().map(|name| json!({ "name": name })).collect();
     let mut shape = json!({
         "id": null,
@@ -130,9 +131,9 @@ async fn shape(tx: &mut Tx, forge: &Forge, repo: &Repo, root: &Event, status: St
 }
 
 fn pull(repo: &Repo, root: &Event, mut shape: Json, is_merged: bool) -> Json {
-    let proposal = Proposal::parse(root).ok();
-    let commit = proposal.as_ref().and_then(|found| found.commit).map(|commit| commit.to_string());
-    let branch = proposal.and_then(|found| found.branch);
+    let pr_event = PrEvent::parse(root).ok();
+    let commit = pr_event.as_ref().and_then(|found| found.commit).map(|commit| commit.to_string());
+    let branch = pr_event.and_then(|found| found.branch);
     shape["merged"] = is_merged.into();
     shape["head"] = json!({ "ref": branch, "sha": commit });
     shape["base"] = json!({ "ref": repo.default_branch.as_str() });

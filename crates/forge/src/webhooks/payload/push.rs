@@ -128,13 +128,13 @@ async fn look(forge: &Forge, repo: Repo, update: RefUpdate) -> Result<Brought, S
     let default = repo.default_branch.clone();
     let browser = browse::of_repo(forge, &Caller::operator(), repo).await.map_err(|error| error.to_string())?;
     let tip = browser.refs().refs.iter().find(|found| found.name == default.as_str()).map(|found| found.oid);
-    let limits = Limits { commits: forge.settings().webhooks.commits, walk: forge.settings().browse.walk };
+    let limits = CommitLimits { commits: forge.settings().webhooks.commits, walk: forge.settings().browse.walk };
     let read = browser.read_heavy(move |reader| read(reader, &urls, &update, &default, tip, limits)).await;
     read.map_err(|error| error.to_string())
 }
 
 #[derive(Clone, Copy)]
-struct Limits {
+struct CommitLimits {
     commits: usize,
     walk: usize,
 }
@@ -145,7 +145,7 @@ fn read(
     update: &RefUpdate,
     default: &RefName,
     tip: Option<Oid>,
-    limits: Limits,
+    limits: CommitLimits,
 ) -> Result<Brought, ReadError> {
     // A tag may stand for something that is no commit; then there is nothing more to tell.
     let Some(head) = peeled(reader, update.new) else {

@@ -6,7 +6,8 @@ use abide_core::repo::{Governance, Visibility};
 use abide_core::{Handle, RepoName, Timestamp, UserId, UserName};
 use abide_store::events::Numbered;
 use abide_store::repos::{Repo, Viewer};
-use abide_store::{StoreError, Tx, forks, issues, topics};
+use abide_store::repos::{forks, topics};
+use abide_store::{StoreError, Tx, issues};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value as Json, json};
 

@@ -3,10 +3,10 @@
 use super::{World, make, refused, share, world};
 use abide_core::WatchLevel::{All, Ignore, Participating};
 use abide_core::repo::{Role, Visibility};
+use abide_forge::attention::watch;
 use abide_forge::issues::change::{Change, Names, change};
 use abide_forge::issues::{Issue, IssueError, comment, review};
 use abide_forge::repos::Repo;
-use abide_forge::social::watch;
 use abide_store::repos;
 use abide_testkit::Engine;
 use rstest::rstest;

@@ -14,7 +14,7 @@ use abide_forge::repos::create::{self as new_repo, Init};
 use abide_forge::repos::{Page, Repo, collaborators};
 use abide_forge::{Access, Caller, Forge, Settings, accounts, sequencer};
 use abide_store::events::{self, Numbered};
-use abide_store::issue_people;
+use abide_store::issues;
 use abide_testkit::Engine;
 
 const FIRST: Page = Page { limit: 100, offset: 0 };
@@ -96,7 +96,7 @@ impl World {
     /// Who hears of an issue, by name, with why.
     async fn heard_by(&self, issue: &Issue) -> Vec<(UserId, String)> {
         let mut conn = self.rig.store.read().await.expect("readable");
-        issue_people::subscribers(&mut conn, issue.id, UserId::new(0), 100).await.expect("readable")
+        issues::people::subscribers(&mut conn, issue.id, UserId::new(0), 100).await.expect("readable")
     }
 }
 

@@ -11,7 +11,7 @@ use crate::rig::{Rig, rig};
 use abide_core::policy::Action;
 use abide_core::repo::Visibility;
 use abide_forge::repos::create::{self, Init};
-use abide_forge::repos::open::{self, Door};
+use abide_forge::repos::open::{self, RepoLocator};
 use abide_forge::repos::{Page, Repo, rename, trail, transfer};
 use abide_forge::{Access, Caller, Forge, doctor};
 use abide_store::events;
@@ -61,7 +61,7 @@ impl World {
     /// Whom an address leads to: an id, or nothing.
     async fn leads(&self, caller: &Caller, slug: &str) -> Option<i64> {
         let (owner, name) = slug.split_once('/').expect("a slug");
-        match open::open(self.forge(), caller, &Door::slug(owner, name), Action::RepoRead).await {
+        match open::open(self.forge(), caller, &RepoLocator::slug(owner, name), Action::RepoRead).await {
             Ok(repo) => Some(repo.id.get()),
             Err(Access::NotFound) => None,
             Err(other) => panic!("{other}"),

@@ -6,7 +6,7 @@ use abide_core::repo::Role;
 use abide_core::transfer::{Answer, Refusal, Status};
 use abide_forge::accounts::{self, suspend};
 use abide_forge::repos::{LifeError, collaborators, delete, purge};
-use abide_store::transfers::{self, NewTransfer};
+use abide_store::repos::transfers::{self, NewTransfer};
 use rstest::rstest;
 
 #[rstest]

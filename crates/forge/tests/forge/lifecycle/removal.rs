@@ -84,7 +84,7 @@ async fn only_its_owner_hears_of_a_deleted_repository(#[values(Engine::Sqlite, E
     let world = world(engine).await;
     let forge = world.forge();
     let repo = world.public(&world.alice, "project").await;
-    let doors = [Door::slug("alice", "project"), Door::Id(repo.id.to_string())];
+    let doors = [RepoLocator::slug("alice", "project"), RepoLocator::Id(repo.id.to_string())];
     let hears = async |caller: &Caller| {
         let mut heard = Vec::new();
         for door in &doors {
@@ -185,7 +185,8 @@ async fn forks_survive_rename_transfer_soft_and_hard_delete_of_their_source_byte
     assert_eq!(purge::sweep(forge).await.expect("swept").removed, 1);
     same("hard delete");
     world.rig.git(forked.id, &["fsck", "--strict", "--full"]);
-    let orphan = open::open(forge, &carol, &Door::slug("carol", "source"), Action::RepoRead).await.expect("there");
+    let orphan =
+        open::open(forge, &carol, &RepoLocator::slug("carol", "source"), Action::RepoRead).await.expect("there");
     assert_eq!(orphan.fork_of, None);
     world.assert_healthy().await;
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 use abide_core::audit::Action;
+use abide_forge::attention::{star, watch};
 use abide_forge::repos::{delete, fork, marks, purge, redirects};
-use abide_forge::social::{star, watch};
 use abide_store::audit;
 use rstest::rstest;
 

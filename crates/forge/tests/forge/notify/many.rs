@@ -1,8 +1,8 @@
 //! Many who watch.
 
 use super::*;
-use abide_store::users::{self, NewUser};
-use abide_store::{notification_mail, watches};
+use abide_store::accounts::users::{self, NewUser};
+use abide_store::attention::{notification_mail, watches};
 use rstest::rstest;
 
 #[rstest]

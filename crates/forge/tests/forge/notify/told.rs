@@ -68,7 +68,7 @@ async fn everyone_is_told_for_their_reason_and_never_of_what_they_did_themselves
     assert_eq!(world.told(&world.carol).await, [], "she did it");
     world.all_read().await;
 
-    abide_forge::social::star::star(world.forge(), &world.dave, &world.repo).await.expect("starred");
+    abide_forge::attention::star::star(world.forge(), &world.dave, &world.repo).await.expect("starred");
     assert_eq!(world.who().await, [""; 0]);
 }
 

@@ -10,12 +10,12 @@ use abide_forge::accounts::add_token::add_token;
 use abide_forge::accounts::confirm::ConfirmError;
 use abide_forge::accounts::delete::{self, DeleteError, Remains};
 use abide_forge::accounts::{self, admin, authenticate, suspend};
+use abide_forge::attention::star;
 use abide_forge::issues::{self, comment};
-use abide_forge::repos::open::{self, Door};
+use abide_forge::repos::open::{self, RepoLocator};
 use abide_forge::repos::{Repo, collaborators, create, restore, transfer};
-use abide_forge::social::star;
 use abide_forge::{Access, Caller};
-use abide_store::comments;
+use abide_store::issues::comments;
 use abide_testkit::Engine;
 use rstest::rstest;
 
@@ -31,7 +31,7 @@ async fn repo(rig: &Rig, owner: &Caller, name: &str) -> Repo {
 }
 
 async fn leads(rig: &Rig, slug: (&str, &str)) -> Option<i64> {
-    let door = Door::slug(slug.0, slug.1);
+    let door = RepoLocator::slug(slug.0, slug.1);
     open::open(&rig.forge, &Caller::anonymous(None), &door, Action::RepoRead).await.ok().map(|repo| repo.id.get())
 }
 
@@ -78,7 +78,7 @@ async fn a_deleted_account_opens_nothing_and_its_repositories_can_be_brought_bac
     assert_eq!(leads(&rig, ("alice", "given")).await, Some(given.id.get()), "the links of what she gave away hold");
     let issue = issues::show::show(&rig.forge, &offered, &issue.number.to_string()).await.expect("it stays");
     assert_eq!((issue.title.as_str(), issue.author_name), ("A matter", None), "a ghost wrote it");
-    let offered = open::open(&rig.forge, &bob, &Door::Id(offered.id.to_string()), Action::RepoRead).await;
+    let offered = open::open(&rig.forge, &bob, &RepoLocator::Id(offered.id.to_string()), Action::RepoRead).await;
     let offered = offered.expect("there");
     assert_eq!(offered.star_count, 0);
     assert!(

@@ -97,7 +97,7 @@ async fn housekeeping_forgets_ended_logins_dead_links_old_counts_and_old_mails(
     let counts = async || {
         let mut conn = rig.store.read().await.expect("readable");
         let now = rig.store.clock().now();
-        abide_store::sessions::of_user(&mut conn, id, now, 10).await.expect("readable").len()
+        abide_store::accounts::sessions::of_user(&mut conn, id, now, 10).await.expect("readable").len()
     };
     manage::run_now(&rig.forge, Kind::HistoryPrune, json!({})).await.expect("it ran");
     assert_eq!((mails(), counts().await), (1, 1), "nothing is old yet");

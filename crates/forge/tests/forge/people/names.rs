@@ -7,7 +7,7 @@ use abide_core::repo::Visibility;
 use abide_forge::accounts::profile::{self, ProfileError};
 use abide_forge::accounts::rename::{self, RenameError};
 use abide_forge::accounts::{self, admin};
-use abide_forge::repos::open::{self, Door};
+use abide_forge::repos::open::{self, RepoLocator};
 use abide_forge::repos::{create, list};
 use abide_forge::{Access, Caller};
 use abide_testkit::Engine;
@@ -42,7 +42,7 @@ async fn a_renamed_account_and_its_repositories_are_found_under_the_old_name(
     assert_eq!((found.id, found.name), (id, Some(new)));
     let stranger = Caller::anonymous(LOOPBACK);
     let opened = async |caller: &Caller, owner: &str, name: &str| {
-        open::open(&rig.forge, caller, &Door::slug(owner, name), Action::RepoRead).await.map(|repo| repo.slug())
+        open::open(&rig.forge, caller, &RepoLocator::slug(owner, name), Action::RepoRead).await.map(|repo| repo.slug())
     };
     assert_eq!(opened(&stranger, "alice", "open").await.expect("readable"), "ada/open");
     assert_eq!(opened(&stranger, "ada", "open").await.expect("readable"), "ada/open");

@@ -196,7 +196,7 @@ async fn the_link_outlives_the_account_of_a_key_that_nobody_can_log_in_to(
     let token = setup_token(setup::link(&rig.forge).await.expect("writable"));
     // What a stranger's first push under their key leaves.
     let made: Result<abide_core::UserId, abide_store::StoreError> =
-        rig.store.write((), |tx, ()| Box::pin(abide_store::nostr_repos::user_for(tx, "npub1stranger"))).await;
+        rig.store.write((), |tx, ()| Box::pin(abide_store::nostr::repos::user_for(tx, "npub1stranger"))).await;
     made.expect("written");
     assert!(setup::is_open(&rig.forge, &token).await.expect("readable"));
     assert!(setup::link(&rig.forge).await.expect("writable").is_some(), "the next start prints one too");

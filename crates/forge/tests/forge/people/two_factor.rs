@@ -82,7 +82,7 @@ async fn the_secret_is_sealed_at_rest(#[values(Engine::Sqlite, Engine::Postgres)
     let rig = open_site(engine).await;
     let (viewer, app, codes) = alice(&rig).await;
     let mut conn = rig.store.read().await.expect("readable");
-    let kept = abide_store::totp::get(&mut conn, viewer.user.id).await.expect("readable").expect("there");
+    let kept = abide_store::accounts::totp::get(&mut conn, viewer.user.id).await.expect("readable").expect("there");
     let secret = app.secret().as_bytes();
     assert!(!kept.secret.windows(secret.len()).any(|part| part == secret));
     assert_eq!(codes.iter().collect::<std::collections::BTreeSet<_>>().len(), 10, "no two are alike");

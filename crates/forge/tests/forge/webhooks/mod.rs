@@ -115,7 +115,7 @@ impl Scene {
 
     /// The repository as it is now.
     pub async fn again(&self) -> Repo {
-        let door = open::Door::Id(self.repo.id.to_string());
+        let door = open::RepoLocator::Id(self.repo.id.to_string());
         open::open(&self.rig.forge, &self.alice, &door, abide_core::policy::Action::RepoRead)
             .await
             .expect("it is there")

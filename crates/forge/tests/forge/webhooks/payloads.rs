@@ -3,9 +3,9 @@
 use super::{Scene, change, scene};
 use abide_core::event::PushedRef;
 use abide_core::repo::{Role, Visibility};
+use abide_forge::attention::star;
 use abide_forge::issues::{self, comment};
 use abide_forge::repos::{collaborators, delete, marks, purge, rename, restore};
-use abide_forge::social::star;
 use abide_forge::webhooks::{Change, ask, create};
 use abide_forge::{accounts, consumers};
 use abide_testkit::Engine;

@@ -3,9 +3,9 @@
 use super::receiver::Reply;
 use super::{Scene, scene};
 use abide_core::event::PushedRef;
+use abide_forge::attention::star;
 use abide_forge::issues::{self, comment, labels};
 use abide_forge::jobs::{Kind, manage};
-use abide_forge::social::star;
 use abide_forge::webhooks::{Change, Hook, ask, edit, send, show};
 use abide_store::{StoreError, webhooks};
 use abide_testkit::Engine;

@@ -4,7 +4,7 @@ use super::receiver::{Receiver, Reply};
 use super::{Scene, change, scene, scene_with, settings};
 use crate::rig::node_with;
 use abide_core::webhooks::DeliveryState;
-use abide_forge::social::star;
+use abide_forge::attention::star;
 use abide_forge::webhooks::{ask, create, send, show};
 use abide_testkit::Engine;
 use rstest::rstest;

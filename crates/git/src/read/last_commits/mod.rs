@@ -112,7 +112,7 @@ impl Trail {
 }
 
 /// Entries that were followed to one commit.
-struct Place {
+struct Pending {
     /// Ascending indexes into the entries.
     waiting: Vec<u32>,
     trail: Trail,
@@ -125,7 +125,7 @@ struct Walk<'a> {
     numbers: HashMap<&'a BString, u32>,
     known: Option<(Node, &'a LastCommits)>,
     found: Vec<Option<Oid>>,
-    open: HashMap<Node, Place>,
+    open: HashMap<Node, Pending>,
     version: Version,
 }
 
@@ -141,7 +141,7 @@ impl Walk<'_> {
         let mut queue = Queue::new();
         let mut parents = Vec::new();
         let count = u32::try_from(self.entries.len()).expect("a tree of 32 MiB has fewer entries");
-        self.open.insert(start, Place { waiting: (0..count).collect(), trail });
+        self.open.insert(start, Pending { waiting: (0..count).collect(), trail });
         queue.push(order(history.look(start, &mut parents)?), start);
         // Descendants come before ancestors, so entries that split at a merge rejoin. Without a graph and with wrong
         // clocks, a
@@ -175,7 +175,7 @@ impl Walk<'_> {
     }
 
     /// Takes results from the known commit.
-    fn take_known(&mut self, node: Node, place: &mut Place) {
+    fn take_known(&mut self, node: Node, place: &mut Pending) {
         let Some((_, known)) = self.known.filter(|&(known, _)| known == node) else { return };
         let (entries, found) = (self.entries, &mut self.found);
         place.waiting.retain(|&index| {
@@ -189,7 +189,7 @@ impl Walk<'_> {
     fn take_same(
         &mut self,
         objects: &mut Objects<'_>,
-        place: &mut Place,
+        place: &mut Pending,
         trail: &Trail,
     ) -> Result<Vec<u32>, ReadError> {
         let Some(dir) = trail.end(&self.path) else { return Ok(Vec::new()) };
@@ -233,7 +233,7 @@ impl Walk<'_> {
     }
 
     fn arrive(&mut self, node: Node, entries: Vec<u32>, trail: Trail) {
-        let place = self.open.entry(node).or_insert(Place { waiting: Vec::new(), trail });
+        let place = self.open.entry(node).or_insert(Pending { waiting: Vec::new(), trail });
         let sorted = place.waiting.last() < entries.first();
         place.waiting.extend(entries);
         if !sorted {

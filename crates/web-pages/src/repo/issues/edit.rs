@@ -7,7 +7,7 @@ use crate::ask::{Question, lines};
 use crate::errors::Errors;
 use crate::form::Form;
 use crate::frame::Frame;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::repo::head::{Elsewhere, Room, Shown};
 use crate::respond;
@@ -35,7 +35,7 @@ fn ensure(room: &Room, action: IssueAction, author: Option<UserId>) -> Result<()
 }
 
 /// `GET /{owner}/{repo}/issues/{number}/edit`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let issue = issue(&app, &room, &address).await?;
     ensure(&room, IssueAction::Edit, issue.author_id)?;
@@ -43,7 +43,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
 }
 
 /// `POST /{owner}/{repo}/issues/{number}/edit`
-pub(super) async fn save(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(super) async fn save(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let number = number(&address)?;
     let (title, body) = (form.text("title"), form.text("body"));
@@ -74,7 +74,7 @@ async fn page(app: &App, room: &Room, number: i64, errors: Errors, title: String
 }
 
 /// The comment of an address, which belongs to the issue there.
-async fn said(app: &App, room: &Room, address: &Address) -> Result<Comment, Elsewhere> {
+async fn said(app: &App, room: &Room, address: &PagePath) -> Result<Comment, Elsewhere> {
     let found = comment::show(&app.forge, room.repo(), address.segment(5)).await?;
     match found.number == number(address)? {
         true => Ok(found),
@@ -83,7 +83,7 @@ async fn said(app: &App, room: &Room, address: &Address) -> Result<Comment, Else
 }
 
 /// `GET /{owner}/{repo}/issues/{number}/comments/{id}`
-pub(super) async fn show_comment(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn show_comment(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let found = said(&app, &room, &address).await?;
     ensure(&room, IssueAction::Edit, found.author_id)?;
@@ -92,7 +92,7 @@ pub(super) async fn show_comment(State(app): State<App>, visitor: Visitor, addre
 }
 
 /// `POST /{owner}/{repo}/issues/{number}/comments/{id}`
-pub(super) async fn save_comment(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(super) async fn save_comment(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let found = said(&app, &room, &address).await?;
     let body = form.text("body");
@@ -129,7 +129,7 @@ async fn comment_page(app: &App, room: &Room, comment: &Comment, errors: Errors,
 const EXCERPT: usize = 200;
 
 /// `GET /{owner}/{repo}/issues/{number}/comments/{id}/remove`
-pub(super) async fn ask_remove(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn ask_remove(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let found = said(&app, &room, &address).await?;
     ensure(&room, IssueAction::Remove, found.author_id)?;
@@ -151,7 +151,7 @@ pub(super) async fn ask_remove(State(app): State<App>, visitor: Visitor, address
 }
 
 /// `POST /{owner}/{repo}/issues/{number}/comments/{id}/remove`
-pub(super) async fn remove_comment(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(super) async fn remove_comment(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let found = said(&app, &room, &address).await?;
     comment::remove(&app.forge, &room.visitor.caller(), room.repo(), &found.id.to_string()).await?;

@@ -6,7 +6,7 @@ use crate::ask::{Question, lines};
 use crate::errors::Errors;
 use crate::form::Form;
 use crate::frame::Frame;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::repo::head::{Elsewhere, Head, Room, Shown};
 use crate::respond;
 use crate::visitor::Visitor;
@@ -32,13 +32,13 @@ struct LabelsPage {
 const SHOWN: Page = Page { limit: 500, offset: 0 };
 
 /// `GET /{owner}/{repo}/labels`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     Ok(respond::page(&page(&app, &room, Errors::none(), Request::default()).await?))
 }
 
 /// `POST /{owner}/{repo}/labels`: makes a label, or changes the one named by `label`.
-pub(super) async fn save(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(super) async fn save(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let caller = room.visitor.caller();
     let request = Request {
@@ -61,7 +61,7 @@ pub(super) async fn save(State(app): State<App>, visitor: Visitor, address: Addr
 }
 
 /// `GET /{owner}/{repo}/labels/remove?label=…`
-pub(super) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn ask(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::enter(&app, visitor, &address, Action::IssueModerate).await?;
     let label = labels::show(&app.forge, room.repo(), &address.query_text("label")).await?;
     let list = format!("/{}/labels", room.repo().slug());
@@ -82,7 +82,7 @@ pub(super) async fn ask(State(app): State<App>, visitor: Visitor, address: Addre
 }
 
 /// `POST /{owner}/{repo}/labels/remove`
-pub(super) async fn remove(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(super) async fn remove(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     labels::remove(&app.forge, &room.visitor.caller(), room.repo(), &form.text("label")).await?;
     Ok(respond::see_other(&format!("/{}/labels?done=removed", room.repo().slug())))

@@ -5,7 +5,7 @@ use crate::App;
 use crate::errors::Errors;
 use crate::frame::Frame;
 use crate::links::Links;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::repo::head::{Elsewhere, Head, Room, Shown};
 use crate::repo::nostr::proposals::Row;
 use crate::respond;
@@ -67,7 +67,7 @@ const ORDERS: [(&str, Sort, bool); 6] = [
 ];
 
 /// `GET /{owner}/{repo}/issues`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let typed = address.query("q").unwrap_or_else(|| "is:open".into());
     let (filter, errors) = match Filter::parse(&typed) {
@@ -113,7 +113,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
 }
 
 /// Issues that came by nostr: beside the plain list only, because no filter knows them.
-async fn by_nostr(app: &App, room: &Room, address: &Address, shown: bool) -> Result<threads::list::Page, Elsewhere> {
+async fn by_nostr(app: &App, room: &Room, address: &PagePath, shown: bool) -> Result<threads::list::Page, Elsewhere> {
     let governed = threads::governed(&app.forge, room.repo()).await?.filter(|_| shown);
     match governed {
         Some(governed) => {
@@ -124,7 +124,7 @@ async fn by_nostr(app: &App, room: &Room, address: &Address, shown: bool) -> Res
     }
 }
 
-fn nostr_page(address: &Address) -> usize {
+fn nostr_page(address: &PagePath) -> usize {
     address.query("nostr").and_then(|page| page.parse().ok()).unwrap_or(1).clamp(1, threads::list::MAX_PAGES)
 }
 

@@ -6,7 +6,7 @@ use crate::ask::Question;
 use crate::errors::Errors;
 use crate::form::Form;
 use crate::frame::Frame;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::repo::head::{Elsewhere, Head, Room, Shown};
 use crate::respond;
@@ -43,7 +43,7 @@ struct Line {
 const SHOWN: Page = Page { limit: 500, offset: 0 };
 
 /// `GET /{owner}/{repo}/milestones`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     Ok(respond::page(&page(&app, &room, Errors::none(), Request::default(), String::new()).await?))
 }
@@ -54,7 +54,7 @@ fn end_of(day: &str) -> Option<Timestamp> {
 }
 
 /// `POST /{owner}/{repo}/milestones`: makes one, or closes or opens again the one named by `number`.
-pub(super) async fn save(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(super) async fn save(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let (caller, day) = (room.visitor.caller(), form.text("due"));
     let saved = match form.filled("number") {
@@ -95,7 +95,7 @@ pub(super) async fn save(State(app): State<App>, visitor: Visitor, address: Addr
 }
 
 /// `GET /{owner}/{repo}/milestones/remove?number=…`
-pub(super) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn ask(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::enter(&app, visitor, &address, Action::IssueModerate).await?;
     let number = look::number_of(&address.query_text("number")).ok_or_else(Problem::not_found)?;
     let milestone = milestones::show(&app.forge, room.repo(), number).await?;
@@ -119,7 +119,7 @@ pub(super) async fn ask(State(app): State<App>, visitor: Visitor, address: Addre
 }
 
 /// `POST /{owner}/{repo}/milestones/remove`
-pub(super) async fn remove(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(super) async fn remove(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let number = look::number_of(&form.text("number")).ok_or_else(Problem::not_found)?;
     milestones::remove(&app.forge, &room.visitor.caller(), room.repo(), number).await?;

@@ -12,7 +12,7 @@ mod side;
 use super::head::{Elsewhere, Room};
 use crate::App;
 use crate::Route;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::show::markdown::Base;
 use abide_forge::issues::{Issue, show as look};
@@ -39,11 +39,11 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 /// The number in an address; what is none names no issue.
-fn number(address: &Address) -> Result<i64, Problem> {
+fn number(address: &PagePath) -> Result<i64, Problem> {
     look::number_of(address.segment(3)).ok_or_else(|| Problem::absent("This issue does not exist."))
 }
 
-async fn issue(app: &App, room: &Room, address: &Address) -> Result<Issue, Elsewhere> {
+async fn issue(app: &App, room: &Room, address: &PagePath) -> Result<Issue, Elsewhere> {
     Ok(look::show(&app.forge, room.repo(), address.segment(3)).await?)
 }
 

@@ -4,7 +4,7 @@ use crate::App;
 use crate::errors::Errors;
 use crate::form::Form;
 use crate::frame::Frame;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::repo::head::{Head, Room, Shown};
 use crate::respond;
 use crate::visitor::Visitor;
@@ -29,7 +29,7 @@ pub(super) struct FormPage {
 }
 
 /// `GET /{owner}/{repo}/issues/new`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     room.ensure(&app, Action::IssueCreate).await?;
     let (title, body) = (address.query_text("title"), address.query_text("body"));
@@ -37,7 +37,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
 }
 
 /// `POST /{owner}/{repo}/issues/new`
-pub(super) async fn open(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(super) async fn open(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let (title, body) = (form.text("title"), form.text("body"));
     let request = create::Request { title: title.clone(), body: body.clone(), ..create::Request::default() };

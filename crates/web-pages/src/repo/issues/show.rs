@@ -6,19 +6,19 @@ use crate::errors::Errors;
 use crate::form::Form;
 use crate::frame::Frame;
 use crate::links::Links;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::repo::head::{Elsewhere, Head, Room, Shown};
 use crate::respond;
 use crate::visitor::Visitor;
 use abide_core::policy::{Action, IssueAction};
 use abide_core::{Timestamp, WatchLevel};
+use abide_forge::attention::watch;
 use abide_forge::issues::{
     Detailed, Entry, IssueError, Label, Milestone, Person, Reason, State as IssueState, change, comment, labels,
     milestones, show as look, subscribe,
 };
 use abide_forge::notify::inbox;
 use abide_forge::repos::Page;
-use abide_forge::social::watch;
 use askama::Template;
 use axum::extract::State;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ const PER_PAGE: usize = 50;
 const CHOICES: Page = Page { limit: 200, offset: 0 };
 
 /// `GET /{owner}/{repo}/issues/{number}`
-pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let issue = issue(&app, &room, &address).await?;
     if inbox::opened(&app.forge, &room.visitor.caller(), room.repo(), &issue).await? {
@@ -86,7 +86,7 @@ pub(super) async fn show(State(app): State<App>, visitor: Visitor, address: Addr
 }
 
 /// `POST /{owner}/{repo}/issues/{number}`: says something, closes, opens again, or the first and one of the others.
-pub(super) async fn say(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(super) async fn say(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let number = number(&address)?;
     let (caller, body, then) = (room.visitor.caller(), form.text("body"), form.text("then"));
@@ -121,7 +121,7 @@ async fn close(app: &App, room: &Room, number: i64, reason: Reason) -> Result<&'
 async fn page(
     app: &App,
     room: &Room,
-    address: &Address,
+    address: &PagePath,
     errors: Errors,
     typed: String,
 ) -> Result<IssuePage, Elsewhere> {

@@ -3,7 +3,7 @@
 use super::{issue, number};
 use crate::App;
 use crate::form::Form;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::repo::head::{Room, Shown};
 use crate::respond;
@@ -12,7 +12,7 @@ use abide_forge::issues::change::{self, Change, Names};
 use abide_forge::issues::{show as look, subscribe};
 use axum::extract::State;
 
-async fn changed(app: &App, visitor: Visitor, address: &Address, to: Change) -> Shown {
+async fn changed(app: &App, visitor: Visitor, address: &PagePath, to: Change) -> Shown {
     let room = Room::open(app, visitor, address).await?;
     let number = number(address)?;
     change::change(&app.forge, &room.visitor.caller(), room.repo(), number, to).await?;
@@ -24,19 +24,19 @@ fn set(form: &Form, name: &str) -> Option<Names> {
 }
 
 /// `POST /{owner}/{repo}/issues/{number}/labels`
-pub(super) async fn labels(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(super) async fn labels(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let to = Change { labels: set(&form, "label"), ..Change::default() };
     changed(&app, visitor, &address, to).await
 }
 
 /// `POST /{owner}/{repo}/issues/{number}/assignees`
-pub(super) async fn assignees(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(super) async fn assignees(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let to = Change { assignees: set(&form, "assignee"), ..Change::default() };
     changed(&app, visitor, &address, to).await
 }
 
 /// `POST /{owner}/{repo}/issues/{number}/milestone`
-pub(super) async fn milestone(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(super) async fn milestone(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let chosen = match form.filled("milestone") {
         None => None,
         Some(text) => Some(look::number_of(&text).ok_or_else(Problem::not_found)?),
@@ -45,7 +45,7 @@ pub(super) async fn milestone(State(app): State<App>, visitor: Visitor, address:
 }
 
 /// `POST /{owner}/{repo}/issues/{number}/subscription`
-pub(super) async fn subscription(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(super) async fn subscription(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let issue = issue(&app, &room, &address).await?;
     let wanted = form.text("wanted") == "yes";

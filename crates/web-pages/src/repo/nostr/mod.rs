@@ -7,7 +7,7 @@ use super::head::{Elsewhere, Room};
 use crate::App;
 use crate::problem::Problem;
 use crate::show::text::readable;
-use abide_forge::grasp::status::{self, WaitingProposals, WaitingState};
+use abide_forge::grasp::status::{self, WaitingPrEvents, WaitingState};
 use abide_forge::repos::Repo;
 use abide_forge::threads::{self, Governed};
 use abide_forge::{Caller, Fault};
@@ -18,7 +18,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 /// So many maintainers are named.
 const NAMED: usize = 20;
 
-/// So many states and proposals that wait are told of.
+/// Most states and PR events in purgatory that a page lists.
 const WAITING: usize = 3;
 
 /// The key that rules a repository, as its pages tell it.
@@ -34,7 +34,7 @@ pub(super) struct Governance {
     /// States of maintainers that wait for their git data.
     pub waiting: Vec<WaitingState>,
     /// Proposals of which a half is missing.
-    pub proposals: WaitingProposals,
+    pub pr_events: WaitingPrEvents,
     /// Where all that waits is told.
     pub status: String,
 }
@@ -49,7 +49,7 @@ impl Governance {
                 return None;
             }
         };
-        let (waiting, proposals) = waiting(app, caller, repo, &governed).await.unwrap_or_else(|error| {
+        let (waiting, pr_events) = waiting(app, caller, repo, &governed).await.unwrap_or_else(|error| {
             tracing::error!(%error, repo = repo.id.get(), "cannot read the purgatory entries of a repository");
             Default::default()
         });
@@ -64,7 +64,7 @@ impl Governance {
             status: format!("/api/v3/grasp/{slug}/status"),
             npub: npub.to_owned(),
             waiting,
-            proposals,
+            pr_events,
         })
     }
 }
@@ -74,9 +74,9 @@ async fn waiting(
     caller: &Caller,
     repo: &Repo,
     governed: &Governed,
-) -> Result<(Vec<WaitingState>, WaitingProposals), Fault> {
+) -> Result<(Vec<WaitingState>, WaitingPrEvents), Fault> {
     let states = status::newest_states(&app.forge, caller, repo.id, governed, WAITING).await?;
-    Ok((states, status::proposals(&app.forge, &governed.owner, &governed.identifier, WAITING).await?))
+    Ok((states, status::pr_events(&app.forge, &governed.owner, &governed.identifier, WAITING).await?))
 }
 
 /// A relay as it stands in `nostr://` addresses: the host alone, unless it is not encrypted.

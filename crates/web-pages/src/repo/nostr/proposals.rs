@@ -4,7 +4,7 @@ use super::{badge, governed};
 use crate::App;
 use crate::frame::Frame;
 use crate::links::Links;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::repo::head::{Head, Room, Shown};
 use crate::respond;
 use crate::show::text::readable;
@@ -49,11 +49,11 @@ impl From<Line> for Row {
 const PER_PAGE: usize = 25;
 
 /// `GET /{owner}/{repo}/proposals`
-pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let governed = governed(&app, &room).await?;
     let number = address.page();
-    let Page { lines, more } = list::proposals(&app.forge, &room.visitor.caller(), &governed, number, PER_PAGE).await?;
+    let Page { lines, more } = list::pr_events(&app.forge, &room.visitor.caller(), &governed, number, PER_PAGE).await?;
     let head = room.head(&app, "proposals").await;
     let links = Links::around(&format!("{}/proposals", head.url), &address, number, more);
     let frame = Frame::new(&app, &room.visitor, format!("Pull requests · {}", room.repo().shown()));

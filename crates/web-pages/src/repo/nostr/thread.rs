@@ -4,7 +4,7 @@
 use super::{badge, governed};
 use crate::App;
 use crate::frame::Frame;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::repo::head::{Head, Room, Shown};
 use crate::repo::issues::rendered;
@@ -61,7 +61,7 @@ enum What {
 }
 
 /// `GET /{owner}/{repo}/nostr/{event}`
-pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let governed = governed(&app, &room).await?;
     let absent = || Problem::absent("This event does not exist here, or belongs to another repository.");

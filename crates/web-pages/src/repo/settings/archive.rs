@@ -4,7 +4,7 @@ use super::ask;
 use crate::App;
 use crate::ask::{Harm, Question};
 use crate::form::Form;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::repo::head::{Room, Shown};
 use crate::respond;
 use crate::visitor::Visitor;
@@ -13,7 +13,7 @@ use abide_forge::repos::marks;
 use axum::extract::State;
 
 /// `GET /{owner}/{repo}/settings/archive`
-pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::enter(&app, visitor, &address, Action::RepoArchive).await?;
     let question = Question {
         title: "Archive".into(),
@@ -29,14 +29,14 @@ pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, addre
 }
 
 /// `POST /{owner}/{repo}/settings/archive`
-pub(in crate::repo) async fn archive(State(app): State<App>, visitor: Visitor, address: Address, _: Form) -> Shown {
+pub(in crate::repo) async fn archive(State(app): State<App>, visitor: Visitor, address: PagePath, _: Form) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let repo = marks::archive(&app.forge, &room.visitor.caller(), room.repo()).await?;
     Ok(respond::see_other(&format!("/{}/settings?done=archived", repo.slug())))
 }
 
 /// `GET /{owner}/{repo}/settings/unarchive`
-pub(in crate::repo) async fn ask_back(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(in crate::repo) async fn ask_back(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::enter(&app, visitor, &address, Action::RepoUnarchive).await?;
     let question = Question {
         title: "Unarchive".into(),
@@ -49,7 +49,7 @@ pub(in crate::repo) async fn ask_back(State(app): State<App>, visitor: Visitor, 
 }
 
 /// `POST /{owner}/{repo}/settings/unarchive`
-pub(in crate::repo) async fn unarchive(State(app): State<App>, visitor: Visitor, address: Address, _: Form) -> Shown {
+pub(in crate::repo) async fn unarchive(State(app): State<App>, visitor: Visitor, address: PagePath, _: Form) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let repo = marks::unarchive(&app.forge, &room.visitor.caller(), room.repo()).await?;
     Ok(respond::see_other(&format!("/{}/settings?done=unarchived", repo.slug())))

@@ -3,7 +3,7 @@
 use crate::App;
 use crate::frame::Frame;
 use crate::links::Links;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::repo::head::{Head, Room, Shown};
 use crate::respond;
 use crate::visitor::Visitor;
@@ -24,7 +24,7 @@ struct AuditPage {
 }
 
 /// `GET /{owner}/{repo}/settings/audit`
-pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let before = address.query("before").and_then(|id| id.parse().ok());
     let caller = room.visitor.caller();

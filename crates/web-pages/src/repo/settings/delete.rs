@@ -5,7 +5,7 @@ use super::transfer;
 use crate::App;
 use crate::ask::Question;
 use crate::form::Form;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::repo::head::{Elsewhere, Room, Shown};
 use crate::respond;
 use crate::show::time;
@@ -16,14 +16,14 @@ use axum::extract::State;
 use axum::http::StatusCode;
 
 /// `GET /{owner}/{repo}/settings/delete`
-pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::enter(&app, visitor, &address, Action::RepoDelete).await?;
     let question = question(&app, &room).await?;
     Ok(ask::ask(&app, &room, question).await)
 }
 
 /// `POST /{owner}/{repo}/settings/delete`
-pub(in crate::repo) async fn delete(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(in crate::repo) async fn delete(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let room = Room::enter(&app, visitor, &address, Action::RepoDelete).await?;
     if let Some(errors) = ask::unconfirmed(&room, &form.text("confirmation")) {
         let question = question(&app, &room).await?;

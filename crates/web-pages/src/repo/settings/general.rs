@@ -5,7 +5,7 @@ use crate::App;
 use crate::errors::Errors;
 use crate::form::Form;
 use crate::frame::Frame;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::repo::head::{Elsewhere, Head, Room, Shown};
 use crate::respond;
 use crate::visitor::Visitor;
@@ -70,7 +70,7 @@ struct Typed {
 }
 
 /// `GET /{owner}/{repo}/settings`
-pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     if !room.may(Action::RepoDelete) {
         room.ensure(&app, Action::RepoEdit).await?;
@@ -92,7 +92,7 @@ async fn present(app: &App, room: &Room) -> Result<Typed, Elsewhere> {
 
 /// `POST /{owner}/{repo}/settings`: the page has a form for the default branch and one for the rest, and a field that a form
 /// does not have stays as it is.
-pub(in crate::repo) async fn save(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(in crate::repo) async fn save(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     match write(&app, &room, &form).await? {
         Ok(()) => Ok(respond::see_other(&format!("/{}/settings?done=saved", room.repo().slug()))),
@@ -166,7 +166,7 @@ async fn branches(room: &Room, filter: String) -> Result<Branches, BrowseError> 
 async fn page(
     app: &App,
     room: &Room,
-    address: &Address,
+    address: &PagePath,
     errors: Errors,
     typed: Typed,
 ) -> Result<GeneralPage, Elsewhere> {

@@ -5,7 +5,7 @@ use crate::App;
 use crate::ask::Question;
 use crate::form::Form;
 use crate::frame::Frame;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::repo::head::{Head, Room, Shown};
 use crate::respond;
@@ -42,7 +42,7 @@ impl From<Redirect> for OldName {
 }
 
 /// `GET /{owner}/{repo}/settings/old-names`
-pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let list = redirects::list(&app.forge, &room.visitor.caller(), room.repo()).await?;
     Ok(respond::page(&OldNamesPage {
@@ -55,7 +55,7 @@ pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, addr
 }
 
 /// `GET /{owner}/{repo}/settings/old-names/release?id=…`
-pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::enter(&app, visitor, &address, Action::RedirectRelease).await?;
     let list = redirects::list(&app.forge, &room.visitor.caller(), room.repo()).await?;
     let wanted = address.query_text("id");
@@ -80,7 +80,7 @@ pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, addre
 }
 
 /// `POST /{owner}/{repo}/settings/old-names/release`
-pub(in crate::repo) async fn release(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(in crate::repo) async fn release(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     redirects::release(&app.forge, &room.visitor.caller(), room.repo(), &form.text("id")).await?;
     Ok(respond::see_other(&format!("/{}/settings/old-names?done=old-name-released", room.repo().slug())))

@@ -6,7 +6,7 @@ use crate::ask::Question;
 use crate::errors::Errors;
 use crate::form::Form;
 use crate::frame::Frame;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::repo::head::{Elsewhere, Head, Room, Shown};
 use crate::respond;
@@ -51,14 +51,14 @@ const ROLES: [(&str, &str); 5] = [
 const SHOWN: i64 = 500;
 
 /// `GET /{owner}/{repo}/settings/collaborators`
-pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     room.ensure(&app, Action::CollaboratorList).await?;
     Ok(respond::page(&page(&app, &room, Errors::none(), String::new()).await?))
 }
 
 /// `POST /{owner}/{repo}/settings/collaborators`
-pub(in crate::repo) async fn set(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(in crate::repo) async fn set(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     room.ensure(&app, Action::CollaboratorManage).await?;
     let typed = form.text("user").trim().to_lowercase();
@@ -81,7 +81,7 @@ pub(in crate::repo) async fn set(State(app): State<App>, visitor: Visitor, addre
 }
 
 /// `GET /{owner}/{repo}/settings/collaborators/remove?user=…`
-pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::enter(&app, visitor, &address, Action::CollaboratorManage).await?;
     let user = find(&app, &address.query_text("user")).await?.ok_or_else(Problem::not_found)?;
     let role = collaborators::role(&app.forge, room.repo(), user.id).await?;
@@ -108,7 +108,7 @@ pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, addre
 }
 
 /// `POST /{owner}/{repo}/settings/collaborators/remove`
-pub(in crate::repo) async fn remove(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(in crate::repo) async fn remove(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let room = Room::open(&app, visitor, &address).await?;
     let user = find(&app, &form.text("user")).await?.ok_or_else(Problem::not_found)?;
     match collaborators::remove(&app.forge, &room.visitor.caller(), room.repo(), &user).await {

@@ -5,7 +5,7 @@ use crate::App;
 use crate::ask::{Field, Question};
 use crate::form::Form;
 use crate::frame;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::repo::head::{Room, Shown};
 use crate::respond;
 use crate::show::time;
@@ -15,14 +15,14 @@ use abide_forge::repos::rename;
 use axum::extract::State;
 
 /// `GET /{owner}/{repo}/settings/rename`
-pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::enter(&app, visitor, &address, Action::RepoAdmin).await?;
     let question = question(&app, &room, room.repo().name.to_string());
     Ok(ask::ask(&app, &room, question).await)
 }
 
 /// `POST /{owner}/{repo}/settings/rename`
-pub(in crate::repo) async fn rename(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(in crate::repo) async fn rename(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let room = Room::enter(&app, visitor, &address, Action::RepoAdmin).await?;
     let typed = form.text("name");
     match rename::rename(&app.forge, &room.visitor.caller(), room.repo(), &typed).await {

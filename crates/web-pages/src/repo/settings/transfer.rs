@@ -4,7 +4,7 @@ use super::ask;
 use crate::App;
 use crate::ask::{Field, Question};
 use crate::form::Form;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::repo::head::{Elsewhere, Room, Shown};
 use crate::respond;
 use crate::show::time;
@@ -16,7 +16,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 
 /// `GET /{owner}/{repo}/settings/transfer`
-pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::enter(&app, visitor, &address, Action::RepoTransfer).await?;
     room.ensure_ours_to_give()?;
     if let Some(offer) = waiting(&app, &room).await? {
@@ -27,7 +27,7 @@ pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, addre
 }
 
 /// `POST /{owner}/{repo}/settings/transfer`
-pub(in crate::repo) async fn offer(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(in crate::repo) async fn offer(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let room = Room::enter(&app, visitor, &address, Action::RepoTransfer).await?;
     let typed = form.text("new_owner");
     if let Some(errors) = ask::unconfirmed(&room, &form.text("confirmation")) {

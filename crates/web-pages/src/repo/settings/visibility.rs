@@ -5,7 +5,7 @@ use crate::App;
 use crate::ask::Question;
 use crate::errors::Errors;
 use crate::form::Form;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::repo::head::{Room, Shown};
 use crate::respond;
 use crate::visitor::Visitor;
@@ -16,14 +16,14 @@ use axum::extract::State;
 use axum::http::StatusCode;
 
 /// `GET /{owner}/{repo}/settings/visibility`
-pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::enter(&app, visitor, &address, Action::RepoVisibility).await?;
     room.ensure_ours_to_give()?;
     Ok(ask::ask(&app, &room, question(&room)).await)
 }
 
 /// `POST /{owner}/{repo}/settings/visibility`
-pub(in crate::repo) async fn set(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(in crate::repo) async fn set(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let room = Room::enter(&app, visitor, &address, Action::RepoVisibility).await?;
     let Ok(wanted) = form.text("visibility").parse::<Visibility>() else {
         let errors = Errors::at("visibility", "the visibility is public or private");

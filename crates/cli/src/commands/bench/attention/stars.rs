@@ -9,7 +9,7 @@ use super::{Args, Site, Stop};
 use crate::failure::Failure;
 use abide_core::Clock as _;
 use abide_core::time::SystemClock;
-use abide_forge::social::star;
+use abide_forge::attention::star;
 use abide_store::{Engine, all_statements};
 use std::sync::Arc;
 use std::time::{Duration, Instant};

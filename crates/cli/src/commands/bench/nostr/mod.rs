@@ -22,7 +22,7 @@ use crate::config::Config;
 use crate::failure::Failure;
 use abide_core::time::SystemClock;
 use abide_nostr::Event;
-use abide_store::{Options, Store, StoreError, nostr_events};
+use abide_store::{Options, Store, StoreError, nostr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -134,7 +134,7 @@ async fn store(options: &Options, events: &[Event]) -> Result<(), Failure> {
     for part in events.chunks(500) {
         let records: Vec<_> = part.iter().map(abide_forge::relay::to_record).collect();
         let written: Result<_, StoreError> =
-            store.write(records, |tx, records| Box::pin(nostr_events::insert_many(tx, records))).await;
+            store.write(records, |tx, records| Box::pin(nostr::events::insert_many(tx, records))).await;
         written.map_err(failed)?;
     }
     store.close().await;

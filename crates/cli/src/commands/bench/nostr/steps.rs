@@ -7,8 +7,8 @@ use super::{Site, failed};
 use crate::failure::Failure;
 use abide_core::time::SystemClock;
 use abide_nostr::message::ClientMessage;
-use abide_nostr::{Event, Limits, verify_signature};
-use abide_store::{Options, Store, StoreError, nostr_events, nostr_relations};
+use abide_nostr::{Event, RelayLimits, verify_signature};
+use abide_store::{Options, Store, StoreError, nostr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ pub(super) async fn measure(engine: &str, site: &Site, batch: &Batch, report: &m
     let sample = &batch.events[..batch.events.len().min(2_560)];
     let frames: Vec<String> =
         sample.iter().map(|event| format!("[\"EVENT\",{}]", abide_nostr::event::to_json(event))).collect();
-    let limits = Limits::default();
+    let limits = RelayLimits::default();
     let mut add = |step: &str, took: Duration, events: usize| {
         let each = took.as_secs_f64() * 1e3 / events as f64 * 1e3;
         report.add(Line::new(format!("{engine}, 1,000 events, {step}"), Unit::Milliseconds, Samples::of(each)));
@@ -43,7 +43,7 @@ pub(super) async fn measure(engine: &str, site: &Site, batch: &Batch, report: &m
     let start = Instant::now();
     for part in records.chunks(TOGETHER) {
         let written: Result<_, StoreError> =
-            store.write(part.to_vec(), |tx, part| Box::pin(nostr_events::insert_many(tx, part))).await;
+            store.write(part.to_vec(), |tx, part| Box::pin(nostr::events::insert_many(tx, part))).await;
         written.map_err(failed)?;
     }
     add("store, 256 in a commit", start.elapsed(), records.len());
@@ -61,12 +61,12 @@ fn timed<T>(run: impl FnOnce() -> T) -> (T, Duration) {
 async fn facts(store: &Store, events: &[Event]) -> Result<(), StoreError> {
     let mut conn = store.read().await?;
     let ids: Vec<[u8; 32]> = events.iter().map(|event| event.id.to_bytes()).collect();
-    nostr_events::known(&mut conn, &ids).await?;
-    nostr_relations::events(&mut conn, &ids).await?;
-    let repos: Vec<nostr_relations::Address> =
+    nostr::events::known(&mut conn, &ids).await?;
+    nostr::relations::events(&mut conn, &ids).await?;
+    let repos: Vec<nostr::relations::EventCoordinate> =
         events.iter().map(|event| (30_617, event.pubkey.to_bytes(), "bench".to_owned())).collect();
-    nostr_relations::addresses(&mut conn, &repos).await?;
+    nostr::relations::addresses(&mut conn, &repos).await?;
     let targets: Vec<([u8; 32], String)> =
         events.iter().map(|event| (event.pubkey.to_bytes(), format!("e:{}", event.id))).collect();
-    nostr_events::deleted::at_many(&mut conn, &targets).await.map(drop)
+    nostr::events::deleted::at_many(&mut conn, &targets).await.map(drop)
 }

@@ -5,9 +5,10 @@ use crate::failure::Failure;
 use abide_core::event::{Body, Payload, Push, PushedRef, RepoThen};
 use abide_core::repo::{Governance, Visibility};
 use abide_core::{PushId, RepoId, RepoName, UserId, UserName};
+use abide_store::accounts::users;
+use abide_store::accounts::users::NewUser;
 use abide_store::repos::NewRepo;
-use abide_store::users::NewUser;
-use abide_store::{Store, StoreError, repos, users};
+use abide_store::{Store, StoreError, repos};
 
 /// Enough that writers rarely meet at one row, as on a forge.
 const REPOS: usize = 512;

@@ -5,7 +5,7 @@ use crate::App;
 use crate::form::Form;
 use crate::frame::Frame;
 use crate::links::Links;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::repo::head::{Head, Shown};
 use crate::respond;
 use crate::visitor::Visitor;
@@ -32,7 +32,7 @@ struct DeliveriesPage {
 }
 
 /// `GET /{owner}/{repo}/settings/webhooks/{hook}/deliveries`
-pub(in crate::repo) async fn list(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(in crate::repo) async fn list(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let (room, seen) = enter(&app, visitor, &address, Action::WebhookList).await?;
     let before: Option<i64> = address.query("before").and_then(|id| id.parse().ok());
     let limit = PER_PAGE as i64 + 1;
@@ -72,7 +72,7 @@ struct DeliveryPage {
 }
 
 /// `GET /{owner}/{repo}/settings/webhooks/{hook}/deliveries/{delivery}`
-pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let (room, seen) = enter(&app, visitor, &address, Action::WebhookList).await?;
     let delivery = show::delivery(&app.forge, &seen.hook, address.segment(DELIVERY)).await?;
     Ok(respond::page(&DeliveryPage {
@@ -105,7 +105,7 @@ fn pairs(headers: Option<&str>) -> Vec<(String, String)> {
 pub(in crate::repo) async fn redeliver(
     State(app): State<App>,
     visitor: Visitor,
-    address: Address,
+    address: PagePath,
     _form: Form,
 ) -> Shown {
     let (room, seen) = enter(&app, visitor, &address, Action::WebhookManage).await?;
@@ -115,14 +115,14 @@ pub(in crate::repo) async fn redeliver(
 }
 
 /// `POST /{owner}/{repo}/settings/webhooks/{hook}/ping`
-pub(in crate::repo) async fn ping(State(app): State<App>, visitor: Visitor, address: Address, _form: Form) -> Shown {
+pub(in crate::repo) async fn ping(State(app): State<App>, visitor: Visitor, address: PagePath, _form: Form) -> Shown {
     let (room, seen) = enter(&app, visitor, &address, Action::WebhookManage).await?;
     ask::ping(&app.forge, &room.visitor.caller(), room.repo(), &seen.hook).await?;
     Ok(respond::see_other(&at(&room, &format!("/{}?done=sending", seen.hook.id))))
 }
 
 /// `POST /{owner}/{repo}/settings/webhooks/{hook}/test`
-pub(in crate::repo) async fn test(State(app): State<App>, visitor: Visitor, address: Address, _form: Form) -> Shown {
+pub(in crate::repo) async fn test(State(app): State<App>, visitor: Visitor, address: PagePath, _form: Form) -> Shown {
     let (room, seen) = enter(&app, visitor, &address, Action::WebhookManage).await?;
     let sent = ask::latest_push(&app.forge, &room.visitor.caller(), room.repo(), &seen.hook).await?;
     let done = if sent { "sending" } else { "nothing-to-send" };

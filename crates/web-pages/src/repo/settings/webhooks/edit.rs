@@ -5,7 +5,7 @@ use crate::App;
 use crate::errors::Errors;
 use crate::form::Form;
 use crate::frame::Frame;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::problem::Problem;
 use crate::repo::head::{Elsewhere, Head, Room, Shown};
 use crate::respond;
@@ -112,13 +112,13 @@ impl Typed {
 }
 
 /// `GET /{owner}/{repo}/settings/webhooks/new`
-pub(in crate::repo) async fn blank(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(in crate::repo) async fn blank(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::enter(&app, visitor, &address, Action::WebhookManage).await?;
     Ok(respond::page(&page(&app, &room, None, Typed::new(), Errors::none()).await?))
 }
 
 /// `POST /{owner}/{repo}/settings/webhooks`
-pub(in crate::repo) async fn create(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(in crate::repo) async fn create(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let room = Room::enter(&app, visitor, &address, Action::WebhookManage).await?;
     let typed = Typed::read(&form);
     match create::create(&app.forge, &room.visitor.caller(), room.repo(), &typed.change(&form)).await {
@@ -131,14 +131,14 @@ pub(in crate::repo) async fn create(State(app): State<App>, visitor: Visitor, ad
 }
 
 /// `GET /{owner}/{repo}/settings/webhooks/{hook}`
-pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let (room, seen) = enter(&app, visitor, &address, Action::WebhookList).await?;
     let typed = Typed::of(&seen);
     Ok(respond::page(&page(&app, &room, Some(seen), typed, Errors::none()).await?))
 }
 
 /// `POST /{owner}/{repo}/settings/webhooks/{hook}`
-pub(in crate::repo) async fn save(State(app): State<App>, visitor: Visitor, address: Address, form: Form) -> Shown {
+pub(in crate::repo) async fn save(State(app): State<App>, visitor: Visitor, address: PagePath, form: Form) -> Shown {
     let (room, seen) = enter(&app, visitor, &address, Action::WebhookManage).await?;
     let typed = Typed::read(&form);
     match edit::edit(&app.forge, &room.visitor.caller(), room.repo(), seen.hook.id, &typed.change(&form)).await {

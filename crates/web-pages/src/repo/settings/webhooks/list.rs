@@ -2,7 +2,7 @@
 
 use crate::App;
 use crate::frame::Frame;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::repo::head::{Head, Room, Shown};
 use crate::respond;
 use crate::visitor::Visitor;
@@ -26,7 +26,7 @@ struct HooksPage {
 const SHOWN: i64 = 200;
 
 /// `GET /{owner}/{repo}/settings/webhooks`
-pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(in crate::repo) async fn show(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let room = Room::enter(&app, visitor, &address, Action::WebhookList).await?;
     let page = Page { limit: SHOWN, offset: 0 };
     let (hooks, _) = show::list(&app.forge, &room.visitor.caller(), room.repo(), page).await?;

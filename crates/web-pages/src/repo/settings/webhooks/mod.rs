@@ -8,7 +8,7 @@ pub(in crate::repo) mod remove;
 
 use crate::App;
 use crate::Route;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::repo::head::{Elsewhere, Room};
 use crate::visitor::Visitor;
 use abide_core::policy::Action;
@@ -34,7 +34,7 @@ const HOOK: usize = 4;
 const DELIVERY: usize = 6;
 
 /// Opens the repository and one of its hooks.
-async fn enter(app: &App, visitor: Visitor, address: &Address, action: Action) -> Result<(Room, Seen), Elsewhere> {
+async fn enter(app: &App, visitor: Visitor, address: &PagePath, action: Action) -> Result<(Room, Seen), Elsewhere> {
     let room = Room::enter(app, visitor, address, action).await?;
     let seen = show::hook(&app.forge, &room.visitor.caller(), room.repo(), address.segment(HOOK)).await?;
     Ok((room, seen))

@@ -4,7 +4,7 @@ use super::{at, enter};
 use crate::App;
 use crate::ask::Question;
 use crate::form::Form;
-use crate::path::Address;
+use crate::path::PagePath;
 use crate::repo::head::Shown;
 use crate::repo::settings::ask;
 use crate::respond;
@@ -15,7 +15,7 @@ use abide_forge::webhooks::remove;
 use axum::extract::State;
 
 /// `GET /{owner}/{repo}/settings/webhooks/{hook}/delete`
-pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: Address) -> Shown {
+pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, address: PagePath) -> Shown {
     let (room, seen) = enter(&app, visitor, &address, Action::WebhookManage).await?;
     let mut consequences = vec!["This URL receives no more events from this repository.".to_owned()];
     if let Some(waiting) = usize::try_from(seen.waiting).ok().filter(|&waiting| waiting > 0) {
@@ -36,7 +36,7 @@ pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, addre
 }
 
 /// `POST /{owner}/{repo}/settings/webhooks/{hook}/delete`
-pub(in crate::repo) async fn remove(State(app): State<App>, visitor: Visitor, address: Address, _form: Form) -> Shown {
+pub(in crate::repo) async fn remove(State(app): State<App>, visitor: Visitor, address: PagePath, _form: Form) -> Shown {
     let (room, seen) = enter(&app, visitor, &address, Action::WebhookManage).await?;
     remove::remove(&app.forge, &room.visitor.caller(), room.repo(), seen.hook.id).await?;
     Ok(respond::see_other(&at(&room, "?done=removed")))

@@ -1,0 +1,133 @@
+//! Watches: how much someone wants to be told about a repository.
+
+use super::{AttentionError, Kept, Part, Person, account, audit_own, count};
+use crate::emit::{AuditAction, Who};
+use crate::repos::list::viewer;
+use crate::repos::open::{judge, open_locked};
+use crate::{Access, Caller, Fault, Forge, Rate};
+use abide_core::policy::Action;
+use abide_core::{RepoId, UserId, WatchLevel};
+use abide_store::attention::watches;
+use abide_store::repos::Repo;
+use abide_store::{StoreError, Tx};
+use serde_json::json;
+use std::collections::HashMap;
+
+pub use abide_store::attention::watches::Choice;
+
+/// Chooses what to be told. `true` if that is another choice than before.
+pub async fn set(forge: &Forge, caller: &Caller, repo: &Repo, level: WatchLevel) -> Result<bool, AttentionError> {
+    change(forge, caller, repo, Some(level)).await
+}
+
+/// Takes the choice back. `true` if there was one.
+pub async fn clear(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<bool, AttentionError> {
+    change(forge, caller, repo, None).await
+}
+
+struct Unit {
+    repo: RepoId,
+    caller: Caller,
+    level: Option<WatchLevel>,
+    limit: Rate,
+}
+
+async fn change(
+    forge: &Forge,
+    caller: &Caller,
+    repo: &Repo,
+    level: Option<WatchLevel>,
+) -> Result<bool, AttentionError> {
+    let limit = forge.settings().attention.watches;
+    let unit = Unit { repo: repo.id, caller: caller.clone(), level, limit };
+    forge.store().write(unit, |tx, unit| Box::pin(write(tx, unit))).await
+}
+
+/// A choice is the chooser's own affair, so the log that others read says nothing of it.
+async fn write(tx: &mut Tx, unit: &Unit) -> Result<bool, AttentionError> {
+    let repo = open_locked(tx, &unit.caller, unit.repo, Action::WatchSet).await?;
+    let user = account(unit.caller.user_id())?;
+    count(tx, "watch", unit.limit, user).await?;
+    let before = watches::choice(tx, user, repo.id).await?.map(|choice| choice.level);
+    if before == unit.level {
+        return Ok(false);
+    }
+    match unit.level {
+        Some(level) => watches::set(tx, user, repo.id, level).await?,
+        None => watches::remove(tx, user, repo.id).await?,
+    };
+    let meta = json!({ "before": before.map(WatchLevel::as_str), "after": unit.level.map(WatchLevel::as_str) });
+    audit_own(tx, &Who::from(&unit.caller), AuditAction::WatchSet, &repo, meta).await?;
+    Ok(true)
+}
+
+/// What the caller chose for several repositories; asks once for all of them.
+pub async fn choices_among(
+    forge: &Forge,
+    caller: &Caller,
+    repos: &[RepoId],
+) -> Result<HashMap<RepoId, WatchLevel>, Fault> {
+    match caller.user_id() {
+        Some(user) if !repos.is_empty() => Ok(watches::among(&mut *forge.store().read().await?, user, repos).await?),
+        _ => Ok(HashMap::new()),
+    }
+}
+
+/// What the caller chose for a repository; `None` if nothing.
+pub async fn choice(forge: &Forge, caller: &Caller, repo: &Repo) -> Result<Option<Choice>, Fault> {
+    match caller.user_id() {
+        Some(user) => Ok(watches::choice(&mut *forge.store().read().await?, user, repo.id).await?),
+        None => Ok(None),
+    }
+}
+
+/// The level that holds for an account, whether or not they chose one.
+pub async fn current_level(forge: &Forge, user: UserId, repo: RepoId) -> Result<WatchLevel, Fault> {
+    Ok(watches::current_level(&mut *forge.store().read().await?, user, repo).await?)
+}
+
+/// Who watches a repository, the latest first, for those who administer it. How many they are is in its row.
+pub async fn watchers(
+    forge: &Forge,
+    caller: &Caller,
+    repo: &Repo,
+    part: impl Into<Part>,
+) -> Result<Vec<Person>, Access> {
+    judge(caller, Some(repo.clone()), Action::WatcherList)?;
+    Ok(watches::of_repo(&mut *forge.store().read().await?, repo.id, part.into()).await?)
+}
+
+/// What a user watches and the caller may read, the latest first, and how many that are in all.
+pub async fn of_user(
+    forge: &Forge,
+    caller: &Caller,
+    user: UserId,
+    part: impl Into<Part>,
+) -> Result<(Vec<Kept>, i64), Fault> {
+    Ok(watches::of_user(&mut *forge.store().read().await?, user, viewer(caller), part.into()).await?)
+}
+
+/// A repository is someone's own from here on: they are told everything, unless they have chosen otherwise.
+pub(crate) async fn on_ownership(tx: &mut Tx, user: UserId, repo: RepoId) -> Result<(), StoreError> {
+    watches::suggest(tx, user, repo, WatchLevel::All).await.map(drop)
+}
+
+/// Repositories that were someone's before anybody read what they are told: those of a key that gets a name, or is linked
+/// to an account. As [`on_ownership`].
+pub(crate) async fn on_ownership_of(tx: &mut Tx, user: UserId, repos: &[RepoId]) -> Result<(), StoreError> {
+    for &repo in repos {
+        on_ownership(tx, user, repo).await?;
+    }
+    Ok(())
+}
+
+/// Someone was asked to work on a repository: they are told everything, unless they have chosen otherwise.
+pub async fn on_collaborator(tx: &mut Tx, user: UserId, repo: RepoId) -> Result<(), StoreError> {
+    watches::suggest(tx, user, repo, WatchLevel::All).await.map(drop)
+}
+
+/// Someone takes part in a thread, was mentioned in one or is asked to review: they are told what concerns them, unless
+/// they have chosen otherwise. To be called in the transaction of whatever involves them.
+pub async fn on_involvement(tx: &mut Tx, user: UserId, repo: RepoId) -> Result<(), StoreError> {
+    watches::suggest(tx, user, repo, WatchLevel::Participating).await.map(drop)
+}

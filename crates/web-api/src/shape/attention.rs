@@ -1,0 +1,65 @@
+//! Stars, watches and follows.
+
+use super::{Repository, SimpleUser, Urls, time};
+use crate::App;
+use abide_core::WatchLevel;
+use abide_forge::attention::Person;
+use abide_forge::attention::watch::Choice;
+use abide_forge::repos::Repo;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+impl SimpleUser {
+    /// Someone in a list.
+    pub(crate) fn listed(app: &App, person: &Person) -> Self {
+        Self::new(app, person.id, person.name.as_ref().map(|name| name.as_str()), person.site_admin)
+    }
+}
+
+/// Who stars a repository, and since when.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Stargazer {
+    starred_at: String,
+    user: SimpleUser,
+}
+
+impl Stargazer {
+    pub(crate) fn of(app: &App, person: &Person) -> Self {
+        Self { starred_at: time(person.since), user: SimpleUser::listed(app, person) }
+    }
+}
+
+/// What someone stars, and since when.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Starred {
+    pub starred_at: String,
+    pub repo: Repository,
+}
+
+/// What the caller chose to be told about a repository. `level` says it in one of three words; `subscribed` and `ignored`
+/// are GitHub's.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Subscription {
+    subscribed: bool,
+    ignored: bool,
+    level: &'static str,
+    reason: Option<String>,
+    created_at: String,
+    url: String,
+    repository_url: String,
+}
+
+impl Subscription {
+    pub(crate) fn of(app: &App, repo: &Repo, choice: Choice) -> Self {
+        let urls = Urls::of(app, repo);
+        Self {
+            subscribed: choice.level.watches(),
+            ignored: choice.level == WatchLevel::Ignore,
+            level: choice.level.as_str(),
+            reason: None,
+            created_at: time(choice.at),
+            url: urls.api("/subscription"),
+            repository_url: urls.api(""),
+        }
+    }
+}
