@@ -1,5 +1,6 @@
 //! Account rules: sign-up, profile texts, and actions of admins on other accounts.
 
+use crate::policy::SiteAdmin;
 use crate::words::words;
 use crate::{Timestamp, UserId};
 use std::fmt;
@@ -306,7 +307,7 @@ pub enum DeleteRefusal {
 pub enum Deleter {
     /// The account's owner.
     Owner,
-    Admin(UserId),
+    Admin(SiteAdmin),
     /// The operator, on the command line.
     Operator,
 }
@@ -315,7 +316,7 @@ pub enum Deleter {
 pub fn may_delete(by: Deleter, target: UserId, suspended: bool, admins: &[UserId]) -> Result<(), DeleteRefusal> {
     match by {
         Deleter::Owner if suspended => return Err(DeleteRefusal::Suspended),
-        Deleter::Admin(admin) if admin == target => return Err(DeleteRefusal::Yourself),
+        Deleter::Admin(admin) if admin.id() == target => return Err(DeleteRefusal::Yourself),
         _ => {}
     }
     if admins == [target] { Err(DeleteRefusal::LastAdmin) } else { Ok(()) }
@@ -324,6 +325,7 @@ pub fn may_delete(by: Deleter, target: UserId, suspended: bool, admins: &[UserId
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::{Actor, site_admin};
     use proptest::prelude::*;
 
     #[test]
@@ -434,10 +436,14 @@ mod tests {
         assert_eq!(may_stop_administering(eve, &[ada]), Ok(()), "that changes nothing");
     }
 
+    fn admin(id: UserId) -> SiteAdmin {
+        site_admin(&Actor::User { id, site_admin: true, suspended: false }).unwrap()
+    }
+
     #[test]
     fn the_last_admin_the_suspended_and_oneself_as_an_admin_stay() {
         let (ada, bob, eve) = (UserId::new(1), UserId::new(2), UserId::new(3));
-        for by in [Deleter::Owner, Deleter::Admin(bob), Deleter::Operator] {
+        for by in [Deleter::Owner, Deleter::Admin(admin(bob)), Deleter::Operator] {
             for suspended in [false, true] {
                 for admins in [vec![], vec![ada], vec![ada, bob]] {
                     for target in [ada, eve] {
@@ -453,7 +459,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(may_delete(Deleter::Admin(ada), ada, false, &[ada, bob]), Err(DeleteRefusal::Yourself));
+        assert_eq!(may_delete(Deleter::Admin(admin(ada)), ada, false, &[ada, bob]), Err(DeleteRefusal::Yourself));
     }
 
     #[test]

@@ -40,6 +40,29 @@ impl Actor {
     }
 }
 
+/// Proof that the policy found an actor to be a site admin who may act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SiteAdmin(UserId);
+
+impl SiteAdmin {
+    pub fn id(self) -> UserId {
+        self.0
+    }
+}
+
+/// The actor as a site admin. A suspended one may not act.
+pub fn site_admin(actor: &Actor) -> Option<SiteAdmin> {
+    match actor {
+        Actor::User { id, site_admin: true, suspended: false } => Some(SiteAdmin(*id)),
+        _ => None,
+    }
+}
+
+/// Whether the actor may read every repository that is not deleted.
+pub fn reads_everything(actor: &Actor) -> bool {
+    *actor == Actor::Operator || actor.is_site_admin()
+}
+
 /// Facts about the repository that a decision needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RepoFacts {
@@ -48,6 +71,30 @@ pub struct RepoFacts {
     pub archived: bool,
     /// Soft-deleted.
     pub deleted: bool,
+}
+
+impl RepoFacts {
+    /// Whether it is served: it is not soft-deleted.
+    pub fn is_live(&self) -> bool {
+        !self.deleted
+    }
+
+    pub fn is_archived(&self) -> bool {
+        self.archived
+    }
+
+    pub fn is_private(&self) -> bool {
+        self.visibility == Visibility::Private
+    }
+}
+
+/// Decides whether signed events may push to `repo`. The events are the authority there, so no actor is asked.
+pub fn can_push_by_events(repo: &RepoFacts) -> Decision {
+    match (repo.deleted, repo.archived) {
+        (true, _) => deny(DenyCode::Deleted, true),
+        (false, true) => deny(DenyCode::Archived(Action::GitPush), false),
+        (false, false) => Decision::Allow,
+    }
 }
 
 words! {
@@ -215,10 +262,10 @@ pub fn can(actor: &Actor, action: Action, repo: &RepoFacts, role: Option<Role>) 
         };
         return if allowed { Decision::Allow } else { deny(DenyCode::Deleted, true) };
     }
-    if (actor.is_site_admin() || known) && reads {
+    if reads_everything(actor) && reads {
         return Decision::Allow;
     }
-    let readable = known || actor.is_site_admin() || repo.visibility == Visibility::Public || role.is_some();
+    let readable = reads_everything(actor) || repo.visibility == Visibility::Public || role.is_some();
     if actor.is_suspended() && !reads {
         return deny(DenyCode::Suspended, !readable);
     }

@@ -11,6 +11,13 @@ words! {
     }
 }
 
+impl Visibility {
+    /// The one that fewer people may read.
+    pub fn stricter(self, other: Self) -> Self {
+        if self == Self::Private { self } else { other }
+    }
+}
+
 words! {
     /// Source of authority for pushes.
     Governance {

@@ -246,3 +246,33 @@ fn an_archived_repository_says_what_of_it_is_disabled() {
     }
     assert_eq!(refused, texts.len(), "an archived repository refuses nothing else");
 }
+
+#[test]
+fn signed_events_push_to_live_repositories_that_are_not_archived() {
+    for visibility in [Visibility::Public, Visibility::Private] {
+        let facts = |archived, deleted| RepoFacts { owner: UserId::new(1), visibility, archived, deleted };
+        assert_eq!(can_push_by_events(&facts(false, false)), Decision::Allow);
+        assert_eq!(can_push_by_events(&facts(true, false)), deny(DenyCode::Archived(Action::GitPush), false));
+        for archived in [false, true] {
+            assert_eq!(can_push_by_events(&facts(archived, true)), deny(DenyCode::Deleted, true));
+        }
+    }
+}
+
+#[test]
+fn a_site_admin_acts_unless_suspended_and_reads_everything_anyway() {
+    let account = |site_admin, suspended| Actor::User { id: UserId::new(7), site_admin, suspended };
+    assert_eq!(site_admin(&account(true, false)).map(SiteAdmin::id), Some(UserId::new(7)));
+    for actor in [account(true, true), account(false, false), account(false, true), Actor::Operator, Actor::Anonymous] {
+        assert_eq!(site_admin(&actor), None, "{actor:?}");
+    }
+    for (actor, reads) in [
+        (Actor::Operator, true),
+        (account(true, false), true),
+        (account(true, true), true),
+        (account(false, false), false),
+        (Actor::Anonymous, false),
+    ] {
+        assert_eq!(reads_everything(&actor), reads, "{actor:?}");
+    }
+}

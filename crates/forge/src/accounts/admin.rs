@@ -5,7 +5,7 @@ use crate::emit::{AuditAction, Who, audit_account};
 use crate::repos::open::{RepoLocator, open};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::account::{self, AdminRefusal};
-use abide_core::policy::{Action, Actor};
+use abide_core::policy::{self, Action, SiteAdmin};
 use abide_core::scope::Scope;
 use abide_core::{UserId, UserName};
 use abide_store::accounts::users::{self, Found};
@@ -36,11 +36,9 @@ impl From<StoreError> for AdminError {
 }
 
 /// Fails unless the caller is an active site admin; a token must have the admin scope.
-pub fn ensure(caller: &Caller) -> Result<UserId, Access> {
-    match caller.actor {
-        Actor::User { id, site_admin: true, suspended: false } => caller.ensure_scope(Scope::Admin).map(|()| id),
-        _ => Err(Access::NotFound),
-    }
+pub fn ensure(caller: &Caller) -> Result<SiteAdmin, Access> {
+    let admin = policy::site_admin(&caller.actor).ok_or(Access::NotFound)?;
+    caller.ensure_scope(Scope::Admin).map(|()| admin)
 }
 
 /// Accounts whose name or address contains the text, by name, and their total number.
@@ -76,15 +74,15 @@ enum Change {
 }
 
 async fn change(forge: &Forge, caller: &Caller, user: UserId, change: Change) -> Result<(), AdminError> {
-    let actor = ensure(caller)?;
-    let unit = (actor, user, change, Who::from(caller));
-    forge.store().write(unit, |tx, (actor, user, change, who)| Box::pin(write(tx, *actor, *user, *change, who))).await
+    let admin = ensure(caller)?;
+    let unit = (admin, user, change, Who::from(caller));
+    forge.store().write(unit, |tx, (admin, user, change, who)| Box::pin(write(tx, *admin, *user, *change, who))).await
 }
 
 /// Decides with the list of admins locked, so that nobody changes it meanwhile.
-async fn write(tx: &mut Tx, actor: UserId, target: UserId, change: Change, who: &Who) -> Result<(), AdminError> {
+async fn write(tx: &mut Tx, admin: SiteAdmin, target: UserId, change: Change, who: &Who) -> Result<(), AdminError> {
     let admins = users::lock_admins(tx).await?;
-    if !admins.contains(&actor) {
+    if !admins.contains(&admin.id()) {
         return Err(Access::NotFound.into());
     }
     let user = users::lock(tx, target).await?.ok_or(Access::NotFound)?;
@@ -92,7 +90,7 @@ async fn write(tx: &mut Tx, actor: UserId, target: UserId, change: Change, who: 
         Change::Suspended(suspended) if user.suspended_at.is_some() == suspended => {}
         Change::Suspended(suspended) => {
             if suspended {
-                account::may_suspend(actor, target, &admins)?;
+                account::may_suspend(admin.id(), target, &admins)?;
             }
             suspend::write(tx, who, target, suspended).await?;
         }

@@ -104,10 +104,10 @@ async fn run(forge: &Forge, by: Deleter, who: Who, user: UserId, remains: Remain
 
 async fn write(tx: &mut Tx, unit: &Unit) -> Result<(), DeleteError> {
     let admins = users::lock_admins(tx).await?;
-    if matches!(unit.by, Deleter::Admin(admin) if !admins.contains(&admin)) {
+    if matches!(unit.by, Deleter::Admin(admin) if !admins.contains(&admin.id())) {
         return Err(Access::NotFound.into());
     }
-    let user = users::lock(tx, unit.user).await?.filter(|user| user.deleted_at.is_none()).ok_or(Access::NotFound)?;
+    let user = users::lock(tx, unit.user).await?.filter(|user| !user.is_deleted()).ok_or(Access::NotFound)?;
     account::may_delete(unit.by, user.id, user.suspended_at.is_some(), &admins)?;
     let deleted = delete_repos(tx, unit).await?;
     transfer::decline_all(tx, &unit.who, user.id).await?;
@@ -156,7 +156,7 @@ pub(crate) async fn erase(forge: &Forge, job: &Json) -> Result<bool, Fault> {
     let Some(user) = job["user_id"].as_i64().map(UserId::new) else { return Ok(false) };
     // A job that is run by hand must not erase a live account.
     let account = users::by_id(&mut *forge.store().read().await?, user).await?;
-    if account.is_none_or(|account| account.deleted_at.is_none()) {
+    if account.is_none_or(|account| !account.is_deleted()) {
         return Ok(false);
     }
     loop {

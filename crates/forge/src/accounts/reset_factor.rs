@@ -7,6 +7,7 @@ use crate::mail::{self, letters};
 use crate::{Access, Caller, Forge};
 use abide_core::UserId;
 use abide_core::account::{AdminRefusal, may_reset_factor};
+use abide_core::policy::SiteAdmin;
 use abide_store::Tx;
 use abide_store::accounts::{sessions, totp, users};
 use serde_json::json;
@@ -20,9 +21,9 @@ pub async fn is_on(forge: &Forge, caller: &Caller, user: UserId) -> Result<bool,
 
 /// Turns off the second factor of another account, for site admins.
 pub async fn by_admin(forge: &Forge, caller: &Caller, user: UserId) -> Result<(), AdminError> {
-    let actor = admin::ensure(caller)?;
-    may_reset_factor(actor, user)?;
-    reset(forge, Some(actor), user, Who::from(caller)).await
+    let admin = admin::ensure(caller)?;
+    may_reset_factor(admin.id(), user)?;
+    reset(forge, Some(admin), user, Who::from(caller)).await
 }
 
 /// Turns off the second factor of an account, for the operator of the server.
@@ -30,14 +31,20 @@ pub async fn by_operator(forge: &Forge, user: UserId) -> Result<(), AdminError> 
     reset(forge, None, user, Who::default()).await
 }
 
-async fn reset(forge: &Forge, actor: Option<UserId>, user: UserId, who: Who) -> Result<(), AdminError> {
-    let unit = (forge.clone(), actor, user, who);
-    forge.store().write(unit, |tx, (forge, actor, user, who)| Box::pin(write(tx, forge, *actor, *user, who))).await
+async fn reset(forge: &Forge, admin: Option<SiteAdmin>, user: UserId, who: Who) -> Result<(), AdminError> {
+    let unit = (forge.clone(), admin, user, who);
+    forge.store().write(unit, |tx, (forge, admin, user, who)| Box::pin(write(tx, forge, *admin, *user, who))).await
 }
 
-async fn write(tx: &mut Tx, forge: &Forge, actor: Option<UserId>, user: UserId, who: &Who) -> Result<(), AdminError> {
-    if let Some(actor) = actor
-        && !users::lock_admins(tx).await?.contains(&actor)
+async fn write(
+    tx: &mut Tx,
+    forge: &Forge,
+    admin: Option<SiteAdmin>,
+    user: UserId,
+    who: &Who,
+) -> Result<(), AdminError> {
+    if let Some(admin) = admin
+        && !users::lock_admins(tx).await?.contains(&admin.id())
     {
         return Err(Access::NotFound.into());
     }

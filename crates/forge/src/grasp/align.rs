@@ -129,7 +129,7 @@ async fn run(
     drop(conn);
     // A pull request that is released looks at no others: whoever released it does, once.
     let brings = matches!(order, Order::Push(_) | Order::State(_)).then(|| coordinate.clone());
-    let aligned = match (repo.filter(|repo| repo.deleted_at.is_none()), waiting) {
+    let aligned = match (repo.filter(Repo::is_live), waiting) {
         (Some(repo), _) => served(&forge, repo, coordinate, order, objects, bringer).await,
         (None, Some(id)) => first(&forge, id, coordinate, order, objects, bringer).await,
         (None, None) => Ok(Aligned::Refused("no announcement: the repository is not announced here".into())),

@@ -161,7 +161,7 @@ async fn look(tx: &mut Tx, unit: &Unit) -> Result<Here, StoreError> {
     let kept = nostr::events::in_slot(tx, kinds::ANNOUNCEMENT, &owner, identifier).await?;
     let rank =
         |id: [u8; 32], at: i64| Rank { created_at: u64::try_from(at).unwrap_or(0), id: EventId::from_byte_array(id) };
-    let live = repo.as_ref().is_some_and(|repo| repo.deleted_at.is_none());
+    let live = repo.as_ref().is_some_and(Repo::is_live);
     let known = match (&entry, &kept) {
         (Some(entry), _) if entry.repo_id.is_some() => Known::Waiting(rank(entry.event_id, entry.event_at)),
         (Some(entry), _) => Known::Beside(rank(entry.event_id, entry.event_at)),

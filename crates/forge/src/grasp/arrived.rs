@@ -12,6 +12,7 @@ use abide_core::Oid;
 use abide_nostr::EventId;
 use abide_nostr::git::PrEvent;
 use abide_store::nostr::purgatory::prs as pr_events;
+use abide_store::repos::Repo;
 use abide_store::{StoreError, nostr};
 use std::collections::{BTreeMap, HashSet};
 use std::pin::Pin;
@@ -84,7 +85,7 @@ async fn release_all(forge: &Forge, place: &Coordinate, by: By) -> Result<(), Fa
     }
     let repo = nostr::repos::by_coordinate(&mut conn, owner, &place.identifier, None).await?;
     drop(conn);
-    let Some(repo) = repo.filter(|repo| repo.deleted_at.is_none()) else { return Ok(()) };
+    let Some(repo) = repo.filter(Repo::is_live) else { return Ok(()) };
     let view = View { refs: BTreeMap::new(), head: None, places: vec![forge.layout().repo(repo.id)] };
     let wanted: HashSet<Oid> = waiting.iter().map(|row| row.commit).collect();
     let here = view.present(wanted).await?;

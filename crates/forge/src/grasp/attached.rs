@@ -224,7 +224,7 @@ async fn readmit_all(forge: &Forge, owner: &[u8; 32], identifier: &str, time: Du
     }
     let repo = nostr::repos::by_coordinate(&mut conn, owner, identifier, None).await?;
     drop(conn);
-    if repo.is_none_or(|repo| repo.deleted_at.is_some()) {
+    if repo.is_none_or(|repo| !repo.is_live()) {
         let input = (*owner, identifier.to_owned());
         let dropped: Result<(), StoreError> = forge
             .store()

@@ -65,7 +65,7 @@ impl Announced {
     }
 
     pub(super) fn is_archived(&self) -> bool {
-        matches!(&self.stage, Stage::Served(repo) if repo.archived_at.is_some())
+        matches!(&self.stage, Stage::Served(repo) if repo.is_archived())
     }
 }
 
@@ -173,7 +173,7 @@ impl GraspContext {
         let (authors, texts): (Vec<_>, Vec<_>) = kept.into_iter().map(|found| (found.pubkey, found.json)).unzip();
         for (author, known) in authors.into_iter().zip(read(settings, texts, announcement).await?) {
             let Some(announcement) = known else { continue };
-            let stage = match repos.get(&author).filter(|repo| repo.deleted_at.is_none()) {
+            let stage = match repos.get(&author).filter(|repo| repo.is_live()) {
                 Some(repo) => Stage::Served(Box::new(repo.clone())),
                 None => Stage::Beside,
             };

@@ -224,7 +224,7 @@ async fn stored(tx: &mut Tx, unit: &Unit, found: &Found, after: &mut After) -> R
         && let Some(repo) = nostr::repos::by_coordinate(tx, &found.pubkey, &slot.identifier, None).await?
         && let Some(repo) = repos::lock(tx, repo.id, None).await?
     {
-        if repo.deleted_at.is_none() {
+        if repo.is_live() {
             let who = Who { user: Some(repo.owner_id), ip: None };
             life::soft_delete(tx, &unit.settings, &who, &repo, unit.grace, Fate::Deleted).await.map_err(stop)?;
             // The request names only the id, but the coordinate must not come back either.

@@ -16,6 +16,7 @@ use crate::git::push::incoming_key;
 use crate::git::snapshots;
 use crate::relay::{Signers, readable};
 use crate::{Fault, Forge, jobs};
+use abide_core::policy::can_push_by_events;
 use abide_core::{Oid, RefUpdate, RepoId};
 use abide_git::{Client, Connected, GitError, Incoming};
 use abide_nostr::git::{Coordinate as Address, ObjectId, PrEvent};
@@ -50,7 +51,7 @@ pub(crate) async fn targets(forge: &Forge, named: &[Address]) -> Result<(Vec<Tar
     for address in named {
         let (owner, identifier) = (address.author.as_bytes(), &address.identifier);
         let repo = nostr::repos::by_coordinate(&mut conn, owner, identifier, None).await?;
-        let repo = repo.filter(|repo| repo.deleted_at.is_none());
+        let repo = repo.filter(Repo::is_live);
         // An announcement that is kept beside another maintainer's never gets a repository here.
         let waits = repo.is_none()
             && purgatory::announcement(&mut conn, owner, identifier)
@@ -60,8 +61,8 @@ pub(crate) async fn targets(forge: &Forge, named: &[Address]) -> Result<(Vec<Tar
             None if !waits => Home::Missing,
             _ if signers.is_suspended(&address.author) => Home::Suspended,
             None => Home::Waiting,
-            Some(repo) if repo.archived_at.is_some() => Home::Archived,
-            Some(_) => Home::Open,
+            Some(repo) if can_push_by_events(&repo.facts()).is_allowed() => Home::Open,
+            Some(_) => Home::Archived,
         };
         home = home.max(one);
         let repo = repo.filter(|_| one == Home::Open);
@@ -443,7 +444,7 @@ pub(crate) async fn enqueue_for(tx: &mut Tx, repo: RepoId) -> Result<(), StoreEr
 async fn catch_up(forge: &Forge, id: RepoId, before: Option<Position>) -> Result<(), Fault> {
     let mut conn = forge.store().read().await?;
     let repo = repos::by_id(&mut conn, id, None).await?;
-    let Some(repo) = repo.filter(|repo| repo.deleted_at.is_none() && repo.archived_at.is_none()) else { return Ok(()) };
+    let Some(repo) = repo.filter(|repo| can_push_by_events(&repo.facts()).is_allowed()) else { return Ok(()) };
     let Some((owner, identifier)) = nostr::repos::coordinate(&mut conn, id).await? else { return Ok(()) };
     let address = Address::repo(PublicKey::from_byte_array(owner), &identifier);
     let page = nostr::relations::pr_events(&mut conn, tag_key('a', &address.to_string()), before, PAGE).await?;

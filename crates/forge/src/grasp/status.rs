@@ -134,7 +134,7 @@ pub async fn of(forge: &Forge, caller: &Caller, owner: &PublicKey, identifier: &
     let client = caller.client();
     let mut conn = forge.store().read().await?;
     if let Some(repo) = nostr::repos::by_coordinate(&mut conn, owner.as_bytes(), identifier, None).await? {
-        if repo.deleted_at.is_some() {
+        if !repo.is_live() {
             return Ok(None);
         }
         drop(conn);

@@ -58,7 +58,7 @@ pub(crate) async fn run(forge: &Forge, payload: &Json) -> Result<bool, Fault> {
     let repo = repos::by_id(&mut conn, brought.repo, Some(brought.pusher)).await?;
     let pusher = users::by_id(&mut conn, brought.pusher).await?;
     drop(conn);
-    let (Some(repo), Some(pusher)) = (repo.filter(|repo| repo.deleted_at.is_none()), pusher) else { return Ok(true) };
+    let (Some(repo), Some(pusher)) = (repo.filter(Repo::is_live), pusher) else { return Ok(true) };
     let caller = Caller::of(pusher.actor(), None);
     for commit in commits(forge, &repo, &brought).await? {
         for reference in references::in_text(&message(&commit)).issues {

@@ -69,7 +69,7 @@ async fn notify(tx: &mut Tx, forge: &Forge, event: &Numbered) -> Result<(), Faul
         None => None,
     };
     // Nobody may read anything of a removed or deleted repository in their inbox.
-    let Some(repo) = repo.filter(|repo| repo.deleted_at.is_none()) else { return Ok(()) };
+    let Some(repo) = repo.filter(Repo::is_live) else { return Ok(()) };
     let context = context(tx, forge, event, topic, repo, &body.payload, concerned).await?;
     if context.tell_everyone(tx).await? {
         jobs::enqueue(tx, Kind::NotifyMail, json!({}), Some(event.seq.to_string())).await?;

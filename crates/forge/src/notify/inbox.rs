@@ -3,7 +3,7 @@
 use super::{Filter, Item, State, Subject, Waiting};
 use crate::threads::show::Thread;
 use crate::{Access, Caller, Fault, Forge};
-use abide_core::policy::{Actor, DenyCode};
+use abide_core::policy::{self, Actor, DenyCode};
 use abide_core::repo::Visibility;
 use abide_core::{IssueId, RepoId, ThreadId, Timestamp, UserId};
 use abide_store::attention::inbox;
@@ -28,7 +28,7 @@ pub(super) fn account(caller: &Caller) -> Result<UserId, Access> {
 
 /// Whose inbox it is, and whether their token reaches only what is public.
 fn reader(caller: &Caller) -> (Viewer, bool) {
-    let reads_everything = matches!(caller.actor, Actor::User { site_admin: true, .. });
+    let reads_everything = policy::reads_everything(&caller.actor);
     (Viewer { user: caller.user_id(), reads_everything }, !caller.reaches(Visibility::Private))
 }
 

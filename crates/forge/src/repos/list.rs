@@ -1,7 +1,7 @@
 //! Lists of repositories. One predicate decides what the viewer may see, for the list and for its count.
 
 use crate::{Caller, Fault, Forge};
-use abide_core::policy::Actor;
+use abide_core::policy;
 use abide_core::repo::Visibility;
 use abide_core::{RepoId, UserId};
 use abide_store::repos::{self, Page, Repo, Viewer};
@@ -22,7 +22,7 @@ pub(crate) fn viewer(caller: &Caller) -> Viewer {
     if !caller.reaches(Visibility::Private) {
         return Viewer { user: None, reads_everything: false };
     }
-    let reads_everything = matches!(caller.actor, Actor::Operator | Actor::User { site_admin: true, .. });
+    let reads_everything = policy::reads_everything(&caller.actor);
     Viewer { user: caller.user_id(), reads_everything }
 }
 

@@ -84,8 +84,8 @@ impl Mark {
     /// Whether a repository has this mark.
     pub(super) fn holds(self, repo: &Repo) -> bool {
         match self {
-            Self::Archived(wanted) => repo.archived_at.is_some() == wanted,
-            Self::Visibility(wanted) => repo.visibility == wanted,
+            Self::Archived(wanted) => repo.is_archived() == wanted,
+            Self::Visibility(wanted) => repo.is_private() == (wanted == Visibility::Private),
         }
     }
 }
@@ -113,7 +113,7 @@ pub(super) async fn step(tx: &mut Tx, caller: &Caller, repo: &mut Repo, mark: Ma
     let (action, payload) = mark.logged(before);
     audit_repo(tx, &who, action, repo, payload.details()).await?;
     // An event of a private repository stays private, whatever comes later: the stricter visibility of the two counts.
-    let publicity = if before == Visibility::Private { before } else { repo.visibility };
+    let publicity = before.stricter(repo.visibility);
     emit(tx, &who, Subject::Repo(repo), publicity.into(), payload).await?;
     if matches!(mark, Mark::Archived(false)) {
         spread::enqueue_for(tx, repo.id).await?;

@@ -102,12 +102,12 @@ pub async fn tombstone(forge: &Forge, caller: &Caller, door: &RepoLocator) -> Re
             _ => None,
         },
         RepoLocator::Id(id) => match id.parse() {
-            Ok(id) => repos::by_id(&mut conn, id, caller.user_id()).await?.filter(|repo| repo.deleted_at.is_some()),
+            Ok(id) => repos::by_id(&mut conn, id, caller.user_id()).await?.filter(|repo| !repo.is_live()),
             Err(_) => None,
         },
         RepoLocator::Nostr { owner, identifier } => {
             let found = nostr::repos::by_coordinate(&mut conn, owner.as_bytes(), identifier, caller.user_id()).await?;
-            found.filter(|repo| repo.deleted_at.is_some())
+            found.filter(|repo| !repo.is_live())
         }
     };
     Ok(judge(caller, found, Action::TombstoneRead).ok())

@@ -293,7 +293,7 @@ fn facts(transfer: &Transfer, repo: &Repo) -> transfer::Offer {
         expires_at: transfer.expires_at,
         from_owner: transfer.from_owner,
         owner: repo.owner_id,
-        deleted: repo.deleted_at.is_some(),
+        deleted: !repo.is_live(),
     }
 }
 

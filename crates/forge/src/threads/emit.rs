@@ -293,7 +293,7 @@ impl Batch<'_> {
             if !self.repos.contains_key(&address) {
                 let key = address.author.to_bytes();
                 let found = nostr::repos::by_coordinate(conn, &key, &address.identifier, None).await?;
-                self.repos.insert(address.clone(), found.filter(|repo| repo.deleted_at.is_none()));
+                self.repos.insert(address.clone(), found.filter(Repo::is_live));
             }
             repos.extend(self.repos.get(&address).cloned().flatten());
         }

@@ -93,6 +93,11 @@ pub struct User {
 }
 
 impl User {
+    /// Whether the account is deleted. Its row stays as the author of what it wrote.
+    pub fn is_deleted(&self) -> bool {
+        self.deleted_at.is_some()
+    }
+
     pub(crate) fn from_row(row: &Row) -> Result<Self, StoreError> {
         Ok(Self {
             id: UserId::new(row.int("id")?),

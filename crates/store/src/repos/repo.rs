@@ -87,6 +87,19 @@ impl Repo {
         }
     }
 
+    /// Whether it is served: it is not soft-deleted.
+    pub fn is_live(&self) -> bool {
+        self.facts().is_live()
+    }
+
+    pub fn is_archived(&self) -> bool {
+        self.facts().is_archived()
+    }
+
+    pub fn is_private(&self) -> bool {
+        self.facts().is_private()
+    }
+
     /// State for the lifecycle.
     pub fn state(&self) -> State {
         State {

@@ -3,7 +3,6 @@
 use super::{Repository, SimpleUser, time};
 use crate::App;
 use abide_core::policy::Action;
-use abide_core::repo::Visibility;
 use abide_core::transfer::{Answer, Status};
 use abide_core::{Handle, UserId};
 use abide_forge::Caller;
@@ -98,8 +97,8 @@ impl Offered {
             id: repo.id.get(),
             full_name: shown.map_or_else(|| transfer.slug.clone(), Repo::slug),
             url: app.url(&format!("/api/v3/repositories/{}", repo.id)),
-            private: shown.map(|repo| repo.visibility == Visibility::Private),
-            archived: shown.map(|repo| repo.archived_at.is_some()),
+            private: shown.map(|repo| repo.is_private()),
+            archived: shown.map(|repo| repo.is_archived()),
             description: shown.filter(|repo| !repo.description.is_empty()).map(|repo| repo.description.clone()),
             size: shown.map(|repo| repo.size_bytes / 1024),
             pushed_at: shown.and_then(|repo| repo.pushed_at).map(time),

@@ -5,7 +5,7 @@ use crate::App;
 use crate::error::ApiError;
 use abide_core::RepoId;
 use abide_core::policy::Action;
-use abide_core::repo::{Role, Visibility};
+use abide_core::repo::Role;
 use abide_forge::issues::show as issues;
 use abide_forge::repos::collaborators::Collaborator as Member;
 use abide_forge::repos::open::{self, RepoLocator};
@@ -166,14 +166,14 @@ impl Repository {
             node_id: format!("R_{}", repo.id),
             name: repo.name.to_string(),
             full_name: repo.slug(),
-            private: repo.visibility == Visibility::Private,
+            private: repo.is_private(),
             visibility: repo.visibility.as_str(),
             owner: SimpleUser::new(app, repo.owner_id, owner, false),
             description: (!repo.description.is_empty()).then(|| repo.description.clone()),
             fork: repo.fork_of.is_some(),
             size: repo.size_bytes / 1024,
             default_branch: repo.default_branch.as_branch().unwrap_or_default().to_owned(),
-            archived: repo.archived_at.is_some(),
+            archived: repo.is_archived(),
             pushed_at: repo.pushed_at.map(time),
             created_at: time(repo.created_at),
             updated_at: time(repo.updated_at),

@@ -37,7 +37,7 @@ pub(super) async fn ask(State(app): State<App>, by: Admin, address: PagePath) ->
 
 async fn page(app: &App, by: &Admin, address: &PagePath, errors: Errors, typed: String) -> Result<DeletePage, Problem> {
     let id = target(address)?;
-    let user = accounts::by_id(&app.forge, id).await?.filter(|user| user.deleted_at.is_none());
+    let user = accounts::by_id(&app.forge, id).await?.filter(|user| !user.is_deleted());
     let name = user.ok_or_else(Problem::not_found)?.handle().map(|name| name.to_string()).unwrap_or_default();
     let grace = time::days(app.forge.settings().lifecycle.grace);
     let frame = Frame::new(app, &by.visitor, "Delete an account");

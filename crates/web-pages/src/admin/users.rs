@@ -101,7 +101,7 @@ pub(super) async fn show(State(app): State<App>, by: Admin, address: PagePath) -
 
 async fn page(app: &App, by: &Admin, address: &PagePath, errors: Errors) -> Result<UserPage, Problem> {
     let id = target(address)?;
-    let user = accounts::by_id(&app.forge, id).await?.filter(|user| user.deleted_at.is_none());
+    let user = accounts::by_id(&app.forge, id).await?.filter(|user| !user.is_deleted());
     let user = user.ok_or_else(Problem::not_found)?;
     let old_names = admin::old_names(&app.forge, &by.viewer.caller, id).await?;
     let two_factor = reset_factor::is_on(&app.forge, &by.viewer.caller, id).await?;

@@ -12,7 +12,7 @@ use crate::visitor::Visitor;
 use abide_core::Timestamp;
 use abide_core::lifecycle::Refusal;
 use abide_core::policy::{Action, DenyCode};
-use abide_core::repo::{Governance as Governed, Role, Visibility};
+use abide_core::repo::{Governance as Governed, Role};
 use abide_forge::Access;
 use abide_forge::browse::{self, BrowseError, Browser, CommitPath, ObjectError};
 use abide_forge::issues::show as issues;
@@ -232,7 +232,7 @@ impl Room {
             name: repo.name.to_string(),
             url: format!("/{slug}"),
             description: repo.description.clone(),
-            private: repo.visibility == Visibility::Private,
+            private: repo.is_private(),
             archived_at: repo.archived_at,
             empty: self.browser.is_empty(),
             fork_of,
@@ -251,7 +251,7 @@ impl Room {
             can_push: self.may(Action::GitPush) && !governed,
             can_fork: self.offers(Action::ForkCreate) && !self.browser.is_empty(),
             can_see_people: self.may(Action::CollaboratorList),
-            can_unarchive: repo.archived_at.is_some() && self.may(Action::RepoUnarchive),
+            can_unarchive: repo.is_archived() && self.may(Action::RepoUnarchive),
             can_read_audit: self.may(Action::AuditRead),
             can_see_hooks: self.may(Action::WebhookList),
             attention: Attention::of(app, self).await,

@@ -65,7 +65,7 @@ pub(super) async fn unarchive(forge: &Forge, target: &Target) -> Result<(), Fail
 pub(super) async fn set_visibility(forge: &Forge, target: &Target, to: Visibility) -> Result<(), Failure> {
     let before = target.live(forge).await?;
     let repo = marks::set_visibility(forge, &Caller::operator(), &before, to).await?;
-    let said = match (before.visibility == to, to) {
+    let said = match (before.is_private() == (to == Visibility::Private), to) {
         (true, _) => format!("{} is already {to}", repo.slug()),
         (false, Visibility::Private) => {
             format!(

@@ -78,10 +78,10 @@ pub(super) fn describe(forge: &Forge, repo: &Repo) -> Value {
 }
 
 fn state(repo: &Repo) -> &'static str {
-    match (repo.deleted_at, repo.archived_at) {
-        (Some(_), _) => "deleted",
-        (None, Some(_)) => "archived",
-        (None, None) => "active",
+    match (repo.is_live(), repo.is_archived()) {
+        (false, _) => "deleted",
+        (true, true) => "archived",
+        (true, false) => "active",
     }
 }
 

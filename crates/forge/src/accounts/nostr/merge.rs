@@ -29,7 +29,7 @@ pub(super) async fn merge(tx: &mut Tx, who: &Who, from: &User, to: UserId) -> Re
     let moving = user_merge::repos(tx, from.id).await?;
     for &id in &moving {
         let Some(repo) = repos::lock(tx, id, None).await? else { continue };
-        let live = repo.deleted_at.is_none();
+        let live = repo.is_live();
         if live && let Some(name) = other_name(tx, from.id, to, &repo.name).await? {
             repos::rename(tx, id, &name).await?;
         }

@@ -12,10 +12,10 @@ use crate::grasp::push::{Coordinate, Decision, Order, Plan, View, decide};
 use crate::grasp::quota::{self, Weighing, weigh};
 use crate::grasp::signed::{self, Signed};
 use crate::issues::keywords;
-use crate::repos::open::open_locked;
+use crate::repos::open::{judge_decision, open_locked};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::event::{self, NoDetails, Payload};
-use abide_core::policy::{Action, DenyCode};
+use abide_core::policy::{Action, can_push_by_events};
 use abide_core::{RefName, RepoId, failpoint, push};
 use abide_git::{Client, Connected, RefTxError, bare, reftx};
 use abide_store::leases::{self, Lease};
@@ -303,11 +303,9 @@ async fn prove(forge: &Forge, work: &mut Work, plan: Option<&Plan>) -> Result<bo
 /// Preconditions of a signed push in the transaction of its intent: the repository accepts changes, and the authorising
 /// state still waits and will not expire during the push.
 async fn still_allowed(tx: &mut Tx, one: &Try, plan: &Plan) -> Result<Repo, NotBegun> {
-    let repo = repos::lock(tx, one.repo, None).await?.filter(|repo| repo.deleted_at.is_none());
+    let repo = repos::lock(tx, one.repo, None).await?;
     let repo = repo.ok_or(NotBegun::Access(Access::NotFound))?;
-    if repo.archived_at.is_some() {
-        return Err(NotBegun::Access(Access::Denied(DenyCode::Archived(Action::GitPush))));
-    }
+    judge_decision(can_push_by_events(&repo.facts())).map_err(NotBegun::Access)?;
     if let Some(state) = plan.waits {
         let until = tx.now().plus(one.after_push);
         if !purgatory::raise_state(tx, state.as_bytes(), until).await? {

@@ -15,10 +15,10 @@ mod verdicts;
 
 use super::{ProtocolVersion, Told, Transport, fetch, moved_hint};
 use crate::grasp::push::Coordinate;
-use crate::repos::open::{RepoLocator, judge, open};
+use crate::repos::open::{RepoLocator, judge, judge_decision, open};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::RepoId;
-use abide_core::policy::{Action, Actor, DenyCode};
+use abide_core::policy::{Action, Actor, DenyCode, can_push_by_events};
 use abide_core::repo::Governance;
 use abide_core::scope::Scope;
 use abide_nostr::PublicKey;
@@ -89,11 +89,8 @@ async fn signed_target(forge: &Forge, coordinate: Coordinate) -> Result<Target, 
     let (owner, identifier) = (coordinate.owner.to_bytes(), coordinate.identifier.as_str());
     let mut conn = forge.store().read().await?;
     if let Some(repo) = nostr::repos::by_coordinate(&mut conn, &owner, identifier, None).await? {
-        return match (repo.deleted_at, repo.archived_at) {
-            (Some(_), _) => Err(Access::NotFound),
-            (None, Some(_)) => Err(Access::Denied(DenyCode::Archived(Action::GitPush))),
-            (None, None) => Ok(Target::Signed { coordinate, id: repo.id, repo: Some(repo) }),
-        };
+        judge_decision(can_push_by_events(&repo.facts()))?;
+        return Ok(Target::Signed { coordinate, id: repo.id, repo: Some(repo) });
     }
     let waiting = purgatory::announcement(&mut conn, &owner, identifier).await?;
     let id = waiting.and_then(|entry| entry.repo_id).ok_or(Access::NotFound)?;

@@ -13,7 +13,7 @@ use crate::respond;
 use crate::visitor::Visitor;
 use abide_core::UserName;
 use abide_core::policy::Action;
-use abide_core::repo::{Role, Visibility};
+use abide_core::repo::Role;
 use abide_forge::accounts::{self, User};
 use abide_forge::repos::Page;
 use abide_forge::repos::collaborators::{self, CollaboratorError};
@@ -92,7 +92,7 @@ pub(in crate::repo) async fn ask(State(app): State<App>, visitor: Visitor, addre
         format!("{name} loses the {role} role in {} at once, for git, pages and the API.", room.repo().shown()),
         "Their commits, issues and comments stay.".to_owned(),
     ];
-    if room.repo().visibility == Visibility::Private {
+    if room.repo().is_private() {
         consequences.push("They can no longer read this private repository. Their clones are not affected.".to_owned());
     }
     let question = Question {

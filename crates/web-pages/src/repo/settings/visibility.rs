@@ -34,8 +34,8 @@ pub(in crate::repo) async fn set(State(app): State<App>, visitor: Visitor, addre
 }
 
 fn question(room: &Room) -> Question {
-    let (title, button, consequences, target) = match room.repo().visibility {
-        Visibility::Private => (
+    let (title, button, consequences, target) = match room.repo().is_private() {
+        true => (
             "Make public",
             "Make it public",
             [
@@ -45,7 +45,7 @@ fn question(room: &Room) -> Question {
             ],
             Visibility::Public,
         ),
-        Visibility::Public => (
+        false => (
             "Make private",
             "Make it private",
             [
