@@ -1,9 +1,11 @@
 //! Slots among concurrent work: bounded in all and for each key, such as a client's network or an account.
 //!
-//! [`Slots`] counts pieces of work, [`ByteBudget`] the memory they hold. They serve every road, so that "per address" means the same everywhere. Both are taken without waiting and
+//! [`Slots`] counts pieces of work, [`ByteBudget`] the memory they hold, [`RateWindows`] how often something happens.
+//! They serve every road, so that "per address" means the same everywhere. Slots and bytes are taken without waiting and
 //! given back when they are dropped.
 
 mod bytes;
+mod rate;
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -11,6 +13,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 pub use bytes::{ByteBudget, Bytes};
+pub use rate::RateWindows;
 
 /// The part of a client's address that limits count: an IPv4 address, or the /64 network of an IPv6 address, because
 /// one customer of a provider has all 2^64 addresses of it.

@@ -5,17 +5,17 @@
 //! beyond the number of addresses that are kept apart, all share one window.
 
 use crate::error::ApiError;
-use abide_core::admission::Network;
+use abide_core::admission::{Network, RateWindows};
 use abide_core::settings::count;
-use abide_core::{Clock, UserId};
+use abide_core::{Clock, Timestamp, UserId};
 use abide_forge::Caller;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::time::Duration;
 use utoipa::ToSchema;
 
-const HOUR: i64 = 3600;
+const HOUR: Duration = Duration::from_secs(3600);
 
 abide_core::settings! {
     /// Limits of API requests and event streams.
@@ -40,7 +40,7 @@ abide_core::settings! {
 pub(crate) struct Meter {
     limits: ApiLimits,
     clock: Arc<dyn Clock>,
-    hour: Mutex<Hour>,
+    requests: RateWindows<Key>,
 }
 
 /// Whose requests are counted together.
@@ -48,8 +48,6 @@ pub(crate) struct Meter {
 pub(super) enum Key {
     Account(UserId),
     Address(Option<Network>),
-    /// Whoever comes when all places are taken.
-    Others,
 }
 
 impl Key {
@@ -59,12 +57,6 @@ impl Key {
             None => Self::Address(caller.ip.map(Network::of)),
         }
     }
-}
-
-#[derive(Default)]
-struct Hour {
-    number: i64,
-    used: HashMap<Key, u64>,
 }
 
 /// Where someone stands in this hour.
@@ -82,49 +74,40 @@ pub(super) struct Standing {
 
 impl Meter {
     pub(crate) fn new(limits: ApiLimits, clock: Arc<dyn Clock>) -> Self {
-        Self { limits, clock, hour: Mutex::default() }
+        Self { limits, clock, requests: RateWindows::new(HOUR, limits.tracked) }
     }
 
-    /// Counts one request, and tells where someone stands with it.
+    /// Counts one request, and returns the caller's standing with it.
     pub(super) fn charge(&self, caller: &Caller) -> Standing {
-        self.look(caller, 1)
+        let now = self.clock.now();
+        self.standing_with(caller, self.requests.add(Key::of(caller), now), now)
     }
 
-    /// Tells where someone stands, without counting.
+    /// The caller's standing, without counting.
     pub(super) fn standing(&self, caller: &Caller) -> Standing {
-        self.look(caller, 0)
+        let now = self.clock.now();
+        self.standing_with(caller, self.requests.used(&Key::of(caller), now), now)
     }
 
-    fn look(&self, caller: &Caller, more: u64) -> Standing {
-        let now = self.clock.now().micros().div_euclid(1_000_000);
+    fn standing_with(&self, caller: &Caller, used: u64, now: Timestamp) -> Standing {
         let limit = match caller.user_id() {
             Some(_) => self.limits.account,
             None => self.limits.anonymous,
         };
         let limit = if limit == 0 { u64::from(u32::MAX) } else { limit };
-        let mut hour = self.hour.lock().unwrap_or_else(PoisonError::into_inner);
-        if hour.number != now.div_euclid(HOUR) {
-            *hour = Hour { number: now.div_euclid(HOUR), used: HashMap::new() };
-        }
-        let full = hour.used.len() >= self.limits.tracked;
-        let key = Some(Key::of(caller)).filter(|key| !full || hour.used.contains_key(key)).unwrap_or(Key::Others);
-        let used = match more {
-            0 => hour.used.get(&key).copied().unwrap_or(0),
-            more => {
-                let used = hour.used.entry(key).or_default();
-                *used = used.saturating_add(more);
-                *used
-            }
-        };
         Standing {
             limit,
             used,
             remaining: limit.saturating_sub(used),
-            reset: (now.div_euclid(HOUR) + 1) * HOUR,
+            reset: seconds(self.requests.end(now)),
             resource: "core",
-            now,
+            now: seconds(now),
         }
     }
+}
+
+fn seconds(time: Timestamp) -> i64 {
+    time.micros().div_euclid(1_000_000)
 }
 
 impl Standing {
@@ -155,9 +138,10 @@ impl Standing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use abide_core::Timestamp;
     use abide_core::policy::Actor;
     use std::sync::atomic::{AtomicI64, Ordering};
+
+    const HOUR_SECONDS: i64 = 3600;
 
     #[derive(Default)]
     struct Turned(AtomicI64);
@@ -170,7 +154,7 @@ mod tests {
 
     fn meter(account: u64, anonymous: u64, tracked: usize) -> (Meter, Arc<Turned>) {
         let clock = Arc::new(Turned::default());
-        clock.0.store(HOUR * 500_000 + 60, Ordering::Relaxed);
+        clock.0.store(HOUR_SECONDS * 500_000 + 60, Ordering::Relaxed);
         (Meter::new(ApiLimits { account, anonymous, tracked, streams: 0, streams_each: 0 }, clock.clone()), clock)
     }
 
@@ -193,7 +177,7 @@ mod tests {
         for left in [2, 1, 0] {
             let standing = meter.charge(&someone(1));
             assert!(standing.ensure_within(&someone(1)).is_ok());
-            assert_eq!((standing.remaining, standing.limit, standing.reset), (left, 3, HOUR * 500_001));
+            assert_eq!((standing.remaining, standing.limit, standing.reset), (left, 3, HOUR_SECONDS * 500_001));
         }
         let over = meter.charge(&someone(1));
         assert!(over.ensure_within(&someone(1)).is_err());
@@ -202,7 +186,7 @@ mod tests {
         assert!(passes(&meter, &someone(2)), "another account has its own");
         assert!(passes(&meter, &at("192.0.2.1")));
         assert!(!passes(&meter, &at("192.0.2.1")));
-        clock.0.fetch_add(HOUR, Ordering::Relaxed);
+        clock.0.fetch_add(HOUR_SECONDS, Ordering::Relaxed);
         assert_eq!(meter.charge(&someone(1)).remaining, 2);
     }
 
@@ -226,7 +210,6 @@ mod tests {
         assert_eq!(meter.charge(&at("192.0.2.4")).used, 2, "these share a window");
         assert!(!passes(&meter, &at("192.0.2.5")));
         assert_eq!(meter.charge(&at("192.0.2.1")).used, 2, "this one has its own");
-        assert_eq!(meter.hour.lock().unwrap().used.len(), 3);
     }
 
     #[test]

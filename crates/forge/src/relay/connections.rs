@@ -1,12 +1,9 @@
 //! RelayLimits of connections and events for one address.
 
 use super::RelaySettings;
-use crate::Rate;
 use abide_core::Timestamp;
-use abide_core::admission::{Full, Network, Slot, Slots};
-use std::collections::HashMap;
+use abide_core::admission::{Full, Network, RateWindows, Slot, Slots};
 use std::net::IpAddr;
-use std::sync::{Mutex, PoisonError};
 
 /// Why a connection is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -22,18 +19,9 @@ pub enum TooMany {
 pub(super) struct RelayAdmission {
     connections: usize,
     per_ip: usize,
-    rate: Rate,
-    tracked: usize,
+    events_per_ip: u64,
     open: Slots<Option<Network>>,
-    events: Mutex<Window>,
-}
-
-/// Events by address since the window began. Addresses beyond the limit share one count.
-#[derive(Default)]
-struct Window {
-    number: i64,
-    used: HashMap<Option<Network>, i64>,
-    others: i64,
+    events: RateWindows<Option<Network>>,
 }
 
 /// A connection's slot; released when dropped.
@@ -44,13 +32,13 @@ pub(super) struct RelaySlot {
 
 impl RelayAdmission {
     pub(super) fn new(settings: &RelaySettings) -> Self {
+        let rate = settings.publishing();
         Self {
             connections: settings.connections,
             per_ip: settings.connections_per_ip,
-            rate: settings.publishing(),
-            tracked: settings.tracked,
+            events_per_ip: u64::try_from(rate.times).unwrap_or(0),
             open: Slots::new(settings.connections, settings.connections_per_ip),
-            events: Mutex::default(),
+            events: RateWindows::new(rate.window, settings.tracked),
         }
     }
 
@@ -65,17 +53,7 @@ impl RelayAdmission {
 
     /// Counts an event; `false` if the address has reached its rate limit.
     pub(super) fn event(&self, ip: Option<IpAddr>, now: Timestamp) -> bool {
-        let window = i64::try_from(self.rate.window.as_micros()).unwrap_or(i64::MAX).max(1);
-        let number = now.micros().div_euclid(window);
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        if events.number != number {
-            *events = Window { number, ..Window::default() };
-        }
-        let address = ip.map(Network::of);
-        let full = events.used.len() >= self.tracked && !events.used.contains_key(&address);
-        let used = if full { &mut events.others } else { events.used.entry(address).or_default() };
-        *used += 1;
-        *used <= self.rate.times
+        self.events.add(ip.map(Network::of), now) <= self.events_per_ip
     }
 }
 
