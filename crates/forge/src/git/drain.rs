@@ -78,7 +78,9 @@ mod tests {
                 let _ = sender.write_all(&vec![0; bytes]).await;
                 std::future::pending::<()>().await
             };
-            let count = |piece: &[u8]| drop(counted.fetch_add(piece.len() as u64, Ordering::Relaxed));
+            let count = |piece: &[u8]| {
+                counted.fetch_add(piece.len() as u64, Ordering::Relaxed);
+            };
             let mut reader = InspectReader::new(receiver, count);
             tokio::select! {
                 () = sending => {}
