@@ -24,6 +24,10 @@ use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 const LARGE_REQUESTS: usize = 64;
 const LARGE_REQUESTS_EACH: usize = 8;
 
+/// Refused pushes whose packs are read to their end at once: in all, and per address or account.
+const DRAINS: usize = 16;
+const DRAINS_EACH: usize = 4;
+
 /// CPU time of one walk or copy for a client without an account.
 const STRANGERS_TIME: Duration = Duration::from_secs(120);
 
@@ -104,6 +108,7 @@ struct Inner {
     reads: Pool,
     files: Pool,
     requests: Pool,
+    drains: Pool,
     scans: Pool,
     stranger_scans: Pool,
     memory: Arc<Semaphore>,
@@ -138,6 +143,7 @@ impl Git {
             reads: Pool::new("history queries", limits.reads, limits.reads_each),
             files: Pool::new("downloads", limits.fetches, limits.fetches_each),
             requests: Pool::new("fetches", LARGE_REQUESTS, LARGE_REQUESTS_EACH),
+            drains: Pool::new("refused pushes", DRAINS, DRAINS_EACH),
             scans: Pool::new("pushes", SCANS, SCANS_EACH),
             stranger_scans: Pool::new("pushes", STRANGER_SCANS, 1),
             memory: Arc::new(Semaphore::new(shares(limits.memory) as usize)),
@@ -232,6 +238,11 @@ impl Git {
     /// Takes a slot for an arriving push.
     pub async fn receive_slot(&self, client: Client) -> Result<PoolSlot, GitError> {
         self.0.receives.enter(client, self.0.limits.queue).await
+    }
+
+    /// Takes a slot for reading the rest of a refused push.
+    pub async fn drain_slot(&self, client: Client) -> Result<PoolSlot, GitError> {
+        self.0.drains.enter(client, self.0.limits.queue).await
     }
 
     /// A slot among the packs that are looked through, for one piece: a client that sends slowly holds none meanwhile.

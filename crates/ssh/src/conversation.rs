@@ -94,7 +94,7 @@ impl Conversation<'_> {
             // that message.
             Err(fault) if spoke.load(Ordering::Relaxed) => {
                 tracing::warn!(?door, error = %fault, "a fetch ended early");
-                let _ = timeout(LAST_WORDS, drain(self.forge, &mut input)).await;
+                let _ = timeout(LAST_WORDS, drain(self.forge, self.caller.client(), &mut input)).await;
                 Ok(Done::Failed)
             }
             Err(fault) => Err(fault.into()),

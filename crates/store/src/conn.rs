@@ -4,7 +4,7 @@ use crate::deadline::Deadline;
 use crate::value::{Row, Value};
 use crate::{Sql, StoreError};
 use abide_core::Timestamp;
-use futures_util::TryStreamExt as _;
+use futures_util::{Stream, TryStreamExt as _};
 use sqlx::pool::PoolConnection;
 use sqlx::{Postgres, Sqlite, SqliteConnection};
 use std::ops::{Deref, DerefMut};
@@ -115,29 +115,13 @@ impl Conn {
     ) -> Result<Vec<T>, StoreError> {
         self.ready(sql, values)?;
         let text = sql.text(self.engine());
-        let rows = match &mut self.link {
-            Link::SqliteWriter(conn) => {
-                sqlite(text, values)
-                    .fetch(&mut **conn)
-                    .map_ok(|row| make(Row::Sqlite(row)))
-                    .try_collect::<Vec<_>>()
-                    .await
-            }
-            Link::SqliteReader(conn) => {
-                sqlite(text, values)
-                    .fetch(&mut **conn)
-                    .map_ok(|row| make(Row::Sqlite(row)))
-                    .try_collect::<Vec<_>>()
-                    .await
-            }
-            Link::Postgres(conn) => {
-                postgres(text, values).fetch(&mut **conn).map_ok(|row| make(Row::Postgres(row))).try_collect().await
-            }
-            Link::PostgresTx(conn) => {
-                postgres(text, values).fetch(&mut **conn).map_ok(|row| make(Row::Postgres(row))).try_collect().await
-            }
+        let made = match &mut self.link {
+            Link::SqliteWriter(conn) => made(sqlite(text, values).fetch(&mut **conn).map_ok(Row::Sqlite), make).await,
+            Link::SqliteReader(conn) => made(sqlite(text, values).fetch(&mut **conn).map_ok(Row::Sqlite), make).await,
+            Link::Postgres(conn) => made(postgres(text, values).fetch(&mut **conn).map_ok(Row::Postgres), make).await,
+            Link::PostgresTx(conn) => made(postgres(text, values).fetch(&mut **conn).map_ok(Row::Postgres), make).await,
         };
-        self.noting(rows)?.into_iter().collect()
+        self.noting(made)?
     }
 
     /// First row of a result, if any.
@@ -209,6 +193,24 @@ impl Conn {
 
 type SqliteQuery<'q> = sqlx::query::Query<'q, Sqlite, sqlx::sqlite::SqliteArguments>;
 type PostgresQuery<'q> = sqlx::query::Query<'q, Postgres, sqlx::postgres::PgArguments>;
+
+/// Converts all rows, which are read to the end: the driver drops an error that comes after the last row that was taken.
+async fn made<T>(
+    rows: impl Stream<Item = Result<Row, sqlx::Error>>,
+    make: impl Fn(Row) -> Result<T, StoreError>,
+) -> Result<Result<Vec<T>, StoreError>, sqlx::Error> {
+    let mut rows = std::pin::pin!(rows);
+    let mut all = Ok(Vec::new());
+    while let Some(row) = rows.try_next().await? {
+        if let Ok(values) = &mut all {
+            match make(row) {
+                Ok(value) => values.push(value),
+                Err(error) => all = Err(error),
+            }
+        }
+    }
+    Ok(all)
+}
 
 fn sqlite<'q>(text: &'static str, values: &'q [Value]) -> SqliteQuery<'q> {
     values.iter().fold(sqlx::query(text), |query, value| match value {

@@ -9,6 +9,7 @@
 //! * [`http`]: requests with exact bytes.
 //! * [`Nostr`], [`Key`]: a relay client over a real socket, and signing keys.
 //! * [`connect_from`]: a connection from another loopback address, for an attacker beside an honest client.
+//! * [`Peak`]: resident memory of a server and its git processes while something happens.
 //! * [`eventually`]: waiting for a condition instead of sleeping.
 //!
 //! This crate depends only on `abide-core` and `abide-nostr`, because the tests of every other crate use it. A failure
@@ -22,6 +23,7 @@ mod git;
 mod history;
 pub mod http;
 mod idle;
+mod memory;
 mod nostr;
 mod poll;
 pub mod postgres;
@@ -36,5 +38,6 @@ pub use events::sample_payload;
 pub use git::GitClient;
 pub use history::History;
 pub use idle::Idle;
+pub use memory::Peak;
 pub use poll::eventually;
 pub use server::{PASSWORD, Server, ServerBuilder};

@@ -11,9 +11,10 @@ use super::{bytes, patch};
 use crate::App;
 use abide_core::Oid;
 use abide_core::time::parse_rfc3339;
-use abide_forge::browse::{Browser, Commit};
+use abide_forge::browse::{Browser, Commit, Diff};
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 
 /// How many commits are looked at for those that a filter leaves.
@@ -120,6 +121,7 @@ pub(super) async fn show(
         return Ok(bytes::text("application/vnd.github.sha; charset=utf-8", oid.to_string().into_bytes()));
     }
     let (commit, diff) = (browser.commit(oid).await?, browser.diff(oid).await?);
+    ensure_whole(&diff)?;
     match media {
         Media::Diff => Ok(bytes::text(DIFF, patch::unified(&diff))),
         Media::Patch => Ok(bytes::text(PATCH, patch::mail(&commit, &diff))),
@@ -146,6 +148,7 @@ pub(super) async fn compare(
     let (base_name, head_name) = names.split_once("...").ok_or_else(ApiError::not_found)?;
     let (base, head) = (browser.revision(base_name).await?.commit, browser.revision(head_name).await?.commit);
     let found = browser.compare(base, head).await?;
+    ensure_whole(&found.diff)?;
     if media == Media::Diff {
         return Ok(bytes::text(DIFF, patch::unified(&found.diff)));
     }
@@ -189,7 +192,16 @@ async fn mails(browser: &Browser, commits: &[Commit]) -> Result<Vec<u8>, ApiErro
         if all.len() > LARGEST {
             break;
         }
-        all.extend(patch::mail(commit, &*browser.diff(commit.oid).await?));
+        let diff = browser.diff(commit.oid).await?;
+        ensure_whole(&diff)?;
+        all.extend(patch::mail(commit, &diff));
     }
     Ok(all)
+}
+
+/// Refuses a diff that ended with its processor time: no field of an answer could say so.
+fn ensure_whole(diff: &Diff) -> Result<(), ApiError> {
+    const TOO_DEAR: &str =
+        "This diff takes more processor time than one request may use. Clone the repository and use git diff.";
+    if diff.timed_out { Err(ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, TOO_DEAR)) } else { Ok(()) }
 }

@@ -87,7 +87,7 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, message)
     }
 
-    fn new(status: StatusCode, message: impl Into<String>) -> Self {
+    pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, message: message.into(), errors: Vec::new(), retry_after: None }
     }
 

@@ -13,7 +13,8 @@ use crate::App;
 use abide_core::{RepoId, Timestamp};
 use abide_forge::Access;
 use abide_forge::attention::Part;
-use abide_forge::notify::{Filter, Item, Reason, State as Seen, Waiting, inbox, unsubscribe};
+use abide_forge::notify::{Filter, Item, Reason, State as Seen, Subject, Waiting, inbox, unsubscribe};
+use abide_forge::repos::transfer;
 use askama::Template;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -149,8 +150,14 @@ async fn found(app: &App, member: &Member, address: &PagePath) -> Result<Item, A
 async fn open(State(app): State<App>, member: Member, address: PagePath, _: Form) -> Result<Response, Problem> {
     let item = found(&app, &member, &address).await?;
     inbox::mark(&app.forge, &member.viewer.caller, &item, Seen::Read).await?;
+    // A repository has one thread: its last news may be older than the offer, and the offer waits for an answer.
+    let offer = match item.subject {
+        Subject::Repo => transfer::pending_with(&app.forge, &member.viewer.caller, item.repo.id).await?,
+        Subject::Issue | Subject::NostrThread => None,
+    };
     let row = Row::of(item);
-    Ok(respond::see_other(&row.link.unwrap_or_else(|| format!("/{}", row.slug))))
+    let link = offer.map(|offer| format!("/transfers/{offer}")).or(row.link);
+    Ok(respond::see_other(&link.unwrap_or_else(|| format!("/{}", row.slug))))
 }
 
 /// `POST /notifications/{id}/read`

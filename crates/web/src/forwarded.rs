@@ -45,6 +45,13 @@ fn client(trusted: &[IpNet], peer: IpAddr, headers: &HeaderMap) -> IpAddr {
     client
 }
 
+/// The address that the nearest proxy saw, trusted or not: `None` without the header, `Some(None)` if it is no address.
+pub(crate) fn last_hop(headers: &HeaderMap) -> Option<Option<IpAddr>> {
+    let line = headers.get_all(FORWARDED_FOR).iter().next_back()?;
+    let last = line.to_str().ok().and_then(|line| line.rsplit(',').next());
+    Some(last.and_then(|hop| hop.trim().parse().ok()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,10 +8,10 @@ use crate::forwarded;
 use crate::slow::Patient;
 use abide_core::settings::value::TICK;
 use abide_core::settings::{count, duration};
-use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
+use axum::{Extension, Router};
 use connection_slots::{ConnectionSlots, Entry};
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -33,6 +33,8 @@ abide_core::settings! {
     pub struct Options in "server" {
         /// Proxies whose X-Forwarded-For is trusted: IP addresses or networks, e.g. 127.0.0.1,10.0.0.0/8.
         [Common] trusted_proxies: Arc<[IpNet]> = "", forwarded::networks;
+        /// Clients that may read /metrics: IP addresses or networks.
+        metrics_allow: Arc<[IpNet]> = "127.0.0.0/8,::1", forwarded::networks;
         /// Maximum concurrent HTTP connections. Beyond it, only /healthz, /readyz and /metrics are served.
         max_connections: usize = "2000", count(1..);
         /// Maximum concurrent HTTP connections per IP address (IPv6: per /64 network), or requests behind a trusted proxy.
@@ -54,6 +56,10 @@ abide_core::settings! {
 #[derive(Debug, Clone, Copy)]
 pub struct Peer(pub IpAddr);
 
+/// Networks whose clients may read the metrics.
+#[derive(Debug, Clone)]
+pub(crate) struct MetricsAllow(pub Arc<[IpNet]>);
+
 /// Connections and the relay's sockets, so that the server can wait for their ends.
 #[derive(Debug, Clone)]
 pub(crate) struct Sockets(pub TaskTracker);
@@ -70,6 +76,7 @@ struct Server {
 /// Serves until told to stop, then lets running requests finish.
 pub async fn serve(listener: TcpListener, router: Router, options: Options, stop: CancellationToken) {
     let trusted = options.trusted_proxies.clone();
+    let router = router.layer(Extension(MetricsAllow(options.metrics_allow.clone())));
     let server = Arc::new(Server {
         connection_slots: ConnectionSlots::new(options.max_connections, options.connections_per_ip, trusted),
         router,

@@ -62,6 +62,54 @@ fn branch_names_with_slashes_and_paths_are_told_apart(#[values(Engine::Sqlite, E
     assert_eq!(scene.get("/ann/tool/tree/main/a/b/c.txt").header("location"), Some("/ann/tool/blob/main/a/b/c.txt"));
 }
 
+/// `git push -u origin HEAD` works in a work tree whose branch is not the preset default branch, and the next plain push
+/// does too.
+#[rstest]
+fn the_page_of_an_empty_repository_suggests_a_push_that_works_for_every_branch(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(engine);
+    let cookie = crate::pages::logged_in(&scene.server, "ann");
+    let html = cookie.page("/ann/tool");
+    let suggested: Vec<_> = html.lines().filter(|line| line.starts_with("git push")).collect();
+    assert_eq!(suggested.len(), 2, "{html}");
+    assert!(
+        suggested.iter().all(|line| line.split("</code>").next() == Some("git push -u origin HEAD")),
+        "{suggested:?}"
+    );
+    let (git, dir) = (&scene.ann.git, &scene.dir);
+    git.ok(dir, &["checkout", "--quiet", "-b", "trunk"]);
+    git.ok(dir, &["remote", "add", "origin", &scene.server.http_url("ann", "tool")]);
+    for round in ["one", "two"] {
+        git.commit_file(dir, "file", round, round);
+        let push = if round == "one" { &["push", "-u", "origin", "HEAD"][..] } else { &["push"] };
+        git.ok(dir, push);
+    }
+    assert!(scene.page("/ann/tool").contains("two"));
+}
+
+#[rstest]
+fn a_repository_with_only_tags_shows_them_and_what_they_say(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(engine);
+    let git = &scene.ann.git;
+    git.commit_file(&scene.dir, "file", "text\n", "One");
+    git.ok(&scene.dir, &["tag", "-a", "-m", "First <b>release</b>\n\nIt works.", "v1"]);
+    let signed = "Second\n-----BEGIN SSH SIGNATURE-----\nAAAA\n-----END SSH SIGNATURE-----";
+    git.ok(&scene.dir, &["tag", "-a", "-m", signed, "v2"]);
+    git.ok(&scene.dir, &["tag", "light"]);
+    scene.push(&["v1", "v2", "light"]);
+    let home = scene.page("/ann/tool");
+    assert!(home.contains("This repository has no branches") && !home.contains("is empty"), "{home}");
+    assert!(home.matches("href=\"/ann/tool/tags\"").count() == 2, "in the tabs and the text: {home}");
+    let tags = scene.page("/ann/tool/tags");
+    assert!(tags.contains("First &#60;b&#62;release&#60;/b&#62;\n\nIt works.</p>"), "{tags}");
+    assert!(tags.contains(">Second</p>") && !tags.contains("SIGNATURE"), "{tags}");
+    assert_eq!(tags.matches("class=\"message\"").count(), 2, "{tags}");
+    assert!(scene.page("/ann/tool/tree/v1").contains("file"));
+}
+
 #[rstest]
 fn names_that_are_not_utf_8_can_be_opened(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
     let scene = Scene::new(engine);

@@ -101,6 +101,27 @@ fn metrics_count_what_happens(#[values(Engine::Sqlite, Engine::Postgres)] engine
     assert!(!text.contains("alice"), "no name becomes a label: there may be millions\n{text}");
 }
 
+#[rstest]
+fn metrics_are_for_the_networks_that_the_operator_names(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let scrape = |server: &Server, forwarded: &[&str]| {
+        let ask = Request::new("GET", "/metrics");
+        let ask = forwarded.iter().fold(ask, |ask, hops| ask.header("X-Forwarded-For", hops));
+        ask.send(server.http_addr()).status
+    };
+    let mut server = server(engine);
+    assert_eq!(scrape(&server, &[]), 200, "loopback");
+    // A proxy on this machine that nobody declared: its clients are not on loopback.
+    for hops in [&["203.0.113.9"][..], &["127.0.0.1, 203.0.113.9"], &["127.0.0.1", "203.0.113.9"], &["nonsense"]] {
+        assert_eq!(scrape(&server, hops), 403, "{hops:?}");
+    }
+    let named = [("ABIDE_SERVER__METRICS_ALLOW", "192.0.2.0/24"), ("ABIDE_SERVER__TRUSTED_PROXIES", "127.0.0.1")];
+    server.restart_with(&named);
+    assert_eq!(scrape(&server, &[]), 403);
+    assert_eq!(scrape(&server, &["203.0.113.9"]), 403);
+    assert_eq!(scrape(&server, &["192.0.2.7"]), 200, "behind a proxy that is trusted");
+    assert_eq!(http::get(server.http_addr(), "/healthz", None).status, 200, "health is for everybody");
+}
+
 // ---- the log ------------------------------------------------------------------------------------------------------
 
 /// The log's lines, which all must be JSON but for the one that says where the server is.

@@ -25,6 +25,8 @@ pub struct Tag {
     pub oid: Oid,
     /// The commit; `None` if the tag points to another object type.
     pub commit: Option<Commit>,
+    /// Message of an annotated tag, without its signature; empty for other tags.
+    pub message: String,
 }
 
 /// A page of refs, and their total number.
@@ -87,7 +89,20 @@ fn tag(reader: &Reader, found: &Ref) -> Result<Tag, ReadError> {
         Err(ReadError::NotACommit) => None,
         Err(error) => return Err(error),
     };
-    Ok(Tag { name: short(found, "refs/tags/"), oid: found.oid, commit })
+    let message = match found.peeled {
+        Some(_) => reader.tag(found.oid)?.message.to_string(),
+        None => String::new(),
+    };
+    let message = text_of(&message).to_owned();
+    Ok(Tag { name: short(found, "refs/tags/"), oid: found.oid, commit, message })
+}
+
+/// A message without the signature that follows it.
+fn text_of(message: &str) -> &str {
+    let end = ["-----BEGIN PGP SIGNATURE-----", "-----BEGIN SSH SIGNATURE-----", "-----BEGIN SIGNED MESSAGE-----"]
+        .iter()
+        .filter_map(|begin| message.find(begin));
+    message[..end.min().unwrap_or(message.len())].trim()
 }
 
 fn short(found: &Ref, prefix: &str) -> String {

@@ -5,6 +5,7 @@
 //! * [`snapshots`]: refs by generation, [`Told`] how clients hear of them. [`reconcile`]: puts right what a crash left. [`maintain`]: keeps repositories
 //!   quick.
 
+mod drain;
 pub mod fetch;
 pub mod maintain;
 pub mod push;
@@ -16,7 +17,6 @@ use crate::repos::open::{self, RepoLocator};
 use crate::{Fault, Forge};
 use abide_git::bare;
 use abide_store::repos::Repo;
-use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 /// Our user agent towards git clients.
 pub(crate) const AGENT: &str = concat!("abide/", env!("CARGO_PKG_VERSION"));
@@ -24,6 +24,7 @@ pub(crate) const AGENT: &str = concat!("abide/", env!("CARGO_PKG_VERSION"));
 pub use abide_git::ProtocolVersion;
 pub use abide_git::advertise::service as service_header;
 pub use abide_git::report::error_packet;
+pub use drain::drain;
 pub use told::Told;
 
 /// Transport of a fetch or push.
@@ -62,16 +63,4 @@ async fn ensure_directory(forge: &Forge, repo: &Repo) -> Result<(), Fault> {
         bare::init_bare(forge.layout(), repo.id, &repo.default_branch).await?;
     }
     Ok(())
-}
-
-/// Reads the rest of a refused client's input, within limits, so that the client can read the refusal.
-pub async fn drain(forge: &Forge, reader: &mut (impl AsyncRead + Unpin)) {
-    let mut left = forge.settings().git.drain_bytes;
-    let mut buffer = vec![0; 32 * 1024];
-    while left > 0 {
-        match tokio::time::timeout(forge.settings().git.idle_timeout, reader.read(&mut buffer)).await {
-            Ok(Ok(read)) if read > 0 => left = left.saturating_sub(read as u64),
-            _ => return,
-        }
-    }
 }

@@ -247,10 +247,11 @@ fn because(reason: Reason) -> &'static str {
         Reason::ReviewRequested => "your review was requested",
         Reason::Mention => "you were mentioned",
         Reason::Assign => "you are assigned",
-        Reason::Lifecycle => "you own or administer this repository",
         Reason::Author => "you opened the thread",
         Reason::Comment => "you commented",
         Reason::Manual => "you are subscribed",
-        Reason::Watching => "you watch this repository",
+        // Owners and admins get a mail of another kind (`lifecycle`). A watcher has this reason if an earlier notification
+        // about their role or an offer is unread.
+        Reason::Watching | Reason::Lifecycle => "you watch this repository",
     }
 }

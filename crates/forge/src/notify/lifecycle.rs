@@ -172,6 +172,9 @@ impl Mail<'_> {
             RepoChange::Archived => format!("{who} archived {slug}. It is read-only until it is unarchived."),
             RepoChange::Unarchived => format!("{who} unarchived {slug}. It accepts pushes again."),
             RepoChange::VisibilityChanged(changed) => format!("{who} made {slug} {}.", changed.after),
+            RepoChange::TransferRequested(_) if self.event.actor == Some(self.user) => {
+                format!("You offered to transfer {slug} from {from} to {to}.")
+            }
             RepoChange::TransferRequested(_) => format!("{who} wants to transfer {slug} from {from} to {to}."),
             RepoChange::TransferAccepted(offer) => {
                 format!("{} was transferred from {from} to {to}.", offer.offered_as)

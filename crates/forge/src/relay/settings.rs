@@ -34,7 +34,7 @@ abide_core::settings! {
         window: Duration = "1m", window;
         /// Maximum new events queued per subscriber; beyond it, the subscriber is disconnected.
         outgoing: usize = "1000", count(1..);
-        /// Maximum events counted per filter (NIP-45).
+        /// Maximum events counted per request (NIP-45).
         counted: i64 = "100000", count(1..);
         /// Interval of pings to relay clients.
         ping: Duration = "30s", duration(TICK..);

@@ -11,10 +11,12 @@ use crate::emit::{AuditAction, Subject, Who, audit_repo, emit};
 use crate::{Access, Caller, Fault, Forge};
 use abide_core::event::{self, Payload, Publicity};
 use abide_core::lifecycle::{self, Action as Life};
+use abide_core::notify;
 use abide_core::policy::{self, Action, DenyCode, OfferAction, OfferFacts};
 use abide_core::transfer::{self, Answer, Status};
 use abide_core::{Handle, RepoId, Timestamp, TransferId, UserId, UserName, failpoint};
 use abide_store::accounts::users;
+use abide_store::attention::inbox;
 use abide_store::repos::transfers::{self, NewTransfer, Transfer};
 use abide_store::repos::{self, Page, Repo};
 use abide_store::repos::{collaborators, redirects};
@@ -185,6 +187,10 @@ async fn write_answer(tx: &mut Tx, reply: &Reply) -> Result<Offer, LifeError> {
         Answer::Decline => log(tx, &who, OfferEvent::Declined, &repo, &transfer).await?,
         Answer::Cancel => log(tx, &who, OfferEvent::Canceled, &repo, &transfer).await?,
     }
+    if let Some(user) = reply.caller.user_id() {
+        let about = (notify::Subject::Repo, repo.id.get());
+        inbox::read_subject(tx, user, repo.id, about).await?;
+    }
     failpoint::hit(failpoints(reply.answer).0);
     Ok(Offer { transfer, repo })
 }
@@ -300,6 +306,16 @@ fn facts(transfer: &Transfer, repo: &Repo) -> transfer::Offer {
 fn allow(caller: &Caller, action: OfferAction, transfer: &Transfer, repo: &Repo) -> Result<(), Access> {
     let sides = OfferFacts { from_owner: transfer.from_owner, recipient: transfer.recipient };
     judge_decision(policy::can_offer(&caller.actor, action, &sides, &repo.facts(), repo.role))
+}
+
+/// The pending offer of a repository to or from the caller.
+pub async fn pending_with(forge: &Forge, caller: &Caller, repo: RepoId) -> Result<Option<TransferId>, Fault> {
+    let Some(user) = caller.user_id() else { return Ok(None) };
+    let pending = transfers::pending_of(&mut *forge.store().read().await?, repo).await?;
+    let theirs = |offer: &Transfer| {
+        [offer.from_owner, offer.recipient].contains(&user) && forge.clock().now() < offer.expires_at
+    };
+    Ok(pending.filter(theirs).map(|offer| offer.id))
 }
 
 /// The policy action of an answer.

@@ -17,6 +17,7 @@ pub mod address;
 pub mod ancestry;
 pub mod blame;
 pub mod blob;
+mod clock;
 pub mod commit;
 pub mod diff;
 mod error;

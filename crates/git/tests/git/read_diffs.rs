@@ -7,9 +7,17 @@ use abide_git::bstr::ByteSlice;
 use abide_git::read::diff::{Change, Content, FileChange, LineKind};
 use abide_git::read::{Diff, DiffLimits};
 use proptest::prelude::*;
+use std::time::Duration;
 
 fn unlimited() -> DiffLimits {
-    DiffLimits { files: 10_000, file_lines: usize::MAX, file_bytes: 1 << 24, total_bytes: 1 << 30, rename_pairs: 0 }
+    DiffLimits {
+        files: 10_000,
+        file_lines: usize::MAX,
+        file_bytes: 1 << 24,
+        total_bytes: 1 << 30,
+        rename_pairs: 0,
+        processor: Duration::from_secs(3600),
+    }
 }
 
 /// Applies our hunks as `patch` would, checking every number.
@@ -208,6 +216,34 @@ fn limits_cut_and_say_so() {
     assert!(small.files.iter().all(|file| file.content == Content::Omitted) && small.additions == 0);
     let total = diff(&DiffLimits { total_bytes: 3 * long.len() as u64, ..DiffLimits::default() });
     assert_eq!(total.files.iter().filter(|file| file.content == Content::Omitted).count(), 17);
+}
+
+#[test]
+fn a_diff_ends_with_its_processor_time_and_says_so() {
+    let mut script = Script::default();
+    let one = script.commit("main", 1, &[], &[]);
+    let names: Vec<_> = (0..300).map(|name| format!("f{name:03}")).collect();
+    let mut files: Vec<_> = names.iter().map(|name| ("100644", name.as_bytes(), b"text\n".as_slice())).collect();
+    script.commit("wide", 2, &[one], &files);
+    files.truncate(3);
+    files.push(("100644", b"dir/below", b"text\n"));
+    script.commit("main", 3, &[one], &files);
+    let bare = Bare::import(&script.0, Storage::Packed);
+    let diff = |branch: &str, processor: Duration| {
+        bare.reader().diff(bare.oid(branch), &DiffLimits { processor, ..DiffLimits::default() }).unwrap()
+    };
+    // Directories are not entered, and files are listed without their lines.
+    let spent = diff("main", Duration::ZERO);
+    let paths: Vec<_> = spent.files.iter().map(|file| file.change.path().to_string()).collect();
+    assert_eq!((paths, spent.truncated, spent.timed_out), (names[..3].to_vec(), true, true));
+    assert!(spent.files.iter().all(|file| file.content == Content::Omitted) && spent.additions == 0);
+    // A directory is not read to its end.
+    let spent = diff("wide", Duration::ZERO);
+    assert!(spent.files.len() < 100 && spent.truncated && spent.timed_out, "{}", spent.files.len());
+    for branch in ["main", "wide"] {
+        let whole = diff(branch, Duration::from_secs(3600));
+        assert!(!whole.timed_out && whole.files.iter().all(|file| file.content != Content::Omitted));
+    }
 }
 
 #[test]

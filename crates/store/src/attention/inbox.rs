@@ -81,6 +81,9 @@ statements! {
             AND (thread_id IN (SELECT t.id FROM notification_threads t WHERE t.repo_id = $3) OR $3 = 0)
             AND (NOT CAST($5 AS BOOLEAN) OR (NOT private AND EXISTS (SELECT 1 FROM notification_threads t
                 JOIN repos r ON r.id = t.repo_id WHERE t.id = notifications.thread_id AND r.visibility = 'public')))";
+    READ_SUBJECT = "UPDATE notifications SET state = 'read', read_at = $5 WHERE user_id = $1 AND state = 'unread'
+        AND thread_id IN (SELECT t.id FROM notification_threads t
+            WHERE t.repo_id = $2 AND t.subject_kind = $3 AND t.subject_id = $4)";
     MUTE = "UPDATE notifications SET muted_at = $3 WHERE user_id = $1 AND thread_id = $2";
     /// Repositories with unread notifications, and their counts.
     REPOS = concat!("SELECT r.id AS repo_id, COALESCE(u.name, u.npub) AS owner_name, r.name AS repo_name,
@@ -266,6 +269,17 @@ pub async fn read_all(
 ) -> Result<u64, StoreError> {
     let now = tx.now();
     tx.execute(&READ_ALL, params![user, until, repo.map_or(0, RepoId::get), now, public]).await
+}
+
+/// Marks a user's notification about a subject of a repository as read.
+pub async fn read_subject(
+    tx: &mut Tx,
+    user: UserId,
+    repo: RepoId,
+    (subject, id): (Subject, i64),
+) -> Result<(), StoreError> {
+    let now = tx.now();
+    tx.execute(&READ_SUBJECT, params![user, repo, subject.as_str(), id, now]).await.map(drop)
 }
 
 /// Mutes or unmutes a thread that is no issue.

@@ -9,7 +9,8 @@ use abide_core::policy::Actor;
 use abide_core::repo::Role;
 use abide_core::{RepoId, ThreadId, Timestamp, UserId};
 
-/// A pending mail with its recipient and the recipient's preferences. Mail goes only to verified addresses.
+/// A pending mail with its recipient and the recipient's preferences. Mail goes only to verified addresses. Only watchers
+/// have a pending mail with the reason `lifecycle`: one that an earlier notification left.
 macro_rules! mail {
     () => {
         "SELECT n.user_id, n.thread_id, n.reason, n.private, n.last_seq, n.updated_at, n.mail_events,
@@ -26,7 +27,8 @@ macro_rules! mail {
         LEFT JOIN watches w ON w.repo_id = t.repo_id AND w.user_id = n.user_id
         LEFT JOIN issue_subscriptions s
             ON t.subject_kind = 'issue' AND s.issue_id = t.subject_id AND s.user_id = n.user_id
-        LEFT JOIN mail_opt_outs o ON o.user_id = n.user_id AND o.reason = n.reason"
+        LEFT JOIN mail_opt_outs o ON o.user_id = n.user_id
+            AND o.reason = CASE n.reason WHEN 'lifecycle' THEN 'subscribed' ELSE n.reason END"
     };
 }
 

@@ -431,7 +431,8 @@ pub struct Counted {
     pub more: bool,
 }
 
-/// Number of distinct events that match any query, ignoring their limits; reads at most `most` per query.
+/// Number of distinct events that match any query, ignoring their limits, up to `most`. Several queries are counted by
+/// the row numbers of their matches: at most twice `most` of these, and the places of one query, are in memory.
 pub async fn count(conn: &mut Conn, queries: &[Query], most: i64, now: i64) -> Result<Counted, StoreError> {
     if let [query] = queries {
         let found = count_one(conn, query, most.saturating_add(1), now).await?;
@@ -441,10 +442,13 @@ pub async fn count(conn: &mut Conn, queries: &[Query], most: i64, now: i64) -> R
     for query in queries {
         let query = Query { limit: most.saturating_add(1), ..query.clone() };
         let positions = positions(conn, &query, now).await?;
-        more |= positions.len() as i64 > most;
         found.extend(positions.into_iter().map(|position| position.n));
+        more = found.len() as i64 > most;
+        if more {
+            break;
+        }
     }
-    Ok(Counted { found: found.len() as u64, more })
+    Ok(Counted { found: (found.len() as u64).min(most.unsigned_abs()), more })
 }
 
 async fn count_one(conn: &mut Conn, query: &Query, most: i64, now: i64) -> Result<i64, StoreError> {

@@ -305,7 +305,9 @@ async fn the_store_finds_what_a_naive_filter_finds(#[values(Engine::Sqlite, Engi
         let all = naive.len() as u64;
         assert_eq!(counted(std::slice::from_ref(&query), 1_000_000).await, (all, false), "{query:?}");
         assert_eq!(counted(std::slice::from_ref(&query), 3).await, (all.min(3), all > 3), "{query:?}");
-        assert_eq!(counted(&[query, other], 1_000_000).await, (either as u64, false));
+        let both = [query, other];
+        assert_eq!(counted(&both, 1_000_000).await, (either as u64, false));
+        assert_eq!(counted(&both, 3).await, ((either as u64).min(3), either > 3), "the limit is that of all together");
     }
 }
 

@@ -36,6 +36,8 @@ struct Row {
     commit: Option<CommitLine>,
     is_default: bool,
     distance: Option<String>,
+    /// Message of an annotated tag.
+    message: String,
 }
 
 impl From<&Branch> for Row {
@@ -47,6 +49,7 @@ impl From<&Branch> for Row {
             is_default: branch.is_default,
             distance: branch.distance.map(distance),
             name: branch.name.clone(),
+            message: String::new(),
         }
     }
 }
@@ -60,6 +63,7 @@ impl From<&Tag> for Row {
             is_default: false,
             distance: None,
             name: tag.name.clone(),
+            message: tag.message.clone(),
         }
     }
 }

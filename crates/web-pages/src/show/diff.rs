@@ -16,6 +16,7 @@ const ALL_BYTES: usize = 512 * 1024;
 pub(crate) struct Shown {
     pub files: Vec<ShownFile>,
     pub truncated: bool,
+    pub timed_out: bool,
     pub additions: usize,
     pub deletions: usize,
     pub summary: String,
@@ -58,9 +59,10 @@ impl Shown {
             ShownFile { more: Some(more), open: false, ..ShownFile::of(number, file, String::new()) }
         });
         let files: Vec<ShownFile> = files.collect();
-        let more = if diff.truncated { "More than " } else { "" };
+        let more = if diff.truncated || diff.timed_out { "More than " } else { "" };
         let summary = format!("{more}{} changed", count(files.len(), "file", "files"));
-        Self { files, truncated: diff.truncated, additions: diff.additions, deletions: diff.deletions, summary }
+        let Diff { truncated, timed_out, additions, deletions, .. } = *diff;
+        Self { files, truncated, timed_out, additions, deletions, summary }
     }
 }
 

@@ -85,7 +85,12 @@ pub(crate) async fn upload_pack(State(app): State<App>, request: Request) -> Res
 /// `POST …/git-receive-pack`: a push. The answer begins with the first thing there is to say, progress and keep-alives
 /// included. Not before: nginx passes nothing more of a request on once its answer has begun.
 pub(crate) async fn receive_pack(State(app): State<App>, request: Request) -> Response {
-    let admitted = match Knock::of(&request).for_push(&app).await {
+    let knock = Knock::of(&request);
+    let caller = match knock.pusher(&app).await {
+        Ok(caller) => caller,
+        Err(refusal) => return refusal.plain(),
+    };
+    let admitted = match knock.admitted(&app, &caller).await {
         Ok(ticket) => Ok(ticket),
         // The role may have been lost after the advertisement, and git prints no reason of a plain 403 here.
         Err(Refusal::Told(reason) | Refusal::Denied(reason)) => Err(reason),
@@ -98,7 +103,7 @@ pub(crate) async fn receive_pack(State(app): State<App>, request: Request) -> Re
     let ticket = match admitted {
         Ok(ticket) => ticket,
         Err(reason) => {
-            let report = push::refuse(&app.forge, &reason, input).await;
+            let report = push::refuse(&app.forge, caller.client(), &reason, input).await;
             return answer::result(Service::ReceivePack, Body::from(report));
         }
     };
@@ -173,17 +178,24 @@ impl Knock {
     }
 
     async fn for_push(&self, app: &App) -> Result<PushAdmission, Refusal> {
+        let caller = self.pusher(app).await?;
+        self.admitted(app, &caller).await
+    }
+
+    async fn pusher(&self, app: &App) -> Result<Caller, Refusal> {
         if let Some(caller) = self.by_key() {
-            let admitted = push::admit(&app.forge, &caller, &self.door, Transport::Http).await;
-            return admitted.map_err(|access| Refusal::from(access, true));
+            return Ok(caller);
         }
         match auth::identify(app, &self.headers, self.ip).await.map_err(Refusal::Fault)? {
             // Before anything is looked up: pushing always needs a login, so the answer tells nothing.
             Credentials::Bad | Credentials::None(_) => Err(Refusal::Login),
-            Credentials::Good(caller) => push::admit(&app.forge, &caller, &self.door, Transport::Http)
-                .await
-                .map_err(|access| Refusal::from(access, true)),
+            Credentials::Good(caller) => Ok(caller),
         }
+    }
+
+    async fn admitted(&self, app: &App, caller: &Caller) -> Result<PushAdmission, Refusal> {
+        let admitted = push::admit(&app.forge, caller, &self.door, Transport::Http).await;
+        admitted.map_err(|access| Refusal::from(access, true))
     }
 }
 

@@ -6,7 +6,7 @@ use super::scene::{Road, Scene, clone};
 use crate::grasp::scene::{Scene as Signed, now, npub, state};
 use crate::support::{builder, crowded};
 use abide_testkit::http::{Request, Response};
-use abide_testkit::{ATTACKER, Engine, Key, Server, connect_from, eventually};
+use abide_testkit::{ATTACKER, Engine, Key, Peak, Server, connect_from, eventually};
 use rstest::rstest;
 use std::fs;
 use std::io::{BufReader, ErrorKind, Read as _, Write as _};
@@ -134,6 +134,38 @@ fn pushes_that_do_not_end_keep_nobody_from_pushing(#[values(Engine::Sqlite, Engi
     eventually(SOON, || children(&scene.server).is_empty());
 }
 
+/// Refused pushes whose packs are read at once for one client, so that it sees the refusal.
+const DRAINS: usize = 4;
+
+#[rstest]
+fn refused_pushes_of_one_account_are_read_a_few_at_a_time_and_others_hear_why(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::on(crowded(engine).env("ABIDE_GIT__QUEUE", "1s").start(), Road::Http);
+    let (work, tip) = scene.pushed();
+    let mallory = crate::support::person(&scene.server, "mallory");
+    // They may read the repository, but not push. Their packs do not end.
+    let mut push = packet(&format!("{tip} {} refs/heads/main\0report-status", "1".repeat(40))).into_bytes();
+    push.extend(b"0000");
+    push.extend(bombs::noise(200 << 10));
+    let begun = begun("/alice/demo.git", "git-receive-pack", Some(&mallory.token), &push);
+    let mut held: Vec<_> = (0..24).map(|_| hold(&scene.server, &begun)).collect();
+    // The others are told without, and their connections end.
+    eventually(SOON, || {
+        held.retain(is_open);
+        held.len() <= DRAINS
+    });
+    assert_eq!(held.len(), DRAINS, "the attack goes on");
+
+    // A refusal that is given while git sends a large pack.
+    scene.git().commit_file(&work, "noise", bombs::noise(6 << 20), "noise");
+    let too_long = format!("main:refs/heads/{}", "x".repeat(251));
+    let told = scene.git().fails(&work, &["push", "origin", &too_long]);
+    assert!(told.contains("a ref name must have at most"), "{told}");
+    assert!(held.iter().all(is_open), "the attack went on meanwhile");
+    scene.git().ok(&work, &["push", "--quiet", "origin", "main"]);
+}
+
 /// The server's report about a push from the attacker's address.
 fn report(server: SocketAddr, attacker: &Key, push: &[u8]) -> String {
     let request = Request::new("POST", &format!("{}/git-receive-pack", bait(attacker)))
@@ -194,6 +226,38 @@ fn a_delta_bomb_costs_little_and_keeps_nobody_from_pushing(
     eventually(SOON, || children(&scene.server).is_empty());
     let spent = scene.server.processor_time() - before;
     assert!(spent < COST * BOMBS, "{spent:?}");
+}
+
+/// Memory that server and git may take in addition while pushes of strangers are unpacked: one git with its ration of
+/// 192 MiB, as all of them come from one address, and what the server needs to look through the packs.
+const UNPACKING: u64 = 256 << 20;
+
+#[rstest]
+// Two results of 336 MB from each other: git holds both at once.
+#[case::deltas(bombs::delta_bomb(2, 20, 1 << 20), 1, "memory")]
+// Each of these directories takes git three times its size.
+#[case::directories(bombs::wide_tree(900_000), 6, "ng refs/heads/main")]
+// Directories of 128 MiB, complete in 128 KiB.
+#[case::huge_directories(bombs::huge_tree(128 << 20), 6, "the limit is")]
+fn pushes_of_one_stranger_take_the_memory_of_one_ration(
+    #[case] bomb: Vec<u8>,
+    #[case] at_once: usize,
+    #[case] refusal: &str,
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let mut scene = Signed::on(crowded(engine).start());
+    let attacker = Key::new(9);
+    let push = signed_push(&mut scene, &attacker, &bomb);
+    let addr = scene.server.http_addr();
+    let before = scene.server.rss_bytes();
+    let (told, peak) = Peak::during(scene.server.pid(), || {
+        thread::scope(|scope| {
+            let pushes: Vec<_> = (0..at_once).map(|_| scope.spawn(|| report(addr, &attacker, &push))).collect();
+            pushes.into_iter().map(|push| push.join().expect("there is a report")).collect::<Vec<_>>()
+        })
+    });
+    assert!(told.iter().all(|told| told.contains(refusal)), "{told:?}");
+    assert!(peak.bytes() < before + UNPACKING, "{} before, {}", before >> 20, peak.told());
 }
 
 /// A git that does not come back from a blame of `held…` for as long as a file is there.

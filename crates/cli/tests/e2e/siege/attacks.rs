@@ -5,7 +5,7 @@ use super::tally::Tally;
 use super::{MEASURED, asking, browsing, holding, pushing, relay, telling, threads};
 use crate::git::bombs;
 use crate::grasp::scene::{npub, state};
-use crate::support::query;
+use crate::support::{person, query};
 use abide_testkit::{GitClient, Key, Nostr, Server};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,6 +46,7 @@ pub const ALL: &[Attack] = &[
     hold("slow heads", 2, 100, holding::slow_heads),
     hold("sockets of the relay", 8, 40, holding::sockets),
     hold("unfinished messages", 15, 3, holding::unfinished_messages),
+    hold("refused pushes", 19, 4, holding::refused_pushes),
     again("pull requests", 16, 20, relay::pull_requests),
     hold("pages of the relay not read", 17, 8, relay::pages_not_read),
     hold("reconciliations", 18, 8, relay::reconciliations),
@@ -109,6 +110,8 @@ pub struct Target {
     /// A key without an account, and one whose account is suspended.
     pub key: Key,
     pub suspended: Key,
+    /// Token of an account that owns nothing.
+    pub reader: String,
     /// The repository of somebody else that gets issues.
     pub coordinate: String,
     pub kept: String,
@@ -145,6 +148,7 @@ impl Target {
             url: server.url(),
             key,
             suspended,
+            reader: person(server, "mallory").token,
             coordinate: honest.key.coordinate("kept"),
             kept: format!("/{}/kept", npub(&honest.key)),
             tip: honest.tip.clone(),

@@ -3,6 +3,7 @@
 use super::asking::large_pages;
 use super::attacks::Front;
 use super::pushing::commands;
+use crate::git::bombs::noise;
 use crate::git::raw::packet;
 use abide_testkit::connect_from;
 use abide_testkit::http::Request;
@@ -73,6 +74,14 @@ pub fn slow_packs(front: &Front) {
     let begun = &tree[..tree.len() / 3];
     let push = [unfinished(&front.target.push_path(0), "git-receive-pack", ""), commands(), begun.to_vec()].concat();
     hold(front, &silent(front, 24, &push, b"\0"));
+}
+
+/// Packs of an account that may read the repository but not push.
+pub fn refused_pushes(front: &Front) {
+    let login = format!("Authorization: Bearer {}\r\n", front.target.reader);
+    let head = unfinished("/alice/demo.git/git-receive-pack", "git-receive-pack", &login);
+    let push = [head, commands(), noise(200 << 10)].concat();
+    hold(front, &silent(front, 48, &push, b"\0"));
 }
 
 const UPGRADE: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\

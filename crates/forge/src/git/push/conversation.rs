@@ -46,7 +46,7 @@ pub async fn receive<R>(forge: &Forge, admission: PushAdmission, input: R, out: 
 where
     R: AsyncRead + Unpin + Send,
 {
-    let gone = out.clone();
+    let (gone, client) = (out.clone(), admission.caller.client());
     let mut reader = PacketReader::new(Paced::new(input, forge.patience()));
     let rest = tokio::select! {
         () = gone.closed() => {
@@ -63,13 +63,13 @@ where
     // After the report, not before: over SSH some clients keep their side open until they have read it.
     tokio::select! {
         () = gone.closed() => {}
-        _ = tokio::time::timeout(most, crate::git::drain(forge, &mut reader)) => {}
+        _ = tokio::time::timeout(most, crate::git::drain(forge, client, &mut reader)) => {}
     }
 }
 
 /// Answers a push that the policy refuses, in the form that the client reads at this point: a report for each ref. The
 /// refusal may be newer than the advertisement, so the client may have started to push.
-pub async fn refuse<R>(forge: &Forge, reason: &str, input: R) -> Bytes
+pub async fn refuse<R>(forge: &Forge, client: abide_git::Client, reason: &str, input: R) -> Bytes
 where
     R: AsyncRead + Unpin + Send,
 {
@@ -84,7 +84,7 @@ where
         }
         Err(BadRequest { client, .. }) => report::refused_request(&client, reason),
     };
-    crate::git::drain(forge, &mut reader).await;
+    crate::git::drain(forge, client, &mut reader).await;
     answer
 }
 

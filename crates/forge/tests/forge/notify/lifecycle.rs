@@ -3,6 +3,7 @@
 
 use super::*;
 use abide_core::transfer::Answer;
+use abide_forge::notify::preferences;
 use abide_forge::repos::{delete, marks, purge, redirects, rename, restore, transfer};
 use rstest::rstest;
 use std::time::Duration;
@@ -209,6 +210,8 @@ async fn both_sides_of_an_offer_hear_of_it_also_of_a_private_repository(
     mails.sort_by(|one, other| one.to.cmp(&other.to));
     let names: Vec<_> = mails.iter().map(|mail| (mail.to.clone(), mail.subject.clone())).collect();
     assert_eq!(names, to(&both, "[ann/tool] ann wants to transfer this repository to bob"));
+    assert!(mails[0].text.contains("You offered to transfer ann/tool from ann to bob."), "{}", mails[0].text);
+    assert!(mails[1].text.contains("ann wants to transfer ann/tool from ann to bob."), "{}", mails[1].text);
     assert!(mails[1].text.contains(&format!("{SITE}/transfers/{first}")), "{}", mails[1].text);
     assert!(mails[1].text.contains("Accept or decline it until 2026-01-08T00:00:00Z (UTC)"), "{}", mails[1].text);
     assert_eq!(world.told(&world.bob).await, [], "he may not read it");
@@ -258,6 +261,47 @@ async fn only_the_two_sides_see_in_their_inbox_that_something_was_offered(
         [(Reason::Lifecycle, "ann wants to transfer this repository to bob".into())]
     );
     assert_eq!(world.who().await, ["bob"], "neither watchers nor other admins");
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_to_an_offer_reads_its_notification(#[values(Engine::Sqlite, Engine::Postgres)] engine: Engine) {
+    let world = shared(engine, Visibility::Public).await;
+    for answer in [Answer::Decline, Answer::Accept] {
+        world.all_read().await;
+        let repo = world.repo_now().await;
+        let offer = transfer::offer(world.forge(), &world.ann, &repo, "bob").await.expect("offered");
+        assert_eq!(world.told(&world.bob).await.len(), 1);
+        assert_eq!(
+            transfer::pending_with(world.forge(), &world.bob, repo.id).await.expect("readable"),
+            Some(offer.transfer.id)
+        );
+        assert_eq!(transfer::pending_with(world.forge(), &world.eve, repo.id).await.expect("readable"), None);
+        transfer::answer(world.forge(), &world.bob, &offer.transfer.id.to_string(), answer).await.expect("answered");
+        assert_eq!(world.told(&world.bob).await, [], "{answer:?}");
+    }
+}
+
+#[rstest]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_to_a_watcher_says_that_they_watch_also_after_news_about_their_role(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let world = world(engine).await;
+    world.share("bob", Role::Write).await;
+    world.watch(&world.bob, WatchLevel::All).await;
+    assert_eq!(world.told(&world.bob).await.len(), 1);
+    world.mails().await;
+    marks::archive(world.forge(), &world.ann, &world.repo).await.expect("archived");
+    let mails = world.mails().await;
+    let mail = mails.iter().find(|mail| mail.to == "bob@example.org").expect("a mail to bob");
+    assert!(mail.text.contains("You get this mail because you watch this repository."), "{}", mail.text);
+
+    // Nor does the news about the role bring a mail that a watcher turned off.
+    preferences::set_mails(world.forge(), &world.bob, &[Reason::Mention]).await.expect("chosen");
+    world.rig.clock.advance(DAY);
+    marks::unarchive(world.forge(), &world.ann, &world.repo).await.expect("unarchived");
+    assert_eq!(world.mailed().await, []);
 }
 
 #[rstest]

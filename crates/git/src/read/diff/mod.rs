@@ -9,12 +9,14 @@ mod moved;
 mod renames;
 
 use super::blob::is_binary;
+use super::clock::Clock;
 use super::history::History;
 use super::objects::{Objects, id};
 use super::{AheadBehind, Commit, ReadError, Reader};
 use abide_core::Oid;
 use gix::bstr::BString;
 use gix::{ObjectId, hash};
+use std::time::Duration;
 
 use hunks::Compared;
 
@@ -36,6 +38,8 @@ pub struct DiffLimits {
     /// disables
     /// rename detection.
     pub rename_pairs: usize,
+    /// Processor time. Afterwards no further directory is read and no further file compared.
+    pub processor: Duration,
 }
 
 impl Default for DiffLimits {
@@ -46,6 +50,7 @@ impl Default for DiffLimits {
             file_bytes: 1024 * 1024,
             total_bytes: 16 * 1024 * 1024,
             rename_pairs: 10_000,
+            processor: Duration::from_secs(2),
         }
     }
 }
@@ -125,6 +130,8 @@ pub struct Diff {
     pub files: Vec<FileChange>,
     /// Whether more files changed than are listed.
     pub truncated: bool,
+    /// Whether the processor time was spent: files may be missing, or listed without their lines.
+    pub timed_out: bool,
     /// Lines added in the listed files.
     pub additions: usize,
     /// Lines deleted in the listed files.
@@ -194,11 +201,18 @@ enum Sides {
 
 impl Objects<'_> {
     fn diff(&mut self, old: &ObjectId, new: &ObjectId, limits: &DiffLimits) -> Result<Diff, ReadError> {
-        let (changes, truncated) = changes::between(self, old, new, limits.files)?;
-        let changes = renames::join(self, changes, limits)?;
-        let mut diff = Diff { truncated, ..Diff::default() };
+        let clock = Clock::start(limits.processor);
+        let (changes, truncated) = changes::between(self, old, new, limits.files, &clock)?;
+        let changes = if clock.is_over() { changes } else { renames::join(self, changes, limits)? };
+        let mut diff = Diff { truncated, timed_out: clock.is_over(), ..Diff::default() };
         let mut budget = limits.total_bytes;
         for change in changes {
+            if clock.is_over() {
+                diff.timed_out = true;
+                let content = Content::Omitted;
+                diff.files.push(FileChange { change, additions: 0, deletions: 0, content });
+                continue;
+            }
             let file = self.file_change(change, limits, &mut budget)?;
             diff.additions += file.additions;
             diff.deletions += file.deletions;

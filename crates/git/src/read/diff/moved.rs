@@ -1,5 +1,6 @@
 //! Finds the previous path of a file that a commit renamed.
 
+use super::super::clock::Clock;
 use super::super::objects::id;
 use super::{Change, DiffLimits, changes, renames};
 use crate::read::{ReadError, Reader};
@@ -18,7 +19,9 @@ impl Reader {
         let Some(&parent) = commit.parents.first() else { return Ok(None) };
         let mut objects = self.objects();
         let (old, new) = (objects.root(parent)?, objects.root(commit.oid)?);
-        let (changed, _) = changes::between(&mut objects, &old, &new, CHANGES)?;
+        let limits = DiffLimits::default();
+        let clock = Clock::start(limits.processor);
+        let (changed, _) = changes::between(&mut objects, &old, &new, CHANGES, &clock)?;
         let is_it = |change: &Change| matches!(change, Change::Added(side) if side.path == path);
         let Some(added) = changed.iter().find(|change| is_it(change)).and_then(Change::after).cloned() else {
             return Ok(None);
@@ -26,6 +29,10 @@ impl Reader {
         let size = objects.header(&id(added.oid))?.1;
         let mut candidates = Vec::new();
         for change in changed {
+            // As for a commit that is too large: the history ends here.
+            if clock.is_over() {
+                return Ok(None);
+            }
             let keep = match &change {
                 // A file of less than half or more than twice the size cannot match, so skip loading it.
                 Change::Deleted(side) if side.kind.is_blob() => {
@@ -38,7 +45,7 @@ impl Reader {
                 candidates.push(change);
             }
         }
-        let joined = renames::join(&mut objects, candidates, &DiffLimits::default())?;
+        let joined = renames::join(&mut objects, candidates, &limits)?;
         let source = joined.into_iter().find_map(|change| match change {
             Change::Renamed(old, new, _) if new.path == path => Some(old.path),
             _ => None,

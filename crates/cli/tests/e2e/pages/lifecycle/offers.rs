@@ -1,10 +1,11 @@
 //! Offers: what a recipient sees before they decide, and every way in which an offer ends.
 
+use super::super::SOON;
 use super::super::browser::location;
 use super::{Scene, comparable, force, settle};
 use crate::beside::Beside as _;
 use crate::support::query;
-use abide_testkit::Engine;
+use abide_testkit::{Engine, eventually};
 use rstest::rstest;
 
 const TO_BOB: [(&str, &str); 2] = [("new_owner", "bob"), ("confirmation", "ann/tool")];
@@ -37,6 +38,31 @@ fn an_offer_must_be_meant_and_go_to_someone_else(#[values(Engine::Sqlite, Engine
         assert!(html.contains(&format!("value=\"{to}\"")), "{to} {typed}: {html}");
     }
     assert_eq!(query(&scene.server, "SELECT count(*) FROM repo_transfers"), "0");
+}
+
+#[rstest]
+fn an_offer_in_the_inbox_leads_to_the_offer_and_is_read_once_it_is_answered(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
+) {
+    let scene = Scene::new(engine);
+    let (ann, bob) = (scene.browser("ann"), scene.browser("bob"));
+    settle(&ann, "ann/tool", "transfer", &TO_BOB);
+    let offer = scene.offer();
+    let told = "ann wants to transfer this repository to bob";
+    eventually(SOON, || bob.page("/notifications").contains(told));
+    let html = bob.page("/notifications");
+    let action = html.split("action=\"").find(|part| part.contains("/open\"")).and_then(|rest| rest.split('"').next());
+    let action = action.expect("a form that opens it").to_owned();
+    assert_eq!(location(&bob.submit_in(&html, &action, "", &[])), offer);
+    // Once it has ended, its thread leads to the repository.
+    bob.submit(&offer, &format!("{offer}/decline"), &[]);
+    assert_eq!(location(&bob.submit("/notifications?all=1", &action, &[])), "/ann/tool");
+
+    settle(&ann, "ann/tool", "transfer", &TO_BOB);
+    eventually(SOON, || bob.page("/notifications").contains(told));
+    let offer = scene.offer();
+    bob.submit(&offer, &format!("{offer}/decline"), &[]);
+    assert!(bob.page("/notifications").contains("No unread notifications"));
 }
 
 #[rstest]

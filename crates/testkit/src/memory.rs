@@ -1,4 +1,4 @@
-//! Resident memory of a process and everything below it, looked at all the time.
+//! Resident memory of a process and its descendants, sampled while something else happens.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,14 +7,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// The most that was held at once, and by whom.
-#[derive(Default)]
+/// Time between two samples: a git process that unpacks much lives longer.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// The largest sum of one sample, and the processes that held it.
+#[derive(Debug, Default)]
 pub struct Peak(Mutex<(u64, u64, String)>);
 
 impl Peak {
-    /// Looks several times a second until it is over.
+    /// Samples a process and its descendants while `work` runs.
+    pub fn during<T>(root: u32, work: impl FnOnce() -> T) -> (T, Self) {
+        let (peak, over) = (Self::default(), AtomicBool::new(false));
+        let done = thread::scope(|scope| {
+            // Ends the sampling also when the work panics.
+            let _end = SetOnDrop(&over);
+            scope.spawn(|| peak.watch(root, &over));
+            work()
+        });
+        (done, peak)
+    }
+
+    /// Samples a process and its descendants until `over` is set, at least once.
     pub fn watch(&self, root: u32, over: &AtomicBool) {
-        while !over.load(Ordering::Relaxed) {
+        loop {
             let (bytes, holders) = of_tree(root);
             let mut peak = self.0.lock().expect("nobody panics with it");
             peak.1 += 1;
@@ -22,10 +37,17 @@ impl Peak {
                 (peak.0, peak.2) = (bytes, holders);
             }
             drop(peak);
-            thread::sleep(Duration::from_millis(150));
+            if over.load(Ordering::Relaxed) {
+                return;
+            }
+            thread::sleep(INTERVAL);
         }
     }
 
+    /// Largest sum of resident memory.
+    ///
+    /// # Panics
+    /// If another thread panicked in here, as for [`Peak::told`].
     pub fn bytes(&self) -> u64 {
         self.0.lock().expect("nobody panics with it").0
     }
@@ -34,6 +56,14 @@ impl Peak {
     pub fn told(&self) -> String {
         let peak = self.0.lock().expect("nobody panics with it");
         format!("{} MiB at most in {} samples: {}", peak.0 >> 20, peak.1, peak.2)
+    }
+}
+
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -66,4 +96,34 @@ fn of_tree(root: u32) -> (u64, String) {
         left.extend(children.remove(&pid).unwrap_or_default());
     }
     (total, format!("{count} processes, {}", large.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn memory_of_a_child_counts_while_it_is_held() {
+        let before = of_tree(std::process::id()).0;
+        // A shell that holds 64 MiB in a variable until its input ends.
+        let script = "v=$(head -c 67108864 /dev/zero | tr '\\0' x); echo held; read end";
+        let mut child = Command::new("sh")
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("there is a shell");
+        let mut line = String::new();
+        let mut out = std::io::BufReader::new(child.stdout.take().expect("it was asked for"));
+        std::io::BufRead::read_line(&mut out, &mut line).expect("it prints a line");
+        let ((), peak) = Peak::during(std::process::id(), || {
+            // At least one sample is taken with the child there.
+            crate::eventually(Duration::from_secs(30), || of_tree(std::process::id()).0 > before + (60 << 20));
+        });
+        drop(child.stdin.take());
+        child.wait().expect("our own child can be waited for");
+        assert!(line == "held\n" && peak.told().contains("sh "), "{}", peak.told());
+        assert!(peak.bytes() > before + (60 << 20), "{}", peak.told());
+    }
 }
