@@ -63,6 +63,7 @@ enum Command {
     /// Check that database and disk agree, that no push is stuck and that the audit log is intact.
     Doctor(commands::doctor::Args),
     /// Benchmark this binary on this machine against a reference.
+    #[cfg(feature = "bench")]
     #[command(subcommand)]
     Bench(commands::bench::Action),
     /// Print a shell completion script.
@@ -117,6 +118,7 @@ async fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Repo(action) => commands::repo::run(&config, action).await,
         Command::Jobs(action) => commands::jobs::run(&config, action).await,
         Command::Events(action) => commands::events::run(&config, action).await,
+        #[cfg(feature = "bench")]
         Command::Bench(action) => commands::bench::run(&config, action).await,
         Command::Doctor(args) => return commands::doctor::run(&config, &args).await,
         Command::Completions(_) | Command::Man(_) => unreachable!("they ended before any setting was read"),
@@ -133,7 +135,9 @@ fn needs_data(command: &Command) -> bool {
         | Command::Jobs(_)
         | Command::Events(_)
         | Command::Doctor(_) => true,
-        Command::Serve(_) | Command::Config(_) | Command::Bench(_) | Command::Completions(_) | Command::Man(_) => false,
+        Command::Serve(_) | Command::Config(_) | Command::Completions(_) | Command::Man(_) => false,
+        #[cfg(feature = "bench")]
+        Command::Bench(_) => false,
     }
 }
 

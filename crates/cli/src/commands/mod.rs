@@ -1,5 +1,6 @@
 //! A file per command.
 
+#[cfg(feature = "bench")]
 pub(crate) mod bench;
 pub(crate) mod completions;
 pub(crate) mod config;

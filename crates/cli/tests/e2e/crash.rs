@@ -1,4 +1,7 @@
 //! A server that dies at the worst moment loses nothing it acknowledged and leaves nothing half done.
+//!
+//! Every failpoint is passed on both engines. `.config/nextest.toml` lists the cases on PostgreSQL that only `./test full`
+//! runs: those that hold no lock and differ from SQLite in nothing else.
 
 mod lifecycle;
 mod notify;
@@ -53,6 +56,7 @@ fn scene(engine: Engine) -> Scene {
 
 #[rstest]
 fn crash_in_a_push_leaves_all_of_it_or_nothing(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
     #[values(
         failpoint::PUSH_PACK_RECEIVED,
         failpoint::PUSH_CONNECTED,
@@ -66,26 +70,6 @@ fn crash_in_a_push_leaves_all_of_it_or_nothing(
     )]
     point: &str,
 ) {
-    push_dies(Engine::Sqlite, point);
-}
-
-/// At the steps at which the lease is held.
-#[rstest]
-fn crash_in_a_push_leaves_no_lock_in_postgres(
-    #[values(
-        failpoint::PUSH_INTENT_COMMITTED,
-        failpoint::PUSH_PACK_WITHOUT_INDEX,
-        failpoint::PUSH_OBJECTS_MIGRATED,
-        failpoint::PUSH_REFS_UPDATED,
-        failpoint::PUSH_FINISH_BEFORE_COMMIT,
-        failpoint::PUSH_FINISHED
-    )]
-    point: &str,
-) {
-    push_dies(Engine::Postgres, point);
-}
-
-fn push_dies(engine: Engine, point: &str) {
     let Scene { mut server, alice, repo, tree, before } = scene(engine);
     let url = server.http_url("alice", "project");
     server.restart_with_failpoint(point);
@@ -182,6 +166,7 @@ fn crash_in_creating_leaves_a_working_repository_or_none(
 /// with that commit or an empty one.
 #[rstest]
 fn crash_in_a_first_commit_leaves_it_whole_or_an_empty_repository(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
     #[values(
         failpoint::CREATE_DIRECTORY_MADE,
         failpoint::PUSH_INTENT_COMMITTED,
@@ -192,18 +177,6 @@ fn crash_in_a_first_commit_leaves_it_whole_or_an_empty_repository(
     )]
     point: &str,
 ) {
-    first_commit_dies(Engine::Sqlite, point);
-}
-
-#[rstest]
-fn crash_in_a_first_commit_leaves_no_lock_in_postgres(
-    #[values(failpoint::PUSH_INTENT_COMMITTED, failpoint::PUSH_REFS_UPDATED, failpoint::PUSH_FINISH_BEFORE_COMMIT)]
-    point: &str,
-) {
-    first_commit_dies(Engine::Postgres, point);
-}
-
-fn first_commit_dies(engine: Engine, point: &str) {
     let mut server = builder(engine).start();
     let alice = person(&server, "alice");
     server.restart_with_failpoint(point);
@@ -230,6 +203,7 @@ fn first_commit_dies(engine: Engine, point: &str) {
 
 #[rstest]
 fn crash_in_forking_leaves_a_whole_fork_or_no_trace(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
     #[values(
         failpoint::FORK_RESERVED,
         failpoint::FORK_BUILT,
@@ -239,17 +213,6 @@ fn crash_in_forking_leaves_a_whole_fork_or_no_trace(
     )]
     point: &str,
 ) {
-    fork_dies(Engine::Sqlite, point);
-}
-
-#[rstest]
-fn crash_in_forking_leaves_no_lock_in_postgres(
-    #[values(failpoint::FORK_RESERVED, failpoint::FORK_PLACED, failpoint::FORK_BEFORE_COMMIT)] point: &str,
-) {
-    fork_dies(Engine::Postgres, point);
-}
-
-fn fork_dies(engine: Engine, point: &str) {
     let Scene { mut server, alice, before, .. } = scene(engine);
     let bob = person(&server, "bob");
     server.restart_with_failpoint(point);

@@ -32,4 +32,5 @@ mod sequencer;
 mod statements;
 mod support;
 mod units;
+mod upgrades;
 mod webhooks;

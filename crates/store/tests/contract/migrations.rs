@@ -26,49 +26,34 @@ fn both_folders_hold_the_migrations_that_are_listed() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn both_engines_have_the_same_columns() {
-    let (sqlite, postgres) = both(
-        "SELECT m.name || '.' || c.name || ' ' ||
+/// Statements that list columns, indexes, and keys with references, for SQLite and PostgreSQL.
+const COLUMNS: [&str; 2] = [
+    "SELECT m.name || '.' || c.name || ' ' ||
             CASE upper(c.type) WHEN 'INTEGER' THEN 'BIGINT' WHEN 'BLOB' THEN 'BYTEA' ELSE upper(c.type) END ||
             CASE WHEN c.\"notnull\" = 1 OR (c.pk > 0 AND upper(c.type) = 'INTEGER') THEN ' NOT NULL' ELSE '' END ||
             CASE WHEN c.dflt_value IS NULL THEN '' ELSE ' ' || lower(c.dflt_value) END
          FROM sqlite_master m, pragma_table_info(m.name) c
          WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%'",
-        "SELECT c.table_name || '.' || c.column_name || ' ' || upper(c.data_type) ||
+    "SELECT c.table_name || '.' || c.column_name || ' ' || upper(c.data_type) ||
             CASE c.is_nullable WHEN 'NO' THEN ' NOT NULL' ELSE '' END ||
             coalesce(' ' || lower(replace(c.column_default, '::text', '')), '')
          FROM information_schema.columns c WHERE c.table_schema = 'public'",
-    )
-    .await;
-    assert!(sqlite.contains("repos.owner_id BIGINT NOT NULL"), "{sqlite:?}");
-    assert_eq!(sqlite, postgres);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn both_engines_have_the_same_indexes() {
-    let (sqlite, postgres) = both(
-        "SELECT i.name || ' on ' || m.name || CASE i.\"unique\" WHEN 1 THEN ' unique' ELSE '' END ||
+];
+const INDEXES: [&str; 2] = [
+    "SELECT i.name || ' on ' || m.name || CASE i.\"unique\" WHEN 1 THEN ' unique' ELSE '' END ||
             CASE i.partial WHEN 1 THEN ' partial' ELSE '' END || ' (' ||
             (SELECT group_concat(c.name, ',') FROM (SELECT name FROM pragma_index_info(i.name) ORDER BY seqno) c) || ')'
          FROM sqlite_master m, pragma_index_list(m.name) i WHERE m.type = 'table' AND i.origin = 'c'",
-        "SELECT i.relname || ' on ' || t.relname || CASE WHEN x.indisunique THEN ' unique' ELSE '' END ||
+    "SELECT i.relname || ' on ' || t.relname || CASE WHEN x.indisunique THEN ' unique' ELSE '' END ||
             CASE WHEN x.indpred IS NOT NULL THEN ' partial' ELSE '' END || ' (' ||
             (SELECT string_agg(a.attname, ',' ORDER BY k.place) FROM unnest(x.indkey) WITH ORDINALITY AS k (number, place)
              JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = k.number) || ')'
          FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_class t ON t.oid = x.indrelid
          WHERE t.relnamespace = 'public'::regnamespace
            AND NOT EXISTS (SELECT 1 FROM pg_constraint k WHERE k.conindid = i.oid AND k.contype IN ('p', 'u'))",
-    )
-    .await;
-    assert!(sqlite.contains("repos_live_name on repos unique partial (owner_id,name)"), "{sqlite:?}");
-    assert_eq!(sqlite, postgres);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn both_engines_have_the_same_keys_and_references() {
-    let (sqlite, postgres) = both(
-        "SELECT m.name || ' unique (' ||
+];
+const REFERENCES: [&str; 2] = [
+    "SELECT m.name || ' unique (' ||
             (SELECT group_concat(c.name, ',') FROM (SELECT name FROM pragma_index_info(i.name) ORDER BY seqno) c) || ')'
          FROM sqlite_master m, pragma_index_list(m.name) i WHERE m.type = 'table' AND i.origin IN ('u', 'pk')
          UNION ALL
@@ -77,7 +62,7 @@ async fn both_engines_have_the_same_keys_and_references() {
          UNION ALL
          SELECT m.name || '.' || f.\"from\" || ' -> ' || f.\"table\" || ' ' || f.on_delete
          FROM sqlite_master m, pragma_foreign_key_list(m.name) f WHERE m.type = 'table'",
-        "SELECT t.relname || ' unique (' ||
+    "SELECT t.relname || ' unique (' ||
             (SELECT string_agg(a.attname, ',' ORDER BY k.place) FROM unnest(c.conkey) WITH ORDINALITY AS k (number, place)
              JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = k.number) || ')'
          FROM pg_constraint c JOIN pg_class t ON t.oid = c.conrelid
@@ -88,14 +73,36 @@ async fn both_engines_have_the_same_keys_and_references() {
          FROM pg_constraint c JOIN pg_class t ON t.oid = c.conrelid
          JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = c.conkey[1]
          WHERE c.contype = 'f'",
-    )
-    .await;
+];
+
+/// Statements that describe the schema of one engine.
+pub fn schema(engine: Engine) -> [&'static str; 3] {
+    [COLUMNS, INDEXES, REFERENCES].map(|[sqlite, postgres]| if engine == Engine::Sqlite { sqlite } else { postgres })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_engines_have_the_same_columns() {
+    let (sqlite, postgres) = both(COLUMNS).await;
+    assert!(sqlite.contains("repos.owner_id BIGINT NOT NULL"), "{sqlite:?}");
+    assert_eq!(sqlite, postgres);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_engines_have_the_same_indexes() {
+    let (sqlite, postgres) = both(INDEXES).await;
+    assert!(sqlite.contains("repos_live_name on repos unique partial (owner_id,name)"), "{sqlite:?}");
+    assert_eq!(sqlite, postgres);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_engines_have_the_same_keys_and_references() {
+    let (sqlite, postgres) = both(REFERENCES).await;
     assert!(sqlite.contains("domain_events.repo_id -> repos SET NULL"), "{sqlite:?}");
     assert_eq!(sqlite, postgres);
 }
 
 /// What a migrated database of each engine says about itself.
-async fn both(sqlite: &str, postgres: &str) -> (BTreeSet<String>, BTreeSet<String>) {
+async fn both([sqlite, postgres]: [&str; 2]) -> (BTreeSet<String>, BTreeSet<String>) {
     let (one, other) = (World::new(Engine::Sqlite).await, World::new(Engine::Postgres).await);
     let sqlite = one.raw().await.texts(sqlite).await.into_iter().collect();
     let postgres = other.raw().await.texts(postgres).await.into_iter().collect();
@@ -226,10 +233,10 @@ async fn sqlite_writes_ahead_and_flushes_every_commit() {
 }
 
 /// Applies the files of some migrations, as versions before this one did.
-async fn apply(raw: &mut Raw, engine: Engine, wanted: impl Fn(i64) -> bool) {
+pub async fn apply(raw: &mut Raw, engine: Engine, wanted: impl Fn(&migrate::Migration) -> bool) {
     let name = if engine == Engine::Sqlite { "sqlite" } else { "postgres" };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations").join(name);
-    for migration in migrate::ALL.iter().filter(|migration| wanted(migration.version)) {
+    for migration in migrate::ALL.iter().filter(|migration| wanted(migration)) {
         let text = fs::read_to_string(folder.join(format!("{}.sql", migration.name))).unwrap();
         raw.execute(&text).await;
     }
@@ -246,7 +253,7 @@ async fn older_rows_lose_their_texts_and_keep_their_redirects(
         fs::File::create(database.data_dir().join("abide.db")).unwrap();
     }
     let mut raw = raw(&database).await;
-    apply(&mut raw, engine, |version| version < strips).await;
+    apply(&mut raw, engine, |migration| migration.version < strips).await;
     raw.execute(
         "INSERT INTO users (name, created_at, updated_at) VALUES ('alice', 0, 0);
         INSERT INTO repo_ids (reserved_at) VALUES (0);
@@ -272,7 +279,7 @@ async fn older_rows_lose_their_texts_and_keep_their_redirects(
         ))
         .await;
     }
-    apply(&mut raw, engine, |version| version >= strips).await;
+    apply(&mut raw, engine, |migration| migration.version >= strips).await;
 
     let left = raw.texts("SELECT payload FROM domain_events ORDER BY id").await;
     assert_eq!(left.len(), 7);
@@ -296,7 +303,7 @@ async fn inboxes_survive_that_nostr_threads_join_them(#[values(Engine::Sqlite, E
         fs::File::create(database.data_dir().join("abide.db")).unwrap();
     }
     let mut raw = raw(&database).await;
-    apply(&mut raw, engine, |version| version < joins).await;
+    apply(&mut raw, engine, |migration| migration.version < joins).await;
     let thread = |id: &str| {
         format!(
             "INSERT INTO notification_threads (repo_id, subject_kind, subject_id, created_at, updated_at)
@@ -317,7 +324,7 @@ async fn inboxes_survive_that_nostr_threads_join_them(#[values(Engine::Sqlite, E
         thread("'issue', 9"),
     ))
     .await;
-    apply(&mut raw, engine, |version| version >= joins).await;
+    apply(&mut raw, engine, |migration| migration.version >= joins).await;
 
     let kept = "SELECT t.subject_kind || ' ' || t.subject_id || ' ' || n.title || ' ' || n.mail_events
         FROM notifications n JOIN notification_threads t ON t.id = n.thread_id";
@@ -338,7 +345,7 @@ async fn statuses_that_are_here_already_know_their_threads(#[values(Engine::Sqli
         fs::File::create(database.data_dir().join("abide.db")).unwrap();
     }
     let mut raw = raw(&database).await;
-    apply(&mut raw, engine, |version| version < knows).await;
+    apply(&mut raw, engine, |migration| migration.version < knows).await;
     let (a, b) = ("aa".repeat(32), "bb".repeat(32));
     let tags = [
         format!(r#"[["e","{a}"],["e","{b}"]]"#),
@@ -355,7 +362,7 @@ async fn statuses_that_are_here_already_know_their_threads(#[values(Engine::Sqli
         ))
         .await;
     }
-    apply(&mut raw, engine, |version| version >= knows).await;
+    apply(&mut raw, engine, |migration| migration.version >= knows).await;
     let hex = if engine == Engine::Sqlite { "lower(hex(status_of))" } else { "encode(status_of, 'hex')" };
     let known =
         format!("SELECT CASE WHEN status_of IS NULL THEN 'none' ELSE {hex} END FROM nostr_events ORDER BY created_at");

@@ -159,41 +159,23 @@ impl Operation {
 }
 
 #[rstest]
-#[case(Operation::Rename, failpoint::RENAME_BEFORE_COMMIT, failpoint::RENAME_COMMITTED)]
-#[case(Operation::Archive, failpoint::ARCHIVE_BEFORE_COMMIT, failpoint::ARCHIVE_COMMITTED)]
-#[case(Operation::Unarchive, failpoint::UNARCHIVE_BEFORE_COMMIT, failpoint::UNARCHIVE_COMMITTED)]
-#[case(Operation::Visibility, failpoint::VISIBILITY_BEFORE_COMMIT, failpoint::VISIBILITY_COMMITTED)]
-#[case(Operation::Delete, failpoint::DELETE_BEFORE_COMMIT, failpoint::DELETE_COMMITTED)]
-#[case(Operation::Restore, failpoint::RESTORE_BEFORE_COMMIT, failpoint::RESTORE_COMMITTED)]
-#[case(Operation::Offer, failpoint::OFFER_BEFORE_COMMIT, failpoint::OFFER_COMMITTED)]
-#[case(Operation::Accept, failpoint::ACCEPT_BEFORE_COMMIT, failpoint::ACCEPT_COMMITTED)]
-#[case(Operation::Decline, failpoint::DECLINE_BEFORE_COMMIT, failpoint::DECLINE_COMMITTED)]
-#[case(Operation::Cancel, failpoint::CANCEL_BEFORE_COMMIT, failpoint::CANCEL_COMMITTED)]
-#[case(Operation::Release, failpoint::RELEASE_BEFORE_COMMIT, failpoint::RELEASE_COMMITTED)]
+#[case::rename(Operation::Rename, failpoint::RENAME_BEFORE_COMMIT, failpoint::RENAME_COMMITTED)]
+#[case::archive(Operation::Archive, failpoint::ARCHIVE_BEFORE_COMMIT, failpoint::ARCHIVE_COMMITTED)]
+#[case::unarchive(Operation::Unarchive, failpoint::UNARCHIVE_BEFORE_COMMIT, failpoint::UNARCHIVE_COMMITTED)]
+#[case::visibility(Operation::Visibility, failpoint::VISIBILITY_BEFORE_COMMIT, failpoint::VISIBILITY_COMMITTED)]
+#[case::delete(Operation::Delete, failpoint::DELETE_BEFORE_COMMIT, failpoint::DELETE_COMMITTED)]
+#[case::restore(Operation::Restore, failpoint::RESTORE_BEFORE_COMMIT, failpoint::RESTORE_COMMITTED)]
+#[case::offer(Operation::Offer, failpoint::OFFER_BEFORE_COMMIT, failpoint::OFFER_COMMITTED)]
+#[case::accept(Operation::Accept, failpoint::ACCEPT_BEFORE_COMMIT, failpoint::ACCEPT_COMMITTED)]
+#[case::decline(Operation::Decline, failpoint::DECLINE_BEFORE_COMMIT, failpoint::DECLINE_COMMITTED)]
+#[case::cancel(Operation::Cancel, failpoint::CANCEL_BEFORE_COMMIT, failpoint::CANCEL_COMMITTED)]
+#[case::release(Operation::Release, failpoint::RELEASE_BEFORE_COMMIT, failpoint::RELEASE_COMMITTED)]
 fn crash_in_a_lifecycle_operation_leaves_all_of_it_or_nothing(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
     #[case] operation: Operation,
     #[case] before_commit: &str,
     #[case] committed: &str,
 ) {
-    operation_dies(Engine::Sqlite, operation, before_commit, committed);
-}
-
-/// Those that claim a name or an owner, beside the repository itself.
-#[rstest]
-#[case(Operation::Rename, failpoint::RENAME_BEFORE_COMMIT, failpoint::RENAME_COMMITTED)]
-#[case(Operation::Delete, failpoint::DELETE_BEFORE_COMMIT, failpoint::DELETE_COMMITTED)]
-#[case(Operation::Restore, failpoint::RESTORE_BEFORE_COMMIT, failpoint::RESTORE_COMMITTED)]
-#[case(Operation::Offer, failpoint::OFFER_BEFORE_COMMIT, failpoint::OFFER_COMMITTED)]
-#[case(Operation::Accept, failpoint::ACCEPT_BEFORE_COMMIT, failpoint::ACCEPT_COMMITTED)]
-fn crash_in_a_lifecycle_operation_leaves_no_lock_in_postgres(
-    #[case] operation: Operation,
-    #[case] before_commit: &str,
-    #[case] committed: &str,
-) {
-    operation_dies(Engine::Postgres, operation, before_commit, committed);
-}
-
-fn operation_dies(engine: Engine, operation: Operation, before_commit: &str, committed: &str) {
     let mut scene = scene(engine);
     let request = operation.request(&scene);
     let (before, told) = (scene.state(), scene.told(operation.told()));
@@ -256,6 +238,7 @@ const AT_ONCE: &[(&str, &str)] = &[("ABIDE_LIFECYCLE__GRACE", "0s")];
 
 #[rstest]
 fn crash_in_a_hard_delete_is_finished_by_the_next_sweep(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
     #[values(
         failpoint::PURGE_BEFORE_COMMIT,
         failpoint::PURGE_COMMITTED,
@@ -265,17 +248,6 @@ fn crash_in_a_hard_delete_is_finished_by_the_next_sweep(
     )]
     point: &str,
 ) {
-    hard_delete_dies(Engine::Sqlite, point);
-}
-
-#[rstest]
-fn crash_in_a_hard_delete_leaves_no_lock_in_postgres(
-    #[values(failpoint::PURGE_BEFORE_COMMIT, failpoint::PURGE_COMMITTED, failpoint::PURGE_BURIED)] point: &str,
-) {
-    hard_delete_dies(Engine::Postgres, point);
-}
-
-fn hard_delete_dies(engine: Engine, point: &str) {
     let scene = scene(engine);
     let fork = scene.must(&scene.bob, "POST", "/repos/alice/project/forks", json!({}));
     scene.must(&scene.alice, "DELETE", "/repos/alice/project", json!({}));

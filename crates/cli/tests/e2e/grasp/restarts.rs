@@ -42,6 +42,7 @@ fn restart_with_full_purgatory(#[values(Engine::Sqlite, Engine::Postgres)] engin
 /// succeeds afterwards.
 #[rstest]
 fn crash_in_a_signed_push(
+    #[values(Engine::Sqlite, Engine::Postgres)] engine: Engine,
     #[values(
         failpoint::PUSH_PACK_RECEIVED,
         failpoint::PUSH_CONNECTED,
@@ -56,25 +57,6 @@ fn crash_in_a_signed_push(
     )]
     point: &str,
 ) {
-    signed_push_dies(Engine::Sqlite, point);
-}
-
-#[rstest]
-fn crash_in_a_signed_push_leaves_no_lock_in_postgres(
-    #[values(
-        failpoint::DIRECTORY_HALF_MADE,
-        failpoint::PROMOTE_BUILT,
-        failpoint::PROMOTE_COMMITTED,
-        failpoint::PUSH_INTENT_COMMITTED,
-        failpoint::PUSH_REFS_UPDATED,
-        failpoint::PUSH_FINISH_BEFORE_COMMIT
-    )]
-    point: &str,
-) {
-    signed_push_dies(Engine::Postgres, point);
-}
-
-fn signed_push_dies(engine: Engine, point: &str) {
     let mut scene = Scene::on(builder(engine).start());
     let key = scene.owner.clone();
     let first_push = point.starts_with("promote:") || point == failpoint::DIRECTORY_HALF_MADE;

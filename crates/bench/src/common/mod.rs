@@ -1,0 +1,11 @@
+//! What several benchmarks work with: a private server of this binary, the real `git`, generated repositories, and how
+//! much memory a process takes.
+
+pub(crate) mod bare;
+pub(crate) mod client;
+pub(crate) mod data;
+pub(crate) mod memory;
+pub(crate) mod process;
+pub(crate) mod scratch;
+pub(crate) mod server;
+pub(crate) mod site;

@@ -1,0 +1,42 @@
+//! One case on both sides.
+
+use super::Bench;
+use super::client::Remote;
+use crate::Failure;
+use crate::report::{Line, Report, Target, Unit};
+use crate::samples::in_turn;
+use std::time::Duration;
+
+/// What is run on both sides, and how often.
+pub(crate) struct Comparison<'a> {
+    pub case: &'a str,
+    pub rounds: usize,
+    pub ours: &'a Remote,
+    /// `None` if there is nothing to compare with.
+    pub reference: Option<&'a Remote>,
+    /// At most so many times the reference.
+    pub most: Option<f64>,
+}
+
+impl Comparison<'_> {
+    /// Runs it. `run` is told the round and the side's address.
+    pub(crate) fn measure(
+        &self,
+        bench: &Bench,
+        report: &mut Report,
+        run: impl Fn(usize, &Remote) -> Result<Duration, Failure>,
+    ) -> Result<(), Failure> {
+        let sides: Vec<_> = [Some(self.ours), self.reference].into_iter().flatten().collect();
+        let times = in_turn(self.rounds, sides.len(), |side, round| {
+            bench.stop.check()?;
+            run(round, sides[side])
+        })?;
+        let mut times = times.into_iter();
+        let mut line = Line::new(self.case, Unit::Milliseconds, times.next().unwrap_or_default()).beside(times.next());
+        if let Some(most) = self.most {
+            line = line.target(Target::Ratio(most));
+        }
+        report.add(line);
+        Ok(())
+    }
+}
