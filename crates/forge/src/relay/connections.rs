@@ -1,7 +1,6 @@
 //! RelayLimits of connections and events for one address.
 
-use super::RelaySettings;
-use crate::Rate;
+use crate::{Rate, RelaySettings};
 use abide_core::Timestamp;
 use abide_core::admission::{Full, Network, Slot, Slots};
 use std::collections::HashMap;
@@ -19,7 +18,7 @@ pub enum TooMany {
     OfAddress(usize),
 }
 
-pub(super) struct RelayAdmission {
+pub(crate) struct RelayAdmission {
     connections: usize,
     per_ip: usize,
     rate: Rate,
@@ -37,13 +36,13 @@ struct Window {
 }
 
 /// A connection's slot; released when dropped.
-pub(super) struct RelaySlot {
+pub(crate) struct RelaySlot {
     open: Slots<Option<Network>>,
     slot: Option<Slot<Option<Network>>>,
 }
 
 impl RelayAdmission {
-    pub(super) fn new(settings: &RelaySettings) -> Self {
+    pub(crate) fn new(settings: &RelaySettings) -> Self {
         Self {
             connections: settings.connections,
             per_ip: settings.connections_per_ip,
@@ -54,7 +53,7 @@ impl RelayAdmission {
         }
     }
 
-    pub(super) fn enter(&self, ip: Option<IpAddr>) -> Result<RelaySlot, TooMany> {
+    pub(crate) fn enter(&self, ip: Option<IpAddr>) -> Result<RelaySlot, TooMany> {
         let slot = self.open.take(ip.map(Network::of)).map_err(|full| match full {
             Full::InAll => TooMany::Connections(self.connections),
             Full::ForKey => TooMany::OfAddress(self.per_ip),
@@ -64,7 +63,7 @@ impl RelayAdmission {
     }
 
     /// Counts an event; `false` if the address has reached its rate limit.
-    pub(super) fn event(&self, ip: Option<IpAddr>, now: Timestamp) -> bool {
+    pub(crate) fn event(&self, ip: Option<IpAddr>, now: Timestamp) -> bool {
         let window = i64::try_from(self.rate.window.as_micros()).unwrap_or(i64::MAX).max(1);
         let number = now.micros().div_euclid(window);
         let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
